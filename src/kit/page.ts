@@ -1,0 +1,103 @@
+import type { JsonValue } from '../lib/json.ts';
+
+/**
+ * How records stand in a block of bytes. `jsonl` is the one every part can fall back to;
+ * a family of connectors may add its own (delimited text, a COPY stream) and pair them by name.
+ */
+export interface Encoding {
+  readonly name: string;
+  /** Reads every record of a block. Throws `ConnectorError('data', …)` naming the record that cannot be read. */
+  decode(block: Uint8Array): JsonValue[];
+  encode(records: readonly JsonValue[]): Uint8Array;
+  /** Byte offset where record `index` starts (`index` may equal the record count: the end of the block). */
+  offsetOf(block: Uint8Array, index: number): number;
+}
+
+/** The physical form in which the pages of one row travel; chosen once by the plan. */
+export type Lane = { readonly form: 'records' } | { readonly form: 'bytes'; readonly encoding: string };
+
+export const RECORDS_LANE: Lane = Object.freeze({ form: 'records' });
+
+export interface PageOptions {
+  /** Where the source stands after this page. A page without one saves nothing. */
+  readonly bookmark?: JsonValue;
+  /** Size of the page in its encoded form, in bytes; bounds memory and feeds the progress display. */
+  readonly bytes?: number;
+}
+
+/**
+ * A batch of records with at most one bookmark. It holds one physical form, and converts lazily,
+ * at most once each way: whoever needs values calls `records()`, whoever needs bytes calls `block()`.
+ * Immutable from outside: a stage that changes records makes a new page with `withRecords`.
+ */
+export class Page {
+  readonly count: number;
+  readonly bytes: number;
+  readonly bookmark: JsonValue | undefined;
+  #records: readonly JsonValue[] | undefined;
+  #block: Uint8Array | undefined;
+  #encoding: Encoding | undefined;
+
+  private constructor(count: number, options: PageOptions) {
+    this.count = count;
+    this.bytes = options.bytes ?? 0;
+    this.bookmark = options.bookmark;
+  }
+
+  static ofRecords(records: readonly JsonValue[], options: PageOptions = {}): Page {
+    const page = new Page(records.length, options);
+    page.#records = records;
+    return page;
+  }
+
+  /** `count` is the number of records in `block`. The block is not copied: the maker must not write to it again. */
+  static ofBlock(encoding: Encoding, block: Uint8Array, count: number, options: PageOptions = {}): Page {
+    const page = new Page(count, { bytes: block.byteLength, ...options });
+    page.#encoding = encoding;
+    page.#block = block;
+    return page;
+  }
+
+  /** The form held now, without converting. */
+  get form(): Lane {
+    if (this.#block !== undefined && this.#encoding !== undefined) return { form: 'bytes', encoding: this.#encoding.name };
+    return { form: 'records' };
+  }
+
+  records(): readonly JsonValue[] {
+    if (this.#records === undefined) this.#records = this.#encoding?.decode(this.#block ?? new Uint8Array()) ?? [];
+    return this.#records;
+  }
+
+  block(encoding: Encoding): Uint8Array {
+    if (this.#block !== undefined && this.#encoding?.name === encoding.name) return this.#block;
+    const block = encoding.encode(this.records());
+    if (this.#block === undefined) {
+      this.#block = block;
+      this.#encoding = encoding;
+    }
+    return block;
+  }
+
+  /** The same page (bookmark, size) holding other records. */
+  withRecords(records: readonly JsonValue[]): Page {
+    return Page.ofRecords(records, this.#options());
+  }
+
+  /** Records `from` (inclusive) to `to` (exclusive); the bookmark stays only on the slice that ends the page. */
+  slice(from: number, to: number): Page {
+    if (from === 0 && to >= this.count) return this;
+    const end = Math.min(to, this.count);
+    const bookmark = end === this.count ? this.bookmark : undefined;
+    const options: PageOptions = bookmark === undefined ? {} : { bookmark };
+    if (this.#records === undefined && this.#block !== undefined && this.#encoding !== undefined) {
+      const start = this.#encoding.offsetOf(this.#block, from);
+      return Page.ofBlock(this.#encoding, this.#block.subarray(start, this.#encoding.offsetOf(this.#block, end)), end - from, options);
+    }
+    return Page.ofRecords(this.records().slice(from, end), options);
+  }
+
+  #options(): PageOptions {
+    return this.bookmark === undefined ? { bytes: this.bytes } : { bytes: this.bytes, bookmark: this.bookmark };
+  }
+}

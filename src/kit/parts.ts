@@ -1,0 +1,67 @@
+import { suggestion } from '../lib/nearest.ts';
+import type { CredentialDefinition } from './credential.ts';
+import type { SinkDefinition } from './sink.ts';
+import type { SourceDefinition } from './source.ts';
+import type { StateStoreDefinition } from './state-store.ts';
+import type { TransformDefinition } from './transform.ts';
+
+/** Everything a build contains, as plain lists (`src/parts.ts` is the one place that fills them). */
+export interface PartLists {
+  readonly sources: readonly SourceDefinition[];
+  readonly sinks: readonly SinkDefinition[];
+  readonly transforms: readonly TransformDefinition[];
+  readonly states: readonly StateStoreDefinition[];
+  readonly credentials: readonly CredentialDefinition[];
+}
+
+interface Named {
+  readonly type: string;
+  readonly aliases?: readonly string[];
+}
+
+/** One list of definitions, looked up by type or alias. */
+export class Shelf<D extends Named> {
+  readonly all: readonly D[];
+  readonly #byName = new Map<string, D>();
+
+  constructor(definitions: readonly D[]) {
+    this.all = [...definitions].sort((a, b) => (a.type < b.type ? -1 : 1));
+    for (const definition of definitions) {
+      for (const name of [definition.type, ...(definition.aliases ?? [])]) {
+        if (this.#byName.has(name)) throw new Error(`two parts are called ${name}`);
+        this.#byName.set(name, definition);
+      }
+    }
+  }
+
+  get(type: string): D | undefined {
+    return this.#byName.get(type);
+  }
+
+  types(): string[] {
+    return this.all.map((definition) => definition.type);
+  }
+
+  /** `did you mean "postgres"?` or the list of what there is. */
+  suggest(type: string): string | undefined {
+    return suggestion(type, this.types(), 'available');
+  }
+}
+
+export interface Parts {
+  readonly sources: Shelf<SourceDefinition>;
+  readonly sinks: Shelf<SinkDefinition>;
+  readonly transforms: Shelf<TransformDefinition>;
+  readonly states: Shelf<StateStoreDefinition>;
+  readonly credentials: Shelf<CredentialDefinition>;
+}
+
+export function shelve(lists: PartLists): Parts {
+  return Object.freeze({
+    sources: new Shelf(lists.sources),
+    sinks: new Shelf(lists.sinks),
+    transforms: new Shelf(lists.transforms),
+    states: new Shelf(lists.states),
+    credentials: new Shelf(lists.credentials),
+  });
+}

@@ -1,0 +1,282 @@
+/** How config schemas are written and how their findings are told. The wording of the schema library never leaves this file. */
+import { z, type ZodType } from 'zod';
+import type { Issue } from '../lib/errors.ts';
+import { isObject, type JsonValue } from '../lib/json.ts';
+import { suggestion } from '../lib/nearest.ts';
+import { joinPath } from '../lib/text-path.ts';
+
+/** The only metadata keys a field may carry (`style.md` section 6). */
+export interface FieldMeta {
+  readonly description: string;
+  readonly examples?: readonly unknown[];
+  /** Never printed, masked in stored copies. */
+  readonly secret?: boolean;
+  readonly advanced?: boolean;
+  readonly deprecated?: boolean;
+  readonly since?: string;
+}
+
+/** A whole number; its text form is accepted too, because `${…}` tokens are filled in before the config is read. */
+export function integer(options: { min?: number; max?: number } = {}) {
+  return z.preprocess(
+    fromText,
+    z
+      .int()
+      .min(options.min ?? Number.MIN_SAFE_INTEGER)
+      .max(options.max ?? Number.MAX_SAFE_INTEGER),
+  );
+}
+
+/** A number, or its text form. */
+export function number(options: { min?: number; max?: number } = {}) {
+  return z.preprocess(
+    fromText,
+    z
+      .number()
+      .min(options.min ?? -Number.MAX_VALUE)
+      .max(options.max ?? Number.MAX_VALUE),
+  );
+}
+
+/** A boolean, or `"true"` / `"false"`. */
+export function boolean() {
+  return z.preprocess((value) => (value === 'true' ? true : value === 'false' ? false : value), z.boolean());
+}
+
+/** Text that is not empty. */
+export function text() {
+  return z.string().min(1);
+}
+
+/** An optional field for which an explicit `null` means the same as absence. */
+export function optional<T extends ZodType>(schema: T) {
+  return z.preprocess((value) => (value === null ? undefined : value), schema.optional());
+}
+
+/** Any JSON value. */
+export function json() {
+  return z.custom<JsonValue>((value) => value !== undefined);
+}
+
+/** Page sizes: 1 to 1,000,000; 0 means one single page (facts 0). */
+export function batchSize(fallback = 1000) {
+  return integer({ min: 0, max: 1_000_000 })
+    .default(fallback)
+    .meta({ description: 'Records a page holds at most; 0 means one single page.' });
+}
+
+/** A check of our own inside a schema: `ctx.addIssue(finding(…))`. */
+export function finding(code: string, message: string, options: { path?: (string | number)[]; hint?: string } = {}) {
+  return { code: 'custom' as const, message, path: options.path ?? [], params: { code, hint: options.hint } };
+}
+
+function fromText(value: unknown): unknown {
+  return typeof value === 'string' && /^\s*-?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*$/.test(value) ? Number(value) : value;
+}
+
+export type Checked<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly issues: readonly Issue[] };
+
+/** Parses a plain value; findings come back as ours, with paths below `base`. */
+export function check<T>(schema: ZodType<T>, value: unknown, base = ''): Checked<T> {
+  const result = schema.safeParse(value);
+  if (result.success) return { ok: true, value: result.data };
+  const shape = jsonSchemaOf(schema);
+  const issues = result.error.issues.flatMap((issue) => translate(issue as RawIssue, { value, base, shape, above: [] }));
+  return { ok: false, issues };
+}
+
+const shapes = new WeakMap<ZodType, JsonSchema>();
+
+/** The published JSON Schema (2020-12) of a config, as documents write it. */
+export function jsonSchemaOf(schema: ZodType): JsonSchema {
+  let shape = shapes.get(schema);
+  if (shape === undefined) {
+    shape = z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any', reused: 'inline' }) as JsonSchema;
+    shapes.set(schema, shape);
+  }
+  return shape;
+}
+
+export interface JsonSchema {
+  [key: string]: unknown;
+  properties?: Record<string, JsonSchema>;
+  items?: JsonSchema;
+  anyOf?: JsonSchema[];
+  oneOf?: JsonSchema[];
+  allOf?: JsonSchema[];
+  additionalProperties?: boolean | JsonSchema;
+}
+
+interface RawIssue {
+  readonly code: string;
+  readonly path: readonly PropertyKey[];
+  readonly message: string;
+  readonly keys?: readonly string[];
+  readonly expected?: string;
+  readonly values?: readonly unknown[];
+  readonly options?: readonly unknown[];
+  readonly errors?: readonly (readonly RawIssue[])[];
+  readonly minimum?: number | bigint;
+  readonly maximum?: number | bigint;
+  readonly inclusive?: boolean;
+  readonly origin?: string;
+  readonly pattern?: string;
+  readonly format?: string;
+  readonly params?: { readonly code?: string; readonly hint?: string };
+}
+
+interface Place {
+  readonly value: unknown;
+  readonly base: string;
+  readonly shape: JsonSchema;
+  readonly above: readonly (string | number)[];
+}
+
+function translate(issue: RawIssue, place: Place): Issue[] {
+  const steps = [...place.above, ...issue.path.map((step) => (typeof step === 'number' ? step : String(step)))];
+  const here = { path: joinPath(place.base, ...steps) };
+  const found = valueAt(place.value, steps);
+  switch (issue.code) {
+    case 'unrecognized_keys':
+      return (issue.keys ?? []).map((key) => unknownKey(key, steps, place));
+    case 'invalid_type':
+    case 'custom':
+      if (issue.code === 'custom' && issue.params?.code !== undefined) {
+        return [withHint({ code: issue.params.code, message: issue.message, ...here }, issue.params.hint)];
+      }
+      if (found === undefined) return [{ code: 'missing_key', message: `\`${steps.at(-1) ?? 'value'}\` is required`, ...here }];
+      return [{ code: 'wrong_type', message: `expected ${typeName(issue.expected)}, got ${describe(found)}`, ...here }];
+    case 'invalid_value':
+      return [notOneOf(found, issue.values ?? [], steps, here.path)];
+    case 'invalid_union':
+      return translateUnion(issue, steps, place);
+    case 'too_small':
+    case 'too_big':
+      return [{ code: 'out_of_range', message: rangeText(issue, found), ...here }];
+    case 'invalid_format':
+      return [
+        {
+          code: 'invalid_value',
+          message: `${describe(found)} is not ${issue.pattern === undefined ? `a valid ${issue.format}` : `of the form ${issue.pattern}`}`,
+          ...here,
+        },
+      ];
+    case 'invalid_key':
+      return [{ code: 'invalid_value', message: `\`${steps.at(-1)}\` is not a name that is allowed here`, ...here }];
+    default:
+      return [{ code: 'invalid_value', message: `${describe(found)} is not allowed here`, ...here }];
+  }
+}
+
+function withHint(issue: Issue, hint: string | undefined): Issue {
+  return hint === undefined ? issue : { ...issue, hint };
+}
+
+function unknownKey(key: string, steps: readonly (string | number)[], place: Place): Issue {
+  const known = knownKeys(place.shape, steps);
+  const issue = { code: 'unknown_key', message: `unknown key \`${key}\``, path: joinPath(place.base, ...steps, key) };
+  return withHint(issue, suggestion(key, known, 'known keys'));
+}
+
+function notOneOf(found: unknown, values: readonly unknown[], steps: readonly (string | number)[], path: string): Issue {
+  const names = values.map((value) => String(value));
+  if (found === undefined) {
+    return { code: 'missing_key', message: `\`${steps.at(-1) ?? 'value'}\` is required`, path, hint: `one of: ${names.join(', ')}` };
+  }
+  const issue = {
+    code: 'invalid_value',
+    message: `${describe(found)} is not one of ${names.map((name) => `\`${name}\``).join(', ')}`,
+    path,
+  };
+  const near = typeof found === 'string' ? suggestion(found, names) : undefined;
+  return withHint(issue, near?.startsWith('did you mean') === true ? near : undefined);
+}
+
+/** Of several alternatives the one that got furthest is what the author meant. */
+function translateUnion(issue: RawIssue, steps: (string | number)[], place: Place): Issue[] {
+  const branches = issue.errors ?? [];
+  if (branches.length === 0) return [notOneOf(valueAt(place.value, steps), issue.options ?? [], steps, joinPath(place.base, ...steps))];
+  const found = valueAt(place.value, steps);
+  const inner = { ...place, above: steps };
+  const expected: string[] = [];
+  const close: RawIssue[][] = [];
+  for (const branch of branches) {
+    const blunt = branch.find((one) => one.path.length === 0 && (one.code === 'invalid_type' || one.code === 'invalid_value'));
+    if (blunt === undefined) close.push([...branch]);
+    else
+      expected.push(
+        blunt.code === 'invalid_value'
+          ? (blunt.values ?? []).map((value) => `\`${String(value)}\``).join(' or ')
+          : typeName(blunt.expected),
+      );
+  }
+  if (close.length === 0) {
+    const path = joinPath(place.base, ...steps);
+    if (found === undefined) return [{ code: 'missing_key', message: `\`${steps.at(-1) ?? 'value'}\` is required`, path }];
+    return [{ code: 'wrong_type', message: `expected ${[...new Set(expected)].join(' or ')}, got ${describe(found)}`, path }];
+  }
+  close.sort((a, b) => a.length - b.length);
+  return (close[0] ?? []).flatMap((one) => translate(one, inner));
+}
+
+function rangeText(issue: RawIssue, found: unknown): string {
+  const limit = issue.code === 'too_small' ? issue.minimum : issue.maximum;
+  const atLeast = issue.code === 'too_small';
+  if (issue.origin === 'string')
+    return found === '' ? 'must not be empty' : `must have ${atLeast ? 'at least' : 'at most'} ${limit} characters`;
+  if (issue.origin === 'array' || issue.origin === 'set')
+    return limit === 1 && atLeast ? 'must not be empty' : `must have ${atLeast ? 'at least' : 'at most'} ${limit} entries`;
+  const word = atLeast ? (issue.inclusive === false ? 'greater than' : 'at least') : issue.inclusive === false ? 'less than' : 'at most';
+  return `must be ${word} ${limit}, got ${describe(found)}`;
+}
+
+const TYPE_NAMES: Readonly<Record<string, string>> = {
+  string: 'text',
+  number: 'a number',
+  int: 'a whole number',
+  boolean: 'true or false',
+  object: 'a mapping',
+  record: 'a mapping',
+  array: 'a list',
+  null: 'null',
+};
+
+function typeName(expected: string | undefined): string {
+  return TYPE_NAMES[expected ?? ''] ?? expected ?? 'something else';
+}
+
+function describe(value: unknown): string {
+  if (value === null) return 'null';
+  if (Array.isArray(value)) return 'a list';
+  if (typeof value === 'object') return 'a mapping';
+  if (typeof value === 'string') return value.length > 60 ? 'a long text' : JSON.stringify(value);
+  return String(value as number | boolean | bigint | undefined);
+}
+
+function valueAt(value: unknown, steps: readonly (string | number)[]): unknown {
+  let at: unknown = value;
+  for (const step of steps) {
+    if (Array.isArray(at) && typeof step === 'number') at = at[step];
+    else if (isObject(at)) at = Object.hasOwn(at, String(step)) ? at[String(step)] : undefined;
+    else return undefined;
+  }
+  return at;
+}
+
+function knownKeys(shape: JsonSchema, steps: readonly (string | number)[]): string[] {
+  let level = [shape];
+  for (const step of steps) {
+    level = level.flatMap(alternatives).flatMap((one) => {
+      if (typeof step === 'number') return one.items === undefined ? [] : [one.items];
+      const property = one.properties?.[step];
+      if (property !== undefined) return [property];
+      return isObject(one.additionalProperties) ? [one.additionalProperties] : [];
+    });
+  }
+  return [...new Set(level.flatMap(alternatives).flatMap((one) => Object.keys(one.properties ?? {})))];
+}
+
+function alternatives(shape: JsonSchema): JsonSchema[] {
+  const inner = [...(shape.anyOf ?? []), ...(shape.oneOf ?? []), ...(shape.allOf ?? [])];
+  return inner.length === 0 ? [shape] : [shape, ...inner.flatMap(alternatives)];
+}

@@ -1,0 +1,132 @@
+import type { ZodType } from 'zod';
+import type { RecordError } from '../lib/errors.ts';
+import type { JsonObject } from '../lib/json.ts';
+import type { SinkContext } from './context.ts';
+import type { Page } from './page.ts';
+import type { ProbeFinding } from './probe.ts';
+
+export type WriteMode = 'append' | 'upsert' | 'delete' | 'overwrite';
+
+/** One record the sink would not take; the rest of the page was written. */
+export interface Rejection {
+  /** Index in the page. */
+  readonly index: number;
+  readonly error: RecordError;
+}
+
+export interface WriteResult {
+  /** Records taken: written, or folded into a later one with the same key, or deleted as asked. */
+  readonly written: number;
+  readonly rejected: readonly Rejection[];
+}
+
+export interface WriteOptions {
+  /** Reject single bad records instead of failing the page; only set when a dead-letter queue will take them. */
+  readonly partial: boolean;
+}
+
+/** How a row ended, as its sink is told. */
+export type FinishReason = 'success' | 'failed' | 'cancelled';
+
+/**
+ * An open sink. Contract: `write` takes a page or rejects records one by one, and throws only when the page failed as a whole
+ * (`ConnectorError`); after `flush` everything taken so far is durable, unless the capabilities say `flushDurable: false`;
+ * `finish` is called once after the last flush and makes the output whole (`success`) or leaves the destination as it was where
+ * that is promised (overwrite); `close` releases everything and never throws.
+ */
+export interface Sink {
+  write(page: Page, options: WriteOptions): Promise<WriteResult>;
+  flush(): Promise<void>;
+  finish(reason: FinishReason): Promise<void>;
+  close(): Promise<void>;
+  /** Present when `capabilities.token` is true. */
+  readonly tokens?: TokenWriter;
+  /** Present when `capabilities.schema` is not `none`. */
+  readonly schema?: SchemaAccess;
+}
+
+/** Commits a page and a watermark in one atomic unit (facts 20). */
+export interface TokenWriter {
+  last(scope: string): Promise<string | undefined>;
+  write(page: Page, scope: string, token: string): Promise<WriteResult>;
+}
+
+/** Neutral column types (facts 17.1). */
+export type ColumnType = 'boolean' | 'integer' | 'number' | 'string' | 'array' | 'object';
+
+export interface DestinationColumn {
+  readonly name: string;
+  readonly types: readonly ColumnType[];
+  readonly nullable: boolean;
+}
+
+export interface SchemaChange {
+  readonly add: readonly { readonly name: string; readonly type: ColumnType }[];
+  readonly widen: readonly { readonly name: string; readonly type: ColumnType }[];
+  readonly relaxNull: readonly string[];
+}
+
+export interface SchemaAccess {
+  /** The live columns; `undefined` when the destination does not exist yet or has no schema. */
+  current(): Promise<readonly DestinationColumn[] | undefined>;
+  /** Present when `capabilities.schema` is `evolve`. */
+  evolve?(change: SchemaChange): Promise<void>;
+}
+
+export interface SinkCapabilities {
+  readonly writeModes: readonly WriteMode[];
+  /** The mode the live config asks for. */
+  readonly writeMode: WriteMode;
+  /** Key columns of the live config; empty when not keyed. */
+  readonly key: readonly string[];
+  /** What may have landed when a page failed as a whole (facts 1.15). */
+  readonly atomicity: 'per_row' | 'atomic' | 'best_effort';
+  /** Whether `write` can reject single records. */
+  readonly perRow: boolean;
+  /** Whether the atomic watermark path is possible. */
+  readonly token: boolean;
+  readonly schema: 'none' | 'read' | 'evolve';
+  /** False when only `finish` makes the output durable (one Parquet file): bookmarks then wait for the end. */
+  readonly flushDurable: boolean;
+  /** Encodings whose blocks it takes as they are; empty means records only. */
+  readonly encodings: readonly string[];
+  /** A repeat of the same page changes nothing (keyed modes). */
+  readonly idempotent: boolean;
+}
+
+// See SourceDefinition for why the type is erased.
+// oxlint-disable-next-line typescript/no-explicit-any
+export interface SinkDefinition<C = any> {
+  readonly role: 'sink';
+  readonly type: string;
+  readonly aliases?: readonly string[];
+  readonly description: string;
+  readonly config: ZodType<C>;
+  readonly concurrencyKeys?: readonly string[];
+  readonly examples: readonly JsonObject[];
+  capabilities(config: C): SinkCapabilities;
+  datasetUri(config: C): string;
+  /** Local file the sink writes, when it writes one; used by the output ledger and the clash check. */
+  localPath?(config: C): string | undefined;
+  open(config: C, context: SinkContext): Promise<Sink>;
+  /** Without one, the doctor reports `check` as skipped. */
+  probe?(config: C, context: SinkContext): Promise<ProbeFinding[]>;
+}
+
+export function defineSink<C>(definition: Omit<SinkDefinition<C>, 'role'>): SinkDefinition<C> {
+  return Object.freeze({ role: 'sink' as const, ...definition });
+}
+
+/** Capabilities of a sink that only appends records; spread it and change what differs. */
+export const APPEND_ONLY: SinkCapabilities = Object.freeze<SinkCapabilities>({
+  writeModes: ['append'],
+  writeMode: 'append',
+  key: [],
+  atomicity: 'best_effort',
+  perRow: false,
+  token: false,
+  schema: 'none',
+  flushDurable: true,
+  encodings: [],
+  idempotent: false,
+});

@@ -1,0 +1,37 @@
+import type { ZodType } from 'zod';
+import type { JsonObject, JsonValue } from '../lib/json.ts';
+import type { PartContext } from './context.ts';
+import type { ProbeFinding } from './probe.ts';
+
+/**
+ * Keeps bookmarks. Keys match `STATE_KEY` below. `put` returns only when the value survives a crash (durable kinds).
+ * Failures are `ConnectorError`s; a value that cannot be read is an error, never "no value".
+ */
+export interface StateStore {
+  get(key: string): Promise<JsonValue | undefined>;
+  put(key: string, value: JsonValue): Promise<void>;
+  delete(key: string): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** 1 to 256 characters, not starting with a dot (facts 19.2, widened by 5.5 for `for_each` tuples and template ids). */
+export const STATE_KEY = /^(?!\.)[A-Za-z0-9_\-:.=&/%]{1,256}$/;
+
+// See SourceDefinition for why the type is erased.
+// oxlint-disable-next-line typescript/no-explicit-any
+export interface StateStoreDefinition<C = any> {
+  readonly role: 'state';
+  readonly type: string;
+  readonly aliases?: readonly string[];
+  readonly description: string;
+  readonly config: ZodType<C>;
+  readonly durable: boolean;
+  readonly examples: readonly JsonObject[];
+  open(config: C, context: PartContext): Promise<StateStore>;
+  /** Without one, the doctor puts, gets and deletes a sentinel key. */
+  probe?(config: C, context: PartContext): Promise<ProbeFinding[]>;
+}
+
+export function defineStateStore<C>(definition: Omit<StateStoreDefinition<C>, 'role'>): StateStoreDefinition<C> {
+  return Object.freeze({ role: 'state' as const, ...definition });
+}

@@ -1,0 +1,55 @@
+import type { ZodType } from 'zod';
+import type { Env } from '../lib/env.ts';
+import type { JsonObject, JsonValue } from '../lib/json.ts';
+
+/** What a stage looks at; the plan decides from it which lane the row can take. */
+export type Reads = { readonly kind: 'fields'; readonly names: readonly string[] } | { readonly kind: 'record' };
+
+export type Emit = (record: JsonValue) => void;
+
+/**
+ * A compiled transform. `record` maps one record to 0..N records, in order, by calling `emit`; it may change the record it is
+ * given (the engine owns it) but must not keep it. `page` sees the whole page. Both throw `RecordError('Transform', …)`.
+ */
+export type CompiledTransform =
+  | { readonly kind: 'record'; apply(record: JsonValue, emit: Emit): void; close?(): Promise<void> }
+  | {
+      readonly kind: 'page';
+      apply(records: readonly JsonValue[], signal: AbortSignal): Promise<readonly JsonValue[]>;
+      close?(): Promise<void>;
+    };
+
+export interface TransformContext {
+  readonly env: Env;
+}
+
+/** How output columns come from input columns, for column lineage (facts 12, last column of the catalogue). */
+export type ColumnFlow =
+  | { readonly kind: 'identity' | 'opaque' }
+  | { readonly kind: 'rename'; readonly fields: Readonly<Record<string, string>> }
+  | { readonly kind: 'select' | 'drop' | 'add'; readonly fields: readonly string[] };
+
+// See SourceDefinition for why the type is erased.
+// oxlint-disable-next-line typescript/no-explicit-any
+export interface TransformDefinition<C = any> {
+  readonly role: 'transform';
+  readonly type: string;
+  readonly description: string;
+  readonly config: ZodType<C>;
+  /** Cases that are run as tests and printed in the docs. */
+  readonly examples: readonly {
+    readonly config: JsonObject;
+    readonly input: readonly JsonValue[];
+    readonly output: readonly JsonValue[];
+  }[];
+  reads(config: C): Reads;
+  columns(config: C): ColumnFlow;
+  /** May run-time `${now.*}` tokens stand in its config? Only `set` says yes. */
+  readonly runtimeTokens?: boolean;
+  /** Called once per invocation; loads reference data. Throws `ConfigError` when the config cannot work. */
+  compile(config: C, context: TransformContext): CompiledTransform | Promise<CompiledTransform>;
+}
+
+export function defineTransform<C>(definition: Omit<TransformDefinition<C>, 'role'>): TransformDefinition<C> {
+  return Object.freeze({ role: 'transform' as const, ...definition });
+}

@@ -1,0 +1,16 @@
+/** How long to wait before another try (facts 22). */
+export interface BackoffPolicy {
+  readonly backoff: 'none' | 'fixed' | 'exponential';
+  readonly baseMs: number;
+  readonly maxMs: number;
+  /** Multiplies the capped delay by a random factor in [0.5, 1.5). */
+  readonly jitter: boolean;
+}
+
+/** The delay before retry number `attempt` (0 for the first retry), in milliseconds. */
+export function backoffMs(policy: BackoffPolicy, attempt: number, random: () => number = Math.random): number {
+  if (policy.backoff === 'none') return 0;
+  const raw = policy.backoff === 'fixed' ? policy.baseMs : policy.baseMs * 2 ** Math.min(attempt, 52);
+  const capped = Math.min(raw, policy.maxMs);
+  return policy.jitter ? capped * (0.5 + random()) : capped;
+}

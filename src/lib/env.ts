@@ -1,0 +1,19 @@
+import type { Clock } from './clock.ts';
+import type { Ids } from './ids.ts';
+import type { Log } from './log.ts';
+import type { Metrics } from './metrics.ts';
+import type { Redactor } from './redact.ts';
+
+/** Everything a part may ask of the world around it. Made once in `main.ts` (or a worker) and handed down. */
+export interface Env {
+  readonly clock: Clock;
+  readonly ids: Ids;
+  readonly log: Log;
+  readonly metrics: Metrics;
+  readonly redactor: Redactor;
+  readonly fetch: typeof fetch;
+  /** Environment variables that `${env:…}` sees. */
+  readonly variables: Readonly<Record<string, string | undefined>>;
+  /** Relative paths in documents are relative to this folder. */
+  readonly cwd: string;
+}

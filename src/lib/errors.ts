@@ -1,0 +1,172 @@
+/**
+ * The error families of the product. Everything a user can cause is one of these; anything else is a bug.
+ *
+ * `code` is stable snake_case; `message` says what is wrong in one sentence; `hint` says what to do.
+ * Exit codes and HTTP statuses are decided from the family and the code in one table each (`cli/exit.ts`, `server/errors.ts`).
+ */
+export class AppError extends Error {
+  readonly code: string;
+  readonly hint?: string;
+
+  constructor(code: string, message: string, options: { hint?: string; cause?: unknown } = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.name = new.target.name;
+    this.code = code;
+    if (options.hint !== undefined) this.hint = options.hint;
+  }
+}
+
+/** One thing wrong (or doubtful) in a document or a settings file. */
+export interface Issue {
+  /** Stable snake_case code, e.g. `unknown_key`. The catalogue is `document/issues.ts`. */
+  readonly code: string;
+  /** Place in the document: `matrix[2].sink.config.write_mode`; empty for the document as a whole. */
+  readonly path: string;
+  readonly message: string;
+  /** What to do, as a sentence or question: `did you mean "query"?` */
+  readonly hint?: string;
+  /** 1-based place in the text, when the text is known. */
+  readonly line?: number;
+  readonly column?: number;
+  /** The file, when the document was composed from several. */
+  readonly file?: string;
+}
+
+/** At which stage a document was refused; decides 400 against 422 (facts 1.3). */
+export type ConfigStage = 'parse' | 'interpolate' | 'validate';
+
+/** A document that cannot be used. Carries every issue found, not only the first. */
+export class ConfigError extends AppError {
+  readonly issues: readonly Issue[];
+  readonly stage: ConfigStage;
+
+  constructor(issues: readonly Issue[], options: { stage?: ConfigStage; cause?: unknown } = {}) {
+    super('bad_config', summarize(issues), options);
+    this.issues = issues;
+    this.stage = options.stage ?? 'validate';
+  }
+}
+
+function summarize(issues: readonly Issue[]): string {
+  const [first] = issues;
+  if (first === undefined) return 'the document is not valid';
+  const more = issues.length > 1 ? ` (and ${issues.length - 1} more)` : '';
+  return formatIssue(first) + more;
+}
+
+/** One line a person can act on: place, sentence, hint. */
+export function formatIssue(issue: Issue): string {
+  const position = issue.line === undefined ? '' : ` (line ${issue.line}${issue.column === undefined ? '' : `, column ${issue.column}`})`;
+  const file = issue.file === undefined ? '' : `${issue.file}: `;
+  const place = issue.path === '' ? '' : `${issue.path}${position}: `;
+  const hint = issue.hint === undefined ? '' : ` — ${issue.hint}`;
+  return `${file}${place === '' && position !== '' ? `${position.trim()}: ` : place}${issue.message}${hint}`;
+}
+
+/** How a connector failed; decides retrying (facts 22) and metric labels. */
+export type ConnectorErrorKind = 'connection' | 'timeout' | 'rate_limited' | 'http_5xx' | 'auth' | 'missing' | 'refused' | 'data';
+
+/** A source, sink or store that failed as a whole. The message never holds a secret. */
+export class ConnectorError extends AppError {
+  readonly kind: ConnectorErrorKind;
+  /** What the other side asked us to wait, in milliseconds (`Retry-After`). */
+  readonly retryAfterMs?: number;
+  /** The HTTP status, when there was one. */
+  readonly status?: number;
+
+  constructor(
+    kind: ConnectorErrorKind,
+    message: string,
+    options: { hint?: string; cause?: unknown; retryAfterMs?: number; status?: number } = {},
+  ) {
+    super(`connector_${kind}`, message, options);
+    this.kind = kind;
+    if (options.retryAfterMs !== undefined) this.retryAfterMs = options.retryAfterMs;
+    if (options.status !== undefined) this.status = options.status;
+  }
+}
+
+/** Kinds of a dead-letter envelope and of the `kind` metric label (facts 18.2). */
+export type ErrorKind =
+  | 'Http'
+  | 'HttpStatus'
+  | 'Json'
+  | 'JsonPath'
+  | 'Auth'
+  | 'RateLimited'
+  | 'Url'
+  | 'Transform'
+  | 'Config'
+  | 'Source'
+  | 'Sink'
+  | 'QualityFailure'
+  | 'SchemaDrift'
+  | 'ContractViolation'
+  | 'State'
+  | 'CircuitOpen'
+  | 'Custom'
+  | 'Panic';
+
+/** One record that cannot go on; it goes to the dead-letter queue, or fails the run where there is none. */
+export class RecordError extends AppError {
+  readonly kind: ErrorKind;
+
+  constructor(kind: ErrorKind, message: string, options: { hint?: string; cause?: unknown } = {}) {
+    super('record_error', message, options);
+    this.kind = kind;
+  }
+}
+
+/** A run that ended by rule (quality abort, contract breach, budget, drift …): `kind` names the rule. */
+export class RunError extends AppError {
+  readonly kind: ErrorKind;
+
+  constructor(kind: ErrorKind, code: string, message: string, options: { hint?: string; cause?: unknown } = {}) {
+    super(code, message, options);
+    this.kind = kind;
+  }
+}
+
+/** Why a request is declined; the status of each stands in `server/errors.ts`. */
+export type RefusalCode =
+  | 'bad_config'
+  | 'unauthorized'
+  | 'forbidden'
+  | 'not_found'
+  | 'method_not_allowed'
+  | 'conflict'
+  | 'payload_too_large'
+  | 'unsupported_media_type'
+  | 'unprocessable'
+  | 'queue_full'
+  | 'unavailable';
+
+/** A request we decline. `details` goes into the error envelope as it is. */
+export class RefusedError extends AppError {
+  declare readonly code: RefusalCode;
+  readonly details?: unknown;
+
+  constructor(code: RefusalCode, message: string, options: { hint?: string; cause?: unknown; details?: unknown } = {}) {
+    super(code, message, options);
+    if (options.details !== undefined) this.details = options.details;
+  }
+}
+
+/** Why an `AbortSignal` fired. `cancel` and `timeout` are cooperative (page boundary, then flush); `kill` is now. */
+export class StopReason extends AppError {
+  readonly why: 'cancel' | 'timeout' | 'shutdown' | 'sibling_failed' | 'kill';
+
+  constructor(why: StopReason['why'], message: string) {
+    super(`stopped_${why}`, message);
+    this.why = why;
+  }
+}
+
+/** The sentence of any thrown thing. */
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+export function assert(condition: unknown, sentence: string): asserts condition {
+  if (!condition) throw new Error(`cannot happen: ${sentence}`);
+}

@@ -1,0 +1,87 @@
+/**
+ * JSON values as Headgate moves them. Integers outside the safe range of a double are `bigint`,
+ * so that a 64-bit key survives the way from source to sink digit by digit.
+ */
+export type JsonScalar = null | boolean | number | bigint | string;
+export type JsonObject = { [key: string]: JsonValue };
+export type JsonValue = JsonScalar | JsonValue[] | JsonObject;
+
+export function isObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** Sets an own property, also for the one name (`__proto__`) that plain assignment would treat as something else. */
+export function setField(target: JsonObject, key: string, value: JsonValue): void {
+  if (key === '__proto__') {
+    Object.defineProperty(target, key, { value, enumerable: true, configurable: true, writable: true });
+  } else {
+    target[key] = value;
+  }
+}
+
+export function hasField(target: JsonObject, key: string): boolean {
+  return Object.hasOwn(target, key);
+}
+
+/** Structural equality; numbers compare by value, object key order does not matter. */
+export function jsonEqual(a: JsonValue | undefined, b: JsonValue | undefined): boolean {
+  if (a === b) return true;
+  if (typeof a === 'bigint' || typeof b === 'bigint') {
+    return (typeof a === 'number' || typeof a === 'bigint') && (typeof b === 'number' || typeof b === 'bigint') && a == b;
+  }
+  if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null || a === undefined || b === undefined) return false;
+  if (Array.isArray(a)) {
+    return Array.isArray(b) && a.length === b.length && a.every((item, i) => jsonEqual(item, b[i]));
+  }
+  if (Array.isArray(b)) return false;
+  const keys = Object.keys(a);
+  return keys.length === Object.keys(b).length && keys.every((key) => hasField(b, key) && jsonEqual(a[key], b[key]));
+}
+
+/** Sixteen or more digits in a row may not fit a double exactly: only then is the slower exact reader used. */
+const LONG_DIGITS = /[0-9]{16}/;
+
+/** Parses JSON text; integers beyond the safe range come back as `bigint`. Throws `SyntaxError`. */
+export function parseJson(text: string): JsonValue {
+  return LONG_DIGITS.test(text) ? (JSON.parse(text, exactInteger) as JsonValue) : (JSON.parse(text) as JsonValue);
+}
+
+function exactInteger(_key: string, value: unknown, context?: { source?: string }): unknown {
+  if (typeof value !== 'number' || Number.isSafeInteger(value)) return value;
+  const source = context?.source;
+  return source !== undefined && /^-?[0-9]+$/.test(source) ? BigInt(source) : value;
+}
+
+/** Compact JSON text; `bigint` is written as its digits. */
+export function stringifyJson(value: JsonValue, indent?: number): string {
+  try {
+    return JSON.stringify(value, undefined, indent);
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error;
+    return JSON.stringify(value, rawBigInt, indent);
+  }
+}
+
+// JSON.rawJSON is in Node 22 and newer; the type library does not know it yet.
+const { rawJSON: rawJson } = JSON as unknown as { rawJSON(this: void, text: string): unknown };
+
+function rawBigInt(_key: string, value: unknown): unknown {
+  return typeof value === 'bigint' ? rawJson(value.toString()) : value;
+}
+
+/** The text of a value where one stands inside a string: strings raw, everything else as compact JSON. */
+export function jsonText(value: JsonValue): string {
+  return typeof value === 'string' ? value : stringifyJson(value);
+}
+
+/** JSON text with object keys sorted at every level; equal values give equal text. Used for fingerprints. */
+export function canonicalJson(value: JsonValue): string {
+  if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`;
+  if (isObject(value)) {
+    const parts = Object.keys(value)
+      .sort()
+      .map((key) => `${JSON.stringify(key)}:${canonicalJson(value[key] ?? null)}`);
+    return `{${parts.join(',')}}`;
+  }
+  return stringifyJson(value);
+}
