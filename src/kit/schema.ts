@@ -250,7 +250,7 @@ function describe(value: unknown): string {
   if (Array.isArray(value)) return 'a list';
   if (typeof value === 'object') return 'a mapping';
   if (typeof value === 'string') return value.length > 60 ? 'a long text' : JSON.stringify(value);
-  return String(value as number | boolean | bigint | undefined);
+  return `${value as number | boolean | bigint | undefined}`;
 }
 
 function valueAt(value: unknown, steps: readonly (string | number)[]): unknown {
@@ -270,7 +270,7 @@ function knownKeys(shape: JsonSchema, steps: readonly (string | number)[]): stri
       if (typeof step === 'number') return one.items === undefined ? [] : [one.items];
       const property = one.properties?.[step];
       if (property !== undefined) return [property];
-      return isObject(one.additionalProperties) ? [one.additionalProperties] : [];
+      return typeof one.additionalProperties === 'object' ? [one.additionalProperties] : [];
     });
   }
   return [...new Set(level.flatMap(alternatives).flatMap((one) => Object.keys(one.properties ?? {})))];
