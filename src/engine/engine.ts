@@ -1,0 +1,26 @@
+/** The engine's front door: what `execute` takes and reports. */
+import type { Env } from '../lib/env.ts';
+import type { Progress } from '../wire/outcome.ts';
+import type { Parts } from '../kit/parts.ts';
+import type { Plan } from '../plan/plan.ts';
+
+export interface ExecuteOptions {
+  readonly plan: Plan;
+  readonly parts: Parts;
+  readonly env: Env;
+  /** Id of the submission; a plain command-line run makes one. */
+  readonly runId: string;
+  /** What `${now.*}` renders; evaluated once per run. */
+  readonly clock: Date;
+  /** Cooperative stop: at the next page boundary, then flush. Its reason is a `StopReason`. */
+  readonly signal: AbortSignal;
+  /** Hard stop of everything, also of writes. */
+  readonly killSignal?: AbortSignal;
+  /** Overrides the concurrency setting of every connector that has one. */
+  readonly concurrency?: number;
+  /** Count instead of writing; state is read-only. */
+  readonly dryRun?: boolean;
+  /** Write at most this many records per row; state is read-only. */
+  readonly limit?: number;
+  readonly onProgress?: (progress: Progress) => void;
+}

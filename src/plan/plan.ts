@@ -1,0 +1,103 @@
+/** What the plan is: everything decided before the first record moves. Plain data and frozen definitions; no effects. */
+import type { Issue } from '../lib/errors.ts';
+import type { JsonObject } from '../lib/json.ts';
+import type { RetryPolicy } from '../kit/context.ts';
+import type { Lane } from '../kit/page.ts';
+import type { SinkDefinition } from '../kit/sink.ts';
+import type { SourceDefinition } from '../kit/source.ts';
+import type { StateStoreDefinition } from '../kit/state-store.ts';
+import type { TransformDefinition } from '../kit/transform.ts';
+
+/** A named part with its config, ready to open once the run-time tokens are filled in. */
+export interface PartPlan<D> {
+  /** Where it stands in the document, for issues: `matrix[2].sink`. */
+  readonly path: string;
+  readonly type: string;
+  /** Template it came from; `default` for the singular block. */
+  readonly template: string;
+  readonly definition: D;
+  /** After load-time interpolation; may still hold run-time tokens and escape marks. Not parsed. */
+  readonly config: JsonObject;
+  /** True when `config` holds run-time tokens: it is completed and parsed per invocation (`plan/resolve.ts`). */
+  readonly deferred: boolean;
+  /** The parsed config; `undefined` when deferred. */
+  readonly parsed: unknown;
+}
+
+export type SourcePlan = PartPlan<SourceDefinition>;
+export type SinkPlan = PartPlan<SinkDefinition>;
+export type StatePlan = PartPlan<StateStoreDefinition>;
+export type TransformPlan = PartPlan<TransformDefinition>;
+
+/** The dead-letter queue of a row (facts 18.1). */
+export interface DlqPlan {
+  readonly sink: SinkPlan;
+  readonly onBatchError: 'propagate' | 'dlq_all';
+  readonly maxFailuresPerPage: number | undefined;
+  readonly maxFailuresTotal: number | undefined;
+}
+
+/** The lane of a row and the reason that decided it: `records: transform "filter" reads "amount"`. */
+export interface LaneChoice {
+  readonly lane: Lane;
+  readonly reason: string;
+}
+
+/** Guarantee a row really gives, judged from its parts (facts 20). */
+export type Guarantee = 'at-least-once' | 'effectively-once (keyed upsert)' | 'effectively-once (atomic watermark)';
+
+export interface ParentLink {
+  readonly row: string;
+  /** Dotted path in the parent record; its value suffixes the child's state key. Default `id`. */
+  readonly key: string;
+  /** Top-level fields of the parent record that children use; `record` when one needs it whole. */
+  readonly fields: readonly string[] | 'record';
+}
+
+/** One matrix row (or the implicit single row `row-0`). */
+export interface RowPlan {
+  readonly id: string;
+  /** Place in the declared order. */
+  readonly index: number;
+  readonly role: 'root' | 'child';
+  readonly parent: ParentLink | undefined;
+  readonly dependsOn: readonly string[];
+  readonly source: SourcePlan;
+  readonly sink: SinkPlan;
+  /** Already layered: pipeline, source template, row. */
+  readonly transforms: readonly TransformPlan[];
+  readonly state: StatePlan | undefined;
+  readonly dlq: DlqPlan | undefined;
+  readonly delivery: 'at_least_once' | 'exactly_once';
+  readonly guarantee: Guarantee;
+  /** Parsed governance blocks; the engine compiles them to stages. */
+  readonly governance: Governance;
+  readonly retry: RetryPolicy | undefined;
+  readonly lane: LaneChoice;
+  /** `{name}::{row}`; a child's invocation appends `::{parent key value}`. */
+  readonly stateKey: string;
+  readonly weight: number | undefined;
+  readonly tags: readonly string[];
+}
+
+/** Blocks inside `pipeline` that look at records, as parsed by their own schemas (`document/blocks/`). */
+export interface Governance {
+  readonly quality: unknown;
+  readonly contract: unknown;
+  readonly masking: unknown;
+}
+
+export interface Plan {
+  /** Drives state keys and metric labels. */
+  readonly name: string;
+  /** In declared order. */
+  readonly rows: readonly RowPlan[];
+  readonly maxConcurrent: number;
+  readonly onError: 'continue' | 'stop';
+  /** Order in which ready rows queue: as declared, or heaviest first. */
+  readonly schedule: 'declared' | 'lpt';
+  /** The document's `auth` map: provider name to `{type, config}`. */
+  readonly auth: Readonly<Record<string, { readonly type: string; readonly config: JsonObject }>>;
+  /** Doubts that do not stop a run. */
+  readonly warnings: readonly Issue[];
+}

@@ -1,0 +1,48 @@
+/**
+ * Who executes a queued run. One implementation now: worker processes of this instance (`worker-pool.ts`);
+ * a durable engine on a shared database joins behind the same interface, which is why a ticket carries owner and attempt.
+ */
+import type { MetricChange } from '../lib/metrics.ts';
+import type { LogLevel, LogLine } from '../lib/log.ts';
+import type { JsonObject } from '../lib/json.ts';
+import type { Progress, RunOutcome } from '../wire/outcome.ts';
+
+/** Everything a worker needs to execute one run; plain JSON, it crosses a process boundary. */
+export interface RunTicket {
+  readonly runId: string;
+  /** Instance that owns the run, and which attempt this is: a stale owner's result is refused by the history. */
+  readonly owner: string;
+  readonly attempt: number;
+  /** The document after load-time interpolation (`Document.tree`). Held in memory only: it may hold secrets. */
+  readonly tree: JsonObject;
+  readonly name: string;
+  /** RFC 3339; what `${now.*}` renders. */
+  readonly clock: string;
+  readonly concurrency: number | null;
+  readonly timeoutSecs: number | null;
+  /** Resolved secret values, for redaction in the worker. */
+  readonly secrets: readonly string[];
+  readonly logLevel: LogLevel;
+}
+
+export interface RunListener {
+  log(lines: readonly LogLine[]): void;
+  metrics(changes: readonly MetricChange[]): void;
+  progress(progress: Progress): void;
+}
+
+/** `crashed`: the worker died (out of memory, killed, spun past its grace); the sentence says how. */
+export type RunEnd = { readonly type: 'finished'; readonly outcome: RunOutcome } | { readonly type: 'crashed'; readonly reason: string };
+
+export interface RunHandle {
+  /** Never rejects. */
+  readonly done: Promise<RunEnd>;
+  /** Cooperative: stop at the next page boundary, flush, end. A worker that does not answer within the grace is killed. */
+  stop(why: 'cancel' | 'timeout' | 'shutdown', graceMs: number): void;
+}
+
+export interface RunExecutor {
+  start(ticket: RunTicket, listener: RunListener): RunHandle;
+  /** Ends idle workers and kills what is left. */
+  close(): Promise<void>;
+}

@@ -1,0 +1,109 @@
+/** Runs as the HTTP API shows them (spec 1, sections 2.1 to 2.6 and 3.1). */
+import { z } from 'zod';
+
+export const RUN_STATUSES = ['queued', 'running', 'completed', 'failed', 'cancelled'] as const;
+export type RunStatus = (typeof RUN_STATUSES)[number];
+
+export function isTerminal(status: RunStatus): status is 'completed' | 'failed' | 'cancelled' {
+  return status === 'completed' || status === 'failed' || status === 'cancelled';
+}
+
+const time = z.string().meta({ format: 'date-time', description: 'RFC 3339, UTC.' });
+
+export const callbackSchema = z
+  .strictObject({
+    url: z.string().min(1).meta({ description: 'Destination; http or https only.' }),
+    method: z
+      .string()
+      .regex(/^[A-Za-z!#$%&'*+.^_`|~-]+$/)
+      .default('POST')
+      .meta({ description: 'HTTP method.' }),
+    headers: z.record(z.string(), z.string()).default({}).meta({ description: 'Extra request headers.' }),
+    extra_fields: z.record(z.string(), z.unknown()).default({}).meta({ description: 'Merged at the top level of the body.' }),
+    on: z.array(z.string()).optional().meta({ description: 'Terminal statuses that call back; absent or empty means all.' }),
+  })
+  .meta({ description: 'One HTTP request when the run reaches a terminal status.' });
+export type Callback = z.infer<typeof callbackSchema>;
+
+export const submissionSchema = z
+  .strictObject({
+    config: z.string().meta({ description: 'The pipeline document, YAML or JSON text.' }),
+    config_format: z.enum(['yaml', 'json']).default('yaml').meta({ description: 'Format of `config`.' }),
+    name: z.string().nullish().meta({ description: 'Name of the run; also drives state keys and metric labels.' }),
+    labels: z.record(z.string(), z.string()).nullish().meta({ description: 'Metadata stored on the run record.' }),
+    timeout_secs: z.int().positive().nullish().meta({ description: 'Wall-clock cap of the execution; on expiry the run fails.' }),
+    doctor_first: z.boolean().nullish().meta({ description: 'Run the preflight probes first; on any failure answer 422.' }),
+    idempotency_key: z
+      .string()
+      .min(1)
+      .max(512)
+      .nullish()
+      .meta({ description: 'A repeat with the same key and payload answers with the existing run.' }),
+    clock: z.string().nullish().meta({ description: 'RFC 3339 timestamp that `${now.*}` renders.' }),
+    concurrency: z.int().nullish().meta({ description: 'Overrides the connector concurrency of this run; at least 1.' }),
+    callback: callbackSchema.nullish(),
+  })
+  .meta({ description: 'A run submission.' });
+export type Submission = z.infer<typeof submissionSchema>;
+
+export const submissionReceiptSchema = z.strictObject({
+  run_id: z.string(),
+  status: z.enum(RUN_STATUSES),
+  submitted_at: time,
+});
+export type SubmissionReceipt = z.infer<typeof submissionReceiptSchema>;
+
+export const invocationRecordSchema = z.object({
+  run_id: z.string().meta({ description: 'Invocation id; rollback names it.' }),
+  row_id: z.string(),
+  parent_record_key: z.string().nullable(),
+  records_written: z.int(),
+  error: z.string().nullable(),
+  status: z.enum(['completed', 'failed', 'cancelled', 'skipped']),
+  duration_ms: z.number(),
+  balance: z.object({
+    read: z.int(),
+    filtered: z.int(),
+    expanded: z.int(),
+    transformed: z.int(),
+    written: z.int(),
+    dead_lettered: z.int(),
+    withheld: z.int(),
+  }),
+});
+export type InvocationRecord = z.infer<typeof invocationRecordSchema>;
+
+export const runRecordSchema = z
+  .object({
+    run_id: z.string(),
+    name: z.string().nullable(),
+    labels: z.record(z.string(), z.string()),
+    status: z.enum(RUN_STATUSES),
+    submitted_at: time,
+    started_at: time.nullable(),
+    finished_at: time.nullable(),
+    elapsed_secs: z.number().nullable().meta({ description: 'Filled live while running; final after.' }),
+    records_written: z.int(),
+    invocations: z.array(invocationRecordSchema),
+    error: z.string().nullable(),
+    idempotency_key: z.string().nullable(),
+    doctor_report: z.unknown().nullable(),
+    attempt: z.int().meta({ description: '0 for the first owner, one more for every requeue.' }),
+    callback: z.unknown().optional().meta({ description: 'As submitted, header values and URL credentials masked.' }),
+  })
+  .meta({ description: 'A run.' });
+export type RunRecord = z.infer<typeof runRecordSchema>;
+
+export const runPageSchema = z.object({
+  runs: z.array(runRecordSchema),
+  next_cursor: z.string().nullable().meta({ description: 'The last run id of this page; null when there is no further page.' }),
+});
+export type RunPage = z.infer<typeof runPageSchema>;
+
+/** One persisted log line (spec 2.6). */
+export interface StoredLogLine {
+  readonly seq: number;
+  readonly ts: string;
+  readonly level: string;
+  readonly line: string;
+}
