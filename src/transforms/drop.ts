@@ -1,0 +1,27 @@
+import { z } from 'zod';
+import { hasField, setField, type JsonObject } from '../lib/json.ts';
+import { defineTransform } from '../kit/transform.ts';
+import { fieldNames, mapping } from './per-record.ts';
+
+const schema = z.strictObject({ fields: fieldNames('Fields to remove.') });
+
+export const drop = defineTransform<z.infer<typeof schema>>({
+  type: 'drop',
+  description: 'Removes the listed fields.',
+  config: schema,
+  examples: [{ config: { fields: ['b', 'z'] }, input: [{ a: 1, b: 2, c: 3 }, [1]], output: [{ a: 1, c: 3 }, [1]] }],
+  reads: (config) => ({ kind: 'fields', names: config.fields }),
+  columns: (config) => ({ kind: 'drop', fields: config.fields }),
+  compile(config) {
+    const gone = new Set(config.fields);
+    return mapping((record) => {
+      if (!config.fields.some((name) => hasField(record, name))) return record;
+      // Copying the rest keeps objects in their fast form; `delete` would not.
+      const kept: JsonObject = {};
+      for (const name of Object.keys(record)) {
+        if (!gone.has(name)) setField(kept, name, record[name] ?? null);
+      }
+      return kept;
+    });
+  },
+});

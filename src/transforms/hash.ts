@@ -1,0 +1,73 @@
+import { hash as nodeHash } from 'node:crypto';
+import { blake3 } from '@noble/hashes/blake3.js';
+import { z } from 'zod';
+import { hasField, jsonText, setField, type JsonValue } from '../lib/json.ts';
+import { finding, optional, text } from '../kit/schema.ts';
+import { defineTransform } from '../kit/transform.ts';
+import { memo } from './memo.ts';
+import { editing, someFieldNames } from './per-record.ts';
+
+const schema = z
+  .strictObject({
+    fields: someFieldNames('Fields whose value is hashed; null stays null.'),
+    algorithm: z.enum(['sha256', 'blake3']).default('sha256').meta({ description: 'The digest; both have 256 bits.' }),
+    encoding: z.enum(['hex', 'base64']).default('hex').meta({ description: 'How the digest is written.' }),
+    salt: optional(z.string()).meta({ description: 'Text that is put before every value.', secret: true }),
+    into: optional(text()).meta({ description: 'Writes the digest to this field and keeps the value; for one field only.' }),
+  })
+  .superRefine((config, ctx) => {
+    if (config.into === undefined || config.fields.length === 1) return;
+    const hint = 'use one `hash` for each field';
+    ctx.addIssue(finding('invalid_value', '`into` works for one field, not for several', { path: ['into'], hint }));
+  });
+
+type HashConfig = z.infer<typeof schema>;
+
+/** Long values rarely repeat and would fill the memory. */
+const MEMO_TEXT_LIMIT = 256;
+
+export const hash = defineTransform<HashConfig>({
+  type: 'hash',
+  description: 'Replaces values by their digest. Texts are hashed as UTF-8, everything else as compact JSON, so `1` and `"1"` agree.',
+  config: schema,
+  examples: [
+    {
+      config: { fields: ['id'] },
+      input: [{ id: 1 }, { id: '1' }, { id: null }],
+      output: [
+        { id: '6b86b273ff34fce19d6b804eff5a3f5747ada4eaa22f1d49c01e52ddb7875b4b' },
+        { id: '6b86b273ff34fce19d6b804eff5a3f5747ada4eaa22f1d49c01e52ddb7875b4b' },
+        { id: null },
+      ],
+    },
+    {
+      config: { fields: ['id'], algorithm: 'blake3', encoding: 'base64', into: 'digest' },
+      input: [{ id: 'abc' }],
+      output: [{ id: 'abc', digest: 'ZDezrDhGUTP/tjt1JzqNtUjFWEZdedsD/TWcbNW9nYU=' }],
+    },
+  ],
+  reads: (config) => ({ kind: 'fields', names: config.fields }),
+  columns: (config) => (config.into === undefined ? { kind: 'identity' } : { kind: 'add', fields: [config.into] }),
+  compile(config) {
+    const digest = digestOf(config);
+    return editing((record) => {
+      for (const name of config.fields) {
+        const value = hasField(record, name) ? record[name] : null;
+        if (value !== null && value !== undefined) setField(record, config.into ?? name, digest(value));
+      }
+    });
+  },
+});
+
+function digestOf(config: HashConfig): (value: JsonValue) => string {
+  const { salt = '', encoding } = config;
+  const compute =
+    config.algorithm === 'sha256'
+      ? (value: string) => nodeHash('sha256', salt + value, encoding)
+      : (value: string) => Buffer.from(blake3(Buffer.from(salt + value))).toString(encoding);
+  const remembered = memo(compute);
+  return (value) => {
+    const plain = jsonText(value);
+    return plain.length > MEMO_TEXT_LIMIT ? compute(plain) : remembered(plain);
+  };
+}

@@ -1,0 +1,24 @@
+import { RE2JS } from 're2js';
+import { text, finding } from '../kit/schema.ts';
+import { messageOf } from '../lib/errors.ts';
+
+/**
+ * Patterns run in linear time whatever the input, with the syntax of RE2 and of the Rust `regex` crate:
+ * inline flags such as `(?i)`, named groups, no look-around and no back-references.
+ */
+export function pattern(description: string) {
+  return text()
+    .superRefine((value, ctx) => {
+      try {
+        RE2JS.compile(value);
+      } catch (error) {
+        const reason = messageOf(error).replace(/^error parsing regexp: /, '');
+        ctx.addIssue(
+          finding('invalid_pattern', `the pattern cannot be compiled: ${reason}`, {
+            hint: 'look-around and back-references are not possible; write flags inline, as in `(?i)name`',
+          }),
+        );
+      }
+    })
+    .meta({ description, examples: ['(?i)^id$'] });
+}

@@ -1,0 +1,40 @@
+/**
+ * Ownership inside a chain of transforms: a record's top level may be changed in place, anything nested may be shared
+ * with other records (exploded siblings, constants of a config) and is replaced, never changed.
+ */
+import { z } from 'zod';
+import { isObject, type JsonObject, type JsonValue } from '../lib/json.ts';
+import { text } from '../kit/schema.ts';
+import type { CompiledTransform } from '../kit/transform.ts';
+
+/** A transform that changes fields of one object in place; a record that is not an object passes as it is. */
+export function editing(edit: (record: JsonObject) => void): CompiledTransform {
+  return {
+    kind: 'record',
+    apply(record, emit) {
+      if (isObject(record)) edit(record);
+      emit(record);
+    },
+  };
+}
+
+/** A transform that makes one new record of each object; a record that is not an object passes as it is. */
+export function mapping(map: (record: JsonObject) => JsonValue): CompiledTransform {
+  return {
+    kind: 'record',
+    apply: (record, emit) => emit(isObject(record) ? map(record) : record),
+  };
+}
+
+/** The usual `fields` of a config: exact top-level names. */
+export function fieldNames(description: string) {
+  return z.array(text()).meta({ description: `${description} Exact top-level names; absent ones are left alone.` });
+}
+
+/** Lists that say nothing when empty. */
+export function someFieldNames(description: string) {
+  return z
+    .array(text())
+    .min(1)
+    .meta({ description: `${description} Exact top-level names, at least one; absent ones are left alone.` });
+}

@@ -1,0 +1,28 @@
+import { z } from 'zod';
+import { hasField } from '../lib/json.ts';
+import { json } from '../kit/schema.ts';
+import { defineTransform } from '../kit/transform.ts';
+import { editing, fieldNames } from './per-record.ts';
+
+const schema = z.strictObject({
+  fields: fieldNames('Fields whose value is replaced, null included.'),
+  mask: json().default('***').meta({ description: 'What stands in place of the value: any JSON.' }),
+});
+
+export const redact = defineTransform<z.infer<typeof schema>>({
+  type: 'redact',
+  description: 'Replaces the values of the listed fields by a fixed mask.',
+  config: schema,
+  examples: [
+    { config: { fields: ['ssn'] }, input: [{ id: 1, ssn: '123' }, { id: 2 }], output: [{ id: 1, ssn: '***' }, { id: 2 }] },
+    { config: { fields: ['ssn'], mask: null }, input: [{ ssn: '123' }], output: [{ ssn: null }] },
+  ],
+  reads: (config) => ({ kind: 'fields', names: config.fields }),
+  columns: () => ({ kind: 'identity' }),
+  compile: (config) =>
+    editing((record) => {
+      for (const name of config.fields) {
+        if (hasField(record, name)) record[name] = config.mask;
+      }
+    }),
+});

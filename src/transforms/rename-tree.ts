@@ -1,0 +1,28 @@
+import { RecordError } from '../lib/errors.ts';
+import { hasField, isObject, setField, type JsonObject, type JsonValue } from '../lib/json.ts';
+import type { CompiledTransform } from '../kit/transform.ts';
+import { memo } from './memo.ts';
+import { mapping } from './per-record.ts';
+
+/** Gives every key at every depth, inside lists too, a new name. Names are worked out once for each distinct key. */
+export function renamingTree(type: string, rename: (key: string) => string, collisions: 'error' | 'last_wins'): CompiledTransform {
+  const newName = memo(rename);
+  const ofObject = (value: JsonObject): JsonObject => {
+    const renamed: JsonObject = {};
+    for (const key of Object.keys(value)) {
+      const name = newName(key);
+      if (collisions === 'error' && hasField(renamed, name)) {
+        throw new RecordError('Transform', `${type}: two keys of one object would be called \`${name}\``, {
+          hint: 'rename or drop one of them first',
+        });
+      }
+      setField(renamed, name, ofValue(value[key] as JsonValue));
+    }
+    return renamed;
+  };
+  const ofValue = (value: JsonValue): JsonValue => {
+    if (Array.isArray(value)) return value.map(ofValue);
+    return isObject(value) ? ofObject(value) : value;
+  };
+  return mapping(ofObject);
+}

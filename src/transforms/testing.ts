@@ -1,0 +1,59 @@
+/** What the tests of transforms share: an `Env` that keeps its log, and a way to run a definition from a plain config. */
+import { check } from '../kit/schema.ts';
+import type { TransformDefinition } from '../kit/transform.ts';
+import { Redactor } from '../lib/redact.ts';
+import { createLog } from '../lib/log.ts';
+import { noMetrics } from '../lib/metrics.ts';
+import { ConfigError, type Issue } from '../lib/errors.ts';
+import type { Env } from '../lib/env.ts';
+import type { JsonValue } from '../lib/json.ts';
+
+export interface TestEnv extends Env {
+  readonly lines: readonly string[];
+}
+
+export function testEnv(cwd = '/'): TestEnv {
+  const lines: string[] = [];
+  const redactor = new Redactor();
+  const clock = {
+    now: () => new Date('2026-01-02T03:04:05Z'),
+    elapsedMs: () => 0,
+    sleep: () => Promise.resolve(),
+  };
+  const log = createLog({ level: 'trace', target: 'test', clock, redactor, write: (line) => lines.push(line.line) });
+  return {
+    clock,
+    ids: { next: () => '00000000-0000-7000-8000-000000000000' },
+    log,
+    metrics: noMetrics,
+    redactor,
+    fetch,
+    variables: {},
+    cwd,
+    lines,
+  };
+}
+
+/** The issues a config is refused with; empty when it is accepted. */
+export function issuesOf(definition: TransformDefinition, config: unknown): readonly Issue[] {
+  const checked = check(definition.config, config);
+  return checked.ok ? [] : checked.issues;
+}
+
+/** Checks and compiles a config and runs copies of the records through it. */
+export async function runTransform(
+  definition: TransformDefinition,
+  config: unknown,
+  records: readonly JsonValue[],
+  env: Env = testEnv(),
+): Promise<readonly JsonValue[]> {
+  const checked = check<unknown>(definition.config, config);
+  if (!checked.ok) throw new ConfigError(checked.issues);
+  const compiled = await definition.compile(checked.value, { env });
+  const input = structuredClone(records);
+  if (compiled.kind === 'page') return compiled.apply(input, new AbortController().signal);
+  const out: JsonValue[] = [];
+  for (const record of input) compiled.apply(record, (emitted) => out.push(emitted));
+  await compiled.close?.();
+  return out;
+}

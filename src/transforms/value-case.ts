@@ -1,0 +1,51 @@
+import { z } from 'zod';
+import { hasField } from '../lib/json.ts';
+import { defineTransform } from '../kit/transform.ts';
+import { editing, fieldNames } from './per-record.ts';
+
+const CHANGES = {
+  lower: (value: string) => value.toLowerCase(),
+  upper: (value: string) => value.toUpperCase(),
+  trim: (value: string) => value.trim(),
+  title: (value: string) => value.replaceAll(/\S+/g, capitalize),
+  capitalize,
+} as const;
+
+function capitalize(value: string): string {
+  const [first = ''] = value;
+  return first.toUpperCase() + value.slice(first.length).toLowerCase();
+}
+
+const schema = z.strictObject({
+  fields: fieldNames('Text fields to change; values that are not text stay.'),
+  mode: z.enum(['lower', 'upper', 'trim', 'title', 'capitalize']).meta({
+    description: '`title` raises the first letter of every word, `capitalize` only the first of the text; both lower the rest.',
+  }),
+});
+
+export const valueCase = defineTransform<z.infer<typeof schema>>({
+  type: 'value_case',
+  description: 'Changes upper and lower case, or trims blanks, in text values.',
+  config: schema,
+  examples: [
+    {
+      config: { fields: ['name', 'n'], mode: 'title' },
+      input: [{ name: 'ADA  lovelace', n: 1 }],
+      output: [{ name: 'Ada  Lovelace', n: 1 }],
+    },
+    { config: { fields: ['name'], mode: 'capitalize' }, input: [{ name: 'ADA Lovelace' }], output: [{ name: 'Ada lovelace' }] },
+    { config: { fields: ['name'], mode: 'trim' }, input: [{ name: ' a ' }, { name: null }], output: [{ name: 'a' }, { name: null }] },
+  ],
+  reads: (config) => ({ kind: 'fields', names: config.fields }),
+  columns: () => ({ kind: 'identity' }),
+  compile(config) {
+    const change = CHANGES[config.mode];
+    return editing((record) => {
+      for (const name of config.fields) {
+        if (!hasField(record, name)) continue;
+        const value = record[name];
+        if (typeof value === 'string') record[name] = change(value);
+      }
+    });
+  },
+});
