@@ -17,6 +17,8 @@ export interface Rejection {
 export interface WriteResult {
   /** Records taken: written, or folded into a later one with the same key, or deleted as asked. */
   readonly written: number;
+  /** Records the sink leaves out by its own documented rule (a record without a known column); they count as withheld. */
+  readonly skipped?: number;
   readonly rejected: readonly Rejection[];
 }
 

@@ -1,0 +1,109 @@
+/** The dead-letter queue of one invocation: wraps records in envelopes, writes a page's envelopes in one batch, counts budgets. */
+import { RunError } from '../../lib/errors.ts';
+import type { Env } from '../../lib/env.ts';
+import type { JsonObject, JsonValue } from '../../lib/json.ts';
+import { Page } from '../../kit/page.ts';
+import type { FinishReason, Sink } from '../../kit/sink.ts';
+import type { DlqPlan } from '../../plan/plan.ts';
+import { blame } from '../failure.ts';
+import { dlqBudgetExceeded, dlqErrors, dlqFlushDuration, dlqPages, dlqRecords, dlqWriteDuration } from '../metrics.ts';
+import type { DeadReason, DeadRecord } from '../stages/stage.ts';
+
+/** Which reason names a page that holds several (facts 18.5). */
+const PAGE_REASONS: readonly DeadReason[] = ['partial', 'dlq_all', 'quality', 'contract', 'schema_drift'];
+
+export interface DeadLetterContext {
+  readonly env: Env;
+  readonly plan: DlqPlan;
+  readonly sink: Sink;
+  readonly pipeline: string;
+  readonly row: string;
+  /** Kind of the main sink. */
+  readonly sinkType: string;
+}
+
+export class DeadLetters {
+  readonly #context: DeadLetterContext;
+  readonly #labels: { pipeline: string; row: string; connector: string; dlq_connector: string };
+  #total = 0;
+
+  constructor(context: DeadLetterContext) {
+    this.#context = context;
+    this.#labels = { pipeline: context.pipeline, row: context.row, connector: context.sinkType, dlq_connector: context.plan.sink.type };
+  }
+
+  /** Durable only after `flush`. A failure here always ends the run: a dead letter has no other place to go. */
+  async write(dead: readonly DeadRecord[]): Promise<void> {
+    if (dead.length === 0) return;
+    const { env, plan, sink } = this.#context;
+    const now = env.clock.now().getTime();
+    const started = env.clock.elapsedMs();
+    try {
+      await sink.write(Page.ofRecords(dead.map((record) => this.#envelope(record, now))), { partial: false });
+    } catch (error) {
+      throw blame('Sink', `${plan.sink.type} (dead-letter queue)`, error);
+    }
+    env.metrics.observe(dlqWriteDuration, this.#labels, (env.clock.elapsedMs() - started) / 1000);
+    this.#total += dead.length;
+    this.#count(dead);
+  }
+
+  async flush(): Promise<void> {
+    const started = this.#context.env.clock.elapsedMs();
+    try {
+      await this.#context.sink.flush();
+    } catch (error) {
+      throw blame('Sink', `${this.#context.plan.sink.type} (dead-letter queue)`, error);
+    }
+    this.#context.env.metrics.observe(dlqFlushDuration, this.#labels, (this.#context.env.clock.elapsedMs() - started) / 1000);
+  }
+
+  /** The queue is as important after a failure as after a success: what it holds is made whole either way. */
+  async finish(reason: FinishReason): Promise<void> {
+    try {
+      await this.#context.sink.finish(reason);
+    } catch (error) {
+      throw blame('Sink', `${this.#context.plan.sink.type} (dead-letter queue)`, error);
+    }
+  }
+
+  /** The error that ends the run once the page is committed, when a budget is overrun. */
+  budgetError(inPage: number): RunError | undefined {
+    const { maxFailuresPerPage, maxFailuresTotal } = this.#context.plan;
+    if (maxFailuresPerPage !== undefined && inPage > maxFailuresPerPage) return this.#exceeded('per_page', inPage, maxFailuresPerPage);
+    if (maxFailuresTotal !== undefined && this.#total > maxFailuresTotal) return this.#exceeded('total', this.#total, maxFailuresTotal);
+    return undefined;
+  }
+
+  #exceeded(scope: 'per_page' | 'total', count: number, limit: number): RunError {
+    const { env, pipeline, row, sinkType } = this.#context;
+    env.metrics.inc(dlqBudgetExceeded, { pipeline, row, connector: sinkType, scope });
+    const key = scope === 'per_page' ? 'max_failures_per_page' : 'max_failures_total';
+    const where = scope === 'per_page' ? 'in one page (per-page budget)' : 'in this run (total budget)';
+    return new RunError('Sink', 'dlq_budget_exceeded', `${count} records went to the dead-letter queue ${where}; \`dlq.${key}\` allows ${limit}`, {
+      hint: 'look at the dead letters first; the page that tripped the budget is written and its position stored',
+    });
+  }
+
+  #envelope(dead: DeadRecord, now: number): JsonObject {
+    const { env, pipeline, row, sinkType } = this.#context;
+    return {
+      error: { kind: dead.kind, message: env.redactor.text(dead.message) },
+      reason: dead.reason,
+      payload: dead.payload as JsonValue,
+      ts_ms: now,
+      sink: sinkType,
+      pipeline,
+      row,
+      record_index: dead.index,
+    };
+  }
+
+  #count(dead: readonly DeadRecord[]): void {
+    const { env } = this.#context;
+    env.metrics.inc(dlqRecords, this.#labels, dead.length);
+    const reason = PAGE_REASONS.find((one) => dead.some((record) => record.reason === one)) ?? 'partial';
+    env.metrics.inc(dlqPages, { ...this.#labels, reason });
+    for (const record of dead) env.metrics.inc(dlqErrors, { ...this.#labels, kind: record.kind });
+  }
+}

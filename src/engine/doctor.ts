@@ -1,0 +1,144 @@
+/** Preflight: checks every part of every root row without moving a record. */
+import { Gate } from '../lib/gate.ts';
+import { AppError, messageOf, StopReason } from '../lib/errors.ts';
+import { createCredentials } from '../credentials/index.ts';
+import type { PartContext } from '../kit/context.ts';
+import { RECORDS_LANE } from '../kit/page.ts';
+import type { Probe, ProbeFinding } from '../kit/probe.ts';
+import type { RowPlan, SinkPlan, SourcePlan, StatePlan } from '../plan/plan.ts';
+import { resolvePart, type RuntimeTokens } from '../plan/resolve.ts';
+import type { ExecuteOptions } from './engine.ts';
+
+/** Rows checked at the same time (facts 36.5). */
+const PARALLEL_ROWS = 8;
+const SENTINEL_KEY = 'headgate::doctor::sentinel';
+
+export interface DoctorOptions extends Pick<ExecuteOptions, 'plan' | 'parts' | 'env' | 'clock' | 'signal'> {
+  /** Budget of one part's probes. */
+  readonly timeoutMs: number;
+}
+
+export interface RowReport {
+  readonly id: string;
+  readonly delivery: string;
+  readonly probes: readonly (Probe & { readonly role: 'source' | 'sink' | 'state'; readonly connector: string })[];
+}
+
+/** The report as the HTTP API shows it; the command line adds `config` and `summary`. */
+export interface DoctorReport {
+  readonly invocations: readonly RowReport[];
+}
+
+export function failedProbes(report: DoctorReport): number {
+  return report.invocations.flatMap((row) => row.probes).filter((probe) => probe.status === 'fail').length;
+}
+
+export async function doctor(options: DoctorOptions): Promise<DoctorReport> {
+  const gate = new Gate(PARALLEL_ROWS);
+  const invocations = options.plan.rows.map(async (row) => {
+    const release = await gate.enter(options.signal);
+    try {
+      return await checkRow(options, row);
+    } finally {
+      release();
+    }
+  });
+  return { invocations: await Promise.all(invocations) };
+}
+
+async function checkRow(options: DoctorOptions, row: RowPlan): Promise<RowReport> {
+  const probes: RowReport['probes'][number][] = [];
+  const add = (role: 'source' | 'sink' | 'state', connector: string, found: readonly Probe[]): void => {
+    for (const probe of found) probes.push({ role, connector, ...probe });
+  };
+  if (row.role === 'child') {
+    const reason = 'a child row depends on the records of its parent';
+    add('source', row.source.type, [{ name: 'check', status: 'skip', reason, elapsed_ms: 0 }]);
+    return { id: row.id, delivery: row.guarantee, probes };
+  }
+  add('source', row.source.type, await timed(options, (context, tokens) => probeSource(row.source, context, tokens), row));
+  add('sink', row.sink.type, await timed(options, (context, tokens) => probeSink(row.sink, context, tokens), row));
+  const { state, dlq } = row;
+  if (state !== undefined) add('state', state.type, await timed(options, (context, tokens) => probeState(state, context, tokens), row));
+  if (dlq !== undefined) add('sink', dlq.sink.type, await timed(options, (context, tokens) => probeSink(dlq.sink, context, tokens), row));
+  return { id: row.id, delivery: row.guarantee, probes };
+}
+
+type Check = (context: PartContext, tokens: RuntimeTokens) => Promise<ProbeFinding[]>;
+
+/** Runs one part's probes under the budget; whatever is thrown becomes a finding. */
+async function timed(options: DoctorOptions, check: Check, row: RowPlan): Promise<Probe[]> {
+  const { env, plan, clock, timeoutMs } = options;
+  const budget = new AbortController();
+  const signal = AbortSignal.any([options.signal, budget.signal]);
+  const timer = setTimeout(() => budget.abort(new StopReason('timeout', `no answer within ${timeoutMs / 1000} s`)), timeoutMs);
+  const from = env.clock.elapsedMs();
+  const credentials = createCredentials(options.parts.credentials, plan.auth, { env, signal });
+  const context: PartContext = { env, pipeline: plan.name, row: row.id, invocationId: env.ids.next(), signal, credentials };
+  let found: ProbeFinding[];
+  try {
+    found = await Promise.race([check(context, { now: { date: clock, zone: 'UTC' }, records: new Map() }), expired(signal)]);
+  } catch (error) {
+    const name = signal.aborted ? 'timeout' : 'construct';
+    const hint = error instanceof AppError && error.hint !== undefined ? { hint: env.redactor.text(error.hint) } : {};
+    found = [{ name, status: 'fail', reason: messageOf(error), ...hint }];
+  } finally {
+    clearTimeout(timer);
+    budget.abort();
+  }
+  const elapsed = Math.round(env.clock.elapsedMs() - from);
+  return found.map((finding) => ({ ...env.redactor.json(finding), elapsed_ms: elapsed }));
+}
+
+function expired(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => {
+    signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
+  });
+}
+
+async function probeSource(part: SourcePlan, context: PartContext, tokens: RuntimeTokens): Promise<ProbeFinding[]> {
+  const { definition } = part;
+  const config = resolvePart(shrunk(part), tokens);
+  const sourceContext = { ...context, pageBytes: 1024 * 1024 };
+  if (definition.probe !== undefined) return definition.probe(config, sourceContext);
+  const source = await definition.open(config, sourceContext);
+  try {
+    for await (const _page of source.pages({ lane: RECORDS_LANE, limit: 1 })) break;
+    return [{ name: 'read', status: 'pass' }];
+  } catch (error) {
+    const hint = error instanceof AppError && error.hint !== undefined ? { hint: error.hint } : {};
+    return [{ name: 'read', status: 'fail', reason: messageOf(error), ...hint }];
+  } finally {
+    await source.close();
+  }
+}
+
+/** One record is enough to know that reading works. */
+function shrunk(part: SourcePlan): SourcePlan {
+  if (!('batch_size' in part.config)) return part;
+  return { ...part, config: { ...part.config, batch_size: 1 }, deferred: true, parsed: undefined };
+}
+
+async function probeSink(part: SinkPlan, context: PartContext, tokens: RuntimeTokens): Promise<ProbeFinding[]> {
+  const { definition } = part;
+  if (definition.probe === undefined) return [{ name: 'check', status: 'skip', reason: 'this sink has no check that would not write' }];
+  return definition.probe(resolvePart(part, tokens), { ...context, runId: context.invocationId, role: 'main' });
+}
+
+async function probeState(part: StatePlan, context: PartContext, tokens: RuntimeTokens): Promise<ProbeFinding[]> {
+  const { definition } = part;
+  const config = resolvePart(part, tokens);
+  if (definition.probe !== undefined) return definition.probe(config, context);
+  const store = await definition.open(config, context);
+  try {
+    await store.put(SENTINEL_KEY, { at: context.env.clock.now().toISOString() });
+    const back = await store.get(SENTINEL_KEY);
+    await store.delete(SENTINEL_KEY);
+    if (back === undefined) return [{ name: 'sentinel', status: 'fail', reason: 'a value that was put could not be read back' }];
+    return [{ name: 'sentinel', status: 'pass' }];
+  } catch (error) {
+    return [{ name: 'sentinel', status: 'fail', reason: messageOf(error) }];
+  } finally {
+    await store.close();
+  }
+}

@@ -1,0 +1,57 @@
+/** One execution of a row: what it is made of while it runs. */
+import type { Env } from '../lib/env.ts';
+import type { JsonObject, JsonValue } from '../lib/json.ts';
+import type { Sink, SinkCapabilities } from '../kit/sink.ts';
+import type { Source } from '../kit/source.ts';
+import type { StateStore } from '../kit/state-store.ts';
+import type { RowPlan } from '../plan/plan.ts';
+import type { DeadLetters } from './dlq/dead-letters.ts';
+import type { Stage } from './stages/stage.ts';
+import type { TransformChain } from './stages/transform-chain.ts';
+import type { Tally } from './tally.ts';
+
+export interface Invocation {
+  readonly env: Env;
+  readonly row: RowPlan;
+  readonly labels: { readonly pipeline: string; readonly row: string };
+  readonly source: Source;
+  readonly sink: Sink;
+  /** Judged on the config of this invocation. */
+  readonly capabilities: SinkCapabilities;
+  readonly deadLetters: DeadLetters | undefined;
+  readonly transforms: TransformChain;
+  readonly stages: readonly Stage[];
+  readonly state: StateStore | undefined;
+  readonly stateKey: string;
+  readonly tally: Tally;
+  /** Records kept for child rows, when there are any. */
+  readonly capture: Capture | undefined;
+  /** Cooperative stop. */
+  readonly stop: AbortSignal;
+  /** Everything ends now. */
+  readonly kill: AbortSignal;
+}
+
+/** Keeps what child rows need of each record that reaches the sink. */
+export class Capture {
+  readonly records: JsonValue[] = [];
+  readonly #fields: ReadonlySet<string> | 'record';
+
+  constructor(fields: ReadonlySet<string> | 'record') {
+    this.#fields = fields;
+  }
+
+  take(records: readonly JsonValue[]): void {
+    for (const record of records) this.records.push(this.#project(record));
+  }
+
+  #project(record: JsonValue): JsonValue {
+    if (this.#fields === 'record' || typeof record !== 'object' || record === null || Array.isArray(record)) return record;
+    const kept: JsonObject = {};
+    for (const field of this.#fields) {
+      const value = record[field];
+      if (value !== undefined) kept[field] = value;
+    }
+    return kept;
+  }
+}

@@ -1,0 +1,249 @@
+/** The page loop: read → transform → govern → write → dead letters → flush → bookmark → acknowledge. */
+import { RecordError, RunError } from '../lib/errors.ts';
+import type { JsonValue } from '../lib/json.ts';
+import type { Page } from '../kit/page.ts';
+import type { WriteResult } from '../kit/sink.ts';
+import { withRetry, type RetriedOperation } from './delivery/retry.ts';
+import { blame, connectorErrorOf } from './failure.ts';
+import type { Invocation } from './invocation.ts';
+import * as metrics from './metrics.ts';
+import { readAhead } from './read-ahead.ts';
+import type { DeadRecord, PageInWork } from './stages/stage.ts';
+
+export interface MoveOptions {
+  readonly bookmark: JsonValue | undefined;
+  /** Records to write at most; the source may stop reading then. */
+  readonly limit: number | undefined;
+  /** False for dry runs and limited runs: nothing is remembered. */
+  readonly saveBookmarks: boolean;
+  /** Tells the source that nobody wants another page; called before its iterator is closed. */
+  leave(): void;
+  onPage(): void;
+}
+
+/** Where the bookmarks of an invocation stand when its pages are through. */
+export interface Position {
+  /** The last bookmark stored. */
+  readonly stored: JsonValue | undefined;
+  /** A bookmark that may be stored only once `finish` has made the output durable. */
+  readonly waiting: JsonValue | undefined;
+}
+
+/** Moves pages until the source ends, the stop signal fires (at a page boundary) or the limit is reached. */
+export async function movePages(invocation: Invocation, options: MoveOptions): Promise<Position> {
+  const { env, row, source, stop } = invocation;
+  const labels = { ...invocation.labels, connector: row.source.type };
+  const request = { lane: row.lane.lane, ...(options.bookmark === undefined ? {} : { bookmark: options.bookmark }), ...(options.limit === undefined ? {} : { limit: options.limit }) };
+  const mover = new PageMover(invocation, options);
+  const waited = (ms: number): void => env.metrics.observe(metrics.sourcePageDuration, labels, ms / 1000);
+  const pages = readAhead(source.pages(request), waited, () => env.clock.elapsedMs())[Symbol.asyncIterator]();
+  try {
+    while (!stop.aborted && !mover.done) {
+      const next = await nextPage(pages, invocation);
+      if (next === undefined || stop.aborted) break;
+      env.metrics.inc(metrics.sourcePages, labels);
+      env.metrics.inc(metrics.sourceRecords, labels, next.count);
+      await mover.move(next);
+      options.onPage();
+    }
+  } finally {
+    options.leave();
+    await pages.return(undefined);
+  }
+  return { stored: mover.stored, waiting: mover.waiting };
+}
+
+async function nextPage(pages: AsyncGenerator<Page>, invocation: Invocation): Promise<Page | undefined> {
+  try {
+    const next = await pages.next();
+    return next.done === true ? undefined : next.value;
+  } catch (error) {
+    if (invocation.stop.aborted) return undefined;
+    const kind = connectorErrorOf(error)?.kind ?? 'unknown';
+    invocation.env.metrics.inc(metrics.sourceErrors, { ...invocation.labels, connector: invocation.row.source.type, kind });
+    throw blame('Source', invocation.row.source.type, error);
+  }
+}
+
+/** Carries single pages through; remembers what must outlive a page (the bookmark that waits for a durable flush). */
+class PageMover {
+  stored: JsonValue | undefined;
+  waiting: JsonValue | undefined;
+  readonly #invocation: Invocation;
+  readonly #options: MoveOptions;
+
+  constructor(invocation: Invocation, options: MoveOptions) {
+    this.#invocation = invocation;
+    this.#options = options;
+  }
+
+  /** True once the limit is reached. */
+  get done(): boolean {
+    return this.#options.limit !== undefined && this.#invocation.tally.written >= this.#options.limit;
+  }
+
+  async move(page: Page): Promise<void> {
+    const { tally, deadLetters } = this.#invocation;
+    tally.read += page.count;
+    tally.bytes += page.bytes;
+    tally.pages += 1;
+    const dead: DeadRecord[] = [];
+    const governed = await this.#govern(page, dead);
+    if (governed.count === 0 && dead.length === 0 && page.bookmark === undefined) return;
+    await this.#write(governed, dead);
+    if (deadLetters !== undefined) {
+      await deadLetters.write(dead);
+      tally.deadLettered += dead.length;
+    }
+    if (page.bookmark !== undefined) await this.#checkpoint(page.bookmark);
+    const overrun = deadLetters?.budgetError(dead.length);
+    if (overrun !== undefined) throw overrun;
+  }
+
+  /** Transforms and governance stages; the page keeps its form when there are none. */
+  async #govern(page: Page, dead: DeadRecord[]): Promise<Page> {
+    const { transforms, stages, tally, capture, kill } = this.#invocation;
+    let current = page;
+    if (!transforms.empty) current = page.withRecords(await this.#transform(page, kill));
+    tally.transformed += current.count;
+    if (stages.length > 0) {
+      const records = current.records();
+      const work: PageInWork = { records, origins: Array.from(records, (_, index) => index), dead };
+      for (const stage of stages) await stage.run(work);
+      current = current.withRecords(work.records);
+    }
+    capture?.take(current.records());
+    return current;
+  }
+
+  async #transform(page: Page, signal: AbortSignal): Promise<readonly JsonValue[]> {
+    const { env, labels, transforms, tally } = this.#invocation;
+    const from = env.clock.elapsedMs();
+    try {
+      const result = await transforms.run(page.records(), signal);
+      tally.filtered += result.filtered;
+      tally.expanded += result.expanded;
+      env.metrics.inc(metrics.transformIn, labels, page.count);
+      env.metrics.inc(metrics.transformOut, labels, result.records.length);
+      return result.records;
+    } catch (error) {
+      env.metrics.inc(metrics.transformErrors, labels);
+      throw error;
+    } finally {
+      env.metrics.observe(metrics.transformDuration, labels, (env.clock.elapsedMs() - from) / 1000);
+    }
+  }
+
+  async #write(page: Page, dead: DeadRecord[]): Promise<void> {
+    const { tally } = this.#invocation;
+    const { limit } = this.#options;
+    const room = limit === undefined ? page.count : Math.max(0, limit - tally.written);
+    const taken = page.slice(0, room);
+    tally.withheld += page.count - Math.min(page.count, room);
+    if (taken.count === 0 || room === 0) return;
+    const result = await this.#writeOrDivert(taken, dead);
+    tally.written += result.written;
+    tally.withheld += result.skipped ?? 0;
+    for (const { index, error } of result.rejected) {
+      dead.push({ kind: error.kind, reason: 'partial', message: error.message, payload: taken.records()[index] ?? null, index });
+    }
+  }
+
+  /** `dlq_all`: when the page failed as a whole, every record of it becomes a dead letter. */
+  async #writeOrDivert(page: Page, dead: DeadRecord[]): Promise<WriteResult> {
+    const { row, env, deadLetters } = this.#invocation;
+    try {
+      return await this.#measuredWrite(page);
+    } catch (error) {
+      if (deadLetters === undefined || row.dlq?.onBatchError !== 'dlq_all' || connectorErrorOf(error) === undefined) throw error;
+      const message = env.redactor.text(error instanceof Error ? error.message : String(error));
+      env.log.warn('page diverted to the dead-letter queue', { row: row.id, records: page.count, error: message });
+      page.records().forEach((payload, index) => dead.push({ kind: 'Sink', reason: 'dlq_all', message, payload, index }));
+      return { written: 0, rejected: [] };
+    }
+  }
+
+  async #measuredWrite(page: Page): Promise<WriteResult> {
+    const { env, row, sink, deadLetters } = this.#invocation;
+    const labels = { ...this.#invocation.labels, connector: row.sink.type };
+    const from = env.clock.elapsedMs();
+    try {
+      const write = (): Promise<WriteResult> => sink.write(page, { partial: deadLetters !== undefined });
+      const result = this.#invocation.capabilities.idempotent ? await retrying(this.#invocation, 'sink_write', write) : await write();
+      if (deadLetters === undefined && result.rejected.length > 0) throw rejectedWithoutQueue(row.sink.type, result);
+      env.metrics.inc(metrics.sinkRecords, labels, result.written);
+      return result;
+    } catch (error) {
+      env.metrics.inc(metrics.sinkErrors, { ...labels, kind: connectorErrorOf(error)?.kind ?? 'unknown' });
+      throw blame('Sink', row.sink.type, error);
+    } finally {
+      env.metrics.inc(metrics.sinkWrites, labels);
+      env.metrics.observe(metrics.sinkWriteDuration, labels, (env.clock.elapsedMs() - from) / 1000);
+    }
+  }
+
+  /** Flush everything, then remember the position, then tell upstream: never in another order. */
+  async #checkpoint(bookmark: JsonValue): Promise<void> {
+    await flushAll(this.#invocation);
+    if (!this.#options.saveBookmarks) return;
+    if (!this.#invocation.capabilities.flushDurable) {
+      this.waiting = bookmark;
+      return;
+    }
+    if (await saveBookmark(this.#invocation, bookmark)) this.stored = bookmark;
+  }
+
+}
+
+/** Makes everything taken so far durable: the sink first, then the dead letters. */
+export async function flushAll(invocation: Invocation): Promise<void> {
+  const { env, row, sink, deadLetters } = invocation;
+  const from = env.clock.elapsedMs();
+  try {
+    await retrying(invocation, 'flush', () => sink.flush());
+  } catch (error) {
+    throw blame('Sink', row.sink.type, error);
+  }
+  env.metrics.observe(metrics.sinkFlushDuration, { ...invocation.labels, connector: row.sink.type }, (env.clock.elapsedMs() - from) / 1000);
+  await deadLetters?.flush();
+}
+
+/** Stores a bookmark whose records are durable, then acknowledges upstream. True when there is a store to hold it. */
+export async function saveBookmark(invocation: Invocation, bookmark: JsonValue): Promise<boolean> {
+  const { state, stateKey, source, env, labels, row } = invocation;
+  if (state !== undefined) {
+    const from = env.clock.elapsedMs();
+    try {
+      await retrying(invocation, 'state_put', () => state.put(stateKey, bookmark));
+    } catch (error) {
+      env.metrics.inc(metrics.stateErrors, { ...labels, op: 'put', kind: connectorErrorOf(error)?.kind ?? 'unknown' });
+      throw blame('State', row.state?.type ?? 'state', error);
+    }
+    env.metrics.inc(metrics.statePuts, labels);
+    env.metrics.observe(metrics.statePutDuration, labels, (env.clock.elapsedMs() - from) / 1000);
+    observeBookmark(invocation, bookmark);
+  }
+  await source.acknowledge?.(bookmark);
+  return state !== undefined;
+}
+
+function observeBookmark({ env, labels }: Invocation, bookmark: JsonValue): void {
+  if (typeof bookmark !== 'string' || !/^\d{4}-\d{2}-\d{2}T/.test(bookmark)) return;
+  const at = Date.parse(bookmark) / 1000;
+  if (Number.isNaN(at)) return;
+  env.metrics.set(metrics.lastBookmark, labels, at);
+  env.metrics.set(metrics.sinceBookmark, labels, env.clock.now().getTime() / 1000 - at);
+}
+
+function retrying<T>({ env, labels, row, stop }: Invocation, op: RetriedOperation, action: () => Promise<T>): Promise<T> {
+  return withRetry({ env, labels, policy: row.retry, signal: stop }, op, action);
+}
+
+function rejectedWithoutQueue(type: string, result: WriteResult): RunError {
+  const [first] = result.rejected;
+  const error = first?.error ?? new RecordError('Sink', 'rejected');
+  return new RunError(error.kind, 'records_rejected', `sink \`${type}\` rejected ${result.rejected.length} record(s); record ${first?.index ?? 0} of the page: ${error.message}`, {
+    hint: 'declare a `dlq` to keep rejected records aside and go on',
+    cause: error,
+  });
+}

@@ -1,0 +1,128 @@
+/** Opens everything an invocation needs, in the order in which it must be closed again (last first). */
+import type { Env } from '../lib/env.ts';
+import { ConfigError } from '../lib/errors.ts';
+import { isObject, jsonText, type JsonObject, type JsonValue } from '../lib/json.ts';
+import type { Credentials, PartContext } from '../kit/context.ts';
+import type { Sink, SinkCapabilities } from '../kit/sink.ts';
+import { STATE_KEY } from '../kit/state-store.ts';
+import type { PartPlan, Plan, RowPlan, SinkPlan } from '../plan/plan.ts';
+import { resolvePart, type RuntimeTokens } from '../plan/resolve.ts';
+import { DeadLetters } from './dlq/dead-letters.ts';
+import { blame } from './failure.ts';
+import type { Capture, Invocation } from './invocation.ts';
+import { stagesOf } from './stages/stages.ts';
+import { TransformChain, type NamedTransform } from './stages/transform-chain.ts';
+import { Tally } from './tally.ts';
+import { dryRunSink } from './dry-run-sink.ts';
+
+/** How much one page may hold in encoded form; with one page ahead this bounds a row's memory. */
+const PAGE_BYTES = 4 * 1024 * 1024;
+
+export interface OpenOptions {
+  readonly env: Env;
+  readonly plan: Plan;
+  readonly row: RowPlan;
+  readonly runId: string;
+  readonly invocationId: string;
+  readonly credentials: Credentials;
+  readonly tokens: RuntimeTokens;
+  readonly parent: ParentRecord | undefined;
+  readonly capture: Capture | undefined;
+  readonly stop: AbortSignal;
+  readonly kill: AbortSignal;
+  readonly concurrency: number | undefined;
+  readonly dryRun: boolean;
+}
+
+export interface ParentRecord {
+  /** Text of the value at the parent key; names the invocation. */
+  readonly key: string;
+  readonly record: JsonValue;
+}
+
+export async function openInvocation(options: OpenOptions, closers: AsyncDisposableStack): Promise<Invocation> {
+  const { env, row, plan, parent, stop, kill } = options;
+  const labels = { pipeline: plan.name, row: row.id };
+  const context: PartContext = {
+    env: { ...env, log: env.log.at(`headgate::${row.id}`) },
+    pipeline: plan.name,
+    row: row.id,
+    invocationId: options.invocationId,
+    signal: kill,
+    credentials: options.credentials,
+  };
+  const transforms = await openTransforms(options, closers);
+  const stateKey = stateKeyOf(row, parent);
+  const state = row.state === undefined ? undefined : await openPart('State', row.state, () => row.state?.definition.open(resolve(options, row.state), context), closers);
+  const retry = row.retry === undefined ? {} : { retry: row.retry };
+  const sourceContext = { ...context, signal: stop, pageBytes: PAGE_BYTES, ...retry, ...(parent === undefined ? {} : { parent: parent.record }) };
+  const source = await openPart('Source', row.source, () => row.source.definition.open(resolve(options, row.source), sourceContext), closers);
+  const { sink, capabilities } = await openSink(options, row.sink, { ...context, ...retry, runId: options.runId, role: 'main' }, closers);
+  const deadLetters = row.dlq === undefined ? undefined : await openDeadLetters(options, context, closers);
+  const stages = stagesOf({ env: context.env, pipeline: plan.name, row: row.id, sinkTemplate: row.sink.template, sinkType: row.sink.type }, row.governance);
+  return { env: context.env, row, labels, source, sink, capabilities, deadLetters, transforms, stages, state, stateKey, tally: new Tally(), capture: options.capture, stop, kill };
+}
+
+/** `{name}::{row}`, for a child with the parent key value; characters outside the key alphabet are percent-encoded. */
+export function stateKeyOf(row: RowPlan, parent: ParentRecord | undefined): string {
+  if (parent === undefined) return row.stateKey;
+  const key = `${row.stateKey}::${parent.key.replaceAll(/[^A-Za-z0-9_\-:.=&/]/g, (one) => encodeURIComponent(one))}`;
+  if (row.state !== undefined && !STATE_KEY.test(key)) {
+    throw new ConfigError([{ code: 'invalid_state_key', path: row.state.path, message: `the parent key \`${parent.key}\` cannot be part of a state key`, hint: 'choose a shorter `parent_key`' }]);
+  }
+  return key;
+}
+
+async function openPart<T extends { close(): Promise<void> }>(place: 'Source' | 'Sink' | 'State', part: PartPlan<unknown>, open: () => Promise<T> | undefined, closers: AsyncDisposableStack): Promise<T> {
+  try {
+    const opened = await open();
+    if (opened === undefined) throw new Error(`cannot happen: ${part.path} has no definition`);
+    closers.defer(() => opened.close());
+    return opened;
+  } catch (error) {
+    throw blame(place, part.type, error);
+  }
+}
+
+async function openSink(options: OpenOptions, plan: SinkPlan, context: Parameters<SinkPlan['definition']['open']>[1], closers: AsyncDisposableStack): Promise<{ sink: Sink; capabilities: SinkCapabilities }> {
+  const config = resolve(options, plan);
+  const capabilities = plan.definition.capabilities(config);
+  if (options.dryRun) return { sink: dryRunSink(), capabilities };
+  const sink = await openPart('Sink', plan, () => plan.definition.open(config, context), closers);
+  return { sink, capabilities };
+}
+
+async function openDeadLetters(options: OpenOptions, context: PartContext, closers: AsyncDisposableStack): Promise<DeadLetters | undefined> {
+  const { dlq } = options.row;
+  if (dlq === undefined) return undefined;
+  const { sink } = await openSink(options, dlq.sink, { ...context, runId: options.runId, role: 'dlq' }, closers);
+  return new DeadLetters({ env: context.env, plan: dlq, sink, pipeline: context.pipeline, row: context.row, sinkType: options.row.sink.type });
+}
+
+async function openTransforms(options: OpenOptions, closers: AsyncDisposableStack): Promise<TransformChain> {
+  const named: NamedTransform[] = [];
+  for (const transform of options.row.transforms) {
+    const compiled = await transform.definition.compile(resolve(options, transform), { env: options.env });
+    named.push({ type: transform.type, compiled });
+  }
+  const chain = new TransformChain(named);
+  closers.defer(() => chain.close());
+  return chain;
+}
+
+/** The parsed config for this invocation: run-time tokens filled in, the submission's `concurrency` laid over. */
+function resolve<D>(options: OpenOptions, part: PartPlan<D>): unknown {
+  const { concurrency, tokens } = options;
+  const keys = (part.definition as { concurrencyKeys?: readonly string[] }).concurrencyKeys ?? [];
+  if (concurrency === undefined || keys.length === 0) return resolvePart(part, tokens);
+  const config: JsonObject = { ...part.config };
+  for (const key of keys) config[key] = concurrency;
+  return resolvePart({ ...part, config, deferred: true, parsed: undefined }, tokens);
+}
+
+/** The value at a dotted path, as text; `(missing)` when it is not there. */
+export function parentKeyText(record: JsonValue, path: string): string {
+  let at: JsonValue | undefined = record;
+  for (const step of path === '' ? [] : path.split('.')) at = isObject(at) ? at[step] : undefined;
+  return at === undefined ? '(missing)' : jsonText(at);
+}

@@ -1,0 +1,55 @@
+/** What the first records of a row look like after transforms and masking. Opens no sink and no state store. */
+import type { JsonValue } from '../lib/json.ts';
+import { createCredentials } from '../credentials/index.ts';
+import type { PartContext } from '../kit/context.ts';
+import { Page, RECORDS_LANE } from '../kit/page.ts';
+import type { RowPlan } from '../plan/plan.ts';
+import { resolvePart, type RuntimeTokens } from '../plan/resolve.ts';
+import type { ExecuteOptions } from './engine.ts';
+import { blame } from './failure.ts';
+import { stagesOf } from './stages/stages.ts';
+import { TransformChain } from './stages/transform-chain.ts';
+
+export interface PreviewOptions extends Pick<ExecuteOptions, 'plan' | 'parts' | 'env' | 'clock' | 'signal'> {
+  readonly row: RowPlan;
+  readonly limit: number;
+}
+
+export async function* preview(options: PreviewOptions): AsyncGenerator<JsonValue> {
+  const { plan, row, env, limit } = options;
+  const leave = new AbortController();
+  const signal = AbortSignal.any([options.signal, leave.signal]);
+  const tokens: RuntimeTokens = { now: { date: options.clock, zone: 'UTC' }, records: new Map() };
+  const credentials = createCredentials(options.parts.credentials, plan.auth, { env, signal });
+  const context: PartContext = { env, pipeline: plan.name, row: row.id, invocationId: env.ids.next(), signal, credentials };
+  const chain = await chainOf(row, tokens, options);
+  const [masking] = stagesOf({ env, pipeline: plan.name, row: row.id, sinkTemplate: row.sink.template, sinkType: row.sink.type }, { ...row.governance, quality: undefined, contract: undefined });
+  const source = await row.source.definition.open(resolvePart(row.source, tokens), { ...context, pageBytes: 1024 * 1024 });
+  let left = limit;
+  try {
+    for await (const page of source.pages({ lane: RECORDS_LANE, limit })) {
+      const { records } = await chain.run(page.records(), signal);
+      const work = { records, origins: records.map((_, index) => index), dead: [] };
+      await masking?.run(work);
+      for (const record of Page.ofRecords(work.records).slice(0, left).records()) {
+        left -= 1;
+        yield record;
+      }
+      if (left <= 0) break;
+    }
+  } catch (error) {
+    throw blame('Source', row.source.type, error);
+  } finally {
+    leave.abort();
+    await source.close();
+    await chain.close();
+  }
+}
+
+async function chainOf(row: RowPlan, tokens: RuntimeTokens, { env }: PreviewOptions): Promise<TransformChain> {
+  const named = [];
+  for (const transform of row.transforms) {
+    named.push({ type: transform.type, compiled: await transform.definition.compile(resolvePart(transform, tokens), { env }) });
+  }
+  return new TransformChain(named);
+}

@@ -1,0 +1,152 @@
+/** One invocation from open to close, and its outcome. */
+import { messageOf, StopReason } from '../lib/errors.ts';
+import type { FinishReason } from '../kit/sink.ts';
+import type { JsonValue } from '../lib/json.ts';
+import type { InvocationOutcome } from '../wire/outcome.ts';
+import { blame, outcomeErrorOf } from './failure.ts';
+import type { Invocation } from './invocation.ts';
+import * as metrics from './metrics.ts';
+import { flushAll, movePages, saveBookmark, type Position } from './move-pages.ts';
+import { openInvocation, type OpenOptions } from './open.ts';
+import { Tally } from './tally.ts';
+
+export interface RunRowOptions extends Omit<OpenOptions, 'stop'> {
+  readonly stop: AbortSignal;
+  readonly limit: number | undefined;
+  onPage(tally: Tally): void;
+}
+
+/** Never throws: whatever happens is in the outcome. */
+export async function runInvocation(options: RunRowOptions): Promise<InvocationOutcome> {
+  const { env, row, plan } = options;
+  const labels = { pipeline: plan.name, row: row.id };
+  const log = env.log.at('headgate::engine');
+  const startedAt = env.clock.now();
+  const from = env.clock.elapsedMs();
+  env.metrics.set(metrics.pipelineInFlight, labels, 1);
+  env.metrics.set(metrics.pipelineStart, labels, startedAt.getTime() / 1000);
+  log.info('row started', { row: row.id, source: row.source.type, sink: row.sink.type, lane: laneName(options), parent: options.parent?.key });
+  const result = await attempt(options);
+  const durationMs = Math.round(env.clock.elapsedMs() - from);
+  const error = result.failure === undefined ? null : outcomeErrorOf(result.failure, env.redactor);
+  const status = error !== null ? 'failed' : result.cancelled ? 'cancelled' : 'completed';
+  if (error?.kind === 'Panic' && result.failure instanceof Error) log.error('unexpected failure', { row: row.id, stack: result.failure.stack });
+  env.metrics.set(metrics.pipelineInFlight, labels, 0);
+  env.metrics.inc(metrics.pipelineRuns, { ...labels, status: error === null ? 'ok' : 'err', kind: error?.kind ?? '' });
+  env.metrics.observe(metrics.pipelineDuration, labels, durationMs / 1000);
+  const balance = result.tally.balance();
+  const counts = { read: balance.read, written: balance.written, filtered: balance.filtered, dead_lettered: balance.dead_lettered, duration_ms: durationMs };
+  if (error === null) log.info(`row ${status}`, { row: row.id, ...counts });
+  else log.error('row failed', { row: row.id, ...counts, error: error.message });
+  return {
+    invocation_id: options.invocationId,
+    row_id: row.id,
+    parent_record_key: options.parent?.key ?? null,
+    source: row.source.type,
+    sink: row.sink.type,
+    status,
+    balance,
+    bytes_read: result.tally.bytes,
+    pages: result.tally.pages,
+    lane: laneName(options),
+    error,
+    started_at: startedAt.toISOString(),
+    finished_at: env.clock.now().toISOString(),
+    duration_ms: durationMs,
+    ...(result.stored === undefined ? {} : { bookmark: result.stored }),
+  };
+}
+
+function laneName({ row }: RunRowOptions): string {
+  const { lane } = row.lane;
+  return lane.form === 'records' ? 'records' : `bytes:${lane.encoding}`;
+}
+
+interface Attempt {
+  readonly tally: Tally;
+  readonly stored: JsonValue | undefined;
+  readonly failure: unknown;
+  readonly cancelled: boolean;
+}
+
+async function attempt(options: RunRowOptions): Promise<Attempt> {
+  const { env } = options;
+  // Ends the source's pending read when the loop leaves for any other reason than a stop from outside.
+  const leave = new AbortController();
+  const stop = AbortSignal.any([options.stop, options.kill]);
+  const closers = new AsyncDisposableStack();
+  let invocation: Invocation | undefined;
+  let stored: JsonValue | undefined;
+  let failure: unknown;
+  try {
+    invocation = await openInvocation({ ...options, stop: AbortSignal.any([stop, leave.signal]) }, closers);
+    stored = await moveAndFinish({ ...invocation, stop }, options, leave);
+  } catch (error) {
+    failure = options.kill.aborted ? options.kill.reason : error;
+  } finally {
+    leave.abort(new StopReason('cancel', 'the row has ended'));
+    await closers.disposeAsync().catch((error: unknown) => env.log.warn('closing failed', { row: options.row.id, error: messageOf(error) }));
+  }
+  const tally = invocation?.tally ?? new Tally();
+  const cancelled = failure === undefined && stop.aborted;
+  return { tally, stored, failure, cancelled };
+}
+
+async function moveAndFinish(invocation: Invocation, options: RunRowOptions, leave: AbortController): Promise<JsonValue | undefined> {
+  const saveBookmarks = !options.dryRun && options.limit === undefined;
+  const bookmark = await lastBookmark(invocation);
+  let position: Position | undefined;
+  try {
+    position = await movePages(invocation, {
+      bookmark,
+      limit: options.limit,
+      saveBookmarks,
+      leave: () => leave.abort(new StopReason('cancel', 'no more pages are wanted')),
+      onPage: () => options.onPage(invocation.tally),
+    });
+    await flushAll(invocation);
+    const cancelled = invocation.stop.aborted;
+    if (!cancelled) invocation.tally.assertClosed();
+    await finish(invocation, cancelled ? 'cancelled' : 'success');
+  } catch (error) {
+    await salvage(invocation);
+    throw error;
+  }
+  const { waiting } = position;
+  if (waiting !== undefined && !invocation.stop.aborted && (await saveBookmark(invocation, waiting))) return waiting;
+  return position.stored;
+}
+
+async function finish(invocation: Invocation, reason: FinishReason): Promise<void> {
+  try {
+    await invocation.sink.finish(reason);
+  } catch (error) {
+    throw blame('Sink', invocation.row.sink.type, error);
+  }
+  await invocation.deadLetters?.finish(reason);
+}
+
+/** After a failure: what was written stays readable, and a second failure does not hide the first. */
+async function salvage(invocation: Invocation): Promise<void> {
+  try {
+    await flushAll(invocation);
+    await finish(invocation, 'failed');
+  } catch (error) {
+    invocation.env.log.warn('flush after the failure failed too', { row: invocation.row.id, error: messageOf(error) });
+  }
+}
+
+async function lastBookmark(invocation: Invocation): Promise<JsonValue | undefined> {
+  const { state, stateKey, env, labels, row } = invocation;
+  if (state === undefined) return undefined;
+  const from = env.clock.elapsedMs();
+  try {
+    const value = await state.get(stateKey);
+    env.metrics.inc(metrics.stateGets, { ...labels, outcome: value === undefined ? 'miss' : 'hit' });
+    env.metrics.observe(metrics.stateGetDuration, labels, (env.clock.elapsedMs() - from) / 1000);
+    return value;
+  } catch (error) {
+    env.metrics.inc(metrics.stateErrors, { ...labels, op: 'get', kind: 'unknown' });
+    throw blame('State', row.state?.type ?? 'state', error);
+  }
+}

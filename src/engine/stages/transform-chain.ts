@@ -1,0 +1,132 @@
+import { RecordError } from '../../lib/errors.ts';
+import type { JsonValue } from '../../lib/json.ts';
+import type { CompiledTransform, Emit } from '../../kit/transform.ts';
+
+export interface ChainResult {
+  readonly records: readonly JsonValue[];
+  /** Records for which a stage gave nothing. */
+  readonly filtered: number;
+  /** Records given beyond one for one. */
+  readonly expanded: number;
+}
+
+export interface NamedTransform {
+  readonly type: string;
+  readonly compiled: CompiledTransform;
+}
+
+/**
+ * Runs a page through the transforms in order. Neighbouring record stages are joined to one pass, so that a page is
+ * walked once however long the chain is; a page stage sees the whole page.
+ */
+export class TransformChain {
+  readonly #transforms: readonly NamedTransform[];
+  readonly #steps: readonly Step[];
+
+  constructor(transforms: readonly NamedTransform[]) {
+    this.#transforms = transforms;
+    this.#steps = joinNeighbours(transforms);
+  }
+
+  get empty(): boolean {
+    return this.#transforms.length === 0;
+  }
+
+  async run(input: readonly JsonValue[], signal: AbortSignal): Promise<ChainResult> {
+    let records = input;
+    let filtered = 0;
+    let expanded = 0;
+    for (const step of this.#steps) {
+      if (step.kind === 'records') {
+        const result = step.run(records);
+        records = result.records;
+        filtered += result.filtered;
+        expanded += result.expanded;
+      } else {
+        const next = await naming(step.type, () => step.apply(records, signal));
+        filtered += Math.max(0, records.length - next.length);
+        expanded += Math.max(0, next.length - records.length);
+        records = next;
+      }
+    }
+    return { records, filtered, expanded };
+  }
+
+  async close(): Promise<void> {
+    for (const { compiled } of this.#transforms) await compiled.close?.();
+  }
+}
+
+type Step =
+  | { readonly kind: 'records'; run(records: readonly JsonValue[]): ChainResult }
+  | { readonly kind: 'page'; readonly type: string; apply(records: readonly JsonValue[], signal: AbortSignal): Promise<readonly JsonValue[]> };
+
+function joinNeighbours(transforms: readonly NamedTransform[]): Step[] {
+  const steps: Step[] = [];
+  let run: NamedTransform[] = [];
+  const close = (): void => {
+    if (run.length > 0) steps.push(recordStep(run));
+    run = [];
+  };
+  for (const transform of transforms) {
+    const { compiled } = transform;
+    if (compiled.kind === 'record') {
+      run.push(transform);
+    } else {
+      close();
+      steps.push({ kind: 'page', type: transform.type, apply: (records, signal) => compiled.apply(records, signal) });
+    }
+  }
+  close();
+  return steps;
+}
+
+function recordStep(transforms: readonly NamedTransform[]): Step {
+  return {
+    kind: 'records',
+    run(records) {
+      const out: JsonValue[] = [];
+      const tally = { filtered: 0, expanded: 0 };
+      let emit: Emit = (record) => {
+        out.push(record);
+      };
+      for (const transform of transforms.toReversed()) emit = link(transform, emit, tally);
+      for (const record of records) emit(record);
+      return { records: out, ...tally };
+    },
+  };
+}
+
+/** Feeds one stage and counts what it gave for each record. */
+function link({ type, compiled }: NamedTransform, next: Emit, tally: { filtered: number; expanded: number }): Emit {
+  if (compiled.kind !== 'record') throw new Error('cannot happen: only record stages are joined');
+  let given = 0;
+  const count: Emit = (record) => {
+    given += 1;
+    next(record);
+  };
+  return (record) => {
+    given = 0;
+    try {
+      compiled.apply(record, count);
+    } catch (error) {
+      throw named(type, error);
+    }
+    if (given === 0) tally.filtered += 1;
+    else tally.expanded += given - 1;
+  };
+}
+
+async function naming<T>(type: string, action: () => Promise<T>): Promise<T> {
+  try {
+    return await action();
+  } catch (error) {
+    throw named(type, error);
+  }
+}
+
+/** Says which transform failed, unless a later one in the chain has said so already. */
+function named(type: string, error: unknown): unknown {
+  if (!(error instanceof RecordError) || error.kind !== 'Transform' || error.message.startsWith('transform `')) return error;
+  return new RecordError('Transform', `transform \`${type}\`: ${error.message}`, error.hint === undefined ? { cause: error } : { cause: error, hint: error.hint });
+}

@@ -1,0 +1,41 @@
+import { RunError } from '../lib/errors.ts';
+import type { Balance } from '../wire/outcome.ts';
+
+/** Counts where every record of an invocation went. */
+export class Tally {
+  read = 0;
+  filtered = 0;
+  expanded = 0;
+  transformed = 0;
+  written = 0;
+  deadLettered = 0;
+  withheld = 0;
+  bytes = 0;
+  pages = 0;
+
+  balance(): Balance {
+    return {
+      read: this.read,
+      filtered: this.filtered,
+      expanded: this.expanded,
+      transformed: this.transformed,
+      written: this.written,
+      dead_lettered: this.deadLettered,
+      withheld: this.withheld,
+    };
+  }
+
+  /** A success whose records do not add up is no success. */
+  assertClosed(): void {
+    const came = this.read - this.filtered + this.expanded;
+    const went = this.written + this.deadLettered + this.withheld;
+    if (came === this.transformed && went === this.transformed) return;
+    throw new RunError(
+      'Custom',
+      'balance_open',
+      `the records do not add up: ${this.read} read - ${this.filtered} filtered + ${this.expanded} expanded = ${came}, ` +
+        `${this.transformed} left the transforms, ${this.written} written + ${this.deadLettered} dead-lettered + ${this.withheld} withheld = ${went}`,
+      { hint: 'some records are unaccounted for; do not trust the destination before `headgate verify` or a re-run' },
+    );
+  }
+}

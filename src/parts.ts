@@ -1,0 +1,14 @@
+/** The one list of what this build contains. */
+import { SINKS, SOURCES } from './connectors/index.ts';
+import { CREDENTIALS } from './credentials/index.ts';
+import { shelve, type Parts } from './kit/parts.ts';
+import { STATE_STORES } from './state/index.ts';
+import { TRANSFORMS } from './transforms/index.ts';
+
+export const parts: Parts = shelve({
+  sources: SOURCES,
+  sinks: SINKS,
+  transforms: TRANSFORMS,
+  states: STATE_STORES,
+  credentials: CREDENTIALS,
+});
