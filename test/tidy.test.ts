@@ -1,0 +1,152 @@
+/** House rules that are a test: layers, cycles, sizes, names, dependencies. The table is the one of ARCHITECTURE.md. */
+import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { dirname, join, relative, resolve } from 'node:path';
+import { describe, expect, it } from 'vitest';
+
+const ROOT = resolve(import.meta.dirname, '..');
+const SRC = join(ROOT, 'src');
+
+/** Which folders a folder may import besides itself. `*` stands for each member on its own: members never import each other. */
+const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
+  lib: [],
+  kit: ['lib'],
+  wire: ['lib'],
+  connectors: ['kit', 'lib'],
+  transforms: ['kit', 'lib'],
+  state: ['kit', 'lib'],
+  secrets: ['kit', 'lib'],
+  credentials: ['kit', 'lib'],
+  document: ['kit', 'lib'],
+  history: ['wire', 'lib'],
+  plan: ['document', 'kit', 'lib'],
+  engine: ['plan', 'document', 'credentials', 'kit', 'wire', 'lib'],
+  runs: ['engine', 'plan', 'document', 'history', 'wire', 'kit', 'lib'],
+  features: ['runs', 'engine', 'plan', 'document', 'history', 'wire', 'kit', 'lib'],
+  server: ['features', 'runs', 'engine', 'plan', 'document', 'history', 'wire', 'kit', 'lib'],
+  cli: ['features', 'runs', 'engine', 'plan', 'document', 'history', 'wire', 'kit', 'lib'],
+};
+const TOP_FILES_MAY_IMPORT_ALL = ['main.ts', 'parts.ts', 'worker.ts'];
+const BANNED_NAMES = /(^|[-.])(utils?|helpers?|common|base|manager|misc)(\.|-|$)/;
+const LONGEST_SOURCE = 500;
+const LONGEST_TEST = 800;
+
+const files = walk(SRC).filter((path) => path.endsWith('.ts'));
+const imports = new Map(files.map((path) => [path, importsOf(path)]));
+
+describe('the tree', () => {
+  it('imports only down the layers', () => {
+    expect(files.filter((path) => !isTest(path)).flatMap((path) => strayImports(path))).toEqual([]);
+  });
+
+  it('has no import cycle', () => {
+    expect(findCycle()).toBeUndefined();
+  });
+
+  it('keeps files short', () => {
+    const long = files
+      .map((path) => ({ path: relative(ROOT, path), lines: readFileSync(path, 'utf8').split('\n').length, limit: isTest(path) ? LONGEST_TEST : LONGEST_SOURCE }))
+      .filter(({ lines, limit }) => lines > limit);
+    expect(long).toEqual([]);
+  });
+
+  it('names files after what they hold', () => {
+    const names = files.map((path) => relative(ROOT, path));
+    expect(names.filter((name) => BANNED_NAMES.test(name.split('/').at(-1) ?? ''))).toEqual([]);
+    expect(names.filter((name) => !/^[a-z0-9_.\-/]+$/.test(name))).toEqual([]);
+  });
+
+  it('has no default exports, enums, namespaces or casts to any', () => {
+    const offenders = files.filter((path) => /^export default |^(export )?(const )?enum |^(export )?namespace |\bas any\b/m.test(readFileSync(path, 'utf8')));
+    expect(offenders.map((path) => relative(ROOT, path))).toEqual([]);
+  });
+
+  it('leaves no work notes behind', () => {
+    const offenders = files.filter((path) => /\b(TODO|FIXME|XXX|HACK)\b/.test(readFileSync(path, 'utf8')));
+    expect(offenders.map((path) => relative(ROOT, path))).toEqual([]);
+  });
+});
+
+describe('dependencies', () => {
+  const manifest = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as Record<string, Record<string, string>>;
+  const described = new Set([...readFileSync(join(ROOT, 'docs/dependencies.md'), 'utf8').matchAll(/^\| `([^`]+)` \|/gm)].map((match) => match[1]));
+  const declared = Object.keys({ ...manifest['dependencies'], ...manifest['devDependencies'], ...manifest['optionalDependencies'] });
+
+  it('each have a line in docs/dependencies.md, and no other has one', () => {
+    expect([...described].sort()).toEqual([...declared].sort());
+  });
+
+  it('are pinned exactly', () => {
+    const versions = Object.entries({ ...manifest['dependencies'], ...manifest['devDependencies'] });
+    expect(versions.filter(([, version]) => !/^\d+\.\d+\.\d+([-.][\w.]+)?$/.test(version))).toEqual([]);
+  });
+
+  it('of the product are imported by the product', () => {
+    const sources = files.filter((path) => !isTest(path)).map((path) => readFileSync(path, 'utf8')).join('\n');
+    const unused = Object.keys(manifest['dependencies'] ?? {}).filter((name) => name !== 'node' && !new RegExp(`['"]${name}(/[^'"]*)?['"]`).test(sources));
+    expect(unused).toEqual([]);
+  });
+});
+
+function strayImports(path: string): string[] {
+  const from = room(path);
+  if (TOP_FILES_MAY_IMPORT_ALL.includes(relative(SRC, path))) return [];
+  return (imports.get(path) ?? []).filter((target) => !isAllowed(from, room(target))).map((target) => `${relative(SRC, path)} imports ${relative(SRC, target)}`);
+}
+
+interface Room {
+  readonly folder: string;
+  /** Member of a folder whose members are strangers to each other. */
+  readonly member: string | undefined;
+}
+
+function room(path: string): Room {
+  const [folder = '', member] = relative(SRC, path).split('/');
+  const separate = folder === 'connectors' || folder === 'features';
+  return { folder, member: separate && member !== undefined && !member.endsWith('.ts') ? member : undefined };
+}
+
+function isAllowed(from: Room, to: Room): boolean {
+  if (from.folder !== to.folder) return (MAY_IMPORT[from.folder] ?? []).includes(to.folder);
+  if (from.member === undefined || from.member === to.member) return true;
+  return from.folder === 'connectors' && (to.member?.startsWith('_') ?? false);
+}
+
+function importsOf(path: string): string[] {
+  const text = readFileSync(path, 'utf8');
+  const found = [...text.matchAll(/(?:^|\n)\s*(?:import|export)\s[^;]*?from\s+'(\.[^']+)'|import\('(\.[^']+)'\)/g)];
+  return found.map((match) => resolve(dirname(path), match[1] ?? match[2] ?? '')).filter((target) => target.endsWith('.ts') && target.startsWith(SRC));
+}
+
+function findCycle(): string[] | undefined {
+  const state = new Map<string, 'open' | 'closed'>();
+  const trail: string[] = [];
+  const visit = (path: string): string[] | undefined => {
+    if (state.get(path) === 'closed') return undefined;
+    if (state.get(path) === 'open') return [...trail.slice(trail.indexOf(path)), path].map((one) => relative(SRC, one));
+    state.set(path, 'open');
+    trail.push(path);
+    for (const target of imports.get(path) ?? []) {
+      const cycle = visit(target);
+      if (cycle !== undefined) return cycle;
+    }
+    trail.pop();
+    state.set(path, 'closed');
+    return undefined;
+  };
+  for (const path of files) {
+    const cycle = visit(path);
+    if (cycle !== undefined) return cycle;
+  }
+  return undefined;
+}
+
+function isTest(path: string): boolean {
+  return path.endsWith('.test.ts');
+}
+
+function walk(folder: string): string[] {
+  return readdirSync(folder).flatMap((name) => {
+    const path = join(folder, name);
+    return statSync(path).isDirectory() ? walk(path) : [path];
+  });
+}
