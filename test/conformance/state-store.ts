@@ -74,6 +74,12 @@ export function describeStateStore(definition: StateStoreDefinition, harness: St
     const checked = check(definition.config, config);
     if (!checked.ok) throw new Error(`the harness config is not valid: ${JSON.stringify(checked.issues)}`);
     const store = await definition.open(checked.value, partContext());
-    return Object.assign(Object.create(store) as StateStore, { [Symbol.asyncDispose]: () => store.close() });
+    return {
+      get: (key) => store.get(key),
+      put: (key, value) => store.put(key, value),
+      delete: (key) => store.delete(key),
+      close: () => store.close(),
+      [Symbol.asyncDispose]: () => store.close(),
+    };
   }
 }
