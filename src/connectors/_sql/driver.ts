@@ -1,0 +1,59 @@
+import type { JsonValue } from '../../lib/json.ts';
+import type { ColumnType, DestinationColumn, SchemaChange } from '../../kit/sink.ts';
+
+export interface LiveColumn extends DestinationColumn {
+  /** The type as the database calls it. */
+  readonly sqlType: string;
+}
+
+export interface NewColumn {
+  readonly name: string;
+  readonly type: ColumnType;
+}
+
+export interface CommitToken {
+  readonly scope: string;
+  readonly token: string;
+}
+
+/** What one page does to one table: all of it in one transaction, or nothing. */
+export interface TableChange {
+  readonly table: string;
+  /** Columns the rows fill, in table order; the other columns keep their default. */
+  readonly columns: readonly LiveColumn[];
+  /** Values in the order of `columns`. */
+  readonly rows: readonly (readonly JsonValue[])[];
+  /** `upsert` replaces the row with the same key; keys are unique within the change. */
+  readonly mode: 'insert' | 'upsert';
+  /** The values are finished text (a record as JSON): stored as they are. */
+  readonly finished: boolean;
+  readonly key: readonly LiveColumn[];
+  /** Key values, in the order of `key`, of rows to remove. */
+  readonly deletes: readonly (readonly JsonValue[])[];
+  /** Stored in the same transaction. */
+  readonly commit?: CommitToken;
+}
+
+/** One database behind the shared sink. Failures are `ConnectorError`s. */
+export interface SqlDriver {
+  /** Columns that can be written, in table order; `undefined` when there is no such table. */
+  columns(table: string): Promise<readonly LiveColumn[] | undefined>;
+  /** Makes a table unless somebody else just did. */
+  createTable(table: string, columns: readonly NewColumn[], key: readonly string[]): Promise<void>;
+  apply(change: TableChange): Promise<void>;
+  lastToken(scope: string): Promise<string | undefined>;
+  evolve(table: string, change: SchemaChange): Promise<void>;
+  /** Makes `staging` an empty copy of `table`, replacing a leftover. */
+  stage(table: string, staging: string): Promise<void>;
+  /** Puts the rows of `staging` in the place of those of `table` at once, or renames it when there is no `table`; `staging` is gone after. */
+  swap(table: string, staging: string): Promise<void>;
+  drop(table: string): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** Table of the commit tokens, one row a scope. */
+export const TOKEN_TABLE = '_svc_commit_token';
+
+export function stagingName(table: string): string {
+  return `${table}__svc_ovw`;
+}

@@ -1,0 +1,48 @@
+import type { JsonValue } from '../../lib/json.ts';
+import { Page } from '../../kit/page.ts';
+
+export interface PagerLimits {
+  /** Records of a page at most; 0 puts everything into one page. */
+  readonly batchSize: number;
+  readonly pageBytes: number;
+  /** Records in all at most. */
+  readonly limit?: number | undefined;
+}
+
+export interface Pager {
+  /** Takes a record of about `bytes` bytes; true when the page is full. */
+  add(record: JsonValue, bytes: number): boolean;
+  readonly count: number;
+  /** No further record is wanted. */
+  readonly done: boolean;
+  /** The page so far; starts the next one. */
+  take(bookmark?: JsonValue): Page;
+}
+
+/** Collects records into pages bounded by count and by bytes. */
+export function createPager({ batchSize, pageBytes, limit = Number.POSITIVE_INFINITY }: PagerLimits): Pager {
+  let records: JsonValue[] = [];
+  let size = 0;
+  let left = limit;
+  return {
+    add(record, bytes) {
+      records.push(record);
+      size += bytes;
+      left -= 1;
+      if (left <= 0) return true;
+      return batchSize !== 0 && (records.length >= batchSize || size >= pageBytes);
+    },
+    get count() {
+      return records.length;
+    },
+    get done() {
+      return left <= 0;
+    },
+    take(bookmark) {
+      const page = Page.ofRecords(records, bookmark === undefined ? { bytes: size } : { bytes: size, bookmark });
+      records = [];
+      size = 0;
+      return page;
+    },
+  };
+}

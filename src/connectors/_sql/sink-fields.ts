@@ -1,0 +1,60 @@
+import { batchSize, boolean, finding, text } from '../../kit/schema.ts';
+import type { SinkCapabilities } from '../../kit/sink.ts';
+import { checkWriteFields, isKeyed, writeFields, type WriteFields } from '../../kit/write-spec.ts';
+import { columnMapping, type ColumnMapping } from './column-mapping.ts';
+
+/** Config fields of every SQL sink. */
+export function sqlSinkFields() {
+  return {
+    table_name: text().meta({ description: 'Table that is written.', examples: ['customers'] }),
+    column_mapping: columnMapping(),
+    batch_size: batchSize(),
+    create_table: boolean().default(true).meta({
+      description:
+        'Make the table when it does not exist: columns come from the first page and may be null; the key of an upsert becomes the primary key.',
+    }),
+    ...writeFields(['append', 'upsert', 'delete', 'overwrite']),
+  };
+}
+
+export interface SqlSinkConfig extends WriteFields {
+  readonly table_name: string;
+  readonly column_mapping: ColumnMapping;
+  readonly create_table: boolean;
+}
+
+type Findings = { addIssue(issue: ReturnType<typeof finding>): void };
+
+export function checkSqlSink(config: SqlSinkConfig, ctx: Findings): void {
+  checkWriteFields(config, ctx);
+  if (isKeyed(config.write_mode) && config.column_mapping.kind !== 'auto') {
+    ctx.addIssue(
+      finding(
+        'invalid_value',
+        `\`write_mode: ${config.write_mode}\` needs \`column_mapping: auto_map\`, because a key must be a real column`,
+        {
+          path: ['column_mapping'],
+          hint: 'write `column_mapping: auto_map`',
+        },
+      ),
+    );
+  }
+}
+
+/** One page is one transaction, so a failed page leaves nothing; the token can ride in the same transaction. */
+export function sqlSinkCapabilities(config: SqlSinkConfig): SinkCapabilities {
+  const auto = config.column_mapping.kind === 'auto';
+  const overwrite = config.write_mode === 'overwrite';
+  return {
+    writeModes: auto ? ['append', 'upsert', 'delete', 'overwrite'] : ['append', 'overwrite'],
+    writeMode: config.write_mode,
+    key: isKeyed(config.write_mode) ? config.key : [],
+    atomicity: 'atomic',
+    perRow: auto,
+    token: !overwrite,
+    schema: !auto ? 'none' : overwrite ? 'read' : 'evolve',
+    flushDurable: !overwrite,
+    encodings: [],
+    idempotent: isKeyed(config.write_mode),
+  };
+}

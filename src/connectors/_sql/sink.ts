@@ -1,0 +1,116 @@
+/** The sink every SQL database shares: it plans pages, finds or makes the table, and leaves the statements to a driver. */
+import { ConnectorError } from '../../lib/errors.ts';
+import type { JsonValue } from '../../lib/json.ts';
+import type { SinkContext } from '../../kit/context.ts';
+import type { Page } from '../../kit/page.ts';
+import type { FinishReason, SchemaAccess, SchemaChange, Sink, TokenWriter, WriteOptions, WriteResult } from '../../kit/sink.ts';
+import { keyedSpec, settle } from '../../kit/write-spec.ts';
+import { stagingName, type CommitToken, type LiveColumn, type NewColumn, type SqlDriver } from './driver.ts';
+import { inferColumns } from './infer-columns.ts';
+import { planPage, rowsOf, type PagePlan } from './page-rows.ts';
+import type { SqlSinkConfig } from './sink-fields.ts';
+
+export function createSqlSink(written: SqlSinkConfig, driver: SqlDriver, context: SinkContext): Sink {
+  const config = context.role === 'dlq' ? asAppending(written) : written;
+  const table = createTableAccess(config, driver);
+  const spec = keyedSpec(config, 'text');
+  const key = spec?.key ?? [];
+  const mapping = config.column_mapping;
+  const log = context.env.log.at('headgate::sink::sql');
+
+  const write = async (page: Page, options: WriteOptions, commit?: CommitToken): Promise<WriteResult> => {
+    const records = page.records();
+    const plan = planPage(records, mapping, spec);
+    const result = settle(records.length, plan.rejected, options.partial);
+    const live = await table.columnsFor(plan);
+    // An upsert that so far only deletes needs no table.
+    const rows = live === undefined ? undefined : rowsOf(plan, { live, mapping, key });
+    if (rows !== undefined && rows.skipped > 0) {
+      log.warn('records without any known column were skipped', { table: config.table_name, records: rows.skipped });
+    }
+    if (commit !== undefined || (rows !== undefined && rows.rows.length + rows.deletes.length > 0)) {
+      await driver.apply({ ...(rows ?? NO_ROWS), table: table.target, ...(commit === undefined ? {} : { commit }) });
+    }
+    return result;
+  };
+
+  const sink: Sink = {
+    write: (page, options) => write(page, options),
+    flush: () => Promise.resolve(),
+    finish: (reason) => table.finish(reason),
+    close: () => driver.close(),
+  };
+  if (config.write_mode === 'overwrite') return mapping.kind === 'auto' ? { ...sink, schema: { current: () => table.current() } } : sink;
+  const tokens: TokenWriter = {
+    last: (scope) => driver.lastToken(scope),
+    write: (page, scope, token) => write(page, { partial: false }, { scope, token }),
+  };
+  return mapping.kind === 'auto' ? { ...sink, tokens, schema: table } : { ...sink, tokens };
+}
+
+const NO_ROWS = { columns: [], rows: [], mode: 'insert', finished: false, key: [], deletes: [] } as const;
+
+function asAppending(config: SqlSinkConfig): SqlSinkConfig {
+  const { delete_marker: _unused, ...rest } = config;
+  return { ...rest, write_mode: 'append', key: [] };
+}
+
+interface TableAccess extends SchemaAccess {
+  /** The table pages go to: the staging table of an overwrite, else the table itself. */
+  readonly target: string;
+  /** The live columns of the target, made from the page where that is asked for; `undefined` when there is no table yet. */
+  columnsFor(plan: PagePlan): Promise<readonly LiveColumn[] | undefined>;
+  finish(reason: FinishReason): Promise<void>;
+  evolve(change: SchemaChange): Promise<void>;
+}
+
+function createTableAccess(config: SqlSinkConfig, driver: SqlDriver): TableAccess {
+  const table = config.table_name;
+  const overwrite = config.write_mode === 'overwrite';
+  const target = overwrite ? stagingName(table) : table;
+  let live: readonly LiveColumn[] | undefined;
+  let staging: Promise<void> | undefined;
+
+  const stage = async (): Promise<void> => {
+    if ((await driver.columns(table)) === undefined) await driver.drop(target);
+    else await driver.stage(table, target);
+  };
+  const begin = (): Promise<void> | undefined => (overwrite ? (staging ??= stage()) : undefined);
+  const load = async (): Promise<readonly LiveColumn[] | undefined> => (live ??= await driver.columns(target));
+  const create = async (records: readonly JsonValue[]): Promise<void> => {
+    if (!config.create_table || config.write_mode === 'delete') throw noTable(table);
+    await driver.createTable(target, newColumns(config, records), config.write_mode === 'upsert' ? config.key : []);
+  };
+
+  return {
+    target,
+    async columnsFor({ upserts, deletes }) {
+      await begin();
+      const wanted = upserts.length > 0 || (config.write_mode === 'delete' && deletes.length > 0);
+      if ((await load()) === undefined && wanted) await create(upserts);
+      return load();
+    },
+    current: () => driver.columns(table),
+    async evolve(change) {
+      await driver.evolve(table, change);
+      live = undefined;
+    },
+    async finish(reason) {
+      if (!overwrite) return;
+      if (reason !== 'success') return staging === undefined ? undefined : driver.drop(target);
+      await begin();
+      if ((await driver.columns(target)) !== undefined) await driver.swap(table, target);
+    },
+  };
+}
+
+function noTable(table: string): ConnectorError {
+  return new ConnectorError('missing', `there is no table \`${table}\``, { hint: 'create it, or leave `create_table` on' });
+}
+
+function newColumns(config: SqlSinkConfig, records: readonly JsonValue[]): NewColumn[] {
+  if (config.column_mapping.kind === 'json') return [{ name: config.column_mapping.column, type: 'object' }];
+  const columns = inferColumns(records);
+  if (columns.length > 0) return columns;
+  throw new ConnectorError('data', `the table \`${config.table_name}\` cannot be made from records without fields`);
+}

@@ -1,0 +1,124 @@
+/** Reads SQL just well enough to know what is code and what is quoted, so that tokens become bind parameters and never text. */
+
+export interface SqlPiece {
+  readonly kind: 'code' | 'literal' | 'identifier' | 'comment';
+  readonly text: string;
+}
+
+const ENDS_LITERAL = /(?:[^']|'')*'/y;
+const ENDS_ESCAPED_LITERAL = /(?:[^'\\]|''|\\[^])*'/y;
+const ENDS_IDENTIFIER = /(?:[^"]|"")*"/y;
+const ENDS_LINE = /[^\n]*/y;
+const DOLLAR_TAG = /\$(?:[A-Za-z_\u0080-\uffff][A-Za-z0-9_\u0080-\uffff]*)?\$/y;
+
+/** Cuts a statement into pieces; joined again they are the statement. */
+export function sqlPieces(sql: string): SqlPiece[] {
+  const pieces: SqlPiece[] = [];
+  let codeFrom = 0;
+  let at = 0;
+  while (at < sql.length) {
+    const quoted = quotedAt(sql, at);
+    if (quoted === undefined) {
+      at += 1;
+      continue;
+    }
+    if (at > codeFrom) pieces.push({ kind: 'code', text: sql.slice(codeFrom, at) });
+    pieces.push({ kind: quoted.kind, text: sql.slice(at, quoted.end) });
+    at = quoted.end;
+    codeFrom = at;
+  }
+  if (codeFrom < sql.length) pieces.push({ kind: 'code', text: sql.slice(codeFrom) });
+  return pieces;
+}
+
+function quotedAt(sql: string, at: number): { kind: SqlPiece['kind']; end: number } | undefined {
+  switch (sql[at]) {
+    case "'":
+      return { kind: 'literal', end: endOf(isEscapeString(sql, at) ? ENDS_ESCAPED_LITERAL : ENDS_LITERAL, sql, at + 1) };
+    case '"':
+      return { kind: 'identifier', end: endOf(ENDS_IDENTIFIER, sql, at + 1) };
+    case '-':
+      return sql[at + 1] === '-' ? { kind: 'comment', end: endOf(ENDS_LINE, sql, at) } : undefined;
+    case '/':
+      return sql[at + 1] === '*' ? { kind: 'comment', end: endOfBlockComment(sql, at) } : undefined;
+    case '$':
+      return dollarQuoteAt(sql, at);
+    default:
+      return undefined;
+  }
+}
+
+function endOf(pattern: RegExp, sql: string, from: number): number {
+  pattern.lastIndex = from;
+  return pattern.test(sql) ? pattern.lastIndex : sql.length;
+}
+
+/** `E'…'`: backslashes escape. The letter must not be the end of a longer word. */
+function isEscapeString(sql: string, at: number): boolean {
+  return /(?:^|[^A-Za-z0-9_$])[eE]$/.test(sql.slice(Math.max(0, at - 2), at));
+}
+
+/** Block comments nest. */
+function endOfBlockComment(sql: string, from: number): number {
+  let depth = 0;
+  for (const mark of sql.slice(from).matchAll(/\/\*|\*\//g)) {
+    depth += mark[0] === '/*' ? 1 : -1;
+    if (depth === 0) return from + mark.index + 2;
+  }
+  return sql.length;
+}
+
+function dollarQuoteAt(sql: string, at: number): { kind: 'literal'; end: number } | undefined {
+  if (at > 0 && /[A-Za-z0-9_$]/.test(sql[at - 1] ?? '')) return undefined;
+  DOLLAR_TAG.lastIndex = at;
+  const tag = DOLLAR_TAG.exec(sql)?.[0];
+  if (tag === undefined) return undefined;
+  const close = sql.indexOf(tag, at + tag.length);
+  return { kind: 'literal', end: close === -1 ? sql.length : close + tag.length };
+}
+
+export interface TokenPlace {
+  /** What stands inside the token. */
+  readonly name: string;
+  /** The code directly before it, for checks of the operator. */
+  readonly before: string;
+}
+
+export interface BoundSql {
+  readonly sql: string;
+  readonly tokens: readonly TokenPlace[];
+  /** Tokens that stand where no value can be bound: inside a longer text, a quoted name or a comment. */
+  readonly misplaced: readonly string[];
+}
+
+/** Replaces each token standing alone or as a whole quoted literal by a placeholder. `pattern` is global and captures the name. */
+export function bindTokens(sql: string, pattern: RegExp, placeholder: (index: number) => string): BoundSql {
+  const tokens: TokenPlace[] = [];
+  const misplaced: string[] = [];
+  let out = '';
+  const bind = (name: string, before: string): string => {
+    tokens.push({ name, before });
+    return placeholder(tokens.length - 1);
+  };
+  for (const piece of sqlPieces(sql)) {
+    const whole = piece.kind === 'literal' ? wholeToken(piece.text, pattern) : undefined;
+    if (piece.kind === 'code') {
+      out += piece.text.replace(pattern, (...found: unknown[]) => {
+        const offset = found[2] as number;
+        return bind(found[1] as string, out + piece.text.slice(0, offset));
+      });
+    } else if (whole !== undefined) {
+      out += bind(whole, out);
+    } else {
+      misplaced.push(...[...piece.text.matchAll(pattern)].map((match) => match[0]));
+      out += piece.text;
+    }
+  }
+  return { sql: out, tokens, misplaced };
+}
+
+function wholeToken(literal: string, pattern: RegExp): string | undefined {
+  const inner = literal.slice(1, -1);
+  const [match, second] = [...inner.matchAll(pattern)];
+  return second === undefined && match?.[0] === inner ? match[1] : undefined;
+}

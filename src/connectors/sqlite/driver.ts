@@ -1,0 +1,167 @@
+import { setImmediate as pause } from 'node:timers/promises';
+import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import { ConnectorError } from '../../lib/errors.ts';
+import { Gate } from '../../lib/gate.ts';
+import { quoteName, quoteNames } from '../../lib/sql-name.ts';
+import { inTransaction, openSqlite, rollBack, sqliteError } from '../../lib/sqlite.ts';
+import type { SinkContext } from '../../kit/context.ts';
+import { TOKEN_TABLE, type CommitToken, type LiveColumn, type SqlDriver, type TableChange } from '../_sql/driver.ts';
+import type { SqliteSinkConfig } from './config.ts';
+import { readColumns, SQLITE_TYPES } from './schema.ts';
+import { toSqlite } from './values.ts';
+
+/** Rows written between two pauses when `batch_size` sets no bound. */
+const PAUSE_EVERY = 10_000;
+
+export function openSqliteDriver(config: SqliteSinkConfig, context: SinkContext): SqlDriver {
+  const db = openSqlite(config.database_url, { mode: 'rwc', cwd: context.env.cwd });
+  prepareConnection(db);
+  // One connection has one transaction: changes take turns.
+  const turn = new Gate(1);
+  const pauseEvery = config.batch_size === 0 ? PAUSE_EVERY : config.batch_size;
+
+  const run = async <T>(doing: string, work: () => T | Promise<T>): Promise<T> => {
+    const release = await turn.enter();
+    try {
+      return await work();
+    } catch (error) {
+      throw error === context.signal.reason ? error : sqliteError(error, doing);
+    } finally {
+      release();
+    }
+  };
+
+  return {
+    columns: (table) => run(`reading the columns of \`${table}\``, () => readColumns(db, table)),
+    createTable: (table, columns, key) =>
+      run(`making the table \`${table}\``, () => {
+        const lines = columns.map(({ name, type }) => `${quoteName(name)} ${SQLITE_TYPES[type]}`);
+        if (key.length > 0) lines.push(`PRIMARY KEY (${quoteNames(key)})`);
+        db.exec(`CREATE TABLE IF NOT EXISTS ${quoteName(table)} (${lines.join(', ')})`);
+      }),
+    apply: (change) => run(`writing to \`${change.table}\``, () => apply(db, change, { pauseEvery, signal: context.signal })),
+    lastToken: (scope) => run('reading the commit token', () => lastToken(db, scope)),
+    evolve: (table, change) =>
+      run(`changing the table \`${table}\``, () => {
+        const present = new Set(readColumns(db, table)?.map((column) => column.name));
+        inTransaction(db, () => {
+          for (const { name, type } of change.add.filter((one) => !present.has(one.name))) {
+            db.exec(`ALTER TABLE ${quoteName(table)} ADD COLUMN ${quoteName(name)} ${SQLITE_TYPES[type]}`);
+          }
+        });
+      }),
+    stage: (table, staging) => run(`staging \`${table}\``, () => stage(db, table, staging)),
+    swap: (table, staging) => run(`replacing \`${table}\``, () => swap(db, table, staging)),
+    drop: (table) => run(`dropping \`${table}\``, () => db.exec(`DROP TABLE IF EXISTS ${quoteName(table)}`)),
+    close() {
+      if (db.isOpen) db.close();
+      return Promise.resolve();
+    },
+  };
+}
+
+function prepareConnection(db: DatabaseSync): void {
+  try {
+    db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL');
+  } catch (error) {
+    db.close();
+    throw sqliteError(error, 'connection failed');
+  }
+}
+
+interface Pace {
+  readonly pauseEvery: number;
+  readonly signal: AbortSignal;
+}
+
+async function apply(db: DatabaseSync, change: TableChange, pace: Pace): Promise<void> {
+  db.exec('BEGIN IMMEDIATE');
+  try {
+    if (change.rows.length > 0) await runAll(prepareWrite(db, change), change.rows, pace);
+    if (change.deletes.length > 0) await runAll(prepareDelete(db, change), change.deletes, pace);
+    if (change.commit !== undefined) storeToken(db, change.commit);
+    db.exec('COMMIT');
+  } catch (error) {
+    rollBack(db);
+    throw error;
+  }
+}
+
+/** Runs a statement for every row, letting other work in now and then. */
+async function runAll(statement: StatementSync, rows: TableChange['rows'], { pauseEvery, signal }: Pace): Promise<void> {
+  for (const [index, row] of rows.entries()) {
+    statement.run(...row.map(toSqlite));
+    if ((index + 1) % pauseEvery !== 0) continue;
+    await pause();
+    signal.throwIfAborted();
+  }
+}
+
+function prepareWrite(db: DatabaseSync, { table, columns, key, mode }: TableChange): StatementSync {
+  const names = columns.map((column) => column.name);
+  const insert = `INSERT INTO ${quoteName(table)} (${quoteNames(names)}) VALUES (${names.map(() => '?').join(', ')})`;
+  if (mode === 'insert') return db.prepare(insert);
+  const keys = key.map((column) => column.name);
+  try {
+    return db.prepare(`${insert} ON CONFLICT (${quoteNames(keys)}) ${onConflict(names, keys)}`);
+  } catch (error) {
+    throw missingIndex(error, table, keys) ?? error;
+  }
+}
+
+function onConflict(names: readonly string[], keys: readonly string[]): string {
+  const rest = names.filter((name) => !keys.includes(name)).map(quoteName);
+  return rest.length === 0 ? 'DO NOTHING' : `DO UPDATE SET ${rest.map((name) => `${name} = excluded.${name}`).join(', ')}`;
+}
+
+function missingIndex(error: unknown, table: string, keys: readonly string[]): ConnectorError | undefined {
+  if (!(error instanceof Error) || !error.message.includes('ON CONFLICT clause does not match')) return undefined;
+  return new ConnectorError('data', `\`${table}\` has no unique index on (${keys.join(', ')}), which an upsert needs`, {
+    hint: `CREATE UNIQUE INDEX ${quoteName(`${table}_key`)} ON ${quoteName(table)} (${quoteNames(keys)})`,
+    cause: error,
+  });
+}
+
+function prepareDelete(db: DatabaseSync, { table, key }: TableChange): StatementSync {
+  return db.prepare(`DELETE FROM ${quoteName(table)} WHERE ${key.map((column) => `${quoteName(column.name)} = ?`).join(' AND ')}`);
+}
+
+function storeToken(db: DatabaseSync, { scope, token }: CommitToken): void {
+  db.exec(`CREATE TABLE IF NOT EXISTS ${TOKEN_TABLE} (scope TEXT PRIMARY KEY, token TEXT NOT NULL, updated_at TEXT NOT NULL)`);
+  db.prepare(
+    `INSERT INTO ${TOKEN_TABLE} (scope, token, updated_at) VALUES (?, ?, strftime('%Y-%m-%dT%H:%M:%fZ'))
+     ON CONFLICT (scope) DO UPDATE SET token = excluded.token, updated_at = excluded.updated_at`,
+  ).run(scope, token);
+}
+
+function lastToken(db: DatabaseSync, scope: string): string | undefined {
+  if (readColumns(db, TOKEN_TABLE) === undefined) return undefined;
+  const row = db.prepare(`SELECT token FROM ${TOKEN_TABLE} WHERE scope = ?`).get(scope);
+  return row === undefined ? undefined : String(row['token']);
+}
+
+/** Column names, types, defaults and NOT NULL; keys and indexes stay with the table itself, which is checked when the rows arrive there. */
+function stage(db: DatabaseSync, table: string, staging: string): void {
+  const columns = readColumns(db, table) ?? [];
+  const lines = columns.map(({ name, sqlType, nullable, fallback }) => {
+    return `${quoteName(name)} ${sqlType}${nullable ? '' : ' NOT NULL'}${fallback === undefined ? '' : ` DEFAULT (${fallback})`}`;
+  });
+  inTransaction(db, () => db.exec(`DROP TABLE IF EXISTS ${quoteName(staging)}; CREATE TABLE ${quoteName(staging)} (${lines.join(', ')})`));
+}
+
+function swap(db: DatabaseSync, table: string, staging: string): void {
+  inTransaction(db, () => {
+    const live: readonly LiveColumn[] | undefined = readColumns(db, table);
+    if (live === undefined) {
+      db.exec(`ALTER TABLE ${quoteName(staging)} RENAME TO ${quoteName(table)}`);
+      return;
+    }
+    const staged = new Set(readColumns(db, staging)?.map((column) => column.name));
+    const names = quoteNames(live.map((column) => column.name).filter((name) => staged.has(name)));
+    db.exec(
+      `DELETE FROM ${quoteName(table)};
+       INSERT INTO ${quoteName(table)} (${names}) SELECT ${names} FROM ${quoteName(staging)};
+       DROP TABLE ${quoteName(staging)}`,
+    );
+  });
+}

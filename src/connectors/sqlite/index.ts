@@ -1,0 +1,59 @@
+import { accessSync, constants, existsSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
+import { messageOf } from '../../lib/errors.ts';
+import { openSqlite, parseSqliteUrl } from '../../lib/sqlite.ts';
+import type { ProbeFinding } from '../../kit/probe.ts';
+import { defineSink } from '../../kit/sink.ts';
+import { defineSource } from '../../kit/source.ts';
+import { createSqlSink } from '../_sql/sink.ts';
+import { sqlSinkCapabilities } from '../_sql/sink-fields.ts';
+import { sqliteSinkConfig, sqliteSourceConfig, type SqliteSinkConfig, type SqliteSourceConfig } from './config.ts';
+import { openSqliteDriver } from './driver.ts';
+import { discoverTables, openSqliteSource } from './source.ts';
+
+export const sqliteSource = defineSource<SqliteSourceConfig>({
+  type: 'sqlite',
+  description: 'Rows of a query on a SQLite database file.',
+  config: sqliteSourceConfig,
+  examples: [{ database_url: 'sqlite:data/shop.db', query: 'SELECT id, name FROM customers' }],
+  capabilities: () => ({ replay: 'none', bookmarks: false, encodings: [] }),
+  datasetUri: (config) => `sqlite://${pathOf(config.database_url)}?query=${config.query}`,
+  open: async (config, context) => openSqliteSource(config, context),
+  discover: async (config, context) => discoverTables(config, context),
+});
+
+export const sqliteSink = defineSink<SqliteSinkConfig>({
+  type: 'sqlite',
+  description: 'Rows of a table in a SQLite database file.',
+  config: sqliteSinkConfig,
+  examples: [
+    { database_url: 'sqlite:data/shop.db', table_name: 'events' },
+    { database_url: 'sqlite:data/shop.db', table_name: 'customers', column_mapping: 'auto_map', write_mode: 'upsert', key: ['id'] },
+  ],
+  capabilities: sqlSinkCapabilities,
+  datasetUri: (config) => `sqlite://${pathOf(config.database_url)}?table=${config.table_name}`,
+  localPath(config) {
+    const path = pathOf(config.database_url);
+    return path === ':memory:' ? undefined : path;
+  },
+  open: async (config, context) => createSqlSink(config, openSqliteDriver(config, context), context),
+  probe: async (config, context) => [probeDatabase(config.database_url, context.env.cwd)],
+});
+
+/** Opens the file, or sees that it could be made, without making it. */
+function probeDatabase(url: string, cwd: string): ProbeFinding {
+  try {
+    const path = resolve(cwd, pathOf(url));
+    if (pathOf(url) === ':memory:' || existsSync(path)) openSqlite(url, { mode: 'rw', cwd }).close();
+    else accessSync(dirname(path), constants.W_OK);
+    return { name: 'auth', status: 'pass' };
+  } catch (error) {
+    const hint = 'check the path of `database_url` and the permissions of its folder';
+    return { name: 'auth', status: 'fail', reason: messageOf(error), hint };
+  }
+}
+
+function pathOf(url: string): string {
+  const address = parseSqliteUrl(url);
+  return 'error' in address ? url : address.path;
+}

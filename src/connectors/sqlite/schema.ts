@@ -1,0 +1,59 @@
+import type { DatabaseSync } from 'node:sqlite';
+import type { JsonObject } from '../../lib/json.ts';
+import type { ColumnType } from '../../kit/sink.ts';
+import type { LiveColumn } from '../_sql/driver.ts';
+
+export const SQLITE_TYPES: Readonly<Record<ColumnType, string>> = {
+  boolean: 'INTEGER',
+  integer: 'INTEGER',
+  number: 'REAL',
+  string: 'TEXT',
+  array: 'TEXT',
+  object: 'TEXT',
+};
+
+export interface SqliteColumn extends LiveColumn {
+  /** SQL text of the default. */
+  readonly fallback: string | undefined;
+}
+
+/** The columns that can be written; `undefined` when there is no such table. */
+export function readColumns(db: DatabaseSync, table: string): SqliteColumn[] | undefined {
+  const rows = db.prepare('SELECT name, type, "notnull", dflt_value, hidden FROM pragma_table_xinfo(?)').all(table);
+  if (rows.length === 0) return undefined;
+  return rows
+    .filter((row) => row['hidden'] === 0)
+    .map((row) => ({
+      name: String(row['name']),
+      sqlType: String(row['type']),
+      types: typesOf(String(row['type'])),
+      nullable: row['notnull'] === 0,
+      fallback: row['dflt_value'] === null ? undefined : String(row['dflt_value']),
+    }));
+}
+
+/** What a column of this declared type takes without changing it (type affinity). */
+function typesOf(declared: string): readonly ColumnType[] {
+  if (/int/i.test(declared)) return ['integer', 'boolean'];
+  if (/char|clob|text/i.test(declared)) return ['string', 'array', 'object'];
+  if (declared === '' || /blob/i.test(declared)) return ['boolean', 'integer', 'number', 'string', 'array', 'object'];
+  if (/real|floa|doub/i.test(declared)) return ['number'];
+  return ['number', 'boolean'];
+}
+
+/** The JSON Schema of a table, for discovery. */
+export function describeColumns(db: DatabaseSync, table: string): JsonObject {
+  const properties: JsonObject = {};
+  for (const column of readColumns(db, table) ?? []) {
+    const type = jsonType(column.sqlType);
+    properties[column.name] = { type: column.nullable ? [type, 'null'] : type };
+  }
+  return { type: 'object', properties };
+}
+
+function jsonType(declared: string): string {
+  if (/^bool/i.test(declared)) return 'boolean';
+  if (/json/i.test(declared)) return 'object';
+  if (/int|serial/i.test(declared)) return 'integer';
+  return /real|floa|doub|dec|numeric|money/i.test(declared) ? 'number' : 'string';
+}

@@ -1,0 +1,73 @@
+import { mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { afterAll, describe, expect, test } from 'vitest';
+import { Page } from '../../kit/page.ts';
+import { check } from '../../kit/schema.ts';
+import type { JsonObject } from '../../lib/json.ts';
+import { sqlSinkSuite } from '../_sql/sink-suite.ts';
+import { testContext } from '../_sql/test-context.ts';
+import { sqliteSink } from './index.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'sqlite-sink-'));
+const path = join(folder, 'test.db');
+const db = new DatabaseSync(path);
+let tables = 0;
+afterAll(() => db.close());
+
+function query(sql: string): JsonObject[] {
+  return db
+    .prepare(sql)
+    .all()
+    .map((row) => Object.fromEntries(Object.entries(row)) as JsonObject);
+}
+
+describe('the sqlite sink', () => {
+  sqlSinkSuite({
+    definition: sqliteSink,
+    connection: { database_url: path },
+    table: () => `t${(tables += 1)}`,
+    exec: async (sql) => db.exec(sql),
+    query: async (sql) => query(sql),
+  });
+
+  test('booleans are 0 and 1, nested values JSON text, whole numbers INTEGER', async () => {
+    const checked = check(sqliteSink.config, { database_url: path, table_name: 'v', column_mapping: 'auto_map' });
+    if (!checked.ok) throw new Error('config');
+    const sink = await sqliteSink.open(checked.value, testContext(folder));
+    await sink.write(Page.ofRecords([{ b: true, o: { a: [1] }, n: 7, big: 10n ** 25n }]), { partial: false });
+    await sink.close();
+    expect(query('SELECT *, typeof(n) AS t FROM v')).toEqual([
+      { b: 1, o: '{"a":[1]}', n: 7, big: '10000000000000000000000000', t: 'integer' },
+    ]);
+  });
+
+  test('whole numbers in a column without a type stay whole', async () => {
+    db.exec('CREATE TABLE plain (a, b TEXT)');
+    const checked = check(sqliteSink.config, { database_url: path, table_name: 'plain', column_mapping: 'auto_map' });
+    if (!checked.ok) throw new Error('config');
+    const sink = await sqliteSink.open(checked.value, testContext(folder));
+    await sink.write(Page.ofRecords([{ a: 1, b: 1 }]), { partial: false });
+    await sink.close();
+    expect(query('SELECT typeof(a) AS a, b FROM plain')).toEqual([{ a: 'integer', b: '1' }]);
+  });
+
+  test('the data set is named by path and table', () => {
+    const config = { database_url: 'sqlite://./a.db?mode=rwc', table_name: 't' };
+    const checked = check(sqliteSink.config, config);
+    expect(checked.ok && sqliteSink.datasetUri(checked.value)).toBe('sqlite://./a.db?table=t');
+    expect(checked.ok && sqliteSink.localPath?.(checked.value)).toBe('./a.db');
+  });
+
+  test('a probe of a folder that does not exist fails with a hint and makes nothing', async () => {
+    const checked = check(sqliteSink.config, { database_url: join(folder, 'none', 'x.db'), table_name: 't' });
+    if (!checked.ok) throw new Error('config');
+    expect(await sqliteSink.probe?.(checked.value, testContext(folder))).toMatchObject([{ name: 'auth', status: 'fail' }]);
+  });
+
+  test('unknown keys of the config are named', () => {
+    const checked = check(sqliteSink.config, { database_url: path, table: 't' });
+    expect(!checked.ok && checked.issues.map((issue) => issue.code)).toContain('unknown_key');
+  });
+});

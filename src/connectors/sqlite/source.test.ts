@@ -1,0 +1,105 @@
+import { mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { describe, expect, test } from 'vitest';
+import { ConnectorError } from '../../lib/errors.ts';
+import type { JsonObject, JsonValue } from '../../lib/json.ts';
+import { check } from '../../kit/schema.ts';
+import type { SourceContext } from '../../kit/context.ts';
+import { readAll, testContext } from '../_sql/test-context.ts';
+import { sqliteSource } from './index.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'sqlite-source-'));
+const db = new DatabaseSync(join(folder, 'a.db'));
+db.exec(`
+  CREATE TABLE v (i INTEGER, big INTEGER, r REAL, t TEXT, j TEXT, b BOOLEAN, x BLOB, n TEXT);
+  INSERT INTO v VALUES (1, 9007199254740993, 1.5, 'plain', '{"a":[1]}', 1, x'00ff', NULL);
+  CREATE TABLE many (id INTEGER, name TEXT);
+  WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 25) INSERT INTO many SELECT i, 'n' || i FROM n;
+`);
+db.close();
+
+async function read(config: JsonObject, changes: Partial<SourceContext> = {}, request: { limit?: number } = {}) {
+  const checked = check(sqliteSource.config, { database_url: 'a.db', ...config });
+  if (!checked.ok) throw new Error(JSON.stringify(checked.issues));
+  return readAll(await sqliteSource.open(checked.value, testContext(folder, changes)), request);
+}
+
+async function records(config: JsonObject, changes: Partial<SourceContext> = {}): Promise<JsonValue[]> {
+  return (await read(config, changes)).flatMap((page) => [...page.records()]);
+}
+
+async function kindOf(work: Promise<unknown>): Promise<string> {
+  return work.then(
+    () => 'none',
+    (error: unknown) => (error instanceof ConnectorError ? error.kind : 'other'),
+  );
+}
+
+describe('the sqlite source', () => {
+  test('stored values are read as their JSON kind', async () => {
+    expect(await records({ query: 'SELECT * FROM v' })).toEqual([
+      { i: 1, big: 9007199254740993n, r: 1.5, t: 'plain', j: { a: [1] }, b: true, x: 'AP8=', n: null },
+    ]);
+    expect(await records({ query: "SELECT '123' AS a, '012' AS b, 'true' AS c, 9e999 AS d" })).toEqual([
+      { a: 123, b: '012', c: true, d: null },
+    ]);
+  });
+
+  test('pages hold at most `batch_size` records, and 0 means one page', async () => {
+    const counts = async (batch_size: number) => (await read({ query: 'SELECT * FROM many', batch_size })).map((page) => page.count);
+    expect(await counts(10)).toEqual([10, 10, 5]);
+    expect(await counts(0)).toEqual([25]);
+  });
+
+  test('a page is also bounded by its bytes', async () => {
+    const pages = await read({ query: 'SELECT * FROM many' }, { pageBytes: 1 });
+    expect(pages.map((page) => page.count)).toEqual(Array.from({ length: 25 }, () => 1));
+  });
+
+  test('no more records are read than anybody wants', async () => {
+    const pages = await read({ query: 'SELECT * FROM many', batch_size: 10 }, {}, { limit: 12 });
+    expect(pages.map((page) => page.count)).toEqual([10, 2]);
+  });
+
+  test('placeholders bind fields of the parent record as parameters', async () => {
+    const parent = { id: 3, who: { name: "n4' OR 1=1" } };
+    expect(await records({ query: "SELECT id FROM many WHERE id = {id} OR name = '{who.name}'" }, { parent })).toEqual([{ id: 3 }]);
+    expect(await records({ query: `SELECT '{"a":1}' AS j` }, { parent })).toEqual([{ j: { a: 1 } }]);
+  });
+
+  test('a placeholder without its field is an error', async () => {
+    expect(await kindOf(read({ query: 'SELECT {id}' }))).toBe('missing');
+    expect(await kindOf(read({ query: 'SELECT {id}' }, { parent: { other: 1 } }))).toBe('missing');
+  });
+
+  test('failures have a kind', async () => {
+    expect(await kindOf(read({ query: 'SELECT 1', database_url: 'none.db' }))).toBe('missing');
+    expect(await kindOf(read({ query: 'SELECT * FROM none' }))).toBe('missing');
+    expect(await kindOf(read({ query: 'SELEC' }))).toBe('data');
+    expect(await kindOf(read({ query: 'DELETE FROM many' }))).toBe('refused');
+  });
+
+  test('a fired signal ends the reading', async () => {
+    const signal = AbortSignal.abort(new Error('stop'));
+    await expect(read({ query: 'SELECT * FROM many' }, { signal })).rejects.toThrow('stop');
+  });
+
+  test('every discovered table can be read with its patch', async () => {
+    const checked = check(sqliteSource.config, { database_url: 'a.db', query: 'SELECT 1' });
+    if (!checked.ok) throw new Error('config');
+    const found = (await sqliteSource.discover?.(checked.value, testContext(folder))) ?? [];
+    expect(found.map((one) => one.name)).toEqual(['many', 'v']);
+    expect(found[0]?.schema).toEqual({
+      type: 'object',
+      properties: { id: { type: ['integer', 'null'] }, name: { type: ['string', 'null'] } },
+    });
+    for (const one of found) expect((await records(one.config_patch)).length).toBeGreaterThan(0);
+  });
+
+  test('sharding is refused, not ignored', () => {
+    const checked = check(sqliteSource.config, { database_url: 'a.db', query: 'SELECT 1', shard: { key: 'id' } });
+    expect(!checked.ok && checked.issues[0]).toMatchObject({ code: 'not_available', path: 'shard' });
+  });
+});

@@ -1,0 +1,118 @@
+import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
+import { ConnectorError } from '../../lib/errors.ts';
+import { isObject, setField, type JsonObject } from '../../lib/json.ts';
+import { quoteName } from '../../lib/sql-name.ts';
+import { openSqlite, sqliteError } from '../../lib/sqlite.ts';
+import type { SourceContext } from '../../kit/context.ts';
+import { parseFieldPath, readerOf } from '../../kit/field-path.ts';
+import type { Page } from '../../kit/page.ts';
+import type { Discovered, ReadRequest, Source } from '../../kit/source.ts';
+import { createPager } from '../_sql/pager.ts';
+import { bindTokens } from '../_sql/sql-text.ts';
+import type { SqliteSourceConfig } from './config.ts';
+import { describeColumns } from './schema.ts';
+import { fromSqlite, sizeOf, toSqlite } from './values.ts';
+
+const PLACEHOLDER = /\{([A-Za-z_][\w-]*(?:\.[\w-]+)*)\}/g;
+
+export function openSqliteSource(config: SqliteSourceConfig, context: SourceContext): Source {
+  const db = openSqlite(config.database_url, { mode: 'ro', cwd: context.env.cwd });
+  return {
+    pages: (request) => readPages(db, config, context, request),
+    close() {
+      if (db.isOpen) db.close();
+      return Promise.resolve();
+    },
+  };
+}
+
+async function* readPages(
+  db: DatabaseSync,
+  config: SqliteSourceConfig,
+  context: SourceContext,
+  request: ReadRequest,
+): AsyncGenerator<Page, void> {
+  const pager = createPager({ batchSize: config.batch_size, pageBytes: context.pageBytes, limit: request.limit });
+  const { statement, values } = prepareQuery(db, config.query, context);
+  const toRecord = recordReader(statement);
+  const rows = iterate(statement, values);
+  for (;;) {
+    context.signal.throwIfAborted();
+    const row = nextRow(rows);
+    if (row === undefined) break;
+    const record = toRecord(row);
+    if (!pager.add(record, sizeOf(record))) continue;
+    yield pager.take();
+    if (pager.done) return;
+  }
+  if (pager.count > 0) yield pager.take();
+}
+
+function prepareQuery(db: DatabaseSync, query: string, context: SourceContext): { statement: StatementSync; values: SQLInputValue[] } {
+  const bound = bindTokens(query, PLACEHOLDER, () => '?');
+  const values = bound.tokens.map(({ name }) => parentValue(name, context));
+  try {
+    const statement = db.prepare(bound.sql);
+    statement.setReadBigInts(true);
+    statement.setReturnArrays(true);
+    return { statement, values };
+  } catch (error) {
+    throw sqliteError(error, 'the query cannot be run');
+  }
+}
+
+function parentValue(name: string, context: SourceContext): SQLInputValue {
+  if (context.parent === undefined) {
+    throw new ConnectorError('missing', `the query uses {${name}}, but this row has no parent record`);
+  }
+  const path = parseFieldPath(name);
+  const value = 'error' in path ? undefined : readerOf(path)(context.parent);
+  if (value !== undefined) return toSqlite(value);
+  throw new ConnectorError('missing', `the query uses {${name}}, but the parent record has no such field`, {
+    hint: isObject(context.parent) ? `its fields: ${Object.keys(context.parent).join(', ')}` : 'the parent record is not an object',
+  });
+}
+
+function recordReader(statement: StatementSync): (row: readonly unknown[]) => JsonObject {
+  const columns = statement.columns();
+  return (row) => {
+    const record: JsonObject = {};
+    for (const [index, column] of columns.entries()) setField(record, column.name, fromSqlite(row[index], column.type));
+    return record;
+  };
+}
+
+function iterate(statement: StatementSync, values: SQLInputValue[]): Iterator<unknown> {
+  try {
+    return statement.iterate(...values);
+  } catch (error) {
+    throw sqliteError(error, 'the query failed');
+  }
+}
+
+function nextRow(rows: Iterator<unknown>): readonly unknown[] | undefined {
+  try {
+    const next = rows.next();
+    return next.done === true ? undefined : (next.value as readonly unknown[]);
+  } catch (error) {
+    throw sqliteError(error, 'the query failed');
+  }
+}
+
+/** One data set for each table, by name. */
+export function discoverTables(config: { database_url: string }, context: SourceContext): Discovered[] {
+  const db = openSqlite(config.database_url, { mode: 'ro', cwd: context.env.cwd });
+  try {
+    const tables = db
+      .prepare("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY name")
+      .all();
+    return tables.map((row) => {
+      const name = String(row['name']);
+      return { name, kind: 'table', schema: describeColumns(db, name), config_patch: { query: `SELECT * FROM ${quoteName(name)}` } };
+    });
+  } catch (error) {
+    throw sqliteError(error, 'the tables cannot be listed');
+  } finally {
+    db.close();
+  }
+}
