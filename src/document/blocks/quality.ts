@@ -1,0 +1,208 @@
+import { Ajv } from 'ajv';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import { RE2JS } from 're2js';
+import { z } from 'zod';
+import { parseFieldPath } from '../../kit/field-path.ts';
+import { boolean, finding, integer, json, number, optional, text } from '../../kit/schema.ts';
+import { messageOf } from '../../lib/errors.ts';
+import { isObject, type JsonObject, type JsonValue } from '../../lib/json.ts';
+import { defineBlock } from '../block.ts';
+
+/** A pattern that runs in linear time: the syntax of RE2 and of the Rust `regex` crate, flags inline as in `(?i)`. */
+export function patternField(description: string) {
+  return text()
+    .superRefine((value, ctx) => {
+      try {
+        RE2JS.compile(value);
+      } catch (error) {
+        const reason = messageOf(error).replace(/^error parsing regexp: /, '');
+        const hint = 'look-around and back-references are not possible; write flags inline, as in `(?i)name`';
+        ctx.addIssue(finding('invalid_pattern', `the pattern cannot be compiled: ${reason}`, { hint }));
+      }
+    })
+    .meta({ description });
+}
+
+function pathField(description = 'Path of the value that is checked.') {
+  return text()
+    .superRefine((value, ctx) => {
+      const parsed = parseFieldPath(value);
+      if ('error' in parsed) ctx.addIssue(finding('invalid_path', parsed.error, { hint: "for example `$.user.id` or `$['a key']`" }));
+    })
+    .meta({ description, examples: ['email', '$.user.id'] });
+}
+
+/** Adds the findings about a pair of bounds. */
+function checkBounds(bounds: { min?: number | undefined; max?: number | undefined }, ctx: z.RefinementCtx): void {
+  const { min, max } = bounds;
+  if (min === undefined && max === undefined) ctx.addIssue(finding('missing_key', 'give `min`, `max` or both'));
+  if (min !== undefined && max !== undefined && min > max) {
+    ctx.addIssue(finding('out_of_range', `\`min\` (${min}) is greater than \`max\` (${max})`, { path: ['min'] }));
+  }
+}
+
+const onRecord = z.enum(['quarantine', 'abort']).meta({
+  description: '`quarantine` sends failing records to the dead-letter queue, `abort` fails the run before the page is written.',
+});
+const onBatch = z.enum(['quarantine_batch', 'abort']).meta({
+  description: '`quarantine_batch` sends the whole page to the dead-letter queue, `abort` fails the run before the page is written.',
+});
+const min = optional(integer({ min: 0 })).meta({ description: 'Smallest count that passes.' });
+const max = optional(integer({ min: 0 })).meta({ description: 'Largest count that passes.' });
+const values = z.array(json()).min(1).meta({ description: 'The values; numbers compare by value.' });
+const type = <T extends string>(name: T, description: string) => z.literal(name).meta({ description });
+
+const notNull = z.strictObject({
+  type: type('not_null', 'The value is there and not null.'),
+  field: pathField(),
+  treat_missing_as_null: boolean().default(true).meta({ description: 'Whether a missing field fails too.' }),
+  on_failure: onRecord,
+});
+const notEmpty = z.strictObject({ type: type('not_empty', 'A text with more than blanks.'), field: pathField(), on_failure: onRecord });
+const regexMatch = z.strictObject({
+  type: type('regex_match', 'A text in which the pattern is found.'),
+  field: pathField(),
+  pattern: patternField('The pattern; it may match anywhere unless it is anchored.'),
+  on_failure: onRecord,
+});
+const valueInSet = z.strictObject({ type: type('value_in_set', 'One of the values.'), field: pathField(), values, on_failure: onRecord });
+const notInSet = z.strictObject({
+  type: type('not_in_set', 'None of the values; a missing field passes.'),
+  field: pathField(),
+  values,
+  on_failure: onRecord,
+});
+const compare = z
+  .strictObject({
+    type: type('compare', 'A comparison with a constant; a missing field fails.'),
+    field: pathField(),
+    op: z.enum(['gt', 'gte', 'lt', 'lte', 'eq', 'ne']).meta({ description: 'The comparison; ordering needs numbers on both sides.' }),
+    value: json().meta({ description: 'What to compare with.' }),
+    on_failure: onRecord,
+  })
+  .superRefine((check, ctx) => {
+    if (check.op === 'eq' || check.op === 'ne' || numberIn(check.value) !== undefined) return;
+    ctx.addIssue(finding('wrong_type', `\`${check.op}\` needs a number as \`value\``, { path: ['value'] }));
+  });
+const typeIs = z.strictObject({
+  type: type('type_is', 'A value of one JSON type.'),
+  field: pathField(),
+  expected: z.enum(['boolean', 'number', 'string', 'array', 'object', 'null']).meta({ description: 'The JSON type.' }),
+  on_failure: onRecord,
+});
+const stringLength = z
+  .strictObject({ type: type('string_length', 'A text with so many characters.'), field: pathField(), min, max, on_failure: onRecord })
+  .superRefine(checkBounds);
+const jsonSchema = z.strictObject({
+  type: type('json_schema', 'The whole record is valid against a JSON Schema.'),
+  schema: z
+    .custom<JsonObject | boolean>((value) => isObject(value) || typeof value === 'boolean')
+    .superRefine((value, ctx) => {
+      try {
+        compileJsonSchema(value);
+      } catch (error) {
+        const hint = 'drafts 2020-12 and 7 are understood; references must point inside the schema';
+        ctx.addIssue(finding('invalid_value', `the JSON Schema cannot be used: ${messageOf(error)}`, { hint }));
+      }
+    })
+    .meta({ description: 'The schema, draft 2020-12 unless `$schema` names draft 7. `format` is not checked.' }),
+  on_failure: onRecord,
+});
+
+const rowCount = z
+  .strictObject({ type: type('row_count', 'How many records of the page are left.'), min, max, on_failure: onBatch })
+  .superRefine(checkBounds);
+const nullRate = z.strictObject({
+  type: type('null_rate', 'The share of records without a value.'),
+  field: pathField(),
+  max: number({ min: 0, max: 1 }).meta({ description: 'Largest share that passes, from 0 to 1.' }),
+  on_failure: onBatch,
+});
+const unique = z.strictObject({
+  type: type('unique', 'No two records of a page have the same values; the first is kept.'),
+  fields: z
+    .array(pathField('Path of one part of the key.'))
+    .min(1)
+    .meta({ description: 'Together the key; a missing field is a value of its own.' }),
+  on_failure: onRecord,
+});
+const distinctCount = z
+  .strictObject({
+    type: type('distinct_count', 'How many different values the page has; missing ones count once.'),
+    field: pathField(),
+    min,
+    max,
+    on_failure: onBatch,
+  })
+  .superRefine(checkBounds);
+
+const recordCheck = z.discriminatedUnion('type', [
+  notNull,
+  notEmpty,
+  regexMatch,
+  valueInSet,
+  notInSet,
+  compare,
+  typeIs,
+  stringLength,
+  jsonSchema,
+]);
+const batchCheck = z.discriminatedUnion('type', [rowCount, nullRate, unique, distinctCount]);
+
+const schema = z.strictObject({
+  record: z.array(recordCheck).default([]).meta({ description: 'Checks of single records, in order; the first failure ends a record.' }),
+  batch: z.array(batchCheck).default([]).meta({ description: 'Checks of a page, in order, over the records that passed.' }),
+});
+
+export type QualityConfig = z.infer<typeof schema>;
+export type RecordCheckConfig = z.infer<typeof recordCheck>;
+export type BatchCheckConfig = z.infer<typeof batchCheck>;
+
+export const qualityBlock = defineBlock<QualityConfig>({
+  name: 'quality',
+  placement: 'pipeline',
+  description: 'Checks that records and pages have to pass before they are written.',
+  schema,
+  examples: [
+    {
+      record: [
+        { type: 'not_null', field: 'id', on_failure: 'quarantine' },
+        { type: 'regex_match', field: '$.user.email', pattern: '(?i)^[^@]+@[^@]+$', on_failure: 'quarantine' },
+        { type: 'compare', field: 'amount', op: 'gte', value: 0, on_failure: 'abort' },
+      ],
+      batch: [
+        { type: 'unique', fields: ['id'], on_failure: 'quarantine' },
+        { type: 'null_rate', field: 'email', max: 0.1, on_failure: 'quarantine_batch' },
+      ],
+    },
+  ],
+});
+
+/** Does a failing check send anything to the dead-letter queue? */
+export function qualityQuarantines(config: QualityConfig): boolean {
+  return [...config.record, ...config.batch].some((check) => check.on_failure !== 'abort');
+}
+
+/** The number a value is or, as text filled in by a token, stands for. */
+export function numberIn(value: JsonValue): number | bigint | undefined {
+  if (typeof value === 'number' || typeof value === 'bigint') return value;
+  if (typeof value !== 'string' || value.trim() === '') return undefined;
+  const parsed = Number(value);
+  return Number.isFinite(parsed) ? parsed : undefined;
+}
+
+/** What is wrong with a value, in a few words that hold none of its data, or `undefined`. */
+export type JsonSchemaCheck = (value: JsonValue) => string | undefined;
+
+/** Throws when the schema itself is wrong. */
+export function compileJsonSchema(definition: JsonObject | boolean): JsonSchemaCheck {
+  const { $schema: draft, $async: async } = isObject(definition) ? definition : {};
+  if (async === true) throw new Error('`$async` is not possible here');
+  const Validator = typeof draft === 'string' && draft.includes('draft-07') ? Ajv : Ajv2020;
+  const validate = new Validator({ strict: false, validateFormats: false }).compile(definition);
+  return (value) => {
+    if (validate(value)) return undefined;
+    const [first] = validate.errors ?? [];
+    return `${first?.instancePath === '' ? 'the record' : first?.instancePath} ${first?.message ?? 'is not valid'}`;
+  };
+}

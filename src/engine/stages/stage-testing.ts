@@ -1,0 +1,57 @@
+/** What the tests of governance stages share: a context that keeps metrics and log lines, and a way to run one page. */
+import { createLog } from '../../lib/log.ts';
+import type { JsonValue } from '../../lib/json.ts';
+import type { Labels, MetricDefinition, Metrics } from '../../lib/metrics.ts';
+import { Redactor } from '../../lib/redact.ts';
+import type { DeadRecord, PageInWork, Stage, StageContext } from './stage.ts';
+
+export interface TestContext extends StageContext {
+  /** Counters by `name{label=value,…}`. */
+  readonly counts: ReadonlyMap<string, number>;
+  readonly lines: readonly string[];
+}
+
+export function testContext(sink: { template?: string; type?: string } = {}): TestContext {
+  const counts = new Map<string, number>();
+  const lines: string[] = [];
+  const redactor = new Redactor();
+  const clock = { now: () => new Date(0), elapsedMs: () => 0, sleep: () => Promise.resolve() };
+  const log = createLog({ level: 'trace', target: 'test', clock, redactor, write: ({ line }) => lines.push(line) });
+  const env = {
+    clock,
+    ids: { next: () => '00000000-0000-7000-8000-000000000000' },
+    log,
+    metrics: countingMetrics(counts),
+    redactor,
+    fetch,
+    variables: {},
+    cwd: '/',
+  };
+  return { env, pipeline: 'p', row: 'r', sinkTemplate: sink.template ?? 'default', sinkType: sink.type ?? 'jsonl', counts, lines };
+}
+
+function countingMetrics(counts: Map<string, number>): Metrics {
+  const nameOf = (metric: MetricDefinition, labels: Labels): string => {
+    const declared = [...metric.labels].sort().join();
+    if (Object.keys(labels).sort().join() !== declared) throw new Error(`${metric.name} has the labels ${declared}`);
+    return `${metric.name}{${metric.labels.map((label) => `${label}=${labels[label]}`).join(',')}}`;
+  };
+  return {
+    inc: (metric, labels, value = 1) => void counts.set(nameOf(metric, labels), (counts.get(nameOf(metric, labels)) ?? 0) + value),
+    set: () => {},
+    observe: (metric, labels) => void nameOf(metric, labels),
+  };
+}
+
+export interface StageOutcome {
+  readonly records: readonly JsonValue[];
+  readonly origins: readonly number[];
+  readonly dead: readonly DeadRecord[];
+}
+
+/** Runs a stage over one page whose records came in the order given. */
+export async function runStage(stage: Stage, records: readonly JsonValue[]): Promise<StageOutcome> {
+  const page: PageInWork = { records, origins: records.map((_, i) => i), dead: [] };
+  await stage.run(page);
+  return page;
+}
