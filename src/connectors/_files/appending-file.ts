@@ -1,0 +1,98 @@
+import { constants } from 'node:fs';
+import { mkdir, open, type FileHandle } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { Compressor, type Codec } from './compression.ts';
+import { onDisk } from './io-error.ts';
+
+export interface AppendingFileOptions {
+  readonly path: string;
+  readonly codec: Codec;
+  /** Whether to drop what the file held before. */
+  readonly truncate: boolean;
+}
+
+/**
+ * A file that only grows. A write that fails half-way is taken back, so that the file ends with the last whole write;
+ * `flush` ends the compressed member and puts everything on the disk.
+ */
+export class AppendingFile {
+  readonly #path: string;
+  readonly #handle: FileHandle;
+  readonly #codec: Codec;
+  #compressor: Compressor | undefined;
+  #folderSynced = false;
+  #dirty = false;
+
+  private constructor(path: string, codec: Codec, handle: FileHandle) {
+    this.#path = path;
+    this.#codec = codec;
+    this.#handle = handle;
+  }
+
+  static async open(options: AppendingFileOptions): Promise<AppendingFile> {
+    const { path, codec, truncate } = options;
+    const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_APPEND | (truncate ? constants.O_TRUNC : 0);
+    await onDisk('create the folder of', path, () => mkdir(dirname(path), { recursive: true }));
+    return new AppendingFile(path, codec, await onDisk('write', path, () => open(path, flags)));
+  }
+
+  async write(bytes: Uint8Array): Promise<void> {
+    if (this.#codec === 'none') return this.#append([bytes]);
+    this.#compressor ??= new Compressor(this.#codec);
+    return this.#append(await this.#compressor.write(bytes));
+  }
+
+  async flush(): Promise<void> {
+    if (this.#compressor !== undefined) await this.#append(await this.#compressor.finish());
+    if (!this.#dirty) return;
+    await onDisk('write', this.#path, () => this.#handle.sync());
+    this.#dirty = false;
+    if (!this.#folderSynced) await syncFolder(this.#path);
+    this.#folderSynced = true;
+  }
+
+  async close(): Promise<void> {
+    await this.#handle.close();
+  }
+
+  async #append(parts: readonly Uint8Array[]): Promise<void> {
+    if (parts.length === 0) return;
+    this.#dirty = true;
+    await onDisk('write', this.#path, async () => {
+      for (const part of parts) await this.#appendWhole(part);
+    });
+  }
+
+  async #appendWhole(bytes: Uint8Array): Promise<void> {
+    let written = 0;
+    try {
+      while (written < bytes.length) written += (await this.#handle.write(bytes, written)).bytesWritten;
+    } catch (error) {
+      if (written > 0) await this.#takeBack(written);
+      throw error;
+    }
+  }
+
+  /** Best effort: the failure that led here is what gets reported. */
+  async #takeBack(count: number): Promise<void> {
+    try {
+      const { size } = await this.#handle.stat();
+      await this.#handle.truncate(size - count);
+    } catch {
+      // The next writer repairs the torn end.
+    }
+  }
+}
+
+/** Makes the name of a new file survive a crash, where the system can. */
+export async function syncFolder(path: string): Promise<void> {
+  const folder = await open(dirname(path), 'r').catch(() => undefined);
+  if (folder === undefined) return;
+  try {
+    await folder.sync();
+  } catch {
+    // Some file systems cannot sync folders; the file itself is on the disk.
+  } finally {
+    await folder.close();
+  }
+}

@@ -1,0 +1,120 @@
+import { ByteWriter } from './byte-writer.ts';
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+const encoder = new TextEncoder();
+
+/** How many bytes each byte takes inside a JSON string: 1 as it is, 2 with a short escape, 6 as `\u00xx`. */
+const JSON_WIDTH = jsonWidths();
+/** What each byte that may not stand as it is becomes. */
+const JSON_ESCAPE = jsonEscapes();
+
+function jsonWidths(): Uint8Array {
+  const widths = new Uint8Array(256).fill(1);
+  for (let byte = 0; byte < 256; byte += 1) {
+    if (byte < 0x20 || byte === QUOTE || byte === BACKSLASH) widths[byte] = JSON.stringify(String.fromCharCode(byte)).length - 2;
+  }
+  return widths;
+}
+
+function jsonEscapes(): Uint8Array[] {
+  return Array.from({ length: 256 }, (_, byte) => encoder.encode(JSON.stringify(String.fromCharCode(byte)).slice(1, -1)));
+}
+
+/** A stretch of bytes holding the text of one cell, unquoted. */
+export interface CellText {
+  bytes: Uint8Array;
+  start: number;
+  end: number;
+}
+
+/** Places cells one after the other in the same `CellText`, so that no object is made per cell. */
+export class CellReader {
+  readonly text: CellText = { bytes: new Uint8Array(), start: 0, end: 0 };
+  #scratch = new Uint8Array(1024);
+  readonly #quote: number;
+
+  constructor(quote: number) {
+    this.#quote = quote;
+  }
+
+  /** `end` as the scanner gives it: `~e` when quotes are still to be taken away. */
+  read(bytes: Uint8Array, start: number, end: number): CellText {
+    const { text } = this;
+    if (end >= 0) {
+      text.bytes = bytes;
+      text.start = start;
+      text.end = end;
+      return text;
+    }
+    if (this.#scratch.length < ~end - start) this.#scratch = new Uint8Array((~end - start) * 2);
+    text.bytes = this.#scratch;
+    text.start = 0;
+    text.end = unquote(bytes, start, ~end, { quote: this.#quote, into: this.#scratch });
+    return text;
+  }
+
+  /** The text of one cell of a scan. */
+  string(bytes: Uint8Array, found: { readonly cells: Int32Array }, cell: number): string {
+    const text = this.read(bytes, found.cells[cell * 2] ?? 0, found.cells[cell * 2 + 1] ?? 0);
+    return Buffer.from(text.bytes.buffer, text.bytes.byteOffset + text.start, text.end - text.start).toString('utf8');
+  }
+}
+
+/** Copies a quoted cell without its quotes; returns how many bytes that made. */
+export function unquote(bytes: Uint8Array, start: number, end: number, target: { quote: number; into: Uint8Array }): number {
+  const { quote, into } = target;
+  let written = 0;
+  let at = start + 1;
+  for (; at < end; at += 1) {
+    const byte = bytes[at] ?? 0;
+    if (byte === quote) {
+      at += 1;
+      if (bytes[at] !== quote || at >= end) break;
+    }
+    into[written] = byte;
+    written += 1;
+  }
+  for (; at < end; at += 1) {
+    into[written] = bytes[at] ?? 0;
+    written += 1;
+  }
+  return written;
+}
+
+/** Bytes the cell takes as a JSON string, quotes included. */
+export function jsonSize(cell: CellText): number {
+  const { bytes, start, end } = cell;
+  let size = 2;
+  for (let at = start; at < end; at += 1) size += JSON_WIDTH[bytes[at] ?? 0] ?? 1;
+  return size;
+}
+
+/** Appends the cell as a JSON string. */
+export function writeJsonString(out: ByteWriter, cell: CellText): void {
+  const { bytes, start, end } = cell;
+  out.ensure((end - start) * 6 + 2);
+  const target = out.bytes;
+  let to = out.length;
+  target[to] = QUOTE;
+  to += 1;
+  for (let at = start; at < end; at += 1) {
+    const byte = bytes[at] ?? 0;
+    if (JSON_WIDTH[byte] === 1) {
+      target[to] = byte;
+      to += 1;
+    } else {
+      const escape = JSON_ESCAPE[byte] ?? encoder.encode('');
+      target.set(escape, to);
+      to += escape.length;
+    }
+  }
+  target[to] = QUOTE;
+  out.length = to + 1;
+}
+
+/** Whether the cell reads exactly like one of the texts. */
+export function isOneOf(cell: CellText, texts: readonly Uint8Array[]): boolean {
+  const { bytes, start, end } = cell;
+  return texts.some((text) => text.length === end - start && text.every((byte, index) => bytes[start + index] === byte));
+}

@@ -1,0 +1,93 @@
+import { isUtf8 } from 'node:buffer';
+import { ConnectorError, messageOf } from '../../lib/errors.ts';
+import { parseJson, type JsonValue } from '../../lib/json.ts';
+import { isSealed, open, seal } from '../../lib/seal.ts';
+import { withoutBom } from './csv-rows.ts';
+import type { Sized } from './page-bounds.ts';
+
+const LINE_FEED = 10;
+
+/** A line that does not end within this many bytes is refused. */
+export const MAX_LINE_BYTES = 128 * 1024 * 1024;
+
+export interface LineOptions {
+  /** What errors call the input. */
+  readonly name: string;
+  /** Keys to open sealed lines with; without them lines are plain. */
+  readonly keys?: readonly string[] | undefined;
+}
+
+/** The values of a JSON Lines stream; blank lines are skipped. One batch of them per stretch of whole lines. */
+export async function* jsonLines(blocks: AsyncIterable<Uint8Array>, options: LineOptions): AsyncGenerator<Iterable<Sized>> {
+  let line = 1;
+  for await (const stretch of wholeLines(withoutBom(blocks), options.name)) {
+    const state = { line };
+    yield valuesOf(stretch, state, options);
+    line = state.line;
+  }
+}
+
+function* valuesOf(stretch: Buffer, state: { line: number }, options: LineOptions): Generator<Sized> {
+  const utf8 = isUtf8(stretch);
+  let start = 0;
+  while (start < stretch.length) {
+    const newline = stretch.indexOf(LINE_FEED, start);
+    const end = newline === -1 ? stretch.length : newline;
+    const bytes = stretch.subarray(start, end);
+    if (!utf8 && !isUtf8(bytes)) throw lineError('is not UTF-8 text', state.line, options, 'convert the file to UTF-8');
+    const text = bytes.toString('utf8').trim();
+    if (text !== '') yield { value: readLine(text, state.line, options), size: end - start + 1 };
+    start = end + 1;
+    state.line += 1;
+  }
+}
+
+function readLine(text: string, line: number, options: LineOptions): JsonValue {
+  const json = options.keys === undefined ? text : unseal(text, line, { ...options, keys: options.keys });
+  try {
+    return parseJson(json);
+  } catch (error) {
+    if (options.keys === undefined && isSealed(Buffer.from(text, 'base64'))) {
+      throw lineError('is encrypted', line, options, 'give the key in `encryption`');
+    }
+    const position = /position \d+/.exec(messageOf(error))?.[0];
+    throw lineError(`is not JSON${position === undefined ? '' : ` (at ${position})`}`, line, options, undefined, error);
+  }
+}
+
+function unseal(text: string, line: number, options: LineOptions & { readonly keys: readonly string[] }): string {
+  try {
+    return Buffer.from(open(options.keys, Buffer.from(text, 'base64'))).toString('utf8');
+  } catch (error) {
+    throw lineError(`cannot be opened: ${messageOf(error)}`, line, options, 'check `encryption.key` and `previous_keys`', error);
+  }
+}
+
+/** One line of a sealed file, without the line end. */
+export function sealLine(key: string, json: string): string {
+  return Buffer.from(seal(key, Buffer.from(json))).toString('base64');
+}
+
+function lineError(says: string, line: number, options: LineOptions, hint?: string, cause?: unknown): ConnectorError {
+  const extra = { ...(hint === undefined ? {} : { hint }), ...(cause === undefined ? {} : { cause }) };
+  return new ConnectorError('data', `line ${line} of ${options.name} ${says}`, extra);
+}
+
+/** Stretches of bytes that end with a line end, except perhaps the last. */
+async function* wholeLines(blocks: AsyncIterable<Uint8Array>, name: string): AsyncGenerator<Buffer> {
+  let parts: Uint8Array[] = [];
+  let length = 0;
+  for await (const block of blocks) {
+    const newline = block.lastIndexOf(LINE_FEED);
+    if (newline === -1) {
+      parts.push(block);
+      length += block.length;
+      if (length > MAX_LINE_BYTES) throw new ConnectorError('data', `a line of ${name} does not end within ${MAX_LINE_BYTES} bytes`);
+      continue;
+    }
+    yield Buffer.concat([...parts, block.subarray(0, newline + 1)]);
+    parts = [block.subarray(newline + 1)];
+    length = parts[0]?.length ?? 0;
+  }
+  if (length > 0) yield Buffer.concat(parts);
+}

@@ -1,0 +1,90 @@
+import { JSON_LINES } from '../../kit/json-lines.ts';
+import { Page, type Lane, type PageOptions } from '../../kit/page.ts';
+import { stringifyJson, type JsonValue } from '../../lib/json.ts';
+
+/** How large a page may get. */
+export interface PageBounds {
+  readonly records: number;
+  readonly bytes: number;
+}
+
+/** `batch_size: 0` asks for one single page, whatever its size. */
+export function pageBounds(batchSize: number, pageBytes: number): PageBounds {
+  return batchSize === 0 ? { records: Infinity, bytes: Infinity } : { records: batchSize, bytes: pageBytes };
+}
+
+/** Collects values into pages that keep the bounds, in the form the lane asks for. */
+export class PageCutter {
+  readonly #bounds: PageBounds;
+  readonly #asBytes: boolean;
+  #records: JsonValue[] = [];
+  #lines: string[] = [];
+  #count = 0;
+  #bytes = 0;
+
+  constructor(lane: Lane, bounds: PageBounds) {
+    this.#bounds = bounds;
+    this.#asBytes = lane.form === 'bytes';
+  }
+
+  get count(): number {
+    return this.#count;
+  }
+
+  /** Takes the value, or says false when the page is full: `take` it, then add again. `size` is its encoded size, when known. */
+  add(value: JsonValue, size?: number): boolean {
+    const line = this.#asBytes || size === undefined ? `${stringifyJson(value)}\n` : '';
+    const bytes = size ?? Buffer.byteLength(line);
+    if (this.#count > 0 && (this.#count >= this.#bounds.records || this.#bytes + bytes > this.#bounds.bytes)) return false;
+    if (this.#asBytes) this.#lines.push(line);
+    else this.#records.push(value);
+    this.#count += 1;
+    this.#bytes += bytes;
+    return true;
+  }
+
+  /** The page so far, leaving an empty one. */
+  take(bookmark?: JsonValue): Page {
+    const count = this.#count;
+    const options: PageOptions = bookmark === undefined ? { bytes: this.#bytes } : { bytes: this.#bytes, bookmark };
+    const page = this.#asBytes
+      ? Page.ofBlock(JSON_LINES, Buffer.from(this.#lines.join('')), count, bookmark === undefined ? {} : { bookmark })
+      : Page.ofRecords(this.#records, options);
+    this.#records = [];
+    this.#lines = [];
+    this.#count = 0;
+    this.#bytes = 0;
+    return page;
+  }
+}
+
+/** A value with its encoded size, where the reader knows it. */
+export interface Sized {
+  readonly value: JsonValue;
+  readonly size?: number;
+}
+
+export interface CutOptions {
+  readonly lane: Lane;
+  readonly bounds: PageBounds;
+  readonly limit?: number | undefined;
+}
+
+/** Cuts batches of values into pages; ends after `limit` records. */
+export async function* cutPages(batches: AsyncIterable<Iterable<Sized>>, options: CutOptions): AsyncGenerator<Page> {
+  const cutter = new PageCutter(options.lane, options.bounds);
+  let left = options.limit ?? Infinity;
+  if (left <= 0) return;
+  for await (const batch of batches) {
+    for (const { value, size } of batch) {
+      if (!cutter.add(value, size)) {
+        yield cutter.take();
+        cutter.add(value, size);
+      }
+      left -= 1;
+      if (left === 0) break;
+    }
+    if (left === 0) break;
+  }
+  if (cutter.count > 0) yield cutter.take();
+}

@@ -1,0 +1,211 @@
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { gunzipSync, gzipSync, zstdCompressSync } from 'node:zlib';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { Page, RECORDS_LANE } from '../../kit/page.ts';
+import { check } from '../../kit/schema.ts';
+import type { SinkDefinition } from '../../kit/sink.ts';
+import type { SourceDefinition } from '../../kit/source.ts';
+import type { JsonObject, JsonValue } from '../../lib/json.ts';
+import { failureOf, testContext } from '../_files/test-context.ts';
+import { csvSink, csvSource } from './index.ts';
+
+let folder: string;
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'headgate-csv-'));
+});
+
+afterEach(async () => {
+  await rm(folder, { recursive: true, force: true });
+});
+
+function sourceConfig(value: JsonObject) {
+  const checked = check(csvSource.config, value);
+  if (!checked.ok) throw new Error(JSON.stringify(checked.issues));
+  return checked.value;
+}
+
+async function readAll(value: JsonObject): Promise<JsonValue[]> {
+  const source = await csvSource.open(sourceConfig(value), testContext(folder));
+  const records: JsonValue[] = [];
+  for await (const page of source.pages({ lane: RECORDS_LANE })) records.push(...page.records());
+  await source.close();
+  return records;
+}
+
+async function openSink(value: JsonObject, context = testContext(folder)) {
+  const checked = check(csvSink.config, { path: 'out.csv', ...value });
+  if (!checked.ok) throw new Error(JSON.stringify(checked.issues));
+  return csvSink.open(checked.value, context);
+}
+
+async function writeAll(value: JsonObject, ...pages: JsonValue[][]): Promise<string> {
+  const sink = await openSink(value);
+  for (const page of pages) await sink.write(Page.ofRecords(page), { partial: false });
+  await sink.flush();
+  await sink.finish('success');
+  await sink.close();
+  return readFile(join(folder, (value.path as string | undefined) ?? 'out.csv'), 'utf8');
+}
+
+describe('the csv source', () => {
+  it('reads plain, gzip and zstd files, several members in a row', async () => {
+    const rows = [{ a: '1' }, { a: '2' }];
+    await writeFile(join(folder, 'p.csv'), 'a\n1\n2\n');
+    await writeFile(join(folder, 'g.csv.gz'), Buffer.concat([gzipSync('a\n1\n'), gzipSync('2\n')]));
+    await writeFile(join(folder, 'z.csv.zst'), Buffer.concat([zstdCompressSync('a\n1\n'), zstdCompressSync('2\n')]));
+    for (const path of ['p.csv', 'g.csv.gz', 'z.csv.zst']) expect(await readAll({ path })).toEqual(rows);
+  });
+
+  it('fails on compressed files that are cut off or something else', async () => {
+    await writeFile(join(folder, 'g.csv.gz'), gzipSync('a\n1\n').subarray(0, -3));
+    await writeFile(join(folder, 'z.csv.zst'), zstdCompressSync('a\n1\n').subarray(0, -3));
+    await writeFile(join(folder, 'no.csv.gz'), 'a\n1\n');
+    await writeFile(join(folder, 'no.csv.zst'), 'a\n1\n');
+    expect(await failureOf(readAll({ path: 'g.csv.gz' }))).toEqual({
+      kind: 'data',
+      message: expect.stringMatching(/gzip data is cut off/),
+    });
+    expect(await failureOf(readAll({ path: 'z.csv.zst' }))).toEqual({
+      kind: 'data',
+      message: expect.stringMatching(/zstd data is cut off/),
+    });
+    expect(await failureOf(readAll({ path: 'no.csv.gz' }))).toEqual({ kind: 'data', message: expect.stringMatching(/not valid gzip/) });
+    expect(await failureOf(readAll({ path: 'no.csv.zst' }))).toEqual({ kind: 'data', message: expect.stringMatching(/not valid zstd/) });
+  });
+
+  it('names a file that is missing or a folder', async () => {
+    expect(await failureOf(readAll({ path: 'none.csv' }))).toEqual({
+      kind: 'missing',
+      message: expect.stringMatching(/none\.csv: it does not exist/),
+    });
+    expect(await failureOf(readAll({ path: '.' }))).toEqual({ kind: 'refused', message: expect.stringMatching(/it is a folder/) });
+  });
+
+  it('takes delimiters as byte codes and as characters', async () => {
+    await writeFile(join(folder, 'p.csv'), "a\tb\n'x\ty'\t2\n");
+    for (const delimiter of [9, '\t', '9', '\\t']) {
+      expect(await readAll({ path: 'p.csv', delimiter, quote: "'" })).toEqual([{ a: 'x\ty', b: '2' }]);
+    }
+  });
+
+  it('refuses separators that cannot work and unknown keys', () => {
+    const issues = (value: JsonObject) => {
+      const checked = check(csvSource.config, { path: 'a.csv', ...value });
+      return checked.ok ? [] : checked.issues.map((issue) => `${issue.path}: ${issue.hint ?? issue.message}`);
+    };
+    expect(issues({ delimiter: ',', quote: ',' })).toEqual(['quote: `delimiter` and `quote` must differ']);
+    expect(issues({ delimiter: '\n' })).toEqual(['delimiter: a line end cannot stand here']);
+    expect(issues({ delimiter: 'ab' })).toHaveLength(1);
+    expect(issues({ has_header: true })).toEqual(['has_header: did you mean `has_headers`?']);
+  });
+
+  it('with batch size 0 gives one page', async () => {
+    await writeFile(join(folder, 'p.csv'), `a\n${'1\n'.repeat(5000)}`);
+    const source = await csvSource.open(sourceConfig({ path: 'p.csv', batch_size: 0 }), testContext(folder, { pageBytes: 100 }));
+    const counts: number[] = [];
+    for await (const page of source.pages({ lane: RECORDS_LANE })) counts.push(page.count);
+    expect(counts).toEqual([5000]);
+  });
+
+  it('stops when told to', async () => {
+    await writeFile(join(folder, 'p.csv'), `a\n${'1\n'.repeat(200_000)}`);
+    const stop = new AbortController();
+    const source = await csvSource.open(sourceConfig({ path: 'p.csv', batch_size: 10 }), testContext(folder, { signal: stop.signal }));
+    let count = 0;
+    const reading = async () => {
+      for await (const page of source.pages({ lane: RECORDS_LANE })) {
+        count += page.count;
+        stop.abort(new Error('enough'));
+      }
+    };
+    await expect(reading()).rejects.toThrow('enough');
+    expect(count).toBeLessThan(200_000);
+  });
+});
+
+describe('the csv sink', () => {
+  it('writes the fields of the first page as columns and quotes what needs it', async () => {
+    const text = await writeAll(
+      {},
+      [
+        { a: 1, b: 'x,"y"\n' },
+        { b: null, c: { d: [true] } },
+      ],
+      [{ c: 'late', e: 'dropped' }],
+    );
+    expect(text).toBe('a,b,c\n1,"x,""y""\n",\n,,"{""d"":[true]}"\n,,late\n');
+  });
+
+  it('keeps every digit of large integers', async () => {
+    expect(await writeAll({}, [{ a: 9_007_199_254_740_993n }])).toBe('a\n9007199254740993\n');
+  });
+
+  it('warns once about unknown fields, or fails', async () => {
+    const context = testContext(folder);
+    const sink = await openSink({}, context);
+    await sink.write(Page.ofRecords([{ a: 1 }]), { partial: false });
+    await sink.write(Page.ofRecords([{ b: 1 }, { b: 2, c: 3 }]), { partial: false });
+    await sink.close();
+    expect(context.lines.filter((line) => line.level === 'WARN')).toHaveLength(1);
+    await expect(writeAll({ on_unknown_field: 'error' }, [{ a: 1 }], [{ b: 1 }])).rejects.toThrow('"b" is not a column of out.csv');
+  });
+
+  it('refuses records that are no objects before anything is written', async () => {
+    await expect(writeAll({}, [{ a: 1 }, 5])).rejects.toThrow('record 1 of the page is not an object');
+    await expect(readFile(join(folder, 'out.csv'))).rejects.toThrow('ENOENT');
+  });
+
+  it('continues a file under its own header', async () => {
+    await writeFile(join(folder, 'out.csv'), 'b,a\n1,2\n');
+    expect(await writeAll({ append: true }, [{ a: 'A', b: 'B' }])).toBe('b,a\n1,2\nB,A\n');
+  });
+
+  it('cuts off what a killed writer left, and completes a last line', async () => {
+    await writeFile(join(folder, 'out.csv'), 'a,b\n1,2\n3');
+    expect(await writeAll({ append: true }, [{ a: 5, b: 6 }])).toBe('a,b\n1,2\n5,6\n');
+    await writeFile(join(folder, 'out.csv'), 'a,b\n1,2\n3,"x\n');
+    expect(await writeAll({ append: true }, [{ a: 5, b: 6 }])).toBe('a,b\n1,2\n5,6\n');
+    await writeFile(join(folder, 'out.csv'), '\uFEFFa,b\n1,2');
+    expect(await writeAll({ append: true }, [{ a: 5, b: 6 }])).toBe('\uFEFFa,b\n1,2\n5,6\n');
+    await writeFile(join(folder, 'out.csv'), '"a');
+    expect(await writeAll({ append: true }, [{ a: 5, b: 6 }])).toBe('a,b\n5,6\n');
+  });
+
+  it('continues a compressed file whose last member is cut off', async () => {
+    await writeFile(join(folder, 'out.csv.gz'), Buffer.concat([gzipSync('a\n1\n'), gzipSync('2\n').subarray(0, -4)]));
+    await writeAll({ path: 'out.csv.gz', append: true }, [{ a: 3 }]);
+    const text = gunzipSync(await readFile(join(folder, 'out.csv.gz'))).toString();
+    expect(text.startsWith('a\n1\n')).toBe(true);
+    expect(text.endsWith('3\n')).toBe(true);
+  });
+
+  it('is read back by the source, a lone empty cell included', async () => {
+    await writeAll({}, [{ a: '' }, { a: 'x' }]);
+    expect(await readAll({ path: 'out.csv' })).toEqual([{ a: '' }, { a: 'x' }]);
+  });
+
+  it('creates no file when there is nothing to write', async () => {
+    await expect(writeAll({}, [])).rejects.toThrow('ENOENT');
+  });
+
+  it('keeps dead letters of earlier runs', async () => {
+    await writeFile(join(folder, 'out.csv'), 'a\n1\n');
+    const sink = await openSink({}, testContext(folder, { role: 'dlq' }));
+    await sink.write(Page.ofRecords([{ a: 2 }]), { partial: false });
+    await sink.flush();
+    await sink.close();
+    expect(await readFile(join(folder, 'out.csv'), 'utf8')).toBe('a\n1\n2\n');
+  });
+});
+
+describe('both', () => {
+  it('have examples that parse', () => {
+    const definitions: readonly (SourceDefinition | SinkDefinition)[] = [csvSource, csvSink];
+    for (const definition of definitions) {
+      for (const example of definition.examples) expect(check(definition.config, example)).toMatchObject({ ok: true });
+    }
+  });
+});

@@ -1,0 +1,2 @@
+export { csvSink } from './sink.ts';
+export { csvSource } from './source.ts';

@@ -1,0 +1,136 @@
+import { z } from 'zod';
+import type { SinkContext } from '../../kit/context.ts';
+import type { Page } from '../../kit/page.ts';
+import { batchSize, boolean } from '../../kit/schema.ts';
+import { APPEND_ONLY, defineSink, type Sink, type WriteResult } from '../../kit/sink.ts';
+import { ConnectorError } from '../../lib/errors.ts';
+import type { JsonObject } from '../../lib/json.ts';
+import { AppendingFile } from '../_files/appending-file.ts';
+import { chooseCodec, type Codec } from '../_files/compression.ts';
+import { byteCode, compression, filePath } from '../_files/config.ts';
+import { continueCsv } from '../_files/csv-continue.ts';
+import { cellsOf, columnsOf, CsvFormat, requireObjects } from '../_files/csv-writer.ts';
+import { fileUri, resolvePath } from '../_files/paths.ts';
+import { probeFolder } from '../_files/probe-folder.ts';
+
+const QUOTE = 34;
+
+const config = z.strictObject({
+  path: filePath('File to write; its folders are created.'),
+  delimiter: byteCode(44, 'What stands between cells: a byte code or a one-character string.'),
+  write_headers: boolean().default(true).meta({ description: 'Whether the first line of a new file names the columns.' }),
+  append: boolean().default(false).meta({ description: 'Whether to continue an existing file instead of replacing it.' }),
+  on_unknown_field: z
+    .enum(['warn', 'error'])
+    .default('warn')
+    .meta({ description: 'What to do with a field that is no column: drop it with one warning, or fail.' }),
+  batch_size: batchSize().meta({ description: 'Accepted for uniformity; records are written as they come.' }),
+  compression: compression('the file'),
+});
+
+type CsvSinkConfig = z.infer<typeof config>;
+
+export const csvSink = defineSink<CsvSinkConfig>({
+  type: 'csv',
+  description: 'Writes a file of delimited text; the fields of the first page are its columns.',
+  config,
+  examples: [{ path: 'out/orders.csv' }, { path: 'out/orders.tsv.gz', delimiter: '\t', append: true, on_unknown_field: 'error' }],
+  capabilities: () => APPEND_ONLY,
+  datasetUri: (value) => fileUri(value.path),
+  localPath: (value) => value.path,
+  open: async (value, context) => new CsvSink(value, context),
+  probe: (value, context) => probeFolder(resolvePath(context.env.cwd, value.path)),
+});
+
+interface OpenFile {
+  readonly file: AppendingFile;
+  readonly columns: readonly string[];
+  /** The header line, until it is written. */
+  header: string;
+}
+
+class CsvSink implements Sink {
+  readonly #config: CsvSinkConfig;
+  readonly #context: SinkContext;
+  readonly #format: CsvFormat;
+  readonly #dropped = new Set<string>();
+  #open: OpenFile | undefined;
+
+  constructor(value: CsvSinkConfig, context: SinkContext) {
+    this.#config = value;
+    this.#context = context;
+    this.#format = new CsvFormat({ delimiter: value.delimiter, quote: QUOTE });
+  }
+
+  async write(page: Page): Promise<WriteResult> {
+    if (page.count === 0) return { written: 0, rejected: [] };
+    this.#context.signal.throwIfAborted();
+    const records = requireObjects(page.records(), 'csv');
+    this.#open ??= await this.#start(records);
+    const { file, columns, header } = this.#open;
+    this.#checkFields(records, columns);
+    const rows = records.map((record) => this.#format.row(cellsOf(record, columns)));
+    await file.write(Buffer.from(header + rows.join('')));
+    this.#open.header = '';
+    return { written: page.count, rejected: [] };
+  }
+
+  async flush(): Promise<void> {
+    await this.#open?.file.flush();
+  }
+
+  async finish(): Promise<void> {
+    await this.#open?.file.flush();
+  }
+
+  async close(): Promise<void> {
+    await this.#open?.file.close().catch(() => {});
+    this.#open = undefined;
+  }
+
+  async #start(records: readonly JsonObject[]): Promise<OpenFile> {
+    const { env, role } = this.#context;
+    const file = resolvePath(env.cwd, this.#config.path);
+    const codec = chooseCodec(this.#config.compression, this.#config.path, env.log);
+    const append = this.#config.append || role === 'dlq';
+    const existing = append ? await this.#existing(file, codec) : undefined;
+    const columns = existing?.columns ?? columnsOf(records);
+    const header = this.#config.write_headers && existing === undefined ? this.#format.row(columns) : '';
+    return { file: await AppendingFile.open({ path: file, codec, truncate: !append }), columns, header };
+  }
+
+  /** What the file to be continued holds; `undefined` when it is empty or not there. */
+  async #existing(file: string, codec: Codec): Promise<{ columns: readonly string[] | undefined } | undefined> {
+    const { env, signal } = this.#context;
+    const first = await continueCsv({
+      path: file,
+      codec,
+      log: env.log,
+      signal,
+      dialect: { delimiter: this.#config.delimiter, quote: QUOTE },
+    });
+    if (first === undefined) return undefined;
+    return { columns: this.#config.write_headers ? first : undefined };
+  }
+
+  #checkFields(records: readonly JsonObject[], columns: readonly string[]): void {
+    const known = new Set(columns);
+    for (const record of records) {
+      for (const key of Object.keys(record)) {
+        if (!known.has(key)) this.#unknown(key);
+      }
+    }
+  }
+
+  #unknown(key: string): void {
+    if (this.#config.on_unknown_field === 'error') {
+      throw new ConnectorError('data', `the field ${JSON.stringify(key)} is not a column of ${this.#config.path}`, {
+        hint: 'the columns are those of the first page; add the field there, or set `on_unknown_field: warn` to drop it',
+      });
+    }
+    if (this.#dropped.has(key)) return;
+    if (this.#dropped.size === 0)
+      this.#context.env.log.warn('a field is not a column and is dropped', { path: this.#config.path, field: key });
+    this.#dropped.add(key);
+  }
+}

@@ -1,0 +1,2 @@
+export { jsonlSink } from './sink.ts';
+export { jsonlSource } from './source.ts';

@@ -1,0 +1,250 @@
+import * as fc from 'fast-check';
+import { appendFile, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { gunzipSync, gzipSync, zstdCompressSync } from 'node:zlib';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { JSON_LINES } from '../../kit/json-lines.ts';
+import { Page, RECORDS_LANE, type Lane } from '../../kit/page.ts';
+import { check } from '../../kit/schema.ts';
+import type { SinkDefinition } from '../../kit/sink.ts';
+import type { SourceDefinition } from '../../kit/source.ts';
+import { stringifyJson, type JsonObject, type JsonValue } from '../../lib/json.ts';
+import { jsonLines } from '../_files/json-lines-file.ts';
+import { cutPages } from '../_files/page-bounds.ts';
+import { failureOf, testContext } from '../_files/test-context.ts';
+import { jsonlSink, jsonlSource } from './index.ts';
+
+const BYTES: Lane = { form: 'bytes', encoding: 'jsonl' };
+let folder: string;
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'headgate-jsonl-'));
+});
+
+afterEach(async () => {
+  await rm(folder, { recursive: true, force: true });
+});
+
+async function readAll(value: JsonObject, lane: Lane = RECORDS_LANE): Promise<JsonValue[]> {
+  const checked = check(jsonlSource.config, { path: 'f.jsonl', ...value });
+  if (!checked.ok) throw new Error(JSON.stringify(checked.issues));
+  const source = await jsonlSource.open(checked.value, testContext(folder));
+  const records: JsonValue[] = [];
+  for await (const page of source.pages({ lane })) {
+    expect(page.form).toEqual(lane);
+    records.push(...page.records());
+  }
+  return records;
+}
+
+async function openSink(value: JsonObject, context = testContext(folder)) {
+  const checked = check(jsonlSink.config, { path: 'f.jsonl', ...value });
+  if (!checked.ok) throw new Error(JSON.stringify(checked.issues));
+  return jsonlSink.open(checked.value, context);
+}
+
+async function writeAll(value: JsonObject, ...pages: Page[]): Promise<Buffer> {
+  const sink = await openSink(value);
+  for (const page of pages) {
+    expect(await sink.write(page, { partial: false })).toEqual({ written: page.count, rejected: [] });
+    await sink.flush();
+  }
+  await sink.finish('success');
+  await sink.close();
+  return readFile(join(folder, (value.path as string | undefined) ?? 'f.jsonl'));
+}
+
+const page = (...records: JsonValue[]): Page => Page.ofRecords(records);
+
+describe('the jsonl source', () => {
+  it('reads any JSON value and skips blank lines, in both lanes', async () => {
+    await writeFile(join(folder, 'f.jsonl'), '\uFEFF{"a": 1}\r\n\n  \n[1, 2]\n"x"\nnull\n9007199254740993');
+    const values = [{ a: 1 }, [1, 2], 'x', null, 9_007_199_254_740_993n];
+    expect(await readAll({})).toEqual(values);
+    expect(await readAll({}, BYTES)).toEqual(values);
+  });
+
+  it('gives the same pages in both lanes at every block size', async () => {
+    const text = fc
+      .array(fc.oneof(fc.json({ maxDepth: 2 }), fc.constantFrom('', ' ', '{"a" : 1.0}', '"é€😀"')), { maxLength: 12 })
+      .map((lines) => lines.join('\n'));
+    const read = async (bytes: Uint8Array, size: number, lane: Lane) => {
+      async function* blocks(): AsyncGenerator<Uint8Array> {
+        for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size);
+      }
+      const pages: string[] = [];
+      for await (const one of cutPages(jsonLines(blocks(), { name: 'f' }), { lane, bounds: { records: 3, bytes: 60 } })) {
+        pages.push(Buffer.from(one.block(JSON_LINES)).toString());
+      }
+      return pages;
+    };
+    await fc.assert(
+      fc.asyncProperty(text, fc.integer({ min: 1, max: 8 }), async (input, size) => {
+        const bytes = Buffer.from(input);
+        const whole = await read(bytes, 1000, RECORDS_LANE);
+        expect(await read(bytes, size, BYTES)).toEqual(whole);
+        const wanted = input.split('\n').filter((line) => line.trim() !== '');
+        expect(whole.join('')).toBe(wanted.map((line) => `${stringifyJson(JSON.parse(line) as JsonValue)}\n`).join(''));
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it('names the file and the line that is not JSON, without showing it', async () => {
+    await writeFile(join(folder, 'f.jsonl'), '{"a":1}\n\n{"secret": oops}\n');
+    for (const lane of [RECORDS_LANE, BYTES]) {
+      const { kind, message } = await failureOf(readAll({}, lane));
+      expect({ kind, message }).toEqual({ kind: 'data', message: expect.stringMatching(/^line 3 of f\.jsonl is not JSON/) });
+      expect(message).not.toContain('oops');
+    }
+  });
+
+  it('names the line that is not UTF-8', async () => {
+    await writeFile(join(folder, 'f.jsonl'), Buffer.concat([Buffer.from('1\n"'), Buffer.of(0xe9), Buffer.from('"\n')]));
+    expect(await failureOf(readAll({}))).toEqual({ kind: 'data', message: 'line 2 of f.jsonl is not UTF-8 text' });
+  });
+
+  it('reads compressed files', async () => {
+    await writeFile(join(folder, 'f.jsonl.gz'), Buffer.concat([gzipSync('1\n'), gzipSync('2\n')]));
+    await writeFile(join(folder, 'f.data'), Buffer.concat([zstdCompressSync('1\n'), zstdCompressSync('2\n')]));
+    expect(await readAll({ path: 'f.jsonl.gz' })).toEqual([1, 2]);
+    expect(await readAll({ path: 'f.data', compression: 'zstd' })).toEqual([1, 2]);
+  });
+});
+
+describe('the jsonl sink', () => {
+  it('writes blocks as they are and records compactly, in key order', async () => {
+    const block = Page.ofBlock(JSON_LINES, Buffer.from('{"b":1,"a":2}\n'), 1);
+    expect((await writeAll({}, block, page({ z: 1n << 60n, a: [null] }))).toString()).toBe(
+      '{"b":1,"a":2}\n{"z":1152921504606846976,"a":[null]}\n',
+    );
+  });
+
+  it('replaces an existing file on the first write only, and leaves it alone without one', async () => {
+    await writeFile(join(folder, 'f.jsonl'), '"old"\n');
+    expect((await writeAll({})).toString()).toBe('"old"\n');
+    expect((await writeAll({}, page())).toString()).toBe('"old"\n');
+    expect((await writeAll({}, page(1), page(2))).toString()).toBe('1\n2\n');
+  });
+
+  it('creates folders and indents when asked', async () => {
+    expect((await writeAll({ path: 'x/y/f.jsonl', pretty: true }, page({ a: 1 }))).toString()).toBe('{\n  "a": 1\n}\n');
+  });
+
+  it.each([
+    ['{"a":1}\n{"a":2}', '{"a":1}\n{"a":2}\n9\n'],
+    ['{"a":1}\n{"a":', '{"a":1}\n9\n'],
+    ['{"a":', '9\n'],
+    ['{"a":1}\n', '{"a":1}\n9\n'],
+    ['', '9\n'],
+  ])('continues %j after a killed writer', async (before, after) => {
+    await writeFile(join(folder, 'f.jsonl'), before);
+    expect((await writeAll({ append: true }, page(9))).toString()).toBe(after);
+  });
+
+  it('repairs a long torn line and an indented torn value', async () => {
+    await writeFile(join(folder, 'f.jsonl'), `1\n"${'x'.repeat(50_000)}`);
+    expect((await writeAll({ append: true }, page(9))).toString()).toBe('1\n9\n');
+    await writeFile(join(folder, 'f.jsonl'), '{\n  "a": 1\n}\n{\n  "b": [\n    1,\n');
+    expect((await writeAll({ append: true, pretty: true }, page(9))).toString()).toBe('{\n  "a": 1\n}\n9\n');
+  });
+
+  it('says so in the log when it cuts something off', async () => {
+    await writeFile(join(folder, 'f.jsonl'), '1\n"x');
+    const context = testContext(folder);
+    const sink = await openSink({ append: true }, context);
+    await sink.write(page(9), { partial: false });
+    await sink.close();
+    expect(context.lines.map((line) => line.line).join()).toMatch(/cut off in the middle.*bytes=2/);
+  });
+
+  it('always continues as a dead-letter sink', async () => {
+    await writeFile(join(folder, 'f.jsonl'), '1\n');
+    const sink = await openSink({}, testContext(folder, { role: 'dlq' }));
+    await sink.write(page(2), { partial: false });
+    await sink.close();
+    expect(await readFile(join(folder, 'f.jsonl'), 'utf8')).toBe('1\n2\n');
+  });
+
+  it.each(['f.jsonl.gz', 'f.jsonl.zst'])('writes %s so that every flush leaves a readable file', async (path) => {
+    const sink = await openSink({ path });
+    await sink.write(page(1), { partial: false });
+    await sink.write(page(2), { partial: false });
+    await sink.flush();
+    expect(await readAll({ path })).toEqual([1, 2]);
+    await sink.write(page(3), { partial: false });
+    await sink.finish('failed');
+    await sink.close();
+    expect(await readAll({ path })).toEqual([1, 2, 3]);
+  });
+
+  it('continues a compressed file whose end is cut off, leaving no scratch file', async () => {
+    await writeFile(join(folder, 'f.jsonl.gz'), Buffer.concat([gzipSync('1\n2\n'), gzipSync('"a torn line"\n').subarray(0, -9)]));
+    const text = gunzipSync(await writeAll({ path: 'f.jsonl.gz', append: true }, page(3))).toString();
+    expect(text).toMatch(/^1\n2\n("a torn line"\n)?3\n$/);
+    expect(await readdir(folder)).toEqual(['f.jsonl.gz']);
+  });
+
+  it('seals every line, and only the right key opens them', async () => {
+    const sealed = (await writeAll({ encryption: { key: 'old' } }, page({ a: 'clear' }, 2))).toString();
+    expect(sealed.trim().split('\n')).toHaveLength(2);
+    expect(sealed).not.toContain('clear');
+    expect(await readAll({ encryption: { key: 'new', previous_keys: ['old'] } })).toEqual([{ a: 'clear' }, 2]);
+    expect((await failureOf(readAll({ encryption: { key: 'new' } }))).message).toMatch(/line 1 of f\.jsonl cannot be opened/);
+    expect((await failureOf(readAll({}))).message).toBe('line 1 of f.jsonl is encrypted');
+  });
+
+  it('refuses to read plain lines as sealed ones', async () => {
+    await writeFile(join(folder, 'f.jsonl'), '1\n');
+    expect((await failureOf(readAll({ encryption: { key: 'k' } }))).message).toMatch(/not encrypted/);
+  });
+
+  it('continues a sealed file after a killed writer', async () => {
+    const whole = await writeAll({ encryption: { key: 'k' } }, page('one'));
+    await appendFile(join(folder, 'f.jsonl'), whole.subarray(0, 30));
+    await writeAll({ append: true, encryption: { key: 'k' } }, page('two'));
+    expect(await readAll({ encryption: { key: 'k' } })).toEqual(['one', 'two']);
+  });
+
+  it('tells the path when the disk refuses', async () => {
+    await writeFile(join(folder, 'file'), '');
+    const failure = await failureOf(writeAll({ path: 'file/f.jsonl' }, page(1)));
+    expect(failure).toEqual({ kind: 'refused', message: expect.stringContaining('file/f.jsonl') });
+    expect(await failureOf(writeAll({ path: '/dev/full' }, page(1)))).toEqual({
+      kind: 'refused',
+      message: 'cannot write /dev/full: no space is left on the device',
+    });
+  });
+
+  it('refuses encryption together with compression', () => {
+    const codes = (value: JsonObject) => {
+      const checked = check(jsonlSink.config, { path: 'f.jsonl', encryption: { key: 'k' }, ...value });
+      return checked.ok ? [] : checked.issues.map((issue) => issue.path);
+    };
+    expect(codes({})).toEqual([]);
+    expect(codes({ compression: 'gzip' })).toEqual(['encryption']);
+    expect(codes({ path: 'f.jsonl.zst' })).toEqual(['encryption']);
+    expect(codes({ encryption: { key: '' } })).toEqual(['encryption.key']);
+  });
+
+  it('probes its folder and leaves nothing behind', async () => {
+    const probe = async (path: string) => {
+      const checked = check(jsonlSink.config, { path });
+      return checked.ok ? jsonlSink.probe?.(checked.value, testContext(folder)) : [];
+    };
+    expect(await probe('new/deep/f.jsonl')).toEqual([{ name: 'io', status: 'pass' }]);
+    expect(await readdir(folder)).toEqual([]);
+    await writeFile(join(folder, 'file'), '');
+    expect(await probe('file/f.jsonl')).toMatchObject([{ name: 'io', status: 'fail' }]);
+  });
+});
+
+describe('both', () => {
+  it('have examples that parse', () => {
+    const definitions: readonly (SourceDefinition | SinkDefinition)[] = [jsonlSource, jsonlSink];
+    for (const definition of definitions) {
+      for (const example of definition.examples) expect(check(definition.config, example)).toMatchObject({ ok: true });
+    }
+  });
+});

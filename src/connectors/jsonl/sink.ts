@@ -1,0 +1,149 @@
+import { z } from 'zod';
+import type { SinkContext } from '../../kit/context.ts';
+import { JSON_LINES } from '../../kit/json-lines.ts';
+import type { Page } from '../../kit/page.ts';
+import { batchSize, boolean, finding } from '../../kit/schema.ts';
+import { APPEND_ONLY, defineSink, type Sink, type WriteResult } from '../../kit/sink.ts';
+import { parseJson, stringifyJson } from '../../lib/json.ts';
+import { isSealed } from '../../lib/seal.ts';
+import { AppendingFile } from '../_files/appending-file.ts';
+import { chooseCodec, codecOfName } from '../_files/compression.ts';
+import { compression, encryption, filePath } from '../_files/config.ts';
+import { sealLine } from '../_files/json-lines-file.ts';
+import { resolvePath, fileUri } from '../_files/paths.ts';
+import { probeFolder } from '../_files/probe-folder.ts';
+import { repairTornEnd, type LineRules } from '../_files/torn-end.ts';
+
+const config = z
+  .strictObject({
+    path: filePath('File to write; its folders are created.'),
+    append: boolean().default(false).meta({ description: 'Whether to continue an existing file instead of replacing it.' }),
+    pretty: boolean().default(false).meta({ description: 'Whether to indent; then a record is no longer one line.' }),
+    batch_size: batchSize().meta({ description: 'Accepted for uniformity; records are written as they come.' }),
+    compression: compression('the file'),
+    encryption: encryption(),
+  })
+  .superRefine((value, ctx) => {
+    if (value.encryption === undefined) return;
+    const codec = value.compression === 'auto' ? codecOfName(value.path) : value.compression;
+    if (codec !== 'none') {
+      const hint = 'drop one of them; a path ending in .gz or .zst asks for compression too';
+      ctx.addIssue(finding('invalid_value', '`encryption` and `compression` cannot be combined', { path: ['encryption'], hint }));
+    }
+    if (value.pretty) {
+      ctx.addIssue(finding('invalid_value', '`pretty` has no place in an encrypted file', { path: ['pretty'], hint: 'drop `pretty`' }));
+    }
+  });
+
+type JsonlSinkConfig = z.infer<typeof config>;
+
+export const jsonlSink = defineSink<JsonlSinkConfig>({
+  type: 'jsonl',
+  description: 'Writes a file of JSON values, one a line.',
+  config,
+  examples: [
+    { path: 'out/events.jsonl' },
+    { path: 'out/events.jsonl.zst', append: true },
+    { path: 'out/dead-letters.jsonl', append: true, encryption: { key: 'a long key text' } },
+  ],
+  capabilities: (value) => ({
+    ...APPEND_ONLY,
+    encodings: value.pretty || value.encryption !== undefined ? [] : [JSON_LINES.name],
+  }),
+  datasetUri: (value) => fileUri(value.path),
+  localPath: (value) => value.path,
+  open: async (value, context) => new JsonlSink(value, context),
+  probe: (value, context) => probeFolder(resolvePath(context.env.cwd, value.path)),
+});
+
+class JsonlSink implements Sink {
+  readonly #config: JsonlSinkConfig;
+  readonly #context: SinkContext;
+  #file: AppendingFile | undefined;
+
+  constructor(value: JsonlSinkConfig, context: SinkContext) {
+    this.#config = value;
+    this.#context = context;
+  }
+
+  async write(page: Page): Promise<WriteResult> {
+    if (page.count === 0) return { written: 0, rejected: [] };
+    this.#context.signal.throwIfAborted();
+    const bytes = this.#encode(page);
+    this.#file ??= await this.#open();
+    await this.#file.write(bytes);
+    return { written: page.count, rejected: [] };
+  }
+
+  async flush(): Promise<void> {
+    await this.#file?.flush();
+  }
+
+  async finish(): Promise<void> {
+    await this.#file?.flush();
+  }
+
+  async close(): Promise<void> {
+    await this.#file?.close().catch(() => {});
+    this.#file = undefined;
+  }
+
+  #encode(page: Page): Uint8Array {
+    const { pretty, encryption: sealing } = this.#config;
+    if (sealing !== undefined) {
+      return Buffer.from(
+        page
+          .records()
+          .map((record) => `${sealLine(sealing.key, stringifyJson(record))}\n`)
+          .join(''),
+      );
+    }
+    if (!pretty) return page.block(JSON_LINES);
+    return Buffer.from(
+      page
+        .records()
+        .map((record) => `${stringifyJson(record, 2)}\n`)
+        .join(''),
+    );
+  }
+
+  async #open(): Promise<AppendingFile> {
+    const { env, signal, role } = this.#context;
+    const file = resolvePath(env.cwd, this.#config.path);
+    const codec = chooseCodec(this.#config.compression, this.#config.path, env.log);
+    // Dead letters of earlier runs must stay, whatever the config says.
+    const append = this.#config.append || role === 'dlq';
+    if (append) await repairTornEnd(this.#rules(), { path: file, codec, log: env.log, signal });
+    return AppendingFile.open({ path: file, codec, truncate: !append });
+  }
+
+  #rules(): LineRules {
+    return this.#config.encryption === undefined ? JSON_RULES : SEALED_RULES;
+  }
+}
+
+const INDENT = 0x20;
+const CLOSERS: ReadonlySet<number> = new Set([0x5d, 0x7d]);
+
+/** Holds for indented files too: only the first line of a value starts with neither a space nor a closing bracket. */
+const JSON_RULES: LineRules = {
+  startsRecord: (first) => first !== INDENT && !CLOSERS.has(first),
+  isWhole: (text) => {
+    try {
+      return text.trim() === '' || parseJson(text) !== undefined;
+    } catch {
+      return false;
+    }
+  },
+};
+
+const SEALED_BYTES = 33;
+
+const SEALED_RULES: LineRules = {
+  startsRecord: () => true,
+  isWhole: (text) => {
+    const bytes = Buffer.from(text, 'base64');
+    // Base64 of a whole line comes in groups of four.
+    return text.trim().length % 4 === 0 && bytes.length >= SEALED_BYTES && isSealed(bytes);
+  },
+};

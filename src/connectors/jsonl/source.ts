@@ -1,0 +1,49 @@
+import { z } from 'zod';
+import type { SourceContext } from '../../kit/context.ts';
+import { JSON_LINES } from '../../kit/json-lines.ts';
+import { batchSize } from '../../kit/schema.ts';
+import { defineSource, type Source } from '../../kit/source.ts';
+import { readBlocks } from '../_files/blocks.ts';
+import { chooseCodec } from '../_files/compression.ts';
+import { compression, encryption, filePath, readingKeys } from '../_files/config.ts';
+import { jsonLines } from '../_files/json-lines-file.ts';
+import { cutPages, pageBounds } from '../_files/page-bounds.ts';
+import { fileUri, resolvePath } from '../_files/paths.ts';
+
+const config = z.strictObject({
+  path: filePath('File to read; relative paths start at the folder the process runs in.'),
+  batch_size: batchSize(),
+  compression: compression('the file'),
+  encryption: encryption(),
+});
+
+type JsonlSourceConfig = z.infer<typeof config>;
+
+export const jsonlSource = defineSource<JsonlSourceConfig>({
+  type: 'jsonl',
+  description: 'Reads a file of JSON values, one a line.',
+  config,
+  examples: [
+    { path: 'events.jsonl' },
+    { path: 'events.jsonl.gz', batch_size: 5000 },
+    { path: 'sealed.jsonl', encryption: { key: 'a long key text' } },
+  ],
+  capabilities: () => ({ replay: 'none', bookmarks: false, encodings: [JSON_LINES.name] }),
+  datasetUri: (value) => fileUri(value.path),
+  open: async (value, context) => openJsonl(value, context),
+});
+
+function openJsonl(value: JsonlSourceConfig, context: SourceContext): Source {
+  const file = resolvePath(context.env.cwd, value.path);
+  const codec = chooseCodec(value.compression, value.path, context.env.log);
+  const keys = readingKeys(value.encryption);
+  return {
+    pages: ({ lane, limit }) =>
+      cutPages(jsonLines(readBlocks({ path: file, codec, signal: context.signal }), { name: value.path, keys }), {
+        lane,
+        bounds: pageBounds(value.batch_size, context.pageBytes),
+        limit,
+      }),
+    close: async () => {},
+  };
+}

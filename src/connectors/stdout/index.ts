@@ -1,0 +1,1 @@
+export { stdoutSink } from './sink.ts';
