@@ -1,0 +1,61 @@
+import { createHmac, hash } from 'node:crypto';
+import type { MaskingAction } from '../../document/blocks/masking.ts';
+import { isObject, stringifyJson, type JsonValue } from '../../lib/json.ts';
+
+/** What a value becomes; the same value when the action does not touch it. */
+export type Action = (value: JsonValue) => JsonValue;
+
+export type Digest = (text: string) => string;
+
+export function compileAction(action: MaskingAction, digest: Digest): Action {
+  switch (action.type) {
+    case 'redact':
+      return () => action.mask;
+    case 'hash':
+      return everyScalar(digest);
+    case 'tokenize':
+      return everyScalar((text) => action.prefix + digest(text).slice(0, 16));
+    case 'partial':
+      return everyScalar((text) => hideAllButLast(text, action.keep_last, action.mask_char));
+    default:
+      return action satisfies never;
+  }
+}
+
+/** Scalars are replaced by a text made of their text; containers by a copy in which every scalar is; null stays. */
+function everyScalar(hide: (text: string) => string): Action {
+  const apply: Action = (value) => {
+    if (value === null) return null;
+    if (Array.isArray(value)) return value.map(apply);
+    if (isObject(value)) return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, apply(item)]));
+    return hide(typeof value === 'string' ? value : stringifyJson(value));
+  };
+  return apply;
+}
+
+/** Counts Unicode characters. A text of at most `keep` characters is hidden whole. */
+export function hideAllButLast(text: string, keep: number, mask: string): string {
+  const characters = Array.from(text);
+  const hidden = keep >= characters.length ? characters.length : characters.length - keep;
+  return mask.repeat(hidden) + characters.slice(hidden).join('');
+}
+
+const REMEMBERED_VALUES = 10_000;
+/** Long values rarely repeat and would fill the memory. */
+const REMEMBERED_LENGTH = 256;
+
+/** 64 hexadecimal digits: HMAC-SHA256 under the key, plain SHA-256 without one. Values that repeat are worked out once. */
+export function createDigest(key: string | undefined): Digest {
+  const compute: Digest =
+    key === undefined ? (text) => hash('sha256', text, 'hex') : (text) => createHmac('sha256', key).update(text).digest('hex');
+  const known = new Map<string, string>();
+  return (text) => {
+    if (text.length > REMEMBERED_LENGTH) return compute(text);
+    const found = known.get(text);
+    if (found !== undefined) return found;
+    const digest = compute(text);
+    if (known.size >= REMEMBERED_VALUES) known.clear();
+    known.set(text, digest);
+    return digest;
+  };
+}

@@ -1,0 +1,101 @@
+import { maskingRulesFor, type LabelledRule, type MaskingConfig } from '../../document/blocks/masking.ts';
+import { isObject, setField, type JsonObject, type JsonValue } from '../../lib/json.ts';
+import { defineMetric } from '../../lib/metrics.ts';
+import { compileAction, createDigest } from './masking-actions.ts';
+import { DETECT } from './masking-detectors.ts';
+import { createPlaces, type Place } from './masking-paths.ts';
+import type { Stage, StageContext } from './stage.ts';
+
+export const MASKED_FIELDS = defineMetric({
+  name: 'svc_masking_fields_total',
+  type: 'counter',
+  help: 'Values changed by a masking rule; `detector` is empty when the rule matched by name.',
+  labels: ['pipeline', 'row', 'rule', 'action', 'detector'],
+});
+
+/** Told for every value a rule has changed. */
+export type OnMasked = (rule: number, byDetector: boolean) => void;
+
+/** A copy of a record with everything hidden that the rules name; the same record when there is nothing. */
+export type Masker = (record: JsonValue, onMasked: OnMasked) => JsonValue;
+
+/** Never changes the record it is given: other sinks may see it with other rules. */
+export function createMasker(labelled: readonly LabelledRule[], key: string | undefined): Masker {
+  const rules = labelled.map(({ rule }) => rule);
+  const digest = createDigest(key);
+  const actions = rules.map((rule) => compileAction(rule.action, digest));
+  const detectors = rules.flatMap(({ match: { value_detector: name } }, index) =>
+    name === undefined ? [] : [{ index, detects: DETECT[name] }],
+  );
+  const root = createPlaces(rules);
+
+  const detectedBy = (value: JsonValue, before: number): number => {
+    if (typeof value !== 'string') return Infinity;
+    for (const { index, detects } of detectors) {
+      if (index >= before) break;
+      if (detects(value)) return index;
+    }
+    return Infinity;
+  };
+
+  const visit = (value: JsonValue, place: Place, onMasked: OnMasked): JsonValue => {
+    const detected = detectedBy(value, place.named);
+    const first = Math.min(detected, place.named);
+    const act = actions[first];
+    if (act !== undefined) {
+      const masked = act(value);
+      if (masked !== null || value !== null) onMasked(first, detected === first);
+      return masked;
+    }
+    if (Array.isArray(value)) return visitList(value, place, onMasked);
+    return isObject(value) ? visitObject(value, place, onMasked) : value;
+  };
+
+  const visitList = (list: JsonValue[], place: Place, onMasked: OnMasked): JsonValue[] => {
+    let copy: JsonValue[] | undefined;
+    for (const [i, item] of list.entries()) {
+      const masked = visit(item, place.below(i), onMasked);
+      if (masked !== item) (copy ??= [...list])[i] = masked;
+    }
+    return copy ?? list;
+  };
+
+  const visitObject = (object: JsonObject, place: Place, onMasked: OnMasked): JsonObject => {
+    let copy: JsonObject | undefined;
+    for (const name of Object.keys(object)) {
+      const value = object[name] as JsonValue;
+      const masked = visit(value, place.below(name), onMasked);
+      if (masked !== value) setField((copy ??= { ...object }), name, masked);
+    }
+    return copy ?? object;
+  };
+
+  return (record, onMasked) => visit(record, root, onMasked);
+}
+
+/** Masking runs before everything else that looks at records, and never fails or diverts one. */
+export function createMaskingStage(config: MaskingConfig, context: StageContext): Stage {
+  const rules = maskingRulesFor(config, { template: context.sinkTemplate, type: context.sinkType });
+  if (rules.length === 0) return { name: 'masking', run: () => {} };
+  const mask = createMasker(rules, config.key);
+  return {
+    name: 'masking',
+    run(page) {
+      const named = rules.map(() => 0);
+      const detected = rules.map(() => 0);
+      const count: OnMasked = (rule, byDetector) => {
+        const counts = byDetector ? detected : named;
+        counts[rule] = (counts[rule] ?? 0) + 1;
+      };
+      page.records = page.records.map((record) => mask(record, count));
+      for (const [i, labelled] of rules.entries()) {
+        report(context, labelled, '', named[i] ?? 0);
+        report(context, labelled, labelled.rule.match.value_detector ?? '', detected[i] ?? 0);
+      }
+    },
+  };
+}
+
+function report({ env, pipeline, row }: StageContext, { label, rule }: LabelledRule, detector: string, count: number): void {
+  if (count > 0) env.metrics.inc(MASKED_FIELDS, { pipeline, row, rule: label, action: rule.action.type, detector }, count);
+}
