@@ -96,7 +96,7 @@ export function sqlSinkSuite(harness: SqlHarness): void {
     const table = harness.table();
     await run({ table_name: table }, [[{ id: 1, tags: ['x'] }, 'text', [1]]]);
     const found = await harness.query(`SELECT CAST(data AS text) AS data FROM ${quoteName(table)}`);
-    expect(found.map((row) => JSON.parse(String(row['data'])) as unknown)).toEqual([{ id: 1, tags: ['x'] }, 'text', [1]]);
+    expect(found.map((row) => JSON.parse(row['data'] as string) as unknown)).toEqual([{ id: 1, tags: ['x'] }, 'text', [1]]);
   });
 
   test('a record without any known column is skipped with a warning', async () => {

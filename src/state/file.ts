@@ -1,0 +1,138 @@
+/** One JSON file a key. A value is replaced by renaming a finished file over it, so a crash leaves the old or the new one, never half. */
+import { createHash, randomBytes } from 'node:crypto';
+import { mkdir, open as openFile, readFile, rename, rm } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { z } from 'zod';
+import { AppError, ConnectorError, messageOf, type ConnectorErrorKind } from '../lib/errors.ts';
+import { parseJson, stringifyJson, type JsonValue } from '../lib/json.ts';
+import { isSealed, open as openSealed, seal } from '../lib/seal.ts';
+import { optional, text } from '../kit/schema.ts';
+import { defineStateStore, type StateStore } from '../kit/state-store.ts';
+
+const config = z.strictObject({
+  path: text().meta({ description: 'Folder of the files; made on the first write.', examples: ['./state'] }),
+  encryption: optional(
+    z.strictObject({
+      key: text().meta({ description: 'Key text; the AES key is its SHA-256.', secret: true, examples: ['${env:STATE_KEY}'] }),
+      previous_keys: z.array(text()).default([]).meta({ description: 'Keys used before; tried after `key` when reading.', secret: true }),
+      algorithm: z.literal('aes-256-gcm').default('aes-256-gcm').meta({ description: 'The only algorithm there is.' }),
+    }),
+  ).meta({ description: 'Encrypts the files; plain ones stay readable and are encrypted when next written.' }),
+});
+type FileStateConfig = z.output<typeof config>;
+
+export const fileState = defineStateStore<FileStateConfig>({
+  type: 'file',
+  description: 'Bookmarks in a folder, one JSON file for each key.',
+  config,
+  durable: true,
+  examples: [{ path: './state' }, { path: './state', encryption: { key: '${env:STATE_KEY}' } }],
+  open: async (written, context) => openFolder(resolve(context.env.cwd, written.path), written.encryption),
+});
+
+function openFolder(folder: string, encryption: FileStateConfig['encryption']): StateStore {
+  const pathOf = (key: string): string => join(folder, fileNameOf(key));
+  return {
+    async get(key) {
+      const bytes = await readIfPresent(pathOf(key));
+      return bytes === undefined ? undefined : decode(bytes, key, encryption);
+    },
+    async put(key, value) {
+      const plain = Buffer.from(stringifyJson(value), 'utf8');
+      await mkdir(folder, { recursive: true }).catch(rethrow('the state folder cannot be made'));
+      await replaceFile(folder, fileNameOf(key), encryption === undefined ? plain : seal(encryption.key, plain));
+    },
+    async delete(key) {
+      await rm(pathOf(key), { force: true }).catch(rethrow(`the state \`${key}\` cannot be deleted`));
+      await syncFolder(folder).catch(ignoreMissing);
+    },
+    close: async () => {},
+  };
+}
+
+/** Longest file name that leaves room for the temporary ending. */
+const NAME_LIMIT = 200;
+
+/** `<key>.json` with `:`, `/` and `%` escaped; a very long key is cut and told apart by its hash. */
+function fileNameOf(key: string): string {
+  const name = key.replaceAll(/[%:/]/g, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`);
+  if (name.length <= NAME_LIMIT) return `${name}.json`;
+  const hash = createHash('sha256').update(key).digest('hex').slice(0, 32);
+  return `${name.slice(0, NAME_LIMIT - 40)}__h-${hash}.json`;
+}
+
+let written = 0;
+
+async function replaceFile(folder: string, name: string, bytes: Uint8Array): Promise<void> {
+  written += 1;
+  const temporary = join(folder, `.${name}.${randomBytes(6).toString('hex')}-${written}.tmp`);
+  try {
+    const file = await openFile(temporary, 'wx', 0o600);
+    try {
+      await file.writeFile(bytes);
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+    await rename(temporary, join(folder, name));
+    await syncFolder(folder);
+  } catch (error) {
+    await rm(temporary, { force: true });
+    throw fileError(error, 'the state cannot be written');
+  }
+}
+
+/** Makes the rename itself survive a crash. */
+async function syncFolder(folder: string): Promise<void> {
+  const handle = await openFile(folder, 'r');
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}
+
+async function readIfPresent(path: string): Promise<Uint8Array | undefined> {
+  try {
+    return await readFile(path);
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return undefined;
+    throw fileError(error, 'the state cannot be read');
+  }
+}
+
+function decode(bytes: Uint8Array, key: string, encryption: FileStateConfig['encryption']): JsonValue {
+  const sealed = isSealed(bytes);
+  if (sealed && encryption === undefined) {
+    throw new ConnectorError('data', `the state \`${key}\` is encrypted, but the store has no \`encryption\` block`, {
+      hint: 'add `encryption: {key: …}` with the key it was written with',
+    });
+  }
+  try {
+    const plain = sealed && encryption !== undefined ? openSealed([encryption.key, ...encryption.previous_keys], bytes) : bytes;
+    return parseJson(new TextDecoder('utf-8', { fatal: true }).decode(plain));
+  } catch (error) {
+    const hint = error instanceof AppError && error.hint !== undefined ? error.hint : 'restore the file, or delete it to start over';
+    throw new ConnectorError('data', `the state \`${key}\` cannot be read: ${messageOf(error)}`, { hint, cause: error });
+  }
+}
+
+const KINDS: Readonly<Record<string, ConnectorErrorKind>> = { EACCES: 'refused', EPERM: 'refused', EROFS: 'refused', ENOENT: 'missing' };
+
+function fileError(error: unknown, doing: string): ConnectorError {
+  return new ConnectorError(KINDS[codeOf(error)] ?? 'data', `${doing}: ${messageOf(error)}`, { cause: error });
+}
+
+function rethrow(doing: string): (error: unknown) => never {
+  return (error) => {
+    throw fileError(error, doing);
+  };
+}
+
+function ignoreMissing(error: unknown): void {
+  if (codeOf(error) !== 'ENOENT') throw fileError(error, 'the state folder cannot be synchronised');
+}
+
+function codeOf(error: unknown): string {
+  return typeof error === 'object' && error !== null && 'code' in error ? String(error.code) : '';
+}

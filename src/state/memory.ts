@@ -1,0 +1,29 @@
+import { z } from 'zod';
+import { parseJson, stringifyJson } from '../lib/json.ts';
+import { defineStateStore } from '../kit/state-store.ts';
+
+/** Bookmarks of this process, as JSON text so that nobody shares an object with a store. */
+const values = new Map<string, string>();
+
+const config = z.strictObject({});
+
+export const memoryState = defineStateStore<z.output<typeof config>>({
+  type: 'memory',
+  description: 'Bookmarks that live as long as the process; for trying things out.',
+  config,
+  durable: false,
+  examples: [{}],
+  open: async () => ({
+    async get(key) {
+      const text = values.get(key);
+      return text === undefined ? undefined : parseJson(text);
+    },
+    async put(key, value) {
+      values.set(key, stringifyJson(value));
+    },
+    async delete(key) {
+      values.delete(key);
+    },
+    close: async () => {},
+  }),
+});
