@@ -1,0 +1,127 @@
+/** The OpenAPI 3.1 description, derived from the routes. */
+import type { ZodType } from 'zod';
+import { jsonSchemaOf, type JsonSchema } from '../kit/schema.ts';
+import { ERRORS, statusOf, type ErrorCode } from './errors.ts';
+import { parameterNames } from './paths.ts';
+import { refusalsOf, type ResponseSpec, type Route } from './route.ts';
+
+/** Version of the API, not of the product. */
+const API_VERSION = '1.0.0';
+
+const TAGS: Readonly<Record<Route['tag'], string>> = {
+  runs: 'Submission, tracking and logs of runs.',
+  schemas: 'What documents may contain.',
+  operations: 'Health, identity, audit and this description.',
+};
+
+const ERROR_SCHEMA = {
+  type: 'object',
+  description: 'The body of every error.',
+  required: ['error'],
+  properties: {
+    error: {
+      type: 'object',
+      required: ['code', 'message'],
+      properties: {
+        code: { type: 'string', enum: Object.keys(ERRORS), description: 'Stable; decide by this.' },
+        message: { type: 'string', description: 'For people; secrets are masked.' },
+        details: {
+          description: 'Issues of a refused document as `{issues: [{code, path, message, hint, line, column}]}`, or the doctor report.',
+        },
+      },
+    },
+  },
+};
+
+export function describeApi(routes: readonly Route[]): object {
+  const paths: Record<string, Record<string, object>> = {};
+  for (const route of routes) (paths[route.path] ??= {})[route.method.toLowerCase()] = operation(route);
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'Headgate',
+      version: API_VERSION,
+      description: 'Submit pipeline documents as runs, follow them, and see what this build can do.',
+      license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
+    },
+    tags: Object.entries(TAGS).map(([name, description]) => ({ name, description })),
+    paths,
+    components: {
+      schemas: { Error: ERROR_SCHEMA },
+      securitySchemes: { bearer: { type: 'http', scheme: 'bearer' } },
+    },
+  };
+}
+
+function operation(route: Route): object {
+  const parameters = [...pathParameters(route), ...queryParameters(route)];
+  return {
+    operationId: operationId(route),
+    tags: [route.tag],
+    summary: route.summary,
+    ...(route.description === undefined ? {} : { description: route.description }),
+    ...(route.permission === 'public' ? { security: [] } : { security: [{ bearer: [] }], 'x-permission': route.permission }),
+    ...(parameters.length === 0 ? {} : { parameters }),
+    ...(route.body === undefined ? {} : { requestBody: requestBody(route.body, route.bodyOptional !== true) }),
+    responses: { ...successes(route), ...failures(route) },
+  };
+}
+
+/** `run.submit` reads `runSubmit`; where one label serves two methods, the second names its own. */
+function operationId({ label }: Route): string {
+  return label.replaceAll(/[._](\w)/g, (_, letter: string) => letter.toUpperCase());
+}
+
+function pathParameters(route: Route): object[] {
+  const { properties = {} } = route.params === undefined ? {} : plainSchema(route.params);
+  return parameterNames(route.path).map((name) => parameter('path', name, properties[name] ?? { type: 'string' }, true));
+}
+
+function queryParameters(route: Route): object[] {
+  if (route.query === undefined) return [];
+  const { properties = {}, required } = plainSchema(route.query);
+  const needed = Array.isArray(required) ? required : [];
+  return Object.entries(properties).map(([name, schema]) => parameter('query', name, schema, needed.includes(name)));
+}
+
+function parameter(place: 'path' | 'query', name: string, schema: JsonSchema, required: boolean): object {
+  const { description, ...shape } = schema;
+  // Lists are written with commas, not as repeated parameters.
+  const style = shape['type'] === 'array' ? { style: 'form', explode: false } : {};
+  return { name, in: place, required, ...(description === undefined ? {} : { description }), ...style, schema: shape };
+}
+
+function requestBody(schema: ZodType, required: boolean): object {
+  return { required, content: { 'application/json': { schema: plainSchema(schema) } } };
+}
+
+function successes(route: Route): Record<string, object> {
+  return Object.fromEntries(Object.entries(route.responses).map(([status, spec]) => [status, success(spec)]));
+}
+
+function success({ description, schema, contentType }: ResponseSpec): object {
+  if (schema === undefined && contentType === undefined) return { description };
+  const body = schema === undefined ? { type: 'string' } : plainSchema(schema);
+  return { description, content: { [contentType ?? 'application/json']: { schema: body } } };
+}
+
+function failures(route: Route): Record<string, object> {
+  const entries = refusalsOf(route).map((code) => [String(statusOf(code)), failure(code)] as const);
+  return Object.fromEntries(entries.sort(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+function failure(code: ErrorCode): object {
+  const headers =
+    code === 'queue_full' ? { headers: { 'Retry-After': { description: 'Seconds to wait.', schema: { type: 'integer' } } } } : {};
+  return {
+    description: `\`${code}\`: ${ERRORS[code].when}`,
+    ...headers,
+    content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } },
+  };
+}
+
+/** Inside an API description the dialect is that of the whole. */
+function plainSchema(schema: ZodType): JsonSchema {
+  const { $schema: _, ...plain } = jsonSchemaOf(schema);
+  return plain;
+}

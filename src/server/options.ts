@@ -1,0 +1,47 @@
+/** Everything the server is given. It makes nothing itself: `serve` composes. */
+import type { ZodType } from 'zod';
+import type { Parts } from '../kit/parts.ts';
+import type { Env } from '../lib/env.ts';
+import type { Runs } from '../runs/runs.ts';
+import type { AuditEntry, AuditQuery, AuditRecord } from '../wire/audit.ts';
+import type { DoctorReport, DoctorRequest } from '../wire/doctor.ts';
+import type { Authenticator } from './auth.ts';
+
+/** A document block as the schema catalogue shows it. */
+export interface BlockListing {
+  readonly name: string;
+  readonly placement: 'pipeline' | 'top';
+  readonly description: string;
+  readonly schema: ZodType;
+}
+
+/** The audit log. `record` may reject: that is logged and never fails a request. */
+export interface AuditLog {
+  record(entry: AuditEntry): Promise<void>;
+  /** Newest first. */
+  list(query: AuditQuery): Promise<readonly AuditRecord[]>;
+}
+
+/** Probes a document; throws `ConfigError` when it cannot be read or planned. Failed probes are a report, not an error. */
+export type Doctor = (request: DoctorRequest, signal: AbortSignal) => Promise<DoctorReport>;
+
+export interface ServerOptions {
+  readonly version: string;
+  readonly env: Pick<Env, 'clock' | 'log' | 'metrics' | 'redactor'>;
+  readonly runs: Runs;
+  readonly parts: Parts;
+  readonly blocks: readonly BlockListing[];
+  readonly doctor: Doctor;
+  readonly audit: AuditLog;
+  readonly authenticate: Authenticator;
+  /** The Prometheus text of everything measured. */
+  readonly metricsText: () => Promise<string>;
+  /** Largest request body; one of exactly this size passes. Default 1 MiB. */
+  readonly bodyLimitBytes?: number;
+  /** Origins whose browsers may call; none turns cross-origin answers off. */
+  readonly corsOrigins?: readonly string[];
+  /** Whether several instances share the history. */
+  readonly clustered?: boolean;
+}
+
+export const DEFAULT_BODY_LIMIT_BYTES = 1_048_576;

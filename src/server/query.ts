@@ -1,0 +1,68 @@
+/** Query strings: how they are read, and the kinds of parameter routes share. */
+import { z, type ZodType } from 'zod';
+import { check, finding } from '../kit/schema.ts';
+import type { Issue } from '../lib/errors.ts';
+import { refused } from './request-body.ts';
+
+/** A field name may come once; of a parameter given twice nobody can tell which was meant. */
+export function readQuery<Q>(schema: ZodType<Q>, search: string): Q {
+  const values = Object.create(null) as Record<string, string>;
+  const issues: Issue[] = [];
+  for (const [name, value] of new URLSearchParams(search)) {
+    if (name in values) issues.push({ code: 'repeated', path: name, message: 'the parameter is given more than once' });
+    else if (value.includes('\0')) issues.push({ code: 'nul_character', path: name, message: 'holds a NUL character' });
+    values[name] = value;
+  }
+  if (issues.length > 0) throw refused(issues);
+  const result = check(schema, values);
+  if (!result.ok) throw refused(result.issues);
+  return result.value;
+}
+
+/** A whole number; beyond the bounds it counts as the nearest bound. */
+export function clamped(bounds: { readonly min: number; readonly max: number }) {
+  const { min, max } = bounds;
+  const clamp = (value: unknown): unknown =>
+    typeof value === 'string' && /^[+-]?\d+$/.test(value) ? Math.min(max, Math.max(min, Number(value))) : value;
+  return z.preprocess(clamp, z.int().min(min).max(max).optional());
+}
+
+const RFC3339 = /^(\d{4}-\d{2}-\d{2})[Tt](\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?)([Zz]|[+-]\d{2}:\d{2})$/;
+
+/** An RFC 3339 time. Form decoding turns the `+` of an offset into a space; it is put back. */
+export function timestamp(description: string) {
+  return z
+    .string()
+    .transform((written, ctx) => {
+      const time = parseTimestamp(written.replaceAll(' ', '+'));
+      if (time !== undefined) return time;
+      ctx.addIssue(
+        finding('invalid_value', `${JSON.stringify(written)} is not an RFC 3339 time`, { hint: 'for example 2026-08-01T12:00:00Z' }),
+      );
+      return z.NEVER;
+    })
+    .optional()
+    .meta({ format: 'date-time', description });
+}
+
+function parseTimestamp(written: string): Date | undefined {
+  const [, day = '', time = '', zone = ''] = RFC3339.exec(written) ?? [];
+  const midnight = new Date(`${day}T00:00:00Z`);
+  // Without this, the 31st of a month of thirty days would quietly be the first of the next.
+  if (Number.isNaN(midnight.getTime()) || !midnight.toISOString().startsWith(day)) return undefined;
+  const instant = new Date(`${day}T${time}${zone.toUpperCase()}`);
+  return Number.isNaN(instant.getTime()) ? undefined : instant;
+}
+
+/** `a, b,` is two entries; an empty list is as good as none. */
+export function commaList<T extends ZodType>(item: T) {
+  const split = (value: unknown): unknown => {
+    if (typeof value !== 'string') return value;
+    const entries = value
+      .split(',')
+      .map((entry) => entry.trim())
+      .filter((entry) => entry !== '');
+    return entries.length === 0 ? undefined : entries;
+  };
+  return z.preprocess(split, z.array(item).optional());
+}

@@ -1,0 +1,96 @@
+/**
+ * Routes as data. From one list are derived: the registration with the HTTP framework, authentication and role checks,
+ * the API description, the path labels of the metrics and the labels of the audit log.
+ */
+import type { ZodType } from 'zod';
+import { assert } from '../lib/errors.ts';
+import type { Caller } from '../runs/runs.ts';
+import type { Principal } from './auth.ts';
+import type { ErrorCode } from './errors.ts';
+import type { ServerOptions } from './options.ts';
+import type { Permission } from './permissions.ts';
+
+export type HttpMethod = 'GET' | 'POST' | 'PUT' | 'DELETE';
+
+/** What comes back for one status; without a schema or content type the body is empty. */
+export interface ResponseSpec {
+  readonly description: string;
+  readonly schema?: ZodType;
+  /** Default with a schema: `application/json`. */
+  readonly contentType?: string;
+}
+
+/** One request, checked: parameters, query and body are what their schemas say. */
+export interface RouteCall<P, Q, B> {
+  readonly params: P;
+  readonly query: Q;
+  readonly body: B;
+  readonly caller: Caller;
+  readonly principal: Principal;
+  /** Fires when the client is gone or the server closes; for answers that take long. */
+  readonly signal: AbortSignal;
+}
+
+export type Answer =
+  | { readonly kind: 'json'; readonly status: number; readonly body: unknown; readonly headers?: Readonly<Record<string, string>> }
+  | { readonly kind: 'empty'; readonly status: number }
+  | { readonly kind: 'text'; readonly status: number; readonly contentType: string; readonly text: string }
+  | { readonly kind: 'stream'; readonly status: number; readonly contentType: string; readonly chunks: AsyncIterable<string> };
+
+export interface RouteDefinition<P, Q, B> {
+  readonly method: HttpMethod;
+  /** Template with `{name}` for a path parameter. */
+  readonly path: string;
+  /** `public` needs no credential; only paths outside `/v1/` may be. */
+  readonly permission: Permission | 'public';
+  /** Names the action in the audit log; with the method, the operation in the API description. */
+  readonly label: string;
+  readonly tag: 'runs' | 'schemas' | 'operations';
+  readonly summary: string;
+  readonly description?: string;
+  /** A value that does not fit is a 404: there is no such path. */
+  readonly params?: ZodType<P>;
+  /** Strict: an unknown or repeated parameter is a 400. Without a schema the query is not looked at. */
+  readonly query?: ZodType<Q>;
+  readonly body?: ZodType<B>;
+  /** An absent body reads as `{}`. */
+  readonly bodyOptional?: boolean;
+  readonly responses: Readonly<Record<number, ResponseSpec>>;
+  /** Beyond those every route of its kind has (`refusalsOf`). */
+  readonly refusals?: readonly ErrorCode[];
+  handle(call: RouteCall<P, Q, B>, server: ServerOptions): Answer | Promise<Answer>;
+}
+
+export type Route = RouteDefinition<unknown, unknown, unknown>;
+
+export function defineRoute<P = undefined, Q = undefined, B = undefined>(route: RouteDefinition<P, Q, B>): Route {
+  assert(route.permission !== 'public' || !route.path.startsWith('/v1/'), `${route.path} is under /v1 and open to all`);
+  return Object.freeze(route) as Route;
+}
+
+/** Every error a route can answer with, in the order of the statuses. */
+export function refusalsOf(route: Route): ErrorCode[] {
+  const codes = new Set<ErrorCode>(route.refusals);
+  if (route.permission !== 'public') codes.add('unauthorized').add('forbidden');
+  if (route.query !== undefined || route.body !== undefined) codes.add('bad_config');
+  if (route.params !== undefined) codes.add('not_found');
+  if (route.body !== undefined) codes.add('payload_too_large').add('unsupported_media_type');
+  codes.add('internal');
+  return [...codes];
+}
+
+export function json(status: number, body: unknown): Answer {
+  return { kind: 'json', status, body };
+}
+
+export function empty(status: number): Answer {
+  return { kind: 'empty', status };
+}
+
+export function text(contentType: string, content: string): Answer {
+  return { kind: 'text', status: 200, contentType, text: content };
+}
+
+export function stream(contentType: string, chunks: AsyncIterable<string>): Answer {
+  return { kind: 'stream', status: 200, contentType, chunks };
+}

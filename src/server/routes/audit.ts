@@ -1,0 +1,30 @@
+import { z } from 'zod';
+import { auditPageSchema } from '../../wire/audit.ts';
+import { clamped, timestamp } from '../query.ts';
+import { defineRoute, json, type Route } from '../route.ts';
+
+const DEFAULT_ENTRIES = 100;
+
+const auditQuery = z.strictObject({
+  principal: z.string().optional().meta({ description: 'Exact principal.' }),
+  action: z.string().optional().meta({ description: 'Exact action.' }),
+  since: timestamp('At this time or later.'),
+  until: timestamp('At this time or earlier.'),
+  limit: clamped({ min: 1, max: 1000 }).meta({ description: 'Entries at most; 100 when absent.' }),
+});
+
+const listAudit = defineRoute({
+  method: 'GET',
+  path: '/v1/audit',
+  permission: 'audit_read',
+  label: 'audit.list',
+  tag: 'operations',
+  summary: 'Read the audit log, newest first',
+  query: auditQuery,
+  responses: { 200: { description: 'Audited actions and denied attempts.', schema: auditPageSchema } },
+  async handle({ query }, { audit }) {
+    return json(200, { entries: await audit.list({ ...query, limit: query.limit ?? DEFAULT_ENTRIES }) });
+  },
+});
+
+export const auditRoutes: readonly Route[] = [listAudit];

@@ -1,0 +1,21 @@
+/** Every route of the server, in the order of the API description. */
+import type { Route } from '../route.ts';
+import { auditRoutes } from './audit.ts';
+import { descriptionRoutes } from './description.ts';
+import { doctorRoutes } from './doctor.ts';
+import { healthRoutes } from './health.ts';
+import { identityRoutes } from './identity.ts';
+import { runLogRoutes } from './run-logs.ts';
+import { runRoutes } from './runs.ts';
+import { schemaRoutes } from './schemas.ts';
+
+export const ROUTES: readonly Route[] = Object.freeze([
+  ...runRoutes,
+  ...runLogRoutes,
+  ...schemaRoutes,
+  ...doctorRoutes,
+  ...identityRoutes,
+  ...auditRoutes,
+  ...healthRoutes,
+  ...descriptionRoutes(() => ROUTES),
+]);

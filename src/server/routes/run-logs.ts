@@ -1,0 +1,75 @@
+/** The log of a run, live as server-sent events or read back from storage (spec 1, section 4.1). */
+import { z } from 'zod';
+import type { LogEvent, StoredLog } from '../../runs/runs.ts';
+import { stringifyJson } from '../../lib/json.ts';
+import { EVENT_STREAM, eventText, keepAlive } from '../event-stream.ts';
+import { clamped } from '../query.ts';
+import { defineRoute, stream, text, type Route } from '../route.ts';
+import { runParams } from './runs.ts';
+
+const DEFAULT_LINES = 1000;
+
+const logsQuery = z.strictObject({
+  format: z.enum(['jsonl', 'text']).optional().meta({ description: 'Read stored lines in this form; absent streams live.' }),
+  after: clamped({ min: Number.MIN_SAFE_INTEGER, max: Number.MAX_SAFE_INTEGER }).meta({
+    description: 'Stored lines with a greater `seq` only.',
+  }),
+  limit: clamped({ min: 1, max: 10_000 }).meta({ description: 'Stored lines at most; 1000 when absent.' }),
+});
+
+const readLogs = defineRoute({
+  method: 'GET',
+  path: '/v1/runs/{id}/logs',
+  permission: 'run_read',
+  label: 'run.logs',
+  tag: 'runs',
+  summary: 'Read or follow the log of a run',
+  description:
+    'Without `format`, server-sent events: `log` (one line), `truncated` (the reader fell behind), `end` (the run is over). ' +
+    'With `format=jsonl`, stored lines as `{seq, ts, level, line}`; a final `{"truncated": true}` means that lines were dropped. ' +
+    'With `format=text`, the lines alone.',
+  params: runParams,
+  query: logsQuery,
+  responses: { 200: { description: 'The log.', contentType: EVENT_STREAM } },
+  async handle({ params, query, signal }, { runs, env }) {
+    if (query.format === undefined) {
+      const events = await runs.followLog(params.id, signal);
+      return stream(EVENT_STREAM, keepAlive(eventTexts(events), env.clock, signal));
+    }
+    const stored = await runs.readLog(params.id, { after: query.after, limit: query.limit ?? DEFAULT_LINES });
+    return query.format === 'jsonl'
+      ? text('application/x-ndjson', jsonLines(stored))
+      : text('text/plain; charset=utf-8', plainLines(stored));
+  },
+});
+
+async function* eventTexts(events: AsyncIterable<LogEvent>): AsyncGenerator<string> {
+  for await (const event of events) {
+    switch (event.type) {
+      case 'log':
+        yield eventText('log', event.line);
+        break;
+      case 'truncated':
+        yield eventText('truncated', `${event.dropped} lines dropped: the reader fell behind`);
+        break;
+      case 'end':
+        yield eventText('end', 'done');
+        return;
+      default:
+        event satisfies never;
+    }
+  }
+}
+
+function jsonLines({ lines, truncated }: StoredLog): string {
+  const objects: object[] = lines.map(({ seq, ts, level, line }) => ({ seq, ts, level, line }));
+  if (truncated) objects.push({ truncated: true });
+  return objects.map((object) => `${stringifyJson({ ...object })}\n`).join('');
+}
+
+function plainLines({ lines, truncated }: StoredLog): string {
+  const note = truncated ? '(lines were dropped: the log is longer than what is kept of one run)\n' : '';
+  return lines.map(({ line }) => `${line}\n`).join('') + note;
+}
+
+export const runLogRoutes: readonly Route[] = [readLogs];

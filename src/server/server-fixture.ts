@@ -1,0 +1,273 @@
+/** A whole server for tests: real routes and framework, a run service in memory, small parts, recorded log and audit. */
+import { z } from 'zod';
+import { text as filledText } from '../kit/schema.ts';
+import { shelve } from '../kit/parts.ts';
+import { APPEND_ONLY, defineSink } from '../kit/sink.ts';
+import { defineSource } from '../kit/source.ts';
+import { defineStateStore } from '../kit/state-store.ts';
+import { defineTransform } from '../kit/transform.ts';
+import type { Clock } from '../lib/clock.ts';
+import { RefusedError } from '../lib/errors.ts';
+import { createLog } from '../lib/log.ts';
+import type { Labels, Metrics } from '../lib/metrics.ts';
+import { Redactor } from '../lib/redact.ts';
+import type { LogEvent, RunQuery, Runs, StoredLog } from '../runs/runs.ts';
+import type { AuditEntry, AuditQuery, AuditRecord } from '../wire/audit.ts';
+import type { DoctorReport } from '../wire/doctor.ts';
+import { isTerminal, type RunRecord, type Submission } from '../wire/run.ts';
+import { bearerAuth } from './auth.ts';
+import { createServer, type InjectedAnswer, type Server } from './http.ts';
+import type { ServerOptions } from './options.ts';
+
+export const TOKENS = { viewer: 'viewer-token', operator: 'operator-token', admin: 'admin-token' } as const;
+export type TestRole = keyof typeof TOKENS;
+
+/** Time stands still; a sleep lasts until its signal fires or `wake` is called. */
+export interface FakeClock extends Clock {
+  wake(): void;
+  readonly sleeping: number;
+}
+
+export function fakeClock(): FakeClock {
+  const waking = new Set<() => void>();
+  return {
+    now: () => new Date('2026-08-01T12:00:00Z'),
+    elapsedMs: () => 0,
+    sleep: (_ms, signal) =>
+      new Promise((resolve) => {
+        if (signal?.aborted === true) return resolve();
+        const done = (): void => {
+          waking.delete(done);
+          resolve();
+        };
+        waking.add(done);
+        signal?.addEventListener('abort', done, { once: true });
+      }),
+    wake: () => waking.forEach((done) => done()),
+    get sleeping() {
+      return waking.size;
+    },
+  };
+}
+
+export function runRecord(changes: Partial<RunRecord> = {}): RunRecord {
+  return {
+    run_id: 'run-1',
+    name: null,
+    labels: {},
+    status: 'completed',
+    submitted_at: '2026-08-01T12:00:00.000Z',
+    started_at: null,
+    finished_at: null,
+    elapsed_secs: null,
+    records_written: 0,
+    invocations: [],
+    error: null,
+    idempotency_key: null,
+    doctor_report: null,
+    attempt: 0,
+    ...changes,
+  };
+}
+
+/** What the fake run service was asked, and what it answers with. */
+export interface RunsScript {
+  readonly records: Map<string, RunRecord>;
+  readonly submitted: Submission[];
+  readonly queries: RunQuery[];
+  readonly ranges: { readonly after: number | undefined; readonly limit: number }[];
+  /** Thrown by the next `submit`. */
+  refuse: unknown;
+  events: AsyncIterable<LogEvent>;
+  stored: StoredLog;
+  readiness: ReturnType<Runs['readiness']>;
+}
+
+async function* justEnd(): AsyncGenerator<LogEvent> {
+  yield { type: 'end' };
+}
+
+function newScript(): RunsScript {
+  return {
+    records: new Map([['run-1', runRecord()]]),
+    submitted: [],
+    queries: [],
+    ranges: [],
+    refuse: undefined,
+    events: justEnd(),
+    stored: { lines: [], truncated: false },
+    readiness: { historyOk: true, queueOk: true, draining: false, instances: 0 },
+  };
+}
+
+export function fakeRuns(script: RunsScript): Runs {
+  const known = (runId: string): RunRecord => {
+    const record = script.records.get(runId);
+    if (record === undefined) throw new RefusedError('not_found', 'there is no such run');
+    return record;
+  };
+  return {
+    async submit(submission) {
+      if (script.refuse !== undefined) throw script.refuse;
+      script.submitted.push(submission);
+      return { run_id: 'run-2', status: 'queued', submitted_at: '2026-08-01T12:00:00.000Z' };
+    },
+    get: async (runId) => known(runId),
+    async list(query) {
+      script.queries.push(query);
+      return { runs: [...script.records.values()], next_cursor: null };
+    },
+    cancel: async (runId) => (isTerminal(known(runId).status) ? 'noop' : 'requested'),
+    async delete(runId) {
+      if (!isTerminal(known(runId).status)) throw new RefusedError('conflict', 'the run is in flight', { hint: 'cancel it first' });
+      script.records.delete(runId);
+    },
+    async followLog(runId) {
+      known(runId);
+      return script.events;
+    },
+    async readLog(runId, range) {
+      known(runId);
+      script.ranges.push(range);
+      return script.stored;
+    },
+    readiness: () => script.readiness,
+    drain: async () => {},
+  };
+}
+
+const never = async (): Promise<never> => {
+  throw new Error('the server never opens a part');
+};
+const fileConfig = z.strictObject({ path: filledText().meta({ description: 'The file.' }) });
+
+const parts = shelve({
+  sources: [
+    defineSource({
+      type: 'csv',
+      aliases: ['comma'],
+      description: 'Reads CSV.',
+      config: fileConfig,
+      examples: [],
+      capabilities: () => ({ replay: 'none', bookmarks: false, encodings: [] }),
+      datasetUri: ({ path }) => path,
+      open: never,
+    }),
+  ],
+  sinks: [
+    defineSink({
+      type: 'jsonl',
+      description: 'Writes JSON lines.',
+      config: fileConfig,
+      examples: [],
+      capabilities: () => APPEND_ONLY,
+      datasetUri: ({ path }) => path,
+      open: never,
+    }),
+  ],
+  transforms: [
+    defineTransform({
+      type: 'drop',
+      description: 'Drops fields.',
+      config: z.strictObject({ fields: z.array(z.string()) }),
+      examples: [],
+      reads: () => ({ kind: 'record' }),
+      columns: () => ({ kind: 'opaque' }),
+      compile: never,
+    }),
+  ],
+  states: [
+    defineStateStore({ type: 'file', description: 'A file.', config: fileConfig, durable: true, examples: [], open: never }),
+    defineStateStore({ type: 'memory', description: 'Memory.', config: z.strictObject({}), durable: false, examples: [], open: never }),
+  ],
+  credentials: [],
+});
+
+export interface Fixture {
+  readonly server: Server;
+  readonly script: RunsScript;
+  readonly audited: AuditEntry[];
+  readonly auditQueries: AuditQuery[];
+  readonly logged: string[];
+  readonly counted: { readonly name: string; readonly labels: Labels }[];
+  readonly clock: FakeClock;
+  readonly redactor: Redactor;
+  /** Asks as a role (default admin); `null` sends no credential. Objects are sent as JSON. */
+  ask(method: string, url: string, options?: AskOptions): Promise<InjectedAnswer & { json(): unknown }>;
+}
+
+export interface AskOptions {
+  readonly as?: TestRole | null;
+  readonly body?: unknown;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+export interface FixtureOptions extends Partial<
+  Pick<ServerOptions, 'authenticate' | 'bodyLimitBytes' | 'corsOrigins' | 'blocks' | 'metricsText'>
+> {
+  readonly report?: DoctorReport;
+  readonly auditFails?: boolean;
+}
+
+export async function startFixture(options: FixtureOptions = {}): Promise<Fixture> {
+  const { report = { invocations: [] }, auditFails = false, ...given } = options;
+  const script = newScript();
+  const [audited, auditQueries, logged, clock, redactor] = [
+    [] as AuditEntry[],
+    [] as AuditQuery[],
+    [] as string[],
+    fakeClock(),
+    new Redactor(),
+  ];
+  const counted: { name: string; labels: Labels }[] = [];
+  const metrics: Metrics = {
+    inc: ({ name }, labels) => void counted.push({ name, labels }),
+    set: () => {},
+    observe: ({ name }, labels) => void counted.push({ name, labels }),
+  };
+  const log = createLog({ level: 'debug', target: 'headgate', clock, redactor, write: ({ line }) => logged.push(line) });
+  const server = await createServer({
+    version: '0.0.0',
+    env: { clock, log, metrics, redactor },
+    runs: fakeRuns(script),
+    parts,
+    blocks: [
+      {
+        name: 'state',
+        placement: 'pipeline',
+        description: 'Where bookmarks live.',
+        schema: z.strictObject({ type: z.string(), config: z.unknown() }),
+      },
+      { name: 'sla', placement: 'top', description: 'What is promised.', schema: z.strictObject({ max_age: z.string() }) },
+    ],
+    doctor: async () => report,
+    audit: {
+      async record(entry) {
+        if (auditFails) throw new Error('the disk is full');
+        audited.push(entry);
+      },
+      async list(query) {
+        auditQueries.push(query);
+        return audited.map((entry, index): AuditRecord => ({ id: String(index), timestamp: '2026-08-01T12:00:00.000Z', ...entry }));
+      },
+    },
+    authenticate: bearerAuth(Object.entries(TOKENS).map(([role, token]) => ({ name: `the-${role}`, role: role as TestRole, token }))),
+    metricsText: async () => '# HELP nothing\n',
+    ...given,
+  });
+  const ask: Fixture['ask'] = async (method, url, { as = 'admin', body, headers = {} } = {}) => {
+    const payload = typeof body === 'string' || body instanceof Uint8Array || body === undefined ? body : JSON.stringify(body);
+    const answer = await server.inject({
+      method,
+      url,
+      headers: {
+        ...(as === null ? {} : { authorization: `Bearer ${TOKENS[as]}` }),
+        ...(payload === undefined ? {} : { 'content-type': 'application/json' }),
+        ...headers,
+      },
+      ...(payload === undefined ? {} : { payload }),
+    });
+    return { ...answer, json: () => JSON.parse(answer.body) as unknown };
+  };
+  return { server, script, audited, auditQueries, logged, counted, clock, redactor, ask };
+}
