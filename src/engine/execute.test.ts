@@ -1,0 +1,249 @@
+import { describe, expect, it } from 'vitest';
+import { StopReason } from '../lib/errors.ts';
+import type { JsonValue } from '../lib/json.ts';
+import type { Plan, RowPlan } from '../plan/plan.ts';
+import type { RunOutcome } from '../wire/outcome.ts';
+import { testEnv } from '../../test/fakes/env.ts';
+import { connectionLost, dlqPlan, fakeSink, fakeSource, fakeState, noParts, part, planOf, rowPlan, type Journal } from '../../test/fakes/plan.ts';
+import type { ExecuteOptions } from './engine.ts';
+import { execute } from './execute.ts';
+
+function run(plan: Plan, overrides: Partial<ExecuteOptions> = {}): Promise<RunOutcome> {
+  const signal = new AbortController().signal;
+  return execute({ plan, parts: noParts, env: testEnv(), runId: 'run-1', clock: new Date('2026-01-31T00:00:00Z'), signal, ...overrides });
+}
+
+const pages = [
+  { records: [{ id: 1 }, { id: 2 }], bookmark: 2 },
+  { records: [{ id: 3 }], bookmark: 3 },
+];
+
+describe('one row', () => {
+  it('flushes, stores the bookmark and only then acknowledges, page by page', async () => {
+    const journal: Journal = [];
+    const values = new Map<string, JsonValue>();
+    const sink = fakeSink({ journal });
+    const row = rowPlan(fakeSource(pages, { journal }), sink.definition, { state: part(fakeState(values, journal)) });
+    const outcome = await run(planOf([row]));
+    expect(outcome).toMatchObject({ status: 'completed', records_written: 3, error: null });
+    expect(journal).toEqual([
+      'read from null', 'write 2', 'flush', 'put 2', 'ack 2', 'write 1', 'flush', 'put 3', 'ack 3', 'flush', 'finish success', 'close', 'close source',
+    ]);
+    expect(values.get('test::row-0')).toBe(3);
+  });
+
+  it('starts after the stored bookmark', async () => {
+    const journal: Journal = [];
+    const row = rowPlan(fakeSource([], { journal }), fakeSink().definition, { state: part(fakeState(new Map([['test::row-0', 41]]))) });
+    await run(planOf([row]));
+    expect(journal[0]).toBe('read from 41');
+  });
+
+  it('fails without moving the bookmark when the sink fails, and says which sink', async () => {
+    const values = new Map<string, JsonValue>();
+    const sink = fakeSink({
+      onWrite: (_, call) => {
+        if (call === 2) throw connectionLost();
+      },
+    });
+    const outcome = await run(planOf([rowPlan(fakeSource(pages), sink.definition, { state: part(fakeState(values)) })]));
+    expect(outcome.status).toBe('failed');
+    expect(outcome.error?.message).toBe('1 invocation(s) failed: row-0: sink `fake`: the connection was lost');
+    expect(outcome.invocations[0]).toMatchObject({ status: 'failed', balance: { read: 3, written: 2 }, error: { kind: 'Sink', code: 'connector_connection' } });
+    expect(values.get('test::row-0')).toBe(2);
+  });
+
+  it('keeps the pages before a failing source and flushes them', async () => {
+    const journal: Journal = [];
+    const sink = fakeSink({ journal });
+    const outcome = await run(planOf([rowPlan(fakeSource(pages, { failAfter: connectionLost() }), sink.definition)]));
+    expect(outcome.invocations[0]).toMatchObject({ status: 'failed', error: { kind: 'Source' }, balance: { written: 3 } });
+    expect(journal.slice(-3)).toEqual(['flush', 'finish failed', 'close']);
+  });
+
+  it('stores the bookmark only after finish when a flush is not durable', async () => {
+    const journal: Journal = [];
+    const sink = fakeSink({ journal, capabilities: { flushDurable: false } });
+    const row = rowPlan(fakeSource(pages), sink.definition, { state: part(fakeState(new Map(), journal)) });
+    await run(planOf([row]));
+    expect(journal.filter((what) => what.startsWith('put') || what.startsWith('finish'))).toEqual(['finish success', 'put 3']);
+  });
+
+  it('moves the bookmark for an empty page that carries one', async () => {
+    const values = new Map<string, JsonValue>();
+    const row = rowPlan(fakeSource([{ records: [], bookmark: 9 }]), fakeSink().definition, { state: part(fakeState(values)) });
+    expect((await run(planOf([row]))).status).toBe('completed');
+    expect(values.get('test::row-0')).toBe(9);
+  });
+
+  it('fails when the sink took fewer records than it was given', async () => {
+    const sink = fakeSink();
+    const lossy = { ...sink.definition, open: async () => ({ ...(await sink.definition.open({}, undefined as never)), write: () => Promise.resolve({ written: 1, rejected: [] }) }) };
+    const outcome = await run(planOf([rowPlan(fakeSource(pages), lossy)]));
+    expect(outcome.invocations[0]?.error).toMatchObject({ code: 'balance_open' });
+  });
+});
+
+describe('dead letters', () => {
+  it('take rejected records with their reason and the rest is written', async () => {
+    const dead = fakeSink({ name: 'dlq' });
+    const sink = fakeSink({ reject: (record) => (JSON.stringify(record) === '{"id":2}' ? 'too even' : undefined) });
+    const outcome = await run(planOf([rowPlan(fakeSource(pages), sink.definition, { dlq: dlqPlan(dead.definition) })]));
+    expect(outcome.invocations[0]?.balance).toMatchObject({ read: 3, written: 2, dead_lettered: 1 });
+    expect(sink.records).toEqual([{ id: 1 }, { id: 3 }]);
+    expect(dead.records).toEqual([
+      { error: { kind: 'Sink', message: 'too even' }, reason: 'partial', payload: { id: 2 }, ts_ms: expect.any(Number), sink: 'fake', pipeline: 'test', row: 'row-0', record_index: 1 },
+    ]);
+  });
+
+  it('are flushed before the bookmark is stored', async () => {
+    const journal: Journal = [];
+    const dead = fakeSink({ name: 'dlq', journal });
+    const sink = fakeSink({ journal, reject: () => 'no' });
+    const row = rowPlan(fakeSource([{ records: [1], bookmark: 1 }]), sink.definition, { dlq: dlqPlan(dead.definition), state: part(fakeState(new Map(), journal)) });
+    await run(planOf([row]));
+    expect(journal.slice(0, 5)).toEqual(['write 1', 'dlq write 1', 'flush', 'dlq flush', 'put 1']);
+  });
+
+  it('take the whole page with dlq_all, and the bookmark moves on', async () => {
+    const dead = fakeSink({ name: 'dlq' });
+    const values = new Map<string, JsonValue>();
+    const sink = fakeSink({
+      onWrite: (_, call) => {
+        if (call === 1) throw connectionLost();
+      },
+    });
+    const row = rowPlan(fakeSource(pages), sink.definition, { dlq: dlqPlan(dead.definition, { onBatchError: 'dlq_all' }), state: part(fakeState(values)) });
+    const outcome = await run(planOf([row]));
+    expect(outcome.invocations[0]?.balance).toMatchObject({ written: 1, dead_lettered: 2 });
+    expect(dead.records).toMatchObject([{ reason: 'dlq_all', error: { kind: 'Sink' } }, { reason: 'dlq_all' }]);
+    expect(values.get('test::row-0')).toBe(3);
+  });
+
+  it('commit the page that trips a budget, then end the run naming the scope', async () => {
+    const values = new Map<string, JsonValue>();
+    const sink = fakeSink({ reject: () => 'no' });
+    const row = rowPlan(fakeSource(pages), sink.definition, { dlq: dlqPlan(fakeSink({ name: 'dlq' }).definition, { maxFailuresPerPage: 1 }), state: part(fakeState(values)) });
+    const outcome = await run(planOf([row]));
+    expect(outcome.error).toMatchObject({ code: 'dlq_budget_exceeded', kind: 'Sink' });
+    expect(outcome.error?.message).toContain('per-page');
+    expect(values.get('test::row-0')).toBe(2);
+  });
+
+  it('that cannot be written end the run before the bookmark moves', async () => {
+    const values = new Map<string, JsonValue>();
+    const dead = fakeSink({
+      name: 'dlq',
+      onWrite: () => {
+        throw connectionLost();
+      },
+    });
+    const row = rowPlan(fakeSource(pages), fakeSink({ reject: () => 'no' }).definition, { dlq: dlqPlan(dead.definition), state: part(fakeState(values)) });
+    expect((await run(planOf([row]))).status).toBe('failed');
+    expect(values.size).toBe(0);
+  });
+});
+
+describe('stopping', () => {
+  it('happens at a page boundary: flushed, counted, cancelled, no error', async () => {
+    const stop = new AbortController();
+    const journal: Journal = [];
+    const sink = fakeSink({ journal, onWrite: () => stop.abort(new StopReason('cancel', 'asked')) });
+    const outcome = await run(planOf([rowPlan(fakeSource(pages), sink.definition)]), { signal: stop.signal });
+    expect(outcome).toMatchObject({ status: 'cancelled', records_written: 2, error: null, invocations: [{ status: 'cancelled' }] });
+    expect(journal.slice(-3)).toEqual(['flush', 'finish cancelled', 'close']);
+  });
+
+  it('leaves nothing remembered after a dry run or a limited run', async () => {
+    const values = new Map<string, JsonValue>();
+    const sink = fakeSink();
+    const row = rowPlan(fakeSource(pages), sink.definition, { state: part(fakeState(values)) });
+    expect(await run(planOf([row]), { dryRun: true })).toMatchObject({ status: 'completed', records_written: 3 });
+    expect(sink.records).toEqual([]);
+    expect(await run(planOf([row]), { limit: 1 })).toMatchObject({ status: 'completed', records_written: 1, invocations: [{ balance: { withheld: 1 } }] });
+    expect(sink.records).toEqual([{ id: 1 }]);
+    expect(values.size).toBe(0);
+  });
+});
+
+describe('several rows', () => {
+  it('run a child once for every record of its parent, with a state key of its own', async () => {
+    const values = new Map<string, JsonValue>();
+    const parents = rowPlan(fakeSource([{ records: [{ id: 'a', n: 1 }, { id: 'b c', n: 2 }] }]), fakeSink().definition, { id: 'users' });
+    const child = rowPlan(fakeSource(pages), fakeSink().definition, {
+      id: 'posts',
+      parent: { row: 'users', key: 'id', fields: ['n'] },
+      state: part(fakeState(values)),
+      stateKey: 'test::posts',
+    });
+    const outcome = await run(planOf([parents, child]));
+    expect(outcome.invocations.map((one) => [one.row_id, one.parent_record_key])).toEqual([['users', null], ['posts', 'a'], ['posts', 'b c']]);
+    expect([...values.keys()].sort()).toEqual(['test::posts::a', 'test::posts::b%20c']);
+  });
+
+  it('leave a child without work out when its parent gave nothing', async () => {
+    const parents = rowPlan(fakeSource([]), fakeSink().definition, { id: 'users' });
+    const child = rowPlan(fakeSource(pages), fakeSink().definition, { id: 'posts', parent: { row: 'users', key: 'id', fields: [] } });
+    expect(await run(planOf([parents, child]))).toMatchObject({ status: 'completed', invocations: [{ row_id: 'users' }] });
+  });
+
+  it('refuse two parent records with the same key before a child starts', async () => {
+    const sink = fakeSink();
+    const parents = rowPlan(fakeSource([{ records: [{ id: 1 }, { id: 1 }] }]), fakeSink().definition, { id: 'users' });
+    const child = rowPlan(fakeSource(pages), sink.definition, { id: 'posts', parent: { row: 'users', key: 'id', fields: [] } });
+    const outcome = await run(planOf([parents, child]));
+    expect(outcome.error?.message).toContain('same `id`: 1');
+    expect(sink.records).toEqual([]);
+  });
+
+  it('skip what depends on a failed row, and only the failure counts', async () => {
+    const bad = rowPlan(fakeSource([], { failAfter: connectionLost() }), fakeSink().definition, { id: 'bad' });
+    const after = rowPlan(fakeSource(pages), fakeSink().definition, { id: 'after', dependsOn: ['bad'] });
+    const last = rowPlan(fakeSource(pages), fakeSink().definition, { id: 'last', dependsOn: ['after'] });
+    const outcome = await run(planOf([after, last, bad]));
+    expect(outcome.error?.message).toMatch(/^1 invocation\(s\) failed/);
+    expect(outcome.invocations.map((one) => [one.row_id, one.status])).toEqual([['after', 'skipped'], ['last', 'skipped'], ['bad', 'failed']]);
+  });
+
+  it('stop at a page boundary when a sibling fails and on_error is stop', async () => {
+    let failNow = (): void => {};
+    const failed = new Promise<void>((resolve) => {
+      failNow = resolve;
+    });
+    const endless = Array.from({ length: 1000 }, (_, index) => ({ records: [{ index }] }));
+    const bad = rowPlan(fakeSource([], { failAfter: connectionLost() }), fakeSink().definition, { id: 'bad' });
+    const slow = rowPlan(fakeSource(endless, { beforePage: () => failed }), fakeSink().definition, { id: 'slow' });
+    const outcome = run(planOf([slow, bad], { onError: 'stop' }));
+    setImmediate(() => setImmediate(failNow));
+    const { invocations } = await outcome;
+    expect(invocations.map((one) => [one.row_id, one.status])).toEqual([['slow', 'cancelled'], ['bad', 'failed']]);
+    expect(invocations[0]?.balance.read).toBeLessThan(1000);
+  });
+
+  it('never run more at a time than max_concurrent allows', async () => {
+    let open = 0;
+    let most = 0;
+    const counting = (id: string): RowPlan =>
+      rowPlan(
+        fakeSource(pages, {
+          beforePage: (index) => {
+            if (index === 0) open += 1;
+            most = Math.max(most, open);
+            if (index === 1) open -= 1;
+          },
+        }),
+        fakeSink().definition,
+        { id },
+      );
+    await run(planOf(['a', 'b', 'c', 'd'].map(counting), { maxConcurrent: 1 }));
+    expect(most).toBe(1);
+  });
+
+  it('start the heaviest row first with schedule lpt', async () => {
+    const journal: Journal = [];
+    const row = (id: string, weight?: number): RowPlan =>
+      rowPlan(fakeSource([], { beforePage: () => {} }), fakeSink({ journal, name: id }).definition, { id, weight });
+    await run(planOf([row('none'), row('light', 1), row('heavy', 9)], { maxConcurrent: 1, schedule: 'lpt' }));
+    expect(journal.filter((what) => what.endsWith('close'))).toEqual(['heavy close', 'light close', 'none close']);
+  });
+});

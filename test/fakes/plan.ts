@@ -1,0 +1,177 @@
+/** Hand-made plans over recording doubles, for tests of the engine: no document, no connector of the product. */
+import { z } from 'zod';
+import { ConnectorError, RecordError } from '../../src/lib/errors.ts';
+import type { JsonObject, JsonValue } from '../../src/lib/json.ts';
+import { Page, RECORDS_LANE } from '../../src/kit/page.ts';
+import { APPEND_ONLY, defineSink, type SinkCapabilities, type SinkDefinition } from '../../src/kit/sink.ts';
+import { defineSource, type SourceDefinition } from '../../src/kit/source.ts';
+import { defineStateStore } from '../../src/kit/state-store.ts';
+import { shelve } from '../../src/kit/parts.ts';
+import type { DlqPlan, PartPlan, Plan, RowPlan } from '../../src/plan/plan.ts';
+
+/** Everything the doubles were asked to do, in order: `write 3`, `flush`, `put 7`, `ack 7`, `finish success`, `close`. */
+export type Journal = string[];
+
+export const noParts = shelve({ sources: [], sinks: [], transforms: [], states: [], credentials: [] });
+
+export interface FakePage {
+  readonly records: readonly JsonValue[];
+  readonly bookmark?: JsonValue;
+}
+
+export function fakeSource(pages: readonly FakePage[], options: { journal?: Journal; failAfter?: Error; beforePage?: (index: number) => void | Promise<void> } = {}): SourceDefinition {
+  return defineSource({
+    type: 'fake',
+    description: 'pages from memory',
+    config: z.any(),
+    examples: [],
+    capabilities: () => ({ replay: 'none', bookmarks: true, encodings: [] }),
+    datasetUri: () => 'fake://source',
+    open: () =>
+      Promise.resolve({
+        async *pages(request) {
+          options.journal?.push(`read from ${JSON.stringify(request.bookmark ?? null)}`);
+          for (const [index, page] of pages.entries()) {
+            await options.beforePage?.(index);
+            yield Page.ofRecords(structuredClone(page.records), page.bookmark === undefined ? {} : { bookmark: page.bookmark });
+          }
+          if (options.failAfter !== undefined) throw options.failAfter;
+        },
+        acknowledge: (bookmark) => {
+          options.journal?.push(`ack ${JSON.stringify(bookmark)}`);
+          return Promise.resolve();
+        },
+        close: () => {
+          options.journal?.push('close source');
+          return Promise.resolve();
+        },
+      }),
+  });
+}
+
+export interface FakeSink {
+  readonly definition: SinkDefinition;
+  readonly records: JsonValue[];
+}
+
+export interface FakeSinkOptions {
+  readonly journal?: Journal;
+  readonly name?: string;
+  readonly capabilities?: Partial<SinkCapabilities>;
+  /** Throws for a page, or rejects nothing. */
+  readonly onWrite?: (records: readonly JsonValue[], call: number) => void;
+  /** Records for which this gives a sentence are rejected one by one. */
+  readonly reject?: (record: JsonValue) => string | undefined;
+}
+
+export function fakeSink(options: FakeSinkOptions = {}): FakeSink {
+  const records: JsonValue[] = [];
+  const name = options.name ?? '';
+  const tell = (what: string): void => void options.journal?.push(name === '' ? what : `${name} ${what}`);
+  let calls = 0;
+  const definition = defineSink({
+    type: `fake${name}`,
+    description: 'records into memory',
+    config: z.any(),
+    examples: [],
+    capabilities: () => ({ ...APPEND_ONLY, ...options.capabilities }),
+    datasetUri: () => 'fake://sink',
+    open: () =>
+      Promise.resolve({
+        write(page) {
+          tell(`write ${page.count}`);
+          calls += 1;
+          options.onWrite?.(page.records(), calls);
+          const rejected = page.records().flatMap((record, index) => {
+            const why = options.reject?.(record);
+            return why === undefined ? [] : [{ index, error: new RecordError('Sink', why) }];
+          });
+          const gone = new Set(rejected.map(({ index }) => index));
+          records.push(...page.records().filter((_, index) => !gone.has(index)));
+          return Promise.resolve({ written: page.count - rejected.length, rejected });
+        },
+        flush: () => {
+          tell('flush');
+          return Promise.resolve();
+        },
+        finish: (reason) => {
+          tell(`finish ${reason}`);
+          return Promise.resolve();
+        },
+        close: () => {
+          tell('close');
+          return Promise.resolve();
+        },
+      }),
+  });
+  return { definition, records };
+}
+
+export function fakeState(values: Map<string, JsonValue>, journal?: Journal) {
+  return defineStateStore({
+    type: 'fake',
+    description: 'a map',
+    config: z.any(),
+    durable: true,
+    examples: [],
+    open: () =>
+      Promise.resolve({
+        get: (key) => Promise.resolve(values.get(key)),
+        put: (key, value) => {
+          journal?.push(`put ${JSON.stringify(value)}`);
+          values.set(key, value);
+          return Promise.resolve();
+        },
+        delete: (key) => Promise.resolve(void values.delete(key)),
+        close: () => Promise.resolve(),
+      }),
+  });
+}
+
+export function part<D extends { readonly type: string }>(definition: D, config: JsonObject = {}): PartPlan<D> {
+  return { path: `test.${definition.type}`, type: definition.type, template: 'default', definition, config, deferred: false, parsed: config };
+}
+
+export function dlqPlan(sink: SinkDefinition, options: Partial<Omit<DlqPlan, 'sink'>> = {}): DlqPlan {
+  return { sink: part(sink), onBatchError: 'propagate', maxFailuresPerPage: undefined, maxFailuresTotal: undefined, ...options };
+}
+
+export function rowPlan(source: SourceDefinition, sink: SinkDefinition, overrides: Partial<RowPlan> = {}): RowPlan {
+  const id = overrides.id ?? 'row-0';
+  return {
+    id,
+    index: 0,
+    role: overrides.parent === undefined ? 'root' : 'child',
+    parent: undefined,
+    dependsOn: [],
+    source: part(source),
+    sink: part(sink),
+    transforms: [],
+    state: undefined,
+    dlq: undefined,
+    delivery: 'at_least_once',
+    guarantee: 'at-least-once',
+    governance: { quality: undefined, contract: undefined, masking: undefined },
+    retry: undefined,
+    lane: { lane: RECORDS_LANE, reason: 'records: a test' },
+    stateKey: `test::${id}`,
+    weight: undefined,
+    tags: [],
+    ...overrides,
+  };
+}
+
+export function planOf(rows: readonly RowPlan[], overrides: Partial<Plan> = {}): Plan {
+  return {
+    name: 'test',
+    rows: rows.map((row, index) => ({ ...row, index })),
+    maxConcurrent: 4,
+    onError: 'continue',
+    schedule: 'declared',
+    auth: {},
+    warnings: [],
+    ...overrides,
+  };
+}
+
+export const connectionLost = (): ConnectorError => new ConnectorError('connection', 'the connection was lost');
