@@ -1,0 +1,24 @@
+import { positionAt } from './locate.ts';
+
+/** Why a text is no document: found while reading it, so nothing after it can be told. */
+export class TextFault extends Error {
+  readonly fault: Fault;
+
+  constructor(fault: Fault) {
+    super(fault.message);
+    this.fault = fault;
+  }
+}
+
+export interface Fault {
+  readonly code: string;
+  readonly message: string;
+  readonly hint?: string;
+  readonly line?: number;
+  readonly column?: number;
+}
+
+export function textFault(text: string, offset: number, code: string, message: string, hint?: string): TextFault {
+  const fault = { code, message, ...positionAt(text, offset) };
+  return new TextFault(hint === undefined ? fault : { ...fault, hint });
+}

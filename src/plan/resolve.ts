@@ -1,0 +1,112 @@
+/** Completes a part for one invocation: fills in the run-time tokens, puts escaped literals back, parses. */
+import type { ZodType } from 'zod';
+import { classify, restoreEscapes, rewriteTokens, wholeToken } from '../document/tokens.ts';
+import { nowFault, renderNow, type RunClock } from '../document/now-tokens.ts';
+import { ConfigError, type Issue } from '../lib/errors.ts';
+import { hasField, isObject, jsonText, setField, type JsonObject, type JsonValue } from '../lib/json.ts';
+import { joinPath } from '../lib/text-path.ts';
+import { check } from '../kit/schema.ts';
+import type { PartPlan } from './plan.ts';
+
+export interface RuntimeTokens {
+  readonly now: RunClock;
+  /** The parent record of this invocation, by the id of the row it came from. */
+  readonly records: ReadonlyMap<string, JsonValue>;
+}
+
+/** The parsed config of a part for one invocation. Throws `ConfigError` with every issue, at the part's place. */
+export function resolvePart(part: PartPlan<unknown>, tokens: RuntimeTokens): unknown {
+  if (!part.deferred) return part.parsed;
+  const base = joinPath(part.path, 'config');
+  const config = fillConfig(part.config, tokens, base);
+  // Every definition carries the schema of its config; the type of the definition is erased here.
+  const checked = check((part.definition as { config: ZodType }).config, config, base);
+  if (!checked.ok) throw new ConfigError(checked.issues);
+  return checked.value;
+}
+
+/** A config with its tokens filled in and its literals restored. Throws `ConfigError`. */
+export function fillConfig(config: JsonObject, tokens: RuntimeTokens, base: string): JsonObject {
+  const filler = new Filler(tokens);
+  const filled = filler.value(config, base) as JsonObject;
+  if (filler.issues.length > 0) throw new ConfigError(filler.issues);
+  return filled;
+}
+
+class Filler {
+  readonly issues: Issue[] = [];
+  readonly #tokens: RuntimeTokens;
+  #path = '';
+
+  constructor(tokens: RuntimeTokens) {
+    this.#tokens = tokens;
+  }
+
+  value(value: JsonValue, path: string): JsonValue {
+    if (typeof value === 'string') return this.#text(value, path);
+    if (Array.isArray(value)) return value.map((item, index) => this.value(item, joinPath(path, index)));
+    if (!isObject(value)) return value;
+    const out: JsonObject = {};
+    for (const [key, item] of Object.entries(value)) {
+      this.#path = path;
+      const name = this.#rewrite(key);
+      if (hasField(out, name)) this.#report('duplicate_key', `two keys become \`${name}\` once their tokens are filled in`);
+      setField(out, name, this.value(item, joinPath(path, key)));
+    }
+    return out;
+  }
+
+  /** A parent value that fills a whole text keeps its type. */
+  #text(text: string, path: string): JsonValue {
+    this.#path = path;
+    const whole = wholeToken(text);
+    if (whole !== undefined) {
+      const token = classify(whole);
+      if (token.kind === 'path') return this.#record(token.root, token.path) ?? '';
+    }
+    return this.#rewrite(text);
+  }
+
+  #rewrite(text: string): string {
+    return restoreEscapes(rewriteTokens(text, { replace: (body) => this.#replace(body), tooDeep: () => undefined }));
+  }
+
+  #replace(body: string): string {
+    const token = classify(body);
+    if (token.kind === 'now') {
+      const fault = nowFault(token.name);
+      if (fault === undefined) return renderNow(token.name, this.#tokens.now);
+      this.#report('unknown_token', fault.message);
+      return '';
+    }
+    if (token.kind !== 'path') return `\${${body}}`;
+    const value = this.#record(token.root, token.path) ?? '';
+    return Array.isArray(value) ? value.map(jsonText).join(',') : jsonText(value);
+  }
+
+  #record(row: string, path: string): JsonValue | undefined {
+    const record = this.#tokens.records.get(row);
+    if (record === undefined) {
+      this.#report('unknown_row', `\`\${${row}${path === '' ? '' : `.${path}`}}\` has no record of row \`${row}\` here`);
+      return undefined;
+    }
+    const value = path === '' ? record : valueAt(record, path);
+    if (value === undefined) this.#report('missing_field', `the record of row \`${row}\` has no \`${path}\``);
+    return value;
+  }
+
+  #report(code: string, message: string): void {
+    this.issues.push({ code, path: this.#path, message });
+  }
+}
+
+/** A dotted path through objects and, by index, lists. */
+export function valueAt(record: JsonValue, path: string): JsonValue | undefined {
+  let at: JsonValue | undefined = record;
+  for (const step of path.split('.')) {
+    if (Array.isArray(at)) at = /^\d+$/.test(step) ? at[Number(step)] : undefined;
+    else if (isObject(at) && hasField(at, step)) at = at[step];
+    else return undefined;
+  }
+  return at;
+}
