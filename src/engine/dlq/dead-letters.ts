@@ -1,7 +1,7 @@
 /** The dead-letter queue of one invocation: wraps records in envelopes, writes a page's envelopes in one batch, counts budgets. */
 import { RunError } from '../../lib/errors.ts';
 import type { Env } from '../../lib/env.ts';
-import type { JsonObject, JsonValue } from '../../lib/json.ts';
+import type { JsonObject } from '../../lib/json.ts';
 import { Page } from '../../kit/page.ts';
 import type { FinishReason, Sink } from '../../kit/sink.ts';
 import type { DlqPlan } from '../../plan/plan.ts';
@@ -90,7 +90,7 @@ export class DeadLetters {
     return {
       error: { kind: dead.kind, message: env.redactor.text(dead.message) },
       reason: dead.reason,
-      payload: dead.payload as JsonValue,
+      payload: dead.payload,
       ts_ms: now,
       sink: sinkType,
       pipeline,
