@@ -1,0 +1,208 @@
+/** PostgreSQL connections as everything here opens them: the client is loaded when needed, failures are told apart, queries can be cancelled. */
+import type { Client, Pool, PoolClient } from 'pg';
+import { ConnectorError, messageOf, type ConnectorErrorKind } from './errors.ts';
+
+/** What is wrong with an address, or `undefined`. */
+export function postgresUrlFault(url: string): string | undefined {
+  if (!URL.canParse(url)) return 'the address is not a URL; write `postgres://user:password@host:port/database`';
+  const { protocol } = new URL(url);
+  return protocol === 'postgres:' || protocol === 'postgresql:' ? undefined : `\`${protocol}//\` is not an address of PostgreSQL`;
+}
+
+export interface ConnectOptions {
+  readonly url: string;
+  readonly connectTimeoutMs?: number;
+}
+
+function settings({ url, connectTimeoutMs = 10_000 }: ConnectOptions) {
+  return { connectionString: url, connectionTimeoutMillis: connectTimeoutMs, application_name: 'headgate', keepAlive: true };
+}
+
+/** One connection. The caller ends it. */
+export async function connectPostgres(options: ConnectOptions): Promise<Client> {
+  const { default: pg } = await import('pg');
+  try {
+    const client = new pg.Client(settings(options));
+    // A connection that breaks while idle is found by the next query.
+    client.on('error', () => {});
+    await client.connect();
+    return client;
+  } catch (error) {
+    throw postgresError(error, 'connection failed');
+  }
+}
+
+/** A pool; connections are made when first needed. */
+export async function openPostgresPool(options: ConnectOptions & { readonly max: number }): Promise<Pool> {
+  const { default: pg } = await import('pg');
+  try {
+    const pool = new pg.Pool({ ...settings(options), max: options.max });
+    pool.on('error', () => {});
+    return pool;
+  } catch (error) {
+    throw postgresError(error, 'connection failed');
+  }
+}
+
+interface WithClient {
+  readonly doing: string;
+  readonly url: string;
+  readonly signal?: AbortSignal;
+}
+
+/** Lends a connection of the pool; when the signal fires, what it does is cancelled on the server and the connection is not used again. */
+export async function withClient<T>(pool: Pool, options: WithClient, work: (client: PoolClient) => Promise<T>): Promise<T> {
+  const { doing, signal, url } = options;
+  signal?.throwIfAborted();
+  let client: PoolClient;
+  try {
+    client = await pool.connect();
+  } catch (error) {
+    throw postgresError(error, 'connection failed');
+  }
+  let broken = true;
+  try {
+    const result = await untilAborted(work(client), { signal, cancel: () => cancelBackend(url, client) });
+    broken = false;
+    return result;
+  } catch (error) {
+    broken = signal?.aborted === true || isBroken(error);
+    throw signal?.aborted === true && error === signal.reason ? error : postgresError(error, doing);
+  } finally {
+    client.release(broken);
+  }
+}
+
+/** Runs `work` in a transaction. */
+export async function inPostgresTransaction<T>(client: PoolClient | Client, work: () => Promise<T>): Promise<T> {
+  await client.query('BEGIN');
+  try {
+    const result = await work();
+    await client.query('COMMIT');
+    return result;
+  } catch (error) {
+    // The first failure is the one worth telling; a connection that cannot roll back is thrown away.
+    await client.query('ROLLBACK').catch(() => {});
+    throw error;
+  }
+}
+
+/** Settles as `work` does, or rejects with the signal's reason as soon as it fires; `cancel` then ends the work behind it. */
+export async function untilAborted<T>(
+  work: Promise<T>,
+  { signal, cancel }: { signal?: AbortSignal | undefined; cancel: () => Promise<void> },
+): Promise<T> {
+  if (signal === undefined) return work;
+  work.catch(() => {});
+  if (signal.aborted) {
+    await cancel();
+    throw signal.reason;
+  }
+  return new Promise<T>((resolve, reject) => {
+    const onAbort = (): void => {
+      cancel().then(
+        () => reject(signal.reason as Error),
+        () => reject(signal.reason as Error),
+      );
+    };
+    signal.addEventListener('abort', onAbort, { once: true });
+    work.then(resolve, (error: unknown) => {
+      if (!signal.aborted) reject(error);
+    });
+    void work.then(
+      () => signal.removeEventListener('abort', onAbort),
+      () => signal.removeEventListener('abort', onAbort),
+    );
+  });
+}
+
+const CANCEL_MS = 700;
+
+/** Asks the server to end what a connection is doing; gives up after a moment, since nobody may wait long for a cancel. */
+export async function cancelBackend(url: string, client: Client | PoolClient): Promise<void> {
+  const pid = (client as unknown as { processID: number | null }).processID;
+  if (typeof pid !== 'number') return;
+  const cancel = async (): Promise<void> => {
+    const other = await connectPostgres({ url, connectTimeoutMs: CANCEL_MS });
+    try {
+      await other.query('SELECT pg_cancel_backend($1)', [pid]);
+    } finally {
+      await other.end();
+    }
+  };
+  let timer: NodeJS.Timeout | undefined;
+  const patience = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, CANCEL_MS);
+  });
+  await Promise.race([cancel().catch(() => {}), patience]);
+  clearTimeout(timer);
+}
+
+const BY_STATE: readonly (readonly [string, ConnectorErrorKind])[] = [
+  ['08', 'connection'],
+  ['28', 'auth'],
+  ['3D', 'missing'],
+  ['3F', 'missing'],
+  ['42P01', 'missing'],
+  ['42703', 'missing'],
+  ['42883', 'missing'],
+  ['42501', 'refused'],
+  ['25006', 'refused'],
+  ['53300', 'connection'],
+  ['53', 'refused'],
+  ['57014', 'timeout'],
+  ['57P', 'connection'],
+  ['55P03', 'timeout'],
+  ['40', 'timeout'],
+  ['0A', 'refused'],
+];
+
+const BY_CODE: Readonly<Record<string, ConnectorErrorKind>> = {
+  ECONNREFUSED: 'connection',
+  ECONNRESET: 'connection',
+  EPIPE: 'connection',
+  ENOTFOUND: 'connection',
+  EAI_AGAIN: 'connection',
+  EHOSTUNREACH: 'connection',
+  ENETUNREACH: 'connection',
+  ETIMEDOUT: 'timeout',
+};
+
+const BY_TEXT: readonly (readonly [RegExp, ConnectorErrorKind])[] = [
+  [/timeout/i, 'timeout'],
+  [/password/i, 'auth'],
+  [/ssl|certificate|tls/i, 'refused'],
+  [/connection|terminated|not queryable/i, 'connection'],
+];
+
+/** Tells a failure of the client or the server as ours; anything already ours is passed on. The server's `detail` may hold record values and is left out. */
+export function postgresError(error: unknown, doing: string): ConnectorError {
+  if (error instanceof ConnectorError) return error;
+  const inner: unknown = error instanceof AggregateError ? (error.errors[0] ?? error) : error;
+  const text = messageOf(inner);
+  const options = hintOf(inner);
+  return new ConnectorError(kindOf(inner, text), `${doing}: ${text}`, { ...options, cause: error });
+}
+
+/** The SQLSTATE (five characters) or the code of the operating system. */
+export function codeOf(error: unknown): string {
+  return typeof error === 'object' && error !== null && 'code' in error && typeof error.code === 'string' ? error.code : '';
+}
+
+function kindOf(error: unknown, text: string): ConnectorErrorKind {
+  const code = codeOf(error);
+  const known = BY_CODE[code];
+  if (known !== undefined) return known;
+  if (/^[0-9A-Z]{5}$/.test(code)) return BY_STATE.find(([start]) => code.startsWith(start))?.[1] ?? 'data';
+  return BY_TEXT.find(([pattern]) => pattern.test(text))?.[1] ?? 'data';
+}
+
+function hintOf(error: unknown): { hint?: string } {
+  const hint = typeof error === 'object' && error !== null && 'hint' in error ? error.hint : undefined;
+  return typeof hint === 'string' ? { hint } : {};
+}
+
+function isBroken(error: unknown): boolean {
+  const kind = error instanceof ConnectorError ? error.kind : kindOf(error, messageOf(error));
+  return kind === 'connection' || kind === 'timeout' || kind === 'auth';
+}
