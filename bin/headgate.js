@@ -1,0 +1,83 @@
+#!/usr/bin/env node
+/*
+ * The launcher. Written for old Node versions on purpose (16 and newer can read it): Headgate itself needs Node 24, and this file
+ * finds one. It runs the sources in a checkout and the bundle in an installed package.
+ */
+import { spawn } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import module from 'node:module';
+import { constants } from 'node:os';
+import path from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+
+const NEEDED_MAJOR = 24;
+/** Set for the process we start, so that a pinned Node that is itself too old cannot start another one, for ever. */
+const GUARD = 'HEADGATE_LAUNCHED';
+const FORWARDED = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT', 'SIGUSR2', 'SIGBREAK'];
+const packageFolder = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
+
+if (Number.parseInt(process.versions.node, 10) >= NEEDED_MAJOR) await start();
+else relaunch();
+
+async function start() {
+  // Workers and commands started from here inherit the environment; each of them decides for itself.
+  delete process.env[GUARD];
+  if (typeof module.enableCompileCache === 'function') module.enableCompileCache();
+  // Node does not strip types below node_modules, so a package brings a bundle and no sources.
+  const sources = path.join(packageFolder, 'src', 'main.ts');
+  const entry = existsSync(sources) ? sources : path.join(packageFolder, 'dist', 'main.js');
+  await import(pathToFileURL(entry).href);
+}
+
+function relaunch() {
+  const node = process.env[GUARD] === undefined ? findNode() : undefined;
+  if (node === undefined) return refuse();
+  const child = spawn(node, [...process.execArgv, fileURLToPath(import.meta.url), ...process.argv.slice(2)], {
+    stdio: 'inherit',
+    env: { ...process.env, [GUARD]: '1' },
+  });
+  const forward = (signal) => child.kill(signal);
+  const forwarded = FORWARDED.filter((signal) => signal in constants.signals);
+  for (const signal of forwarded) process.on(signal, forward);
+  child.on('error', (error) => {
+    process.stderr.write(`error: ${node} cannot be started: ${error.message}\n`);
+    process.exitCode = 1;
+  });
+  child.on('exit', (code, signal) => {
+    if (signal === null) {
+      process.exitCode = code === null ? 1 : code;
+      return;
+    }
+    // Whoever waits for us must see the same end: die of the signal the child died of.
+    for (const name of forwarded) process.removeListener(name, forward);
+    process.kill(process.pid, signal);
+  });
+}
+
+/** The Node that the npm package `node` brings, from this package or any folder above it (hoisted installations). */
+function findNode() {
+  const executable = process.platform === 'win32' ? 'node.exe' : 'node';
+  const places = [
+    ['node', 'bin', executable],
+    [`node-${process.platform === 'win32' ? 'win' : process.platform}-${process.arch}`, 'bin', executable],
+    ['node', 'node_modules', `node-${process.platform === 'win32' ? 'win' : process.platform}-${process.arch}`, 'bin', executable],
+    ['.bin', executable],
+  ];
+  for (let folder = packageFolder; ; folder = path.dirname(folder)) {
+    for (const place of places) {
+      const candidate = path.join(folder, 'node_modules', ...place);
+      if (existsSync(candidate)) return candidate;
+    }
+    if (folder === path.dirname(folder)) return undefined;
+  }
+}
+
+function refuse() {
+  const { dependencies } = JSON.parse(readFileSync(path.join(packageFolder, 'package.json'), 'utf8'));
+  process.stderr.write(
+    `error: Headgate needs Node ${NEEDED_MAJOR} or newer; this is Node ${process.versions.node} and no newer one was found beside the package\n` +
+      `hint: install Node ${NEEDED_MAJOR} from https://nodejs.org, or run \`npm install node@${dependencies.node}\` in ${packageFolder} ` +
+      '(with install scripts allowed)\n',
+  );
+  process.exitCode = 1;
+}

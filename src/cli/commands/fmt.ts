@@ -1,0 +1,65 @@
+import { readFile, rename, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { AppError, messageOf } from '../../lib/errors.ts';
+import { defineCommand } from '../command.ts';
+import { configFile } from '../config-file.ts';
+import { EXIT, usageError } from '../exit.ts';
+import { switchOption } from '../option.ts';
+import { shortPath } from '../report-error.ts';
+
+export const fmtCommand = defineCommand({
+  name: 'fmt',
+  summary: 'Format documents.',
+  description: 'Rewrites documents with a stable key order and even indentation. Comments stay; what the document says never changes.',
+  arguments: [
+    {
+      name: 'files',
+      variadic: true,
+      completes: 'file',
+      description: 'Documents, YAML or JSON. Without any: the one in the current folder.',
+    },
+  ],
+  options: {
+    check: switchOption({ description: 'Change nothing; exit with 1 when a file is not formatted.' }),
+    stdout: switchOption({ description: 'Print the formatted text instead of writing the file.' }),
+  },
+  examples: [{ command: 'headgate fmt --check *.yaml', description: 'In CI' }],
+  async run(context, { options, positionals }) {
+    if (options.check && options.stdout) throw usageError('`--check` and `--stdout` exclude each other');
+    const { terminal, world } = context;
+    const files = positionals.length > 0 ? positionals.map((file) => path.resolve(world.cwd, file)) : [configFile(context, undefined)];
+    let unformatted = 0;
+    for (const file of files) {
+      const text = await readText(file, world.cwd);
+      const formatted = await formatText(text, file);
+      if (options.stdout) terminal.data(formatted);
+      else if (formatted !== text) {
+        unformatted += 1;
+        if (!options.check) await replaceFile(file, formatted);
+        terminal.note(`${options.check ? 'not formatted: ' : 'formatted '}${shortPath(file, world.cwd)}`);
+      }
+    }
+    return options.check && unformatted > 0 ? EXIT.failed : EXIT.ok;
+  },
+});
+
+async function formatText(text: string, file: string): Promise<string> {
+  const { formatJson, formatYaml } = await import('../format-document.ts');
+  const extension = path.extname(file).toLowerCase();
+  if (extension === '.json') return formatJson(text, file);
+  if (extension === '.yaml' || extension === '.yml') return formatYaml(text, file);
+  throw usageError(`${file} is not a document: it must end in .yaml, .yml or .json`);
+}
+
+async function readText(file: string, cwd: string): Promise<string> {
+  return readFile(file, 'utf8').catch((error: unknown) => {
+    throw new AppError('unreadable', `${shortPath(file, cwd)} cannot be read: ${messageOf(error)}`, { cause: error });
+  });
+}
+
+/** Whole or not at all: a formatter must not lose a document to a full disk. */
+async function replaceFile(file: string, text: string): Promise<void> {
+  const fresh = `${file}.${process.pid}.svc-tmp`;
+  await writeFile(fresh, text);
+  await rename(fresh, file);
+}

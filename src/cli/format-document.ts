@@ -1,0 +1,121 @@
+/** One way to write a document: stable key order, even indentation, comments kept. Formatting never changes what it says. */
+import { isDeepStrictEqual } from 'node:util';
+import { isMap, isPair, isScalar, isSeq, parseDocument, type Document, type YAMLMap } from 'yaml';
+import { assert } from '../lib/errors.ts';
+import { isObject, stringifyJson, type JsonValue } from '../lib/json.ts';
+import { parseText } from '../document/parse.ts';
+
+/** Keys of the top level, as they are read; keys that are not listed follow as written. */
+const TOP_ORDER = [
+  'version',
+  'kind',
+  'name',
+  'extends',
+  'vars',
+  'params',
+  'auth',
+  'pipeline',
+  'matrix',
+  'execution',
+  'selection',
+  'delivery',
+  'resilience',
+];
+/** Everywhere else: what a thing is called, what it is, then how it is set up. */
+const INNER_ORDER = [
+  'id',
+  'name',
+  'ref',
+  'type',
+  'status',
+  'tags',
+  'parent',
+  'parent_key',
+  'depends_on',
+  'source',
+  'sources',
+  'transforms',
+  'sink',
+  'sinks',
+  'state',
+  'dlq',
+];
+/** Below these keys names are the author's own: their order may mean something to people, so it stays. */
+const FREE_KEYS = new Set(['config', 'vars', 'params', 'labels', 'headers', 'fields', 'match']);
+
+export function formatYaml(text: string, file: string): string {
+  const origin = { kind: 'file', path: file } as const;
+  const { tree } = parseText(text, 'yaml', origin);
+  const document = parseDocument(text);
+  if (isMap(document.contents)) orderMap(document.contents, true);
+  const formatted = print(document);
+  if (formatted !== undefined && isDeepStrictEqual(parseText(formatted, 'yaml', origin).tree, tree)) return formatted;
+  // An alias may not stand before its anchor: then the order stays as it was.
+  const asWritten = print(parseDocument(text));
+  assert(asWritten !== undefined, 'a document that was read can be written as it was');
+  return asWritten;
+}
+
+export function formatJson(text: string, file: string): string {
+  const { tree } = parseText(text, 'json', { kind: 'file', path: file });
+  return `${stringifyJson(orderValue(tree, true), 2)}\n`;
+}
+
+/** Nothing when the document cannot be written in this order. */
+function print(document: Document.Parsed): string | undefined {
+  try {
+    return document.toString({ indent: 2, lineWidth: 0 });
+  } catch {
+    return undefined;
+  }
+}
+
+function orderMap(map: YAMLMap, top: boolean): void {
+  const first = map.items[0];
+  const rank = ranker(top);
+  const ranked = map.items.map((pair, index) => ({ pair, rank: rank(keyText(pair.key), index) }));
+  map.items = ranked.sort((a, b) => a.rank - b.rank).map(({ pair }) => pair);
+  if (map.items[0] !== first && isScalar(first?.key)) {
+    // The reader gives a comment above the first key to the whole mapping; it moves along with its key.
+    if (typeof map.commentBefore === 'string') first.key.commentBefore = map.commentBefore;
+    map.commentBefore = null;
+    const opening = map.items[0]?.key;
+    if (isScalar(opening)) opening.spaceBefore = false;
+  }
+  for (const pair of map.items) {
+    if (!isPair(pair) || FREE_KEYS.has(keyText(pair.key))) continue;
+    orderNode(pair.value);
+  }
+}
+
+function orderNode(node: unknown): void {
+  if (isMap(node)) orderMap(node, false);
+  else if (isSeq(node)) for (const item of node.items) orderNode(item);
+}
+
+function orderValue(value: JsonValue, top: boolean): JsonValue {
+  if (Array.isArray(value)) return value.map((item) => orderValue(item, false));
+  if (!isObject(value)) return value;
+  const rank = ranker(top);
+  const keys = Object.keys(value)
+    .map((key, index) => ({ key, rank: rank(key, index) }))
+    .sort((a, b) => a.rank - b.rank);
+  const entries = keys.map(({ key }): [string, JsonValue] => [
+    key,
+    FREE_KEYS.has(key) ? (value[key] ?? null) : orderValue(value[key] ?? null, false),
+  ]);
+  return Object.fromEntries<JsonValue>(entries);
+}
+
+/** Listed keys first and in that order, the others after them as written. */
+function ranker(top: boolean): (key: string, index: number) => number {
+  const order = top ? TOP_ORDER : INNER_ORDER;
+  return (key, index) => {
+    const listed = order.indexOf(key);
+    return listed === -1 ? order.length + index : listed;
+  };
+}
+
+function keyText(key: unknown): string {
+  return String(isScalar(key) ? key.value : key);
+}

@@ -1,0 +1,57 @@
+/** What `serve` asks for once its flags are read and found sound; the composition root builds the server from it. */
+import type { Env } from '../lib/env.ts';
+
+/** As given; which of them go together is the server's to judge. Absent means not given. */
+export interface ServeAuth {
+  readonly noAuth?: boolean;
+  readonly authToken?: string;
+  /** Path of a file with principals. */
+  readonly authConfig?: string;
+  readonly readToken?: string;
+  readonly writeToken?: string;
+  readonly adminToken?: string;
+}
+
+/** `memory`; the path of a SQLite file; or a Postgres URL. */
+export type ServeHistory =
+  | { readonly kind: 'memory' }
+  | { readonly kind: 'sqlite'; readonly path: string }
+  | { readonly kind: 'postgres'; readonly url: string };
+
+export interface ServeOptions {
+  /** Made for this process: its log goes to stderr, its redactor knows the tokens already. */
+  readonly env: Env;
+  /** `127.0.0.1:8080`, as written. */
+  readonly listen: string;
+  readonly auth: ServeAuth;
+  readonly history: ServeHistory;
+  /** Absolute; exists when the history lies in it. */
+  readonly dataDir: string;
+  /** Absolute path of the document merged beneath every submission. */
+  readonly defaultConfig: string | undefined;
+  readonly maxConcurrentRuns: number;
+  readonly maxQueuedRuns: number;
+  readonly corsOrigins: readonly string[];
+  readonly bodyLimitBytes: number;
+  readonly shutdownGraceSecs: number;
+  readonly retainTerminalRunsSecs: number;
+  readonly idempotencyRetentionSecs: number;
+  /** 0: logs are not persisted. */
+  readonly logRetentionSecs: number;
+  readonly logMaxLinesPerRun: number;
+  readonly leaseTtlSecs: number;
+  readonly probeTimeoutSecs: number;
+  /** Hosts that callbacks may reach although their address is private. */
+  readonly callbackAllowHosts: readonly string[];
+}
+
+export interface RunningServer {
+  /** With the port really bound: `http://127.0.0.1:8080`. */
+  readonly url: string;
+  /** What the history turned out to be; says so when it is degraded. */
+  readonly historyText: string;
+  /** Stops taking work, waits for runs up to the grace, cancels the rest and closes everything. */
+  drain(graceSecs: number): Promise<void>;
+  /** Rejects when the server dies by itself; never resolves otherwise than after `drain`. */
+  readonly closed: Promise<void>;
+}
