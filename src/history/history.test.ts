@@ -1,0 +1,145 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, it } from 'vitest';
+import { aRun, describeHistory } from '../../test/conformance/history.ts';
+import { systemClock } from '../lib/clock.ts';
+import { createLog } from '../lib/log.ts';
+import { Redactor } from '../lib/redact.ts';
+import { openSqlite } from '../lib/sqlite.ts';
+import { MemoryHistory } from './memory/memory-history.ts';
+import { openHistory } from './open.ts';
+import { openDatabase, SqliteClient } from './sql/client.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'headgate-history-'));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+const log = createLog({ level: 'error', target: 'test', clock: systemClock, redactor: new Redactor(), write: () => {} });
+const env = { clock: systemClock, cwd: folder, log };
+let count = 0;
+let current = '';
+
+function fresh(): string {
+  count += 1;
+  current = `sqlite:run-${count}.db`;
+  return current;
+}
+
+describeHistory('memory', { open: () => openHistory(undefined, env), reopen: undefined });
+describeHistory('sqlite', { open: () => openHistory(fresh(), env), reopen: () => openHistory(current, env) });
+
+describe('opening a history', () => {
+  it.each(['sqlite:a.db', 'sqlite://./b.db', `sqlite://${folder}/c.db`, 'memory'])('accepts %s', async (url) => {
+    const history = await openHistory(url, env);
+    await history.ping();
+    await history.close();
+  });
+
+  it.each(['postgres://u:hunter22@h/db', 'mysql://h', 'history.db'])(
+    'refuses %s, naming the accepted forms and no password',
+    async (url) => {
+      const error: unknown = await openHistory(url, env).catch((thrown: unknown) => thrown);
+      expect(error).toMatchObject({ code: 'history_unavailable', hint: 'accepted forms: `memory`, `sqlite:PATH`, `sqlite://PATH`' });
+      expect(String(error)).not.toContain('hunter22');
+    },
+  );
+
+  it('refuses a path that cannot be a database', async () => {
+    await expect(openHistory('sqlite:/nonexistent/folder/a.db', env)).rejects.toThrow('history database failed');
+  });
+
+  it('refuses tables of a newer version', async () => {
+    const url = fresh();
+    await (await openHistory(url, env)).close();
+    const db = openSqlite(url, { mode: 'rw', cwd: folder });
+    db.exec(`INSERT INTO svc_serve_migrations VALUES (99, 'later', 'now')`);
+    db.close();
+    await expect(openHistory(url, env)).rejects.toThrow('newer version (99');
+  });
+
+  it('waits for a database that another process is setting up', async () => {
+    const url = fresh();
+    const holder = openDatabase(url, folder);
+    holder.exec('BEGIN EXCLUSIVE');
+    const impatient = { ...env, clock: { ...systemClock, sleep: async () => holder.exec('ROLLBACK') } };
+    const history = await openHistory(url, impatient, 1);
+    await history.ping();
+    holder.close();
+    await history.close();
+  });
+});
+
+describe('group commit', () => {
+  it('takes back only the write that failed', async () => {
+    const db = openDatabase(fresh(), folder);
+    db.exec('CREATE TABLE t (id INTEGER PRIMARY KEY)');
+    const client = new SqliteClient(db);
+    const twice = client.write(() => client.run('INSERT INTO t VALUES (1), (1)'));
+    const half = client.write(() => {
+      client.run('INSERT INTO t VALUES (2)');
+      throw new Error('changed its mind');
+    });
+    const good = client.write(() => client.run('INSERT INTO t VALUES (3)'));
+    const settled = await Promise.allSettled([twice, half, good]);
+    expect(settled.map((one) => one.status)).toEqual(['rejected', 'rejected', 'fulfilled']);
+    expect(client.read('SELECT id FROM t').map((row) => row['id'])).toEqual([3]);
+    client.close();
+  });
+
+  it('rejects every write of a commit that failed', async () => {
+    const url = fresh();
+    const holder = openDatabase(url, folder);
+    holder.exec('CREATE TABLE t (id INTEGER PRIMARY KEY)');
+    holder.exec('BEGIN EXCLUSIVE');
+    const db = openDatabase(url, folder);
+    db.exec('PRAGMA busy_timeout = 0');
+    const client = new SqliteClient(db);
+    const writes = [1, 2].map((id) => client.write(() => client.run('INSERT INTO t VALUES (?)', id)));
+    const settled = await Promise.allSettled(writes);
+    expect(settled.map((one) => (one.status === 'rejected' ? (one.reason as { code: string }).code : one.status))).toEqual([
+      'history_unavailable',
+      'history_unavailable',
+    ]);
+    holder.exec('ROLLBACK');
+    await expect(client.write(() => client.run('INSERT INTO t VALUES (3)'))).resolves.toBe(1);
+    client.close();
+    holder.close();
+  });
+
+  it('commits what is waiting when it is closed', async () => {
+    const url = fresh();
+    const client = new SqliteClient(openDatabase(url, folder));
+    const written = client.write(() => client.run('CREATE TABLE t (id INTEGER)'));
+    client.close();
+    await expect(written).resolves.toBeDefined();
+    const db = openSqlite(url, { mode: 'ro', cwd: folder });
+    expect(db.prepare('SELECT count(*) AS n FROM t').get()).toEqual({ n: 0 });
+    db.close();
+  });
+});
+
+describe('memory history', () => {
+  it('forgets the oldest finished runs beyond its bound, never an unfinished one', async () => {
+    const history = new MemoryHistory({ finishedRuns: 2 });
+    await history.admit(aRun('live'), {});
+    for (const id of ['a', 'b', 'c']) {
+      await history.admit(aRun(id), {});
+      await history.finishRun(
+        { run_id: id, owner: 'one', attempt: 0 },
+        { status: 'completed', finished_at: '2026-08-01T00:00:00.000Z', records_written: 0, invocations: [], error: null },
+      );
+    }
+    expect((await history.listRuns({ limit: 10 })).runs.map((run) => run.run_id)).toEqual(['live', 'c', 'b']);
+  });
+
+  it('keeps the newest audit entries', async () => {
+    const history = new MemoryHistory({ auditEntries: 10 });
+    for (let n = 0; n < 25; n += 1) {
+      const id = String(n).padStart(3, '0');
+      await history.recordAudit({ id, timestamp: '2026-08-01T00:00:00.000Z', principal: 'p', role: 'r', action: 'a', result: 'ok' });
+    }
+    const kept = await history.listAudit({ limit: 1000 });
+    expect(kept[0]?.id).toBe('024');
+    expect(kept.length).toBeLessThanOrEqual(11);
+  });
+});

@@ -1,0 +1,176 @@
+/**
+ * What the control plane remembers. One interface, held to one suite (`test/conformance/history.ts`) whatever stores it.
+ *
+ * A method that writes resolves when the change is durable (as far as the implementation can promise that at all), and its change is
+ * seen by every read that starts afterwards. Writes are atomic and take effect in the order in which they were called.
+ * All times are RFC 3339 UTC with milliseconds (`Date.toISOString`): fixed width, so that text order is time order.
+ * Methods reject with `HistoryError` when the store cannot be reached or refuses; nothing was changed then.
+ */
+import { AppError } from '../lib/errors.ts';
+import type { LogLine } from '../lib/log.ts';
+import type { AuditQuery, AuditRecord } from '../wire/audit.ts';
+import type { RunRecord, RunStatus, StoredLogLine } from '../wire/run.ts';
+
+export class HistoryError extends AppError {
+  constructor(message: string, options: { hint?: string; cause?: unknown } = {}) {
+    super('history_unavailable', message, options);
+  }
+}
+
+/** A run as stored: the record of the API (without what is computed on reading) and who answers for it. */
+export interface StoredRun extends Omit<RunRecord, 'elapsed_secs'> {
+  /** Instance that executes the run. */
+  readonly owner: string;
+  /** Until when the owner is trusted to be alive. */
+  readonly lease_until: string;
+  /** A wish that outlives the process that took it; the owner obeys it. */
+  readonly cancel_requested: boolean;
+}
+
+/** Names one execution: whoever holds an older one is refused. */
+export interface RunFence {
+  readonly run_id: string;
+  readonly owner: string;
+  readonly attempt: number;
+}
+
+export interface Claim {
+  readonly key: string;
+  /** Of the whole request; the same key with another one is a conflict. */
+  readonly fingerprint: string;
+  /** A claim made at this time or before has expired. */
+  readonly expired_at_or_before: string;
+}
+
+export type Admission =
+  | { readonly type: 'admitted' }
+  /** The key was used before for the same request; `run` is undefined when that run is gone. */
+  | { readonly type: 'replay'; readonly run: StoredRun | undefined }
+  | { readonly type: 'mismatch' };
+
+export interface RunEnding extends Pick<StoredRun, 'records_written' | 'invocations' | 'error'> {
+  readonly status: 'completed' | 'failed' | 'cancelled';
+  readonly finished_at: string;
+}
+
+export interface StoredRunQuery {
+  readonly status?: readonly RunStatus[];
+  readonly name?: string;
+  /** Inclusive bounds on `submitted_at`. */
+  readonly since?: string;
+  readonly until?: string;
+  readonly limit: number;
+  /** Continue after this run id; unknown means from the start. */
+  readonly cursor?: string;
+}
+
+export interface StoredRunPage {
+  readonly runs: readonly StoredRun[];
+  readonly more: boolean;
+}
+
+export interface RunStore {
+  /**
+   * Claims the key, stores the run and the audit entry: all or nothing. The claim is made at `run.submitted_at`; one whose time lies
+   * in the future counts as unexpired.
+   */
+  admit(run: StoredRun, options: { readonly claim?: Claim; readonly audit?: AuditRecord }): Promise<Admission>;
+  getRun(runId: string): Promise<StoredRun | undefined>;
+  /** Newest submission first, then by run id descending. */
+  listRuns(query: StoredRunQuery): Promise<StoredRunPage>;
+  /** Queued to running. False when the fence is stale or the run is not queued. */
+  startRun(fence: RunFence, startedAt: string): Promise<boolean>;
+  /** To a terminal status. False when the fence is stale or the run is terminal already: the record then stays as it is. */
+  finishRun(fence: RunFence, ending: RunEnding): Promise<boolean>;
+  /** Notes the wish to cancel. `terminal` changes nothing. */
+  requestCancel(runId: string): Promise<'requested' | 'terminal' | 'missing'>;
+  /** Removes a terminal run and the claim that points at it; its log lines stay until their own retention. */
+  deleteRun(runId: string): Promise<'deleted' | 'in_flight' | 'missing'>;
+}
+
+export interface LeaseStore {
+  /** Extends the lease of every unfinished run of the owner and tells which they are, and which of them shall be cancelled. */
+  renewLeases(owner: string, leaseUntil: string): Promise<readonly { readonly run_id: string; readonly cancel_requested: boolean }[]>;
+  /** Fails unfinished runs whose lease ended before `now`. Returns their ids; a second call finds none. */
+  failExpired(now: string, error: string): Promise<readonly string[]>;
+  /** Fails every unfinished run of an owner that is known to be gone. */
+  failRunsOf(owner: string, now: string, error: string): Promise<readonly string[]>;
+}
+
+/** A server process. Where it runs is kept so that its end can be noticed at once by another one on the same host. */
+export interface Instance {
+  readonly instance_id: string;
+  /** Names the machine and process namespace; pids of different hosts are not compared. */
+  readonly host: string;
+  readonly pid: number;
+  /** Tells a process from a later one with the same pid; null where the system does not say. */
+  readonly pid_started: string | null;
+  readonly listen: string | null;
+  readonly started_at: string;
+  readonly seen_at: string;
+  readonly max_concurrent: number;
+  readonly in_flight: number;
+}
+
+export interface InstanceStore {
+  /** Inserts or replaces. */
+  putInstance(instance: Instance): Promise<void>;
+  /** By id. */
+  listInstances(): Promise<readonly Instance[]>;
+  removeInstance(instanceId: string): Promise<void>;
+}
+
+export interface RunLogLine extends StoredLogLine {
+  readonly run_id: string;
+}
+
+export interface StoredLogPage {
+  /** Oldest first. */
+  readonly lines: readonly StoredLogLine[];
+  /** True when these lines end the log and later ones were dropped. */
+  readonly truncated: boolean;
+}
+
+export interface LogStore {
+  /** Stores lines of any runs; a line already stored under its `seq` is kept as it is. */
+  appendLog(lines: readonly RunLogLine[]): Promise<void>;
+  /** Marks that lines after `seq` were dropped. */
+  markLogTruncated(runId: string, after: Pick<StoredLogLine, 'seq'> & Pick<LogLine, 'ts'>): Promise<void>;
+  /** Lines with `seq > after`. */
+  readLog(runId: string, range: { readonly after: number; readonly limit: number }): Promise<StoredLogPage>;
+}
+
+export interface AuditStore {
+  recordAudit(record: AuditRecord): Promise<void>;
+  /** Newest first. */
+  listAudit(query: AuditQuery): Promise<readonly AuditRecord[]>;
+}
+
+/** Everything older than its bound goes; an absent bound purges nothing. */
+export interface PurgeBounds {
+  /** Terminal runs by `finished_at`, with their claims. */
+  readonly runsBefore?: string;
+  readonly claimsBefore?: string;
+  readonly auditBefore?: string;
+  readonly logsBefore?: string;
+  /** Instances by `seen_at`. */
+  readonly instancesBefore?: string;
+}
+
+export interface Purged {
+  readonly runs: number;
+  readonly claims: number;
+  readonly audit: number;
+  readonly logs: number;
+  readonly instances: number;
+}
+
+export interface History extends RunStore, LeaseStore, InstanceStore, LogStore, AuditStore {
+  /** False: nothing survives the process, and log lines are not kept. */
+  readonly persistent: boolean;
+  /** Resolves when the store answers. */
+  ping(): Promise<void>;
+  purge(bounds: PurgeBounds): Promise<Purged>;
+  /** Finishes what was called before; nothing may be called after. */
+  close(): Promise<void>;
+}

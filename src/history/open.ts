@@ -1,0 +1,55 @@
+import { backoffMs, type BackoffPolicy } from '../lib/backoff.ts';
+import type { Env } from '../lib/env.ts';
+import { ConnectorError } from '../lib/errors.ts';
+import { rollBack, sqliteError } from '../lib/sqlite.ts';
+import { HistoryError, type History } from './history.ts';
+import { MemoryHistory } from './memory/memory-history.ts';
+import { openDatabase, SqliteClient } from './sql/client.ts';
+import { migrate } from './sql/migrate.ts';
+import { MIGRATIONS } from './sql/migrations/index.ts';
+import { SqliteHistory } from './sql/sqlite-history.ts';
+
+const ATTEMPTS = 8;
+const BUSY_TIMEOUT_MS = 5000;
+const WAITS: BackoffPolicy = { backoff: 'exponential', baseMs: 100, maxMs: 1000, jitter: false };
+
+/** Opens what `--history` names; nothing named means memory. A store that is locked is tried again for a while. Throws `HistoryError`. */
+export async function openHistory(
+  url: string | undefined,
+  env: Pick<Env, 'clock' | 'cwd' | 'log'>,
+  busyTimeoutMs = BUSY_TIMEOUT_MS,
+): Promise<History> {
+  if (url === undefined || url === 'memory') return new MemoryHistory();
+  if (!url.startsWith('sqlite:')) {
+    throw new HistoryError('the history address is of a kind this build does not have', {
+      hint: 'accepted forms: `memory`, `sqlite:PATH`, `sqlite://PATH`',
+    });
+  }
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return openSqliteHistory(url, env, busyTimeoutMs);
+    } catch (error) {
+      if (attempt === ATTEMPTS || !isLocked(error)) throw error;
+      env.log.at('headgate::history').warn('the history database is locked; trying again', { attempt });
+      await env.clock.sleep(backoffMs(WAITS, attempt - 1));
+    }
+  }
+}
+
+function openSqliteHistory(url: string, env: Pick<Env, 'clock' | 'cwd'>, busyTimeoutMs: number): History {
+  const db = openDatabase(url, env.cwd, busyTimeoutMs);
+  try {
+    migrate(db, MIGRATIONS, env.clock.now());
+  } catch (error) {
+    rollBack(db);
+    db.close();
+    if (error instanceof HistoryError) throw error;
+    throw new HistoryError(`the history database cannot be set up: ${sqliteError(error, 'migrating').message}`, { cause: error });
+  }
+  return new SqliteHistory(new SqliteClient(db));
+}
+
+function isLocked(error: unknown): boolean {
+  const cause = error instanceof HistoryError ? error.cause : error;
+  return (cause instanceof ConnectorError ? cause : sqliteError(cause, '')).kind === 'timeout';
+}

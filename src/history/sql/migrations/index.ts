@@ -1,0 +1,5 @@
+import type { Migration } from '../migrate.ts';
+import { controlPlane } from './0001-control-plane.ts';
+
+/** In order; a migration that was released is never changed, only followed by another. */
+export const MIGRATIONS: readonly Migration[] = [controlPlane];

@@ -1,0 +1,445 @@
+/** The contract of a history, as a suite every implementation is held to. */
+import { afterEach, describe, expect, it } from 'vitest';
+import type { Claim, History, Instance, RunEnding, RunFence, StoredRun } from '../../src/history/history.ts';
+import type { AuditRecord } from '../../src/wire/audit.ts';
+
+export interface HistoryHarness {
+  /** An empty history. */
+  readonly open: () => Promise<History>;
+  /** The same store after its process ended; undefined when nothing survives. */
+  readonly reopen: (() => Promise<History>) | undefined;
+}
+
+const at = (second: number): string => new Date(Date.UTC(2026, 7, 1, 0, 0, second)).toISOString();
+
+export function aRun(id: string, over: Partial<StoredRun> = {}): StoredRun {
+  return {
+    run_id: id,
+    name: 'orders',
+    labels: { team: 'data' },
+    status: 'queued',
+    submitted_at: at(10),
+    started_at: null,
+    finished_at: null,
+    records_written: 0,
+    invocations: [],
+    error: null,
+    idempotency_key: null,
+    doctor_report: null,
+    attempt: 0,
+    owner: 'one',
+    lease_until: at(40),
+    cancel_requested: false,
+    ...over,
+  };
+}
+
+const fenceOf = (run: StoredRun): RunFence => ({ run_id: run.run_id, owner: run.owner, attempt: run.attempt });
+
+const ENDING: RunEnding = {
+  status: 'completed',
+  finished_at: at(30),
+  records_written: 7,
+  error: null,
+  invocations: [
+    {
+      run_id: 'i1',
+      row_id: 'row-0',
+      parent_record_key: null,
+      records_written: 7,
+      error: null,
+      status: 'completed',
+      duration_ms: 12.5,
+      balance: { read: 7, filtered: 0, expanded: 0, transformed: 7, written: 7, dead_lettered: 0, withheld: 0 },
+    },
+  ],
+};
+
+const claim = (over: Partial<Claim> = {}): Claim => ({ key: 'k', fingerprint: 'f', expired_at_or_before: at(0), ...over });
+
+const audit = (id: string, over: Partial<AuditRecord> = {}): AuditRecord => ({
+  id,
+  timestamp: at(10),
+  principal: 'ann',
+  role: 'operator',
+  action: 'run.submit',
+  result: 'ok',
+  ...over,
+});
+
+const instance = (id: string, over: Partial<Instance> = {}): Instance => ({
+  instance_id: id,
+  host: 'h',
+  pid: 4,
+  pid_started: '99',
+  listen: '127.0.0.1:8080',
+  started_at: at(1),
+  seen_at: at(2),
+  max_concurrent: 4,
+  in_flight: 0,
+  ...over,
+});
+
+export function describeHistory(name: string, harness: HistoryHarness): void {
+  describe(`history ${name} keeps the contract`, () => {
+    const opened: History[] = [];
+    const open = async (make: () => Promise<History> = harness.open): Promise<History> => {
+      const history = await make();
+      opened.push(history);
+      return history;
+    };
+    afterEach(async () => {
+      for (const history of opened.splice(0)) await history.close();
+    });
+    const finished = async (history: History, run: StoredRun, ending: Partial<RunEnding> = {}): Promise<void> => {
+      await history.admit(run, {});
+      expect(await history.finishRun(fenceOf(run), { ...ENDING, ...ending })).toBe(true);
+    };
+
+    describe('runs', () => {
+      it('gives back what was stored, field by field', async () => {
+        const history = await open();
+        const run = aRun('a', { doctor_report: { invocations: [] }, callback: { url: 'https://x' }, idempotency_key: 'k', name: null });
+        expect(await history.admit(run, { claim: claim() })).toEqual({ type: 'admitted' });
+        expect(await history.getRun('a')).toEqual(run);
+        expect(await history.getRun('b')).toBeUndefined();
+        const bare = aRun('c');
+        await history.admit(bare, {});
+        expect(await history.getRun('c')).toEqual(bare);
+      });
+
+      it('starts a queued run once', async () => {
+        const history = await open();
+        const run = aRun('a');
+        await history.admit(run, {});
+        expect(await history.startRun(fenceOf(run), at(12))).toBe(true);
+        expect(await history.startRun(fenceOf(run), at(13))).toBe(false);
+        expect(await history.getRun('a')).toMatchObject({ status: 'running', started_at: at(12) });
+      });
+
+      it('finishes a run once and keeps everything known about it', async () => {
+        const history = await open();
+        const run = aRun('a');
+        await finished(history, run);
+        expect(await history.finishRun(fenceOf(run), { ...ENDING, status: 'failed', error: 'late' })).toBe(false);
+        expect(await history.getRun('a')).toEqual({ ...run, ...ENDING });
+      });
+
+      it.each([
+        ['another owner', { owner: 'two' }],
+        ['another attempt', { attempt: 1 }],
+        ['another run', { run_id: 'b' }],
+      ])('refuses a fence of %s', async (_what, wrong) => {
+        const history = await open();
+        const run = aRun('a');
+        await history.admit(run, {});
+        expect(await history.startRun({ ...fenceOf(run), ...wrong }, at(12))).toBe(false);
+        expect(await history.finishRun({ ...fenceOf(run), ...wrong }, ENDING)).toBe(false);
+        expect(await history.getRun('a')).toEqual(run);
+      });
+
+      it('applies writes in the order of the calls', async () => {
+        const history = await open();
+        const run = aRun('a');
+        const results = await Promise.all([
+          history.admit(run, {}),
+          history.startRun(fenceOf(run), at(11)),
+          history.finishRun(fenceOf(run), ENDING),
+        ]);
+        expect(results).toEqual([{ type: 'admitted' }, true, true]);
+      });
+
+      it('notes a wish to cancel on unfinished runs only', async () => {
+        const history = await open();
+        await history.admit(aRun('a'), {});
+        await finished(history, aRun('b'));
+        expect(await history.requestCancel('a')).toBe('requested');
+        expect(await history.requestCancel('b')).toBe('terminal');
+        expect(await history.requestCancel('c')).toBe('missing');
+        expect(await history.getRun('a')).toMatchObject({ status: 'queued', cancel_requested: true });
+      });
+
+      it('deletes finished runs only', async () => {
+        const history = await open();
+        await history.admit(aRun('a'), {});
+        await finished(history, aRun('b'));
+        expect(await history.deleteRun('a')).toBe('in_flight');
+        expect(await history.deleteRun('b')).toBe('deleted');
+        expect(await history.deleteRun('b')).toBe('missing');
+        expect(await history.getRun('b')).toBeUndefined();
+      });
+    });
+
+    describe('idempotency', () => {
+      it('answers the same key and fingerprint with the run as it is now', async () => {
+        const history = await open();
+        const run = aRun('a', { idempotency_key: 'k' });
+        await history.admit(run, { claim: claim() });
+        await history.finishRun(fenceOf(run), ENDING);
+        const again = await history.admit(aRun('b', { idempotency_key: 'k' }), { claim: claim(), audit: audit('x') });
+        expect(again).toMatchObject({ type: 'replay', run: { run_id: 'a', status: 'completed' } });
+        expect(await history.getRun('b')).toBeUndefined();
+        expect(await history.listAudit({ limit: 10 })).toEqual([]);
+      });
+
+      it('refuses the same key with another fingerprint and stores nothing', async () => {
+        const history = await open();
+        await history.admit(aRun('a'), { claim: claim() });
+        expect(await history.admit(aRun('b'), { claim: claim({ fingerprint: 'g' }) })).toEqual({ type: 'mismatch' });
+        expect(await history.getRun('b')).toBeUndefined();
+      });
+
+      it('lets one of several simultaneous claims win', async () => {
+        const history = await open();
+        const all = await Promise.all(['a', 'b', 'c', 'd'].map((id) => history.admit(aRun(id), { claim: claim() })));
+        expect(all.map((one) => one.type)).toEqual(['admitted', 'replay', 'replay', 'replay']);
+        expect((await history.listRuns({ limit: 10 })).runs).toHaveLength(1);
+      });
+
+      it('hands an expired key over, at the very end of its window too', async () => {
+        const history = await open();
+        await history.admit(aRun('a'), { claim: claim() });
+        expect(await history.admit(aRun('b'), { claim: claim({ expired_at_or_before: at(9), fingerprint: 'g' }) })).toEqual({
+          type: 'mismatch',
+        });
+        expect(await history.admit(aRun('b'), { claim: claim({ expired_at_or_before: at(10), fingerprint: 'g' }) })).toEqual({
+          type: 'admitted',
+        });
+      });
+
+      it('forgets the key with its run, but not a key that points at a newer run', async () => {
+        const history = await open();
+        await finished(history, aRun('old', { idempotency_key: 'k' }));
+        await history.admit(aRun('a', { idempotency_key: 'k' }), { claim: claim() });
+        await history.deleteRun('old');
+        expect(await history.admit(aRun('b'), { claim: claim() })).toMatchObject({ type: 'replay' });
+        await history.finishRun(fenceOf(aRun('a')), ENDING);
+        await history.deleteRun('a');
+        expect(await history.admit(aRun('b'), { claim: claim() })).toEqual({ type: 'admitted' });
+      });
+    });
+
+    describe('lists', () => {
+      const filled = async (): Promise<History> => {
+        const history = await open();
+        await history.admit(aRun('a', { submitted_at: at(1) }), {});
+        await history.admit(aRun('b', { submitted_at: at(2), name: 'other' }), {});
+        await history.admit(aRun('c', { submitted_at: at(2) }), {});
+        await history.admit(aRun('d', { submitted_at: at(3) }), {});
+        await history.finishRun(fenceOf(aRun('a')), { ...ENDING, status: 'failed', error: 'no' });
+        return history;
+      };
+      const ids = (page: { runs: readonly StoredRun[] }): string[] => page.runs.map((run) => run.run_id);
+
+      it('lists newest first, ties by id, and pages without gaps or repeats', async () => {
+        const history = await filled();
+        expect(ids(await history.listRuns({ limit: 10 }))).toEqual(['d', 'c', 'b', 'a']);
+        const first = await history.listRuns({ limit: 2 });
+        expect([ids(first), first.more]).toEqual([['d', 'c'], true]);
+        const second = await history.listRuns({ limit: 2, cursor: 'c' });
+        expect([ids(second), second.more]).toEqual([['b', 'a'], false]);
+        expect(ids(await history.listRuns({ limit: 2, cursor: 'unknown' }))).toEqual(['d', 'c']);
+      });
+
+      it('filters by status, name and inclusive times', async () => {
+        const history = await filled();
+        expect(ids(await history.listRuns({ limit: 10, status: ['failed', 'completed'] }))).toEqual(['a']);
+        expect(ids(await history.listRuns({ limit: 10, name: 'other' }))).toEqual(['b']);
+        expect(ids(await history.listRuns({ limit: 10, since: at(2), until: at(2) }))).toEqual(['c', 'b']);
+        expect(ids(await history.listRuns({ limit: 10, status: ['queued'], cursor: 'd', name: 'orders' }))).toEqual(['c']);
+      });
+    });
+
+    describe('leases', () => {
+      it('renews the unfinished runs of one owner and tells who shall be cancelled', async () => {
+        const history = await open();
+        await history.admit(aRun('a'), {});
+        await history.admit(aRun('b'), {});
+        await history.admit(aRun('c', { owner: 'two' }), {});
+        await finished(history, aRun('d'));
+        await history.requestCancel('b');
+        const renewed = await history.renewLeases('one', at(90));
+        expect([...renewed].sort((x, y) => (x.run_id < y.run_id ? -1 : 1))).toEqual([
+          { run_id: 'a', cancel_requested: false },
+          { run_id: 'b', cancel_requested: true },
+        ]);
+        expect((await history.getRun('a'))?.lease_until).toBe(at(90));
+        expect((await history.getRun('c'))?.lease_until).toBe(at(40));
+      });
+
+      it('fails runs whose lease ended, once, and leaves live ones alone', async () => {
+        const history = await open();
+        await history.admit(aRun('a', { lease_until: at(20) }), {});
+        await history.admit(aRun('b', { lease_until: at(50) }), {});
+        expect(await history.failExpired(at(30), 'lease expired')).toEqual(['a']);
+        expect(await history.failExpired(at(30), 'lease expired')).toEqual([]);
+        expect(await history.getRun('a')).toMatchObject({ status: 'failed', error: 'lease expired', finished_at: at(30) });
+        expect(await history.getRun('b')).toMatchObject({ status: 'queued' });
+        expect(await history.finishRun(fenceOf(aRun('a')), ENDING)).toBe(false);
+      });
+
+      it('fails the runs of an owner that is gone', async () => {
+        const history = await open();
+        await history.admit(aRun('a'), {});
+        await history.admit(aRun('b', { owner: 'two' }), {});
+        expect(await history.failRunsOf('one', at(30), 'it ended')).toEqual(['a']);
+        expect(await history.getRun('b')).toMatchObject({ status: 'queued' });
+      });
+
+      it('keeps instances by id', async () => {
+        const history = await open();
+        await history.putInstance(instance('b'));
+        await history.putInstance(instance('a', { listen: null, pid_started: null }));
+        await history.putInstance(instance('b', { seen_at: at(9), in_flight: 3 }));
+        expect(await history.listInstances()).toEqual([
+          instance('a', { listen: null, pid_started: null }),
+          instance('b', { seen_at: at(9), in_flight: 3 }),
+        ]);
+        await history.removeInstance('b');
+        expect(await history.listInstances()).toHaveLength(1);
+      });
+    });
+
+    describe('audit', () => {
+      it('lists newest first, filtered, and leaves absent fields out', async () => {
+        const history = await open();
+        const full = audit('2', { run_id: 'r', config_fingerprint: 'f', source_ip: '::1' });
+        await history.recordAudit(audit('1', { timestamp: at(5), principal: 'bob' }));
+        await history.recordAudit(full);
+        await history.recordAudit(audit('3', { action: 'run.cancel' }));
+        const idsOf = async (query: Parameters<History['listAudit']>[0]): Promise<string[]> =>
+          (await history.listAudit(query)).map((entry) => entry.id);
+        expect(await idsOf({ limit: 10 })).toEqual(['3', '2', '1']);
+        expect(await idsOf({ limit: 1 })).toEqual(['3']);
+        expect(await idsOf({ limit: 10, principal: 'bob' })).toEqual(['1']);
+        expect(await idsOf({ limit: 10, action: 'run.cancel' })).toEqual(['3']);
+        expect(await idsOf({ limit: 10, since: new Date(at(5)), until: new Date(at(5)) })).toEqual(['1']);
+        expect((await history.listAudit({ limit: 10 })).slice(1)).toEqual([full, audit('1', { timestamp: at(5), principal: 'bob' })]);
+      });
+
+      it('stores the entry of a submission with the run', async () => {
+        const history = await open();
+        await history.admit(aRun('a'), { audit: audit('1', { run_id: 'a' }) });
+        expect(await history.listAudit({ limit: 10 })).toEqual([audit('1', { run_id: 'a' })]);
+      });
+    });
+
+    describe('retention', () => {
+      it('purges what is older than its bound and nothing else', async () => {
+        const history = await open();
+        await finished(history, aRun('old', { idempotency_key: 'k' }), { finished_at: at(20) });
+        await history.admit(aRun('queued', { submitted_at: at(1) }), {});
+        await finished(history, aRun('new'), { finished_at: at(30) });
+        await history.recordAudit(audit('1', { timestamp: at(20) }));
+        await history.recordAudit(audit('2', { timestamp: at(30) }));
+        await history.putInstance(instance('gone', { seen_at: at(20) }));
+        await history.putInstance(instance('here', { seen_at: at(30) }));
+        const nothing = { runs: 0, claims: 0, audit: 0, logs: 0, instances: 0 };
+        expect(await history.purge({})).toEqual(nothing);
+        const bound = at(25);
+        const bounds = { runsBefore: bound, auditBefore: bound, instancesBefore: bound, claimsBefore: bound };
+        expect(await history.purge(bounds)).toEqual({ ...nothing, runs: 1, audit: 1, instances: 1 });
+        expect(await history.purge(bounds)).toEqual(nothing);
+        expect((await history.listRuns({ limit: 10 })).runs.map((run) => run.run_id)).toEqual(['new', 'queued']);
+        expect((await history.listInstances()).map((one) => one.instance_id)).toEqual(['here']);
+      });
+
+      it('purges a claim with its run, and by its own age', async () => {
+        const history = await open();
+        await history.admit(aRun('a', { idempotency_key: 'k' }), { claim: claim() });
+        await history.finishRun(fenceOf(aRun('a')), ENDING);
+        await history.admit(aRun('b', { idempotency_key: 'm' }), { claim: claim({ key: 'm' }) });
+        expect(await history.purge({ runsBefore: at(31) })).toMatchObject({ runs: 1, claims: 1 });
+        expect(await history.admit(aRun('c', { idempotency_key: 'k' }), { claim: claim() })).toEqual({ type: 'admitted' });
+        expect(await history.purge({ claimsBefore: at(11) })).toMatchObject({ claims: 2 });
+        expect(await history.admit(aRun('d'), { claim: claim({ key: 'm' }) })).toEqual({ type: 'admitted' });
+      });
+    });
+
+    it('answers a ping', async () => {
+      await expect((await open()).ping()).resolves.toBeUndefined();
+    });
+
+    describeLog(harness, open);
+    describeSurvival(harness, open);
+  });
+}
+
+type Open = (make?: () => Promise<History>) => Promise<History>;
+
+function describeLog(harness: HistoryHarness, open: Open): void {
+  const line = (run: string, seq: number) => ({ run_id: run, seq, ts: at(seq), level: 'INFO', line: `line ${seq}` });
+  const stored = (seq: number) => ({ seq, ts: at(seq), level: 'INFO', line: `line ${seq}` });
+
+  describe.runIf(harness.reopen === undefined)('log of a history that is not persistent', () => {
+    it('keeps no lines', async () => {
+      const history = await open();
+      await history.appendLog([line('a', 0)]);
+      await history.markLogTruncated('a', { seq: 0, ts: at(0) });
+      expect(await history.readLog('a', { after: -1, limit: 10 })).toEqual({ lines: [], truncated: false });
+      expect(history.persistent).toBe(false);
+    });
+  });
+
+  describe.runIf(harness.reopen !== undefined)('log', () => {
+    it('reads lines in order after a place, up to a limit', async () => {
+      const history = await open();
+      await history.appendLog([line('a', 0), line('b', 0), line('a', 1)]);
+      await history.appendLog([line('a', 2), { ...line('a', 1), line: 'twice' }]);
+      expect(await history.readLog('a', { after: -1, limit: 10 })).toEqual({ lines: [stored(0), stored(1), stored(2)], truncated: false });
+      expect(await history.readLog('a', { after: 0, limit: 1 })).toEqual({ lines: [stored(1)], truncated: false });
+      expect(await history.readLog('none', { after: -1, limit: 10 })).toEqual({ lines: [], truncated: false });
+    });
+
+    it('shows that lines were dropped where the log ends, not before', async () => {
+      const history = await open();
+      await history.appendLog([line('a', 0), line('a', 1)]);
+      await history.markLogTruncated('a', { seq: 1, ts: at(1) });
+      expect(await history.readLog('a', { after: -1, limit: 1 })).toEqual({ lines: [stored(0)], truncated: false });
+      expect(await history.readLog('a', { after: -1, limit: 2 })).toEqual({ lines: [stored(0), stored(1)], truncated: true });
+      expect(await history.readLog('a', { after: 1, limit: 2 })).toEqual({ lines: [], truncated: true });
+    });
+
+    it('purges lines by their own age and leaves the run', async () => {
+      const history = await open();
+      await history.admit(aRun('a'), {});
+      await history.appendLog(Array.from({ length: 5000 }, (_, seq) => ({ ...line('a', seq), ts: at(seq < 4500 ? 1 : 5) })));
+      expect(await history.purge({ logsBefore: at(5) })).toMatchObject({ logs: 4500 });
+      expect((await history.readLog('a', { after: -1, limit: 1 })).lines[0]?.seq).toBe(4500);
+      expect(await history.getRun('a')).toBeDefined();
+    });
+
+    it('keeps the lines of a deleted run', async () => {
+      const history = await open();
+      await history.admit(aRun('a'), {});
+      await history.finishRun(fenceOf(aRun('a')), ENDING);
+      await history.appendLog([line('a', 0)]);
+      await history.deleteRun('a');
+      expect((await history.readLog('a', { after: -1, limit: 5 })).lines).toHaveLength(1);
+    });
+  });
+}
+
+function describeSurvival(harness: HistoryHarness, open: Open): void {
+  const { reopen } = harness;
+  describe.runIf(reopen !== undefined)('the end of the process', () => {
+    it('survives it with runs, claims, audit and log', async () => {
+      const before = await open();
+      await before.admit(aRun('a', { idempotency_key: 'k' }), { claim: claim(), audit: audit('1') });
+      await before.appendLog([{ run_id: 'a', seq: 0, ts: at(0), level: 'INFO', line: 'x' }]);
+      const after = await open(reopen);
+      expect(await after.getRun('a')).toMatchObject({ idempotency_key: 'k' });
+      expect(await after.admit(aRun('b'), { claim: claim() })).toMatchObject({ type: 'replay' });
+      expect(await after.listAudit({ limit: 5 })).toHaveLength(1);
+      expect((await after.readLog('a', { after: -1, limit: 5 })).lines).toHaveLength(1);
+      expect(after.persistent).toBe(true);
+    });
+
+    it('is shared by two processes without two winners', async () => {
+      const one = await open();
+      const two = await open(reopen);
+      const all = await Promise.all([one.admit(aRun('a'), { claim: claim() }), two.admit(aRun('b'), { claim: claim() })]);
+      expect(all.map((each) => each.type).sort()).toEqual(['admitted', 'replay']);
+    });
+  });
+}
