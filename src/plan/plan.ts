@@ -1,4 +1,7 @@
 /** What the plan is: everything decided before the first record moves. Plain data and frozen definitions; no effects. */
+import type { ContractConfig } from '../document/blocks/contract.ts';
+import type { MaskingConfig } from '../document/blocks/masking.ts';
+import type { QualityConfig } from '../document/blocks/quality.ts';
 import type { Issue } from '../lib/errors.ts';
 import type { JsonObject } from '../lib/json.ts';
 import type { RetryPolicy } from '../kit/context.ts';
@@ -82,9 +85,9 @@ export interface RowPlan {
 
 /** Blocks inside `pipeline` that look at records, as parsed by their own schemas (`document/blocks/`). */
 export interface Governance {
-  readonly quality: unknown;
-  readonly contract: unknown;
-  readonly masking: unknown;
+  readonly quality: QualityConfig | undefined;
+  readonly contract: ContractConfig | undefined;
+  readonly masking: MaskingConfig | undefined;
 }
 
 export interface Plan {

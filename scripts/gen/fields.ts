@@ -1,0 +1,70 @@
+/** Field tables of the reference pages, from the JSON Schema that is also published. */
+import type { JsonSchema } from '../../src/kit/schema.ts';
+
+export interface FieldRow {
+  readonly path: string;
+  readonly type: string;
+  readonly required: boolean;
+  readonly fallback: string;
+  readonly description: string;
+}
+
+/** One row a field, nested objects after their parent as `parent.child`, list entries as `parent[].child`. */
+export function fieldRows(schema: JsonSchema, prefix = '', depth = 0): FieldRow[] {
+  const required = new Set((schema['required'] as readonly string[] | undefined) ?? []);
+  const rows: FieldRow[] = [];
+  for (const [name, field] of Object.entries(propertiesOf(schema))) {
+    const path = prefix === '' ? name : `${prefix}.${name}`;
+    rows.push({
+      path,
+      type: typeText(field),
+      required: required.has(name) && field['default'] === undefined,
+      fallback: field['default'] === undefined ? '' : `\`${JSON.stringify(field['default'])}\``,
+      description: String(field['description'] ?? ''),
+    });
+    if (depth < 4) rows.push(...nested(field, path, depth));
+  }
+  return rows;
+}
+
+export function fieldTable(schema: JsonSchema): string {
+  const rows = fieldRows(schema);
+  if (rows.length === 0) return 'It takes no settings.\n';
+  const lines = rows.map((row) => `| \`${row.path}\` | ${row.type} | ${row.required ? 'required' : row.fallback} | ${cell(row.description)} |`);
+  return ['| field | type | default | meaning |', '| --- | --- | --- | --- |', ...lines, ''].join('\n');
+}
+
+function propertiesOf(schema: JsonSchema): Record<string, JsonSchema> {
+  const own = schema.properties ?? {};
+  const merged: Record<string, JsonSchema> = { ...own };
+  for (const part of schema.allOf ?? []) Object.assign(merged, propertiesOf(part));
+  return merged;
+}
+
+function nested(field: JsonSchema, path: string, depth: number): FieldRow[] {
+  if (field.properties !== undefined) return fieldRows(field, path, depth + 1);
+  if (field.items !== undefined && !Array.isArray(field.items)) return nested(field.items, `${path}[]`, depth);
+  const variants = [...(field.oneOf ?? []), ...(field.anyOf ?? [])].filter((one) => one.properties !== undefined || one.items !== undefined);
+  const rows = variants.flatMap((one) => nested(one, `${path}${tagOf(one)}`, depth));
+  return rows.filter((row, index) => rows.findIndex((other) => other.path === row.path) === index);
+}
+
+/** `(bearer)` for a variant chosen by its `type` or `mode`. */
+function tagOf(variant: JsonSchema): string {
+  const tag = variant.properties?.['type'] ?? variant.properties?.['mode'];
+  return tag?.['const'] === undefined ? '' : `(${String(tag['const'])})`;
+}
+
+function typeText(field: JsonSchema): string {
+  if (field['const'] !== undefined) return `\`${JSON.stringify(field['const'])}\``;
+  if (Array.isArray(field['enum'])) return field['enum'].map((value) => `\`${String(value)}\``).join(', ');
+  const variants = [...(field.oneOf ?? []), ...(field.anyOf ?? [])];
+  if (variants.length > 0) return [...new Set(variants.map(typeText))].join(' or ');
+  if (field['type'] === 'array') return field.items === undefined ? 'list' : `list of ${typeText(field.items)}`;
+  if (field['type'] === 'object') return typeof field.additionalProperties === 'object' ? 'map' : 'mapping';
+  return field['type'] === undefined ? 'any' : String(field['type']);
+}
+
+function cell(text: string): string {
+  return text.replaceAll('|', '\\|').replaceAll(/\s+/g, ' ');
+}
