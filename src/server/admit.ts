@@ -46,7 +46,7 @@ function denial(route: Route, principal: Principal, approach: Approach): AuditEn
 /** An audit log that cannot be written is told in the log and stops nobody. */
 export async function recordAudit(entry: AuditEntry, server: ServerOptions): Promise<void> {
   try {
-    await server.audit.record(entry);
+    await server.audit.recordAudit({ id: server.env.ids.next(), timestamp: server.env.clock.now().toISOString(), ...entry });
   } catch (error) {
     server.env.log.error('audit entry could not be written', { action: entry.action, result: entry.result, error: messageOf(error) });
   }

@@ -15,7 +15,7 @@ export function answerBrokenRequest(error: NodeJS.ErrnoException, socket: Duplex
     return;
   }
   const [code, message] = KNOWN[error.code ?? ''] ?? ['bad_config', 'the request is not valid HTTP'];
-  const failure: Failure = { code, message, bug: false };
+  const failure: Failure = { code, message, hidden: false };
   const status = statusOf(failure.code);
   const body = errorBody(failure, redactor);
   socket.end(

@@ -1,4 +1,5 @@
 /** Every error the API answers with: the one table of codes and statuses, and how a thrown thing becomes an answer. */
+import { HistoryError } from '../history/history.ts';
 import { ConfigError, formatIssue, RefusedError, type Issue, type RefusalCode } from '../lib/errors.ts';
 import { stringifyJson, type JsonObject } from '../lib/json.ts';
 import type { Redactor } from '../lib/redact.ts';
@@ -45,8 +46,8 @@ export interface Failure {
   readonly code: ErrorCode;
   readonly message: string;
   readonly details?: unknown;
-  /** True for what nobody declared: it is logged, and the message says nothing about it. */
-  readonly bug: boolean;
+  /** True when the answer hides the cause: it is then told in the log. */
+  readonly hidden: boolean;
 }
 
 export function statusOf(code: ErrorCode): number {
@@ -69,14 +70,15 @@ export function errorBody(failure: Failure, redactor: Redactor): string {
 export function failureOf(error: unknown): Failure {
   if (error instanceof ConfigError) {
     const code = error.stage === 'validate' ? 'unprocessable' : 'bad_config';
-    return { code, message: sentenceOf(error.issues) || error.message, details: { issues: error.issues.map(issueDetails) }, bug: false };
+    return { code, message: sentenceOf(error.issues) || error.message, details: { issues: error.issues.map(issueDetails) }, hidden: false };
   }
   if (error instanceof RefusedError) {
     const message = error.hint === undefined ? error.message : `${error.message} — ${error.hint}`;
-    const failure = { code: error.code, message, bug: false };
+    const failure = { code: error.code, message, hidden: false };
     return error.details === undefined ? failure : { ...failure, details: error.details };
   }
-  return { code: 'internal', message: 'internal error; the server log has the details', bug: true };
+  if (error instanceof HistoryError) return { code: 'unavailable', message: 'the run history cannot be reached', hidden: true };
+  return { code: 'internal', message: 'internal error; the server log has the details', hidden: true };
 }
 
 /** A long list is told in full in `details`; the sentence stays readable. */

@@ -211,7 +211,8 @@ function send(answer: Answer, request: FastifyRequest, reply: FastifyReply, opti
     case 'json':
       return reply.header('content-type', JSON_TYPE).send(stringifyJson(answer.body as JsonValue));
     case 'text':
-      return reply.header('content-type', answer.contentType).send(answer.text);
+      // As bytes: to a string the framework would add a charset of its own.
+      return reply.header('content-type', answer.contentType).send(Buffer.from(answer.text));
     case 'stream':
       return sendStream(answer, request, reply, options);
     default:
@@ -264,7 +265,7 @@ function answerUnmatched(request: FastifyRequest, reply: FastifyReply, at: { pat
 function answerError(error: unknown, request: FastifyRequest, reply: FastifyReply, options: ServerOptions): FastifyReply {
   const failure = isFrameworkError(error) ? frameworkFailure(error, options) : failureOf(error);
   const aborted = request.raw.destroyed && !request.raw.complete;
-  if (failure.bug && !aborted) {
+  if (failure.hidden && !aborted) {
     options.env.log.error('request failed', {
       method: request.method,
       path: request.template,

@@ -1,9 +1,9 @@
 /** Everything the server is given. It makes nothing itself: `serve` composes. */
 import type { ZodType } from 'zod';
+import type { AuditStore } from '../history/history.ts';
 import type { Parts } from '../kit/parts.ts';
 import type { Env } from '../lib/env.ts';
 import type { Runs } from '../runs/runs.ts';
-import type { AuditEntry, AuditQuery, AuditRecord } from '../wire/audit.ts';
 import type { DoctorReport, DoctorRequest } from '../wire/doctor.ts';
 import type { Authenticator } from './auth.ts';
 
@@ -15,24 +15,18 @@ export interface BlockListing {
   readonly schema: ZodType;
 }
 
-/** The audit log. `record` may reject: that is logged and never fails a request. */
-export interface AuditLog {
-  record(entry: AuditEntry): Promise<void>;
-  /** Newest first. */
-  list(query: AuditQuery): Promise<readonly AuditRecord[]>;
-}
-
 /** Probes a document; throws `ConfigError` when it cannot be read or planned. Failed probes are a report, not an error. */
 export type Doctor = (request: DoctorRequest, signal: AbortSignal) => Promise<DoctorReport>;
 
 export interface ServerOptions {
   readonly version: string;
-  readonly env: Pick<Env, 'clock' | 'log' | 'metrics' | 'redactor'>;
+  readonly env: Pick<Env, 'clock' | 'ids' | 'log' | 'metrics' | 'redactor'>;
   readonly runs: Runs;
   readonly parts: Parts;
   readonly blocks: readonly BlockListing[];
   readonly doctor: Doctor;
-  readonly audit: AuditLog;
+  /** A denied attempt that cannot be recorded is logged and changes no answer. */
+  readonly audit: Pick<AuditStore, 'recordAudit' | 'listAudit'>;
   readonly authenticate: Authenticator;
   /** The Prometheus text of everything measured. */
   readonly metricsText: () => Promise<string>;

@@ -22,8 +22,12 @@ export function readQuery<Q>(schema: ZodType<Q>, search: string): Q {
 /** A whole number; beyond the bounds it counts as the nearest bound. */
 export function clamped(bounds: { readonly min: number; readonly max: number }) {
   const { min, max } = bounds;
-  const clamp = (value: unknown): unknown =>
-    typeof value === 'string' && /^[+-]?\d+$/.test(value) ? Math.min(max, Math.max(min, Number(value))) : value;
+  const clamp = (value: unknown, ctx: z.RefinementCtx): unknown => {
+    if (typeof value !== 'string') return value;
+    if (/^[+-]?\d+$/.test(value)) return Math.min(max, Math.max(min, Number(value)));
+    ctx.addIssue(finding('wrong_type', `expected a whole number, got ${JSON.stringify(value)}`));
+    return z.NEVER;
+  };
   return z.preprocess(clamp, z.int().min(min).max(max).optional());
 }
 
@@ -54,15 +58,18 @@ function parseTimestamp(written: string): Date | undefined {
   return Number.isNaN(instant.getTime()) ? undefined : instant;
 }
 
-/** `a, b,` is two entries; an empty list is as good as none. */
-export function commaList<T extends ZodType>(item: T) {
-  const split = (value: unknown): unknown => {
+/** Some of the words, separated by commas: `a, b,` is two; none at all is as good as no parameter. */
+export function commaList<W extends string>(words: readonly W[]) {
+  const split = (value: unknown, ctx: z.RefinementCtx): unknown => {
     if (typeof value !== 'string') return value;
     const entries = value
       .split(',')
       .map((entry) => entry.trim())
       .filter((entry) => entry !== '');
+    const stray = entries.filter((entry) => !words.some((word) => word === entry));
+    for (const entry of stray) ctx.addIssue(finding('invalid_value', `${JSON.stringify(entry)} is not one of ${words.join(', ')}`));
+    if (stray.length > 0) return z.NEVER;
     return entries.length === 0 ? undefined : entries;
   };
-  return z.preprocess(split, z.array(item).optional());
+  return z.preprocess(split, z.array(z.enum(words)).optional());
 }

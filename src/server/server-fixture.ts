@@ -193,7 +193,7 @@ export interface Fixture {
   readonly clock: FakeClock;
   readonly redactor: Redactor;
   /** Asks as a role (default admin); `null` sends no credential. Objects are sent as JSON. */
-  ask(method: string, url: string, options?: AskOptions): Promise<InjectedAnswer & { json(): unknown }>;
+  readonly ask: (method: string, url: string, options?: AskOptions) => Promise<InjectedAnswer & { json(): unknown }>;
 }
 
 export interface AskOptions {
@@ -228,7 +228,7 @@ export async function startFixture(options: FixtureOptions = {}): Promise<Fixtur
   const log = createLog({ level: 'debug', target: 'headgate', clock, redactor, write: ({ line }) => logged.push(line) });
   const server = await createServer({
     version: '0.0.0',
-    env: { clock, log, metrics, redactor },
+    env: { clock, ids: { next: () => 'an-id' }, log, metrics, redactor },
     runs: fakeRuns(script),
     parts,
     blocks: [
@@ -242,11 +242,12 @@ export async function startFixture(options: FixtureOptions = {}): Promise<Fixtur
     ],
     doctor: async () => report,
     audit: {
-      async record(entry) {
+      async recordAudit(record) {
+        const { id: _, timestamp: __, ...entry } = record;
         if (auditFails) throw new Error('the disk is full');
         audited.push(entry);
       },
-      async list(query) {
+      async listAudit(query) {
         auditQueries.push(query);
         return audited.map((entry, index): AuditRecord => ({ id: String(index), timestamp: '2026-08-01T12:00:00.000Z', ...entry }));
       },

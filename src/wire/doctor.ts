@@ -12,7 +12,7 @@ export const probeReportSchema = z
     elapsed_ms: z.number().meta({ description: 'Whole milliseconds.' }),
   })
   .meta({ description: 'One probe.' });
-export type ProbeReport = z.infer<typeof probeReportSchema>;
+export type ProbeReport = Readonly<z.infer<typeof probeReportSchema>>;
 
 export const doctorReportSchema = z
   .object({
@@ -25,7 +25,9 @@ export const doctorReportSchema = z
     ),
   })
   .meta({ description: 'Preflight report: the probes of every root row.' });
-export type DoctorReport = z.infer<typeof doctorReportSchema>;
+export interface DoctorReport {
+  readonly invocations: readonly { readonly id: string; readonly delivery?: string | undefined; readonly probes: readonly ProbeReport[] }[];
+}
 
 export const doctorRequestSchema = z
   .strictObject({

@@ -28,7 +28,7 @@ const submitRun = defineRoute({
 });
 
 const listQuery = z.strictObject({
-  status: commaList(z.enum(RUN_STATUSES)).meta({ description: 'Comma-separated statuses; absent means all.' }),
+  status: commaList(RUN_STATUSES).meta({ description: 'Comma-separated statuses; absent means all.' }),
   name: z.string().optional().meta({ description: 'Exact name of the run.' }),
   since: timestamp('Submitted at this time or later.'),
   until: timestamp('Submitted at this time or earlier.'),

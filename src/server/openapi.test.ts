@@ -1,0 +1,105 @@
+import { expect, test } from 'vitest';
+import { ERRORS, type ErrorCode } from './errors.ts';
+import { describeApi } from './openapi.ts';
+import { ROUTES } from './routes/index.ts';
+import { startFixture } from './server-fixture.ts';
+
+interface Operation {
+  readonly operationId: string;
+  readonly security: readonly object[];
+  readonly parameters?: readonly {
+    readonly name: string;
+    readonly in: string;
+    readonly required: boolean;
+    readonly schema: { type?: string };
+  }[];
+  readonly responses: Readonly<Record<string, { readonly description: string }>>;
+}
+interface Description {
+  readonly openapi: string;
+  readonly info: { readonly version: string };
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
+  readonly components: {
+    readonly schemas: {
+      readonly Error: { readonly properties: { readonly error: { readonly properties: { readonly code: { readonly enum: string[] } } } } };
+    };
+  };
+}
+
+const description = describeApi(ROUTES) as Description;
+const operations = Object.entries(description.paths).flatMap(([path, methods]) =>
+  Object.entries(methods).map(([method, operation]) => ({ name: `${method.toUpperCase()} ${path}`, path, operation })),
+);
+
+test('the description and the router hold the same routes, both ways', async () => {
+  const { server } = await startFixture();
+  const routed = server.registered.map(({ method, path }) => `${method} ${path}`);
+  expect(operations.map(({ name }) => name).sort()).toEqual([...routed].sort());
+  expect(new Set(routed).size).toBe(routed.length);
+});
+
+test('the description is OpenAPI 3.1 of API version 1.0.0, served openly and under /v1', async () => {
+  const { ask } = await startFixture();
+  expect((await ask('GET', '/openapi.json', { as: null })).json()).toEqual(JSON.parse(JSON.stringify(description)));
+  expect((await ask('GET', '/v1/openapi.json', { as: 'viewer' })).json()).toMatchObject({ openapi: '3.1.0', info: { version: '1.0.0' } });
+});
+
+test('operation ids are unique', () => {
+  const ids = operations.map(({ operation }) => operation.operationId);
+  expect(new Set(ids).size).toBe(ids.length);
+});
+
+test.each(operations)('$name describes its path parameters and its security', ({ path, operation }) => {
+  const named = [...path.matchAll(/\{(\w+)\}/g)].map((match) => match[1]);
+  const described = (operation.parameters ?? []).filter((one) => one.in === 'path');
+  expect(described.map(({ name }) => name)).toEqual(named);
+  expect(described.every(({ required }) => required)).toBe(true);
+  expect(operation.security).toEqual(path.startsWith('/v1/') ? [{ bearer: [] }] : []);
+});
+
+test('query parameters carry their types and none is required', () => {
+  const parameters = description.paths['/v1/runs']?.['get']?.parameters ?? [];
+  expect(parameters.map(({ name, required, schema }) => [name, required, schema.type])).toEqual([
+    ['status', false, 'array'],
+    ['name', false, 'string'],
+    ['since', false, 'string'],
+    ['until', false, 'string'],
+    ['limit', false, 'integer'],
+    ['cursor', false, 'string'],
+  ]);
+});
+
+test.each([
+  ['POST /v1/runs', '202 400 401 403 404 409 413 415 422 429 500 503'],
+  ['GET /v1/runs', '200 400 401 403 500'],
+  ['GET /v1/runs/{id}', '200 401 403 404 500'],
+  ['DELETE /v1/runs/{id}', '204 401 403 404 409 500'],
+  ['POST /v1/runs/{id}/cancel', '200 202 401 403 404 500'],
+  ['GET /v1/runs/{id}/logs', '200 400 401 403 404 500'],
+  ['POST /v1/doctor', '200 400 401 403 413 415 422 500'],
+  ['GET /readyz', '200 500 503'],
+])('%s answers with %s', (name, statuses) => {
+  const found = operations.find((one) => one.name === name);
+  expect(Object.keys(found?.operation.responses ?? {}).join(' ')).toBe(statuses);
+});
+
+test('the error catalogue and the described codes are the same', () => {
+  const { code } = description.components.schemas.Error.properties.error.properties;
+  expect(code.enum).toEqual(Object.keys(ERRORS));
+});
+
+test('every described refusal names a code of the table with its status', () => {
+  for (const { operation } of operations) {
+    for (const [status, { description: told }] of Object.entries(operation.responses)) {
+      const code = /^`(\w+)`: /.exec(told)?.[1];
+      if (code !== undefined) expect(String(ERRORS[code as ErrorCode].status)).toBe(status);
+      else expect(ROUTES.some((route) => route.responses[Number(status)]?.description === told)).toBe(true);
+    }
+  }
+});
+
+test('codes, statuses and sentences of the table are distinct', () => {
+  const kinds = Object.values(ERRORS);
+  expect(new Set(kinds.map(({ status }) => status)).size).toBe(kinds.length);
+  expect(new Set(kinds.map(({ when }) => when)).size).toBe(kinds.length);
+});
