@@ -95,3 +95,9 @@ function jsonRows(label: string, records: readonly unknown[]): string {
   const lines = records.map((record) => JSON.stringify(record)).join('\n');
   return `\`\`\`json\n// ${label}\n${lines}\n\`\`\`\n`;
 }
+
+/** Every code an issue can carry, from the loader's own catalogue. */
+export function errorsPage(codes: Readonly<Record<string, string>>): string {
+  const rows = Object.entries(codes).map(([code, meaning]) => `| \`${code}\` | ${meaning} |`);
+  return `${NOTE}# Error codes\n\nWhat \`validate\`, \`run\` and the API report about a document. Every issue names its path, line and column.\n\n| code | meaning |\n| --- | --- |\n${rows.join('\n')}\n`;
+}
