@@ -1,33 +1,55 @@
 import type { TransformDefinition } from '../kit/transform.ts';
 import { cast } from './cast.ts';
+import { cdcUnwrap } from './cdc-unwrap.ts';
+import { coalesce } from './coalesce.ts';
+import { crossJoin } from './cross-join.ts';
 import { drop } from './drop.ts';
 import { explode } from './explode.ts';
 import { filter } from './filter.ts';
 import { flatten } from './flatten.ts';
 import { hash } from './hash.ts';
+import { join } from './join.ts';
+import { jsonEncode } from './json-encode.ts';
+import { jsonParse } from './json-parse.ts';
 import { keysCase } from './keys-case.ts';
+import { lookup } from './lookup.ts';
 import { redact } from './redact.ts';
 import { renameField } from './rename-field.ts';
 import { renameKeys } from './rename-keys.ts';
 import { select } from './select.ts';
 import { set } from './set.ts';
 import { spellSymbols } from './spell-symbols.ts';
+import { split } from './split.ts';
+import { treeFlatten } from './tree-flatten.ts';
+import { unpivot } from './unpivot.ts';
 import { valueCase } from './value-case.ts';
+import { zipColumns } from './zip-columns.ts';
 
 /** Every transform of this build, sorted by type. */
 export const TRANSFORMS: readonly TransformDefinition[] = [
   cast,
+  cdcUnwrap,
+  coalesce,
+  crossJoin,
   drop,
   explode,
   filter,
   flatten,
   hash,
+  join,
+  jsonEncode,
+  jsonParse,
   keysCase,
+  lookup,
   redact,
   renameField,
   renameKeys,
   select,
   set,
   spellSymbols,
+  split,
+  treeFlatten,
+  unpivot,
   valueCase,
+  zipColumns,
 ];

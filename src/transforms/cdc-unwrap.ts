@@ -1,0 +1,76 @@
+import { z } from 'zod';
+import { hasField, isObject, jsonText, setField, type JsonObject, type JsonValue } from '../lib/json.ts';
+import { text } from '../kit/schema.ts';
+import { defineTransform } from '../kit/transform.ts';
+
+const schema = z.strictObject({
+  op_field: text().default('op').meta({ description: 'Field with the kind of change.' }),
+  after_field: text().default('after').meta({ description: 'Field with the row after the change.' }),
+  before_field: text().default('before').meta({ description: 'Field with the row before the change.' }),
+  key_field: text().default('document_key').meta({ description: 'Field with the key, for deletes without the row before.' }),
+  marker_field: text().default('__op').meta({ description: 'Field of the output: `d` for a delete, `u` for everything else.' }),
+  delete_ops: z.array(text()).default(['d', 'delete']).meta({ description: 'Kinds of change that delete.' }),
+  drop_ops: z.array(text()).default(['ddl', 'truncate']).meta({ description: 'Kinds of change that give no record.' }),
+});
+
+export const cdcUnwrap = defineTransform<z.infer<typeof schema>>({
+  type: 'cdc_unwrap',
+  description: 'Takes the row out of a change event and marks whether it was deleted. Events without a row go away with a warning.',
+  config: schema,
+  examples: [
+    {
+      config: {},
+      input: [
+        { op: 'c', before: null, after: { id: 1, n: 'a' } },
+        { op: 'd', before: { id: 1, n: 'a' }, after: null },
+        { op: 'delete', document_key: { id: 2 } },
+        { op: 'ddl', after: { id: 3 } },
+        { op: 'u', after: null },
+      ],
+      output: [
+        { id: 1, n: 'a', __op: 'u' },
+        { id: 1, n: 'a', __op: 'd' },
+        { id: 2, __op: 'd' },
+      ],
+    },
+  ],
+  reads: (config) => ({ kind: 'fields', names: [config.op_field, config.after_field, config.before_field, config.key_field] }),
+  columns: () => ({ kind: 'opaque' }),
+  compile(config, { env }) {
+    const deletes = new Set(config.delete_ops);
+    const drops = new Set(config.drop_ops);
+    const log = env.log.at('headgate::transform::cdc_unwrap');
+    let rowless = 0;
+    return {
+      kind: 'record',
+      apply(record, emit) {
+        if (!isObject(record)) return emit(record);
+        const op = hasField(record, config.op_field) ? jsonText(record[config.op_field] as JsonValue) : '';
+        if (drops.has(op)) return;
+        const isDelete = deletes.has(op);
+        const row = firstObject(record, isDelete ? [config.before_field, config.key_field] : [config.after_field]);
+        if (row !== undefined) return emit(marked(row, config.marker_field, isDelete ? 'd' : 'u'));
+        rowless += 1;
+        if (rowless === 1) log.warn('a change event holds no row and is dropped; further ones are only counted', { op });
+      },
+      close() {
+        if (rowless > 1) log.warn('change events without a row were dropped', { count: rowless });
+        return Promise.resolve();
+      },
+    };
+  },
+});
+
+function firstObject(record: JsonObject, names: readonly string[]): JsonObject | undefined {
+  for (const name of names) {
+    const value = hasField(record, name) ? record[name] : undefined;
+    if (isObject(value)) return value;
+  }
+  return undefined;
+}
+
+function marked(row: JsonObject, name: string, marker: string): JsonObject {
+  const copy = { ...row };
+  setField(copy, name, marker);
+  return copy;
+}

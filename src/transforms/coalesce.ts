@@ -1,0 +1,52 @@
+import { z } from 'zod';
+import { hasField, setField, type JsonObject, type JsonValue } from '../lib/json.ts';
+import { boolean, finding, json, optional, text } from '../kit/schema.ts';
+import { defineTransform } from '../kit/transform.ts';
+import { editing } from './per-record.ts';
+
+const schema = z
+  .strictObject({
+    field: text().meta({ description: 'Top-level field to fill when it is missing or null.' }),
+    default: json().optional().meta({ description: 'The value to fill in: any JSON, null included.' }),
+    from: optional(z.array(text()).min(1)).meta({ description: 'Fields to take the first value from that is not null.' }),
+    treat_empty_string_as_null: boolean().default(false).meta({ description: 'Whether an empty text counts as null.' }),
+  })
+  .superRefine((config, ctx) => {
+    if ((config.default === undefined) !== (config.from === undefined)) return;
+    const message = config.from === undefined ? 'give `default` or `from`' : 'give `default` or `from`, not both';
+    ctx.addIssue(finding(config.from === undefined ? 'missing_key' : 'invalid_value', message));
+  });
+
+export const coalesce = defineTransform<z.infer<typeof schema>>({
+  type: 'coalesce',
+  description: 'Fills a field that is missing or null with a constant or with the first value of other fields.',
+  config: schema,
+  examples: [
+    { config: { field: 'n', default: 0 }, input: [{ n: null }, {}, { n: 5 }], output: [{ n: 0 }, { n: 0 }, { n: 5 }] },
+    {
+      config: { field: 'name', from: ['nick', 'mail'], treat_empty_string_as_null: true },
+      input: [{ name: '', nick: '', mail: 'a@b.io' }, { name: '' }],
+      output: [{ name: 'a@b.io', nick: '', mail: 'a@b.io' }, { name: '' }],
+    },
+  ],
+  reads: (config) => ({ kind: 'fields', names: [config.field, ...(config.from ?? [])] }),
+  columns: () => ({ kind: 'identity' }),
+  compile({ field, from, default: fallback, treat_empty_string_as_null: emptyIsNull }) {
+    const valueIn = (record: JsonObject, name: string): JsonValue | undefined => {
+      const value = hasField(record, name) ? record[name] : undefined;
+      return value === null || (emptyIsNull && value === '') ? undefined : value;
+    };
+    const firstOf = (record: JsonObject): JsonValue | undefined => {
+      for (const name of from ?? []) {
+        const value = valueIn(record, name);
+        if (value !== undefined) return value;
+      }
+      return fallback;
+    };
+    return editing((record) => {
+      if (valueIn(record, field) !== undefined) return;
+      const value = firstOf(record);
+      if (value !== undefined) setField(record, field, value);
+    });
+  },
+});

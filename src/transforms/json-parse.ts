@@ -1,0 +1,60 @@
+import { z } from 'zod';
+import { RecordError } from '../lib/errors.ts';
+import { hasField, parseJson, setField, type JsonValue } from '../lib/json.ts';
+import { finding, optional, text } from '../kit/schema.ts';
+import { defineTransform } from '../kit/transform.ts';
+import { editing, someFieldNames } from './per-record.ts';
+
+const schema = z
+  .strictObject({
+    fields: someFieldNames('Text fields that hold JSON; values that are not text stay.'),
+    on_error: z.enum(['keep', 'null', 'error']).default('keep').meta({
+      description: 'A text that is not JSON stays (`keep`), becomes null (`null`) or fails the run (`error`).',
+    }),
+    into: optional(text()).meta({ description: 'Writes the parsed value to this field and keeps the text; for one field only.' }),
+  })
+  .superRefine((config, ctx) => {
+    if (config.into === undefined || config.fields.length === 1) return;
+    const hint = 'use one `json_parse` for each field';
+    ctx.addIssue(finding('invalid_value', '`into` works for one field, not for several', { path: ['into'], hint }));
+  });
+
+export const jsonParse = defineTransform<z.infer<typeof schema>>({
+  type: 'json_parse',
+  description: 'Reads JSON out of text fields.',
+  config: schema,
+  examples: [
+    {
+      config: { fields: ['body', 'n'] },
+      input: [{ body: '{"a":[1]}', n: 1 }, { body: '{' }],
+      output: [{ body: { a: [1] }, n: 1 }, { body: '{' }],
+    },
+    { config: { fields: ['body'], into: 'parsed', on_error: 'null' }, input: [{ body: '{' }], output: [{ body: '{', parsed: null }] },
+  ],
+  reads: (config) => ({ kind: 'fields', names: config.fields }),
+  columns: (config) => (config.into === undefined ? { kind: 'identity' } : { kind: 'add', fields: [config.into] }),
+  compile: ({ fields, on_error: onError, into }) =>
+    editing((record) => {
+      for (const name of fields) {
+        const value = hasField(record, name) ? record[name] : undefined;
+        if (typeof value !== 'string') continue;
+        const parsed = tryParse(value);
+        if (parsed !== undefined) setField(record, into ?? name, parsed);
+        else if (onError === 'null') setField(record, into ?? name, null);
+        else if (onError === 'error') {
+          throw new RecordError('Transform', `json_parse: the text in \`${name}\` is not JSON`, {
+            hint: 'set `on_error` to `keep` or `null` to let such records pass',
+          });
+        }
+      }
+    }),
+});
+
+function tryParse(source: string): JsonValue | undefined {
+  try {
+    return parseJson(source);
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined;
+    throw error;
+  }
+}
