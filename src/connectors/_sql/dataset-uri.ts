@@ -1,11 +1,11 @@
-/** `<url>?query=<sql>` or `<url>?table=<name>`, the address without user, password and options. */
-export function datasetUri(url: string, detail: { readonly query: string } | { readonly table: string }): string {
-  const address = bareAddress(url);
+/** `<url>?query=<sql>` or `<url>?table=<name>`; the address keeps host, port and database, and loses user, password and options. */
+export function datasetUri(url: string, detail: { readonly query: string } | { readonly table: string }, defaultPort: number): string {
+  const address = bareAddress(url, defaultPort);
   return 'query' in detail ? `${address}?query=${detail.query}` : `${address}?table=${detail.table}`;
 }
 
-function bareAddress(url: string): string {
-  if (!URL.canParse(url)) return url.replace(/\?.*$/s, '').replace(/\/\/.*@/s, '//');
+function bareAddress(url: string, defaultPort: number): string {
+  if (!URL.canParse(url)) return 'unknown://unknown';
   const { protocol, hostname, port, pathname } = new URL(url);
-  return `${protocol}//${hostname}${hostname === '' ? '' : `:${port === '' ? '5432' : port}`}${pathname}`;
+  return `${protocol}//${hostname}:${port === '' ? defaultPort : port}${pathname}`;
 }

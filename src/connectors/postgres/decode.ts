@@ -1,0 +1,93 @@
+/** The text form of column values (dates ISO, zone UTC, bytes hex) read as JSON values. */
+import { ConnectorError } from '../../lib/errors.ts';
+import type { JsonValue } from '../../lib/json.ts';
+
+export type Decoder = (text: string) => JsonValue;
+export type BigNumbers = 'fail' | 'string';
+
+const OID = {
+  bool: 16,
+  bytea: 17,
+  int8: 20,
+  int2: 21,
+  int4: 23,
+  oid: 26,
+  json: 114,
+  float4: 700,
+  float8: 701,
+  timestamp: 1114,
+  timestamptz: 1184,
+  jsonb: 3802,
+} as const;
+
+/** Types that are not listed (numeric, uuid, date, enums, arrays, …) stay the text the server writes. */
+export function decoderOf(oid: number, column: string, bigNumbers: BigNumbers): Decoder {
+  switch (oid) {
+    case OID.bool:
+      return (text) => text === 't';
+    case OID.int2:
+    case OID.int4:
+    case OID.oid:
+      return Number;
+    case OID.int8:
+      return integer;
+    case OID.float4:
+    case OID.float8:
+      return float;
+    case OID.bytea:
+      return (text) => Buffer.from(text.slice(2), 'hex').toString('base64');
+    case OID.timestamp:
+      return (text) => text.replace(/^(\d{4,}-\d\d-\d\d) (\S+)$/, '$1T$2');
+    case OID.timestamptz:
+      return (text) => text.replace(/^(\d{4,}-\d\d-\d\d) (\S+)\+00$/, '$1T$2Z');
+    case OID.json:
+    case OID.jsonb:
+      return jsonDecoder(column, bigNumbers);
+    default:
+      return (text) => text;
+  }
+}
+
+function integer(text: string): JsonValue {
+  const value = Number(text);
+  return Number.isSafeInteger(value) ? value : BigInt(text);
+}
+
+/** Infinity and not-a-number have no JSON form. */
+function float(text: string): JsonValue {
+  const value = Number(text);
+  return Number.isFinite(value) ? value : null;
+}
+
+/** Only such texts can hold a number that a double does not hold exactly. */
+const MAY_BE_BIG = /\d[\d.]{15}|[eE][+-]?\d{2}/;
+const UINT64_MAX = 2n ** 64n - 1n;
+const INT64_MIN = -(2n ** 63n);
+const EXACT_DIGITS = 17;
+
+function jsonDecoder(column: string, bigNumbers: BigNumbers): Decoder {
+  const reviver = (_key: string, value: unknown, context?: { source?: string }): unknown => {
+    if (typeof value !== 'number' || context?.source === undefined) return value;
+    const exact = exactNumber(value, context.source);
+    if (exact !== undefined) return exact;
+    if (bigNumbers === 'string') return context.source;
+    throw new ConnectorError('data', `column \`${column}\` holds the number ${context.source}, which cannot be held exactly`, {
+      hint: 'set `json_big_numbers: string` to read such numbers as text, or cast them in the query',
+    });
+  };
+  return (text) => (MAY_BE_BIG.test(text) ? (JSON.parse(text, reviver) as JsonValue) : (JSON.parse(text) as JsonValue));
+}
+
+function exactNumber(value: number, source: string): number | bigint | undefined {
+  if (/^-?\d+$/.test(source)) {
+    if (Number.isSafeInteger(value)) return value;
+    const whole = BigInt(source);
+    return whole <= UINT64_MAX && whole >= INT64_MIN ? whole : undefined;
+  }
+  const digits = source
+    .replace(/[eE].*$/, '')
+    .replace(/[-.]/g, '')
+    .replace(/^0+/, '')
+    .replace(/0+$/, '');
+  return Number.isFinite(value) && digits.length <= EXACT_DIGITS ? value : undefined;
+}
