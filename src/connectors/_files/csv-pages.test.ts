@@ -40,6 +40,7 @@ async function read(input: Uint8Array | string, options: ReadOptions = {}): Prom
       bounds: { records: options.records ?? 1000, bytes: options.bytes ?? 1_000_000 },
       limit: options.limit,
       name: 'in.csv',
+      signal: new AbortController().signal,
     })) {
       pages.push(page.count);
       const records = page.form.form === 'bytes' ? JSON_LINES.decode(page.block(JSON_LINES)) : page.records();

@@ -22,6 +22,8 @@ export interface CsvPageOptions {
   readonly lane: Lane;
   readonly bounds: PageBounds;
   readonly limit?: number | undefined;
+  /** Looked at before every page. */
+  readonly signal: AbortSignal;
   /** What errors call the input. */
   readonly name: string;
 }
@@ -39,6 +41,7 @@ export async function* csvPages(blocks: AsyncIterable<Uint8Array>, options: CsvP
         if (options.shape.hasHeaders) continue;
       }
       if (rows.count === options.bounds.records || !rows.add(batch, row)) {
+        options.signal.throwIfAborted();
         yield rows.take();
         rows.add(batch, row);
       }
@@ -47,6 +50,7 @@ export async function* csvPages(blocks: AsyncIterable<Uint8Array>, options: CsvP
     }
     if (left === 0) break;
   }
+  options.signal.throwIfAborted();
   if (rows !== undefined && rows.count > 0) yield rows.take();
 }
 

@@ -68,6 +68,8 @@ export interface CutOptions {
   readonly lane: Lane;
   readonly bounds: PageBounds;
   readonly limit?: number | undefined;
+  /** Looked at before every page. */
+  readonly signal: AbortSignal;
 }
 
 /** Cuts batches of values into pages; ends after `limit` records. */
@@ -78,6 +80,7 @@ export async function* cutPages(batches: AsyncIterable<Iterable<Sized>>, options
   for await (const batch of batches) {
     for (const { value, size } of batch) {
       if (!cutter.add(value, size)) {
+        options.signal.throwIfAborted();
         yield cutter.take();
         cutter.add(value, size);
       }
@@ -86,5 +89,15 @@ export async function* cutPages(batches: AsyncIterable<Iterable<Sized>>, options
     }
     if (left === 0) break;
   }
+  options.signal.throwIfAborted();
   if (cutter.count > 0) yield cutter.take();
+}
+
+/** Values whose encoded size nobody knows yet. */
+export async function* unsized(batches: AsyncIterable<Iterable<JsonValue>>): AsyncGenerator<Iterable<Sized>> {
+  for await (const batch of batches) yield sizedLater(batch);
+}
+
+function* sizedLater(batch: Iterable<JsonValue>): Generator<Sized> {
+  for (const value of batch) yield { value };
 }

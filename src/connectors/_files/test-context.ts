@@ -1,9 +1,6 @@
 import type { SinkContext, SourceContext } from '../../kit/context.ts';
-import { systemClock } from '../../lib/clock.ts';
-import { createLog, type LogLine } from '../../lib/log.ts';
-import { noMetrics } from '../../lib/metrics.ts';
-import { Redactor } from '../../lib/redact.ts';
-import { uuidIds } from '../../lib/ids.ts';
+import type { LogLine } from '../../lib/log.ts';
+import { sinkContext, sourceContext, testEnv } from '../../../test/fakes/env.ts';
 
 /** A context for the tests of this family, working in `cwd`; log lines are kept. */
 export interface TestContext extends SourceContext, SinkContext {
@@ -11,24 +8,8 @@ export interface TestContext extends SourceContext, SinkContext {
 }
 
 export function testContext(cwd: string, changes: Partial<SourceContext & SinkContext> = {}): TestContext {
-  const lines: LogLine[] = [];
-  const redactor = new Redactor();
-  const log = createLog({ level: 'debug', target: 'test', clock: systemClock, redactor, write: (line) => lines.push(line) });
-  return {
-    env: { clock: systemClock, ids: uuidIds, log, metrics: noMetrics, redactor, fetch: globalThis.fetch, variables: {}, cwd },
-    pipeline: 'test',
-    row: 'row',
-    runId: 'run',
-    invocationId: 'invocation',
-    role: 'main',
-    signal: new AbortController().signal,
-    credentials: {
-      resolve: () => ({ get: async () => ({ headers: {}, query: {} }), invalidate: () => {} }),
-    },
-    pageBytes: 1024 * 1024,
-    ...changes,
-    lines,
-  };
+  const env = testEnv({ cwd });
+  return { ...sourceContext(), ...sinkContext(), env, ...changes, lines: env.lines };
 }
 
 /** How some work failed, as plain data to compare with. */

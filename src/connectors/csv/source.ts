@@ -64,6 +64,7 @@ function openCsv(value: CsvSourceConfig, context: SourceContext): Source {
         lane,
         bounds: pageBounds(value.batch_size, context.pageBytes),
         limit,
+        signal: context.signal,
         name: value.path,
       }),
     close: async () => {},

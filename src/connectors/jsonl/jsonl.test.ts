@@ -74,7 +74,11 @@ describe('the jsonl source', () => {
         for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size);
       }
       const pages: string[] = [];
-      for await (const one of cutPages(jsonLines(blocks(), { name: 'f' }), { lane, bounds: { records: 3, bytes: 60 } })) {
+      for await (const one of cutPages(jsonLines(blocks(), { name: 'f' }), {
+        lane,
+        bounds: { records: 3, bytes: 60 },
+        signal: new AbortController().signal,
+      })) {
         pages.push(Buffer.from(one.block(JSON_LINES)).toString());
       }
       return pages;

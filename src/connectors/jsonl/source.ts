@@ -43,6 +43,7 @@ function openJsonl(value: JsonlSourceConfig, context: SourceContext): Source {
         lane,
         bounds: pageBounds(value.batch_size, context.pageBytes),
         limit,
+        signal: context.signal,
       }),
     close: async () => {},
   };

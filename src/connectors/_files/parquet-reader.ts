@@ -1,0 +1,135 @@
+import { open, type FileHandle } from 'node:fs/promises';
+import type { AsyncBuffer, FileMetaData } from 'hyparquet';
+import { ConnectorError, messageOf } from '../../lib/errors.ts';
+import { setField, type JsonObject } from '../../lib/json.ts';
+import { onDisk } from './io-error.ts';
+import { converterOf, RAW_PARSERS, signature, withoutLossyTypes, type Convert, type SchemaNode } from './parquet-values.ts';
+
+/** A row group is taken in slices of about this size where the file says where its pages are. */
+const SLICE_BYTES = 16 * 1024 * 1024;
+
+export interface ParquetOpenOptions {
+  readonly path: string;
+  readonly signal: AbortSignal;
+  /** Top-level columns to read; all when absent. */
+  readonly columns?: readonly string[] | undefined;
+  /** Leave the key out where the value is null, instead of writing null. */
+  readonly omitNulls: boolean;
+}
+
+/** A Parquet file opened for reading; knows its columns, reads row groups one after the other. */
+export class ParquetReader {
+  /** What each column is, by name. */
+  readonly columns: ReadonlyMap<string, string>;
+  readonly #options: ParquetOpenOptions;
+  readonly #handle: FileHandle;
+  readonly #file: AsyncBuffer;
+  readonly #metadata: FileMetaData;
+  readonly #converters: ReadonlyMap<string, Convert>;
+
+  private constructor(
+    options: ParquetOpenOptions,
+    opened: { handle: FileHandle; file: AsyncBuffer; metadata: FileMetaData; tree: SchemaNode },
+  ) {
+    this.#options = options;
+    this.#handle = opened.handle;
+    this.#file = opened.file;
+    this.#metadata = opened.metadata;
+    const { children } = opened.tree;
+    this.columns = new Map(children.map((node) => [node.element.name, signature(node)]));
+    for (const wanted of options.columns ?? []) {
+      if (!this.columns.has(wanted)) throw new ConnectorError('data', `${options.path} has no column called ${JSON.stringify(wanted)}`);
+    }
+    const read = children.filter((node) => options.columns?.includes(node.element.name) ?? true);
+    this.#converters = new Map(read.map((node) => [node.element.name, converterOf(node, options.omitNulls)]));
+  }
+
+  static async open(options: ParquetOpenOptions): Promise<ParquetReader> {
+    const { parquetMetadataAsync, parquetSchema } = await import('hyparquet');
+    const handle = await onDisk('read', options.path, () => open(options.path, 'r'));
+    try {
+      const file = await asyncBuffer(handle, options);
+      const metadata = await reading(options.path, () => parquetMetadataAsync(file, { geoparquet: false }));
+      return new ParquetReader(options, { handle, file, metadata, tree: parquetSchema(metadata) });
+    } catch (error) {
+      await handle.close();
+      throw error;
+    }
+  }
+
+  get rowGroups(): number {
+    return this.#metadata.row_groups.length;
+  }
+
+  /** The records of a row group, slice by slice. */
+  async *rowGroup(index: number): AsyncGenerator<JsonObject[]> {
+    const groups = this.#metadata.row_groups;
+    const group = groups[index];
+    if (group === undefined) return;
+    const start = groups.slice(0, index).reduce((sum, one) => sum + Number(one.num_rows), 0);
+    const rows = Number(group.num_rows);
+    const sliceable = group.columns.every((column) => column.offset_index_offset !== undefined);
+    const slices = sliceable ? Math.max(1, Math.ceil(Number(group.total_byte_size) / SLICE_BYTES)) : 1;
+    const step = Math.max(1, Math.ceil(rows / slices));
+    for (let from = 0; from < rows; from += step) {
+      this.#options.signal.throwIfAborted();
+      yield await this.#rows(start + from, start + Math.min(rows, from + step), slices > 1);
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#handle.close().catch(() => {});
+  }
+
+  async #rows(rowStart: number, rowEnd: number, useOffsetIndex: boolean): Promise<JsonObject[]> {
+    const { parquetReadObjects } = await import('hyparquet');
+    const { compressors } = await import('hyparquet-compressors');
+    const rows = await reading(this.#options.path, () =>
+      parquetReadObjects({
+        file: this.#file,
+        metadata: { ...this.#metadata, schema: withoutLossyTypes(this.#metadata.schema) },
+        columns: [...this.#converters.keys()],
+        rowStart,
+        rowEnd,
+        useOffsetIndex,
+        compressors,
+        utf8: false,
+        geoparquet: false,
+        parsers: RAW_PARSERS,
+      }),
+    );
+    return rows.map((row) => this.#record(row));
+  }
+
+  #record(row: Record<string, unknown>): JsonObject {
+    const record: JsonObject = {};
+    for (const [name, convert] of this.#converters) {
+      const value = convert(row[name]);
+      if (value !== null || !this.#options.omitNulls) setField(record, name, value);
+    }
+    return record;
+  }
+}
+
+async function asyncBuffer(handle: FileHandle, { path, signal }: ParquetOpenOptions): Promise<AsyncBuffer> {
+  const { size } = await handle.stat();
+  return {
+    byteLength: size,
+    slice: async (start, end = size) => {
+      signal.throwIfAborted();
+      const buffer = new ArrayBuffer(end - start);
+      const { bytesRead } = await onDisk('read', path, () => handle.read(new Uint8Array(buffer), 0, buffer.byteLength, start));
+      return buffer.slice(0, bytesRead);
+    },
+  };
+}
+
+/** Whatever the library stumbles over is a fault of the file. */
+async function reading<T>(path: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (error instanceof ConnectorError || (error instanceof Error && error.name === 'AbortError') || 'why' in Object(error)) throw error;
+    throw new ConnectorError('data', `cannot read ${path} as Parquet: ${messageOf(error)}`, { cause: error });
+  }
+}

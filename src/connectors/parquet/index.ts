@@ -1,0 +1,2 @@
+export { parquetSink } from './sink.ts';
+export { parquetSource } from './source.ts';

@@ -1,0 +1,179 @@
+import { mkdir } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { z } from 'zod';
+import type { SinkContext } from '../../kit/context.ts';
+import type { Page } from '../../kit/page.ts';
+import { batchSize, boolean, finding, integer, optional, text } from '../../kit/schema.ts';
+import { APPEND_ONLY, defineSink, type Sink, type WriteResult } from '../../kit/sink.ts';
+import type { JsonObject } from '../../lib/json.ts';
+import { ConnectorError } from '../../lib/errors.ts';
+import { requireObjects } from '../_files/csv-writer.ts';
+import { onDisk } from '../_files/io-error.ts';
+import { learnColumns } from '../_files/parquet-types.ts';
+import { PARQUET_CODECS, ParquetOutput } from '../_files/parquet-writer.ts';
+import { fileUri, resolvePath } from '../_files/paths.ts';
+import { probeFolder } from '../_files/probe-folder.ts';
+
+const destination = z
+  .discriminatedUnion('type', [
+    z.strictObject({
+      type: z.literal('local_path').meta({ description: 'A file or a folder on this machine.' }),
+      path: text().meta({ description: 'A name ending in .parquet is one file; anything else is a folder that gets one file per flush.' }),
+    }),
+    z
+      .strictObject({
+        type: z.literal('s3').meta({ description: 'Objects in a bucket; not possible in this version.' }),
+        bucket: text().meta({ description: 'Name of the bucket.' }),
+        prefix: z.string().default('').meta({ description: 'What the keys start with.' }),
+        region: optional(text()).meta({ description: 'Region of the bucket.' }),
+        endpoint_url: optional(text()).meta({ description: 'Address of a store that speaks the same protocol.' }),
+        allow_http: boolean().default(false).meta({ description: 'Whether the address may be plain http.' }),
+      })
+      .superRefine((_value, ctx) => {
+        const hint = 'write to a local folder and copy the files';
+        ctx.addIssue(finding('not_available', 'writing Parquet to s3 is not available in this version', { path: ['type'], hint }));
+      }),
+  ])
+  .meta({ description: 'Where the files go.' });
+
+const schema = z
+  .strictObject({
+    type: z.string().default('inferred').meta({ description: 'Only `inferred`: columns are learned from the first records.' }),
+    sample_size: integer({ min: 1 }).default(100).meta({ description: 'Records looked at before the columns are fixed.' }),
+  })
+  .superRefine((value, ctx) => {
+    if (value.type === 'inferred') return;
+    const hint = 'leave `schema` out, or use the `file` sink, which takes a schema';
+    ctx.addIssue(finding('not_available', `a schema of type ${JSON.stringify(value.type)} cannot be given here`, { path: ['type'], hint }));
+  });
+
+const config = z.strictObject({
+  destination,
+  schema: schema.prefault({}).meta({ description: 'How the columns are found.' }),
+  compression: z.enum(PARQUET_CODECS).default('snappy').meta({ description: 'Compression inside the file.' }),
+  row_group_size: integer({ min: 1 })
+    .default(1_048_576)
+    .meta({ description: 'Records a row group holds at most; large ones end earlier, to bound memory.' }),
+  max_rows_per_file: optional(integer({ min: 1 })).meta({
+    description: 'Start another file after this many records; looked at after each page.',
+  }),
+  max_bytes_per_file: optional(integer({ min: 1 })).meta({
+    description: 'Start another file at about this size in memory; looked at after each page.',
+  }),
+  batch_size: batchSize().meta({ description: 'Accepted for uniformity; records are written as they come.' }),
+});
+
+type ParquetSinkConfig = z.infer<typeof config>;
+
+export const parquetSink = defineSink<ParquetSinkConfig>({
+  type: 'parquet',
+  description: 'Writes Parquet files; the columns are learned from the first records.',
+  config,
+  examples: [
+    { destination: { type: 'local_path', path: 'out/orders.parquet' } },
+    { destination: { type: 'local_path', path: 'lake/orders' }, compression: 'zstd', max_rows_per_file: 1_000_000 },
+  ],
+  capabilities: (value) => ({ ...APPEND_ONLY, flushDurable: singleFile(value) === undefined }),
+  datasetUri: (value) => {
+    if (value.destination.type === 's3') return `s3://${value.destination.bucket}/${value.destination.prefix}`;
+    return fileUri(value.destination.path);
+  },
+  localPath: singleFile,
+  open: async (value, context) => new ParquetSink(value, context),
+  probe: (value, context) => probeFolder(join(folderOf(value, context), 'probe')),
+});
+
+/** The one file of a run, when there is just one. */
+function singleFile(value: ParquetSinkConfig): string | undefined {
+  const capped = value.max_rows_per_file !== undefined || value.max_bytes_per_file !== undefined;
+  return value.destination.type === 'local_path' && isFileName(value.destination.path) && !capped ? value.destination.path : undefined;
+}
+
+function isFileName(path: string): boolean {
+  return path.endsWith('.parquet');
+}
+
+function folderOf({ destination: to }: ParquetSinkConfig, context: SinkContext): string {
+  if (to.type === 's3') throw new ConnectorError('refused', 'writing Parquet to s3 is not available in this version');
+  const path = resolvePath(context.env.cwd, to.path);
+  return isFileName(to.path) ? dirname(path) : path;
+}
+
+class ParquetSink implements Sink {
+  readonly #config: ParquetSinkConfig;
+  readonly #context: SinkContext;
+  readonly #folder: string;
+  readonly #single: string | undefined;
+  /** Records waiting until enough are there to learn the columns from. */
+  #waiting: JsonObject[] = [];
+  #output: ParquetOutput | undefined;
+
+  constructor(value: ParquetSinkConfig, context: SinkContext) {
+    this.#config = value;
+    this.#context = context;
+    this.#folder = folderOf(value, context);
+    const single = singleFile(value);
+    this.#single = single === undefined ? undefined : resolvePath(context.env.cwd, single);
+    if (single === undefined && value.destination.type === 'local_path' && isFileName(value.destination.path)) {
+      context.env.log.warn('a cap on the file size makes several files; they go into the folder', { folder: this.#folder });
+    }
+  }
+
+  async write(page: Page): Promise<WriteResult> {
+    this.#context.signal.throwIfAborted();
+    const records = requireObjects(page.records(), 'parquet');
+    if (this.#output === undefined) {
+      const waiting = [...this.#waiting, ...records];
+      learnColumns(waiting);
+      this.#waiting = waiting;
+      if (this.#waiting.length >= this.#config.schema.sample_size) await this.#start();
+    } else {
+      await this.#output.add(records);
+    }
+    if (this.#output !== undefined && this.#isFull(this.#output)) await this.#endFile();
+    return { written: page.count, rejected: [] };
+  }
+
+  /** A folder gets a whole file per flush; one single file can only be whole at the end. */
+  async flush(): Promise<void> {
+    if (this.#single === undefined) await this.#endFile();
+  }
+
+  /** However the run ended: what was counted as written must be readable, and only a whole file gets the final name. */
+  async finish(): Promise<void> {
+    await this.#endFile();
+  }
+
+  async close(): Promise<void> {
+    await this.#output?.discard();
+    this.#output = undefined;
+  }
+
+  async #endFile(): Promise<void> {
+    if (this.#output === undefined && this.#waiting.length > 0) await this.#start();
+    const output = this.#output;
+    if (output === undefined) return;
+    await output.finish();
+    this.#output = undefined;
+  }
+
+  async #start(): Promise<void> {
+    const path = this.#single ?? join(this.#folder, `${this.#context.env.ids.next()}.parquet`);
+    await onDisk('create the folder', this.#folder, () => mkdir(this.#folder, { recursive: true }));
+    this.#output = await ParquetOutput.create({
+      path,
+      columns: learnColumns(this.#waiting),
+      codec: this.#config.compression,
+      rowGroupSize: this.#config.row_group_size,
+      onDropped: (field) => this.#context.env.log.warn('a field is not a column and is dropped', { path, field }),
+    });
+    const records = this.#waiting;
+    this.#waiting = [];
+    await this.#output.add(records);
+  }
+
+  #isFull(output: ParquetOutput): boolean {
+    const { max_rows_per_file: rows, max_bytes_per_file: bytes } = this.#config;
+    return (rows !== undefined && output.rows >= rows) || (bytes !== undefined && output.bytes >= bytes);
+  }
+}
