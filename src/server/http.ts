@@ -167,7 +167,7 @@ function register(app: FastifyInstance, route: Route, scope: Scope): void {
     },
     handler: async (request, reply) => {
       const answer = await route.handle(callOf(route, request, reply, scope.closing), scope.options);
-      return send(answer, request, reply, scope.options);
+      return send(answer, request, reply, scope);
     },
   });
 }
@@ -203,8 +203,10 @@ function bodyOf({ body, headers }: FastifyRequest): BodySource {
   return { bytes: body as Uint8Array | undefined, contentType: headers['content-type'], contentEncoding: headers['content-encoding'] };
 }
 
-function send(answer: Answer, request: FastifyRequest, reply: FastifyReply, options: ServerOptions): FastifyReply {
+function send(answer: Answer, request: FastifyRequest, reply: FastifyReply, { options, closing }: Scope): FastifyReply {
   reply.code(answer.status);
+  // A connection kept for more requests would hold `close` until it times out.
+  if (closing.aborted || answer.kind === 'stream') reply.header('connection', 'close');
   switch (answer.kind) {
     case 'empty':
       return reply.send();

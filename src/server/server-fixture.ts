@@ -78,7 +78,8 @@ export interface RunsScript {
   readonly ranges: { readonly after: number | undefined; readonly limit: number }[];
   /** Thrown by the next `submit`. */
   refuse: unknown;
-  events: AsyncIterable<LogEvent>;
+  /** The live log; ends when the signal fires, as the contract of `followLog` has it. */
+  follow: (signal: AbortSignal) => AsyncIterable<LogEvent>;
   stored: StoredLog;
   readiness: ReturnType<Runs['readiness']>;
 }
@@ -94,7 +95,7 @@ function newScript(): RunsScript {
     queries: [],
     ranges: [],
     refuse: undefined,
-    events: justEnd(),
+    follow: justEnd,
     stored: { lines: [], truncated: false },
     readiness: { historyOk: true, queueOk: true, draining: false, instances: 0 },
   };
@@ -122,9 +123,9 @@ export function fakeRuns(script: RunsScript): Runs {
       if (!isTerminal(known(runId).status)) throw new RefusedError('conflict', 'the run is in flight', { hint: 'cancel it first' });
       script.records.delete(runId);
     },
-    async followLog(runId) {
+    async followLog(runId, signal) {
       known(runId);
-      return script.events;
+      return script.follow(signal);
     },
     async readLog(runId, range) {
       known(runId);

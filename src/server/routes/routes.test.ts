@@ -9,12 +9,13 @@ async function* events(...list: LogEvent[]): AsyncGenerator<LogEvent> {
 
 test('the live log is replayed as server-sent events without ids and ends', async () => {
   const { ask, script } = await startFixture();
-  script.events = events(
-    { type: 'log', line: 'INFO headgate: pipeline run starting' },
-    { type: 'truncated', dropped: 7 },
-    { type: 'end' },
-    { type: 'log', line: 'never told' },
-  );
+  script.follow = () =>
+    events(
+      { type: 'log', line: 'INFO headgate: pipeline run starting' },
+      { type: 'truncated', dropped: 7 },
+      { type: 'end' },
+      { type: 'log', line: 'never told' },
+    );
   const answer = await ask('GET', '/v1/runs/run-1/logs');
   expect(answer.headers['content-type']).toBe('text/event-stream; charset=utf-8');
   expect(answer.body).toBe(
