@@ -41,7 +41,7 @@ export const cast = defineTransform<z.infer<typeof schema>>({
         if (value !== undefined) record[name] = value;
         else if (onError === 'null') record[name] = null;
         else if (onError === 'error') {
-          throw new RecordError('Transform', `cast: the value of \`${name}\` cannot be made \`${type}\``, {
+          throw new RecordError('Transform', `the value of \`${name}\` cannot be made \`${type}\``, {
             hint: 'set `on_error` to `null` or `skip` to let such records pass',
           });
         }

@@ -26,9 +26,9 @@ export function columnName(names: readonly string[], index: number): string {
 }
 
 /** Adds a column that must not be there yet: data is not overwritten silently. */
-export function addColumn(type: string, row: JsonObject, name: string, value: JsonValue): void {
+export function addColumn(row: JsonObject, name: string, value: JsonValue): void {
   if (hasField(row, name)) {
-    throw new RecordError('Transform', `${type}: two columns of a row are called \`${name}\``, {
+    throw new RecordError('Transform', `two columns of a row are called \`${name}\``, {
       hint: 'give the columns different names at the source',
     });
   }

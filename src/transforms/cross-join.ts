@@ -76,7 +76,7 @@ function listIn(record: JsonObject, name: string, onEmpty: CrossJoinConfig['on_e
 function productOf(lists: readonly (readonly JsonValue[])[], limit: number): number {
   const product = lists.reduce((count, list) => count * list.length, 1);
   if (product <= limit) return product;
-  throw new RecordError('Transform', `cross_join: one record would become ${product} records, at most ${limit} are allowed`, {
+  throw new RecordError('Transform', `one record would become ${product} records, at most ${limit} are allowed`, {
     hint: 'raise `max_product`, or filter the lists first',
   });
 }

@@ -54,7 +54,7 @@ export const explode = defineTransform<ExplodeConfig>({
         } else if (config.on_missing === 'passthrough') {
           emit(record);
         } else if (config.on_missing === 'error') {
-          throw new RecordError('Transform', `explode: \`${config.path}\` is not a list with elements`, {
+          throw new RecordError('Transform', `\`${config.path}\` is not a list with elements`, {
             hint: 'set `on_missing` to `passthrough` or `drop` to let such records pass',
           });
         }
@@ -92,7 +92,7 @@ function beside(parent: JsonObject, listKey: string, fields: readonly [string, J
   }
   for (const [name, value] of fields) {
     if (hasField(copy, name)) {
-      throw new RecordError('Transform', `explode: the record already has a field \`${name}\``, { hint: 'choose another `prefix`' });
+      throw new RecordError('Transform', `the record already has a field \`${name}\``, { hint: 'choose another `prefix`' });
     }
     setField(copy, name, value);
   }

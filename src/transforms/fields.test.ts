@@ -87,7 +87,7 @@ describe('cast', () => {
     await expect(runTransform(cast, { fields: { pin: 'int' } }, [{ pin: 'hunter2' }])).rejects.toMatchObject({
       name: 'RecordError',
       kind: 'Transform',
-      message: 'cast: the value of `pin` cannot be made `int`',
+      message: 'the value of `pin` cannot be made `int`',
     });
   });
 

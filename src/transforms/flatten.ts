@@ -32,7 +32,7 @@ function lift(flat: JsonObject, name: string, value: JsonValue, separator: strin
     return;
   }
   if (hasField(flat, name)) {
-    throw new RecordError('Transform', `flatten: two fields would be called \`${name}\``, {
+    throw new RecordError('Transform', `two fields would be called \`${name}\``, {
       hint: 'choose another `separator`, or rename one of them first',
     });
   }

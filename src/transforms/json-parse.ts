@@ -42,7 +42,7 @@ export const jsonParse = defineTransform<z.infer<typeof schema>>({
         if (parsed !== undefined) setField(record, into ?? name, parsed);
         else if (onError === 'null') setField(record, into ?? name, null);
         else if (onError === 'error') {
-          throw new RecordError('Transform', `json_parse: the text in \`${name}\` is not JSON`, {
+          throw new RecordError('Transform', `the text in \`${name}\` is not JSON`, {
             hint: 'set `on_error` to `keep` or `null` to let such records pass',
           });
         }

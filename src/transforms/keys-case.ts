@@ -40,7 +40,7 @@ export const keysCase = defineTransform<z.infer<typeof schema>>({
   ],
   reads: () => ({ kind: 'record' }),
   columns: () => ({ kind: 'opaque' }),
-  compile: ({ mode }) => renamingTree('keys_case', (key) => restyled(key, STYLES[mode]), 'error'),
+  compile: ({ mode }) => renamingTree((key) => restyled(key, STYLES[mode]), 'error'),
 });
 
 function restyled(key: string, style: (words: readonly string[]) => string): string {

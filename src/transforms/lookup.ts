@@ -71,7 +71,7 @@ export const lookup = defineTransform<z.infer<typeof schema>>({
       if (values !== undefined) {
         for (const [i, [name]] of added.entries()) setField(record, name, values[i] ?? null);
       } else if (config.on_missing === 'error') {
-        throw new RecordError('Transform', `lookup: no reference row for the value of \`${config.on.record}\``, {
+        throw new RecordError('Transform', `no reference row for the value of \`${config.on.record}\``, {
           hint: 'set `on_missing` to `null` or `keep` to let such records pass',
         });
       }

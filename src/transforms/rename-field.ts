@@ -45,7 +45,7 @@ export const renameField = defineTransform<z.infer<typeof schema>>({
       for (const name of Object.keys(record)) {
         const to = targets.get(name);
         if (to !== undefined && hasField(record, to) && !targets.has(to)) {
-          throw new RecordError('Transform', `rename_field: \`${name}\` cannot become \`${to}\`, the record already has that field`, {
+          throw new RecordError('Transform', `\`${name}\` cannot become \`${to}\`, the record already has that field`, {
             hint: `drop or rename \`${to}\` first`,
           });
         }

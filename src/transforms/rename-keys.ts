@@ -27,5 +27,5 @@ export const renameKeys = defineTransform<z.infer<typeof schema>>({
   ],
   reads: () => ({ kind: 'record' }),
   columns: () => ({ kind: 'opaque' }),
-  compile: (config) => renamingTree('rename_keys', replacing(RE2JS.compile(config.pattern), config.replacement), 'last_wins'),
+  compile: (config) => renamingTree(replacing(RE2JS.compile(config.pattern), config.replacement), 'last_wins'),
 });

@@ -5,14 +5,14 @@ import { memo } from './memo.ts';
 import { mapping } from './per-record.ts';
 
 /** Gives every key at every depth, inside lists too, a new name. Names are worked out once for each distinct key. */
-export function renamingTree(type: string, rename: (key: string) => string, collisions: 'error' | 'last_wins'): CompiledTransform {
+export function renamingTree(rename: (key: string) => string, collisions: 'error' | 'last_wins'): CompiledTransform {
   const newName = memo(rename);
   const ofObject = (value: JsonObject): JsonObject => {
     const renamed: JsonObject = {};
     for (const key of Object.keys(value)) {
       const name = newName(key);
       if (collisions === 'error' && hasField(renamed, name)) {
-        throw new RecordError('Transform', `${type}: two keys of one object would be called \`${name}\``, {
+        throw new RecordError('Transform', `two keys of one object would be called \`${name}\``, {
           hint: 'rename or drop one of them first',
         });
       }

@@ -245,7 +245,7 @@ describe('lookup', () => {
   it('can fail on a miss, naming the field and not the value', async () => {
     await expect(runTransform(lookup, from('ref.jsonl', 'error'), [{ k: 'hunter2' }], testEnv(folder))).rejects.toMatchObject({
       kind: 'Transform',
-      message: 'lookup: no reference row for the value of `k`',
+      message: 'no reference row for the value of `k`',
     });
   });
 
@@ -282,7 +282,7 @@ describe('json_parse and json_encode', () => {
     expect(await runTransform(jsonParse, { fields: ['v'] }, [{ v: 'no' }, { v: 1 }])).toEqual([{ v: 'no' }, { v: 1 }]);
     expect(await runTransform(jsonParse, { fields: ['v'], on_error: 'null' }, [{ v: 'no' }, { v: 1 }])).toEqual([{ v: null }, { v: 1 }]);
     await expect(runTransform(jsonParse, { fields: ['v'], on_error: 'error' }, [{ v: 'hunter2' }])).rejects.toMatchObject({
-      message: 'json_parse: the text in `v` is not JSON',
+      message: 'the text in `v` is not JSON',
     });
   });
 

@@ -47,7 +47,7 @@ export const spellSymbols = defineTransform<z.infer<typeof schema>>({
     const longestFirst = [...words.keys()].sort((a, b) => b.length - a.length);
     const symbols = new RegExp(longestFirst.map((symbol) => literal(symbol)).join('|'), 'gu');
     const spell = (key: string): string => key.replaceAll(symbols, (symbol) => separator + (words.get(symbol) ?? '') + separator);
-    return renamingTree('spell_symbols', spell, 'error');
+    return renamingTree(spell, 'error');
   },
 });
 

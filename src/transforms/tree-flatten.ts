@@ -155,14 +155,13 @@ function rowMaker(config: TreeConfig): RowMaker {
     const value = readValue(cell);
     return value === undefined ? cell : value;
   };
-  const add = (row: JsonObject, name: string, value: JsonValue): void => addColumn('tree_flatten', row, name, value);
   return (node, above, names) => {
     const cells = listOf(readCells(node)).map(valueOf);
     if (config.drop_empty && cells.every((cell) => cell === null || cell === '')) return undefined;
     const row: JsonObject = {};
-    for (const [i, label] of above.entries()) add(row, config.ancestors?.as[i] ?? `ancestor_${i + 1}`, label);
-    if (config.path_as !== undefined) add(row, config.path_as, joined(above, config.path_sep));
-    for (const [i, cell] of cells.entries()) add(row, columnName(names, i), cell);
+    for (const [i, label] of above.entries()) addColumn(row, config.ancestors?.as[i] ?? `ancestor_${i + 1}`, label);
+    if (config.path_as !== undefined) addColumn(row, config.path_as, joined(above, config.path_sep));
+    for (const [i, cell] of cells.entries()) addColumn(row, columnName(names, i), cell);
     return row;
   };
 }

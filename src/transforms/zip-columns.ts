@@ -89,7 +89,7 @@ function zip(row: JsonValue, sections: readonly Section[], headers: readonly (re
     const found = cells(row);
     const list = Array.isArray(found) ? found : [];
     for (let at = 0; at < Math.max(names.length, list.length); at += 1) {
-      addColumn('zip_columns', out, columnName(names, at), value(list[at] ?? null) ?? null);
+      addColumn(out, columnName(names, at), value(list[at] ?? null) ?? null);
     }
   }
   return out;

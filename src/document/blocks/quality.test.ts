@@ -33,6 +33,7 @@ describe('the quality block', () => {
     [batch({ type: 'unique', fields: [], on_failure: 'abort' }), 'out_of_range', 'batch[0].fields'],
     [{ record: [{ type: 'json_schema', schema: { type: 'no_such' }, on_failure: 'abort' }] }, 'invalid_value', 'record[0].schema'],
     [{ record: [{ type: 'json_schema', schema: { $ref: 'https://x/y' }, on_failure: 'abort' }] }, 'invalid_value', 'record[0].schema'],
+    [{ record: [{ type: 'json_schema', schema: 'id', on_failure: 'abort' }] }, 'invalid_value', 'record[0].schema'],
     [{ record: [{ type: 'json_schema', schema: { $async: true }, on_failure: 'abort' }] }, 'invalid_value', 'record[0].schema'],
   ])('refuses %j', (config, code, path) => {
     expect(issues(config)).toContainEqual({ code, path });

@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { parseFieldPath } from '../../kit/field-path.ts';
 import { boolean, finding, integer, json, number, optional, text } from '../../kit/schema.ts';
 import { messageOf } from '../../lib/errors.ts';
-import { isObject, type JsonObject, type JsonValue } from '../../lib/json.ts';
+import { isObject, type JsonValue } from '../../lib/json.ts';
 import { defineBlock } from '../block.ts';
 
 /** A pattern that runs in linear time: the syntax of RE2 and of the Rust `regex` crate, flags inline as in `(?i)`. */
@@ -95,15 +95,12 @@ const stringLength = z
   .superRefine(checkBounds);
 const jsonSchema = z.strictObject({
   type: type('json_schema', 'The whole record is valid against a JSON Schema.'),
-  schema: z
-    .custom<JsonObject | boolean>((value) => isObject(value) || typeof value === 'boolean')
+  schema: json()
     .superRefine((value, ctx) => {
-      try {
-        compileJsonSchema(value);
-      } catch (error) {
-        const hint = 'drafts 2020-12 and 7 are understood; references must point inside the schema';
-        ctx.addIssue(finding('invalid_value', `the JSON Schema cannot be used: ${messageOf(error)}`, { hint }));
-      }
+      const problem = problemOfSchema(value);
+      if (problem === undefined) return;
+      const hint = 'drafts 2020-12 and 7 are understood; references must point inside the schema';
+      ctx.addIssue(finding('invalid_value', `the JSON Schema cannot be used: ${problem}`, { hint }));
     })
     .meta({ description: 'The schema, draft 2020-12 unless `$schema` names draft 7. `format` is not checked.' }),
   on_failure: onRecord,
@@ -195,14 +192,24 @@ export function numberIn(value: JsonValue): number | bigint | undefined {
 export type JsonSchemaCheck = (value: JsonValue) => string | undefined;
 
 /** Throws when the schema itself is wrong. */
-export function compileJsonSchema(definition: JsonObject | boolean): JsonSchemaCheck {
+export function compileJsonSchema(definition: JsonValue): JsonSchemaCheck {
+  if (!isObject(definition) && typeof definition !== 'boolean') throw new Error('it is not a mapping');
   const { $schema: draft, $async: async } = isObject(definition) ? definition : {};
   if (async === true) throw new Error('`$async` is not possible here');
   const Validator = typeof draft === 'string' && draft.includes('draft-07') ? Ajv : Ajv2020;
-  const validate = new Validator({ strict: false, validateFormats: false }).compile(definition);
+  const validate = new Validator({ strict: false, validateFormats: false, logger: false }).compile(definition);
   return (value) => {
     if (validate(value)) return undefined;
     const [first] = validate.errors ?? [];
     return `${first?.instancePath === '' ? 'the record' : first?.instancePath} ${first?.message ?? 'is not valid'}`;
   };
+}
+
+function problemOfSchema(definition: JsonValue): string | undefined {
+  try {
+    compileJsonSchema(definition);
+    return undefined;
+  } catch (error) {
+    return messageOf(error);
+  }
 }
