@@ -2,6 +2,7 @@
 import type { ContractConfig } from '../document/blocks/contract.ts';
 import type { MaskingConfig } from '../document/blocks/masking.ts';
 import type { QualityConfig } from '../document/blocks/quality.ts';
+import type { RowStatus } from '../document/blocks/source.ts';
 import type { Issue } from '../lib/errors.ts';
 import type { JsonObject } from '../lib/json.ts';
 import type { RetryPolicy } from '../kit/context.ts';
@@ -81,6 +82,8 @@ export interface RowPlan {
   readonly stateKey: string;
   readonly weight: number | undefined;
   readonly tags: readonly string[];
+  /** Tier of the row: by default only `mandatory` and `active` rows run. */
+  readonly status: RowStatus;
 }
 
 /** Blocks inside `pipeline` that look at records, as parsed by their own schemas (`document/blocks/`). */
@@ -93,8 +96,12 @@ export interface Governance {
 export interface Plan {
   /** Drives state keys and metric labels. */
   readonly name: string;
-  /** In declared order. */
+  /** The rows that run, in declared order. */
   readonly rows: readonly RowPlan[];
+  /** Declared rows that this run leaves out. */
+  readonly unselected: readonly RowPlan[];
+  /** Whether flags or statuses decided which rows run. */
+  readonly selectionActive: boolean;
   readonly maxConcurrent: number;
   readonly onError: 'continue' | 'stop';
   /** Order in which ready rows queue: as declared, or heaviest first. */

@@ -1,46 +1,35 @@
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtempSync, readFileSync, writeFileSync, existsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll } from 'vitest';
 import { describeSink } from '../../../test/conformance/sink.ts';
 import { describeSource } from '../../../test/conformance/source.ts';
 import { csvSink, csvSource } from './index.ts';
 
-let folder: string;
-let count = 0;
-
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'headgate-csv-'));
-});
-
-afterAll(async () => {
-  await rm(folder, { recursive: true, force: true });
-});
-
-const records = Array.from({ length: 40 }, (_, i) => ({ id: String(i), v: `v "${i}",\n` }));
+const folder = mkdtempSync(join(tmpdir(), 'headgate-csv-'));
+const path = join(folder, 'people.csv');
+const records = Array.from({ length: 20 }, (_, index) => ({ id: String(index), name: `n "${index}", yes\nline two`, empty: '' }));
+writeFileSync(path, `id,name,empty\n${records.map(({ id, name }) => `${id},"${name.replaceAll('"', '""')}",`).join('\r\n')}\n`);
+writeFileSync(join(folder, 'ragged.csv'), 'a,b\n1,2\n3\n');
 
 describeSource(csvSource, {
-  config: async () => {
-    const rows = records.map(({ id, v }) => `${id},"${v.replaceAll('"', '""')}"`);
-    await writeFile(join(folder, 'in.csv'), `id,v\n${rows.join('\n')}\n`);
-    return { path: join(folder, 'in.csv') };
-  },
+  config: () => ({ path }),
   records,
-  broken: { 'a missing file': { path: '/no/such/file.csv' }, 'a folder': { path: tmpdir() } },
+  broken: { 'a missing file': { path: join(folder, 'no-such.csv') }, 'a ragged row': { path: join(folder, 'ragged.csv') }, 'a folder': { path: folder } },
 });
 
+let made = 0;
 describeSink(csvSink, {
-  fresh: async () => {
-    count += 1;
-    const path = join(folder, `out-${count}.csv`);
-    const rows = async () => {
-      const text = await readFile(path, 'utf8').catch(() => undefined);
-      return text
-        ?.split('\n')
-        .slice(1, -1)
-        .map((line) => ({ id: Number(line.split(',')[0]), v: line.split(',')[1] ?? '' }));
-    };
-    return { config: { path }, rows };
+  fresh: () => {
+    made += 1;
+    const file = join(folder, `out-${made}.csv`);
+    return Promise.resolve({
+      config: { path: file },
+      rows: () => {
+        if (!existsSync(file)) return Promise.resolve(undefined);
+        const [, ...lines] = readFileSync(file, 'utf8').trimEnd().split('\n');
+        return Promise.resolve(lines.map((line) => ({ id: Number(line.split(',')[0]), v: line.split(',')[1] ?? '' })));
+      },
+    });
   },
-  broken: { 'a path below a file': { path: '/dev/null/out.csv' } },
+  broken: { 'a folder that is a file': { path: join(path, 'out.csv') } },
 });

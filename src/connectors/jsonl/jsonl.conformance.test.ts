@@ -1,46 +1,39 @@
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { existsSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll } from 'vitest';
-import { describeSink } from '../../../test/conformance/sink.ts';
-import { describeSource } from '../../../test/conformance/source.ts';
+import { gunzipSync, zstdDecompressSync } from 'node:zlib';
 import type { JsonObject } from '../../lib/json.ts';
+import { describeSink, type Destination } from '../../../test/conformance/sink.ts';
+import { describeSource } from '../../../test/conformance/source.ts';
 import { jsonlSink, jsonlSource } from './index.ts';
 
-let folder: string;
-let count = 0;
-
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'headgate-jsonl-'));
-});
-
-afterAll(async () => {
-  await rm(folder, { recursive: true, force: true });
-});
-
-const records = Array.from({ length: 40 }, (_, id) => ({ id, v: [`v${id}`, { n: null }] }));
+const folder = mkdtempSync(join(tmpdir(), 'headgate-jsonl-'));
+const path = join(folder, 'events.jsonl');
+const records = Array.from({ length: 20 }, (_, index) => ({ id: index, big: 9_007_199_254_740_993n + BigInt(index), text: 'é"\n', nested: { list: [1, null] } }));
+writeFileSync(path, records.map((record) => JSON.stringify(record, (_, value: unknown) => (typeof value === 'bigint' ? JSON.rawJSON(String(value)) : value))).join('\n'));
+writeFileSync(join(folder, 'broken.jsonl'), '{"a":1}\n{"a":\n');
 
 describeSource(jsonlSource, {
-  config: async () => {
-    await writeFile(join(folder, 'in.jsonl'), records.map((record) => `${JSON.stringify(record)}\n`).join('\n'));
-    return { path: join(folder, 'in.jsonl') };
-  },
+  config: () => ({ path }),
   records,
-  broken: { 'a missing file': { path: '/no/such/file.jsonl' }, 'a folder': { path: tmpdir() } },
+  broken: { 'a missing file': { path: join(folder, 'no-such.jsonl') }, 'a line that is not JSON': { path: join(folder, 'broken.jsonl') } },
 });
 
-describeSink(jsonlSink, {
-  fresh: async () => {
-    count += 1;
-    const path = join(folder, `out-${count}.jsonl`);
-    const rows = async () => {
-      const text = await readFile(path, 'utf8').catch(() => undefined);
-      return text
-        ?.split('\n')
-        .slice(0, -1)
-        .map((line) => JSON.parse(line) as JsonObject);
-    };
-    return { config: { path }, rows };
-  },
-  broken: { 'a path below a file': { path: '/dev/null/out.jsonl' }, 'a full disk': { path: '/dev/full' } },
-});
+const READERS: Readonly<Record<string, (bytes: Buffer) => Buffer>> = { '.jsonl': (bytes) => bytes, '.jsonl.gz': (bytes) => gunzipSync(bytes), '.jsonl.zst': (bytes) => zstdDecompressSync(bytes) };
+
+let made = 0;
+for (const [suffix, unpack] of Object.entries(READERS)) {
+  const fresh = (): Promise<Destination> => {
+    made += 1;
+    const file = join(folder, `out-${made}${suffix}`);
+    return Promise.resolve({
+      config: { path: file },
+      rows: () => {
+        if (!existsSync(file)) return Promise.resolve(undefined);
+        const lines = unpack(readFileSync(file)).toString('utf8').split('\n').filter((line) => line !== '');
+        return Promise.resolve(lines.map((line) => JSON.parse(line) as JsonObject));
+      },
+    });
+  };
+  describeSink(jsonlSink, { fresh, broken: { 'a folder that is a file': { path: join(path, 'out.jsonl') } } });
+}
