@@ -1,5 +1,5 @@
 /** Lets a caller in or not: authentication, then the permission of the route. A denied attempt is audited. */
-import { messageOf, RefusedError } from '../lib/errors.ts';
+import { RefusedError } from '../lib/errors.ts';
 import type { AuditEntry } from '../wire/audit.ts';
 import type { Principal } from './auth.ts';
 import type { ServerOptions } from './options.ts';
@@ -41,13 +41,4 @@ function denial(route: Route, principal: Principal, approach: Approach): AuditEn
     ...(runId === undefined ? {} : { run_id: runId }),
     ...(approach.sourceIp === undefined ? {} : { source_ip: approach.sourceIp }),
   };
-}
-
-/** An audit log that cannot be written is told in the log and stops nobody. */
-export async function recordAudit(entry: AuditEntry, server: ServerOptions): Promise<void> {
-  try {
-    await server.audit.recordAudit({ id: server.env.ids.next(), timestamp: server.env.clock.now().toISOString(), ...entry });
-  } catch (error) {
-    server.env.log.error('audit entry could not be written', { action: entry.action, result: entry.result, error: messageOf(error) });
-  }
 }

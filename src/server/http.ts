@@ -7,7 +7,7 @@ import { Readable } from 'node:stream';
 import fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { messageOf, RefusedError } from '../lib/errors.ts';
 import { stringifyJson, type JsonValue } from '../lib/json.ts';
-import { admit, NOBODY, recordAudit } from './admit.ts';
+import { admit, NOBODY } from './admit.ts';
 import type { Principal } from './auth.ts';
 import { answerBrokenRequest } from './broken-request.ts';
 import { corsFor, preflightHeaders } from './cors.ts';
@@ -163,7 +163,7 @@ function register(app: FastifyInstance, route: Route, scope: Scope): void {
         request.principal = admitted;
         return done();
       }
-      void recordAudit(admitted.audit, scope.options).then(() => done(admitted.denied));
+      void scope.options.audit.record(admitted.audit).then(() => done(admitted.denied));
     },
     handler: async (request, reply) => {
       const answer = await route.handle(callOf(route, request, reply, scope.closing), scope.options);

@@ -1,8 +1,8 @@
 /** Everything the server is given. It makes nothing itself: `serve` composes. */
 import type { ZodType } from 'zod';
-import type { AuditStore } from '../history/history.ts';
 import type { Parts } from '../kit/parts.ts';
 import type { Env } from '../lib/env.ts';
+import type { Audit } from '../runs/audit.ts';
 import type { Runs } from '../runs/runs.ts';
 import type { DoctorReport, DoctorRequest } from '../wire/doctor.ts';
 import type { Authenticator } from './auth.ts';
@@ -20,13 +20,13 @@ export type Doctor = (request: DoctorRequest, signal: AbortSignal) => Promise<Do
 
 export interface ServerOptions {
   readonly version: string;
-  readonly env: Pick<Env, 'clock' | 'ids' | 'log' | 'metrics' | 'redactor'>;
+  readonly env: Pick<Env, 'clock' | 'log' | 'metrics' | 'redactor'>;
   readonly runs: Runs;
   readonly parts: Parts;
   readonly blocks: readonly BlockListing[];
   readonly doctor: Doctor;
-  /** A denied attempt that cannot be recorded is logged and changes no answer. */
-  readonly audit: Pick<AuditStore, 'recordAudit' | 'listAudit'>;
+  /** Takes denied attempts (what succeeds is recorded by whoever does it), and is read by `/v1/audit`. */
+  readonly audit: Pick<Audit, 'record' | 'list'>;
   readonly authenticate: Authenticator;
   /** The Prometheus text of everything measured. */
   readonly metricsText: () => Promise<string>;

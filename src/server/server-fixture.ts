@@ -11,8 +11,9 @@ import { RefusedError } from '../lib/errors.ts';
 import { createLog } from '../lib/log.ts';
 import type { Labels, Metrics } from '../lib/metrics.ts';
 import { Redactor } from '../lib/redact.ts';
+import { createAudit } from '../runs/audit.ts';
 import type { LogEvent, RunQuery, Runs, StoredLog } from '../runs/runs.ts';
-import type { AuditEntry, AuditQuery, AuditRecord } from '../wire/audit.ts';
+import type { AuditEntry, AuditQuery } from '../wire/audit.ts';
 import type { DoctorReport } from '../wire/doctor.ts';
 import { isTerminal, type RunRecord, type Submission } from '../wire/run.ts';
 import { bearerAuth } from './auth.ts';
@@ -204,7 +205,7 @@ export interface AskOptions {
 }
 
 export interface FixtureOptions extends Partial<
-  Pick<ServerOptions, 'authenticate' | 'bodyLimitBytes' | 'corsOrigins' | 'blocks' | 'metricsText'>
+  Pick<ServerOptions, 'bodyLimitBytes' | 'corsOrigins' | 'blocks' | 'metricsText' | 'parts'>
 > {
   readonly report?: DoctorReport;
   readonly auditFails?: boolean;
@@ -227,9 +228,10 @@ export async function startFixture(options: FixtureOptions = {}): Promise<Fixtur
     observe: ({ name }, labels) => void counted.push({ name, labels }),
   };
   const log = createLog({ level: 'debug', target: 'headgate', clock, redactor, write: ({ line }) => logged.push(line) });
+  const env = { clock, ids: { next: () => 'an-id' }, log, metrics, redactor };
   const server = await createServer({
     version: '0.0.0',
-    env: { clock, ids: { next: () => 'an-id' }, log, metrics, redactor },
+    env,
     runs: fakeRuns(script),
     parts,
     blocks: [
@@ -242,17 +244,20 @@ export async function startFixture(options: FixtureOptions = {}): Promise<Fixtur
       { name: 'sla', placement: 'top', description: 'What is promised.', schema: z.strictObject({ max_age: z.string() }) },
     ],
     doctor: async () => report,
-    audit: {
-      async recordAudit(record) {
-        const { id: _, timestamp: __, ...entry } = record;
-        if (auditFails) throw new Error('the disk is full');
-        audited.push(entry);
+    audit: createAudit(
+      {
+        async recordAudit(record) {
+          if (auditFails) throw new Error('the disk is full');
+          const { id: _, timestamp: __, ...entry } = record;
+          audited.push(entry);
+        },
+        async listAudit(query) {
+          auditQueries.push(query);
+          return [];
+        },
       },
-      async listAudit(query) {
-        auditQueries.push(query);
-        return audited.map((entry, index): AuditRecord => ({ id: String(index), timestamp: '2026-08-01T12:00:00.000Z', ...entry }));
-      },
-    },
+      env,
+    ),
     authenticate: bearerAuth(Object.entries(TOKENS).map(([role, token]) => ({ name: `the-${role}`, role: role as TestRole, token }))),
     metricsText: async () => '# HELP nothing\n',
     ...given,

@@ -126,6 +126,23 @@ test('an open log does not hold the server when it closes', async () => {
   await expect(fetch(`${address}/healthz`)).rejects.toThrow('fetch failed');
 });
 
+test('a request under way when the server closes is still answered', async () => {
+  const asked = Promise.withResolvers<void>();
+  const answer = Promise.withResolvers<string>();
+  const { address, server } = await start({
+    metricsText: () => {
+      asked.resolve();
+      return answer.promise;
+    },
+  });
+  const pending = fetch(`${address}/metrics`);
+  await asked.promise;
+  const closed = server.close();
+  answer.resolve('svc_build_info 1\n');
+  expect(await (await pending).text()).toBe('svc_build_info 1\n');
+  await closed;
+});
+
 test('the address tells the port that was taken', async () => {
   const { address, port } = await start();
   expect(address).toBe(`http://127.0.0.1:${port}`);

@@ -23,7 +23,7 @@ const listAudit = defineRoute({
   query: auditQuery,
   responses: { 200: { description: 'Audited actions and denied attempts.', schema: auditPageSchema } },
   async handle({ query }, { audit }) {
-    return json(200, { entries: await audit.listAudit({ ...query, limit: query.limit ?? DEFAULT_ENTRIES }) });
+    return json(200, { entries: await audit.list({ ...query, limit: query.limit ?? DEFAULT_ENTRIES }) });
   },
 });
 
