@@ -1,5 +1,5 @@
 /** PostgreSQL connections as everything here opens them: the client is loaded when needed, failures are told apart, queries can be cancelled. */
-import type { Client, Pool, PoolClient } from 'pg';
+import type { Client, ClientBase, Pool, PoolClient } from 'pg';
 import { ConnectorError, messageOf, type ConnectorErrorKind } from './errors.ts';
 
 /** What is wrong with an address, or `undefined`. */
@@ -74,7 +74,7 @@ export async function withClient<T>(pool: Pool, options: WithClient, work: (clie
 }
 
 /** Runs `work` in a transaction. */
-export async function inPostgresTransaction<T>(client: PoolClient | Client, work: () => Promise<T>): Promise<T> {
+export async function inPostgresTransaction<T>(client: ClientBase, work: () => Promise<T>): Promise<T> {
   await client.query('BEGIN');
   try {
     const result = await work();
@@ -119,7 +119,7 @@ export async function untilAborted<T>(
 const CANCEL_MS = 700;
 
 /** Asks the server to end what a connection is doing; gives up after a moment, since nobody may wait long for a cancel. */
-export async function cancelBackend(url: string, client: Client | PoolClient): Promise<void> {
+export async function cancelBackend(url: string, client: ClientBase): Promise<void> {
   const pid = (client as unknown as { processID: number | null }).processID;
   if (typeof pid !== 'number') return;
   const cancel = async (): Promise<void> => {

@@ -19,8 +19,8 @@ function connections(fallback: number, description: string) {
   return integer({ min: 1, max: 1000 }).default(fallback).meta({ description, advanced: true });
 }
 
-const value = z.union([z.string(), z.number(), z.bigint(), z.boolean()]);
-const scalar = z.union([value, z.null()]);
+const nonNull = z.union([z.string(), z.number(), z.bigint(), z.boolean()]);
+const scalar = z.union([nonNull, z.null()]);
 
 const shard = optional(
   z
@@ -39,7 +39,7 @@ const replication = z
         z.strictObject({
           type: z.literal('incremental').meta({ description: 'Only rows beyond the last value of a column.' }),
           column: text().meta({ description: 'Column of the result that only grows.' }),
-          initial_value: value.meta({ description: 'Where the first run starts (rows with this value are read).' }),
+          initial_value: nonNull.meta({ description: 'Where the first run starts (rows with this value are read).' }),
         }),
       ])
       .default({ type: 'full' }),
@@ -84,8 +84,8 @@ const scope = z.strictObject({
   window: z
     .strictObject({
       column: text().meta({ description: 'Column that decides.' }),
-      from: value.meta({ description: 'Lowest value that is replaced.' }),
-      to: value.meta({ description: 'First value that is not replaced any more.' }),
+      from: nonNull.meta({ description: 'Lowest value that is replaced.' }),
+      to: nonNull.meta({ description: 'First value that is not replaced any more.' }),
     })
     .meta({ description: 'Half-open range: `from` belongs to it, `to` does not.' }),
 });

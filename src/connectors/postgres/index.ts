@@ -1,7 +1,14 @@
+import { messageOf } from '../../lib/errors.ts';
+import { connectPostgres } from '../../lib/postgres.ts';
+import type { ProbeFinding } from '../../kit/probe.ts';
+import { defineSink } from '../../kit/sink.ts';
 import { defineSource } from '../../kit/source.ts';
 import { datasetUri } from '../_sql/dataset-uri.ts';
-import { postgresSourceConfig, type PostgresSourceConfig } from './config.ts';
+import { createSqlSink } from '../_sql/sink.ts';
+import { sqlSinkCapabilities } from '../_sql/sink-fields.ts';
+import { postgresSinkConfig, postgresSourceConfig, type PostgresSinkConfig, type PostgresSourceConfig } from './config.ts';
 import { discoverTables } from './discover.ts';
+import { openPostgresDriver } from './driver.ts';
 import { openPostgresSource } from './source.ts';
 
 const PORT = 5432;
@@ -27,3 +34,36 @@ export const postgresSource = defineSource<PostgresSourceConfig>({
   open: openPostgresSource,
   discover: (config) => discoverTables(config.connection_url),
 });
+
+export const postgresSink = defineSink<PostgresSinkConfig>({
+  type: 'postgres',
+  description: 'Rows of a table in a PostgreSQL database.',
+  config: postgresSinkConfig,
+  examples: [
+    { connection_url: 'postgres://writer:secret@db.example:5432/shop', table_name: 'events' },
+    {
+      connection_url: 'postgres://writer:secret@db.example:5432/shop',
+      table_name: 'customers',
+      column_mapping: 'auto_map',
+      write_mode: 'upsert',
+      key: ['customer_id'],
+      delete_marker: { field: '__op', values: ['d'] },
+    },
+  ],
+  capabilities: sqlSinkCapabilities,
+  datasetUri: ({ connection_url, schema, table_name }) =>
+    datasetUri(connection_url, { table: schema === undefined ? table_name : `${schema}.${table_name}` }, PORT),
+  open: async (config, context) => createSqlSink(config, await openPostgresDriver(config, context), context),
+  probe: async (config) => [await probeConnection(config.connection_url)],
+});
+
+async function probeConnection(url: string): Promise<ProbeFinding> {
+  try {
+    const client = await connectPostgres({ url });
+    await client.end();
+    return { name: 'auth', status: 'pass' };
+  } catch (error) {
+    const hint = 'check host, port, user, password and database of `connection_url`';
+    return { name: 'auth', status: 'fail', reason: messageOf(error), hint };
+  }
+}

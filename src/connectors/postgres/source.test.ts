@@ -182,7 +182,7 @@ describe('incremental reading', () => {
       const bookmark = first.findLast((page) => page.bookmark !== undefined)?.bookmark;
       const rest = await read(ticks(), {}, bookmark === undefined ? {} : { bookmark });
       const seen = new Set([...first, ...rest].flatMap((page) => page.records()).map((record) => (record as JsonObject)['v']));
-      expect([...seen].sort()).toEqual([1, 2, 3, 4, 5]);
+      expect(seen).toEqual(new Set([1, 2, 3, 4, 5]));
     }
   });
 

@@ -1,0 +1,185 @@
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import type { ClientBase, Pool } from 'pg';
+import { ConnectorError } from '../../lib/errors.ts';
+import type { JsonValue } from '../../lib/json.ts';
+import { codeOf, inPostgresTransaction, openPostgresPool, withClient } from '../../lib/postgres.ts';
+import { quoteName, quoteNames } from '../../lib/sql-name.ts';
+import type { SinkContext } from '../../kit/context.ts';
+import type { SchemaChange } from '../../kit/sink.ts';
+import { TOKEN_TABLE, type CommitToken, type SqlDriver, type TableChange } from '../_sql/driver.ts';
+import type { PostgresSinkConfig } from './config.ts';
+import { copyLine, encoderOf, finishedText, type Encoder } from './encode.ts';
+import { replaceRows } from './overwrite.ts';
+import { POSTGRES_TYPES, readColumns } from './schema.ts';
+import { arrivalTable, deleteFrom, fromArrays, insertInto } from './statements.ts';
+
+const DUPLICATE = new Set(['42P07', '23505']);
+const NO_SUCH_TABLE = '42P01';
+const NO_UNIQUE_INDEX = '42P10';
+
+export async function openPostgresDriver(config: PostgresSinkConfig, context: SinkContext): Promise<SqlDriver> {
+  const url = config.connection_url;
+  const pool = await openPostgresPool({ url, max: config.max_connections });
+  const qualified = (table: string): string => (config.schema === undefined ? '' : `${quoteName(config.schema)}.`) + quoteName(table);
+  const run = <T>(doing: string, work: (client: ClientBase) => Promise<T>): Promise<T> =>
+    withClient(pool, { doing, url, signal: context.signal }, work);
+
+  await checkConnection(pool, url);
+  return {
+    columns: (table) => run(`reading the columns of \`${table}\``, (client) => readColumns(client, qualified(table))),
+    createTable: (table, columns, key) =>
+      run(`making the table \`${table}\``, async (client) => {
+        const lines = columns.map(({ name, type }) => `${quoteName(name)} ${POSTGRES_TYPES[type]}`);
+        if (key.length > 0) lines.push(`PRIMARY KEY (${quoteNames(key)})`);
+        await unlessThere(client.query(`CREATE TABLE IF NOT EXISTS ${qualified(table)} (${lines.join(', ')})`));
+      }),
+    apply: (change) =>
+      run(`writing to \`${change.table}\``, async (client) => {
+        const table = qualified(change.table);
+        try {
+          await inPostgresTransaction(client, () => apply(client, change, { ...config, table, tokens: qualified(TOKEN_TABLE) }));
+        } catch (error) {
+          throw missingIndex(error, table, change) ?? error;
+        }
+      }),
+    lastToken: (scope) => run('reading the commit token', (client) => lastToken(client, qualified(TOKEN_TABLE), scope)),
+    evolve: (table, change) => run(`changing the table \`${table}\``, (client) => evolve(client, qualified(table), change)),
+    stage: (table, staging) =>
+      run(`staging \`${table}\``, (client) =>
+        inPostgresTransaction(client, async () => {
+          await client.query(`DROP TABLE IF EXISTS ${qualified(staging)}`);
+          const parts = 'INCLUDING DEFAULTS INCLUDING GENERATED INCLUDING IDENTITY INCLUDING CONSTRAINTS';
+          await client.query(`CREATE TABLE ${qualified(staging)} (LIKE ${qualified(table)} ${parts})`);
+        }),
+      ),
+    swap: (table, staging) =>
+      run(`replacing \`${table}\``, (client) =>
+        inPostgresTransaction(client, () =>
+          replaceRows(client, { table: qualified(table), name: table, staging: qualified(staging), window: config.scope?.window }),
+        ),
+      ),
+    // Cleaning up goes on when everything else was told to stop.
+    drop: (table) =>
+      withClient(
+        pool,
+        { doing: `dropping \`${table}\``, url },
+        async (client) => void (await client.query(`DROP TABLE IF EXISTS ${qualified(table)}`)),
+      ),
+    close: () => pool.end().catch(() => {}),
+  };
+}
+
+/** Finds a wrong address or password when the row starts, not at its first page. */
+async function checkConnection(pool: Pool, url: string): Promise<void> {
+  try {
+    await withClient(pool, { doing: 'connection failed', url }, (client) => client.query('SELECT 1'));
+  } catch (error) {
+    await pool.end();
+    throw error;
+  }
+}
+
+/** Two writers may make the same table at once; the slower one finds it made. */
+async function unlessThere(work: Promise<unknown>): Promise<void> {
+  try {
+    await work;
+  } catch (error) {
+    if (!DUPLICATE.has(codeOf(error))) throw error;
+  }
+}
+
+interface Target {
+  readonly table: string;
+  readonly tokens: string;
+  readonly write_method: 'insert' | 'copy';
+  readonly batch_size: number;
+}
+
+async function apply(client: ClientBase, change: TableChange, target: Target): Promise<void> {
+  if (change.rows.length > 0) await (target.write_method === 'copy' ? copyRows : insertRows)(client, change, target);
+  if (change.deletes.length > 0) await deleteRows(client, change, target);
+  if (change.commit !== undefined) await storeToken(client, target.tokens, change.commit);
+}
+
+async function insertRows(client: ClientBase, change: TableChange, { table, batch_size }: Target): Promise<void> {
+  const { columns, rows } = change;
+  const text = insertInto(table, change, fromArrays(columns.length));
+  const size = batch_size === 0 ? rows.length : batch_size;
+  for (let from = 0; from < rows.length; from += size) {
+    await client.query({ text, values: byColumn(rows.slice(from, from + size), encodersOf(change)) });
+  }
+}
+
+async function copyRows(client: ClientBase, change: TableChange, { table }: Target): Promise<void> {
+  const { columns, rows } = change;
+  const encoders = encodersOf(change);
+  const lines = rows.map((row) => copyLine(row.map((value, index) => (encoders[index] ?? finishedText)(value))));
+  if (change.mode === 'insert') {
+    const names = columns.map((column) => column.name);
+    await copyIn(client, `COPY ${table} (${quoteNames(names)}) FROM STDIN`, lines);
+    return;
+  }
+  const arrival = arrivalTable(columns.length);
+  await client.query(arrival.create);
+  await copyIn(client, arrival.copy, lines);
+  await client.query(insertInto(table, change, arrival.from));
+}
+
+async function copyIn(client: ClientBase, sql: string, lines: readonly string[]): Promise<void> {
+  const { from } = await import('pg-copy-streams');
+  await pipeline(Readable.from([Buffer.from(lines.join(''), 'utf8')]), client.query(from(sql)));
+}
+
+async function deleteRows(client: ClientBase, { key, deletes }: TableChange, { table }: Target): Promise<void> {
+  const text = deleteFrom(table, key, fromArrays(key.length));
+  await client.query({ text, values: byColumn(deletes, key.map(encoderOf)) });
+}
+
+function encodersOf({ columns, finished }: TableChange): Encoder[] {
+  return columns.map((column) => (finished ? finishedText : encoderOf(column)));
+}
+
+function byColumn(rows: readonly (readonly JsonValue[])[], encoders: readonly Encoder[]): (string | null)[][] {
+  return encoders.map((encode, index) => rows.map((row) => encode(row[index] ?? null)));
+}
+
+function missingIndex(error: unknown, table: string, { key }: TableChange): ConnectorError | undefined {
+  if (codeOf(error) !== NO_UNIQUE_INDEX) return undefined;
+  const keys = key.map((column) => column.name);
+  return new ConnectorError('data', `${table} has no unique index on (${keys.join(', ')}), which an upsert needs`, {
+    hint: `CREATE UNIQUE INDEX ON ${table} (${quoteNames(keys)})`,
+    cause: error,
+  });
+}
+
+async function storeToken(client: ClientBase, tokens: string, { scope, token }: CommitToken): Promise<void> {
+  await client.query(`CREATE TABLE IF NOT EXISTS ${tokens} (scope text PRIMARY KEY, token text NOT NULL, updated_at timestamptz NOT NULL)`);
+  await client.query(
+    `INSERT INTO ${tokens} (scope, token, updated_at) VALUES ($1, $2, now())
+     ON CONFLICT (scope) DO UPDATE SET token = excluded.token, updated_at = excluded.updated_at`,
+    [scope, token],
+  );
+}
+
+async function lastToken(client: ClientBase, tokens: string, scope: string): Promise<string | undefined> {
+  try {
+    const { rows } = await client.query<{ token: string }>(`SELECT token FROM ${tokens} WHERE scope = $1`, [scope]);
+    return rows[0]?.token;
+  } catch (error) {
+    if (codeOf(error) === NO_SUCH_TABLE) return undefined;
+    throw error;
+  }
+}
+
+async function evolve(client: ClientBase, table: string, change: SchemaChange): Promise<void> {
+  const actions = [
+    ...change.add.map(({ name, type }) => `ADD COLUMN IF NOT EXISTS ${quoteName(name)} ${POSTGRES_TYPES[type]}`),
+    ...change.widen.map(({ name, type }) => {
+      const column = quoteName(name);
+      return `ALTER COLUMN ${column} TYPE ${POSTGRES_TYPES[type]} USING ${column}::${POSTGRES_TYPES[type]}`;
+    }),
+    ...change.relaxNull.map((name) => `ALTER COLUMN ${quoteName(name)} DROP NOT NULL`),
+  ];
+  if (actions.length > 0) await client.query(`ALTER TABLE ${table} ${actions.join(', ')}`);
+}

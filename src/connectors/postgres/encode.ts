@@ -1,0 +1,53 @@
+/** JSON values as the text a column's type reads. */
+import { stringifyJson, type JsonValue } from '../../lib/json.ts';
+import type { LiveColumn } from '../_sql/driver.ts';
+
+export type Encoder = (value: JsonValue) => string | null;
+
+export function encoderOf(column: LiveColumn): Encoder {
+  if (column.sqlType === 'json' || column.sqlType === 'jsonb') return jsonText;
+  if (column.sqlType.endsWith('[]')) return (value) => (Array.isArray(value) ? arrayText(value) : plainText(value));
+  return plainText;
+}
+
+/** For values that are finished text already. */
+export function finishedText(value: JsonValue): string | null {
+  return typeof value === 'string' ? value : plainText(value);
+}
+
+function plainText(value: JsonValue): string | null {
+  if (value === null || typeof value === 'string') return value;
+  return typeof value === 'object' ? stringifyJson(value) : String(value);
+}
+
+/** A text that spells a JSON object or list is taken as that; any other text is a JSON string. */
+function jsonText(value: JsonValue): string | null {
+  if (value === null) return null;
+  return typeof value === 'string' && spellsJson(value) ? value : stringifyJson(value);
+}
+
+function spellsJson(text: string): boolean {
+  if (!/^\s*[[{]/.test(text)) return false;
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function arrayText(items: readonly JsonValue[]): string {
+  const parts = items.map((item) => {
+    if (item === null) return 'NULL';
+    if (Array.isArray(item)) return arrayText(item);
+    return `"${(plainText(item) ?? '').replace(/["\\]/g, '\\$&')}"`;
+  });
+  return `{${parts.join(',')}}`;
+}
+
+const COPY_ESCAPES: Readonly<Record<string, string>> = { '\\': '\\\\', '\n': '\\n', '\r': '\\r', '\t': '\\t' };
+
+/** One row of the text form of COPY. */
+export function copyLine(values: readonly (string | null)[]): string {
+  return `${values.map((value) => (value === null ? '\\N' : value.replace(/[\\\n\r\t]/g, (char) => COPY_ESCAPES[char] ?? char))).join('\t')}\n`;
+}

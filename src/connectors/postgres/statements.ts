@@ -1,0 +1,56 @@
+/** The statements that apply a page. Rows arrive as text columns `c0`, `c1`, … of a relation `r`, and the server reads them as the column's type. */
+import { quoteName, quoteNames } from '../../lib/sql-name.ts';
+import type { LiveColumn, TableChange } from '../_sql/driver.ts';
+
+/** Rows given as one text array for each column. */
+export function fromArrays(width: number): string {
+  const arrays = Array.from({ length: width }, (_, index) => `$${index + 1}::text[]`);
+  return `unnest(${arrays.join(', ')}) WITH ORDINALITY AS r(${slots(width).join(', ')}, n)`;
+}
+
+/** A table of text columns for rows that come as a COPY stream; it empties itself at the end of the transaction. */
+export function arrivalTable(width: number): {
+  readonly name: string;
+  readonly create: string;
+  readonly copy: string;
+  readonly from: string;
+} {
+  const name = `svc_page_${width}`;
+  const columns = slots(width).map((slot) => `${slot} text`);
+  return {
+    name,
+    create: `CREATE TEMP TABLE IF NOT EXISTS ${name} (${columns.join(', ')}, n bigint GENERATED ALWAYS AS IDENTITY) ON COMMIT DELETE ROWS`,
+    copy: `COPY pg_temp.${name} (${slots(width).join(', ')}) FROM STDIN`,
+    from: `pg_temp.${name} AS r`,
+  };
+}
+
+export function insertInto(table: string, change: TableChange, from: string): string {
+  const names = change.columns.map((column) => column.name);
+  const values = change.columns.map(castSlot).join(', ');
+  const head = `INSERT INTO ${table} (${quoteNames(names)}) OVERRIDING SYSTEM VALUE`;
+  if (change.mode === 'insert') return `${head} SELECT ${values} FROM ${from} ORDER BY r.n`;
+  const keys = change.key.map((column) => column.name);
+  const keySlots = change.key.map((column) => castSlot(column, names.indexOf(column.name))).join(', ');
+  // Keys spelled differently can be equal for the server, and one statement may touch a row only once: the last one wins.
+  return `${head} SELECT DISTINCT ON (${keySlots}) ${values} FROM ${from} ORDER BY ${keySlots}, r.n DESC
+    ON CONFLICT (${quoteNames(keys)}) ${onConflict(names, keys)}`;
+}
+
+export function deleteFrom(table: string, key: readonly LiveColumn[], from: string): string {
+  const same = key.map((column, index) => `t.${quoteName(column.name)} = ${castSlot(column, index)}`);
+  return `DELETE FROM ${table} AS t USING ${from} WHERE ${same.join(' AND ')}`;
+}
+
+function onConflict(names: readonly string[], keys: readonly string[]): string {
+  const rest = names.filter((name) => !keys.includes(name)).map(quoteName);
+  return rest.length === 0 ? 'DO NOTHING' : `DO UPDATE SET ${rest.map((name) => `${name} = excluded.${name}`).join(', ')}`;
+}
+
+function castSlot(column: LiveColumn, index: number): string {
+  return `r.c${index}::${column.sqlType}`;
+}
+
+function slots(width: number): string[] {
+  return Array.from({ length: width }, (_, index) => `c${index}`);
+}
