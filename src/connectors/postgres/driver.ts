@@ -14,7 +14,7 @@ import { replaceRows } from './overwrite.ts';
 import { POSTGRES_TYPES, readColumns } from './schema.ts';
 import { arrivalTable, deleteFrom, fromArrays, insertInto } from './statements.ts';
 
-const DUPLICATE = new Set(['42P07', '23505']);
+const TOKEN_COLUMNS = ['scope text PRIMARY KEY', 'token text NOT NULL', 'updated_at timestamptz NOT NULL'];
 const NO_SUCH_TABLE = '42P01';
 const NO_UNIQUE_INDEX = '42P10';
 
@@ -25,6 +25,7 @@ export async function openPostgresDriver(config: PostgresSinkConfig, context: Si
   const run = <T>(doing: string, work: (client: ClientBase) => Promise<T>): Promise<T> =>
     withClient(pool, { doing, url, signal: context.signal }, work);
 
+  let tokensMade: Promise<void> | undefined;
   await checkConnection(pool, url);
   return {
     columns: (table) => run(`reading the columns of \`${table}\``, (client) => readColumns(client, qualified(table))),
@@ -32,11 +33,12 @@ export async function openPostgresDriver(config: PostgresSinkConfig, context: Si
       run(`making the table \`${table}\``, async (client) => {
         const lines = columns.map(({ name, type }) => `${quoteName(name)} ${POSTGRES_TYPES[type]}`);
         if (key.length > 0) lines.push(`PRIMARY KEY (${quoteNames(key)})`);
-        await unlessThere(client.query(`CREATE TABLE IF NOT EXISTS ${qualified(table)} (${lines.join(', ')})`));
+        await makeTable(client, qualified(table), lines);
       }),
     apply: (change) =>
       run(`writing to \`${change.table}\``, async (client) => {
         const table = qualified(change.table);
+        if (change.commit !== undefined) await (tokensMade ??= makeTable(client, qualified(TOKEN_TABLE), TOKEN_COLUMNS));
         try {
           await inPostgresTransaction(client, () => apply(client, change, { ...config, table, tokens: qualified(TOKEN_TABLE) }));
         } catch (error) {
@@ -80,13 +82,12 @@ async function checkConnection(pool: Pool, url: string): Promise<void> {
   }
 }
 
-/** Two writers may make the same table at once; the slower one finds it made. */
-async function unlessThere(work: Promise<unknown>): Promise<void> {
-  try {
-    await work;
-  } catch (error) {
-    if (!DUPLICATE.has(codeOf(error))) throw error;
-  }
+/** Two writers may make the same table at once; the lock lets the slower one find it made. */
+async function makeTable(client: ClientBase, table: string, lines: readonly string[]): Promise<void> {
+  await inPostgresTransaction(client, async () => {
+    await client.query('SELECT pg_advisory_xact_lock(hashtext($1))', [`headgate table ${table}`]);
+    await client.query(`CREATE TABLE IF NOT EXISTS ${table} (${lines.join(', ')})`);
+  });
 }
 
 interface Target {
@@ -154,7 +155,6 @@ function missingIndex(error: unknown, table: string, { key }: TableChange): Conn
 }
 
 async function storeToken(client: ClientBase, tokens: string, { scope, token }: CommitToken): Promise<void> {
-  await client.query(`CREATE TABLE IF NOT EXISTS ${tokens} (scope text PRIMARY KEY, token text NOT NULL, updated_at timestamptz NOT NULL)`);
   await client.query(
     `INSERT INTO ${tokens} (scope, token, updated_at) VALUES ($1, $2, now())
      ON CONFLICT (scope) DO UPDATE SET token = excluded.token, updated_at = excluded.updated_at`,

@@ -1,0 +1,80 @@
+import type { Pool } from 'pg';
+import { z } from 'zod';
+import { parseJson, stringifyJson } from '../lib/json.ts';
+import { openPostgresPool, postgresUrlFault, withClient } from '../lib/postgres.ts';
+import { quoteName } from '../lib/sql-name.ts';
+import { boolean, finding, integer, text } from '../kit/schema.ts';
+import { defineStateStore, type StateStore } from '../kit/state-store.ts';
+import { tableName } from './table-name.ts';
+
+const config = z.strictObject({
+  url: text()
+    .superRefine((url, ctx) => {
+      const fault = postgresUrlFault(url);
+      if (fault !== undefined) ctx.addIssue(finding('invalid_value', fault));
+    })
+    .meta({
+      description: 'Address of the database: `postgres://user:password@host:port/database`.',
+      secret: true,
+      examples: ['${env:STATE_URL}'],
+    }),
+  table: tableName(),
+  ensure_table: boolean().default(false).meta({ description: 'Make the table when it does not exist.' }),
+  max_connections: integer({ min: 1, max: 1000 }).default(5).meta({ description: 'Upper bound of open connections.', advanced: true }),
+});
+
+export const postgresState = defineStateStore<z.output<typeof config>>({
+  type: 'postgres',
+  description: 'Bookmarks in a table of a PostgreSQL database.',
+  config,
+  durable: true,
+  examples: [{ url: 'postgres://writer:secret@db.example:5432/control', ensure_table: true }],
+  open: async ({ url, table, ensure_table, max_connections }, { signal }) => {
+    const pool = await openPostgresPool({ url, max: max_connections });
+    const name = quoteName(table);
+    try {
+      await withClient(pool, { doing: `the state table \`${table}\` cannot be used`, url, signal }, (client) =>
+        client.query(ensure_table ? createTable(name) : `SELECT FROM ${name} LIMIT 0`),
+      );
+      return openTable({ pool, url, signal }, name);
+    } catch (error) {
+      await pool.end();
+      throw error;
+    }
+  },
+});
+
+/** Two runs may make the table at once; the lock lets the slower one find it made. */
+function createTable(table: string): string {
+  return `BEGIN; SELECT pg_advisory_xact_lock(hashtext('headgate state table'));
+    CREATE TABLE IF NOT EXISTS ${table} (key text PRIMARY KEY, value jsonb NOT NULL, updated_at timestamptz NOT NULL DEFAULT now()); COMMIT`;
+}
+
+interface Connection {
+  readonly pool: Pool;
+  readonly url: string;
+  readonly signal: AbortSignal;
+}
+
+function openTable({ pool, ...lend }: Connection, table: string): StateStore {
+  return {
+    get: (key) =>
+      withClient(pool, { ...lend, doing: 'the state cannot be read' }, async (client) => {
+        const { rows } = await client.query<{ value: string }>(`SELECT value::text AS value FROM ${table} WHERE key = $1`, [key]);
+        return rows[0] === undefined ? undefined : parseJson(rows[0].value);
+      }),
+    put: (key, value) =>
+      withClient(pool, { ...lend, doing: 'the state cannot be written' }, async (client) => {
+        await client.query(
+          `INSERT INTO ${table} (key, value, updated_at) VALUES ($1, $2, now())
+           ON CONFLICT (key) DO UPDATE SET value = excluded.value, updated_at = excluded.updated_at`,
+          [key, stringifyJson(value)],
+        );
+      }),
+    delete: (key) =>
+      withClient(pool, { ...lend, doing: 'the state cannot be deleted' }, async (client) => {
+        await client.query(`DELETE FROM ${table} WHERE key = $1`, [key]);
+      }),
+    close: () => pool.end().catch(() => {}),
+  };
+}
