@@ -1,0 +1,53 @@
+import { z } from 'zod';
+import { finding, optional } from '../../kit/schema.ts';
+import { defineBlock } from '../block.ts';
+import { authSchema } from './auth.ts';
+import { deliveryField } from './delivery.ts';
+import { executionSchema } from './execution.ts';
+import { matrixSchema } from './matrix.ts';
+import { pipelineSchema } from './pipeline.ts';
+import { resilienceSchema } from './resilience.ts';
+import { selectionSchema } from './selection.ts';
+import { varsSchema } from './vars.ts';
+
+const version = z.preprocess(
+  (value) => (value === '1' ? 1 : value),
+  z.number().superRefine((value, ctx) => {
+    if (value === 1) return;
+    const message = `version ${value} of the document format is not known here`;
+    ctx.addIssue(finding('unknown_version', message, { hint: 'write `version: 1`' }));
+  }),
+);
+
+export const documentSchema = z.strictObject({
+  version: version.meta({ description: 'Version of the document format; must be 1.' }),
+  kind: optional(z.literal('pipeline')).meta({ description: 'Marks a whole pipeline document; may be left out.' }),
+  name: optional(z.string().min(1)).meta({
+    description: 'Name of the pipeline in state keys, metrics and logs; the file name when absent.',
+  }),
+  vars: optional(varsSchema).meta({ description: 'Values by name, for `${vars.<name>}`.' }),
+  auth: optional(authSchema).meta({ description: 'Logins by name, shared by connectors.' }),
+  pipeline: pipelineSchema.meta({ description: 'What is moved, and how it is checked.' }),
+  matrix: optional(matrixSchema).meta({ description: 'Rows that each run the pipeline with something different.' }),
+  execution: optional(executionSchema).meta({ description: 'How the rows are run.' }),
+  selection: optional(selectionSchema).meta({ description: 'How the rows are selected.' }),
+  delivery: deliveryField,
+  resilience: optional(resilienceSchema).meta({ description: 'What is tried again.' }),
+});
+
+export const documentBlock = defineBlock<z.infer<typeof documentSchema>>({
+  name: 'document',
+  placement: 'top',
+  description: 'The whole document.',
+  schema: documentSchema,
+  examples: [
+    {
+      version: 1,
+      name: 'orders',
+      pipeline: {
+        source: { type: 'csv', config: { path: 'orders.csv' } },
+        sink: { type: 'jsonl', config: { path: 'orders.jsonl' } },
+      },
+    },
+  ],
+});

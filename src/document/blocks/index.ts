@@ -1,0 +1,39 @@
+import type { BlockDefinition } from '../block.ts';
+import { authBlock } from './auth.ts';
+import { contractBlock } from './contract.ts';
+import { deliveryBlock } from './delivery.ts';
+import { dlqBlock } from './dlq.ts';
+import { documentBlock } from './document.ts';
+import { executionBlock } from './execution.ts';
+import { maskingBlock } from './masking.ts';
+import { matrixBlock } from './matrix.ts';
+import { pipelineBlock } from './pipeline.ts';
+import { qualityBlock } from './quality.ts';
+import { resilienceBlock } from './resilience.ts';
+import { selectionBlock } from './selection.ts';
+import { sinkBlock } from './sink.ts';
+import { sourceBlock } from './source.ts';
+import { stateBlock } from './state.ts';
+import { transformBlock } from './transform.ts';
+import { varsBlock } from './vars.ts';
+
+/** Every block a document may hold, by name. */
+export const BLOCKS: readonly BlockDefinition<unknown>[] = [
+  authBlock,
+  contractBlock,
+  deliveryBlock,
+  dlqBlock,
+  documentBlock,
+  executionBlock,
+  maskingBlock,
+  matrixBlock,
+  pipelineBlock,
+  qualityBlock,
+  resilienceBlock,
+  selectionBlock,
+  sinkBlock,
+  sourceBlock,
+  stateBlock,
+  transformBlock,
+  varsBlock,
+];

@@ -1,0 +1,44 @@
+import { z } from 'zod';
+import { boolean, number, optional, text } from '../../kit/schema.ts';
+import { defineBlock } from '../block.ts';
+import { deliveryField } from './delivery.ts';
+import { dlqSchema } from './dlq.ts';
+import { rowSinkSchema } from './sink.ts';
+import { rowSourceSchema } from './source.ts';
+import { stateSchema } from './state.ts';
+import { tagsField } from './tags.ts';
+import { transformsField } from './transform.ts';
+
+export const rowSchema = z.strictObject({
+  id: optional(text()).meta({ description: 'Name of the row; `row-<index>` when absent. Part of its state key.' }),
+  parent: optional(text()).meta({ description: 'Row whose records this one runs for, once each.' }),
+  parent_key: optional(z.string()).meta({
+    description: 'Dotted path of the value in the parent record that names the invocation; `id` when absent, empty for the whole record.',
+  }),
+  depends_on: optional(z.array(text())).meta({ description: 'Rows that must have finished before this one starts.' }),
+  source: optional(rowSourceSchema).meta({ description: 'The source template, and what differs from it.' }),
+  sink: optional(rowSinkSchema).meta({ description: 'The sink template, and what differs from it.' }),
+  transforms: transformsField.meta({ description: 'Transforms of this row, after those of the pipeline and the source.' }),
+  inherit_transforms: optional(boolean()).meta({ description: 'Whether the transforms above come first; true when absent.' }),
+  state: stateSchema.nullable().optional().meta({ description: 'Replaces the state store of the pipeline; null means none.' }),
+  dlq: dlqSchema.nullable().optional().meta({ description: 'Replaces the dead-letter queue of the pipeline; null means none.' }),
+  delivery: deliveryField,
+  weight: optional(number({ min: 0 })).meta({ description: 'With `execution.schedule: lpt` heavier rows start first.' }),
+  tags: tagsField,
+});
+export type RowSpec = z.infer<typeof rowSchema>;
+
+export const matrixSchema = z.array(rowSchema);
+
+export const matrixBlock = defineBlock<RowSpec[]>({
+  name: 'matrix',
+  placement: 'top',
+  description: 'Rows that each run the pipeline with something different; rows may feed and wait for each other.',
+  schema: matrixSchema,
+  examples: [
+    [
+      { id: 'users', source: { config: { path: 'users.csv' } }, sink: { config: { path: 'users.jsonl' } } },
+      { id: 'orders', source: { ref: 'orders' }, depends_on: ['users'], tags: ['nightly'], dlq: null },
+    ],
+  ],
+});

@@ -1,0 +1,20 @@
+import { z } from 'zod';
+import { defineBlock } from '../block.ts';
+
+export const INCLUDE_PARENTS = ['off', 'eligible', 'all'] as const;
+export type IncludeParents = (typeof INCLUDE_PARENTS)[number];
+
+export const selectionSchema = z.strictObject({
+  include_parents: z.enum(INCLUDE_PARENTS).default('off').meta({
+    description: 'What happens when a selected row needs one that is not: an error, or it is added when its status allows, or always.',
+  }),
+});
+export type SelectionSpec = z.infer<typeof selectionSchema>;
+
+export const selectionBlock = defineBlock<SelectionSpec>({
+  name: 'selection',
+  placement: 'top',
+  description: 'How the rows of a matrix are selected.',
+  schema: selectionSchema,
+  examples: [{ include_parents: 'eligible' }],
+});

@@ -1,0 +1,38 @@
+import { z } from 'zod';
+import { boolean, optional, text } from '../../kit/schema.ts';
+import { defineBlock } from '../block.ts';
+import { tagsField } from './tags.ts';
+import { configField, transformsField } from './transform.ts';
+
+export const ROW_STATUSES = ['mandatory', 'active', 'available', 'draft', 'archived'] as const;
+export type RowStatus = (typeof ROW_STATUSES)[number];
+
+export const statusField = optional(z.enum(ROW_STATUSES)).meta({
+  description: 'Whether rows that read this source run by default: only `mandatory` and `active` ones do.',
+});
+
+export const sourceSchema = z.strictObject({
+  type: text().meta({ description: 'Name of the source connector.', examples: ['csv', 'postgres'] }),
+  config: configField,
+  transforms: transformsField.meta({ description: 'Transforms of every row that reads this source, after those of the pipeline.' }),
+  inherit_transforms: optional(boolean()).meta({ description: 'Whether the transforms of the pipeline come first; true when absent.' }),
+  status: statusField,
+  tags: tagsField,
+});
+export type SourceSpec = z.infer<typeof sourceSchema>;
+
+export const sourceBlock = defineBlock<SourceSpec>({
+  name: 'source',
+  placement: 'pipeline',
+  description: 'Where records come from: the source of the pipeline, or a template that matrix rows name with `ref`.',
+  schema: sourceSchema,
+  examples: [{ type: 'csv', config: { path: 'orders.csv' } }],
+});
+
+/** What a matrix row says about its source: a template to start from, and what differs. */
+export const rowSourceSchema = z.strictObject({
+  ref: optional(text()).meta({ description: 'Template under `pipeline.sources`; `default` when absent.' }),
+  type: optional(text()).meta({ description: 'Replaces the type of the template.' }),
+  config: configField,
+  status: statusField,
+});

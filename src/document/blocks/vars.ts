@@ -1,0 +1,14 @@
+import { z } from 'zod';
+import { json, text } from '../../kit/schema.ts';
+import type { JsonValue } from '../../lib/json.ts';
+import { defineBlock } from '../block.ts';
+
+export const varsSchema = z.record(text(), json());
+
+export const varsBlock = defineBlock<Record<string, JsonValue>>({
+  name: 'vars',
+  placement: 'top',
+  description: 'Values by name, for use as `${vars.<name>}` anywhere in the document.',
+  schema: varsSchema,
+  examples: [{ region: 'eu', bucket: 'data-${vars.region}' }],
+});

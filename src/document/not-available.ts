@@ -1,0 +1,64 @@
+import type { Issue } from '../lib/errors.ts';
+import { hasField, type JsonObject } from '../lib/json.ts';
+import { joinPath } from '../lib/text-path.ts';
+
+/** Keys of the specification that this version does not run, by the mapping they stand in, with what they are for. */
+const NOT_AVAILABLE: Readonly<Record<Place, Readonly<Record<string, string>>>> = {
+  document: {
+    backfill: 'backfills over past windows',
+    catalog: 'the data set catalog',
+    lineage: 'lineage events',
+    local_outputs: 'tracking of local output files',
+    metadata_columns: 'metadata columns',
+    mirror: 'replication',
+    notifications: 'notifications',
+    observability: 'export of traces and metrics',
+    params: 'trigger-time parameters',
+    partition: 'splitting of a row into chunks',
+    reconcile: 'reconciliation of counts',
+    replication: 'replication',
+    rollback: 'undoing of runs',
+    schedule: 'running on a schedule',
+    shard: 'sharded runs',
+    sla: 'service-level checks',
+    verify: 'comparison of source and destination',
+  },
+  pipeline: {
+    edges: 'topologies of nodes',
+    nodes: 'topologies of nodes',
+    schema: 'schema drift policies',
+  },
+  source: { complete_for: 'clean-up of vanished rows' },
+  row: {
+    collect: 'fan-out rows',
+    discover: 'fan-out rows',
+    fan_out: 'fan-out rows',
+    for_each: 'fan-out rows',
+    partition: 'splitting of a row into chunks',
+    sla: 'service-level checks',
+  },
+  execution: { adaptive_batch_size: 'adaptive page sizes' },
+  resilience: { circuit_breaker: 'circuit breaking', poison: 'repeating of single records' },
+};
+
+type Place = 'document' | 'pipeline' | 'source' | 'row' | 'execution' | 'resilience';
+
+/** Reports the keys that cannot be used yet and returns the mapping without them. A key set to null counts as absent. */
+export function withoutUnavailable(place: Place, mapping: JsonObject, path: string, issues: Issue[]): JsonObject {
+  const keys = NOT_AVAILABLE[place];
+  let rest = mapping;
+  for (const key of Object.keys(mapping)) {
+    const purpose = hasField(keys, key) ? keys[key] : undefined;
+    if (purpose === undefined) continue;
+    if (rest === mapping) rest = { ...mapping };
+    delete rest[key];
+    if (mapping[key] === null) continue;
+    issues.push({
+      code: 'not_available',
+      path: joinPath(path, key),
+      message: `this version does not run \`${key}\` (${purpose}) yet`,
+      hint: 'remove the key; it would have no effect',
+    });
+  }
+  return rest;
+}

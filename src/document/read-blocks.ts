@@ -1,0 +1,243 @@
+/** The blocks of a document, each read by its own schema. Faults are collected, never thrown, so that all are told at once. */
+import type { ZodType } from 'zod';
+import { jsonSchemaOf } from '../kit/schema.ts';
+import type { Issue } from '../lib/errors.ts';
+import { hasField, isObject, type JsonObject, type JsonValue } from '../lib/json.ts';
+import { suggestion } from '../lib/nearest.ts';
+import { joinPath } from '../lib/text-path.ts';
+import { providerSchema, type ProviderSpec } from './blocks/auth.ts';
+import { contractBlock, type ContractConfig } from './blocks/contract.ts';
+import { dlqSchema, type DlqSpec } from './blocks/dlq.ts';
+import { documentSchema } from './blocks/document.ts';
+import type { Delivery } from './blocks/delivery.ts';
+import { executionSchema, type ExecutionSpec } from './blocks/execution.ts';
+import { maskingBlock, type MaskingConfig } from './blocks/masking.ts';
+import { rowSchema, type RowSpec } from './blocks/matrix.ts';
+import { pipelineSchema } from './blocks/pipeline.ts';
+import { qualityBlock, type QualityConfig } from './blocks/quality.ts';
+import { resilienceSchema, type ResilienceSpec } from './blocks/resilience.ts';
+import { selectionSchema, type SelectionSpec } from './blocks/selection.ts';
+import { sinkSchema, type SinkSpec } from './blocks/sink.ts';
+import { sourceSchema, type SourceSpec } from './blocks/source.ts';
+import { stateSchema, type StateSpec } from './blocks/state.ts';
+import { transformSchema, type TransformSpec } from './blocks/transform.ts';
+import type { Document } from './document.ts';
+import { withoutUnavailable } from './not-available.ts';
+import { compositionRefusal } from './origin.ts';
+import { salvage } from './salvage.ts';
+import { restoreEscapes } from './tokens.ts';
+
+/** A block and where it stands. */
+export interface Placed<T> {
+  readonly path: string;
+  readonly value: T;
+}
+
+/** Templates by name; `undefined` where one is declared but cannot be read. */
+export type Templates<T> = ReadonlyMap<string, Placed<T> | undefined>;
+
+export interface PipelineBlocks {
+  readonly sources: Templates<SourceSpec>;
+  readonly sinks: Templates<SinkSpec>;
+  readonly transforms: readonly Placed<TransformSpec>[];
+  readonly state: Placed<StateSpec> | undefined;
+  readonly dlq: Placed<DlqSpec> | undefined;
+  readonly quality: QualityConfig | undefined;
+  readonly contract: ContractConfig | undefined;
+  readonly masking: MaskingConfig | undefined;
+}
+
+export interface PlacedRow {
+  readonly path: string;
+  /** Place in the matrix as written. */
+  readonly index: number;
+  readonly spec: RowSpec;
+}
+
+export interface Blocks {
+  readonly pipeline: PipelineBlocks;
+  /** `undefined` without a matrix; an empty one counts as none. */
+  readonly matrix: readonly PlacedRow[] | undefined;
+  readonly auth: ReadonlyMap<string, Placed<ProviderSpec> | undefined>;
+  readonly execution: ExecutionSpec | undefined;
+  readonly selection: SelectionSpec | undefined;
+  readonly delivery: Delivery | undefined;
+  readonly resilience: ResilienceSpec | undefined;
+}
+
+export function readBlocks(document: Document, issues: Issue[]): Blocks {
+  const root = withoutUnavailable('document', withoutComposition(document, issues), '', issues);
+  const shape = documentSchema.shape;
+  refuseUnknownKeys(root, documentSchema, '', issues);
+  if (root['version'] === undefined) {
+    issues.push({ code: 'missing_key', path: '', message: '`version` is required', hint: 'write `version: 1` at the top' });
+  } else {
+    salvage(shape.version, root['version'], 'version', issues);
+  }
+  for (const key of ['kind', 'name', 'vars'] as const) salvage(shape[key] as ZodType, restored(root[key]), key, issues);
+  const delivery = salvage(shape.delivery, restored(root['delivery']), 'delivery', issues);
+  return {
+    pipeline: readPipeline(root['pipeline'], issues),
+    matrix: readMatrix(root['matrix'], issues),
+    auth: readNamed(root['auth'], 'auth', issues, (value, path) => salvage(providerSchema, restored(value), path, issues)),
+    execution: readMapping(root['execution'], 'execution', executionSchema, issues),
+    selection: readMapping(root['selection'], 'selection', selectionSchema, issues),
+    resilience: readMapping(root['resilience'], 'resilience', resilienceSchema, issues),
+    delivery,
+  };
+}
+
+function withoutComposition({ tree, origin }: Document, issues: Issue[]): JsonObject {
+  const { extends: bases, profiles, ...rest } = tree;
+  if (bases !== undefined) issues.push(compositionRefusal('extends', origin, { path: 'extends' }));
+  if (profiles !== undefined) issues.push(compositionRefusal('profiles', origin, { path: 'profiles' }));
+  return rest;
+}
+
+function readPipeline(value: JsonValue | undefined, issues: Issue[]): PipelineBlocks {
+  const path = 'pipeline';
+  const given = isObject(value) ? withoutUnavailable('pipeline', value, path, issues) : undefined;
+  if (given === undefined) {
+    issues.push(
+      value === undefined || value === null
+        ? { code: 'missing_key', path, message: '`pipeline` is required', hint: 'give it a `source` and a `sink`' }
+        : { code: 'wrong_type', path, message: 'expected a mapping' },
+    );
+  }
+  const pipeline = given ?? {};
+  refuseUnknownKeys(pipeline, pipelineSchema, path, issues);
+  const block = <T>(key: string, schema: ZodType<T>): T | undefined => {
+    const found = pipeline[key];
+    return found === undefined || found === null ? undefined : salvage(schema, restored(found), joinPath(path, key), issues);
+  };
+  const placed = <T>(key: string, schema: ZodType<T>): Placed<T> | undefined => {
+    const found = block(key, schema);
+    return found === undefined ? undefined : { path: joinPath(path, key), value: found };
+  };
+  return {
+    sources: readTemplates(pipeline, 'source', (spec, at) => readSource(spec, at, issues), issues),
+    sinks: readTemplates(pipeline, 'sink', (spec, at) => readSink(spec, at, issues), issues),
+    transforms: readTransforms(pipeline['transforms'], joinPath(path, 'transforms'), issues),
+    state: placed('state', stateSchema),
+    dlq: placed('dlq', dlqSchema),
+    quality: block('quality', qualityBlock.schema),
+    contract: block('contract', contractBlock.schema),
+    masking: block('masking', maskingBlock.schema),
+  };
+}
+
+type ReadOne<T> = (value: JsonValue, path: string) => T | undefined;
+
+function readTemplates<T>(pipeline: JsonObject, role: 'source' | 'sink', read: ReadOne<T>, issues: Issue[]): Templates<T> {
+  const path = `pipeline.${role}s`;
+  const templates = new Map(readNamed(pipeline[`${role}s`], path, issues, read));
+  const single = pipeline[role];
+  if (single === undefined || single === null) return templates;
+  if (templates.has('default')) {
+    const message = `\`pipeline.${role}\` and \`${path}.default\` are the same template, declared twice`;
+    issues.push({ code: 'duplicate_template', path: `pipeline.${role}`, message, hint: 'keep one of them' });
+  }
+  const at = `pipeline.${role}`;
+  const value = read(single, at);
+  templates.set('default', value === undefined ? undefined : { path: at, value });
+  return templates;
+}
+
+function readNamed<T>(value: JsonValue | undefined, path: string, issues: Issue[], read: ReadOne<T>): Map<string, Placed<T> | undefined> {
+  const named = new Map<string, Placed<T> | undefined>();
+  if (value === undefined || value === null) return named;
+  if (!isObject(value)) {
+    issues.push({ code: 'wrong_type', path, message: 'expected a mapping of names' });
+    return named;
+  }
+  for (const [name, item] of Object.entries(value)) {
+    const at = joinPath(path, name);
+    const one = read(item, at);
+    named.set(name, one === undefined ? undefined : { path: at, value: one });
+  }
+  return named;
+}
+
+function readSource(value: JsonValue, path: string, issues: Issue[]): SourceSpec | undefined {
+  return salvage(sourceSchema, isObject(value) ? withoutUnavailable('source', value, path, issues) : value, path, issues);
+}
+
+function readSink(value: JsonValue, path: string, issues: Issue[]): SinkSpec | undefined {
+  return salvage(sinkSchema, withoutSourceKeys(value, path, issues), path, issues);
+}
+
+/** Keys that work only on a source get a sentence of their own. */
+function withoutSourceKeys(value: JsonValue, path: string, issues: Issue[]): JsonValue {
+  if (!isObject(value)) return value;
+  const { transforms, inherit_transforms: inherit, complete_for: complete, ...rest } = value;
+  for (const [key, found] of Object.entries({ transforms, inherit_transforms: inherit, complete_for: complete })) {
+    if (found === undefined) continue;
+    issues.push({
+      code: 'not_on_sink',
+      path: joinPath(path, key),
+      message: `the sink at \`${path}\` cannot have \`${key}\``,
+      hint: key === 'complete_for' ? 'it belongs to the source' : 'transforms belong to the pipeline, a source template or a row',
+    });
+  }
+  return rest;
+}
+
+function readTransforms(value: JsonValue | undefined, path: string, issues: Issue[]): Placed<TransformSpec>[] {
+  if (value === undefined || value === null) return [];
+  if (!Array.isArray(value)) {
+    issues.push({ code: 'wrong_type', path, message: 'expected a list of transforms' });
+    return [];
+  }
+  return value.flatMap((item, index) => {
+    const at = joinPath(path, index);
+    const spec = salvage(transformSchema, item, at, issues);
+    return spec === undefined ? [] : [{ path: at, value: spec }];
+  });
+}
+
+function readMatrix(value: JsonValue | undefined, issues: Issue[]): PlacedRow[] | undefined {
+  if (value === undefined || value === null) return undefined;
+  if (!Array.isArray(value)) {
+    issues.push({ code: 'wrong_type', path: 'matrix', message: 'expected a list of rows' });
+    return undefined;
+  }
+  if (value.length === 0) return undefined;
+  return value.map((item, index) => readRow(item, index, issues));
+}
+
+function readRow(item: JsonValue, index: number, issues: Issue[]): PlacedRow {
+  const path = `matrix[${index}]`;
+  let given = item;
+  if (isObject(given)) {
+    given = withoutUnavailable('row', given, path, issues);
+    const { source, sink } = given;
+    if (isObject(source)) given = { ...given, source: withoutUnavailable('source', source, joinPath(path, 'source'), issues) };
+    if (isObject(sink)) given = { ...given, sink: withoutSourceKeys(sink, joinPath(path, 'sink'), issues) };
+  }
+  return { path, index, spec: salvage(rowSchema, given, path, issues) ?? {} };
+}
+
+function readMapping<T>(
+  value: JsonValue | undefined,
+  path: 'execution' | 'selection' | 'resilience',
+  schema: ZodType<T>,
+  issues: Issue[],
+): T | undefined {
+  if (value === undefined || value === null) return undefined;
+  const known = isObject(value) && path !== 'selection' ? withoutUnavailable(path, value, path, issues) : value;
+  return salvage(schema, restored(known), path, issues);
+}
+
+function refuseUnknownKeys(mapping: JsonObject, schema: ZodType, path: string, issues: Issue[]): void {
+  const known = jsonSchemaOf(schema).properties ?? {};
+  for (const key of Object.keys(mapping)) {
+    if (hasField(known as JsonObject, key)) continue;
+    const issue = { code: 'unknown_key', path: joinPath(path, key), message: `unknown key \`${key}\`` };
+    const hint = suggestion(key, Object.keys(known), 'known keys');
+    issues.push(hint === undefined ? issue : { ...issue, hint });
+  }
+}
+
+function restored(value: JsonValue | undefined): JsonValue | undefined {
+  return value === undefined ? undefined : restoreEscapes(value);
+}

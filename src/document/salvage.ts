@@ -1,0 +1,41 @@
+import type { ZodType } from 'zod';
+import { check } from '../kit/schema.ts';
+import type { Issue } from '../lib/errors.ts';
+import { isObject, type JsonValue } from '../lib/json.ts';
+import { stepsOf, type Steps } from './steps.ts';
+
+/** Rounds of leaving faults out; the second round may bring up checks that the first fault hid. */
+const ROUNDS = 3;
+
+/**
+ * Reads a value by its schema. Where it does not fit, the faults are reported and then left out, so that one mistake does not hide
+ * the next; `undefined` when nothing usable is left. What comes back while issues were found serves only to look for more of them.
+ */
+export function salvage<T>(schema: ZodType<T>, value: unknown, path: string, issues: Issue[]): T | undefined {
+  let rest = value;
+  const told = new Set<string>();
+  for (let round = 0; round < ROUNDS; round += 1) {
+    const result = check(schema, rest, path);
+    if (result.ok) return result.value;
+    issues.push(...result.issues.filter((issue) => !told.has(issue.path)));
+    for (const issue of result.issues) told.add(issue.path);
+    const removed = result.issues.reduce((kept: unknown, issue) => without(kept, stepsOf(issue.path.slice(path.length))), rest);
+    if (removed === rest) return undefined;
+    rest = removed;
+  }
+  return undefined;
+}
+
+/** A copy without the mapping key at `steps`; the value itself when there is no such key, or it stands in a list. */
+function without(value: unknown, steps: Steps): unknown {
+  const [step, ...below] = steps;
+  if (step === undefined) return value;
+  if (Array.isArray(value) && typeof step === 'number') {
+    const item = without(value[step], below);
+    return item === value[step] ? value : value.with(step, item as JsonValue);
+  }
+  if (!isObject(value) || !Object.hasOwn(value, String(step))) return value;
+  if (below.length === 0) return Object.fromEntries(Object.entries(value).filter(([key]) => key !== step));
+  const item = without(value[String(step)], below);
+  return item === value[String(step)] ? value : { ...value, [step]: item as JsonValue };
+}

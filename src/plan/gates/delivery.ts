@@ -1,0 +1,47 @@
+/** What a row promises about repeated records, and whether its parts can keep it (spec 2.10). */
+import type { IssueList } from '../issue-list.ts';
+import type { Governance, Guarantee } from '../plan.ts';
+import { rowName, type PlannedRow } from '../planned-row.ts';
+
+/** Judged from the parts alone, whatever the document asks for. */
+export function guaranteeOf(row: PlannedRow): Guarantee {
+  return isKeyed(row) ? 'effectively-once (keyed upsert)' : 'at-least-once';
+}
+
+export function checkDelivery(row: PlannedRow, governance: Governance, issues: IssueList): void {
+  if (row.draft.delivery !== 'exactly_once') return;
+  const path = row.draft.deliveryPath;
+  if (governance.contract?.on_breach === 'quarantine') {
+    const message = '`on_breach: quarantine` of the contract cannot be combined with `exactly_once`';
+    issues.error('exactly_once_quarantine', path, message, 'use `on_breach: fail` or `at_least_once`');
+  }
+  if (row.writes === undefined || isKeyed(row)) return;
+  const limit = limitOf(row);
+  if (limit === undefined) {
+    const message = `this version cannot keep \`exactly_once\` for ${rowName(row.draft)} yet: it needs an atomic watermark`;
+    issues.error('not_available', path, message, upsertHint(row) ?? 'use `at_least_once`');
+    return;
+  }
+  issues.error('exactly_once_unreachable', path, `${rowName(row.draft)} cannot deliver exactly once: ${limit}`, upsertHint(row));
+}
+
+function isKeyed({ writes }: PlannedRow): boolean {
+  return writes !== undefined && (writes.writeMode === 'upsert' || writes.writeMode === 'delete') && writes.key.length > 0;
+}
+
+/** The first leg of the atomic watermark path that is missing. */
+function limitOf(row: PlannedRow): string | undefined {
+  const { reads, writes, state, source, sink } = row;
+  if (writes?.writeMode === 'overwrite') return 'its sink replaces everything (`write_mode: overwrite`), and a page cannot be told apart';
+  if (reads?.replay !== 'positional') return `its source \`${source.plan.type}\` cannot be read again from an exact position`;
+  if (writes?.token !== true) return `its sink \`${sink.plan.type}\` cannot store a watermark together with the records`;
+  if (state === undefined) return 'it has no `state`';
+  if (!state.plan.definition.durable) return `its state store \`${state.plan.type}\` does not survive the process`;
+  if (row.dlq !== undefined) return 'it has a `dlq`, which is written apart from the records';
+  return undefined;
+}
+
+function upsertHint({ writes, sink }: PlannedRow): string | undefined {
+  if (writes?.writeModes.includes('upsert') !== true) return undefined;
+  return `give the sink \`${sink.plan.type}\` \`write_mode: upsert\` and a \`key\``;
+}

@@ -1,0 +1,22 @@
+import type { Parts } from '../../kit/parts.ts';
+import { suggestion } from '../../lib/nearest.ts';
+import { joinPath } from '../../lib/text-path.ts';
+import type { Blocks } from '../../document/read-blocks.ts';
+import type { IssueList } from '../issue-list.ts';
+
+/** A rule for a sink that does not exist would leave its data unmasked without a word. */
+export function checkMaskingTargets({ pipeline }: Blocks, parts: Parts, issues: IssueList): void {
+  const templates = [...pipeline.sinks.keys()];
+  for (const [index, rule] of (pipeline.masking?.rules ?? []).entries()) {
+    for (const [at, name] of rule.applies_to.entries()) {
+      if (templates.includes(name) || parts.sinks.get(name) !== undefined) continue;
+      const path = joinPath('pipeline.masking.rules', index, 'applies_to', at);
+      issues.error(
+        'unknown_template',
+        path,
+        `\`${name}\` is neither a sink template nor a sink`,
+        suggestion(name, [...templates, ...parts.sinks.types()], 'there are'),
+      );
+    }
+  }
+}

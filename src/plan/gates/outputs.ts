@@ -1,0 +1,66 @@
+/** Rows must not replace each other's files. */
+import { normalize } from 'node:path';
+import { isObject } from '../../lib/json.ts';
+import { joinPath } from '../../lib/text-path.ts';
+import type { IssueList } from '../issue-list.ts';
+import type { PlannedPart } from '../plan-part.ts';
+import { rowName, type PlannedRow } from '../planned-row.ts';
+import type { SinkDefinition } from '../../kit/sink.ts';
+
+interface Output {
+  readonly file: string;
+  readonly replaces: boolean;
+  /** Every invocation writes a file of its own. */
+  readonly perRecord: boolean;
+  readonly path: string;
+  readonly owner: string;
+}
+
+export function checkOutputs(rows: readonly PlannedRow[], issues: IssueList): void {
+  const taken = new Map<string, Output>();
+  for (const row of rows) {
+    for (const output of outputsOf(row)) {
+      const other = taken.get(output.file);
+      if (other === undefined) taken.set(output.file, output);
+      else if (output.replaces || other.replaces) {
+        const message = `${output.owner} and ${other.owner} write the same file \`${output.file}\``;
+        issues.error('output_clash', output.path, message, 'give each a file of its own, or let both append');
+      }
+      if (row.draft.parent !== undefined && output.replaces && !output.perRecord) {
+        const message = `${output.owner} runs once per parent record, and each invocation would replace the file \`${output.file}\``;
+        issues.error(
+          'output_clash',
+          output.path,
+          message,
+          `put a token such as \`\${${row.draft.parent.row}.id}\` into the path, or let it append`,
+        );
+      }
+    }
+    warnAboutReplacing(row, issues);
+  }
+}
+
+function outputsOf(row: PlannedRow): Output[] {
+  const owner = rowName(row.draft);
+  const main = outputOf(row.sink, owner);
+  const dead = row.dlq === undefined ? undefined : outputOf(row.dlq.sink, `the \`dlq\` of ${owner}`);
+  // Dead-letter queues append: several rows may share one, but nobody may replace it.
+  return [main, dead === undefined ? undefined : { ...dead, replaces: false }].filter((output) => output !== undefined);
+}
+
+function outputOf({ plan, judged, tokens }: PlannedPart<SinkDefinition>, owner: string): Output | undefined {
+  const file = judged === undefined ? undefined : plan.definition.localPath?.(judged);
+  if (file === undefined || file.startsWith('/dev/')) return undefined;
+  const appends = isObject(judged) && judged['append'] === true;
+  const perRecord = tokens.some((found) => found.token.kind === 'path');
+  return { file: normalize(file), replaces: !appends, perRecord, path: joinPath(plan.path, 'config'), owner };
+}
+
+/** With a bookmark the next run reads only what is new; a file that starts over then loses what came before. */
+function warnAboutReplacing(row: PlannedRow, issues: IssueList): void {
+  const output = outputOf(row.sink, rowName(row.draft));
+  if (output?.replaces !== true || row.state === undefined || row.reads?.bookmarks !== true) return;
+  if (row.sink.tokens.length > 0) return;
+  const message = `with \`state\` the next run reads only what is new, and replaces the file \`${output.file}\` with that`;
+  issues.warn('replaced_output', output.path, message, 'set `append: true`, or put `${now.date}` into the path');
+}

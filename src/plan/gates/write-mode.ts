@@ -1,0 +1,21 @@
+import type { IssueList } from '../issue-list.ts';
+import type { PlannedRow } from '../planned-row.ts';
+import { placeInConfig } from '../row-drafts.ts';
+
+/** The sink must offer the mode its config asks for, and keyed modes need a key (spec 2.10). */
+export function checkWriteMode({ writes, sink, draft }: PlannedRow, issues: IssueList): void {
+  if (writes === undefined || draft.sink === undefined) return;
+  const { writeMode, writeModes, key } = writes;
+  const path = placeInConfig(draft.sink, 'write_mode');
+  if (!writeModes.includes(writeMode)) {
+    const hint = `possible are: ${writeModes.join(', ')}`;
+    issues.error('write_mode_unsupported', path, `the sink \`${sink.plan.type}\` cannot \`${writeMode}\``, hint);
+  } else if ((writeMode === 'upsert' || writeMode === 'delete') && key.length === 0) {
+    issues.error(
+      'missing_key',
+      path,
+      `\`write_mode: ${writeMode}\` needs \`key\``,
+      'list the columns that identify a row, e.g. `key: [id]`',
+    );
+  }
+}

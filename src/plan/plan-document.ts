@@ -1,0 +1,82 @@
+/** Document to plan: everything is decided, or everything wrong is told, before the first record moves. */
+import type { Parts } from '../kit/parts.ts';
+import { ConfigError } from '../lib/errors.ts';
+import { retryPolicyOf } from '../document/blocks/resilience.ts';
+import type { Document } from '../document/document.ts';
+import { withPlaces } from '../document/locate.ts';
+import { readBlocks, type Blocks } from '../document/read-blocks.ts';
+import { restoreEscapes } from '../document/tokens.ts';
+import { planProviders } from './gates/auth.ts';
+import { checkMaskingTargets } from './gates/masking-targets.ts';
+import { checkOutputs } from './gates/outputs.ts';
+import { checkTemplates } from './gates/templates.ts';
+import { IssueList } from './issue-list.ts';
+import { PartPlanner } from './plan-part.ts';
+import { finishRow, planRowParts } from './plan-row.ts';
+import type { Governance, Plan, RowPlan } from './plan.ts';
+import type { PlannedRow } from './planned-row.ts';
+import { draftRows, type RowDraft } from './row-drafts.ts';
+import { checkTokenScopes } from './run-time-tokens.ts';
+import { selectRows, type SelectionFlags } from './select.ts';
+
+export interface PlanOptions {
+  /** CPUs of the machine that runs the plan; decides the default of `max_concurrent`. */
+  readonly cpus: number;
+  /** Which rows to run; all eligible ones when absent. */
+  readonly selection?: SelectionFlags;
+}
+
+/** A function of its arguments. Throws `ConfigError` (stage `validate`) with every issue of the document. */
+export function planDocument(document: Document, parts: Parts, options: PlanOptions): Plan {
+  const issues = new IssueList();
+  const blocks = readBlocks(document, issues.errors);
+  checkTokenScopes(document.tree, issues);
+  const auth = planProviders(blocks, parts, issues);
+  checkTemplates(blocks, parts, issues);
+  checkMaskingTargets(blocks, parts, issues);
+  const drafts = draftRows(blocks, issues);
+  const context = { blocks, parts, issues, planner: new PartPlanner(issues) };
+  const planned = drafts.map((draft) => planRowParts(draft, context)).filter((row) => row !== undefined);
+  const rows = finishRows(planned, { name: restoreEscapes(document.name), drafts, blocks, issues });
+  const selection = selectRows(drafts, {
+    flags: options.selection ?? {},
+    policy: blocks.selection?.include_parents,
+    hasMatrix: blocks.matrix !== undefined,
+    issues,
+  });
+  checkOutputs(
+    planned.filter((row) => selection.run.has(row.draft.id)),
+    issues,
+  );
+  if (issues.errors.length > 0) throw new ConfigError(withPlaces(issues.errors, document.locate));
+  return Object.freeze({
+    name: restoreEscapes(document.name),
+    rows: rows.filter((row) => selection.run.has(row.id)),
+    unselected: rows.filter((row) => !selection.run.has(row.id)),
+    selectionActive: selection.active,
+    maxConcurrent: blocks.execution?.max_concurrent ?? Math.min(Math.max(Math.floor(options.cpus) || 4, 1), 8),
+    onError: blocks.execution?.on_error ?? 'continue',
+    schedule: blocks.execution?.schedule ?? 'declared',
+    auth,
+    warnings: withPlaces(issues.warnings, document.locate),
+  });
+}
+
+interface Finishing {
+  readonly name: string;
+  readonly drafts: readonly RowDraft[];
+  readonly blocks: Blocks;
+  readonly issues: IssueList;
+}
+
+function finishRows(planned: readonly PlannedRow[], { name, drafts, blocks, issues }: Finishing): RowPlan[] {
+  const ids = drafts.map((draft) => draft.id);
+  const children = Map.groupBy(drafts, (draft) => draft.parent?.row);
+  const { quality, contract, masking } = blocks.pipeline;
+  const governance: Governance = { quality, contract, masking };
+  const retry = blocks.resilience === undefined ? undefined : retryPolicyOf(blocks.resilience);
+  return planned.map((row) => {
+    const own = (children.get(row.draft.id) ?? []).map((child) => child.id);
+    return finishRow(row, { name, ids, children: own, governance, retry, issues });
+  });
+}

@@ -1,0 +1,112 @@
+/** A drafted part becomes a planned one: its definition is found and its config parsed, as far as run-time tokens let it. */
+import type { ZodType } from 'zod';
+import type { Shelf } from '../kit/parts.ts';
+import { check } from '../kit/schema.ts';
+import type { Issue } from '../lib/errors.ts';
+import { isObject, type JsonObject, type JsonValue } from '../lib/json.ts';
+import { joinPath } from '../lib/text-path.ts';
+import type { Steps } from '../document/steps.ts';
+import { restoreEscapes } from '../document/tokens.ts';
+import type { IssueList } from './issue-list.ts';
+import type { PartPlan } from './plan.ts';
+import { placeInConfig, type PartDraft } from './row-drafts.ts';
+import { findTokens, type FoundToken } from './run-time-tokens.ts';
+
+interface Definition {
+  readonly type: string;
+  readonly config: ZodType;
+}
+
+export interface PlannedPart<D> {
+  readonly plan: PartPlan<D>;
+  /** The parsed config; with tokens, one where placeholders stand for them. `undefined` when it cannot be judged before a run. */
+  readonly judged: unknown;
+  readonly tokens: readonly FoundToken[];
+}
+
+/** Looks parts up and parses them; what several rows share is parsed once. */
+export class PartPlanner {
+  readonly #issues: IssueList;
+  readonly #known = new Map<unknown, Map<JsonObject, Parsed>>();
+
+  constructor(issues: IssueList) {
+    this.#issues = issues;
+  }
+
+  plan<D extends Definition>(draft: PartDraft, shelf: Shelf<D & Definition>, kind: string): PlannedPart<D> | undefined {
+    const definition = shelf.get(draft.type);
+    if (definition === undefined) {
+      this.#issues.error('unknown_type', draft.typePath, `there is no ${kind} called \`${draft.type}\``, shelf.suggest(draft.type));
+      return undefined;
+    }
+    const parsed = this.#parse(definition, draft);
+    const { tokens, judged } = parsed;
+    const deferred = tokens.length > 0;
+    const { path, template, config } = draft;
+    const plan = { path, type: definition.type, template, definition, config, deferred, parsed: deferred ? undefined : judged };
+    return { plan: Object.freeze(plan), judged, tokens };
+  }
+
+  #parse(definition: Definition, draft: PartDraft): Parsed {
+    let byConfig = this.#known.get(definition);
+    if (byConfig === undefined) this.#known.set(definition, (byConfig = new Map<JsonObject, Parsed>()));
+    let parsed = byConfig.get(draft.config);
+    if (parsed === undefined) {
+      parsed = parseConfig(definition.config, draft.config);
+      byConfig.set(draft.config, parsed);
+    }
+    for (const issue of parsed.issues) this.#issues.add({ ...issue, path: placeInConfig(draft, issue.path) });
+    return parsed;
+  }
+}
+
+interface Parsed {
+  readonly judged: unknown;
+  readonly tokens: readonly FoundToken[];
+  /** Paths are relative to the config. */
+  readonly issues: readonly Issue[];
+}
+
+function parseConfig(schema: ZodType, config: JsonObject): Parsed {
+  const tokens = findTokens(config);
+  const plain = restoreEscapes(config);
+  const result = check(schema, plain);
+  if (result.ok) return { judged: result.value, tokens, issues: [] };
+  return tokens.length === 0 ? { judged: undefined, tokens, issues: result.issues } : judgeAround(schema, plain, tokens);
+}
+
+/** Values that a token may turn out to be, tried in turn where its text does not fit. */
+const PLACEHOLDERS: readonly JsonValue[] = [1, true, 'x', '2026-01-01', '2026-01-01T00:00:00Z', 'http://localhost/', [], {}];
+
+/** Sets issues at tokens aside, and puts placeholders there so that the checks behind them still run. */
+function judgeAround(schema: ZodType, config: JsonObject, tokens: readonly FoundToken[]): Parsed {
+  const places = new Map(tokens.map((token) => [joinPath('', ...token.steps), token.steps]));
+  const found: Issue[] = [];
+  let trial = config;
+  for (const [path, steps] of places) {
+    if (!issuesAt(schema, trial, path)) continue;
+    const placeholder = PLACEHOLDERS.find((value) => !issuesAt(schema, withValue(trial, steps, value) as JsonObject, path));
+    if (placeholder !== undefined) trial = withValue(trial, steps, placeholder) as JsonObject;
+  }
+  const result = check(schema, trial);
+  if (result.ok) return { judged: result.value, tokens, issues: found };
+  const real = result.issues.filter((issue) => ![...places.keys()].some((path) => isAtOrBelow(issue.path, path)));
+  return { judged: undefined, tokens, issues: real };
+}
+
+function issuesAt(schema: ZodType, config: JsonObject, path: string): boolean {
+  const result = check(schema, config);
+  return !result.ok && result.issues.some((issue) => isAtOrBelow(issue.path, path));
+}
+
+function isAtOrBelow(path: string, above: string): boolean {
+  return path === above || path.startsWith(`${above}.`) || path.startsWith(`${above}[`);
+}
+
+function withValue(value: JsonValue, steps: Steps, replacement: JsonValue): JsonValue {
+  const [step, ...below] = steps;
+  if (step === undefined) return replacement;
+  if (Array.isArray(value)) return value.map((item, index) => (index === step ? withValue(item, below, replacement) : item));
+  if (!isObject(value)) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, key === step ? withValue(item, below, replacement) : item]));
+}

@@ -1,0 +1,127 @@
+/** One row: its parts are found and parsed, the gates judge them, and the lane is chosen. */
+import type { Parts } from '../kit/parts.ts';
+import type { RetryPolicy } from '../kit/context.ts';
+import type { SinkDefinition } from '../kit/sink.ts';
+import type { SourceDefinition } from '../kit/source.ts';
+import type { StateStoreDefinition } from '../kit/state-store.ts';
+import type { TransformDefinition } from '../kit/transform.ts';
+import type { JsonObject } from '../lib/json.ts';
+import { joinPath } from '../lib/text-path.ts';
+import type { DlqSpec } from '../document/blocks/dlq.ts';
+import type { Blocks, Placed } from '../document/read-blocks.ts';
+import { checkAuthRef } from './gates/auth.ts';
+import { checkDeadLetters } from './gates/dead-letters.ts';
+import { checkDelivery, guaranteeOf } from './gates/delivery.ts';
+import { checkRowTokens, parentLinkOf } from './gates/row-tokens.ts';
+import { checkState } from './gates/state.ts';
+import { checkWriteMode } from './gates/write-mode.ts';
+import type { IssueList } from './issue-list.ts';
+import { chooseLane } from './lane.ts';
+import type { PartPlanner, PlannedPart } from './plan-part.ts';
+import type { Governance, RowPlan } from './plan.ts';
+import type { PlannedRow } from './planned-row.ts';
+import type { PartDraft, RowDraft } from './row-drafts.ts';
+
+export interface RowContext {
+  readonly blocks: Blocks;
+  readonly parts: Parts;
+  readonly planner: PartPlanner;
+  readonly issues: IssueList;
+}
+
+/** Finds and parses the parts of a row; `undefined` when its source or sink cannot be known. */
+export function planRowParts(draft: RowDraft, context: RowContext): PlannedRow | undefined {
+  const { parts, planner, blocks, issues } = context;
+  for (const part of [draft.source, draft.sink]) if (part !== undefined) checkAuthRef(part, blocks, issues);
+  const source = draft.source === undefined ? undefined : planner.plan<SourceDefinition>(draft.source, parts.sources, 'source');
+  const sink = draft.sink === undefined ? undefined : planner.plan<SinkDefinition>(draft.sink, parts.sinks, 'sink');
+  const transforms = draft.transforms.map((entry) => planner.plan<TransformDefinition>(plainDraft(entry), parts.transforms, 'transform'));
+  const state =
+    draft.state === undefined ? undefined : planner.plan<StateStoreDefinition>(plainDraft(draft.state), parts.states, 'state store');
+  const dlq = draft.dlq === undefined ? undefined : planDlq(draft.dlq, context);
+  if (source === undefined || sink === undefined) return undefined;
+  return {
+    draft,
+    source,
+    sink,
+    transforms: transforms.filter((transform) => transform !== undefined),
+    state,
+    dlq,
+    reads: judge(source, (config) => source.plan.definition.capabilities(config)),
+    writes: judge(sink, (config) => sink.plan.definition.capabilities(config)),
+  };
+}
+
+function judge<D, T>(part: PlannedPart<D>, capabilities: (config: unknown) => T): T | undefined {
+  return part.judged === undefined ? undefined : capabilities(part.judged);
+}
+
+function planDlq({ path, value }: Placed<DlqSpec>, { planner, parts }: RowContext): PlannedRow['dlq'] {
+  const written = plainDraft({ path: joinPath(path, 'sink'), value: value.sink });
+  const sink = planner.plan<SinkDefinition>({ ...written, config: appending(written.config) }, parts.sinks, 'sink');
+  return sink === undefined ? undefined : { spec: value, path, sink };
+}
+
+/** A dead-letter queue always appends, whatever the sink was told. */
+function appending(config: JsonObject): JsonObject {
+  if (config['write_mode'] === undefined || config['write_mode'] === 'append') return config;
+  const { write_mode: _mode, key: _key, delete_marker: _marker, ...rest } = config;
+  return rest;
+}
+
+/** A part without templates. */
+function plainDraft({ path, value }: Placed<{ readonly type: string; readonly config?: JsonObject | undefined }>): PartDraft {
+  const config = value.config ?? {};
+  return { path, template: 'default', type: value.type, typePath: joinPath(path, 'type'), config, layers: [{ path, config }] };
+}
+
+export interface RowSetting {
+  readonly name: string;
+  readonly ids: readonly string[];
+  /** Rows that run for the records of this one. */
+  readonly children: readonly string[];
+  readonly governance: Governance;
+  readonly retry: RetryPolicy | undefined;
+  readonly issues: IssueList;
+}
+
+export function finishRow(row: PlannedRow, setting: RowSetting): RowPlan {
+  const { issues, governance } = setting;
+  const { draft } = row;
+  const stateKey = `${setting.name}::${draft.id}`;
+  checkRowTokens(row, setting.ids, issues);
+  checkWriteMode(row, issues);
+  checkDelivery(row, governance, issues);
+  checkDeadLetters(row, governance, issues);
+  checkState(row, stateKey, issues);
+  return Object.freeze({
+    id: draft.id,
+    index: draft.index,
+    role: draft.parent === undefined ? 'root' : 'child',
+    parent: parentLinkOf(row),
+    dependsOn: draft.dependsOn,
+    source: row.source.plan,
+    sink: row.sink.plan,
+    transforms: row.transforms.map((transform) => transform.plan),
+    state: row.state?.plan,
+    dlq: row.dlq === undefined ? undefined : dlqPlan(row.dlq),
+    delivery: draft.delivery,
+    guarantee: guaranteeOf(row),
+    governance,
+    retry: setting.retry,
+    lane: chooseLane(row, governance, setting.children),
+    stateKey,
+    weight: draft.weight,
+    tags: draft.tags,
+    status: draft.status,
+  });
+}
+
+function dlqPlan({ spec, sink }: NonNullable<PlannedRow['dlq']>): RowPlan['dlq'] {
+  return {
+    sink: sink.plan,
+    onBatchError: spec.on_batch_error,
+    maxFailuresPerPage: spec.max_failures_per_page,
+    maxFailuresTotal: spec.max_failures_total,
+  };
+}

@@ -1,0 +1,115 @@
+/** Finding the run-time tokens of a value, and telling where they must not stand. */
+import { isObject, type JsonObject, type JsonValue } from '../lib/json.ts';
+import { joinPath } from '../lib/text-path.ts';
+import type { Steps } from '../document/steps.ts';
+import { classify, rewriteTokens, type Token } from '../document/tokens.ts';
+import type { IssueList } from './issue-list.ts';
+
+export type RunTimeToken = Extract<Token, { kind: 'now' | 'path' }>;
+
+export interface FoundToken {
+  readonly steps: Steps;
+  readonly body: string;
+  readonly token: RunTimeToken;
+}
+
+/** Every `${now.*}` and `${row.path}` in the texts and keys of a value, with its place. */
+export function findTokens(value: JsonValue, steps: Steps = []): FoundToken[] {
+  if (typeof value === 'string') return tokensOf(value, steps);
+  if (Array.isArray(value)) return value.flatMap((item, index) => findTokens(item, [...steps, index]));
+  if (!isObject(value)) return [];
+  const found: FoundToken[] = [];
+  for (const [key, item] of Object.entries(value)) {
+    if (typeof item === 'number' || typeof item === 'boolean') continue;
+    const below = [...steps, key];
+    found.push(...tokensOf(key, below), ...findTokens(item, below));
+  }
+  return found;
+}
+
+function tokensOf(text: string, steps: Steps): FoundToken[] {
+  if (!text.includes('${')) return [];
+  const found: FoundToken[] = [];
+  const replace = (body: string): string => {
+    const token = classify(body);
+    if (token.kind === 'now' || token.kind === 'path') found.push({ steps, body, token });
+    return '';
+  };
+  rewriteTokens(text, { replace, tooDeep: () => undefined });
+  return found;
+}
+
+/** Tokens that others fill in before a run; here they are left over. */
+const LEFTOVERS: Readonly<Record<string, readonly [code: string, hint: string]>> = {
+  backfill: ['not_available', 'this version does not run backfills yet; use `${now.date}` or fixed dates'],
+  partition: ['not_available', 'this version does not split rows into chunks yet'],
+  trigger: ['token_out_of_scope', 'it is filled in only where a trigger starts the run'],
+};
+
+/** Reports a token that nobody will fill in; says whether it did. */
+export function reportLeftover(found: FoundToken, path: string, issues: IssueList): boolean {
+  const leftover = found.token.kind === 'path' && Object.hasOwn(LEFTOVERS, found.token.root) ? LEFTOVERS[found.token.root] : undefined;
+  if (leftover === undefined) return false;
+  const [code, hint] = leftover;
+  issues.error(code, path, `nothing fills in \`\${${found.body}}\` here`, hint);
+  return true;
+}
+
+type Scope = 'none' | 'now';
+
+/** Run-time tokens outside source and sink configs: an error, but for `${now.*}` in the values of `set`. */
+export function checkTokenScopes(tree: JsonObject, issues: IssueList): void {
+  const { vars: _vars, params: _params, pipeline, matrix, ...rest } = tree;
+  refuse(rest, [], 'none', issues);
+  if (isObject(pipeline)) checkParts(pipeline, ['pipeline'], issues);
+  if (!Array.isArray(matrix)) return;
+  for (const [index, row] of matrix.entries()) if (isObject(row)) checkParts(row, ['matrix', index], issues);
+}
+
+function checkParts(block: JsonObject, steps: Steps, issues: IssueList): void {
+  for (const [key, value] of Object.entries(block)) {
+    const here = [...steps, key];
+    if ((key === 'source' || key === 'sink') && isObject(value)) checkConnector(value, here, issues);
+    else if ((key === 'sources' || key === 'sinks') && isObject(value)) {
+      for (const [name, one] of Object.entries(value)) if (isObject(one)) checkConnector(one, [...here, name], issues);
+    } else if (key === 'transforms') checkTransforms(value, here, issues);
+    else refuse(value, here, 'none', issues);
+  }
+}
+
+function checkConnector(spec: JsonObject, steps: Steps, issues: IssueList): void {
+  for (const [key, value] of Object.entries(spec)) {
+    if (key === 'config') continue;
+    if (key === 'transforms') checkTransforms(value, [...steps, key], issues);
+    else refuse(value, [...steps, key], 'none', issues);
+  }
+}
+
+function checkTransforms(list: JsonValue, steps: Steps, issues: IssueList): void {
+  if (!Array.isArray(list)) return;
+  for (const [index, entry] of list.entries()) {
+    const here = [...steps, index];
+    if (!isObject(entry) || entry['type'] !== 'set' || !isObject(entry['config'])) {
+      refuse(entry, here, 'none', issues);
+      continue;
+    }
+    const { values, ...rest } = entry['config'];
+    refuse(rest, [...here, 'config'], 'none', issues);
+    if (values !== undefined) refuse(values, [...here, 'config', 'values'], 'now', issues);
+  }
+}
+
+function refuse(value: JsonValue, steps: Steps, scope: Scope, issues: IssueList): void {
+  for (const found of findTokens(value, steps)) {
+    if (found.token.kind === 'now' && scope === 'now') continue;
+    const path = joinPath('', ...found.steps);
+    if (reportLeftover(found, path, issues)) continue;
+    const message = `\`\${${found.body}}\` is filled in at run time, which does not happen here`;
+    issues.error(
+      'token_out_of_scope',
+      path,
+      message,
+      'run-time tokens may stand in the `config` of sources and sinks; `$${` writes a literal',
+    );
+  }
+}
