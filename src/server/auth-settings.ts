@@ -1,11 +1,15 @@
 /** From the authentication options of `serve` to an authenticator (spec 5.3, 5.4). Refuses to start rather than guess. */
-import { readFile } from 'node:fs/promises';
-import { resolve } from 'node:path';
-import { parseDocument } from 'yaml';
 import { z } from 'zod';
+import { interpolate } from '../document/interpolate.ts';
+import { MAX_DOCUMENT_BYTES } from '../document/limits.ts';
+import { localFiles } from '../document/local-file.ts';
+import { withPlaces } from '../document/locate.ts';
+import { parseText, type ParsedText } from '../document/parse.ts';
+import { restoreEscapes } from '../document/tokens.ts';
 import { check, finding, text } from '../kit/schema.ts';
 import type { Env } from '../lib/env.ts';
 import { AppError, ConfigError, messageOf, type Issue } from '../lib/errors.ts';
+import { isObject, type JsonObject } from '../lib/json.ts';
 import { isLoopback } from './listen.ts';
 import { bearerAuth, openToAll, type Authenticator, type TokenHolder } from './auth.ts';
 import { ROLES, type Role } from './permissions.ts';
@@ -35,7 +39,7 @@ const TRIO: readonly {
 type AuthEnv = Pick<Env, 'redactor' | 'variables' | 'cwd' | 'log'>;
 
 /** Every token is registered for redaction before anything else can print it. */
-export async function loadAuth(flags: AuthFlags, env: AuthEnv, listenHost?: string): Promise<Authenticator> {
+export function loadAuth(flags: AuthFlags, env: AuthEnv, listenHost?: string): Authenticator {
   refuseMixedModes(flags);
   if (flags.noAuth === true) {
     if (listenHost !== undefined && !isLoopback(listenHost)) {
@@ -43,7 +47,7 @@ export async function loadAuth(flags: AuthFlags, env: AuthEnv, listenHost?: stri
     }
     return openToAll;
   }
-  const holders = flags.authConfig === undefined ? holdersFromFlags(flags) : await holdersFromFile(flags.authConfig, env);
+  const holders = flags.authConfig === undefined ? holdersFromFlags(flags) : holdersFromFile(flags.authConfig, env);
   for (const { token } of holders) env.redactor.register(token);
   return bearerAuth(holders);
 }
@@ -90,75 +94,63 @@ const authFileSchema = z.strictObject({
     .array(
       z.strictObject({
         name: text().meta({ description: 'Name in the audit log; unique.' }),
-        token: text().meta({ description: 'Bearer token, or a `${env:NAME}` or `${file:path}` reference to it.', secret: true }),
+        token: z
+          .string()
+          .transform((token) => restoreEscapes(token).replace(/\r?\n$/, ''))
+          .meta({ description: 'Bearer token, or a `${env:NAME}` or `${file:path}` reference to it; unique.', secret: true }),
         role: z.enum(ROLES).meta({ description: 'Rung of the role ladder.' }),
       }),
     )
     .min(1)
     .superRefine((principals, ctx) => {
-      principals.forEach(({ name }, index) => {
-        if (principals.findIndex((other) => other.name === name) === index) return;
-        ctx.addIssue(finding('duplicate_name', `the name \`${name}\` is used twice`, { path: [index, 'name'] }));
-      });
+      for (const [index, { name, token }] of principals.entries()) {
+        const before = principals.slice(0, index);
+        if (token.trim() === '') ctx.addIssue(finding('out_of_range', 'the token is empty', { path: [index, 'token'] }));
+        if (before.some((other) => other.name === name)) {
+          ctx.addIssue(finding('duplicate_name', `the name \`${name}\` is used twice`, { path: [index, 'name'] }));
+        }
+        if (before.some((other) => other.token === token)) {
+          ctx.addIssue(finding('duplicate_token', 'this token already belongs to another principal', { path: [index, 'token'] }));
+        }
+      }
     })
     .meta({ description: 'Everybody who may call.' }),
 });
 
-async function holdersFromFile(path: string, env: AuthEnv): Promise<TokenHolder[]> {
-  const file = resolve(env.cwd, path);
-  const content = await readFile(file, 'utf8').catch((error: unknown) => {
+/** Read as a document is: the same YAML or JSON, the same references, the same findings with line and column. */
+function holdersFromFile(path: string, env: AuthEnv): TokenHolder[] {
+  const readFile = localFiles(env.cwd);
+  const { tree, locate } = parseAuthFile(path, readFile);
+  const filled = interpolate(tree, { variables: env.variables, redactor: env.redactor, readFile });
+  const issues = [...filled.issues, ...leftovers(filled.tree)];
+  if (issues.length > 0) throw refused(withPlaces(issues, locate), path);
+  const parsed = check(authFileSchema, filled.tree);
+  if (!parsed.ok) throw refused(withPlaces(parsed.issues, locate), path);
+  return parsed.value.principals;
+}
+
+function parseAuthFile(path: string, readFile: ReturnType<typeof localFiles>): ParsedText {
+  let content: string;
+  try {
+    content = new TextDecoder('utf-8', { fatal: true }).decode(readFile(path, MAX_DOCUMENT_BYTES));
+  } catch (error) {
     throw refusal(`the auth config ${path} cannot be read: ${messageOf(error)}`, 'check the path given to --auth-config');
+  }
+  try {
+    return parseText(content, 'yaml', { kind: 'file', path });
+  } catch (error) {
+    throw error instanceof ConfigError ? refused(error.issues, path) : error;
+  }
+}
+
+/** Tokens that are filled in when a run executes have no meaning here: what is left of them would be a guessable password. */
+function leftovers(tree: JsonObject): Issue[] {
+  const { principals } = tree;
+  return (Array.isArray(principals) ? principals : []).flatMap((principal, index) => {
+    const token = isObject(principal) ? principal['token'] : undefined;
+    if (typeof token !== 'string' || !token.includes('${')) return [];
+    return [{ code: 'unknown_token', path: `principals[${index}].token`, message: 'only `${env:…}` and `${file:…}` can stand in a token' }];
   });
-  const parsed = check(authFileSchema, parseYaml(content, path));
-  if (!parsed.ok) throw refused(parsed.issues, path);
-  const holders: TokenHolder[] = [];
-  const issues: Issue[] = [];
-  for (const [index, principal] of parsed.value.principals.entries()) {
-    const at = `principals[${index}].token`;
-    const token = await resolveToken(principal.token, env);
-    if ('problem' in token) issues.push({ code: 'unresolved_reference', path: at, message: token.problem });
-    else if (holders.some((holder) => holder.token === token.value)) {
-      issues.push({ code: 'duplicate_token', path: at, message: 'this token already belongs to another principal' });
-    } else holders.push({ ...principal, token: token.value });
-  }
-  if (issues.length > 0) throw refused(issues, path);
-  return holders;
-}
-
-function parseYaml(content: string, path: string): unknown {
-  const document = parseDocument(content, { prettyErrors: false });
-  const [error] = document.errors;
-  if (error === undefined) return document.toJS() as unknown;
-  const { line, column } = position(content, error.pos[0]);
-  throw refused([{ code: 'syntax', path: '', message: 'not valid YAML or JSON', line, column }], path);
-}
-
-function position(content: string, offset: number): { line: number; column: number } {
-  const before = content.slice(0, offset).split('\n');
-  return { line: before.length, column: (before.at(-1)?.length ?? 0) + 1 };
-}
-
-const REFERENCE = /\$\{(env|file):([^}]+)\}/g;
-
-type Resolved = { readonly value: string } | { readonly problem: string };
-
-/** References may stand anywhere in the token; a trailing newline of the result (files have one) is dropped. */
-async function resolveToken(written: string, env: AuthEnv): Promise<Resolved> {
-  let value = '';
-  let at = 0;
-  for (const match of written.matchAll(REFERENCE)) {
-    const [whole, kind, name = ''] = match;
-    const found = kind === 'env' ? env.variables[name] : await readFile(resolve(env.cwd, name), 'utf8').catch(() => undefined);
-    if (found === undefined) {
-      return { problem: kind === 'env' ? `the environment variable \`${name}\` is not set` : `the file \`${name}\` cannot be read` };
-    }
-    value += written.slice(at, match.index) + found;
-    at = match.index + whole.length;
-  }
-  value = (value + written.slice(at)).replace(/\r?\n$/, '');
-  if (value.includes('${')) return { problem: 'it still holds `${` after the references were filled in' };
-  if (value.trim() === '') return { problem: 'the token is empty' };
-  return { value };
 }
 
 function refused(issues: readonly Issue[], file: string): ConfigError {
