@@ -157,6 +157,7 @@ export function rowPlan(source: SourceDefinition, sink: SinkDefinition, override
     stateKey: `test::${id}`,
     weight: undefined,
     tags: [],
+    status: 'active',
     ...overrides,
   };
 }
@@ -170,6 +171,8 @@ export function planOf(rows: readonly RowPlan[], overrides: Partial<Plan> = {}):
     schedule: 'declared',
     auth: {},
     warnings: [],
+    unselected: [],
+    selectionActive: false,
     ...overrides,
   };
 }

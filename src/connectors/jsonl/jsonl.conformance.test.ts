@@ -2,7 +2,7 @@ import { existsSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gunzipSync, zstdDecompressSync } from 'node:zlib';
-import type { JsonObject } from '../../lib/json.ts';
+import { stringifyJson, type JsonObject } from '../../lib/json.ts';
 import { describeSink, type Destination } from '../../../test/conformance/sink.ts';
 import { describeSource } from '../../../test/conformance/source.ts';
 import { jsonlSink, jsonlSource } from './index.ts';
@@ -10,7 +10,7 @@ import { jsonlSink, jsonlSource } from './index.ts';
 const folder = mkdtempSync(join(tmpdir(), 'headgate-jsonl-'));
 const path = join(folder, 'events.jsonl');
 const records = Array.from({ length: 20 }, (_, index) => ({ id: index, big: 9_007_199_254_740_993n + BigInt(index), text: 'é"\n', nested: { list: [1, null] } }));
-writeFileSync(path, records.map((record) => JSON.stringify(record, (_, value: unknown) => (typeof value === 'bigint' ? JSON.rawJSON(String(value)) : value))).join('\n'));
+writeFileSync(path, records.map((record) => stringifyJson(record)).join('\n'));
 writeFileSync(join(folder, 'broken.jsonl'), '{"a":1}\n{"a":\n');
 
 describeSource(jsonlSource, {

@@ -1,0 +1,14 @@
+import type { SinkDefinition } from '../kit/sink.ts';
+import type { SourceDefinition } from '../kit/source.ts';
+import { csvSink, csvSource } from './csv/index.ts';
+import { jsonlSink, jsonlSource } from './jsonl/index.ts';
+import { parquetSink, parquetSource } from './parquet/index.ts';
+import { postgresSink, postgresSource } from './postgres/index.ts';
+import { sqliteSink, sqliteSource } from './sqlite/index.ts';
+import { stdoutSink } from './stdout/index.ts';
+
+/** Every source of this build, sorted by type. */
+export const SOURCES: readonly SourceDefinition[] = [csvSource, jsonlSource, parquetSource, postgresSource, sqliteSource];
+
+/** Every sink of this build, sorted by type. */
+export const SINKS: readonly SinkDefinition[] = [csvSink, jsonlSink, parquetSink, postgresSink, sqliteSink, stdoutSink];
