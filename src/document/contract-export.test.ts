@@ -44,8 +44,10 @@ describe('the JSON Schema of a contract', () => {
   });
 
   it('keeps a pattern that other readers cannot know as an annotation', () => {
-    const { properties } = contractJsonSchema(contract({ fields: [{ name: 'a', type: 'string', pattern: '[[:alpha:]]\\z' }] }));
-    expect(properties).toEqual({ a: { type: 'string', 'x-pattern': '[[:alpha:]]\\z' } });
+    for (const pattern of ['a\\z', '[[:alpha:]]', '[x[:alpha:][:digit:]]', 'a(?i)b', '\\pLa']) {
+      const { properties } = contractJsonSchema(contract({ fields: [{ name: 'a', type: 'string', pattern }] }));
+      expect(properties).toEqual({ a: { type: 'string', 'x-pattern': pattern } });
+    }
   });
 });
 

@@ -41,8 +41,6 @@ function fieldSchema(field: ContractField): JsonObject {
 
 /** The pattern as ECMA-262 writes it, as far as only leading flags and the spelling of named groups differ. */
 function ecmaPattern(pattern: string): string | undefined {
-  // POSIX classes would compile and mean something else.
-  if (pattern.includes('[:')) return undefined;
   const named = pattern.replaceAll('(?P<', '(?<');
   const [head = '', flags = ''] = /^\(\?([ims]+)\)/.exec(named) ?? [];
   const translated = head === '' ? named : `(?${flags}:${named.slice(head.length)})`;

@@ -116,6 +116,10 @@ describe('filter', () => {
     expect(await runTransform(filter, { path: 'a', op: 'in', value: ['1', true] }, [{ a: 1 }, { a: 'true' }])).toEqual([]);
   });
 
+  it('counts null as not existing', async () => {
+    expect(await runTransform(filter, { path: 'a', op: 'exists' }, [{ a: null }, { a: false }, {}])).toEqual([{ a: false }]);
+  });
+
   it('does not find inherited names', async () => {
     expect(await runTransform(filter, { path: 'toString', op: 'exists' }, [{ a: 1 }])).toEqual([]);
   });

@@ -3,6 +3,7 @@ import { contractBlock } from '../../document/blocks/contract.ts';
 import type { JsonObject, JsonValue } from '../../lib/json.ts';
 import { compileContract } from './contract-breach.ts';
 import { createContractStage } from './contract.ts';
+import type { PageInWork } from './stage.ts';
 import { runStage, testContext, type StageOutcome } from './stage-testing.ts';
 
 const BIG = 9_007_199_254_740_993n;
@@ -103,6 +104,14 @@ describe('a breach', () => {
       },
       { kind: 'ContractViolation', reason: 'contract', message: '`pin` is missing (missing)', payload: {}, index: 3 },
     ]);
+  });
+
+  it('keeps the index with which records came when earlier stages took some away', async () => {
+    const contract = contractBlock.schema.parse({ version: '1', on_breach: 'quarantine', fields: [{ name: 'a', type: 'string' }] });
+    const page: PageInWork = { records: [{ a: '' }, {}], origins: [3, 7], dead: [] };
+    await createContractStage(contract, testContext()).run(page);
+    expect(page.origins).toEqual([3]);
+    expect(page.dead).toMatchObject([{ index: 7 }]);
   });
 
   it('is logged once and always counted under warn, and everything is written', async () => {

@@ -123,19 +123,19 @@ describe('actions', () => {
 });
 
 describe('the metric', () => {
-  it('counts changed values by rule, action and detector', async () => {
+  it('counts changed values by rule, action and detector, and by name when both match', async () => {
     const context = testContext();
     const block = {
       rules: [
-        rule({ value_detector: 'email', fields: ['a'] }, { type: 'hash' }, { name: 'mail' }),
+        rule({ value_detector: 'email', fields: ['a', 'a2', 'n'] }, { type: 'hash' }, { name: 'mail' }),
         rule({ fields: ['d'] }, { type: 'redact' }),
         rule({ fields: ['other'] }, { type: 'redact' }, { applies_to: ['elsewhere'] }),
       ],
     };
-    await mask(block, { a: 'plain', b: 'a@b.io', c: ['c@d.io'], d: 1, e: null }, context);
+    await mask(block, { a: 'plain', a2: 'both@by.name', n: null, b: 'a@b.io', c: ['c@d.io'], d: 1, e: null }, context);
     expect(context.counts).toEqual(
       new Map([
-        ['svc_masking_fields_total{pipeline=p,row=r,rule=mail,action=hash,detector=}', 1],
+        ['svc_masking_fields_total{pipeline=p,row=r,rule=mail,action=hash,detector=}', 2],
         ['svc_masking_fields_total{pipeline=p,row=r,rule=mail,action=hash,detector=email}', 2],
         ['svc_masking_fields_total{pipeline=p,row=r,rule=rule_1,action=redact,detector=}', 1],
       ]),
@@ -148,7 +148,7 @@ describe('detectors', () => {
     ['email', ['a.b+c%d@x-y.example.ORG'], ['a@b', '@b.io', 'a@b.i', 'a@b@c.io', 'a b@c.io', 'a@b.io ', 'mail a@b.io', 'é@b.io', 'a@b.i0']],
     [
       'credit_card',
-      ['4111111111111111', '4111 1111 1111 1111', '4111-1111-1111-1111', '378282246310005', '4222222222222'],
+      ['4111111111111111', '5555555555554444', '4111 1111 1111 1111', '4111-1111-1111-1111', '378282246310005', '4222222222222'],
       ['4111111111111112', '4111  1111 1111 1111', ' 4111111111111111', '4111111111111111-', '411111111111', '41111111111111110000'],
     ],
     ['ssn', ['078-05-1120'], ['000-12-3456', '666-12-3456', '900-12-3456', '123-00-4567', '123-45-0000', '123456789', '123-45-67890']],
