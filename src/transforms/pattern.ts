@@ -2,14 +2,18 @@ import { RE2JS } from 're2js';
 import { text, finding } from '../kit/schema.ts';
 import { messageOf } from '../lib/errors.ts';
 
+/** Set operations of the Rust dialect: here they would compile and mean something else. */
+const CLASS_OPERATION = /(?<!\\)\[[^\]]*(?:&&|--|~~)/;
+
 /**
  * Patterns run in linear time whatever the input, with the syntax of RE2 and of the Rust `regex` crate:
- * inline flags such as `(?i)`, named groups, no look-around and no back-references.
+ * inline flags such as `(?i)`, named groups, no look-around and no back-references; `\d`, `\w` and `\s` are ASCII.
  */
 export function pattern(description: string) {
   return text()
     .superRefine((value, ctx) => {
       try {
+        if (CLASS_OPERATION.test(value)) throw new Error('a character class cannot hold `&&`, `--` or `~~`');
         RE2JS.compile(value);
       } catch (error) {
         const reason = messageOf(error).replace(/^error parsing regexp: /, '');

@@ -24,6 +24,7 @@ describe('the quality block', () => {
     [record({ type: 'not_null', fields: ['v'] }), 'unknown_key', 'record[0].fields'],
     [record({ type: 'not_null', field: '$.v[*]' }), 'invalid_path', 'record[0].field'],
     [record({ type: 'regex_match', pattern: '(' }), 'invalid_pattern', 'record[0].pattern'],
+    [record({ type: 'regex_match', pattern: '[a-z&&[^b]]' }), 'invalid_pattern', 'record[0].pattern'],
     [record({ type: 'value_in_set', values: [] }), 'out_of_range', 'record[0].values'],
     [record({ type: 'compare', op: 'gt', value: 'many' }), 'wrong_type', 'record[0].value'],
     [record({ type: 'string_length' }), 'missing_key', 'record[0]'],

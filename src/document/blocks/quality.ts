@@ -8,11 +8,15 @@ import { messageOf } from '../../lib/errors.ts';
 import { isObject, type JsonValue } from '../../lib/json.ts';
 import { defineBlock } from '../block.ts';
 
+/** Set operations of the Rust dialect: here they would compile and mean something else. */
+const CLASS_OPERATION = /(?<!\\)\[[^\]]*(?:&&|--|~~)/;
+
 /** A pattern that runs in linear time: the syntax of RE2 and of the Rust `regex` crate, flags inline as in `(?i)`. */
 export function patternField(description: string) {
   return text()
     .superRefine((value, ctx) => {
       try {
+        if (CLASS_OPERATION.test(value)) throw new Error('a character class cannot hold `&&`, `--` or `~~`');
         RE2JS.compile(value);
       } catch (error) {
         const reason = messageOf(error).replace(/^error parsing regexp: /, '');
