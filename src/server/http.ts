@@ -10,6 +10,7 @@ import { stringifyJson, type JsonValue } from '../lib/json.ts';
 import { admit, NOBODY } from './admit.ts';
 import type { Principal } from './auth.ts';
 import { answerBrokenRequest } from './broken-request.ts';
+import { cannotListen } from './listen.ts';
 import { corsFor, preflightHeaders } from './cors.ts';
 import { errorBody, failureOf, headersOf, statusOf, type Failure } from './errors.ts';
 import { DEFAULT_BODY_LIMIT_BYTES, type ServerOptions } from './options.ts';
@@ -91,7 +92,9 @@ export async function createServer(options: ServerOptions, routes: readonly Rout
   return {
     registered,
     async listen(host, port) {
-      await app.listen({ host, port });
+      await app.listen({ host, port }).catch((error: NodeJS.ErrnoException) => {
+        throw cannotListen({ host, port }, error);
+      });
       const { address, family, port: bound } = app.server.address() as AddressInfo;
       return { address: `http://${family === 'IPv6' ? `[${address}]` : address}:${bound}` };
     },

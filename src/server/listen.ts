@@ -1,5 +1,5 @@
 /** Addresses a server listens on: `127.0.0.1:8080`, `[::1]:8080`, `localhost:0`. */
-import { AppError } from '../lib/errors.ts';
+import { AppError, messageOf } from '../lib/errors.ts';
 
 export interface ListenAddress {
   readonly host: string;
@@ -22,4 +22,19 @@ export function parseListen(written: string): ListenAddress {
 
 export function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || /^127(\.\d{1,3}){3}$/.test(host);
+}
+
+const REASONS: Readonly<Record<string, string>> = {
+  EADDRINUSE: 'the port is in use',
+  EACCES: 'the port needs more rights',
+  EADDRNOTAVAIL: 'this machine does not have the address',
+  ENOTFOUND: 'there is no such host',
+};
+
+export function cannotListen({ host, port }: ListenAddress, error: NodeJS.ErrnoException): AppError {
+  const reason = REASONS[error.code ?? ''] ?? messageOf(error);
+  return new AppError('cannot_listen', `cannot listen on ${host}:${port}: ${reason}`, {
+    hint: 'choose another address with --listen',
+    cause: error,
+  });
 }

@@ -143,6 +143,16 @@ test('a request under way when the server closes is still answered', async () =>
   await closed;
 });
 
+test('a port that is taken refuses the start in a sentence', async () => {
+  const { port } = await start();
+  const other = await startFixture();
+  open.push(other);
+  await expect(other.server.listen('127.0.0.1', port)).rejects.toMatchObject({
+    code: 'cannot_listen',
+    message: `cannot listen on 127.0.0.1:${port}: the port is in use`,
+  });
+});
+
 test('the address tells the port that was taken', async () => {
   const { address, port } = await start();
   expect(address).toBe(`http://127.0.0.1:${port}`);
