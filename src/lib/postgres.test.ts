@@ -1,3 +1,4 @@
+import { createServer } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { freshDatabase } from '../../test/servers/postgres.ts';
 import { ConnectorError } from './errors.ts';
@@ -41,11 +42,28 @@ describe('connecting', () => {
     expect(kinds).toEqual(['auth', 'missing', 'connection']);
   });
 
+  test('a fired signal ends the wait for a server that does not answer', async () => {
+    const silent = createServer();
+    await new Promise<void>((done) => silent.listen(0, '127.0.0.1', done));
+    const address = silent.address();
+    const url = `postgres://u:p@127.0.0.1:${typeof address === 'object' ? address?.port : ''}/d`;
+    const stop = new AbortController();
+    const reason = new Error('stop');
+    silent.once('connection', () => stop.abort(reason));
+    await expect(connectPostgres({ url, signal: stop.signal })).rejects.toBe(reason);
+    const pool = await openPostgresPool({ url, max: 1 });
+    const again = new AbortController();
+    silent.once('connection', () => again.abort(reason));
+    await expect(withClient(pool, { doing: 'testing', url, signal: again.signal }, async () => 1)).rejects.toBe(reason);
+    silent.close();
+  });
+
   test('addresses of other things are refused', () => {
     expect(postgresUrlFault('postgres://h/d')).toBeUndefined();
     expect(postgresUrlFault('postgresql://h/d')).toBeUndefined();
-    expect(postgresUrlFault('mysql://h/d')).toContain('mysql');
-    expect(postgresUrlFault('nonsense')).toContain('not a URL');
+    for (const url of ['mysql://h/d', 'nonsense', 'postgres:user:secret@h', 'postgres://h:port/d']) {
+      expect(postgresUrlFault(url)).toContain('not an address of PostgreSQL');
+    }
   });
 });
 

@@ -4,14 +4,15 @@ import { ConnectorError, messageOf, type ConnectorErrorKind } from './errors.ts'
 
 /** What is wrong with an address, or `undefined`. */
 export function postgresUrlFault(url: string): string | undefined {
-  if (!URL.canParse(url)) return 'the address is not a URL; write `postgres://user:password@host:port/database`';
-  const { protocol } = new URL(url);
-  return protocol === 'postgres:' || protocol === 'postgresql:' ? undefined : `\`${protocol}//\` is not an address of PostgreSQL`;
+  if (URL.canParse(url) && /^postgres(ql)?:\/\//.test(url)) return undefined;
+  return 'this is not an address of PostgreSQL; write `postgres://user:password@host:port/database`';
 }
 
 export interface ConnectOptions {
   readonly url: string;
   readonly connectTimeoutMs?: number;
+  /** Gives up waiting for the connection. */
+  readonly signal?: AbortSignal;
 }
 
 function settings({ url, connectTimeoutMs = 10_000 }: ConnectOptions) {
@@ -25,10 +26,11 @@ export async function connectPostgres(options: ConnectOptions): Promise<Client> 
     const client = new pg.Client(settings(options));
     // A connection that breaks while idle is found by the next query.
     client.on('error', () => {});
-    await client.connect();
+    await untilAborted(client.connect(), { signal: options.signal, cancel: async () => void client.end().catch(() => {}) });
     return client;
   } catch (error) {
-    throw postgresError(error, 'connection failed');
+    const { signal } = options;
+    throw signal?.aborted === true && error === signal.reason ? error : postgresError(error, 'connection failed');
   }
 }
 
@@ -53,13 +55,7 @@ interface WithClient {
 /** Lends a connection of the pool; when the signal fires, what it does is cancelled on the server and the connection is not used again. */
 export async function withClient<T>(pool: Pool, options: WithClient, work: (client: PoolClient) => Promise<T>): Promise<T> {
   const { doing, signal, url } = options;
-  signal?.throwIfAborted();
-  let client: PoolClient;
-  try {
-    client = await pool.connect();
-  } catch (error) {
-    throw postgresError(error, 'connection failed');
-  }
+  const client = await borrow(pool, signal);
   let broken = true;
   try {
     const result = await untilAborted(work(client), { signal, cancel: () => cancelBackend(url, client) });
@@ -70,6 +66,18 @@ export async function withClient<T>(pool: Pool, options: WithClient, work: (clie
     throw signal?.aborted === true && error === signal.reason ? error : postgresError(error, doing);
   } finally {
     client.release(broken);
+  }
+}
+
+async function borrow(pool: Pool, signal: AbortSignal | undefined): Promise<PoolClient> {
+  signal?.throwIfAborted();
+  const connecting = pool.connect();
+  // When nobody waits any more, a connection that comes late goes straight back.
+  const giveBack = async (): Promise<void> => void connecting.then((late) => late.release()).catch(() => {});
+  try {
+    return await untilAborted(connecting, { signal, cancel: giveBack });
+  } catch (error) {
+    throw signal?.aborted === true && error === signal.reason ? error : postgresError(error, 'connection failed');
   }
 }
 

@@ -5,7 +5,8 @@ export function datasetUri(url: string, detail: { readonly query: string } | { r
 }
 
 function bareAddress(url: string, defaultPort: number): string {
-  if (!URL.canParse(url)) return 'unknown://unknown';
+  // What does not look like an address may hold a password anywhere.
+  if (!/^[a-z][a-z0-9+.-]*:\/\//i.test(url) || !URL.canParse(url)) return 'unknown://unknown';
   const { protocol, hostname, port, pathname } = new URL(url);
   return `${protocol}//${hostname}:${port === '' ? defaultPort : port}${pathname}`;
 }

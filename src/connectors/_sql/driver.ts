@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type { JsonValue } from '../../lib/json.ts';
 import type { ColumnType, DestinationColumn, SchemaChange } from '../../kit/sink.ts';
 
@@ -54,6 +55,13 @@ export interface SqlDriver {
 /** Table of the commit tokens, one row a scope. */
 export const TOKEN_TABLE = '_svc_commit_token';
 
+/** PostgreSQL cuts longer names, and a cut staging name could be the name of the table itself. */
+const NAME_BYTES = 63;
+const STAGING_ENDING = '__svc_ovw';
+
+/** Where an overwrite collects its rows: `<table>__svc_ovw`, or a name made from a hash when that is too long. */
 export function stagingName(table: string): string {
-  return `${table}__svc_ovw`;
+  const name = `${table}${STAGING_ENDING}`;
+  if (Buffer.byteLength(name) <= NAME_BYTES) return name;
+  return `svc_${createHash('sha256').update(table).digest('hex').slice(0, 16)}${STAGING_ENDING}`;
 }

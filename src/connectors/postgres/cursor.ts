@@ -31,7 +31,7 @@ const GRACE_MS = 5000;
 const RAW: CustomTypesConfig = { getTypeParser: () => (text: string) => text };
 
 export async function openCursor({ url, timeoutSecs, signal }: CursorOptions): Promise<Cursor> {
-  const client = await connectPostgres({ url });
+  const client = await connectPostgres({ url, signal });
   let active = 0;
 
   const ask = async <T>(work: () => Promise<T>): Promise<T> => {

@@ -25,7 +25,7 @@ export async function openPostgresDriver(config: PostgresSinkConfig, context: Si
   const run = <T>(doing: string, work: (client: ClientBase) => Promise<T>): Promise<T> =>
     withClient(pool, { doing, url, signal: context.signal }, work);
 
-  let tokensMade: Promise<void> | undefined;
+  let tokensMade = false;
   await checkConnection(pool, url);
   return {
     columns: (table) => run(`reading the columns of \`${table}\``, (client) => readColumns(client, qualified(table))),
@@ -38,7 +38,10 @@ export async function openPostgresDriver(config: PostgresSinkConfig, context: Si
     apply: (change) =>
       run(`writing to \`${change.table}\``, async (client) => {
         const table = qualified(change.table);
-        if (change.commit !== undefined) await (tokensMade ??= makeTable(client, qualified(TOKEN_TABLE), TOKEN_COLUMNS));
+        if (change.commit !== undefined && !tokensMade) {
+          await makeTable(client, qualified(TOKEN_TABLE), TOKEN_COLUMNS);
+          tokensMade = true;
+        }
         try {
           await inPostgresTransaction(client, () => apply(client, change, { ...config, table, tokens: qualified(TOKEN_TABLE) }));
         } catch (error) {

@@ -1,0 +1,27 @@
+import { expect, test } from 'vitest';
+import type { JsonValue } from '../../lib/json.ts';
+import { inferColumns } from './infer-columns.ts';
+
+test('columns come in the order fields first appear, with the widest type of a field', () => {
+  const records: JsonValue[] = [
+    { a: 1, b: null, c: true, d: 'x', e: [1] },
+    { a: 1.5, c: 2, d: { y: 1 }, f: null, e: 'text' },
+    'not an object',
+  ];
+  expect(inferColumns(records)).toEqual([
+    { name: 'a', type: 'number' },
+    { name: 'b', type: 'string' },
+    { name: 'c', type: 'integer' },
+    { name: 'd', type: 'object' },
+    { name: 'e', type: 'array' },
+    { name: 'f', type: 'string' },
+  ]);
+});
+
+test('integers that fit no 64-bit column become text', () => {
+  expect(inferColumns([{ a: 2n ** 63n - 1n, b: 2n ** 63n, c: -(2n ** 63n) }]).map((column) => column.type)).toEqual([
+    'integer',
+    'string',
+    'integer',
+  ]);
+});
