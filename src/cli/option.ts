@@ -75,10 +75,10 @@ export function integerOption<D extends number | undefined = undefined>(
   });
 }
 
-export function choiceOption<const C extends string, D extends C | undefined = undefined>(
-  about: Valued<D> & { readonly choices: readonly C[] },
-): Option<C | D> {
-  return valued<C, D>(about, (text, from) => {
+export function choiceOption<const C extends string>(
+  about: Valued<NoInfer<C>> & { readonly choices: readonly C[]; readonly default: NoInfer<C> },
+): Option<C> {
+  return valued<C, C>(about, (text, from) => {
     const choice = about.choices.find((one) => one === text);
     if (choice !== undefined) return choice;
     throw usageError(`${from} cannot be ${JSON.stringify(text)}`, suggestion(text, about.choices));
@@ -143,6 +143,17 @@ export function givenFor(
     return list.length === 0 ? undefined : { texts: list, from: option.env };
   }
   return { texts: [text], from: option.env };
+}
+
+/** The values of all options of a command. */
+export function readOptions<O extends Options>(
+  options: O,
+  flags: ReadonlyMap<string, readonly string[]>,
+  variables: Readonly<Record<string, string | undefined>>,
+): Values<O> {
+  const values = Object.entries(options).map(([key, option]) => [key, option.read(givenFor(key, option, flags, variables))]);
+  // Every value was read by the option of its key.
+  return Object.fromEntries(values) as Values<O>;
 }
 
 function valued<T, D>(about: Valued<D>, parse: (text: string, from: string) => T): Option<T | D> {

@@ -5,7 +5,7 @@ import { SHARED_OPTIONS } from './shared-options.ts';
 import { createContext, type CliContext, type Wiring } from './context.ts';
 import { loadVariables } from './env-file.ts';
 import { EXIT, exitOf } from './exit.ts';
-import { givenFor, type Options, type Values } from './option.ts';
+import { readOptions } from './option.ts';
 import { reportError } from './report-error.ts';
 import { processWorld, type World } from './world.ts';
 
@@ -32,16 +32,6 @@ export async function runCli(argv: readonly string[], wiring: Wiring, world: Wor
   } finally {
     context.terminal.clearProgress();
   }
-}
-
-function readOptions<O extends Options>(
-  options: O,
-  flags: ReadonlyMap<string, readonly string[]>,
-  variables: World['variables'],
-): Values<O> {
-  const values = Object.entries(options).map(([key, option]) => [key, option.read(givenFor(key, option, flags, variables))]);
-  // Every value was read by the option of its key.
-  return Object.fromEntries(values) as Values<O>;
 }
 
 function printVersion({ terminal, wiring }: CliContext): number {

@@ -31,3 +31,10 @@ export function listenForStop(world: World, why: 'cancel' | 'shutdown', announce
   });
   return { signal: controller.signal, received: () => first?.signal, [Symbol.dispose]: unsubscribe };
 }
+
+export function untilAborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+}

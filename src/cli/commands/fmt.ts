@@ -1,10 +1,10 @@
-import { readFile, rename, writeFile } from 'node:fs/promises';
+import { rename, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { AppError, messageOf } from '../../lib/errors.ts';
 import { defineCommand } from '../command.ts';
 import { configFile } from '../config-file.ts';
 import { EXIT, usageError } from '../exit.ts';
 import { switchOption } from '../option.ts';
+import { readText } from '../read-text.ts';
 import { shortPath } from '../report-error.ts';
 
 export const fmtCommand = defineCommand({
@@ -49,12 +49,6 @@ async function formatText(text: string, file: string): Promise<string> {
   if (extension === '.json') return formatJson(text, file);
   if (extension === '.yaml' || extension === '.yml') return formatYaml(text, file);
   throw usageError(`${file} is not a document: it must end in .yaml, .yml or .json`);
-}
-
-async function readText(file: string, cwd: string): Promise<string> {
-  return readFile(file, 'utf8').catch((error: unknown) => {
-    throw new AppError('unreadable', `${shortPath(file, cwd)} cannot be read: ${messageOf(error)}`, { cause: error });
-  });
 }
 
 /** Whole or not at all: a formatter must not lose a document to a full disk. */

@@ -1,8 +1,31 @@
 import type { Command } from '../command.ts';
 import { completionsCommand } from './completions.ts';
+import { demoCommand } from './demo.ts';
+import { doctorCommand } from './doctor.ts';
+import { explainCommand } from './explain.ts';
 import { fmtCommand } from './fmt.ts';
 import { initCommand } from './init.ts';
 import { listCommand } from './list.ts';
+import { planCommand } from './plan.ts';
+import { previewCommand } from './preview.ts';
+import { runCommand } from './run.ts';
+import { schemaCommand } from './schema.ts';
+import { serveCommand } from './serve.ts';
+import { validateCommand } from './validate.ts';
 
 /** Every command, in the order in which help lists them. */
-export const COMMANDS: readonly Command[] = [initCommand, fmtCommand, listCommand, completionsCommand];
+export const COMMANDS: readonly Command[] = [
+  initCommand,
+  validateCommand,
+  explainCommand,
+  planCommand,
+  previewCommand,
+  doctorCommand,
+  runCommand,
+  serveCommand,
+  demoCommand,
+  fmtCommand,
+  listCommand,
+  schemaCommand,
+  completionsCommand,
+];

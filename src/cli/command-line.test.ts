@@ -1,0 +1,92 @@
+import { describe, expect, it } from 'vitest';
+import { defineCommand } from './command.ts';
+import { parseLine, type ParsedLine } from './command-line.ts';
+import { integerOption, listOption, switchOption } from './option.ts';
+
+const run = defineCommand({
+  name: 'run',
+  summary: 'Run.',
+  description: 'Runs.',
+  arguments: [{ name: 'config', description: '' }],
+  options: {
+    limit: integerOption({ short: 'n', value: 'N', description: '' }),
+    only: listOption({ value: 'GLOB', description: '' }),
+    noSecrets: switchOption({ description: '' }),
+  },
+  examples: [],
+  run: () => Promise.resolve(0),
+});
+const fmt = defineCommand({
+  name: 'fmt',
+  summary: 'Format.',
+  description: 'Formats.',
+  arguments: [{ name: 'files', required: true, variadic: true, description: '' }],
+  options: {},
+  examples: [],
+  run: () => Promise.resolve(0),
+});
+const COMMANDS = [run, fmt];
+
+function parsed(...argv: string[]): Extract<ParsedLine, { kind: 'command' }> {
+  const line = parseLine(argv, COMMANDS);
+  if (line.kind !== 'command') throw new Error(`expected a command, got ${line.kind}`);
+  return line;
+}
+
+describe('a command line', () => {
+  it('gives the command, its arguments and the texts of its flags', () => {
+    const line = parsed('run', 'a.yaml', '--limit=5', '--only', 'x', '--only', 'y');
+    expect(line.command.name).toBe('run');
+    expect(line.positionals).toEqual(['a.yaml']);
+    expect(line.flags).toEqual(
+      new Map([
+        ['limit', ['5']],
+        ['only', ['x', 'y']],
+      ]),
+    );
+  });
+
+  it('takes short flags', () => {
+    expect(parsed('run', '-n', '5').flags.get('limit')).toEqual(['5']);
+  });
+
+  it('takes the options that all commands share before and after the name', () => {
+    expect(parsed('--log-level', 'debug', 'run').flags.get('logLevel')).toEqual(['debug']);
+    expect(parsed('run', '--log-level', 'debug').flags.get('logLevel')).toEqual(['debug']);
+  });
+
+  it('reads a flag that starts with no- as a flag of its own', () => {
+    expect(parsed('run', '--no-secrets').flags).toEqual(new Map([['noSecrets', ['true']]]));
+    expect(parsed('run', '--no-env-file', '--env-file', 'x').flags).toEqual(
+      new Map([
+        ['envFile', ['x']],
+        ['noEnvFile', ['true']],
+      ]),
+    );
+  });
+
+  it('takes everything after -- as an argument', () => {
+    expect(parsed('fmt', '--', '--odd.yaml', 'b.yaml').positionals).toEqual(['--odd.yaml', 'b.yaml']);
+  });
+
+  it('asks for help in any position', () => {
+    expect(parseLine(['--help'], COMMANDS)).toEqual({ kind: 'help', command: undefined });
+    expect(parseLine(['fmt', '-h'], COMMANDS)).toEqual({ kind: 'help', command: fmt });
+    expect(parseLine(['help', 'run'], COMMANDS)).toEqual({ kind: 'help', command: run });
+    expect(parseLine([], COMMANDS)).toEqual({ kind: 'nothing' });
+  });
+
+  it.each([
+    [['rnu'], 'there is no command `rnu`', 'did you mean `run`?'],
+    [['help', 'rnu'], 'there is no command `rnu`', 'did you mean `run`?'],
+    [['run', '--limt', '5'], '`headgate run` has no option `--limt`', 'did you mean `--limit`?'],
+    [['--wat', 'run'], '`headgate run` has no option `--wat`', 'see `headgate run --help`'],
+    [['run', '--limit'], '`--limit` needs a value', undefined],
+    [['fmt'], '`headgate fmt` needs `files`', 'see `headgate fmt --help`'],
+    [['run', 'a', 'b'], '`headgate run` was given more arguments than it takes', 'see `headgate run --help`'],
+  ])('explains %j', (argv, message, hint) => {
+    expect(() => parseLine(argv, COMMANDS)).toThrow(
+      expect.objectContaining({ code: 'usage', message, ...(hint === undefined ? {} : { hint }) }),
+    );
+  });
+});

@@ -1,0 +1,103 @@
+import type { Issue } from '../../lib/errors.ts';
+import { defineCommand } from '../command.ts';
+import { configFile } from '../config-file.ts';
+import type { CliContext } from '../context.ts';
+import { countedExit, signalExit } from '../exit.ts';
+import { integerOption, switchOption, unavailableOption } from '../option.ts';
+import { count, type Style } from '../render.ts';
+import { readText } from '../read-text.ts';
+import { reportIssue, shortPath } from '../report-error.ts';
+import { CONFIG_ARGUMENT, SELECTION_OPTIONS } from '../shared-options.ts';
+import { listenForStop } from '../signals.ts';
+import type { DoctorReport } from '../../wire/doctor.ts';
+
+type ProbeStatus = DoctorReport['invocations'][number]['probes'][number]['status'];
+
+const STATUS_STYLES: Readonly<Record<ProbeStatus, Style>> = { pass: 'green', fail: 'red', skip: 'dim' };
+
+export const doctorCommand = defineCommand({
+  name: 'doctor',
+  summary: 'Check that a document can run: connections, rights, state.',
+  description:
+    'Probes the source, sink and state store of every row without moving records, and says what to do about a failure. ' +
+    'The exit code is the number of failed probes.\n\n' +
+    'With `--offline` nothing is contacted: the text of the document is checked for doubtful things, and the exit code is the number of errors.',
+  arguments: [CONFIG_ARGUMENT],
+  options: {
+    timeoutSecs: integerOption({ value: 'N', min: 1, default: 10, description: 'Budget of one probe.' }),
+    json: switchOption({ description: 'Print JSON.' }),
+    offline: switchOption({ description: 'Contact nothing; check the text only.' }),
+    ...SELECTION_OPTIONS,
+    profile: unavailableOption('profiles', 'NAME'),
+    param: unavailableOption('trigger-time parameters', 'NAME=VALUE'),
+    paramEnv: unavailableOption('trigger-time parameters', 'NAME=VALUE'),
+  },
+  examples: [
+    { command: 'headgate doctor orders.yaml', description: 'Before the first run' },
+    { command: 'headgate doctor orders.yaml --offline', description: 'In CI' },
+  ],
+  async run(context, { options, positionals: [config] }) {
+    if (options.offline) return checkText(context, config, options.json);
+    const { loadPlan } = await import('../load-plan.ts');
+    const { world, env, terminal } = context;
+    const { file, plan, parts } = await loadPlan(context, { config, selection: options });
+    const { doctor } = await import('../../engine/doctor.ts');
+    using stops = listenForStop(world, 'cancel', () => {});
+    const from = world.clock.elapsedMs();
+    const report = await doctor({
+      plan,
+      parts,
+      env,
+      clock: world.clock.now(),
+      signal: stops.signal,
+      timeoutMs: options.timeoutSecs * 1000,
+    });
+    const summary = { ...tally(report), elapsed_ms: Math.round(world.clock.elapsedMs() - from) };
+    if (options.json) terminal.json({ config: shortPath(file, world.cwd), ...report, summary });
+    else tell(context, report, summary);
+    const signal = stops.received();
+    return signal === undefined ? countedExit(summary.failed) : signalExit(signal);
+  },
+});
+
+function tally(report: DoctorReport): { passed: number; failed: number; skipped: number } {
+  const statuses = report.invocations.flatMap((row) => row.probes.map((probe) => probe.status));
+  const number = (status: ProbeStatus): number => statuses.filter((one) => one === status).length;
+  return { passed: number('pass'), failed: number('fail'), skipped: number('skip') };
+}
+
+function tell({ terminal }: CliContext, report: DoctorReport, summary: ReturnType<typeof tally>): void {
+  for (const row of report.invocations) {
+    terminal.print(`${terminal.ink('bold', row.id)}  ${row.delivery ?? ''}`.trimEnd());
+    for (const probe of row.probes) {
+      const name = `${probe.role} ${probe.connector}: ${probe.name}`;
+      const reason = probe.reason === undefined ? '' : `  ${probe.reason}`;
+      terminal.print(`  ${terminal.ink(STATUS_STYLES[probe.status], probe.status)}  ${name}${reason}`);
+      if (probe.hint !== undefined) terminal.print(`        ${probe.hint}`);
+    }
+  }
+  terminal.print(`${count(summary.passed, 'probe')} passed, ${summary.failed} failed, ${summary.skipped} skipped`);
+}
+
+async function checkText(context: CliContext, config: string | undefined, json: boolean): Promise<number> {
+  const { parseText } = await import('../../document/parse.ts');
+  const { lintDocument } = await import('../lint.ts');
+  const { terminal, world } = context;
+  const file = configFile(context, config);
+  const format = file.toLowerCase().endsWith('.json') ? 'json' : 'yaml';
+  const { tree, locate } = parseText(await readText(file, world.cwd), format, { kind: 'file', path: file });
+  const findings = lintDocument(tree);
+  const errors = findings.filter((finding) => finding.severity === 'error').length;
+  if (json) {
+    terminal.json({ config: shortPath(file, world.cwd), errors, warnings: findings.length - errors, findings });
+    return countedExit(errors);
+  }
+  for (const { severity, path, ...finding } of findings) {
+    const issue: Issue = { ...finding, path, ...locate(path) };
+    reportIssue(issue, severity === 'error' ? 'red' : 'yellow', { terminal, cwd: world.cwd, document: file });
+  }
+  terminal.note(
+    findings.length === 0 ? 'nothing to complain about' : `${count(errors, 'error')}, ${count(findings.length - errors, 'warning')}`,
+  );
+  return countedExit(errors);
+}

@@ -1,0 +1,49 @@
+import { defineCommand } from '../command.ts';
+import { EXIT } from '../exit.ts';
+import { switchOption, unavailableOption } from '../option.ts';
+import { count, wrap } from '../render.ts';
+import { CONFIG_ARGUMENT, SELECTION_OPTIONS } from '../shared-options.ts';
+
+const WIDTH = 96;
+/** Beyond this many rows a reader gets the first ones and a hint. */
+const ROWS_SHOWN = 5;
+
+export const explainCommand = defineCommand({
+  name: 'explain',
+  summary: 'Say in plain words what a document does and promises.',
+  description:
+    'Tells where records come from, what happens to them, where they and the rejected ones go, and what is guaranteed. Nothing is contacted.',
+  arguments: [CONFIG_ARGUMENT],
+  options: {
+    json: switchOption({ description: 'Print JSON.' }),
+    rows: switchOption({ description: `Explain every row, also when there are more than ${ROWS_SHOWN}.` }),
+    ...SELECTION_OPTIONS,
+    profile: unavailableOption('profiles', 'NAME'),
+    param: unavailableOption('trigger-time parameters', 'NAME=VALUE'),
+    paramEnv: unavailableOption('trigger-time parameters', 'NAME=VALUE'),
+  },
+  examples: [{ command: 'headgate explain orders.yaml', description: 'Before you run what somebody else wrote' }],
+  async run(context, { options, positionals: [config] }) {
+    const { loadPlan } = await import('../load-plan.ts');
+    const { explainDocument, introduce, tellRow } = await import('../explain-plan.ts');
+    const { terminal } = context;
+    const { plan } = await loadPlan(context, { config, selection: options });
+    if (options.json) {
+      terminal.json(explainDocument(plan));
+      return EXIT.ok;
+    }
+    for (const line of introduce(plan)) terminal.print(line);
+    const shown = options.rows ? plan.rows : plan.rows.slice(0, ROWS_SHOWN);
+    for (const row of shown) {
+      terminal.print('');
+      if (plan.rows.length > 1) terminal.print(terminal.ink('bold', row.id));
+      for (const sentence of tellRow(row)) {
+        const [first = '', ...more] = wrap(sentence, WIDTH);
+        terminal.print([`  - ${first}`, ...more.map((line) => `    ${line}`)].join('\n'));
+      }
+    }
+    if (shown.length < plan.rows.length)
+      terminal.print(`\nand ${count(plan.rows.length - shown.length, 'more row')}: see them with \`--rows\``);
+    return EXIT.ok;
+  },
+});

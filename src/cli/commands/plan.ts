@@ -1,0 +1,116 @@
+import { AppError } from '../../lib/errors.ts';
+import { suggestion } from '../../lib/nearest.ts';
+import type { Plan, RowPlan } from '../../plan/plan.ts';
+import type { CliContext } from '../context.ts';
+import { defineCommand } from '../command.ts';
+import { EXIT } from '../exit.ts';
+import { switchOption, textOption, unavailableOption } from '../option.ts';
+import { count } from '../render.ts';
+import { factsOf, laneName } from '../row-facts.ts';
+import { CONFIG_ARGUMENT, SELECTION_OPTIONS } from '../shared-options.ts';
+
+export const planCommand = defineCommand({
+  name: 'plan',
+  summary: 'Show what was decided for each row before a record moves.',
+  description:
+    'Shows the parts, the write mode, the guarantee and the lane of each row that would run, and the reasons. Nothing is contacted.',
+  arguments: [CONFIG_ARGUMENT],
+  options: {
+    row: textOption({ value: 'ID', description: 'Show this row only.' }),
+    json: switchOption({ description: 'Print JSON: an object for one row, a list for several.' }),
+    ...SELECTION_OPTIONS,
+    sample: unavailableOption('planning with a sample', 'FILE'),
+    live: unavailableOption('planning with a live sample'),
+    limit: unavailableOption('planning with a sample', 'N'),
+    diff: unavailableOption('comparison with an earlier plan'),
+    resolveSecrets: unavailableOption('secrets managers'),
+    profile: unavailableOption('profiles', 'NAME'),
+    param: unavailableOption('trigger-time parameters', 'NAME=VALUE'),
+    paramEnv: unavailableOption('trigger-time parameters', 'NAME=VALUE'),
+  },
+  examples: [{ command: 'headgate plan orders.yaml --row eu', description: 'Everything decided for one row' }],
+  async run(context, { options, positionals: [config] }) {
+    const { loadPlan } = await import('../load-plan.ts');
+    const { plan } = await loadPlan(context, { config, selection: options });
+    const rows = options.row === undefined ? plan.rows : [rowCalled(options.row, plan)];
+    if (options.json) context.terminal.json(rows.length === 1 && rows[0] !== undefined ? rowDocument(rows[0]) : rows.map(rowDocument));
+    else tell(context, plan, rows);
+    return EXIT.ok;
+  },
+});
+
+function rowCalled(id: string, plan: Plan): RowPlan {
+  const all = [...plan.rows, ...plan.unselected];
+  const row = all.find((one) => one.id === id);
+  if (row !== undefined) return row;
+  const hint = suggestion(
+    id,
+    all.map((one) => one.id),
+    'rows',
+  );
+  throw new AppError('unknown_row', `there is no row \`${id}\``, hint === undefined ? {} : { hint });
+}
+
+function rowDocument(row: RowPlan): Record<string, unknown> {
+  const facts = factsOf(row);
+  const { quality, contract, masking } = row.governance;
+  return {
+    row: row.id,
+    source: { type: row.source.type, template: row.source.template, uri: facts.sourceUri ?? null },
+    sink: { type: row.sink.type, template: row.sink.template, uri: facts.sinkUri ?? null },
+    write_mode: facts.writeMode ?? null,
+    key: facts.key,
+    transforms: row.transforms.map((transform) => transform.type),
+    delivery: row.delivery,
+    delivery_guarantee: row.guarantee,
+    quality: quality === undefined ? null : { record: quality.record.length, batch: quality.batch.length },
+    contract: contract === undefined ? null : { version: contract.version, on_breach: contract.on_breach, fields: contract.fields.length },
+    masking: masking === undefined ? null : { rules: masking.rules.length },
+    dead_letters: row.dlq === undefined ? null : row.dlq.sink.type,
+    state: row.state === undefined ? null : { type: row.state.type, key: row.stateKey },
+    incremental: facts.incremental,
+    lane: laneName(row),
+    lane_reason: row.lane.reason,
+    parent: row.parent?.row ?? null,
+    depends_on: row.dependsOn,
+    weight: row.weight ?? null,
+    tags: row.tags,
+    status: row.status,
+  };
+}
+
+function tell({ terminal }: CliContext, plan: Plan, rows: readonly RowPlan[]): void {
+  const order = plan.schedule === 'lpt' ? 'heaviest first' : 'as declared';
+  terminal.print(
+    `${terminal.ink('bold', plan.name)}: ${count(rows.length, 'row')}, at most ${plan.maxConcurrent} at a time, ${order}, on error ${plan.onError}`,
+  );
+  for (const row of rows) {
+    terminal.print(`\n${terminal.ink('bold', row.id)}`);
+    for (const [name, text] of linesOf(row)) terminal.print(`  ${terminal.ink('dim', name.padEnd(14))}${text}`);
+  }
+}
+
+function linesOf(row: RowPlan): (readonly [string, string])[] {
+  const facts = factsOf(row);
+  const { quality, contract, masking } = row.governance;
+  const checks = [
+    ...(masking === undefined ? [] : [`masking (${count(masking.rules.length, 'rule')})`]),
+    ...(quality === undefined ? [] : [`quality (${count(quality.record.length + quality.batch.length, 'check')})`]),
+    ...(contract === undefined
+      ? []
+      : [`contract ${contract.version} (${count(contract.fields.length, 'field')}, on breach ${contract.on_breach})`]),
+  ];
+  const mode = facts.writeMode === undefined ? '' : `, ${facts.writeMode}${facts.key.length === 0 ? '' : ` by ${facts.key.join(', ')}`}`;
+  return [
+    ['source', `${row.source.type}${facts.sourceUri === undefined ? '' : `  ${facts.sourceUri}`}`],
+    ...(row.transforms.length === 0 ? [] : [['transforms', row.transforms.map((transform) => transform.type).join(' → ')] as const]),
+    ...(checks.length === 0 ? [] : [['checks', checks.join(', ')] as const]),
+    ['sink', `${row.sink.type}${mode}${facts.sinkUri === undefined ? '' : `  ${facts.sinkUri}`}`],
+    ['dead letters', row.dlq === undefined ? 'none: a rejected record fails the run' : row.dlq.sink.type],
+    ['state', row.state === undefined ? 'none: every run starts over' : `${row.state.type}, key ${row.stateKey}`],
+    ['guarantee', row.guarantee],
+    ['lane', row.lane.reason],
+    ...(row.parent === undefined ? [] : [['parent', `${row.parent.row}, once a record, by ${row.parent.key}`] as const]),
+    ...(row.dependsOn.length === 0 ? [] : [['after', row.dependsOn.join(', ')] as const]),
+  ];
+}

@@ -1,0 +1,59 @@
+import { AppError } from '../../lib/errors.ts';
+import { stringifyJson } from '../../lib/json.ts';
+import type { Plan, RowPlan } from '../../plan/plan.ts';
+import { defineCommand } from '../command.ts';
+import { EXIT, signalExit } from '../exit.ts';
+import { momentOption } from '../moment-option.ts';
+import { integerOption, unavailableOption } from '../option.ts';
+import { CONFIG_ARGUMENT, SELECTION_OPTIONS } from '../shared-options.ts';
+import { listenForStop } from '../signals.ts';
+
+export const previewCommand = defineCommand({
+  name: 'preview',
+  summary: 'Show the first records of a row, after transforms and masking.',
+  description:
+    'Reads the source of the first selected row that has no parent, and prints its records as JSON lines. No sink is opened and no bookmark is read or stored.',
+  arguments: [CONFIG_ARGUMENT],
+  options: {
+    limit: integerOption({ value: 'N', min: 1, default: 10, description: 'Records to show.' }),
+    clock: momentOption({ description: 'What `${now.*}` renders, instead of now.' }),
+    ...SELECTION_OPTIONS,
+    profile: unavailableOption('profiles', 'NAME'),
+    param: unavailableOption('trigger-time parameters', 'NAME=VALUE'),
+    paramEnv: unavailableOption('trigger-time parameters', 'NAME=VALUE'),
+  },
+  examples: [{ command: 'headgate preview orders.yaml --limit 3', description: 'What would be written' }],
+  async run(context, { options, positionals: [config] }) {
+    const { loadPlan } = await import('../load-plan.ts');
+    const { plan, parts } = await loadPlan(context, { config, selection: options });
+    const { preview } = await import('../../engine/preview.ts');
+    const { terminal, world, env } = context;
+    const row = firstRoot(plan);
+    using stops = listenForStop(world, 'cancel', () => {});
+    let shown = 0;
+    const records = preview({
+      plan,
+      parts,
+      env,
+      row,
+      limit: options.limit,
+      clock: options.clock ?? world.clock.now(),
+      signal: stops.signal,
+    });
+    for await (const record of records) {
+      terminal.data(`${stringifyJson(record)}\n`);
+      shown += 1;
+    }
+    if (shown === 0) terminal.note(`row ${row.id}: no records`);
+    const signal = stops.received();
+    return signal === undefined ? EXIT.ok : signalExit(signal);
+  },
+});
+
+function firstRoot(plan: Plan): RowPlan {
+  const row = plan.rows.find((one) => one.role === 'root');
+  if (row !== undefined) return row;
+  throw new AppError('no_root_row', 'no selected row can be read by itself: each needs the records of its parent', {
+    hint: 'select a row without `parent`',
+  });
+}

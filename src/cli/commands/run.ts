@@ -1,0 +1,90 @@
+import type { RunOutcome } from '../../wire/outcome.ts';
+import { CONFIG_ARGUMENT, SELECTION_OPTIONS } from '../shared-options.ts';
+import { defineCommand } from '../command.ts';
+import type { CliContext } from '../context.ts';
+import { EXIT, signalExit } from '../exit.ts';
+import { momentOption } from '../moment-option.ts';
+import { choiceOption, integerOption, switchOption, textOption, unavailableOption } from '../option.ts';
+import { progressLine } from '../progress-line.ts';
+import { rowDocument, runDocument, summarizeRun } from '../run-report.ts';
+import { listenForStop, type Stops } from '../signals.ts';
+
+export const runCommand = defineCommand({
+  name: 'run',
+  summary: 'Run a document.',
+  description:
+    'Moves the records of every selected row. The summary goes to stderr; stdout stays empty unless `--output` asks for JSON.\n\n' +
+    'The first Ctrl-C stops at the next page, keeps what was written and stores the bookmark; a second one ends at once.',
+  arguments: [CONFIG_ARGUMENT],
+  options: {
+    dryRun: switchOption({ description: 'Read and transform, but write nothing and store no bookmark.' }),
+    limit: integerOption({ value: 'N', min: 1, description: 'Write at most this many records a row; no bookmark is stored.' }),
+    clock: momentOption({ description: 'What `${now.*}` renders, instead of now.' }),
+    statePath: textOption({
+      value: 'DIR',
+      completes: 'directory',
+      description: 'Keep bookmarks in this folder; for documents that name no state store.',
+    }),
+    output: choiceOption({
+      value: 'FORMAT',
+      choices: ['text', 'json', 'ndjson'],
+      default: 'text',
+      description: 'What goes to stdout: nothing, one document, or a line for each row.',
+    }),
+    quiet: switchOption({ description: 'No summary, no progress, and only warnings and errors in the log.' }),
+    ...SELECTION_OPTIONS,
+    fromEnv: unavailableOption('env-only mode'),
+    source: unavailableOption('templates', 'ID'),
+    sink: unavailableOption('templates', 'ID'),
+    overlay: unavailableOption('templates', 'FILE'),
+    tui: unavailableOption('full-screen mode'),
+    profile: unavailableOption('profiles', 'NAME'),
+    param: unavailableOption('trigger-time parameters', 'NAME=VALUE'),
+    paramEnv: unavailableOption('trigger-time parameters', 'NAME=VALUE'),
+  },
+  examples: [
+    { command: 'headgate run', description: 'The document in this folder' },
+    { command: 'headgate run orders.yaml --limit 100 --dry-run', description: 'Look first' },
+    { command: 'headgate run orders.yaml --only "eu-*" --output json', description: 'Some rows, for a program' },
+  ],
+  async run(context, { options, positionals: [config] }) {
+    const { loadPlan } = await import('../load-plan.ts');
+    const { terminal, world } = context;
+    const { plan, parts } = await loadPlan(context, { config, selection: options, statePath: options.statePath });
+    const { execute } = await import('../../engine/execute.ts');
+    using stops = listenForStop(world, 'cancel', (signal) => terminal.note(`${signal}: stopping at the next page; once more ends at once`));
+    const outcome = await execute({
+      plan,
+      parts,
+      env: options.quiet ? context.envAt('warn') : context.env,
+      runId: world.ids.next(),
+      clock: options.clock ?? world.clock.now(),
+      signal: stops.signal,
+      dryRun: options.dryRun,
+      ...(options.limit === undefined ? {} : { limit: options.limit }),
+      ...(options.quiet ? {} : { onProgress: progressLine(terminal, world.clock, plan.rows.length) }),
+    });
+    terminal.clearProgress();
+    report(context, outcome, options);
+    return exitOfRun(outcome, stops);
+  },
+});
+
+interface ReportValues {
+  readonly dryRun: boolean;
+  readonly limit: number | undefined;
+  readonly output: 'text' | 'json' | 'ndjson';
+  readonly quiet: boolean;
+}
+
+function report({ terminal }: CliContext, outcome: RunOutcome, options: ReportValues): void {
+  if (options.output === 'json') terminal.json(runDocument(outcome, options));
+  if (options.output === 'ndjson') for (const row of outcome.invocations) terminal.jsonLine(rowDocument(row));
+  if (!options.quiet) summarizeRun(terminal, outcome, options);
+}
+
+function exitOfRun(outcome: RunOutcome, stops: Stops): number {
+  if (outcome.status === 'completed') return EXIT.ok;
+  const signal = stops.received();
+  return outcome.status === 'cancelled' && signal !== undefined ? signalExit(signal) : EXIT.failed;
+}

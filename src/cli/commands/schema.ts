@@ -1,0 +1,96 @@
+import type { ZodType } from 'zod';
+import { suggestion } from '../../lib/nearest.ts';
+import type { Parts } from '../../kit/parts.ts';
+import { jsonSchemaOf } from '../../kit/schema.ts';
+import type { BlockDefinition } from '../../document/block.ts';
+import { defineCommand } from '../command.ts';
+import { EXIT, usageError } from '../exit.ts';
+import { switchOption } from '../option.ts';
+
+const KINDS = ['source', 'sink', 'transform', 'state', 'credential'] as const;
+type Kind = (typeof KINDS)[number];
+
+export const schemaCommand = defineCommand({
+  name: 'schema',
+  summary: 'Print the JSON Schema of a connector, a transform or a block.',
+  description:
+    'Prints JSON Schema (2020-12): of the whole document (`schema config`), of one block of it (`schema masking`), ' +
+    'or of the `config` of one part (`schema source csv`).',
+  arguments: [
+    {
+      name: 'what',
+      choices: ['config', ...KINDS],
+      description: '`config`, the name of a block, or source, sink, transform, state or credential.',
+    },
+    { name: 'type', description: 'Which source, sink, …' },
+  ],
+  options: { list: switchOption({ description: 'Print everything that has a schema, one line each.' }) },
+  examples: [
+    { command: 'headgate schema source csv', description: 'Every field of the CSV source' },
+    { command: 'headgate schema --list', description: 'Everything that has a schema' },
+  ],
+  async run({ terminal, wiring }, { options, positionals: [what, type] }) {
+    const parts = await wiring.parts();
+    const { BLOCKS } = await import('../../document/blocks/index.ts');
+    if (options.list) {
+      for (const line of listing(parts, BLOCKS)) terminal.print(line);
+      return EXIT.ok;
+    }
+    if (what === undefined)
+      throw usageError('say what to print', 'for example `headgate schema source csv`, or see `headgate schema --list`');
+    terminal.json(jsonSchemaOf(schemaFor({ what, type, parts, blocks: BLOCKS })));
+    return EXIT.ok;
+  },
+});
+
+interface Wanted {
+  readonly what: string;
+  readonly type: string | undefined;
+  readonly parts: Parts;
+  readonly blocks: readonly BlockDefinition<unknown>[];
+}
+
+function schemaFor({ what, type, parts, blocks }: Wanted): ZodType {
+  const kind = KINDS.find((one) => one === what);
+  // `source` alone is the block `{type, config}`, like every other block.
+  if (kind !== undefined && type !== undefined) return partSchema(kind, type, parts);
+  const name = what === 'config' ? 'document' : what;
+  const block = blocks.find((one) => one.name === name);
+  if (block === undefined && kind !== undefined)
+    throw usageError(`say which ${kind}`, `available: ${shelfOf(kind, parts).types().join(', ')}`);
+  if (block === undefined)
+    throw usageError(`nothing here is called \`${what}\``, suggestion(what, ['config', ...KINDS, ...blocks.map((one) => one.name)]));
+  if (type !== undefined) throw usageError(`\`${what}\` is one block: it has no \`${type}\``);
+  return block.schema;
+}
+
+function partSchema(kind: Kind, type: string, parts: Parts): ZodType {
+  const shelf = shelfOf(kind, parts);
+  const part = shelf.get(type);
+  if (part === undefined) throw usageError(`there is no ${kind} \`${type}\``, shelf.suggest(type));
+  return part.config;
+}
+
+interface SchemaShelf {
+  get(type: string): { readonly config: ZodType } | undefined;
+  types(): string[];
+  suggest(type: string): string | undefined;
+}
+
+function shelfOf(kind: Kind, parts: Parts): SchemaShelf {
+  return { source: parts.sources, sink: parts.sinks, transform: parts.transforms, state: parts.states, credential: parts.credentials }[
+    kind
+  ];
+}
+
+function listing(parts: Parts, blocks: readonly BlockDefinition<unknown>[]): string[] {
+  return [
+    'config',
+    ...blocks.map((block) => block.name).filter((name) => name !== 'document'),
+    ...KINDS.flatMap((kind) =>
+      shelfOf(kind, parts)
+        .types()
+        .map((type) => `${kind} ${type}`),
+    ),
+  ];
+}

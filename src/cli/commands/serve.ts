@@ -1,0 +1,187 @@
+import { mkdirSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
+import path from 'node:path';
+import { defineCommand } from '../command.ts';
+import type { CliContext } from '../context.ts';
+import { EXIT, usageError } from '../exit.ts';
+import {
+  integerOption,
+  listOption,
+  readOptions,
+  switchOption,
+  textOption,
+  unavailableOption,
+  withVariables,
+  type Values,
+} from '../option.ts';
+import { shortPath } from '../report-error.ts';
+import type { RunningServer, ServeAuth, ServeHistory, ServeOptions } from '../serve-options.ts';
+import { listenForStop, untilAborted } from '../signals.ts';
+
+const DEFAULT_CONCURRENT_RUNS = Math.min(16, Math.max(1, availableParallelism()));
+const DAY_SECS = 86_400;
+
+const options = withVariables('SVC_SERVE_', {
+  listen: textOption({
+    value: 'ADDRESS',
+    default: '127.0.0.1:8080',
+    description: 'Address and port to listen on; port 0 takes a free one.',
+  }),
+  authToken: textOption({ value: 'TOKEN', description: 'One token for everybody, with all rights.' }),
+  noAuth: switchOption({ description: 'Let everybody do everything.' }),
+  authConfig: textOption({ value: 'FILE', completes: 'file', description: 'Names, tokens and roles, as YAML or JSON.' }),
+  readToken: textOption({ value: 'TOKEN', description: 'Token of the role viewer.' }),
+  writeToken: textOption({ value: 'TOKEN', description: 'Token of the role operator.' }),
+  adminToken: textOption({ value: 'TOKEN', description: 'Token of the role admin.' }),
+  maxConcurrentRuns: integerOption({
+    value: 'N',
+    min: 1,
+    max: 1024,
+    default: DEFAULT_CONCURRENT_RUNS,
+    defaultText: 'the number of CPUs, at most 16',
+    description: 'Runs that execute at the same time.',
+  }),
+  maxQueuedRuns: integerOption({
+    value: 'N',
+    min: 1,
+    defaultText: '8 times --max-concurrent-runs',
+    description: 'Runs that wait; beyond them submissions get 429.',
+  }),
+  defaultConfig: textOption({ value: 'FILE', completes: 'file', description: 'Document merged beneath every submission.' }),
+  dataDir: textOption({ value: 'DIR', completes: 'directory', default: '.headgate', description: 'Folder of the history.' }),
+  history: textOption({
+    value: 'WHERE',
+    defaultText: 'history.db in --data-dir',
+    description: 'Where runs, logs and audit are kept: `sqlite:PATH`, `postgres://…`, or `memory`, which forgets everything at the end.',
+  }),
+  corsOrigin: listOption({ value: 'ORIGIN', description: 'Origin whose pages may call the API.' }),
+  bodyLimitBytes: integerOption({ value: 'N', min: 1, default: 1_048_576, description: 'Largest request body.' }),
+  shutdownGraceSecs: integerOption({ value: 'N', min: 1, default: 60, description: 'How long runs may go on after a request to stop.' }),
+  retainTerminalRunsSecs: integerOption({
+    value: 'N',
+    min: 1,
+    default: 7 * DAY_SECS,
+    description: 'How long finished runs and audit records are kept.',
+  }),
+  idempotencyRetentionSecs: integerOption({
+    value: 'N',
+    min: 1,
+    default: DAY_SECS,
+    description: 'How long an idempotency key is remembered.',
+  }),
+  logRetentionSecs: integerOption({ value: 'N', min: 0, default: 7 * DAY_SECS, description: 'How long log lines are kept; 0 keeps none.' }),
+  logMaxLinesPerRun: integerOption({ value: 'N', min: 1, default: 100_000, description: 'Log lines kept of one run.' }),
+  leaseTtlSecs: integerOption({ value: 'N', min: 1, default: 30, description: 'When a server that does not report counts as dead.' }),
+  probeTimeoutSecs: integerOption({ value: 'N', min: 1, default: 10, description: 'Budget of one preflight probe.' }),
+  callbackAllowHost: listOption({ value: 'HOST', description: 'Host that callbacks may reach although its address is private.' }),
+  noUi: unavailableOption('web console to switch off'),
+  cluster: unavailableOption('cluster mode'),
+  clusterPollSecs: unavailableOption('cluster mode', 'N'),
+  clusterMaxAttempts: unavailableOption('cluster mode', 'N'),
+  triggers: unavailableOption('triggers', 'FILE'),
+  templatesSync: unavailableOption('template registry', 'FILE'),
+  mcp: unavailableOption('tool-protocol endpoint'),
+  mcpAllowMutations: unavailableOption('tool-protocol endpoint'),
+  localOutputRetentionDays: unavailableOption('local output management', 'N'),
+  localOutputInFlightGraceSecs: unavailableOption('local output management', 'N'),
+  previewLocalOutputs: unavailableOption('local output management'),
+  previewDefaultRows: unavailableOption('local output management', 'N'),
+  previewMaxRows: unavailableOption('local output management', 'N'),
+});
+
+export type ServeValues = Values<typeof options>;
+
+/** What the flags by option key, the variables and the defaults come to. */
+export function serveValues(flags: ReadonlyMap<string, readonly string[]>, variables: CliContext['world']['variables']): ServeValues {
+  return readOptions(options, flags, variables);
+}
+
+export const serveCommand = defineCommand({
+  name: 'serve',
+  summary: 'Run the HTTP control plane.',
+  description:
+    'Takes runs over HTTP, executes them, and keeps their records and logs. Exactly one way to authenticate has to be chosen: ' +
+    '`--auth-token`, `--auth-config`, any of `--read-token`, `--write-token` and `--admin-token`, or `--no-auth`.\n\n' +
+    'The first SIGTERM or SIGINT lets runs finish within the grace, a second one ends the server at once.',
+  options,
+  examples: [
+    { command: 'headgate serve --no-auth', description: 'Try it on this machine' },
+    { command: 'SVC_SERVE_AUTH_TOKEN=… headgate serve --listen 0.0.0.0:8080', description: 'For others, with one token' },
+  ],
+  async run(context, input) {
+    const serveOptions = readServeOptions(context, input.options);
+    using stops = listenForStop(context.world, 'shutdown', (signal) => {
+      context.terminal.note(
+        `${signal}: finishing what runs, for at most ${serveOptions.shutdownGraceSecs} s; once more ends the server at once`,
+      );
+    });
+    const server = await context.wiring.serve(serveOptions);
+    announce(context, serveOptions, server);
+    await Promise.race([untilAborted(stops.signal), server.closed]);
+    await server.drain(serveOptions.shutdownGraceSecs);
+    const signal = stops.received();
+    context.terminal.note(signal === undefined ? 'the server has closed' : 'stopped');
+    return signal === undefined ? EXIT.failed : EXIT.ok;
+  },
+});
+
+/** Also for other commands that start a server. */
+export function readServeOptions({ world, env }: Pick<CliContext, 'world' | 'env'>, values: ServeValues): ServeOptions {
+  const auth = authOf(values);
+  // Before anything can be logged: even a startup error must not repeat a token.
+  for (const token of [auth.authToken, auth.readToken, auth.writeToken, auth.adminToken])
+    if (token !== undefined) env.redactor.register(token);
+  const dataDir = path.resolve(world.cwd, values.dataDir);
+  return {
+    env,
+    listen: values.listen,
+    auth,
+    history: historyOf(values.history, dataDir, world.cwd),
+    dataDir,
+    defaultConfig: values.defaultConfig === undefined ? undefined : path.resolve(world.cwd, values.defaultConfig),
+    maxConcurrentRuns: values.maxConcurrentRuns,
+    maxQueuedRuns: values.maxQueuedRuns ?? 8 * values.maxConcurrentRuns,
+    corsOrigins: values.corsOrigin,
+    bodyLimitBytes: values.bodyLimitBytes,
+    shutdownGraceSecs: values.shutdownGraceSecs,
+    retainTerminalRunsSecs: values.retainTerminalRunsSecs,
+    idempotencyRetentionSecs: values.idempotencyRetentionSecs,
+    logRetentionSecs: values.logRetentionSecs,
+    logMaxLinesPerRun: values.logMaxLinesPerRun,
+    leaseTtlSecs: values.leaseTtlSecs,
+    probeTimeoutSecs: values.probeTimeoutSecs,
+    callbackAllowHosts: values.callbackAllowHost,
+  };
+}
+
+function authOf(values: ServeValues): ServeAuth {
+  const given = {
+    authToken: values.authToken,
+    authConfig: values.authConfig,
+    readToken: values.readToken,
+    writeToken: values.writeToken,
+    adminToken: values.adminToken,
+  };
+  const present = Object.entries(given).filter(([, value]) => value !== undefined);
+  return { ...(values.noAuth ? { noAuth: true } : {}), ...Object.fromEntries(present) };
+}
+
+function historyOf(where: string | undefined, dataDir: string, cwd: string): ServeHistory {
+  if (where === undefined) {
+    mkdirSync(dataDir, { recursive: true });
+    return { kind: 'sqlite', path: path.join(dataDir, 'history.db') };
+  }
+  if (where === 'memory') return { kind: 'memory' };
+  if (/^postgres(ql)?:\/\//.test(where)) return { kind: 'postgres', url: where };
+  const file = /^sqlite:(?:\/\/)?(.+)$/.exec(where)?.[1];
+  if (file !== undefined) return { kind: 'sqlite', path: path.resolve(cwd, file) };
+  throw usageError('--history is none of `memory`, `sqlite:PATH` and `postgres://…`');
+}
+
+function announce({ terminal, world }: CliContext, { auth, history }: ServeOptions, server: RunningServer): void {
+  terminal.note(`${terminal.paint('bold', 'Headgate')} listens on ${terminal.paint('cyan', server.url)}`);
+  const where = history.kind === 'sqlite' ? ` (${shortPath(history.path, world.cwd)})` : '';
+  terminal.note(`history: ${server.historyText}${where}`);
+  const header = auth.noAuth === true ? '' : ` -H 'Authorization: Bearer …'`;
+  terminal.note(`try:     curl -s${header} ${server.url}/v1/schemas`);
+}

@@ -1,0 +1,92 @@
+import { ConfigError } from '../../lib/errors.ts';
+import type { Plan, RowPlan } from '../../plan/plan.ts';
+import type { CliContext } from '../context.ts';
+import { defineCommand } from '../command.ts';
+import { EXIT } from '../exit.ts';
+import { switchOption, unavailableOption } from '../option.ts';
+import { count, table } from '../render.ts';
+import { CONFIG_ARGUMENT, SELECTION_OPTIONS } from '../shared-options.ts';
+
+export const validateCommand = defineCommand({
+  name: 'validate',
+  summary: 'Check a document without contacting anything.',
+  description:
+    'Reads the document, fills in its variables, checks every block, connector and row, and says what would run. All problems are told at once.',
+  arguments: [CONFIG_ARGUMENT],
+  options: {
+    json: switchOption({ description: 'Print JSON.' }),
+    ...SELECTION_OPTIONS,
+    noSecrets: unavailableOption('secrets manager to leave out'),
+    showComposed: unavailableOption('composition of documents'),
+    profile: unavailableOption('profiles', 'NAME'),
+    param: unavailableOption('trigger-time parameters', 'NAME=VALUE'),
+    paramEnv: unavailableOption('trigger-time parameters', 'NAME=VALUE'),
+  },
+  examples: [{ command: 'headgate validate orders.yaml', description: 'Before committing a change' }],
+  async run(context, { options, positionals: [config] }) {
+    const { loadPlan } = await import('../load-plan.ts');
+    let plan: Plan;
+    try {
+      ({ plan } = await loadPlan(context, { config, selection: options }));
+    } catch (error) {
+      // A program that asked for JSON gets the problems as JSON, too.
+      if (options.json && error instanceof ConfigError) context.terminal.json({ valid: false, mode: 'matrix', issues: error.issues });
+      throw error;
+    }
+    if (options.json) context.terminal.json(validityOf(plan));
+    else tell(context, plan);
+    return EXIT.ok;
+  },
+});
+
+interface Decided {
+  readonly row: RowPlan;
+  readonly runs: boolean;
+}
+
+function decidedRows(plan: Plan): Decided[] {
+  const all = [...plan.rows.map((row) => ({ row, runs: true })), ...plan.unselected.map((row) => ({ row, runs: false }))];
+  return all.sort((a, b) => a.row.index - b.row.index);
+}
+
+function validityOf(plan: Plan): Record<string, unknown> {
+  const rows = decidedRows(plan);
+  return {
+    valid: true,
+    mode: 'matrix',
+    name: plan.name,
+    row_count: rows.length,
+    roots: rows.filter(({ row }) => row.role === 'root').length,
+    children: rows.filter(({ row }) => row.role === 'child').length,
+    selection_active: plan.selectionActive,
+    rows: rows.map(({ row, runs }) => ({
+      id: row.id,
+      source: row.source.type,
+      sink: row.sink.type,
+      role: row.role,
+      parent_id: row.parent?.row ?? null,
+      parent_key: row.parent?.key ?? null,
+      depends_on: row.dependsOn,
+      delivery: row.delivery,
+      status: row.status,
+      tags: row.tags,
+      decision: plan.selectionActive ? (runs ? 'run' : 'skip') : null,
+    })),
+  };
+}
+
+function tell({ terminal }: CliContext, plan: Plan): void {
+  const rows = decidedRows(plan);
+  terminal.print(
+    `${terminal.ink('green', 'valid')}  ${plan.name}: ${count(rows.length, 'row')}${plan.unselected.length === 0 ? '' : `, ${plan.rows.length} of them would run`}`,
+  );
+  const cells = rows.map(({ row, runs }) => [
+    row.id,
+    row.source.type,
+    row.sink.type,
+    row.role === 'child' ? `child of ${row.parent?.row ?? ''}` : 'root',
+    row.status,
+    runs ? 'run' : 'skip',
+  ]);
+  for (const line of table(['row', 'source', 'sink', 'role', 'status', 'decision'], cells)) terminal.print(`  ${line}`);
+}

@@ -1,0 +1,136 @@
+/** A plan in plain words, for somebody who has not seen the document before. */
+import type { Guarantee, Plan, RowPlan } from '../plan/plan.ts';
+import { count } from './render.ts';
+import { factsOf, laneName, type RowFacts } from './row-facts.ts';
+
+const PROMISES: Readonly<Record<Guarantee, string>> = {
+  'at-least-once': 'No record is lost; after a crash some may be written a second time (at-least-once).',
+  'effectively-once (keyed upsert)':
+    'No record is lost, and one that is written a second time after a crash only replaces itself (effectively-once, by key).',
+  'effectively-once (atomic watermark)':
+    'No record is lost and none is written twice: the destination stores the position together with the records (effectively-once, by watermark).',
+};
+
+export function introduce(plan: Plan): string[] {
+  const { rows } = plan;
+  if (rows.length === 1) return [`Pipeline ${plan.name} moves one set of records.`];
+  const onError = plan.onError === 'stop' ? 'When one fails, the others are stopped.' : 'When one fails, the others go on.';
+  return [`Pipeline ${plan.name} has ${count(rows.length, 'row')}; at most ${plan.maxConcurrent} of them run at the same time. ${onError}`];
+}
+
+/** One sentence or two for each thing a reader may wonder about. */
+export function tellRow(row: RowPlan): string[] {
+  const facts = factsOf(row);
+  return [
+    reads(row, facts),
+    ...waits(row),
+    ...changes(row),
+    ...checks(row),
+    writes(row, facts),
+    rejects(row),
+    PROMISES[row.guarantee],
+    resumes(row, facts),
+    travels(row),
+  ];
+}
+
+function reads(row: RowPlan, { sourceUri }: RowFacts): string {
+  const from = `Reads from ${row.source.type}${sourceUri === undefined ? '' : ` (${sourceUri})`}`;
+  return row.parent === undefined ? `${from}.` : `${from}, once for every record of row ${row.parent.row}.`;
+}
+
+function waits(row: RowPlan): string[] {
+  return row.dependsOn.length === 0 ? [] : [`Starts when ${list(row.dependsOn)} ${row.dependsOn.length === 1 ? 'is' : 'are'} done.`];
+}
+
+function changes(row: RowPlan): string[] {
+  if (row.transforms.length === 0) return ['Records are passed on unchanged.'];
+  return [
+    `Each record goes through ${list(
+      row.transforms.map((transform) => transform.type),
+      'then',
+    )}.`,
+  ];
+}
+
+function checks({ governance }: RowPlan): string[] {
+  return [
+    ...(governance.masking === undefined ? [] : ['Fields are masked before anything else sees them.']),
+    ...(governance.quality === undefined ? [] : ['Quality checks are applied before writing.']),
+    ...(governance.contract === undefined ? [] : ['Records have to keep the contract.']),
+  ];
+}
+
+function writes(row: RowPlan, { sinkUri, writeMode, key }: RowFacts): string {
+  const to = `to ${row.sink.type}${sinkUri === undefined ? '' : ` (${sinkUri})`}`;
+  switch (writeMode) {
+    case 'upsert':
+      return `Writes ${to}: a record replaces the one with the same ${list(key)}, or is added (upsert).`;
+    case 'delete':
+      return `Writes ${to}: a record deletes the one with the same ${list(key)} (delete).`;
+    case 'overwrite':
+      return `Writes ${to}: everything that was there is replaced when the run has succeeded (overwrite).`;
+    default:
+      return `Writes ${to}: records are added (append).`;
+  }
+}
+
+function rejects({ dlq }: RowPlan): string {
+  if (dlq === undefined) return 'A record that cannot be written fails the run: there is no dead-letter queue.';
+  const budgets = [
+    ...(dlq.maxFailuresPerPage === undefined ? [] : [`${count(dlq.maxFailuresPerPage, 'record')} of a page`]),
+    ...(dlq.maxFailuresTotal === undefined ? [] : [`${count(dlq.maxFailuresTotal, 'record')} in all`]),
+  ];
+  const limit = budgets.length === 0 ? '' : ` More than ${budgets.join(', or ')} fail the run.`;
+  return `A record that cannot be written goes to ${dlq.sink.type}, with the reason beside it.${limit}`;
+}
+
+function resumes(row: RowPlan, { incremental }: RowFacts): string {
+  if (row.state === undefined) return 'Every run starts from the beginning: there is no state store.';
+  if (incremental) return `The next run goes on where this one stops; ${row.state.type} keeps the bookmark under ${row.stateKey}.`;
+  return `Every run starts from the beginning: the source keeps no bookmark, although there is a state store (${row.state.type}).`;
+}
+
+function travels({ lane: { lane, reason } }: RowPlan): string {
+  const why = reason.replace(/^(records|bytes): /, '');
+  if (lane.form === 'bytes') return `Records travel as raw ${lane.encoding} bytes, without being taken apart: ${why}.`;
+  return `Records are parsed on the way: ${why}.`;
+}
+
+function list(names: readonly string[], word = 'and'): string {
+  if (names.length <= 1) return names.join('');
+  const comma = word === 'then' ? ', ' : ' ';
+  return `${names.slice(0, -1).join(', ')}${comma}${word} ${names.at(-1)}`;
+}
+
+export function explainDocument(plan: Plan): Record<string, unknown> {
+  const rows = plan.rows.map(rowDocument);
+  return {
+    pipeline: plan.name,
+    rows_total: rows.length,
+    roots: plan.rows.filter((row) => row.role === 'root').length,
+    children: plan.rows.filter((row) => row.role === 'child').length,
+    incremental_rows: rows.filter((row) => row['incremental'] === true).length,
+    rows,
+  };
+}
+
+function rowDocument(row: RowPlan): Record<string, unknown> {
+  const facts = factsOf(row);
+  return {
+    id: row.id,
+    role: row.role,
+    ...(row.parent === undefined ? {} : { parent: row.parent.row }),
+    source: row.source.type,
+    transforms: row.transforms.map((transform) => transform.type),
+    sink: row.sink.type,
+    ...(facts.writeMode === undefined ? {} : { write_mode: facts.writeMode }),
+    ...(facts.key.length === 0 ? {} : { key: facts.key }),
+    delivery_guarantee: row.guarantee,
+    ...(row.state === undefined ? {} : { state: row.state.type, state_key: row.stateKey }),
+    incremental: facts.incremental,
+    dead_letters: row.dlq === undefined ? null : row.dlq.sink.type,
+    lane: laneName(row),
+    lane_reason: row.lane.reason,
+  };
+}

@@ -1,0 +1,55 @@
+/** From a file to a plan, the way every command that works on a document goes. */
+import { availableParallelism } from 'node:os';
+import { hasField, isObject } from '../lib/json.ts';
+import type { Parts } from '../kit/parts.ts';
+import type { Document } from '../document/document.ts';
+import { loadDocumentFile } from '../document/load.ts';
+import { localFiles } from '../document/local-file.ts';
+import type { Plan } from '../plan/plan.ts';
+import { planDocument } from '../plan/plan-document.ts';
+import { configFile } from './config-file.ts';
+import type { CliContext } from './context.ts';
+import { usageError } from './exit.ts';
+import type { Values } from './option.ts';
+import { reportIssue } from './report-error.ts';
+import type { SELECTION_OPTIONS } from './shared-options.ts';
+
+export interface LoadRequest {
+  /** As named on the command line. */
+  readonly config: string | undefined;
+  readonly selection?: Values<typeof SELECTION_OPTIONS>;
+  /** Folder of a file state store, for documents that name none. */
+  readonly statePath?: string | undefined;
+}
+
+export interface Loaded {
+  readonly file: string;
+  readonly document: Document;
+  readonly plan: Plan;
+  readonly parts: Parts;
+}
+
+/** Throws `ConfigError`. Doubts are printed as warnings. */
+export async function loadPlan(context: CliContext, request: LoadRequest): Promise<Loaded> {
+  const file = configFile(context, request.config);
+  const { env, terminal, world, wiring } = context;
+  const read = loadDocumentFile(file, { variables: env.variables, redactor: env.redactor, readFile: localFiles(world.cwd) });
+  const document = request.statePath === undefined ? read : withState(read, request.statePath);
+  const parts = await wiring.parts();
+  const plan = planDocument(document, parts, { cpus: availableParallelism(), selection: request.selection ?? {} });
+  for (const warning of plan.warnings) reportIssue(warning, 'yellow', { terminal, cwd: world.cwd, document: context.document() });
+  return { file, document, plan, parts };
+}
+
+function withState(document: Document, folder: string): Document {
+  const pipeline = document.tree['pipeline'];
+  if (!isObject(pipeline)) return document;
+  if (hasField(pipeline, 'state') && pipeline['state'] !== null) {
+    throw usageError(
+      '--state-path is for documents without a state store; this one names its own',
+      'leave the option out, or remove `pipeline.state`',
+    );
+  }
+  const state = { type: 'file', config: { path: folder } };
+  return { ...document, tree: { ...document.tree, pipeline: { ...pipeline, state } } };
+}

@@ -1,0 +1,27 @@
+import type { RowPlan } from '../plan/plan.ts';
+
+/** What is known of a row before a record moves; what depends on run-time tokens is absent. */
+export interface RowFacts {
+  readonly sourceUri: string | undefined;
+  readonly sinkUri: string | undefined;
+  readonly writeMode: string | undefined;
+  readonly key: readonly string[];
+  /** The next run goes on where this one stops. */
+  readonly incremental: boolean;
+}
+
+export function factsOf(row: RowPlan): RowFacts {
+  const source = row.source.deferred ? undefined : row.source.definition.capabilities(row.source.parsed);
+  const sink = row.sink.deferred ? undefined : row.sink.definition.capabilities(row.sink.parsed);
+  return {
+    sourceUri: row.source.deferred ? undefined : row.source.definition.datasetUri(row.source.parsed),
+    sinkUri: row.sink.deferred ? undefined : row.sink.definition.datasetUri(row.sink.parsed),
+    writeMode: sink?.writeMode,
+    key: sink?.key ?? [],
+    incremental: row.state !== undefined && source?.bookmarks === true,
+  };
+}
+
+export function laneName({ lane: { lane } }: RowPlan): string {
+  return lane.form === 'bytes' ? `bytes:${lane.encoding}` : 'records';
+}
