@@ -35,14 +35,24 @@ export async function* decompress(blocks: AsyncIterable<Uint8Array>, codec: Code
     yield* blocks;
     return;
   }
-  const input = Readable.from(codec === 'zstd' ? alongFrames(blocks) : blocks, { objectMode: true, highWaterMark: 1 });
+  const seen = { bytes: 0 };
+  const counted = counting(blocks, seen);
+  const input = Readable.from(codec === 'zstd' ? alongFrames(counted) : counted, { objectMode: true, highWaterMark: 1 });
   const unpacker: Transform = codec === 'zstd' ? createZstdDecompress() : createGunzip();
   // The outcome reaches us through the iteration below.
   pipeline(input, unpacker, () => {});
   try {
     for await (const block of unpacker) yield block as Uint8Array;
   } catch (error) {
-    throw unpackError(error, codec, name);
+    // No bytes at all are no data, not data cut off.
+    if (seen.bytes > 0 || codeOf(error) !== 'Z_BUF_ERROR') throw unpackError(error, codec, name);
+  }
+}
+
+async function* counting(blocks: AsyncIterable<Uint8Array>, seen: { bytes: number }): AsyncGenerator<Uint8Array> {
+  for await (const block of blocks) {
+    seen.bytes += block.length;
+    yield block;
   }
 }
 

@@ -13,8 +13,6 @@ export const MAX_LINE_BYTES = 128 * 1024 * 1024;
 export interface LineOptions {
   /** What errors call the input. */
   readonly name: string;
-  /** Keys to open sealed lines with; without them lines are plain. */
-  readonly keys?: readonly string[] | undefined;
 }
 
 /** The values of a JSON Lines stream; blank lines are skipped. One batch of them per stretch of whole lines. */
@@ -43,15 +41,26 @@ function* valuesOf(stretch: Buffer, state: { line: number }, options: LineOption
 }
 
 function readLine(text: string, line: number, options: LineOptions): JsonValue {
-  const json = options.keys === undefined ? text : unseal(text, line, { ...options, keys: options.keys });
   try {
-    return parseJson(json);
+    return parseJson(text);
   } catch (error) {
-    if (options.keys === undefined && isSealed(Buffer.from(text, 'base64'))) {
-      throw lineError('is encrypted', line, options, 'give the key in `encryption`');
-    }
+    if (isSealed(Buffer.from(text, 'base64'))) throw lineError('is encrypted', line, options, 'give the key in `encryption`');
     const position = /position \d+/.exec(messageOf(error))?.[0];
     throw lineError(`is not JSON${position === undefined ? '' : ` (at ${position})`}`, line, options, undefined, error);
+  }
+}
+
+/** Opens text whose lines are sealed one by one; lines stay where they are. Every line that is not blank must be sealed. */
+export async function* openedLines(
+  blocks: AsyncIterable<Uint8Array>,
+  options: LineOptions & { readonly keys: readonly string[] },
+): AsyncGenerator<Uint8Array> {
+  let line = 1;
+  for await (const stretch of wholeLines(blocks, options.name)) {
+    const texts = stretch.toString('latin1').replace(/\n$/, '').split('\n');
+    const opened = texts.map((text, index) => (text.trim() === '' ? '' : unseal(text, line + index, options)));
+    yield Buffer.from(`${opened.join('\n')}\n`);
+    line += texts.length;
   }
 }
 

@@ -50,12 +50,12 @@ export function isGlob(path: string): boolean {
   return /[*?[\]{}]/.test(path);
 }
 
-/** The files that match an absolute pattern, sorted by path. */
-export async function listGlob(pattern: string, signal: AbortSignal): Promise<FoundFile[]> {
+/** The files that match an absolute pattern, sorted by path, and the folder where the pattern starts. */
+export async function listGlob(pattern: string, signal: AbortSignal): Promise<{ base: string; files: FoundFile[] }> {
   const steps = pattern.split(sep);
   const fixed = steps.findIndex(isGlob);
   const base = steps.slice(0, fixed === -1 ? -1 : fixed).join(sep) || sep;
   const recursive = steps.slice(fixed).length > 1;
   const wanted = relative(base, pattern);
-  return listFolder(base, { recursive, signal, accept: (path) => matchesGlob(relative(base, path), wanted) });
+  return { base, files: await listFolder(base, { recursive, signal, accept: (path) => matchesGlob(relative(base, path), wanted) }) };
 }

@@ -22,14 +22,14 @@ export class ParquetReader {
   /** What each column is, by name. */
   readonly columns: ReadonlyMap<string, string>;
   readonly #options: ParquetOpenOptions;
-  readonly #handle: FileHandle;
+  readonly #handle: FileHandle | undefined;
   readonly #file: AsyncBuffer;
   readonly #metadata: FileMetaData;
   readonly #converters: ReadonlyMap<string, Convert>;
 
   private constructor(
     options: ParquetOpenOptions,
-    opened: { handle: FileHandle; file: AsyncBuffer; metadata: FileMetaData; tree: SchemaNode },
+    opened: { handle: FileHandle | undefined; file: AsyncBuffer; metadata: FileMetaData; tree: SchemaNode },
   ) {
     this.#options = options;
     this.#handle = opened.handle;
@@ -44,17 +44,26 @@ export class ParquetReader {
     this.#converters = new Map(read.map((node) => [node.element.name, converterOf(node, options.omitNulls)]));
   }
 
+  /** Reads from memory; `path` only stands in errors. */
+  static async ofBytes(bytes: Buffer, options: ParquetOpenOptions): Promise<ParquetReader> {
+    const whole = new Uint8Array(bytes).buffer;
+    return ParquetReader.#over({ byteLength: whole.byteLength, slice: (start, end) => whole.slice(start, end) }, undefined, options);
+  }
+
   static async open(options: ParquetOpenOptions): Promise<ParquetReader> {
-    const { parquetMetadataAsync, parquetSchema } = await import('hyparquet');
     const handle = await onDisk('read', options.path, () => open(options.path, 'r'));
     try {
-      const file = await asyncBuffer(handle, options);
-      const metadata = await reading(options.path, () => parquetMetadataAsync(file, { geoparquet: false }));
-      return new ParquetReader(options, { handle, file, metadata, tree: parquetSchema(metadata) });
+      return await ParquetReader.#over(await asyncBuffer(handle, options), handle, options);
     } catch (error) {
       await handle.close();
       throw error;
     }
+  }
+
+  static async #over(file: AsyncBuffer, handle: FileHandle | undefined, options: ParquetOpenOptions): Promise<ParquetReader> {
+    const { parquetMetadataAsync, parquetSchema } = await import('hyparquet');
+    const metadata = await reading(options.path, () => parquetMetadataAsync(file, { geoparquet: false }));
+    return new ParquetReader(options, { handle, file, metadata, tree: parquetSchema(metadata) });
   }
 
   get rowGroups(): number {
@@ -78,7 +87,7 @@ export class ParquetReader {
   }
 
   async close(): Promise<void> {
-    await this.#handle.close().catch(() => {});
+    await this.#handle?.close().catch(() => {});
   }
 
   async #rows(rowStart: number, rowEnd: number, useOffsetIndex: boolean): Promise<JsonObject[]> {

@@ -112,11 +112,11 @@ function plainObject(value: unknown): JsonValue {
 }
 
 function decimal(scale: number): Convert {
-  return (value) => decimalText(value instanceof Uint8Array ? signed(value) : BigInt(value as number | bigint), scale);
+  return (value) => decimalText(value instanceof Uint8Array ? signedNumber(value) : BigInt(value as number | bigint), scale);
 }
 
 /** A two's complement number, most significant byte first. */
-function signed(bytes: Uint8Array): bigint {
+export function signedNumber(bytes: Uint8Array): bigint {
   if (bytes.length === 0) return 0n;
   return BigInt.asIntN(bytes.length * 8, BigInt(`0x${Buffer.from(bytes).toString('hex')}`));
 }
@@ -140,11 +140,11 @@ function dateText(days: number): string {
   return new Date(days * DAY_MS).toISOString().replace(/T.*/, '');
 }
 
-function timeText(nanos: bigint): string {
+export function timeText(nanos: bigint): string {
   return new Date(Number(nanos / SECOND_NS) * 1000).toISOString().slice(11, 19) + fraction(nanos % SECOND_NS);
 }
 
-function timestampText(nanos: bigint, utc: boolean): string {
+export function timestampText(nanos: bigint, utc: boolean): string {
   const below = ((nanos % SECOND_NS) + SECOND_NS) % SECOND_NS;
   const seconds = new Date(Number((nanos - below) / SECOND_NS) * 1000).toISOString().replace(/\.\d+Z$/, '');
   return `${seconds}${fraction(below)}${utc ? 'Z' : ''}`;

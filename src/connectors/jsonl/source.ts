@@ -6,7 +6,7 @@ import { defineSource, type Source } from '../../kit/source.ts';
 import { readBlocks } from '../_files/blocks.ts';
 import { chooseCodec } from '../_files/compression.ts';
 import { compression, encryption, filePath, readingKeys } from '../_files/config.ts';
-import { jsonLines } from '../_files/json-lines-file.ts';
+import { jsonLines, openedLines } from '../_files/json-lines-file.ts';
 import { cutPages, pageBounds } from '../_files/page-bounds.ts';
 import { fileUri, resolvePath } from '../_files/paths.ts';
 
@@ -38,13 +38,12 @@ function openJsonl(value: JsonlSourceConfig, context: SourceContext): Source {
   const codec = chooseCodec(value.compression, value.path, context.env.log);
   const keys = readingKeys(value.encryption);
   return {
-    pages: ({ lane, limit }) =>
-      cutPages(jsonLines(readBlocks({ path: file, codec, signal: context.signal }), { name: value.path, keys }), {
-        lane,
-        bounds: pageBounds(value.batch_size, context.pageBytes),
-        limit,
-        signal: context.signal,
-      }),
+    pages: ({ lane, limit }) => {
+      const stored = readBlocks({ path: file, codec, signal: context.signal });
+      const plain = keys === undefined ? stored : openedLines(stored, { name: value.path, keys });
+      const bounds = pageBounds(value.batch_size, context.pageBytes);
+      return cutPages(jsonLines(plain, { name: value.path }), { lane, bounds, limit, signal: context.signal });
+    },
     close: async () => {},
   };
 }
