@@ -2,7 +2,7 @@
  * Who executes a queued run. One implementation now: worker processes of this instance (`worker-pool.ts`);
  * a durable engine on a shared database joins behind the same interface, which is why a ticket carries owner and attempt.
  */
-import type { MetricChange } from '../lib/metrics.ts';
+import type { MetricChange, MetricDefinition } from '../lib/metrics.ts';
 import type { LogLevel, LogLine } from '../lib/log.ts';
 import type { JsonObject } from '../lib/json.ts';
 import type { Progress, RunOutcome } from '../wire/outcome.ts';
@@ -27,7 +27,8 @@ export interface RunTicket {
 
 export interface RunListener {
   log(lines: readonly LogLine[]): void;
-  metrics(changes: readonly MetricChange[]): void;
+  /** `definitions`: those this worker uses for the first time. */
+  metrics(changes: readonly MetricChange[], definitions: readonly MetricDefinition[]): void;
   progress(progress: Progress): void;
 }
 

@@ -1,0 +1,164 @@
+/** One run from its place in the queue to its final record. */
+import type { RunFence } from '../history/history.ts';
+import type { Env } from '../lib/env.ts';
+import { messageOf } from '../lib/errors.ts';
+import type { Progress } from '../wire/outcome.ts';
+import type { Callback } from '../wire/run.ts';
+import type { RunEnd, RunExecutor, RunHandle, RunTicket } from './executor.ts';
+import type { HistoryHealth } from './history-health.ts';
+import type { LogWriter } from './log-writer.ts';
+import { runsTotal } from './metrics.ts';
+import { RunMeter, type ApplyMetrics } from './run-meter.ts';
+import { endingOf, type StopCause } from './record.ts';
+import type { RunLog, RunLogs } from './run-log.ts';
+
+const UNSTARTED: RunEnd = { type: 'crashed', reason: 'it had not started yet' };
+
+export interface LiveRunOptions {
+  readonly ticket: RunTicket;
+  readonly callback: Callback | undefined;
+  readonly log: RunLog;
+}
+
+export interface LiveRunServices {
+  readonly env: Pick<Env, 'clock' | 'log' | 'metrics' | 'redactor'>;
+  readonly health: HistoryHealth;
+  readonly executor: RunExecutor;
+  readonly logs: RunLogs;
+  readonly writer: LogWriter | undefined;
+  readonly applyMetrics: ApplyMetrics;
+  /** How long a run that is asked to stop may take to flush before its worker is killed. */
+  readonly stopGraceMs: number;
+  /** Fires when the service gives up recording. */
+  readonly giveUp: AbortSignal;
+  /** After the final record is durable. */
+  readonly onEnd: (run: LiveRun) => void;
+}
+
+export class LiveRun {
+  readonly ticket: RunTicket;
+  readonly fence: RunFence;
+  readonly callback: Callback | undefined;
+  readonly #log: RunLog;
+  readonly #services: LiveRunServices;
+  #progress: Progress | undefined;
+  #handle: RunHandle | undefined;
+  #stopped: StopCause | undefined;
+  #closing = false;
+
+  constructor(options: LiveRunOptions, services: LiveRunServices) {
+    this.ticket = options.ticket;
+    this.callback = options.callback;
+    this.#log = options.log;
+    this.#services = services;
+    const { runId, owner, attempt } = options.ticket;
+    this.fence = { run_id: runId, owner, attempt };
+  }
+
+  get progress(): Progress | undefined {
+    return this.#progress;
+  }
+
+  /** The outcome is known and being recorded: nothing can be stopped any more. */
+  get closing(): boolean {
+    return this.#closing;
+  }
+
+  /** The first cause counts. */
+  stop(cause: StopCause): void {
+    if (this.#stopped !== undefined || this.#closing) return;
+    this.#stopped = cause;
+    this.#handle?.stop(cause, this.#services.stopGraceMs);
+  }
+
+  /** Executes and records; never rejects. */
+  async run(): Promise<void> {
+    const { env, health, giveUp } = this.#services;
+    try {
+      const startedAt = env.clock.now().toISOString();
+      if (this.#stopped !== undefined) return await this.#record(UNSTARTED);
+      const mine = await health.insist((history) => history.startRun(this.fence, startedAt), giveUp);
+      if (mine) await this.#record(await this.#execute());
+      else env.log.warn('a run was not started: its record belongs to somebody else or has ended', { run_id: this.fence.run_id });
+    } catch (error) {
+      env.log.error('a run could not be recorded', { run_id: this.fence.run_id, error: messageOf(error) });
+    } finally {
+      this.#leave();
+    }
+  }
+
+  /** Ends a run that never got a slot. */
+  async endUnstarted(cause: StopCause): Promise<void> {
+    this.#stopped = cause;
+    try {
+      await this.#record(UNSTARTED);
+    } catch (error) {
+      this.#services.env.log.error('a run could not be recorded', { run_id: this.fence.run_id, error: messageOf(error) });
+    } finally {
+      this.#leave();
+    }
+  }
+
+  async #execute(): Promise<RunEnd> {
+    const { executor, env, applyMetrics } = this.#services;
+    const { timeoutSecs } = this.ticket;
+    if (this.#stopped !== undefined) return UNSTARTED;
+    const meter = new RunMeter(applyMetrics);
+    const handle = executor.start(this.ticket, {
+      log: (lines) => this.#take(lines),
+      metrics: (changes, definitions) => meter.apply(changes, definitions),
+      progress: (progress) => {
+        this.#progress = progress;
+      },
+    });
+    this.#handle = handle;
+    const over = new AbortController();
+    if (timeoutSecs !== null) void this.#expire(timeoutSecs, over.signal);
+    const end = await handle.done;
+    over.abort();
+    this.#closing = true;
+    if (end.type === 'crashed') {
+      meter.settle();
+      const ts = env.clock.now().toISOString();
+      const line = env.redactor.text(`ERROR headgate::runs: pipeline run ended abnormally: ${end.reason}`).replaceAll(/[\r\n]+/g, ' ');
+      this.#take([{ ts, level: 'ERROR', line }]);
+    }
+    return end;
+  }
+
+  async #expire(timeoutSecs: number, over: AbortSignal): Promise<void> {
+    await this.#services.env.clock.sleep(timeoutSecs * 1000, over);
+    if (!over.aborted) this.stop('timeout');
+  }
+
+  #take(lines: Parameters<RunLog['push']>[0]): void {
+    this.#log.push(lines);
+    this.#services.writer?.push(this.fence.run_id, lines);
+  }
+
+  async #record(end: RunEnd): Promise<void> {
+    const { env, health, giveUp, writer } = this.#services;
+    this.#closing = true;
+    const { ending, reason } = endingOf(end, {
+      stopped: this.#stopped,
+      timeoutSecs: this.ticket.timeoutSecs,
+      progress: this.#progress,
+      finishedAt: env.clock.now().toISOString(),
+    });
+    await writer?.flush();
+    const redacted = { ...ending, error: ending.error === null ? null : env.redactor.text(ending.error) };
+    const recorded = await health.insist((history) => history.finishRun(this.fence, redacted), giveUp);
+    if (!recorded) {
+      env.log.warn('a result was refused: the record belongs to somebody else or has ended', { run_id: this.fence.run_id });
+      return;
+    }
+    env.metrics.inc(runsTotal, { status: ending.status, reason });
+    env.log.info('run ended', { run_id: this.fence.run_id, name: this.ticket.name, status: ending.status, reason });
+    this.#services.onEnd(this);
+  }
+
+  #leave(): void {
+    this.#services.logs.end(this.fence.run_id);
+    this.#services.writer?.forget(this.fence.run_id);
+  }
+}

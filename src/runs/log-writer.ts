@@ -1,0 +1,96 @@
+import type { Env } from '../lib/env.ts';
+import { messageOf } from '../lib/errors.ts';
+import type { LogLine } from '../lib/log.ts';
+import type { LogStore, RunLogLine } from '../history/history.ts';
+import { logLines, logsDropped } from './metrics.ts';
+
+const QUEUE_LINES = 16_384;
+const BATCH_LINES = 256;
+
+export interface LogWriterOptions {
+  readonly store: LogStore;
+  readonly env: Pick<Env, 'log' | 'metrics'>;
+  /** Later lines of a run are dropped, and the log says so. */
+  readonly maxLinesPerRun: number;
+}
+
+interface Progress {
+  /** Number of the next line. */
+  next: number;
+  truncated: boolean;
+}
+
+/** Stores log lines behind the runs' back: bounded, in batches, never failing a run. */
+export class LogWriter {
+  readonly #options: LogWriterOptions;
+  readonly #runs = new Map<string, Progress>();
+  #queue: RunLogLine[] = [];
+  readonly #marks: { readonly runId: string; readonly seq: number; readonly ts: string }[] = [];
+  #writing: Promise<void> | undefined;
+
+  constructor(options: LogWriterOptions) {
+    this.#options = options;
+  }
+
+  push(runId: string, lines: readonly LogLine[]): void {
+    const progress = this.#progressOf(runId);
+    for (const { ts, level, line } of lines) {
+      if (progress.next >= this.#options.maxLinesPerRun) this.#dropBeyondCap(runId, progress, ts);
+      else if (this.#queue.length >= QUEUE_LINES) this.#dropped('queue_full', 1);
+      else {
+        this.#queue.push({ run_id: runId, seq: progress.next, ts, level, line });
+        progress.next += 1;
+      }
+    }
+    this.#writing ??= this.#write();
+  }
+
+  /** Resolves when every line pushed so far is stored or dropped. */
+  async flush(): Promise<void> {
+    while (this.#writing !== undefined) await this.#writing;
+  }
+
+  /** The run has ended and pushes no more. */
+  forget(runId: string): void {
+    this.#runs.delete(runId);
+  }
+
+  #progressOf(runId: string): Progress {
+    let progress = this.#runs.get(runId);
+    if (progress === undefined) {
+      progress = { next: 0, truncated: false };
+      this.#runs.set(runId, progress);
+    }
+    return progress;
+  }
+
+  #dropBeyondCap(runId: string, progress: Progress, ts: string): void {
+    this.#dropped('per_run_cap', 1);
+    if (progress.truncated) return;
+    progress.truncated = true;
+    this.#marks.push({ runId, seq: progress.next - 1, ts });
+  }
+
+  async #write(): Promise<void> {
+    const { store, env } = this.#options;
+    // Lines of this turn of the event loop travel together.
+    await Promise.resolve();
+    while (this.#queue.length > 0 || this.#marks.length > 0) {
+      const batch = this.#queue.splice(0, BATCH_LINES);
+      const marks = this.#queue.length === 0 ? this.#marks.splice(0) : [];
+      try {
+        if (batch.length > 0) await store.appendLog(batch);
+        for (const { runId, seq, ts } of marks) await store.markLogTruncated(runId, { seq, ts });
+        env.metrics.inc(logLines, {}, batch.length);
+      } catch (error) {
+        this.#dropped('backend_error', batch.length);
+        env.log.warn('log lines of runs could not be stored', { lines: batch.length, error: messageOf(error) });
+      }
+    }
+    this.#writing = undefined;
+  }
+
+  #dropped(reason: 'queue_full' | 'backend_error' | 'per_run_cap', lines: number): void {
+    this.#options.env.metrics.inc(logsDropped, { reason }, lines);
+  }
+}

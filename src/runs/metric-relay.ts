@@ -1,0 +1,69 @@
+/** Measurements of a worker process on their way to the server: sums are added up, everything else is kept in order. */
+import type { Labels, MetricChange, MetricDefinition, Metrics } from '../lib/metrics.ts';
+
+/** Beyond this, observations are let go: the server has not listened for a long time. */
+const MAX_OBSERVATIONS = 50_000;
+
+export interface Measurements {
+  readonly changes: readonly MetricChange[];
+  /** Used for the first time since this relay exists. */
+  readonly definitions: readonly MetricDefinition[];
+}
+
+export interface MetricRelay {
+  readonly metrics: Metrics;
+  /** What came together since the last call. */
+  take(): Measurements;
+}
+
+interface Totals {
+  readonly metric: string;
+  readonly labels: Labels;
+  readonly op: 'inc' | 'set';
+  value: number;
+}
+
+export function createMetricRelay(): MetricRelay {
+  const known = new Set<string>();
+  let definitions: MetricDefinition[] = [];
+  let totals = new Map<string, Totals>();
+  let observations: MetricChange[] = [];
+
+  const introduce = (definition: MetricDefinition): void => {
+    if (known.has(definition.name)) return;
+    known.add(definition.name);
+    definitions.push(definition);
+  };
+  const total = (definition: MetricDefinition, op: 'inc' | 'set', labels: Labels): Totals => {
+    introduce(definition);
+    const key = `${op} ${definition.name} ${JSON.stringify(labels)}`;
+    let found = totals.get(key);
+    if (found === undefined) {
+      found = { metric: definition.name, labels, op, value: 0 };
+      totals.set(key, found);
+    }
+    return found;
+  };
+
+  return {
+    metrics: {
+      inc: (definition, labels, value = 1) => {
+        total(definition, 'inc', labels).value += value;
+      },
+      set: (definition, labels, value) => {
+        total(definition, 'set', labels).value = value;
+      },
+      observe: (definition, labels, value) => {
+        introduce(definition);
+        if (observations.length < MAX_OBSERVATIONS) observations.push({ metric: definition.name, op: 'observe', labels, value });
+      },
+    },
+    take: () => {
+      const taken = { changes: [...totals.values(), ...observations], definitions };
+      totals = new Map();
+      observations = [];
+      definitions = [];
+      return taken;
+    },
+  };
+}

@@ -1,0 +1,78 @@
+import type { Claim, StoredRun } from '../history/history.ts';
+import type { Env } from '../lib/env.ts';
+import type { Issue } from '../lib/errors.ts';
+import type { DoctorReport } from '../wire/doctor.ts';
+import type { Submission } from '../wire/run.ts';
+import { maskCallback } from './callback-rules.ts';
+import type { RunTicket } from './executor.ts';
+import { configFingerprint, requestFingerprint } from './fingerprint.ts';
+import type { Prepared } from './prepare.ts';
+
+export interface NewRunOptions {
+  readonly env: Pick<Env, 'clock' | 'ids' | 'log' | 'redactor'>;
+  readonly owner: string;
+  readonly leaseTtlSecs: number;
+  /** 0: keys are not looked at. */
+  readonly idempotencySecs: number;
+}
+
+/** What is stored, what the worker gets, and what decides whether the submission is a repetition. */
+export interface NewRun {
+  readonly run: StoredRun;
+  readonly ticket: RunTicket;
+  readonly claim: Claim | undefined;
+  readonly configFingerprint: string;
+  /** Doubts about the document. */
+  readonly warnings: readonly Issue[];
+}
+
+export function newRun(submission: Submission, prepared: Prepared, report: DoctorReport | null, options: NewRunOptions): NewRun {
+  const { env, owner } = options;
+  const now = env.clock.now();
+  const runId = env.ids.next();
+  const fingerprint = configFingerprint(prepared.tree);
+  const run: StoredRun = {
+    run_id: runId,
+    name: prepared.isNamed ? prepared.name : null,
+    labels: submission.labels ?? {},
+    status: 'queued',
+    submitted_at: now.toISOString(),
+    started_at: null,
+    finished_at: null,
+    records_written: 0,
+    invocations: [],
+    error: null,
+    idempotency_key: submission.idempotency_key ?? null,
+    doctor_report: report === null ? null : env.redactor.json(report),
+    attempt: 0,
+    ...(submission.callback == null ? {} : { callback: maskCallback(submission.callback) }),
+    owner,
+    lease_until: new Date(now.getTime() + options.leaseTtlSecs * 1000).toISOString(),
+    cancel_requested: false,
+  };
+  const ticket: RunTicket = {
+    runId,
+    owner,
+    attempt: run.attempt,
+    tree: prepared.tree,
+    name: prepared.name,
+    clock: submission.clock ?? run.submitted_at,
+    concurrency: submission.concurrency ?? null,
+    timeoutSecs: submission.timeout_secs ?? null,
+    secrets: [...env.redactor.values()],
+    logLevel: env.log.level,
+  };
+  return {
+    run,
+    ticket,
+    claim: claimOf(run, requestFingerprint(fingerprint, submission), options),
+    configFingerprint: fingerprint,
+    warnings: prepared.plan.warnings,
+  };
+}
+
+function claimOf(run: StoredRun, fingerprint: string, options: NewRunOptions): Claim | undefined {
+  if (run.idempotency_key === null || options.idempotencySecs === 0) return undefined;
+  const expired = new Date(Date.parse(run.submitted_at) - options.idempotencySecs * 1000);
+  return { key: run.idempotency_key, fingerprint, expired_at_or_before: expired.toISOString() };
+}

@@ -1,0 +1,28 @@
+/** What the server and its worker processes say to each other, over the channel of `child_process.fork` (structured clone). */
+import type { LogLine } from '../lib/log.ts';
+import type { Progress, RunOutcome } from '../wire/outcome.ts';
+import type { RunTicket } from './executor.ts';
+import type { Measurements } from './metric-relay.ts';
+import type { StopCause } from './record.ts';
+
+export type ToWorker =
+  | { readonly type: 'run'; readonly ticket: RunTicket }
+  | { readonly type: 'stop'; readonly why: StopCause }
+  /** A batch was taken; the worker may send the next. */
+  | { readonly type: 'ack' }
+  /** No more runs: end. */
+  | { readonly type: 'exit' };
+
+/** News of a run. A worker has at most one batch on the way, so a slow server is never flooded. */
+export interface Batch {
+  readonly lines: readonly LogLine[];
+  readonly measured: Measurements;
+  readonly progress: Progress | undefined;
+}
+
+export type FromWorker =
+  | { readonly type: 'ready' }
+  | { readonly type: 'batch'; readonly batch: Batch }
+  | { readonly type: 'finished'; readonly outcome: RunOutcome }
+  /** The worker cannot go on and ends itself; the sentence is redacted. */
+  | { readonly type: 'broken'; readonly reason: string };

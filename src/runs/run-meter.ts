@@ -1,0 +1,32 @@
+import type { Labels, MetricChange, MetricDefinition } from '../lib/metrics.ts';
+
+export type ApplyMetrics = (changes: readonly MetricChange[], definitions: readonly MetricDefinition[]) => void;
+
+/** Passes a run's measurements on, and takes back what a worker that died would have taken back: its "in flight" gauges. */
+export class RunMeter {
+  readonly #apply: ApplyMetrics;
+  readonly #inFlight = new Map<string, { readonly metric: string; readonly labels: Labels }>();
+
+  constructor(apply: ApplyMetrics) {
+    this.#apply = apply;
+  }
+
+  apply(changes: readonly MetricChange[], definitions: readonly MetricDefinition[]): void {
+    for (const change of changes) {
+      if (change.op !== 'set' || !change.metric.endsWith('_in_flight')) continue;
+      const key = `${change.metric} ${JSON.stringify(change.labels)}`;
+      if (change.value === 0) this.#inFlight.delete(key);
+      else this.#inFlight.set(key, { metric: change.metric, labels: change.labels });
+    }
+    this.#apply(changes, definitions);
+  }
+
+  settle(): void {
+    if (this.#inFlight.size === 0) return;
+    this.#apply(
+      [...this.#inFlight.values()].map(({ metric, labels }) => ({ metric, labels, op: 'set', value: 0 })),
+      [],
+    );
+    this.#inFlight.clear();
+  }
+}

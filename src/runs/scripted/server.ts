@@ -1,0 +1,37 @@
+/** A server for tests that starts two runs, one stuck in a loop, tells their process ids, and waits to be killed. */
+import { systemClock } from '../../lib/clock.ts';
+import { createLog } from '../../lib/log.ts';
+import { Redactor } from '../../lib/redact.ts';
+import { createWorkerPool } from '../worker-pool.ts';
+
+const redactor = new Redactor();
+const log = createLog({ level: 'error', target: 'test', clock: systemClock, redactor, write: () => {} });
+const pool = createWorkerPool({ env: { log, redactor }, entry: process.argv[2] ?? '', maxWorkers: 2, spares: 0 });
+const pids: number[] = [];
+
+for (const name of ['spinning', 'patient']) {
+  pool.start(
+    {
+      runId: name,
+      owner: 'o',
+      attempt: 0,
+      tree: {},
+      name,
+      clock: '2026-08-01T00:00:00Z',
+      concurrency: null,
+      timeoutSecs: null,
+      secrets: [],
+      logLevel: 'info',
+    },
+    {
+      log: ([first]) => {
+        const pid = /pid=(\d+)/.exec(first?.line ?? '')?.[1];
+        if (pid === undefined) return;
+        pids.push(Number(pid));
+        if (pids.length === 2) process.send?.(pids);
+      },
+      metrics: () => {},
+      progress: () => {},
+    },
+  );
+}

@@ -1,0 +1,133 @@
+/** Life of a worker process: one run at a time, until it is told to end or its server is gone. */
+import { systemClock } from '../lib/clock.ts';
+import { messageOf, StopReason } from '../lib/errors.ts';
+import type { LogLine } from '../lib/log.ts';
+import type { Metrics } from '../lib/metrics.ts';
+import { Redactor } from '../lib/redact.ts';
+import type { Progress, RunOutcome } from '../wire/outcome.ts';
+import { BatchSender } from './batch-sender.ts';
+import type { RunTicket } from './executor.ts';
+import { createMetricRelay, type MetricRelay } from './metric-relay.ts';
+import type { FromWorker, ToWorker } from './protocol.ts';
+import type { StopCause } from './record.ts';
+import { watchParent } from './watchdog.ts';
+
+/** What a run may do towards the server. */
+export interface RunDesk {
+  readonly signal: AbortSignal;
+  readonly redactor: Redactor;
+  readonly metrics: Metrics;
+  readonly writeLog: (line: LogLine) => void;
+  readonly onProgress: (progress: Progress) => void;
+}
+
+export type ExecuteTicket = (ticket: RunTicket, desk: RunDesk) => Promise<RunOutcome>;
+
+const STOP_SENTENCES: Readonly<Record<StopCause, string>> = {
+  cancel: 'the run was cancelled',
+  timeout: 'the run took longer than its timeout_secs',
+  shutdown: 'the server is shutting down',
+};
+
+/** Exit status of a worker that gave up by itself. */
+export const BROKEN_EXIT = 70;
+
+/** Call once, in a process made by `child_process.fork`. */
+export function runWorkerLoop(execute: ExecuteTicket): void {
+  watchParent(process.ppid);
+  // The server decides about stopping; a signal to the whole process group must not end a run halfway.
+  process.on('SIGINT', () => {});
+  process.on('SIGTERM', () => {});
+  process.on('disconnect', () => process.exit(0));
+  const worker = new WorkerProcess(execute);
+  process.on('message', (message) => worker.hear(message as ToWorker));
+  process.on('uncaughtException', (error) => worker.breakDown(error));
+  say({ type: 'ready' });
+}
+
+interface Current {
+  readonly stop: AbortController;
+  readonly sender: BatchSender;
+  readonly redactor: Redactor;
+}
+
+class WorkerProcess {
+  readonly #execute: ExecuteTicket;
+  readonly #relay: MetricRelay = createMetricRelay();
+  #current: Current | undefined;
+
+  constructor(execute: ExecuteTicket) {
+    this.#execute = execute;
+  }
+
+  hear(message: ToWorker): void {
+    switch (message.type) {
+      case 'run':
+        void this.#run(message.ticket);
+        return;
+      case 'stop':
+        this.#current?.stop.abort(new StopReason(message.why, STOP_SENTENCES[message.why]));
+        return;
+      case 'ack':
+        this.#current?.sender.acknowledged();
+        return;
+      case 'exit':
+        process.exit(0);
+        return;
+      default:
+        message satisfies never;
+    }
+  }
+
+  /** Nothing that happens after an uncaught error can be trusted. */
+  breakDown(error: unknown): void {
+    const text = messageOf(error);
+    this.#current?.sender.end();
+    const reason = this.#current === undefined ? text : this.#current.redactor.text(text);
+    process.send?.({ type: 'broken', reason } satisfies FromWorker, () => process.exit(BROKEN_EXIT));
+  }
+
+  async #run(ticket: RunTicket): Promise<void> {
+    const redactor = new Redactor();
+    for (const secret of ticket.secrets) redactor.register(secret);
+    const sender = new BatchSender({ clock: systemClock, relay: this.#relay, send: (batch) => say({ type: 'batch', batch }) });
+    const stop = new AbortController();
+    this.#current = { stop, sender, redactor };
+    try {
+      const outcome = await this.#execute(ticket, {
+        signal: stop.signal,
+        redactor,
+        metrics: announcing(this.#relay.metrics, sender),
+        writeLog: (line) => sender.log(line),
+        onProgress: (progress) => sender.progress(progress),
+      });
+      sender.end();
+      this.#current = undefined;
+      say({ type: 'finished', outcome });
+    } catch (error) {
+      this.breakDown(error);
+    }
+  }
+}
+
+function announcing(metrics: Metrics, sender: BatchSender): Metrics {
+  return {
+    inc: (metric, labels, value) => {
+      metrics.inc(metric, labels, value);
+      sender.measured();
+    },
+    set: (metric, labels, value) => {
+      metrics.set(metric, labels, value);
+      sender.measured();
+    },
+    observe: (metric, labels, value) => {
+      metrics.observe(metric, labels, value);
+      sender.measured();
+    },
+  };
+}
+
+/** A channel that is gone ends this process through `disconnect`; there is nobody to tell. */
+function say(message: FromWorker): void {
+  process.send?.(message, () => {});
+}

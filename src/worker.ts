@@ -1,0 +1,40 @@
+/** Entry of a worker process: composes what one run needs and executes it. The server starts these (`runs/worker-pool.ts`). */
+import { availableParallelism } from 'node:os';
+import { documentOfTree } from './document/load.ts';
+import { execute } from './engine/execute.ts';
+import { systemClock } from './lib/clock.ts';
+import type { Env } from './lib/env.ts';
+import { uuidIds } from './lib/ids.ts';
+import { createLog } from './lib/log.ts';
+import { parts } from './parts.ts';
+import { planDocument } from './plan/plan-document.ts';
+import type { RunTicket } from './runs/executor.ts';
+import { runWorkerLoop, type RunDesk } from './runs/worker-loop.ts';
+
+function envOf(ticket: RunTicket, desk: RunDesk): Env {
+  const { redactor, metrics } = desk;
+  return {
+    clock: systemClock,
+    ids: uuidIds,
+    log: createLog({ level: ticket.logLevel, target: 'headgate', clock: systemClock, redactor, write: desk.writeLog }),
+    metrics,
+    redactor,
+    fetch: globalThis.fetch,
+    variables: process.env,
+    cwd: process.cwd(),
+  };
+}
+
+runWorkerLoop((ticket, desk) => {
+  const document = documentOfTree(ticket.tree, { name: ticket.name });
+  return execute({
+    plan: planDocument(document, parts, { cpus: availableParallelism() }),
+    parts,
+    env: envOf(ticket, desk),
+    runId: ticket.runId,
+    clock: new Date(ticket.clock),
+    signal: desk.signal,
+    onProgress: desk.onProgress,
+    ...(ticket.concurrency === null ? {} : { concurrency: ticket.concurrency }),
+  });
+});
