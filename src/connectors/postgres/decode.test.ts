@@ -3,6 +3,18 @@ import { decoderOf } from './decode.ts';
 
 const JSONB = 3802;
 
+const TIMESTAMPTZ = 1184;
+
+test.each([
+  ['2024-05-06 07:08:09+00', '2024-05-06T07:08:09Z'],
+  ['2024-05-06 07:08:09.000001+00', '2024-05-06T07:08:09.000001Z'],
+  ['infinity', 'infinity'],
+  ['0044-03-15 00:00:00+00 BC', '0044-03-15 00:00:00+00 BC'],
+  ['12024-01-01 00:00:00+00', '12024-01-01 00:00:00+00'],
+])('the moment %s is told as %s', (text, expected) => {
+  expect(decoderOf(TIMESTAMPTZ, 'c', 'fail')(text)).toBe(expected);
+});
+
 describe('numbers inside JSON columns', () => {
   test.each([
     ['{"a":9007199254740993}', { a: 9007199254740993n }],

@@ -37,15 +37,25 @@ export function decoderOf(oid: number, column: string, bigNumbers: BigNumbers): 
     case OID.bytea:
       return (text) => Buffer.from(text.slice(2), 'hex').toString('base64');
     case OID.timestamp:
-      return (text) => text.replace(/^(\d{4,}-\d\d-\d\d) (\S+)$/, '$1T$2');
+      return (text) => isoDateTime(text) ?? text;
     case OID.timestamptz:
-      return (text) => text.replace(/^(\d{4,}-\d\d-\d\d) (\S+)\+00$/, '$1T$2Z');
+      return (text) => (text.endsWith('+00') ? zulu(isoDateTime(text)) : undefined) ?? text;
     case OID.json:
     case OID.jsonb:
       return jsonDecoder(column, bigNumbers);
     default:
       return (text) => text;
   }
+}
+
+/** `2024-05-06 07:08:09` with a `T`; `undefined` for what RFC 3339 cannot say (infinity, years before one or beyond 9999). */
+function isoDateTime(text: string): string | undefined {
+  return text[10] === ' ' && text[4] === '-' && !text.endsWith('BC') ? `${text.slice(0, 10)}T${text.slice(11)}` : undefined;
+}
+
+/** The zone is UTC for every session, so the offset is always `+00`. */
+function zulu(text: string | undefined): string | undefined {
+  return text === undefined ? undefined : `${text.slice(0, -3)}Z`;
 }
 
 function integer(text: string): JsonValue {

@@ -33,12 +33,13 @@ async function* readPages({ cursor, config, context, request }: Reading): AsyncG
   let full = false;
   for await (const chunk of cursor.chunks(statementOf(config, context, request), fetchBounds(config, context, limit))) {
     const toRecord = recordReader(chunk, config);
-    for (const row of chunk.rows) {
+    const frame = frameSize(chunk);
+    for (const [index, row] of chunk.rows.entries()) {
       const record = toRecord(row);
       // Only the record after a page tells whether the page ended in the middle of equal values.
       if (full) yield pager.take(marks?.before(record));
       marks?.pass(record);
-      full = pager.add(record, sizeOf(chunk, row));
+      full = pager.add(record, frame + (chunk.sizes[index] ?? 0));
       if (pager.done) {
         yield pager.take(marks?.safe());
         return;
@@ -66,18 +67,18 @@ function recordReader(chunk: RawChunk, config: PostgresSourceConfig): (row: RawR
   const columns = chunk.fields.map(({ name, dataTypeID }) => ({ name, decode: decoderOf(dataTypeID, name, config.json_big_numbers) }));
   return (row) => {
     const record: JsonObject = {};
-    for (const [index, { name, decode }] of columns.entries()) {
+    for (let index = 0; index < columns.length; index += 1) {
+      const column = columns[index];
       const text = row[index];
-      setField(record, name, text === null || text === undefined ? null : decode(text));
+      if (column !== undefined) setField(record, column.name, text === null || text === undefined ? null : column.decode(text));
     }
     return record;
   };
 }
 
-function sizeOf(chunk: RawChunk, row: RawRow): number {
-  let size = 2;
-  for (const [index, field] of chunk.fields.entries()) size += field.name.length + (row[index]?.length ?? 4) + 4;
-  return size;
+/** What the names and punctuation of a record add to its values. */
+function frameSize(chunk: RawChunk): number {
+  return chunk.fields.reduce((sum, field) => sum + field.name.length + 4, 2);
 }
 
 interface Bookmarks {
