@@ -4,7 +4,7 @@ import { dirname, join, relative, resolve } from 'node:path';
 import { COMMANDS } from '../src/cli/commands/index.ts';
 import { cliReference } from '../src/cli/reference.ts';
 import { BLOCKS } from '../src/document/blocks/index.ts';
-import { ISSUE_CODES } from '../src/document/issues.ts';
+import { ISSUES } from '../src/document/issues.ts';
 import { parts } from '../src/parts.ts';
 import { describeApi } from '../src/server/openapi.ts';
 import { ROUTES } from '../src/server/routes/index.ts';
@@ -18,7 +18,7 @@ const OWNED = ['docs/reference', 'schemas'];
 const files: GeneratedFile[] = [
   ...partPages(parts, BLOCKS, ROOT),
   { path: 'docs/reference/cli.md', text: cliReference(COMMANDS) },
-  { path: 'docs/reference/errors.md', text: errorsPage(ISSUE_CODES) },
+  { path: 'docs/reference/errors.md', text: errorsPage(ISSUES) },
   { path: 'docs/reference/openapi.json', text: json(describeApi(ROUTES)) },
   { path: 'schemas/headgate.schema.json', text: json(editorSchema(parts, BLOCKS)) },
 ];

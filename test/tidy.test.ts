@@ -25,7 +25,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   server: ['features', 'runs', 'engine', 'plan', 'document', 'history', 'wire', 'kit', 'lib'],
   cli: ['features', 'runs', 'engine', 'plan', 'document', 'history', 'wire', 'kit', 'lib'],
 };
-const TOP_FILES_MAY_IMPORT_ALL = ['main.ts', 'parts.ts', 'worker.ts'];
+const TOP_FILES_MAY_IMPORT_ALL = ['main.ts', 'parts.ts', 'serve.ts', 'worker.ts'];
 const BANNED_NAMES = /(^|[-.])(utils?|helpers?|common|base|manager|misc)(\.|-|$)/;
 const LONGEST_SOURCE = 500;
 const LONGEST_TEST = 800;
@@ -44,7 +44,11 @@ describe('the tree', () => {
 
   it('keeps files short', () => {
     const long = files
-      .map((path) => ({ path: relative(ROOT, path), lines: readFileSync(path, 'utf8').split('\n').length, limit: isTest(path) ? LONGEST_TEST : LONGEST_SOURCE }))
+      .map((path) => ({
+        path: relative(ROOT, path),
+        lines: readFileSync(path, 'utf8').split('\n').length,
+        limit: isTest(path) ? LONGEST_TEST : LONGEST_SOURCE,
+      }))
       .filter(({ lines, limit }) => lines > limit);
     expect(long).toEqual([]);
   });
@@ -56,7 +60,9 @@ describe('the tree', () => {
   });
 
   it('has no default exports, enums, namespaces or casts to any', () => {
-    const offenders = files.filter((path) => /^export default |^(export )?(const )?enum |^(export )?namespace |\bas any\b/m.test(readFileSync(path, 'utf8')));
+    const offenders = files.filter((path) =>
+      /^export default |^(export )?(const )?enum |^(export )?namespace |\bas any\b/m.test(readFileSync(path, 'utf8')),
+    );
     expect(offenders.map((path) => relative(ROOT, path))).toEqual([]);
   });
 
@@ -68,7 +74,9 @@ describe('the tree', () => {
 
 describe('dependencies', () => {
   const manifest = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as Record<string, Record<string, string>>;
-  const described = new Set([...readFileSync(join(ROOT, 'docs/dependencies.md'), 'utf8').matchAll(/^\| `([^`]+)` \|/gm)].map((match) => match[1]));
+  const described = new Set(
+    [...readFileSync(join(ROOT, 'docs/dependencies.md'), 'utf8').matchAll(/^\| `([^`]+)` \|/gm)].map((match) => match[1]),
+  );
   const declared = Object.keys({ ...manifest['dependencies'], ...manifest['devDependencies'], ...manifest['optionalDependencies'] });
 
   it('each have a line in docs/dependencies.md, and no other has one', () => {
@@ -81,8 +89,13 @@ describe('dependencies', () => {
   });
 
   it('of the product are imported by the product', () => {
-    const sources = files.filter((path) => !isTest(path)).map((path) => readFileSync(path, 'utf8')).join('\n');
-    const unused = Object.keys(manifest['dependencies'] ?? {}).filter((name) => name !== 'node' && !new RegExp(`['"]${name}(/[^'"]*)?['"]`).test(sources));
+    const sources = files
+      .filter((path) => !isTest(path))
+      .map((path) => readFileSync(path, 'utf8'))
+      .join('\n');
+    const unused = Object.keys(manifest['dependencies'] ?? {}).filter(
+      (name) => name !== 'node' && !new RegExp(`['"]${name}(/[^'"]*)?['"]`).test(sources),
+    );
     expect(unused).toEqual([]);
   });
 });
@@ -90,7 +103,9 @@ describe('dependencies', () => {
 function strayImports(path: string): string[] {
   const from = room(path);
   if (TOP_FILES_MAY_IMPORT_ALL.includes(relative(SRC, path))) return [];
-  return (imports.get(path) ?? []).filter((target) => !isAllowed(from, room(target))).map((target) => `${relative(SRC, path)} imports ${relative(SRC, target)}`);
+  return (imports.get(path) ?? [])
+    .filter((target) => !isAllowed(from, room(target)))
+    .map((target) => `${relative(SRC, path)} imports ${relative(SRC, target)}`);
 }
 
 interface Room {
@@ -114,7 +129,9 @@ function isAllowed(from: Room, to: Room): boolean {
 function importsOf(path: string): string[] {
   const text = readFileSync(path, 'utf8');
   const found = [...text.matchAll(/(?:^|\n)\s*(?:import|export)\s[^;]*?from\s+'(\.[^']+)'|import\('(\.[^']+)'\)/g)];
-  return found.map((match) => resolve(dirname(path), match[1] ?? match[2] ?? '')).filter((target) => target.endsWith('.ts') && target.startsWith(SRC));
+  return found
+    .map((match) => resolve(dirname(path), match[1] ?? match[2] ?? ''))
+    .filter((target) => target.endsWith('.ts') && target.startsWith(SRC));
 }
 
 function findCycle(): string[] | undefined {

@@ -12,7 +12,9 @@ interface Typed {
 
 export function editorSchema(parts: Parts, blocks: readonly BlockDefinition<unknown>[]): object {
   const block = (placement: 'pipeline' | 'top'): Record<string, JsonSchema> =>
-    Object.fromEntries(blocks.filter((one) => one.placement === placement).map((one) => [one.name, bare(jsonSchemaOf(one.schema), one.description)]));
+    Object.fromEntries(
+      blocks.filter((one) => one.placement === placement).map((one) => [one.name, bare(jsonSchemaOf(one.schema), one.description)]),
+    );
   const source = { $ref: '#/$defs/source' };
   const sink = { $ref: '#/$defs/sink' };
   const transforms = { type: 'array', items: { $ref: '#/$defs/transform' } };

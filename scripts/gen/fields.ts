@@ -30,7 +30,9 @@ export function fieldRows(schema: JsonSchema, prefix = '', depth = 0): FieldRow[
 export function fieldTable(schema: JsonSchema): string {
   const rows = fieldRows(schema);
   if (rows.length === 0) return 'It takes no settings.\n';
-  const lines = rows.map((row) => `| \`${row.path}\` | ${row.type} | ${row.required ? 'required' : row.fallback} | ${cell(row.description)} |`);
+  const lines = rows.map(
+    (row) => `| \`${row.path}\` | ${row.type} | ${row.required ? 'required' : row.fallback} | ${cell(row.description)} |`,
+  );
   return ['| field | type | default | meaning |', '| --- | --- | --- | --- |', ...lines, ''].join('\n');
 }
 
@@ -44,7 +46,9 @@ function propertiesOf(schema: JsonSchema): Record<string, JsonSchema> {
 function nested(field: JsonSchema, path: string, depth: number): FieldRow[] {
   if (field.properties !== undefined) return fieldRows(field, path, depth + 1);
   if (field.items !== undefined && !Array.isArray(field.items)) return nested(field.items, `${path}[]`, depth);
-  const variants = [...(field.oneOf ?? []), ...(field.anyOf ?? [])].filter((one) => one.properties !== undefined || one.items !== undefined);
+  const variants = [...(field.oneOf ?? []), ...(field.anyOf ?? [])].filter(
+    (one) => one.properties !== undefined || one.items !== undefined,
+  );
   const rows = variants.flatMap((one) => nested(one, `${path}${tagOf(one)}`, depth));
   return rows.filter((row, index) => rows.findIndex((other) => other.path === row.path) === index);
 }

@@ -21,9 +21,30 @@ export function partPages(parts: Parts, blocks: readonly BlockDefinition<unknown
   return [
     ...parts.sources.all.map((definition) => page(`sources/${definition.type}.md`, connectorPage(definition, root))),
     ...parts.sinks.all.map((definition) => page(`sinks/${definition.type}.md`, connectorPage(definition, root))),
-    page('transforms.md', listPage('Transforms', 'Applied in order to every record, before masking, quality and contract.', parts.transforms.all.map(transformSection))),
-    page('state-stores.md', listPage('State stores', 'Where bookmarks are kept: `pipeline.state`.', parts.states.all.map((one) => simpleSection(one, ['type', one.type])))),
-    page('auth.md', listPage('Auth providers', 'Entries of the top-level `auth` map; connectors name them with `auth: { ref: name }`.', parts.credentials.all.map((one) => simpleSection(one, ['type', one.type])))),
+    page(
+      'transforms.md',
+      listPage(
+        'Transforms',
+        'Applied in order to every record, before masking, quality and contract.',
+        parts.transforms.all.map(transformSection),
+      ),
+    ),
+    page(
+      'state-stores.md',
+      listPage(
+        'State stores',
+        'Where bookmarks are kept: `pipeline.state`.',
+        parts.states.all.map((one) => simpleSection(one, ['type', one.type])),
+      ),
+    ),
+    page(
+      'auth.md',
+      listPage(
+        'Auth providers',
+        'Entries of the top-level `auth` map; connectors name them with `auth: { ref: name }`.',
+        parts.credentials.all.map((one) => simpleSection(one, ['type', one.type])),
+      ),
+    ),
     page('blocks.md', listPage('Blocks', 'Parts of the document besides source, transforms and sink.', blocks.map(blockSection))),
     page('README.md', indexPage(parts)),
   ];
@@ -38,7 +59,10 @@ function listPage(title: string, lead: string, sections: readonly string[]): str
 }
 
 function connectorPage(definition: SourceDefinition | SinkDefinition, root: string): string {
-  const aliases = definition.aliases === undefined || definition.aliases.length === 0 ? '' : `\nAlso written: ${definition.aliases.map((alias) => `\`${alias}\``).join(', ')}.\n`;
+  const aliases =
+    definition.aliases === undefined || definition.aliases.length === 0
+      ? ''
+      : `\nAlso written: ${definition.aliases.map((alias) => `\`${alias}\``).join(', ')}.\n`;
   const examples = definition.examples.map((config) => yamlBlock({ [definition.role]: { type: definition.type, config } })).join('\n');
   return `# ${definition.role} \`${definition.type}\`\n\n${definition.description}\n${aliases}\n${fieldTable(jsonSchemaOf(definition.config))}\n${examples}\n${notes(definition.type, root)}`;
 }
@@ -65,7 +89,9 @@ function simpleSection(definition: Described, [tag, name]: readonly [string, str
 
 function transformSection(definition: Parts['transforms']['all'][number]): string {
   const examples = definition.examples
-    .map(({ config, input, output }) => `${yamlBlock({ type: definition.type, config })}\n${jsonRows('in', input)}${jsonRows('out', output)}`)
+    .map(
+      ({ config, input, output }) => `${yamlBlock({ type: definition.type, config })}\n${jsonRows('in', input)}${jsonRows('out', output)}`,
+    )
     .join('\n');
   return `## \`${definition.type}\`\n\n${definition.description}\n\n${fieldTable(jsonSchemaOf(definition.config))}\n${examples}`;
 }

@@ -2,7 +2,9 @@
 import { existsSync, mkdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { parseDocument } from 'yaml';
+import type { Env } from '../../lib/env.ts';
 import { AppError } from '../../lib/errors.ts';
+import { createLog, type LogLine } from '../../lib/log.ts';
 import { isTerminal, type RunRecord } from '../../wire/run.ts';
 import { defineCommand } from '../command.ts';
 import type { CliContext } from '../context.ts';
@@ -25,8 +27,17 @@ export const demoCommand = defineCommand({
     'with what fails the checks kept aside) over its own HTTP API, shows it live, prints the run record and what to try next, and goes on serving.',
   options: {
     once: switchOption({ description: 'End when the run has ended, with its exit code.' }),
-    listen: textOption({ value: 'ADDRESS', default: '127.0.0.1:8080', description: 'Address and port to listen on; port 0 takes a free one.' }),
-    dataDir: textOption({ value: 'DIR', completes: 'directory', default: '.headgate', description: 'Folder of the history and the outputs.' }),
+    listen: textOption({
+      value: 'ADDRESS',
+      default: '127.0.0.1:8080',
+      description: 'Address and port to listen on; port 0 takes a free one.',
+    }),
+    dataDir: textOption({
+      value: 'DIR',
+      completes: 'directory',
+      default: '.headgate',
+      description: 'Folder of the history and the outputs.',
+    }),
   },
   examples: [
     { command: 'npm start', description: 'From a checkout' },
@@ -39,13 +50,14 @@ export const demoCommand = defineCommand({
       ['noAuth', ['true']],
       ['dataDir', [options.dataDir]],
     ]);
-    // The run's own lines are shown as they come; the server's would only stand between them.
-    const serveOptions = readServeOptions({ world, env: context.envAt('warn') }, serveValues(given, world.variables));
+    const serveOptions = readServeOptions({ world, env: quietEnv(context) }, serveValues(given, world.variables));
     using stops = listenForStop(world, 'shutdown', (signal) => terminal.note(`${signal}: closing`));
     const server = await context.wiring.serve(serveOptions).catch((error: unknown) => {
       throw portHint(error, options.listen);
     });
-    terminal.note(`${terminal.paint('bold', 'Headgate')} serves on ${terminal.paint('cyan', server.url)}; history: ${server.historyText}\n`);
+    terminal.note(
+      `${terminal.paint('bold', 'Headgate')} serves on ${terminal.paint('cyan', server.url)}; history: ${server.historyText}\n`,
+    );
     let exit: number = EXIT.ok;
     try {
       const out = path.join(serveOptions.dataDir, 'demo');
@@ -62,6 +74,14 @@ export const demoCommand = defineCommand({
     return options.once && signal !== undefined ? signalExit(signal) : exit;
   },
 });
+
+/** Runs log as usual, and their lines are shown as they come; of the server's own lines only the bad news, not to stand between them. */
+function quietEnv({ env, terminal, world: { clock } }: CliContext): Env {
+  const write = (line: LogLine): void => {
+    if (line.level === 'WARN' || line.level === 'ERROR') terminal.log(line);
+  };
+  return { ...env, log: createLog({ level: env.log.level, target: 'headgate', clock, redactor: env.redactor, write }) };
+}
 
 interface Watched {
   readonly server: string;
@@ -90,7 +110,9 @@ async function watch(context: CliContext, watched: Watched): Promise<RunRecord |
 /** The example as it stands in the repository, with its two folders made absolute: the server may have been started anywhere. */
 function bundledDocument(cwd: string, out: string): string {
   if (!existsSync(DOCUMENT)) {
-    throw new AppError('demo_missing', `${shown(cwd, DOCUMENT)} is not there`, { hint: 'the demo comes with a checkout of the repository' });
+    throw new AppError('demo_missing', `${shown(cwd, DOCUMENT)} is not there`, {
+      hint: 'the demo comes with a checkout of the repository',
+    });
   }
   mkdirSync(out, { recursive: true });
   // Dead letters are kept for ever elsewhere; here a second run should show its own.
@@ -109,7 +131,12 @@ async function showLog({ terminal }: CliContext, api: ApiClient, runId: string, 
   }
 }
 
-async function untilEnded({ terminal, world }: CliContext, api: ApiClient, runId: string, stop: AbortSignal): Promise<RunRecord | undefined> {
+async function untilEnded(
+  { terminal, world }: CliContext,
+  api: ApiClient,
+  runId: string,
+  stop: AbortSignal,
+): Promise<RunRecord | undefined> {
   while (!stop.aborted) {
     const record = await api.run(runId);
     if (isTerminal(record.status)) return record;
@@ -124,7 +151,9 @@ function report({ terminal, world }: CliContext, record: RunRecord, watched: Wat
   const { out } = watched;
   const good = record.status === 'completed';
   const took = seconds((record.elapsed_secs ?? 0) * 1000);
-  terminal.note(`\nThe run is ${terminal.paint(good ? 'green' : 'red', record.status)} after ${took}: ${thousands(record.records_written)} records written.`);
+  terminal.note(
+    `\nThe run is ${terminal.paint(good ? 'green' : 'red', record.status)} after ${took}: ${thousands(record.records_written)} records written.`,
+  );
   if (record.error !== null) terminal.note(terminal.paint('red', record.error));
   const rows = record.invocations.map(({ row_id: row, balance }) => [
     `  ${row}`,
@@ -165,7 +194,10 @@ function shown(cwd: string, file: string): string {
 
 function portHint(error: unknown, listen: string): unknown {
   if (!(error instanceof Error) || !('code' in error) || error.code !== 'EADDRINUSE') return error;
-  return new AppError('address_in_use', `${listen} is in use by another program`, { hint: 'npm start -- --listen 127.0.0.1:0 takes a free port', cause: error });
+  return new AppError('address_in_use', `${listen} is in use by another program`, {
+    hint: 'npm start -- --listen 127.0.0.1:0 takes a free port',
+    cause: error,
+  });
 }
 
 function aborted(signal: AbortSignal): Promise<void> {

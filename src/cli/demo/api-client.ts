@@ -14,7 +14,10 @@ export function apiClient(baseUrl: string, fetch: typeof globalThis.fetch): ApiC
     const answer = await fetch(`${baseUrl}${path}`, init);
     if (answer.ok) return (await answer.json()) as T;
     const body = (await answer.json().catch(() => ({}))) as { error?: { code?: string; message?: string } };
-    throw new AppError(body.error?.code ?? 'http', `${init?.method ?? 'GET'} ${path} answered ${answer.status}: ${body.error?.message ?? answer.statusText}`);
+    throw new AppError(
+      body.error?.code ?? 'http',
+      `${init?.method ?? 'GET'} ${path} answered ${answer.status}: ${body.error?.message ?? answer.statusText}`,
+    );
   };
   return {
     submit: (config, name) =>

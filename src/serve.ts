@@ -1,0 +1,121 @@
+/** Composes the control plane from its options: history, workers, run service, HTTP server. */
+import { existsSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
+import { fileURLToPath } from 'node:url';
+import type { RunningServer, ServeHistory, ServeOptions } from './cli/serve-options.ts';
+import { BLOCKS } from './document/blocks/index.ts';
+import { loadDocumentFile } from './document/load.ts';
+import { localFiles } from './document/local-file.ts';
+import { doctor } from './engine/doctor.ts';
+import { openHistory } from './history/open.ts';
+import type { Env } from './lib/env.ts';
+import type { JsonObject } from './lib/json.ts';
+import { createRegistry } from './lib/prometheus.ts';
+import { parts } from './parts.ts';
+import { createPrepare, type Prepared } from './runs/prepare.ts';
+import { createRuns } from './runs/run-service.ts';
+import { createWorkerPool } from './runs/worker-pool.ts';
+import { loadAuth } from './server/auth-settings.ts';
+import { createServer } from './server/http.ts';
+import { parseListen } from './server/listen.ts';
+import type { DoctorReport } from './wire/doctor.ts';
+
+/** How long a run that was asked to stop may take to flush (spec 1, section 3.1). */
+const STOP_GRACE_MS = 30_000;
+
+export async function serve(options: ServeOptions, version: string): Promise<RunningServer> {
+  const registry = createRegistry([]);
+  const env: Env = { ...options.env, metrics: registry.metrics };
+  const { host, port } = parseListen(options.listen);
+  const authenticate = loadAuth(options.auth, env, host);
+  const base = options.defaultConfig === undefined ? undefined : defaultTree(options.defaultConfig, env);
+  const readFile = localFiles(env.cwd);
+  const prepare = createPrepare({
+    env,
+    parts,
+    cpus: availableParallelism(),
+    readFile,
+    ...(base === undefined ? {} : { base: () => base }),
+  });
+  const preflight = ({ plan }: Prepared, signal: AbortSignal): Promise<DoctorReport> =>
+    doctor({ plan, parts, env, clock: env.clock.now(), signal, timeoutMs: options.probeTimeoutSecs * 1000 });
+  const history = await openHistory(historyUrl(options.history), env);
+  const executor = createWorkerPool({ env, entry: workerEntry(), maxWorkers: options.maxConcurrentRuns });
+  const runs = createRuns({
+    env,
+    history,
+    executor,
+    prepare,
+    doctor: preflight,
+    applyMetrics: (changes, definitions) => registry.apply(changes, definitions),
+    callbacks: { allowHosts: options.callbackAllowHosts, clustered: false },
+    limits: {
+      maxConcurrent: options.maxConcurrentRuns,
+      maxQueued: options.maxQueuedRuns,
+      retainTerminalSecs: options.retainTerminalRunsSecs,
+      idempotencySecs: options.idempotencyRetentionSecs,
+      logRetentionSecs: options.logRetentionSecs,
+      maxLogLinesPerRun: options.logMaxLinesPerRun,
+      leaseTtlSecs: options.leaseTtlSecs,
+      stopGraceMs: STOP_GRACE_MS,
+    },
+    listen: options.listen,
+  });
+  const server = await createServer({
+    version,
+    env,
+    runs,
+    parts,
+    blocks: BLOCKS,
+    doctor: async (request, signal) => preflight(await prepare({ ...request, name: null }), signal),
+    audit: runs.audit,
+    authenticate,
+    metricsText: () => registry.render(),
+    bodyLimitBytes: options.bodyLimitBytes,
+    corsOrigins: options.corsOrigins,
+  });
+  const closed = Promise.withResolvers<void>();
+  const close = async (): Promise<void> => {
+    await server.close();
+    await executor.close();
+    await history.close();
+  };
+  try {
+    await runs.start();
+    const { address } = await server.listen(host, port);
+    return {
+      url: address,
+      historyText: options.history.kind,
+      drain: async (graceSecs) => {
+        await runs.drain(graceSecs * 1000);
+        await close();
+        closed.resolve();
+      },
+      closed: closed.promise,
+    };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+function defaultTree(path: string, env: Env): JsonObject {
+  return loadDocumentFile(path, { variables: env.variables, redactor: env.redactor, readFile: localFiles(env.cwd) }).tree;
+}
+
+function historyUrl(history: ServeHistory): string {
+  switch (history.kind) {
+    case 'memory':
+      return 'memory';
+    case 'sqlite':
+      return `sqlite:${history.path}`;
+    case 'postgres':
+      return history.url;
+  }
+}
+
+/** Beside this file: a source in a checkout, a bundle in a package. */
+function workerEntry(): string {
+  const source = new URL('./worker.ts', import.meta.url);
+  return fileURLToPath(existsSync(source) ? source : new URL('./worker.js', import.meta.url));
+}
