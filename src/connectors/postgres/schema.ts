@@ -12,24 +12,24 @@ export const POSTGRES_TYPES: Readonly<Record<ColumnType, string>> = {
 };
 
 interface ColumnRow {
-  readonly exists: boolean;
-  readonly name: string | null;
+  readonly name: string;
   readonly type: string;
   readonly nullable: boolean;
 }
 
 /** The type without its length: a cast to `varchar(3)` would silently cut what an assignment refuses. */
 const COLUMNS = `
-  SELECT to_regclass($1) IS NOT NULL AS exists, a.attname AS name, format_type(a.atttypid, -1) AS type, NOT a.attnotnull AS nullable
-  FROM (SELECT 1) AS one
-  LEFT JOIN pg_attribute a ON a.attrelid = to_regclass($1) AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = ''
-  ORDER BY a.attnum`;
+  SELECT attname AS name, format_type(atttypid, -1) AS type, NOT attnotnull AS nullable
+  FROM pg_attribute WHERE attrelid = $1 AND attnum > 0 AND NOT attisdropped AND attgenerated = '' ORDER BY attnum`;
 
 /** The columns that can be written; `undefined` when there is no such table. `table` is quoted and qualified. */
 export async function readColumns(client: ClientBase, table: string): Promise<LiveColumn[] | undefined> {
-  const { rows } = await client.query<ColumnRow>(COLUMNS, [table]);
-  if (rows[0]?.exists !== true) return undefined;
-  return rows.flatMap(({ name, type, nullable }) => (name === null ? [] : [{ name, sqlType: type, types: typesOf(type), nullable }]));
+  // A statement of its own: `to_regclass` sees a table somebody just made, the rows a statement reads may be from a moment before.
+  const found = await client.query<{ oid: string | null }>('SELECT to_regclass($1)::oid::text AS oid', [table]);
+  const oid = found.rows[0]?.oid ?? null;
+  if (oid === null) return undefined;
+  const { rows } = await client.query<ColumnRow>(COLUMNS, [oid]);
+  return rows.map(({ name, type, nullable }) => ({ name, sqlType: type, types: typesOf(type), nullable }));
 }
 
 function typesOf(type: string): readonly ColumnType[] {
