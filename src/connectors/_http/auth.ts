@@ -1,0 +1,89 @@
+import { z } from 'zod';
+import { finding, json, number, optional, text } from '../../kit/schema.ts';
+import { headerMap } from './fields.ts';
+import { jsonPath } from './json-path.ts';
+
+/** The logins a connector may write in place, by type. What they mean is decided in `credentials/`. */
+const LOGINS = {
+  none: z.strictObject({}),
+  bearer: z.strictObject({ token: secret('Bearer token.') }),
+  basic: z.strictObject({
+    username: text().meta({ description: 'User name.' }),
+    password: z.string().meta({ description: 'Password.', secret: true }),
+  }),
+  api_key: z.strictObject({
+    header: text().meta({ description: 'Header that carries the key.', examples: ['X-Api-Key'] }),
+    value: secret('The key.'),
+  }),
+  api_key_query: z.strictObject({
+    param: text().meta({ description: 'Query parameter that carries the key.' }),
+    value: secret('The key.'),
+  }),
+  oauth2: z.strictObject({
+    token_url: text().meta({ description: 'Address of the token endpoint.' }),
+    client_id: text().meta({ description: 'Client id.' }),
+    client_secret: secret('Client secret.'),
+    scopes: z.array(text()).default([]).meta({ description: 'Scopes to ask for.' }),
+    expiry_ratio: ratio(),
+  }),
+  token_endpoint: z.strictObject({
+    url: text().meta({ description: 'Address that hands out tokens.' }),
+    method: text().default('POST').meta({ description: 'HTTP method.' }),
+    body: optional(json()).meta({ description: 'What is sent; a mapping when `encoding` is `form`.', secret: true }),
+    encoding: z.enum(['json', 'form']).default('json').meta({ description: 'How `body` is written.' }),
+    token_path: jsonPath().meta({ description: 'JSONPath of the token in the answer.' }),
+    expiry_path: optional(jsonPath()).meta({ description: 'JSONPath of the lifetime in seconds; unset: kept until refused.' }),
+    expiry_ratio: ratio(),
+    apply_as: optional(
+      z.strictObject({
+        header: text().meta({ description: 'Header that carries the token.' }),
+        template: text().meta({ description: 'Value of the header; `{token}` stands for the token.' }),
+      }),
+    ).meta({ description: 'How requests carry the token; unset: as a bearer token.' }),
+  }),
+  custom: z.strictObject({ headers: headerMap().meta({ description: 'Headers that carry the login.', secret: true }) }),
+} as const;
+
+export type LoginType = keyof typeof LOGINS;
+
+export const ALL_LOGINS = Object.keys(LOGINS) as readonly LoginType[];
+
+/** An `auth` field: `{ref: name}` of a shared login, or `{type, config}` with one of `types`. */
+export function auth(types: readonly LoginType[] = ALL_LOGINS) {
+  const variants = types.map((type) =>
+    z.strictObject({
+      type: z.literal(type).meta({ description: 'Kind of login.' }),
+      config: (type === 'none' ? LOGINS.none.default({}) : LOGINS[type]).meta({ description: 'Fields of this kind of login.' }),
+    }),
+  );
+  const [first, ...others] = variants;
+  if (first === undefined) throw new Error('cannot happen: a connector without any login');
+  const inline = z.discriminatedUnion('type', [first, ...others]);
+  const shared = z.strictObject({ ref: text().meta({ description: 'Name of a login declared in the top-level `auth` block.' }) });
+  return optional(z.preprocess(oneForm, z.union([inline, shared]))).meta({
+    description: 'How requests are let in: a shared login (`ref`), or one written here (`type` and `config`).',
+  });
+}
+
+type Context = { addIssue(issue: ReturnType<typeof finding>): void };
+
+/** `ref` beside other keys is refused here, where the message can say what to do. */
+function oneForm(value: unknown, ctx: Context): unknown {
+  if (typeof value !== 'object' || value === null || !('ref' in value)) return value;
+  const beside = Object.entries(value).filter(([key, one]) => key !== 'ref' && one !== null);
+  if (beside.length === 0) return { ref: value.ref };
+  const keys = beside.map(([key]) => `\`${key}\``).join(', ');
+  const hint = `remove ${keys} to use the shared login, or remove \`ref\` to write the login here`;
+  ctx.addIssue(finding('invalid_value', `\`ref\` stands beside ${keys}`, { hint }));
+  return value;
+}
+
+function secret(description: string) {
+  return text().meta({ description, secret: true });
+}
+
+function ratio() {
+  return number({ min: Number.MIN_VALUE, max: 1 })
+    .default(0.9)
+    .meta({ description: 'Part of its lifetime after which a token is renewed.' });
+}

@@ -1,0 +1,57 @@
+import { ConnectorError, messageOf } from '../../lib/errors.ts';
+import { parseJson, type JsonValue } from '../../lib/json.ts';
+
+/** An answer that is held in memory as a whole may not be larger. */
+export const LONGEST_ANSWER_BYTES = 256 * 1024 * 1024;
+
+/** Reads a body to its end, but no further than `limitBytes`. */
+export async function readBody(response: Response, url: string, limitBytes = LONGEST_ANSWER_BYTES): Promise<Uint8Array> {
+  if (response.body === null) return new Uint8Array();
+  const declared = Number(response.headers.get('content-length') ?? 0);
+  const parts: Uint8Array[] = [];
+  let length = 0;
+  for await (const part of response.body) {
+    length += part.length;
+    if (Math.max(length, declared) > limitBytes) throw tooLarge(url, limitBytes);
+    parts.push(part);
+  }
+  const [only] = parts;
+  return parts.length === 1 && only !== undefined ? only : Buffer.concat(parts, length);
+}
+
+/** The first bytes of a body; the rest is given up. */
+export async function readStart(response: Response, wantedBytes: number): Promise<Uint8Array> {
+  if (response.body === null) return new Uint8Array();
+  const parts: Uint8Array[] = [];
+  let length = 0;
+  for await (const part of response.body) {
+    parts.push(part);
+    length += part.length;
+    if (length >= wantedBytes) break;
+  }
+  return Buffer.concat(parts, length);
+}
+
+export function utf8(bytes: Uint8Array): string {
+  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const hasMark = buffer[0] === 0xef && buffer[1] === 0xbb && buffer[2] === 0xbf;
+  return buffer.toString('utf8', hasMark ? 3 : 0);
+}
+
+/** The JSON value of a body; `where` names the answer in messages. */
+export function jsonBody(bytes: Uint8Array, where: string): JsonValue {
+  try {
+    return parseJson(utf8(bytes));
+  } catch (error) {
+    throw new ConnectorError('data', `${where} is not JSON: ${messageOf(error)}`, {
+      hint: 'set `response_format` or `decode` when the API answers with another format',
+      cause: error,
+    });
+  }
+}
+
+function tooLarge(url: string, limitBytes: number): ConnectorError {
+  return new ConnectorError('data', `the answer of ${url} is larger than ${limitBytes / (1024 * 1024)} MiB`, {
+    hint: 'ask for smaller pages',
+  });
+}

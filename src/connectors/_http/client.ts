@@ -1,0 +1,213 @@
+/** The one place where requests of this family are built, sent, repeated and judged. */
+import type { Credential, CredentialProvider } from '../../kit/context.ts';
+import type { Env } from '../../lib/env.ts';
+import { ConnectorError } from '../../lib/errors.ts';
+import type { Redactor } from '../../lib/redact.ts';
+import { stringifyJson, type JsonValue } from '../../lib/json.ts';
+import { readBody, readStart } from './body.ts';
+import { Deadline } from './deadline.ts';
+import { excerpt, statusError, timeoutError, transportError } from './errors.ts';
+import { followRedirects, type Hop } from './redirects.ts';
+import { retryAfterMs, waitBeforeRetry, type RequestRetry } from './retry.ts';
+import type { ResponseRule } from './response-rules.ts';
+import { isTrusted, safeUrl, withQuery, type QueryPairs } from './url.ts';
+
+export interface HttpRequest {
+  readonly method: string;
+  /** Absolute; `query` is set on top of its own. */
+  readonly url: string;
+  readonly query?: QueryPairs;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: { readonly json: JsonValue } | { readonly text: string; readonly type: string } | undefined;
+}
+
+export interface HttpAnswer {
+  readonly status: number;
+  readonly headers: Headers;
+  /** Where the answer came from in the end, for relative links; not safe to show. */
+  readonly url: string;
+  /** The same, safe to show. */
+  readonly shownUrl: string;
+  readonly bytes: Uint8Array;
+}
+
+export interface HttpStream extends Omit<HttpAnswer, 'bytes'> {
+  readonly blocks: AsyncIterable<Uint8Array>;
+}
+
+export interface HttpClientOptions {
+  readonly env: Env;
+  readonly signal: AbortSignal;
+  readonly provider: CredentialProvider;
+  /** Addresses the author wrote down: credentials go to these hosts, and to `trustedHosts`. */
+  readonly homes: readonly string[];
+  readonly trustedHosts?: readonly string[];
+  /** Sent with every request; a header of the credential wins. */
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly timeoutMs?: number | undefined;
+  readonly retry: RequestRetry;
+  readonly rules?: readonly ResponseRule[];
+  /** Used in place of `env.fetch`, for client certificates. */
+  readonly fetch?: typeof fetch | undefined;
+}
+
+interface Exchange {
+  readonly response: Response;
+  readonly url: string;
+  readonly shownUrl: string;
+  readonly deadline: Deadline;
+}
+
+export class HttpClient {
+  readonly #options: HttpClientOptions;
+  readonly #homes: ReadonlySet<string>;
+  readonly #trustedHosts: ReadonlySet<string>;
+
+  constructor(options: HttpClientOptions) {
+    this.#options = options;
+    for (const home of options.homes) registerLogin(home, options.env.redactor);
+    this.#homes = new Set(options.homes.map((home) => URL.parse(home)?.origin ?? home));
+    this.#trustedHosts = new Set((options.trustedHosts ?? []).map((host) => host.toLowerCase()));
+  }
+
+  /** Sends and reads the whole answer. A status other than 2xx throws a `ConnectorError` that carries it. */
+  async send(request: HttpRequest): Promise<HttpAnswer> {
+    return this.#repeat(request, async ({ response, url, shownUrl, deadline }) => {
+      using _ = deadline;
+      const bytes = await readBody(response, shownUrl);
+      return { status: response.status, headers: response.headers, url, shownUrl, bytes };
+    });
+  }
+
+  /** Sends and hands the body over as it comes; a body that breaks off is an error, not a reason to repeat. */
+  async stream(request: HttpRequest): Promise<HttpStream> {
+    return this.#repeat(request, (exchange) => {
+      const { response, url, shownUrl } = exchange;
+      const blocks = this.#blocks(exchange, request.method);
+      return Promise.resolve({ status: response.status, headers: response.headers, url, shownUrl, blocks });
+    });
+  }
+
+  async *#blocks({ response, shownUrl, deadline }: Exchange, method: string): AsyncGenerator<Uint8Array> {
+    using _ = deadline;
+    try {
+      for await (const block of response.body ?? []) {
+        deadline.pause();
+        yield block;
+        deadline.restart();
+      }
+    } catch (error) {
+      throw this.#failure(error, { method, shownUrl, deadline });
+    }
+  }
+
+  async #repeat<T>(request: HttpRequest, read: (exchange: Exchange) => Promise<T>): Promise<T> {
+    const { provider, signal, retry, env } = this.#options;
+    let credential = await provider.get(signal);
+    let renewed = false;
+    for (let attempt = 0; ;) {
+      signal.throwIfAborted();
+      const result = await this.#attempt(request, credential, read);
+      if ('value' in result) return result.value;
+      const { error } = result;
+      if (error.status === 401 && !renewed) {
+        renewed = true;
+        provider.invalidate(credential);
+        const fresh = await provider.get(signal);
+        if (fresh === credential) throw error;
+        credential = fresh;
+        continue;
+      }
+      const waitMs = waitBeforeRetry(error, attempt, retry);
+      if (waitMs === undefined) throw error;
+      attempt += 1;
+      env.log.info('a request failed and is repeated', { attempt, kind: error.kind, status: error.status, wait_ms: Math.round(waitMs) });
+      await env.clock.sleep(waitMs, signal);
+      credential = await provider.get(signal);
+    }
+  }
+
+  async #attempt<T>(
+    request: HttpRequest,
+    credential: Credential,
+    read: (exchange: Exchange) => Promise<T>,
+  ): Promise<{ readonly value: T } | { readonly error: ConnectorError }> {
+    const deadline = new Deadline(this.#options.signal, this.#options.timeoutMs);
+    const secretParams = Object.keys(credential.query);
+    const first = withQuery(request.url, request.query ?? []);
+    let shownUrl = safeUrl(first, secretParams);
+    try {
+      const { response, url } = await followRedirects(this.#hop(request, first), {
+        isTrusted: (target) => isTrusted(target, this.#homes, this.#trustedHosts),
+        credential,
+        show: (target) => safeUrl(target, secretParams),
+        send: (target, init) => (this.#options.fetch ?? this.#options.env.fetch)(target, { ...init, signal: deadline.signal }),
+      });
+      shownUrl = safeUrl(url, secretParams);
+      const refusal = await this.#judge(response, { method: request.method, shownUrl });
+      if (refusal !== undefined) {
+        deadline[Symbol.dispose]();
+        return { error: refusal };
+      }
+      return { value: await read({ response, url, shownUrl, deadline }) };
+    } catch (error) {
+      deadline[Symbol.dispose]();
+      return { error: this.#failure(error, { method: request.method, shownUrl, deadline }) };
+    }
+  }
+
+  #hop(request: HttpRequest, url: string): Hop {
+    const { body } = request;
+    const headers: Record<string, string> = { accept: 'application/json, */*;q=0.5', ...lowerCased(this.#options.headers) };
+    if (body !== undefined) headers['content-type'] ??= 'json' in body ? 'application/json' : body.type;
+    Object.assign(headers, lowerCased(request.headers));
+    const text = body === undefined ? undefined : 'json' in body ? stringifyJson(body.json) : body.text;
+    return { url, method: request.method, headers, body: text };
+  }
+
+  async #judge(response: Response, call: { readonly method: string; readonly shownUrl: string }): Promise<ConnectorError | undefined> {
+    const { env } = this.#options;
+    const now = env.clock.now();
+    for (const rule of this.#options.rules ?? []) {
+      const asked = await rule(response, now);
+      if (asked !== undefined) {
+        await response.body?.cancel();
+        return new ConnectorError(
+          'rate_limited',
+          `${call.method} ${call.shownUrl} answers ${response.status}, which \`retry_on_response\` repeats`,
+          {
+            ...(response.ok ? {} : { status: response.status }),
+            ...(asked.waitMs === undefined ? {} : { retryAfterMs: asked.waitMs }),
+          },
+        );
+      }
+    }
+    if (response.ok) return undefined;
+    const asked = response.status === 429 || response.status === 503 ? retryAfterMs(response.headers.get('retry-after'), now) : undefined;
+    const start = await readStart(response, 2049);
+    return statusError({
+      ...call,
+      url: call.shownUrl,
+      status: response.status,
+      excerpt: env.redactor.text(excerpt(start)),
+      retryAfterMs: asked,
+    });
+  }
+
+  #failure(error: unknown, call: { readonly method: string; readonly shownUrl: string; readonly deadline: Deadline }): ConnectorError {
+    this.#options.signal.throwIfAborted();
+    if (call.deadline.expired) return timeoutError(call.method, call.shownUrl, this.#options.timeoutMs ?? 0);
+    return transportError(error, call.method, call.shownUrl);
+  }
+}
+
+/** An address may hold a password. */
+function registerLogin(address: string, redactor: Redactor): void {
+  const password = URL.parse(address)?.password ?? '';
+  redactor.register(password);
+  redactor.register(decodeURIComponent(password));
+}
+
+function lowerCased(headers: Readonly<Record<string, string>> | undefined): Record<string, string> {
+  return Object.fromEntries(Object.entries(headers ?? {}).map(([name, value]) => [name.toLowerCase(), value]));
+}

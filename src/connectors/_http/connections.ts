@@ -1,0 +1,69 @@
+import { readFile } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import type { Env } from '../../lib/env.ts';
+import { ConnectorError, messageOf } from '../../lib/errors.ts';
+import type { TlsBlock } from './tls.ts';
+
+const PEM = /^-----BEGIN /;
+/** What the built-in `fetch` waits for a connection, and for an answer, when nothing is said. */
+const BUILT_IN_CONNECT_MS = 10_000;
+const BUILT_IN_ANSWER_MS = 300_000;
+
+export interface ConnectionNeeds {
+  readonly tls?: TlsBlock | undefined;
+  readonly connectTimeoutMs?: number;
+  readonly timeoutMs?: number;
+}
+
+/** Connections of one connector. `fetch` is there only when the shared one of the process will not do. */
+export interface Connections {
+  readonly fetch: typeof fetch | undefined;
+  close(): Promise<void>;
+}
+
+export async function openConnections(needs: ConnectionNeeds, env: Env): Promise<Connections> {
+  const { tls, connectTimeoutMs = BUILT_IN_CONNECT_MS, timeoutMs = 0 } = needs;
+  if (tls === undefined && connectTimeoutMs === BUILT_IN_CONNECT_MS && timeoutMs <= BUILT_IN_ANSWER_MS) {
+    return { fetch: undefined, close: () => Promise.resolve() };
+  }
+  const identity = tls === undefined ? {} : await identityOf(tls, env.cwd);
+  // Agent and fetch must come from one copy of the library: the built-in fetch has another.
+  const undici = await import('undici');
+  const dispatcher = new undici.Agent({
+    connect: { ...identity, timeout: connectTimeoutMs },
+    connectTimeout: connectTimeoutMs,
+    // The client watches the time itself.
+    headersTimeout: 0,
+    bodyTimeout: 0,
+  });
+  const send = (input: string, init?: object): Promise<unknown> => undici.fetch(input, { ...init, dispatcher });
+  // The two declarations of the same standard interface differ only in names.
+  return { fetch: send as unknown as typeof fetch, close: () => dispatcher.destroy() };
+}
+
+async function identityOf(tls: TlsBlock, cwd: string): Promise<object> {
+  const [cert, key, pfx] = await Promise.all([
+    tls.client_cert === undefined ? undefined : pemOf(tls.client_cert, cwd),
+    tls.client_key === undefined ? undefined : pemOf(tls.client_key, cwd),
+    tls.client_identity_pkcs12 === undefined ? undefined : readPart(tls.client_identity_pkcs12, cwd),
+  ]);
+  return {
+    ...(cert === undefined ? {} : { cert }),
+    ...(key === undefined ? {} : { key }),
+    ...(pfx === undefined ? {} : { pfx }),
+    ...(tls.pkcs12_password === undefined ? {} : { passphrase: tls.pkcs12_password }),
+    minVersion: `TLSv${tls.min_version}`,
+  };
+}
+
+async function pemOf(value: string, cwd: string): Promise<string | Buffer> {
+  return PEM.test(value) ? value : readPart(value, cwd);
+}
+
+async function readPart(path: string, cwd: string): Promise<Buffer> {
+  try {
+    return await readFile(resolve(cwd, path));
+  } catch (error) {
+    throw new ConnectorError('missing', `the certificate file ${path} cannot be read: ${messageOf(error)}`, { cause: error });
+  }
+}

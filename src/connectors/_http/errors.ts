@@ -1,0 +1,70 @@
+import { ConnectorError, messageOf, type ConnectorErrorKind } from '../../lib/errors.ts';
+
+const EXCERPT_BYTES = 2048;
+
+/** The start of an error body, as messages show it. */
+export function excerpt(body: Uint8Array): string {
+  const text = Buffer.from(body.buffer, body.byteOffset, Math.min(body.byteLength, EXCERPT_BYTES)).toString('utf8').trim();
+  return body.byteLength > EXCERPT_BYTES ? `${text}…` : text;
+}
+
+export interface StatusFailure {
+  readonly method: string;
+  /** Already made safe to show. */
+  readonly url: string;
+  readonly status: number;
+  readonly excerpt: string;
+  readonly retryAfterMs?: number | undefined;
+}
+
+export function statusError(failure: StatusFailure): ConnectorError {
+  const { status, retryAfterMs } = failure;
+  const body = failure.excerpt === '' ? '' : `: ${failure.excerpt}`;
+  const hint = HINTS[status];
+  return new ConnectorError(kindOfStatus(status), `${failure.method} ${failure.url} answers ${status}${body}`, {
+    status,
+    ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+    ...(hint === undefined ? {} : { hint }),
+  });
+}
+
+export function kindOfStatus(status: number): ConnectorErrorKind {
+  if (status === 429) return 'rate_limited';
+  if (status >= 500) return 'http_5xx';
+  if (status === 401 || status === 403 || status === 407) return 'auth';
+  if (status === 404 || status === 410) return 'missing';
+  return 'refused';
+}
+
+const HINTS: Readonly<Record<number, string>> = {
+  401: 'check `auth`: the server does not know this login',
+  403: 'the login is known but may not do this; check its permissions',
+  404: 'check `base_url` and `path`',
+  405: 'check `method`',
+  413: 'send less at once: lower `batch_size`',
+  429: 'ask less often: set `request_delay`, or raise `max_retries`',
+};
+
+/** What `fetch` throws when no answer came. `url` is already safe to show. */
+export function transportError(error: unknown, method: string, url: string): ConnectorError {
+  if (error instanceof ConnectorError) return error;
+  const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
+  const code = typeof cause === 'object' && cause !== null && 'code' in cause ? String(cause.code) : '';
+  const says = messageOf(cause) === '' ? code : messageOf(cause);
+  if (/TIMEOUT|TIMEDOUT/.test(code)) return new ConnectorError('timeout', `${method} ${url} timed out: ${says}`, { cause: error });
+  const hint = hintOfCode(code);
+  return new ConnectorError('connection', `${method} ${url} failed: ${says}`, { cause: error, ...(hint === undefined ? {} : { hint }) });
+}
+
+function hintOfCode(code: string): string | undefined {
+  if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') return 'check the host name of the address';
+  if (code === 'ECONNREFUSED') return 'nothing listens there; check host and port';
+  if (/CERT|SELF_SIGNED|UNABLE_TO_VERIFY/.test(code)) {
+    return 'the certificate of the server is not trusted; add its authority with the environment variable NODE_EXTRA_CA_CERTS';
+  }
+  return undefined;
+}
+
+export function timeoutError(method: string, url: string, timeoutMs: number): ConnectorError {
+  return new ConnectorError('timeout', `${method} ${url} did not answer within ${timeoutMs / 1000} s`, { hint: 'raise `timeout`' });
+}

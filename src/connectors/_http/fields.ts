@@ -1,0 +1,67 @@
+import { z } from 'zod';
+import { finding, text } from '../../kit/schema.ts';
+
+/** Fields that several connectors of this family share. */
+
+const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
+// Control characters would end the header or the request.
+// oxlint-disable-next-line no-control-regex
+const HEADER_VALUE = /^[^\u0000-\u0008\u000a-\u001f\u007f]*$/;
+
+/** Header names to values; numbers and booleans are taken as their text. */
+export function headerMap() {
+  return z.record(z.string(), scalarText()).superRefine((headers, ctx) => {
+    for (const [name, value] of Object.entries(headers)) {
+      if (!HEADER_NAME.test(name)) ctx.addIssue(finding('invalid_value', `\`${name}\` is not a header name`, { path: [name] }));
+      if (!HEADER_VALUE.test(value)) ctx.addIssue(finding('invalid_value', 'a header value must not hold line ends', { path: [name] }));
+    }
+  });
+}
+
+/** Text; numbers and booleans, as YAML reads unquoted values, become their text. */
+export function scalarText() {
+  return z.preprocess(
+    (value) => (typeof value === 'number' || typeof value === 'boolean' || typeof value === 'bigint' ? String(value) : value),
+    z.string(),
+  );
+}
+
+export function httpUrl(description: string) {
+  return text()
+    .superRefine((value, ctx) => {
+      const url = URL.parse(value);
+      if (url === null || (url.protocol !== 'https:' && url.protocol !== 'http:')) {
+        ctx.addIssue(
+          finding('invalid_value', 'this is not an http or https address', { hint: 'write it in full, e.g. `https://api.example.com`' }),
+        );
+      }
+    })
+    .meta({ description });
+}
+
+/** `PageNumber`, `page_number`, `page-number` and `PAGENUMBER` are the same tag. */
+export function spelled(tags: readonly string[]): (value: unknown) => unknown {
+  const known = new Map(tags.map((tag) => [bareLetters(tag), tag]));
+  return (value) => (typeof value === 'string' ? (known.get(bareLetters(value)) ?? value) : value);
+}
+
+function bareLetters(tag: string): string {
+  return tag.toLowerCase().replaceAll(/[^a-z0-9]/g, '');
+}
+
+/** Brings `tag`, `{type: tag}` and `{type: tag, config: {…}}` to `{type: Tag, …}`. */
+export function tagged(tags: readonly string[]): (value: unknown) => unknown {
+  const spell = spelled(tags);
+  return (value) => {
+    if (typeof value === 'string') return { type: spell(value) };
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
+    const { config, ...rest } = value as Record<string, unknown>;
+    const nested =
+      typeof config === 'object' && config !== null && !Array.isArray(config)
+        ? config
+        : config === undefined || config === null
+          ? {}
+          : { config };
+    return { ...rest, ...nested, type: spell((value as Record<string, unknown>)['type']) };
+  };
+}

@@ -1,0 +1,90 @@
+import { exec, query, type JsonValue as LibraryValue } from 'jsonpath-rfc9535';
+import { z } from 'zod';
+import { finding, text } from '../../kit/schema.ts';
+import { hasField, isObject, type JsonValue } from '../../lib/json.ts';
+
+/** Every value a path matches, in document order. */
+export type PathReader = (value: JsonValue) => JsonValue[];
+
+/** A field holding a JSONPath (RFC 9535); a path without `$` starts at the root too. */
+export function jsonPath() {
+  return text()
+    .transform(rooted)
+    .pipe(
+      z.string().superRefine((path, ctx) => {
+        try {
+          query(null, path);
+        } catch {
+          ctx.addIssue(finding('invalid_value', `\`${path}\` is not a JSONPath`, { hint: 'e.g. `$.data.items[*]`' }));
+        }
+      }),
+    );
+}
+
+function rooted(path: string): string {
+  if (path.startsWith('$')) return path;
+  return path.startsWith('[') ? `$${path}` : `$.${path}`;
+}
+
+const STEP = /\.([A-Za-z_\u0080-\uffff][\w\u0080-\uffff]*)|\['([^'\\]*)'\]|\["([^"\\]*)"\]|(\.\*|\[\*\])/y;
+const EACH = Symbol('each');
+
+/** Paths of names and `[*]` only, which is nearly all there are, are walked without the interpreter. */
+export function compilePath(path: string): PathReader {
+  const steps = simpleSteps(path);
+  if (steps === undefined) return (value) => query(value as LibraryValue, path) as JsonValue[];
+  return (value) => {
+    let found = [value];
+    for (const step of steps) found = step === EACH ? found.flatMap(children) : members(found, step);
+    return found;
+  };
+}
+
+function simpleSteps(path: string): (string | typeof EACH)[] | undefined {
+  const steps: (string | typeof EACH)[] = [];
+  STEP.lastIndex = 1;
+  while (STEP.lastIndex < path.length) {
+    const match = STEP.exec(path);
+    if (match === null) return undefined;
+    steps.push(match[4] === undefined ? (match[1] ?? match[2] ?? match[3] ?? '') : EACH);
+  }
+  return steps;
+}
+
+function children(value: JsonValue): JsonValue[] {
+  if (Array.isArray(value)) return value;
+  return isObject(value) ? Object.values(value) : [];
+}
+
+function members(values: readonly JsonValue[], name: string): JsonValue[] {
+  const found: JsonValue[] = [];
+  for (const value of values) if (isObject(value) && hasField(value, name)) found.push(value[name] ?? null);
+  return found;
+}
+
+/** Whether the path can match at most one value. */
+export function isSingular(path: string): boolean {
+  const steps = simpleSteps(path);
+  return steps === undefined ? /^\$(\.[\w\u0080-\uffff]+|\[(-?\d+|'[^']*'|"[^"]*")\])*$/.test(path) : !steps.includes(EACH);
+}
+
+/** A match with the steps that lead to it. */
+export interface LocatedMatch {
+  readonly value: JsonValue;
+  readonly steps: readonly (string | number)[];
+}
+
+export function locate(value: JsonValue, path: string): LocatedMatch[] {
+  const found: LocatedMatch[] = [];
+  exec(value as LibraryValue, path, (match, at) => found.push({ value: match as JsonValue, steps: stepsOf(String(at)) }));
+  return found;
+}
+
+/** The steps of a normalised path (RFC 9535, 2.7). */
+function stepsOf(path: string): (string | number)[] {
+  return [...path.matchAll(/\[(?:(\d+)|'((?:[^'\\]|\\.)*)')\]/g)].map((match) =>
+    match[1] === undefined
+      ? (JSON.parse(`"${(match[2] ?? '').replaceAll("\\'", "'").replaceAll('"', '\\"')}"`) as string)
+      : Number(match[1]),
+  );
+}

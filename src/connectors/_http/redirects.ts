@@ -1,0 +1,86 @@
+import type { Credential } from '../../kit/context.ts';
+import { ConnectorError } from '../../lib/errors.ts';
+import { withQuery } from './url.ts';
+
+/** One request as it goes over the wire, before credentials are put in. Header names are lower case. */
+export interface Hop {
+  readonly url: string;
+  readonly method: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string | undefined;
+}
+
+export interface RedirectRules {
+  /** Whether credentials may be sent there. */
+  isTrusted(target: URL): boolean;
+  readonly credential: Credential;
+  /** The address as a message may show it. */
+  show(url: string): string;
+  send(url: string, init: RequestInit): Promise<Response>;
+}
+
+const MOST_HOPS = 10;
+const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
+/** All that a host which may not see credentials is told; any other header may hold one. */
+const HARMLESS: ReadonlySet<string> = new Set(['accept', 'accept-language', 'content-type', 'prefer', 'user-agent']);
+
+/** Sends a request and follows redirects ourselves, so that nobody but the hosts it is meant for ever sees the login. */
+export async function followRedirects(first: Hop, rules: RedirectRules): Promise<{ readonly response: Response; readonly url: string }> {
+  let hop = first;
+  for (let hops = 0; hops <= MOST_HOPS; hops += 1) {
+    const { url, init } = dressed(hop, rules);
+    const response = await rules.send(url, init);
+    const location = REDIRECTS.has(response.status) ? response.headers.get('location') : null;
+    if (location === null) return { response, url: hop.url };
+    await response.body?.cancel();
+    hop = redirected(hop, response.status, { location, rules });
+  }
+  throw new ConnectorError('refused', `${first.method} ${rules.show(first.url)} was redirected more than ${MOST_HOPS} times`);
+}
+
+/** The request with the credential, or, for a stranger, without anything that might be one. */
+function dressed(hop: Hop, { isTrusted, credential }: RedirectRules): { readonly url: string; readonly init: RequestInit } {
+  const address = new URL(hop.url);
+  const trusted = isTrusted(address);
+  const headers = Object.fromEntries(Object.entries(hop.headers).filter(([name]) => trusted || HARMLESS.has(name)));
+  // `fetch` refuses an address with a login in it.
+  const login = takeLogin(address);
+  if (trusted && login !== undefined) headers['authorization'] = login;
+  if (trusted) for (const [name, value] of Object.entries(credential.headers)) headers[name.toLowerCase()] = value;
+  return {
+    url: trusted ? withQuery(address.href, Object.entries(credential.query)) : address.href,
+    init: { method: hop.method, headers, redirect: 'manual', ...(hop.body === undefined ? {} : { body: hop.body }) },
+  };
+}
+
+/** Removes user and password from the address and gives them as a header. */
+function takeLogin(address: URL): string | undefined {
+  if (address.username === '' && address.password === '') return undefined;
+  const pair = `${decodeURIComponent(address.username)}:${decodeURIComponent(address.password)}`;
+  address.username = '';
+  address.password = '';
+  return `Basic ${Buffer.from(pair).toString('base64')}`;
+}
+
+function redirected(hop: Hop, status: number, to: { readonly location: string; readonly rules: RedirectRules }): Hop {
+  const { rules, location } = to;
+  const target = URL.parse(location, hop.url);
+  if (target === null || (target.protocol !== 'http:' && target.protocol !== 'https:')) {
+    throw new ConnectorError('refused', `${hop.method} ${rules.show(hop.url)} is redirected to an address that cannot be followed`);
+  }
+  const becomesGet = (status === 303 && hop.method !== 'HEAD') || ((status === 301 || status === 302) && hop.method === 'POST');
+  if (becomesGet) {
+    const { 'content-type': _type, ...headers } = hop.headers;
+    return { url: target.href, method: 'GET', headers, body: undefined };
+  }
+  if (hop.body !== undefined && !rules.isTrusted(target)) {
+    throw new ConnectorError(
+      'refused',
+      `${hop.method} ${rules.show(hop.url)} is redirected to another host, ${target.host}, which will not be sent the body`,
+      {
+        hint: 'name the final address, or list the host in `trusted_hosts`',
+      },
+    );
+  }
+  return { ...hop, url: target.href };
+}

@@ -1,0 +1,60 @@
+/** Addresses: putting them together, and showing them without what is secret in them. */
+
+const SECRET_NAME = /key|token|secret|pass|pwd|sig|auth|credential|session|code|jwt/i;
+
+/** The address as a message may show it: no user info, no fragment, secret-looking query values masked. */
+export function safeUrl(address: string, secretParams: Iterable<string> = []): string {
+  const url = URL.parse(address);
+  if (url === null) return address.replace(/[?#].*$/s, '').replace(/\/\/[^/]*@/, '//');
+  const secret = new Set(secretParams);
+  const pairs = [...url.searchParams].map(([name, value]) => {
+    const hidden = secret.has(name) || SECRET_NAME.test(name);
+    return `${encodeURIComponent(name)}=${hidden ? '***' : encodeURIComponent(value)}`;
+  });
+  return `${url.protocol}//${url.host}${url.pathname}${pairs.length === 0 ? '' : `?${pairs.join('&')}`}`;
+}
+
+/** The address without user info, query and fragment: what a data set is called. */
+export function bareUrl(address: string): string {
+  const url = URL.parse(address);
+  if (url === null) return address.replace(/[?#].*$/s, '').replace(/\/\/[^/]*@/, '//');
+  return `${url.protocol}//${url.host}${url.pathname === '/' ? '' : url.pathname}`;
+}
+
+/** `base` and `path` with exactly one slash between them. An absolute `path` stands for itself. */
+export function joinUrl(base: string, path: string): string {
+  if (/^https?:\/\//i.test(path)) return path;
+  const cut = base.indexOf('?');
+  if (cut !== -1) return joinQuery(joinUrl(base.slice(0, cut), path), base.slice(cut + 1));
+  const trimmed = base.replace(/\/+$/, '');
+  if (path === '' || path.startsWith('?')) return trimmed + path;
+  return `${trimmed}/${path.replace(/^\/+/, '')}`;
+}
+
+/** The query of the base stays at the end. */
+function joinQuery(url: string, query: string): string {
+  if (query === '') return url;
+  return `${url}${url.includes('?') ? '&' : '?'}${query}`;
+}
+
+export type QueryPairs = readonly (readonly [name: string, value: string])[];
+
+/** Sets each name to the values given for it, replacing what the address says about that name. */
+export function withQuery(address: string, pairs: QueryPairs): string {
+  if (pairs.length === 0) return address;
+  const url = new URL(address);
+  for (const name of new Set(pairs.map(([one]) => one))) url.searchParams.delete(name);
+  for (const [name, value] of pairs) url.searchParams.append(name, value);
+  return url.href;
+}
+
+/** Whether credentials for `homes` may be sent to `target`. */
+export function isTrusted(target: URL, homes: ReadonlySet<string>, trustedHosts: ReadonlySet<string>): boolean {
+  if (homes.has(target.origin)) return true;
+  const { host, hostname, protocol } = target;
+  return protocol === 'https:' || isLoopback(hostname) ? trustedHosts.has(host) || trustedHosts.has(hostname) : false;
+}
+
+function isLoopback(hostname: string): boolean {
+  return hostname === 'localhost' || hostname === '[::1]' || hostname.startsWith('127.');
+}

@@ -1,0 +1,52 @@
+import { unzipSync } from 'fflate';
+import { ConnectorError, messageOf } from '../../lib/errors.ts';
+import { LONGEST_ANSWER_BYTES } from './body.ts';
+
+/** The files of a ZIP archive whose names `wanted` accepts. `name` is what errors call the archive. */
+export function unzipFiles(bytes: Uint8Array, name: string, wanted: (file: string) => boolean): Map<string, Uint8Array> {
+  let total = 0;
+  try {
+    const files = unzipSync(bytes, {
+      filter(file) {
+        if (file.name.endsWith('/') || !wanted(file.name)) return false;
+        total += file.originalSize;
+        if (total > LONGEST_ANSWER_BYTES) throw tooLarge(name);
+        return true;
+      },
+    });
+    return new Map(Object.entries(files));
+  } catch (error) {
+    if (error instanceof ConnectorError) throw error;
+    throw new ConnectorError('data', `${name} is not a ZIP archive that can be read: ${messageOf(error)}`, { cause: error });
+  }
+}
+
+/** The first file, or the first whose name fits the pattern (`*` and `?`). */
+export function unzipMember(bytes: Uint8Array, name: string, pattern: string | undefined): Uint8Array {
+  const names: string[] = [];
+  const fits = pattern === undefined ? () => true : globTest(pattern);
+  let chosen: string | undefined;
+  const files = unzipFiles(bytes, name, (file) => {
+    names.push(file);
+    if (chosen !== undefined || !fits(file)) return false;
+    chosen = file;
+    return true;
+  });
+  const found = chosen === undefined ? undefined : files.get(chosen);
+  if (found !== undefined) return found;
+  const hint = names.length === 0 ? 'it is empty' : `it holds: ${names.slice(0, 10).join(', ')}`;
+  throw new ConnectorError('missing', `${name} holds no file ${pattern === undefined ? '' : `called \`${pattern}\``}`.trimEnd(), { hint });
+}
+
+/** A pattern without a slash looks at the last part of the name only. */
+function globTest(pattern: string): (file: string) => boolean {
+  const source = [...pattern]
+    .map((one) => (one === '*' ? '.*' : one === '?' ? '.' : one.replaceAll(/[.+^${}()|[\]\\]/g, String.raw`\$&`)))
+    .join('');
+  const expression = new RegExp(`^${source}$`, 's');
+  return (file) => expression.test(pattern.includes('/') ? file : (file.split('/').at(-1) ?? file));
+}
+
+function tooLarge(name: string): ConnectorError {
+  return new ConnectorError('data', `${name} unpacks to more than ${LONGEST_ANSWER_BYTES / (1024 * 1024)} MiB`);
+}

@@ -1,0 +1,53 @@
+import type { SourceContext } from '../../kit/context.ts';
+import type { Discovered } from '../../kit/source.ts';
+import { ConnectorError } from '../../lib/errors.ts';
+import { isObject, type JsonObject } from '../../lib/json.ts';
+import { utf8 } from '../_http/body.ts';
+import { joinUrl } from '../_http/url.ts';
+import { elementsAt, parseXml } from '../_http/xml.ts';
+import type { RestConfig } from './config.ts';
+import { setUp } from './setup.ts';
+
+/** The entity sets of an OData service, as its `$metadata` tells. */
+export async function discoverEntities(config: RestConfig, context: SourceContext): Promise<Discovered[]> {
+  if (config.odata === undefined) {
+    throw new ConnectorError('refused', 'only OData services tell what data sets they have', { hint: 'set `odata: {}` to discover one' });
+  }
+  const setup = await setUp(config, context);
+  try {
+    const url = joinUrl(joinUrl(config.base_url, config.path), '$metadata');
+    const answer = await setup.client.send({ method: 'GET', url, headers: { ...config.headers, accept: 'application/xml' } });
+    const document = parseXml(utf8(answer.bytes), 'the metadata of the service');
+    const types = new Map(
+      elementsAt(document, 'Schema.EntityType')
+        .filter(isObject)
+        .map((type) => [String(type['@Name']), type]),
+    );
+    return elementsAt(document, 'EntityContainer.EntitySet')
+      .filter(isObject)
+      .map((set) => describeSet(set, types));
+  } finally {
+    await setup.connections.close();
+  }
+}
+
+function describeSet(set: JsonObject, types: ReadonlyMap<string, JsonObject>): Discovered {
+  const name = String(set['@Name']);
+  const type = types.get(String(set['@EntityType']).split('.').at(-1) ?? '');
+  const properties = type === undefined ? [] : elementsAt({ Property: type['Property'] ?? [] }, 'Property').filter(isObject);
+  const fields = properties.map((property) => [String(property['@Name']), { type: jsonType(String(property['@Type'])) }] as const);
+  return {
+    name,
+    kind: 'entity_set',
+    ...(fields.length === 0 ? {} : { schema: { type: 'object', properties: Object.fromEntries(fields) } }),
+    config_patch: { odata: { entity: name } },
+  };
+}
+
+function jsonType(edm: string): string {
+  if (/^Edm\.(Byte|SByte|Int16|Int32|Int64)$/.test(edm)) return 'integer';
+  if (/^Edm\.(Decimal|Double|Single)$/.test(edm)) return 'number';
+  if (edm === 'Edm.Boolean') return 'boolean';
+  if (edm.startsWith('Collection(')) return 'array';
+  return edm.startsWith('Edm.') ? 'string' : 'object';
+}

@@ -1,0 +1,60 @@
+import type { SourceContext } from '../../kit/context.ts';
+import type { JsonObject } from '../../lib/json.ts';
+import { HttpClient } from '../_http/client.ts';
+import { compileRules } from '../_http/response-rules.ts';
+import type { RequestRetry } from '../_http/retry.ts';
+import { openConnections, type Connections } from '../_http/connections.ts';
+import type { RestConfig } from './config.ts';
+import { compileExtraction, type Extract } from './records.ts';
+import { shapeOf, type Shape } from './shape.ts';
+
+const TIMEOUT_SECS = 30;
+const LONGEST_BACKOFF_MS = 60_000;
+const DEFAULT_RETRIES = 3;
+const DEFAULT_BACKOFF_SECS = 1;
+
+/** Everything a rest source compiles once and uses for every request. */
+export interface RestSetup {
+  readonly config: RestConfig;
+  readonly context: SourceContext;
+  readonly shape: Shape;
+  readonly client: HttpClient;
+  readonly extract: Extract;
+  readonly connections: Connections;
+}
+
+export async function setUp(config: RestConfig, context: SourceContext): Promise<RestSetup> {
+  const shape = shapeOf(config);
+  const provider = context.credentials.resolve(config.auth as JsonObject | undefined);
+  const timeoutMs = (config.timeout ?? TIMEOUT_SECS) * 1000;
+  const connections = await openConnections({ tls: config.tls, timeoutMs }, context.env);
+  const client = new HttpClient({
+    env: context.env,
+    signal: context.signal,
+    provider,
+    homes: homesOf(config),
+    trustedHosts: config.trusted_hosts,
+    timeoutMs,
+    retry: retryOf(config, context.retry),
+    rules: compileRules(config.retry_on_response),
+    fetch: connections.fetch,
+  });
+  const extract = compileExtraction({ ...config, records_path: shape.recordsPath });
+  return { config, context, shape, client, extract, connections };
+}
+
+/** Every address the author wrote down. */
+function homesOf(config: RestConfig): string[] {
+  const job = config.async_job;
+  return [config.base_url, config.path, job?.submit.url, job?.poll.url, job?.fetch.url].filter(
+    (one) => one !== undefined && URL.canParse(one),
+  ) as string[];
+}
+
+/** `resilience.retry` of the document counts only where the source says nothing of its own. */
+function retryOf(config: RestConfig, policy: SourceContext['retry']): RequestRetry {
+  const isPlain = config.max_retries === DEFAULT_RETRIES && config.retry_backoff === DEFAULT_BACKOFF_SECS;
+  const own = { maxRetries: config.max_retries, baseMs: config.retry_backoff * 1000 };
+  const asked = isPlain && policy !== undefined ? { maxRetries: Math.max(0, policy.maxAttempts - 1), baseMs: policy.baseMs } : own;
+  return { ...asked, backoff: 'exponential', maxMs: LONGEST_BACKOFF_MS, jitter: true };
+}

@@ -1,0 +1,61 @@
+import type { Credential, CredentialProvider } from '../kit/context.ts';
+import type { Clock } from '../lib/clock.ts';
+
+export interface FreshToken {
+  readonly credential: Credential;
+  /** How long the other side says it is good; absent: until it is refused. */
+  readonly lifetimeMs?: number | undefined;
+}
+
+export interface TokenCacheOptions {
+  readonly clock: Clock;
+  /** Asks for a token. One call runs at a time. */
+  readonly request: () => Promise<FreshToken>;
+  /** The part of the lifetime after which a new one is asked for. */
+  readonly expiryRatio: number;
+}
+
+interface Held {
+  readonly credential: Credential;
+  readonly goodUntilMs: number;
+}
+
+/** Holds one token for everybody: whoever comes while it is being asked for waits for the same answer. */
+export function cachedToken(options: TokenCacheOptions): CredentialProvider {
+  const { clock, expiryRatio } = options;
+  let held: Held | undefined;
+  let pending: Promise<Credential> | undefined;
+
+  const renew = async (): Promise<Credential> => {
+    const askedMs = clock.elapsedMs();
+    try {
+      const { credential, lifetimeMs } = await options.request();
+      held = { credential, goodUntilMs: lifetimeMs === undefined ? Infinity : askedMs + lifetimeMs * expiryRatio };
+      return credential;
+    } finally {
+      pending = undefined;
+    }
+  };
+
+  return {
+    get(signal) {
+      if (held !== undefined && clock.elapsedMs() < held.goodUntilMs) return Promise.resolve(held.credential);
+      pending ??= renew();
+      return whileWanted(pending, signal);
+    },
+    invalidate(stale) {
+      if (held?.credential === stale) held = undefined;
+    },
+  };
+}
+
+/** One caller giving up does not end the wait of the others. */
+function whileWanted<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (signal === undefined) return promise;
+  return new Promise((resolve, reject) => {
+    const leave = (): void => reject(signal.reason as Error);
+    if (signal.aborted) leave();
+    signal.addEventListener('abort', leave, { once: true });
+    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', leave));
+  });
+}

@@ -1,0 +1,96 @@
+import type { CredentialContext } from '../kit/context.ts';
+import { ConnectorError, messageOf } from '../lib/errors.ts';
+import { parseJson, stringifyJson, type JsonObject, type JsonValue } from '../lib/json.ts';
+
+const TIMEOUT_MS = 30_000;
+const EXCERPT_BYTES = 2048;
+const LONGEST_ANSWER_BYTES = 1024 * 1024;
+
+export interface TokenRequest {
+  readonly url: string;
+  readonly method: string;
+  readonly encoding: 'json' | 'form';
+  readonly body?: JsonValue | undefined;
+}
+
+/** Asks a token endpoint and gives its JSON answer. Redirects are not followed: the body holds secrets. */
+export async function requestToken(request: TokenRequest, context: CredentialContext): Promise<JsonValue> {
+  const where = safeAddress(request.url);
+  const response = await send(request, context, where);
+  const text = await readText(response, where);
+  if (response.status >= 300 && response.status < 400) {
+    throw new ConnectorError('auth', `the token endpoint ${where} answers with a redirect`, {
+      status: response.status,
+      hint: 'name the final address; a redirect is not followed because the request holds secrets',
+    });
+  }
+  if (!response.ok) {
+    const excerpt = context.env.redactor.text(Buffer.from(text).subarray(0, EXCERPT_BYTES).toString('utf8'));
+    throw new ConnectorError(kindOf(response.status), `the token endpoint ${where} answers ${response.status}: ${excerpt}`, {
+      status: response.status,
+    });
+  }
+  try {
+    return parseJson(text);
+  } catch (error) {
+    throw new ConnectorError('auth', `the token endpoint ${where} does not answer with JSON`, { cause: error });
+  }
+}
+
+async function send(request: TokenRequest, context: CredentialContext, where: string): Promise<Response> {
+  const { env, signal } = context;
+  const { body, type } = encode(request);
+  try {
+    return await env.fetch(request.url, {
+      method: request.method,
+      redirect: 'manual',
+      headers: { accept: 'application/json', ...(type === undefined ? {} : { 'content-type': type }) },
+      signal: AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]),
+      ...(body === undefined ? {} : { body }),
+    });
+  } catch (error) {
+    signal.throwIfAborted();
+    if (error instanceof DOMException && error.name === 'TimeoutError') {
+      throw new ConnectorError('timeout', `the token endpoint ${where} did not answer within ${TIMEOUT_MS / 1000} s`, { cause: error });
+    }
+    const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
+    throw new ConnectorError('connection', `the token endpoint ${where} cannot be reached: ${messageOf(cause)}`, { cause: error });
+  }
+}
+
+function encode({ body, encoding, method }: TokenRequest): { readonly body?: string; readonly type?: string } {
+  if (body === undefined || method === 'GET' || method === 'HEAD') return {};
+  if (encoding === 'json') return { body: stringifyJson(body), type: 'application/json' };
+  const form = new URLSearchParams();
+  for (const [name, value] of Object.entries(body as JsonObject)) form.set(name, typeof value === 'string' ? value : stringifyJson(value));
+  return { body: form.toString(), type: 'application/x-www-form-urlencoded' };
+}
+
+async function readText(response: Response, where: string): Promise<string> {
+  const declared = Number(response.headers.get('content-length') ?? 0);
+  const parts: Uint8Array[] = [];
+  let length = 0;
+  try {
+    for await (const part of response.body ?? []) {
+      length += part.length;
+      if (Math.max(length, declared) > LONGEST_ANSWER_BYTES) break;
+      parts.push(part);
+    }
+  } catch (error) {
+    throw new ConnectorError('connection', `the answer of the token endpoint ${where} broke off`, { cause: error });
+  }
+  if (Math.max(length, declared) > LONGEST_ANSWER_BYTES) {
+    throw new ConnectorError('auth', `the answer of the token endpoint ${where} is larger than ${LONGEST_ANSWER_BYTES} bytes`);
+  }
+  return Buffer.concat(parts).toString('utf8');
+}
+
+function kindOf(status: number): 'rate_limited' | 'http_5xx' | 'auth' {
+  if (status === 429) return 'rate_limited';
+  return status >= 500 ? 'http_5xx' : 'auth';
+}
+
+function safeAddress(url: string): string {
+  const { origin, pathname } = new URL(url);
+  return `${origin}${pathname}`;
+}
