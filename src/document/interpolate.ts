@@ -32,6 +32,10 @@ export function interpolate(tree: JsonObject, sources: TokenSources): Interpolat
 const SECRET_MANAGERS = ['vault', 'aws-sm', 'gcp-sm', 'azure-kv'];
 const DIRECTIVES = ['env', 'secret', 'file', 'map', ...SECRET_MANAGERS];
 
+/** Beyond these hints would cost more than they help. */
+const ERRORS_WITH_HINTS = 50;
+const MAX_LISTED = 100;
+
 class Session {
   readonly issues: Issue[] = [];
   readonly #root: JsonObject;
@@ -144,7 +148,7 @@ class Session {
     } else if (prefix === 'map') {
       this.#report('not_available', 'this version does not run lookups (`${map:…}`) yet', 'write the value itself');
     } else {
-      this.#report('unknown_token', `\`\${${prefix}:…}\` is not a token`, suggestion(prefix, DIRECTIVES, 'there are'));
+      this.#report('unknown_token', `\`\${${prefix}:…}\` is not a token`, this.#hint(prefix, DIRECTIVES));
     }
     return '';
   }
@@ -169,7 +173,7 @@ class Session {
       bytes = this.#sources.readFile(path, MAX_FILE_BYTES + 1);
     } catch {
       this.#report(
-        'unreadable_file',
+        'file_unreadable',
         `the file \`${path}\` of \`\${file:${path}}\` cannot be read`,
         'relative paths start at the working folder',
       );
@@ -224,11 +228,7 @@ class Session {
     const own: Steps = isObject(templates) && hasField(templates, name) ? ['pipeline', root, name] : ['pipeline', singular];
     if (own.length === 2 && name !== 'default') {
       const names = isObject(templates) ? Object.keys(templates) : [];
-      this.#report(
-        'unknown_reference',
-        `\`\${${body}}\` names no template under \`pipeline.${root}\``,
-        suggestion(name, names, 'there are'),
-      );
+      this.#report('unknown_reference', `\`\${${body}}\` names no template under \`pipeline.${root}\``, this.#hint(name, names));
       return '';
     }
     return this.#reference(body, [...own, 'config', ...steps]);
@@ -249,11 +249,7 @@ class Session {
     if (raw === undefined) {
       const siblings = at(this.#root, steps.slice(0, -1));
       const names = isObject(siblings) ? Object.keys(siblings) : [];
-      this.#report(
-        'unknown_reference',
-        `\`\${${body}}\` names nothing in this document`,
-        suggestion(String(steps.at(-1)), names, 'there are'),
-      );
+      this.#report('unknown_reference', `\`\${${body}}\` names nothing in this document`, this.#hint(String(steps.at(-1)), names));
       return '';
     }
     return this.#once(body, () => this.#render(body, raw, steps));
@@ -268,6 +264,10 @@ class Session {
     this.#chain.pop();
     this.#place = here;
     return typeof value === 'string' ? value : marksInJson(jsonText(value));
+  }
+
+  #hint(word: string, known: readonly string[]): string | undefined {
+    return this.issues.length > ERRORS_WITH_HINTS ? undefined : suggestion(word, known.slice(0, MAX_LISTED), 'there are');
   }
 
   #report(code: string, message: string, hint?: string): void {

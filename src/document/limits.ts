@@ -8,5 +8,7 @@ export const MAX_TOKEN_TEXT = 10 * 1024 * 1024;
 export const MAX_TOKEN_DEPTH = 16;
 /** Size of what `${file:…}` reads; a larger file is an error, never cut. */
 export const MAX_FILE_BYTES = 1024 * 1024;
+/** Issues that one refusal tells. */
+export const MAX_ISSUES = 1000;
 /** `${vars.a}` → `${vars.b}` → …: steps before a value must be reached. */
 export const MAX_REFERENCE_CHAIN = 64;

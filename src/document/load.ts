@@ -60,7 +60,7 @@ function readText(path: string, options: FileOptions): string {
     bytes = options.readFile(path, MAX_DOCUMENT_BYTES + 1);
   } catch (error) {
     const missing = (error as { code?: unknown }).code === 'ENOENT';
-    throw fileRefusal('unreadable_file', path, missing ? 'there is no such file' : 'the file cannot be read');
+    throw fileRefusal('file_unreadable', path, missing ? 'there is no such file' : 'the file cannot be read');
   }
   if (bytes.byteLength > MAX_DOCUMENT_BYTES) {
     throw fileRefusal('too_large', path, `the document is larger than ${MAX_DOCUMENT_BYTES / 1024 / 1024} MB`);
@@ -84,21 +84,13 @@ export function documentOfTree(tree: JsonObject, options: { readonly name?: stri
 
 function documentOf(tree: JsonObject, from: { name?: string; origin: Origin; locate?: Locate }): Document {
   const { origin, locate = () => undefined } = from;
-  return Object.freeze({ tree, name: nameOf(tree, from), origin, locate: placesIn(origin, locate) });
+  return Object.freeze({ tree, name: nameOf(tree, from), origin, locate });
 }
 
 function nameOf(tree: JsonObject, from: { name?: string; origin: Origin }): string {
   if (from.name !== undefined && from.name !== '') return from.name;
   if (typeof tree['name'] === 'string' && tree['name'] !== '') return tree['name'];
   return from.origin.kind === 'file' ? basename(from.origin.path, extname(from.origin.path)) || 'pipeline' : 'pipeline';
-}
-
-function placesIn(origin: Origin, locate: Locate): Locate {
-  if (origin.kind !== 'file') return locate;
-  return (path) => {
-    const position = locate(path);
-    return position === undefined ? undefined : { ...position, file: origin.path };
-  };
 }
 
 function refuseSchedule(tree: JsonObject, locate: Locate): void {

@@ -1,4 +1,5 @@
 import type { Issue } from '../lib/errors.ts';
+import { MAX_ISSUES } from './limits.ts';
 import { stepsOf } from './steps.ts';
 
 /** 1-based place in a text. */
@@ -20,8 +21,10 @@ export interface PlaceNode {
 /** Finds paths in a text; a path that is not there is told at the closest node above it. The index is built on first use. */
 export function locatorOf(text: string, index: () => PlaceNode | undefined): Locate {
   let root: PlaceNode | undefined;
+  let lines: readonly number[] | undefined;
   return (path) => {
     root ??= index();
+    lines ??= lineStarts(text);
     if (root === undefined) return undefined;
     let at = root;
     for (const step of stepsOf(path)) {
@@ -29,25 +32,37 @@ export function locatorOf(text: string, index: () => PlaceNode | undefined): Loc
       if (next === undefined) break;
       at = next;
     }
-    return positionAt(text, at.offset);
+    return positionIn(lines, at.offset);
   };
 }
 
 export function positionAt(text: string, offset: number): Position {
-  let line = 1;
-  let start = 0;
-  for (let newline = text.indexOf('\n'); newline !== -1 && newline < offset; newline = text.indexOf('\n', start)) {
-    line += 1;
-    start = newline + 1;
-  }
-  return { line, column: offset - start + 1 };
+  return positionIn(lineStarts(text), offset);
 }
 
-/** The issues with their places filled in. */
+function lineStarts(text: string): number[] {
+  const starts = [0];
+  for (let newline = text.indexOf('\n'); newline !== -1; newline = text.indexOf('\n', newline + 1)) starts.push(newline + 1);
+  return starts;
+}
+
+function positionIn(lines: readonly number[], offset: number): Position {
+  let low = 0;
+  let high = lines.length - 1;
+  while (low < high) {
+    const middle = Math.ceil((low + high) / 2);
+    if ((lines[middle] ?? 0) <= offset) low = middle;
+    else high = middle - 1;
+  }
+  return { line: low + 1, column: offset - (lines[low] ?? 0) + 1 };
+}
+
+/** The issues with their places filled in, in the order of the text; a document with very many tells the first ones. */
 export function withPlaces(issues: readonly Issue[], locate: Locate): Issue[] {
-  return issues.map((issue) => {
+  const placed = issues.slice(0, MAX_ISSUES).map((issue) => {
     if (issue.line !== undefined) return issue;
     const position = locate(issue.path);
     return position === undefined ? issue : { ...issue, ...position };
   });
+  return placed.sort((a, b) => (a.line ?? 0) - (b.line ?? 0) || (a.column ?? 0) - (b.column ?? 0));
 }

@@ -37,6 +37,8 @@ export interface Placed<T> {
 export type Templates<T> = ReadonlyMap<string, Placed<T> | undefined>;
 
 export interface PipelineBlocks {
+  /** Whether the document has a `pipeline` at all. */
+  readonly present: boolean;
   readonly sources: Templates<SourceSpec>;
   readonly sinks: Templates<SinkSpec>;
   readonly transforms: readonly Placed<TransformSpec>[];
@@ -115,6 +117,7 @@ function readPipeline(value: JsonValue | undefined, issues: Issue[]): PipelineBl
     return found === undefined ? undefined : { path: joinPath(path, key), value: found };
   };
   return {
+    present: given !== undefined,
     sources: readTemplates(pipeline, 'source', (spec, at) => readSource(spec, at, issues), issues),
     sinks: readTemplates(pipeline, 'sink', (spec, at) => readSink(spec, at, issues), issues),
     transforms: readTransforms(pipeline['transforms'], joinPath(path, 'transforms'), issues),

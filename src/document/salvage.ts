@@ -32,7 +32,7 @@ function without(value: unknown, steps: Steps): unknown {
   if (step === undefined) return value;
   if (Array.isArray(value) && typeof step === 'number') {
     const item = without(value[step], below);
-    return item === value[step] ? value : value.with(step, item as JsonValue);
+    return item === value[step] ? value : value.with(step, item);
   }
   if (!isObject(value) || !Object.hasOwn(value, String(step))) return value;
   if (below.length === 0) return Object.fromEntries(Object.entries(value).filter(([key]) => key !== step));

@@ -77,6 +77,7 @@ function checkEvents(text: string, events: readonly Event[]): void {
     above.height = Math.max(above.height, extent.height + 1);
   };
   for (const event of events) {
+    if (documents > 1) throw severalDocuments(text, offsetOf(event));
     if (event.type === EVENT_ID.DOCUMENT) {
       documents += 1;
       open.push({ nodes: 0, height: 0, anchor: undefined });
@@ -108,7 +109,16 @@ function checkEvents(text: string, events: readonly Event[]): void {
     if (open.length - 1 > MAX_DEPTH) throw textFault(text, event.start, 'too_deep', tooDeep());
   }
   if (documents === 0) throw textFault(text, 0, 'empty_document', 'the document is empty');
-  if (documents > 1) throw textFault(text, 0, 'several_documents', 'the text holds several documents', 'keep one, without `---` between');
+}
+
+function severalDocuments(text: string, offset: number): TextFault {
+  return textFault(text, offset, 'several_documents', 'the text holds several documents', 'keep one, without `---` between');
+}
+
+function offsetOf(event: Event): number {
+  if (event.type === EVENT_ID.DOCUMENT || event.type === EVENT_ID.POP) return 0;
+  if (event.type === EVENT_ID.SCALAR) return event.valueStart;
+  return event.type === EVENT_ID.ALIAS ? event.anchorStart - 1 : event.start;
 }
 
 function tooManyNodes(): string {
@@ -157,7 +167,7 @@ class PlaceBuilder {
     }
     const level = this.#levels.at(-1);
     if (level === undefined) return;
-    const offset = event.type === EVENT_ID.SCALAR ? event.valueStart : event.type === EVENT_ID.ALIAS ? event.anchorStart - 1 : event.start;
+    const offset = offsetOf(event);
     if (level.kind === 'mapping' && level.key === undefined) {
       const name = event.type === EVENT_ID.SCALAR ? getScalarValue(this.#text, event) : '';
       level.key = { name, offset: this.#startOfKey(offset) };

@@ -1,4 +1,8 @@
 import type { Issue } from '../lib/errors.ts';
+import { nearest } from '../lib/nearest.ts';
+
+const ERRORS_WITH_HINTS = 50;
+const LISTED = 20;
 
 /** Everything found so far. The same finding at the same place is kept once, however many rows share the place. */
 export class IssueList {
@@ -17,6 +21,17 @@ export class IssueList {
   warn(code: string, path: string, message: string, hint?: string): void {
     const issue = { code, path, message, ...(hint === undefined ? {} : { hint }) };
     if (this.#isNew('warning', issue)) this.warnings.push(issue);
+  }
+
+  /** `did you mean …?` or what there is. Among very many errors hints are left out: they would cost more than they help. */
+  hintFor(word: string, known: Iterable<string>, noun = 'there are'): string | undefined {
+    if (this.errors.length > ERRORS_WITH_HINTS) return undefined;
+    const names = [...new Set(known)];
+    const near = nearest(word, names);
+    if (near !== undefined) return `did you mean \`${near}\`?`;
+    if (names.length === 0) return undefined;
+    const more = names.length > LISTED ? `, and ${names.length - LISTED} more` : '';
+    return `${noun}: ${names.slice(0, LISTED).join(', ')}${more}`;
   }
 
   #isNew(severity: string, issue: Issue): boolean {

@@ -43,7 +43,7 @@ export class PartPlanner {
     const { tokens, judged } = parsed;
     const deferred = tokens.length > 0;
     const { path, template, config } = draft;
-    const plan = { path, type: definition.type, template, definition, config, deferred, parsed: deferred ? undefined : judged };
+    const plan = { path, type: definition.type, template, definition, config, deferred, parsed: deferred ? undefined : judged, judged };
     return { plan: Object.freeze(plan), judged, tokens };
   }
 

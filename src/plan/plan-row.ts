@@ -13,7 +13,7 @@ import { checkAuthRef } from './gates/auth.ts';
 import { checkDeadLetters } from './gates/dead-letters.ts';
 import { checkDelivery, guaranteeOf } from './gates/delivery.ts';
 import { checkRowTokens, parentLinkOf } from './gates/row-tokens.ts';
-import { checkState } from './gates/state.ts';
+import { checkState, stateKeyOf } from './gates/state.ts';
 import { checkWriteMode } from './gates/write-mode.ts';
 import type { IssueList } from './issue-list.ts';
 import { chooseLane } from './lane.ts';
@@ -88,12 +88,11 @@ export interface RowSetting {
 export function finishRow(row: PlannedRow, setting: RowSetting): RowPlan {
   const { issues, governance } = setting;
   const { draft } = row;
-  const stateKey = `${setting.name}::${draft.id}`;
   checkRowTokens(row, setting.ids, issues);
   checkWriteMode(row, issues);
   checkDelivery(row, governance, issues);
   checkDeadLetters(row, governance, issues);
-  checkState(row, stateKey, issues);
+  checkState(row, setting.name, issues);
   return Object.freeze({
     id: draft.id,
     index: draft.index,
@@ -110,7 +109,7 @@ export function finishRow(row: PlannedRow, setting: RowSetting): RowPlan {
     governance,
     retry: setting.retry,
     lane: chooseLane(row, governance, setting.children),
-    stateKey,
+    stateKey: stateKeyOf(setting.name, draft.id),
     weight: draft.weight,
     tags: draft.tags,
     status: draft.status,

@@ -26,6 +26,11 @@ export interface PartPlan<D> {
   readonly deferred: boolean;
   /** The parsed config; `undefined` when deferred. */
   readonly parsed: unknown;
+  /**
+   * What can be told about a deferred config before a run: parsed with placeholders where tokens stand. For descriptions, never for
+   * work; absent when the config cannot be judged.
+   */
+  readonly judged?: unknown;
 }
 
 export type SourcePlan = PartPlan<SourceDefinition>;

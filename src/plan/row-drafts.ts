@@ -1,6 +1,5 @@
 /** Rows with their templates, layers and inherited blocks settled; parts are not looked up yet. */
 import { hasField, isObject, type JsonObject, type JsonValue } from '../lib/json.ts';
-import { suggestion } from '../lib/nearest.ts';
 import { joinPath } from '../lib/text-path.ts';
 import type { Delivery } from '../document/blocks/delivery.ts';
 import type { DlqSpec } from '../document/blocks/dlq.ts';
@@ -65,8 +64,8 @@ export function draftRows(blocks: Blocks, issues: IssueList): RowDraft[] {
       path,
       parent: link?.parent === undefined ? undefined : { row: link.parent, key: spec.parent_key ?? 'id' },
       dependsOn: link?.dependsOn ?? [],
-      source: draftPart('source', spec.source, pipeline.sources, path, issues),
-      sink: draftPart('sink', spec.sink, pipeline.sinks, path, issues),
+      source: draftPart({ role: 'source', own: spec.source, templates: pipeline.sources, path, present: pipeline.present }, issues),
+      sink: draftPart({ role: 'sink', own: spec.sink, templates: pipeline.sinks, path, present: pipeline.present }, issues),
       transforms: layerTransforms(pipeline.transforms, pipeline.sources.get(ref), row),
       state: inherit(spec.state, joinPath(path, 'state'), pipeline.state),
       dlq: inherit(spec.dlq, joinPath(path, 'dlq'), pipeline.dlq),
@@ -109,13 +108,16 @@ interface Choice {
 
 type Spec = { readonly type: string; readonly config?: JsonObject | undefined };
 
-function draftPart(
-  role: 'source' | 'sink',
-  own: Choice | undefined,
-  templates: Templates<Spec>,
-  rowPath: string,
-  issues: IssueList,
-): PartDraft | undefined {
+interface Wanted {
+  readonly role: 'source' | 'sink';
+  readonly own: Choice | undefined;
+  readonly templates: Templates<Spec>;
+  /** Path of the row. */
+  readonly path: string;
+  readonly present: boolean;
+}
+
+function draftPart({ role, own, templates, path: rowPath, present }: Wanted, issues: IssueList): PartDraft | undefined {
   const name = own?.ref ?? 'default';
   const ownPath = joinPath(rowPath, role);
   const ownLayer = own === undefined ? [] : [{ path: ownPath, config: own.config ?? {} }];
@@ -124,7 +126,7 @@ function draftPart(
       const config = own.config ?? {};
       return { path: ownPath, template: name, type: own.type, typePath: joinPath(ownPath, 'type'), config, layers: ownLayer };
     }
-    reportMissing({ role, ref: own?.ref, names: [...templates.keys()], rowPath }, issues);
+    reportMissing({ role, ref: own?.ref, names: [...templates.keys()], rowPath, present }, issues);
     return undefined;
   }
   const template = templates.get(name);
@@ -145,13 +147,16 @@ interface Missing {
   readonly ref: string | undefined;
   readonly names: readonly string[];
   readonly rowPath: string;
+  /** Without a pipeline there is nothing to say about its parts. */
+  readonly present: boolean;
 }
 
-function reportMissing({ role, ref, names, rowPath }: Missing, issues: IssueList): void {
+function reportMissing({ role, ref, names, rowPath, present }: Missing, issues: IssueList): void {
   if (ref !== undefined) {
-    const hint = suggestion(ref, names, 'there are') ?? `declare it under \`pipeline.${role}s\``;
+    const hint = issues.hintFor(ref, names) ?? `declare it under \`pipeline.${role}s\``;
     issues.error('unknown_template', joinPath(rowPath, role, 'ref'), `there is no ${role} template \`${ref}\``, hint);
   } else if (rowPath === '') {
+    if (!present) return;
     issues.error('missing_key', 'pipeline', `\`pipeline.${role}\` is required`, `give it a \`type\` and a \`config\``);
   } else {
     const hint = `declare \`pipeline.${role}\`, or name a template of \`pipeline.${role}s\` with \`ref\``;

@@ -1,5 +1,4 @@
 /** Row ids and the links between rows: what every row needs before it can start. */
-import { suggestion } from '../lib/nearest.ts';
 import { joinPath } from '../lib/text-path.ts';
 import type { PlacedRow } from '../document/read-blocks.ts';
 import type { IssueList } from './issue-list.ts';
@@ -45,7 +44,7 @@ export function readLinks(rows: readonly PlacedRow[], issues: IssueList): RowLin
         return false;
       }
       if (known.has(target)) return true;
-      issues.error('unknown_row', path, `there is no row \`${target}\``, suggestion(target, ids, 'there are'));
+      issues.error('unknown_row', path, `there is no row \`${target}\``, issues.hintFor(target, ids));
       return false;
     };
     const { parent } = row.spec;

@@ -1,5 +1,4 @@
 /** Which rows of a matrix run (spec 2.8, rule 5). */
-import { nearest } from '../lib/nearest.ts';
 import { ROW_STATUSES, type RowStatus } from '../document/blocks/source.ts';
 import { INCLUDE_PARENTS, type IncludeParents } from '../document/blocks/selection.ts';
 import type { IssueList } from './issue-list.ts';
@@ -49,7 +48,7 @@ export function selectRows(rows: readonly Selectable[], options: SelectionOption
   const eligible = new Set(rows.filter((row) => tiers.has(row.status)).map((row) => row.id));
   const chosen = withAncestors(rows, { chosen: narrow(rows, eligible, flags), eligible, policy, issues });
   const run = withoutSkipped(rows, chosen, flags.skip ?? []);
-  if (policy !== 'eligible' || run.size < chosen.size) reportMissingAncestors(rows, { run, eligible, skipped: chosen, issues });
+  if (policy !== 'eligible' || run.size < chosen.size) reportMissingAncestors(rows, { run, eligible, issues });
   if (run.size === 0) {
     const all = rows.map((row) => `${row.id} (${row.status})`).join(', ');
     issues.error('empty_selection', 'matrix', `no row is left to run; there are: ${all}`, 'add `--status` or `--select`');
@@ -78,24 +77,19 @@ function checkFlags(rows: readonly Selectable[], { flags, hasMatrix, issues }: S
   const ids = rows.map((row) => row.id);
   const unknown = (flag: string, token: string, matches: (id: string) => boolean): void => {
     if (ids.some(matches)) return;
-    issues.error('unknown_row', 'matrix', `\`${flag} ${token}\` matches no row`, hintOf(token, ids));
+    issues.error('unknown_row', 'matrix', `\`${flag} ${token}\` matches no row`, issues.hintFor(token, ids));
   };
   for (const token of flags.select ?? []) unknown('--select', token, (id) => id === token);
   for (const token of flags.only ?? []) unknown('--only', token, globOf(token));
   for (const token of flags.skip ?? []) unknown('--skip', token, globOf(token));
   for (const tier of flags.status ?? []) {
     if ((ROW_STATUSES as readonly string[]).includes(tier)) continue;
-    issues.error('unknown_status', 'matrix', `\`${tier}\` is no status of a row`, hintOf(tier, ROW_STATUSES));
+    issues.error('unknown_status', 'matrix', `\`${tier}\` is no status of a row`, issues.hintFor(tier, ROW_STATUSES));
   }
   const tags = [...new Set(rows.flatMap((row) => row.tags))];
   for (const tag of flags.tag ?? []) {
-    if (!tags.includes(tag)) issues.error('unknown_tag', 'matrix', `no row has the tag \`${tag}\``, hintOf(tag, tags));
+    if (!tags.includes(tag)) issues.error('unknown_tag', 'matrix', `no row has the tag \`${tag}\``, issues.hintFor(tag, tags));
   }
-}
-
-function hintOf(token: string, known: readonly string[]): string {
-  const near = nearest(token, known);
-  return near === undefined ? `there are: ${known.join(', ')}` : `did you mean \`${near}\`?`;
 }
 
 /** (eligible ∩ tags) ∪ named; all eligible ones when neither is asked for. */
@@ -146,7 +140,7 @@ function withoutSkipped(rows: readonly Selectable[], chosen: ReadonlySet<string>
 
 function reportMissingAncestors(
   rows: readonly Selectable[],
-  { run, eligible, issues }: { run: ReadonlySet<string>; eligible: ReadonlySet<string>; skipped: ReadonlySet<string>; issues: IssueList },
+  { run, eligible, issues }: { run: ReadonlySet<string>; eligible: ReadonlySet<string>; issues: IssueList },
 ): void {
   const missing = rows
     .filter((row) => run.has(row.id))

@@ -1,7 +1,6 @@
 import type { Parts } from '../../kit/parts.ts';
 import { check } from '../../kit/schema.ts';
 import { isObject, type JsonObject } from '../../lib/json.ts';
-import { suggestion } from '../../lib/nearest.ts';
 import { joinPath } from '../../lib/text-path.ts';
 import type { Blocks } from '../../document/read-blocks.ts';
 import type { IssueList } from '../issue-list.ts';
@@ -36,5 +35,5 @@ export function checkAuthRef(draft: PartDraft, { auth }: Blocks, issues: IssueLi
     issues.error('invalid_value', path, '`auth` is either `{ref: <name>}` or `{type, config}`, not both', 'remove one of them');
   }
   if (typeof ref !== 'string' || auth.has(ref)) return;
-  issues.error('unknown_auth', path, `there is no login \`${ref}\` under \`auth\``, suggestion(ref, [...auth.keys()], 'there are'));
+  issues.error('unknown_auth', path, `there is no login \`${ref}\` under \`auth\``, issues.hintFor(ref, auth.keys()));
 }

@@ -10,15 +10,14 @@ const REMEDY = 'add a `dlq` with a `sink`, or choose another policy';
 
 export function checkDeadLetters(row: PlannedRow, governance: Governance, issues: IssueList): void {
   const { quality, contract } = governance;
-  if (row.dlq === undefined) {
+  if (row.draft.dlq === undefined) {
     const missing = `sends records to the dead-letter queue, but ${rowName(row.draft)} has no \`dlq\``;
     if (quality !== undefined && qualityQuarantines(quality))
       issues.error('dlq_required', 'pipeline.quality', `\`quality\` ${missing}`, REMEDY);
     if (contract !== undefined && contractQuarantines(contract))
       issues.error('dlq_required', 'pipeline.contract', `\`contract\` ${missing}`, REMEDY);
-    return;
   }
-  checkWholePages(row, row.dlq, issues);
+  if (row.dlq !== undefined) checkWholePages(row, row.dlq, issues);
 }
 
 /** `dlq_all` on a sink that may have kept part of a failed page writes those records twice. */

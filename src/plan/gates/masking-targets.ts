@@ -1,5 +1,4 @@
 import type { Parts } from '../../kit/parts.ts';
-import { suggestion } from '../../lib/nearest.ts';
 import { joinPath } from '../../lib/text-path.ts';
 import type { Blocks } from '../../document/read-blocks.ts';
 import type { IssueList } from '../issue-list.ts';
@@ -15,7 +14,7 @@ export function checkMaskingTargets({ pipeline }: Blocks, parts: Parts, issues: 
         'unknown_template',
         path,
         `\`${name}\` is neither a sink template nor a sink`,
-        suggestion(name, [...templates, ...parts.sinks.types()], 'there are'),
+        issues.hintFor(name, [...templates, ...parts.sinks.types()]),
       );
     }
   }

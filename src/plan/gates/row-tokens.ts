@@ -1,5 +1,4 @@
 /** Where the tokens of source and sink configs get their values from. */
-import { suggestion } from '../../lib/nearest.ts';
 import { joinPath } from '../../lib/text-path.ts';
 import type { IssueList } from '../issue-list.ts';
 import type { ParentLink } from '../plan.ts';
@@ -25,7 +24,7 @@ function checkToken(
   const { root } = found.token;
   if (root === row.parent?.row) return;
   if (!ids.includes(root)) {
-    const hint = suggestion(root, ids, 'rows are') ?? '`$${` writes a literal `${`';
+    const hint = issues.hintFor(root, ids, 'rows are') ?? '`$${` writes a literal `${`';
     issues.error('unknown_row', path, `\`\${${found.body}}\` names no row, and is no other token either`, hint);
     return;
   }
