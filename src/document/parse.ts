@@ -18,12 +18,13 @@ export interface ParsedText {
 
 /** Throws `ConfigError` (stage `parse`). */
 export function parseText(text: string, format: Format, origin: Origin): ParsedText {
-  checkText(text);
+  checkText(text, origin);
   const body = text.startsWith('\uFEFF') ? text.slice(1) : text;
   const root = readText(body, format, origin);
-  const locate = locatorOf(body, () => (format === 'json' ? placesOfJson(body) : placesOfYaml(body)));
+  const places = locatorOf(body, () => (format === 'json' ? placesOfJson(body) : placesOfYaml(body)));
+  const locate = placesIn(origin, places);
   if (!isObject(root)) {
-    throw refusal({
+    throw refusal(origin, {
       code: 'wrong_type',
       path: '',
       message: 'a document is a mapping of keys, not a list or a single value',
@@ -37,10 +38,10 @@ export function parseText(text: string, format: Format, origin: Origin): ParsedT
   return { tree, locate };
 }
 
-function checkText(text: string): void {
+function checkText(text: string, origin: Origin): void {
   if (text.length > MAX_DOCUMENT_BYTES || Buffer.byteLength(text) > MAX_DOCUMENT_BYTES) {
     const limit = MAX_DOCUMENT_BYTES / 1024 / 1024;
-    throw refusal({
+    throw refusal(origin, {
       code: 'too_large',
       path: '',
       message: `the document is larger than ${limit} MB`,
@@ -48,7 +49,7 @@ function checkText(text: string): void {
     });
   }
   if (!text.isWellFormed())
-    throw refusal({ code: 'bad_encoding', path: '', message: 'the document holds half a character (an unpaired surrogate)' });
+    throw refusal(origin, { code: 'bad_encoding', path: '', message: 'the document holds half a character (an unpaired surrogate)' });
 }
 
 function readText(text: string, format: Format, origin: Origin): unknown {
@@ -57,9 +58,9 @@ function readText(text: string, format: Format, origin: Origin): unknown {
   } catch (error) {
     if (!(error instanceof TextFault)) throw error;
     if (error.fault.code === 'include_tag') {
-      throw new ConfigError([compositionRefusal('!include', origin, { path: '', ...placeOf(error) })]);
+      throw new ConfigError([inFile(origin, compositionRefusal('!include', origin, { path: '', ...placeOf(error) }))]);
     }
-    throw refusal({ path: '', ...error.fault });
+    throw refusal(origin, { path: '', ...error.fault });
   }
 }
 
@@ -68,8 +69,19 @@ function placeOf(error: TextFault): { line?: number; column?: number } {
   return line === undefined || column === undefined ? {} : { line, column };
 }
 
-function refusal(issue: Issue): ConfigError {
-  return new ConfigError([issue], { stage: 'parse' });
+function refusal(origin: Origin, issue: Issue): ConfigError {
+  return new ConfigError([inFile(origin, issue)], { stage: 'parse' });
+}
+
+function inFile<T extends object>(origin: Origin, place: T): T & { readonly file?: string } {
+  return origin.kind === 'file' ? { ...place, file: origin.path } : place;
+}
+
+function placesIn(origin: Origin, locate: Locate): Locate {
+  return (path) => {
+    const position = locate(path);
+    return position === undefined ? undefined : inFile(origin, position);
+  };
 }
 
 /** A copy without shared nodes, and without values that JSON cannot hold. */
