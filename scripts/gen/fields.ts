@@ -64,6 +64,8 @@ function typeText(field: JsonSchema): string {
   if (Array.isArray(field['enum'])) return field['enum'].map((value) => `\`${String(value)}\``).join(', ');
   const variants = [...(field.oneOf ?? []), ...(field.anyOf ?? [])];
   if (variants.length > 0) return [...new Set(variants.map(typeText))].join(' or ');
+  // Numbers and booleans may also be written as text; saying so at each of them would only hide the type.
+  if (Array.isArray(field['type'])) return String(field['type'][0]);
   if (field['type'] === 'array') return field.items === undefined ? 'list' : `list of ${typeText(field.items)}`;
   if (field['type'] === 'object') return typeof field.additionalProperties === 'object' ? 'map' : 'mapping';
   return field['type'] === undefined ? 'any' : String(field['type']);

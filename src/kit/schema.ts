@@ -91,10 +91,23 @@ const shapes = new WeakMap<ZodType, JsonSchema>();
 export function jsonSchemaOf(schema: ZodType): JsonSchema {
   let shape = shapes.get(schema);
   if (shape === undefined) {
-    shape = z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any', reused: 'inline' }) as JsonSchema;
+    shape = z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any', reused: 'inline', override: tellAsWritten }) as JsonSchema;
     shapes.set(schema, shape);
   }
   return shape;
+}
+
+/** The library leaves out what our lenient fields take and default to: the text form of numbers and booleans, and the default. */
+function tellAsWritten({ zodSchema, jsonSchema }: { zodSchema: z.core.$ZodTypes; jsonSchema: z.core.JSONSchema.BaseSchema }): void {
+  const { def } = zodSchema._zod;
+  if (def.type === 'pipe' && LENIENT.has(String(jsonSchema.type))) jsonSchema.type = [jsonSchema.type, 'string'] as never;
+  if (def.type === 'default' && jsonSchema.default === undefined && isPlain(def.defaultValue)) jsonSchema.default = def.defaultValue;
+}
+
+const LENIENT: ReadonlySet<string> = new Set(['integer', 'number', 'boolean']);
+
+function isPlain(value: unknown): value is string | number | boolean | null {
+  return value === null || ['string', 'number', 'boolean'].includes(typeof value);
 }
 
 export interface JsonSchema {

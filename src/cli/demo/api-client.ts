@@ -1,4 +1,4 @@
-/** The few calls of the HTTP API that the demo makes, as any client would make them. */
+/** The few calls of the HTTP API that the demo makes, made like those of every other client. */
 import { AppError } from '../../lib/errors.ts';
 import type { RunRecord, SubmissionReceipt } from '../../wire/run.ts';
 
