@@ -1,6 +1,6 @@
 /** One way to write a document: stable key order, even indentation, comments kept. Formatting never changes what it says. */
 import { isDeepStrictEqual } from 'node:util';
-import { isMap, isPair, isScalar, isSeq, parseDocument, type Document, type YAMLMap } from 'yaml';
+import { isMap, isScalar, isSeq, Lexer, parseDocument, type Document, type Pair, type YAMLMap } from 'yaml';
 import { assert } from '../lib/errors.ts';
 import { isObject, stringifyJson, type JsonValue } from '../lib/json.ts';
 import { parseText } from '../document/parse.ts';
@@ -46,8 +46,8 @@ const FREE_KEYS = new Set(['config', 'vars', 'params', 'labels', 'headers', 'fie
 export function formatYaml(text: string, file: string): string {
   const origin = { kind: 'file', path: file } as const;
   const { tree } = parseText(text, 'yaml', origin);
-  const document = parseDocument(text);
-  if (isMap(document.contents)) orderMap(document.contents, true);
+  const document = parseDocument(text, { keepSourceTokens: true });
+  if (isMap(document.contents)) orderMap(document.contents, { top: true, commentOnName: false });
   const formatted = print(document);
   if (formatted !== undefined && isDeepStrictEqual(parseText(formatted, 'yaml', origin).tree, tree)) return formatted;
   // An alias may not stand before its anchor: then the order stays as it was.
@@ -64,33 +64,58 @@ export function formatJson(text: string, file: string): string {
 /** Nothing when the document cannot be written in this order. */
 function print(document: Document.Parsed): string | undefined {
   try {
-    return document.toString({ indent: 2, lineWidth: 0 });
+    return tightenLists(document.toString({ indent: 2, lineWidth: 0 }));
   } catch {
     return undefined;
   }
 }
 
-function orderMap(map: YAMLMap, top: boolean): void {
+/** Lists as `[a, b]` beside mappings as `{ a: b }`; the library knows one padding for both. */
+function tightenLists(text: string): string {
+  const out: string[] = [];
+  for (const token of new Lexer().lex(text)) {
+    const before = out.at(-1);
+    // Marks of the lexer, which are not in the text: a document begins, a scalar follows.
+    if (token === '\u0002' || token === '\u001F') continue;
+    if (token === ']' && before === ' ') out.pop();
+    if (token !== ' ' || before !== '[') out.push(token);
+  }
+  return out.join('');
+}
+
+interface MapPlace {
+  readonly top: boolean;
+  /** The comment above the first key stands beside the name of the mapping and is about all of it. */
+  readonly commentOnName: boolean;
+}
+
+function orderMap(map: YAMLMap, { top, commentOnName }: MapPlace): void {
   const first = map.items[0];
   const rank = ranker(top);
   const ranked = map.items.map((pair, index) => ({ pair, rank: rank(keyText(pair.key), index) }));
   map.items = ranked.sort((a, b) => a.rank - b.rank).map(({ pair }) => pair);
   if (map.items[0] !== first && isScalar(first?.key)) {
-    // The reader gives a comment above the first key to the whole mapping; it moves along with its key.
-    if (typeof map.commentBefore === 'string') first.key.commentBefore = map.commentBefore;
-    map.commentBefore = null;
+    if (!commentOnName && typeof map.commentBefore === 'string') {
+      first.key.commentBefore = map.commentBefore;
+      map.commentBefore = null;
+    }
     const opening = map.items[0]?.key;
     if (isScalar(opening)) opening.spaceBefore = false;
   }
-  for (const pair of map.items) {
-    if (!isPair(pair) || FREE_KEYS.has(keyText(pair.key))) continue;
-    orderNode(pair.value);
-  }
+  for (const pair of map.items) if (!FREE_KEYS.has(keyText(pair.key))) orderNode(pair.value, hasCommentOnName(pair));
 }
 
-function orderNode(node: unknown): void {
-  if (isMap(node)) orderMap(node, false);
-  else if (isSeq(node)) for (const item of node.items) orderNode(item);
+/** `name: # comment`, before the line ends. */
+function hasCommentOnName(pair: Pair): boolean {
+  const separator = pair.srcToken?.sep ?? [];
+  const kinds = separator.map((token) => token.type);
+  const comment = kinds.indexOf('comment');
+  return comment !== -1 && !kinds.slice(0, comment).includes('newline');
+}
+
+function orderNode(node: unknown, commentOnName: boolean): void {
+  if (isMap(node)) orderMap(node, { top: false, commentOnName });
+  else if (isSeq(node)) for (const item of node.items) orderNode(item, false);
 }
 
 function orderValue(value: JsonValue, top: boolean): JsonValue {

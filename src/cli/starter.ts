@@ -43,12 +43,12 @@ export function starterOf(name: string, source: StarterPart, sink: StarterPart):
     '',
     ...(runsAsIs ? SAMPLE_TRANSFORMS : TRANSFORMS),
     '',
+    ...OPTIONAL_BLOCKS,
+    '',
     `  # ${sink.description} Every field: \`headgate schema sink ${sink.type}\`.`,
     '  sink:',
     `    type: ${sink.type}`,
     ...configLines(sink, runsAsIs ? { path: 'people.jsonl' } : undefined),
-    '',
-    ...OPTIONAL_BLOCKS,
     '',
   ].join('\n');
   return runsAsIs ? { document, sample: { path: SAMPLE_PATH, text: SAMPLE } } : { document };

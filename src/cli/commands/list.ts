@@ -1,3 +1,4 @@
+import { jsonSchemaOf, type JsonSchema } from '../../kit/schema.ts';
 import { defineCommand } from '../command.ts';
 import { EXIT } from '../exit.ts';
 import { switchOption } from '../option.ts';
@@ -11,7 +12,7 @@ interface Described {
 export const listCommand = defineCommand({
   name: 'list',
   summary: 'List the connectors, transforms and state stores of this build.',
-  description: 'Lists what a document can name: sources, sinks, transforms, state stores and credentials, one line each.',
+  description: 'Lists what a document can name: sources, sinks, transforms, quality checks, state stores and credentials, one line each.',
   options: {
     json: switchOption({ description: 'Print JSON.' }),
     available: switchOption({ description: 'Print sources and sinks as one list, by kind and name.' }),
@@ -19,10 +20,12 @@ export const listCommand = defineCommand({
   examples: [{ command: 'headgate list', description: 'See what there is' }],
   async run({ terminal, wiring }, { options }) {
     const parts = await wiring.parts();
+    const { qualityBlock } = await import('../../document/blocks/quality.ts');
     const sections: readonly (readonly [string, readonly Described[]])[] = [
       ['sources', parts.sources.all],
       ['sinks', parts.sinks.all],
       ['transforms', parts.transforms.all],
+      ['quality_checks', ['record', 'batch'].flatMap((scope) => variantsOf(jsonSchemaOf(qualityBlock.schema).properties?.[scope]))],
       ['state_stores', parts.states.all],
       ['credentials', parts.credentials.all],
     ];
@@ -50,6 +53,14 @@ export const listCommand = defineCommand({
     return EXIT.ok;
   },
 });
+
+/** The members of a list of alternatives that are told apart by a fixed `type`. */
+function variantsOf(list: JsonSchema | undefined): Described[] {
+  return (list?.items?.oneOf ?? []).flatMap((one) => {
+    const { const: type, description } = one.properties?.['type'] ?? {};
+    return typeof type === 'string' && typeof description === 'string' ? [{ type, description }] : [];
+  });
+}
 
 function named({ type, description }: Described): { name: string; description: string } {
   return { name: type, description };

@@ -13,7 +13,7 @@ export const runCommand = defineCommand({
   name: 'run',
   summary: 'Run a document.',
   description:
-    'Moves the records of every selected row. The summary goes to stderr; stdout stays empty unless `--output` asks for JSON.\n\n' +
+    'Moves the records of every selected row. The summary goes to stderr; with `--output` the result goes to stdout as JSON instead.\n\n' +
     'The first Ctrl-C stops at the next page, keeps what was written and stores the bookmark; a second one ends at once.',
   arguments: [CONFIG_ARGUMENT],
   options: {
@@ -29,7 +29,7 @@ export const runCommand = defineCommand({
       value: 'FORMAT',
       choices: ['text', 'json', 'ndjson'],
       default: 'text',
-      description: 'What goes to stdout: nothing, one document, or a line for each row.',
+      description: 'A summary on stderr, or on stdout one document or a line for each row.',
     }),
     quiet: switchOption({ description: 'No summary, no progress, and only warnings and errors in the log.' }),
     ...SELECTION_OPTIONS,
@@ -80,7 +80,7 @@ interface ReportValues {
 function report({ terminal }: CliContext, outcome: RunOutcome, options: ReportValues): void {
   if (options.output === 'json') terminal.json(runDocument(outcome, options));
   if (options.output === 'ndjson') for (const row of outcome.invocations) terminal.jsonLine(rowDocument(row));
-  if (!options.quiet) summarizeRun(terminal, outcome, options);
+  if (options.output === 'text' && !options.quiet) summarizeRun(terminal, outcome, options);
 }
 
 function exitOfRun(outcome: RunOutcome, stops: Stops): number {
