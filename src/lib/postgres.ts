@@ -1,4 +1,6 @@
 /** PostgreSQL connections as everything here opens them: the client is loaded when needed, failures are told apart, queries can be cancelled. */
+import { connect } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Client, ClientBase, Pool, PoolClient } from 'pg';
 import { ConnectorError, messageOf, type ConnectorErrorKind } from './errors.ts';
 
@@ -48,17 +50,17 @@ export async function openPostgresPool(options: ConnectOptions & { readonly max:
 
 interface WithClient {
   readonly doing: string;
-  readonly url: string;
   readonly signal?: AbortSignal;
 }
 
 /** Lends a connection of the pool; when the signal fires, what it does is cancelled on the server and the connection is not used again. */
 export async function withClient<T>(pool: Pool, options: WithClient, work: (client: PoolClient) => Promise<T>): Promise<T> {
-  const { doing, signal, url } = options;
+  const { doing, signal } = options;
   const client = await borrow(pool, signal);
   let broken = true;
   try {
-    const result = await untilAborted(work(client), { signal, cancel: () => cancelBackend(url, client) });
+    const working = work(client);
+    const result = await untilAborted(working, { signal, cancel: () => cancelStatement(client, working) });
     broken = false;
     return result;
   } catch (error) {
@@ -124,26 +126,44 @@ export async function untilAborted<T>(
   });
 }
 
-const CANCEL_MS = 700;
+const CANCEL_AGAIN_MS = 100;
+const CANCEL_TRIES = 7;
 
-/** Asks the server to end what a connection is doing; gives up after a moment, since nobody may wait long for a cancel. */
-export async function cancelBackend(url: string, client: ClientBase): Promise<void> {
-  const pid = (client as unknown as { processID: number | null }).processID;
-  if (typeof pid !== 'number') return;
-  const cancel = async (): Promise<void> => {
-    const other = await connectPostgres({ url, connectTimeoutMs: CANCEL_MS });
-    try {
-      await other.query('SELECT pg_cancel_backend($1)', [pid]);
-    } finally {
-      await other.end();
-    }
-  };
-  let timer: NodeJS.Timeout | undefined;
-  const patience = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, CANCEL_MS);
-  });
-  await Promise.race([cancel().catch(() => {}), patience]);
-  clearTimeout(timer);
+/**
+ * Asks the server to end what a connection is doing, until `work` has ended or a moment has passed. A request that overtakes its statement
+ * is lost, so one is not enough.
+ */
+export async function cancelStatement(client: ClientBase, work: Promise<unknown>): Promise<void> {
+  const ended = work.then(
+    () => true,
+    () => true,
+  );
+  for (let tries = 0; tries < CANCEL_TRIES; tries += 1) {
+    sendCancel(client);
+    if (await Promise.race([ended, delay(CANCEL_AGAIN_MS, false)])) return;
+  }
+}
+
+/** What the server said about itself when the connection was made. */
+interface Backend {
+  readonly host: string;
+  readonly port: number;
+  readonly processID: number | null;
+  readonly secretKey: number | null;
+}
+
+const CANCEL_REQUEST = 80_877_102;
+
+/** A cancel request needs no login and no free connection; it carries the key the server gave this connection. */
+function sendCancel(client: ClientBase): void {
+  const { host, port, processID, secretKey } = client as unknown as Backend;
+  if (processID === null || secretKey === null) return;
+  const request = Buffer.alloc(16);
+  for (const [index, part] of [request.length, CANCEL_REQUEST, processID, secretKey].entries()) request.writeInt32BE(part, index * 4);
+  const socket = connect(host.startsWith('/') ? { path: `${host}/.s.PGSQL.${port}` } : { host, port });
+  socket.setTimeout(CANCEL_AGAIN_MS * CANCEL_TRIES, () => socket.destroy());
+  socket.on('error', () => {});
+  socket.end(request);
 }
 
 const BY_STATE: readonly (readonly [string, ConnectorErrorKind])[] = [

@@ -33,10 +33,10 @@ export const postgresState = defineStateStore<z.output<typeof config>>({
     const pool = await openPostgresPool({ url, max: max_connections });
     const name = quoteName(table);
     try {
-      await withClient(pool, { doing: `the state table \`${table}\` cannot be used`, url, signal }, (client) =>
+      await withClient(pool, { doing: `the state table \`${table}\` cannot be used`, signal }, (client) =>
         client.query(ensure_table ? createTable(name) : `SELECT FROM ${name} LIMIT 0`),
       );
-      return openTable({ pool, url, signal }, name);
+      return openTable({ pool, signal }, name);
     } catch (error) {
       await pool.end();
       throw error;
@@ -52,7 +52,6 @@ function createTable(table: string): string {
 
 interface Connection {
   readonly pool: Pool;
-  readonly url: string;
   readonly signal: AbortSignal;
 }
 

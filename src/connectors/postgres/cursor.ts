@@ -1,6 +1,6 @@
 /** Reads a result through a cursor on the server, so that only a few pages of it are ever here. */
 import type { Client, CustomTypesConfig, FieldDef } from 'pg';
-import { cancelBackend, connectPostgres, postgresError, untilAborted } from '../../lib/postgres.ts';
+import { cancelStatement, connectPostgres, postgresError, untilAborted } from '../../lib/postgres.ts';
 import type { Statement } from './query.ts';
 
 export type RawRow = readonly (string | null)[];
@@ -33,17 +33,18 @@ const RAW: CustomTypesConfig = { getTypeParser: () => (text: string) => text };
 
 export async function openCursor({ url, timeoutSecs, signal }: CursorOptions): Promise<Cursor> {
   const client = await connectPostgres({ url, signal });
-  let active = 0;
+  let working: Promise<unknown> | undefined;
 
   const ask = async <T>(work: () => Promise<T>): Promise<T> => {
     signal.throwIfAborted();
-    active += 1;
+    const current = work();
+    working = current;
     try {
-      return await untilAborted(work(), { signal, cancel: () => cancelBackend(url, client) });
+      return await untilAborted(current, { signal, cancel: () => cancelStatement(client, current) });
     } catch (error) {
       throw signal.aborted ? error : postgresError(error, 'the query failed');
     } finally {
-      active -= 1;
+      working = undefined;
     }
   };
 
@@ -68,7 +69,7 @@ export async function openCursor({ url, timeoutSecs, signal }: CursorOptions): P
       }
     },
     async close() {
-      if (active > 0) await cancelBackend(url, client);
+      if (working !== undefined) await cancelStatement(client, working);
       await client.end().catch(() => {});
     },
   };

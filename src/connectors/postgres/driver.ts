@@ -19,14 +19,13 @@ const NO_SUCH_TABLE = '42P01';
 const NO_UNIQUE_INDEX = '42P10';
 
 export async function openPostgresDriver(config: PostgresSinkConfig, context: SinkContext): Promise<SqlDriver> {
-  const url = config.connection_url;
-  const pool = await openPostgresPool({ url, max: config.max_connections });
+  const pool = await openPostgresPool({ url: config.connection_url, max: config.max_connections });
   const qualified = (table: string): string => (config.schema === undefined ? '' : `${quoteName(config.schema)}.`) + quoteName(table);
   const run = <T>(doing: string, work: (client: ClientBase) => Promise<T>): Promise<T> =>
-    withClient(pool, { doing, url, signal: context.signal }, work);
+    withClient(pool, { doing, signal: context.signal }, work);
 
   let tokensMade = false;
-  await checkConnection(pool, url);
+  await checkConnection(pool, context.signal);
   return {
     columns: (table) => run(`reading the columns of \`${table}\``, (client) => readColumns(client, qualified(table))),
     createTable: (table, columns, key) =>
@@ -68,7 +67,7 @@ export async function openPostgresDriver(config: PostgresSinkConfig, context: Si
     drop: (table) =>
       withClient(
         pool,
-        { doing: `dropping \`${table}\``, url },
+        { doing: `dropping \`${table}\`` },
         async (client) => void (await client.query(`DROP TABLE IF EXISTS ${qualified(table)}`)),
       ),
     close: () => pool.end().catch(() => {}),
@@ -76,9 +75,9 @@ export async function openPostgresDriver(config: PostgresSinkConfig, context: Si
 }
 
 /** Finds a wrong address or password when the row starts, not at its first page. */
-async function checkConnection(pool: Pool, url: string): Promise<void> {
+async function checkConnection(pool: Pool, signal: AbortSignal): Promise<void> {
   try {
-    await withClient(pool, { doing: 'connection failed', url }, (client) => client.query('SELECT 1'));
+    await withClient(pool, { doing: 'connection failed', signal }, (client) => client.query('SELECT 1'));
   } catch (error) {
     await pool.end();
     throw error;

@@ -10,6 +10,9 @@ import { sqlSinkSuite } from '../_sql/sink-suite.ts';
 import { testContext } from '../_sql/test-context.ts';
 import { postgresSink } from './index.ts';
 
+/** The server may take a moment on a busy machine. */
+const PATIENT = { timeout: 10_000 };
+
 const database = await freshDatabase();
 const client = new Client({ connectionString: database.url, types: { getTypeParser: numbers } });
 let tables = 0;
@@ -189,7 +192,7 @@ describe('the postgres sink', () => {
     const sink = await postgresSink.open(configOf({ table_name: name }), testContext('/', { signal: stop.signal }));
     const waiting = sink.write(Page.ofRecords([{ id: 1 }]), { partial: false });
     const locks = "SELECT count(*)::int AS n FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()";
-    await expect.poll(async () => (await query(locks))[0]?.['n']).toBe(1);
+    await expect.poll(async () => (await query(locks))[0]?.['n'], PATIENT).toBe(1);
     stop.abort(reason);
     await expect(waiting).rejects.toBe(reason);
     await sink.close();

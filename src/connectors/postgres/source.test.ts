@@ -9,6 +9,9 @@ import { RECORDS_LANE, type Page } from '../../kit/page.ts';
 import { readAll, testContext } from '../_sql/test-context.ts';
 import { postgresSource } from './index.ts';
 
+/** The server may take a moment on a busy machine. */
+const PATIENT = { timeout: 10_000 };
+
 let database: Awaited<ReturnType<typeof freshDatabase>>;
 let client: Client;
 beforeAll(async () => {
@@ -127,12 +130,12 @@ describe('reading', () => {
     const first = pages.next();
     const running = "SELECT count(*)::int AS n FROM pg_stat_activity WHERE query LIKE 'FETCH%' AND state = 'active'";
     const count = async () => (await client.query<{ n: number }>(running)).rows[0]?.n;
-    await expect.poll(count).toBe(1);
+    await expect.poll(count, PATIENT).toBe(1);
     const reason = new Error('stop');
     stop.abort(reason);
     await expect(first).rejects.toBe(reason);
     await source.close();
-    await expect.poll(count).toBe(0);
+    await expect.poll(count, PATIENT).toBe(0);
   });
 
   test('closing in the middle of the result leaves no query behind', async () => {
@@ -143,7 +146,7 @@ describe('reading', () => {
     }
     await source.close();
     const open = "SELECT count(*)::int AS n FROM pg_stat_activity WHERE application_name = 'headgate' AND datname = current_database()";
-    await expect.poll(async () => (await client.query<{ n: number }>(open)).rows[0]?.n).toBe(0);
+    await expect.poll(async () => (await client.query<{ n: number }>(open)).rows[0]?.n, PATIENT).toBe(0);
   });
 });
 
