@@ -13,9 +13,25 @@ const INT64_MIN = -(2n ** 63n);
 
 /** The columns of some records; a field that is of two kinds is an error naming it. */
 export function learnColumns(records: readonly JsonObject[]): ReadonlyMap<string, ColumnKind> {
-  const columns = new Map<string, ColumnKind>();
-  for (const record of records) mergeFields(columns, record, '');
-  return columns;
+  const learner = new ColumnLearner();
+  learner.learn(records);
+  return learner.columns;
+}
+
+/** Learns columns from records that come batch by batch. */
+export class ColumnLearner {
+  #columns: ReadonlyMap<string, ColumnKind> = new Map();
+
+  get columns(): ReadonlyMap<string, ColumnKind> {
+    return this.#columns;
+  }
+
+  /** Learns from all of the records or, when one does not fit, from none. */
+  learn(records: readonly JsonObject[]): void {
+    const columns = new Map(this.#columns);
+    for (const record of records) mergeFields(columns, record, '');
+    this.#columns = columns;
+  }
 }
 
 function mergeFields(fields: Map<string, ColumnKind>, record: JsonObject, above: string): void {

@@ -5,7 +5,7 @@ import { compression, encryption, filePath } from '../_files/config.ts';
 export const FORMATS = ['json_lines', 'json_array', 'csv', 'xml', 'xlsx', 'parquet', 'avro', 'raw_text'] as const;
 export type Format = (typeof FORMATS)[number];
 
-const character = (fallback: string, description: string) =>
+export const character = (fallback: string, description: string) =>
   z
     .preprocess((value) => (value === '\\t' ? '\t' : value), z.string().length(1))
     .default(fallback)

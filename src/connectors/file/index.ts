@@ -1,1 +1,2 @@
+export { fileSink } from './sink.ts';
 export { fileSource } from './source.ts';

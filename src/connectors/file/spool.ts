@@ -1,0 +1,50 @@
+import { rm } from 'node:fs/promises';
+import { JSON_LINES } from '../../kit/json-lines.ts';
+import type { JsonValue } from '../../lib/json.ts';
+import { AppendingFile } from '../_files/appending-file.ts';
+import { readBlocks } from '../_files/blocks.ts';
+import { jsonLines } from '../_files/json-lines-file.ts';
+import { scratchPath } from '../_files/scratch.ts';
+
+/**
+ * The records of one file while the run goes on, as JSON Lines under a scratch name: formats that need to know all columns, or that
+ * are whole only with their last byte, are made from it at the end.
+ */
+export class Spool {
+  records = 0;
+  bytes = 0;
+  readonly path: string;
+  readonly #file: AppendingFile;
+
+  private constructor(path: string, file: AppendingFile) {
+    this.path = path;
+    this.#file = file;
+  }
+
+  /** Opens a spool beside the file it is for. */
+  static async open(target: string): Promise<Spool> {
+    const path = scratchPath(target);
+    return new Spool(path, await AppendingFile.open({ path, codec: 'none', truncate: true }));
+  }
+
+  async add(records: readonly JsonValue[]): Promise<void> {
+    if (records.length === 0) return;
+    const block = JSON_LINES.encode(records);
+    await this.#file.write(block);
+    this.records += records.length;
+    this.bytes += block.length;
+  }
+
+  /** The records, batch by batch. */
+  async *read(signal: AbortSignal): AsyncGenerator<JsonValue[]> {
+    for await (const batch of jsonLines(readBlocks({ path: this.path, codec: 'none', signal }), { name: this.path })) {
+      yield Array.from(batch, ({ value }) => value);
+    }
+  }
+
+  /** Removes it. Never throws. */
+  async discard(): Promise<void> {
+    await this.#file.close().catch(() => {});
+    await rm(this.path, { force: true }).catch(() => {});
+  }
+}

@@ -1,0 +1,98 @@
+import type { SinkContext } from '../../kit/context.ts';
+import { ConnectorError } from '../../lib/errors.ts';
+import { parseJson } from '../../lib/json.ts';
+import { isSealed, seal } from '../../lib/seal.ts';
+import { readBlocks } from '../_files/blocks.ts';
+import { AppendingFile } from '../_files/appending-file.ts';
+import { continueCsv } from '../_files/csv-continue.ts';
+import type { ColumnKind } from '../_files/parquet-types.ts';
+import { scratchPath } from '../_files/scratch.ts';
+import { repairTornEnd, type LineRules } from '../_files/torn-end.ts';
+import { wholeOf } from '../_files/whole.ts';
+import { render } from './render.ts';
+import { sealsLines, sinkCodec, sinkFormat, type FileSinkConfig } from './sink-config.ts';
+import type { Spool } from './spool.ts';
+
+interface PartOptions {
+  readonly config: FileSinkConfig;
+  readonly context: SinkContext;
+  /** Where to write; holds a copy of the earlier file when that is continued. */
+  readonly scratch: string;
+  readonly continued: boolean;
+  /** Columns of tables, in order. */
+  readonly columns: readonly string[];
+  /** Columns of Parquet. */
+  readonly kinds: ReadonlyMap<string, ColumnKind>;
+}
+
+/** Writes a whole file from its records: rendered, packed, sealed, on the disk. */
+export async function writePart(spool: Spool, options: PartOptions): Promise<void> {
+  const { config, context, scratch, continued } = options;
+  const codec = sinkCodec(config);
+  const before = continued ? await prepare(options) : undefined;
+  const columns = before ?? options.columns;
+  const unknown = before === undefined ? undefined : options.columns.find((field) => !before.includes(field));
+  if (unknown !== undefined && config.csv.on_unknown_field !== 'warn') {
+    throw new ConnectorError('data', `the field ${JSON.stringify(unknown)} is no column of the file that is continued`, {
+      hint: 'write to a new file, or set `csv.on_unknown_field: warn` to drop it',
+    });
+  }
+  const bytes = render(spool, {
+    config,
+    signal: context.signal,
+    columns,
+    kinds: options.kinds,
+    continued: before !== undefined,
+    scratch: scratchPath(scratch),
+  });
+  const whole = config.encryption !== undefined && !sealsLines(config) ? config.encryption.key : undefined;
+  // What is sealed as a whole is packed first: sealed bytes do not pack.
+  const output = await AppendingFile.open({ path: scratch, codec, truncate: !continued });
+  try {
+    for await (const block of bytes) await output.write(block);
+    await output.flush();
+  } finally {
+    await output.close();
+  }
+  if (whole !== undefined) await sealWhole(scratch, whole, context.signal);
+}
+
+/** Repairs the end of an earlier file; returns the columns it has, when it is delimited text with a header. */
+async function prepare({ config, context, scratch }: PartOptions): Promise<readonly string[] | undefined> {
+  const place = { path: scratch, codec: sinkCodec(config), log: context.env.log, signal: context.signal };
+  if (sinkFormat(config) === 'csv') {
+    const dialect = { delimiter: config.csv.delimiter.charCodeAt(0), quote: config.csv.quote.charCodeAt(0) };
+    const first = await continueCsv({ ...place, dialect });
+    return config.csv.has_headers ? first : undefined;
+  }
+  await repairTornEnd(sealsLines(config) ? SEALED : sinkFormat(config) === 'raw_text' ? TEXT : JSON_TEXT, place);
+  return undefined;
+}
+
+/** Text has no broken lines: a last one without a line end gets it. */
+const TEXT: LineRules = { startsRecord: () => true, isWhole: () => true };
+const SEALED: LineRules = {
+  startsRecord: () => true,
+  isWhole: (text) => text.trim().length % 4 === 0 && isSealed(Buffer.from(text, 'base64')),
+};
+const JSON_TEXT: LineRules = {
+  startsRecord: (first) => !' ]}'.includes(String.fromCharCode(first)),
+  isWhole: (text) => {
+    try {
+      return text.trim() === '' || parseJson(text) !== undefined;
+    } catch {
+      return false;
+    }
+  },
+};
+
+async function sealWhole(path: string, key: string, signal: AbortSignal): Promise<void> {
+  const plain = await wholeOf(readBlocks({ path, codec: 'none', signal }), path);
+  const output = await AppendingFile.open({ path, codec: 'none', truncate: true });
+  try {
+    await output.write(seal(key, plain));
+    await output.flush();
+  } finally {
+    await output.close();
+  }
+}
