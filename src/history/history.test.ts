@@ -112,6 +112,7 @@ describe('group commit', () => {
     const written = client.write(() => client.run('CREATE TABLE t (id INTEGER)'));
     client.close();
     await expect(written).resolves.toBeDefined();
+    await expect(client.write(() => 1)).rejects.toThrow('closed');
     const db = openSqlite(url, { mode: 'ro', cwd: folder });
     expect(db.prepare('SELECT count(*) AS n FROM t').get()).toEqual({ n: 0 });
     db.close();

@@ -5,9 +5,9 @@ import { DEFAULT_BUCKETS, type Labels, type MetricChange, type MetricDefinition,
 export interface MetricRegistry {
   readonly metrics: Metrics;
   /** The text exposition format, version 0.0.4. */
-  render(): Promise<string>;
+  readonly render: () => Promise<string>;
   /** Changes measured elsewhere; `definitions` explains metrics that this registry may not know yet. */
-  apply(changes: readonly MetricChange[], definitions?: readonly MetricDefinition[]): void;
+  readonly apply: (changes: readonly MetricChange[], definitions?: readonly MetricDefinition[]) => void;
 }
 
 type Meter =

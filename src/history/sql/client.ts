@@ -48,6 +48,7 @@ export class SqliteClient {
 
   /** Atomic, in order of the calls; resolves after the commit. `work` is synchronous. */
   write<T>(work: () => T): Promise<T> {
+    if (!this.#db.isOpen) return Promise.reject(new HistoryError('the history database is closed'));
     return new Promise((resolve, reject) => {
       this.#jobs.push({ work, resolve: resolve as (value: unknown) => void, reject });
       this.#schedule();
