@@ -3,7 +3,7 @@ import type { CredentialContext, CredentialProvider, Credentials } from '../kit/
 import type { Shelf } from '../kit/parts.ts';
 import { check } from '../kit/schema.ts';
 import { ConfigError, type Issue } from '../lib/errors.ts';
-import { isObject, type JsonObject, type JsonValue } from '../lib/json.ts';
+import { isObject, jsonText, type JsonObject, type JsonValue } from '../lib/json.ts';
 import { suggestion } from '../lib/nearest.ts';
 import { INLINE_LOGINS, NAMED_TYPES_INLINE } from './inline.ts';
 import { oauth2Credential } from './oauth2.ts';
@@ -60,9 +60,9 @@ function sharedLogin(ref: JsonValue, shared: ReadonlyMap<string, CredentialProvi
   if (found !== undefined) return found;
   const hint = typeof ref === 'string' ? suggestion(ref, [...shared.keys()], 'declared') : undefined;
   throw refuse(
-    'unknown_ref',
+    'unknown_auth',
     'auth.ref',
-    `no login called \`${String(ref)}\` is declared`,
+    `no login called \`${jsonText(ref)}\` is declared`,
     hint ?? 'declare it in the top-level `auth` block',
   );
 }

@@ -109,7 +109,7 @@ function textAt(answer: JsonValue, path: string): string {
 
 function firstMatch(answer: JsonValue, path: string): JsonValue | undefined {
   // The library does not know integers beyond the safe range, and passes them on as they are.
-  return query(answer as PathValue, path)[0] as JsonValue | undefined;
+  return query(answer as PathValue, path)[0];
 }
 
 /** Texts of a login body whose name sounds like a secret. */

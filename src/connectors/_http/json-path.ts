@@ -32,7 +32,7 @@ const EACH = Symbol('each');
 /** Paths of names and `[*]` only, which is nearly all there are, are walked without the interpreter. */
 export function compilePath(path: string): PathReader {
   const steps = simpleSteps(path);
-  if (steps === undefined) return (value) => query(value as LibraryValue, path) as JsonValue[];
+  if (steps === undefined) return (value) => query(value as LibraryValue, path);
   return (value) => {
     let found = [value];
     for (const step of steps) found = step === EACH ? found.flatMap(children) : members(found, step);
@@ -76,7 +76,7 @@ export interface LocatedMatch {
 
 export function locate(value: JsonValue, path: string): LocatedMatch[] {
   const found: LocatedMatch[] = [];
-  exec(value as LibraryValue, path, (match, at) => found.push({ value: match as JsonValue, steps: stepsOf(String(at)) }));
+  exec(value as LibraryValue, path, (match, at) => found.push({ value: match, steps: stepsOf(String(at)) }));
   return found;
 }
 

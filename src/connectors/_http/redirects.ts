@@ -39,9 +39,10 @@ export async function followRedirects(first: Hop, rules: RedirectRules): Promise
 }
 
 /** The request with the credential, or, for a stranger, without anything that might be one. */
-function dressed(hop: Hop, { isTrusted, credential }: RedirectRules): { readonly url: string; readonly init: RequestInit } {
+function dressed(hop: Hop, rules: RedirectRules): { readonly url: string; readonly init: RequestInit } {
   const address = new URL(hop.url);
-  const trusted = isTrusted(address);
+  const { credential } = rules;
+  const trusted = rules.isTrusted(address);
   const headers = Object.fromEntries(Object.entries(hop.headers).filter(([name]) => trusted || HARMLESS.has(name)));
   // `fetch` refuses an address with a login in it.
   const login = takeLogin(address);

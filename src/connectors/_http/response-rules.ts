@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { boolean, finding, integer, json, number, optional, text } from '../../kit/schema.ts';
-import { jsonEqual, type JsonValue } from '../../lib/json.ts';
+import { jsonEqual, jsonText, type JsonValue } from '../../lib/json.ts';
 import { jsonBody, readBody } from './body.ts';
 import { compilePath, jsonPath } from './json-path.ts';
 import { retryAfterMs } from './retry.ts';
@@ -65,13 +65,7 @@ function compileRule(rule: Matcher): ResponseRule {
     if (read !== undefined && !isOneOf(body === undefined ? [] : read(body), rule.values)) return undefined;
     if (rule.header !== undefined) {
       const value = response.headers.get(rule.header);
-      if (
-        !isOneOf(
-          value === null ? [] : [value],
-          rule.values?.map((one) => String(one)),
-        )
-      )
-        return undefined;
+      if (!isOneOf(value === null ? [] : [value], rule.values?.map(jsonText))) return undefined;
     }
     const waitMs = told(rule, { response, body, now }) ?? (rule.backoff_secs === undefined ? undefined : rule.backoff_secs * 1000);
     return { waitMs: waitMs === undefined ? undefined : Math.min(waitMs, rule.max_wait_secs * 1000) };

@@ -1,7 +1,7 @@
 /** One sheet of an Excel workbook (ECMA-376) as records. */
 import { XMLParser } from 'fast-xml-parser';
 import { ConnectorError } from '../../lib/errors.ts';
-import { setField, type JsonObject, type JsonValue } from '../../lib/json.ts';
+import { jsonText, setField, type JsonObject, type JsonValue } from '../../lib/json.ts';
 import { utf8 } from './body.ts';
 import { unzipFiles } from './zip.ts';
 
@@ -38,7 +38,7 @@ export function sheetRecords(bytes: Uint8Array, options: SheetOptions): JsonObje
   const cells: CellRules = {
     shared: sharedTexts(files, options.name),
     dateStyles: dateStyles(files, options.name),
-    from1904: /^(1|true)$/.test(String(at(workbook, 'workbook', 'workbookPr')?.['@date1904'] ?? '')),
+    from1904: /^(1|true)$/.test(attribute(at(workbook, 'workbook', 'workbookPr'), '@date1904')),
   };
   return recordsOf(sheet, cells, options);
 }
@@ -51,7 +51,7 @@ function read(files: ReadonlyMap<string, Uint8Array>, path: string, name: string
 
 function sheetPath(files: ReadonlyMap<string, Uint8Array>, workbook: Element, { sheet: wanted, name }: SheetOptions): string {
   const sheets = list(at(workbook, 'workbook', 'sheets'), 'sheet');
-  const names = sheets.map((one) => String(one['@name'] ?? ''));
+  const names = sheets.map((one) => attribute(one, '@name'));
   const byName = names.indexOf(String(wanted ?? ''));
   const index = wanted === undefined ? 0 : byName === -1 && /^\d+$/.test(String(wanted)) ? Number(wanted) : byName;
   const chosen = sheets[index];
@@ -80,8 +80,8 @@ function richText(item: Element): string {
 }
 
 function textOf(value: unknown): string {
-  if (typeof value === 'object' && value !== null) return String((value as Element)['#text'] ?? '');
-  return value === undefined || value === null ? '' : String(value as string);
+  if (typeof value === 'object' && value !== null) return textOf((value as Element)['#text']);
+  return typeof value === 'string' ? value : '';
 }
 
 /** Built-in number formats that show a date or a time. */
@@ -93,7 +93,7 @@ function dateStyles(files: ReadonlyMap<string, Uint8Array>, name: string): Reado
   const sheet = read(files, 'xl/styles.xml', name);
   const custom = new Set<number>();
   for (const format of list(at(sheet, 'styleSheet', 'numFmts'), 'numFmt')) {
-    const code = String(format['@formatCode'] ?? '').replaceAll(/"[^"]*"|\[[^\]]*\]|\\./g, '');
+    const code = attribute(format, '@formatCode').replaceAll(/"[^"]*"|\[[^\]]*\]|\\./g, '');
     if (/[ymdhs]/i.test(code)) custom.add(Number(format['@numFmtId']));
   }
   const styles = list(at(sheet, 'styleSheet', 'cellXfs'), 'xf');
@@ -134,7 +134,7 @@ function headerOf(cells: readonly Cell[], name: string): Map<number, string> {
   const names = new Map<number, string>();
   for (const { column, value } of cells) {
     if (value === null) continue;
-    const text = String(value as string);
+    const text = jsonText(value);
     if ([...names.values()].includes(text)) {
       throw new ConnectorError('data', `${name} has two columns called ${JSON.stringify(text)}`, {
         hint: 'rename one of them, or choose another header row',
@@ -159,7 +159,7 @@ function recordOf(cells: readonly Cell[], names: ReadonlyMap<number, string>): J
 function cellsOf(row: Element, rules: CellRules): Cell[] {
   let column = -1;
   return list(row, 'c').map((cell) => {
-    const place = /^([A-Z]+)/.exec(String(cell['@r'] ?? ''))?.[1];
+    const place = /^([A-Z]+)/.exec(attribute(cell, '@r'))?.[1];
     column = place === undefined ? column + 1 : columnIndex(place);
     return { column, value: valueOf(cell, rules) };
   });
@@ -206,6 +206,10 @@ function at(element: Element | undefined, ...path: readonly string[]): Element |
   let found: unknown = element;
   for (const step of path) found = typeof found === 'object' && found !== null ? (found as Element)[step] : undefined;
   return typeof found === 'object' && found !== null ? (found as Element) : undefined;
+}
+
+function attribute(element: Element | undefined, name: string): string {
+  return textOf(element?.[name]);
 }
 
 function list(element: Element | undefined, tag: string): readonly Element[] {

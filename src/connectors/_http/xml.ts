@@ -47,7 +47,7 @@ function childrenOf(nodes: readonly Node[], attributes: Readonly<Record<string, 
 }
 
 function cdataText(value: unknown): string {
-  return (value as readonly Node[]).map((node) => String(node[TEXT] ?? '')).join('');
+  return (value as readonly Node[]).map((node) => (typeof node[TEXT] === 'string' ? node[TEXT] : '')).join('');
 }
 
 function addElement(parent: JsonObject, tag: string, value: JsonValue): void {

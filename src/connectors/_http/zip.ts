@@ -40,9 +40,10 @@ export function unzipMember(bytes: Uint8Array, name: string, pattern: string | u
 
 /** A pattern without a slash looks at the last part of the name only. */
 function globTest(pattern: string): (file: string) => boolean {
-  const source = [...pattern]
-    .map((one) => (one === '*' ? '.*' : one === '?' ? '.' : one.replaceAll(/[.+^${}()|[\]\\]/g, String.raw`\$&`)))
-    .join('');
+  const source = pattern
+    .replaceAll(/[.+^${}()|[\]\\]/g, String.raw`\$&`)
+    .replaceAll('*', '.*')
+    .replaceAll('?', '.');
   const expression = new RegExp(`^${source}$`, 's');
   return (file) => expression.test(pattern.includes('/') ? file : (file.split('/').at(-1) ?? file));
 }

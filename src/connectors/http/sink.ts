@@ -4,7 +4,7 @@ import type { Rejection, Sink, WriteOptions, WriteResult } from '../../kit/sink.
 import { settle } from '../../kit/write-spec.ts';
 import { ConnectorError, RecordError, type ErrorKind } from '../../lib/errors.ts';
 import { Gate } from '../../lib/gate.ts';
-import type { JsonObject, JsonValue } from '../../lib/json.ts';
+import type { JsonValue } from '../../lib/json.ts';
 import { HttpClient } from '../_http/client.ts';
 import { openConnections, type Connections } from '../_http/connections.ts';
 import type { HttpConfig } from './config.ts';
@@ -77,7 +77,7 @@ export function httpSinkClient(config: HttpConfig, context: SinkContext, connect
   return new HttpClient({
     env: context.env,
     signal: context.signal,
-    provider: context.credentials.resolve(config.auth as JsonObject | undefined),
+    provider: context.credentials.resolve(config.auth),
     homes: [config.url],
     timeoutMs: config.timeout * 1000,
     retry: { maxRetries: config.max_retries, backoff: 'none', baseMs: 0, maxMs: 0, jitter: false },

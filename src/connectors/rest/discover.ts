@@ -1,7 +1,7 @@
 import type { SourceContext } from '../../kit/context.ts';
 import type { Discovered } from '../../kit/source.ts';
 import { ConnectorError } from '../../lib/errors.ts';
-import { isObject, type JsonObject } from '../../lib/json.ts';
+import { isObject, jsonText, type JsonObject } from '../../lib/json.ts';
 import { utf8 } from '../_http/body.ts';
 import { joinUrl } from '../_http/url.ts';
 import { elementsAt, parseXml } from '../_http/xml.ts';
@@ -21,7 +21,7 @@ export async function discoverEntities(config: RestConfig, context: SourceContex
     const types = new Map(
       elementsAt(document, 'Schema.EntityType')
         .filter(isObject)
-        .map((type) => [String(type['@Name']), type]),
+        .map((type) => [attribute(type, '@Name'), type]),
     );
     return elementsAt(document, 'EntityContainer.EntitySet')
       .filter(isObject)
@@ -32,10 +32,10 @@ export async function discoverEntities(config: RestConfig, context: SourceContex
 }
 
 function describeSet(set: JsonObject, types: ReadonlyMap<string, JsonObject>): Discovered {
-  const name = String(set['@Name']);
-  const type = types.get(String(set['@EntityType']).split('.').at(-1) ?? '');
+  const name = attribute(set, '@Name');
+  const type = types.get(attribute(set, '@EntityType').split('.').at(-1) ?? '');
   const properties = type === undefined ? [] : elementsAt({ Property: type['Property'] ?? [] }, 'Property').filter(isObject);
-  const fields = properties.map((property) => [String(property['@Name']), { type: jsonType(String(property['@Type'])) }] as const);
+  const fields = properties.map((property) => [attribute(property, '@Name'), { type: jsonType(attribute(property, '@Type')) }] as const);
   return {
     name,
     kind: 'entity_set',
@@ -50,4 +50,8 @@ function jsonType(edm: string): string {
   if (edm === 'Edm.Boolean') return 'boolean';
   if (edm.startsWith('Collection(')) return 'array';
   return edm.startsWith('Edm.') ? 'string' : 'object';
+}
+
+function attribute(element: JsonObject, name: string): string {
+  return jsonText(element[name] ?? '');
 }

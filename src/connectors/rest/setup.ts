@@ -1,5 +1,4 @@
 import type { SourceContext } from '../../kit/context.ts';
-import type { JsonObject } from '../../lib/json.ts';
 import { HttpClient } from '../_http/client.ts';
 import { compileRules } from '../_http/response-rules.ts';
 import type { RequestRetry } from '../_http/retry.ts';
@@ -25,7 +24,7 @@ export interface RestSetup {
 
 export async function setUp(config: RestConfig, context: SourceContext): Promise<RestSetup> {
   const shape = shapeOf(config);
-  const provider = context.credentials.resolve(config.auth as JsonObject | undefined);
+  const provider = context.credentials.resolve(config.auth);
   const timeoutMs = (config.timeout ?? TIMEOUT_SECS) * 1000;
   const connections = await openConnections({ tls: config.tls, timeoutMs }, context.env);
   const client = new HttpClient({

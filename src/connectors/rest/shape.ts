@@ -1,5 +1,4 @@
 /** What a configured source asks for, with everything that `odata` derives written out. */
-import type { JsonValue } from '../../lib/json.ts';
 import { joinUrl } from '../_http/url.ts';
 import type { RestConfig } from './config.ts';
 import type { Pagination } from './pagination-config.ts';
@@ -54,6 +53,6 @@ export function requestOf(config: RestConfig, shape: Shape, values: Values): Bas
     url: joinUrl(config.base_url, fillPath(shape.path, values)),
     query: shape.query.map(([name, value]) => [name, fillText(value, values)] as const),
     headers: Object.fromEntries(Object.entries(shape.headers).map(([name, value]) => [name, fillText(value, values)])),
-    body: config.body as JsonValue | undefined,
+    body: config.body,
   };
 }
