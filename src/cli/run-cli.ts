@@ -1,5 +1,4 @@
 /** One command line, from arguments to exit code. */
-import { COMMANDS } from './commands/index.ts';
 import type { Command } from './command.ts';
 import { SHARED_OPTIONS } from './shared-options.ts';
 import { createContext, type CliContext, type Wiring } from './context.ts';
@@ -14,11 +13,12 @@ export async function runCli(argv: readonly string[], wiring: Wiring, world: Wor
   let context = createContext(world, wiring, 'info');
   try {
     if (argv.length === 1 && (argv[0] === '--version' || argv[0] === '-V')) return printVersion(context);
+    const { COMMANDS } = await import('./commands/index.ts');
     const { parseLine } = await import('./command-line.ts');
     const line = parseLine(argv, COMMANDS);
     if (line.kind === 'version') return printVersion(context);
-    if (line.kind === 'help') return await printHelp(context, line.command);
-    if (line.kind === 'nothing') return await printOverview(context);
+    if (line.kind === 'help') return await printHelp(context, line.command, COMMANDS);
+    if (line.kind === 'nothing') return await printOverview(context, COMMANDS);
     const common = readOptions(SHARED_OPTIONS, line.flags, world.variables);
     const variables = loadVariables(common, world.cwd, world.variables);
     // Read again: the file may set the log level.
@@ -39,16 +39,16 @@ function printVersion({ terminal, wiring }: CliContext): number {
   return EXIT.ok;
 }
 
-async function printHelp({ terminal }: CliContext, command: Command | undefined): Promise<number> {
+async function printHelp({ terminal }: CliContext, command: Command | undefined, commands: readonly Command[]): Promise<number> {
   const { commandHelp, overview } = await import('./help.ts');
   const heading = (text: string): string => terminal.ink('bold', text);
-  terminal.print(command === undefined ? overview(COMMANDS, heading) : commandHelp(command, heading));
+  terminal.print(command === undefined ? overview(commands, heading) : commandHelp(command, heading));
   return EXIT.ok;
 }
 
 /** No command at all: help, but a script that forgot its arguments must notice. */
-async function printOverview({ terminal }: CliContext): Promise<number> {
+async function printOverview({ terminal }: CliContext, commands: readonly Command[]): Promise<number> {
   const { overview } = await import('./help.ts');
-  terminal.note(overview(COMMANDS, (text) => terminal.paint('bold', text)));
+  terminal.note(overview(commands, (text) => terminal.paint('bold', text)));
   return EXIT.usage;
 }

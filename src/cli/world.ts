@@ -26,9 +26,11 @@ export interface World {
 }
 
 export function processWorld(): World {
-  // `headgate list | head`: the reader has left, so there is nobody to tell.
+  // A reader that has left (`headgate list | head`) is nobody to tell anything, and no reason to break off what is being moved.
   for (const stream of [process.stdout, process.stderr]) {
-    stream.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1));
+    stream.on('error', (error: NodeJS.ErrnoException) => {
+      if (error.code !== 'EPIPE') throw error;
+    });
   }
   return {
     stdout: process.stdout,
