@@ -62,7 +62,7 @@ export class ParquetReader {
 
   static async #over(file: AsyncBuffer, handle: FileHandle | undefined, options: ParquetOpenOptions): Promise<ParquetReader> {
     const { parquetMetadataAsync, parquetSchema } = await import('hyparquet');
-    const metadata = await reading(options.path, () => parquetMetadataAsync(file, { geoparquet: false }));
+    const metadata = await reading(options, () => parquetMetadataAsync(file, { geoparquet: false }));
     return new ParquetReader(options, { handle, file, metadata, tree: parquetSchema(metadata) });
   }
 
@@ -93,7 +93,7 @@ export class ParquetReader {
   async #rows(rowStart: number, rowEnd: number, useOffsetIndex: boolean): Promise<JsonObject[]> {
     const { parquetReadObjects } = await import('hyparquet');
     const { compressors } = await import('hyparquet-compressors');
-    const rows = await reading(this.#options.path, () =>
+    const rows = await reading(this.#options, () =>
       parquetReadObjects({
         file: this.#file,
         metadata: { ...this.#metadata, schema: withoutLossyTypes(this.#metadata.schema) },
@@ -134,11 +134,12 @@ async function asyncBuffer(handle: FileHandle, { path, signal }: ParquetOpenOpti
 }
 
 /** Whatever the library stumbles over is a fault of the file. */
-async function reading<T>(path: string, work: () => Promise<T>): Promise<T> {
+async function reading<T>({ path, signal }: ParquetOpenOptions, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {
-    if (error instanceof ConnectorError || (error instanceof Error && error.name === 'AbortError') || 'why' in Object(error)) throw error;
+    signal.throwIfAborted();
+    if (error instanceof ConnectorError) throw error;
     throw new ConnectorError('data', `cannot read ${path} as Parquet: ${messageOf(error)}`, { cause: error });
   }
 }

@@ -8,6 +8,7 @@ export interface AvroOptions {
   /** Reader schema; the one in the file when absent. */
   readonly schema: unknown;
   readonly name: string;
+  readonly signal: AbortSignal;
   /** Told the schema the file was written with. */
   readonly onSchema: (schema: unknown) => void;
 }
@@ -45,6 +46,7 @@ export async function* avroRecords(blocks: AsyncIterable<Uint8Array>, options: A
       batch = [];
     }
   } catch (error) {
+    options.signal.throwIfAborted();
     if (error instanceof ConnectorError) throw error;
     throw new ConnectorError('data', `cannot read ${options.name} as Avro: ${messageOf(error)}`, { cause: error });
   }

@@ -119,6 +119,7 @@ describe('the file sink', () => {
     await write({ path: 'o.csv', max_records_per_file: 2 }, [[{ a: 1 }, { a: 2 }, { a: 3 }]]);
     expect(await readdir(folder)).toEqual(['o-00001.csv', 'o-00002.csv']);
     await write({ path: 'd/', format: 'json_array', compression: 'gzip', max_bytes_per_file: 4 }, [[11, 22, 33]]);
+    expect(await read({ path: 'd/part-00001.json.gz' })).toEqual([11, 22]);
     expect(await readdir(join(folder, 'd'))).toEqual(['part-00001.json.gz', 'part-00002.json.gz']);
     await write({ path: 'd/', format: 'json_array', compression: 'gzip', if_exists: 'append' }, [[44]]);
     expect(await read({ path: 'd' })).toEqual([11, 22, 33, 44]);

@@ -92,6 +92,7 @@ function avroOf(input: Input, reading: Reading): AsyncIterable<readonly JsonValu
   return avroRecords(input.blocks(), {
     schema: reading.avroSchema,
     name: input.name,
+    signal: reading.context.signal,
     onSchema: (schema) => {
       reading.avroSchema ??= schema;
     },

@@ -1,6 +1,7 @@
 import { access, copyFile, mkdir, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { SinkContext } from '../../kit/context.ts';
+import { JSON_LINES } from '../../kit/json-lines.ts';
 import type { Page } from '../../kit/page.ts';
 import { APPEND_ONLY, defineSink, type FinishReason, type Sink, type WriteResult } from '../../kit/sink.ts';
 import { ConnectorError } from '../../lib/errors.ts';
@@ -77,8 +78,9 @@ class FileSink implements Sink {
     let from = 0;
     while (from < records.length) {
       const { spool } = await this.#part();
-      const count = this.#room(spool, records.length - from);
-      await spool.add(records.slice(from, from + count));
+      const rest = records.slice(from);
+      const count = this.#room(spool, rest);
+      await spool.add(rest.slice(0, count));
       from += count;
     }
     return { written: page.count, rejected: [] };
@@ -149,11 +151,14 @@ class FileSink implements Sink {
     this.#warned = true;
   }
 
-  /** How many of the next records the file still takes; at least one. */
-  #room(spool: Spool, wanted: number): number {
-    const { max_records_per_file: records, max_bytes_per_file: bytes } = this.#config;
-    if (bytes !== undefined) return 1;
-    return records === undefined ? wanted : Math.min(wanted, records - spool.records);
+  /** How many of the records the file still takes; at least one. */
+  #room(spool: Spool, records: readonly JsonValue[]): number {
+    const { max_records_per_file: most = Infinity, max_bytes_per_file: limit } = this.#config;
+    const count = Math.min(records.length, most - spool.records);
+    if (limit === undefined) return count;
+    let bytes = spool.bytes;
+    const last = records.findIndex((record) => (bytes += JSON_LINES.encode([record]).length) >= limit);
+    return last === -1 ? count : Math.min(count, last + 1);
   }
 
   /** The file that takes the next record. */

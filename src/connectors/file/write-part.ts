@@ -1,13 +1,13 @@
 import type { SinkContext } from '../../kit/context.ts';
 import { ConnectorError } from '../../lib/errors.ts';
-import { parseJson } from '../../lib/json.ts';
-import { isSealed, seal } from '../../lib/seal.ts';
+import { seal } from '../../lib/seal.ts';
 import { readBlocks } from '../_files/blocks.ts';
 import { AppendingFile } from '../_files/appending-file.ts';
 import { continueCsv } from '../_files/csv-continue.ts';
+import { JSON_RULES, SEALED_RULES, TEXT_RULES } from '../_files/line-rules.ts';
 import type { ColumnKind } from '../_files/parquet-types.ts';
 import { scratchPath } from '../_files/scratch.ts';
-import { repairTornEnd, type LineRules } from '../_files/torn-end.ts';
+import { repairTornEnd } from '../_files/torn-end.ts';
 import { wholeOf } from '../_files/whole.ts';
 import { render } from './render.ts';
 import { sealsLines, sinkCodec, sinkFormat, type FileSinkConfig } from './sink-config.ts';
@@ -65,26 +65,9 @@ async function prepare({ config, context, scratch }: PartOptions): Promise<reado
     const first = await continueCsv({ ...place, dialect });
     return config.csv.has_headers ? first : undefined;
   }
-  await repairTornEnd(sealsLines(config) ? SEALED : sinkFormat(config) === 'raw_text' ? TEXT : JSON_TEXT, place);
+  await repairTornEnd(sealsLines(config) ? SEALED_RULES : sinkFormat(config) === 'raw_text' ? TEXT_RULES : JSON_RULES, place);
   return undefined;
 }
-
-/** Text has no broken lines: a last one without a line end gets it. */
-const TEXT: LineRules = { startsRecord: () => true, isWhole: () => true };
-const SEALED: LineRules = {
-  startsRecord: () => true,
-  isWhole: (text) => text.trim().length % 4 === 0 && isSealed(Buffer.from(text, 'base64')),
-};
-const JSON_TEXT: LineRules = {
-  startsRecord: (first) => !' ]}'.includes(String.fromCharCode(first)),
-  isWhole: (text) => {
-    try {
-      return text.trim() === '' || parseJson(text) !== undefined;
-    } catch {
-      return false;
-    }
-  },
-};
 
 async function sealWhole(path: string, key: string, signal: AbortSignal): Promise<void> {
   const plain = await wholeOf(readBlocks({ path, codec: 'none', signal }), path);

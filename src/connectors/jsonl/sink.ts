@@ -4,15 +4,15 @@ import { JSON_LINES } from '../../kit/json-lines.ts';
 import type { Page } from '../../kit/page.ts';
 import { batchSize, boolean, finding } from '../../kit/schema.ts';
 import { APPEND_ONLY, defineSink, type Sink, type WriteResult } from '../../kit/sink.ts';
-import { parseJson, stringifyJson } from '../../lib/json.ts';
-import { isSealed } from '../../lib/seal.ts';
+import { stringifyJson } from '../../lib/json.ts';
 import { AppendingFile } from '../_files/appending-file.ts';
 import { chooseCodec, codecOfName } from '../_files/compression.ts';
 import { compression, encryption, filePath } from '../_files/config.ts';
 import { sealLine } from '../_files/json-lines-file.ts';
 import { resolvePath, fileUri } from '../_files/paths.ts';
 import { probeFolder } from '../_files/probe-folder.ts';
-import { repairTornEnd, type LineRules } from '../_files/torn-end.ts';
+import { JSON_RULES, SEALED_RULES } from '../_files/line-rules.ts';
+import { repairTornEnd } from '../_files/torn-end.ts';
 
 const config = z
   .strictObject({
@@ -113,37 +113,8 @@ class JsonlSink implements Sink {
     const codec = chooseCodec(this.#config.compression, this.#config.path, env.log);
     // Dead letters of earlier runs must stay, whatever the config says.
     const append = this.#config.append || role === 'dlq';
-    if (append) await repairTornEnd(this.#rules(), { path: file, codec, log: env.log, signal });
+    if (append)
+      await repairTornEnd(this.#config.encryption === undefined ? JSON_RULES : SEALED_RULES, { path: file, codec, log: env.log, signal });
     return AppendingFile.open({ path: file, codec, truncate: !append });
   }
-
-  #rules(): LineRules {
-    return this.#config.encryption === undefined ? JSON_RULES : SEALED_RULES;
-  }
 }
-
-const INDENT = 0x20;
-const CLOSERS: ReadonlySet<number> = new Set([0x5d, 0x7d]);
-
-/** Holds for indented files too: only the first line of a value starts with neither a space nor a closing bracket. */
-const JSON_RULES: LineRules = {
-  startsRecord: (first) => first !== INDENT && !CLOSERS.has(first),
-  isWhole: (text) => {
-    try {
-      return text.trim() === '' || parseJson(text) !== undefined;
-    } catch {
-      return false;
-    }
-  },
-};
-
-const SEALED_BYTES = 33;
-
-const SEALED_RULES: LineRules = {
-  startsRecord: () => true,
-  isWhole: (text) => {
-    const bytes = Buffer.from(text, 'base64');
-    // Base64 of a whole line comes in groups of four.
-    return text.trim().length % 4 === 0 && bytes.length >= SEALED_BYTES && isSealed(bytes);
-  },
-};
