@@ -27,5 +27,5 @@ export const COMMANDS: readonly Command[] = [
   fmtCommand,
   listCommand,
   schemaCommand,
-  completionsCommand,
+  completionsCommand(() => COMMANDS),
 ];
