@@ -5,8 +5,9 @@ import { setField, type JsonObject } from '../../lib/json.ts';
 import { onDisk } from './io-error.ts';
 import { converterOf, RAW_PARSERS, signature, withoutLossyTypes, type Convert, type SchemaNode } from './parquet-values.ts';
 
-/** A row group is taken in slices of about this size where the file says where its pages are. */
+/** Where the file says where its pages are, a row group is taken in slices of about this size, and of this many rows. */
 const SLICE_BYTES = 16 * 1024 * 1024;
+const SLICE_ROWS = 50_000;
 
 export interface ParquetOpenOptions {
   readonly path: string;
@@ -78,7 +79,7 @@ export class ParquetReader {
     const start = groups.slice(0, index).reduce((sum, one) => sum + Number(one.num_rows), 0);
     const rows = Number(group.num_rows);
     const sliceable = group.columns.every((column) => column.offset_index_offset !== undefined);
-    const slices = sliceable ? Math.max(1, Math.ceil(Number(group.total_byte_size) / SLICE_BYTES)) : 1;
+    const slices = sliceable ? Math.ceil(Math.max(1, Number(group.total_byte_size) / SLICE_BYTES, rows / SLICE_ROWS)) : 1;
     const step = Math.max(1, Math.ceil(rows / slices));
     for (let from = 0; from < rows; from += step) {
       this.#options.signal.throwIfAborted();

@@ -159,10 +159,12 @@ function emptyColumns({ columns }: ParquetOutputOptions): Map<string, unknown[]>
   return new Map([...columns.keys()].map((name) => [name, []]));
 }
 
-/** About how much memory a value takes. */
+const OVERHEAD_BYTES = 24;
+
+/** About how much memory a value takes while it waits in a column. */
 export function roughSize(value: JsonValue): number {
-  if (typeof value === 'string') return value.length + 8;
-  if (Array.isArray(value)) return value.reduce<number>((sum, item) => sum + roughSize(item), 8);
-  if (typeof value === 'object' && value !== null) return Object.values(value).reduce<number>((sum, item) => sum + roughSize(item), 8);
-  return 8;
+  if (typeof value === 'string') return value.length + OVERHEAD_BYTES;
+  if (Array.isArray(value)) return value.reduce<number>((sum, item) => sum + roughSize(item), OVERHEAD_BYTES);
+  if (typeof value !== 'object' || value === null) return OVERHEAD_BYTES;
+  return Object.values(value).reduce<number>((sum, item) => sum + roughSize(item), OVERHEAD_BYTES);
 }
