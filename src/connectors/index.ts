@@ -1,14 +1,25 @@
 import type { SinkDefinition } from '../kit/sink.ts';
 import type { SourceDefinition } from '../kit/source.ts';
 import { csvSink, csvSource } from './csv/index.ts';
+import { fileSink, fileSource } from './file/index.ts';
+import { httpSink } from './http/index.ts';
 import { jsonlSink, jsonlSource } from './jsonl/index.ts';
 import { parquetSink, parquetSource } from './parquet/index.ts';
 import { postgresSink, postgresSource } from './postgres/index.ts';
+import { restSource } from './rest/index.ts';
 import { sqliteSink, sqliteSource } from './sqlite/index.ts';
 import { stdoutSink } from './stdout/index.ts';
 
 /** Every source of this build, sorted by type. */
-export const SOURCES: readonly SourceDefinition[] = [csvSource, jsonlSource, parquetSource, postgresSource, sqliteSource];
+export const SOURCES: readonly SourceDefinition[] = [
+  csvSource,
+  fileSource,
+  jsonlSource,
+  parquetSource,
+  postgresSource,
+  restSource,
+  sqliteSource,
+];
 
 /** Every sink of this build, sorted by type. */
-export const SINKS: readonly SinkDefinition[] = [csvSink, jsonlSink, parquetSink, postgresSink, sqliteSink, stdoutSink];
+export const SINKS: readonly SinkDefinition[] = [csvSink, fileSink, httpSink, jsonlSink, parquetSink, postgresSink, sqliteSink, stdoutSink];

@@ -56,6 +56,8 @@ export interface SourceDefinition<C = any> {
   readonly config: ZodType<C>;
   /** Config keys that the `concurrency` of a submission overrides. */
   readonly concurrencyKeys?: readonly string[];
+  /** Config keys in which tokens of parent records are left for the source to bind (`query`), so that values never become SQL text. */
+  readonly boundKeys?: readonly string[];
   /** Documents' `config` objects that must parse; they are run as tests and printed in the docs. */
   readonly examples: readonly JsonObject[];
   capabilities(config: C): SourceCapabilities;

@@ -1,6 +1,6 @@
 /** SQLite as everything here uses it: addresses read in one place, errors told apart, short transactions. */
-import { existsSync } from 'node:fs';
-import { resolve } from 'node:path';
+import { existsSync, mkdirSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { ConnectorError, messageOf, type ConnectorErrorKind } from './errors.ts';
 
@@ -53,6 +53,8 @@ export function openSqlite(url: string, options: OpenSqlite): DatabaseSync {
     });
   }
   try {
+    // Whoever may create the database may create its folder, as all file sinks do.
+    if (mode === 'rwc' && !inMemory) mkdirSync(dirname(path), { recursive: true });
     return new DatabaseSync(path, { readOnly: mode === 'ro' && !inMemory, timeout: options.busyTimeoutMs ?? 5000 });
   } catch (error) {
     throw sqliteError(error, 'connection failed');

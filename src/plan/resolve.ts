@@ -18,17 +18,24 @@ export interface RuntimeTokens {
 export function resolvePart(part: PartPlan<unknown>, tokens: RuntimeTokens): unknown {
   if (!part.deferred) return part.parsed;
   const base = joinPath(part.path, 'config');
-  const config = fillConfig(part.config, tokens, base);
   // Every definition carries the schema of its config; the type of the definition is erased here.
-  const checked = check((part.definition as { config: ZodType }).config, config, base);
+  const definition = part.definition as { readonly config: ZodType; readonly boundKeys?: readonly string[] };
+  const config = fillConfig(part.config, tokens, { base, boundKeys: definition.boundKeys ?? [] });
+  const checked = check(definition.config, config, base);
   if (!checked.ok) throw new ConfigError(checked.issues);
   return checked.value;
 }
 
 /** A config with its tokens filled in and its literals restored. Throws `ConfigError`. */
-export function fillConfig(config: JsonObject, tokens: RuntimeTokens, base: string): JsonObject {
+export function fillConfig(
+  config: JsonObject,
+  tokens: RuntimeTokens,
+  place: { readonly base: string; readonly boundKeys?: readonly string[] },
+): JsonObject {
   const filler = new Filler(tokens);
-  const filled = filler.value(config, base) as JsonObject;
+  const bound = new Set((place.boundKeys ?? []).map((key) => joinPath(place.base, key)));
+  filler.leaveRecordTokensAt(bound);
+  const filled = filler.value(config, place.base) as JsonObject;
   if (filler.issues.length > 0) throw new ConfigError(filler.issues);
   return filled;
 }
@@ -37,9 +44,15 @@ class Filler {
   readonly issues: Issue[] = [];
   readonly #tokens: RuntimeTokens;
   #path = '';
+  #bound: ReadonlySet<string> = new Set();
 
   constructor(tokens: RuntimeTokens) {
     this.#tokens = tokens;
+  }
+
+  /** Tokens of parent records stay as they are at these paths: the part binds their values itself instead of pasting them in. */
+  leaveRecordTokensAt(paths: ReadonlySet<string>): void {
+    this.#bound = paths;
   }
 
   value(value: JsonValue, path: string): JsonValue {
@@ -59,10 +72,10 @@ class Filler {
   /** A parent value that fills a whole text keeps its type. */
   #text(text: string, path: string): JsonValue {
     this.#path = path;
-    const whole = wholeToken(text);
+    const whole = this.#bound.has(path) ? undefined : wholeToken(text);
     if (whole !== undefined) {
       const token = classify(whole);
-      if (token.kind === 'path') return this.#record(token.root, token.path) ?? '';
+      if (token.kind === 'path') return this.#record(token.root, token.path);
     }
     return this.#rewrite(text);
   }
@@ -79,20 +92,21 @@ class Filler {
       this.#report('unknown_token', fault.message);
       return '';
     }
-    if (token.kind !== 'path') return `\${${body}}`;
-    const value = this.#record(token.root, token.path) ?? '';
+    if (token.kind !== 'path' || this.#bound.has(this.#path)) return `\${${body}}`;
+    const value = this.#record(token.root, token.path);
     return Array.isArray(value) ? value.map(jsonText).join(',') : jsonText(value);
   }
 
-  #record(row: string, path: string): JsonValue | undefined {
+  /** What a token names; where there is nothing the issue is told and the text stays empty. */
+  #record(row: string, path: string): JsonValue {
     const record = this.#tokens.records.get(row);
     if (record === undefined) {
       this.#report('unknown_row', `\`\${${row}${path === '' ? '' : `.${path}`}}\` has no record of row \`${row}\` here`);
-      return undefined;
+      return '';
     }
     const value = path === '' ? record : valueAt(record, path);
     if (value === undefined) this.#report('missing_field', `the record of row \`${row}\` has no \`${path}\``);
-    return value;
+    return value === undefined ? '' : value;
   }
 
   #report(code: string, message: string): void {

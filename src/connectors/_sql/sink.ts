@@ -31,7 +31,8 @@ export function createSqlSink(written: SqlSinkConfig, driver: SqlDriver, context
     if (commit !== undefined || (rows !== undefined && rows.rows.length + rows.deletes.length > 0)) {
       await driver.apply({ ...(rows ?? NO_ROWS), table: table.target, ...(commit === undefined ? {} : { commit }) });
     }
-    return result;
+    const skipped = rows?.skipped ?? 0;
+    return skipped === 0 ? result : { ...result, written: result.written - skipped, skipped };
   };
 
   const sink: Sink = {

@@ -16,6 +16,7 @@ const PORT = 5432;
 export const postgresSource = defineSource<PostgresSourceConfig>({
   type: 'postgres',
   description: 'Rows of a query on a PostgreSQL database.',
+  boundKeys: ['query'],
   config: postgresSourceConfig,
   examples: [
     {
