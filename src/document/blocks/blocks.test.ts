@@ -1,0 +1,50 @@
+import { describe, expect, test } from 'vitest';
+import { check, jsonSchemaOf, type JsonSchema } from '../../kit/schema.ts';
+import { BLOCKS } from './index.ts';
+import { resilienceSchema, retryPolicyOf } from './resilience.ts';
+
+describe.each(BLOCKS.map((block) => [block.name, block] as const))('%s', (_name, block) => {
+  test.each(block.examples.map((example, index) => [index, example] as const))('example %i is accepted', (_index, example) => {
+    expect(check(block.schema, example)).toMatchObject({ ok: true });
+  });
+
+  test('describes every field', () => {
+    expect(undescribed(jsonSchemaOf(block.schema), block.name)).toEqual([]);
+  });
+});
+
+function undescribed(schema: JsonSchema, path: string): string[] {
+  const own = Object.entries(schema.properties ?? {}).flatMap(([key, field]) => [
+    ...(hasDescription(field) ? [] : [`${path}.${key}`]),
+    ...undescribed(field, `${path}.${key}`),
+  ]);
+  const inner = [schema.items, ...(schema.anyOf ?? []), ...(schema.oneOf ?? [])].filter((one) => one !== undefined);
+  return [...own, ...inner.flatMap((one) => undescribed(one, `${path}[]`))];
+}
+
+function hasDescription(schema: JsonSchema): boolean {
+  return typeof schema['description'] === 'string' || [...(schema.anyOf ?? []), ...(schema.allOf ?? [])].some(hasDescription);
+}
+
+test('blocks stand in order and once', () => {
+  const names = BLOCKS.map((block) => block.name);
+  expect(names).toEqual([...new Set(names)].sort());
+});
+
+describe('the retry policy', () => {
+  const policy = (spec: unknown) => retryPolicyOf(resilienceSchema.parse(spec));
+
+  test('is absent unless it is asked for', () => {
+    expect(policy({})).toBeUndefined();
+  });
+
+  test('has the defaults of the specification (spec 2.12)', () => {
+    const defaults = { maxAttempts: 5, backoff: 'exponential', baseMs: 200, maxMs: 30_000, jitter: true };
+    expect(policy({ retry: {} })).toEqual({ ...defaults, on: ['http_5xx', 'rate_limited', 'connection', 'timeout'] });
+    expect(policy({ retry_on: ['timeout', 'timeout'] })).toEqual({ ...defaults, on: ['timeout'] });
+  });
+
+  test('zero attempts mean one', () => {
+    expect(policy({ retry: { max_attempts: 0 } })?.maxAttempts).toBe(1);
+  });
+});

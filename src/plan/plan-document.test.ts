@@ -1,0 +1,273 @@
+import { describe, expect, test } from 'vitest';
+import { issuesOf, plan } from '../../test/fakes/documents.ts';
+import { explainReport, planReport, validateReport } from './describe.ts';
+import type { RowPlan } from './plan.ts';
+
+const SIMPLE = 'version: 1\npipeline:\n  source: {type: lines, config: {path: in}}\n  sink: {type: lines, config: {path: out}}\n';
+const rowOf = (text: string, id = 'row-0'): RowPlan => {
+  const row = plan(text).rows.find((one) => one.id === id);
+  if (row === undefined) throw new Error(`no row ${id}`);
+  return row;
+};
+
+describe('a document without a matrix', () => {
+  test('is one row with the id `row-0`', () => {
+    const { rows, name } = plan(SIMPLE);
+    expect(rows.map((row) => [row.id, row.role, row.stateKey, row.status])).toEqual([['row-0', 'root', 'test::row-0', 'active']]);
+    expect(name).toBe('test');
+    expect(plan(`${SIMPLE}matrix: []\n`).rows).toHaveLength(1);
+  });
+
+  test('has the defaults of the specification', () => {
+    expect(plan(SIMPLE, { cpus: 6 })).toMatchObject({
+      maxConcurrent: 6,
+      onError: 'continue',
+      schedule: 'declared',
+      selectionActive: false,
+    });
+    expect([1, 2, 64, 0, Number.NaN].map((cpus) => plan(SIMPLE, { cpus }).maxConcurrent)).toEqual([1, 2, 8, 4, 4]);
+    expect(rowOf(SIMPLE)).toMatchObject({ delivery: 'at_least_once', guarantee: 'at-least-once', retry: undefined, dlq: undefined });
+  });
+
+  test('parses the configs of its parts', () => {
+    const { source } = rowOf(SIMPLE);
+    expect(source).toMatchObject({ path: 'pipeline.source', type: 'lines', template: 'default', deferred: false });
+    expect(source.parsed).toEqual({ path: 'in', batch_size: 1000 });
+  });
+
+  test('finds parts by their aliases', () => {
+    expect(rowOf(SIMPLE.replace('type: lines', 'type: textlines')).source.type).toBe('lines');
+  });
+});
+
+const MATRIX = `version: 1
+pipeline:
+  sources:
+    default: {type: lines, config: {path: base, batch_size: 5}, transforms: [{type: keep, config: {fields: [template]}}]}
+    alone: {type: lines, config: {path: alone}, inherit_transforms: false, transforms: [{type: keep, config: {fields: [alone]}}], tags: [x, y], status: mandatory}
+  sink: {type: nowhere}
+  transforms: [{type: keep, config: {fields: [pipeline]}}]
+  state: {type: folder, config: {path: s}}
+  dlq: {sink: {type: lines, config: {path: dead}}, max_failures_per_page: 3}
+delivery: at_least_once
+matrix:
+  - {id: a}
+  - {source: {config: {path: own}}, transforms: [{type: keep, config: {fields: [row]}}], state: null, dlq: null}
+  - {id: c, source: {ref: alone}, transforms: [{type: keep, config: {fields: [row]}}], tags: [y, z], weight: 2.5}
+  - {id: d, inherit_transforms: false, state: {type: memory}, dlq: {sink: {type: nowhere}}}
+  - {id: e, source: {type: numbers, config: {to: 4, path: null}}}
+`;
+
+describe('rows', () => {
+  const read = MATRIX.replace(/ {2}- \{id: e.*\n/, '');
+  const fields = (row: RowPlan) => row.transforms.map((transform) => (transform.parsed as { fields: string[] }).fields[0]);
+
+  test('merge their config over the template', () => {
+    const { rows } = plan(read);
+    expect(rows.map((row) => row.id)).toEqual(['a', 'row-1', 'c', 'd']);
+    expect(rows.map((row) => row.source.parsed)).toEqual([
+      { path: 'base', batch_size: 5 },
+      { path: 'own', batch_size: 5 },
+      { path: 'alone', batch_size: 1000 },
+      { path: 'base', batch_size: 5 },
+    ]);
+    expect(rows.map((row) => [row.source.path, row.source.template])).toEqual([
+      ['pipeline.sources.default', 'default'],
+      ['matrix[1].source', 'default'],
+      ['matrix[2].source', 'alone'],
+      ['pipeline.sources.default', 'default'],
+    ]);
+  });
+
+  test('a replaced type keeps the config of the template, as merging says', () => {
+    expect(issuesOf(() => plan(MATRIX))).toEqual([
+      'unknown_key pipeline.sources.default.config.batch_size',
+      'unknown_key matrix[4].source.config.path',
+    ]);
+  });
+
+  test('layer their transforms', () => {
+    expect(plan(read).rows.map(fields)).toEqual([['pipeline', 'template'], ['pipeline', 'template', 'row'], ['alone', 'row'], []]);
+  });
+
+  test('inherit, drop or replace state and dead-letter queue', () => {
+    const { rows, warnings } = plan(read);
+    expect(rows.map((row) => row.state?.type)).toEqual(['folder', undefined, 'folder', 'memory']);
+    expect(rows.map((row) => row.dlq?.sink.type)).toEqual(['lines', undefined, 'lines', 'nowhere']);
+    expect(rows[0]?.dlq).toMatchObject({ maxFailuresPerPage: 3, maxFailuresTotal: undefined, onBatchError: 'propagate' });
+    expect(warnings.map((warning) => `${warning.code} ${warning.path}`)).toEqual(['state_not_durable matrix[3].state']);
+  });
+
+  test('carry tags, status and weight', () => {
+    expect(rowOf(read, 'c')).toMatchObject({ tags: ['x', 'y', 'z'], status: 'mandatory', weight: 2.5, index: 2 });
+  });
+
+  test('need no template when they name a type of their own', () => {
+    const text = 'version: 1\npipeline: {}\nmatrix: [{id: a, source: {type: numbers, config: {to: 2}}, sink: {type: nowhere}}]';
+    expect(rowOf(text, 'a').source.parsed).toEqual({ to: 2 });
+  });
+});
+
+describe('child rows', () => {
+  const text = (token: string, key: string) => `${SIMPLE}matrix:
+  - {id: users, sink: {config: {path: users}}}
+  - {id: posts, parent: users${key}, source: {config: {path: "${token}"}}, sink: {config: {path: "p-\${users.id}"}}}
+`;
+  const child = (token: string, key = '') => rowOf(text(token, key), 'posts');
+
+  test('name the fields of the parent record that they use', () => {
+    expect(child('${users.address.city}').parent).toEqual({ row: 'users', key: 'id', fields: ['address', 'id'] });
+    expect(child('x', ', parent_key: a.b').parent).toEqual({ row: 'users', key: 'a.b', fields: ['id', 'a'] });
+    expect(child('${users}').parent?.fields).toBe('record');
+    expect(child('x', ', parent_key: ""').parent?.fields).toBe('record');
+  });
+
+  test('make their parent travel as records', () => {
+    const parent = rowOf(text('x', ''), 'users');
+    expect(parent.lane).toEqual({ lane: { form: 'records' }, reason: 'records: row `posts` runs once for each record' });
+  });
+
+  test('are deferred where a token stands', () => {
+    const { source, sink } = child('x');
+    expect([source.deferred, sink.deferred, sink.parsed]).toEqual([false, true, undefined]);
+  });
+});
+
+describe('the lane', () => {
+  const lane = (more: string) => rowOf(SIMPLE + more).lane.reason;
+
+  test('is bytes when both sides share an encoding and nobody looks at records', () => {
+    expect(rowOf(SIMPLE).lane).toEqual({ lane: { form: 'bytes', encoding: 'jsonl' }, reason: 'bytes: source and sink both speak jsonl' });
+  });
+
+  test('is records with the first reason', () => {
+    expect(lane('  transforms: [{type: keep, config: {fields: [a, b]}}]')).toBe('records: transform `keep` reads `a`, `b`');
+    expect(lane('  transforms: [{type: set, config: {values: {a: "${now.date}"}}}]')).toBe('records: transform `set` changes records');
+    expect(lane('  masking: {rules: [{match: {fields: [a]}, action: {type: hash}}]}')).toBe('records: `masking` looks at every field');
+    expect(lane('  quality: {record: [{type: not_null, field: a, on_failure: abort}]}')).toBe('records: `quality` checks every record');
+    expect(lane('  contract: {version: "1", fields: [{name: a, type: string}]}')).toBe('records: `contract` checks every record');
+    expect(rowOf(SIMPLE.replace('{type: lines, config: {path: out}}', '{type: nowhere}')).lane.reason).toBe(
+      'records: `lines` and `nowhere` have no encoding in common',
+    );
+  });
+
+  test('is judged around run-time tokens', () => {
+    expect(rowOf(SIMPLE.replace('path: out', 'path: "${now.date}"')).lane.lane.form).toBe('bytes');
+  });
+});
+
+describe('deferred configs', () => {
+  test('are judged with placeholders, so that only real faults are told', () => {
+    const text = (config: string) => `version: 1\npipeline:\n  source: {type: numbers, config: ${config}}\n  sink: {type: nowhere}\n`;
+    expect(rowOf(text('{to: "${now.day}"}')).source).toMatchObject({ deferred: true, parsed: undefined, judged: { to: 1 } });
+    expect(issuesOf(() => plan(text('{to: "${now.day}", step: 1000}')))).toEqual(['out_of_range pipeline.source.config.step']);
+    expect(issuesOf(() => plan(text('{to: "${now.day}", "x${now.day}": 1}')))).toEqual([
+      'unknown_key pipeline.source.config["x${now.day}"]',
+    ]);
+  });
+
+  test('a token where no placeholder fits is left to the run', () => {
+    const text = 'version: 1\npipeline:\n  source: {type: changes, config: {mode: "${now.day}"}}\n  sink: {type: nowhere}\n';
+    expect(rowOf(text)).toMatchObject({ lane: { reason: 'records: the source is known only at run time' } });
+  });
+});
+
+describe('delivery', () => {
+  const table = (config: string, more = '') =>
+    `version: 1\npipeline:\n  source: {type: numbers, config: {to: 1}}\n  sink: {type: table, config: ${config}}\n${more}`;
+
+  test('the guarantee is derived, whatever is asked for', () => {
+    expect(rowOf(table('{table: t}')).guarantee).toBe('at-least-once');
+    expect(rowOf(table('{table: t, write_mode: upsert, key: [id]}')).guarantee).toBe('effectively-once (keyed upsert)');
+    expect(rowOf(table('{table: t, write_mode: delete, key: [id]}', 'delivery: exactly_once\n')).delivery).toBe('exactly_once');
+  });
+
+  test('a dead-letter queue appends, whatever its sink is told', () => {
+    const dlq = '  dlq: {sink: {type: table, config: {table: d, write_mode: upsert, key: [id]}}, on_batch_error: dlq_all}\n';
+    expect(rowOf(table('{table: t}', dlq)).dlq?.sink.parsed).toEqual({ table: 'd', write_mode: 'append', key: [] });
+  });
+
+  test('dlq_all on a sink that may keep half a page has to be accepted', () => {
+    const dlq = (more: string) => `${SIMPLE}  dlq: {sink: {type: nowhere}, on_batch_error: dlq_all${more}}\n`;
+    expect(issuesOf(() => plan(dlq('')))).toEqual(['dlq_all_unsafe pipeline.dlq.on_batch_error']);
+    expect(rowOf(dlq(', allow_duplicates_on_dlq_all: true')).dlq?.onBatchError).toBe('dlq_all');
+  });
+});
+
+test('doubts are warnings with a place', () => {
+  const { warnings } = plan(`${SIMPLE}  state: {type: memory}\n`);
+  expect(warnings.map(({ code, path, line }) => [code, path, line])).toEqual([
+    ['replaced_output', 'pipeline.sink.config', 4],
+    ['state_not_durable', 'pipeline.state', 5],
+  ]);
+  const counting = SIMPLE.replace('{type: lines, config: {path: in}}', '{type: numbers, config: {to: 1}}');
+  expect(plan(`${counting}  state: {type: folder, config: {path: s}}\n`).warnings.map((warning) => warning.code)).toEqual(['state_unused']);
+});
+
+test('literals are restored in every part', () => {
+  const text = `${SIMPLE.replace('path: in', () => 'path: "$${x}"')}  transforms: [{type: set, config: {values: {a: "$\${now.date}"}}}]\nauth: {a: {type: static, config: {token: "$\${t}"}}}`;
+  const made = plan(text);
+  expect(made.rows[0]?.source.parsed).toMatchObject({ path: '${x}' });
+  expect(made.rows[0]?.transforms[0]?.parsed).toEqual({ values: { a: '${now.date}' } });
+  expect(made.auth['a']?.config).toEqual({ token: '${t}' });
+});
+
+describe('reports', () => {
+  const text = `${SIMPLE.replace('path: out', 'path: "${now.date}"')}  state: {type: folder, config: {path: s}}
+  contract: {version: "2", fields: [{name: id, type: integer}]}
+matrix:
+  - {id: users, tags: [core]}
+  - {id: posts, parent: users, sink: {config: {path: "\${users.id}"}}}
+  - {id: rest, source: {status: draft}, depends_on: [users]}
+`;
+  const made = plan(text);
+
+  test('validate tells every row and what becomes of it', () => {
+    expect(validateReport(made)).toMatchObject({
+      valid: true,
+      mode: 'matrix',
+      name: 'test',
+      row_count: 3,
+      roots: 2,
+      children: 1,
+      selection_active: true,
+    });
+    expect(validateReport(made).rows[1]).toEqual({
+      id: 'posts',
+      source: 'lines',
+      sink: 'lines',
+      role: 'child',
+      parent_id: 'users',
+      parent_key: 'id',
+      depends_on: [],
+      delivery: 'at-least-once',
+      status: 'active',
+      tags: [],
+      decision: 'run',
+    });
+    expect(validateReport(made).rows[2]?.decision).toBe('skip');
+    expect(validateReport(plan(SIMPLE)).rows[0]?.decision).toBeNull();
+  });
+
+  test('plan tells one row', () => {
+    const [row] = made.rows;
+    expect(row === undefined ? undefined : planReport(row)).toMatchObject({
+      row: 'users',
+      write_mode: 'append',
+      contract: { version: '2', on_breach: 'fail', fields: 1 },
+      quality: null,
+      lane: 'records: `contract` checks every record',
+    });
+  });
+
+  test('explain counts what goes on where it stood', () => {
+    expect(explainReport(made)).toMatchObject({ pipeline: 'test', rows_total: 2, roots: 1, children: 1, incremental_rows: 2 });
+    expect(explainReport(made).rows[1]).toMatchObject({
+      id: 'posts',
+      parent: 'users',
+      state: 'folder',
+      incremental: true,
+      write_mode: 'append',
+    });
+  });
+});
