@@ -70,8 +70,10 @@ function writes(row: RowPlan, { sinkUri, writeMode, key }: RowFacts): string {
       return `Writes ${to}: a record deletes the one with the same ${list(key)} (delete).`;
     case 'overwrite':
       return `Writes ${to}: everything that was there is replaced when the run has succeeded (overwrite).`;
-    default:
+    case 'append':
       return `Writes ${to}: records are added (append).`;
+    default:
+      return `Writes ${to}; how is settled when the row runs.`;
   }
 }
 
@@ -85,9 +87,11 @@ function rejects({ dlq }: RowPlan): string {
   return `A record that cannot be written goes to ${dlq.sink.type}, with the reason beside it.${limit}`;
 }
 
-function resumes(row: RowPlan, { incremental }: RowFacts): string {
+function resumes(row: RowPlan, { bookmarks }: RowFacts): string {
   if (row.state === undefined) return 'Every run starts from the beginning: there is no state store.';
-  if (incremental) return `The next run goes on where this one stops; ${row.state.type} keeps the bookmark under ${row.stateKey}.`;
+  if (bookmarks === undefined)
+    return `If the source keeps a bookmark, ${row.state.type} stores it under ${row.stateKey}, and the next run goes on there.`;
+  if (bookmarks) return `The next run goes on where this one stops; ${row.state.type} keeps the bookmark under ${row.stateKey}.`;
   return `Every run starts from the beginning: the source keeps no bookmark, although there is a state store (${row.state.type}).`;
 }
 

@@ -37,7 +37,7 @@ export async function loadPlan(context: CliContext, request: LoadRequest): Promi
   const document = request.statePath === undefined ? read : withState(read, request.statePath);
   const parts = await wiring.parts();
   const plan = planDocument(document, parts, { cpus: availableParallelism(), selection: request.selection ?? {} });
-  for (const warning of plan.warnings) reportIssue(warning, 'yellow', { terminal, cwd: world.cwd, document: context.document() });
+  for (const warning of plan.warnings) reportIssue(warning, 'warning', { terminal, cwd: world.cwd, document: context.document() });
   return { file, document, plan, parts };
 }
 

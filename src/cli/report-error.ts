@@ -31,16 +31,18 @@ function reportIssues(error: ConfigError, options: ReportOptions): void {
   const name = document === undefined ? 'the document' : shortPath(document, options.cwd);
   const problems = error.issues.length === 1 ? '1 problem' : `${error.issues.length} problems`;
   terminal.note(`${terminal.paint('red', 'error:')} ${name} cannot be used: ${problems}`);
-  for (const issue of error.issues) reportIssue(issue, 'red', options);
+  for (const issue of error.issues) reportIssue(issue, undefined, options);
 }
 
-/** `headgate.yaml:12:7  matrix[2].sink.config.write_mode  "upsrt" is not …  (did you mean `upsert`?)  [invalid_value]` */
-export function reportIssue(issue: Issue, style: 'red' | 'yellow', options: ReportOptions): void {
+/** Where issues of both kinds stand together, each says its severity. `headgate.yaml:12:7  matrix[2].sink.config.write_mode  "upsrt" is not …  (did you mean `upsert`?)  [invalid_value]` */
+export function reportIssue(issue: Issue, severity: 'error' | 'warning' | undefined, options: ReportOptions): void {
   const { terminal, cwd } = options;
+  const style = severity === 'warning' ? 'yellow' : 'red';
   const file = issue.file ?? options.document;
   const place = [file === undefined ? undefined : shortPath(file, cwd), issue.line, issue.line === undefined ? undefined : issue.column];
   const parts = [
     terminal.paint('bold', place.filter((step) => step !== undefined).join(':')),
+    severity === undefined ? '' : terminal.paint(style, severity),
     terminal.paint('cyan', issue.path),
     issue.message,
     issue.hint === undefined ? '' : `(${issue.hint})`,

@@ -6,6 +6,8 @@ export interface RowFacts {
   readonly sinkUri: string | undefined;
   readonly writeMode: string | undefined;
   readonly key: readonly string[];
+  /** Whether the source says where it stands; what the next run needs to go on there. */
+  readonly bookmarks: boolean | undefined;
   /** The next run goes on where this one stops. */
   readonly incremental: boolean;
 }
@@ -18,6 +20,7 @@ export function factsOf(row: RowPlan): RowFacts {
     sinkUri: row.sink.deferred ? undefined : row.sink.definition.datasetUri(row.sink.parsed),
     writeMode: sink?.writeMode,
     key: sink?.key ?? [],
+    bookmarks: source?.bookmarks,
     incremental: row.state !== undefined && source?.bookmarks === true,
   };
 }

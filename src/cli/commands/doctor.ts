@@ -94,7 +94,7 @@ async function checkText(context: CliContext, config: string | undefined, json: 
   }
   for (const { severity, path, ...finding } of findings) {
     const issue: Issue = { ...finding, path, ...locate(path) };
-    reportIssue(issue, severity === 'error' ? 'red' : 'yellow', { terminal, cwd: world.cwd, document: file });
+    reportIssue(issue, severity, { terminal, cwd: world.cwd, document: file });
   }
   terminal.note(
     findings.length === 0 ? 'nothing to complain about' : `${count(errors, 'error')}, ${count(findings.length - errors, 'warning')}`,
