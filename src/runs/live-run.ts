@@ -71,32 +71,37 @@ export class LiveRun {
     this.#handle?.stop(cause, this.#services.stopGraceMs);
   }
 
-  /** Executes and records; never rejects. */
-  async run(): Promise<void> {
+  /** Takes the run over and executes it. Undefined when it is not ours to record (any more). Never rejects. */
+  async execute(): Promise<RunEnd | undefined> {
     const { env, health, giveUp } = this.#services;
+    if (this.#stopped !== undefined) return UNSTARTED;
+    const startedAt = env.clock.now().toISOString();
     try {
-      const startedAt = env.clock.now().toISOString();
-      if (this.#stopped !== undefined) return await this.#record(UNSTARTED);
       const mine = await health.insist((history) => history.startRun(this.fence, startedAt), giveUp);
-      if (mine) await this.#record(await this.#execute());
-      else env.log.warn('a run was not started: its record belongs to somebody else or has ended', { run_id: this.fence.run_id });
+      if (mine) return await this.#execute();
+      env.log.warn('a run was not started: its record belongs to somebody else or has ended', { run_id: this.fence.run_id });
     } catch (error) {
-      env.log.error('a run could not be recorded', { run_id: this.fence.run_id, error: messageOf(error) });
+      env.log.error('a run could not be started', { run_id: this.fence.run_id, error: messageOf(error) });
+    }
+    return undefined;
+  }
+
+  /** Makes the end of the run durable and tells whoever waits for it. Never rejects. */
+  async record(end: RunEnd | undefined): Promise<void> {
+    try {
+      if (end !== undefined) await this.#record(end);
+    } catch (error) {
+      this.#services.env.log.error('a run could not be recorded', { run_id: this.fence.run_id, error: messageOf(error) });
     } finally {
-      this.#leave();
+      this.#services.logs.end(this.fence.run_id);
+      this.#services.writer?.forget(this.fence.run_id);
     }
   }
 
   /** Ends a run that never got a slot. */
-  async endUnstarted(cause: StopCause): Promise<void> {
+  endUnstarted(cause: StopCause): Promise<void> {
     this.#stopped = cause;
-    try {
-      await this.#record(UNSTARTED);
-    } catch (error) {
-      this.#services.env.log.error('a run could not be recorded', { run_id: this.fence.run_id, error: messageOf(error) });
-    } finally {
-      this.#leave();
-    }
+    return this.record(UNSTARTED);
   }
 
   async #execute(): Promise<RunEnd> {
@@ -145,9 +150,11 @@ export class LiveRun {
       progress: this.#progress,
       finishedAt: env.clock.now().toISOString(),
     });
-    await writer?.flush();
     const redacted = { ...ending, error: ending.error === null ? null : env.redactor.text(ending.error) };
+    // Asked for in this order, and so stored in this order: whoever sees the end of a run can read its log to the end.
+    const flushed = writer?.flush();
     const recorded = await health.insist((history) => history.finishRun(this.fence, redacted), giveUp);
+    await flushed;
     if (!recorded) {
       env.log.warn('a result was refused: the record belongs to somebody else or has ended', { run_id: this.fence.run_id });
       return;
@@ -155,10 +162,5 @@ export class LiveRun {
     env.metrics.inc(runsTotal, { status: ending.status, reason });
     env.log.info('run ended', { run_id: this.fence.run_id, name: this.ticket.name, status: ending.status, reason });
     this.#services.onEnd(this);
-  }
-
-  #leave(): void {
-    this.#services.logs.end(this.fence.run_id);
-    this.#services.writer?.forget(this.fence.run_id);
   }
 }

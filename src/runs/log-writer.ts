@@ -14,6 +14,13 @@ export interface LogWriterOptions {
   readonly maxLinesPerRun: number;
 }
 
+/** Where the log of a run was cut. */
+interface Mark {
+  readonly runId: string;
+  readonly seq: number;
+  readonly ts: string;
+}
+
 interface Progress {
   /** Number of the next line. */
   next: number;
@@ -25,8 +32,9 @@ export class LogWriter {
   readonly #options: LogWriterOptions;
   readonly #runs = new Map<string, Progress>();
   #queue: RunLogLine[] = [];
-  readonly #marks: { readonly runId: string; readonly seq: number; readonly ts: string }[] = [];
-  #writing: Promise<void> | undefined;
+  readonly #marks: Mark[] = [];
+  #writing = false;
+  readonly #underway = new Set<Promise<void>>();
 
   constructor(options: LogWriterOptions) {
     this.#options = options;
@@ -42,12 +50,13 @@ export class LogWriter {
         progress.next += 1;
       }
     }
-    this.#writing ??= this.#write();
+    if (!this.#writing) void this.#write();
   }
 
-  /** Resolves when every line pushed so far is stored or dropped. */
+  /** Hands everything pushed so far to the store, before anything that is asked of it later; resolves when it is stored or dropped. */
   async flush(): Promise<void> {
-    while (this.#writing !== undefined) await this.#writing;
+    while (this.#waits) void this.#storeSome();
+    await Promise.all(this.#underway);
   }
 
   /** The run has ended and pushes no more. */
@@ -71,23 +80,36 @@ export class LogWriter {
     this.#marks.push({ runId, seq: progress.next - 1, ts });
   }
 
+  get #waits(): boolean {
+    return this.#queue.length > 0 || this.#marks.length > 0;
+  }
+
   async #write(): Promise<void> {
-    const { store, env } = this.#options;
+    this.#writing = true;
     // Lines of this turn of the event loop travel together.
     await Promise.resolve();
-    while (this.#queue.length > 0 || this.#marks.length > 0) {
-      const batch = this.#queue.splice(0, BATCH_LINES);
-      const marks = this.#queue.length === 0 ? this.#marks.splice(0) : [];
-      try {
-        if (batch.length > 0) await store.appendLog(batch);
-        for (const { runId, seq, ts } of marks) await store.markLogTruncated(runId, { seq, ts });
-        env.metrics.inc(logLines, {}, batch.length);
-      } catch (error) {
-        this.#dropped('backend_error', batch.length);
-        env.log.warn('log lines of runs could not be stored', { lines: batch.length, error: messageOf(error) });
-      }
+    while (this.#waits) await this.#storeSome();
+    this.#writing = false;
+  }
+
+  #storeSome(): Promise<void> {
+    const batch = this.#queue.splice(0, BATCH_LINES);
+    const marks = this.#queue.length === 0 ? this.#marks.splice(0) : [];
+    const stored = this.#store(batch, marks).finally(() => this.#underway.delete(stored));
+    this.#underway.add(stored);
+    return stored;
+  }
+
+  async #store(batch: readonly RunLogLine[], marks: readonly Mark[]): Promise<void> {
+    const { store, env } = this.#options;
+    try {
+      const writes = batch.length === 0 ? [] : [store.appendLog(batch)];
+      await Promise.all([...writes, ...marks.map(({ runId, seq, ts }) => store.markLogTruncated(runId, { seq, ts }))]);
+      env.metrics.inc(logLines, {}, batch.length);
+    } catch (error) {
+      this.#dropped('backend_error', batch.length);
+      env.log.warn('log lines of runs could not be stored', { lines: batch.length, error: messageOf(error) });
     }
-    this.#writing = undefined;
   }
 
   #dropped(reason: 'queue_full' | 'backend_error' | 'per_run_cap', lines: number): void {

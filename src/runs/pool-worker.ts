@@ -1,5 +1,6 @@
 /** One worker process as the pool sees it. */
 import { fork, type ChildProcess } from 'node:child_process';
+import type { Env } from '../lib/env.ts';
 import type { RunEnd, RunHandle, RunListener, RunTicket } from './executor.ts';
 import type { FromWorker, ToWorker } from './protocol.ts';
 import type { StopCause } from './record.ts';
@@ -45,6 +46,8 @@ export class PoolJob implements RunHandle {
 }
 
 export interface PoolWorkerOptions {
+  /** Where relative paths start, and what the process sees of the environment. */
+  readonly env: Pick<Env, 'cwd' | 'variables'>;
   readonly entry: string;
   readonly heapMb: number;
   readonly onReady: (worker: PoolWorker) => void;
@@ -72,6 +75,8 @@ export class PoolWorker {
     this.#child = fork(options.entry, [], {
       execArgv: [`--max-old-space-size=${options.heapMb}`],
       serialization: 'advanced',
+      cwd: options.env.cwd,
+      env: options.env.variables,
       stdio: ['ignore', 'inherit', 'pipe', 'ipc'],
     });
     this.#child.stderr?.setEncoding('utf8').on('data', (text: string) => {

@@ -84,7 +84,7 @@ class Service implements RunService {
   #draining = false;
   /** The grace of the shutdown is over. */
   #stopped = false;
-  /** Runs that end without having had a slot. */
+  /** Ends of runs that are being recorded. */
   readonly #endings = new Set<Promise<void>>();
 
   constructor(options: RunServiceOptions) {
@@ -260,22 +260,25 @@ class Service implements RunService {
   }
 
   async #execute(run: LiveRun): Promise<void> {
-    await run.run();
-    this.#live.delete(run.fence.run_id);
+    const end = await run.execute();
+    // The slot is free while the end is being recorded: the next run's start shares the same commit.
+    void this.#settle(run, run.record(end));
   }
 
-  /** A waiting run ends at once; an executing one when it has flushed. */
-  #stop(run: LiveRun, cause: 'cancel' | 'shutdown'): Promise<void> {
-    if (!this.#queue.remove(run)) {
-      run.stop(cause);
-      return Promise.resolve();
-    }
-    const ending = run.endUnstarted(cause).finally(() => {
+  #settle(run: LiveRun, recorded: Promise<void>): Promise<void> {
+    const ending = recorded.finally(() => {
       this.#live.delete(run.fence.run_id);
       this.#endings.delete(ending);
     });
     this.#endings.add(ending);
     return ending;
+  }
+
+  /** A waiting run ends at once; an executing one when it has flushed. */
+  #stop(run: LiveRun, cause: 'cancel' | 'shutdown'): Promise<void> {
+    if (this.#queue.remove(run)) return this.#settle(run, run.endUnstarted(cause));
+    run.stop(cause);
+    return Promise.resolve();
   }
 
   async #stopAll(over: AbortSignal): Promise<void> {

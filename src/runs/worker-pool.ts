@@ -7,7 +7,7 @@ import type { RunExecutor, RunHandle, RunListener, RunTicket } from './executor.
 import { PoolJob, PoolWorker } from './pool-worker.ts';
 
 export interface WorkerPoolOptions {
-  readonly env: Pick<Env, 'log' | 'redactor'>;
+  readonly env: Pick<Env, 'log' | 'redactor' | 'cwd' | 'variables'>;
   /** Path of the module that calls `runWorkerLoop`. */
   readonly entry: string;
   readonly maxWorkers: number;
@@ -83,8 +83,9 @@ class WorkerPool implements RunExecutor {
   }
 
   #spawn(): void {
-    const { entry, heapMb } = this.#options;
+    const { env, entry, heapMb } = this.#options;
     const worker = new PoolWorker({
+      env,
       entry,
       heapMb,
       onReady: (ready) => this.#rest(ready),

@@ -6,7 +6,12 @@ import { createWorkerPool } from '../worker-pool.ts';
 
 const redactor = new Redactor();
 const log = createLog({ level: 'error', target: 'test', clock: systemClock, redactor, write: () => {} });
-const pool = createWorkerPool({ env: { log, redactor }, entry: process.argv[2] ?? '', maxWorkers: 2, spares: 0 });
+const pool = createWorkerPool({
+  env: { log, redactor, cwd: process.cwd(), variables: process.env },
+  entry: process.argv[2] ?? '',
+  maxWorkers: 2,
+  spares: 0,
+});
 const pids: number[] = [];
 
 for (const name of ['spinning', 'patient']) {
