@@ -53,7 +53,9 @@ export function auth(types: readonly LoginType[] = ALL_LOGINS) {
   const variants = types.map((type) =>
     z.strictObject({
       type: z.literal(type).meta({ description: 'Kind of login.' }),
-      config: (type === 'none' ? LOGINS.none.default({}) : LOGINS[type]).meta({ description: 'Fields of this kind of login.' }),
+      config: (type === 'none' ? z.preprocess((value) => value ?? {}, LOGINS.none) : LOGINS[type]).meta({
+        description: 'Fields of this kind of login.',
+      }),
     }),
   );
   const [first, ...others] = variants;

@@ -51,6 +51,10 @@ export function transportError(error: unknown, method: string, url: string): Con
   const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
   const code = typeof cause === 'object' && cause !== null && 'code' in cause ? String(cause.code) : '';
   const says = messageOf(cause) === '' ? code : messageOf(cause);
+  // A request that could not even be made will not be made better by repeating it.
+  if (error instanceof TypeError && error.cause === undefined) {
+    return new ConnectorError('refused', `${method} ${url} cannot be sent: ${error.message}`, { cause: error });
+  }
   if (/TIMEOUT|TIMEDOUT/.test(code)) return new ConnectorError('timeout', `${method} ${url} timed out: ${says}`, { cause: error });
   const hint = hintOfCode(code);
   return new ConnectorError('connection', `${method} ${url} failed: ${says}`, { cause: error, ...(hint === undefined ? {} : { hint }) });

@@ -4,16 +4,16 @@ import { finding, text } from '../../kit/schema.ts';
 /** Fields that several connectors of this family share. */
 
 const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
-// Control characters would end the header or the request.
-// oxlint-disable-next-line no-control-regex
-const HEADER_VALUE = /^[^\u0000-\u0008\u000a-\u001f\u007f]*$/;
+// Control characters would end the header or the request; beyond Latin-1 a header cannot carry anything.
+const HEADER_VALUE = /^[\t\u0020-\u007e\u0080-\u00ff]*$/;
 
 /** Header names to values; numbers and booleans are taken as their text. */
 export function headerMap() {
   return z.record(z.string(), scalarText()).superRefine((headers, ctx) => {
     for (const [name, value] of Object.entries(headers)) {
       if (!HEADER_NAME.test(name)) ctx.addIssue(finding('invalid_value', `\`${name}\` is not a header name`, { path: [name] }));
-      if (!HEADER_VALUE.test(value)) ctx.addIssue(finding('invalid_value', 'a header value must not hold line ends', { path: [name] }));
+      if (!HEADER_VALUE.test(value))
+        ctx.addIssue(finding('invalid_value', 'a header value must not hold line ends or characters beyond Latin-1', { path: [name] }));
     }
   });
 }
@@ -64,4 +64,16 @@ export function tagged(tags: readonly string[]): (value: unknown) => unknown {
           : { config };
     return { ...rest, ...nested, type: spell((value as Record<string, unknown>)['type']) };
   };
+}
+
+const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS'] as const;
+
+/** An HTTP method in any case. */
+export function httpMethod() {
+  return z.preprocess((value) => (typeof value === 'string' ? value.toUpperCase() : value), z.enum(METHODS));
+}
+
+/** `fetch` sends no body with these. */
+export function isBodyless(method: string): boolean {
+  return method === 'GET' || method === 'HEAD';
 }

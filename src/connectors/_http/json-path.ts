@@ -76,15 +76,12 @@ export interface LocatedMatch {
 
 export function locate(value: JsonValue, path: string): LocatedMatch[] {
   const found: LocatedMatch[] = [];
-  exec(value as LibraryValue, path, (match, at) => found.push({ value: match, steps: stepsOf(String(at)) }));
+  exec(value as LibraryValue, path, (match, steps) => found.push({ value: match, steps: steps.map(plainStep) }));
   return found;
 }
 
-/** The steps of a normalised path (RFC 9535, 2.7). */
-function stepsOf(path: string): (string | number)[] {
-  return [...path.matchAll(/\[(?:(\d+)|'((?:[^'\\]|\\.)*)')\]/g)].map((match) =>
-    match[1] === undefined
-      ? (JSON.parse(`"${(match[2] ?? '').replaceAll("\\'", "'").replaceAll('"', '\\"')}"`) as string)
-      : Number(match[1]),
-  );
+/** Keys come escaped as in a normalised path (RFC 9535, 2.7). */
+function plainStep(step: string | number): string | number {
+  if (typeof step === 'number') return step;
+  return JSON.parse(`"${step.replaceAll(String.raw`\'`, "'").replaceAll('"', String.raw`\"`)}"`) as string;
 }

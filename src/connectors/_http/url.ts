@@ -18,7 +18,9 @@ export function safeUrl(address: string, secretParams: Iterable<string> = []): s
 export function bareUrl(address: string): string {
   const url = URL.parse(address);
   if (url === null) return address.replace(/[?#].*$/s, '').replace(/\/\/[^/]*@/, '//');
-  return `${url.protocol}//${url.host}${url.pathname === '/' ? '' : url.pathname}`;
+  // Placeholders that are filled later stay readable.
+  const path = url.pathname === '/' ? '' : url.pathname.replaceAll('%7B', '{').replaceAll('%7D', '}');
+  return `${url.protocol}//${url.host}${path}`;
 }
 
 /** `base` and `path` with exactly one slash between them. An absolute `path` stands for itself. */
@@ -52,9 +54,7 @@ export function withQuery(address: string, pairs: QueryPairs): string {
 export function isTrusted(target: URL, homes: ReadonlySet<string>, trustedHosts: ReadonlySet<string>): boolean {
   if (homes.has(target.origin)) return true;
   const { host, hostname, protocol } = target;
-  return protocol === 'https:' || isLoopback(hostname) ? trustedHosts.has(host) || trustedHosts.has(hostname) : false;
-}
-
-function isLoopback(hostname: string): boolean {
-  return hostname === 'localhost' || hostname === '[::1]' || hostname.startsWith('127.');
+  // What was written down as https is never sent in the clear.
+  const spoken = protocol === 'https:' || [...homes].some((home) => home.startsWith('http:'));
+  return spoken && (trustedHosts.has(host) || trustedHosts.has(hostname));
 }

@@ -1,5 +1,6 @@
 /** The rules between the fields of a rest source. */
 import { finding } from '../../kit/schema.ts';
+import { isBodyless } from '../_http/fields.ts';
 import type { OdataBlock } from './odata-config.ts';
 import type { Pagination } from './pagination-config.ts';
 import { instantOf } from './position.ts';
@@ -17,6 +18,7 @@ interface Checked {
   readonly async_job?: unknown;
   readonly odata?: OdataBlock | undefined;
   readonly method: string;
+  readonly body?: JsonValue | undefined;
   readonly replication_method: { readonly type: string };
   readonly replication_key?: string | undefined;
   readonly start_replication_value?: JsonValue | undefined;
@@ -32,6 +34,7 @@ export function checkConfig(config: Checked, ctx: { addIssue(issue: ReturnType<t
   const report: Report = (path, code, message, hint) =>
     ctx.addIssue(finding(code, message, { path: [path], ...(hint === undefined ? {} : { hint }) }));
   checkAddress(config, report);
+  checkBody(config, report);
   checkFormat(config, report);
   checkReplication(config, report);
   checkCursor(config, report);
@@ -47,6 +50,23 @@ function checkAddress(config: Checked, report: Report): void {
   const spoken = url !== null && (url.protocol === 'http:' || url.protocol === 'https:');
   // A token that is filled in later cannot be judged yet.
   if (!spoken && !config.base_url.includes('${')) report('base_url', 'invalid_value', '`base_url` is not an http or https address');
+}
+
+/** A body, or something that goes into one, needs a method that carries it. */
+function checkBody(config: Checked, report: Report): void {
+  if (!isBodyless(config.method)) return;
+  const { pagination, window, replication_bind: bind } = config;
+  const inBody =
+    pagination.type === 'CursorInBody' || pagination.type === 'OffsetInBody' || ('into' in pagination && pagination.into === 'body');
+  const uses = [
+    ['body', config.body !== undefined && config.async_job === undefined],
+    ['pagination', inBody],
+    ['replication_bind', bind?.into === 'body' && config.async_job === undefined],
+    ['window', window?.lower.into === 'body' || window?.upper.into === 'body'],
+  ] as const;
+  for (const [field, used] of uses) {
+    if (used) report(field, 'invalid_value', `a ${config.method} request carries no body`, 'set `method: POST`');
+  }
 }
 
 function checkFormat(config: Checked, report: Report): void {

@@ -3,7 +3,7 @@ import { boolean, integer, json, number, optional, text } from '../../kit/schema
 import { byteCode } from '../_files/config.ts';
 import { auth } from '../_http/auth.ts';
 import { decodeSteps } from '../_http/decode-config.ts';
-import { headerMap, scalarText, spelled } from '../_http/fields.ts';
+import { headerMap, httpMethod, scalarText, spelled } from '../_http/fields.ts';
 import { jsonPath } from '../_http/json-path.ts';
 import { responseRules } from '../_http/response-rules.ts';
 import { tlsBlock } from '../_http/tls.ts';
@@ -21,11 +21,7 @@ const request = {
     .default('')
     .meta({ description: 'Address of the API.', examples: ['https://api.example.com/v1'] }),
   path: z.string().default('').meta({ description: 'Path below `base_url`; `{key}` is filled from `partitions` and the parent record.' }),
-  method: z
-    .string()
-    .default('GET')
-    .transform((value) => value.toUpperCase())
-    .meta({ description: 'HTTP method.' }),
+  method: httpMethod().default('GET').meta({ description: 'HTTP method.' }),
   auth: auth(),
   headers: headerMap().default({}).meta({ description: 'Headers of every request; those of `auth` win.' }),
   query_params: z.record(z.string(), scalarText()).default({}).meta({ description: 'Query parameters of every request.' }),

@@ -14,7 +14,7 @@ beforeEach(() => {
 });
 
 const at = (day: number): string => `2026-01-0${day}T00:00:00Z`;
-const rows = [1, 2, 3, 4].map((day): JsonObject => ({ id: day, at: at(day) }));
+const rows = [1, 2, 3, 4].map((day) => ({ id: day, at: at(day) }));
 const incremental = (): JsonObject => ({ base_url: server.url, replication_method: 'incremental', replication_key: 'at' });
 const queries = (): string[] => server.requests.map(({ query }) => decodeURIComponent(query.toString()));
 
@@ -114,7 +114,7 @@ describe('windows', () => {
 
   it('reads half-open slices up to now and stores the end of each', async () => {
     server.respond(({ query }) => ({
-      json: rows.filter((row) => String(row['at']) >= (query.get('from') ?? '') && String(row['at']) < (query.get('to') ?? '')),
+      json: rows.filter((row) => row.at >= (query.get('from') ?? '') && row.at < (query.get('to') ?? '')),
     }));
     const { records, bookmarks } = await run(windowed(), { clock: clock() });
     expect(queries()).toEqual([`from=${at(1)}&to=${at(2)}`, `from=${at(2)}&to=${at(3)}`, `from=${at(3)}&to=2026-01-03T12:00:00Z`]);

@@ -1,16 +1,12 @@
 import { z } from 'zod';
 import { finding, json, number, optional, text } from '../../kit/schema.ts';
-import { headerMap, scalarText } from '../_http/fields.ts';
+import { headerMap, httpMethod, isBodyless, scalarText } from '../_http/fields.ts';
 import { jsonPath } from '../_http/json-path.ts';
 
 export const JOB_TOKEN = '${job_id}';
 
 const call = {
-  method: z
-    .string()
-    .default('GET')
-    .transform((value) => value.toUpperCase())
-    .meta({ description: 'HTTP method.' }),
+  method: httpMethod().default('GET').meta({ description: 'HTTP method.' }),
   headers: headerMap().default({}).meta({ description: 'Headers besides those of the source.' }),
   query: z.record(z.string(), scalarText()).default({}).meta({ description: 'Query parameters.' }),
 };
@@ -51,6 +47,14 @@ export function asyncJob() {
       .superRefine((job, ctx) => {
         if ((job.fetch.url === undefined) === (job.fetch.url_from === undefined)) {
           ctx.addIssue(finding('invalid_value', '`fetch` needs exactly one of `url` and `url_from`', { path: ['fetch'] }));
+        }
+        for (const [name, one] of [
+          ['submit', job.submit],
+          ['fetch', job.fetch],
+        ] as const) {
+          if (one.json === undefined || !isBodyless(one.method)) continue;
+          const hint = 'set `method: POST`';
+          ctx.addIssue(finding('invalid_value', `a ${one.method} request carries no body`, { path: [name, 'json'], hint }));
         }
         const uses = JSON.stringify([job.poll.url, job.poll.query, job.fetch.url, job.fetch.query]).includes(JOB_TOKEN);
         if (uses && job.job_id === undefined) {

@@ -96,8 +96,9 @@ function linkPager(find: (answer: PageAnswer) => JsonValue | undefined): Pager {
     next(answer) {
       const link = find(answer);
       if (typeof link !== 'string' || link === '') return undefined;
+      seen.add(answer.url);
       const target = URL.parse(link, answer.url);
-      if (target === null || target.href === answer.url || !seen.add(target.href)) return undefined;
+      if (target === null || !seen.add(target.href)) return undefined;
       return { link: target.href };
     },
   };

@@ -36,7 +36,8 @@ export class RestSource implements Source {
     for (const stretch of this.#stretches(request.bookmark, progress, notes)) {
       for await (const chunk of this.#chunks(stretch.placed, request.bookmark, notes)) {
         const records = progress === undefined ? chunk.records : chunk.records.filter((record) => progress.keep(record));
-        yield* this.#fill(cutter, { ...chunk, records: records.slice(0, left) });
+        const cursor = records.length > left ? undefined : chunk.cursor;
+        yield* this.#fill(cutter, { ...chunk, cursor, records: records.slice(0, left) });
         left -= records.length;
         // Records beyond the limit were not looked at: nobody may go on after them.
         if (left <= 0) break;

@@ -1,9 +1,7 @@
 /** Reading a rest source in tests: a clock that only counts, and everything that was yielded. */
 import { sourceContext, testEnv, type TestEnv } from '../../../test/fakes/env.ts';
-import { createCredentials, CREDENTIALS } from '../../credentials/index.ts';
 import type { SourceContext } from '../../kit/context.ts';
 import { RECORDS_LANE, type Page } from '../../kit/page.ts';
-import { Shelf } from '../../kit/parts.ts';
 import { check } from '../../kit/schema.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { JsonObject, JsonValue } from '../../lib/json.ts';
@@ -53,9 +51,7 @@ export async function run(config: JsonObject, options: RunOptions = {}): Promise
   if (!checked.ok) throw new Error(JSON.stringify(checked.issues, undefined, 2));
   const clock = options.clock ?? steppingClock();
   const env = testEnv({ clock });
-  const signal = new AbortController().signal;
-  const credentials = createCredentials(new Shelf(CREDENTIALS), {}, { env, signal });
-  const source = await restSource.open(checked.value, sourceContext({ env, signal, credentials, ...options.context }));
+  const source = await restSource.open(checked.value, sourceContext({ env, ...options.context }));
   const pages: Page[] = [];
   const { bookmark, limit } = options;
   try {

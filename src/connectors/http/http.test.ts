@@ -1,0 +1,143 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { describeSink } from '../../../test/conformance/sink.ts';
+import { sinkContext, testEnv } from '../../../test/fakes/env.ts';
+import { startHttpServer, type HttpServer } from '../../../test/fakes/http-server.ts';
+import { createCredentials, CREDENTIALS } from '../../credentials/index.ts';
+import { Page } from '../../kit/page.ts';
+import { Shelf } from '../../kit/parts.ts';
+import { check } from '../../kit/schema.ts';
+import type { WriteResult } from '../../kit/sink.ts';
+import type { JsonObject, JsonValue } from '../../lib/json.ts';
+import { httpSink } from './index.ts';
+
+let server: HttpServer;
+
+beforeAll(async () => {
+  server = await startHttpServer();
+});
+afterAll(() => server.close());
+beforeEach(() => {
+  server.requests.length = 0;
+});
+
+async function write(
+  config: JsonObject,
+  records: readonly JsonValue[],
+  partial = true,
+  signal = new AbortController().signal,
+): Promise<WriteResult> {
+  const checked = check(httpSink.config, { url: `${server.url}/in`, ...config });
+  if (!checked.ok) throw new Error(JSON.stringify(checked.issues));
+  const env = testEnv();
+  const credentials = createCredentials(new Shelf(CREDENTIALS), {}, { env, signal });
+  const sink = await httpSink.open(checked.value, sinkContext({ env, signal, credentials }));
+  try {
+    return await sink.write(Page.ofRecords(records), { partial });
+  } finally {
+    await sink.close();
+  }
+}
+
+const numbers = (count: number): JsonObject[] => Array.from({ length: count }, (_, index) => ({ n: index }));
+
+describe('one record a request', () => {
+  it('tries every record and tells which were refused', async () => {
+    server.respond((request) => ({ status: (request.json() as { n: number }).n % 2 === 0 ? 201 : 422, body: 'odd' }));
+    const result = await write({ auth: { type: 'custom', config: { headers: { 'X-Key': 'abcd' } } } }, numbers(5));
+    expect(result.written).toBe(3);
+    expect(result.rejected.map(({ index, error }) => [index, error.kind, error.message.includes('422: odd')])).toEqual([
+      [1, 'HttpStatus', true],
+      [3, 'HttpStatus', true],
+    ]);
+    expect(server.requests).toHaveLength(5);
+    expect(server.requests[0]).toMatchObject({
+      method: 'POST',
+      path: '/in',
+      headers: { 'content-type': 'application/json', 'x-key': 'abcd' },
+    });
+  });
+
+  it('fails the page with the kind of the first failure when nobody takes rejects', async () => {
+    server.respond([{ status: 503, body: 'busy' }]);
+    await expect(write({}, numbers(3), false)).rejects.toMatchObject({ kind: 'http_5xx', status: 503 });
+    expect(server.requests).toHaveLength(3);
+  });
+
+  it('has at most `concurrency` requests under way', async () => {
+    let now = 0;
+    let most = 0;
+    server.respond(async () => {
+      now += 1;
+      most = Math.max(most, now);
+      await new Promise(setImmediate);
+      now -= 1;
+      return {};
+    });
+    await write({ concurrency: 3 }, numbers(12));
+    expect(most).toBeGreaterThan(1);
+    expect(most).toBeLessThanOrEqual(3);
+  });
+
+  it('repeats what failed on the way', async () => {
+    server.respond([{ status: 500 }, { status: 429 }, { status: 200 }]);
+    expect(await write({ max_retries: 2 }, numbers(1))).toEqual({ written: 1, rejected: [] });
+  });
+
+  it('keeps integers beyond 2^53 digit by digit', async () => {
+    server.respond([{}]);
+    await write({}, [{ id: 12345678901234567890n }]);
+    expect(server.requests[0]?.body).toBe('{"id":12345678901234567890}');
+  });
+
+  it('stops when its signal fires', async () => {
+    const stop = new AbortController();
+    server.respond(() => {
+      stop.abort(new Error('enough'));
+      return { hangs: true };
+    });
+    await expect(write({ concurrency: 1 }, numbers(50), true, stop.signal)).rejects.toThrow('enough');
+    expect(server.requests).toHaveLength(1);
+  });
+});
+
+describe('lists', () => {
+  it('are cut at batch_size; 0 sends the page whole', async () => {
+    server.respond([{}]);
+    await write({ batch_mode: 'array', batch_size: 2, method: 'put' }, numbers(5));
+    expect(server.requests.map((request) => (request.json() as unknown[]).length)).toEqual([2, 2, 1]);
+    expect(server.requests[0]?.method).toBe('PUT');
+    server.requests.length = 0;
+    await write({ batch_mode: { type: 'Array' }, batch_size: 0 }, numbers(5));
+    expect(server.requests.map((request) => (request.json() as unknown[]).length)).toEqual([5]);
+  });
+
+  it('are taken or refused as a whole', async () => {
+    server.respond([{ status: 400 }]);
+    await expect(write({ batch_mode: 'array' }, numbers(2))).rejects.toMatchObject({ kind: 'refused' });
+  });
+});
+
+it('tells which mode can reject single records', () => {
+  const can = (batch_mode: string) => httpSink.capabilities(httpSink.config.parse({ url: server.url, batch_mode }));
+  expect(can('Individual')).toMatchObject({ perRow: true, atomicity: 'per_row' });
+  expect(can('Array')).toMatchObject({ perRow: false });
+});
+
+it('takes any answer to its probe, and writes nothing', async () => {
+  server.respond([{ status: 405 }]);
+  expect(await httpSink.probe?.(httpSink.config.parse({ url: server.url }), sinkContext())).toEqual([{ name: 'network', status: 'pass' }]);
+  expect(server.requests[0]?.method).toBe('HEAD');
+});
+
+describeSink(httpSink, {
+  fresh: () => {
+    const rows: JsonObject[] = [];
+    server.respond((request) => {
+      if (request.method === 'POST') rows.push(request.json() as JsonObject);
+      return { status: 201 };
+    });
+    return Promise.resolve({ config: { url: `${server.url}/rows` }, rows: () => Promise.resolve(rows) });
+  },
+  broken: { 'nobody listening': { url: 'http://me:hunter2-secret@127.0.0.1:1/x?token=hunter2-secret' } },
+  secret: 'hunter2-secret',
+});
