@@ -4,7 +4,18 @@ import type { JsonValue } from '../lib/json.ts';
 import type { Plan, RowPlan } from '../plan/plan.ts';
 import type { RunOutcome } from '../wire/outcome.ts';
 import { testEnv } from '../../test/fakes/env.ts';
-import { connectionLost, dlqPlan, fakeSink, fakeSource, fakeState, noParts, part, planOf, rowPlan, type Journal } from '../../test/fakes/plan.ts';
+import {
+  connectionLost,
+  dlqPlan,
+  fakeSink,
+  fakeSource,
+  fakeState,
+  noParts,
+  part,
+  planOf,
+  rowPlan,
+  type Journal,
+} from '../../test/fakes/plan.ts';
 import type { ExecuteOptions } from './engine.ts';
 import { execute } from './execute.ts';
 
@@ -27,7 +38,19 @@ describe('one row', () => {
     const outcome = await run(planOf([row]));
     expect(outcome).toMatchObject({ status: 'completed', records_written: 3, error: null });
     expect(journal).toEqual([
-      'read from null', 'write 2', 'flush', 'put 2', 'ack 2', 'write 1', 'flush', 'put 3', 'ack 3', 'flush', 'finish success', 'close', 'close source',
+      'read from null',
+      'write 2',
+      'flush',
+      'put 2',
+      'ack 2',
+      'write 1',
+      'flush',
+      'put 3',
+      'ack 3',
+      'flush',
+      'finish success',
+      'close',
+      'close source',
     ]);
     expect(values.get('test::row-0')).toBe(3);
   });
@@ -49,7 +72,11 @@ describe('one row', () => {
     const outcome = await run(planOf([rowPlan(fakeSource(pages), sink.definition, { state: part(fakeState(values)) })]));
     expect(outcome.status).toBe('failed');
     expect(outcome.error?.message).toBe('1 invocation(s) failed: row-0: sink `fake`: the connection was lost');
-    expect(outcome.invocations[0]).toMatchObject({ status: 'failed', balance: { read: 3, written: 2 }, error: { kind: 'Sink', code: 'connector_connection' } });
+    expect(outcome.invocations[0]).toMatchObject({
+      status: 'failed',
+      balance: { read: 3, written: 2 },
+      error: { kind: 'Sink', code: 'connector_connection' },
+    });
     expect(values.get('test::row-0')).toBe(2);
   });
 
@@ -78,7 +105,13 @@ describe('one row', () => {
 
   it('fails when the sink took fewer records than it was given', async () => {
     const sink = fakeSink();
-    const lossy = { ...sink.definition, open: async () => ({ ...(await sink.definition.open({}, undefined as never)), write: () => Promise.resolve({ written: 1, rejected: [] }) }) };
+    const lossy = {
+      ...sink.definition,
+      open: async () => ({
+        ...(await sink.definition.open({}, undefined as never)),
+        write: () => Promise.resolve({ written: 1, rejected: [] }),
+      }),
+    };
     const outcome = await run(planOf([rowPlan(fakeSource(pages), lossy)]));
     expect(outcome.invocations[0]?.error).toMatchObject({ code: 'balance_open' });
   });
@@ -92,7 +125,16 @@ describe('dead letters', () => {
     expect(outcome.invocations[0]?.balance).toMatchObject({ read: 3, written: 2, dead_lettered: 1 });
     expect(sink.records).toEqual([{ id: 1 }, { id: 3 }]);
     expect(dead.records).toEqual([
-      { error: { kind: 'Sink', message: 'too even' }, reason: 'partial', payload: { id: 2 }, ts_ms: expect.any(Number), sink: 'fake', pipeline: 'test', row: 'row-0', record_index: 1 },
+      {
+        error: { kind: 'Sink', message: 'too even' },
+        reason: 'partial',
+        payload: { id: 2 },
+        ts_ms: expect.any(Number),
+        sink: 'fake',
+        pipeline: 'test',
+        row: 'row-0',
+        record_index: 1,
+      },
     ]);
   });
 
@@ -100,7 +142,10 @@ describe('dead letters', () => {
     const journal: Journal = [];
     const dead = fakeSink({ name: 'dlq', journal });
     const sink = fakeSink({ journal, reject: () => 'no' });
-    const row = rowPlan(fakeSource([{ records: [1], bookmark: 1 }]), sink.definition, { dlq: dlqPlan(dead.definition), state: part(fakeState(new Map(), journal)) });
+    const row = rowPlan(fakeSource([{ records: [1], bookmark: 1 }]), sink.definition, {
+      dlq: dlqPlan(dead.definition),
+      state: part(fakeState(new Map(), journal)),
+    });
     await run(planOf([row]));
     expect(journal.slice(0, 5)).toEqual(['write 1', 'dlq write 1', 'flush', 'dlq flush', 'put 1']);
   });
@@ -113,7 +158,10 @@ describe('dead letters', () => {
         if (call === 1) throw connectionLost();
       },
     });
-    const row = rowPlan(fakeSource(pages), sink.definition, { dlq: dlqPlan(dead.definition, { onBatchError: 'dlq_all' }), state: part(fakeState(values)) });
+    const row = rowPlan(fakeSource(pages), sink.definition, {
+      dlq: dlqPlan(dead.definition, { onBatchError: 'dlq_all' }),
+      state: part(fakeState(values)),
+    });
     const outcome = await run(planOf([row]));
     expect(outcome.invocations[0]?.balance).toMatchObject({ written: 1, dead_lettered: 2 });
     expect(dead.records).toMatchObject([{ reason: 'dlq_all', error: { kind: 'Sink' } }, { reason: 'dlq_all' }]);
@@ -123,7 +171,10 @@ describe('dead letters', () => {
   it('commit the page that trips a budget, then end the run naming the scope', async () => {
     const values = new Map<string, JsonValue>();
     const sink = fakeSink({ reject: () => 'no' });
-    const row = rowPlan(fakeSource(pages), sink.definition, { dlq: dlqPlan(fakeSink({ name: 'dlq' }).definition, { maxFailuresPerPage: 1 }), state: part(fakeState(values)) });
+    const row = rowPlan(fakeSource(pages), sink.definition, {
+      dlq: dlqPlan(fakeSink({ name: 'dlq' }).definition, { maxFailuresPerPage: 1 }),
+      state: part(fakeState(values)),
+    });
     const outcome = await run(planOf([row]));
     expect(outcome.error).toMatchObject({ code: 'dlq_budget_exceeded', kind: 'Sink' });
     expect(outcome.error?.message).toContain('per-page');
@@ -138,7 +189,10 @@ describe('dead letters', () => {
         throw connectionLost();
       },
     });
-    const row = rowPlan(fakeSource(pages), fakeSink({ reject: () => 'no' }).definition, { dlq: dlqPlan(dead.definition), state: part(fakeState(values)) });
+    const row = rowPlan(fakeSource(pages), fakeSink({ reject: () => 'no' }).definition, {
+      dlq: dlqPlan(dead.definition),
+      state: part(fakeState(values)),
+    });
     expect((await run(planOf([row]))).status).toBe('failed');
     expect(values.size).toBe(0);
   });
@@ -160,7 +214,11 @@ describe('stopping', () => {
     const row = rowPlan(fakeSource(pages), sink.definition, { state: part(fakeState(values)) });
     expect(await run(planOf([row]), { dryRun: true })).toMatchObject({ status: 'completed', records_written: 3 });
     expect(sink.records).toEqual([]);
-    expect(await run(planOf([row]), { limit: 1 })).toMatchObject({ status: 'completed', records_written: 1, invocations: [{ balance: { withheld: 1 } }] });
+    expect(await run(planOf([row]), { limit: 1 })).toMatchObject({
+      status: 'completed',
+      records_written: 1,
+      invocations: [{ balance: { withheld: 1 } }],
+    });
     expect(sink.records).toEqual([{ id: 1 }]);
     expect(values.size).toBe(0);
   });
@@ -169,7 +227,18 @@ describe('stopping', () => {
 describe('several rows', () => {
   it('run a child once for every record of its parent, with a state key of its own', async () => {
     const values = new Map<string, JsonValue>();
-    const parents = rowPlan(fakeSource([{ records: [{ id: 'a', n: 1 }, { id: 'b c', n: 2 }] }]), fakeSink().definition, { id: 'users' });
+    const parents = rowPlan(
+      fakeSource([
+        {
+          records: [
+            { id: 'a', n: 1 },
+            { id: 'b c', n: 2 },
+          ],
+        },
+      ]),
+      fakeSink().definition,
+      { id: 'users' },
+    );
     const child = rowPlan(fakeSource(pages), fakeSink().definition, {
       id: 'posts',
       parent: { row: 'users', key: 'id', fields: ['n'] },
@@ -177,7 +246,11 @@ describe('several rows', () => {
       stateKey: 'test::posts',
     });
     const outcome = await run(planOf([parents, child]));
-    expect(outcome.invocations.map((one) => [one.row_id, one.parent_record_key])).toEqual([['users', null], ['posts', 'a'], ['posts', 'b c']]);
+    expect(outcome.invocations.map((one) => [one.row_id, one.parent_record_key])).toEqual([
+      ['users', null],
+      ['posts', 'a'],
+      ['posts', 'b c'],
+    ]);
     expect([...values.keys()].sort()).toEqual(['test::posts::a', 'test::posts::b%20c']);
   });
 
@@ -202,7 +275,11 @@ describe('several rows', () => {
     const last = rowPlan(fakeSource(pages), fakeSink().definition, { id: 'last', dependsOn: ['after'] });
     const outcome = await run(planOf([after, last, bad]));
     expect(outcome.error?.message).toMatch(/^1 invocation\(s\) failed/);
-    expect(outcome.invocations.map((one) => [one.row_id, one.status])).toEqual([['after', 'skipped'], ['last', 'skipped'], ['bad', 'failed']]);
+    expect(outcome.invocations.map((one) => [one.row_id, one.status])).toEqual([
+      ['after', 'skipped'],
+      ['last', 'skipped'],
+      ['bad', 'failed'],
+    ]);
   });
 
   it('stop at a page boundary when a sibling fails and on_error is stop', async () => {
@@ -216,7 +293,10 @@ describe('several rows', () => {
     const outcome = run(planOf([slow, bad], { onError: 'stop' }));
     setImmediate(() => setImmediate(failNow));
     const { invocations } = await outcome;
-    expect(invocations.map((one) => [one.row_id, one.status])).toEqual([['slow', 'cancelled'], ['bad', 'failed']]);
+    expect(invocations.map((one) => [one.row_id, one.status])).toEqual([
+      ['slow', 'cancelled'],
+      ['bad', 'failed'],
+    ]);
     expect(invocations[0]?.balance.read).toBeLessThan(1000);
   });
 

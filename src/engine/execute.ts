@@ -203,7 +203,12 @@ class Execution {
     return { ok: false, outcomes: [this.#notRun(row, undefined, `skipped: ${why}`, 'skipped')], captured: [] };
   }
 
-  #notRun(row: RowPlan, parent: ParentRecord | undefined, message: string, status: 'skipped' | 'cancelled' = 'cancelled'): InvocationOutcome {
+  #notRun(
+    row: RowPlan,
+    parent: ParentRecord | undefined,
+    message: string,
+    status: 'skipped' | 'cancelled' = 'cancelled',
+  ): InvocationOutcome {
     const { env } = this.#options;
     const now = env.clock.now().toISOString();
     return {

@@ -18,6 +18,8 @@ export interface Invocation {
   readonly sink: Sink;
   /** Judged on the config of this invocation. */
   readonly capabilities: SinkCapabilities;
+  /** Whether a flush makes records and dead letters durable; otherwise bookmarks wait for `finish`. */
+  readonly flushDurable: boolean;
   readonly deadLetters: DeadLetters | undefined;
   readonly transforms: TransformChain;
   readonly stages: readonly Stage[];

@@ -33,7 +33,11 @@ export interface Position {
 export async function movePages(invocation: Invocation, options: MoveOptions): Promise<Position> {
   const { env, row, source, stop } = invocation;
   const labels = { ...invocation.labels, connector: row.source.type };
-  const request = { lane: row.lane.lane, ...(options.bookmark === undefined ? {} : { bookmark: options.bookmark }), ...(options.limit === undefined ? {} : { limit: options.limit }) };
+  const request = {
+    lane: row.lane.lane,
+    ...(options.bookmark === undefined ? {} : { bookmark: options.bookmark }),
+    ...(options.limit === undefined ? {} : { limit: options.limit }),
+  };
   const mover = new PageMover(invocation, options);
   const waited = (ms: number): void => env.metrics.observe(metrics.sourcePageDuration, labels, ms / 1000);
   const pages = readAhead(source.pages(request), waited, () => env.clock.elapsedMs())[Symbol.asyncIterator]();
@@ -186,13 +190,12 @@ class PageMover {
   async #checkpoint(bookmark: JsonValue): Promise<void> {
     await flushAll(this.#invocation);
     if (!this.#options.saveBookmarks) return;
-    if (!this.#invocation.capabilities.flushDurable) {
+    if (!this.#invocation.flushDurable) {
       this.waiting = bookmark;
       return;
     }
     if (await saveBookmark(this.#invocation, bookmark)) this.stored = bookmark;
   }
-
 }
 
 /** Makes everything taken so far durable: the sink first, then the dead letters. */
@@ -242,8 +245,13 @@ function retrying<T>({ env, labels, row, stop }: Invocation, op: RetriedOperatio
 function rejectedWithoutQueue(type: string, result: WriteResult): RunError {
   const [first] = result.rejected;
   const error = first?.error ?? new RecordError('Sink', 'rejected');
-  return new RunError(error.kind, 'records_rejected', `sink \`${type}\` rejected ${result.rejected.length} record(s); record ${first?.index ?? 0} of the page: ${error.message}`, {
-    hint: 'declare a `dlq` to keep rejected records aside and go on',
-    cause: error,
-  });
+  return new RunError(
+    error.kind,
+    'records_rejected',
+    `sink \`${type}\` rejected ${result.rejected.length} record(s); record ${first?.index ?? 0} of the page: ${error.message}`,
+    {
+      hint: 'declare a `dlq` to keep rejected records aside and go on',
+      cause: error,
+    },
+  );
 }

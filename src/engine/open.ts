@@ -5,7 +5,7 @@ import { isObject, jsonText, type JsonObject, type JsonValue } from '../lib/json
 import type { Credentials, PartContext } from '../kit/context.ts';
 import type { Sink, SinkCapabilities } from '../kit/sink.ts';
 import { STATE_KEY } from '../kit/state-store.ts';
-import type { PartPlan, Plan, RowPlan, SinkPlan } from '../plan/plan.ts';
+import type { DlqPlan, PartPlan, Plan, RowPlan, SinkPlan } from '../plan/plan.ts';
 import { resolvePart, type RuntimeTokens } from '../plan/resolve.ts';
 import { DeadLetters } from './dlq/dead-letters.ts';
 import { blame } from './failure.ts';
@@ -53,14 +53,49 @@ export async function openInvocation(options: OpenOptions, closers: AsyncDisposa
   };
   const transforms = await openTransforms(options, closers);
   const stateKey = stateKeyOf(row, parent);
-  const state = row.state === undefined ? undefined : await openPart('State', row.state, () => row.state?.definition.open(resolve(options, row.state), context), closers);
+  const state =
+    row.state === undefined
+      ? undefined
+      : await openPart('State', row.state, () => row.state?.definition.open(resolve(options, row.state), context), closers);
   const retry = row.retry === undefined ? {} : { retry: row.retry };
-  const sourceContext = { ...context, signal: stop, pageBytes: PAGE_BYTES, ...retry, ...(parent === undefined ? {} : { parent: parent.record }) };
-  const source = await openPart('Source', row.source, () => row.source.definition.open(resolve(options, row.source), sourceContext), closers);
+  const sourceContext = {
+    ...context,
+    signal: stop,
+    pageBytes: PAGE_BYTES,
+    ...retry,
+    ...(parent === undefined ? {} : { parent: parent.record }),
+  };
+  const source = await openPart(
+    'Source',
+    row.source,
+    () => row.source.definition.open(resolve(options, row.source), sourceContext),
+    closers,
+  );
   const { sink, capabilities } = await openSink(options, row.sink, { ...context, ...retry, runId: options.runId, role: 'main' }, closers);
-  const deadLetters = row.dlq === undefined ? undefined : await openDeadLetters(options, context, closers);
-  const stages = stagesOf({ env: context.env, pipeline: plan.name, row: row.id, sinkTemplate: row.sink.template, sinkType: row.sink.type }, row.governance);
-  return { env: context.env, row, labels, source, sink, capabilities, deadLetters, transforms, stages, state, stateKey, tally: new Tally(), capture: options.capture, stop, kill };
+  const queue = row.dlq === undefined ? undefined : await openDeadLetters(options, row.dlq, context, closers);
+  const flushDurable = capabilities.flushDurable && queue?.capabilities.flushDurable !== false;
+  const stages = stagesOf(
+    { env: context.env, pipeline: plan.name, row: row.id, sinkTemplate: row.sink.template, sinkType: row.sink.type },
+    row.governance,
+  );
+  return {
+    env: context.env,
+    row,
+    labels,
+    source,
+    sink,
+    capabilities,
+    flushDurable,
+    deadLetters: queue?.deadLetters,
+    transforms,
+    stages,
+    state,
+    stateKey,
+    tally: new Tally(),
+    capture: options.capture,
+    stop,
+    kill,
+  };
 }
 
 /** `{name}::{row}`, for a child with the parent key value; characters outside the key alphabet are percent-encoded. */
@@ -68,12 +103,24 @@ export function stateKeyOf(row: RowPlan, parent: ParentRecord | undefined): stri
   if (parent === undefined) return row.stateKey;
   const key = `${row.stateKey}::${parent.key.replaceAll(/[^A-Za-z0-9_\-:.=&/]/g, (one) => encodeURIComponent(one))}`;
   if (row.state !== undefined && !STATE_KEY.test(key)) {
-    throw new ConfigError([{ code: 'invalid_state_key', path: row.state.path, message: `the parent key \`${parent.key}\` cannot be part of a state key`, hint: 'choose a shorter `parent_key`' }]);
+    throw new ConfigError([
+      {
+        code: 'invalid_state_key',
+        path: row.state.path,
+        message: `the parent key \`${parent.key}\` cannot be part of a state key`,
+        hint: 'choose a shorter `parent_key`',
+      },
+    ]);
   }
   return key;
 }
 
-async function openPart<T extends { close(): Promise<void> }>(place: 'Source' | 'Sink' | 'State', part: PartPlan<unknown>, open: () => Promise<T> | undefined, closers: AsyncDisposableStack): Promise<T> {
+async function openPart<T extends { close(): Promise<void> }>(
+  place: 'Source' | 'Sink' | 'State',
+  part: PartPlan<unknown>,
+  open: () => Promise<T> | undefined,
+  closers: AsyncDisposableStack,
+): Promise<T> {
   try {
     const opened = await open();
     if (opened === undefined) throw new Error(`cannot happen: ${part.path} has no definition`);
@@ -84,7 +131,12 @@ async function openPart<T extends { close(): Promise<void> }>(place: 'Source' | 
   }
 }
 
-async function openSink(options: OpenOptions, plan: SinkPlan, context: Parameters<SinkPlan['definition']['open']>[1], closers: AsyncDisposableStack): Promise<{ sink: Sink; capabilities: SinkCapabilities }> {
+async function openSink(
+  options: OpenOptions,
+  plan: SinkPlan,
+  context: Parameters<SinkPlan['definition']['open']>[1],
+  closers: AsyncDisposableStack,
+): Promise<{ sink: Sink; capabilities: SinkCapabilities }> {
   const config = resolve(options, plan);
   const capabilities = plan.definition.capabilities(config);
   if (options.dryRun) return { sink: dryRunSink(), capabilities };
@@ -92,11 +144,15 @@ async function openSink(options: OpenOptions, plan: SinkPlan, context: Parameter
   return { sink, capabilities };
 }
 
-async function openDeadLetters(options: OpenOptions, context: PartContext, closers: AsyncDisposableStack): Promise<DeadLetters | undefined> {
-  const { dlq } = options.row;
-  if (dlq === undefined) return undefined;
-  const { sink } = await openSink(options, dlq.sink, { ...context, runId: options.runId, role: 'dlq' }, closers);
-  return new DeadLetters({ env: context.env, plan: dlq, sink, pipeline: context.pipeline, row: context.row, sinkType: options.row.sink.type });
+async function openDeadLetters(
+  options: OpenOptions,
+  plan: DlqPlan,
+  context: PartContext,
+  closers: AsyncDisposableStack,
+): Promise<{ deadLetters: DeadLetters; capabilities: SinkCapabilities }> {
+  const { sink, capabilities } = await openSink(options, plan.sink, { ...context, runId: options.runId, role: 'dlq' }, closers);
+  const { pipeline, row, env } = context;
+  return { deadLetters: new DeadLetters({ env, plan, sink, pipeline, row, sinkType: options.row.sink.type }), capabilities };
 }
 
 async function openTransforms(options: OpenOptions, closers: AsyncDisposableStack): Promise<TransformChain> {

@@ -23,7 +23,10 @@ export async function* preview(options: PreviewOptions): AsyncGenerator<JsonValu
   const credentials = createCredentials(options.parts.credentials, plan.auth, { env, signal });
   const context: PartContext = { env, pipeline: plan.name, row: row.id, invocationId: env.ids.next(), signal, credentials };
   const chain = await chainOf(row, tokens, options);
-  const [masking] = stagesOf({ env, pipeline: plan.name, row: row.id, sinkTemplate: row.sink.template, sinkType: row.sink.type }, { ...row.governance, quality: undefined, contract: undefined });
+  const [masking] = stagesOf(
+    { env, pipeline: plan.name, row: row.id, sinkTemplate: row.sink.template, sinkType: row.sink.type },
+    { ...row.governance, quality: undefined, contract: undefined },
+  );
   const source = await row.source.definition.open(resolvePart(row.source, tokens), { ...context, pageBytes: 1024 * 1024 });
   let left = limit;
   try {

@@ -25,17 +25,30 @@ export async function runInvocation(options: RunRowOptions): Promise<InvocationO
   const from = env.clock.elapsedMs();
   env.metrics.set(metrics.pipelineInFlight, labels, 1);
   env.metrics.set(metrics.pipelineStart, labels, startedAt.getTime() / 1000);
-  log.info('row started', { row: row.id, source: row.source.type, sink: row.sink.type, lane: laneName(options), parent: options.parent?.key });
+  log.info('row started', {
+    row: row.id,
+    source: row.source.type,
+    sink: row.sink.type,
+    lane: laneName(options),
+    parent: options.parent?.key,
+  });
   const result = await attempt(options);
   const durationMs = Math.round(env.clock.elapsedMs() - from);
   const error = result.failure === undefined ? null : outcomeErrorOf(result.failure, env.redactor);
   const status = error !== null ? 'failed' : result.cancelled ? 'cancelled' : 'completed';
-  if (error?.kind === 'Panic' && result.failure instanceof Error) log.error('unexpected failure', { row: row.id, stack: result.failure.stack });
+  if (error?.kind === 'Panic' && result.failure instanceof Error)
+    log.error('unexpected failure', { row: row.id, stack: result.failure.stack });
   env.metrics.set(metrics.pipelineInFlight, labels, 0);
   env.metrics.inc(metrics.pipelineRuns, { ...labels, status: error === null ? 'ok' : 'err', kind: error?.kind ?? '' });
   env.metrics.observe(metrics.pipelineDuration, labels, durationMs / 1000);
   const balance = result.tally.balance();
-  const counts = { read: balance.read, written: balance.written, filtered: balance.filtered, dead_lettered: balance.dead_lettered, duration_ms: durationMs };
+  const counts = {
+    read: balance.read,
+    written: balance.written,
+    filtered: balance.filtered,
+    dead_lettered: balance.dead_lettered,
+    duration_ms: durationMs,
+  };
   if (error === null) log.info(`row ${status}`, { row: row.id, ...counts });
   else log.error('row failed', { row: row.id, ...counts, error: error.message });
   return {
@@ -85,7 +98,9 @@ async function attempt(options: RunRowOptions): Promise<Attempt> {
     failure = options.kill.aborted ? options.kill.reason : error;
   } finally {
     leave.abort(new StopReason('cancel', 'the row has ended'));
-    await closers.disposeAsync().catch((error: unknown) => env.log.warn('closing failed', { row: options.row.id, error: messageOf(error) }));
+    await closers
+      .disposeAsync()
+      .catch((error: unknown) => env.log.warn('closing failed', { row: options.row.id, error: messageOf(error) }));
   }
   const tally = invocation?.tally ?? new Tally();
   const cancelled = failure === undefined && stop.aborted;
@@ -122,17 +137,19 @@ async function finish(invocation: Invocation, reason: FinishReason): Promise<voi
     await invocation.sink.finish(reason);
   } catch (error) {
     throw blame('Sink', invocation.row.sink.type, error);
+  } finally {
+    await invocation.deadLetters?.finish(reason);
   }
-  await invocation.deadLetters?.finish(reason);
 }
 
-/** After a failure: what was written stays readable, and a second failure does not hide the first. */
+/** After a failure: what was written stays readable, everything is told how it ended, and a second failure does not hide the first. */
 async function salvage(invocation: Invocation): Promise<void> {
-  try {
-    await flushAll(invocation);
-    await finish(invocation, 'failed');
-  } catch (error) {
-    invocation.env.log.warn('flush after the failure failed too', { row: invocation.row.id, error: messageOf(error) });
+  for (const step of [() => flushAll(invocation), () => finish(invocation, 'failed')]) {
+    try {
+      await step();
+    } catch (error) {
+      invocation.env.log.warn('cleaning up after the failure failed too', { row: invocation.row.id, error: messageOf(error) });
+    }
   }
 }
 

@@ -1,4 +1,4 @@
-import { mkdtempSync } from 'node:fs';
+import { existsSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
@@ -58,8 +58,14 @@ describe('opening', () => {
     db.close();
   });
 
-  test('a folder that does not exist is a connection failure', () => {
-    expect(kindOf(() => openSqlite('none/a.db', { mode: 'rwc', cwd }))).toBe('connection');
+  test('whoever may create the database may create its folder', () => {
+    openSqlite('made/for/it/a.db', { mode: 'rwc', cwd }).close();
+    expect(existsSync(join(cwd, 'made/for/it/a.db'))).toBe(true);
+  });
+
+  test('a folder that cannot be made is a connection failure', () => {
+    writeFileSync(join(cwd, 'a-file'), '');
+    expect(kindOf(() => openSqlite('a-file/a.db', { mode: 'rwc', cwd }))).toBe('connection');
   });
 });
 

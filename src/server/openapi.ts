@@ -123,5 +123,10 @@ function failure(code: ErrorCode): object {
 /** Inside an API description the dialect is that of the whole. */
 function plainSchema(schema: ZodType): JsonSchema {
   const { $schema: _, ...plain } = jsonSchemaOf(schema);
-  return plain;
+  return JSON.parse(JSON.stringify(plain), withoutTextForm) as JsonSchema;
+}
+
+/** Numbers that documents may also write as text have one form here. */
+function withoutTextForm(key: string, value: unknown): unknown {
+  return key === 'type' && Array.isArray(value) && value[1] === 'string' ? value[0] : value;
 }

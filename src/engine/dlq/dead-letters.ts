@@ -80,9 +80,14 @@ export class DeadLetters {
     env.metrics.inc(dlqBudgetExceeded, { pipeline, row, connector: sinkType, scope });
     const key = scope === 'per_page' ? 'max_failures_per_page' : 'max_failures_total';
     const where = scope === 'per_page' ? 'in one page (per-page budget)' : 'in this run (total budget)';
-    return new RunError('Sink', 'dlq_budget_exceeded', `${count} records went to the dead-letter queue ${where}; \`dlq.${key}\` allows ${limit}`, {
-      hint: 'look at the dead letters first; the page that tripped the budget is written and its position stored',
-    });
+    return new RunError(
+      'Sink',
+      'dlq_budget_exceeded',
+      `${count} records went to the dead-letter queue ${where}; \`dlq.${key}\` allows ${limit}`,
+      {
+        hint: 'look at the dead letters first; the page that tripped the budget is written and its position stored',
+      },
+    );
   }
 
   #envelope(dead: DeadRecord, now: number): JsonObject {

@@ -59,7 +59,11 @@ export class TransformChain {
 
 type Step =
   | { readonly kind: 'records'; run(records: readonly JsonValue[]): ChainResult }
-  | { readonly kind: 'page'; readonly type: string; apply(records: readonly JsonValue[], signal: AbortSignal): Promise<readonly JsonValue[]> };
+  | {
+      readonly kind: 'page';
+      readonly type: string;
+      apply(records: readonly JsonValue[], signal: AbortSignal): Promise<readonly JsonValue[]>;
+    };
 
 function joinNeighbours(transforms: readonly NamedTransform[]): Step[] {
   const steps: Step[] = [];
@@ -128,5 +132,9 @@ async function naming<T>(type: string, action: () => Promise<T>): Promise<T> {
 /** Says which transform failed, unless a later one in the chain has said so already. */
 function named(type: string, error: unknown): unknown {
   if (!(error instanceof RecordError) || error.kind !== 'Transform' || error.message.startsWith('transform `')) return error;
-  return new RecordError('Transform', `transform \`${type}\`: ${error.message}`, error.hint === undefined ? { cause: error } : { cause: error, hint: error.hint });
+  return new RecordError(
+    'Transform',
+    `transform \`${type}\`: ${error.message}`,
+    error.hint === undefined ? { cause: error } : { cause: error, hint: error.hint },
+  );
 }
