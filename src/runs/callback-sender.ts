@@ -69,7 +69,8 @@ export class CallbackSender {
         redirect: 'manual',
         signal: AbortSignal.timeout(ATTEMPT_TIMEOUT_MS),
       });
-      await response.body?.cancel();
+      // What the receiver says is not read; that it says more must not look like a failure.
+      await response.body?.cancel().catch(() => {});
       if (response.ok) return { delivered: true };
       const { status } = response;
       const final = status < 500 && status !== 408 && status !== 429;

@@ -1,4 +1,4 @@
-import { HistoryError, type History } from '../history/history.ts';
+import { HistoryError, type AuditStore, type History } from '../history/history.ts';
 import type { Env } from '../lib/env.ts';
 import { messageOf, RefusedError } from '../lib/errors.ts';
 import { historyDegraded } from './metrics.ts';
@@ -32,6 +32,14 @@ export class HistoryHealth {
       this.#note(error);
       throw new RefusedError('unavailable', 'the history store does not answer', { hint: 'try again later', cause: error });
     }
+  }
+
+  /** The audit part of the history, asked like a request. */
+  get audit(): AuditStore {
+    return {
+      recordAudit: (record) => this.ask((history) => history.recordAudit(record)),
+      listAudit: (query) => this.ask((history) => history.listAudit(query)),
+    };
   }
 
   /** For what must be recorded: tries until the store answers. Rejects only when the signal fires. */

@@ -12,6 +12,7 @@ import { RunMeter, type ApplyMetrics } from './run-meter.ts';
 import { endingOf, type StopCause } from './record.ts';
 import type { RunLog, RunLogs } from './run-log.ts';
 
+const LONGEST_SLEEP_MS = 86_400_000;
 const UNSTARTED: RunEnd = { type: 'crashed', reason: 'it had not started yet' };
 
 export interface LiveRunOptions {
@@ -132,7 +133,12 @@ export class LiveRun {
   }
 
   async #expire(timeoutSecs: number, over: AbortSignal): Promise<void> {
-    await this.#services.env.clock.sleep(timeoutSecs * 1000, over);
+    const { clock } = this.#services.env;
+    const deadline = clock.elapsedMs() + timeoutSecs * 1000;
+    // In parts: a timer of more than 24 days would fire at once.
+    for (let left = timeoutSecs * 1000; left > 0 && !over.aborted; left = deadline - clock.elapsedMs()) {
+      await clock.sleep(Math.min(left, LONGEST_SLEEP_MS), over);
+    }
     if (!over.aborted) this.stop('timeout');
   }
 

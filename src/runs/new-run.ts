@@ -7,6 +7,7 @@ import { maskCallback } from './callback-rules.ts';
 import type { RunTicket } from './executor.ts';
 import { configFingerprint, requestFingerprint } from './fingerprint.ts';
 import type { Prepared } from './prepare.ts';
+import { parseClock } from './submission.ts';
 
 export interface NewRunOptions {
   readonly env: Pick<Env, 'clock' | 'ids' | 'log' | 'redactor'>;
@@ -56,7 +57,7 @@ export function newRun(submission: Submission, prepared: Prepared, report: Docto
     attempt: run.attempt,
     tree: prepared.tree,
     name: prepared.name,
-    clock: submission.clock ?? run.submitted_at,
+    clock: (submission.clock == null ? undefined : parseClock(submission.clock))?.toISOString() ?? run.submitted_at,
     concurrency: submission.concurrency ?? null,
     timeoutSecs: submission.timeout_secs ?? null,
     secrets: [...env.redactor.values()],

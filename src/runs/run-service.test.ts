@@ -50,14 +50,14 @@ describe('submitting', () => {
   it('hands the worker what it needs', async () => {
     const service = await testService();
     service.env.redactor.register('hunter22');
-    const id = await service.submit({ clock: '2026-01-01T00:00:00Z', concurrency: 3, timeout_secs: 9 });
+    const id = await service.submit({ clock: '2026-01-01t01:00:00+01:00', concurrency: 3, timeout_secs: 9 });
     await rest();
     expect(service.executor.last.ticket).toMatchObject({
       runId: id,
       attempt: 0,
       tree: { version: 1 },
       name: 'serve',
-      clock: '2026-01-01T00:00:00Z',
+      clock: '2026-01-01T00:00:00.000Z',
       concurrency: 3,
       timeoutSecs: 9,
       secrets: ['hunter22'],
@@ -262,6 +262,16 @@ describe('ending', () => {
     expect(await service.measured('svc_serve_runs_total')).toEqual(['svc_serve_runs_total{status="failed",reason="timeout"} 1']);
   });
 
+  it('can wait longer than a timer can', async () => {
+    const service = await testService();
+    await service.submit({ timeout_secs: 100 * 86_400 });
+    await rest();
+    for (let day = 0; day < 99; day += 1) await service.clock.jump(86_400_000);
+    expect(service.executor.last.stops).toEqual([]);
+    await service.clock.jump(86_400_000);
+    expect(service.executor.last.stops).toMatchObject([{ why: 'timeout' }]);
+  });
+
   it('does not count waiting as execution time', async () => {
     const service = await testService();
     await service.submit();
@@ -439,6 +449,8 @@ describe('a history that does not answer', () => {
     const service = await testService({ history });
     failing.now = true;
     expect(await refusalOf(service.submit())).toMatchObject({ code: 'unavailable' });
+    expect(await refusalOf(service.runs.audit.list({ limit: 1 }))).toMatchObject({ code: 'unavailable' });
+    await expect(service.runs.audit.record({ principal: 'p', role: 'viewer', action: 'a', result: 'denied' })).resolves.toBeUndefined();
     expect(service.runs.readiness().historyOk).toBe(false);
     expect(await service.measured('svc_serve_history_degraded')).toEqual(['svc_serve_history_degraded 1']);
     failing.now = false;

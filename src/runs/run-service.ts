@@ -90,8 +90,8 @@ class Service implements RunService {
   constructor(options: RunServiceOptions) {
     const { env, history, executor, limits, applyMetrics } = options;
     this.#options = options;
-    this.audit = createAudit(history, env);
     this.#health = new HistoryHealth(history, env);
+    this.audit = createAudit(this.#health.audit, env);
     this.#logs = new RunLogs(env.clock);
     const storesLog = history.persistent && limits.logRetentionSecs > 0;
     this.#writer = storesLog ? new LogWriter({ store: history, env, maxLinesPerRun: limits.maxLogLinesPerRun }) : undefined;

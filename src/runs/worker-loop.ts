@@ -1,6 +1,6 @@
 /** Life of a worker process: one run at a time, until it is told to end or its server is gone. */
 import { systemClock } from '../lib/clock.ts';
-import { messageOf, StopReason } from '../lib/errors.ts';
+import { AppError, messageOf, StopReason } from '../lib/errors.ts';
 import type { LogLine } from '../lib/log.ts';
 import type { Metrics } from '../lib/metrics.ts';
 import { Redactor } from '../lib/redact.ts';
@@ -105,9 +105,19 @@ class WorkerProcess {
       this.#current = undefined;
       say({ type: 'finished', outcome });
     } catch (error) {
-      this.breakDown(error);
+      if (!(error instanceof AppError)) return this.breakDown(error);
+      sender.end();
+      this.#current = undefined;
+      say({ type: 'finished', outcome: refusedOutcome(ticket, redactor.text(error.message), error.code) });
     }
   }
+}
+
+/** The document cannot be executed here, though it could be planned where it was submitted. */
+function refusedOutcome(ticket: RunTicket, message: string, code: string): RunOutcome {
+  const now = systemClock.now().toISOString();
+  const error = { code, kind: 'Config' as const, message };
+  return { pipeline: ticket.name, status: 'failed', started_at: now, finished_at: now, records_written: 0, invocations: [], error };
 }
 
 function announcing(metrics: Metrics, sender: BatchSender): Metrics {

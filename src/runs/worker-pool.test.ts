@@ -183,6 +183,15 @@ describe('isolation', () => {
     expect((await whole(executor, 'quick')).end.type).toBe('finished');
   });
 
+  it('fails a run that cannot be executed there, and keeps the process', async () => {
+    const executor = pool({ maxWorkers: 1 });
+    expect((await whole(executor, 'refusing')).end).toMatchObject({
+      type: 'finished',
+      outcome: { status: 'failed', error: { code: 'no_such_part', message: '*** is not here' } },
+    });
+    expect((await whole(executor, 'quick')).end.type).toBe('finished');
+  });
+
   it('fails a run whose worker cannot even start', async () => {
     const executor = pool({ entry: fileURLToPath(new URL('no-such-worker.ts', import.meta.url)) });
     expect((await whole(executor, 'quick')).end).toMatchObject({ type: 'crashed', reason: expect.stringContaining('exit status 1') });

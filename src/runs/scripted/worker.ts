@@ -1,5 +1,5 @@
 /** A worker for tests: the name of the run says what it does. */
-import { StopReason } from '../../lib/errors.ts';
+import { AppError, StopReason } from '../../lib/errors.ts';
 import { defineMetric } from '../../lib/metrics.ts';
 import type { RunOutcome } from '../../wire/outcome.ts';
 import type { RunTicket } from '../executor.ts';
@@ -54,6 +54,9 @@ const SCRIPTS: Readonly<Record<string, (ticket: RunTicket, desk: RunDesk) => Pro
   throwing: async () => {
     throw new Error('the engine has a bug with token hunter22');
   },
+  refusing: async () => {
+    throw new AppError('no_such_part', 'hunter22 is not here');
+  },
   late: async (ticket) => {
     setTimeout(() => {
       throw new Error('nobody caught this');
@@ -65,7 +68,7 @@ const SCRIPTS: Readonly<Record<string, (ticket: RunTicket, desk: RunDesk) => Pro
   pid: async (ticket) => outcomeOf(ticket, { records_written: process.pid }),
 };
 
-runWorkerLoop((ticket, desk) => {
+runWorkerLoop(async (ticket, desk) => {
   desk.writeLog({ ts: new Date().toISOString(), level: 'INFO', line: `INFO test: pipeline run starting pid=${process.pid}` });
   desk.onProgress({ records_read: 1, records_written: 1, records_dead_lettered: 0, bytes_read: 0, row_id: 'row-0', invocations_done: 0 });
   const script = SCRIPTS[ticket.name];
