@@ -52,12 +52,23 @@ export function openSqlite(url: string, options: OpenSqlite): DatabaseSync {
       hint: 'check the path, or add `?mode=rwc` to create it',
     });
   }
+  if (mode === 'rwc' && !inMemory) makeFolderOf(path, address.path);
   try {
-    // Whoever may create the database may create its folder, as all file sinks do.
-    if (mode === 'rwc' && !inMemory) mkdirSync(dirname(path), { recursive: true });
     return new DatabaseSync(path, { readOnly: mode === 'ro' && !inMemory, timeout: options.busyTimeoutMs ?? 5000 });
   } catch (error) {
     throw sqliteError(error, 'connection failed');
+  }
+}
+
+/** Whoever may create the database may create its folder, as all file sinks do. */
+function makeFolderOf(path: string, written: string): void {
+  try {
+    mkdirSync(dirname(path), { recursive: true });
+  } catch (error) {
+    throw new ConnectorError('connection', `connection failed: the folder of ${written} cannot be made`, {
+      hint: 'check the path and the rights on the folders above it',
+      cause: error,
+    });
   }
 }
 
