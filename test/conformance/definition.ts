@@ -47,7 +47,8 @@ function undescribed(schema: JsonSchema, path: string): string[] {
     if (typeof field['description'] !== 'string' && !isTag) missing.push(here);
     missing.push(...undescribed(field, here));
   }
-  for (const inner of [...(schema.anyOf ?? []), ...(schema.oneOf ?? []), ...(schema.allOf ?? [])]) missing.push(...undescribed(inner, path));
+  for (const inner of [...(schema.anyOf ?? []), ...(schema.oneOf ?? []), ...(schema.allOf ?? [])])
+    missing.push(...undescribed(inner, path));
   if (schema.items !== undefined) missing.push(...undescribed(schema.items, `${path}[]`));
   return missing;
 }

@@ -93,7 +93,13 @@ export function describeSink(definition: SinkDefinition, harness: SinkHarness): 
       await expectRows(to, [row(1, 'again'), row(2)]);
       await write(config, [[row(1, 'first'), row(1, 'last')]]);
       await expectRows(to, [row(1, 'last'), row(2)]);
-      await write(config, [[{ ...row(777), __op: 'i' }], [{ id: 777, v: '', __op: 'd' }, { ...row(2), __op: 'd' }]]);
+      await write(config, [
+        [{ ...row(777), __op: 'i' }],
+        [
+          { id: 777, v: '', __op: 'd' },
+          { ...row(2), __op: 'd' },
+        ],
+      ]);
       await expectRows(to, [row(1, 'last')]);
       const sink = await open(config);
       const result = await sink.write(Page.ofRecords([row(5), { v: 'no key' }, { id: null, v: 'null key' }]), { partial: true });
@@ -154,7 +160,10 @@ export function describeSink(definition: SinkDefinition, harness: SinkHarness): 
       expect(await second.tokens?.last('conformance::idem')).toBe('00000000000000000002');
       expect(await second.tokens?.last('another')).toBeUndefined();
       await end(second, 'success');
-      await expectRows(to, [1, 2, 3, 4, 5].map((id) => row(id)));
+      await expectRows(
+        to,
+        [1, 2, 3, 4, 5].map((id) => row(id)),
+      );
     });
 
     it('adds a column when it says it can evolve', async () => {

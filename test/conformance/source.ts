@@ -82,7 +82,10 @@ export function describeSource(definition: SourceDefinition, harness: SourceHarn
 
     clause('cancel', 'stops at once when its signal fires', async () => {
       const stop = new AbortController();
-      const source = await open({ ...(await harness.config()), ...(harness.skip?.pages === undefined ? { batch_size: 1 } : {}) }, { signal: stop.signal });
+      const source = await open(
+        { ...(await harness.config()), ...(harness.skip?.pages === undefined ? { batch_size: 1 } : {}) },
+        { signal: stop.signal },
+      );
       const pages = source.pages({ lane: RECORDS_LANE })[Symbol.asyncIterator]();
       await pages.next();
       stop.abort(new Error('stop'));
@@ -151,7 +154,12 @@ export function describeSource(definition: SourceDefinition, harness: SourceHarn
     return Promise.resolve(definition.open(parse(config), sourceContext(context)));
   }
 
-  async function read(config: JsonObject, context: Parameters<typeof sourceContext>[0] = {}, lane: Lane = RECORDS_LANE, bookmark?: JsonValue): Promise<Page[]> {
+  async function read(
+    config: JsonObject,
+    context: Parameters<typeof sourceContext>[0] = {},
+    lane: Lane = RECORDS_LANE,
+    bookmark?: JsonValue,
+  ): Promise<Page[]> {
     const source = await open(config, context);
     const pages: Page[] = [];
     try {

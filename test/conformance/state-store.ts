@@ -11,7 +11,16 @@ export interface StateHarness {
   fresh(): Promise<JsonObject>;
 }
 
-const VALUES: readonly JsonValue[] = [null, true, 0, -1.5, '2026-01-31T00:00:00Z', 'é"\\\n', [1, [2]], { last_lsn: '0/16B3748', nested: { a: [null] } }];
+const VALUES: readonly JsonValue[] = [
+  null,
+  true,
+  0,
+  -1.5,
+  '2026-01-31T00:00:00Z',
+  'é"\\\n',
+  [1, [2]],
+  { last_lsn: '0/16B3748', nested: { a: [null] } },
+];
 
 export function describeStateStore(definition: StateStoreDefinition, harness: StateHarness): void {
   describe(`state store ${definition.type} keeps the store contract`, () => {

@@ -10,7 +10,10 @@ export interface Finished {
 }
 
 /** Runs the program as a user would and waits for its end. */
-export function headgate(args: readonly string[], options: { readonly cwd: string; readonly variables?: Readonly<Record<string, string>> }): Promise<Finished> {
+export function headgate(
+  args: readonly string[],
+  options: { readonly cwd: string; readonly variables?: Readonly<Record<string, string>> },
+): Promise<Finished> {
   return new Promise((done, fail) => {
     const child = spawn(process.execPath, [LAUNCHER, ...args], {
       cwd: options.cwd,

@@ -19,7 +19,10 @@ export interface FakePage {
   readonly bookmark?: JsonValue;
 }
 
-export function fakeSource(pages: readonly FakePage[], options: { journal?: Journal; failAfter?: Error; beforePage?: (index: number) => void | Promise<void> } = {}): SourceDefinition {
+export function fakeSource(
+  pages: readonly FakePage[],
+  options: { journal?: Journal; failAfter?: Error; beforePage?: (index: number) => void | Promise<void> } = {},
+): SourceDefinition {
   return defineSource({
     type: 'fake',
     description: 'pages from memory',
@@ -129,7 +132,15 @@ export function fakeState(values: Map<string, JsonValue>, journal?: Journal) {
 }
 
 export function part<D extends { readonly type: string }>(definition: D, config: JsonObject = {}): PartPlan<D> {
-  return { path: `test.${definition.type}`, type: definition.type, template: 'default', definition, config, deferred: false, parsed: config };
+  return {
+    path: `test.${definition.type}`,
+    type: definition.type,
+    template: 'default',
+    definition,
+    config,
+    deferred: false,
+    parsed: config,
+  };
 }
 
 export function dlqPlan(sink: SinkDefinition, options: Partial<Omit<DlqPlan, 'sink'>> = {}): DlqPlan {
