@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { check } from '../kit/schema.ts';
 import { fileState } from './file.ts';
-import { openState, stateSuite } from './state-suite.ts';
+import { openState, stateSuite } from '../../test/conformance/state-store.ts';
 
 const cwd = mkdtempSync(join(tmpdir(), 'file-state-'));
 const open = (path: string, more = {}) => openState(fileState, { path, ...more }, cwd);

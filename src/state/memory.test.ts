@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { memoryState } from './memory.ts';
-import { openState, stateSuite } from './state-suite.ts';
+import { openState, stateSuite } from '../../test/conformance/state-store.ts';
 
 describe('the memory state store', () => {
   stateSuite(() => openState(memoryState, {}));

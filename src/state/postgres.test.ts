@@ -2,7 +2,7 @@ import { afterAll, describe, expect, test } from 'vitest';
 import { freshDatabase } from '../../test/servers/postgres.ts';
 import { check } from '../kit/schema.ts';
 import { postgresState } from './postgres.ts';
-import { openState, stateSuite } from './state-suite.ts';
+import { openState, stateSuite } from '../../test/conformance/state-store.ts';
 
 const database = await freshDatabase();
 afterAll(() => database.drop());

@@ -3,7 +3,7 @@ import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { redisOrReason, type RedisServer } from '../../test/servers/redis.ts';
 import { redisState } from './redis.ts';
-import { openState, stateSuite } from './state-suite.ts';
+import { openState, stateSuite } from '../../test/conformance/state-store.ts';
 
 const redis = redisOrReason();
 const namespace = `test-${randomBytes(4).toString('hex')}`;

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, test } from 'vitest';
 import { check } from '../kit/schema.ts';
-import { openState, stateSuite } from './state-suite.ts';
+import { openState, stateSuite } from '../../test/conformance/state-store.ts';
 import { sqliteState } from './sqlite.ts';
 
 const cwd = mkdtempSync(join(tmpdir(), 'sqlite-state-'));

@@ -7,7 +7,6 @@ import { Page } from '../../src/kit/page.ts';
 import { check } from '../../src/kit/schema.ts';
 import type { FinishReason, Sink, SinkCapabilities, SinkDefinition } from '../../src/kit/sink.ts';
 import { sinkContext } from '../fakes/env.ts';
-import { itIsWellDefined } from './definition.ts';
 
 /** A destination made for one test. */
 export interface Destination {
@@ -30,8 +29,6 @@ const byId = (a: JsonObject, b: JsonObject): number => Number(a['id']) - Number(
 
 export function describeSink(definition: SinkDefinition, harness: SinkHarness): void {
   describe(`sink ${definition.type} keeps the sink contract`, () => {
-    itIsWellDefined(definition);
-
     it('takes pages in order and counts them', async () => {
       const to = await harness.fresh();
       const written = await write(to.config, [[row(1), row(2)], [row(3)]]);
