@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { testEnv } from '../test/fakes/env.ts';
 import { localFiles } from './document/local-file.ts';
 import { MemoryHistory } from './history/memory/memory-history.ts';
+import type { JsonObject } from './lib/json.ts';
 import { createRegistry, type MetricRegistry } from './lib/prometheus.ts';
 import { parts } from './parts.ts';
 import { RUN_METRICS } from './runs/metrics.ts';
@@ -73,6 +74,19 @@ async function ended(runId: string): Promise<{ record: RunRecord; lines: string[
   }
   return { record: await runs.get(runId), lines };
 }
+
+describe('preparing a submission', () => {
+  it('merges it over the default document, which may change meanwhile', async () => {
+    const env = testEnv({ variables: { FOLDER: folder } });
+    let base: JsonObject | undefined = { version: 1, name: 'defaults', execution: { on_error: 'stop' } };
+    const prepare = createPrepare({ env, parts, cpus: 2, readFile: localFiles(folder), base: () => base });
+    const request = { config: document(), config_format: 'yaml' as const, name: null };
+    expect(await prepare(request)).toMatchObject({ name: 'defaults', isNamed: true, plan: { onError: 'stop' } });
+    expect(await prepare({ ...request, config: document({ name: 'own' }) })).toMatchObject({ name: 'own', plan: { onError: 'stop' } });
+    base = undefined;
+    expect(await prepare(request)).toMatchObject({ name: 'serve', isNamed: false, plan: { onError: 'continue' } });
+  });
+});
 
 describe('a worker', () => {
   it('executes a document with the clock of the submission and reports counts, log and metrics', async () => {

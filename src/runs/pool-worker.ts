@@ -1,5 +1,6 @@
 /** One worker process as the pool sees it. */
 import { fork, type ChildProcess } from 'node:child_process';
+import { getCompileCacheDir } from 'node:module';
 import type { Env } from '../lib/env.ts';
 import type { RunEnd, RunHandle, RunListener, RunTicket } from './executor.ts';
 import type { FromWorker, ToWorker } from './protocol.ts';
@@ -76,7 +77,7 @@ export class PoolWorker {
       execArgv: [`--max-old-space-size=${options.heapMb}`],
       serialization: 'advanced',
       cwd: options.env.cwd,
-      env: options.env.variables,
+      env: { ...options.env.variables, ...compileCache() },
       stdio: ['ignore', 'inherit', 'pipe', 'ipc'],
     });
     this.#child.stderr?.setEncoding('utf8').on('data', (text: string) => {
@@ -193,4 +194,10 @@ export class PoolWorker {
   #say(message: ToWorker): void {
     if (this.#child.connected) this.#child.send(message, () => {});
   }
+}
+
+/** Where this process keeps compiled code, a new one need not compile it again: it is ready in half the time. */
+function compileCache(): { readonly NODE_COMPILE_CACHE?: string } {
+  const folder = getCompileCacheDir();
+  return folder === undefined ? {} : { NODE_COMPILE_CACHE: folder };
 }
