@@ -91,7 +91,7 @@ async function* parse(bytes: Uint8Array, step: ParseStep, options: DecodeOptions
       return;
     }
     case 'xlsx':
-      yield sheetRecords(bytes, { sheet: step.sheet, headerRow: step.header_row, name: options.name });
+      yield await sheetRecords(bytes, { sheet: step.sheet, headerRow: step.header_row, name: options.name });
       return;
     case 'csv':
       yield* csvRecords(bytes, step, options);

@@ -6,7 +6,7 @@ import { jsonBody } from '../_http/body.ts';
 import type { HttpRequest, HttpStream } from '../_http/client.ts';
 import { decodeAnswer } from '../_http/decode.ts';
 import { sheetRecords } from '../_http/xlsx.ts';
-import type { Chunk } from './result.ts';
+import type { Chunk } from './chunk.ts';
 import type { RestSetup } from './setup.ts';
 import { tolerating } from './tolerate.ts';
 
@@ -32,7 +32,7 @@ export async function* readSingleAnswer(setup: RestSetup, request: HttpRequest):
     }))
       yield { records };
   } else if (config.response_format === 'excel') {
-    yield { records: sheetRecords(answer.bytes, { sheet: config.excel_sheet, headerRow: config.excel_header_row, name }) };
+    yield { records: await sheetRecords(answer.bytes, { sheet: config.excel_sheet, headerRow: config.excel_header_row, name }) };
   } else {
     yield { records: setup.extract(jsonBody(answer.bytes, name)), bytes: answer.bytes.length };
   }

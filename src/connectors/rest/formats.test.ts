@@ -21,33 +21,39 @@ beforeEach(() => {
 const base = (): JsonObject => ({ base_url: server.url });
 const CSV = 'id;name\n1;"Ann; Bo"\n2;\n';
 
+const RELATIONS = 'http://schemas.openxmlformats.org/officeDocument/2006/relationships';
+const MAIN = 'xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"';
+
 function workbook(): Uint8Array {
+  const relation = (id: string, type: string, target: string): string =>
+    `<Relationship Id="${id}" Type="${RELATIONS}/${type}" Target="${target}"/>`;
   return zipSync({
     'xl/workbook.xml': strToU8(
-      '<workbook xmlns:r="r"><sheets><sheet name="Intro" r:id="r1"/><sheet name="Data" r:id="r2"/></sheets></workbook>',
+      `<workbook ${MAIN} xmlns:r="${RELATIONS}"><sheets><sheet name="Intro" sheetId="1" r:id="r1"/><sheet name="Data" sheetId="2" r:id="r2"/></sheets></workbook>`,
     ),
     'xl/_rels/workbook.xml.rels': strToU8(
-      '<Relationships><Relationship Id="r1" Target="worksheets/one.xml"/><Relationship Id="r2" Target="/xl/worksheets/two.xml"/></Relationships>',
+      `<Relationships>${relation('r1', 'worksheet', 'worksheets/one.xml')}${relation('r2', 'worksheet', 'worksheets/two.xml')}` +
+        `${relation('r3', 'sharedStrings', 'sharedStrings.xml')}${relation('r4', 'styles', 'styles.xml')}</Relationships>`,
     ),
     'xl/sharedStrings.xml': strToU8(
-      '<sst><si><t>id</t></si><si><t>na</t></si><si><r><t>A</t></r><r><t xml:space="preserve">nn &amp; co </t></r></si></sst>',
+      `<sst ${MAIN}><si><t>id</t></si><si><t>na</t></si><si><r><t>A</t></r><r><t>nn &amp; co</t></r></si></sst>`,
     ),
     'xl/styles.xml': strToU8(
-      '<styleSheet><numFmts><numFmt numFmtId="164" formatCode="yyyy\\-mm"/></numFmts><cellXfs><xf numFmtId="0"/><xf numFmtId="14"/><xf numFmtId="164"/></cellXfs></styleSheet>',
+      `<styleSheet ${MAIN}><cellXfs><xf numFmtId="0"/><xf numFmtId="14" applyNumberFormat="1"/></cellXfs></styleSheet>`,
     ),
-    'xl/worksheets/one.xml': strToU8('<worksheet><sheetData/></worksheet>'),
+    'xl/worksheets/one.xml': strToU8(`<worksheet ${MAIN}><dimension ref="A1"/><sheetData/></worksheet>`),
     'xl/worksheets/two.xml': strToU8(
-      '<worksheet><sheetData><row r="1"><c r="A1" t="inlineStr"><is><t>a title</t></is></c></row>' +
-        '<row r="2"><c r="A2" t="s"><v>0</v></c><c r="B2" t="s"><v>1</v></c><c r="D2" t="inlineStr"><is><t>on</t></is></c><c r="E2" t="inlineStr"><is><t>ok</t></is></c></row>' +
-        '<row r="4"><c r="A4"><v>1.5</v></c><c r="B4" t="s"><v>2</v></c><c r="D4" s="1"><v>45292</v></c><c r="E4" t="b"><v>1</v></c></row>' +
-        '<row r="5"><c r="A5"><v>2</v></c><c r="D5" s="2"><v>45292.75</v></c></row></sheetData></worksheet>',
+      `<worksheet ${MAIN}><dimension ref="A1:D5"/><sheetData><row r="1"><c r="A1" t="inlineStr"><is><t>a title</t></is></c></row>` +
+        '<row r="2"><c r="A2" t="s"><v>0</v></c><c r="B2" t="s"><v>1</v></c><c r="C2" t="inlineStr"><is><t>on</t></is></c><c r="D2" t="inlineStr"><is><t>ok</t></is></c></row>' +
+        '<row r="4"><c r="A4"><v>1.5</v></c><c r="B4" t="s"><v>2</v></c><c r="C4" s="1"><v>45292</v></c><c r="D4" t="b"><v>1</v></c></row>' +
+        '<row r="5"><c r="A5"><v>2</v></c><c r="C5" s="1"><v>45292.75</v></c></row></sheetData></worksheet>',
     ),
   });
 }
 
 const SHEET = [
-  { id: 1.5, na: 'Ann & co ', on: '2024-01-01', ok: true },
-  { id: 2, na: null, on: '2024-01-01T18:00:00', ok: null },
+  { id: 1.5, na: 'Ann & co', on: '2024-01-01T00:00:00.000Z', ok: true },
+  { id: 2, na: null, on: '2024-01-01T18:00:00.000Z', ok: null },
 ];
 
 describe('files as answers', () => {

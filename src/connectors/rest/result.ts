@@ -4,21 +4,13 @@ import { jsonBody } from '../_http/body.ts';
 import type { HttpAnswer } from '../_http/client.ts';
 import { compilePath, type PathReader } from '../_http/json-path.ts';
 import { readSingleAnswer } from './answer.ts';
+import type { Chunk } from './chunk.ts';
 import { runJob } from './job.ts';
 import { createPager, type PageAnswer } from './pagination.ts';
 import { comparePositions } from './position.ts';
 import { overlaid, type BaseRequest, type Overlay } from './request-parts.ts';
 import type { RestSetup } from './setup.ts';
 import { tolerating } from './tolerate.ts';
-
-/** Records of one answer, or of a part of it. */
-export interface Chunk {
-  readonly records: readonly JsonValue[];
-  /** Encoded size, where the answer tells it. */
-  readonly bytes?: number | undefined;
-  /** Where a later run could go on, with `persist_cursor`. */
-  readonly cursor?: JsonValue | undefined;
-}
 
 /** What a run learns on the way, over all its results. */
 export class RunNotes {
