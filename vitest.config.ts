@@ -1,4 +1,5 @@
 import { defineConfig } from 'vitest/config';
+import { SummaryReporter } from './test/summary-reporter.ts';
 
 export default defineConfig({
   test: {
@@ -6,6 +7,7 @@ export default defineConfig({
     environment: 'node',
     globalSetup: ['test/servers/postgres.ts'],
     pool: 'forks',
+    reporters: ['default', new SummaryReporter()],
     testTimeout: 20_000,
     hookTimeout: 60_000,
   },

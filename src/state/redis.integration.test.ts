@@ -8,7 +8,7 @@ import { openState, stateSuite } from '../../test/conformance/state-store.ts';
 const redis = redisOrReason();
 const namespace = `test-${randomBytes(4).toString('hex')}`;
 
-describe.skipIf(redis.reason !== undefined)('the redis state store on a server', () => {
+describe.skipIf(redis.reason !== undefined)(`the redis state store on a server [${redis.reason ?? 'found'}]`, () => {
   let server: RedisServer;
   beforeAll(async () => {
     if (redis.reason === undefined) server = await redis.start();

@@ -15,14 +15,15 @@ export interface RedisServer {
 
 export type RedisOrReason = { readonly start: () => Promise<RedisServer>; readonly reason?: undefined } | { readonly reason: string };
 
-/** How to get a server, or why there is none. The reason is printed once. */
+/** How to get a server, or why there is none. Throws instead where `HEADGATE_REQUIRE_SERVERS` asks for it. */
 export function redisOrReason(): RedisOrReason {
   const url = process.env['HEADGATE_TEST_REDIS_URL'];
   if (url !== undefined) return { start: async () => ({ url, stop: async () => {} }) };
   const binary = ['redis-server', 'valkey-server'].find((name) => spawnSync(name, ['--version']).status === 0);
   if (binary !== undefined) return { start: () => startRedis(binary) };
-  const reason = 'no Redis: set HEADGATE_TEST_REDIS_URL or install redis-server';
-  console.warn(`skipped: ${reason}`);
+  const reason = 'no Redis: set HEADGATE_TEST_REDIS_URL, or install redis-server';
+  const required = (process.env['HEADGATE_REQUIRE_SERVERS'] ?? '').split(',');
+  if (required.includes('redis')) throw new Error(`HEADGATE_REQUIRE_SERVERS names redis, but there is ${reason}`);
   return { reason };
 }
 

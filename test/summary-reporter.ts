@@ -1,0 +1,31 @@
+/** Ends a test run with what was skipped, why and how to run it, and one plain line of counts. */
+import { relative } from 'node:path';
+import type { Reporter, TestCase, TestModule } from 'vitest/node';
+
+/** A suite that needs something this machine lacks says so in its title: `the redis state store [no Redis: set …]`. */
+const REASON = /\[([^\]]+)\]/;
+
+export class SummaryReporter implements Reporter {
+  onTestRunEnd(modules: readonly TestModule[]): void {
+    const counts = { passed: 0, failed: 0, skipped: 0, pending: 0 };
+    const skipped = new Map<string, number>();
+    for (const module of modules) {
+      for (const test of module.children.allTests()) {
+        const { state } = test.result();
+        counts[state] += 1;
+        if (state !== 'skipped') continue;
+        const line = `${relative(process.cwd(), module.moduleId)}: ${reasonOf(test)}`;
+        skipped.set(line, (skipped.get(line) ?? 0) + 1);
+      }
+      // A file that cannot even be read has no tests, and has failed.
+      if (module.state() === 'failed' && module.errors().length > 0) counts.failed += 1;
+    }
+    console.log('');
+    for (const [line, times] of skipped) console.log(`skipped ${times} in ${line}`);
+    console.log(`tests: ${counts.passed} passed, ${counts.failed} failed, ${counts.skipped + counts.pending} skipped`);
+  }
+}
+
+function reasonOf(test: TestCase): string {
+  return REASON.exec(test.fullName)?.[1] ?? `\`${test.fullName}\` does not apply`;
+}
