@@ -148,7 +148,7 @@ class Session {
     } else if (prefix === 'map') {
       this.#report('not_available', 'this version does not run lookups (`${map:…}`) yet', 'write the value itself');
     } else {
-      this.#report('unknown_token', `\`\${${prefix}:…}\` is not a token`, this.#hint(prefix, DIRECTIVES));
+      this.#report('unknown_token', `\`\${${prefix}:…}\` is not a token`, suggestion(prefix, DIRECTIVES, 'there are'));
     }
     return '';
   }
@@ -227,8 +227,8 @@ class Session {
     const singular = root === 'sources' ? 'source' : 'sink';
     const own: Steps = isObject(templates) && hasField(templates, name) ? ['pipeline', root, name] : ['pipeline', singular];
     if (own.length === 2 && name !== 'default') {
-      const names = isObject(templates) ? Object.keys(templates) : [];
-      this.#report('unknown_reference', `\`\${${body}}\` names no template under \`pipeline.${root}\``, this.#hint(name, names));
+      const hint = this.#hintFrom(name, templates);
+      this.#report('unknown_reference', `\`\${${body}}\` names no template under \`pipeline.${root}\``, hint);
       return '';
     }
     return this.#reference(body, [...own, 'config', ...steps]);
@@ -247,9 +247,8 @@ class Session {
     }
     const raw = at(this.#root, steps);
     if (raw === undefined) {
-      const siblings = at(this.#root, steps.slice(0, -1));
-      const names = isObject(siblings) ? Object.keys(siblings) : [];
-      this.#report('unknown_reference', `\`\${${body}}\` names nothing in this document`, this.#hint(String(steps.at(-1)), names));
+      const hint = this.#hintFrom(String(steps.at(-1)), at(this.#root, steps.slice(0, -1)));
+      this.#report('unknown_reference', `\`\${${body}}\` names nothing in this document`, hint);
       return '';
     }
     return this.#once(body, () => this.#render(body, raw, steps));
@@ -266,8 +265,9 @@ class Session {
     return typeof value === 'string' ? value : marksInJson(jsonText(value));
   }
 
-  #hint(word: string, known: readonly string[]): string | undefined {
-    return this.issues.length > ERRORS_WITH_HINTS ? undefined : suggestion(word, known.slice(0, MAX_LISTED), 'there are');
+  #hintFrom(word: string, mapping: JsonValue | undefined): string | undefined {
+    if (this.issues.length > ERRORS_WITH_HINTS || !isObject(mapping)) return undefined;
+    return suggestion(word, Object.keys(mapping).slice(0, MAX_LISTED), 'there are');
   }
 
   #report(code: string, message: string, hint?: string): void {

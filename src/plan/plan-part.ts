@@ -78,25 +78,34 @@ function parseConfig(schema: ZodType, config: JsonObject): Parsed {
 /** Values that a token may turn out to be, tried in turn where its text does not fit. */
 const PLACEHOLDERS: readonly JsonValue[] = [1, true, 'x', '2026-01-01', '2026-01-01T00:00:00Z', 'http://localhost/', [], {}];
 
+/** Places that are tried; a config with more of them is left to the run. */
+const MAX_TRIED = 20;
+
 /** Sets issues at tokens aside, and puts placeholders there so that the checks behind them still run. */
 function judgeAround(schema: ZodType, config: JsonObject, tokens: readonly FoundToken[]): Parsed {
   const places = new Map(tokens.map((token) => [joinPath('', ...token.steps), token.steps]));
-  const found: Issue[] = [];
   let trial = config;
-  for (const [path, steps] of places) {
-    if (!issuesAt(schema, trial, path)) continue;
-    const placeholder = PLACEHOLDERS.find((value) => !issuesAt(schema, withValue(trial, steps, value) as JsonObject, path));
+  const first = check(schema, config);
+  const failing = [...places].filter(([path]) => !first.ok && first.issues.some((issue) => mayVanish(issue, path)));
+  for (const [path, steps] of failing.slice(0, MAX_TRIED)) {
+    const placeholder = PLACEHOLDERS.find((value) => !hasIssueAt(schema, withValue(trial, steps, value), path));
     if (placeholder !== undefined) trial = withValue(trial, steps, placeholder) as JsonObject;
   }
   const result = check(schema, trial);
-  if (result.ok) return { judged: result.value, tokens, issues: found };
-  const real = result.issues.filter((issue) => ![...places.keys()].some((path) => isAtOrBelow(issue.path, path)));
+  if (result.ok) return { judged: result.value, tokens, issues: [] };
+  const real = result.issues.filter((issue) => ![...places.keys()].some((path) => mayVanish(issue, path)));
   return { judged: undefined, tokens, issues: real };
 }
 
-function issuesAt(schema: ZodType, config: JsonObject, path: string): boolean {
+function hasIssueAt(schema: ZodType, config: JsonValue, path: string): boolean {
   const result = check(schema, config);
-  return !result.ok && result.issues.some((issue) => isAtOrBelow(issue.path, path));
+  return !result.ok && result.issues.some((issue) => mayVanish(issue, path));
+}
+
+/** Whether an issue may be gone once the token at `path` is filled in. A key that is not known stays so, unless it is the token. */
+function mayVanish(issue: Issue, path: string): boolean {
+  if (issue.code === 'unknown_key' && issue.path === path) return path.includes('${');
+  return isAtOrBelow(issue.path, path);
 }
 
 function isAtOrBelow(path: string, above: string): boolean {

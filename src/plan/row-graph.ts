@@ -85,11 +85,18 @@ function checkIds(rows: readonly PlacedRow[], ids: readonly string[], issues: Is
   }
 }
 
-/** Walks the links without recursion; every cycle is told once, with its chain. */
+/** Cycles told, and rows named of one: a hostile document has more. */
+const MAX_CYCLES = 20;
+const MAX_CHAIN = 20;
+
+/** Walks the links without recursion; cycles are told with their chain. */
 function checkCycles(rows: readonly PlacedRow[], links: readonly RowLinks[], issues: IssueList): void {
   const byId = new Map(links.map((link) => [link.id, link]));
   const done = new Set<string>();
+  const onTrail = new Set<string>();
+  let cycles = 0;
   for (const start of links) {
+    onTrail.add(start.id);
     const trail: { id: string; next: string[] }[] = [{ id: start.id, next: targets(start) }];
     while (trail.length > 0) {
       const at = trail.at(-1);
@@ -97,16 +104,20 @@ function checkCycles(rows: readonly PlacedRow[], links: readonly RowLinks[], iss
       if (at === undefined) break;
       if (next === undefined) {
         done.add(at.id);
+        onTrail.delete(at.id);
         trail.pop();
         continue;
       }
-      const loop = trail.findIndex((step) => step.id === next);
-      if (loop !== -1) {
-        reportCycle(rows, links, [...trail.slice(loop).map((step) => step.id), next], issues);
+      if (onTrail.has(next)) {
+        cycles += 1;
+        const chain = trail.slice(trail.findIndex((step) => step.id === next)).map((step) => step.id);
+        if (cycles <= MAX_CYCLES) reportCycle(rows, links, [...chain, next], issues);
         continue;
       }
       const link = byId.get(next);
-      if (link !== undefined && !done.has(next)) trail.push({ id: next, next: targets(link) });
+      if (link === undefined || done.has(next)) continue;
+      onTrail.add(next);
+      trail.push({ id: next, next: targets(link) });
     }
   }
 }
@@ -116,11 +127,12 @@ function targets(link: RowLinks): string[] {
 }
 
 function reportCycle(rows: readonly PlacedRow[], links: readonly RowLinks[], chain: readonly string[], issues: IssueList): void {
+  const shown = chain.length <= MAX_CHAIN ? chain : [...chain.slice(0, MAX_CHAIN), '…', ...chain.slice(-1)];
   const path = rows[links.findIndex((link) => link.id === chain[0])]?.path ?? 'matrix';
   issues.error(
     'dependency_cycle',
     path,
-    `rows wait for each other in a circle: ${chain.join(' → ')}`,
+    `rows wait for each other in a circle: ${shown.join(' → ')}`,
     'break the circle at one `parent` or `depends_on`',
   );
 }

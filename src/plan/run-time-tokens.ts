@@ -20,7 +20,8 @@ export function findTokens(value: JsonValue, steps: Steps = []): FoundToken[] {
   if (!isObject(value)) return [];
   const found: FoundToken[] = [];
   for (const [key, item] of Object.entries(value)) {
-    if (typeof item === 'number' || typeof item === 'boolean') continue;
+    const isPlain = typeof item !== 'string' && typeof item !== 'object';
+    if (isPlain && !key.includes('${')) continue;
     const below = [...steps, key];
     found.push(...tokensOf(key, below), ...findTokens(item, below));
   }

@@ -1,11 +1,12 @@
 /** What a row promises about repeated records, and whether its parts can keep it (spec 2.10). */
+import { isKeyed } from '../../kit/write-spec.ts';
 import type { IssueList } from '../issue-list.ts';
 import type { Governance, Guarantee } from '../plan.ts';
 import { rowName, type PlannedRow } from '../planned-row.ts';
 
 /** Judged from the parts alone, whatever the document asks for. */
 export function guaranteeOf(row: PlannedRow): Guarantee {
-  return isKeyed(row) ? 'effectively-once (keyed upsert)' : 'at-least-once';
+  return isKeyedRow(row) ? 'effectively-once (keyed upsert)' : 'at-least-once';
 }
 
 export function checkDelivery(row: PlannedRow, governance: Governance, issues: IssueList): void {
@@ -15,7 +16,7 @@ export function checkDelivery(row: PlannedRow, governance: Governance, issues: I
     const message = '`on_breach: quarantine` of the contract cannot be combined with `exactly_once`';
     issues.error('exactly_once_quarantine', path, message, 'use `on_breach: fail` or `at_least_once`');
   }
-  if (row.writes === undefined || isKeyed(row)) return;
+  if (row.writes === undefined || isKeyedRow(row)) return;
   const limit = limitOf(row);
   if (limit === undefined) {
     const message = `this version cannot keep \`exactly_once\` for ${rowName(row.draft)} yet: it needs an atomic watermark`;
@@ -25,8 +26,8 @@ export function checkDelivery(row: PlannedRow, governance: Governance, issues: I
   issues.error('exactly_once_unreachable', path, `${rowName(row.draft)} cannot deliver exactly once: ${limit}`, upsertHint(row));
 }
 
-function isKeyed({ writes }: PlannedRow): boolean {
-  return writes !== undefined && (writes.writeMode === 'upsert' || writes.writeMode === 'delete') && writes.key.length > 0;
+function isKeyedRow({ writes }: PlannedRow): boolean {
+  return writes !== undefined && isKeyed(writes.writeMode) && writes.key.length > 0;
 }
 
 /** The first leg of the atomic watermark path that is missing. */

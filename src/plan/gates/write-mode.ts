@@ -1,3 +1,4 @@
+import { isKeyed } from '../../kit/write-spec.ts';
 import type { IssueList } from '../issue-list.ts';
 import type { PlannedRow } from '../planned-row.ts';
 import { placeInConfig } from '../row-drafts.ts';
@@ -6,11 +7,12 @@ import { placeInConfig } from '../row-drafts.ts';
 export function checkWriteMode({ writes, sink, draft }: PlannedRow, issues: IssueList): void {
   if (writes === undefined || draft.sink === undefined) return;
   const { writeMode, writeModes, key } = writes;
+  if (writeModes.includes(writeMode) && (!isKeyed(writeMode) || key.length > 0)) return;
   const path = placeInConfig(draft.sink, 'write_mode');
   if (!writeModes.includes(writeMode)) {
     const hint = `possible are: ${writeModes.join(', ')}`;
     issues.error('write_mode_unsupported', path, `the sink \`${sink.plan.type}\` cannot \`${writeMode}\``, hint);
-  } else if ((writeMode === 'upsert' || writeMode === 'delete') && key.length === 0) {
+  } else {
     issues.error(
       'missing_key',
       path,
