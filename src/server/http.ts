@@ -71,6 +71,8 @@ export async function createServer(options: ServerOptions, routes: readonly Rout
     bodyLimit: limit,
     requestTimeout: REQUEST_TIMEOUT_MS,
     return503OnClosing: false,
+    // Node would answer a missing `Host` with an empty body, before anything here sees the request.
+    http: { requireHostHeader: false },
     routerOptions: { maxParamLength: PARAM_LENGTH },
     clientErrorHandler: (error, socket) => answerBrokenRequest(error, socket, options.env.redactor),
     frameworkErrors: (error, _request, reply) => void sendFailure(reply, frameworkFailure(error, options), options),
@@ -137,12 +139,17 @@ function addPrelude(app: FastifyInstance, { options, closing, limit }: Scope & {
     if (request.method === 'OPTIONS') reply.headers(preflightHeaders(granted));
     if (closing.aborted) return done(new RefusedError('unavailable', 'the server is shutting down'));
     if (Number(request.headers['content-length']) > limit) return done(tooLarge(limit));
+    if (request.raw.httpVersion === '1.1' && request.headers.host === undefined) return done(noHost());
     done();
   });
   app.addHook('onResponse', (request, reply, done) => {
     count(request, reply, options);
     done();
   });
+}
+
+function noHost(): RefusedError {
+  return new RefusedError('bad_config', 'the request has no `Host` header');
 }
 
 function count(request: FastifyRequest, reply: FastifyReply, { env }: ServerOptions): void {

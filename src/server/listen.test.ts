@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { isLoopback, parseListen } from './listen.ts';
+import { cannotListen, isLoopback, parseListen } from './listen.ts';
 
 test.each([
   ['127.0.0.1:8080', { host: '127.0.0.1', port: 8080 }],
@@ -20,4 +20,13 @@ test.each(['', '8080', ':8080', 'localhost', 'localhost:', 'localhost:65536', ':
 test('loopback is localhost, 127/8 and ::1', () => {
   expect(['localhost', '127.0.0.1', '127.9.9.9', '::1'].every(isLoopback)).toBe(true);
   expect(['0.0.0.0', '::', '10.0.0.1', '127.evil.example'].some(isLoopback)).toBe(false);
+});
+
+test('a known reason is told in one sentence, an unknown one keeps its cause', () => {
+  const at = { host: '127.0.0.1', port: 80 };
+  const inUse = cannotListen(at, Object.assign(new Error('listen EADDRINUSE'), { code: 'EADDRINUSE' }));
+  expect(inUse.message).toBe('cannot listen on 127.0.0.1:80: the port is in use');
+  expect(inUse.cause).toBeUndefined();
+  const strange = new Error('the network is on fire');
+  expect(cannotListen(at, strange)).toMatchObject({ message: 'cannot listen on 127.0.0.1:80: the network is on fire', cause: strange });
 });

@@ -32,9 +32,10 @@ const REASONS: Readonly<Record<string, string>> = {
 };
 
 export function cannotListen({ host, port }: ListenAddress, error: NodeJS.ErrnoException): AppError {
-  const reason = REASONS[error.code ?? ''] ?? messageOf(error);
-  return new AppError('cannot_listen', `cannot listen on ${host}:${port}: ${reason}`, {
+  const known = REASONS[error.code ?? ''];
+  return new AppError('cannot_listen', `cannot listen on ${host}:${port}: ${known ?? messageOf(error)}`, {
     hint: 'choose another address with --listen',
-    cause: error,
+    // A reason that is known says it all; the system's own words would only repeat it.
+    ...(known === undefined ? { cause: error } : {}),
   });
 }

@@ -38,6 +38,7 @@ test.each([
   ['an invented method', 'FROB /v1/runs HTTP/1.1\r\nHost: x\r\n\r\n', 400, 'bad_config'],
   ['headers without end', `GET / HTTP/1.1\r\nHost: x\r\nX-Big: ${'a'.repeat(100_000)}\r\n\r\n`, 431, 'headers_too_large'],
   ['a method nobody has', 'PROPFIND /v1/runs HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n', 405, 'method_not_allowed'],
+  ['no host', 'GET /healthz HTTP/1.1\r\nConnection: close\r\n\r\n', 400, 'bad_config'],
   ['a path of raw bytes', 'GET /v1/runs/%ff%fe HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n', 400, 'bad_config'],
 ])('%s is answered with an envelope', async (_, bytes, status, code) => {
   const { port, logged } = await start();
