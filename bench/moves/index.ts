@@ -1,0 +1,6 @@
+import type { Move } from '../move.ts';
+import { fileMoves } from './files.ts';
+import { postgresMoves } from './postgres.ts';
+import { serviceMoves } from './service.ts';
+
+export const MOVES: readonly Move[] = [...fileMoves, ...postgresMoves, ...serviceMoves];

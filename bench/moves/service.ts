@@ -1,0 +1,284 @@
+/** Moves of the control plane: submissions, small runs, and answers while runs take every processor. */
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { DatabaseSync } from 'node:sqlite';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { PERSON_FIELDS, peopleFile, personAt, personLine } from '../data.ts';
+import { program, type Bench, type Move } from '../move.ts';
+import type { Figure } from '../result.ts';
+import { countRuns, load, startHeadgate, startService, statusOf, submit, untilIdle, type Load } from '../service.ts';
+import { governedDocument } from './governed.ts';
+
+const CONNECTIONS = 32;
+const LOAD_SECONDS = 4;
+const MANY = 10_000;
+const SMALL_ROWS = 10;
+const LATENCY_SAMPLES = 50;
+const LATENCY_WARM_UP = 5;
+const HEALTH_SECONDS = 5;
+const NO_LIMIT = '1000000';
+
+const submissions: Move = {
+  kind: 'service',
+  name: 'serve-submit',
+  title: 'POST /v1/runs, 32 connections, 1.4 kB YAML document validated, durable',
+  how:
+    'Whole servers in alternation, each under load from another process. The only worker of Headgate waits in a query that sleeps, so that ' +
+    'submissions are validated, stored and queued but no run competes with them; every one of them was answered with 202. ' +
+    'The bare server is `node:http` that reads the body and answers.',
+  async measure(bench) {
+    const sleeping = await sleepingDocument(bench);
+    const bodyFile = join(bench.folder, 'submission.json');
+    await writeFile(bodyFile, JSON.stringify({ config: submittedDocument() }));
+    const rounds = { headgate: [] as Load[], bare: [] as Load[], again: [] as Load[] };
+    await oneHeadgate(bench, sleeping, bodyFile);
+    for (let round = 0; round < bench.runs; round++) {
+      bench.say(`  round ${round + 1} of ${bench.runs}`);
+      rounds.headgate.push(await oneHeadgate(bench, sleeping, bodyFile));
+      rounds.bare.push(await oneBare(bodyFile));
+      rounds.again.push(await oneHeadgate(bench, sleeping, bodyFile));
+    }
+    const share = (one: readonly Load[], other: readonly Load[]): number[] =>
+      one.map(({ perSecond }, index) => perSecond / (other[index]?.perSecond ?? Number.NaN));
+    return [
+      { name: 'headgate, submissions', unit: 'per second', samples: rounds.headgate.map(({ perSecond }) => perSecond) },
+      { name: 'headgate, p50', unit: 'ms', samples: rounds.headgate.map(({ p50Ms }) => p50Ms) },
+      {
+        name: 'headgate, p99',
+        unit: 'ms',
+        samples: rounds.headgate.map(({ p99Ms }) => p99Ms),
+        target: { bound: 'at most', value: 25 },
+      },
+      { name: 'bare node:http, answers', unit: 'per second', samples: rounds.bare.map(({ perSecond }) => perSecond) },
+      { name: 'headgate / bare', unit: '×', samples: share(rounds.headgate, rounds.bare), target: { bound: 'at least', value: 0.2 } },
+      { name: 'headgate / headgate again', unit: '×', samples: share(rounds.headgate, rounds.again) },
+    ];
+  },
+};
+
+const manyRuns: Move = {
+  kind: 'service',
+  name: 'serve-runs',
+  title: '10,000 runs of a 10-row document through serve, end to end',
+  how:
+    'From the first submission, over 32 connections, until no run is queued or running; every run writes a file of its own, and every file is ' +
+    'compared with what it must hold.',
+  async measure(bench) {
+    const samples: number[] = [];
+    for (let round = 0; round < bench.runs; round++) {
+      bench.say(`  round ${round + 1} of ${bench.runs}`);
+      samples.push(await runMany(bench));
+    }
+    return [{ name: 'runs', unit: 'per second', samples, target: { bound: 'at least', value: 300 } }];
+  },
+};
+
+const firstRow: Move = {
+  kind: 'service',
+  name: 'serve-first-row',
+  title: 'Submit → first row read, idle server',
+  how:
+    'The source is a query of SQLite that gives the time at which it is read, to the millisecond; the run writes it to a file. The time is ' +
+    'counted from before the submission is sent. One submission at a time, with pauses, after a few that are not counted.',
+  async measure(bench) {
+    const server = await startHeadgate(bench.folder);
+    try {
+      const samples: number[] = [];
+      for (let index = -LATENCY_WARM_UP; index < LATENCY_SAMPLES; index++) {
+        const latency = await timeToFirstRow(bench, server.url, index);
+        if (index >= 0) samples.push(latency);
+      }
+      return [{ name: 'submit → first row, p50', unit: 'ms', samples, target: { bound: 'at most', value: 20 } }];
+    } finally {
+      await server.stop();
+    }
+  },
+};
+
+const health: Move = {
+  kind: 'service',
+  name: 'serve-healthz',
+  title: 'GET /healthz while two runs saturate both cores',
+  how:
+    'One connection asks every 5 ms from another process, 5 s a sample, first on an idle server, then while two runs with transforms, ' +
+    'masking and a contract are executing, which is checked before and after each sample.',
+  async measure(bench) {
+    const server = await startHeadgate(bench.folder, '--max-concurrent-runs', '2', '--max-queued-runs', NO_LIMIT);
+    const asked = { url: `${server.url}/healthz`, seconds: HEALTH_SECONDS, connections: 1, everyMs: 5, expectedStatus: '200' };
+    try {
+      const [idle, busy]: [Load[], Load[]] = [[], []];
+      for (let round = 0; round < bench.runs; round++) idle.push(await load(asked));
+      for (let round = 0; round < bench.runs; round++) {
+        bench.say(`  round ${round + 1} of ${bench.runs}`);
+        await keepTwoRunning(bench, server.url);
+        busy.push(await load(asked));
+        if ((await countRuns(server.url, 'running')) !== 2) throw new Error('the runs ended while the answers were timed; use more --rows');
+      }
+      return [
+        { name: 'idle, p99', unit: 'ms', samples: idle.map(({ p99Ms }) => p99Ms) },
+        { name: 'two runs, p50', unit: 'ms', samples: busy.map(({ p50Ms }) => p50Ms) },
+        { name: 'two runs, p99', unit: 'ms', samples: busy.map(({ p99Ms }) => p99Ms), target: { bound: 'at most', value: 25 } },
+        { name: 'two runs, slowest', unit: 'ms', samples: busy.map(({ maxMs }) => maxMs) },
+      ] satisfies Figure[];
+    } finally {
+      await server.stop();
+    }
+  },
+};
+
+export const serviceMoves: readonly Move[] = [submissions, manyRuns, firstRow, health];
+
+async function oneHeadgate(bench: Bench, sleeping: string, bodyFile: string): Promise<Load> {
+  const server = await startHeadgate(bench.folder, '--max-concurrent-runs', '1', '--max-queued-runs', NO_LIMIT);
+  try {
+    const id = await submit(server.url, sleeping);
+    while ((await statusOf(server.url, id)) === 'queued') await pause(20);
+    const result = await load({
+      url: `${server.url}/v1/runs`,
+      seconds: LOAD_SECONDS,
+      connections: CONNECTIONS,
+      bodyFile,
+      expectedStatus: '202',
+    });
+    if ((await statusOf(server.url, id)) !== 'running') throw new Error('the run that was to keep the worker waiting has ended');
+    return result;
+  } finally {
+    await server.stop();
+  }
+}
+
+async function oneBare(bodyFile: string): Promise<Load> {
+  const server = await startService(program('bare-http'));
+  try {
+    return await load({ url: `${server.url}/v1/runs`, seconds: LOAD_SECONDS, connections: CONNECTIONS, bodyFile, expectedStatus: '202' });
+  } finally {
+    await server.stop();
+  }
+}
+
+async function runMany(bench: Bench): Promise<number> {
+  const folder = join(bench.folder, 'many');
+  await rm(folder, { recursive: true, force: true });
+  await mkdir(folder);
+  const input = join(folder, 'in.csv');
+  const people = Array.from({ length: SMALL_ROWS }, (_, index) => personAt(index));
+  await writeFile(input, `${PERSON_FIELDS.join(',')}\n${people.map(personLine).join('')}`);
+  const server = await startHeadgate(bench.folder, '--max-queued-runs', NO_LIMIT);
+  try {
+    const begun = performance.now();
+    let next = 0;
+    const submitAll = async (): Promise<void> => {
+      while (next < MANY) await submit(server.url, smallDocument(input, join(folder, `${next++}.jsonl`)));
+    };
+    await Promise.all(Array.from({ length: CONNECTIONS }, submitAll));
+    await untilIdle(server.url, 25);
+    const seconds = (performance.now() - begun) / 1000;
+    await verifyMany(server.url, folder);
+    return MANY / seconds;
+  } finally {
+    await server.stop();
+  }
+}
+
+async function verifyMany(url: string, folder: string): Promise<void> {
+  const failed = await countRuns(url, 'failed,cancelled');
+  if (failed > 0) throw new Error(`${failed} of the runs did not complete`);
+  const expected = Array.from({ length: SMALL_ROWS }, (_, index) => personAt(index))
+    .map(({ id, name, email, amount, ts, active, payload }) =>
+      JSON.stringify({ id: String(id), name, email, amount: String(amount), ts, active: String(active), payload }),
+    )
+    .join('\n');
+  for (let index = 0; index < MANY; index++) {
+    const path = join(folder, `${index}.jsonl`);
+    if ((await readFile(path, 'utf8')).trim() !== expected) throw new Error(`${path} does not hold what it must`);
+  }
+}
+
+async function timeToFirstRow(bench: Bench, url: string, index: number): Promise<number> {
+  const database = join(bench.folder, 'clock.db');
+  if (index === -LATENCY_WARM_UP) new DatabaseSync(database).close();
+  const output = join(bench.folder, 'clock.jsonl');
+  await rm(output, { force: true });
+  await pause(100);
+  const sent = Date.now();
+  const id = await submit(url, clockDocument(database, output));
+  let status = 'queued';
+  while (status === 'queued' || status === 'running') {
+    await pause(10);
+    status = await statusOf(url, id);
+  }
+  if (status !== 'completed') throw new Error(`the run ended as ${status}`);
+  const { read_at: readAt } = JSON.parse(await readFile(output, 'utf8')) as { read_at: number };
+  return readAt * 1000 - sent;
+}
+
+/** Two runs that take seconds, whatever became of the two before. */
+async function keepTwoRunning(bench: Bench, url: string): Promise<void> {
+  const input = peopleFile(bench.folder, bench.rows);
+  let waiting = await countRuns(url, 'queued');
+  // Each run moves the file once; with some in the queue the next follows at once.
+  for (; waiting < 4; waiting++) await submit(url, governedDocument(input, join(bench.folder, `busy-${waiting}-${Date.now()}.jsonl`)));
+  while ((await countRuns(url, 'running')) < 2) await pause(20);
+}
+
+async function sleepingDocument(bench: Bench): Promise<string> {
+  const { url } = await bench.database();
+  return `version: 1
+name: sleeping
+pipeline:
+  source: { type: postgres, config: { connection_url: '${url}', query: 'SELECT pg_sleep(600)', read_timeout_secs: 0 } }
+  sink: { type: jsonl, config: { path: ${join(bench.folder, 'sleeping.jsonl')} } }
+`;
+}
+
+function smallDocument(input: string, output: string): string {
+  return `version: 1
+name: small
+pipeline:
+  source: { type: csv, config: { path: ${input} } }
+  sink: { type: jsonl, config: { path: ${output} } }
+`;
+}
+
+function clockDocument(database: string, output: string): string {
+  return `version: 1
+name: clock
+pipeline:
+  source: { type: sqlite, config: { database_url: 'sqlite:${database}', query: "SELECT unixepoch('now', 'subsec') AS read_at" } }
+  sink: { type: jsonl, config: { path: ${output} } }
+`;
+}
+
+/** About 1.4 kB, as documents in production are. */
+function submittedDocument(): string {
+  return `version: 1
+name: orders-nightly
+# Orders of the shop, cleaned and checked, as JSON Lines for the people who count.
+pipeline:
+  source: { type: csv, config: { path: in/orders.csv, delimiter: ';', null_values: ['', 'NULL'] } }
+  transforms:
+    - { type: rename_field, config: { fields: { ordernr: order_id, kd: customer, betrag: amount } } }
+    - { type: cast, config: { fields: { order_id: int, amount: float, placed_at: timestamp } } }
+    - { type: filter, config: { path: status, op: in, value: [paid, shipped, returned] } }
+    - { type: drop, config: { fields: [comment, browser, session] } }
+  masking:
+    key: not-a-real-key
+    rules:
+      - { name: mail, match: { value_detector: email }, action: { type: hash } }
+      - { name: people, match: { fields: [customer] }, action: { type: partial, keep_last: 2 } }
+  contract:
+    version: '1.0.0'
+    owner: orders-team
+    on_breach: quarantine
+    fields:
+      - { name: order_id, type: integer, min: 1 }
+      - { name: customer, type: string, min_length: 1 }
+      - { name: amount, type: number, min: 0 }
+  quality:
+    record:
+      - { type: not_empty, field: country, on_failure: quarantine }
+  dlq:
+    sink: { type: jsonl, config: { path: out/bad-orders.jsonl } }
+  sink: { type: jsonl, config: { path: out/orders.jsonl } }
+`;
+}
