@@ -12,6 +12,7 @@ import type { Env } from './lib/env.ts';
 import type { JsonObject } from './lib/json.ts';
 import { createRegistry } from './lib/prometheus.ts';
 import { parts } from './parts.ts';
+import { RUN_METRICS } from './runs/metrics.ts';
 import { createPrepare, type Prepared } from './runs/prepare.ts';
 import { createRuns } from './runs/run-service.ts';
 import { createWorkerPool } from './runs/worker-pool.ts';
@@ -24,7 +25,7 @@ import type { DoctorReport } from './wire/doctor.ts';
 const STOP_GRACE_MS = 30_000;
 
 export async function serve(options: ServeOptions, version: string): Promise<RunningServer> {
-  const registry = createRegistry([]);
+  const registry = createRegistry(RUN_METRICS);
   const env: Env = { ...options.env, metrics: registry.metrics };
   const { host, port } = parseListen(options.listen);
   const authenticate = loadAuth(options.auth, env, host);

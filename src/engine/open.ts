@@ -1,6 +1,7 @@
 /** Opens everything an invocation needs, in the order in which it must be closed again (last first). */
 import type { Env } from '../lib/env.ts';
 import { ConfigError } from '../lib/errors.ts';
+import type { Labels, MetricDefinition } from '../lib/metrics.ts';
 import { isObject, jsonText, type JsonObject, type JsonValue } from '../lib/json.ts';
 import type { Credentials, PartContext } from '../kit/context.ts';
 import type { Sink, SinkCapabilities } from '../kit/sink.ts';
@@ -9,6 +10,7 @@ import type { DlqPlan, PartPlan, Plan, RowPlan, SinkPlan } from '../plan/plan.ts
 import { resolvePart, type RuntimeTokens } from '../plan/resolve.ts';
 import { DeadLetters } from './dlq/dead-letters.ts';
 import { blame } from './failure.ts';
+import * as metrics from './metrics.ts';
 import type { Capture, Invocation } from './invocation.ts';
 import { stagesOf } from './stages/stages.ts';
 import { TransformChain, type NamedTransform } from './stages/transform-chain.ts';
@@ -71,7 +73,9 @@ export async function openInvocation(options: OpenOptions, closers: AsyncDisposa
     () => row.source.definition.open(resolve(options, row.source), sourceContext),
     closers,
   );
+  inFlight(metrics.sourceInFlight, { ...labels, connector: row.source.type }, options, closers);
   const { sink, capabilities } = await openSink(options, row.sink, { ...context, ...retry, runId: options.runId, role: 'main' }, closers);
+  inFlight(metrics.sinkInFlight, { ...labels, connector: row.sink.type }, options, closers);
   const queue = row.dlq === undefined ? undefined : await openDeadLetters(options, row.dlq, context, closers);
   const flushDurable = capabilities.flushDurable && queue?.capabilities.flushDurable !== false;
   const stages = stagesOf(
@@ -96,6 +100,12 @@ export async function openInvocation(options: OpenOptions, closers: AsyncDisposa
     stop,
     kill,
   };
+}
+
+/** Counts a part as open until everything is closed. */
+function inFlight(metric: MetricDefinition, labels: Labels, { env }: OpenOptions, closers: AsyncDisposableStack): void {
+  env.metrics.inc(metric, labels);
+  closers.defer(() => env.metrics.inc(metric, labels, -1));
 }
 
 /** `{name}::{row}`, for a child with the parent key value; characters outside the key alphabet are percent-encoded. */

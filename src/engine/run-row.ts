@@ -23,7 +23,7 @@ export async function runInvocation(options: RunRowOptions): Promise<InvocationO
   const log = env.log.at('headgate::engine');
   const startedAt = env.clock.now();
   const from = env.clock.elapsedMs();
-  env.metrics.set(metrics.pipelineInFlight, labels, 1);
+  env.metrics.inc(metrics.pipelineInFlight, labels);
   env.metrics.set(metrics.pipelineStart, labels, startedAt.getTime() / 1000);
   log.info('row started', {
     row: row.id,
@@ -38,7 +38,7 @@ export async function runInvocation(options: RunRowOptions): Promise<InvocationO
   const status = error !== null ? 'failed' : result.cancelled ? 'cancelled' : 'completed';
   if (error?.kind === 'Panic' && result.failure instanceof Error)
     log.error('unexpected failure', { row: row.id, stack: result.failure.stack });
-  env.metrics.set(metrics.pipelineInFlight, labels, 0);
+  env.metrics.inc(metrics.pipelineInFlight, labels, -1);
   env.metrics.inc(metrics.pipelineRuns, { ...labels, status: error === null ? 'ok' : 'err', kind: error?.kind ?? '' });
   env.metrics.observe(metrics.pipelineDuration, labels, durationMs / 1000);
   const balance = result.tally.balance();

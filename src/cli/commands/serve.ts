@@ -73,7 +73,10 @@ const options = withVariables('SVC_SERVE_', {
   logMaxLinesPerRun: integerOption({ value: 'N', min: 1, default: 100_000, description: 'Log lines kept of one run.' }),
   leaseTtlSecs: integerOption({ value: 'N', min: 1, default: 30, description: 'When a server that does not report counts as dead.' }),
   probeTimeoutSecs: integerOption({ value: 'N', min: 1, default: 10, description: 'Budget of one preflight probe.' }),
-  callbackAllowHost: listOption({ value: 'HOST', description: 'Host that callbacks may reach although its address is private.' }),
+  callbackAllowHost: listOption({
+    value: 'HOST',
+    description: 'Host that callbacks may go to, even one with a link-local address; once one is named, all others are refused.',
+  }),
   noUi: unavailableOption('web console to switch off'),
   cluster: unavailableOption('cluster mode'),
   clusterPollSecs: unavailableOption('cluster mode', 'N'),
