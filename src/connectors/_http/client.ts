@@ -158,7 +158,11 @@ export class HttpClient {
 
   #hop(request: HttpRequest, url: string): Hop {
     const { body } = request;
-    const headers: Record<string, string> = { accept: 'application/json, */*;q=0.5', ...lowerCased(this.#options.headers) };
+    const headers: Record<string, string> = {
+      accept: 'application/json, */*;q=0.5',
+      'user-agent': 'headgate',
+      ...lowerCased(this.#options.headers),
+    };
     if (body !== undefined) headers['content-type'] ??= 'json' in body ? 'application/json' : body.type;
     Object.assign(headers, lowerCased(request.headers));
     const text = body === undefined ? undefined : 'json' in body ? stringifyJson(body.json) : body.text;

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { boolean, finding, integer, optional, text } from '../../kit/schema.ts';
 import { byteCode } from '../_files/config.ts';
 import { spelled } from './fields.ts';
+import { isJsonPath, notAPath } from './json-path.ts';
 
 const FORMATS = ['json', 'csv', 'xlsx', 'xml'] as const;
 
@@ -34,20 +35,30 @@ const step = z.union([
   z.strictObject({ parse: parse.meta({ description: 'Reads records; the last step.' }) }),
 ]);
 
-/** `decode`: how the bytes of an answer become records, step by step. */
-export function decodeSteps() {
+/** `decode`: how the bytes of an answer become records, step by step. `extract` paths are JSONPaths, or dot paths of XML elements. */
+export function decodeSteps(extractPaths: 'json' | 'xml') {
   return optional(
     z
       .array(z.preprocess(bareSteps, step))
       .min(1)
       .superRefine((steps, ctx) => {
         for (const [index, one] of steps.entries()) {
+          checkPaths(one, index, { extractPaths, ctx });
           if (typeof one === 'object' && 'parse' in one && index < steps.length - 1) {
             ctx.addIssue(finding('invalid_value', '`parse` must be the last step', { path: [index] }));
           }
         }
       }),
   ).meta({ description: 'Steps from the bytes of an answer to records; replaces `response_format`.' });
+}
+
+type Context = { addIssue(issue: ReturnType<typeof finding>): void };
+
+function checkPaths(one: DecodeStep, index: number, { extractPaths, ctx }: { extractPaths: 'json' | 'xml'; ctx: Context }): void {
+  if (typeof one !== 'object') return;
+  if ('extract' in one && extractPaths === 'json' && !isJsonPath(one.extract)) ctx.addIssue(notAPath(one.extract, [index, 'extract']));
+  const path = 'parse' in one && one.parse.format === 'json' ? one.parse.records_path : undefined;
+  if (path !== undefined && !isJsonPath(path)) ctx.addIssue(notAPath(path, [index, 'parse', 'records_path']));
 }
 
 /** `unzip` alone means the first file. */

@@ -12,13 +12,23 @@ export function jsonPath() {
     .transform(rooted)
     .pipe(
       z.string().superRefine((path, ctx) => {
-        try {
-          query(null, path);
-        } catch {
-          ctx.addIssue(finding('invalid_value', `\`${path}\` is not a JSONPath`, { hint: 'e.g. `$.data.items[*]`' }));
-        }
+        if (!isJsonPath(path)) ctx.addIssue(notAPath(path));
       }),
     );
+}
+
+export function isJsonPath(path: string): boolean {
+  try {
+    query(null, path);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** The finding about a text that is no JSONPath; `at` is its place below the value that is checked. */
+export function notAPath(path: string, at: (string | number)[] = []) {
+  return finding('invalid_value', `\`${path}\` is not a JSONPath`, { path: at, hint: 'e.g. `$.data.items[*]`' });
 }
 
 function rooted(path: string): string {

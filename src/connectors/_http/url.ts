@@ -2,6 +2,11 @@
 
 const SECRET_NAME = /key|token|secret|pass|pwd|sig|auth|credential|session|code|jwt/i;
 
+/** Whether a header or parameter of this name probably holds a secret. */
+export function looksSecret(name: string): boolean {
+  return SECRET_NAME.test(name) || name.toLowerCase() === 'cookie';
+}
+
 /** The address as a message may show it: no user info, no fragment, secret-looking query values masked. */
 export function safeUrl(address: string, secretParams: Iterable<string> = []): string {
   const url = URL.parse(address);

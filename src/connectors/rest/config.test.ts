@@ -68,6 +68,7 @@ describe('refusals', () => {
     ['a name that is no header', { headers: { 'a b': 'x' } }, { code: 'invalid_value', path: 'headers["a b"]' }],
     ['paging of a file', { response_format: 'csv', pagination: 'LinkHeader' }, { code: 'invalid_value', path: 'pagination' }],
     ['a records path of a file', { response_format: 'excel', records_path: '$.a' }, { code: 'invalid_value', path: 'records_path' }],
+    ['a step that is no path', { decode: [{ extract: '$.[' }] }, { code: 'invalid_value', path: 'decode[0].extract' }],
     ['a step after parse', { decode: [{ parse: { format: 'json' } }, 'gunzip'] }, { code: 'invalid_value', path: 'decode[0]' }],
     ['incremental without a key', { replication_method: 'incremental' }, { code: 'missing_key', path: 'replication_key' }],
     ['a bind without incremental', { replication_bind: { name: 'since' } }, { code: 'invalid_value', path: 'replication_bind' }],

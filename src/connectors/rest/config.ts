@@ -84,7 +84,7 @@ const reading = {
     description: 'Sheet name, or its index from 0; unset: the first.',
   }),
   excel_header_row: integer({ min: 0 }).default(0).meta({ description: 'Row that names the columns, counted from 0.' }),
-  decode: decodeSteps(),
+  decode: decodeSteps('json'),
   async_job: asyncJob(),
   odata: odata(),
 };

@@ -94,6 +94,14 @@ describe('files as answers', () => {
   });
 });
 
+describe('secrets', () => {
+  it('in plain headers and parameters do not show when the answer repeats them', async () => {
+    server.respond([{ status: 400, body: 'no hunter2-header, no hunter2-param' }]);
+    const config = { ...base(), headers: { 'X-Api-Key': 'hunter2-header' }, query_params: { token: 'hunter2-param' } };
+    await expect(run(config)).rejects.toThrow(/token=\*\*\* answers 400: no \*\*\*, no \*\*\*/);
+  });
+});
+
 describe('decode', () => {
   it('takes a zipped and encoded report apart step by step', async () => {
     const report = Buffer.from(gzipSync(CSV)).toString('base64');

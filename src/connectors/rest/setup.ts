@@ -1,8 +1,10 @@
 import type { SourceContext } from '../../kit/context.ts';
+import type { Redactor } from '../../lib/redact.ts';
 import { HttpClient } from '../_http/client.ts';
 import { compileRules } from '../_http/response-rules.ts';
 import type { RequestRetry } from '../_http/retry.ts';
 import { openConnections, type Connections } from '../_http/connections.ts';
+import { looksSecret } from '../_http/url.ts';
 import type { RestConfig } from './config.ts';
 import { compileExtraction, type Extract } from './records.ts';
 import { shapeOf, type Shape } from './shape.ts';
@@ -24,6 +26,7 @@ export interface RestSetup {
 
 export async function setUp(config: RestConfig, context: SourceContext): Promise<RestSetup> {
   const shape = shapeOf(config);
+  hideSecrets(config, context.env.redactor);
   const provider = context.credentials.resolve(config.auth);
   const timeoutMs = (config.timeout ?? TIMEOUT_SECS) * 1000;
   const connections = await openConnections({ tls: config.tls, timeoutMs }, context.env);
@@ -40,6 +43,13 @@ export async function setUp(config: RestConfig, context: SourceContext): Promise
   });
   const extract = compileExtraction({ ...config, records_path: shape.recordsPath });
   return { config, context, shape, client, extract, connections };
+}
+
+/** A secret may also stand in a plain header or parameter. */
+function hideSecrets(config: RestConfig, redactor: Redactor): void {
+  for (const [name, value] of [...Object.entries(config.headers), ...Object.entries(config.query_params)]) {
+    if (looksSecret(name)) redactor.register(value);
+  }
 }
 
 /** Every address the author wrote down. */
