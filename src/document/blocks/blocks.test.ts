@@ -26,6 +26,18 @@ function hasDescription(schema: JsonSchema): boolean {
   return typeof schema['description'] === 'string' || [...(schema.anyOf ?? []), ...(schema.allOf ?? [])].some(hasDescription);
 }
 
+test('a field set to null counts as absent', () => {
+  const all = (schema: (typeof BLOCKS)[number]['schema'], keys: readonly string[]) =>
+    check(schema, Object.fromEntries(keys.map((key) => [key, null])));
+  const block = (name: string) => BLOCKS.find((one) => one.name === name)?.schema ?? resilienceSchema;
+  expect(all(block('execution'), ['max_concurrent', 'on_error', 'schedule'])).toEqual({
+    ok: true,
+    value: { on_error: 'continue', schedule: 'declared' },
+  });
+  expect(all(block('selection'), ['include_parents'])).toEqual({ ok: true, value: { include_parents: 'off' } });
+  expect(all(block('resilience'), ['retry', 'retry_on'])).toEqual({ ok: true, value: {} });
+});
+
 test('blocks stand in order and once', () => {
   const names = BLOCKS.map((block) => block.name);
   expect(names).toEqual([...new Set(names)].sort());

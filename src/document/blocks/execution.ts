@@ -1,15 +1,16 @@
 import { z } from 'zod';
 import { integer, optional } from '../../kit/schema.ts';
 import { defineBlock } from '../block.ts';
+import { nullAsAbsent } from './null-as-absent.ts';
 
 export const executionSchema = z.strictObject({
   max_concurrent: optional(integer({ min: 1 })).meta({
     description: 'Invocations that run at the same time; the number of CPUs, at most 8, when absent.',
   }),
-  on_error: z.enum(['continue', 'stop']).default('continue').meta({
+  on_error: nullAsAbsent(z.enum(['continue', 'stop']).default('continue')).meta({
     description: 'Whether the other rows go on when one fails.',
   }),
-  schedule: z.enum(['declared', 'lpt']).default('declared').meta({
+  schedule: nullAsAbsent(z.enum(['declared', 'lpt']).default('declared')).meta({
     description: 'Order in which ready rows queue: as declared, or the heaviest `weight` first.',
   }),
 });

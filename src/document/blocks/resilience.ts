@@ -2,15 +2,18 @@ import { z } from 'zod';
 import { boolean, integer, optional } from '../../kit/schema.ts';
 import type { RetryPolicy } from '../../kit/context.ts';
 import { defineBlock } from '../block.ts';
+import { nullAsAbsent } from './null-as-absent.ts';
 
 const RETRIED = ['http_5xx', 'rate_limited', 'connection', 'timeout'] as const;
 
 const retrySchema = z.strictObject({
-  max_attempts: integer({ min: 0 }).default(5).meta({ description: 'Attempts altogether; 0 and 1 mean that nothing is repeated.' }),
-  backoff: z.enum(['none', 'fixed', 'exponential']).default('exponential').meta({ description: 'How the wait grows.' }),
-  base_ms: integer({ min: 0 }).default(200).meta({ description: 'The first wait, in milliseconds.' }),
-  max_ms: integer({ min: 0 }).default(30_000).meta({ description: 'The longest wait, in milliseconds.' }),
-  jitter: boolean().default(true).meta({ description: 'Whether a wait is multiplied by a random factor from 0.5 to 1.5.' }),
+  max_attempts: nullAsAbsent(integer({ min: 0 }).default(5)).meta({
+    description: 'Attempts altogether; 0 and 1 mean that nothing is repeated.',
+  }),
+  backoff: nullAsAbsent(z.enum(['none', 'fixed', 'exponential']).default('exponential')).meta({ description: 'How the wait grows.' }),
+  base_ms: nullAsAbsent(integer({ min: 0 }).default(200)).meta({ description: 'The first wait, in milliseconds.' }),
+  max_ms: nullAsAbsent(integer({ min: 0 }).default(30_000)).meta({ description: 'The longest wait, in milliseconds.' }),
+  jitter: nullAsAbsent(boolean().default(true)).meta({ description: 'Whether a wait is multiplied by a random factor from 0.5 to 1.5.' }),
 });
 
 export const resilienceSchema = z.strictObject({
