@@ -1,0 +1,161 @@
+/** The control plane as users start it: a process of its own, spoken to over HTTP. */
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { expect } from 'vitest';
+import type { RunPage, RunRecord } from '../../src/wire/run.ts';
+
+const LAUNCHER = join(resolve(import.meta.dirname, '../..'), 'bin/headgate.js');
+const WAIT = { timeout: 15_000, interval: 25 };
+
+export type Body = Record<string, unknown>;
+
+export interface Answer {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly text: string;
+  /** The body read as JSON; throws when it is none. */
+  json(): unknown;
+}
+
+export interface Program {
+  readonly url: string;
+  readonly process: ChildProcess;
+  /** What it wrote to the terminal so far. */
+  output(): string;
+  call(method: string, path: string, body?: unknown, headers?: Readonly<Record<string, string>>): Promise<Answer>;
+  /** Submits a document; anything but a 202 fails the test with the answer. */
+  submit(config: Body | string, settings?: Body): Promise<string>;
+  get(runId: string): Promise<RunRecord>;
+  list(query?: string): Promise<RunPage>;
+  /** Waits, with a bound, for one of these states. */
+  until(runId: string, ...states: readonly string[]): Promise<RunRecord>;
+  ended(runId: string): Promise<RunRecord>;
+  /** Sends the signal and waits for the end; gives the exit code, or the signal it died of. */
+  stop(signal?: NodeJS.Signals): Promise<number | NodeJS.Signals | null>;
+  /** Process ids of the workers that live now. */
+  workers(): readonly number[];
+}
+
+export interface ProgramOptions {
+  readonly cwd: string;
+  /** After `serve`; without a way to authenticate, `--no-auth` is added. */
+  readonly args?: readonly string[];
+  readonly variables?: Readonly<Record<string, string>>;
+}
+
+/** A folder of its own for a test file, and the programs started in it; call `dispose` at the end. */
+export function workshop(): {
+  readonly dir: string;
+  path(name: string): string;
+  start(options?: Partial<ProgramOptions>): Promise<Program>;
+  dispose(): Promise<void>;
+} {
+  const dir = mkdtempSync(join(tmpdir(), 'headgate-serve-'));
+  const started: Program[] = [];
+  return {
+    dir,
+    path: (name) => join(dir, name),
+    start: async (options) => {
+      const program = await startServe({ cwd: dir, ...options });
+      started.push(program);
+      return program;
+    },
+    dispose: async () => {
+      await Promise.all(started.map((program) => program.stop('SIGKILL')));
+      rmSync(dir, { recursive: true, force: true });
+    },
+  };
+}
+
+async function startServe({ cwd, args = [], variables = {} }: ProgramOptions): Promise<Program> {
+  const auth = args.some((arg) => /auth|token/.test(arg)) ? [] : ['--no-auth'];
+  const child = spawn(process.execPath, [LAUNCHER, 'serve', '--listen', '127.0.0.1:0', ...auth, ...args], {
+    cwd,
+    env: { PATH: process.env['PATH'], HOME: process.env['HOME'], NO_COLOR: '1', ...variables },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const ended = once(child, 'close') as Promise<[number | null, NodeJS.Signals | null]>;
+  let output = '';
+  child.stdout.setEncoding('utf8').on('data', (text: string) => (output += text));
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (output += text));
+  const url = await urlOf(child, () => output);
+  const call = (method: string, path: string, body?: unknown, headers = {}): Promise<Answer> => send(url, method, path, body, headers);
+  const get = async (runId: string): Promise<RunRecord> => (await call('GET', `/v1/runs/${runId}`)).json() as RunRecord;
+  const until = async (runId: string, ...states: readonly string[]): Promise<RunRecord> => {
+    await expect.poll(async () => (await get(runId)).status, WAIT).toBeOneOf([...states]);
+    return get(runId);
+  };
+  return {
+    url,
+    process: child,
+    output: () => output,
+    call,
+    get,
+    until,
+    ended: (runId) => until(runId, 'completed', 'failed', 'cancelled'),
+    submit: async (config, settings = {}) => {
+      const answer = await call('POST', '/v1/runs', { config: typeof config === 'string' ? config : JSON.stringify(config), ...settings });
+      expect(answer.status, answer.text).toBe(202);
+      return (answer.json() as { run_id: string }).run_id;
+    },
+    list: async (query = '') => (await call('GET', `/v1/runs${query}`)).json() as RunPage,
+    stop: async (signal = 'SIGTERM') => {
+      child.kill(signal);
+      const [code, died] = await ended;
+      return code ?? died;
+    },
+    workers: () => childrenOf(child.pid ?? 0),
+  };
+}
+
+/** Where it listens, once it says so; an end before that is an error with everything it wrote. */
+function urlOf(child: ChildProcess, output: () => string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const look = (): void => {
+      const url = / listens on (http:\/\/\S+)/.exec(output())?.[1];
+      if (url !== undefined) resolve(url);
+    };
+    child.stderr?.on('data', look);
+    child.once('close', (code) => reject(new Error(`serve ended with ${code} before it listened:\n${output()}`)));
+  });
+}
+
+async function send(url: string, method: string, path: string, body: unknown, headers: Readonly<Record<string, string>>): Promise<Answer> {
+  const response = await fetch(url + path, {
+    method,
+    headers: { ...(body === undefined ? {} : { 'content-type': 'application/json' }), ...headers },
+    body: body === undefined ? null : typeof body === 'string' ? body : JSON.stringify(body),
+  });
+  const text = await response.text();
+  return { status: response.status, headers: response.headers, text, json: () => JSON.parse(text) as unknown };
+}
+
+/** Direct and indirect children (the launcher may stand between). */
+export function childrenOf(pid: number): readonly number[] {
+  const parents = readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .map((name) => ({ pid: Number(name), parent: parentOf(name) }));
+  const direct = parents.filter(({ parent }) => parent === pid).map((entry) => entry.pid);
+  return direct.flatMap((child) => [child, ...childrenOf(child)]);
+}
+
+function parentOf(pid: string): number | undefined {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+    return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]);
+  } catch {
+    return undefined;
+  }
+}
+
+export function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}
