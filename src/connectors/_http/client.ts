@@ -70,6 +70,11 @@ export class HttpClient {
     this.#trustedHosts = new Set((options.trustedHosts ?? []).map((host) => host.toLowerCase()));
   }
 
+  /** The same client, ending its requests with another signal. */
+  under(signal: AbortSignal): HttpClient {
+    return new HttpClient({ ...this.#options, signal });
+  }
+
   /** Sends and reads the whole answer. A status other than 2xx throws a `ConnectorError` that carries it. */
   async send(request: HttpRequest): Promise<HttpAnswer> {
     return this.#repeat(request, async ({ response, url, shownUrl, deadline }) => {

@@ -184,6 +184,12 @@ describe('partitions', () => {
     waiting = [];
   });
 
+  it('end together: when one fails, nobody waits for the others', async () => {
+    server.respond(({ path }) => (path === '/1' ? { status: 400, body: 'bad' } : { hangs: true }));
+    const all = { base_url: server.url, path: '{a}', partitions: [{ a: 1 }, { a: 2 }], partition_concurrency: 2, timeout: 3600 };
+    await expect(run(all)).rejects.toMatchObject({ kind: 'refused', status: 400 });
+  });
+
   it('may be written as `requests`', async () => {
     server.respond([{ json: [1] }]);
     expect((await run({ base_url: server.url, path: '{a}', requests: [{ a: 1 }, { a: 2 }, { a: 3 }] })).records).toEqual([1, 1, 1]);

@@ -107,11 +107,14 @@ export class RestSource implements Source {
     const { config, context, shape } = this.#setup;
     const partitions = config.partitions.length === 0 ? [{}] : config.partitions;
     const resume = config.persist_cursor ? bookmark : undefined;
+    const stop = new AbortController();
+    const signal = AbortSignal.any([context.signal, stop.signal]);
+    const setup = { ...this.#setup, context: { ...context, signal }, client: this.#setup.client.under(signal) };
     const results = partitions.map((partition) => () => {
       const values = valuesOf(context.parent, partition, placed.pathValues);
-      return readResult(this.#setup, { base: requestOf(config, shape, values), bound: placed.overlay, resume }, notes);
+      return readResult(setup, { base: requestOf(config, shape, values), bound: placed.overlay, resume }, notes);
     });
-    return merge(results, config.partition_concurrency ?? 1);
+    return merge(results, config.partition_concurrency ?? 1, () => stop.abort(new Error('another result ended the reading')));
   }
 
   #warnIncomparable(progress: Progress): void {
