@@ -145,6 +145,8 @@ test('places in YAML point at keys and list items, also below aliases', () => {
   expect(locate('f')).toEqual({ line: 5, column: 1 });
   expect(locate('f.e')).toEqual({ line: 4, column: 12 });
   expect(locate('f.missing.more')).toEqual({ line: 5, column: 1 });
+  expect(parse('a:\n  -\n  - 1').locate('a[0]')).toEqual({ line: 1, column: 1 });
+  expect(parse('a:\nb: 1').locate('a')).toEqual({ line: 1, column: 1 });
 });
 
 test('paths are read back as they were written', () => {

@@ -71,7 +71,7 @@ export function readBlocks(document: Document, issues: Issue[]): Blocks {
   const root = withoutUnavailable('document', withoutComposition(document, issues), '', issues);
   const shape = documentSchema.shape;
   refuseUnknownKeys(root, documentSchema, '', issues);
-  if (root['version'] === undefined) {
+  if (root['version'] === undefined || root['version'] === null) {
     issues.push({ code: 'missing_key', path: '', message: '`version` is required', hint: 'write `version: 1` at the top' });
   } else {
     salvage(shape.version, root['version'], 'version', issues);

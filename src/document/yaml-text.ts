@@ -77,7 +77,7 @@ function checkEvents(text: string, events: readonly Event[]): void {
     above.height = Math.max(above.height, extent.height + 1);
   };
   for (const event of events) {
-    if (documents > 1) throw severalDocuments(text, offsetOf(event));
+    if (documents > 1) throw severalDocuments(text, Math.max(0, offsetOf(event)));
     if (event.type === EVENT_ID.DOCUMENT) {
       documents += 1;
       open.push({ nodes: 0, height: 0, anchor: undefined });
@@ -167,7 +167,9 @@ class PlaceBuilder {
     }
     const level = this.#levels.at(-1);
     if (level === undefined) return;
-    const offset = offsetOf(event);
+    // An empty value stands nowhere: it is told where the collection around it starts.
+    const own = offsetOf(event);
+    const offset = own === -1 ? level.node.offset : own;
     if (level.kind === 'mapping' && level.key === undefined) {
       const name = event.type === EVENT_ID.SCALAR ? getScalarValue(this.#text, event) : '';
       level.key = { name, offset: this.#startOfKey(offset) };
