@@ -183,7 +183,7 @@ export class PoolWorker {
   #whyGone(code: number | null, signal: NodeJS.Signals | null): string {
     if (this.#killedAfterMs !== undefined) return `it did not stop within ${this.#killedAfterMs / 1000} s and was ended by force`;
     if (/heap out of memory|invalid array length Allocation failed/i.test(this.#stderr)) {
-      return `it needed more memory than the limit of ${this.#options.heapMb} MB`;
+      return `it needed more memory than the limit of ${this.#options.heapMb} MB; smaller pages (\`batch_size\`) need less`;
     }
     if (this.#broken !== undefined) return `its worker process broke down: ${this.#broken}`;
     if (signal !== null) return `its worker process was ended by ${signal}`;

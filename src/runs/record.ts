@@ -39,7 +39,7 @@ export function endingOf(end: RunEnd, context: EndContext): { readonly ending: R
     case 'shutdown':
       return failed(withFault('the server shut down before the run finished', end), 'server_shutdown');
     case undefined:
-      return failed(fault ?? 'the run was stopped', 'error');
+      return failed(end.type === 'crashed' ? `the run ended abnormally: ${end.reason}` : (fault ?? 'the run was stopped'), 'error');
     default:
       return context.stopped satisfies never;
   }

@@ -225,7 +225,7 @@ describe('ending', () => {
     await rest();
     expect(await service.record(id)).toMatchObject({
       status: 'failed',
-      error: 'it needed more memory than the limit of 64 MB',
+      error: 'the run ended abnormally: it needed more memory than the limit of 64 MB',
       records_written: 8,
     });
     const events: unknown[] = [];

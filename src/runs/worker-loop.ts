@@ -29,20 +29,22 @@ const STOP_SENTENCES: Readonly<Record<StopCause, string>> = {
   shutdown: 'the server is shutting down',
 };
 
-/** Exit status of a worker that gave up by itself. */
-export const BROKEN_EXIT = 70;
-
 /** Call once, in a process made by `child_process.fork`. */
 export function runWorkerLoop(execute: ExecuteTicket): void {
   watchParent(process.ppid);
   // The server decides about stopping; a signal to the whole process group must not end a run halfway.
   process.on('SIGINT', () => {});
   process.on('SIGTERM', () => {});
-  process.on('disconnect', () => process.exit(0));
+  process.on('disconnect', dieNow);
   const worker = new WorkerProcess(execute);
   process.on('message', (message) => worker.hear(message as ToWorker));
   process.on('uncaughtException', (error) => worker.breakDown(error));
   say({ type: 'ready' });
+}
+
+/** An orderly exit waits for system calls under way; one that never returns (reading a silent pipe) would keep this process for ever. */
+function dieNow(): void {
+  process.kill(process.pid, 'SIGKILL');
 }
 
 interface Current {
@@ -84,7 +86,7 @@ class WorkerProcess {
     const text = messageOf(error);
     this.#current?.sender.end();
     const reason = this.#current === undefined ? text : this.#current.redactor.text(text);
-    process.send?.({ type: 'broken', reason } satisfies FromWorker, () => process.exit(BROKEN_EXIT));
+    process.send?.({ type: 'broken', reason } satisfies FromWorker, dieNow);
   }
 
   async #run(ticket: RunTicket): Promise<void> {

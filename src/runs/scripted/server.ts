@@ -1,4 +1,4 @@
-/** A server for tests that starts two runs, one stuck in a loop, tells their process ids, and waits to be killed. */
+/** A server for tests that starts three runs, one stuck in a loop and one in a call of the system, tells their process ids, and waits to be killed. */
 import { systemClock } from '../../lib/clock.ts';
 import { createLog } from '../../lib/log.ts';
 import { Redactor } from '../../lib/redact.ts';
@@ -9,12 +9,12 @@ const log = createLog({ level: 'error', target: 'test', clock: systemClock, reda
 const pool = createWorkerPool({
   env: { log, redactor, cwd: process.cwd(), variables: process.env },
   entry: process.argv[2] ?? '',
-  maxWorkers: 2,
+  maxWorkers: 3,
   spares: 0,
 });
 const pids: number[] = [];
 
-for (const name of ['spinning', 'patient']) {
+for (const name of ['spinning', 'blocked', 'patient']) {
   pool.start(
     {
       runId: name,
@@ -33,7 +33,7 @@ for (const name of ['spinning', 'patient']) {
         const pid = /pid=(\d+)/.exec(first?.line ?? '')?.[1];
         if (pid === undefined) return;
         pids.push(Number(pid));
-        if (pids.length === 2) process.send?.(pids);
+        if (pids.length === 3) process.send?.(pids);
       },
       metrics: () => {},
       progress: () => {},

@@ -1,4 +1,5 @@
 /** A worker for tests: the name of the run says what it does. */
+import { pbkdf2 } from 'node:crypto';
 import { AppError, StopReason } from '../../lib/errors.ts';
 import { defineMetric } from '../../lib/metrics.ts';
 import type { RunOutcome } from '../../wire/outcome.ts';
@@ -47,6 +48,11 @@ const SCRIPTS: Readonly<Record<string, (ticket: RunTicket, desk: RunDesk) => Pro
   spinning: () => {
     for (;;) Math.sqrt(2);
   },
+  blocked: () =>
+    new Promise(() => {
+      // As good as for ever, in a thread of the pool, where nothing interrupts it.
+      pbkdf2('', '', 2 ** 31 - 1, 64, 'sha512', () => {});
+    }),
   greedy: () => {
     const held: unknown[] = [];
     for (;;) held.push(Array.from({ length: 10_000 }, (_, n) => ({ n })));
