@@ -1,6 +1,6 @@
 /** `node bench/report.ts FILE`: writes docs/benchmarks.md from a stored result. */
-import { writeFileSync } from 'node:fs';
-import { join, relative } from 'node:path';
+import { join, relative, resolve } from 'node:path';
+import { writeFormatted } from './formatted-file.ts';
 import { ROOT, type Machine } from './machine.ts';
 import { MOVES } from './moves/index.ts';
 import { meets, renderMove } from './render.ts';
@@ -40,7 +40,7 @@ run each that is not counted; every output of every run is checked by content wi
 
 const [path] = process.argv.slice(2);
 if (path === undefined) throw new Error('name a stored result: node bench/report.ts FILE');
-writeFileSync(join(ROOT, 'docs/benchmarks.md'), page(readResult(path), relative(ROOT, path)));
+writeFormatted(join(ROOT, 'docs/benchmarks.md'), page(readResult(path), relative(ROOT, resolve(path))));
 
 function page(result: Result, source: string): string {
   const moves = inOrder(result.moves);

@@ -1,6 +1,6 @@
 /** The stored result: raw samples, and what describes how they were taken. The report is made from it alone. */
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { dirname } from 'node:path';
+import { existsSync, readFileSync } from 'node:fs';
+import { writeFormatted } from './formatted-file.ts';
 import type { Machine } from './machine.ts';
 import type { Usage } from './process.ts';
 import type { Ratio, Summary } from './statistics.ts';
@@ -83,6 +83,5 @@ export function storeResult(path: string, result: Result): void {
     throw new Error(`${path} holds figures of another machine or other versions; choose another file`);
   const names = new Set(result.moves.map(({ name }) => name));
   const moves = [...(earlier?.moves ?? []).filter(({ name }) => !names.has(name)), ...result.moves];
-  mkdirSync(dirname(path), { recursive: true });
-  writeFileSync(path, `${JSON.stringify({ ...result, moves }, null, 1)}\n`);
+  writeFormatted(path, JSON.stringify({ ...result, moves }, null, 2));
 }
