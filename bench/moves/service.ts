@@ -1,4 +1,5 @@
 /** Moves of the control plane: submissions, small runs, and answers while runs take every processor. */
+import { randomUUID } from 'node:crypto';
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { DatabaseSync } from 'node:sqlite';
 import { join } from 'node:path';
@@ -16,6 +17,8 @@ const SMALL_ROWS = 10;
 const LATENCY_SAMPLES = 50;
 const LATENCY_WARM_UP = 5;
 const HEALTH_SECONDS = 5;
+/** Runs that wait for the two that execute. */
+const SUCCESSORS = 4;
 const NO_LIMIT = '1000000';
 
 const submissions: Move = {
@@ -101,7 +104,7 @@ const health: Move = {
   title: 'GET /healthz while two runs saturate both cores',
   how:
     'One connection asks every 5 ms from another process, 5 s a sample, first on an idle server, then while two runs with transforms, ' +
-    'masking and a contract are executing, which is checked before and after each sample.',
+    'masking and a contract are executing and more of them wait, which is checked before and after each sample.',
   async measure(bench) {
     const server = await startHeadgate(bench.folder, '--max-concurrent-runs', '2', '--max-queued-runs', NO_LIMIT);
     const asked = { url: `${server.url}/healthz`, seconds: HEALTH_SECONDS, connections: 1, everyMs: 5, expectedStatus: '200' };
@@ -112,7 +115,7 @@ const health: Move = {
         bench.say(`  round ${round + 1} of ${bench.runs}`);
         await keepTwoRunning(bench, server.url);
         busy.push(await load(asked));
-        if ((await countRuns(server.url, 'running')) !== 2) throw new Error('the runs ended while the answers were timed; use more --rows');
+        await stillSaturated(server.url);
       }
       return [
         { name: 'idle, p99', unit: 'ms', samples: idle.map(({ p99Ms }) => p99Ms) },
@@ -122,6 +125,7 @@ const health: Move = {
       ] satisfies Figure[];
     } finally {
       await server.stop();
+      await rm(busyFolder(bench), { recursive: true, force: true });
     }
   },
 };
@@ -212,13 +216,21 @@ async function timeToFirstRow(bench: Bench, url: string, index: number): Promise
   return readAt * 1000 - sent;
 }
 
-/** Two runs that take seconds, whatever became of the two before. */
+/** Runs that take seconds each, more than can execute at once: when one ends, the next one follows. */
 async function keepTwoRunning(bench: Bench, url: string): Promise<void> {
   const input = peopleFile(bench.folder, bench.rows);
-  let waiting = await countRuns(url, 'queued');
-  // Each run moves the file once; with some in the queue the next follows at once.
-  for (; waiting < 4; waiting++) await submit(url, governedDocument(input, join(bench.folder, `busy-${waiting}-${Date.now()}.jsonl`)));
+  for (let waiting = await countRuns(url, 'queued'); waiting < SUCCESSORS; waiting++)
+    await submit(url, governedDocument(input, join(busyFolder(bench), `${randomUUID()}.jsonl`)));
   while ((await countRuns(url, 'running')) < 2) await pause(20);
+}
+
+async function stillSaturated(url: string): Promise<void> {
+  if ((await countRuns(url, 'queued')) === 0) throw new Error('the runs ended while the answers were timed; use more --rows');
+  if ((await countRuns(url, 'failed,cancelled')) > 0) throw new Error('a run that was to keep a processor busy failed');
+}
+
+function busyFolder({ folder }: Bench): string {
+  return join(folder, 'busy');
 }
 
 async function sleepingDocument(bench: Bench): Promise<string> {
