@@ -32,10 +32,6 @@ export const sqliteSink = defineSink<SqliteSinkConfig>({
   ],
   capabilities: sqlSinkCapabilities,
   datasetUri: (config) => `sqlite://${pathOf(config.database_url)}?table=${config.table_name}`,
-  localPath(config) {
-    const path = pathOf(config.database_url);
-    return path === ':memory:' ? undefined : path;
-  },
   open: async (config, context) => createSqlSink(config, openSqliteDriver(config, context), context),
   probe: async (config, context) => [probeDatabase(config.database_url, context.env.cwd)],
 });

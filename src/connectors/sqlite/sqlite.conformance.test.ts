@@ -42,5 +42,11 @@ describeSink(sqliteSink, {
       },
     });
   },
-  broken: { 'a path that cannot be opened': { database_url: `sqlite:${join(path, 'x.db')}?mode=rwc`, table_name: 'rows', column_mapping: 'auto_map' } },
+  broken: {
+    'a path that cannot be opened': {
+      database_url: `sqlite:${join(path, 'x.db')}?mode=rwc`,
+      table_name: 'rows',
+      column_mapping: 'auto_map',
+    },
+  },
 });
