@@ -1,9 +1,8 @@
 /** The page loop: read → transform → govern → write → dead letters → flush → bookmark → acknowledge. */
-import { RecordError, RunError } from '../lib/errors.ts';
 import type { JsonValue } from '../lib/json.ts';
 import type { Page } from '../kit/page.ts';
-import type { WriteResult } from '../kit/sink.ts';
-import { withRetry, type RetriedOperation } from './delivery/retry.ts';
+import { flushAll, saveBookmark } from './delivery/checkpoint.ts';
+import { PageWriter } from './delivery/write-page.ts';
 import { blame, connectorErrorOf } from './failure.ts';
 import type { Invocation } from './invocation.ts';
 import * as metrics from './metrics.ts';
@@ -75,10 +74,12 @@ class PageMover {
   waiting: JsonValue | undefined;
   readonly #invocation: Invocation;
   readonly #options: MoveOptions;
+  readonly #writer: PageWriter;
 
   constructor(invocation: Invocation, options: MoveOptions) {
     this.#invocation = invocation;
     this.#options = options;
+    this.#writer = new PageWriter(invocation, options.limit);
   }
 
   /** True once the limit is reached. */
@@ -94,7 +95,7 @@ class PageMover {
     const dead: DeadRecord[] = [];
     const governed = await this.#govern(page, dead);
     if (governed.count === 0 && dead.length === 0 && page.bookmark === undefined) return;
-    await this.#write(governed, dead);
+    await this.#writer.write(governed, dead);
     if (deadLetters !== undefined) {
       await deadLetters.write(dead);
       tally.deadLettered += dead.length;
@@ -138,54 +139,6 @@ class PageMover {
     }
   }
 
-  async #write(page: Page, dead: DeadRecord[]): Promise<void> {
-    const { tally } = this.#invocation;
-    const { limit } = this.#options;
-    const room = limit === undefined ? page.count : Math.max(0, limit - tally.written);
-    const taken = page.slice(0, room);
-    tally.withheld += page.count - Math.min(page.count, room);
-    if (taken.count === 0 || room === 0) return;
-    const result = await this.#writeOrDivert(taken, dead);
-    tally.written += result.written;
-    tally.withheld += result.skipped ?? 0;
-    for (const { index, error } of result.rejected) {
-      dead.push({ kind: error.kind, reason: 'partial', message: error.message, payload: taken.records()[index] ?? null, index });
-    }
-  }
-
-  /** `dlq_all`: when the page failed as a whole, every record of it becomes a dead letter. */
-  async #writeOrDivert(page: Page, dead: DeadRecord[]): Promise<WriteResult> {
-    const { row, env, deadLetters } = this.#invocation;
-    try {
-      return await this.#measuredWrite(page);
-    } catch (error) {
-      if (deadLetters === undefined || row.dlq?.onBatchError !== 'dlq_all' || connectorErrorOf(error) === undefined) throw error;
-      const message = env.redactor.text(error instanceof Error ? error.message : String(error));
-      env.log.warn('page diverted to the dead-letter queue', { row: row.id, records: page.count, error: message });
-      page.records().forEach((payload, index) => dead.push({ kind: 'Sink', reason: 'dlq_all', message, payload, index }));
-      return { written: 0, rejected: [] };
-    }
-  }
-
-  async #measuredWrite(page: Page): Promise<WriteResult> {
-    const { env, row, sink, deadLetters } = this.#invocation;
-    const labels = { ...this.#invocation.labels, connector: row.sink.type };
-    const from = env.clock.elapsedMs();
-    try {
-      const write = (): Promise<WriteResult> => sink.write(page, { partial: deadLetters !== undefined });
-      const result = this.#invocation.capabilities.idempotent ? await retrying(this.#invocation, 'sink_write', write) : await write();
-      if (deadLetters === undefined && result.rejected.length > 0) throw rejectedWithoutQueue(row.sink.type, result);
-      env.metrics.inc(metrics.sinkRecords, labels, result.written);
-      return result;
-    } catch (error) {
-      env.metrics.inc(metrics.sinkErrors, { ...labels, kind: connectorErrorOf(error)?.kind ?? 'unknown' });
-      throw blame('Sink', row.sink.type, error);
-    } finally {
-      env.metrics.inc(metrics.sinkWrites, labels);
-      env.metrics.observe(metrics.sinkWriteDuration, labels, (env.clock.elapsedMs() - from) / 1000);
-    }
-  }
-
   /** Flush everything, then remember the position, then tell upstream: never in another order. */
   async #checkpoint(bookmark: JsonValue): Promise<void> {
     await flushAll(this.#invocation);
@@ -196,62 +149,4 @@ class PageMover {
     }
     if (await saveBookmark(this.#invocation, bookmark)) this.stored = bookmark;
   }
-}
-
-/** Makes everything taken so far durable: the sink first, then the dead letters. */
-export async function flushAll(invocation: Invocation): Promise<void> {
-  const { env, row, sink, deadLetters } = invocation;
-  const from = env.clock.elapsedMs();
-  try {
-    await retrying(invocation, 'flush', () => sink.flush());
-  } catch (error) {
-    throw blame('Sink', row.sink.type, error);
-  }
-  env.metrics.observe(metrics.sinkFlushDuration, { ...invocation.labels, connector: row.sink.type }, (env.clock.elapsedMs() - from) / 1000);
-  await deadLetters?.flush();
-}
-
-/** Stores a bookmark whose records are durable, then acknowledges upstream. True when there is a store to hold it. */
-export async function saveBookmark(invocation: Invocation, bookmark: JsonValue): Promise<boolean> {
-  const { state, stateKey, source, env, labels, row } = invocation;
-  if (state !== undefined) {
-    const from = env.clock.elapsedMs();
-    try {
-      await retrying(invocation, 'state_put', () => state.put(stateKey, bookmark));
-    } catch (error) {
-      env.metrics.inc(metrics.stateErrors, { ...labels, op: 'put', kind: connectorErrorOf(error)?.kind ?? 'unknown' });
-      throw blame('State', row.state?.type ?? 'state', error);
-    }
-    env.metrics.inc(metrics.statePuts, labels);
-    env.metrics.observe(metrics.statePutDuration, labels, (env.clock.elapsedMs() - from) / 1000);
-    observeBookmark(invocation, bookmark);
-  }
-  await source.acknowledge?.(bookmark);
-  return state !== undefined;
-}
-
-function observeBookmark({ env, labels }: Invocation, bookmark: JsonValue): void {
-  if (typeof bookmark !== 'string' || !/^\d{4}-\d{2}-\d{2}T/.test(bookmark)) return;
-  const at = Date.parse(bookmark) / 1000;
-  if (Number.isNaN(at)) return;
-  env.metrics.set(metrics.lastBookmark, labels, at);
-  env.metrics.set(metrics.sinceBookmark, labels, env.clock.now().getTime() / 1000 - at);
-}
-
-function retrying<T>({ env, labels, row, stop }: Invocation, op: RetriedOperation, action: () => Promise<T>): Promise<T> {
-  return withRetry({ env, labels, policy: row.retry, signal: stop }, op, action);
-}
-
-function rejectedWithoutQueue(type: string, result: WriteResult): RunError {
-  const [first] = result.rejected;
-  const error = first?.error ?? new RecordError('Sink', 'rejected');
-  return new RunError(
-    error.kind,
-    'records_rejected',
-    `sink \`${type}\` rejected ${result.rejected.length} record(s); record ${first?.index ?? 0} of the page: ${error.message}`,
-    {
-      hint: 'declare a `dlq` to keep rejected records aside and go on',
-      cause: error,
-    },
-  );
 }

@@ -6,7 +6,8 @@ import type { InvocationOutcome } from '../wire/outcome.ts';
 import { blame, outcomeErrorOf } from './failure.ts';
 import type { Invocation } from './invocation.ts';
 import * as metrics from './metrics.ts';
-import { flushAll, movePages, saveBookmark, type Position } from './move-pages.ts';
+import { flushAll, saveBookmark } from './delivery/checkpoint.ts';
+import { movePages, type Position } from './move-pages.ts';
 import { openInvocation, type OpenOptions } from './open.ts';
 import { Tally } from './tally.ts';
 

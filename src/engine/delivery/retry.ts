@@ -3,6 +3,7 @@ import type { ConnectorError } from '../../lib/errors.ts';
 import type { Env } from '../../lib/env.ts';
 import type { RetryPolicy } from '../../kit/context.ts';
 import { connectorErrorOf } from '../failure.ts';
+import type { Invocation } from '../invocation.ts';
 import { giveups, retries, retrySleep } from '../metrics.ts';
 
 export type RetriedOperation = 'sink_write' | 'flush' | 'state_put';
@@ -36,6 +37,11 @@ export async function withRetry<T>(context: RetryContext, op: RetriedOperation, 
       await env.clock.sleep(waitMs, signal);
     }
   }
+}
+
+/** The same for an invocation: its own policy, ended by its own stop. */
+export function retrying<T>({ env, labels, row, stop }: Invocation, op: RetriedOperation, action: () => Promise<T>): Promise<T> {
+  return withRetry({ env, labels, policy: row.retry, signal: stop }, op, action);
 }
 
 function isRetriable(error: ConnectorError, policy: RetryPolicy): boolean {

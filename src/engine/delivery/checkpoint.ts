@@ -1,0 +1,46 @@
+/** Making what was taken durable, and remembering how far that reaches. */
+import type { JsonValue } from '../../lib/json.ts';
+import { blame, connectorErrorOf } from '../failure.ts';
+import type { Invocation } from '../invocation.ts';
+import * as metrics from '../metrics.ts';
+import { retrying } from './retry.ts';
+
+/** Makes everything taken so far durable: the sink first, then the dead letters. */
+export async function flushAll(invocation: Invocation): Promise<void> {
+  const { env, row, sink, deadLetters } = invocation;
+  const from = env.clock.elapsedMs();
+  try {
+    await retrying(invocation, 'flush', () => sink.flush());
+  } catch (error) {
+    throw blame('Sink', row.sink.type, error);
+  }
+  env.metrics.observe(metrics.sinkFlushDuration, { ...invocation.labels, connector: row.sink.type }, (env.clock.elapsedMs() - from) / 1000);
+  await deadLetters?.flush();
+}
+
+/** Stores a bookmark whose records are durable, then acknowledges upstream. True when there is a store to hold it. */
+export async function saveBookmark(invocation: Invocation, bookmark: JsonValue): Promise<boolean> {
+  const { state, stateKey, source, env, labels, row } = invocation;
+  if (state !== undefined) {
+    const from = env.clock.elapsedMs();
+    try {
+      await retrying(invocation, 'state_put', () => state.put(stateKey, bookmark));
+    } catch (error) {
+      env.metrics.inc(metrics.stateErrors, { ...labels, op: 'put', kind: connectorErrorOf(error)?.kind ?? 'unknown' });
+      throw blame('State', row.state?.type ?? 'state', error);
+    }
+    env.metrics.inc(metrics.statePuts, labels);
+    env.metrics.observe(metrics.statePutDuration, labels, (env.clock.elapsedMs() - from) / 1000);
+    observeBookmark(invocation, bookmark);
+  }
+  await source.acknowledge?.(bookmark);
+  return state !== undefined;
+}
+
+function observeBookmark({ env, labels }: Invocation, bookmark: JsonValue): void {
+  if (typeof bookmark !== 'string' || !/^\d{4}-\d{2}-\d{2}T/.test(bookmark)) return;
+  const at = Date.parse(bookmark) / 1000;
+  if (Number.isNaN(at)) return;
+  env.metrics.set(metrics.lastBookmark, labels, at);
+  env.metrics.set(metrics.sinceBookmark, labels, env.clock.now().getTime() / 1000 - at);
+}

@@ -1,0 +1,83 @@
+import { RecordError, RunError } from '../../lib/errors.ts';
+import type { Page } from '../../kit/page.ts';
+import type { WriteResult } from '../../kit/sink.ts';
+import { blame, connectorErrorOf } from '../failure.ts';
+import type { Invocation } from '../invocation.ts';
+import * as metrics from '../metrics.ts';
+import type { DeadRecord } from '../stages/stage.ts';
+import { retrying } from './retry.ts';
+
+/** Takes governed pages to the sink and counts where every record of them went. */
+export class PageWriter {
+  readonly #invocation: Invocation;
+  /** Records to write at most. */
+  readonly #limit: number | undefined;
+
+  constructor(invocation: Invocation, limit: number | undefined) {
+    this.#invocation = invocation;
+    this.#limit = limit;
+  }
+
+  /** What cannot be written and has somewhere else to go is added to `dead`. */
+  async write(page: Page, dead: DeadRecord[]): Promise<void> {
+    const { tally } = this.#invocation;
+    const limit = this.#limit;
+    const room = limit === undefined ? page.count : Math.max(0, limit - tally.written);
+    const taken = page.slice(0, room);
+    tally.withheld += page.count - Math.min(page.count, room);
+    if (taken.count === 0 || room === 0) return;
+    const result = await this.#writeOrDivert(taken, dead);
+    tally.written += result.written;
+    tally.withheld += result.skipped ?? 0;
+    for (const { index, error } of result.rejected) {
+      dead.push({ kind: error.kind, reason: 'partial', message: error.message, payload: taken.records()[index] ?? null, index });
+    }
+  }
+
+  /** `dlq_all`: when the page failed as a whole, every record of it becomes a dead letter. */
+  async #writeOrDivert(page: Page, dead: DeadRecord[]): Promise<WriteResult> {
+    const { row, env, deadLetters } = this.#invocation;
+    try {
+      return await this.#measuredWrite(page);
+    } catch (error) {
+      if (deadLetters === undefined || row.dlq?.onBatchError !== 'dlq_all' || connectorErrorOf(error) === undefined) throw error;
+      const message = env.redactor.text(error instanceof Error ? error.message : String(error));
+      env.log.warn('page diverted to the dead-letter queue', { row: row.id, records: page.count, error: message });
+      page.records().forEach((payload, index) => dead.push({ kind: 'Sink', reason: 'dlq_all', message, payload, index }));
+      return { written: 0, rejected: [] };
+    }
+  }
+
+  async #measuredWrite(page: Page): Promise<WriteResult> {
+    const { env, row, sink, deadLetters } = this.#invocation;
+    const labels = { ...this.#invocation.labels, connector: row.sink.type };
+    const from = env.clock.elapsedMs();
+    try {
+      const write = (): Promise<WriteResult> => sink.write(page, { partial: deadLetters !== undefined });
+      const result = this.#invocation.capabilities.idempotent ? await retrying(this.#invocation, 'sink_write', write) : await write();
+      if (deadLetters === undefined && result.rejected.length > 0) throw rejectedWithoutQueue(row.sink.type, result);
+      env.metrics.inc(metrics.sinkRecords, labels, result.written);
+      return result;
+    } catch (error) {
+      env.metrics.inc(metrics.sinkErrors, { ...labels, kind: connectorErrorOf(error)?.kind ?? 'unknown' });
+      throw blame('Sink', row.sink.type, error);
+    } finally {
+      env.metrics.inc(metrics.sinkWrites, labels);
+      env.metrics.observe(metrics.sinkWriteDuration, labels, (env.clock.elapsedMs() - from) / 1000);
+    }
+  }
+}
+
+function rejectedWithoutQueue(type: string, result: WriteResult): RunError {
+  const [first] = result.rejected;
+  const error = first?.error ?? new RecordError('Sink', 'rejected');
+  return new RunError(
+    error.kind,
+    'records_rejected',
+    `sink \`${type}\` rejected ${result.rejected.length} record(s); record ${first?.index ?? 0} of the page: ${error.message}`,
+    {
+      hint: 'declare a `dlq` to keep rejected records aside and go on',
+      cause: error,
+    },
+  );
+}
