@@ -4,11 +4,11 @@ import { dirname, join, relative, resolve } from 'node:path';
 import { COMMANDS } from '../src/cli/commands/index.ts';
 import { cliReference } from '../src/cli/reference.ts';
 import { BLOCKS } from '../src/document/blocks/index.ts';
+import { editorSchema } from '../src/document/editor-schema.ts';
 import { ISSUES } from '../src/document/issues.ts';
 import { parts } from '../src/parts.ts';
 import { describeApi } from '../src/server/openapi.ts';
 import { ROUTES } from '../src/server/routes/index.ts';
-import { editorSchema } from './gen/editor-schema.ts';
 import { errorsPage, partPages, type GeneratedFile } from './gen/reference.ts';
 
 const ROOT = resolve(import.meta.dirname, '..');
@@ -20,7 +20,7 @@ const files: GeneratedFile[] = [
   { path: 'docs/reference/cli.md', text: cliReference(COMMANDS) },
   { path: 'docs/reference/errors.md', text: errorsPage(ISSUES) },
   { path: 'docs/reference/openapi.json', text: json(describeApi(ROUTES)) },
-  { path: 'schemas/headgate.schema.json', text: json(editorSchema(parts, BLOCKS)) },
+  { path: 'schemas/headgate.schema.json', text: json(editorSchema(parts)) },
 ];
 
 const stale = process.argv.includes('--check') ? compare() : write();

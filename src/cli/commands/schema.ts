@@ -14,7 +14,7 @@ export const schemaCommand = defineCommand({
   name: 'schema',
   summary: 'Print the JSON Schema of a connector, a transform or a block.',
   description:
-    'Prints JSON Schema (2020-12): of the whole document (`schema config`), of one block of it (`schema masking`), ' +
+    'Prints JSON Schema (2020-12): of the whole document with the settings of every part (`schema config`), of one block of it (`schema masking`), ' +
     'or of the `config` of one part (`schema source csv`).',
   arguments: [
     {
@@ -38,6 +38,12 @@ export const schemaCommand = defineCommand({
     }
     if (what === undefined)
       throw usageError('say what to print', 'for example `headgate schema source csv`, or see `headgate schema --list`');
+    if (what === 'config') {
+      if (type !== undefined) throw usageError(`\`config\` is the whole document: it has no \`${type}\``);
+      const { editorSchema } = await import('../../document/editor-schema.ts');
+      terminal.json(editorSchema(parts));
+      return EXIT.ok;
+    }
     terminal.json(jsonSchemaOf(schemaFor({ what, type, parts, blocks: BLOCKS })));
     return EXIT.ok;
   },
@@ -54,8 +60,7 @@ function schemaFor({ what, type, parts, blocks }: Wanted): ZodType {
   const kind = KINDS.find((one) => one === what);
   // `source` alone is the block `{type, config}`, like every other block.
   if (kind !== undefined && type !== undefined) return partSchema(kind, type, parts);
-  const name = what === 'config' ? 'document' : what;
-  const block = blocks.find((one) => one.name === name);
+  const block = blocks.find((one) => one.name === what);
   if (block === undefined && kind !== undefined)
     throw usageError(`say which ${kind}`, `available: ${shelfOf(kind, parts).types().join(', ')}`);
   if (block === undefined)
