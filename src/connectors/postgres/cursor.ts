@@ -1,7 +1,6 @@
 /** Reads a result through a cursor on the server, so that only a few pages of it are ever here. */
-import type { Client, CustomTypesConfig, FieldDef } from 'pg';
-import { cancelStatement, connectPostgres, postgresError, untilAborted } from '../../lib/postgres.ts';
-import type { Statement } from './query.ts';
+import type { CustomTypesConfig, FieldDef } from 'pg';
+import { CURSOR, type Connection } from './connection.ts';
 
 export type RawRow = readonly (string | null)[];
 
@@ -13,80 +12,42 @@ export interface RawChunk {
   readonly size: number;
 }
 
-export interface Cursor {
-  /** Chunks in order, of at most `most` rows and about `bytes` bytes. */
-  chunks(statement: Statement, bounds: { readonly most: number; readonly bytes: number }): AsyncGenerator<RawChunk, void>;
-  close(): Promise<void>;
-}
-
-export interface CursorOptions {
-  readonly url: string;
-  /** 0 waits forever. */
-  readonly timeoutSecs: number;
-  readonly signal: AbortSignal;
-}
-
 const FIRST_FETCH = 200;
 /** The client gives up a little after the server should have. */
 const GRACE_MS = 5000;
 const RAW: CustomTypesConfig = { getTypeParser: () => (text: string) => text };
 
-export async function openCursor({ url, timeoutSecs, signal }: CursorOptions): Promise<Cursor> {
-  const client = await connectPostgres({ url, signal });
-  let working: Promise<unknown> | undefined;
-
-  const ask = async <T>(work: () => Promise<T>): Promise<T> => {
-    signal.throwIfAborted();
-    const current = work();
-    working = current;
-    try {
-      return await untilAborted(current, { signal, cancel: () => cancelStatement(client, current) });
-    } catch (error) {
-      throw signal.aborted ? error : postgresError(error, 'the query failed');
-    } finally {
-      working = undefined;
+/** Chunks of the declared query in order, of at most `most` rows and about `bytes` bytes. */
+export async function* cursorChunks(
+  connection: Connection,
+  bounds: { readonly most: number; readonly bytes: number },
+): AsyncGenerator<RawChunk, void> {
+  let size = Math.min(FIRST_FETCH, bounds.most);
+  let next = connection.ask(() => fetchRows(connection, size));
+  for (;;) {
+    const chunk = await next;
+    if (chunk.rows.length > 0 && chunk.rows.length === size) {
+      size = nextSize(chunk, bounds);
+      // The server works on the next rows while these are processed.
+      next = connection.ask(() => fetchRows(connection, size));
+      next.catch(() => {});
+      yield chunk;
+      continue;
     }
-  };
-
-  return {
-    async *chunks(statement, bounds) {
-      await ask(() => declare(client, statement, timeoutSecs));
-      let size = Math.min(FIRST_FETCH, bounds.most);
-      let next = ask(() => fetchRows(client, size, timeoutSecs));
-      for (;;) {
-        const chunk = await next;
-        if (chunk.rows.length > 0 && chunk.rows.length === size) {
-          size = nextSize(chunk, bounds);
-          // The server works on the next rows while these are processed.
-          next = ask(() => fetchRows(client, size, timeoutSecs));
-          next.catch(() => {});
-          yield chunk;
-          continue;
-        }
-        await ask(() => client.query('COMMIT'));
-        if (chunk.rows.length > 0) yield chunk;
-        return;
-      }
-    },
-    async close() {
-      if (working !== undefined) await cancelStatement(client, working);
-      await client.end().catch(() => {});
-    },
-  };
+    await connection.ask(() => connection.client.query('COMMIT'));
+    if (chunk.rows.length > 0) yield chunk;
+    return;
+  }
 }
 
-async function declare(client: Client, { sql, values }: Statement, timeoutSecs: number): Promise<void> {
-  // A slow sink may leave the transaction idle for long; that is no reason to end it.
-  await client.query(`BEGIN;
-    SET LOCAL TimeZone = 'UTC'; SET LOCAL DateStyle = 'ISO, YMD'; SET LOCAL IntervalStyle = 'iso_8601'; SET LOCAL bytea_output = 'hex';
-    SET LOCAL extra_float_digits = 1; SET LOCAL idle_in_transaction_session_timeout = 0;
-    SET LOCAL statement_timeout = ${timeoutSecs * 1000}`);
-  await client.query({ text: `DECLARE svc_cursor NO SCROLL CURSOR FOR ${sql}`, values: [...values] });
+/** The columns of the declared query; nothing is read yet. */
+export async function describeCursor(connection: Connection): Promise<readonly FieldDef[]> {
+  return (await connection.ask(() => fetchRows(connection, 0))).fields;
 }
 
-async function fetchRows(client: Client, count: number, timeoutSecs: number): Promise<RawChunk> {
+async function fetchRows({ client, timeoutSecs }: Connection, count: number): Promise<RawChunk> {
   const { fields, rows } = await client.query<(string | null)[]>({
-    text: `FETCH FORWARD ${count} FROM svc_cursor`,
+    text: `FETCH FORWARD ${count} FROM ${CURSOR}`,
     rowMode: 'array',
     types: RAW,
     ...(timeoutSecs === 0 ? {} : { query_timeout: timeoutSecs * 1000 + GRACE_MS }),

@@ -5,7 +5,7 @@ import type { JsonValue } from '../../lib/json.ts';
 export type Decoder = (text: string) => JsonValue;
 export type BigNumbers = 'fail' | 'string';
 
-const OID = {
+export const OID = {
   bool: 16,
   bytea: 17,
   int8: 20,

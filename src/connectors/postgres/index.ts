@@ -1,5 +1,6 @@
 import { messageOf } from '../../lib/errors.ts';
 import { connectPostgres } from '../../lib/postgres.ts';
+import { JSON_LINES } from '../../kit/json-lines.ts';
 import type { ProbeFinding } from '../../kit/probe.ts';
 import { defineSink } from '../../kit/sink.ts';
 import { defineSource } from '../../kit/source.ts';
@@ -30,7 +31,7 @@ export const postgresSource = defineSource<PostgresSourceConfig>({
       replication: { type: 'incremental', column: 'updated_at', initial_value: '2024-01-01T00:00:00Z' },
     },
   ],
-  capabilities: (config) => ({ replay: 'none', bookmarks: config.replication.type === 'incremental', encodings: [] }),
+  capabilities: (config) => ({ replay: 'none', bookmarks: config.replication.type === 'incremental', encodings: [JSON_LINES.name] }),
   datasetUri: (config) => datasetUri(config.connection_url, { query: config.query }, PORT),
   open: openPostgresSource,
   discover: (config) => discoverTables(config.connection_url),

@@ -128,7 +128,7 @@ describe('reading', () => {
     );
     const pages = source.pages({ lane: RECORDS_LANE })[Symbol.asyncIterator]();
     const first = pages.next();
-    const running = "SELECT count(*)::int AS n FROM pg_stat_activity WHERE query LIKE 'FETCH%' AND state = 'active'";
+    const running = "SELECT count(*)::int AS n FROM pg_stat_activity WHERE query LIKE 'COPY%' AND state = 'active'";
     const count = async () => (await client.query<{ n: number }>(running)).rows[0]?.n;
     await expect.poll(count, PATIENT).toBe(1);
     const reason = new Error('stop');

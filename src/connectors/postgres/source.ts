@@ -1,52 +1,106 @@
-import { jsonEqual, setField, type JsonObject, type JsonValue } from '../../lib/json.ts';
+/** Reads by COPY wherever the whole result of a query is wanted, and through a cursor where only a part of it may be. */
+import type { FieldDef } from 'pg';
+import { setField, type JsonObject } from '../../lib/json.ts';
 import type { SourceContext } from '../../kit/context.ts';
 import type { Page } from '../../kit/page.ts';
 import type { ReadRequest, Source } from '../../kit/source.ts';
 import { createPager } from '../_sql/pager.ts';
+import { createBookmarks, type Bookmarks } from './bookmarks.ts';
 import type { PostgresSourceConfig } from './config.ts';
-import { openCursor, type Cursor, type RawChunk, type RawRow } from './cursor.ts';
+import { CURSOR, declareQuery, openConnection, type Connection } from './connection.ts';
+import { copyOut } from './copy-out.ts';
+import { collectLines, collectRecords, cutPages, TEXT_ROWS } from './copy-pages.ts';
+import { keepsColumnOrder } from './copy-text.ts';
+import { cursorChunks, describeCursor, type RawChunk, type RawRow } from './cursor.ts';
 import { decoderOf } from './decode.ts';
 import { compileQuery } from './query.ts';
+import { withLiterals } from './query-literals.ts';
 
 /** Rows asked for at once when `batch_size` sets no bound. */
 const UNBOUNDED_FETCH = 1000;
 
 export async function openPostgresSource(config: PostgresSourceConfig, context: SourceContext): Promise<Source> {
-  const cursor = await openCursor({ url: config.connection_url, timeoutSecs: config.read_timeout_secs, signal: context.signal });
+  const connection = await openConnection({
+    url: config.connection_url,
+    timeoutSecs: config.read_timeout_secs,
+    signal: context.signal,
+  });
   return {
-    pages: (request) => readPages({ cursor, config, context, request }),
-    close: () => cursor.close(),
+    pages: (request) => readPages({ connection, config, context, request }),
+    close: () => connection.close(),
   };
 }
 
 interface Reading {
-  readonly cursor: Cursor;
+  readonly connection: Connection;
   readonly config: PostgresSourceConfig;
   readonly context: SourceContext;
   readonly request: ReadRequest;
 }
 
-async function* readPages({ cursor, config, context, request }: Reading): AsyncGenerator<Page, void> {
+async function* readPages(reading: Reading): AsyncGenerator<Page, void> {
+  const { connection, config, context, request } = reading;
+  const statement = statementOf(config, context, request);
+  await connection.ask(() => declareQuery(connection, statement));
+  // A few rows, or one of many small results, are not worth the longer way to the first of them.
+  const wantsAll = request.limit === undefined && context.parent === undefined;
+  const sql = wantsAll ? await withLiterals(connection, statement) : undefined;
+  yield* sql === undefined ? cursorPages(reading) : copyPages(reading, sql);
+}
+
+async function* copyPages({ connection, config, context, request }: Reading, sql: string): AsyncGenerator<Page, void> {
+  const fields = await describeCursor(connection);
+  // How long the statement takes depends on the sink; waiting for rows is bounded by the reader.
+  await connection.ask(() => connection.client.query(`CLOSE ${CURSOR}; SET LOCAL statement_timeout = 0`));
+  const columns = fields.map(({ name, dataTypeID }) => ({ name, oid: dataTypeID }));
+  const asLines = request.lane.form === 'bytes' && keepsColumnOrder(columns);
+  yield* cutPages(copyOut(connection, `COPY (\n${sql}\n) TO STDOUT`), {
+    form: TEXT_ROWS,
+    collector: (asLines ? collectLines : collectRecords)(columns, config.json_big_numbers),
+    frame: frameSize(fields),
+    batchSize: config.batch_size,
+    pageBytes: context.pageBytes,
+    signal: context.signal,
+    marks: marksOf(config, request, fields),
+  });
+  await connection.ask(() => connection.client.query('COMMIT'));
+}
+
+interface Marks {
+  readonly bookmarks: Bookmarks;
+  readonly column: number;
+}
+
+function marksOf(config: PostgresSourceConfig, request: ReadRequest, fields: readonly FieldDef[]): Marks | undefined {
+  if (config.replication.type !== 'incremental') return undefined;
+  const { column: name } = config.replication;
+  const column = fields.findLastIndex((field) => field.name === name);
+  const decode = decoderOf(fields[column]?.dataTypeID ?? 0, name, config.json_big_numbers);
+  return { bookmarks: createBookmarks(request.bookmark, decode), column };
+}
+
+async function* cursorPages({ connection, config, context, request }: Reading): AsyncGenerator<Page, void> {
   const limit = request.limit ?? Number.POSITIVE_INFINITY;
   const pager = createPager({ batchSize: config.batch_size, pageBytes: context.pageBytes, limit });
-  const marks = config.replication.type === 'incremental' ? bookmarks(config.replication.column, request.bookmark) : undefined;
+  let marks: Marks | undefined;
   let full = false;
-  for await (const chunk of cursor.chunks(statementOf(config, context, request), fetchBounds(config, context, limit))) {
+  for await (const chunk of cursorChunks(connection, fetchBounds(config, context, limit))) {
+    marks ??= marksOf(config, request, chunk.fields);
     const toRecord = recordReader(chunk, config);
-    const frame = frameSize(chunk);
+    const frame = frameSize(chunk.fields);
     for (const [index, row] of chunk.rows.entries()) {
-      const record = toRecord(row);
+      const raw = marks === undefined ? '' : (row[marks.column] ?? '');
       // Only the record after a page tells whether the page ended in the middle of equal values.
-      if (full) yield pager.take(marks?.before(record));
-      marks?.pass(record);
-      full = pager.add(record, frame + (chunk.sizes[index] ?? 0));
+      if (full) yield pager.take(marks?.bookmarks.before(raw));
+      marks?.bookmarks.pass(raw);
+      full = pager.add(toRecord(row), frame + (chunk.sizes[index] ?? 0));
       if (pager.done) {
-        yield pager.take(marks?.safe());
+        yield pager.take(marks?.bookmarks.safe());
         return;
       }
     }
   }
-  if (pager.count > 0) yield pager.take(marks?.end());
+  if (pager.count > 0) yield pager.take(marks?.bookmarks.end());
 }
 
 function fetchBounds(config: PostgresSourceConfig, context: SourceContext, limit: number): { most: number; bytes: number } {
@@ -77,33 +131,6 @@ function recordReader(chunk: RawChunk, config: PostgresSourceConfig): (row: RawR
 }
 
 /** What the names and punctuation of a record add to its values. */
-function frameSize(chunk: RawChunk): number {
-  return chunk.fields.reduce((sum, field) => sum + field.name.length + 4, 2);
-}
-
-interface Bookmarks {
-  pass(record: JsonObject): void;
-  /** The bookmark of a page that ends before `record`. */
-  before(record: JsonObject): JsonValue | undefined;
-  /** The bookmark when nobody knows what would have followed. */
-  safe(): JsonValue | undefined;
-  /** The bookmark at the end of the result. */
-  end(): JsonValue | undefined;
-}
-
-/** A bookmark is a value all rows of which were read: a page that ends between equal values keeps the one before. */
-function bookmarks(column: string, start: JsonValue | undefined): Bookmarks {
-  let finished = start;
-  let last = start;
-  const valueOf = (record: JsonObject): JsonValue => record[column] ?? null;
-  return {
-    pass(record) {
-      const value = valueOf(record);
-      if (!jsonEqual(value, last)) finished = last;
-      last = value;
-    },
-    before: (record) => (jsonEqual(valueOf(record), last) ? finished : last),
-    safe: () => finished,
-    end: () => last,
-  };
+function frameSize(fields: readonly FieldDef[]): number {
+  return fields.reduce((sum, field) => sum + field.name.length + 4, 2);
 }

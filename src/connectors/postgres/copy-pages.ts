@@ -1,0 +1,127 @@
+/** Cuts a stream of COPY rows into pages; what a page holds is up to a collector, where pages end is the same for all of them. */
+import { isUtf8 } from 'node:buffer';
+import { setField, type JsonObject, type JsonValue } from '../../lib/json.ts';
+import { JSON_LINES } from '../../kit/json-lines.ts';
+import { Page, type PageOptions } from '../../kit/page.ts';
+import type { Bookmarks } from './bookmarks.ts';
+import { fieldEnd, fieldText, isNullField, JsonLinesWriter, type CopyColumn } from './copy-text.ts';
+import { decoderOf, type BigNumbers } from './decode.ts';
+
+const NEWLINE = 10;
+
+/** How rows stand in a chunk of COPY data. */
+export interface RowForm {
+  /** The chunk as it is to be read; rows in it are whole. */
+  open(chunk: Buffer): Buffer;
+  /** Where the row that starts at `from` ends; the end of the data when no row starts there. */
+  rowEnd(chunk: Buffer, from: number): number;
+  /** The raw value of a column, for bookmarks. */
+  valueOf(chunk: Buffer, from: number, column: number): string;
+}
+
+export interface Collector {
+  add(chunk: Buffer, from: number, to: number): void;
+  /** The page so far; starts the next one. */
+  take(options: PageOptions): Page;
+}
+
+export interface CutOptions {
+  readonly form: RowForm;
+  readonly collector: Collector;
+  /** What names and punctuation of a record add to its values. */
+  readonly frame: number;
+  /** 0 puts everything into one page. */
+  readonly batchSize: number;
+  readonly pageBytes: number;
+  readonly signal: AbortSignal;
+  readonly marks?: { readonly bookmarks: Bookmarks; readonly column: number } | undefined;
+}
+
+export async function* cutPages(chunks: AsyncIterable<Buffer>, options: CutOptions): AsyncGenerator<Page, void> {
+  const { form, collector, frame, marks } = options;
+  const most = options.batchSize === 0 ? Number.POSITIVE_INFINITY : options.batchSize;
+  const limit = options.batchSize === 0 ? Number.POSITIVE_INFINITY : options.pageBytes;
+  let count = 0;
+  let bytes = 0;
+  const take = (bookmark: JsonValue | undefined): Page => {
+    const page = collector.take(bookmark === undefined ? { bytes } : { bytes, bookmark });
+    count = 0;
+    bytes = 0;
+    return page;
+  };
+  for await (const received of chunks) {
+    const chunk = form.open(received);
+    let from = 0;
+    while (from < chunk.length) {
+      const to = form.rowEnd(chunk, from);
+      if (to === from) break;
+      const raw = marks === undefined ? '' : form.valueOf(chunk, from, marks.column);
+      // Only the row after a page tells whether the page ended in the middle of equal values.
+      if (count > 0 && (count >= most || bytes >= limit)) {
+        yield take(marks?.bookmarks.before(raw));
+        options.signal.throwIfAborted();
+      }
+      marks?.bookmarks.pass(raw);
+      collector.add(chunk, from, to);
+      count += 1;
+      bytes += frame + to - from;
+      from = to;
+    }
+  }
+  if (count > 0) yield take(marks?.bookmarks.end());
+}
+
+/** Tabs between values, a line feed after each row. */
+export const TEXT_ROWS: RowForm = {
+  // A database without an encoding may hold anything; what is no text is shown as replacement characters, as everywhere.
+  open: (chunk) => (isUtf8(chunk) ? chunk : Buffer.from(chunk.toString('utf8'))),
+  rowEnd: (chunk, from) => chunk.indexOf(NEWLINE, from) + 1,
+  valueOf(chunk, from, column) {
+    let at = from;
+    for (let passed = 0; passed < column; passed += 1) at = fieldEnd(chunk, at) + 1;
+    return fieldText(chunk, at, fieldEnd(chunk, at));
+  },
+};
+
+const FIRST_CAPACITY = 64 * 1024;
+
+/** Pages of JSON Lines. */
+export function collectLines(columns: readonly CopyColumn[], bigNumbers: BigNumbers): Collector {
+  const writer = new JsonLinesWriter(columns, bigNumbers, FIRST_CAPACITY);
+  let count = 0;
+  return {
+    add(chunk, from, to) {
+      writer.row(chunk, from, to - 1);
+      count += 1;
+    },
+    take(options) {
+      const page = Page.ofBlock(JSON_LINES, writer.take(Math.max(FIRST_CAPACITY, Math.ceil(writer.length * 1.1))), count, options);
+      count = 0;
+      return page;
+    },
+  };
+}
+
+/** Pages of records. */
+export function collectRecords(columns: readonly CopyColumn[], bigNumbers: BigNumbers): Collector {
+  const fields = columns.map(({ name, oid }) => ({ name, decode: decoderOf(oid, name, bigNumbers) }));
+  let records: JsonObject[] = [];
+  const read = (chunk: Buffer, from: number): JsonObject => {
+    const record: JsonObject = {};
+    let at = from;
+    for (const { name, decode } of fields) {
+      const end = fieldEnd(chunk, at);
+      setField(record, name, isNullField(chunk, at, end) ? null : decode(fieldText(chunk, at, end)));
+      at = end + 1;
+    }
+    return record;
+  };
+  return {
+    add: (chunk, from) => void records.push(read(chunk, from)),
+    take(options) {
+      const page = Page.ofRecords(records, options);
+      records = [];
+      return page;
+    },
+  };
+}

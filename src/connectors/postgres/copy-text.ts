@@ -1,0 +1,325 @@
+/**
+ * Rows in the text form of COPY, turned into JSON Lines byte by byte. Whatever is written here is what a record of the same row would be
+ * written as; values that need a closer look (exponents, `json`, exact decimals inside `jsonb`) go through the decoder of their type.
+ */
+import { stringifyJson } from '../../lib/json.ts';
+import { decoderOf, OID, type BigNumbers, type Decoder } from './decode.ts';
+
+export interface CopyColumn {
+  readonly name: string;
+  readonly oid: number;
+}
+
+const TAB = 9;
+const NEWLINE = 10;
+const BACKSLASH = 92;
+const QUOTE = 34;
+const SPACE = 32;
+const COMMA = 44;
+const MINUS = 45;
+const DOT = 46;
+const ZERO = 48;
+const NINE = 57;
+const COLON = 58;
+const NULL_MARK = 78;
+/** Up to this many digits a decimal has one shortest spelling, and the server and JSON agree on it. */
+const PLAIN_DIGITS = 15;
+const LARGE_ROW = 64 * 1024;
+const NO_VALUE = -1;
+
+/** 1: ends a plain stretch of text (end of the field, a backslash, a quote, a control character). */
+const SPECIAL = new Uint8Array(256);
+SPECIAL.fill(1, 0, SPACE);
+SPECIAL[QUOTE] = 1;
+SPECIAL[BACKSLASH] = 1;
+
+/** What one-byte escapes of COPY stand for; the others stand for themselves. */
+const UNESCAPED: Readonly<Record<string, string>> = { b: '\b', f: '\f', n: '\n', r: '\r', t: '\t', v: '\v' };
+
+/** The text of a field, as the server would have sent it in a row. */
+export function fieldText(row: Buffer, from: number, to: number): string {
+  const text = row.toString('utf8', from, to);
+  return text.includes('\\') ? text.replace(/\\(.)/gs, (_pair, char: string) => UNESCAPED[char] ?? char) : text;
+}
+
+export function isNullField(row: Uint8Array, from: number, to: number): boolean {
+  return to - from === 2 && row[from] === BACKSLASH && row[from + 1] === NULL_MARK;
+}
+
+/** Where the field that starts at `from` ends: at a tab or at the end of its row. */
+export function fieldEnd(rows: Uint8Array, from: number): number {
+  let at = from;
+  for (;;) {
+    const byte = rows[at];
+    if (byte === TAB || byte === NEWLINE || byte === undefined) return at;
+    at += 1;
+  }
+}
+
+/** An object keeps names that look like numbers first, and one of equal names: such rows are laid out as records. */
+export function keepsColumnOrder(columns: readonly CopyColumn[]): boolean {
+  const names = columns.map((column) => column.name);
+  return new Set(names).size === names.length && !names.some((name) => /^\d+$/.test(name));
+}
+
+type Writer = 'text' | 'bare' | 'float' | 'bool' | 'moment' | 'zoned' | 'jsonb' | 'decoded';
+
+const WRITERS: Readonly<Record<number, Writer>> = {
+  [OID.bool]: 'bool',
+  [OID.int2]: 'bare',
+  [OID.int4]: 'bare',
+  [OID.int8]: 'bare',
+  [OID.oid]: 'bare',
+  [OID.float4]: 'float',
+  [OID.float8]: 'float',
+  [OID.timestamp]: 'moment',
+  [OID.timestamptz]: 'zoned',
+  [OID.jsonb]: 'jsonb',
+  [OID.json]: 'decoded',
+  [OID.bytea]: 'decoded',
+};
+
+interface ColumnWriter {
+  /** `{"name":` or `,"name":`. */
+  readonly lead: Uint8Array;
+  readonly writer: Writer;
+  readonly decode: Decoder;
+}
+
+/** Collects JSON Lines; grows as it needs. */
+export class JsonLinesWriter {
+  readonly #columns: readonly ColumnWriter[];
+  readonly #frame: number;
+  #out: Buffer;
+  #length = 0;
+  #rowEnd = 0;
+
+  constructor(columns: readonly CopyColumn[], bigNumbers: BigNumbers, capacity: number) {
+    this.#columns = columns.map(({ name, oid }, index) => ({
+      lead: Buffer.from(`${index === 0 ? '{' : ','}${JSON.stringify(name)}:`),
+      writer: WRITERS[oid] ?? 'text',
+      decode: decoderOf(oid, name, bigNumbers),
+    }));
+    this.#frame = this.#columns.reduce((sum, column) => sum + column.lead.length + 4, 4);
+    this.#out = Buffer.allocUnsafeSlow(capacity);
+  }
+
+  get length(): number {
+    return this.#length;
+  }
+
+  /** What was collected; the writer starts over with room for `capacity` bytes. */
+  take(capacity: number): Buffer {
+    const [block, length] = [this.#out, this.#length];
+    this.#out = Buffer.allocUnsafeSlow(capacity);
+    this.#length = 0;
+    return length * 2 < block.length ? Buffer.from(block.subarray(0, length)) : block.subarray(0, length);
+  }
+
+  /** Adds the row from `from` up to its newline at `to`. */
+  row(rows: Buffer, from: number, to: number): void {
+    this.#rowEnd = to;
+    this.#reserve(this.#frame + mostBytes(rows, from, to));
+    let at = from;
+    const columns = this.#columns;
+    for (let index = 0; index < columns.length; index += 1) {
+      const column = columns[index] as ColumnWriter;
+      this.#length = put(this.#out, this.#length, column.lead);
+      at = this.#field(column, rows, at) + 1;
+    }
+    const out = this.#out;
+    if (columns.length === 0) out[this.#length++] = 123;
+    out[this.#length++] = 125;
+    out[this.#length++] = NEWLINE;
+  }
+
+  /** Writes one value; gives the place of the tab or newline after it. */
+  #field({ writer, decode }: ColumnWriter, rows: Buffer, from: number): number {
+    if (rows[from] === BACKSLASH && rows[from + 1] === NULL_MARK) {
+      this.#length = put(this.#out, this.#length, NULL);
+      return from + 2;
+    }
+    if (writer === 'text') return this.#text(rows, from);
+    if (writer === 'jsonb') {
+      const end = this.#jsonb(rows, from);
+      if (end !== NO_VALUE) return end;
+    }
+    const end = fieldEnd(rows, from);
+    if (writer === 'bare' || (writer === 'float' && isPlainDecimal(rows, from, end))) this.#copy(rows, from, end);
+    else if (writer === 'bool') this.#length = put(this.#out, this.#length, rows[from] === 116 ? TRUE : FALSE);
+    else if (!((writer === 'zoned' || writer === 'moment') && this.#moment(rows, from, end, writer === 'zoned'))) {
+      this.#decoded(stringifyJson(decode(fieldText(rows, from, end))), mostBytes(rows, end, this.#rowEnd));
+    }
+    return end;
+  }
+
+  #text(rows: Buffer, from: number): number {
+    const out = this.#out;
+    let length = this.#length;
+    let at = from;
+    out[length++] = QUOTE;
+    for (;;) {
+      let byte = rows[at] as number;
+      while (SPECIAL[byte] === 0) {
+        out[length++] = byte;
+        byte = rows[++at] as number;
+      }
+      if (byte === TAB || byte === NEWLINE) break;
+      at += 1;
+      if (byte === BACKSLASH) {
+        const escaped = rows[at++] as number;
+        // \b \f \n \r \t and the backslash are spelled alike in COPY and JSON; a vertical tab has no letter in JSON.
+        length = escaped === 118 ? put(out, length, VERTICAL_TAB) : putPair(out, length, escaped);
+      } else if (byte === QUOTE) length = putPair(out, length, QUOTE);
+      else length = put(out, length, CONTROLS[byte] as Uint8Array);
+    }
+    out[length++] = QUOTE;
+    this.#length = length;
+    return at;
+  }
+
+  #copy(rows: Buffer, from: number, to: number): void {
+    const out = this.#out;
+    let length = this.#length;
+    for (let at = from; at < to; at += 1) out[length++] = rows[at] as number;
+    this.#length = length;
+  }
+
+  /** `2024-05-06 07:08:09+00` as RFC 3339; false for what that cannot say. The zone of the session is UTC. */
+  // oxlint-disable-next-line max-params
+  #moment(rows: Buffer, from: number, to: number, zoned: boolean): boolean {
+    if (to - from < 19 || rows[from + 4] !== MINUS || rows[from + 10] !== SPACE || rows[to - 1] === 67) return false;
+    const end = zoned ? to - 3 : to;
+    if (zoned && (rows[end] !== 43 || rows[end + 1] !== ZERO || rows[end + 2] !== ZERO)) return false;
+    const out = this.#out;
+    out[this.#length++] = QUOTE;
+    const start = this.#length;
+    this.#copy(rows, from, end);
+    out[start + 10] = 84;
+    if (zoned) out[this.#length++] = 90;
+    out[this.#length++] = QUOTE;
+    return true;
+  }
+
+  /**
+   * The server's text without its spaces, as long as that is the compact JSON of the value: its keys must not look like numbers (objects
+   * keep those first), and numbers must be plain. Otherwise nothing is written and `NO_VALUE` returned.
+   */
+  #jsonb(rows: Buffer, from: number): number {
+    const out = this.#out;
+    let length = this.#length;
+    let at = from;
+    let stringAt = from;
+    for (;;) {
+      const byte = rows[at] as number;
+      if (byte === QUOTE) {
+        stringAt = at + 1;
+        const end = stringEnd(rows, at + 1);
+        for (let pass = at; pass < end; pass += 1) {
+          const inner = rows[pass] as number;
+          out[length++] = inner;
+          // COPY doubles every backslash.
+          if (inner === BACKSLASH) pass += 1;
+        }
+        at = end;
+      } else if (byte === MINUS || (byte >= ZERO && byte <= NINE)) {
+        const end = numberEnd(rows, at);
+        if (!isPlainDecimal(rows, at, end)) return NO_VALUE;
+        for (; at < end; at += 1) out[length++] = rows[at] as number;
+      } else if (byte === TAB || byte === NEWLINE) {
+        this.#length = length;
+        return at;
+      } else {
+        if (byte === COLON && isDigit(rows[stringAt])) return NO_VALUE;
+        if (byte !== SPACE) out[length++] = byte;
+        at += 1;
+      }
+    }
+  }
+
+  #decoded(json: string, rest: number): void {
+    this.#reserve(this.#frame + Buffer.byteLength(json) + rest);
+    this.#length += this.#out.write(json, this.#length);
+  }
+
+  #reserve(bytes: number): void {
+    const needed = this.#length + bytes;
+    if (needed <= this.#out.length) return;
+    const larger = Buffer.allocUnsafeSlow(Math.max(needed, this.#out.length * 2));
+    this.#out.copy(larger, 0, 0, this.#length);
+    this.#out = larger;
+  }
+}
+
+const NULL = Buffer.from('null');
+const TRUE = Buffer.from('true');
+const FALSE = Buffer.from('false');
+const VERTICAL_TAB = Buffer.from('\\u000b');
+const CONTROLS = Array.from({ length: SPACE }, (_, code) => Buffer.from(JSON.stringify(String.fromCharCode(code)).slice(1, -1)));
+
+function put(out: Uint8Array, length: number, bytes: Uint8Array): number {
+  let end = length;
+  for (let index = 0; index < bytes.length; index += 1) out[end++] = bytes[index] as number;
+  return end;
+}
+
+function putPair(out: Uint8Array, length: number, escaped: number): number {
+  out[length] = BACKSLASH;
+  out[length + 1] = escaped;
+  return length + 2;
+}
+
+/** What a row can at most become: a control character takes six bytes, a quote two. */
+function mostBytes(rows: Uint8Array, from: number, to: number): number {
+  const size = to - from;
+  if (size < LARGE_ROW) return size * 6;
+  let extra = 0;
+  for (let at = from; at < to; at += 1) extra += SPECIAL[rows[at] as number] === 0 ? 0 : 5;
+  return size + extra;
+}
+
+function isDigit(byte: number | undefined): boolean {
+  return byte !== undefined && byte >= ZERO && byte <= NINE;
+}
+
+/** Where the string that starts at `from` ends: after its closing quote. Its backslashes come in pairs. */
+function stringEnd(rows: Uint8Array, from: number): number {
+  let at = from;
+  for (;;) {
+    const byte = rows[at];
+    if (byte === QUOTE) return at + 1;
+    // `\\` and one more character, which is itself written as two when it is a backslash.
+    if (byte === BACKSLASH) at += rows[at + 2] === BACKSLASH ? 4 : 3;
+    else at += 1;
+  }
+}
+
+function numberEnd(rows: Uint8Array, from: number): number {
+  let at = from + 1;
+  for (;;) {
+    const byte = rows[at] as number;
+    if (byte === COMMA || byte === TAB || byte === NEWLINE || byte === 93 || byte === 125 || byte === SPACE) return at;
+    at += 1;
+  }
+}
+
+/** Digits and perhaps a point that are the shortest spelling of their value: few enough, no needless zero, not so small that JSON writes an exponent. */
+export function isPlainDecimal(rows: Uint8Array, from: number, to: number): boolean {
+  const start = rows[from] === MINUS ? from + 1 : from;
+  if (to - start > PLAIN_DIGITS + 1 || to === start) return false;
+  let point = NO_VALUE;
+  for (let at = start; at < to; at += 1) {
+    const byte = rows[at] as number;
+    if (byte === DOT && point === NO_VALUE) point = at;
+    else if (byte < ZERO || byte > NINE) return false;
+  }
+  if (point === NO_VALUE) return to - start <= PLAIN_DIGITS && (rows[start] !== ZERO || (to - start === 1 && start === from));
+  if (rows[to - 1] === ZERO || point === to - 1) return false;
+  return rows[start] !== ZERO || hasEarlyDigit(rows, point, to);
+}
+
+/** Below 0.000001 JSON writes an exponent. */
+function hasEarlyDigit(rows: Uint8Array, point: number, to: number): boolean {
+  for (let at = point + 1; at < to && at <= point + 6; at += 1) if (rows[at] !== ZERO) return true;
+  return false;
+}

@@ -1,0 +1,41 @@
+/** COPY takes no bind parameters: their values are written into the statement as literals of the types the server gave them. */
+import { sqlPieces } from '../_sql/sql-text.ts';
+import type { Connection } from './connection.ts';
+import type { Statement } from './query.ts';
+
+const PREPARED = 'svc_query';
+const PLACEHOLDER = /(?<![A-Za-z0-9_$\u0080-\uffff])\$(\d+)/g;
+
+interface PreparedRow {
+  readonly types: readonly string[];
+  readonly plain: boolean;
+}
+
+/** The statement without parameters; `undefined` when its values cannot be written so that the server is sure to read the same. */
+export async function withLiterals(connection: Connection, { sql, values }: Statement): Promise<string | undefined> {
+  if (values.length === 0) return sql;
+  const { types, plain } = await connection.ask(() => parameterTypes(connection, sql));
+  // Where a backslash escapes in plain literals, what is code and what is quoted cannot be told from the text alone.
+  if (!plain || types.length !== values.length || values.some((value) => value?.includes('\u0000') === true)) return undefined;
+  const seen = new Set<number>();
+  const literal = (_match: string, digits: string): string => {
+    const place = Number(digits);
+    seen.add(place);
+    const value = values[place - 1];
+    return `(CAST(${value === null || value === undefined ? 'NULL' : connection.client.escapeLiteral(value)} AS ${types[place - 1]}))`;
+  };
+  const written = sqlPieces(sql)
+    .map((piece) => (piece.kind === 'code' ? piece.text.replace(PLACEHOLDER, literal) : piece.text))
+    .join('');
+  return seen.size === values.length ? written : undefined;
+}
+
+async function parameterTypes({ client }: Connection, sql: string): Promise<PreparedRow> {
+  await client.query(`PREPARE ${PREPARED} AS ${sql}`);
+  const { rows } = await client.query<PreparedRow>(
+    `SELECT parameter_types::text[] AS types, current_setting('standard_conforming_strings') = 'on' AS plain
+     FROM pg_prepared_statements WHERE name = '${PREPARED}'`,
+  );
+  await client.query(`DEALLOCATE ${PREPARED}`);
+  return rows[0] ?? { types: [], plain: false };
+}
