@@ -26,6 +26,8 @@ export interface RunTicket {
 }
 
 export interface RunListener {
+  /** A worker has the run: its time counts from now. At most once, and not at all when it never got one. */
+  begun(): void;
   log(lines: readonly LogLine[]): void;
   /** `definitions`: those this worker uses for the first time. */
   metrics(changes: readonly MetricChange[], definitions: readonly MetricDefinition[]): void;

@@ -110,7 +110,11 @@ export class LiveRun {
     const { timeoutSecs } = this.ticket;
     if (this.#stopped !== undefined) return UNSTARTED;
     const meter = new RunMeter(applyMetrics);
+    const over = new AbortController();
     const handle = executor.start(this.ticket, {
+      begun: () => {
+        if (timeoutSecs !== null) void this.#expire(timeoutSecs, over.signal);
+      },
       log: (lines) => this.#take(lines),
       metrics: (changes, definitions) => meter.apply(changes, definitions),
       progress: (progress) => {
@@ -118,8 +122,6 @@ export class LiveRun {
       },
     });
     this.#handle = handle;
-    const over = new AbortController();
-    if (timeoutSecs !== null) void this.#expire(timeoutSecs, over.signal);
     const end = await handle.done;
     over.abort();
     this.#closing = true;

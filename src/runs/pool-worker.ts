@@ -112,6 +112,7 @@ export class PoolWorker {
     this.#runs += 1;
     job.assign(this);
     this.#say({ type: 'run', ticket: job.ticket });
+    job.listener.begun();
   }
 
   stop(job: PoolJob, why: StopCause, graceMs: number): void {

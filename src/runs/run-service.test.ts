@@ -272,6 +272,17 @@ describe('ending', () => {
     expect(service.executor.last.stops).toMatchObject([{ why: 'timeout' }]);
   });
 
+  it('does not count the start of a worker as execution time', async () => {
+    const service = await testService();
+    service.executor.ready = false;
+    await service.submit({ timeout_secs: 5 });
+    await service.clock.advance(60_000);
+    expect(service.executor.last.stops).toEqual([]);
+    service.executor.last.listener.begun();
+    await service.clock.advance(5000);
+    expect(service.executor.last.stops).toMatchObject([{ why: 'timeout' }]);
+  });
+
   it('does not count waiting as execution time', async () => {
     const service = await testService();
     await service.submit();

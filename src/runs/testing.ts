@@ -85,6 +85,8 @@ export interface ScriptedRun {
 /** Takes runs and ends them when the test says so. */
 export class ScriptedExecutor implements RunExecutor {
   readonly started: ScriptedRun[] = [];
+  /** Whether runs find a worker that is ready; otherwise the test calls `listener.begun`. */
+  ready = true;
 
   start(ticket: RunTicket, listener: RunListener): ReturnType<RunExecutor['start']> {
     let settle: (end: RunEnd) => void = () => {};
@@ -99,6 +101,7 @@ export class ScriptedExecutor implements RunExecutor {
       finish: (over) => settle({ type: 'finished', outcome: outcomeOf(over) }),
     };
     this.started.push(run);
+    if (this.ready) listener.begun();
     const line = 'INFO headgate::engine: pipeline run starting';
     listener.log([{ ts: '2026-08-01T12:00:00.000Z', level: 'INFO', line }]);
     return { done, stop: (why, graceMs) => run.stops.push({ why, graceMs }) };

@@ -51,7 +51,12 @@ class Heard {
     });
   }
 
+  begun = 0;
+
   readonly listener = {
+    begun: (): void => {
+      this.begun += 1;
+    },
     log: (lines: readonly LogLine[]): void => {
       this.lines.push(...lines);
       this.#start();
@@ -105,6 +110,7 @@ describe('worker pool', () => {
   it('executes a run in another process and passes on what it says', async () => {
     const { end, heard } = await whole(pool(), 'quick');
     expect(end).toMatchObject({ type: 'finished', outcome: { status: 'completed', records_written: 3 } });
+    expect(heard.begun).toBe(1);
     expect(heard.lines[0]?.line).toContain('pipeline run starting');
     expect(heard.lines[0]?.line).not.toContain(`pid=${process.pid}`);
     expect(heard.changes).toEqual([{ metric: 'svc_test_records_total', op: 'inc', labels: { pipeline: 'quick' }, value: 3 }]);

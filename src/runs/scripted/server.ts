@@ -35,6 +35,7 @@ for (const name of ['spinning', 'blocked', 'patient']) {
         pids.push(Number(pid));
         if (pids.length === 3) process.send?.(pids);
       },
+      begun: () => {},
       metrics: () => {},
       progress: () => {},
     },
