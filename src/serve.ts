@@ -105,14 +105,8 @@ function defaultTree(path: string, env: Env): JsonObject {
 }
 
 function historyUrl(history: ServeHistory): string {
-  switch (history.kind) {
-    case 'memory':
-      return 'memory';
-    case 'sqlite':
-      return `sqlite:${history.path}`;
-    case 'postgres':
-      return history.url;
-  }
+  if (history.kind === 'sqlite') return `sqlite:${history.path}`;
+  return history.kind === 'postgres' ? history.url : history.kind;
 }
 
 /** Beside this file: a source in a checkout, a bundle in a package. */

@@ -20,7 +20,7 @@ export function fieldRows(schema: JsonSchema, prefix = '', depth = 0): FieldRow[
       type: typeText(field),
       required: required.has(name) && field['default'] === undefined,
       fallback: field['default'] === undefined ? '' : `\`${JSON.stringify(field['default'])}\``,
-      description: String(field['description'] ?? ''),
+      description: typeof field['description'] === 'string' ? field['description'] : '',
     });
     if (depth < 4) rows.push(...nested(field, path, depth));
   }
@@ -56,7 +56,7 @@ function nested(field: JsonSchema, path: string, depth: number): FieldRow[] {
 /** `(bearer)` for a variant chosen by its `type` or `mode`. */
 function tagOf(variant: JsonSchema): string {
   const tag = variant.properties?.['type'] ?? variant.properties?.['mode'];
-  return tag?.['const'] === undefined ? '' : `(${String(tag['const'])})`;
+  return typeof tag?.['const'] === 'string' ? `(${tag['const']})` : '';
 }
 
 function typeText(field: JsonSchema): string {
@@ -68,7 +68,7 @@ function typeText(field: JsonSchema): string {
   if (Array.isArray(field['type'])) return String(field['type'][0]);
   if (field['type'] === 'array') return field.items === undefined ? 'list' : `list of ${typeText(field.items)}`;
   if (field['type'] === 'object') return typeof field.additionalProperties === 'object' ? 'map' : 'mapping';
-  return field['type'] === undefined ? 'any' : String(field['type']);
+  return typeof field['type'] === 'string' ? field['type'] : 'any';
 }
 
 function cell(text: string): string {
