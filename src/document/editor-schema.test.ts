@@ -20,7 +20,10 @@ const sink = { type: 'jsonl', config: { path: 'a.jsonl' } };
 
 describe('the schema for editors', () => {
   it.each(readdirSync(EXAMPLES).filter((name) => /\.(yaml|json)$/.test(name)))('accepts examples/%s', (name) => {
-    const { tree } = parseText(readFileSync(join(EXAMPLES, name), 'utf8'), name.endsWith('.json') ? 'json' : 'yaml', { file: name });
+    const { tree } = parseText(readFileSync(join(EXAMPLES, name), 'utf8'), name.endsWith('.json') ? 'json' : 'yaml', {
+      kind: 'file',
+      path: name,
+    });
     expect(problems(tree)).toEqual([]);
   });
 

@@ -34,7 +34,7 @@ export function editorSchema(parts: Parts): JsonSchema {
       state: partSchema(parts.states.all, 'whole'),
       credential: partSchema(parts.credentials.all, 'whole'),
     },
-  } as JsonSchema;
+  };
 }
 
 /** Every place where a part is named also refers to what is known about the parts of that kind. */
@@ -66,6 +66,7 @@ function partSchema(definitions: readonly Typed[], config: 'whole' | 'partial'):
     properties: { type: { enum: definitions.flatMap(names) } },
     allOf: definitions.map((one) => ({
       if: { properties: { type: { enum: names(one) } }, required: ['type'] },
+      // oxlint-disable-next-line unicorn/no-thenable -- the keyword of JSON Schema
       then: { description: one.description, properties: { config: configSchema(one, config) } },
     })),
   };
