@@ -9,7 +9,6 @@ const NOT_AVAILABLE: Readonly<Record<Place, Readonly<Record<string, string>>>> =
     catalog: 'the data set catalog',
     lineage: 'lineage events',
     local_outputs: 'tracking of local output files',
-    metadata_columns: 'metadata columns',
     mirror: 'replication',
     notifications: 'notifications',
     observability: 'export of traces and metrics',

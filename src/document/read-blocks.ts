@@ -13,6 +13,7 @@ import type { Delivery } from './blocks/delivery.ts';
 import { executionSchema, type ExecutionSpec } from './blocks/execution.ts';
 import { maskingBlock, type MaskingConfig } from './blocks/masking.ts';
 import { rowSchema, type RowSpec } from './blocks/matrix.ts';
+import { metadataColumnsBlock, type MetadataColumnsSpec } from './blocks/metadata-columns.ts';
 import { pipelineSchema } from './blocks/pipeline.ts';
 import { qualityBlock, type QualityConfig } from './blocks/quality.ts';
 import { resilienceSchema, type ResilienceSpec } from './blocks/resilience.ts';
@@ -65,6 +66,7 @@ export interface Blocks {
   readonly selection: SelectionSpec | undefined;
   readonly delivery: Delivery | undefined;
   readonly resilience: ResilienceSpec | undefined;
+  readonly metadataColumns: MetadataColumnsSpec | undefined;
 }
 
 export function readBlocks(document: Document, issues: Issue[]): Blocks {
@@ -85,6 +87,7 @@ export function readBlocks(document: Document, issues: Issue[]): Blocks {
     execution: readMapping(root['execution'], 'execution', executionSchema, issues),
     selection: readMapping(root['selection'], 'selection', selectionSchema, issues),
     resilience: readMapping(root['resilience'], 'resilience', resilienceSchema, issues),
+    metadataColumns: readBlock(root, 'metadata_columns', metadataColumnsBlock.schema, issues),
     delivery,
   };
 }
@@ -229,6 +232,11 @@ function readMapping<T>(
   if (value === undefined || value === null) return undefined;
   const known = isObject(value) && path !== 'selection' ? withoutUnavailable(path, value, path, issues) : value;
   return salvage(schema, restored(known), path, issues);
+}
+
+function readBlock<T>(root: JsonObject, key: string, schema: ZodType<T>, issues: Issue[]): T | undefined {
+  const value = root[key];
+  return value === undefined || value === null ? undefined : salvage(schema, restored(value), key, issues);
 }
 
 function refuseUnknownKeys(mapping: JsonObject, schema: ZodType, path: string, issues: Issue[]): void {

@@ -12,6 +12,8 @@ import type { Tally } from './tally.ts';
 
 export interface Invocation {
   readonly env: Env;
+  /** Id of this execution of the row. */
+  readonly id: string;
   readonly row: RowPlan;
   readonly labels: { readonly pipeline: string; readonly row: string };
   readonly source: Source;

@@ -92,10 +92,11 @@ class PageMover {
     tally.read += page.count;
     tally.bytes += page.bytes;
     tally.pages += 1;
+    const readAt = this.#invocation.env.clock.now();
     const dead: DeadRecord[] = [];
     const governed = await this.#govern(page, dead);
     if (governed.count === 0 && dead.length === 0 && page.bookmark === undefined) return;
-    await this.#writer.write(governed, dead);
+    await this.#writer.write(governed, { readAt, dead });
     if (deadLetters !== undefined) {
       await deadLetters.write(dead);
       tally.deadLettered += dead.length;

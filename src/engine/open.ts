@@ -84,6 +84,7 @@ export async function openInvocation(options: OpenOptions, closers: AsyncDisposa
   );
   return {
     env: context.env,
+    id: options.invocationId,
     row,
     labels,
     source,

@@ -1,6 +1,7 @@
 /** Document to plan: everything is decided, or everything wrong is told, before the first record moves. */
 import type { Parts } from '../kit/parts.ts';
 import { ConfigError } from '../lib/errors.ts';
+import { metadataColumnsOf } from '../document/blocks/metadata-columns.ts';
 import { retryPolicyOf } from '../document/blocks/resilience.ts';
 import type { Document } from '../document/document.ts';
 import { withPlaces } from '../document/locate.ts';
@@ -75,8 +76,9 @@ function finishRows(planned: readonly PlannedRow[], { name, drafts, blocks, issu
   const { quality, contract, masking } = blocks.pipeline;
   const governance: Governance = { quality, contract, masking };
   const retry = blocks.resilience === undefined ? undefined : retryPolicyOf(blocks.resilience);
+  const metadataColumns = blocks.metadataColumns === undefined ? undefined : metadataColumnsOf(blocks.metadataColumns);
   return planned.map((row) => {
     const own = (children.get(row.draft.id) ?? []).map((child) => child.id);
-    return finishRow(row, { name, ids, children: own, governance, retry, issues });
+    return finishRow(row, { name, ids, children: own, governance, retry, metadataColumns, issues });
   });
 }

@@ -82,6 +82,7 @@ export interface RowSetting {
   readonly children: readonly string[];
   readonly governance: Governance;
   readonly retry: RetryPolicy | undefined;
+  readonly metadataColumns: RowPlan['metadataColumns'];
   readonly issues: IssueList;
 }
 
@@ -108,7 +109,8 @@ export function finishRow(row: PlannedRow, setting: RowSetting): RowPlan {
     guarantee: guaranteeOf(row),
     governance,
     retry: setting.retry,
-    lane: chooseLane(row, governance, setting.children),
+    metadataColumns: setting.metadataColumns,
+    lane: chooseLane(row, setting),
     stateKey: stateKeyOf(setting.name, draft.id),
     weight: draft.weight,
     tags: draft.tags,

@@ -1,6 +1,7 @@
 /** What the plan is: everything decided before the first record moves. Plain data and frozen definitions; no effects. */
 import type { ContractConfig } from '../document/blocks/contract.ts';
 import type { MaskingConfig } from '../document/blocks/masking.ts';
+import type { NamedColumn } from '../document/blocks/metadata-columns.ts';
 import type { QualityConfig } from '../document/blocks/quality.ts';
 import type { RowStatus } from '../document/blocks/source.ts';
 import type { Issue } from '../lib/errors.ts';
@@ -82,6 +83,8 @@ export interface RowPlan {
   /** Parsed governance blocks; the engine compiles them to stages. */
   readonly governance: Governance;
   readonly retry: RetryPolicy | undefined;
+  /** Fields that records get just before the sink takes them. */
+  readonly metadataColumns: readonly NamedColumn[] | undefined;
   readonly lane: LaneChoice;
   /** `{name}::{row}`; a child's invocation appends `::{parent key value}`. */
   readonly stateKey: string;

@@ -164,6 +164,7 @@ export function rowPlan(source: SourceDefinition, sink: SinkDefinition, override
     guarantee: 'at-least-once',
     governance: { quality: undefined, contract: undefined, masking: undefined },
     retry: undefined,
+    metadataColumns: undefined,
     lane: { lane: RECORDS_LANE, reason: 'records: a test' },
     stateKey: `test::${id}`,
     weight: undefined,

@@ -5,6 +5,7 @@ import { authSchema } from './auth.ts';
 import { deliveryField } from './delivery.ts';
 import { executionSchema } from './execution.ts';
 import { matrixSchema } from './matrix.ts';
+import { metadataColumnsBlock } from './metadata-columns.ts';
 import { pipelineSchema } from './pipeline.ts';
 import { resilienceSchema } from './resilience.ts';
 import { selectionSchema } from './selection.ts';
@@ -33,6 +34,7 @@ export const documentSchema = z.strictObject({
   selection: optional(selectionSchema).meta({ description: 'How the rows are selected.' }),
   delivery: deliveryField,
   resilience: optional(resilienceSchema).meta({ description: 'What is tried again.' }),
+  metadata_columns: optional(metadataColumnsBlock.schema).meta({ description: metadataColumnsBlock.description }),
 });
 
 export const documentBlock = defineBlock<z.infer<typeof documentSchema>>({

@@ -7,6 +7,7 @@ import { documentBlock } from './document.ts';
 import { executionBlock } from './execution.ts';
 import { maskingBlock } from './masking.ts';
 import { matrixBlock } from './matrix.ts';
+import { metadataColumnsBlock } from './metadata-columns.ts';
 import { pipelineBlock } from './pipeline.ts';
 import { qualityBlock } from './quality.ts';
 import { resilienceBlock } from './resilience.ts';
@@ -27,6 +28,7 @@ export const BLOCKS: readonly BlockDefinition<unknown>[] = [
   executionBlock,
   maskingBlock,
   matrixBlock,
+  metadataColumnsBlock,
   pipelineBlock,
   qualityBlock,
   resilienceBlock,

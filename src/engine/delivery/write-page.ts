@@ -6,39 +6,49 @@ import type { Invocation } from '../invocation.ts';
 import * as metrics from '../metrics.ts';
 import type { DeadRecord } from '../stages/stage.ts';
 import { retrying } from './retry.ts';
+import { Stamp } from './stamp.ts';
+
+/** What is known of a page besides its records. */
+export interface PageContext {
+  /** When the page came from the source. */
+  readonly readAt: Date;
+  /** Takes the records that cannot be written and have somewhere else to go. */
+  readonly dead: DeadRecord[];
+}
 
 /** Takes governed pages to the sink and counts where every record of them went. */
 export class PageWriter {
   readonly #invocation: Invocation;
   /** Records to write at most. */
   readonly #limit: number | undefined;
+  readonly #stamp: Stamp | undefined;
 
   constructor(invocation: Invocation, limit: number | undefined) {
     this.#invocation = invocation;
     this.#limit = limit;
+    this.#stamp = stampOf(invocation);
   }
 
-  /** What cannot be written and has somewhere else to go is added to `dead`. */
-  async write(page: Page, dead: DeadRecord[]): Promise<void> {
+  async write(page: Page, context: PageContext): Promise<void> {
     const { tally } = this.#invocation;
     const limit = this.#limit;
     const room = limit === undefined ? page.count : Math.max(0, limit - tally.written);
     const taken = page.slice(0, room);
     tally.withheld += page.count - Math.min(page.count, room);
     if (taken.count === 0 || room === 0) return;
-    const result = await this.#writeOrDivert(taken, dead);
+    const result = await this.#writeOrDivert(taken, context);
     tally.written += result.written;
     tally.withheld += result.skipped ?? 0;
     for (const { index, error } of result.rejected) {
-      dead.push({ kind: error.kind, reason: 'partial', message: error.message, payload: taken.records()[index] ?? null, index });
+      context.dead.push({ kind: error.kind, reason: 'partial', message: error.message, payload: taken.records()[index] ?? null, index });
     }
   }
 
   /** `dlq_all`: when the page failed as a whole, every record of it becomes a dead letter. */
-  async #writeOrDivert(page: Page, dead: DeadRecord[]): Promise<WriteResult> {
+  async #writeOrDivert(page: Page, { readAt, dead }: PageContext): Promise<WriteResult> {
     const { row, env, deadLetters } = this.#invocation;
     try {
-      return await this.#measuredWrite(page);
+      return await this.#measuredWrite(this.#stamp?.apply(page, readAt) ?? page);
     } catch (error) {
       if (deadLetters === undefined || row.dlq?.onBatchError !== 'dlq_all' || connectorErrorOf(error) === undefined) throw error;
       const message = env.redactor.text(error instanceof Error ? error.message : String(error));
@@ -66,6 +76,11 @@ export class PageWriter {
       env.metrics.observe(metrics.sinkWriteDuration, labels, (env.clock.elapsedMs() - from) / 1000);
     }
   }
+}
+
+function stampOf({ id, row, env }: Invocation): Stamp | undefined {
+  if (row.metadataColumns === undefined) return undefined;
+  return new Stamp({ columns: row.metadataColumns, invocationId: id, sourceType: row.source.type, now: () => env.clock.now() });
 }
 
 function rejectedWithoutQueue(type: string, result: WriteResult): RunError {

@@ -1,0 +1,49 @@
+/** Puts metadata columns on the records of a page, as the last thing before the sink takes it. */
+import { isObject, setField, type JsonObject, type JsonValue } from '../../lib/json.ts';
+import type { MetadataColumn, NamedColumn } from '../../document/blocks/metadata-columns.ts';
+import type { Page } from '../../kit/page.ts';
+import type { ColumnType } from '../../kit/sink.ts';
+
+export const METADATA_TYPES: Readonly<Record<MetadataColumn, ColumnType>> = {
+  extracted_at: 'string',
+  loaded_at: 'string',
+  run_id: 'string',
+  source: 'string',
+  sequence: 'integer',
+};
+
+export interface StampOptions {
+  readonly columns: readonly NamedColumn[];
+  readonly invocationId: string;
+  readonly sourceType: string;
+  now(): Date;
+}
+
+export class Stamp {
+  readonly #options: StampOptions;
+  #sequence = 0;
+
+  constructor(options: StampOptions) {
+    this.#options = options;
+  }
+
+  /** `readAt` is when the page came from the source. Records that are not objects pass as they are, and count in the sequence. */
+  apply(page: Page, readAt: Date): Page {
+    const { columns, invocationId, sourceType } = this.#options;
+    const first = this.#sequence;
+    this.#sequence += page.count;
+    const fixed: Readonly<Record<Exclude<MetadataColumn, 'sequence'>, string>> = {
+      extracted_at: readAt.toISOString(),
+      loaded_at: this.#options.now().toISOString(),
+      run_id: invocationId,
+      source: sourceType,
+    };
+    const stamped = (record: JsonValue, index: number): JsonValue => {
+      if (!isObject(record)) return record;
+      const copy: JsonObject = { ...record };
+      for (const { column, name } of columns) setField(copy, name, column === 'sequence' ? first + index : fixed[column]);
+      return copy;
+    };
+    return page.withRecords(page.records().map(stamped));
+  }
+}
