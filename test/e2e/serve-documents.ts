@@ -1,7 +1,7 @@
 /** Documents the suites submit: a quick one, and some that do not end, or not well. */
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { createServer } from 'node:http';
+import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Body } from './serve-program.ts';
 
@@ -29,9 +29,17 @@ export function heapEater(database: string, output: string): Body {
   );
 }
 
-/** An API that takes requests and never answers; what reads it waits until it is stopped. */
-export async function silentApi(): Promise<{ document(output: string): Body; close(): void }> {
-  const server = createServer(() => {}).listen(0, '127.0.0.1');
+/** An API that takes requests and does not answer before it is told to; what reads it waits. */
+export async function silentApi(): Promise<{
+  document(output: string): Body;
+  /** Resolves when a request is waiting. */
+  asked(): Promise<void>;
+  /** Answers every request that waits, with one record. */
+  answer(): void;
+  close(): void;
+}> {
+  const waiting: ServerResponse[] = [];
+  const server = createServer((_request, response) => void waiting.push(response)).listen(0, '127.0.0.1');
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
   return {
@@ -40,6 +48,12 @@ export async function silentApi(): Promise<{ document(output: string): Body; clo
         { type: 'rest', config: { base_url: `http://127.0.0.1:${port}`, path: '/slow' } },
         { type: 'jsonl', config: { path: output } },
       ),
+    asked: async () => {
+      if (waiting.length === 0) await once(server, 'request');
+    },
+    answer: () => {
+      for (const response of waiting.splice(0)) response.setHeader('content-type', 'application/json').end('[{"id":1}]');
+    },
     close: () => {
       server.closeAllConnections();
       server.close();
@@ -47,9 +61,9 @@ export async function silentApi(): Promise<{ document(output: string): Body; clo
   };
 }
 
-/** A pipe that is open for writing and says nothing; reading it blocks a thread of the reader. */
-export function silentPipe(path: string): { release(): void } {
+/** A pipe that gives the lines of a file, if any, and then stays open and silent: reading it blocks a thread of the reader. */
+export function silentPipe(path: string, first = '/dev/null'): { release(): void } {
   execFileSync('mkfifo', [path]);
-  const writer = spawn('sh', ['-c', 'exec 3<>"$0"; exec sleep 600', path], { stdio: 'ignore' });
+  const writer = spawn('sh', ['-c', 'exec 3<>"$0"; cat "$1" >&3; exec sleep 600', path, first], { stdio: 'ignore' });
   return { release: () => void writer.kill('SIGKILL') };
 }

@@ -9,6 +9,8 @@ import type { RunPage, RunRecord } from '../../src/wire/run.ts';
 
 const LAUNCHER = join(resolve(import.meta.dirname, '../..'), 'bin/headgate.js');
 const WAIT = { timeout: 15_000, interval: 25 };
+const LONG_WAIT = { timeout: 90_000, interval: 100 };
+const ENDED = ['completed', 'failed', 'cancelled'];
 
 export type Body = Record<string, unknown>;
 
@@ -33,6 +35,8 @@ export interface Program {
   /** Waits, with a bound, for one of these states. */
   until(runId: string, ...states: readonly string[]): Promise<RunRecord>;
   ended(runId: string): Promise<RunRecord>;
+  /** `ended` for runs that only an ultimatum ends, or that work hard before they fail. */
+  endedAtLast(runId: string): Promise<RunRecord>;
   /** Sends the signal and waits for the end; gives the exit code, or the signal it died of. */
   stop(signal?: NodeJS.Signals): Promise<number | NodeJS.Signals | null>;
   /** Process ids of the workers that live now. */
@@ -84,8 +88,8 @@ async function startServe({ cwd, args = [], variables = {} }: ProgramOptions): P
   const url = await urlOf(child, () => output);
   const call = (method: string, path: string, body?: unknown, headers = {}): Promise<Answer> => send(url, method, path, body, headers);
   const get = async (runId: string): Promise<RunRecord> => (await call('GET', `/v1/runs/${runId}`)).json() as RunRecord;
-  const until = async (runId: string, ...states: readonly string[]): Promise<RunRecord> => {
-    await expect.poll(async () => (await get(runId)).status, WAIT).toBeOneOf([...states]);
+  const reach = async (runId: string, states: readonly string[], wait: typeof WAIT): Promise<RunRecord> => {
+    await expect.poll(async () => (await get(runId)).status, wait).toBeOneOf([...states]);
     return get(runId);
   };
   return {
@@ -94,8 +98,9 @@ async function startServe({ cwd, args = [], variables = {} }: ProgramOptions): P
     output: () => output,
     call,
     get,
-    until,
-    ended: (runId) => until(runId, 'completed', 'failed', 'cancelled'),
+    until: (runId, ...states) => reach(runId, states, WAIT),
+    ended: (runId) => reach(runId, ENDED, WAIT),
+    endedAtLast: (runId) => reach(runId, ENDED, LONG_WAIT),
     submit: async (config, settings = {}) => {
       const answer = await call('POST', '/v1/runs', { config: typeof config === 'string' ? config : JSON.stringify(config), ...settings });
       expect(answer.status, answer.text).toBe(202);
@@ -113,13 +118,13 @@ async function startServe({ cwd, args = [], variables = {} }: ProgramOptions): P
 
 /** Where it listens, once it says so; an end before that is an error with everything it wrote. */
 function urlOf(child: ChildProcess, output: () => string): Promise<string> {
-  return new Promise((resolve, reject) => {
+  return new Promise((found, fail) => {
     const look = (): void => {
       const url = / listens on (http:\/\/\S+)/.exec(output())?.[1];
-      if (url !== undefined) resolve(url);
+      if (url !== undefined) found(url);
     };
     child.stderr?.on('data', look);
-    child.once('close', (code) => reject(new Error(`serve ended with ${code} before it listened:\n${output()}`)));
+    child.once('close', (code) => fail(new Error(`serve ended with ${code} before it listened:\n${output()}`)));
   });
 }
 
