@@ -1,3 +1,5 @@
+import { setImmediate } from 'node:timers/promises';
+
 /**
  * Fetches the next item while the current one is worked on: one item ahead, never more, so memory stays bounded
  * and a slow consumer slows the producer. Ends the producer when the consumer leaves.
@@ -20,8 +22,9 @@ export async function* readAhead<T>(items: AsyncIterable<T>, onWait: (ms: number
   }
 }
 
+/** Starts when the consumer has got the item before and waits for something itself: producing and consuming then overlap. */
 function pull<T>(iterator: AsyncIterator<T>): Promise<IteratorResult<T>> {
-  const next = iterator.next();
+  const next = setImmediate().then(() => iterator.next());
   // A failure is seen when the item is awaited; until then it must not count as unhandled.
   next.catch(() => {});
   return next;

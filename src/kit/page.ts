@@ -23,7 +23,16 @@ export interface PageOptions {
   readonly bookmark?: JsonValue;
   /** Size of the page in its encoded form, in bytes; bounds memory and feeds the progress display. */
   readonly bytes?: number;
+  /** Takes the memory of the block back; called at most once, and by nobody who has not promised to look at the page no more. */
+  readonly release?: () => void;
 }
+
+/** Stands where the records of a released page could have been, so that a late reader fails instead of reading other data. */
+const RELEASED: readonly JsonValue[] = new Proxy<JsonValue[]>([], {
+  get() {
+    throw new Error('cannot happen: the page was released before its records were read');
+  },
+});
 
 /**
  * A batch of records with at most one bookmark. It holds one physical form, and converts lazily,
@@ -37,6 +46,7 @@ export class Page {
   #records: readonly JsonValue[] | undefined;
   #block: Uint8Array | undefined;
   #encoding: Encoding | undefined;
+  #release: (() => void) | undefined;
 
   private constructor(count: number, options: PageOptions) {
     this.count = count;
@@ -55,6 +65,7 @@ export class Page {
     const page = new Page(count, { bytes: block.byteLength, ...options });
     page.#encoding = encoding;
     page.#block = block;
+    page.#release = options.release;
     return page;
   }
 
@@ -77,6 +88,19 @@ export class Page {
       this.#encoding = encoding;
     }
     return block;
+  }
+
+  /**
+   * The page has been moved: its maker may write to the block again. For the loop that moves pages, which hands a page on to nobody
+   * after that; a sink is through with a block when `write` returns. Records that were made from the block stay valid.
+   */
+  release(): void {
+    const release = this.#release;
+    if (release === undefined) return;
+    this.#release = undefined;
+    this.#records ??= RELEASED;
+    this.#block = undefined;
+    release();
   }
 
   /** The same page (bookmark, size) holding other records. */

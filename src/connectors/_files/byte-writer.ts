@@ -1,13 +1,20 @@
-/** Bytes that are written one after the other; whoever takes them owns them. */
-export class ByteWriter {
-  bytes: Buffer<ArrayBuffer>;
-  length = 0;
-  #capacity: number;
+/** A block of bytes and the way to give its memory back; without that it is the taker's for good. */
+export interface TakenBytes {
+  readonly bytes: Uint8Array;
+  readonly release: () => void;
+}
 
-  constructor(capacity = 16 * 1024) {
-    this.#capacity = capacity;
-    this.bytes = Buffer.allocUnsafeSlow(capacity);
-  }
+/** How many buffers wait to be used again: one is written to while another is on its way to the sink. */
+const SPARE_BUFFERS = 2;
+/** Larger ones are rare; keeping them would hold memory for nothing. */
+const SPARE_BYTES = 1024 * 1024;
+const MIN_BYTES = 64 * 1024;
+
+/** Bytes that are written one after the other into buffers that are used again when they are given back. */
+export class ByteWriter {
+  bytes = Buffer.allocUnsafeSlow(MIN_BYTES);
+  length = 0;
+  #spare: Buffer<ArrayBuffer>[] = [];
 
   /** Makes room for `size` more bytes. */
   ensure(size: number): void {
@@ -25,11 +32,16 @@ export class ByteWriter {
   }
 
   /** Hands over what was written and starts anew, with room for as much again. */
-  take(): Uint8Array {
-    const taken = this.bytes.subarray(0, this.length);
-    this.#capacity = Math.max(this.#capacity, this.length);
-    this.bytes = Buffer.allocUnsafeSlow(this.#capacity);
+  take(): TakenBytes {
+    const taken = this.bytes;
+    const bytes = taken.subarray(0, this.length);
+    this.bytes = this.#spare.pop() ?? Buffer.allocUnsafeSlow(Math.min(taken.length, SPARE_BYTES));
     this.length = 0;
-    return taken;
+    return {
+      bytes,
+      release: () => {
+        if (this.#spare.length < SPARE_BUFFERS && taken.length <= SPARE_BYTES) this.#spare.push(taken);
+      },
+    };
   }
 }

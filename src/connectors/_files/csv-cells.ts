@@ -1,5 +1,3 @@
-import { ByteWriter } from './byte-writer.ts';
-
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 const encoder = new TextEncoder();
@@ -7,7 +5,7 @@ const encoder = new TextEncoder();
 /** How many bytes each byte takes inside a JSON string: 1 as it is, 2 with a short escape, 6 as `\u00xx`. */
 const JSON_WIDTH = jsonWidths();
 /** What each byte that may not stand as it is becomes. */
-const JSON_ESCAPE = jsonEscapes();
+export const JSON_ESCAPE: readonly Uint8Array[] = jsonEscapes();
 
 function jsonWidths(): Uint8Array {
   const widths = new Uint8Array(256).fill(1);
@@ -88,29 +86,6 @@ export function jsonSize(cell: CellText): number {
   let size = 2;
   for (let at = start; at < end; at += 1) size += JSON_WIDTH[bytes[at] ?? 0] ?? 1;
   return size;
-}
-
-/** Appends the cell as a JSON string. */
-export function writeJsonString(out: ByteWriter, cell: CellText): void {
-  const { bytes, start, end } = cell;
-  out.ensure((end - start) * 6 + 2);
-  const target = out.bytes;
-  let to = out.length;
-  target[to] = QUOTE;
-  to += 1;
-  for (let at = start; at < end; at += 1) {
-    const byte = bytes[at] ?? 0;
-    if (JSON_WIDTH[byte] === 1) {
-      target[to] = byte;
-      to += 1;
-    } else {
-      const escape = JSON_ESCAPE[byte] ?? encoder.encode('');
-      target.set(escape, to);
-      to += escape.length;
-    }
-  }
-  target[to] = QUOTE;
-  out.length = to + 1;
 }
 
 /** Whether the cell reads exactly like one of the texts. */

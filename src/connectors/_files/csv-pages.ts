@@ -4,8 +4,10 @@ import { Page, type Lane } from '../../kit/page.ts';
 import { ConnectorError } from '../../lib/errors.ts';
 import { setField, type JsonObject } from '../../lib/json.ts';
 import { ByteWriter } from './byte-writer.ts';
-import { CellReader, isOneOf, jsonSize, writeJsonString } from './csv-cells.ts';
-import { csvRows, withoutBom, type CsvDialect, type RowBatch } from './csv-rows.ts';
+import { CellReader, isOneOf, jsonSize } from './csv-cells.ts';
+import { CsvColumns } from './csv-columns.ts';
+import { CsvLineKernel } from './csv-line-kernel.ts';
+import { CsvScanner, csvStretches, withoutBom, type CsvDialect, type Stretch } from './csv-rows.ts';
 import type { PageBounds } from './page-bounds.ts';
 
 export interface CsvShape {
@@ -30,178 +32,196 @@ export interface CsvPageOptions {
 
 /** Reads delimited text into pages: straight to JSON Lines in the bytes lane, to objects in the records lane. */
 export async function* csvPages(blocks: AsyncIterable<Uint8Array>, options: CsvPageOptions): AsyncGenerator<Page> {
+  const { shape, lane, name, signal } = options;
   let left = options.limit ?? Infinity;
   if (left <= 0) return;
-  let rows: RowReader | undefined;
-  for await (const batch of csvRows(withoutBom(blocks), options.shape.dialect, options.name)) {
-    for (let row = 0; row < batch.scanner.rowCount; row += 1) {
-      checkText(batch, row, options.name);
-      if (rows === undefined) {
-        rows = new RowReader(columnsOf(batch, options), options);
-        if (options.shape.hasHeaders) continue;
-      }
-      if (rows.count === options.bounds.records || !rows.add(batch, row)) {
-        options.signal.throwIfAborted();
-        yield rows.take();
-        rows.add(batch, row);
-      }
-      left -= 1;
-      if (left === 0) break;
+  const scanner = new CsvScanner(shape.dialect);
+  let maker: PageMaker | undefined;
+  for await (const stretch of csvStretches(withoutBom(blocks), scanner, name)) {
+    if (maker === undefined) {
+      const columns = columnsOf(stretch, scanner, options);
+      if (columns === undefined) continue;
+      maker = lane.form === 'bytes' ? new LinePages(columns, scanner, options) : new RecordPages(columns, scanner, options);
     }
-    if (left === 0) break;
+    while (left > 0 && maker.fill(stretch, left)) {
+      signal.throwIfAborted();
+      left -= maker.count;
+      yield maker.take();
+    }
+    if (left <= maker.count) break;
   }
-  options.signal.throwIfAborted();
-  if (rows !== undefined && rows.count > 0) yield rows.take();
+  signal.throwIfAborted();
+  if (maker !== undefined && maker.count > 0) yield maker.take();
 }
 
-function checkText(batch: RowBatch, row: number, name: string): void {
-  if (batch.utf8) return;
-  const { rowStarts, rowLines } = batch.scanner;
-  if (isUtf8(batch.bytes.subarray(rowStarts[row], rowStarts[row + 1]))) return;
-  throw new ConnectorError('data', `line ${rowLines[row]} of ${name} is not UTF-8 text`, { hint: 'convert the file to UTF-8' });
+/** Turns rows into one page at a time; the size of a page is that of its JSON Lines in either form. */
+interface PageMaker {
+  /** Records in the page at hand. */
+  readonly count: number;
+  /** Reads rows until the page is full (true) or the stretch holds no more whole rows; reads no more than `left` records a page. */
+  fill(stretch: Stretch, left: number): boolean;
+  take(): Page;
 }
 
-/** The names of the columns, taken from the first row. */
-function columnsOf(batch: RowBatch, { shape, name }: CsvPageOptions): Columns {
-  const { rowCells, rowLines } = batch.scanner;
-  const count = rowCells[1] ?? 0;
-  const columns = new Columns(name);
-  const reader = new CellReader(shape.dialect.quote);
-  for (let cell = 0; cell < count; cell += 1) {
-    columns.add(shape.hasHeaders ? reader.string(batch.bytes, batch.scanner, cell) : `column_${cell}`, rowLines[0] ?? 1);
+/** The names of the columns, taken from the first row; a header is read away. */
+function columnsOf(stretch: Stretch, scanner: CsvScanner, options: CsvPageOptions): CsvColumns | undefined {
+  const { hasHeaders, dialect } = options.shape;
+  const { line, afterReturn } = scanner;
+  const next = scanner.scan(stretch.bytes, stretch.at, 1);
+  if (scanner.rowCount === 0) {
+    stretch.at = next;
+    return undefined;
   }
+  checkText(stretch, scanner, 0, options.name);
+  const columns = new CsvColumns(options.name);
+  const reader = new CellReader(dialect.quote);
+  for (let cell = 0; cell < scanner.cellCount; cell += 1) {
+    columns.add(hasHeaders ? reader.string(stretch.bytes, scanner, cell) : `column_${cell}`, scanner.rowLines[0] ?? 1);
+  }
+  if (hasHeaders) stretch.at = next;
+  else Object.assign(scanner, { line, afterReturn });
   return columns;
 }
 
-class Columns {
-  readonly names: string[] = [];
-  /** `"name":` of each column, with the comma before it for all but the first. */
-  readonly labels: Uint8Array[] = [];
-  readonly #known = new Set<string>();
-  readonly #file: string;
-
-  constructor(file: string) {
-    this.#file = file;
-  }
-
-  add(name: string, line: number): void {
-    if (this.#known.has(name)) {
-      throw new ConnectorError('data', `line ${line} of ${this.#file}: there are two columns called ${JSON.stringify(name)}`, {
-        hint: 'rename one of them, or set `has_headers: false`',
-      });
-    }
-    this.#known.add(name);
-    this.labels.push(Buffer.from(`${this.names.length === 0 ? '' : ','}${JSON.stringify(name)}:`));
-    this.names.push(name);
-  }
-
-  /** A row is longer than any before: the columns beyond the header are called by their position. */
-  extendTo(count: number, line: number): void {
-    while (this.names.length < count) this.add(`column_${this.names.length}`, line);
-  }
+function checkText(stretch: Stretch, scanner: CsvScanner, row: number, name: string): void {
+  if (stretch.utf8) return;
+  const { rowStarts, rowLines } = scanner;
+  if (isUtf8(stretch.bytes.subarray(rowStarts[row], rowStarts[row + 1]))) return;
+  throw new ConnectorError('data', `line ${rowLines[row]} of ${name} is not UTF-8 text`, { hint: 'convert the file to UTF-8' });
 }
 
-const OPEN = Buffer.from('{');
-const CLOSE = Buffer.from('}\n');
-const NULL = Buffer.from('null');
-
-/** Turns rows into one page at a time, in either form; the size of a page is that of its JSON Lines in both. */
-class RowReader {
+/** Pages of the bytes lane. */
+class LinePages implements PageMaker {
   count = 0;
-  readonly #columns: Columns;
-  readonly #width: number;
+  readonly #columns: CsvColumns;
+  readonly #scanner: CsvScanner;
   readonly #options: CsvPageOptions;
-  readonly #nulls: readonly Uint8Array[];
-  readonly #cells: CellReader;
-  readonly #out: ByteWriter | undefined;
-  #records: JsonObject[] = [];
-  #bytes = 0;
-  #text: { readonly of: Buffer; readonly is: string } | undefined;
+  readonly #kernel: CsvLineKernel;
+  readonly #out = new ByteWriter();
 
-  constructor(columns: Columns, options: CsvPageOptions) {
+  constructor(columns: CsvColumns, scanner: CsvScanner, options: CsvPageOptions) {
+    const { dialect, flexible, nullValues } = options.shape;
     this.#columns = columns;
-    this.#width = columns.names.length;
+    this.#scanner = scanner;
     this.#options = options;
-    this.#nulls = options.shape.nullValues.map((text) => Buffer.from(text));
-    this.#cells = new CellReader(options.shape.dialect.quote);
-    this.#out = options.lane.form === 'bytes' ? new ByteWriter() : undefined;
+    this.#kernel = new CsvLineKernel({ dialect, flexible, nullValues, pageBytes: options.bounds.bytes });
+    this.#kernel.setColumns(columns.names);
   }
 
-  /** Takes the row, or says false when it does not fit the page any more. */
-  add(batch: RowBatch, row: number): boolean {
-    const { rowCells, rowLines } = batch.scanner;
-    this.#checkWidth((rowCells[row + 1] ?? 0) - (rowCells[row] ?? 0), rowLines[row] ?? 0);
-    const fits = this.#out === undefined ? this.#addRecord(batch, row) : this.#addLine(this.#out, batch, row);
-    if (fits) this.count += 1;
-    return fits;
+  fill(stretch: Stretch, left: number): boolean {
+    const most = Math.min(this.#options.bounds.records, left);
+    for (;;) {
+      // Where not all is UTF-8, rows are looked at one by one, so that the error names the right one.
+      const end = stretch.utf8 ? stretch.end : this.#inspectRow(stretch);
+      const stop = this.#kernel.convert(stretch, end, most - this.count, this.#scanner, this.#out);
+      this.count += this.#kernel.rows;
+      if (stop === 'rows' || stop === 'page') return true;
+      if (stop === 'room') this.#out.ensure(this.#out.bytes.length + 1);
+      else if (stop === 'width') {
+        if (this.#inspectRow(stretch) === stretch.at) return false;
+      } else if (stretch.utf8 || this.#kernel.rows === 0) return false;
+    }
   }
 
   take(): Page {
-    const count = this.count;
-    const page =
-      this.#out === undefined ? Page.ofRecords(this.#records, { bytes: this.#bytes }) : Page.ofBlock(JSON_LINES, this.#out.take(), count);
+    const { bytes, release } = this.#out.take();
+    const page = Page.ofBlock(JSON_LINES, bytes, this.count, { release });
+    this.count = 0;
+    return page;
+  }
+
+  /** Looks at the next row without reading it away: its text, its width. Returns where it ends: where it starts when it is not whole yet. */
+  #inspectRow(stretch: Stretch): number {
+    const scanner = this.#scanner;
+    const { line, afterReturn } = scanner;
+    const end = scanner.scan(stretch.bytes, stretch.at, 1);
+    if (scanner.rowCount > 0) {
+      checkText(stretch, scanner, 0, this.#options.name);
+      if (this.#columns.admit(scanner.cellCount, scanner.rowLines[0] ?? 1, this.#options)) this.#kernel.setColumns(this.#columns.names);
+    }
+    Object.assign(scanner, { line, afterReturn });
+    return end;
+  }
+}
+
+/** Pages of the records lane. */
+class RecordPages implements PageMaker {
+  count = 0;
+  readonly #columns: CsvColumns;
+  readonly #scanner: CsvScanner;
+  readonly #options: CsvPageOptions;
+  readonly #nulls: readonly Uint8Array[];
+  readonly #cells: CellReader;
+  #records: JsonObject[] = [];
+  #bytes = 0;
+  /** The stretch that was scanned last, the next of its rows, and its text when it is ASCII: decoded once for all cells. */
+  #scanned: Stretch | undefined;
+  #row = 0;
+  #text = '';
+
+  constructor(columns: CsvColumns, scanner: CsvScanner, options: CsvPageOptions) {
+    this.#columns = columns;
+    this.#scanner = scanner;
+    this.#options = options;
+    this.#nulls = options.shape.nullValues.map((text) => Buffer.from(text));
+    this.#cells = new CellReader(options.shape.dialect.quote);
+  }
+
+  fill(stretch: Stretch, left: number): boolean {
+    const scanner = this.#scanner;
+    if (this.#scanned !== stretch) this.#scan(stretch);
+    const most = Math.min(this.#options.bounds.records, left);
+    for (; this.#row < scanner.rowCount; this.#row += 1) {
+      if (this.count === most) return true;
+      checkText(stretch, scanner, this.#row, this.#options.name);
+      const width = (scanner.rowCells[this.#row + 1] ?? 0) - (scanner.rowCells[this.#row] ?? 0);
+      this.#columns.admit(width, scanner.rowLines[this.#row] ?? 0, this.#options);
+      if (!this.#addRecord(stretch, this.#row)) return true;
+    }
+    return this.count === most;
+  }
+
+  take(): Page {
+    const page = Page.ofRecords(this.#records, { bytes: this.#bytes });
     this.#records = [];
     this.#bytes = 0;
     this.count = 0;
     return page;
   }
 
-  #checkWidth(width: number, line: number): void {
-    if (width === this.#width) return;
-    if (!this.#options.shape.flexible) {
-      const sentence = `line ${line} of ${this.#options.name} has ${cellCount(width)}, the first row has ${this.#width}`;
-      throw new ConnectorError('data', sentence, { hint: 'repair the file, or set `flexible: true`' });
-    }
-    this.#columns.extendTo(width, line);
+  #scan(stretch: Stretch): void {
+    this.#scanned = stretch;
+    stretch.at = this.#scanner.scan(stretch.bytes, stretch.at);
+    this.#row = 0;
+    this.#text = stretch.ascii ? stretch.bytes.toString('latin1', 0, stretch.end) : '';
   }
 
-  #addLine(out: ByteWriter, batch: RowBatch, row: number): boolean {
-    const { cells, rowCells } = batch.scanner;
-    const mark = out.length;
-    const first = rowCells[row] ?? 0;
-    const last = rowCells[row + 1] ?? 0;
-    out.append(OPEN);
-    for (let cell = first; cell < last; cell += 1) {
-      out.append(this.#columns.labels[cell - first] ?? OPEN);
-      const text = this.#cells.read(batch.bytes, cells[cell * 2] ?? 0, cells[cell * 2 + 1] ?? 0);
-      if (this.#nulls.length > 0 && isOneOf(text, this.#nulls)) out.append(NULL);
-      else writeJsonString(out, text);
-    }
-    out.append(CLOSE);
-    if (mark === 0 || out.length <= this.#options.bounds.bytes) return true;
-    out.length = mark;
-    return false;
-  }
-
-  #addRecord(batch: RowBatch, row: number): boolean {
-    const { cells, rowCells } = batch.scanner;
+  #addRecord(stretch: Stretch, row: number): boolean {
+    const { cells, rowCells } = this.#scanner;
     const first = rowCells[row] ?? 0;
     const last = rowCells[row + 1] ?? 0;
     const record: JsonObject = {};
-    let size = OPEN.length + CLOSE.length;
+    let size = BRACES;
     for (let cell = first; cell < last; cell += 1) {
-      const name = this.#columns.names[cell - first] ?? '';
-      const text = this.#cells.read(batch.bytes, cells[cell * 2] ?? 0, cells[cell * 2 + 1] ?? 0);
+      const text = this.#cells.read(stretch.bytes, cells[cell * 2] ?? 0, cells[cell * 2 + 1] ?? 0);
       const isNull = this.#nulls.length > 0 && isOneOf(text, this.#nulls);
-      size += (this.#columns.labels[cell - first]?.length ?? 0) + (isNull ? NULL.length : jsonSize(text));
-      setField(record, name, isNull ? null : this.#string(batch));
+      size += (this.#columns.labelSizes[cell - first] ?? 0) + (isNull ? NULL_SIZE : jsonSize(text));
+      setField(record, this.#columns.names[cell - first] ?? '', isNull ? null : this.#string(stretch));
     }
     if (this.count > 0 && this.#bytes + size > this.#options.bounds.bytes) return false;
     this.#records.push(record);
     this.#bytes += size;
+    this.count += 1;
     return true;
   }
 
-  /** The cell just read, as a string. ASCII bytes are decoded once for the whole batch. */
-  #string(batch: RowBatch): string {
+  /** The cell just read, as a string. */
+  #string(stretch: Stretch): string {
     const { bytes, start, end } = this.#cells.text;
-    if (bytes !== batch.bytes) return Buffer.from(bytes.buffer, bytes.byteOffset + start, end - start).toString('utf8');
-    if (!batch.ascii) return batch.bytes.toString('utf8', start, end);
-    if (this.#text?.of !== batch.bytes) this.#text = { of: batch.bytes, is: batch.bytes.toString('latin1') };
-    return this.#text.is.slice(start, end);
+    if (bytes !== stretch.bytes) return Buffer.from(bytes.buffer, bytes.byteOffset + start, end - start).toString('utf8');
+    return stretch.ascii ? this.#text.slice(start, end) : stretch.bytes.toString('utf8', start, end);
   }
 }
 
-function cellCount(count: number): string {
-  return count === 1 ? '1 cell' : `${count} cells`;
-}
+const BRACES = 3;
+const NULL_SIZE = 4;

@@ -29,8 +29,10 @@ export class CsvScanner {
   rowStarts: number[] = [];
   /** Line of the file on which row `i` starts, counted from 1. */
   rowLines: number[] = [];
-  #line = 1;
-  #afterReturn = false;
+  /** The line on which the next row starts. */
+  line = 1;
+  /** Whether the last byte read was a carriage return: a line feed right after it ends no line of its own. */
+  afterReturn = false;
 
   constructor(dialect: CsvDialect) {
     this.dialect = dialect;
@@ -40,50 +42,46 @@ export class CsvScanner {
     return this.rowLines.length;
   }
 
-  /** The line on which the next row starts. */
-  get nextLine(): number {
-    return this.#line;
-  }
-
-  /** Reads every whole row of `bytes` and returns where the first incomplete one starts. */
-  scan(bytes: Uint8Array): number {
+  /** Reads the whole rows of `bytes` from `from` on, `most` of them at most, and returns where the first one not read starts. */
+  scan(bytes: Uint8Array, from = 0, most = Infinity): number {
     this.cellCount = 0;
     this.rowCells = [0];
     this.rowStarts = [];
     this.rowLines = [];
-    let at = 0;
-    while (at < bytes.length) {
+    let at = from;
+    while (at < bytes.length && this.rowLines.length < most) {
       const byte = bytes[at];
       if (byte === LINE_FEED || byte === CARRIAGE_RETURN) {
         this.#endLine(byte);
         at += 1;
         continue;
       }
-      const line = this.#line;
+      const line = this.line;
       const end = this.#row(bytes, at);
       if (end === -1) {
-        this.#line = line;
+        this.line = line;
         this.cellCount = this.rowCells.at(-1) ?? 0;
         break;
       }
-      this.#afterReturn = false;
+      this.afterReturn = false;
       this.#endLine(bytes[end] ?? LINE_FEED);
       this.rowCells.push(this.cellCount);
       this.rowStarts.push(at);
       this.rowLines.push(line);
       at = end + 1;
     }
+    this.rowStarts.push(at);
     return at;
   }
 
   /** The second byte of CRLF may come with the next block: it ends no line of its own. */
   #endLine(byte: number): void {
-    if (byte === LINE_FEED && this.#afterReturn) {
-      this.#afterReturn = false;
+    if (byte === LINE_FEED && this.afterReturn) {
+      this.afterReturn = false;
       return;
     }
-    this.#line += 1;
-    this.#afterReturn = byte === CARRIAGE_RETURN;
+    this.line += 1;
+    this.afterReturn = byte === CARRIAGE_RETURN;
   }
 
   /** Reads one row; returns where its line end stands, or -1 when the bytes end before. */
@@ -117,7 +115,7 @@ export class CsvScanner {
     let doubled = false;
     for (let at = start + 1; at < length; at += 1) {
       const byte = bytes[at];
-      if (byte === LINE_FEED) this.#line += 1;
+      if (byte === LINE_FEED) this.line += 1;
       if (byte !== quote) continue;
       if (at + 1 === length) return -1;
       const next = bytes[at + 1];
@@ -148,42 +146,52 @@ export class CsvScanner {
   }
 }
 
+/** Bytes of a stream that hold whole rows, and perhaps the start of another. Valid until the next stretch is asked for. */
+export interface Stretch {
+  readonly bytes: Buffer;
+  /** Every whole row ends here or before. */
+  readonly end: number;
+  /** Where `bytes` start in the stream. */
+  readonly offset: number;
+  /** Every byte up to `end` is ASCII. */
+  readonly ascii: boolean;
+  /** Every byte up to `end` is UTF-8. */
+  readonly utf8: boolean;
+  /** Where the first row not read yet starts; moved on by whoever reads. */
+  at: number;
+}
+
+/** Cuts a stream into stretches whose whole rows the consumer reads all (a byte order mark is not taken away). `name` stands in errors. */
+export async function* csvStretches(blocks: AsyncIterable<Uint8Array>, scanner: CsvScanner, name: string): AsyncGenerator<Stretch> {
+  const tail = new Tail();
+  for await (const block of blocks) {
+    if (!tail.add(block)) continue;
+    const stretch = tail.stretch();
+    if (stretch.end > 0) yield stretch;
+    tail.keepFrom(stretch.at);
+    if (tail.length > MAX_ROW_BYTES) throw unclosed(name, scanner.line, `does not end within ${MAX_ROW_BYTES} bytes`);
+  }
+  tail.add(Uint8Array.of(LINE_FEED));
+  const stretch = tail.stretch();
+  yield stretch;
+  if (stretch.at < stretch.bytes.length) throw unclosed(name, scanner.line, 'does not end');
+}
+
 /** Rows found in a stretch of bytes. Valid until the next one is asked for. */
 export interface RowBatch {
   readonly bytes: Buffer;
   readonly scanner: CsvScanner;
   /** Where `bytes` start in the stream. */
   readonly offset: number;
-  /** Every byte up to the end of the last row is ASCII. */
-  readonly ascii: boolean;
-  /** Every byte up to the end of the last row is UTF-8. */
-  readonly utf8: boolean;
 }
 
 /** Finds the rows of a stream of blocks (a byte order mark is not taken away). `name` stands in errors. */
 export async function* csvRows(blocks: AsyncIterable<Uint8Array>, dialect: CsvDialect, name: string): AsyncGenerator<RowBatch> {
   const scanner = new CsvScanner(dialect);
-  const tail = new Tail();
-  for await (const block of blocks) {
-    if (!tail.add(block)) continue;
-    yield* rowsOf(tail, scanner);
-    if (tail.length > MAX_ROW_BYTES) throw unclosed(name, scanner.nextLine, `does not end within ${MAX_ROW_BYTES} bytes`);
+  for await (const stretch of csvStretches(blocks, scanner, name)) {
+    stretch.at = scanner.scan(stretch.bytes);
+    if (scanner.rowCount > 0) yield { bytes: stretch.bytes, scanner, offset: stretch.offset };
   }
-  tail.add(Uint8Array.of(LINE_FEED));
-  yield* rowsOf(tail, scanner);
-  if (tail.length > 0) throw unclosed(name, scanner.nextLine, 'does not end');
-}
-
-function* rowsOf(tail: Tail, scanner: CsvScanner): Generator<RowBatch> {
-  const bytes = tail.bytes();
-  const consumed = scanner.scan(bytes);
-  if (scanner.rowCount > 0) {
-    const read = bytes.subarray(0, consumed);
-    scanner.rowStarts.push(consumed);
-    const ascii = isAscii(read);
-    yield { bytes, scanner, offset: tail.offset, ascii, utf8: ascii || isUtf8(read) };
-  }
-  tail.keepFrom(bytes, consumed);
 }
 
 function unclosed(name: string, line: number, says: string): ConnectorError {
@@ -192,42 +200,46 @@ function unclosed(name: string, line: number, says: string): ConnectorError {
   });
 }
 
-/** The bytes of a row that is not complete yet, and what comes after. */
+const TAIL_BYTES = 128 * 1024;
+
+/** The bytes of a row that is not complete yet, and what comes after; kept in one buffer that is used again and again. */
 class Tail {
-  #parts: Uint8Array[] = [];
+  #buffer = Buffer.allocUnsafeSlow(TAIL_BYTES);
   length = 0;
   /** Bytes dropped so far. */
-  offset = 0;
+  #offset = 0;
   /** Before this many bytes are there, looking again would find nothing new often enough to pay. */
   #worthwhile = 0;
 
   /** Whether it is time to look for rows. */
   add(block: Uint8Array): boolean {
     if (block.length === 0) return false;
-    this.#parts.push(block);
-    this.length += block.length;
-    return this.length >= this.#worthwhile;
+    const wanted = this.length + block.length;
+    if (wanted > this.#buffer.length) {
+      const larger = Buffer.allocUnsafeSlow(wanted * 2);
+      larger.set(this.#buffer.subarray(0, this.length));
+      this.#buffer = larger;
+    }
+    this.#buffer.set(block, this.length);
+    this.length = wanted;
+    return wanted >= this.#worthwhile;
   }
 
-  bytes(): Buffer {
-    const [only] = this.#parts;
-    const whole = this.#parts.length === 1 && only !== undefined ? asBuffer(only) : Buffer.concat(this.#parts, this.length);
-    this.#parts = [whole];
-    return whole;
+  stretch(): Stretch {
+    const bytes = this.#buffer.subarray(0, this.length);
+    const end = Math.max(bytes.lastIndexOf(LINE_FEED), bytes.lastIndexOf(CARRIAGE_RETURN)) + 1;
+    const lines = bytes.subarray(0, end);
+    const ascii = isAscii(lines);
+    return { bytes, end, offset: this.#offset, ascii, utf8: ascii || isUtf8(lines), at: 0 };
   }
 
   /** Drops what was read. A row longer than all there was is looked at again only when the bytes have doubled. */
-  keepFrom(bytes: Buffer, consumed: number): void {
-    const rest = bytes.subarray(consumed);
-    this.#worthwhile = consumed === 0 ? bytes.length * 2 : 0;
-    this.#parts = rest.length === 0 ? [] : [rest];
-    this.length = rest.length;
-    this.offset += consumed;
+  keepFrom(consumed: number): void {
+    this.#worthwhile = consumed === 0 ? this.length * 2 : 0;
+    this.#buffer.copyWithin(0, consumed, this.length);
+    this.length -= consumed;
+    this.#offset += consumed;
   }
-}
-
-function asBuffer(bytes: Uint8Array): Buffer {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }
 
 /** Drops the byte order mark at the start of a stream. */

@@ -14,7 +14,11 @@ writeFileSync(join(folder, 'ragged.csv'), 'a,b\n1,2\n3\n');
 describeSource(csvSource, {
   config: () => ({ path }),
   records,
-  broken: { 'a missing file': { path: join(folder, 'no-such.csv') }, 'a ragged row': { path: join(folder, 'ragged.csv') }, 'a folder': { path: folder } },
+  broken: {
+    'a missing file': { path: join(folder, 'no-such.csv') },
+    'a ragged row': { path: join(folder, 'ragged.csv') },
+    'a folder': { path: folder },
+  },
 });
 
 let made = 0;

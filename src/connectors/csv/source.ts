@@ -54,7 +54,7 @@ function openCsv(value: CsvSourceConfig, context: SourceContext): Source {
   const codec = chooseCodec(value.compression, value.path, context.env.log);
   return {
     pages: ({ lane, limit }) =>
-      csvPages(readBlocks({ path: file, codec, signal: context.signal }), {
+      csvPages(readBlocks({ path: file, codec, signal: context.signal, borrowed: true }), {
         shape: {
           dialect: { delimiter: value.delimiter, quote: value.quote },
           hasHeaders: value.has_headers,

@@ -1,0 +1,230 @@
+/** The inner loop of CSV → JSON Lines: one pass that finds the cells and writes them, without an object or a call per cell. */
+import type { ByteWriter } from './byte-writer.ts';
+import { JSON_ESCAPE } from './csv-cells.ts';
+import type { CsvDialect, CsvScanner, Stretch } from './csv-rows.ts';
+
+const LINE_FEED = 0x0a;
+const CARRIAGE_RETURN = 0x0d;
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+const OPEN = 0x7b;
+const CLOSE = 0x7d;
+/** What a row needs besides its labels and cells: braces, the last quote, the line end; and a word that a label may run over. */
+const ROW_ROOM = 16;
+
+/** Why the kernel stands still. */
+export type KernelStop =
+  /** Every whole row was written. */
+  | 'input'
+  /** As many rows were written as were asked for. */
+  | 'rows'
+  /** The next row would make the page larger than it may be. */
+  | 'page'
+  /** The next row does not fit the buffer. */
+  | 'room'
+  /** The next row has another number of cells than there are labels. */
+  | 'width';
+
+export interface KernelOptions {
+  readonly dialect: CsvDialect;
+  readonly flexible: boolean;
+  readonly nullValues: readonly string[];
+  readonly pageBytes: number;
+}
+
+/** Writes rows as lines of JSON. A row that cannot be written leaves no trace: the kernel stands before it and says why. */
+export class CsvLineKernel {
+  /** Rows written by the last call. */
+  rows = 0;
+  readonly #options: KernelOptions;
+  readonly #nulls: readonly Uint8Array[];
+  /** Whether a byte ends a run that can be copied as it is, outside quotes and inside. */
+  readonly #plainStops: Uint8Array;
+  readonly #quotedStops: Uint8Array;
+  #labels: Labels = labelsOf([]);
+
+  constructor(options: KernelOptions) {
+    const { delimiter, quote } = options.dialect;
+    this.#options = options;
+    this.#nulls = options.nullValues.map((text) => Buffer.from(JSON.stringify(text).slice(1, -1)));
+    this.#plainStops = stops([delimiter, LINE_FEED, CARRIAGE_RETURN]);
+    this.#quotedStops = stops([quote]);
+  }
+
+  setColumns(names: readonly string[]): void {
+    this.#labels = labelsOf(names);
+  }
+
+  /** Writes rows of `stretch` up to `end`, where a row ends; moves `stretch.at` and the line of `scanner` on. */
+  convert(stretch: Stretch, end: number, most: number, scanner: CsvScanner, out: ByteWriter): KernelStop {
+    const { delimiter, quote } = this.#options.dialect;
+    const { flexible, pageBytes } = this.#options;
+    const { words, wordEnds, lengths } = this.#labels;
+    const width = lengths.length;
+    const plainStops = this.#plainStops;
+    const quotedStops = this.#quotedStops;
+    const nulls = this.#nulls;
+    const bytes: Uint8Array = stretch.bytes;
+    const target: Uint8Array = out.bytes;
+    const view = new DataView(target.buffer, target.byteOffset, target.byteLength);
+    const capacity = target.length;
+    let stop: KernelStop = 'rows';
+    let { line, afterReturn } = scanner;
+    let at = stretch.at;
+    let to = out.length;
+    let rows = 0;
+
+    rows: while (rows < most) {
+      let byte = at < end ? (bytes[at] as number) : LINE_FEED;
+      while (byte === LINE_FEED || byte === CARRIAGE_RETURN) {
+        if (at >= end) {
+          stop = 'input';
+          break rows;
+        }
+        if (byte === CARRIAGE_RETURN || !afterReturn) line += 1;
+        afterReturn = byte === CARRIAGE_RETURN;
+        at += 1;
+        byte = at < end ? (bytes[at] as number) : LINE_FEED;
+      }
+      const rowStart = at;
+      const rowMark = to;
+      const rowLine = line;
+      let cell = 0;
+      let word = 0;
+      target[to] = OPEN;
+      to += 1;
+      for (;;) {
+        if (cell === width || to + ROW_ROOM + (lengths[cell] as number) > capacity) {
+          stop = cell === width ? 'width' : 'room';
+          at = rowStart;
+          to = rowMark;
+          line = rowLine;
+          break rows;
+        }
+        const wordEnd = wordEnds[cell] as number;
+        for (let place = to; word < wordEnd; word += 1, place += 4) view.setInt32(place, words[word] as number, true);
+        to += lengths[cell] as number;
+        const mark = to;
+        byte = bytes[at] as number;
+        if (byte === quote) {
+          at += 1;
+          for (;;) {
+            byte = bytes[at] as number;
+            if (quotedStops[byte] === 0) {
+              target[to] = byte;
+              to += 1;
+              at += 1;
+              continue;
+            }
+            if (at >= end) {
+              stop = 'input';
+              at = rowStart;
+              to = rowMark;
+              line = rowLine;
+              break rows;
+            }
+            if (byte === quote) {
+              at += 1;
+              byte = bytes[at] as number;
+              if (byte !== quote) break;
+            } else if (byte === LINE_FEED) line += 1;
+            to = writeByte(target, to, byte);
+            at += 1;
+          }
+        }
+        for (;;) {
+          byte = bytes[at] as number;
+          if (plainStops[byte] === 0) {
+            target[to] = byte;
+            to += 1;
+            at += 1;
+            continue;
+          }
+          if (byte === delimiter || byte === LINE_FEED || byte === CARRIAGE_RETURN) break;
+          to = writeByte(target, to, byte);
+          at += 1;
+        }
+        at += 1;
+        cell += 1;
+        if (nulls.length > 0 && isOneOf(target, mark, to, nulls)) to = writeNull(target, mark - 1);
+        else {
+          target[to] = QUOTE;
+          to += 1;
+        }
+        if (byte !== delimiter) break;
+      }
+      target[to] = CLOSE;
+      target[to + 1] = LINE_FEED;
+      to += 2;
+      if (to > capacity || (cell !== width && !flexible) || (to > pageBytes && rowMark > 0)) {
+        stop = to > capacity ? 'room' : cell !== width && !flexible ? 'width' : 'page';
+        at = rowStart;
+        to = rowMark;
+        line = rowLine;
+        break;
+      }
+      line += 1;
+      afterReturn = byte === CARRIAGE_RETURN;
+      rows += 1;
+    }
+    stretch.at = at;
+    scanner.line = line;
+    scanner.afterReturn = afterReturn;
+    out.length = to;
+    this.rows = rows;
+    return stop;
+  }
+}
+
+/** Writes a byte that may have to be escaped; past the end of the buffer nothing is written, which the caller sees by the length. */
+function writeByte(target: Uint8Array, to: number, byte: number): number {
+  if (byte === QUOTE || byte === BACKSLASH) {
+    target[to] = BACKSLASH;
+    target[to + 1] = byte;
+    return to + 2;
+  }
+  const escape = JSON_ESCAPE[byte] as Uint8Array;
+  for (let index = 0; index < escape.length; index += 1) target[to + index] = escape[index] as number;
+  return to + escape.length;
+}
+
+const NULL = Buffer.from('null');
+
+function writeNull(target: Uint8Array, to: number): number {
+  for (let index = 0; index < NULL.length; index += 1) target[to + index] = NULL[index] as number;
+  return to + NULL.length;
+}
+
+function isOneOf(bytes: Uint8Array, start: number, end: number, texts: readonly Uint8Array[]): boolean {
+  return texts.some((text) => text.length === end - start && text.every((byte, index) => bytes[start + index] === byte));
+}
+
+function stops(own: readonly number[]): Uint8Array {
+  const table = new Uint8Array(256);
+  table.fill(1, 0, 0x20);
+  for (const byte of [QUOTE, BACKSLASH, ...own]) table[byte] = 1;
+  return table;
+}
+
+/** `"name":"` of each column, with a comma before all but the first, as words that are stored four bytes at a time. */
+interface Labels {
+  readonly words: Int32Array;
+  /** Where the words of each label end. */
+  readonly wordEnds: Int32Array;
+  /** In bytes. */
+  readonly lengths: Int32Array;
+}
+
+function labelsOf(names: readonly string[]): Labels {
+  const texts = names.map((name, index) => Buffer.from(`${index === 0 ? '' : ','}${JSON.stringify(name)}:"`));
+  const counts = texts.map((text) => Math.ceil(text.length / 4));
+  const words: number[] = [];
+  const wordEnds: number[] = [];
+  for (const [index, text] of texts.entries()) {
+    const padded = Buffer.alloc((counts[index] ?? 0) * 4);
+    padded.set(text);
+    for (let at = 0; at < padded.length; at += 4) words.push(padded.readInt32LE(at));
+    wordEnds.push(words.length);
+  }
+  return { words: Int32Array.from(words), wordEnds: Int32Array.from(wordEnds), lengths: Int32Array.from(texts, (text) => text.length) };
+}
