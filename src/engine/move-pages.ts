@@ -47,6 +47,7 @@ export async function movePages(invocation: Invocation, options: MoveOptions): P
       env.metrics.inc(metrics.sourcePages, labels);
       env.metrics.inc(metrics.sourceRecords, labels, next.count);
       await mover.move(next);
+      next.release();
       options.onPage();
     }
   } finally {
