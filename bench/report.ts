@@ -7,6 +7,8 @@ import { meets, renderMove } from './render.ts';
 import { readResult, type MoveResult, type Result } from './result.ts';
 import { median } from './statistics.ts';
 
+const GLANCE_COLUMNS = 7;
+
 const LIMITS = `## What these figures do not show
 
 - **Other machines.** One machine, one processor model; ratios travel better than times, and neither travels far.
@@ -56,8 +58,8 @@ function page(result: Result, source: string): string {
     '',
     '## At a glance',
     '',
-    '| move | measured | target | |',
-    '| --- | --: | --: | --- |',
+    '| move | rows | measured | target | | by CPU time | Headgate against itself |',
+    '| --- | --: | --: | --: | --- | --: | --: |',
     ...moves.flatMap(glance),
     '',
     '## Moves',
@@ -82,18 +84,28 @@ function machineLines({ cpu, cores, memoryBytes, kernel, fileSystem, versions }:
 }
 
 function glance(move: MoveResult): string[] {
-  const row = (measured: string, target: string, verdict: string): string => `| ${move.title} | ${measured} | ${target} | ${verdict} |`;
+  const row = (...cells: readonly string[]): string => {
+    const line = [move.title, ...cells, ...Array.from({ length: GLANCE_COLUMNS }, () => '')].slice(0, GLANCE_COLUMNS);
+    return `| ${line.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`;
+  };
   const verdict = (reached: boolean): string => (reached ? 'reached' : '**missed**');
   switch (move.kind) {
     case 'unavailable':
-      return [row('not available', '', '')];
+      return [row('', 'not available')];
     case 'failed':
-      return [row('failed', '', '')];
+      return [row('', 'failed')];
     case 'processes':
       return move.comparisons
         .filter(({ target }) => target !== undefined)
-        .map(({ against, ratio, target = 0 }) =>
-          row(`${ratio.toFixed(2)} × ${against.replaceAll('|', '\\|')}`, `${target.toFixed(2)} ×`, verdict(ratio >= target)),
+        .map(({ against, ratio, cpuRatio, target = 0 }) =>
+          row(
+            move.rows.toLocaleString('en-US'),
+            `${ratio.toFixed(2)} × ${against}`,
+            `${target.toFixed(2)} ×`,
+            verdict(ratio >= target),
+            cpuRatio?.toFixed(2) ?? '',
+            noise(move),
+          ),
         );
     case 'service':
       return move.figures.flatMap(({ name, unit, samples, target }) =>
@@ -101,6 +113,7 @@ function glance(move: MoveResult): string[] {
           ? []
           : [
               row(
+                '',
                 `${name}: ${median(samples).toPrecision(3)} ${unit}`,
                 `${target.bound} ${target.value}`,
                 verdict(meets(median(samples), target)),
@@ -110,4 +123,11 @@ function glance(move: MoveResult): string[] {
     default:
       return move satisfies never;
   }
+}
+
+/** The pairs of the same program: within this span nothing can be told apart. */
+function noise({ sides, comparisons }: Extract<MoveResult, { kind: 'processes' }>): string {
+  const control = sides.find(({ role }) => role === 'control');
+  const again = comparisons.find(({ against }) => against === control?.name);
+  return again === undefined ? '' : `${again.low.toFixed(2)} – ${again.high.toFixed(2)}`;
 }
