@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { expect } from 'vitest';
+import { expect, vi } from 'vitest';
 import type { RunPage, RunRecord } from '../../src/wire/run.ts';
 
 const LAUNCHER = join(resolve(import.meta.dirname, '../..'), 'bin/headgate.js');
@@ -89,7 +89,7 @@ async function startServe({ cwd, args = [], variables = {} }: ProgramOptions): P
   const call = (method: string, path: string, body?: unknown, headers = {}): Promise<Answer> => send(url, method, path, body, headers);
   const get = async (runId: string): Promise<RunRecord> => (await call('GET', `/v1/runs/${runId}`)).json() as RunRecord;
   const reach = async (runId: string, states: readonly string[], wait: typeof WAIT): Promise<RunRecord> => {
-    await expect.poll(async () => (await get(runId)).status, wait).toBeOneOf([...states]);
+    await vi.waitFor(async () => expect((await get(runId)).status).toBeOneOf([...states]), wait);
     return get(runId);
   };
   return {
