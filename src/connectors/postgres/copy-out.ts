@@ -1,6 +1,6 @@
 /**
- * `COPY … TO STDOUT` without an object a row: the frames of the protocol (one byte of kind, four of length) are taken off the socket's
- * own chunks, and what they carry is laid end to end.
+ * `COPY … TO STDOUT` without an object a row. The protocol puts every row into a message of its own (one byte of kind, four of length,
+ * the row); messages stay as they come off the socket, and who reads them walks from one to the next.
  */
 import type { Socket } from 'node:net';
 import type { Submittable } from 'pg';
@@ -10,11 +10,16 @@ import type { Connection } from './connection.ts';
 
 /** When this much is waiting, the server has to wait too. */
 const HIGH_WATER = 512 * 1024;
-const FRAME_HEAD = 5;
-const COPY_OUT_RESPONSE = 72;
+/** One byte of kind and four of length, before every row. */
+export const FRAME_HEAD = 5;
 const COPY_DATA = 100;
-/** Told at any time: ParameterStatus, NoticeResponse, NotificationResponse. */
-const ASIDES = new Set([83, 78, 65]);
+/** CopyOutResponse, and what may be told at any time: ParameterStatus, NoticeResponse, NotificationResponse. */
+const PASSED_OVER = new Set([72, 83, 78, 65]);
+
+/** Where the message at `at` ends. */
+export function frameEnd(frames: Buffer, at: number): number {
+  return at + 1 + frames.readUInt32BE(at + 1);
+}
 
 interface Wire {
   readonly stream: Socket;
@@ -24,8 +29,8 @@ interface Wire {
 type OnData = (bytes: Buffer) => void;
 
 /**
- * The rows of a COPY as chunks of whole messages; the server puts one row into a message. A chunk is valid until the next one is asked
- * for. The statement is cancelled on the server when the consumer leaves or the signal fires.
+ * The rows of a COPY as chunks of whole messages. A chunk is valid until the next one is asked for. The statement is cancelled on the
+ * server when the consumer leaves or the signal fires.
  */
 export async function* copyOut(connection: Connection, sql: string): AsyncGenerator<Buffer, void> {
   const { client, signal, timeoutSecs } = connection;
@@ -77,10 +82,6 @@ class CopyOut {
   #length = 0;
   /** Bytes of `#buffer` that are whole messages. */
   #whole = 0;
-  /** Bytes of the current message that are still to come, and whether they are rows. */
-  #missing = 0;
-  #keeps = false;
-  #head = Buffer.alloc(0);
   #discards = false;
   #failure: unknown;
   #wake: (() => void) | undefined;
@@ -138,55 +139,45 @@ class CopyOut {
   handleCommandComplete(): void {}
 
   readonly #onData = (chunk: Buffer): void => {
-    let at = 0;
-    while (at < chunk.length) {
-      if (this.#missing > 0) {
-        const end = Math.min(chunk.length, at + this.#missing);
-        this.#append(chunk, at, end);
-        this.#missing -= end - at;
-        at = end;
-        if (this.#missing === 0) this.#whole = this.#length;
-        continue;
-      }
-      const rest = this.#openFrame(chunk, at);
-      if (rest === undefined) return this.#handBack(at === 0 ? chunk : chunk.subarray(at));
-      at = rest;
-    }
-    if (this.#whole === 0) return;
-    if (this.#length >= HIGH_WATER && !this.#discards) this.#wire?.stream.pause();
-    this.#wake?.();
+    this.#append(chunk);
+    const rest = this.#walk();
+    if (this.#discards) this.#swap();
+    if (rest !== undefined) this.#handBack(rest);
+    else if (this.#whole >= HIGH_WATER) this.#wire?.stream.pause();
+    if (this.#whole > 0 || rest !== undefined) this.#wake?.();
   };
 
-  /** Reads the head of a message, which may come in two chunks; `undefined` for a message that is the client's to understand. */
-  #openFrame(chunk: Buffer, at: number): number | undefined {
-    let [head, start, end] = [chunk, at, at + FRAME_HEAD];
-    if (this.#head.length > 0 || end > chunk.length) {
-      end = Math.min(chunk.length, at + FRAME_HEAD - this.#head.length);
-      this.#head = Buffer.concat([this.#head, chunk.subarray(at, end)]);
-      if (this.#head.length < FRAME_HEAD) return end;
-      [head, start] = [this.#head, 0];
-    }
-    const kind = head[start] ?? 0;
-    if (kind !== COPY_DATA && kind !== COPY_OUT_RESPONSE && !ASIDES.has(kind)) {
-      this.#head = this.#head.subarray(0, Math.max(0, this.#head.length - (end - at)));
-      return undefined;
-    }
-    this.#missing = head.readUInt32BE(start + 1) - (FRAME_HEAD - 1);
-    this.#keeps = kind === COPY_DATA;
-    if (this.#head.length > 0) this.#head = Buffer.alloc(0);
-    return end;
-  }
-
-  #append(chunk: Buffer, from: number, to: number): void {
-    if (!this.#keeps || this.#discards) return;
-    const needed = this.#length + to - from;
+  #append(chunk: Buffer): void {
+    const needed = this.#length + chunk.length;
     if (needed > this.#buffer.length) {
-      const larger = Buffer.allocUnsafeSlow(Math.max(needed, Math.min(this.#buffer.length * 2, this.#length + this.#missing)));
+      const larger = Buffer.allocUnsafeSlow(Math.max(needed, this.#buffer.length * 2));
       this.#buffer.copy(larger, 0, 0, this.#length);
       this.#buffer = larger;
     }
-    chunk.copy(this.#buffer, this.#length, from, to);
+    chunk.copy(this.#buffer, this.#length);
     this.#length = needed;
+  }
+
+  /** Passes the messages that came whole; gives back what is the client's to understand, once such a message starts. */
+  #walk(): Buffer | undefined {
+    const buffer = this.#buffer;
+    while (this.#length - this.#whole >= FRAME_HEAD) {
+      const kind = buffer[this.#whole] ?? 0;
+      if (kind !== COPY_DATA && !PASSED_OVER.has(kind)) {
+        const rest = Buffer.from(buffer.subarray(this.#whole, this.#length));
+        this.#length = this.#whole;
+        return rest;
+      }
+      const end = frameEnd(buffer, this.#whole);
+      if (end > this.#length) return undefined;
+      if (kind === COPY_DATA) {
+        this.#whole = end;
+      } else {
+        buffer.copyWithin(this.#whole, end, this.#length);
+        this.#length -= end - this.#whole;
+      }
+    }
+    return undefined;
   }
 
   /** Hands the whole messages out and goes on in the other buffer; a started message moves along. */
@@ -204,11 +195,9 @@ class CopyOut {
   }
 
   #handBack(rest: Buffer): void {
-    const bytes = Buffer.concat([this.#head, rest]);
     const parser = this.#parser;
     this.#detach();
-    parser?.(bytes);
-    this.#wake?.();
+    parser?.(rest);
   }
 
   #detach(): void {

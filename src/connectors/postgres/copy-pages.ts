@@ -4,17 +4,14 @@ import { setField, type JsonObject, type JsonValue } from '../../lib/json.ts';
 import { JSON_LINES } from '../../kit/json-lines.ts';
 import { Page, type PageOptions } from '../../kit/page.ts';
 import type { Bookmarks } from './bookmarks.ts';
+import { FRAME_HEAD, frameEnd } from './copy-out.ts';
 import { fieldEnd, fieldText, isNullField, JsonLinesWriter, type CopyColumn } from './copy-text.ts';
 import { decoderOf, type BigNumbers } from './decode.ts';
 
-const NEWLINE = 10;
-
-/** How rows stand in a chunk of COPY data. */
+/** How a row stands in its message. */
 export interface RowForm {
-  /** The chunk as it is to be read; rows in it are whole. */
-  open(chunk: Buffer): Buffer;
-  /** Where the row that starts at `from` ends; the end of the data when no row starts there. */
-  rowEnd(chunk: Buffer, from: number): number;
+  /** Where the row of the message `from`…`to` starts; `to` when it holds none. */
+  rowStart(chunk: Buffer, from: number, to: number): number;
   /** The raw value of a column, for bookmarks. */
   valueOf(chunk: Buffer, from: number, column: number): string;
 }
@@ -49,12 +46,12 @@ export async function* cutPages(chunks: AsyncIterable<Buffer>, options: CutOptio
     bytes = 0;
     return page;
   };
-  for await (const received of chunks) {
-    const chunk = form.open(received);
-    let from = 0;
-    while (from < chunk.length) {
-      const to = form.rowEnd(chunk, from);
-      if (to === from) break;
+  for await (const chunk of chunks) {
+    let to = 0;
+    for (let at = 0; at < chunk.length; at = to) {
+      to = frameEnd(chunk, at);
+      const from = form.rowStart(chunk, at + FRAME_HEAD, to);
+      if (from === to) continue;
       const raw = marks === undefined ? '' : form.valueOf(chunk, from, marks.column);
       // Only the row after a page tells whether the page ended in the middle of equal values.
       if (count > 0 && (count >= most || bytes >= limit)) {
@@ -65,7 +62,6 @@ export async function* cutPages(chunks: AsyncIterable<Buffer>, options: CutOptio
       collector.add(chunk, from, to);
       count += 1;
       bytes += frame + to - from;
-      from = to;
     }
   }
   if (count > 0) yield take(marks?.bookmarks.end());
@@ -73,9 +69,7 @@ export async function* cutPages(chunks: AsyncIterable<Buffer>, options: CutOptio
 
 /** Tabs between values, a line feed after each row. */
 export const TEXT_ROWS: RowForm = {
-  // A database without an encoding may hold anything; what is no text is shown as replacement characters, as everywhere.
-  open: (chunk) => (isUtf8(chunk) ? chunk : Buffer.from(chunk.toString('utf8'))),
-  rowEnd: (chunk, from) => chunk.indexOf(NEWLINE, from) + 1,
+  rowStart: (_chunk, from) => from,
   valueOf(chunk, from, column) {
     let at = from;
     for (let passed = 0; passed < column; passed += 1) at = fieldEnd(chunk, at) + 1;
@@ -95,7 +89,10 @@ export function collectLines(columns: readonly CopyColumn[], bigNumbers: BigNumb
       count += 1;
     },
     take(options) {
-      const page = Page.ofBlock(JSON_LINES, writer.take(Math.max(FIRST_CAPACITY, Math.ceil(writer.length * 1.1))), count, options);
+      const block = writer.take(Math.max(FIRST_CAPACITY, Math.ceil(writer.length * 1.1)));
+      // A database without an encoding may hold anything; what is no text is shown as replacement characters, as everywhere.
+      const text = isUtf8(block) ? block : Buffer.from(block.toString('utf8'));
+      const page = Page.ofBlock(JSON_LINES, text, count, options);
       count = 0;
       return page;
     },

@@ -8,6 +8,7 @@ import { datasetUri } from '../_sql/dataset-uri.ts';
 import { createSqlSink } from '../_sql/sink.ts';
 import { sqlSinkCapabilities } from '../_sql/sink-fields.ts';
 import { postgresSinkConfig, postgresSourceConfig, type PostgresSinkConfig, type PostgresSourceConfig } from './config.ts';
+import { COPY_BINARY } from './copy-binary.ts';
 import { discoverTables } from './discover.ts';
 import { openPostgresDriver } from './driver.ts';
 import { openPostgresSource } from './source.ts';
@@ -31,7 +32,11 @@ export const postgresSource = defineSource<PostgresSourceConfig>({
       replication: { type: 'incremental', column: 'updated_at', initial_value: '2024-01-01T00:00:00Z' },
     },
   ],
-  capabilities: (config) => ({ replay: 'none', bookmarks: config.replication.type === 'incremental', encodings: [JSON_LINES.name] }),
+  capabilities: (config) => ({
+    replay: 'none',
+    bookmarks: config.replication.type === 'incremental',
+    encodings: [COPY_BINARY, JSON_LINES.name],
+  }),
   datasetUri: (config) => datasetUri(config.connection_url, { query: config.query }, PORT),
   open: openPostgresSource,
   discover: (config) => discoverTables(config.connection_url),

@@ -1,18 +1,20 @@
 /** Reads by COPY wherever the whole result of a query is wanted, and through a cursor where only a part of it may be. */
 import type { FieldDef } from 'pg';
-import { setField, type JsonObject } from '../../lib/json.ts';
+import { setField, type JsonObject, type JsonValue } from '../../lib/json.ts';
 import type { SourceContext } from '../../kit/context.ts';
-import type { Page } from '../../kit/page.ts';
+import { JSON_LINES } from '../../kit/json-lines.ts';
+import type { Lane, Page } from '../../kit/page.ts';
 import type { ReadRequest, Source } from '../../kit/source.ts';
 import { createPager } from '../_sql/pager.ts';
 import { createBookmarks, type Bookmarks } from './bookmarks.ts';
 import type { PostgresSourceConfig } from './config.ts';
 import { CURSOR, declareQuery, openConnection, type Connection } from './connection.ts';
 import { copyOut } from './copy-out.ts';
-import { collectLines, collectRecords, cutPages, TEXT_ROWS } from './copy-pages.ts';
-import { keepsColumnOrder } from './copy-text.ts';
+import { binaryDecoder, binaryRows, canPass, COPY_BINARY, collectBinary } from './copy-binary.ts';
+import { collectLines, collectRecords, cutPages, TEXT_ROWS, type Collector, type RowForm } from './copy-pages.ts';
+import { keepsColumnOrder, type CopyColumn } from './copy-text.ts';
 import { cursorChunks, describeCursor, type RawChunk, type RawRow } from './cursor.ts';
-import { decoderOf } from './decode.ts';
+import { decoderOf, type BigNumbers } from './decode.ts';
 import { compileQuery } from './query.ts';
 import { withLiterals } from './query-literals.ts';
 
@@ -52,18 +54,41 @@ async function* copyPages({ connection, config, context, request }: Reading, sql
   const fields = await describeCursor(connection);
   // How long the statement takes depends on the sink; waiting for rows is bounded by the reader.
   await connection.ask(() => connection.client.query(`CLOSE ${CURSOR}; SET LOCAL statement_timeout = 0`));
-  const columns = fields.map(({ name, dataTypeID }) => ({ name, oid: dataTypeID }));
-  const asLines = request.lane.form === 'bytes' && keepsColumnOrder(columns);
-  yield* cutPages(copyOut(connection, `COPY (\n${sql}\n) TO STDOUT`), {
-    form: TEXT_ROWS,
-    collector: (asLines ? collectLines : collectRecords)(columns, config.json_big_numbers),
+  const columns = columnsOf(fields);
+  const shape = shapeOf(request.lane, columns, config.json_big_numbers);
+  yield* cutPages(copyOut(connection, `COPY (\n${sql}\n) TO STDOUT ${shape.options}`), {
+    form: shape.form,
+    collector: shape.collector,
     frame: frameSize(fields),
     batchSize: config.batch_size,
     pageBytes: context.pageBytes,
     signal: context.signal,
-    marks: marksOf(config, request, fields),
+    marks: marksOf(config, request, { columns, decoderFor: shape.decoderFor }),
   });
   await connection.ask(() => connection.client.query('COMMIT'));
+}
+
+/** How the rows of a lane come over the wire and what pages are made of them. */
+interface Shape {
+  readonly options: string;
+  readonly form: RowForm;
+  readonly collector: Collector;
+  decoderFor(column: CopyColumn): (raw: string) => JsonValue;
+}
+
+function shapeOf(lane: Lane, columns: readonly CopyColumn[], bigNumbers: BigNumbers): Shape {
+  if (lane.form === 'bytes' && lane.encoding === COPY_BINARY && canPass(columns)) {
+    const decoderFor = (column: CopyColumn) => binaryDecoder(column, bigNumbers);
+    return { options: '(FORMAT binary)', form: binaryRows(), collector: collectBinary(columns, bigNumbers), decoderFor };
+  }
+  const asLines = lane.form === 'bytes' && lane.encoding === JSON_LINES.name && keepsColumnOrder(columns);
+  const collector = (asLines ? collectLines : collectRecords)(columns, bigNumbers);
+  return { options: '', form: TEXT_ROWS, collector, decoderFor: ({ name, oid }) => decoderOf(oid, name, bigNumbers) };
+}
+
+interface Values {
+  readonly columns: readonly CopyColumn[];
+  decoderFor(column: CopyColumn): (raw: string) => JsonValue;
 }
 
 interface Marks {
@@ -71,21 +96,21 @@ interface Marks {
   readonly column: number;
 }
 
-function marksOf(config: PostgresSourceConfig, request: ReadRequest, fields: readonly FieldDef[]): Marks | undefined {
+function marksOf(config: PostgresSourceConfig, request: ReadRequest, { columns, decoderFor }: Values): Marks | undefined {
   if (config.replication.type !== 'incremental') return undefined;
   const { column: name } = config.replication;
-  const column = fields.findLastIndex((field) => field.name === name);
-  const decode = decoderOf(fields[column]?.dataTypeID ?? 0, name, config.json_big_numbers);
-  return { bookmarks: createBookmarks(request.bookmark, decode), column };
+  const column = columns.findLastIndex((one) => one.name === name);
+  return { bookmarks: createBookmarks(request.bookmark, decoderFor(columns[column] ?? { name, oid: 0 })), column };
 }
 
 async function* cursorPages({ connection, config, context, request }: Reading): AsyncGenerator<Page, void> {
   const limit = request.limit ?? Number.POSITIVE_INFINITY;
   const pager = createPager({ batchSize: config.batch_size, pageBytes: context.pageBytes, limit });
+  const decoderFor = ({ name, oid }: CopyColumn) => decoderOf(oid, name, config.json_big_numbers);
   let marks: Marks | undefined;
   let full = false;
   for await (const chunk of cursorChunks(connection, fetchBounds(config, context, limit))) {
-    marks ??= marksOf(config, request, chunk.fields);
+    marks ??= marksOf(config, request, { columns: columnsOf(chunk.fields), decoderFor });
     const toRecord = recordReader(chunk, config);
     const frame = frameSize(chunk.fields);
     for (const [index, row] of chunk.rows.entries()) {
@@ -128,6 +153,10 @@ function recordReader(chunk: RawChunk, config: PostgresSourceConfig): (row: RawR
     }
     return record;
   };
+}
+
+function columnsOf(fields: readonly FieldDef[]): CopyColumn[] {
+  return fields.map(({ name, dataTypeID }) => ({ name, oid: dataTypeID }));
 }
 
 /** What the names and punctuation of a record add to its values. */

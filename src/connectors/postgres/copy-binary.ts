@@ -1,0 +1,152 @@
+/**
+ * Rows in the binary form of COPY, passed from one server to another without a look inside. A row is the number of its values (two
+ * bytes) and for each its length (four, minus one for null) and its bytes.
+ */
+import { setField, type JsonObject, type JsonValue } from '../../lib/json.ts';
+import { Page, type Encoding } from '../../kit/page.ts';
+import { BINARY_TEXTS } from './binary-text.ts';
+import type { Collector, RowForm } from './copy-pages.ts';
+import type { CopyColumn } from './copy-text.ts';
+import { decoderOf, type BigNumbers } from './decode.ts';
+
+export const COPY_BINARY = 'pg_copy_binary';
+
+/** What stands before the rows: the signature, no flags, no extension. */
+export const BINARY_HEAD = Buffer.from([...Buffer.from('PGCOPY\n'), 0xff, 0x0d, 0x0a, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+/** What stands in the place of a row at the end. */
+export const BINARY_TAIL = Buffer.from([0xff, 0xff]);
+const EXTENSION_AT = 15;
+const NULL_LENGTH = -1;
+
+/** Every column has a type whose binary form any server reads, and a name of its own. */
+export function canPass(columns: readonly CopyColumn[]): boolean {
+  return (
+    new Set(columns.map((column) => column.name)).size === columns.length && columns.every(({ oid }) => BINARY_TEXTS[oid] !== undefined)
+  );
+}
+
+/** Which columns stand in a block. A page hands its block on without its encoding, so the block is what they are known by. */
+const COLUMNS = new WeakMap<ArrayBufferLike, readonly CopyColumn[]>();
+
+export function columnsOfBlock(block: Uint8Array): readonly CopyColumn[] | undefined {
+  return COLUMNS.get(block.buffer);
+}
+
+/** The form of a stream of rows: the first message starts with the head, the last holds only the tail. */
+export function binaryRows(): RowForm {
+  let started = false;
+  return {
+    rowStart(chunk, from, to) {
+      const start = started ? from : from + BINARY_HEAD.length + chunk.readInt32BE(from + EXTENSION_AT);
+      started = true;
+      return start < to && chunk.readInt16BE(start) >= 0 ? start : to;
+    },
+    valueOf(chunk, from, column) {
+      let at = from + 2;
+      for (let passed = 0; passed < column; passed += 1) at += 4 + Math.max(0, chunk.readInt32BE(at));
+      return chunk.toString('latin1', at + 4, at + 4 + Math.max(0, chunk.readInt32BE(at)));
+    },
+  };
+}
+
+/** The value of a column from what `valueOf` gave. */
+export function binaryDecoder({ name, oid }: CopyColumn, bigNumbers: BigNumbers): (raw: string) => JsonValue {
+  const read = readerOf({ name, oid }, bigNumbers);
+  return (raw) => read(Buffer.from(raw, 'latin1'));
+}
+
+function readerOf({ name, oid }: CopyColumn, bigNumbers: BigNumbers): (bytes: Buffer) => JsonValue {
+  const [text, decode] = [BINARY_TEXTS[oid], decoderOf(oid, name, bigNumbers)];
+  if (text === undefined) throw new Error(`cannot happen: column ${name} has no binary form`);
+  return (bytes) => decode(text(bytes));
+}
+
+/** Where the row at `from` ends. */
+function rowEnd(chunk: Buffer, from: number): number {
+  const values = chunk.readInt16BE(from);
+  let at = from + 2;
+  for (let index = 0; index < values; index += 1) {
+    const length = chunk.readInt32BE(at);
+    at += length > 0 ? 4 + length : 4;
+  }
+  return at;
+}
+
+function encodingOf(columns: readonly CopyColumn[], bigNumbers: BigNumbers): Encoding {
+  const fields = columns.map((column) => ({ name: column.name, read: readerOf(column, bigNumbers) }));
+  const recordAt = (block: Buffer, from: number): JsonObject => {
+    const record: JsonObject = {};
+    let at = from + 2;
+    for (const { name, read } of fields) {
+      const length = block.readInt32BE(at);
+      at += 4;
+      setField(record, name, length === NULL_LENGTH ? null : read(block.subarray(at, at + length)));
+      if (length > 0) at += length;
+    }
+    return record;
+  };
+  return {
+    name: COPY_BINARY,
+    decode(block) {
+      const bytes = asBuffer(block);
+      const records: JsonObject[] = [];
+      for (let at = 0; at < bytes.length; at = rowEnd(bytes, at)) records.push(recordAt(bytes, at));
+      return records;
+    },
+    encode() {
+      throw new Error('cannot happen: records are not written as binary rows');
+    },
+    offsetOf(block, index) {
+      const bytes = asBuffer(block);
+      let at = 0;
+      for (let passed = 0; passed < index && at < bytes.length; passed += 1) at = rowEnd(bytes, at);
+      return at;
+    },
+  };
+}
+
+function asBuffer(block: Uint8Array): Buffer {
+  return Buffer.from(block.buffer, block.byteOffset, block.byteLength);
+}
+
+const FIRST_CAPACITY = 64 * 1024;
+
+/** Pages of binary rows. */
+export function collectBinary(columns: readonly CopyColumn[], bigNumbers: BigNumbers): Collector {
+  const encoding = encodingOf(columns, bigNumbers);
+  // Blocks of their own, never parts of a shared buffer: their columns are known by it.
+  let out = Buffer.allocUnsafeSlow(FIRST_CAPACITY);
+  let length = 0;
+  let count = 0;
+  return {
+    add(chunk, from, to) {
+      const needed = length + to - from;
+      if (needed > out.length) {
+        const larger = Buffer.allocUnsafeSlow(Math.max(needed, out.length * 2));
+        out.copy(larger, 0, 0, length);
+        out = larger;
+      }
+      chunk.copy(out, length, from, to);
+      length = needed;
+      count += 1;
+    },
+    take(options) {
+      COLUMNS.set(out.buffer, columns);
+      const page = Page.ofBlock(encoding, out.subarray(0, length), count, options);
+      out = Buffer.allocUnsafeSlow(Math.max(FIRST_CAPACITY, Math.ceil(length * 1.1)));
+      length = 0;
+      count = 0;
+      return page;
+    },
+  };
+}
+
+/** The block of a page that holds binary rows, with its columns. */
+export function binaryBlock(page: Page): { readonly block: Uint8Array; readonly columns: readonly CopyColumn[] } | undefined {
+  if (page.form.form !== 'bytes' || page.form.encoding !== COPY_BINARY) return undefined;
+  const block = page.block(ANY_COLUMNS);
+  const columns = columnsOfBlock(block);
+  return columns === undefined ? undefined : { block, columns };
+}
+
+const ANY_COLUMNS = encodingOf([], 'fail');
