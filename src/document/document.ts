@@ -1,4 +1,4 @@
-import type { JsonObject } from '../lib/json.ts';
+import type { JsonObject, JsonValue } from '../lib/json.ts';
 import type { Locate } from './locate.ts';
 import type { Origin } from './origin.ts';
 
@@ -11,4 +11,6 @@ export interface Document {
   readonly origin: Origin;
   /** Where a path stands in the text; `undefined` when the text is not known. */
   readonly locate: Locate;
+  /** The values bound to `params`, for showing: secret ones are masked. */
+  readonly params: Readonly<Record<string, JsonValue>>;
 }

@@ -1,45 +1,57 @@
-/** Load-time tokens: `${env:…}`, `${secret:…}`, `${file:…}`, `${vars.…}`, `${sources.…}`, `${sinks.…}` (spec 2.5). */
+/** Load-time tokens: `${env:…}`, `${secret:…}`, `${file:…}`, `${vars.…}`, `${sources.…}`, `${sinks.…}`, `${param.…}`, `${map:…}` (spec 2.5, 2.7). */
 import type { Issue } from '../lib/errors.ts';
 import { hasField, isObject, jsonText, setField, type JsonObject, type JsonValue } from '../lib/json.ts';
 import { suggestion } from '../lib/nearest.ts';
 import type { Redactor } from '../lib/redact.ts';
 import { joinPath } from '../lib/text-path.ts';
-import { MAX_FILE_BYTES, MAX_REFERENCE_CHAIN, MAX_TOKEN_DEPTH, MAX_TOKEN_TEXT } from './limits.ts';
+import { bindParams, type Binding, type BoundParams } from './bind-params.ts';
+import { MAX_REFERENCE_CHAIN, MAX_TOKEN_DEPTH, MAX_TOKEN_TEXT } from './limits.ts';
 import { nowFault } from './now-tokens.ts';
+import { OutsideValues, type TokenSources } from './outside-values.ts';
+import { findParam, lookUp, type Report } from './param-tokens.ts';
+import { isSecretManager, SECRET_MANAGERS } from './secret-tokens.ts';
 import type { Steps } from './steps.ts';
-import { classify, marksInJson, protectTokens, rewriteTokens, type TokenHandlers } from './tokens.ts';
-
-export interface TokenSources {
-  /** Environment variables that `${env:…}` and `${secret:…}` see. */
-  readonly variables: Readonly<Record<string, string | undefined>>;
-  /** Bytes of a file for `${file:…}`, at most `limitBytes` of them; throws when it cannot be read. */
-  readFile(path: string, limitBytes: number): Uint8Array;
-  /** Learns every value that came from the environment or a file. */
-  readonly redactor: Redactor;
-}
+import { classify, marksInJson, rewriteTokens, wholeToken, type TokenHandlers } from './tokens.ts';
 
 export interface Interpolated {
   readonly tree: JsonObject;
   readonly issues: readonly Issue[];
+  /** What is wrong with parameters: their declaration, what was supplied, and how they are used. */
+  readonly paramIssues: readonly Issue[];
+  /** The values of all parameters; secret ones are masked. */
+  readonly params: Readonly<Record<string, JsonValue>>;
 }
 
-/** A new tree whose load-time tokens are filled in; run-time tokens stay. A token becomes text and can never change the shape. */
-export function interpolate(tree: JsonObject, sources: TokenSources): Interpolated {
-  const session = new Session(tree, sources);
-  return { tree: session.tree(), issues: session.issues };
+/**
+ * A new tree whose load-time tokens are filled in; run-time tokens stay. A token becomes text and can never change the shape; only
+ * a parameter that fills a whole value keeps its type.
+ */
+export function interpolate(tree: JsonObject, sources: TokenSources, binding: Binding = {}): Interpolated {
+  const session = new Session(tree, sources, binding);
+  return { tree: session.tree(), issues: session.issues, paramIssues: session.paramIssues, params: session.params.shown() };
 }
 
-const SECRET_MANAGERS = ['vault', 'aws-sm', 'gcp-sm', 'azure-kv'];
+const PARAM = 'param.';
 const DIRECTIVES = ['env', 'secret', 'file', 'map', ...SECRET_MANAGERS];
 
 /** Beyond these hints would cost more than they help. */
 const ERRORS_WITH_HINTS = 50;
 const MAX_LISTED = 100;
 
+/** Which tokens have a meaning: everywhere all, in `params` only those that need no parameter. */
+type Scope = 'document' | 'params' | 'computed';
+
+const NO_PARAMS: BoundParams = { names: [], find: () => undefined, issues: [], block: {}, shown: () => ({}) };
+
 class Session {
   readonly issues: Issue[] = [];
+  readonly paramIssues: Issue[] = [];
+  params = NO_PARAMS;
   readonly #root: JsonObject;
-  readonly #sources: TokenSources;
+  readonly #binding: Binding;
+  readonly #redactor: Redactor;
+  readonly #outside: OutsideValues;
+  #scope: Scope = 'document';
   /** Texts of directives and references already resolved, by token body. */
   readonly #resolved = new Map<string, string>();
   /** References being resolved, outermost first: meeting one again is a cycle. */
@@ -51,19 +63,55 @@ class Session {
     tooDeep: () => this.#report('invalid_token', `tokens are nested deeper than ${MAX_TOKEN_DEPTH} levels`),
   };
 
-  constructor(root: JsonObject, sources: TokenSources) {
+  constructor(root: JsonObject, sources: TokenSources, binding: Binding) {
+    const { paramEnv } = binding;
     this.#root = root;
-    this.#sources = sources;
+    this.#binding = binding;
+    this.#redactor = sources.redactor;
+    this.#outside = new OutsideValues(
+      paramEnv === undefined ? sources : { ...sources, variables: { ...sources.variables, ...paramEnv } },
+      this.#report,
+    );
   }
 
   tree(): JsonObject {
-    return this.#object(this.#root);
+    const { params, ...rest } = this.#root;
+    // Also without the block: values may have been supplied for it.
+    this.#bind(params);
+    const tree = this.#object(rest);
+    return params === undefined ? tree : { ...tree, params: isObject(params) ? this.params.block : params };
+  }
+
+  #bind(written: JsonValue | undefined): void {
+    const block = isObject(written) ? this.#paramsBlock(written) : {};
+    if (written !== undefined && written !== null && !isObject(written)) {
+      this.paramIssues.push({ code: 'wrong_type', path: 'params', message: 'expected a mapping of names' });
+    }
+    this.params = bindParams({ block, written }, this.#binding, this.#redactor);
+    this.paramIssues.push(...this.params.issues);
+  }
+
+  #paramsBlock(written: JsonObject): JsonObject {
+    this.#place = ['params'];
+    this.#scope = 'params';
+    const block: JsonObject = {};
+    for (const [name, entry] of Object.entries(written)) setField(block, name, this.#below(name, entry));
+    this.#scope = 'document';
+    this.#place = [];
+    return block;
   }
 
   #value(value: JsonValue): JsonValue {
-    if (typeof value === 'string') return rewriteTokens(value, this.#handlers);
+    if (typeof value === 'string') return this.#text(value);
     if (Array.isArray(value)) return value.map((item, index) => this.#below(index, item));
     return isObject(value) ? this.#object(value) : value;
+  }
+
+  #text(text: string): JsonValue {
+    if (!text.includes('${')) return text;
+    const whole = wholeToken(text);
+    if (whole?.startsWith(PARAM) !== true || this.#scope !== 'document') return rewriteTokens(text, this.#handlers);
+    return findParam(this.params, whole.slice(PARAM.length), this.#reportParam)?.value ?? '';
   }
 
   #object(object: JsonObject): JsonObject {
@@ -78,8 +126,11 @@ class Session {
   }
 
   #below(step: string | number, value: JsonValue): JsonValue {
+    const scope = this.#scope;
     this.#place.push(step);
+    if (scope === 'params' && this.#place.length === 3 && this.#place[0] === 'params' && step === 'computed') this.#scope = 'computed';
     const out = this.#value(value);
+    this.#scope = scope;
     this.#place.pop();
     return out;
   }
@@ -95,6 +146,7 @@ class Session {
   }
 
   #resolve(body: string): string {
+    if (this.#scope === 'computed' && !this.#isOutside(body)) return `\${${body}}`;
     if (body.includes('${')) {
       this.#report('invalid_token', 'a token that is filled in at run time cannot stand inside another one');
       return '';
@@ -129,73 +181,40 @@ class Session {
   #directive(body: string, prefix: string, rest: string): string {
     const known = this.#resolved.get(body);
     if (known !== undefined) return known;
-    const before = this.issues.length;
+    const before = this.issues.length + this.paramIssues.length;
     const text = this.#read(prefix, rest);
     // A failing token is told at every place where it stands.
-    if (this.issues.length === before) this.#resolved.set(body, text);
+    if (this.issues.length + this.paramIssues.length === before) this.#resolved.set(body, text);
     return text;
   }
 
   #read(prefix: string, rest: string): string {
-    if (prefix === 'env' || prefix === 'secret') return this.#variable(prefix, rest);
-    if (prefix === 'file') return this.#file(rest);
-    if (SECRET_MANAGERS.includes(prefix)) {
-      this.#report(
-        'not_available',
-        `this version does not read secrets managers yet, so \`\${${prefix}:…}\` cannot be used`,
-        'use `${env:…}` or `${file:…}`',
-      );
-    } else if (prefix === 'map') {
-      this.#report('not_available', 'this version does not run lookups (`${map:…}`) yet', 'write the value itself');
-    } else {
-      this.#report('unknown_token', `\`\${${prefix}:…}\` is not a token`, suggestion(prefix, DIRECTIVES, 'there are'));
-    }
+    if (prefix === 'env' || prefix === 'secret') return this.#outside.variable(prefix, rest);
+    if (prefix === 'file') return this.#outside.file(rest);
+    if (isSecretManager(prefix)) return this.#outside.secret(prefix, rest);
+    if (prefix === 'map') return this.#hasParams(`map:${rest}`) ? lookUp(this.params, rest, this.#reportParam) : '';
+    this.#report('unknown_token', `\`\${${prefix}:…}\` is not a token`, suggestion(prefix, DIRECTIVES, 'there are'));
     return '';
   }
 
-  #variable(prefix: string, name: string): string {
-    const value = Object.hasOwn(this.#sources.variables, name) ? this.#sources.variables[name] : undefined;
-    if (value === undefined) {
-      const message = `the environment variable \`${name}\` of \`\${${prefix}:${name}}\` is not set`;
-      this.#report(
-        'missing_variable',
-        message,
-        `set ${name} in the environment; on the command line a \`.env\` file in the current folder is read too`,
-      );
-      return '';
-    }
-    return this.#data(value, `the environment variable \`${name}\``);
+  /** Expressions of `computed` keep all tokens but these: the others are judged when the parameters are bound. */
+  #isOutside(body: string): boolean {
+    if (body.includes('${')) return false;
+    const token = classify(body);
+    return token.kind === 'directive' && token.prefix !== 'map';
   }
 
-  #file(path: string): string {
-    let bytes: Uint8Array;
-    try {
-      bytes = this.#sources.readFile(path, MAX_FILE_BYTES + 1);
-    } catch {
-      this.#report(
-        'file_unreadable',
-        `the file \`${path}\` of \`\${file:${path}}\` cannot be read`,
-        'relative paths start at the working folder',
-      );
-      return '';
-    }
-    if (bytes.byteLength > MAX_FILE_BYTES) {
-      this.#report('too_large', `the file \`${path}\` is larger than 1 MiB`, 'a token is meant for a key or a short text');
-      return '';
-    }
-    return this.#data(new TextDecoder().decode(bytes).trimEnd(), `the file \`${path}\``);
+  #hasParams(body: string): boolean {
+    if (this.#scope === 'document') return true;
+    const hint = 'give it `computed` instead of a default';
+    this.#reportParam('token_out_of_scope', `\`\${${body}}\` cannot stand here: a parameter cannot use others this way`, hint);
+    return false;
   }
 
-  /** A value from outside: a secret, and plain data whatever it looks like. */
-  #data(value: string, what: string): string {
-    if (value.includes('\u0000')) {
-      this.#report('bad_encoding', `${what} holds a NUL character`);
-      return '';
-    }
-    const text = protectTokens(value);
-    this.#sources.redactor.register(value);
-    if (text !== value) this.#sources.redactor.register(text);
-    return text;
+  #param(name: string): string {
+    if (!this.#hasParams(PARAM + name)) return '';
+    const found = findParam(this.params, name, this.#reportParam);
+    return found === undefined ? '' : jsonText(found.value);
   }
 
   #path(body: string, root: string, path: string): string {
@@ -206,8 +225,7 @@ class Session {
       case 'sinks':
         return this.#template(body, root, path);
       case 'param':
-        this.#report('not_available', 'this version does not bind `${param.…}` yet', 'use `${env:…}` or `${vars.…}`');
-        return '';
+        return this.#param(path);
       case 'env':
       case 'secret':
       case 'file':
@@ -270,9 +288,13 @@ class Session {
     return suggestion(word, Object.keys(mapping).slice(0, MAX_LISTED), 'there are');
   }
 
-  #report(code: string, message: string, hint?: string): void {
+  readonly #report: Report = (code, message, hint) => this.issues.push(this.#issue(code, message, hint));
+
+  readonly #reportParam: Report = (code, message, hint) => this.paramIssues.push(this.#issue(code, message, hint));
+
+  #issue(code: string, message: string, hint?: string): Issue {
     const issue = { code, path: joinPath('', ...this.#place), message };
-    this.issues.push(hint === undefined ? issue : { ...issue, hint });
+    return hint === undefined ? issue : { ...issue, hint };
   }
 }
 

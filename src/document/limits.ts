@@ -12,3 +12,7 @@ export const MAX_FILE_BYTES = 1024 * 1024;
 export const MAX_ISSUES = 1000;
 /** `${vars.a}` → `${vars.b}` → …: steps before a value must be reached. */
 export const MAX_REFERENCE_CHAIN = 64;
+/** Levels of `extends` and `!include` below the document. */
+export const MAX_COMPOSITION_DEPTH = 32;
+/** Files one document may be composed from; a file counts as often as it is named. */
+export const MAX_COMPOSED_FILES = 1000;

@@ -1,80 +1,83 @@
-/** Text to document: parse, (compose,) merge over the server's defaults, interpolate. Effects come in through the options. */
+/** Text to document: parse, compose, merge over the server's defaults, interpolate and bind. Effects come in through the options. */
 import { basename, extname } from 'node:path';
 import { ConfigError, type Issue } from '../lib/errors.ts';
-import type { JsonObject } from '../lib/json.ts';
-import { suggestion } from '../lib/nearest.ts';
+import type { JsonObject, JsonValue } from '../lib/json.ts';
+import type { Binding } from './bind-params.ts';
+import { composeDocument, type Composed, type ComposeOptions, type DocumentText } from './compose.ts';
 import type { Document } from './document.ts';
-import { interpolate, type TokenSources } from './interpolate.ts';
-import { MAX_DOCUMENT_BYTES } from './limits.ts';
+import { extensionFault, formatOf, readFileText, type FileFault, type ReadFile } from './file-text.ts';
+import { interpolate } from './interpolate.ts';
+import { canonicalPaths } from './local-file.ts';
 import { withPlaces, type Locate } from './locate.ts';
 import { mergeTrees } from './merge.ts';
 import type { Origin } from './origin.ts';
-import { parseText, type Format } from './parse.ts';
+import type { TokenSources } from './outside-values.ts';
+import { parseText, type Format, type ParsedText } from './parse.ts';
 
-export interface LoadOptions extends TokenSources {
+export interface LoadOptions extends TokenSources, Binding {
   readonly format: Format;
   readonly origin: Origin;
   /** The server's default document, merged beneath this one: a parsed tree, or the tree of a loaded document. */
   readonly base?: JsonObject;
   /** Overrides the name the document gives itself. */
   readonly name?: string;
+  /** Files only: the overlay under `profiles` that is applied. */
+  readonly profile?: string;
+  /** One name for a file, however it is reached; by default relative paths start at the working folder of the process. */
+  readonly canonicalPath?: (path: string) => string;
 }
 
-/** Throws `ConfigError` of stage `parse` or `interpolate` with every issue of that stage. */
+/** Throws `ConfigError` of stage `parse` or `interpolate`, or `validate` where only `params` are at fault, with every issue of that stage. */
 export function loadDocument(text: string, options: LoadOptions): Document {
-  const { tree, locate } = parseText(text, options.format, options.origin);
-  if (options.origin.kind === 'submitted') refuseSchedule(tree, locate);
+  const { tree, locate } = readTree(text, options);
   const merged = options.base === undefined ? tree : mergeTrees(options.base, tree);
-  const filled = interpolate(merged, options);
-  if (filled.issues.length > 0) throw new ConfigError(withPlaces(unique(filled.issues), locate), { stage: 'interpolate' });
-  return documentOf(filled.tree, { ...options, locate });
+  const filled = interpolate(merged, options, options);
+  const issues = [...filled.issues, ...filled.paramIssues];
+  if (issues.length > 0) {
+    throw new ConfigError(withPlaces(unique(issues), locate), { stage: filled.issues.length > 0 ? 'interpolate' : 'validate' });
+  }
+  return documentOf(filled.tree, { ...options, locate, params: filled.params });
+}
+
+function readTree(text: string, options: LoadOptions): ParsedText {
+  const { origin, format } = options;
+  if (origin.kind === 'file') return composeDocument({ path: origin.path, format, text }, compositionOf(options));
+  const parsed = parseText(text, format, origin);
+  refuseSchedule(parsed.tree, parsed.locate);
+  return parsed;
+}
+
+function compositionOf(options: ComposeFileOptions): ComposeOptions {
+  const { readFile, canonicalPath = canonicalPaths('.'), profile } = options;
+  return { readFile, canonicalPath, ...(profile === undefined ? {} : { profile }) };
 }
 
 export type FileOptions = Omit<LoadOptions, 'format' | 'origin'>;
 
 /** Reads a `.yaml`, `.yml` or `.json` file. Its name without extension is the name of a document that gives itself none. */
 export function loadDocumentFile(path: string, options: FileOptions): Document {
+  const { text, format } = readDocument(path, options.readFile);
+  return loadDocument(text, { ...options, format, origin: { kind: 'file', path } });
+}
+
+export type ComposeFileOptions = Pick<LoadOptions, 'readFile' | 'canonicalPath' | 'profile'>;
+
+/** The document of a file with its bases, includes and profile merged, before any token is filled in; and its text. */
+export function composeFile(path: string, options: ComposeFileOptions): Composed & DocumentText {
+  const file = { path, ...readDocument(path, options.readFile) };
+  return { ...file, ...composeDocument(file, compositionOf(options)) };
+}
+
+function readDocument(path: string, readFile: ReadFile): { readonly text: string; readonly format: Format } {
   const format = formatOf(path);
-  const origin: Origin = { kind: 'file', path };
-  return loadDocument(readText(path, options), { ...options, format, origin });
+  if (format === undefined) throw fileRefusal(path, extensionFault(path));
+  const read = readFileText(path, readFile);
+  if (!read.ok) throw fileRefusal(path, read.fault);
+  return { text: read.text, format };
 }
 
-const FORMATS: Readonly<Record<string, Format>> = { '.yaml': 'yaml', '.yml': 'yaml', '.json': 'json' };
-
-function formatOf(path: string): Format {
-  const extension = extname(path).toLowerCase();
-  const format = Object.hasOwn(FORMATS, extension) ? FORMATS[extension] : undefined;
-  if (format !== undefined) return format;
-  const hint = suggestion(extension, Object.keys(FORMATS), 'possible are');
-  throw fileRefusal(
-    'unsupported_extension',
-    path,
-    `the extension ${extension === '' ? 'is missing' : `\`${extension}\` is not supported`}`,
-    hint,
-  );
-}
-
-function readText(path: string, options: FileOptions): string {
-  let bytes: Uint8Array;
-  try {
-    bytes = options.readFile(path, MAX_DOCUMENT_BYTES + 1);
-  } catch (error) {
-    const missing = (error as { code?: unknown }).code === 'ENOENT';
-    throw fileRefusal('file_unreadable', path, missing ? 'there is no such file' : 'the file cannot be read');
-  }
-  if (bytes.byteLength > MAX_DOCUMENT_BYTES) {
-    throw fileRefusal('too_large', path, `the document is larger than ${MAX_DOCUMENT_BYTES / 1024 / 1024} MB`);
-  }
-  try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
-  } catch {
-    throw fileRefusal('bad_encoding', path, 'the file is not UTF-8 text');
-  }
-}
-
-function fileRefusal(code: string, file: string, message: string, hint?: string): ConfigError {
-  const issue: Issue = { code, path: '', message, file };
-  return new ConfigError([hint === undefined ? issue : { ...issue, hint }], { stage: 'parse' });
+function fileRefusal(file: string, fault: FileFault): ConfigError {
+  return new ConfigError([{ ...fault, path: '', file }], { stage: 'parse' });
 }
 
 /** A document whose tree is already interpolated: a worker process plans again from it. */
@@ -82,9 +85,12 @@ export function documentOfTree(tree: JsonObject, options: { readonly name?: stri
   return documentOf(tree, { origin: { kind: 'submitted' }, ...options });
 }
 
-function documentOf(tree: JsonObject, from: { name?: string; origin: Origin; locate?: Locate }): Document {
-  const { origin, locate = () => undefined } = from;
-  return Object.freeze({ tree, name: nameOf(tree, from), origin, locate });
+function documentOf(
+  tree: JsonObject,
+  from: { name?: string; origin: Origin; locate?: Locate; params?: Readonly<Record<string, JsonValue>> },
+): Document {
+  const { origin, locate = () => undefined, params = {} } = from;
+  return Object.freeze({ tree, name: nameOf(tree, from), origin, locate, params });
 }
 
 function nameOf(tree: JsonObject, from: { name?: string; origin: Origin }): string {

@@ -1,4 +1,4 @@
-import { closeSync, openSync, readSync } from 'node:fs';
+import { closeSync, openSync, readSync, realpathSync } from 'node:fs';
 import { resolve } from 'node:path';
 
 /** Reads files for documents; relative paths start at `cwd`. Never takes in more than it is asked for. */
@@ -9,6 +9,18 @@ export function localFiles(cwd: string): (path: string, limitBytes: number) => U
       return readUpTo(file, limitBytes);
     } finally {
       closeSync(file);
+    }
+  };
+}
+
+/** One name for a file, whatever links lead to it; a file that is not there keeps its own. Relative paths start at `cwd`. */
+export function canonicalPaths(cwd: string): (path: string) => string {
+  return (path) => {
+    const absolute = resolve(cwd, path);
+    try {
+      return realpathSync.native(absolute);
+    } catch {
+      return absolute;
     }
   };
 }

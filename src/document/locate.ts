@@ -57,12 +57,15 @@ function positionIn(lines: readonly number[], offset: number): Position {
   return { line: low + 1, column: offset - (lines[low] ?? 0) + 1 };
 }
 
-/** The issues with their places filled in, in the order of the text; a document with very many tells the first ones. */
+/** The issues with their places filled in, file by file in the order of the text; a document with very many tells the first ones. */
 export function withPlaces(issues: readonly Issue[], locate: Locate): Issue[] {
   const placed = issues.slice(0, MAX_ISSUES).map((issue) => {
     if (issue.line !== undefined) return issue;
     const position = locate(issue.path);
     return position === undefined ? issue : { ...issue, ...position };
   });
-  return placed.sort((a, b) => (a.line ?? 0) - (b.line ?? 0) || (a.column ?? 0) - (b.column ?? 0));
+  const files = [...new Set(placed.map((issue) => issue.file))];
+  const rank = new Map(files.map((file, index) => [file, index]));
+  const rankOf = ({ file }: Issue): number => rank.get(file) ?? 0;
+  return placed.sort((a, b) => rankOf(a) - rankOf(b) || (a.line ?? 0) - (b.line ?? 0) || (a.column ?? 0) - (b.column ?? 0));
 }

@@ -12,7 +12,6 @@ const NOT_AVAILABLE: Readonly<Record<Place, Readonly<Record<string, string>>>> =
     mirror: 'replication',
     notifications: 'notifications',
     observability: 'export of traces and metrics',
-    params: 'trigger-time parameters',
     partition: 'splitting of a row into chunks',
     reconcile: 'reconciliation of counts',
     replication: 'replication',

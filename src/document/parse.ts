@@ -2,10 +2,12 @@
 import { ConfigError, type Issue } from '../lib/errors.ts';
 import { isObject, setField, type JsonObject, type JsonValue } from '../lib/json.ts';
 import { joinPath } from '../lib/text-path.ts';
+import { Include } from './include.ts';
 import { parseJsonText, placesOfJson } from './json-text.ts';
 import { MAX_DOCUMENT_BYTES } from './limits.ts';
 import { locatorOf, withPlaces, type Locate } from './locate.ts';
 import { compositionRefusal, type Origin } from './origin.ts';
+import type { Steps } from './steps.ts';
 import { TextFault } from './text-fault.ts';
 import { parseYaml, placesOfYaml } from './yaml-text.ts';
 
@@ -16,26 +18,52 @@ export interface ParsedText {
   readonly locate: Locate;
 }
 
-/** Throws `ConfigError` (stage `parse`). */
+/** A text that may be part of a document: of any shape, and with files still to be included. */
+export interface ParsedFragment {
+  /** `null` stands where a file is to be included. */
+  readonly value: JsonValue;
+  readonly includes: readonly PlacedInclude[];
+  readonly locate: Locate;
+}
+
+export interface PlacedInclude {
+  readonly steps: Steps;
+  /** The path as written. */
+  readonly target: string;
+}
+
+/** A document by itself: nothing is included. Throws `ConfigError` (stage `parse`). */
 export function parseText(text: string, format: Format, origin: Origin): ParsedText {
+  const { value, includes, locate } = parseFragment(text, format, origin);
+  const refused = includes.map(({ steps }) => includeRefusal(origin, joinPath('', ...steps)));
+  if (refused.length > 0) throw new ConfigError(withPlaces(refused, locate), { stage: origin.kind === 'submitted' ? 'validate' : 'parse' });
+  if (!isObject(value)) throw new ConfigError(withPlaces([NO_MAPPING], locate), { stage: 'parse' });
+  return { tree: value, locate };
+}
+
+/** What is said of a document that is no mapping. */
+export const NO_MAPPING: Issue = {
+  code: 'wrong_type',
+  path: '',
+  message: 'a document is a mapping of keys, not a list or a single value',
+};
+
+/** Throws `ConfigError` (stage `parse`). */
+export function parseFragment(text: string, format: Format, origin: Origin): ParsedFragment {
   checkText(text, origin);
   const body = text.startsWith('\uFEFF') ? text.slice(1) : text;
   const root = readText(body, format, origin);
   const places = locatorOf(body, () => (format === 'json' ? placesOfJson(body) : placesOfYaml(body)));
   const locate = placesIn(origin, places);
-  if (!isObject(root)) {
-    throw refusal(origin, {
-      code: 'wrong_type',
-      path: '',
-      message: 'a document is a mapping of keys, not a list or a single value',
-      line: 1,
-      column: 1,
-    });
-  }
-  const issues: Issue[] = [];
-  const tree = plainCopy(root, '', issues) as JsonObject;
-  if (issues.length > 0) throw new ConfigError(withPlaces(issues, locate), { stage: 'parse' });
-  return { tree, locate };
+  const found: Found = { issues: [], includes: [] };
+  const value = plainCopy(root, [], found);
+  if (found.issues.length > 0) throw new ConfigError(withPlaces(found.issues, locate), { stage: 'parse' });
+  return { value, includes: found.includes, locate };
+}
+
+function includeRefusal(origin: Origin, path: string): Issue {
+  if (origin.kind === 'submitted') return compositionRefusal('!include', path);
+  return { code: 'yaml_tag', path, message: '`!include` is not possible in this file', hint: 'write the content itself' };
 }
 
 function checkText(text: string, origin: Origin): void {
@@ -57,16 +85,8 @@ function readText(text: string, format: Format, origin: Origin): unknown {
     return format === 'json' ? parseJsonText(text) : parseYaml(text);
   } catch (error) {
     if (!(error instanceof TextFault)) throw error;
-    if (error.fault.code === 'include_tag') {
-      throw new ConfigError([inFile(origin, compositionRefusal('!include', origin, { path: '', ...placeOf(error) }))]);
-    }
     throw refusal(origin, { path: '', ...error.fault });
   }
-}
-
-function placeOf(error: TextFault): { line?: number; column?: number } {
-  const { line, column } = error.fault;
-  return line === undefined || column === undefined ? {} : { line, column };
 }
 
 function refusal(origin: Origin, issue: Issue): ConfigError {
@@ -84,23 +104,35 @@ function placesIn(origin: Origin, locate: Locate): Locate {
   };
 }
 
+interface Found {
+  readonly issues: Issue[];
+  readonly includes: PlacedInclude[];
+}
+
 /** A copy without shared nodes, and without values that JSON cannot hold. */
-function plainCopy(value: unknown, path: string, issues: Issue[]): JsonValue {
+function plainCopy(value: unknown, steps: Steps, found: Found): JsonValue {
   if (typeof value === 'string') {
-    if (value.includes('\u0000')) issues.push({ code: 'bad_encoding', path, message: 'the text holds a NUL character' });
+    if (value.includes('\u0000')) report(found, 'bad_encoding', steps, 'the text holds a NUL character');
     return value;
   }
   if (typeof value === 'number' && !Number.isFinite(value)) {
-    issues.push({ code: 'invalid_value', path, message: 'infinity and not-a-number are no values of a document' });
+    report(found, 'invalid_value', steps, 'infinity and not-a-number are no values of a document');
     return null;
   }
-  if (Array.isArray(value)) return value.map((item, index) => plainCopy(item, joinPath(path, index), issues));
+  if (value instanceof Include) {
+    found.includes.push({ steps, target: value.target });
+    return null;
+  }
+  if (Array.isArray(value)) return value.map((item, index) => plainCopy(item, [...steps, index], found));
   if (!isObject(value)) return value as JsonValue;
   const copy: JsonObject = {};
   for (const [key, item] of Object.entries(value)) {
-    const place = joinPath(path, key);
-    if (key.includes('\u0000')) issues.push({ code: 'bad_encoding', path, message: 'a key holds a NUL character' });
-    setField(copy, key, plainCopy(item, place, issues));
+    if (key.includes('\u0000')) report(found, 'bad_encoding', steps, 'a key holds a NUL character');
+    setField(copy, key, plainCopy(item, [...steps, key], found));
   }
   return copy;
+}
+
+function report({ issues }: Found, code: string, steps: Steps, message: string): void {
+  issues.push({ code, path: joinPath('', ...steps), message });
 }

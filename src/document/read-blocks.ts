@@ -92,10 +92,11 @@ export function readBlocks(document: Document, issues: Issue[]): Blocks {
   };
 }
 
-function withoutComposition({ tree, origin }: Document, issues: Issue[]): JsonObject {
+/** Files are composed before; what is left of it came with a submission. */
+function withoutComposition({ tree }: Document, issues: Issue[]): JsonObject {
   const { extends: bases, profiles, ...rest } = tree;
-  if (bases !== undefined) issues.push(compositionRefusal('extends', origin, { path: 'extends' }));
-  if (profiles !== undefined) issues.push(compositionRefusal('profiles', origin, { path: 'profiles' }));
+  if (bases !== undefined) issues.push(compositionRefusal('extends', 'extends'));
+  if (profiles !== undefined) issues.push(compositionRefusal('profiles', 'profiles'));
   return rest;
 }
 

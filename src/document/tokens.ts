@@ -1,11 +1,12 @@
 /**
  * The grammar of `${…}`. `$${` is an escape for a literal `${`; it is marked once, when the document is loaded, and the literal is
- * put back at the very end, so that no later pass can read it as a token. The mark is `$`, NUL, `{`: a text cannot hold NUL.
+ * put back at the very end, so that no later pass can read it as a token. The mark is a NUL behind the `$`: a text cannot hold NUL.
  */
 import { isObject, setField, type JsonObject, type JsonValue } from '../lib/json.ts';
 import { MAX_TOKEN_DEPTH } from './limits.ts';
 
-const ESCAPED = '$\u0000{';
+const LITERAL_DOLLAR = '$\u0000';
+const ESCAPED = `${LITERAL_DOLLAR}{`;
 
 export interface TokenHandlers {
   /** What stands instead of a token; `body` is the text between the braces, its inner tokens already replaced. */
@@ -60,15 +61,16 @@ function readToken(text: string, start: number, depth: number, handlers: TokenHa
   }
 }
 
-/** Makes data safe to stand in a text whose tokens are still to be read: its `${` are marked as literal. */
+/** Makes data safe to stand in a text whose tokens are still to be read, whatever stands behind it: it holds no token and begins none. */
 export function protectTokens(text: string): string {
-  return text.replaceAll('${', ESCAPED);
+  const marked = text.replaceAll('${', ESCAPED);
+  return marked.endsWith('$') ? `${marked}\u0000` : marked;
 }
 
 /** Puts the literals back; values without marks are returned as they are, not copied. */
 export function restoreEscapes<T extends JsonValue>(value: T): T;
 export function restoreEscapes(value: JsonValue): JsonValue {
-  if (typeof value === 'string') return value.includes(ESCAPED) ? value.replaceAll(ESCAPED, '${') : value;
+  if (typeof value === 'string') return value.includes(LITERAL_DOLLAR) ? value.replaceAll(LITERAL_DOLLAR, '$') : value;
   if (Array.isArray(value)) {
     const copy = value.map((item) => restoreEscapes(item));
     return copy.some((item, index) => item !== value[index]) ? copy : value;
@@ -87,7 +89,7 @@ export function restoreEscapes(value: JsonValue): JsonValue {
 
 /** Marks inside compact JSON text, where the writer has turned them into `\u0000`. */
 export function marksInJson(text: string): string {
-  return text.replaceAll('$\\u0000{', ESCAPED);
+  return text.replaceAll('$\\u0000', LITERAL_DOLLAR);
 }
 
 export type Token =

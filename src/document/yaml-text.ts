@@ -12,6 +12,7 @@ import {
   YAMLException,
   type Event,
 } from 'js-yaml';
+import { Include } from './include.ts';
 import { MAX_ALIASED_NODES, MAX_DEPTH } from './limits.ts';
 import type { PlaceNode } from './locate.ts';
 import { textFault, TextFault } from './text-fault.ts';
@@ -26,9 +27,14 @@ const exactInteger = defineScalarTag<number | bigint>(intCoreTag.tagName, {
   },
 });
 
-const SCHEMA = CORE_SCHEMA.withTags(mergeTag, exactInteger);
+const includeTag = defineScalarTag<Include>('!include', {
+  resolve: (source) => new Include(source),
+  identify: () => false,
+});
 
-/** The single document of the text. Throws `TextFault`. The value may share nodes where aliases stood. */
+const SCHEMA = CORE_SCHEMA.withTags(mergeTag, exactInteger, includeTag);
+
+/** The single document of the text, with an `Include` for each `!include`. Throws `TextFault`. Nodes may be shared where aliases stood. */
 export function parseYaml(text: string): unknown {
   try {
     const events = parseEvents(text, { maxDepth: MAX_DEPTH + 1 });
@@ -99,7 +105,7 @@ function checkEvents(text: string, events: readonly Event[]): void {
       close(target, undefined);
       continue;
     }
-    if (event.tagStart !== -1) throw tagFault(text, event.tagStart, event.tagEnd);
+    if (event.tagStart !== -1) checkTag(text, event);
     if (event.type === EVENT_ID.SCALAR) {
       close({ nodes: 1, height: 0 }, anchor);
       continue;
@@ -125,10 +131,14 @@ function tooManyNodes(): string {
   return `aliases expand to more than ${MAX_ALIASED_NODES} nodes`;
 }
 
-function tagFault(text: string, start: number, end: number): TextFault {
-  const tag = text.slice(start, end);
-  if (tag === '!include') return textFault(text, start, 'include_tag', '`!include` composes a document from files');
-  return textFault(text, start, 'yaml_tag', `the YAML tag \`${tag}\` is not possible here`, 'remove the tag; write the plain value');
+function checkTag(text: string, event: Exclude<Event, { type: 1 | 5 | 6 }>): void {
+  const tag = text.slice(event.tagStart, event.tagEnd);
+  if (tag !== '!include') {
+    const hint = 'remove the tag; only `!include` has a meaning';
+    throw textFault(text, event.tagStart, 'yaml_tag', `the YAML tag \`${tag}\` is not possible here`, hint);
+  }
+  if (event.type === EVENT_ID.SCALAR && getScalarValue(text, event) !== '') return;
+  throw textFault(text, event.tagStart, 'wrong_type', '`!include` takes the path of a file', 'write `!include path/to/file.yaml`');
 }
 
 /** Where every node stands. The text must have parsed. */

@@ -6,6 +6,7 @@ import { deliveryField } from './delivery.ts';
 import { executionSchema } from './execution.ts';
 import { matrixSchema } from './matrix.ts';
 import { metadataColumnsBlock } from './metadata-columns.ts';
+import { paramsSchema } from './params.ts';
 import { pipelineSchema } from './pipeline.ts';
 import { resilienceSchema } from './resilience.ts';
 import { selectionSchema } from './selection.ts';
@@ -27,6 +28,7 @@ export const documentSchema = z.strictObject({
     description: 'Name of the pipeline in state keys, metrics and logs; the file name when absent.',
   }),
   vars: optional(varsSchema).meta({ description: 'Values by name, for `${vars.<name>}`.' }),
+  params: optional(paramsSchema).meta({ description: 'Typed values that whoever starts a run supplies, for `${param.<name>}`.' }),
   auth: optional(authSchema).meta({ description: 'Logins by name, shared by connectors.' }),
   pipeline: pipelineSchema.meta({ description: 'What is moved, and how it is checked.' }),
   matrix: optional(matrixSchema).meta({ description: 'Rows that each run the pipeline with something different.' }),

@@ -8,6 +8,7 @@ import { executionBlock } from './execution.ts';
 import { maskingBlock } from './masking.ts';
 import { matrixBlock } from './matrix.ts';
 import { metadataColumnsBlock } from './metadata-columns.ts';
+import { paramsBlock } from './params.ts';
 import { pipelineBlock } from './pipeline.ts';
 import { qualityBlock } from './quality.ts';
 import { resilienceBlock } from './resilience.ts';
@@ -29,6 +30,7 @@ export const BLOCKS: readonly BlockDefinition<unknown>[] = [
   maskingBlock,
   matrixBlock,
   metadataColumnsBlock,
+  paramsBlock,
   pipelineBlock,
   qualityBlock,
   resilienceBlock,

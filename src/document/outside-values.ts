@@ -1,0 +1,84 @@
+/** Values that do not stand in the document: variables, files, secrets. Each is known to the redactor, and is plain data. */
+import type { Redactor } from '../lib/redact.ts';
+import type { ReadFile } from './file-text.ts';
+import { MAX_FILE_BYTES } from './limits.ts';
+import type { Report } from './param-tokens.ts';
+import { formOf, readSecretReference, type SecretManager } from './secret-tokens.ts';
+import { protectTokens } from './tokens.ts';
+
+export interface TokenSources {
+  /** Environment variables that `${env:…}` and `${secret:…}` see. */
+  readonly variables: Readonly<Record<string, string | undefined>>;
+  /** Bytes of a file for `${file:…}`, at most `limitBytes` of them; throws when it cannot be read. */
+  readonly readFile: ReadFile;
+  /** Learns every value that came from the environment or a file. */
+  readonly redactor: Redactor;
+}
+
+/** Each gives the text to stand instead of its token; after a fault, which it reports, nothing. */
+export class OutsideValues {
+  readonly #sources: TokenSources;
+  readonly #report: Report;
+
+  constructor(sources: TokenSources, report: Report) {
+    this.#sources = sources;
+    this.#report = report;
+  }
+
+  variable(prefix: 'env' | 'secret', name: string): string {
+    const { variables } = this.#sources;
+    const value = Object.hasOwn(variables, name) ? variables[name] : undefined;
+    if (value !== undefined) return this.#data(value, `the environment variable \`${name}\``);
+    this.#report(
+      'missing_variable',
+      `the environment variable \`${name}\` of \`\${${prefix}:${name}}\` is not set`,
+      `set ${name} in the environment; on the command line a \`.env\` file in the current folder is read too`,
+    );
+    return '';
+  }
+
+  file(path: string): string {
+    let bytes: Uint8Array;
+    try {
+      bytes = this.#sources.readFile(path, MAX_FILE_BYTES + 1);
+    } catch {
+      this.#report(
+        'file_unreadable',
+        `the file \`${path}\` of \`\${file:${path}}\` cannot be read`,
+        'relative paths start at the working folder',
+      );
+      return '';
+    }
+    if (bytes.byteLength > MAX_FILE_BYTES) {
+      this.#report('too_large', `the file \`${path}\` is larger than 1 MiB`, 'a token is meant for a key or a short text');
+      return '';
+    }
+    return this.#data(new TextDecoder().decode(bytes).trimEnd(), `the file \`${path}\``);
+  }
+
+  secret(manager: SecretManager, rest: string): string {
+    const reference = readSecretReference(manager, rest);
+    if (reference === undefined) {
+      this.#report('invalid_token', `\`\${${manager}:${rest}}\` does not name a secret`, `write \`${formOf(manager)}\``);
+      return '';
+    }
+    const field = reference.field === undefined ? '' : `, field \`${reference.field}\``;
+    this.#report(
+      'not_available',
+      `this version does not read secrets managers yet: \`\${${manager}:…}\` names the secret \`${reference.name}\`${field}`,
+      'use `${env:…}` or `${file:…}`',
+    );
+    return '';
+  }
+
+  #data(value: string, what: string): string {
+    if (value.includes('\u0000')) {
+      this.#report('bad_encoding', `${what} holds a NUL character`);
+      return '';
+    }
+    const text = protectTokens(value);
+    this.#sources.redactor.register(value);
+    if (text !== value) this.#sources.redactor.register(text);
+    return text;
+  }
+}
