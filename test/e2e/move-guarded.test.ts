@@ -125,8 +125,8 @@ describe('quality', () => {
     expect(folder.lines('quality.jsonl')).toEqual([good]);
     expect(
       letters('quality')
-        .map(({ record_index, reason, error }) => [record_index, reason, error.kind])
-        .toSorted(),
+        .toSorted((a, b) => a.record_index - b.record_index)
+        .map(({ record_index, reason, error }) => [record_index, reason, error.kind]),
     ).toEqual([1, 2, 3, 4, 5].map((index) => [index, 'quality', 'QualityFailure']));
   });
 
