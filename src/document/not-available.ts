@@ -24,7 +24,6 @@ const NOT_AVAILABLE: Readonly<Record<Place, Readonly<Record<string, string>>>> =
   pipeline: {
     edges: 'topologies of nodes',
     nodes: 'topologies of nodes',
-    schema: 'schema drift policies',
   },
   source: { complete_for: 'clean-up of vanished rows' },
   row: {

@@ -17,6 +17,7 @@ import { metadataColumnsBlock, type MetadataColumnsSpec } from './blocks/metadat
 import { pipelineSchema } from './blocks/pipeline.ts';
 import { qualityBlock, type QualityConfig } from './blocks/quality.ts';
 import { resilienceSchema, type ResilienceSpec } from './blocks/resilience.ts';
+import { schemaDriftBlock, type SchemaDriftConfig } from './blocks/schema-drift.ts';
 import { selectionSchema, type SelectionSpec } from './blocks/selection.ts';
 import { sinkSchema, type SinkSpec } from './blocks/sink.ts';
 import { sourceSchema, type SourceSpec } from './blocks/source.ts';
@@ -48,6 +49,7 @@ export interface PipelineBlocks {
   readonly quality: QualityConfig | undefined;
   readonly contract: ContractConfig | undefined;
   readonly masking: MaskingConfig | undefined;
+  readonly schema: SchemaDriftConfig | undefined;
 }
 
 export interface PlacedRow {
@@ -130,6 +132,7 @@ function readPipeline(value: JsonValue | undefined, issues: Issue[]): PipelineBl
     quality: block('quality', qualityBlock.schema),
     contract: block('contract', contractBlock.schema),
     masking: block('masking', maskingBlock.schema),
+    schema: block('schema', schemaDriftBlock.schema),
   };
 }
 

@@ -1,4 +1,5 @@
 /** The page loop: read → transform → govern → write → dead letters → flush → bookmark → acknowledge. */
+import { RunError } from '../lib/errors.ts';
 import type { JsonValue } from '../lib/json.ts';
 import type { Page } from '../kit/page.ts';
 import { flushAll, saveBookmark } from './delivery/checkpoint.ts';
@@ -95,16 +96,24 @@ class PageMover {
     tally.pages += 1;
     const readAt = this.#invocation.env.clock.now();
     const dead: DeadRecord[] = [];
-    const governed = await this.#govern(page, dead);
+    const governed = await this.#govern(page, dead).catch(async (error: unknown) => {
+      if (error instanceof RunError && error.kind === 'SchemaDrift') await this.#divert(dead);
+      throw error;
+    });
     if (governed.count === 0 && dead.length === 0 && page.bookmark === undefined) return;
     await this.#writer.write(governed, { readAt, dead });
-    if (deadLetters !== undefined) {
-      await deadLetters.write(dead);
-      tally.deadLettered += dead.length;
-    }
+    await this.#divert(dead);
     if (page.bookmark !== undefined) await this.#checkpoint(page.bookmark);
     const overrun = deadLetters?.budgetError(dead.length);
     if (overrun !== undefined) throw overrun;
+  }
+
+  /** Records that earlier stages put aside are kept even where drift then ends the run. */
+  async #divert(dead: readonly DeadRecord[]): Promise<void> {
+    const { tally, deadLetters } = this.#invocation;
+    if (deadLetters === undefined) return;
+    await deadLetters.write(dead);
+    tally.deadLettered += dead.length;
   }
 
   /** Transforms and governance stages; the page keeps its form when there are none. */

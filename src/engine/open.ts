@@ -4,7 +4,7 @@ import { ConfigError } from '../lib/errors.ts';
 import type { Labels, MetricDefinition } from '../lib/metrics.ts';
 import { isObject, jsonText, type JsonObject, type JsonValue } from '../lib/json.ts';
 import type { Credentials, PartContext } from '../kit/context.ts';
-import type { Sink, SinkCapabilities } from '../kit/sink.ts';
+import type { ColumnType, Sink, SinkCapabilities } from '../kit/sink.ts';
 import { STATE_KEY } from '../kit/state-store.ts';
 import type { DlqPlan, PartPlan, Plan, RowPlan, SinkPlan } from '../plan/plan.ts';
 import { resolvePart, type RuntimeTokens } from '../plan/resolve.ts';
@@ -12,6 +12,8 @@ import { DeadLetters } from './dlq/dead-letters.ts';
 import { blame } from './failure.ts';
 import * as metrics from './metrics.ts';
 import type { Capture, Invocation } from './invocation.ts';
+import { METADATA_TYPES } from './delivery/stamp.ts';
+import { assertCanEvolve } from './stages/schema-drift.ts';
 import { stagesOf } from './stages/stages.ts';
 import { TransformChain, type NamedTransform } from './stages/transform-chain.ts';
 import { Tally } from './tally.ts';
@@ -78,9 +80,11 @@ export async function openInvocation(options: OpenOptions, closers: AsyncDisposa
   inFlight(metrics.sinkInFlight, { ...labels, connector: row.sink.type }, options, closers);
   const queue = row.dlq === undefined ? undefined : await openDeadLetters(options, row.dlq, context, closers);
   const flushDurable = capabilities.flushDurable && queue?.capabilities.flushDurable !== false;
+  if (row.governance.schema !== undefined) assertCanEvolve(row.governance.schema, capabilities, row.sink.type);
   const stages = stagesOf(
     { env: context.env, pipeline: plan.name, row: row.id, sinkTemplate: row.sink.template, sinkType: row.sink.type },
     row.governance,
+    { schema: sink.schema, supplied: suppliedColumns(row) },
   );
   return {
     env: context.env,
@@ -101,6 +105,11 @@ export async function openInvocation(options: OpenOptions, closers: AsyncDisposa
     stop,
     kill,
   };
+}
+
+/** Columns that no record brings, because they are put on just before the write. */
+function suppliedColumns({ metadataColumns }: RowPlan): ReadonlyMap<string, ColumnType> {
+  return new Map((metadataColumns ?? []).map(({ column, name }) => [name, METADATA_TYPES[column]]));
 }
 
 /** Counts a part as open until everything is closed. */

@@ -25,7 +25,7 @@ export async function* preview(options: PreviewOptions): AsyncGenerator<JsonValu
   const chain = await chainOf(row, tokens, options);
   const [masking] = stagesOf(
     { env, pipeline: plan.name, row: row.id, sinkTemplate: row.sink.template, sinkType: row.sink.type },
-    { ...row.governance, quality: undefined, contract: undefined },
+    { ...row.governance, quality: undefined, contract: undefined, schema: undefined },
   );
   const source = await row.source.definition.open(resolvePart(row.source, tokens), { ...context, pageBytes: 1024 * 1024 });
   let left = limit;

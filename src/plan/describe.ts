@@ -66,13 +66,13 @@ export interface PlanReport {
   readonly quality: { readonly record_checks: number; readonly batch_checks: number } | null;
   readonly contract: { readonly version: string; readonly on_breach: string; readonly fields: number } | null;
   readonly masking: { readonly rules: number } | null;
-  readonly schema_drift: null;
+  readonly schema_drift: { readonly on_drift: string } | null;
   readonly lineage: null;
 }
 
 /** What one row does, as far as it is known without reading a record. */
 export function planReport(row: RowPlan): PlanReport {
-  const { quality, contract, masking } = row.governance;
+  const { quality, contract, masking, schema } = row.governance;
   return {
     row: row.id,
     source: row.source.type,
@@ -84,7 +84,7 @@ export function planReport(row: RowPlan): PlanReport {
     quality: quality === undefined ? null : { record_checks: quality.record.length, batch_checks: quality.batch.length },
     contract: contract === undefined ? null : { version: contract.version, on_breach: contract.on_breach, fields: contract.fields.length },
     masking: masking === undefined ? null : { rules: masking.rules.length },
-    schema_drift: null,
+    schema_drift: schema === undefined ? null : { on_drift: schema.on_drift },
     lineage: null,
   };
 }

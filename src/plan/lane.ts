@@ -30,6 +30,7 @@ function readerOf(row: PlannedRow, { governance, metadataColumns, children }: La
   if (masking !== undefined) return '`masking` looks at every field';
   if (quality !== undefined) return '`quality` checks every record';
   if (contract !== undefined) return '`contract` checks every record';
+  if (governance.schema !== undefined && row.writes?.schema !== 'none') return '`schema` compares every record with the destination';
   if (metadataColumns !== undefined) return '`metadata_columns` adds fields to every record';
   const [child] = children;
   return child === undefined ? undefined : `row \`${child}\` runs once for each record`;

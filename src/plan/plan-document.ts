@@ -73,8 +73,8 @@ interface Finishing {
 function finishRows(planned: readonly PlannedRow[], { name, drafts, blocks, issues }: Finishing): RowPlan[] {
   const ids = drafts.map((draft) => draft.id);
   const children = Map.groupBy(drafts, (draft) => draft.parent?.row);
-  const { quality, contract, masking } = blocks.pipeline;
-  const governance: Governance = { quality, contract, masking };
+  const { quality, contract, masking, schema } = blocks.pipeline;
+  const governance: Governance = { quality, contract, masking, schema };
   const retry = blocks.resilience === undefined ? undefined : retryPolicyOf(blocks.resilience);
   const metadataColumns = blocks.metadataColumns === undefined ? undefined : metadataColumnsOf(blocks.metadataColumns);
   return planned.map((row) => {

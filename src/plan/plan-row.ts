@@ -12,6 +12,7 @@ import type { Blocks, Placed } from '../document/read-blocks.ts';
 import { checkAuthRef } from './gates/auth.ts';
 import { checkDeadLetters } from './gates/dead-letters.ts';
 import { checkDelivery, guaranteeOf } from './gates/delivery.ts';
+import { checkSchemaDrift } from './gates/drift.ts';
 import { checkRowTokens, parentLinkOf } from './gates/row-tokens.ts';
 import { checkState, stateKeyOf } from './gates/state.ts';
 import { checkWriteMode } from './gates/write-mode.ts';
@@ -93,6 +94,7 @@ export function finishRow(row: PlannedRow, setting: RowSetting): RowPlan {
   checkWriteMode(row, issues);
   checkDelivery(row, governance, issues);
   checkDeadLetters(row, governance, issues);
+  checkSchemaDrift(row, governance, issues);
   checkState(row, setting.name, issues);
   return Object.freeze({
     id: draft.id,

@@ -3,6 +3,7 @@ import type { ContractConfig } from '../document/blocks/contract.ts';
 import type { MaskingConfig } from '../document/blocks/masking.ts';
 import type { NamedColumn } from '../document/blocks/metadata-columns.ts';
 import type { QualityConfig } from '../document/blocks/quality.ts';
+import type { SchemaDriftConfig } from '../document/blocks/schema-drift.ts';
 import type { RowStatus } from '../document/blocks/source.ts';
 import type { Issue } from '../lib/errors.ts';
 import type { JsonObject } from '../lib/json.ts';
@@ -99,6 +100,7 @@ export interface Governance {
   readonly quality: QualityConfig | undefined;
   readonly contract: ContractConfig | undefined;
   readonly masking: MaskingConfig | undefined;
+  readonly schema: SchemaDriftConfig | undefined;
 }
 
 export interface Plan {

@@ -162,7 +162,7 @@ export function rowPlan(source: SourceDefinition, sink: SinkDefinition, override
     dlq: undefined,
     delivery: 'at_least_once',
     guarantee: 'at-least-once',
-    governance: { quality: undefined, contract: undefined, masking: undefined },
+    governance: { quality: undefined, contract: undefined, masking: undefined, schema: undefined },
     retry: undefined,
     metadataColumns: undefined,
     lane: { lane: RECORDS_LANE, reason: 'records: a test' },

@@ -12,6 +12,7 @@ import { paramsBlock } from './params.ts';
 import { pipelineBlock } from './pipeline.ts';
 import { qualityBlock } from './quality.ts';
 import { resilienceBlock } from './resilience.ts';
+import { schemaDriftBlock } from './schema-drift.ts';
 import { selectionBlock } from './selection.ts';
 import { sinkBlock } from './sink.ts';
 import { sourceBlock } from './source.ts';
@@ -34,6 +35,7 @@ export const BLOCKS: readonly BlockDefinition<unknown>[] = [
   pipelineBlock,
   qualityBlock,
   resilienceBlock,
+  schemaDriftBlock,
   selectionBlock,
   sinkBlock,
   sourceBlock,

@@ -5,6 +5,7 @@ import { contractBlock } from './contract.ts';
 import { dlqSchema } from './dlq.ts';
 import { maskingBlock } from './masking.ts';
 import { qualityBlock } from './quality.ts';
+import { schemaDriftBlock } from './schema-drift.ts';
 import { sinkSchema } from './sink.ts';
 import { sourceSchema } from './source.ts';
 import { stateSchema } from './state.ts';
@@ -21,6 +22,7 @@ export const pipelineSchema = z.strictObject({
   quality: optional(qualityBlock.schema).meta({ description: qualityBlock.description }),
   contract: optional(contractBlock.schema).meta({ description: contractBlock.description }),
   masking: optional(maskingBlock.schema).meta({ description: maskingBlock.description }),
+  schema: optional(schemaDriftBlock.schema).meta({ description: schemaDriftBlock.description }),
 });
 
 export const pipelineBlock = defineBlock<z.infer<typeof pipelineSchema>>({

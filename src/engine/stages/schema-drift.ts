@@ -1,0 +1,201 @@
+/** Compares pages with the live columns of the destination and does what the policy says about a difference. */
+import { RunError } from '../../lib/errors.ts';
+import { isObject, setField, type JsonObject, type JsonValue } from '../../lib/json.ts';
+import { defineMetric } from '../../lib/metrics.ts';
+import type { ColumnType, DestinationColumn, SchemaAccess, SchemaChange, SinkCapabilities } from '../../kit/sink.ts';
+import type { SchemaDriftConfig } from '../../document/blocks/schema-drift.ts';
+import { blame } from '../failure.ts';
+import { changed, changeFor, columnsOf, compareColumns, hasDrift, holdsAny, lacksAny, type Drift } from './drift-columns.ts';
+import type { PageInWork, Stage, StageContext } from './stage.ts';
+
+export const SCHEMA_DRIFT = defineMetric({
+  name: 'svc_schema_drift_total',
+  type: 'counter',
+  help: 'Columns of pages that differ from the destination, by policy and kind of difference.',
+  labels: ['pipeline', 'row', 'connector', 'mode', 'kind'],
+});
+
+export interface DriftDestination {
+  /** `undefined` when the destination has no schema to compare with. */
+  readonly schema: SchemaAccess | undefined;
+  /** Columns that are filled in just before the write. */
+  readonly supplied: ReadonlyMap<string, ColumnType>;
+}
+
+export function createSchemaDriftStage(config: SchemaDriftConfig, context: StageContext, destination: DriftDestination): Stage {
+  const { schema } = destination;
+  if (schema === undefined) {
+    context.env.log.info('`schema` has no effect: the destination has no columns', { row: context.row, sink: context.sinkType });
+    return { name: 'schema', run: () => {} };
+  }
+  const drift = new SchemaDrift(config, context, { schema, supplied: destination.supplied });
+  return { name: 'schema', run: (page) => drift.run(page) };
+}
+
+/** For a sink whose config was known only at run time; all others are judged when the document is loaded. */
+export function assertCanEvolve(config: SchemaDriftConfig, { schema }: SinkCapabilities, sinkType: string): void {
+  if (config.on_drift === 'evolve' && schema !== 'evolve') throw cannotEvolve(sinkType);
+}
+
+class SchemaDrift {
+  readonly #config: SchemaDriftConfig;
+  readonly #context: StageContext;
+  readonly #schema: SchemaAccess;
+  readonly #supplied: ReadonlyMap<string, ColumnType>;
+  readonly #suppliedNames: ReadonlySet<string>;
+  /** Kept until it is changed. */
+  #live: readonly DestinationColumn[] | undefined;
+  /** What was changed in this run. */
+  readonly #changes: SchemaChange[] = [];
+  #told = false;
+
+  constructor(config: SchemaDriftConfig, context: StageContext, destination: DriftDestination & { readonly schema: SchemaAccess }) {
+    this.#config = config;
+    this.#context = context;
+    this.#schema = destination.schema;
+    this.#supplied = destination.supplied;
+    this.#suppliedNames = new Set(destination.supplied.keys());
+  }
+
+  async run(page: PageInWork): Promise<void> {
+    const columns = columnsOf(page.records);
+    if (columns.length === 0) return;
+    const live = await this.#columns();
+    if (live === undefined) return;
+    const supplied = this.#suppliedNames;
+    const found = compareColumns(columns, { destination: live, allowWidening: this.#config.allow_type_widening, supplied });
+    const drift = this.#config.on_drift === 'evolve' ? this.#withSupplied(found, live) : found;
+    if (!hasDrift(drift)) return;
+    this.#count(drift);
+    await this.#settle(page, drift, live);
+  }
+
+  async #settle(page: PageInWork, drift: Drift, live: readonly DestinationColumn[]): Promise<void> {
+    const { on_drift: policy } = this.#config;
+    switch (policy) {
+      case 'warn':
+        this.#context.env.log.warn(describe(drift), { row: this.#context.row });
+        return;
+      case 'ignore':
+        page.records = onlyKnown(page.records, live);
+        return;
+      case 'fail':
+        throw driftError(drift, this.#context.sinkType);
+      case 'quarantine': {
+        const drifted = [...drift.added, ...drift.widened].map((one) => one.name).concat(drift.incompatible);
+        quarantine(page, (record) => holdsAny(record, drifted) || lacksAny(record, drift.missing), describe(drift));
+        return;
+      }
+      case 'evolve':
+        return this.#evolve(page, drift, live);
+      default:
+        return policy satisfies never;
+    }
+  }
+
+  async #evolve(page: PageInWork, drift: Drift, live: readonly DestinationColumn[]): Promise<void> {
+    const { on_incompatible: residue, relax_nullability_on_missing: relaxMissing } = this.#config;
+    const { incompatible } = drift;
+    if (incompatible.length > 0 && residue === 'fail') throw driftError({ ...NO_DRIFT, incompatible }, this.#context.sinkType);
+    const change = changeFor(drift, relaxMissing);
+    if (change.add.length + change.widen.length + change.relaxNull.length > 0) await this.#change(change, live);
+    if (incompatible.length === 0) return;
+    quarantine(page, (record) => holdsAny(record, incompatible), describe({ ...NO_DRIFT, incompatible }));
+  }
+
+  async #change(change: SchemaChange, live: readonly DestinationColumn[]): Promise<void> {
+    const { env, row, sinkType } = this.#context;
+    try {
+      if (this.#schema.evolve === undefined) throw cannotEvolve(sinkType);
+      await this.#schema.evolve(change);
+    } catch (error) {
+      throw blame('Sink', sinkType, error);
+    }
+    const named = (list: SchemaChange['add']): string => list.map(({ name, type }) => `${name} ${type}`).join(', ');
+    const told = { added: named(change.add), widened: named(change.widen), nullable: change.relaxNull.join(', ') };
+    env.log.info('the destination was changed', { row, ...told });
+    this.#changes.push(change);
+    this.#live = undefined;
+    if ((await this.#columns()) === undefined) this.#live = live;
+  }
+
+  async #columns(): Promise<readonly DestinationColumn[] | undefined> {
+    if (this.#live !== undefined) return this.#live;
+    try {
+      const read = await this.#schema.current();
+      this.#live = read === undefined ? undefined : this.#changes.reduce<readonly DestinationColumn[]>(changed, read);
+    } catch (error) {
+      throw blame('Sink', this.#context.sinkType, error);
+    }
+    if (this.#live === undefined && !this.#told) {
+      this.#told = true;
+      this.#context.env.log.info('the destination has no columns yet, so there is nothing to compare with', { row: this.#context.row });
+    }
+    return this.#live;
+  }
+
+  /** The columns that are filled in later would be left out by a table that does not have them. */
+  #withSupplied(drift: Drift, live: readonly DestinationColumn[]): Drift {
+    const known = new Set(live.map((column) => column.name));
+    const lacking = [...this.#supplied].filter(([name]) => !known.has(name) && !drift.added.some((one) => one.name === name));
+    return { ...drift, added: [...drift.added, ...lacking.map(([name, type]) => ({ name, type }))] };
+  }
+
+  #count({ added, widened, incompatible, missing }: Drift): void {
+    const { env, pipeline, row, sinkType } = this.#context;
+    const labels = { pipeline, row, connector: sinkType, mode: this.#config.on_drift };
+    const kinds = { added: added.length, widened: widened.length, narrowed: incompatible.length, dropped: missing.length };
+    for (const [kind, count] of Object.entries(kinds)) if (count > 0) env.metrics.inc(SCHEMA_DRIFT, { ...labels, kind }, count);
+  }
+}
+
+const NO_DRIFT: Drift = { added: [], widened: [], incompatible: [], missing: [] };
+
+function describe({ added, widened, incompatible, missing }: Drift): string {
+  const list = (names: readonly string[]): string => names.map((name) => `\`${name}\``).join(', ');
+  const parts = [
+    added.length === 0 ? '' : `${list(added.map((one) => one.name))} not in the destination`,
+    widened.length === 0 ? '' : `${list(widened.map((one) => one.name))} wider than in the destination`,
+    incompatible.length === 0 ? '' : `${list(incompatible)} of a type that does not fit`,
+    missing.length === 0 ? '' : `${list(missing)} required but absent`,
+  ];
+  return `the schema drifted: ${parts.filter((part) => part !== '').join('; ')}`;
+}
+
+function driftError(drift: Drift, sinkType: string): RunError {
+  return new RunError('SchemaDrift', 'schema_drift', `${describe(drift)} (sink \`${sinkType}\`)`, {
+    hint: 'change the destination or the transforms, or choose another `schema.on_drift`',
+  });
+}
+
+function cannotEvolve(sinkType: string): RunError {
+  return new RunError('Config', 'evolve_unsupported', `the sink \`${sinkType}\` cannot change its columns, as \`on_drift: evolve\` asks`, {
+    hint: 'use another policy',
+  });
+}
+
+function onlyKnown(records: readonly JsonValue[], live: readonly DestinationColumn[]): JsonValue[] {
+  const known = new Set(live.map((column) => column.name));
+  return records.map((record) => {
+    if (!isObject(record)) return record;
+    const kept: JsonObject = {};
+    for (const [key, value] of Object.entries(record)) if (known.has(key)) setField(kept, key, value);
+    return kept;
+  });
+}
+
+function quarantine(page: PageInWork, isBad: (record: JsonValue) => boolean, message: string): void {
+  const records: JsonValue[] = [];
+  const origins: number[] = [];
+  for (const [i, payload] of page.records.entries()) {
+    const index = page.origins[i] ?? i;
+    if (isBad(payload)) {
+      page.dead.push({ kind: 'SchemaDrift', reason: 'schema_drift', message, payload, index });
+    } else {
+      records.push(payload);
+      origins.push(index);
+    }
+  }
+  page.records = records;
+  page.origins = origins;
+}
