@@ -1,5 +1,6 @@
 /** `${now.*}`: the clock of a run as text (spec 2.5). */
-import { DateTime } from 'luxon';
+import type { DateTime } from 'luxon';
+import { luxon } from '../lib/lazy.ts';
 import { suggestion } from '../lib/nearest.ts';
 import { strftime, strftimeFault } from './strftime.ts';
 
@@ -46,7 +47,7 @@ export function nowFault(name: string): { readonly message: string; readonly hin
 
 /** Renders a token without fault. */
 export function renderNow(name: string, clock: RunClock): string {
-  const at = DateTime.fromJSDate(clock.date, { zone: clock.zone });
+  const at = luxon().DateTime.fromJSDate(clock.date, { zone: clock.zone });
   if (name.startsWith(STRFTIME)) return strftime(at, name.slice(STRFTIME.length));
   return RENDERERS[name]?.(at) ?? '';
 }

@@ -1,4 +1,5 @@
-import { DateTime, Info } from 'luxon';
+import type { DateTime } from 'luxon';
+import { luxon } from '../lib/lazy.ts';
 
 /** The POSIX conversions of `strftime`, in English, in the zone of the time. */
 const CONVERSIONS: Readonly<Record<string, (at: DateTime) => string>> = {
@@ -78,5 +79,5 @@ function two(value: number): string {
 
 /** Whether a name is an IANA time zone this process knows. */
 export function isZone(name: string): boolean {
-  return Info.isValidIANAZone(name);
+  return luxon().Info.isValidIANAZone(name);
 }

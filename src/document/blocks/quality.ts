@@ -1,12 +1,13 @@
-import { Ajv } from 'ajv';
-import { Ajv2020 } from 'ajv/dist/2020.js';
-import { RE2JS } from 're2js';
 import { z } from 'zod';
 import { parseFieldPath } from '../../kit/field-path.ts';
 import { boolean, finding, integer, json, number, optional, text } from '../../kit/schema.ts';
 import { messageOf } from '../../lib/errors.ts';
 import { isObject, type JsonValue } from '../../lib/json.ts';
+import { lazyLibrary, re2js } from '../../lib/lazy.ts';
 import { defineBlock } from '../block.ts';
+
+const ajv = lazyLibrary<typeof import('ajv')>('ajv');
+const ajv2020 = lazyLibrary<typeof import('ajv/dist/2020.js')>('ajv/dist/2020.js');
 
 /** Set operations of the Rust dialect: here they would compile and mean something else. */
 const CLASS_OPERATION = /(?<!\\)\[[^\]]*(?:&&|--|~~)/;
@@ -17,7 +18,7 @@ export function patternField(description: string) {
     .superRefine((value, ctx) => {
       try {
         if (CLASS_OPERATION.test(value)) throw new Error('a character class cannot hold `&&`, `--` or `~~`');
-        RE2JS.compile(value);
+        re2js().RE2JS.compile(value);
       } catch (error) {
         const reason = messageOf(error).replace(/^error parsing regexp: /, '');
         const hint = 'look-around and back-references are not possible; write flags inline, as in `(?i)name`';
@@ -200,7 +201,7 @@ export function compileJsonSchema(definition: JsonValue): JsonSchemaCheck {
   if (!isObject(definition) && typeof definition !== 'boolean') throw new Error('it is not a mapping');
   const { $schema: draft, $async: async } = isObject(definition) ? definition : {};
   if (async === true) throw new Error('`$async` is not possible here');
-  const Validator = typeof draft === 'string' && draft.includes('draft-07') ? Ajv : Ajv2020;
+  const Validator = typeof draft === 'string' && draft.includes('draft-07') ? ajv().Ajv : ajv2020().Ajv2020;
   const validate = new Validator({ strict: false, validateFormats: false, logger: false }).compile(definition);
   return (value) => {
     if (validate(value)) return undefined;
