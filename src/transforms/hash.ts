@@ -1,11 +1,13 @@
 import { hash as nodeHash } from 'node:crypto';
-import { blake3 } from '@noble/hashes/blake3.js';
 import { z } from 'zod';
 import { hasField, jsonText, setField, type JsonValue } from '../lib/json.ts';
 import { finding, optional, text } from '../kit/schema.ts';
 import { defineTransform } from '../kit/transform.ts';
+import { lazyLibrary } from '../lib/lazy.ts';
 import { memo } from './memo.ts';
 import { editing, someFieldNames } from './per-record.ts';
+
+const library = lazyLibrary<typeof import('@noble/hashes/blake3.js')>('@noble/hashes/blake3.js');
 
 const schema = z
   .strictObject({
@@ -64,7 +66,7 @@ function digestOf(config: HashConfig): (value: JsonValue) => string {
   const compute =
     config.algorithm === 'sha256'
       ? (value: string) => nodeHash('sha256', salt + value, encoding)
-      : (value: string) => Buffer.from(blake3(Buffer.from(salt + value))).toString(encoding);
+      : (value: string) => Buffer.from(library().blake3(Buffer.from(salt + value))).toString(encoding);
   const remembered = memo(compute);
   return (value) => {
     const plain = jsonText(value);

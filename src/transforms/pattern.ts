@@ -1,6 +1,6 @@
-import { RE2JS } from 're2js';
 import { text, finding } from '../kit/schema.ts';
 import { messageOf } from '../lib/errors.ts';
+import { re2js } from '../lib/lazy.ts';
 
 /** Set operations of the Rust dialect: here they would compile and mean something else. */
 const CLASS_OPERATION = /(?<!\\)\[[^\]]*(?:&&|--|~~)/;
@@ -14,7 +14,7 @@ export function pattern(description: string) {
     .superRefine((value, ctx) => {
       try {
         if (CLASS_OPERATION.test(value)) throw new Error('a character class cannot hold `&&`, `--` or `~~`');
-        RE2JS.compile(value);
+        re2js().RE2JS.compile(value);
       } catch (error) {
         const reason = messageOf(error).replace(/^error parsing regexp: /, '');
         ctx.addIssue(

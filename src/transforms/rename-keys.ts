@@ -1,6 +1,6 @@
-import { RE2JS } from 're2js';
 import { z } from 'zod';
 import { defineTransform } from '../kit/transform.ts';
+import { re2js } from '../lib/lazy.ts';
 import { pattern } from './pattern.ts';
 import { renamingTree } from './rename-tree.ts';
 import { replacing } from './replacement.ts';
@@ -27,5 +27,5 @@ export const renameKeys = defineTransform<z.infer<typeof schema>>({
   ],
   reads: () => ({ kind: 'record' }),
   columns: () => ({ kind: 'opaque' }),
-  compile: (config) => renamingTree(replacing(RE2JS.compile(config.pattern), config.replacement), 'last_wins'),
+  compile: (config) => renamingTree(replacing(re2js().RE2JS.compile(config.pattern), config.replacement), 'last_wins'),
 });

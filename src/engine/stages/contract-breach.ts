@@ -1,6 +1,6 @@
-import { RE2JS } from 're2js';
 import { hasContractType, type ContractConfig, type ContractField } from '../../document/blocks/contract.ts';
 import { hasField, isObject, type JsonValue } from '../../lib/json.ts';
+import { re2js } from '../../lib/lazy.ts';
 import { hasLength, memberOf } from './quality-values.ts';
 
 export type ContractRule = 'missing' | 'null' | 'type' | 'enum' | 'pattern' | 'range' | 'length' | 'extra_field' | 'not_object';
@@ -78,7 +78,7 @@ function constraintsOf(field: ContractField, because: (rule: ContractRule, deman
     constraints.push({ holds: memberOf(field.enum), broken: because('enum', 'must be one of the listed values') });
   }
   if (field.pattern !== undefined) {
-    const pattern = RE2JS.compile(field.pattern);
+    const pattern = re2js().RE2JS.compile(field.pattern);
     constraints.push({ holds: (value) => pattern.test(value as string), broken: because('pattern', `must match \`${field.pattern}\``) });
   }
   if (field.min !== undefined || field.max !== undefined) {

@@ -1,8 +1,8 @@
-import { RE2JS } from 're2js';
 import { compileJsonSchema, numberIn, type RecordCheckConfig } from '../../document/blocks/quality.ts';
 import { parseFieldPath, readerOf } from '../../kit/field-path.ts';
 import { assert } from '../../lib/errors.ts';
 import { isObject, jsonEqual, type JsonValue } from '../../lib/json.ts';
+import { re2js } from '../../lib/lazy.ts';
 
 type Value = JsonValue | undefined;
 type Reader = (record: JsonValue) => Value;
@@ -45,7 +45,7 @@ function valueCheck(config: Exclude<RecordCheckConfig, { type: 'json_schema' }>)
     case 'not_empty':
       return { passes: (value) => typeof value === 'string' && value.trim() !== '', demand: 'must be a text that is not blank' };
     case 'regex_match': {
-      const pattern = RE2JS.compile(config.pattern);
+      const pattern = re2js().RE2JS.compile(config.pattern);
       return { passes: (value) => typeof value === 'string' && pattern.test(value), demand: `must match \`${config.pattern}\`` };
     }
     case 'value_in_set': {
