@@ -1,10 +1,11 @@
-import { query, type JsonValue as PathValue } from 'jsonpath-rfc9535';
+import type { JsonValue as PathValue } from 'jsonpath-rfc9535';
 import { z } from 'zod';
 import { defineCredential } from '../kit/credential.ts';
 import type { Credential } from '../kit/context.ts';
 import { finding, json, optional, text } from '../kit/schema.ts';
 import { ConnectorError } from '../lib/errors.ts';
 import { isObject, type JsonValue } from '../lib/json.ts';
+import { lazyLibrary } from '../lib/lazy.ts';
 import type { Redactor } from '../lib/redact.ts';
 import { expiryRatio, httpUrl } from './fields.ts';
 import { secondsOf } from './oauth2.ts';
@@ -12,6 +13,7 @@ import { bearer, namedHeader } from './placement.ts';
 import { cachedToken } from './token-cache.ts';
 import { requestToken } from './token-request.ts';
 
+const library = lazyLibrary<typeof import('jsonpath-rfc9535')>('jsonpath-rfc9535');
 const TOKEN = '{token}';
 
 const applyAs = z.strictObject({
@@ -79,7 +81,7 @@ function jsonPath(description: string) {
   return text()
     .superRefine((value, ctx) => {
       try {
-        query(null, value);
+        library().query(null, value);
       } catch {
         ctx.addIssue(finding('invalid_value', `\`${value}\` is not a JSONPath`, { hint: 'e.g. `$.data.token`' }));
       }
@@ -109,7 +111,7 @@ function textAt(answer: JsonValue, path: string): string {
 
 function firstMatch(answer: JsonValue, path: string): JsonValue | undefined {
   // The library does not know integers beyond the safe range, and passes them on as they are.
-  return query(answer as PathValue, path)[0];
+  return library().query(answer as PathValue, path)[0];
 }
 
 /** Texts of a login body whose name sounds like a secret. */

@@ -1,7 +1,10 @@
-import { exec, query, type JsonValue as LibraryValue } from 'jsonpath-rfc9535';
+import type { JsonValue as LibraryValue } from 'jsonpath-rfc9535';
 import { z } from 'zod';
 import { finding, text } from '../../kit/schema.ts';
 import { hasField, isObject, type JsonValue } from '../../lib/json.ts';
+import { lazyLibrary } from '../../lib/lazy.ts';
+
+const library = lazyLibrary<typeof import('jsonpath-rfc9535')>('jsonpath-rfc9535');
 
 /** Every value a path matches, in document order. */
 export type PathReader = (value: JsonValue) => JsonValue[];
@@ -19,7 +22,7 @@ export function jsonPath() {
 
 export function isJsonPath(path: string): boolean {
   try {
-    query(null, path);
+    library().query(null, path);
     return true;
   } catch {
     return false;
@@ -42,7 +45,7 @@ const EACH = Symbol('each');
 /** Paths of names and `[*]` only, which is nearly all there are, are walked without the interpreter. */
 export function compilePath(path: string): PathReader {
   const steps = simpleSteps(path);
-  if (steps === undefined) return (value) => query(value as LibraryValue, path);
+  if (steps === undefined) return (value) => library().query(value as LibraryValue, path);
   return (value) => {
     let found = [value];
     for (const step of steps) found = step === EACH ? found.flatMap(children) : members(found, step);
@@ -86,7 +89,7 @@ export interface LocatedMatch {
 
 export function locate(value: JsonValue, path: string): LocatedMatch[] {
   const found: LocatedMatch[] = [];
-  exec(value as LibraryValue, path, (match, steps) => found.push({ value: match, steps: steps.map(plainStep) }));
+  library().exec(value as LibraryValue, path, (match, steps) => found.push({ value: match, steps: steps.map(plainStep) }));
   return found;
 }
 

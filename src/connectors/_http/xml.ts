@@ -1,7 +1,8 @@
 /** XML as JSON: `@name` for attributes, `#text` beside attributes or children, lists for repeated elements, null for empty ones. */
-import { XMLParser, XMLValidator } from 'fast-xml-parser';
+import type { X2jOptions } from 'fast-xml-parser';
 import { ConnectorError } from '../../lib/errors.ts';
 import { hasField, isObject, setField, type JsonObject, type JsonValue } from '../../lib/json.ts';
+import { lazyLibrary } from '../../lib/lazy.ts';
 
 /** The parser's ordered form: one key with the children, attributes under `:@`. */
 type Node = Readonly<Record<string, unknown>>;
@@ -10,7 +11,9 @@ const ATTRIBUTES = ':@';
 const TEXT = '#text';
 const CDATA = '#cdata';
 
-const parser = new XMLParser({
+const library = lazyLibrary<typeof import('fast-xml-parser')>('fast-xml-parser');
+
+const OPTIONS: X2jOptions = {
   preserveOrder: true,
   ignoreAttributes: false,
   attributeNamePrefix: '@',
@@ -21,13 +24,14 @@ const parser = new XMLParser({
   trimValues: true,
   ignoreDeclaration: true,
   ignorePiTags: true,
-});
+};
 
 /** `{root: …}`. `name` is what errors call the text. */
 export function parseXml(text: string, name: string): JsonValue {
+  const { XMLParser, XMLValidator } = library();
   const valid = XMLValidator.validate(text, { allowBooleanAttributes: false });
   if (valid !== true) throw new ConnectorError('data', `${name} is not XML: ${valid.err.msg} (line ${valid.err.line})`);
-  return childrenOf(parser.parse(text) as Node[], {});
+  return childrenOf(new XMLParser(OPTIONS).parse(text) as Node[], {});
 }
 
 function childrenOf(nodes: readonly Node[], attributes: Readonly<Record<string, unknown>>): JsonValue {

@@ -1,12 +1,14 @@
-import { unzipSync } from 'fflate';
 import { ConnectorError, messageOf } from '../../lib/errors.ts';
+import { lazyLibrary } from '../../lib/lazy.ts';
 import { LONGEST_ANSWER_BYTES } from './body.ts';
+
+const fflate = lazyLibrary<typeof import('fflate')>('fflate');
 
 /** The files of a ZIP archive whose names `wanted` accepts. `name` is what errors call the archive. */
 export function unzipFiles(bytes: Uint8Array, name: string, wanted: (file: string) => boolean): Map<string, Uint8Array> {
   let total = 0;
   try {
-    const files = unzipSync(bytes, {
+    const files = fflate().unzipSync(bytes, {
       filter(file) {
         if (file.name.endsWith('/') || !wanted(file.name)) return false;
         total += file.originalSize;
