@@ -1,9 +1,9 @@
 /** `npm start`: the control plane, a bundled pipeline submitted to it over its own API, and what came of it. */
 import { existsSync, mkdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import path from 'node:path';
-import { parseDocument } from 'yaml';
 import type { Env } from '../../lib/env.ts';
 import { AppError } from '../../lib/errors.ts';
+import { lazyLibrary } from '../../lib/lazy.ts';
 import { createLog, type LogLine } from '../../lib/log.ts';
 import { isTerminal, type RunRecord } from '../../wire/run.ts';
 import { defineCommand } from '../command.ts';
@@ -18,6 +18,7 @@ import { readServeOptions, serveValues } from './serve.ts';
 const PACKAGE = path.resolve(import.meta.dirname, '../../..');
 const DOCUMENT = path.join(PACKAGE, 'examples/nyc-flights.yaml');
 const POLL_MS = 100;
+const yaml = lazyLibrary<typeof import('yaml')>('yaml');
 
 export const demoCommand = defineCommand({
   name: 'demo',
@@ -117,7 +118,7 @@ function bundledDocument(cwd: string, out: string): string {
   mkdirSync(out, { recursive: true });
   // Dead letters are kept for ever elsewhere; here a second run should show its own.
   for (const name of ['never-left.jsonl', 'never-left-lines.jsonl']) rmSync(path.join(out, name), { force: true });
-  const document = parseDocument(readFileSync(DOCUMENT, 'utf8'));
+  const document = yaml().parseDocument(readFileSync(DOCUMENT, 'utf8'));
   document.setIn(['vars', 'in'], path.join(PACKAGE, 'data'));
   document.setIn(['vars', 'out'], out);
   return document.toString();
