@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { JsonValue } from '../../lib/json.ts';
+import type { Page } from '../../kit/page.ts';
 import type { ColumnType, DestinationColumn, SchemaChange } from '../../kit/sink.ts';
 
 export interface LiveColumn extends DestinationColumn {
@@ -42,6 +43,11 @@ export interface SqlDriver {
   /** Makes a table unless somebody else just did. */
   createTable(table: string, columns: readonly NewColumn[], key: readonly string[]): Promise<void>;
   apply(change: TableChange): Promise<void>;
+  /**
+   * Appends a page whose block the database reads as it stands, in one transaction. False, and nothing done, when block and table do
+   * not agree: the page is then written as records.
+   */
+  pass?(table: string, page: Page, commit?: CommitToken): Promise<boolean>;
   lastToken(scope: string): Promise<string | undefined>;
   evolve(table: string, change: SchemaChange): Promise<void>;
   /** Makes `staging` an empty copy of `table`, replacing a leftover. */

@@ -18,7 +18,13 @@ export function createSqlSink(written: SqlSinkConfig, driver: SqlDriver, context
   const mapping = config.column_mapping;
   const log = context.env.log.at('headgate::sink::sql');
 
+  const passes = async (page: Page, commit?: CommitToken): Promise<boolean> => {
+    if (config.write_mode !== 'append' || page.form.form !== 'bytes' || page.count === 0) return false;
+    return (await driver.pass?.(config.table_name, page, commit)) ?? false;
+  };
+
   const write = async (page: Page, options: WriteOptions, commit?: CommitToken): Promise<WriteResult> => {
+    if (await passes(page, commit)) return { written: page.count, rejected: [] };
     const records = page.records();
     const plan = planPage(records, mapping, spec);
     const result = settle(records.length, plan.rejected, options.partial);

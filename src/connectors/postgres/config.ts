@@ -96,9 +96,9 @@ export const postgresSinkConfig = z
     ...sqlSinkFields(),
     schema: optional(text()).meta({ description: 'Schema of the table; without it the search path decides.' }),
     max_connections: connections(5, 'Upper bound of open connections.'),
-    write_method: z.enum(['insert', 'copy']).default('insert').meta({
-      description: 'Send rows in INSERT statements, or as a COPY stream (faster for large pages).',
-    }),
+    write_method: z
+      .preprocess((value) => value ?? undefined, z.enum(['auto', 'insert', 'copy']).default('auto'))
+      .meta({ description: 'Send rows in INSERT statements or as a COPY stream; `auto` takes COPY for pages large enough to gain by it.' }),
     scope: optional(scope).meta({ description: 'Overwrite only: the part of the table that is replaced.' }),
   })
   .superRefine((config, ctx) => {

@@ -1,5 +1,3 @@
-import { Readable } from 'node:stream';
-import { pipeline } from 'node:stream/promises';
 import type { ClientBase, Pool } from 'pg';
 import { ConnectorError } from '../../lib/errors.ts';
 import type { JsonValue } from '../../lib/json.ts';
@@ -7,11 +5,12 @@ import { codeOf, inPostgresTransaction, openPostgresPool, withClient } from '../
 import { quoteName, quoteNames } from '../../lib/sql-name.ts';
 import type { SinkContext } from '../../kit/context.ts';
 import type { SchemaChange } from '../../kit/sink.ts';
-import { TOKEN_TABLE, type CommitToken, type SqlDriver, type TableChange } from '../_sql/driver.ts';
+import { TOKEN_TABLE, type CommitToken, type LiveColumn, type SqlDriver, type TableChange } from '../_sql/driver.ts';
+import { copyIn, passageOf } from './bulk.ts';
 import type { PostgresSinkConfig } from './config.ts';
-import { copyLine, encoderOf, finishedText, type Encoder } from './encode.ts';
+import { copyLines, encoderOf, finishedText, type Encoder } from './encode.ts';
 import { replaceRows } from './overwrite.ts';
-import { POSTGRES_TYPES, readColumns } from './schema.ts';
+import { POSTGRES_TYPES, readColumns, readCopyTarget, type CopyTarget } from './schema.ts';
 import { arrivalTable, deleteFrom, fromArrays, insertInto } from './statements.ts';
 
 const TOKEN_COLUMNS = ['scope text PRIMARY KEY', 'token text NOT NULL', 'updated_at timestamptz NOT NULL'];
@@ -25,6 +24,17 @@ export async function openPostgresDriver(config: PostgresSinkConfig, context: Si
     withClient(pool, { doing, signal: context.signal }, work);
 
   let tokensMade = false;
+  const makeTokens = async (client: ClientBase): Promise<void> => {
+    if (tokensMade) return;
+    await makeTable(client, qualified(TOKEN_TABLE), TOKEN_COLUMNS);
+    tokensMade = true;
+  };
+  const targets = new Map<string, CopyTarget | undefined>();
+  const copyTarget = async (client: ClientBase, table: string): Promise<CopyTarget | undefined> => {
+    // A table that is not there yet may be when the next page comes.
+    if (targets.get(table) === undefined) targets.set(table, await readCopyTarget(client, qualified(table)));
+    return targets.get(table);
+  };
   await checkConnection(pool, context.signal);
   return {
     columns: (table) => run(`reading the columns of \`${table}\``, (client) => readColumns(client, qualified(table))),
@@ -37,18 +47,34 @@ export async function openPostgresDriver(config: PostgresSinkConfig, context: Si
     apply: (change) =>
       run(`writing to \`${change.table}\``, async (client) => {
         const table = qualified(change.table);
-        if (change.commit !== undefined && !tokensMade) {
-          await makeTable(client, qualified(TOKEN_TABLE), TOKEN_COLUMNS);
-          tokensMade = true;
-        }
+        if (change.commit !== undefined) await makeTokens(client);
+        const copyable = (await copyTarget(client, change.table)) !== undefined;
+        const target = { ...config, table, tokens: qualified(TOKEN_TABLE), copyable };
         try {
-          await inPostgresTransaction(client, () => apply(client, change, { ...config, table, tokens: qualified(TOKEN_TABLE) }));
+          await inPostgresTransaction(client, () => apply(client, change, target));
         } catch (error) {
           throw missingIndex(error, table, change) ?? error;
         }
       }),
+    pass: (name, page, commit) =>
+      run(`writing to \`${name}\``, async (client) => {
+        const [table, target] = [qualified(name), await copyTarget(client, name)];
+        const json = config.column_mapping.kind === 'json' ? config.column_mapping.column : undefined;
+        const passage = target === undefined ? undefined : passageOf(page, table, target, json);
+        if (passage === undefined) return false;
+        if (commit !== undefined) await makeTokens(client);
+        await inPostgresTransaction(client, async () => {
+          await copyIn(client, passage.sql, passage.parts);
+          if (commit !== undefined) await storeToken(client, qualified(TOKEN_TABLE), commit);
+        });
+        return true;
+      }),
     lastToken: (scope) => run('reading the commit token', (client) => lastToken(client, qualified(TOKEN_TABLE), scope)),
-    evolve: (table, change) => run(`changing the table \`${table}\``, (client) => evolve(client, qualified(table), change)),
+    evolve: (table, change) =>
+      run(`changing the table \`${table}\``, (client) => {
+        targets.delete(table);
+        return evolve(client, qualified(table), change);
+      }),
     stage: (table, staging) =>
       run(`staging \`${table}\``, (client) =>
         inPostgresTransaction(client, async () => {
@@ -95,14 +121,24 @@ async function makeTable(client: ClientBase, table: string, lines: readonly stri
 interface Target {
   readonly table: string;
   readonly tokens: string;
-  readonly write_method: 'insert' | 'copy';
+  readonly write_method: 'auto' | 'insert' | 'copy';
   readonly batch_size: number;
+  /** Whether COPY gives the table the same as INSERT would. */
+  readonly copyable: boolean;
 }
 
+/** From so many records on COPY is faster than INSERT: adding rows to the table itself, and by way of a table of their own. */
+const COPY_FROM = { insert: 500, upsert: 4000 } as const;
+
 async function apply(client: ClientBase, change: TableChange, target: Target): Promise<void> {
-  if (change.rows.length > 0) await (target.write_method === 'copy' ? copyRows : insertRows)(client, change, target);
+  if (change.rows.length > 0) await (copies(change, target) ? copyRows : insertRows)(client, change, target);
   if (change.deletes.length > 0) await deleteRows(client, change, target);
   if (change.commit !== undefined) await storeToken(client, target.tokens, change.commit);
+}
+
+function copies({ mode, rows }: TableChange, { write_method, copyable }: Target): boolean {
+  if (write_method !== 'auto') return write_method === 'copy';
+  return rows.length >= COPY_FROM[mode] && (copyable || mode === 'upsert');
 }
 
 async function insertRows(client: ClientBase, change: TableChange, { table, batch_size }: Target): Promise<void> {
@@ -116,27 +152,30 @@ async function insertRows(client: ClientBase, change: TableChange, { table, batc
 
 async function copyRows(client: ClientBase, change: TableChange, { table }: Target): Promise<void> {
   const { columns, rows } = change;
-  const encoders = encodersOf(change);
-  const lines = rows.map((row) => copyLine(row.map((value, index) => (encoders[index] ?? finishedText)(value))));
+  const lines = copyLines(rows, encodersOf(change));
   if (change.mode === 'insert') {
     const names = columns.map((column) => column.name);
-    await copyIn(client, `COPY ${table} (${quoteNames(names)}) FROM STDIN`, lines);
+    await copyIn(client, `COPY ${table} (${quoteNames(names)}) FROM STDIN`, [Buffer.from(lines)]);
     return;
   }
-  const arrival = arrivalTable(columns.length);
+  await client.query(insertInto(table, change, await arrive(client, columns, lines)));
+}
+
+/** Puts rows into a table of their own; gives the relation statements read them from. */
+async function arrive(client: ClientBase, columns: readonly LiveColumn[], lines: string): Promise<string> {
+  const arrival = arrivalTable(columns);
   await client.query(arrival.create);
-  await copyIn(client, arrival.copy, lines);
-  await client.query(insertInto(table, change, arrival.from));
+  await copyIn(client, arrival.copy, [Buffer.from(lines)]);
+  return arrival.from;
 }
 
-async function copyIn(client: ClientBase, sql: string, lines: readonly string[]): Promise<void> {
-  const { from } = await import('pg-copy-streams');
-  await pipeline(Readable.from([Buffer.from(lines.join(''), 'utf8')]), client.query(from(sql)));
-}
-
-async function deleteRows(client: ClientBase, { key, deletes }: TableChange, { table }: Target): Promise<void> {
-  const text = deleteFrom(table, key, fromArrays(key.length));
-  await client.query({ text, values: byColumn(deletes, key.map(encoderOf)) });
+async function deleteRows(client: ClientBase, { key, deletes }: TableChange, { table, write_method }: Target): Promise<void> {
+  const encoders = key.map(encoderOf);
+  if (write_method === 'copy' || (write_method === 'auto' && deletes.length >= COPY_FROM.upsert)) {
+    await client.query(deleteFrom(table, key, await arrive(client, key, copyLines(deletes, encoders))));
+    return;
+  }
+  await client.query({ text: deleteFrom(table, key, fromArrays(key.length)), values: byColumn(deletes, encoders) });
 }
 
 function encodersOf({ columns, finished }: TableChange): Encoder[] {

@@ -47,7 +47,22 @@ function arrayText(items: readonly JsonValue[]): string {
 
 const COPY_ESCAPES: Readonly<Record<string, string>> = { '\\': '\\\\', '\n': '\\n', '\r': '\\r', '\t': '\\t' };
 
-/** One row of the text form of COPY. */
-export function copyLine(values: readonly (string | null)[]): string {
-  return `${values.map((value) => (value === null ? '\\N' : value.replace(/[\\\n\r\t]/g, (char) => COPY_ESCAPES[char] ?? char))).join('\t')}\n`;
+const NEEDS_ESCAPE = /[\\\n\r\t]/;
+
+/** Rows in the text form of COPY. */
+export function copyLines(rows: readonly (readonly JsonValue[])[], encoders: readonly Encoder[]): string {
+  let text = '';
+  for (const row of rows) {
+    for (let index = 0; index < encoders.length; index += 1) {
+      if (index > 0) text += '\t';
+      const value = encoders[index]?.(row[index] ?? null) ?? null;
+      text += value === null ? '\\N' : escaped(value);
+    }
+    text += '\n';
+  }
+  return text;
+}
+
+function escaped(text: string): string {
+  return NEEDS_ESCAPE.test(text) ? text.replace(/[\\\n\r\t]/g, (char) => COPY_ESCAPES[char] ?? char) : text;
 }

@@ -57,12 +57,18 @@ export const postgresSink = defineSink<PostgresSinkConfig>({
       delete_marker: { field: '__op', values: ['d'] },
     },
   ],
-  capabilities: sqlSinkCapabilities,
+  capabilities: (config) => ({ ...sqlSinkCapabilities(config), encodings: encodingsOf(config) }),
   datasetUri: ({ connection_url, schema, table_name }) =>
     datasetUri(connection_url, { table: schema === undefined ? table_name : `${schema}.${table_name}` }, PORT),
   open: async (config, context) => createSqlSink(config, await openPostgresDriver(config, context), context),
   probe: async (config) => [await probeConnection(config.connection_url)],
 });
+
+/** Blocks are appended as they stand; what replaces or removes rows has to see their keys. */
+function encodingsOf({ write_mode, column_mapping }: PostgresSinkConfig): string[] {
+  if (write_mode !== 'append') return [];
+  return [column_mapping.kind === 'auto' ? COPY_BINARY : JSON_LINES.name];
+}
 
 async function probeConnection(url: string): Promise<ProbeFinding> {
   try {

@@ -35,7 +35,7 @@ describeSource(postgresSource, {
   secret: 'not-the-password',
 });
 
-for (const write_method of ['insert', 'copy']) {
+for (const write_method of ['insert', 'copy', 'auto']) {
   describeSink(postgresSink, {
     async fresh() {
       const schema = `s${(tables += 1)}`;

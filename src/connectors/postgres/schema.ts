@@ -32,6 +32,20 @@ export async function readColumns(client: ClientBase, table: string): Promise<Li
   return rows.map(({ name, type, nullable }) => ({ name, sqlType: type, types: typesOf(type), nullable }));
 }
 
+/** What COPY may write to: the type of each column, by name; `undefined` when only INSERT gives the table what it asks for. */
+export type CopyTarget = ReadonlyMap<string, number>;
+
+/** Views, foreign tables, rules and row security see only INSERT. */
+const COPY_TARGET = `
+  SELECT a.attname AS name, a.atttypid::int8::text AS oid
+  FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = ''
+  WHERE c.oid = to_regclass($1) AND c.relkind IN ('r', 'p') AND NOT c.relhasrules AND NOT row_security_active(c.oid)`;
+
+export async function readCopyTarget(client: ClientBase, table: string): Promise<CopyTarget | undefined> {
+  const { rows } = await client.query<{ name: string; oid: string }>(COPY_TARGET, [table]);
+  return rows.length === 0 ? undefined : new Map(rows.map(({ name, oid }) => [name, Number(oid)]));
+}
+
 function typesOf(type: string): readonly ColumnType[] {
   if (/^(smallint|integer|bigint)$/.test(type)) return ['integer'];
   if (/^(real|double precision)$/.test(type)) return ['number'];

@@ -59,7 +59,7 @@ async function failureOf(work: Promise<unknown>): Promise<ConnectorError> {
   throw new Error(`expected a connector error, got ${String(error)}`);
 }
 
-describe.each(['insert', 'copy'])('the postgres sink by %s', (write_method) => {
+describe.each(['insert', 'copy', 'auto'])('the postgres sink by %s', (write_method) => {
   sqlSinkSuite({
     definition: postgresSink,
     connection: { connection_url: database.url, write_method },

@@ -73,7 +73,7 @@ interface Shape {
   readonly options: string;
   readonly form: RowForm;
   readonly collector: Collector;
-  decoderFor(column: CopyColumn): (raw: string) => JsonValue;
+  readonly decoderFor: (column: CopyColumn) => (raw: string) => JsonValue;
 }
 
 function shapeOf(lane: Lane, columns: readonly CopyColumn[], bigNumbers: BigNumbers): Shape {
@@ -88,7 +88,7 @@ function shapeOf(lane: Lane, columns: readonly CopyColumn[], bigNumbers: BigNumb
 
 interface Values {
   readonly columns: readonly CopyColumn[];
-  decoderFor(column: CopyColumn): (raw: string) => JsonValue;
+  readonly decoderFor: (column: CopyColumn) => (raw: string) => JsonValue;
 }
 
 interface Marks {

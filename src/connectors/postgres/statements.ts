@@ -1,4 +1,5 @@
 /** The statements that apply a page. Rows arrive as text columns `c0`, `c1`, … of a relation `r`, and the server reads them as the column's type. */
+import { createHash } from 'node:crypto';
 import { quoteName, quoteNames } from '../../lib/sql-name.ts';
 import type { LiveColumn, TableChange } from '../_sql/driver.ts';
 
@@ -8,20 +9,16 @@ export function fromArrays(width: number): string {
   return `unnest(${arrays.join(', ')}) WITH ORDINALITY AS r(${slots(width).join(', ')}, n)`;
 }
 
-/** A table of text columns for rows that come as a COPY stream; it empties itself at the end of the transaction. */
-export function arrivalTable(width: number): {
-  readonly name: string;
-  readonly create: string;
-  readonly copy: string;
-  readonly from: string;
-} {
-  const name = `svc_page_${width}`;
-  const columns = slots(width).map((slot) => `${slot} text`);
+/** A table for rows that come as a COPY stream, with the types they are going to have; it empties itself at the end of the transaction. */
+export function arrivalTable(columns: readonly LiveColumn[]): { readonly create: string; readonly copy: string; readonly from: string } {
+  const types = columns.map((column) => column.sqlType);
+  const name = `svc_page_${createHash('sha256').update(JSON.stringify(types)).digest('hex').slice(0, 16)}`;
+  const definitions = types.map((type, index) => `c${index} ${type}`);
   return {
-    name,
-    create: `CREATE TEMP TABLE IF NOT EXISTS ${name} (${columns.join(', ')}, n bigint GENERATED ALWAYS AS IDENTITY) ON COMMIT DELETE ROWS`,
-    copy: `COPY pg_temp.${name} (${slots(width).join(', ')}) FROM STDIN`,
-    from: `pg_temp.${name} AS r`,
+    create: `CREATE TEMP TABLE IF NOT EXISTS ${name} (${definitions.join(', ')}) ON COMMIT DELETE ROWS`,
+    copy: `COPY pg_temp.${name} FROM STDIN`,
+    // A table that starts empty keeps its rows in the order in which they came.
+    from: `(SELECT ctid AS n, * FROM pg_temp.${name}) AS r`,
   };
 }
 
@@ -32,7 +29,8 @@ export function insertInto(table: string, change: TableChange, from: string): st
   if (change.mode === 'insert') return `${head} SELECT ${values} FROM ${from} ORDER BY r.n`;
   const keys = change.key.map((column) => column.name);
   const keySlots = change.key.map((column) => castSlot(column, names.indexOf(column.name))).join(', ');
-  // Keys spelled differently can be equal for the server, and one statement may touch a row only once: the last one wins.
+  // Keys spelled differently can be equal for the server, and one statement may touch a row only once: the last one wins. Rows are
+  // locked in the order of their keys, so that writers of the same rows wait for each other instead of deadlocking.
   return `${head} SELECT DISTINCT ON (${keySlots}) ${values} FROM ${from} ORDER BY ${keySlots}, r.n DESC
     ON CONFLICT (${quoteNames(keys)}) ${onConflict(names, keys)}`;
 }
