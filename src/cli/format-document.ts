@@ -3,7 +3,8 @@ import { isDeepStrictEqual } from 'node:util';
 import { isMap, isScalar, isSeq, Lexer, parseDocument, type Document, type Pair, type YAMLMap } from 'yaml';
 import { assert } from '../lib/errors.ts';
 import { isObject, stringifyJson, type JsonValue } from '../lib/json.ts';
-import { parseText } from '../document/parse.ts';
+import { joinPath } from '../lib/text-path.ts';
+import { parseFragment, type Format } from '../document/parse.ts';
 
 /** Keys of the top level, as they are read; keys that are not listed follow as written. */
 const TOP_ORDER = [
@@ -11,6 +12,7 @@ const TOP_ORDER = [
   'kind',
   'name',
   'extends',
+  'profiles',
   'vars',
   'params',
   'auth',
@@ -44,12 +46,11 @@ const INNER_ORDER = [
 const FREE_KEYS = new Set(['config', 'vars', 'params', 'labels', 'headers', 'fields', 'match']);
 
 export function formatYaml(text: string, file: string): string {
-  const origin = { kind: 'file', path: file } as const;
-  const { tree } = parseText(text, 'yaml', origin);
+  const says = meaningOf(text, 'yaml', file);
   const document = parseDocument(text, { keepSourceTokens: true });
   if (isMap(document.contents)) orderMap(document.contents, { top: true, commentOnName: false });
   const formatted = print(document);
-  if (formatted !== undefined && isDeepStrictEqual(parseText(formatted, 'yaml', origin).tree, tree)) return formatted;
+  if (formatted !== undefined && isDeepStrictEqual(meaningOf(formatted, 'yaml', file), says)) return formatted;
   // An alias may not stand before its anchor: then the order stays as it was.
   const asWritten = print(parseDocument(text));
   assert(asWritten !== undefined, 'a document that was read can be written as it was');
@@ -57,8 +58,14 @@ export function formatYaml(text: string, file: string): string {
 }
 
 export function formatJson(text: string, file: string): string {
-  const { tree } = parseText(text, 'json', { kind: 'file', path: file });
-  return `${stringifyJson(orderValue(tree, true), 2)}\n`;
+  const { value } = meaningOf(text, 'json', file);
+  return `${stringifyJson(orderValue(value, true), 2)}\n`;
+}
+
+/** What a text says; files that it includes are not looked into. */
+function meaningOf(text: string, format: Format, file: string): { value: JsonValue; includes: ReadonlyMap<string, string> } {
+  const { value, includes } = parseFragment(text, format, { kind: 'file', path: file });
+  return { value, includes: new Map(includes.map(({ steps, target }) => [joinPath('', ...steps), target])) };
 }
 
 /** Nothing when the document cannot be written in this order. */

@@ -4,11 +4,12 @@ import { hasField, isObject } from '../lib/json.ts';
 import type { Parts } from '../kit/parts.ts';
 import type { Document } from '../document/document.ts';
 import { loadDocumentFile } from '../document/load.ts';
-import { localFiles } from '../document/local-file.ts';
+import { canonicalPaths, localFiles } from '../document/local-file.ts';
 import type { Plan } from '../plan/plan.ts';
 import { planDocument } from '../plan/plan-document.ts';
 import { configFile } from './config-file.ts';
 import type { CliContext } from './context.ts';
+import { completionOf, type DOCUMENT_OPTIONS } from './document-options.ts';
 import { usageError } from './exit.ts';
 import type { Values } from './option.ts';
 import { reportIssue } from './report-error.ts';
@@ -18,6 +19,10 @@ export interface LoadRequest {
   /** As named on the command line. */
   readonly config: string | undefined;
   readonly selection?: Values<typeof SELECTION_OPTIONS>;
+  /** Profile and parameters. */
+  readonly completion?: Values<typeof DOCUMENT_OPTIONS>;
+  /** Whether parameters that nobody supplied may be stood in for, because nothing is going to run. */
+  readonly onlyChecked?: boolean;
   /** Folder of a file state store, for documents that name none. */
   readonly statePath?: string | undefined;
 }
@@ -33,7 +38,14 @@ export interface Loaded {
 export async function loadPlan(context: CliContext, request: LoadRequest): Promise<Loaded> {
   const file = configFile(context, request.config);
   const { env, terminal, world, wiring } = context;
-  const read = loadDocumentFile(file, { variables: env.variables, redactor: env.redactor, readFile: localFiles(world.cwd) });
+  const read = loadDocumentFile(file, {
+    variables: env.variables,
+    redactor: env.redactor,
+    readFile: localFiles(world.cwd),
+    canonicalPath: canonicalPaths(world.cwd),
+    ...(request.completion === undefined ? {} : completionOf(request.completion, env.variables)),
+    paramMode: request.onlyChecked === true ? 'placeholders' : 'strict',
+  });
   const document = request.statePath === undefined ? read : withState(read, request.statePath);
   const parts = await wiring.parts();
   const plan = planDocument(document, parts, { cpus: availableParallelism(), selection: request.selection ?? {} });

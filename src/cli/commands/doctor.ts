@@ -1,11 +1,12 @@
 import type { Issue } from '../../lib/errors.ts';
 import { defineCommand } from '../command.ts';
+import { completionOf, DOCUMENT_OPTIONS } from '../document-options.ts';
 import { configFile } from '../config-file.ts';
 import type { CliContext } from '../context.ts';
 import { countedExit, signalExit } from '../exit.ts';
-import { integerOption, switchOption, unavailableOption } from '../option.ts';
+import { canonicalPaths, localFiles } from '../../document/local-file.ts';
+import { integerOption, switchOption, type Values } from '../option.ts';
 import { count, type Style } from '../render.ts';
-import { readText } from '../read-text.ts';
 import { reportIssue, shortPath } from '../report-error.ts';
 import { CONFIG_ARGUMENT, SELECTION_OPTIONS } from '../shared-options.ts';
 import { listenForStop } from '../signals.ts';
@@ -27,20 +28,18 @@ export const doctorCommand = defineCommand({
     timeoutSecs: integerOption({ value: 'N', min: 1, default: 10, description: 'Budget of one probe.' }),
     json: switchOption({ description: 'Print JSON.' }),
     offline: switchOption({ description: 'Contact nothing; check the text only.' }),
+    ...DOCUMENT_OPTIONS,
     ...SELECTION_OPTIONS,
-    profile: unavailableOption('profiles', 'NAME'),
-    param: unavailableOption('trigger-time parameters', 'NAME=VALUE'),
-    paramEnv: unavailableOption('trigger-time parameters', 'NAME=VALUE'),
   },
   examples: [
     { command: 'headgate doctor orders.yaml', description: 'Before the first run' },
     { command: 'headgate doctor orders.yaml --offline', description: 'In CI' },
   ],
   async run(context, { options, positionals: [config] }) {
-    if (options.offline) return checkText(context, config, options.json);
+    if (options.offline) return checkText(context, config, options);
     const { loadPlan } = await import('../load-plan.ts');
     const { world, env, terminal } = context;
-    const { file, plan, parts } = await loadPlan(context, { config, selection: options });
+    const { file, plan, parts } = await loadPlan(context, { config, selection: options, completion: options });
     const { doctor } = await import('../../engine/doctor.ts');
     using stops = listenForStop(world, 'cancel', () => {});
     const from = world.clock.elapsedMs();
@@ -59,6 +58,10 @@ export const doctorCommand = defineCommand({
     return signal === undefined ? countedExit(summary.failed) : signalExit(signal);
   },
 });
+
+interface OfflineOptions extends Values<typeof DOCUMENT_OPTIONS> {
+  readonly json: boolean;
+}
 
 function tally(report: DoctorReport): { passed: number; failed: number; skipped: number } {
   const statuses = report.invocations.flatMap((row) => row.probes.map((probe) => probe.status));
@@ -79,13 +82,18 @@ function tell({ terminal }: CliContext, report: DoctorReport, summary: ReturnTyp
   terminal.print(`${count(summary.passed, 'probe')} passed, ${summary.failed} failed, ${summary.skipped} skipped`);
 }
 
-async function checkText(context: CliContext, config: string | undefined, json: boolean): Promise<number> {
-  const { parseText } = await import('../../document/parse.ts');
+async function checkText(context: CliContext, config: string | undefined, options: OfflineOptions): Promise<number> {
+  const { composeFile } = await import('../../document/load.ts');
   const { lintDocument } = await import('../lint.ts');
-  const { terminal, world } = context;
+  const { terminal, world, env } = context;
+  const { json } = options;
   const file = configFile(context, config);
-  const format = file.toLowerCase().endsWith('.json') ? 'json' : 'yaml';
-  const { tree, locate } = parseText(await readText(file, world.cwd), format, { kind: 'file', path: file });
+  const { profile } = completionOf(options, env.variables);
+  const { tree, locate } = composeFile(file, {
+    readFile: localFiles(world.cwd),
+    canonicalPath: canonicalPaths(world.cwd),
+    ...(profile === undefined ? {} : { profile }),
+  });
   const findings = lintDocument(tree);
   const errors = findings.filter((finding) => finding.severity === 'error').length;
   if (json) {

@@ -1,6 +1,7 @@
 import { defineCommand } from '../command.ts';
+import { DOCUMENT_OPTIONS } from '../document-options.ts';
 import { EXIT } from '../exit.ts';
-import { switchOption, unavailableOption } from '../option.ts';
+import { switchOption } from '../option.ts';
 import { count, wrap } from '../render.ts';
 import { CONFIG_ARGUMENT, SELECTION_OPTIONS } from '../shared-options.ts';
 
@@ -17,17 +18,15 @@ export const explainCommand = defineCommand({
   options: {
     json: switchOption({ description: 'Print JSON.' }),
     rows: switchOption({ description: `Explain every row, also when there are more than ${ROWS_SHOWN}.` }),
+    ...DOCUMENT_OPTIONS,
     ...SELECTION_OPTIONS,
-    profile: unavailableOption('profiles', 'NAME'),
-    param: unavailableOption('trigger-time parameters', 'NAME=VALUE'),
-    paramEnv: unavailableOption('trigger-time parameters', 'NAME=VALUE'),
   },
   examples: [{ command: 'headgate explain orders.yaml', description: 'Before you run what somebody else wrote' }],
   async run(context, { options, positionals: [config] }) {
     const { loadPlan } = await import('../load-plan.ts');
     const { explainDocument, introduce, tellRow } = await import('../explain-plan.ts');
     const { terminal } = context;
-    const { plan } = await loadPlan(context, { config, selection: options });
+    const { plan } = await loadPlan(context, { config, selection: options, completion: options, onlyChecked: true });
     if (options.json) {
       terminal.json(explainDocument(plan));
       return EXIT.ok;

@@ -3,6 +3,7 @@ import { suggestion } from '../../lib/nearest.ts';
 import type { Plan, RowPlan } from '../../plan/plan.ts';
 import type { CliContext } from '../context.ts';
 import { defineCommand } from '../command.ts';
+import { DOCUMENT_OPTIONS } from '../document-options.ts';
 import { EXIT } from '../exit.ts';
 import { switchOption, textOption, unavailableOption } from '../option.ts';
 import { count } from '../render.ts';
@@ -18,20 +19,18 @@ export const planCommand = defineCommand({
   options: {
     row: textOption({ value: 'ID', description: 'Show this row only.' }),
     json: switchOption({ description: 'Print JSON: an object for one row, a list for several.' }),
+    ...DOCUMENT_OPTIONS,
     ...SELECTION_OPTIONS,
     sample: unavailableOption('planning with a sample', 'FILE'),
     live: unavailableOption('planning with a live sample'),
     limit: unavailableOption('planning with a sample', 'N'),
     diff: unavailableOption('comparison with an earlier plan'),
     resolveSecrets: unavailableOption('secrets managers'),
-    profile: unavailableOption('profiles', 'NAME'),
-    param: unavailableOption('trigger-time parameters', 'NAME=VALUE'),
-    paramEnv: unavailableOption('trigger-time parameters', 'NAME=VALUE'),
   },
   examples: [{ command: 'headgate plan orders.yaml --row eu', description: 'Everything decided for one row' }],
   async run(context, { options, positionals: [config] }) {
     const { loadPlan } = await import('../load-plan.ts');
-    const { plan } = await loadPlan(context, { config, selection: options });
+    const { plan } = await loadPlan(context, { config, selection: options, completion: options, onlyChecked: true });
     const rows = options.row === undefined ? plan.rows : [rowCalled(options.row, plan)];
     if (options.json) context.terminal.json(rows.length === 1 && rows[0] !== undefined ? rowDocument(rows[0]) : rows.map(rowDocument));
     else tell(context, plan, rows);

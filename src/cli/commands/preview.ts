@@ -2,9 +2,10 @@ import { AppError } from '../../lib/errors.ts';
 import { stringifyJson } from '../../lib/json.ts';
 import type { Plan, RowPlan } from '../../plan/plan.ts';
 import { defineCommand } from '../command.ts';
+import { DOCUMENT_OPTIONS } from '../document-options.ts';
 import { EXIT, signalExit } from '../exit.ts';
 import { momentOption } from '../moment-option.ts';
-import { integerOption, unavailableOption } from '../option.ts';
+import { integerOption } from '../option.ts';
 import { CONFIG_ARGUMENT, SELECTION_OPTIONS } from '../shared-options.ts';
 import { listenForStop } from '../signals.ts';
 
@@ -17,15 +18,13 @@ export const previewCommand = defineCommand({
   options: {
     limit: integerOption({ value: 'N', min: 1, default: 10, description: 'Records to show.' }),
     clock: momentOption({ description: 'What `${now.*}` renders, instead of now.' }),
+    ...DOCUMENT_OPTIONS,
     ...SELECTION_OPTIONS,
-    profile: unavailableOption('profiles', 'NAME'),
-    param: unavailableOption('trigger-time parameters', 'NAME=VALUE'),
-    paramEnv: unavailableOption('trigger-time parameters', 'NAME=VALUE'),
   },
   examples: [{ command: 'headgate preview orders.yaml --limit 3', description: 'What would be written' }],
   async run(context, { options, positionals: [config] }) {
     const { loadPlan } = await import('../load-plan.ts');
-    const { plan, parts } = await loadPlan(context, { config, selection: options });
+    const { plan, parts } = await loadPlan(context, { config, selection: options, completion: options });
     const { preview } = await import('../../engine/preview.ts');
     const { terminal, world, env } = context;
     const row = firstRoot(plan);

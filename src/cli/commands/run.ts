@@ -1,6 +1,7 @@
 import type { RunOutcome } from '../../wire/outcome.ts';
 import { CONFIG_ARGUMENT, SELECTION_OPTIONS } from '../shared-options.ts';
 import { defineCommand } from '../command.ts';
+import { DOCUMENT_OPTIONS } from '../document-options.ts';
 import type { CliContext } from '../context.ts';
 import { EXIT, signalExit } from '../exit.ts';
 import { momentOption } from '../moment-option.ts';
@@ -32,25 +33,24 @@ export const runCommand = defineCommand({
       description: 'A summary on stderr, or on stdout one document or a line for each row.',
     }),
     quiet: switchOption({ description: 'No summary, no progress, and only warnings and errors in the log.' }),
+    ...DOCUMENT_OPTIONS,
     ...SELECTION_OPTIONS,
     fromEnv: unavailableOption('env-only mode'),
     source: unavailableOption('templates', 'ID'),
     sink: unavailableOption('templates', 'ID'),
     overlay: unavailableOption('templates', 'FILE'),
     tui: unavailableOption('full-screen mode'),
-    profile: unavailableOption('profiles', 'NAME'),
-    param: unavailableOption('trigger-time parameters', 'NAME=VALUE'),
-    paramEnv: unavailableOption('trigger-time parameters', 'NAME=VALUE'),
   },
   examples: [
     { command: 'headgate run', description: 'The document in this folder' },
     { command: 'headgate run orders.yaml --limit 100 --dry-run', description: 'Look first' },
+    { command: 'headgate run orders.yaml --profile prod --param day=2026-01-31', description: 'With a profile and a parameter' },
     { command: 'headgate run orders.yaml --only "eu-*" --output json', description: 'Some rows, for a program' },
   ],
   async run(context, { options, positionals: [config] }) {
     const { loadPlan } = await import('../load-plan.ts');
     const { terminal, world } = context;
-    const { plan, parts } = await loadPlan(context, { config, selection: options, statePath: options.statePath });
+    const { plan, parts } = await loadPlan(context, { config, selection: options, completion: options, statePath: options.statePath });
     const { execute } = await import('../../engine/execute.ts');
     using stops = listenForStop(world, 'cancel', (signal) => terminal.note(`${signal}: stopping at the next page; once more ends at once`));
     const outcome = await execute({

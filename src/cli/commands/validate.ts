@@ -1,7 +1,9 @@
+import type { Document } from '../../document/document.ts';
 import { ConfigError } from '../../lib/errors.ts';
 import type { Plan, RowPlan } from '../../plan/plan.ts';
 import type { CliContext } from '../context.ts';
 import { defineCommand } from '../command.ts';
+import { DOCUMENT_OPTIONS } from '../document-options.ts';
 import { EXIT } from '../exit.ts';
 import { switchOption, unavailableOption } from '../option.ts';
 import { count, table } from '../render.ts';
@@ -15,25 +17,34 @@ export const validateCommand = defineCommand({
   arguments: [CONFIG_ARGUMENT],
   options: {
     json: switchOption({ description: 'Print JSON.' }),
+    ...DOCUMENT_OPTIONS,
     ...SELECTION_OPTIONS,
     noSecrets: unavailableOption('secrets manager to leave out'),
-    showComposed: unavailableOption('composition of documents'),
-    profile: unavailableOption('profiles', 'NAME'),
-    param: unavailableOption('trigger-time parameters', 'NAME=VALUE'),
-    paramEnv: unavailableOption('trigger-time parameters', 'NAME=VALUE'),
+    showComposed: switchOption({
+      description: 'Print the document with its bases, includes and profile merged, before any token is filled in.',
+    }),
   },
-  examples: [{ command: 'headgate validate orders.yaml', description: 'Before committing a change' }],
+  examples: [
+    { command: 'headgate validate orders.yaml', description: 'Before committing a change' },
+    { command: 'headgate validate orders.yaml --profile prod --show-composed', description: 'What the files come to' },
+  ],
   async run(context, { options, positionals: [config] }) {
+    if (options.showComposed) {
+      const { showComposed } = await import('../show-composed.ts');
+      showComposed(context, config, options);
+      return EXIT.ok;
+    }
     const { loadPlan } = await import('../load-plan.ts');
+    let document: Document;
     let plan: Plan;
     try {
-      ({ plan } = await loadPlan(context, { config, selection: options }));
+      ({ document, plan } = await loadPlan(context, { config, selection: options, completion: options, onlyChecked: true }));
     } catch (error) {
       // A program that asked for JSON gets the problems as JSON, too.
       if (options.json && error instanceof ConfigError) context.terminal.json({ valid: false, mode: 'matrix', issues: error.issues });
       throw error;
     }
-    if (options.json) context.terminal.json(validityOf(plan));
+    if (options.json) context.terminal.json(validityOf(plan, document));
     else tell(context, plan);
     return EXIT.ok;
   },
@@ -49,12 +60,13 @@ function decidedRows(plan: Plan): Decided[] {
   return all.sort((a, b) => a.row.index - b.row.index);
 }
 
-function validityOf(plan: Plan): Record<string, unknown> {
+function validityOf(plan: Plan, document: Document): Record<string, unknown> {
   const rows = decidedRows(plan);
   return {
     valid: true,
     mode: 'matrix',
     name: plan.name,
+    params: document.params,
     row_count: rows.length,
     roots: rows.filter(({ row }) => row.role === 'root').length,
     children: rows.filter(({ row }) => row.role === 'child').length,
