@@ -2,7 +2,7 @@
 import { z, type ZodType } from 'zod';
 import { jsonSchemaOf } from '../kit/schema.ts';
 import type { Issue } from '../lib/errors.ts';
-import { hasField, isObject, type JsonObject, type JsonValue } from '../lib/json.ts';
+import { isObject, type JsonObject, type JsonValue } from '../lib/json.ts';
 import { suggestion } from '../lib/nearest.ts';
 import { joinPath } from '../lib/text-path.ts';
 import { providerSchema, type ProviderSpec } from './blocks/auth.ts';
