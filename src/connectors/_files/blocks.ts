@@ -2,7 +2,7 @@ import { open, type FileHandle } from 'node:fs/promises';
 import { decompress, type Codec } from './compression.ts';
 import { onDisk } from './io-error.ts';
 
-/** How much is read at once; nothing is read ahead of what the consumer asked for. */
+/** How much is read at once; borrowed blocks are read ahead by one read. */
 export const BLOCK_BYTES = 64 * 1024;
 
 export interface BlockOptions {
@@ -20,21 +20,54 @@ export async function* readBlocks(options: BlockOptions): AsyncGenerator<Uint8Ar
   signal.throwIfAborted();
   const handle = await onDisk('read', path, () => open(path, 'r'));
   try {
-    yield* decompress(storedBlocks(handle, options), codec, path);
+    if (options.borrowed === true && codec === 'none' && (await isPlainFile(handle, path))) yield* borrowedBlocks(handle, options);
+    // A decompressor still looks at a block when it asks for the next one.
+    else yield* decompress(storedBlocks(handle, options), codec, path);
   } finally {
     await handle.close();
   }
 }
 
+/** Of a pipe nothing is read that nobody asked for: such a read might never end. */
+async function isPlainFile(handle: FileHandle, path: string): Promise<boolean> {
+  return (await onDisk('read', path, () => handle.stat())).isFile();
+}
+
 async function* storedBlocks(handle: FileHandle, options: BlockOptions): AsyncGenerator<Uint8Array> {
   const size = options.blockBytes ?? BLOCK_BYTES;
-  // A decompressor looks at a block after it has asked for the next one.
-  const borrowed = options.borrowed === true && options.codec === 'none' ? Buffer.allocUnsafeSlow(size) : undefined;
   for (;;) {
     options.signal.throwIfAborted();
-    const buffer = borrowed ?? Buffer.allocUnsafe(size);
+    const buffer = Buffer.allocUnsafe(size);
     const { bytesRead } = await onDisk('read', options.path, () => handle.read(buffer, 0, size, null));
     if (bytesRead === 0) return;
     yield buffer.subarray(0, bytesRead);
+  }
+}
+
+/** Asking the system costs more than the copy: this many blocks are read at once. */
+const BLOCKS_A_READ = 4;
+
+/** One buffer is read into while the consumer works on the other. */
+async function* borrowedBlocks(handle: FileHandle, options: BlockOptions): AsyncGenerator<Uint8Array> {
+  const size = options.blockBytes ?? BLOCK_BYTES;
+  const read = async (buffer: Buffer<ArrayBuffer>): Promise<Buffer<ArrayBuffer>> => {
+    const { bytesRead } = await onDisk('read', options.path, () => handle.read(buffer, 0, buffer.length, null));
+    return buffer.subarray(0, bytesRead);
+  };
+  let spare = Buffer.allocUnsafeSlow(size * BLOCKS_A_READ);
+  let next = read(Buffer.allocUnsafeSlow(size * BLOCKS_A_READ));
+  try {
+    for (;;) {
+      options.signal.throwIfAborted();
+      const bytes = await next;
+      if (bytes.length === 0) return;
+      next = read(spare);
+      // A failure is told when its turn comes; until then it must not count as unhandled.
+      next.catch(() => {});
+      spare = Buffer.from(bytes.buffer);
+      for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size);
+    }
+  } finally {
+    await next.catch(() => {});
   }
 }
