@@ -35,8 +35,13 @@ export interface DocumentText {
 export function composeDocument(file: DocumentText, options: ComposeOptions): Composed {
   const composer = new Composer(file, options);
   const whole = composer.whole();
-  if (composer.issues.length > 0) throw new ConfigError(withPlaces(composer.issues, whole.locate), { stage: 'parse' });
+  if (composer.issues.length > 0) throw new ConfigError(withPlaces(unique(composer.issues), whole.locate), { stage: 'parse' });
   return { tree: whole.value, locate: whole.locate, changed: composer.changed };
+}
+
+/** A file that is named twice has its faults once. */
+function unique(issues: readonly Issue[]): Issue[] {
+  return [...new Map(issues.map((issue) => [JSON.stringify(issue), issue])).values()];
 }
 
 /** Where one file names another. */
@@ -77,6 +82,8 @@ class Composer {
     if (name === undefined || profiles === undefined) return plain;
     const overlay = Object.hasOwn(profiles, name) ? profiles[name] : undefined;
     if (overlay !== undefined) return isObject(overlay) ? mergeLayers(plain, layerAt(layer, ['profiles', name], overlay)) : plain;
+    // It may be declared in what could not be read.
+    if (this.issues.length > 0) return plain;
     const hint = suggestion(name, Object.keys(profiles), 'there are') ?? 'the document declares none';
     this.issues.push({ code: 'unknown_profile', path: 'profiles', message: `there is no profile \`${name}\``, hint });
     return plain;
@@ -135,7 +142,7 @@ class Composer {
       const path = joinPath('extends', ...(Array.isArray(bases) ? [index] : []));
       const at = { path, ...locate(path) };
       if (typeof target === 'string' && target !== '') {
-        return this.#enter({ from: file.path, target, at }, (base) => this.#document(base)) ?? [];
+        return this.#enter({ from: at.file ?? file.path, target, at }, (base) => this.#document(base)) ?? [];
       }
       this.issues.push({ code: 'wrong_type', message: '`extends` takes the path of a file, or a list of paths', ...at });
       return [];
