@@ -5,6 +5,7 @@ export const ISSUES = {
   bad_json: 'The text is not valid JSON.',
   bad_yaml: 'The text is not valid YAML.',
   composition_cycle: 'Files extend or include each other in a circle.',
+  breaker_unused: 'A circuit breaker in a row that has no dead-letter queue.',
   composition_file_only: '`extends`, `profiles` and `!include` work only in files, not in submitted documents.',
   conflicting_keys: 'Two keys of one entry exclude each other.',
   dependency_cycle: 'Rows wait for each other in a circle.',

@@ -35,7 +35,7 @@ const NOT_AVAILABLE: Readonly<Record<Place, Readonly<Record<string, string>>>> =
     sla: 'service-level checks',
   },
   execution: { adaptive_batch_size: 'adaptive page sizes' },
-  resilience: { circuit_breaker: 'circuit breaking', poison: 'repeating of single records' },
+  resilience: {},
 };
 
 type Place = 'document' | 'pipeline' | 'source' | 'row' | 'execution' | 'resilience';

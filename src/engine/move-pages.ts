@@ -2,6 +2,7 @@
 import { RunError } from '../lib/errors.ts';
 import type { JsonValue } from '../lib/json.ts';
 import type { Page } from '../kit/page.ts';
+import { CircuitBreaker } from './delivery/circuit-breaker.ts';
 import { flushAll, saveBookmark } from './delivery/checkpoint.ts';
 import { PageWriter } from './delivery/write-page.ts';
 import { blame, connectorErrorOf } from './failure.ts';
@@ -77,11 +78,14 @@ class PageMover {
   readonly #invocation: Invocation;
   readonly #options: MoveOptions;
   readonly #writer: PageWriter;
+  readonly #breaker: CircuitBreaker | undefined;
 
   constructor(invocation: Invocation, options: MoveOptions) {
     this.#invocation = invocation;
     this.#options = options;
     this.#writer = new PageWriter(invocation, options.limit);
+    const { breaker } = invocation.row;
+    this.#breaker = breaker === undefined || invocation.deadLetters === undefined ? undefined : new CircuitBreaker(breaker, invocation);
   }
 
   /** True once the limit is reached. */
@@ -101,11 +105,11 @@ class PageMover {
       throw error;
     });
     if (governed.count === 0 && dead.length === 0 && page.bookmark === undefined) return;
-    await this.#writer.write(governed, { readAt, dead });
+    const fate = await this.#writer.write(governed, { readAt, dead });
     await this.#divert(dead);
     if (page.bookmark !== undefined) await this.#checkpoint(page.bookmark);
-    const overrun = deadLetters?.budgetError(dead.length);
-    if (overrun !== undefined) throw overrun;
+    const ending = deadLetters?.budgetError(dead.length) ?? this.#breaker?.note(fate);
+    if (ending !== undefined) throw ending;
   }
 
   /** Records that earlier stages put aside are kept even where drift then ends the run. */

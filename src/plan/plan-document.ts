@@ -2,7 +2,7 @@
 import type { Parts } from '../kit/parts.ts';
 import { ConfigError } from '../lib/errors.ts';
 import { metadataColumnsOf } from '../document/blocks/metadata-columns.ts';
-import { retryPolicyOf } from '../document/blocks/resilience.ts';
+import { breakerPolicyOf, poisonPolicyOf, retryPolicyOf } from '../document/blocks/resilience.ts';
 import type { Document } from '../document/document.ts';
 import { withPlaces } from '../document/locate.ts';
 import { readBlocks, type Blocks } from '../document/read-blocks.ts';
@@ -75,10 +75,11 @@ function finishRows(planned: readonly PlannedRow[], { name, drafts, blocks, issu
   const children = Map.groupBy(drafts, (draft) => draft.parent?.row);
   const { quality, contract, masking, schema } = blocks.pipeline;
   const governance: Governance = { quality, contract, masking, schema };
-  const retry = blocks.resilience === undefined ? undefined : retryPolicyOf(blocks.resilience);
+  const spec = blocks.resilience ?? {};
+  const resilience = { retry: retryPolicyOf(spec), poison: poisonPolicyOf(spec), breaker: breakerPolicyOf(spec) };
   const metadataColumns = blocks.metadataColumns === undefined ? undefined : metadataColumnsOf(blocks.metadataColumns);
   return planned.map((row) => {
     const own = (children.get(row.draft.id) ?? []).map((child) => child.id);
-    return finishRow(row, { name, ids, children: own, governance, retry, metadataColumns, issues });
+    return finishRow(row, { name, ids, children: own, governance, resilience, metadataColumns, issues });
   });
 }

@@ -1,6 +1,5 @@
 /** One row: its parts are found and parsed, the gates judge them, and the lane is chosen. */
 import type { Parts } from '../kit/parts.ts';
-import type { RetryPolicy } from '../kit/context.ts';
 import type { SinkDefinition } from '../kit/sink.ts';
 import type { SourceDefinition } from '../kit/source.ts';
 import type { StateStoreDefinition } from '../kit/state-store.ts';
@@ -13,6 +12,7 @@ import { checkAuthRef } from './gates/auth.ts';
 import { checkDeadLetters } from './gates/dead-letters.ts';
 import { checkDelivery, guaranteeOf } from './gates/delivery.ts';
 import { checkSchemaDrift } from './gates/drift.ts';
+import { checkResilience } from './gates/resilience.ts';
 import { checkRowTokens, parentLinkOf } from './gates/row-tokens.ts';
 import { checkState, stateKeyOf } from './gates/state.ts';
 import { checkWriteMode } from './gates/write-mode.ts';
@@ -82,7 +82,7 @@ export interface RowSetting {
   /** Rows that run for the records of this one. */
   readonly children: readonly string[];
   readonly governance: Governance;
-  readonly retry: RetryPolicy | undefined;
+  readonly resilience: Pick<RowPlan, 'retry' | 'poison' | 'breaker'>;
   readonly metadataColumns: RowPlan['metadataColumns'];
   readonly issues: IssueList;
 }
@@ -94,6 +94,7 @@ export function finishRow(row: PlannedRow, setting: RowSetting): RowPlan {
   checkWriteMode(row, issues);
   checkDelivery(row, governance, issues);
   checkDeadLetters(row, governance, issues);
+  checkResilience(row, setting.resilience, issues);
   checkSchemaDrift(row, governance, issues);
   checkState(row, setting.name, issues);
   return Object.freeze({
@@ -110,7 +111,7 @@ export function finishRow(row: PlannedRow, setting: RowSetting): RowPlan {
     delivery: draft.delivery,
     guarantee: guaranteeOf(row),
     governance,
-    retry: setting.retry,
+    ...setting.resilience,
     metadataColumns: setting.metadataColumns,
     lane: chooseLane(row, setting),
     stateKey: stateKeyOf(setting.name, draft.id),

@@ -3,6 +3,7 @@ import type { ContractConfig } from '../document/blocks/contract.ts';
 import type { MaskingConfig } from '../document/blocks/masking.ts';
 import type { NamedColumn } from '../document/blocks/metadata-columns.ts';
 import type { QualityConfig } from '../document/blocks/quality.ts';
+import type { BreakerPolicy, PoisonPolicy } from '../document/blocks/resilience.ts';
 import type { SchemaDriftConfig } from '../document/blocks/schema-drift.ts';
 import type { RowStatus } from '../document/blocks/source.ts';
 import type { Issue } from '../lib/errors.ts';
@@ -84,6 +85,8 @@ export interface RowPlan {
   /** Parsed governance blocks; the engine compiles them to stages. */
   readonly governance: Governance;
   readonly retry: RetryPolicy | undefined;
+  readonly poison: PoisonPolicy | undefined;
+  readonly breaker: BreakerPolicy | undefined;
   /** Fields that records get just before the sink takes them. */
   readonly metadataColumns: readonly NamedColumn[] | undefined;
   readonly lane: LaneChoice;

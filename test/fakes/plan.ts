@@ -64,7 +64,7 @@ export interface FakeSinkOptions {
   /** Throws for a page, or rejects nothing. */
   readonly onWrite?: (records: readonly JsonValue[], call: number) => void;
   /** Records for which this gives a sentence are rejected one by one. */
-  readonly reject?: (record: JsonValue) => string | undefined;
+  readonly reject?: (record: JsonValue, call: number) => string | RecordError | undefined;
 }
 
 export function fakeSink(options: FakeSinkOptions = {}): FakeSink {
@@ -86,8 +86,8 @@ export function fakeSink(options: FakeSinkOptions = {}): FakeSink {
           calls += 1;
           options.onWrite?.(page.records(), calls);
           const rejected = page.records().flatMap((record, index) => {
-            const why = options.reject?.(record);
-            return why === undefined ? [] : [{ index, error: new RecordError('Sink', why) }];
+            const why = options.reject?.(record, calls);
+            return why === undefined ? [] : [{ index, error: typeof why === 'string' ? new RecordError('Sink', why) : why }];
           });
           const gone = new Set(rejected.map(({ index }) => index));
           records.push(...page.records().filter((_, index) => !gone.has(index)));
@@ -164,6 +164,8 @@ export function rowPlan(source: SourceDefinition, sink: SinkDefinition, override
     guarantee: 'at-least-once',
     governance: { quality: undefined, contract: undefined, masking: undefined, schema: undefined },
     retry: undefined,
+    poison: undefined,
+    breaker: undefined,
     metadataColumns: undefined,
     lane: { lane: RECORDS_LANE, reason: 'records: a test' },
     stateKey: `test::${id}`,

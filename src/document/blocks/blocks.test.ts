@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { check, jsonSchemaOf, type JsonSchema } from '../../kit/schema.ts';
 import { BLOCKS } from './index.ts';
-import { resilienceSchema, retryPolicyOf } from './resilience.ts';
+import { breakerPolicyOf, poisonPolicyOf, resilienceSchema, retryPolicyOf } from './resilience.ts';
 
 describe.each(BLOCKS.map((block) => [block.name, block] as const))('%s', (_name, block) => {
   test.each(block.examples.map((example, index) => [index, example] as const))('example %i is accepted', (_index, example) => {
@@ -58,5 +58,24 @@ describe('the retry policy', () => {
 
   test('zero attempts mean one', () => {
     expect(policy({ retry: { max_attempts: 0 } })?.maxAttempts).toBe(1);
+  });
+});
+
+describe('circuit breaker and poison (spec 2.12)', () => {
+  test('are absent unless they are asked for', () => {
+    const spec = resilienceSchema.parse({ retry: {} });
+    expect([breakerPolicyOf(spec), poisonPolicyOf(spec)]).toEqual([undefined, undefined]);
+  });
+
+  test('poison repeats what `retry_on` names, and waits as `retry` says', () => {
+    const spec = resilienceSchema.parse({ retry: { base_ms: 7 }, retry_on: ['timeout'], poison: { max_row_attempts: 2 } });
+    expect(poisonPolicyOf(spec)).toMatchObject({ maxRowAttempts: 2, action: 'dlq', baseMs: 7, on: ['timeout'] });
+    expect(poisonPolicyOf(resilienceSchema.parse({ poison: {} }))).toMatchObject({ baseMs: 200, backoff: 'exponential' });
+  });
+
+  test('counts start at one', () => {
+    for (const spec of [{ poison: { max_row_attempts: 0 } }, { circuit_breaker: { consecutive_failures: 0 } }, { retry_on: [] }]) {
+      expect(check(resilienceSchema, spec)).toMatchObject({ ok: false, issues: [{ code: 'out_of_range' }] });
+    }
   });
 });

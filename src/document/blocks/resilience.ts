@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { boolean, integer, optional } from '../../kit/schema.ts';
+import type { BackoffPolicy } from '../../lib/backoff.ts';
 import type { RetryPolicy } from '../../kit/context.ts';
 import { defineBlock } from '../block.ts';
 import { nullAsAbsent } from './null-as-absent.ts';
@@ -16,9 +17,29 @@ const retrySchema = z.strictObject({
   jitter: nullAsAbsent(boolean().default(true)).meta({ description: 'Whether a wait is multiplied by a random factor from 0.5 to 1.5.' }),
 });
 
+const breakerSchema = z.strictObject({
+  consecutive_failures: nullAsAbsent(integer({ min: 1 }).default(5)).meta({
+    description: 'Pages in a row of which the sink took no record; then the run fails. Counted where a dead-letter queue takes such pages.',
+  }),
+  cooldown_secs: nullAsAbsent(integer({ min: 0 }).default(60)).meta({
+    description: 'How long to wait before the next run; advice, told with the failure.',
+  }),
+});
+
+const poisonSchema = z.strictObject({
+  max_row_attempts: nullAsAbsent(integer({ min: 1 }).default(3)).meta({
+    description: 'How often a record is sent altogether when the sink rejects it for a reason that may pass (`retry_on`).',
+  }),
+  action: nullAsAbsent(z.enum(['dlq', 'drop', 'fail']).default('dlq')).meta({
+    description: 'What follows then: the dead-letter queue, leaving the record out, or a failed run.',
+  }),
+});
+
 export const resilienceSchema = z.strictObject({
   retry: optional(retrySchema).meta({ description: 'How failed writes and requests are repeated.' }),
   retry_on: optional(z.array(z.enum(RETRIED)).min(1)).meta({ description: 'Failures that are repeated; all four when absent.' }),
+  circuit_breaker: optional(breakerSchema).meta({ description: 'Ends a run whose pages fail one after the other.' }),
+  poison: optional(poisonSchema).meta({ description: 'What happens with single records that fail again and again.' }),
 });
 export type ResilienceSpec = z.infer<typeof resilienceSchema>;
 
@@ -27,8 +48,37 @@ export const resilienceBlock = defineBlock<ResilienceSpec>({
   placement: 'top',
   description: 'What is tried again, how often and how long after. Without this block nothing is.',
   schema: resilienceSchema,
-  examples: [{ retry: { max_attempts: 3, base_ms: 500 }, retry_on: ['rate_limited', 'timeout'] }, { retry: {} }],
+  examples: [
+    { retry: { max_attempts: 3, base_ms: 500 }, retry_on: ['rate_limited', 'timeout'] },
+    { retry: {} },
+    { circuit_breaker: { consecutive_failures: 3 }, poison: { action: 'drop' } },
+  ],
 });
+
+export interface BreakerPolicy {
+  readonly consecutiveFailures: number;
+  readonly cooldownSecs: number;
+}
+
+export function breakerPolicyOf({ circuit_breaker: breaker }: ResilienceSpec): BreakerPolicy | undefined {
+  if (breaker === undefined) return undefined;
+  return { consecutiveFailures: breaker.consecutive_failures, cooldownSecs: breaker.cooldown_secs };
+}
+
+/** Waits between tries are those of `retry`, or of its defaults. */
+export interface PoisonPolicy extends BackoffPolicy {
+  readonly maxRowAttempts: number;
+  readonly action: 'dlq' | 'drop' | 'fail';
+  readonly on: RetryPolicy['on'];
+}
+
+export function poisonPolicyOf(spec: ResilienceSpec): PoisonPolicy | undefined {
+  const { poison } = spec;
+  const waits = retryPolicyOf({ ...spec, retry: spec.retry ?? retrySchema.parse({}) });
+  if (poison === undefined || waits === undefined) return undefined;
+  const { maxAttempts: _ofPages, ...rest } = waits;
+  return { ...rest, maxRowAttempts: poison.max_row_attempts, action: poison.action };
+}
 
 /** The policy a block asks for; `undefined` when it asks for none. */
 export function retryPolicyOf(spec: ResilienceSpec): RetryPolicy | undefined {

@@ -5,6 +5,8 @@ import { blame, connectorErrorOf } from '../failure.ts';
 import type { Invocation } from '../invocation.ts';
 import * as metrics from '../metrics.ts';
 import type { DeadRecord } from '../stages/stage.ts';
+import type { PageFate } from './circuit-breaker.ts';
+import { Poison, type Settled } from './poison.ts';
 import { retrying } from './retry.ts';
 import { Stamp } from './stamp.ts';
 
@@ -22,51 +24,66 @@ export class PageWriter {
   /** Records to write at most. */
   readonly #limit: number | undefined;
   readonly #stamp: Stamp | undefined;
+  readonly #poison: Poison | undefined;
 
   constructor(invocation: Invocation, limit: number | undefined) {
     this.#invocation = invocation;
     this.#limit = limit;
     this.#stamp = stampOf(invocation);
+    this.#poison = invocation.row.poison === undefined ? undefined : new Poison(invocation.row.poison, invocation);
   }
 
-  async write(page: Page, context: PageContext): Promise<void> {
+  async write(page: Page, context: PageContext): Promise<PageFate> {
     const { tally } = this.#invocation;
     const limit = this.#limit;
     const room = limit === undefined ? page.count : Math.max(0, limit - tally.written);
     const taken = page.slice(0, room);
     tally.withheld += page.count - Math.min(page.count, room);
-    if (taken.count === 0 || room === 0) return;
-    const result = await this.#writeOrDivert(taken, context);
+    if (taken.count === 0 || room === 0) return { sent: 0, failed: 0 };
+    const before = context.dead.length;
+    const result = await this.#send(taken, context);
     tally.written += result.written;
-    tally.withheld += result.skipped ?? 0;
+    tally.withheld += (result.skipped ?? 0) + result.dropped;
     for (const { index, error } of result.rejected) {
       context.dead.push({ kind: error.kind, reason: 'partial', message: error.message, payload: taken.records()[index] ?? null, index });
     }
+    return { sent: taken.count, failed: context.dead.length - before + result.dropped };
   }
 
-  /** `dlq_all`: when the page failed as a whole, every record of it becomes a dead letter. */
-  async #writeOrDivert(page: Page, { readAt, dead }: PageContext): Promise<WriteResult> {
+  async #send(page: Page, context: PageContext): Promise<Settled> {
+    const { row, deadLetters } = this.#invocation;
+    const stamped = this.#stamp?.apply(page, context.readAt) ?? page;
+    const first = await this.#writeOrDivert(stamped, page, context.dead);
+    if (first === undefined) return { written: 0, rejected: [], dropped: 0 };
+    const result = (await this.#poison?.settle(stamped, first, (part) => this.#measuredWrite(part))) ?? { ...first, dropped: 0 };
+    if (deadLetters === undefined && result.rejected.length > 0) throw rejectedWithoutQueue(row.sink.type, result);
+    return result;
+  }
+
+  /** `dlq_all`: when the page failed as a whole, every record of it becomes a dead letter, as it was before it was stamped. */
+  async #writeOrDivert(stamped: Page, page: Page, dead: DeadRecord[]): Promise<WriteResult | undefined> {
     const { row, env, deadLetters } = this.#invocation;
     try {
-      return await this.#measuredWrite(this.#stamp?.apply(page, readAt) ?? page);
+      return await this.#measuredWrite(stamped);
     } catch (error) {
       if (deadLetters === undefined || row.dlq?.onBatchError !== 'dlq_all' || connectorErrorOf(error) === undefined) throw error;
       const message = env.redactor.text(error instanceof Error ? error.message : String(error));
       env.log.warn('page diverted to the dead-letter queue', { row: row.id, records: page.count, error: message });
       page.records().forEach((payload, index) => dead.push({ kind: 'Sink', reason: 'dlq_all', message, payload, index }));
-      return { written: 0, rejected: [] };
+      return undefined;
     }
   }
 
   async #measuredWrite(page: Page): Promise<WriteResult> {
-    const { env, row, sink, deadLetters } = this.#invocation;
+    const { env, row, sink, deadLetters, capabilities } = this.#invocation;
     const labels = { ...this.#invocation.labels, connector: row.sink.type };
+    const partial = deadLetters !== undefined || this.#poison !== undefined;
     const from = env.clock.elapsedMs();
     try {
-      const write = (): Promise<WriteResult> => sink.write(page, { partial: deadLetters !== undefined });
-      const result = this.#invocation.capabilities.idempotent ? await retrying(this.#invocation, 'sink_write', write) : await write();
-      if (deadLetters === undefined && result.rejected.length > 0) throw rejectedWithoutQueue(row.sink.type, result);
+      const write = (): Promise<WriteResult> => sink.write(page, { partial });
+      const result = capabilities.idempotent ? await retrying(this.#invocation, 'sink_write', write) : await write();
       env.metrics.inc(metrics.sinkRecords, labels, result.written);
+      for (const { error } of result.rejected) env.metrics.inc(metrics.sinkErrors, { ...labels, kind: error.kind });
       return result;
     } catch (error) {
       env.metrics.inc(metrics.sinkErrors, { ...labels, kind: connectorErrorOf(error)?.kind ?? 'unknown' });

@@ -1,0 +1,17 @@
+import { expect, test } from 'vitest';
+import { issuesOf, plan } from '../../../test/fakes/documents.ts';
+
+const document = (resilience: string, dlq = ''): string =>
+  `version: 1\npipeline:\n  source: {type: lines, config: {path: in}}\n  sink: {type: nowhere}\n${dlq}resilience: ${resilience}\n`;
+const DLQ = '  dlq: {sink: {type: nowhere}}\n';
+
+test('records that go to the dead letters in the end need a dlq; dropping and failing do not', () => {
+  expect(issuesOf(() => plan(document('{poison: {}}')))).toEqual(['dlq_required resilience.poison']);
+  expect(plan(document('{poison: {}}', DLQ)).rows[0]?.poison?.action).toBe('dlq');
+  expect(plan(document('{poison: {action: drop}}')).warnings).toEqual([]);
+});
+
+test('a circuit breaker that can never open is told', () => {
+  expect(plan(document('{circuit_breaker: {}}')).warnings.map((one) => one.code)).toEqual(['breaker_unused']);
+  expect(plan(document('{circuit_breaker: {}}', DLQ))).toMatchObject({ warnings: [], rows: [{ breaker: { consecutiveFailures: 5 } }] });
+});
