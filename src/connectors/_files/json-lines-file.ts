@@ -31,13 +31,26 @@ function* valuesOf(stretch: Buffer, state: { line: number }, options: LineOption
   while (start < stretch.length) {
     const newline = stretch.indexOf(LINE_FEED, start);
     const end = newline === -1 ? stretch.length : newline;
-    const bytes = stretch.subarray(start, end);
-    if (!utf8 && !isUtf8(bytes)) throw lineError('is not UTF-8 text', state.line, options, 'convert the file to UTF-8');
-    const text = bytes.toString('utf8').trim();
-    if (text !== '') yield { value: readLine(text, state.line, options), size: end - start + 1 };
+    const value = valueOfLine(stretch.subarray(start, end), { utf8, line: state.line, options });
+    if (value !== undefined) yield { value, size: end - start + 1 };
     start = end + 1;
     state.line += 1;
   }
+}
+
+interface LinePlace {
+  /** Whether the line is known to be UTF-8. */
+  readonly utf8: boolean;
+  /** Counted from 1. */
+  readonly line: number;
+  readonly options: LineOptions;
+}
+
+/** What a line without its line feed says; `undefined` when it is blank. */
+export function valueOfLine(bytes: Buffer, { utf8, line, options }: LinePlace): JsonValue | undefined {
+  if (!utf8 && !isUtf8(bytes)) throw lineError('is not UTF-8 text', line, options, 'convert the file to UTF-8');
+  const text = bytes.toString('utf8').trim();
+  return text === '' ? undefined : readLine(text, line, options);
 }
 
 function readLine(text: string, line: number, options: LineOptions): JsonValue {
@@ -82,21 +95,22 @@ function lineError(says: string, line: number, options: LineOptions, hint?: stri
   return new ConnectorError('data', `line ${line} of ${options.name} ${says}`, extra);
 }
 
-/** Stretches of bytes that end with a line end, except perhaps the last. */
-async function* wholeLines(blocks: AsyncIterable<Uint8Array>, name: string): AsyncGenerator<Buffer> {
+/** Stretches of bytes that end with a line end, except perhaps the last. The blocks may be borrowed, the stretches are not. */
+export async function* wholeLines(blocks: AsyncIterable<Uint8Array>, name: string): AsyncGenerator<Buffer> {
   let parts: Uint8Array[] = [];
   let length = 0;
   for await (const block of blocks) {
     const newline = block.lastIndexOf(LINE_FEED);
     if (newline === -1) {
-      parts.push(block);
+      parts.push(Buffer.from(block));
       length += block.length;
       if (length > MAX_LINE_BYTES) throw new ConnectorError('data', `a line of ${name} does not end within ${MAX_LINE_BYTES} bytes`);
       continue;
     }
     yield Buffer.concat([...parts, block.subarray(0, newline + 1)]);
-    parts = [block.subarray(newline + 1)];
-    length = parts[0]?.length ?? 0;
+    const rest = Buffer.from(block.subarray(newline + 1));
+    parts = [rest];
+    length = rest.length;
   }
   if (length > 0) yield Buffer.concat(parts);
 }

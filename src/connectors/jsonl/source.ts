@@ -6,6 +6,7 @@ import { defineSource, type Source } from '../../kit/source.ts';
 import { readBlocks } from '../_files/blocks.ts';
 import { chooseCodec } from '../_files/compression.ts';
 import { compression, encryption, filePath, readingKeys } from '../_files/config.ts';
+import { jsonLinePages } from '../_files/json-line-pages.ts';
 import { jsonLines, openedLines } from '../_files/json-lines-file.ts';
 import { cutPages, pageBounds } from '../_files/page-bounds.ts';
 import { fileUri, resolvePath } from '../_files/paths.ts';
@@ -39,10 +40,12 @@ function openJsonl(value: JsonlSourceConfig, context: SourceContext): Source {
   const keys = readingKeys(value.encryption);
   return {
     pages: ({ lane, limit }) => {
-      const stored = readBlocks({ path: file, codec, signal: context.signal });
+      const { signal } = context;
+      const stored = readBlocks({ path: file, codec, signal, borrowed: true });
       const plain = keys === undefined ? stored : openedLines(stored, { name: value.path, keys });
       const bounds = pageBounds(value.batch_size, context.pageBytes);
-      return cutPages(jsonLines(plain, { name: value.path }), { lane, bounds, limit, signal: context.signal });
+      if (lane.form === 'bytes') return jsonLinePages(plain, { name: value.path, bounds, limit, signal });
+      return cutPages(jsonLines(plain, { name: value.path }), { lane, bounds, limit, signal });
     },
     close: async () => {},
   };
