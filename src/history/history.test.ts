@@ -45,7 +45,10 @@ describe('opening a history', () => {
   );
 
   it('refuses a path that cannot be a database', async () => {
-    await expect(openHistory('sqlite:/dev/null/a.db', env)).rejects.toThrow('history database failed');
+    await expect(openHistory('sqlite:/dev/null/a.db', env)).rejects.toMatchObject({
+      message: expect.stringContaining('the history database /dev/null/a.db cannot be opened'),
+      hint: 'the path must be a database file, or a place where one can be made',
+    });
   });
 
   it('refuses tables of a newer version', async () => {

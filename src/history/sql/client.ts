@@ -127,7 +127,10 @@ export function openDatabase(url: string, cwd: string, busyTimeoutMs = 5000): Da
     return db;
   } catch (error) {
     db?.close();
-    throw historyError(error);
+    throw new HistoryError(`the history database ${url.replace(/^sqlite:(?:\/\/)?/, '')} cannot be opened: ${messageOf(error)}`, {
+      hint: 'the path must be a database file, or a place where one can be made',
+      cause: error,
+    });
   }
 }
 
