@@ -36,6 +36,12 @@ export interface TableChange {
   readonly commit?: CommitToken;
 }
 
+export interface PassOptions {
+  /** Empty when rows are appended. */
+  readonly key: readonly string[];
+  readonly commit?: CommitToken | undefined;
+}
+
 /** One database behind the shared sink. Failures are `ConnectorError`s. */
 export interface SqlDriver {
   /** Columns that can be written, in table order; `undefined` when there is no such table. */
@@ -44,10 +50,10 @@ export interface SqlDriver {
   createTable(table: string, columns: readonly NewColumn[], key: readonly string[]): Promise<void>;
   apply(change: TableChange): Promise<void>;
   /**
-   * Appends a page whose block the database reads as it stands, in one transaction. False, and nothing done, when block and table do
-   * not agree: the page is then written as records.
+   * Appends a page whose block the database reads as it stands, or replaces the rows with its `key`, in one transaction. False, and
+   * nothing done, when block and table do not agree or a key is null: the page is then written as records.
    */
-  pass?(table: string, page: Page, commit?: CommitToken): Promise<boolean>;
+  pass?(table: string, page: Page, options: PassOptions): Promise<boolean>;
   lastToken(scope: string): Promise<string | undefined>;
   evolve(table: string, change: SchemaChange): Promise<void>;
   /** Makes `staging` an empty copy of `table`, replacing a leftover. */

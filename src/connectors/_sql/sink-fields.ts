@@ -23,6 +23,11 @@ export interface SqlSinkConfig extends WriteFields {
   readonly create_table: boolean;
 }
 
+/** Whether pages may go to the table without a look at their records. */
+export function takesBlocks({ write_mode, delete_marker }: SqlSinkConfig): boolean {
+  return write_mode === 'append' || (write_mode === 'upsert' && delete_marker === undefined);
+}
+
 type Findings = { addIssue(issue: ReturnType<typeof finding>): void };
 
 export function checkSqlSink(config: SqlSinkConfig, ctx: Findings): void {

@@ -8,7 +8,7 @@ import { keyedSpec, settle } from '../../kit/write-spec.ts';
 import { stagingName, type CommitToken, type LiveColumn, type NewColumn, type SqlDriver } from './driver.ts';
 import { inferColumns } from './infer-columns.ts';
 import { planPage, rowsOf, type PagePlan } from './page-rows.ts';
-import type { SqlSinkConfig } from './sink-fields.ts';
+import { takesBlocks, type SqlSinkConfig } from './sink-fields.ts';
 
 export function createSqlSink(written: SqlSinkConfig, driver: SqlDriver, context: SinkContext): Sink {
   const config = context.role === 'dlq' ? asAppending(written) : written;
@@ -19,8 +19,8 @@ export function createSqlSink(written: SqlSinkConfig, driver: SqlDriver, context
   const log = context.env.log.at('headgate::sink::sql');
 
   const passes = async (page: Page, commit?: CommitToken): Promise<boolean> => {
-    if (config.write_mode !== 'append' || page.form.form !== 'bytes' || page.count === 0) return false;
-    return (await driver.pass?.(config.table_name, page, commit)) ?? false;
+    if (!takesBlocks(config) || page.form.form !== 'bytes' || page.count === 0) return false;
+    return (await driver.pass?.(config.table_name, page, { key, commit })) ?? false;
   };
 
   const write = async (page: Page, options: WriteOptions, commit?: CommitToken): Promise<WriteResult> => {

@@ -5,44 +5,73 @@ import type { ClientBase } from 'pg';
 import { quoteNames } from '../../lib/sql-name.ts';
 import { JSON_LINES } from '../../kit/json-lines.ts';
 import type { Page } from '../../kit/page.ts';
-import { BINARY_HEAD, BINARY_TAIL, binaryBlock } from './copy-binary.ts';
+import { BINARY_HEAD, BINARY_TAIL, binaryBlock, hasNull } from './copy-binary.ts';
 import type { CopyColumn } from './copy-text.ts';
-import type { CopyTarget } from './schema.ts';
+import type { CopyTarget, TargetColumn } from './schema.ts';
+import { arrivalTable, insertInto } from './statements.ts';
 
 export async function copyIn(client: ClientBase, sql: string, parts: readonly Uint8Array[]): Promise<void> {
   const { from } = await import('pg-copy-streams');
   await pipeline(Readable.from(parts), client.query(from(sql)));
 }
 
-/** A block that one COPY takes as it stands. */
+/** A block that COPY takes as it stands, and the columns it fills. */
 export interface Passage {
-  readonly sql: string;
+  readonly columns: readonly TargetColumn[];
+  readonly options: string;
   readonly parts: readonly Uint8Array[];
 }
 
-/** How a page goes into a table without becoming records; `undefined` when it has to. `json` is the column that takes whole records. */
-export function passageOf(page: Page, table: string, target: CopyTarget, json: string | undefined): Passage | undefined {
-  return json === undefined ? binaryPassage(page, table, target) : linesPassage(page, table, target, json);
+interface Asked {
+  readonly key: readonly string[];
+  /** The column that takes whole records. */
+  readonly json: string | undefined;
 }
 
-function binaryPassage(page: Page, table: string, target: CopyTarget): Passage | undefined {
+/** How a page goes into a table without becoming records; `undefined` when it has to. */
+export function passageOf(page: Page, target: CopyTarget, { key, json }: Asked): Passage | undefined {
+  return json === undefined ? binaryPassage(page, target, key) : linesPassage(page, target, json);
+}
+
+function binaryPassage(page: Page, target: CopyTarget, key: readonly string[]): Passage | undefined {
   const held = binaryBlock(page);
-  if (held === undefined || !held.columns.every((column) => agrees(column, target))) return undefined;
-  const names = held.columns.map((column) => column.name);
-  return { sql: `COPY ${table} (${quoteNames(names)}) FROM STDIN (FORMAT binary)`, parts: [BINARY_HEAD, held.block, BINARY_TAIL] };
+  if (held === undefined) return undefined;
+  const columns = held.columns.flatMap((column) => agreeing(column, target));
+  const places = key.map((name) => columns.findIndex((column) => column.name === name));
+  if (columns.length < held.columns.length || places.includes(-1) || hasNull(held.block, places)) return undefined;
+  return { columns, options: '(FORMAT binary)', parts: [BINARY_HEAD, held.block, BINARY_TAIL] };
 }
 
 const TEXTS: readonly number[] = [25, 1043];
 
-/** The table has the column, with the type the values are written in. */
-function agrees({ name, oid }: CopyColumn, target: CopyTarget): boolean {
-  const type = target.get(name);
-  return type === oid || (type !== undefined && TEXTS.includes(type) && TEXTS.includes(oid));
+/** The column of the table, when it has the type the values are written in. */
+function agreeing({ name, oid }: CopyColumn, target: CopyTarget): TargetColumn[] {
+  const column = target.get(name);
+  if (column === undefined) return [];
+  return column.oid === oid || (TEXTS.includes(column.oid) && TEXTS.includes(oid)) ? [column] : [];
 }
 
-function linesPassage(page: Page, table: string, target: CopyTarget, column: string): Passage | undefined {
-  if (page.form.form !== 'bytes' || page.form.encoding !== JSON_LINES.name || !target.has(column)) return undefined;
-  return { sql: `COPY ${table} (${quoteNames([column])}) FROM STDIN`, parts: [escapedLines(page.block(JSON_LINES))] };
+function linesPassage(page: Page, target: CopyTarget, name: string): Passage | undefined {
+  const column = target.get(name);
+  if (page.form.form !== 'bytes' || page.form.encoding !== JSON_LINES.name || column === undefined) return undefined;
+  return { columns: [column], options: '', parts: [escapedLines(page.block(JSON_LINES))] };
+}
+
+/** Adds the rows to the table, or puts them in the place of those with their key. */
+export async function carry(
+  client: ClientBase,
+  { columns, options, parts }: Passage,
+  to: { table: string; key: readonly string[] },
+): Promise<void> {
+  if (to.key.length === 0) {
+    const names = columns.map((column) => column.name);
+    return copyIn(client, `COPY ${to.table} (${quoteNames(names)}) FROM STDIN ${options}`, parts);
+  }
+  const arrival = arrivalTable(columns);
+  await client.query(arrival.create);
+  await copyIn(client, `${arrival.copy} ${options}`, parts);
+  const key = to.key.flatMap((name) => columns.filter((column) => column.name === name));
+  await client.query(insertInto(to.table, { columns, key, mode: 'upsert' }, arrival.from));
 }
 
 const BACKSLASH = 92;

@@ -72,6 +72,22 @@ function rowEnd(chunk: Buffer, from: number): number {
   return at;
 }
 
+/** Whether any row of a block has no value in one of these columns. */
+export function hasNull(block: Uint8Array, columns: readonly number[]): boolean {
+  if (columns.length === 0) return false;
+  const bytes = asBuffer(block);
+  for (let at = 0; at < bytes.length;) {
+    const values = bytes.readInt16BE(at);
+    at += 2;
+    for (let index = 0; index < values; index += 1) {
+      const length = bytes.readInt32BE(at);
+      if (length === NULL_LENGTH && columns.includes(index)) return true;
+      at += length > 0 ? 4 + length : 4;
+    }
+  }
+  return false;
+}
+
 function encodingOf(columns: readonly CopyColumn[], bigNumbers: BigNumbers): Encoding {
   const fields = columns.map((column) => ({ name: column.name, read: readerOf(column, bigNumbers) }));
   const recordAt = (block: Buffer, from: number): JsonObject => {

@@ -6,7 +6,7 @@ import { quoteName, quoteNames } from '../../lib/sql-name.ts';
 import type { SinkContext } from '../../kit/context.ts';
 import type { SchemaChange } from '../../kit/sink.ts';
 import { TOKEN_TABLE, type CommitToken, type LiveColumn, type SqlDriver, type TableChange } from '../_sql/driver.ts';
-import { copyIn, passageOf } from './bulk.ts';
+import { carry, copyIn, passageOf } from './bulk.ts';
 import type { PostgresSinkConfig } from './config.ts';
 import { copyLines, encoderOf, finishedText, type Encoder } from './encode.ts';
 import { replaceRows } from './overwrite.ts';
@@ -53,20 +53,25 @@ export async function openPostgresDriver(config: PostgresSinkConfig, context: Si
         try {
           await inPostgresTransaction(client, () => apply(client, change, target));
         } catch (error) {
-          throw missingIndex(error, table, change) ?? error;
+          const keys = change.key.map((column) => column.name);
+          throw missingIndex(error, table, keys) ?? error;
         }
       }),
-    pass: (name, page, commit) =>
+    pass: (name, page, { key, commit }) =>
       run(`writing to \`${name}\``, async (client) => {
         const [table, target] = [qualified(name), await copyTarget(client, name)];
         const json = config.column_mapping.kind === 'json' ? config.column_mapping.column : undefined;
-        const passage = target === undefined ? undefined : passageOf(page, table, target, json);
+        const passage = target === undefined ? undefined : passageOf(page, target, { key, json });
         if (passage === undefined) return false;
         if (commit !== undefined) await makeTokens(client);
-        await inPostgresTransaction(client, async () => {
-          await copyIn(client, passage.sql, passage.parts);
-          if (commit !== undefined) await storeToken(client, qualified(TOKEN_TABLE), commit);
-        });
+        try {
+          await inPostgresTransaction(client, async () => {
+            await carry(client, passage, { table, key });
+            if (commit !== undefined) await storeToken(client, qualified(TOKEN_TABLE), commit);
+          });
+        } catch (error) {
+          throw missingIndex(error, table, key) ?? error;
+        }
         return true;
       }),
     lastToken: (scope) => run('reading the commit token', (client) => lastToken(client, qualified(TOKEN_TABLE), scope)),
@@ -186,9 +191,8 @@ function byColumn(rows: readonly (readonly JsonValue[])[], encoders: readonly En
   return encoders.map((encode, index) => rows.map((row) => encode(row[index] ?? null)));
 }
 
-function missingIndex(error: unknown, table: string, { key }: TableChange): ConnectorError | undefined {
+function missingIndex(error: unknown, table: string, keys: readonly string[]): ConnectorError | undefined {
   if (codeOf(error) !== NO_UNIQUE_INDEX) return undefined;
-  const keys = key.map((column) => column.name);
   return new ConnectorError('data', `${table} has no unique index on (${keys.join(', ')}), which an upsert needs`, {
     hint: `CREATE UNIQUE INDEX ON ${table} (${quoteNames(keys)})`,
     cause: error,

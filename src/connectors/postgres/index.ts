@@ -6,7 +6,7 @@ import { defineSink } from '../../kit/sink.ts';
 import { defineSource } from '../../kit/source.ts';
 import { datasetUri } from '../_sql/dataset-uri.ts';
 import { createSqlSink } from '../_sql/sink.ts';
-import { sqlSinkCapabilities } from '../_sql/sink-fields.ts';
+import { sqlSinkCapabilities, takesBlocks } from '../_sql/sink-fields.ts';
 import { postgresSinkConfig, postgresSourceConfig, type PostgresSinkConfig, type PostgresSourceConfig } from './config.ts';
 import { COPY_BINARY } from './copy-binary.ts';
 import { discoverTables } from './discover.ts';
@@ -64,10 +64,9 @@ export const postgresSink = defineSink<PostgresSinkConfig>({
   probe: async (config) => [await probeConnection(config.connection_url)],
 });
 
-/** Blocks are appended as they stand; what replaces or removes rows has to see their keys. */
-function encodingsOf({ write_mode, column_mapping }: PostgresSinkConfig): string[] {
-  if (write_mode !== 'append') return [];
-  return [column_mapping.kind === 'auto' ? COPY_BINARY : JSON_LINES.name];
+function encodingsOf(config: PostgresSinkConfig): string[] {
+  if (!takesBlocks(config)) return [];
+  return [config.column_mapping.kind === 'auto' ? COPY_BINARY : JSON_LINES.name];
 }
 
 async function probeConnection(url: string): Promise<ProbeFinding> {

@@ -152,6 +152,29 @@ describe('binary rows', () => {
     expect((await client.query('SELECT count(*)::int AS n FROM strict')).rows).toEqual([{ n: 100 }]);
   });
 
+  test('replace rows by their key as records do, and a row without a key fails or is rejected alike', async () => {
+    const results: unknown[] = [];
+    for (const lane of [BINARY, RECORDS_LANE]) {
+      const table = `t${(tables += 1)}`;
+      await client.query(`CREATE TABLE ${table} (id bigint, at timestamptz PRIMARY KEY, t text, x int DEFAULT 7)`);
+      await client.query(`INSERT INTO ${table} SELECT -id, at, 'old', 1 FROM wide WHERE id <= 500 AND id % 2 = 0`);
+      const query = `SELECT id, at, t FROM wide WHERE id <= 500 UNION ALL SELECT 1000, at, 'last' FROM wide WHERE id = 3 ORDER BY 1`;
+      const [page] = await pagesOf({ query }, lane);
+      const [keyless] = await pagesOf({ query: 'SELECT id, at, t FROM wide WHERE id IN (1, 501) ORDER BY id' }, lane);
+      const told = await into({ table_name: table, column_mapping: 'auto_map', write_mode: 'upsert', key: ['at'] }, async (sink) => [
+        await sink.write(page as Page, { partial: false }),
+        await sink.write(keyless as Page, { partial: false }).catch(String),
+        await sink.write(keyless as Page, { partial: true }),
+      ]);
+      results.push([told, (await client.query(`SELECT * FROM ${table} ORDER BY id`)).rows]);
+    }
+    expect(results[0]).toEqual(results[1]);
+    expect(results[0]).toMatchObject([
+      [{ written: 501, rejected: [] }, expect.stringContaining('is null'), { written: 1 }],
+      { length: 500 },
+    ]);
+  });
+
   test('what only INSERT does to a table is not passed by', async () => {
     await client.query(`
       CREATE TABLE plain (id bigint); CREATE VIEW seen AS SELECT id FROM plain;

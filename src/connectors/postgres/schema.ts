@@ -33,17 +33,23 @@ export async function readColumns(client: ClientBase, table: string): Promise<Li
 }
 
 /** What COPY may write to: the type of each column, by name; `undefined` when only INSERT gives the table what it asks for. */
-export type CopyTarget = ReadonlyMap<string, number>;
+export type CopyTarget = ReadonlyMap<string, TargetColumn>;
+
+export interface TargetColumn {
+  readonly name: string;
+  readonly oid: number;
+  readonly sqlType: string;
+}
 
 /** Views, foreign tables, rules and row security see only INSERT. */
 const COPY_TARGET = `
-  SELECT a.attname AS name, a.atttypid::int8::text AS oid
+  SELECT a.attname AS name, a.atttypid::int8::text AS oid, format_type(a.atttypid, -1) AS type
   FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = ''
   WHERE c.oid = to_regclass($1) AND c.relkind IN ('r', 'p') AND NOT c.relhasrules AND NOT row_security_active(c.oid)`;
 
 export async function readCopyTarget(client: ClientBase, table: string): Promise<CopyTarget | undefined> {
-  const { rows } = await client.query<{ name: string; oid: string }>(COPY_TARGET, [table]);
-  return rows.length === 0 ? undefined : new Map(rows.map(({ name, oid }) => [name, Number(oid)]));
+  const { rows } = await client.query<{ name: string; oid: string; type: string }>(COPY_TARGET, [table]);
+  return rows.length === 0 ? undefined : new Map(rows.map(({ name, oid, type }) => [name, { name, oid: Number(oid), sqlType: type }]));
 }
 
 function typesOf(type: string): readonly ColumnType[] {

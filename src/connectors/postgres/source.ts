@@ -100,7 +100,8 @@ function marksOf(config: PostgresSourceConfig, request: ReadRequest, { columns, 
   if (config.replication.type !== 'incremental') return undefined;
   const { column: name } = config.replication;
   const column = columns.findLastIndex((one) => one.name === name);
-  return { bookmarks: createBookmarks(request.bookmark, decoderFor(columns[column] ?? { name, oid: 0 })), column };
+  const found = columns[column] ?? { name, oid: 0 };
+  return { bookmarks: createBookmarks(request.bookmark, { oid: found.oid, decode: decoderFor(found) }), column };
 }
 
 async function* cursorPages({ connection, config, context, request }: Reading): AsyncGenerator<Page, void> {

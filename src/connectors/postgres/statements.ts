@@ -3,6 +3,14 @@ import { createHash } from 'node:crypto';
 import { quoteName, quoteNames } from '../../lib/sql-name.ts';
 import type { LiveColumn, TableChange } from '../_sql/driver.ts';
 
+type Column = Pick<LiveColumn, 'name' | 'sqlType'>;
+
+/** What an insertion needs to know of a change. */
+export interface Insertion extends Pick<TableChange, 'mode'> {
+  readonly columns: readonly Column[];
+  readonly key: readonly Column[];
+}
+
 /** Rows given as one text array for each column. */
 export function fromArrays(width: number): string {
   const arrays = Array.from({ length: width }, (_, index) => `$${index + 1}::text[]`);
@@ -10,7 +18,7 @@ export function fromArrays(width: number): string {
 }
 
 /** A table for rows that come as a COPY stream, with the types they are going to have; it empties itself at the end of the transaction. */
-export function arrivalTable(columns: readonly LiveColumn[]): { readonly create: string; readonly copy: string; readonly from: string } {
+export function arrivalTable(columns: readonly Column[]): { readonly create: string; readonly copy: string; readonly from: string } {
   const types = columns.map((column) => column.sqlType);
   const name = `svc_page_${createHash('sha256').update(JSON.stringify(types)).digest('hex').slice(0, 16)}`;
   const definitions = types.map((type, index) => `c${index} ${type}`);
@@ -22,7 +30,7 @@ export function arrivalTable(columns: readonly LiveColumn[]): { readonly create:
   };
 }
 
-export function insertInto(table: string, change: TableChange, from: string): string {
+export function insertInto(table: string, change: Insertion, from: string): string {
   const names = change.columns.map((column) => column.name);
   const values = change.columns.map(castSlot).join(', ');
   const head = `INSERT INTO ${table} (${quoteNames(names)}) OVERRIDING SYSTEM VALUE`;
@@ -45,7 +53,7 @@ function onConflict(names: readonly string[], keys: readonly string[]): string {
   return rest.length === 0 ? 'DO NOTHING' : `DO UPDATE SET ${rest.map((name) => `${name} = excluded.${name}`).join(', ')}`;
 }
 
-function castSlot(column: LiveColumn, index: number): string {
+function castSlot(column: Column, index: number): string {
   return `r.c${index}::${column.sqlType}`;
 }
 
