@@ -20,7 +20,7 @@ function compose(files: Files, profile?: string): Composed {
     return new TextEncoder().encode(text);
   };
   const main = { path: 'main.yaml', format: 'yaml', text: files['main.yaml'] ?? '' } as const;
-  return composeDocument(main, { readFile, canonicalPath: posix.normalize, ...(profile === undefined ? {} : { profile }) });
+  return composeDocument(main, { readFile, canonicalPath: (path) => posix.normalize(path), ...(profile === undefined ? {} : { profile }) });
 }
 
 function messages(files: Files, profile?: string): string[] {

@@ -110,27 +110,59 @@ test('keys that meet after filling in are refused', () => {
   expect(faults({ a: { value: 1, '${env:NAME}': 2 } })).toEqual(['duplicate_key a']);
 });
 
-test('vars of plain texts agree with replacing by hand', () => {
-  const name = fc.constantFrom('a', 'b', 'c');
-  const vars = fc
-    .record({ a: fc.string(), b: fc.string(), c: fc.string() })
-    .map((texts) =>
-      Object.fromEntries(Object.entries(texts).map(([key, text]) => [key, text.replaceAll('$', '_').replaceAll('\u0000', '_')])),
-    );
-  fc.assert(
-    fc.property(
-      vars,
-      fc.array(
-        fc.oneof(
-          name,
-          fc.stringMatching(/^[ -#%-~]{0,4}$/).map((text) => ({ text })),
-        ),
+/** A piece of a text: how it is written, and what it comes to. */
+interface Piece {
+  readonly source: string;
+  readonly result: string;
+}
+
+const plain = fc.stringMatching(/^[ -#%-~]{0,4}$/);
+/** Data may hold anything that looks like a token or begins one. */
+const data = fc.array(fc.constantFrom('$', '{', '}', '${', 'vars.a', 'x', ':', '$${'), { maxLength: 5 }).map((bits) => bits.join(''));
+
+test('texts made of tokens agree with putting the values together by hand', () => {
+  const values = fc.record({ E: data, F: data, a: plain, b: plain, p: data.map((text) => text.replaceAll('{', '(')), n: fc.integer() });
+  const pieceOf = ({ E, F, a, b, p, n }: { E: string; F: string; a: string; b: string; p: string; n: number }) =>
+    fc.oneof(
+      plain.map((text): Piece => ({ source: text, result: text })),
+      plain.map((text): Piece => ({ source: `$\${${text}`, result: `\${${text}` })),
+      fc.constantFrom<Piece>(
+        { source: '${env:E}', result: E },
+        { source: '${secret:F}', result: F },
+        { source: '${file:f}', result: F.trimEnd() },
+        { source: '${vars.a}', result: a },
+        { source: '${vars.b}', result: b },
+        { source: '${vars.chain}', result: `<${b}${E}>` },
+        { source: '${vars.${vars.name}}', result: a },
+        { source: '${param.p}', result: p },
+        { source: '${param.n}', result: String(n) },
+        { source: '${map:n|*=${env:E}}', result: E },
+        { source: `\${map:n|${n}=hit|*=miss}`, result: 'hit' },
+        { source: '${sources.s.deep.0}', result: `[${a}]` },
+        { source: '${now.date}', result: '${now.date}' },
       ),
-      (values, pieces) => {
-        const source = pieces.map((piece) => (typeof piece === 'string' ? `\${vars.${piece}}` : piece.text)).join('');
-        const expected = pieces.map((piece) => (typeof piece === 'string' ? values[piece] : piece.text)).join('');
-        expect(fill({ vars: values, source })['source']).toBe(expected);
-      },
-    ),
+    );
+  const given = values.chain((one) => fc.tuple(fc.constant(one), fc.array(pieceOf(one), { minLength: 2, maxLength: 6 })));
+  fc.assert(
+    fc.property(given, ([{ E, F, a, b, p, n }, pieces]) => {
+      const text = pieces.map((piece) => piece.source).join('');
+      const tree = {
+        params: { p: {}, n: { type: 'int' } },
+        vars: { a, b, chain: '<${vars.b}${env:E}>', name: 'a' },
+        pipeline: { sources: { s: { config: { deep: ['[${vars.a}]'] } } } },
+        list: [text],
+        keys: { [text]: 1 },
+      };
+      const readFile = (): Uint8Array => new TextEncoder().encode(F);
+      const {
+        tree: filled,
+        issues,
+        paramIssues,
+      } = interpolate(tree, { ...loadOptions(), variables: { E, F }, readFile }, { params: { p, n } });
+      const result = pieces.map((piece) => piece.result).join('');
+      expect([issues, paramIssues]).toEqual([[], []]);
+      expect(restoreEscapes(filled)).toMatchObject({ list: [result], keys: { [result]: 1 } });
+    }),
+    { numRuns: 500 },
   );
 });

@@ -31,6 +31,13 @@ describe('replacing tokens', () => {
     expect(rewrite('${x}', () => protectTokens('${y}'))).toBe('${y}');
   });
 
+  test('data that ends in a dollar begins no token and no escape with what follows', () => {
+    const data = (body: string): string => (body === 'd' ? protectTokens('$') : `<${body}>`);
+    expect(rewrite(rewriteTokens('${d}{x}', { replace: data, tooDeep: () => undefined }), data)).toBe('${x}');
+    expect(rewriteTokens('${d}${x}', { replace: data, tooDeep: () => undefined })).toBe('$\u0000<x>');
+    expect(restoreEscapes(protectTokens('a$ $${b}$$'))).toBe('a$ $${b}$$');
+  });
+
   test('pieces of text and tokens come back as they were put together', () => {
     const piece = fc.oneof(
       fc.stringMatching(/^[a-z ]{0,5}$/).map((text) => ({ source: text, result: text })),
