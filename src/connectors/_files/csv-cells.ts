@@ -21,15 +21,15 @@ function jsonEscapes(): Uint8Array[] {
 
 /** A stretch of bytes holding the text of one cell, unquoted. */
 export interface CellText {
-  bytes: Uint8Array;
+  bytes: Buffer;
   start: number;
   end: number;
 }
 
 /** Places cells one after the other in the same `CellText`, so that no object is made per cell. */
 export class CellReader {
-  readonly text: CellText = { bytes: new Uint8Array(), start: 0, end: 0 };
-  #scratch = new Uint8Array(1024);
+  readonly text: CellText = { bytes: Buffer.alloc(0), start: 0, end: 0 };
+  #scratch = Buffer.allocUnsafeSlow(1024);
   readonly #quote: number;
 
   constructor(quote: number) {
@@ -37,7 +37,7 @@ export class CellReader {
   }
 
   /** `end` as the scanner gives it: `~e` when quotes are still to be taken away. */
-  read(bytes: Uint8Array, start: number, end: number): CellText {
+  read(bytes: Buffer, start: number, end: number): CellText {
     const { text } = this;
     if (end >= 0) {
       text.bytes = bytes;
@@ -45,7 +45,7 @@ export class CellReader {
       text.end = end;
       return text;
     }
-    if (this.#scratch.length < ~end - start) this.#scratch = new Uint8Array((~end - start) * 2);
+    if (this.#scratch.length < ~end - start) this.#scratch = Buffer.allocUnsafeSlow((~end - start) * 2);
     text.bytes = this.#scratch;
     text.start = 0;
     text.end = unquote(bytes, start, ~end, { quote: this.#quote, into: this.#scratch });
@@ -53,9 +53,9 @@ export class CellReader {
   }
 
   /** The text of one cell of a scan. */
-  string(bytes: Uint8Array, found: { readonly cells: Int32Array }, cell: number): string {
+  string(bytes: Buffer, found: { readonly cells: Int32Array }, cell: number): string {
     const text = this.read(bytes, found.cells[cell * 2] ?? 0, found.cells[cell * 2 + 1] ?? 0);
-    return Buffer.from(text.bytes.buffer, text.bytes.byteOffset + text.start, text.end - text.start).toString('utf8');
+    return text.bytes.toString('utf8', text.start, text.end);
   }
 }
 
@@ -80,12 +80,17 @@ export function unquote(bytes: Uint8Array, start: number, end: number, target: {
   return written;
 }
 
-/** Bytes the cell takes as a JSON string, quotes included. */
+/** Bytes the cell takes as a JSON string, quotes included; `~size` when not all of it is ASCII. */
 export function jsonSize(cell: CellText): number {
   const { bytes, start, end } = cell;
   let size = 2;
-  for (let at = start; at < end; at += 1) size += JSON_WIDTH[bytes[at] ?? 0] ?? 1;
-  return size;
+  let seen = 0;
+  for (let at = start; at < end; at += 1) {
+    const byte = bytes[at] as number;
+    seen |= byte;
+    size += JSON_WIDTH[byte] as number;
+  }
+  return seen < 0x80 ? size : ~size;
 }
 
 /** Whether the cell reads exactly like one of the texts. */

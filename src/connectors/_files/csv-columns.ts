@@ -12,6 +12,8 @@ export class CsvColumns {
   readonly names: string[] = [];
   /** Bytes of `"name":` of each column, with the comma before it for all but the first. */
   readonly labelSizes: number[] = [];
+  /** Whether every name can be assigned to like any other. */
+  plainNames = true;
   readonly #known = new Set<string>();
   readonly #file: string;
   /** Cells in the first row. */
@@ -46,6 +48,7 @@ export class CsvColumns {
       });
     }
     this.#known.add(name);
+    if (name === '__proto__') this.plainNames = false;
     this.labelSizes.push(Buffer.byteLength(JSON.stringify(name)) + (this.names.length === 0 ? 1 : 2));
     this.names.push(name);
   }

@@ -4,7 +4,7 @@ import { Page, type Lane } from '../../kit/page.ts';
 import { ConnectorError } from '../../lib/errors.ts';
 import { setField, type JsonObject } from '../../lib/json.ts';
 import { ByteWriter } from './byte-writer.ts';
-import { CellReader, isOneOf, jsonSize } from './csv-cells.ts';
+import { CellReader, isOneOf, jsonSize, type CellText } from './csv-cells.ts';
 import { CsvColumns } from './csv-columns.ts';
 import { CsvLineKernel } from './csv-line-kernel.ts';
 import { CsvScanner, csvStretches, withoutBom, type CsvDialect, type Stretch } from './csv-rows.ts';
@@ -154,7 +154,9 @@ class RecordPages implements PageMaker {
   readonly #cells: CellReader;
   #records: JsonObject[] = [];
   #bytes = 0;
-  /** The stretch that was scanned last, the next of its rows, and its text when it is ASCII: decoded once for all cells. */
+  #record: JsonObject = {};
+  #templateWidth = 0;
+  /** The stretch that was scanned last, the next of its rows, and its bytes as characters: the text of all cells that are ASCII. */
   #scanned: Stretch | undefined;
   #row = 0;
   #text = '';
@@ -193,20 +195,26 @@ class RecordPages implements PageMaker {
     this.#scanned = stretch;
     stretch.at = this.#scanner.scan(stretch.bytes, stretch.at);
     this.#row = 0;
-    this.#text = stretch.ascii ? stretch.bytes.toString('latin1', 0, stretch.end) : '';
+    this.#text = stretch.bytes.toString('latin1', 0, stretch.end);
   }
 
   #addRecord(stretch: Stretch, row: number): boolean {
     const { cells, rowCells } = this.#scanner;
     const first = rowCells[row] ?? 0;
     const last = rowCells[row + 1] ?? 0;
-    const record: JsonObject = {};
+    const { names, labelSizes, plainNames } = this.#columns;
+    // A copy of a whole record has its shape from the start; fields set one by one would change it each time.
+    const record: JsonObject = last - first === names.length && plainNames ? { ...this.#template() } : {};
     let size = BRACES;
     for (let cell = first; cell < last; cell += 1) {
-      const text = this.#cells.read(stretch.bytes, cells[cell * 2] ?? 0, cells[cell * 2 + 1] ?? 0);
+      const text = this.#cells.read(stretch.bytes, cells[cell * 2] as number, cells[cell * 2 + 1] as number);
       const isNull = this.#nulls.length > 0 && isOneOf(text, this.#nulls);
-      size += (this.#columns.labelSizes[cell - first] ?? 0) + (isNull ? NULL_SIZE : jsonSize(text));
-      setField(record, this.#columns.names[cell - first] ?? '', isNull ? null : this.#string(stretch));
+      const cellSize = isNull ? NULL_SIZE : jsonSize(text);
+      const value = isNull ? null : this.#string(text, stretch, cellSize >= 0);
+      size += (labelSizes[cell - first] as number) + (cellSize < 0 ? ~cellSize : cellSize);
+      const name = names[cell - first] as string;
+      if (plainNames) record[name] = value;
+      else setField(record, name, value);
     }
     if (this.count > 0 && this.#bytes + size > this.#options.bounds.bytes) return false;
     this.#records.push(record);
@@ -215,11 +223,19 @@ class RecordPages implements PageMaker {
     return true;
   }
 
-  /** The cell just read, as a string. */
-  #string(stretch: Stretch): string {
-    const { bytes, start, end } = this.#cells.text;
-    if (bytes !== stretch.bytes) return Buffer.from(bytes.buffer, bytes.byteOffset + start, end - start).toString('utf8');
-    return stretch.ascii ? this.#text.slice(start, end) : stretch.bytes.toString('utf8', start, end);
+  /** A record with every column. */
+  #template(): JsonObject {
+    const { names } = this.#columns;
+    if (this.#templateWidth !== names.length) {
+      this.#record = Object.fromEntries(names.map((name) => [name, '']));
+      this.#templateWidth = names.length;
+    }
+    return this.#record;
+  }
+
+  #string({ bytes, start, end }: CellText, stretch: Stretch, ascii: boolean): string {
+    if (!ascii) return bytes.toString('utf8', start, end);
+    return bytes === stretch.bytes ? this.#text.slice(start, end) : bytes.toString('latin1', start, end);
   }
 }
 

@@ -1,4 +1,4 @@
-import { isAscii, isUtf8 } from 'node:buffer';
+import { isUtf8 } from 'node:buffer';
 import { ConnectorError } from '../../lib/errors.ts';
 
 /** How cells are told apart. Both are single ASCII bytes. */
@@ -153,8 +153,6 @@ export interface Stretch {
   readonly end: number;
   /** Where `bytes` start in the stream. */
   readonly offset: number;
-  /** Every byte up to `end` is ASCII. */
-  readonly ascii: boolean;
   /** Every byte up to `end` is UTF-8. */
   readonly utf8: boolean;
   /** Where the first row not read yet starts; moved on by whoever reads. */
@@ -229,8 +227,7 @@ class Tail {
     const bytes = this.#buffer.subarray(0, this.length);
     const end = Math.max(bytes.lastIndexOf(LINE_FEED), bytes.lastIndexOf(CARRIAGE_RETURN)) + 1;
     const lines = bytes.subarray(0, end);
-    const ascii = isAscii(lines);
-    return { bytes, end, offset: this.#offset, ascii, utf8: ascii || isUtf8(lines), at: 0 };
+    return { bytes, end, offset: this.#offset, utf8: isUtf8(lines), at: 0 };
   }
 
   /** Drops what was read. A row longer than all there was is looked at again only when the bytes have doubled. */
