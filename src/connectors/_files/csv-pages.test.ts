@@ -165,6 +165,24 @@ describe('csv pages', () => {
     );
   });
 
+  it('see what is special at any place of a longer cell', async () => {
+    const plain = fc.string({ unit: fc.constantFrom('a', 'Z', '~', '\u007f', 'é', '€', ' ', '!', '#', '-', '['), maxLength: 9 });
+    const special = fc.constantFrom('', '""', '\n', '\r', ',', '\\', '\t', '\u0000', '\u001f');
+    const cell = fc.tuple(plain, special, plain).map(([before, mark, after]) => `"${before}${mark}${after}"`);
+    const bare = fc
+      .tuple(plain, fc.constantFrom('', '\\', '\t', '"', '\u001f'), plain)
+      .map(([before, mark, after]) => `x${before}${mark}${after}`);
+    const rows = fc.array(fc.tuple(fc.oneof(cell, bare), fc.oneof(cell, bare)), { minLength: 1, maxLength: 5 });
+    await fc.assert(
+      fc.asyncProperty(rows, fc.integer({ min: 1, max: 30 }), async (cells, size) => {
+        const text = ['k,v', ...cells.map((row) => row.join(','))].join('\n');
+        const wanted = modelLines(text, PLAIN).lines;
+        for (const lane of [BYTES, RECORDS]) expect((await read(text, { lane, size })).lines).toEqual(wanted);
+      }),
+      { numRuns: 1000 },
+    );
+  });
+
   it('keep pages within their bounds of records and bytes, but never empty', async () => {
     const text = `a,b\n${Array.from({ length: 100 }, (_, i) => `${i},${'x'.repeat(i)}`).join('\n')}\n`;
     for (const lane of [RECORDS, BYTES]) {
