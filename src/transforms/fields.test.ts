@@ -131,7 +131,7 @@ describe('filter', () => {
     [{ path: 'a', op: 'like', value: 'x' }, 'invalid_value', 'op'],
     [{ path: '$.a[*]', op: 'exists' }, 'invalid_path', 'path'],
     [{ path: '$.a[0]', op: 'exists' }, 'invalid_path', 'path'],
-    [{ path: '', op: 'exists' }, 'out_of_range', 'path'],
+    [{ path: '', op: 'exists' }, 'invalid_path', 'path'],
   ])('refuses %j', (config, code, path) => {
     expect(issuesOf(filter, config)).toContainEqual(expect.objectContaining({ code, path }));
   });

@@ -1,5 +1,6 @@
+import { z } from 'zod';
 import { hasField, isObject, type JsonValue } from '../lib/json.ts';
-import { finding, text } from '../kit/schema.ts';
+import { finding } from '../kit/schema.ts';
 
 /** Paths into reports and other nested payloads: `.key` and `[n]` steps after an optional `$`; the first key needs no dot. */
 const PATH = /^(?:[^.[\]$]+|\[[0-9]+\])(?:\.[^.[\]]+|\[[0-9]+\])*$/;
@@ -10,12 +11,12 @@ function withoutRoot(path: string): string {
 }
 
 export function itemPathField(description: string) {
-  return text()
+  return z
+    .string()
     .superRefine((value, ctx) => {
       if (!PATH.test(withoutRoot(value))) {
-        ctx.addIssue(
-          finding('invalid_path', `\`${value}\` is not a path`, { hint: 'write steps as `.key` and `[0]`, for example `rows.data[0]`' }),
-        );
+        const message = value === '' ? 'a path must not be empty' : `\`${value}\` is not a path`;
+        ctx.addIssue(finding('invalid_path', message, { hint: 'write steps as `.key` and `[0]`, for example `rows.data[0]`' }));
       }
     })
     .meta({ description, examples: ['rows.data', '$.columns[0].name'] });

@@ -102,14 +102,16 @@ function indexRows(rows: readonly JsonObject[], ref: string, columns: readonly s
 function readRows(path: string, shown: string): JsonObject[] {
   const refuse = (message: string, cause?: unknown): never => {
     const hint = 'every line of the file has to be one JSON object';
-    throw new ConfigError([{ code: 'invalid_value', path: 'jsonl', message, hint }], { cause });
+    throw new ConfigError([{ code: 'invalid_value', path: 'lookup.jsonl', message, hint }], { cause });
   };
   let content = '';
   try {
     content = readFileSync(path, 'utf8');
   } catch (error) {
-    const message = `the file ${JSON.stringify(shown)} cannot be read: ${messageOf(error)}`;
-    throw new ConfigError([{ code: 'file_unreadable', path: 'jsonl', message }], { cause: error });
+    const missing = (error as NodeJS.ErrnoException).code === 'ENOENT';
+    const message = `the file ${JSON.stringify(shown)} cannot be read: ${missing ? 'it does not exist' : messageOf(error)}`;
+    const hint = 'relative paths start at the folder the process runs in';
+    throw new ConfigError([{ code: 'file_unreadable', path: 'lookup.jsonl', message, hint }], { cause: error });
   }
   return content.split('\n').flatMap((line, i) => {
     if (line.trim() === '') return [];

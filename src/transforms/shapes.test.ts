@@ -252,11 +252,11 @@ describe('lookup', () => {
   it.each([
     ['bad.jsonl', 'line 2'],
     ['list.jsonl', 'line 1'],
-    ['none.jsonl', 'cannot be read'],
+    ['none.jsonl', 'cannot be read: it does not exist'],
   ])('refuses the file %s at load', async (file, words) => {
     await expect(runTransform(lookup, from(file), [], testEnv(folder))).rejects.toMatchObject({
       name: 'ConfigError',
-      issues: [{ path: 'jsonl', message: expect.stringContaining(words) }],
+      issues: [{ path: 'lookup.jsonl', message: expect.stringContaining(words) }],
     });
   });
 

@@ -100,12 +100,11 @@ describe('a process that is killed', () => {
 
 /** Waits for the first bookmark: something was written, and most of it is still to come. */
 async function bookmarkIn(name: string, closed: Promise<unknown>): Promise<void> {
-  let over = false;
-  void closed.then(() => (over = true));
+  const ended = closed.then(() => 'ended' as const);
   const watcher = watch(folder.path, { recursive: true });
   try {
-    while (!over && !existsSync(join(folder.path, `${name}.state`, 'resume%3A%3Arow-0.json'))) {
-      await Promise.race([once(watcher, 'change'), closed]);
+    while (!existsSync(join(folder.path, `${name}.state`, 'resume%3A%3Arow-0.json'))) {
+      if ((await Promise.race([once(watcher, 'change'), ended])) === 'ended') return;
     }
   } finally {
     watcher.close();

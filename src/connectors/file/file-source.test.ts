@@ -88,6 +88,8 @@ describe('the file source', () => {
     expect(await read({ path: 'a.xml', xml: { record_element: 'o' } })).toEqual(['1', { 'n:k': '2' }]);
     await put('bad.xml', '<r>\n<o></r>');
     expect((await failureOf(read({ path: 'bad.xml' }))).message).toMatch(/^line \d of .*bad\.xml is not well-formed XML/);
+    await put('open.xml', '<r>\n<o>');
+    expect((await failureOf(read({ path: 'open.xml' }))).message).toMatch(/: <r>, <o> are not closed$/);
   });
 
   it('reads spreadsheets', async () => {

@@ -14,7 +14,7 @@ export async function xmlRecords(text: string, options: XmlOptions): Promise<Jso
   const { XMLParser, XMLValidator } = await import('fast-xml-parser');
   const verdict = XMLValidator.validate(text);
   if (verdict !== true)
-    throw new ConnectorError('data', `line ${verdict.err.line} of ${options.name} is not well-formed XML: ${verdict.err.msg}`);
+    throw new ConnectorError('data', `line ${verdict.err.line} of ${options.name} is not well-formed XML: ${told(verdict.err.msg)}`);
   const parser = new XMLParser({
     ignoreAttributes: false,
     attributeNamePrefix: ATTRIBUTE,
@@ -27,6 +27,13 @@ export async function xmlRecords(text: string, options: XmlOptions): Promise<Jso
   const document = normalized(parsed(() => parser.parse(text) as JsonValue, options));
   if (!isObject(document)) return [];
   return options.recordElement === undefined ? childrenOfRoot(document) : [...elementsNamed(document, options.recordElement)];
+}
+
+/** What is still open at the end of the text is told by the library as a list in JSON. */
+function told(message: string): string {
+  const open = /^Invalid '(\[[\s\S]*\])' found/.exec(message)?.[1];
+  const names = open === undefined ? [] : [...open.matchAll(/"([^"]*)"/g)].map((match) => `<${match[1]}>`);
+  return names.length === 0 ? message : `${names.join(', ')} ${names.length === 1 ? 'is' : 'are'} not closed`;
 }
 
 function parsed(work: () => JsonValue, { name }: XmlOptions): JsonValue {

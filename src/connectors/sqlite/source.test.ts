@@ -38,6 +38,15 @@ async function kindOf(work: Promise<unknown>): Promise<string> {
 }
 
 describe('the sqlite source', () => {
+  test('a query is one statement; comments and a last semicolon are no other one', async () => {
+    expect(await records({ query: 'SELECT 1 AS a; -- one; only\n /* ; */ ;' })).toEqual([{ a: 1 }]);
+    await expect(records({ query: 'SELECT 1 AS a; SELECT 2 AS b' })).rejects.toThrow('the query holds more than one statement');
+  });
+
+  test('two columns of one name are refused instead of losing one', async () => {
+    await expect(records({ query: 'SELECT 1 AS a, 2 AS a' })).rejects.toThrow('the query gives two columns called "a"');
+  });
+
   test('stored values are read as their JSON kind', async () => {
     expect(await records({ query: 'SELECT * FROM v' })).toEqual([
       { i: 1, big: 9007199254740993n, r: 1.5, t: 'plain', j: { a: [1] }, b: true, x: 'AP8=', n: null },

@@ -51,13 +51,39 @@ async function* readPages(
 function prepareQuery(db: DatabaseSync, query: string, context: SourceContext): { statement: StatementSync; values: SQLInputValue[] } {
   const bound = bindTokens(query, PLACEHOLDER, () => '?');
   const values = bound.tokens.map(({ name }) => parentValue(name, context));
+  const statement = prepare(db, bound.sql);
+  refuseMoreStatements(bound.sql, statement);
+  refuseEqualNames(statement);
+  return { statement, values };
+}
+
+function prepare(db: DatabaseSync, sql: string): StatementSync {
   try {
-    const statement = db.prepare(bound.sql);
+    const statement = db.prepare(sql);
     statement.setReadBigInts(true);
     statement.setReturnArrays(true);
-    return { statement, values };
+    return statement;
   } catch (error) {
     throw sqliteError(error, 'the query cannot be run');
+  }
+}
+
+/** SQLite prepares the first statement of a text and says nothing about the others. */
+function refuseMoreStatements(sql: string, statement: StatementSync): void {
+  const rest = sql.slice(statement.sourceSQL.length).replaceAll(/--[^\n]*|\/\*[\s\S]*?(?:\*\/|$)/g, '');
+  if (!/[^\s;]/.test(rest)) return;
+  throw new ConnectorError('data', 'the query holds more than one statement', { hint: 'keep one; its rows are the records' });
+}
+
+/** A record has one value for a name: the others would be lost. */
+function refuseEqualNames(statement: StatementSync): void {
+  const seen = new Set<string>();
+  for (const { name } of statement.columns()) {
+    if (seen.has(name)) {
+      const message = `the query gives two columns called ${JSON.stringify(name)}`;
+      throw new ConnectorError('data', message, { hint: 'name one of them otherwise with `AS`' });
+    }
+    seen.add(name);
   }
 }
 
