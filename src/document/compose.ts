@@ -52,8 +52,8 @@ interface Reference {
 }
 
 interface Active {
-  readonly canonical: string;
   readonly path: string;
+  canonical: string | undefined;
 }
 
 class Composer {
@@ -69,7 +69,7 @@ class Composer {
   constructor(root: DocumentText, options: ComposeOptions) {
     this.#root = root;
     this.#options = options;
-    this.#active = [{ canonical: options.canonicalPath(root.path), path: root.path }];
+    this.#active = [{ canonical: undefined, path: root.path }];
     this.#bytesLeft = MAX_DOCUMENT_BYTES - root.text.length;
   }
 
@@ -183,7 +183,7 @@ class Composer {
     const format = formatOf(path);
     if (format === undefined) return this.#refuse(reference, extensionFault(path));
     const canonical = this.#options.canonicalPath(path);
-    const loop = this.#active.findIndex((active) => active.canonical === canonical);
+    const loop = this.#active.findIndex((active) => (active.canonical ??= this.#options.canonicalPath(active.path)) === canonical);
     if (loop !== -1) {
       const chain = [...this.#active.slice(loop), { path }].map((active) => this.#shown(active.path)).join(' → ');
       this.issues.push({ code: 'composition_cycle', message: `files name each other in a circle: ${chain}`, ...at });
