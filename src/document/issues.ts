@@ -48,6 +48,7 @@ export const ISSUES = {
   selection_without_matrix: 'Rows are selected in a document that has no matrix.',
   several_documents: 'The text holds more than one document.',
   state_not_durable: 'The state store forgets everything when the process ends.',
+  state_required: 'A check looks at earlier runs, and the row has no state store.',
   state_unused: 'There is a state store but the source keeps no bookmarks.',
   token_out_of_scope: 'A run-time token stands where nothing fills it in.',
   too_deep: 'The document is nested too deeply.',

@@ -16,10 +16,12 @@ import { rowSchema, type RowSpec } from './blocks/matrix.ts';
 import { metadataColumnsBlock, type MetadataColumnsSpec } from './blocks/metadata-columns.ts';
 import { pipelineSchema } from './blocks/pipeline.ts';
 import { qualityBlock, type QualityConfig } from './blocks/quality.ts';
+import { reconcileSchema, type ReconcileSpec } from './blocks/reconcile.ts';
 import { resilienceSchema, type ResilienceSpec } from './blocks/resilience.ts';
 import { schemaDriftBlock, type SchemaDriftConfig } from './blocks/schema-drift.ts';
 import { selectionSchema, type SelectionSpec } from './blocks/selection.ts';
 import { sinkSchema, type SinkSpec } from './blocks/sink.ts';
+import { slaSchema, type SlaConfig } from './blocks/sla.ts';
 import { sourceSchema, type SourceSpec } from './blocks/source.ts';
 import { stateSchema, type StateSpec } from './blocks/state.ts';
 import { transformSchema, type TransformSpec } from './blocks/transform.ts';
@@ -69,6 +71,9 @@ export interface Blocks {
   readonly delivery: Delivery | undefined;
   readonly resilience: ResilienceSpec | undefined;
   readonly metadataColumns: MetadataColumnsSpec | undefined;
+  readonly sla: Placed<SlaConfig> | undefined;
+  /** As written: its source is completed like every other. */
+  readonly reconcile: ReconcileSpec | undefined;
 }
 
 export function readBlocks(document: Document, issues: Issue[]): Blocks {
@@ -89,6 +94,11 @@ export function readBlocks(document: Document, issues: Issue[]): Blocks {
     execution: readMapping(root['execution'], 'execution', executionSchema, issues),
     selection: readMapping(root['selection'], 'selection', selectionSchema, issues),
     resilience: readMapping(root['resilience'], 'resilience', resilienceSchema, issues),
+    sla: placedAt('sla', readBlock(root, 'sla', slaSchema, issues)),
+    reconcile:
+      root['reconcile'] === undefined || root['reconcile'] === null
+        ? undefined
+        : salvage(reconcileSchema, root['reconcile'], 'reconcile', issues),
     metadataColumns: readBlock(root, 'metadata_columns', metadataColumnsBlock.schema, issues),
     delivery,
   };
@@ -236,6 +246,10 @@ function readMapping<T>(
   if (value === undefined || value === null) return undefined;
   const known = isObject(value) && path !== 'selection' ? withoutUnavailable(path, value, path, issues) : value;
   return salvage(schema, restored(known), path, issues);
+}
+
+function placedAt<T>(path: string, value: T | undefined): Placed<T> | undefined {
+  return value === undefined ? undefined : { path, value };
 }
 
 function readBlock<T>(root: JsonObject, key: string, schema: ZodType<T>, issues: Issue[]): T | undefined {

@@ -7,6 +7,7 @@ import { RECORDS_LANE } from '../kit/page.ts';
 import type { Probe, ProbeFinding } from '../kit/probe.ts';
 import type { RowPlan, SinkPlan, SourcePlan, StatePlan } from '../plan/plan.ts';
 import { resolvePart, type RuntimeTokens } from '../plan/resolve.ts';
+import { historyKey, historyOf, isStale } from './after-run/sla.ts';
 import type { ExecuteOptions } from './engine.ts';
 
 /** Rows checked at the same time (facts 36.5). */
@@ -60,6 +61,9 @@ async function checkRow(options: DoctorOptions, row: RowPlan): Promise<RowReport
   add('sink', row.sink.type, await timed(options, (context, tokens) => probeSink(row.sink, context, tokens), row));
   const { state, dlq } = row;
   if (state !== undefined) add('state', state.type, await timed(options, (context, tokens) => probeState(state, context, tokens), row));
+  if (state !== undefined && row.sla?.max_staleness_secs !== undefined) {
+    add('state', state.type, await timed(options, (context, tokens) => probeStaleness(row, state, context, tokens), row));
+  }
   if (dlq !== undefined) add('sink', dlq.sink.type, await timed(options, (context, tokens) => probeSink(dlq.sink, context, tokens), row));
   return { id: row.id, delivery: row.guarantee, probes };
 }
@@ -138,6 +142,24 @@ async function probeState(part: StatePlan, context: PartContext, tokens: Runtime
     return [{ name: 'sentinel', status: 'pass' }];
   } catch (error) {
     return [{ name: 'sentinel', status: 'fail', reason: messageOf(error) }];
+  } finally {
+    await store.close();
+  }
+}
+
+/** Looks at the history of the row and writes nothing. */
+async function probeStaleness(row: RowPlan, part: StatePlan, context: PartContext, tokens: RuntimeTokens): Promise<ProbeFinding[]> {
+  const store = await part.definition.open(resolvePart(part, tokens), context);
+  try {
+    const value = await store.get(historyKey(row.stateKey));
+    const history = value === undefined ? undefined : historyOf(value);
+    if (row.sla === undefined || history === undefined)
+      return [{ name: 'staleness', status: 'skip', reason: 'no successful run is known yet' }];
+    const age = Math.round(context.env.clock.now().getTime() / 1000) - history.last_success_unix;
+    if (!isStale(age, row.sla)) return [{ name: 'staleness', status: 'pass' }];
+    return [
+      { name: 'staleness', status: 'fail', reason: `the last success was ${age} s ago; ${row.sla.max_staleness_secs} s are allowed` },
+    ];
   } finally {
     await store.close();
   }

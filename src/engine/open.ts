@@ -20,7 +20,7 @@ import { Tally } from './tally.ts';
 import { dryRunSink } from './dry-run-sink.ts';
 
 /** How much one page may hold in encoded form; with one page ahead this bounds a row's memory. */
-const PAGE_BYTES = 4 * 1024 * 1024;
+export const PAGE_BYTES = 4 * 1024 * 1024;
 
 export interface OpenOptions {
   readonly env: Env;
@@ -45,16 +45,9 @@ export interface ParentRecord {
 }
 
 export async function openInvocation(options: OpenOptions, closers: AsyncDisposableStack): Promise<Invocation> {
-  const { env, row, plan, parent, stop, kill } = options;
+  const { row, plan, parent, stop, kill } = options;
   const labels = { pipeline: plan.name, row: row.id };
-  const context: PartContext = {
-    env: { ...env, log: env.log.at(`headgate::${row.id}`) },
-    pipeline: plan.name,
-    row: row.id,
-    invocationId: options.invocationId,
-    signal: kill,
-    credentials: options.credentials,
-  };
+  const context = partContext(options);
   const transforms = await openTransforms(options, closers);
   const stateKey = stateKeyOf(row, parent);
   const state =
@@ -105,6 +98,11 @@ export async function openInvocation(options: OpenOptions, closers: AsyncDisposa
     stop,
     kill,
   };
+}
+
+export function partContext({ env, plan, row, invocationId, kill, credentials }: Omit<OpenOptions, 'stop'>): PartContext {
+  const log = env.log.at(`headgate::${row.id}`);
+  return { env: { ...env, log }, pipeline: plan.name, row: row.id, invocationId, signal: kill, credentials };
 }
 
 /** Columns that no record brings, because they are put on just before the write. */

@@ -1,14 +1,18 @@
 /** One invocation from open to close, and its outcome. */
 import { messageOf, StopReason } from '../lib/errors.ts';
 import type { FinishReason } from '../kit/sink.ts';
+import type { StateStore } from '../kit/state-store.ts';
 import type { JsonValue } from '../lib/json.ts';
+import { resolvePart } from '../plan/resolve.ts';
 import type { InvocationOutcome } from '../wire/outcome.ts';
+import { reconcile } from './after-run/reconcile.ts';
+import { judgeSla } from './after-run/sla.ts';
 import { blame, outcomeErrorOf } from './failure.ts';
 import type { Invocation } from './invocation.ts';
 import * as metrics from './metrics.ts';
 import { flushAll, saveBookmark } from './delivery/checkpoint.ts';
 import { movePages, type Position } from './move-pages.ts';
-import { openInvocation, type OpenOptions } from './open.ts';
+import { openInvocation, PAGE_BYTES, partContext, type OpenOptions } from './open.ts';
 import { Tally } from './tally.ts';
 
 export interface RunRowOptions extends Omit<OpenOptions, 'stop'> {
@@ -43,6 +47,7 @@ export async function runInvocation(options: RunRowOptions): Promise<InvocationO
   env.metrics.inc(metrics.pipelineRuns, { ...labels, status: error === null ? 'ok' : 'err', kind: error?.kind ?? '' });
   env.metrics.observe(metrics.pipelineDuration, labels, durationMs / 1000);
   const balance = result.tally.balance();
+  if (!result.cancelled) await judge(options, result);
   const counts = {
     read: balance.read,
     written: balance.written,
@@ -69,6 +74,20 @@ export async function runInvocation(options: RunRowOptions): Promise<InvocationO
     duration_ms: durationMs,
     ...(result.stored === undefined ? {} : { bookmark: result.stored }),
   };
+}
+
+/** Whether the invocation did all a run does, so that its outcome can be held against what is expected of the row. */
+function isWhole({ row, dryRun, limit }: RunRowOptions): boolean {
+  return row.role === 'root' && !dryRun && limit === undefined;
+}
+
+async function judge(options: RunRowOptions, { tally, failure }: Attempt): Promise<void> {
+  const { env, plan, row } = options;
+  if (row.sla === undefined || !isWhole(options)) return;
+  const open = async (): Promise<StateStore | undefined> =>
+    row.state === undefined ? undefined : row.state.definition.open(resolvePart(row.state, options.tokens), partContext(options));
+  const outcome = { succeeded: failure === undefined, written: tally.written, stateKey: row.stateKey };
+  await judgeSla({ env, labels: { pipeline: plan.name, row: row.id }, sla: row.sla, ...outcome }, open);
 }
 
 function laneName({ row }: RunRowOptions): string {
@@ -129,8 +148,13 @@ async function moveAndFinish(invocation: Invocation, options: RunRowOptions, lea
     throw error;
   }
   const { waiting } = position;
-  if (waiting !== undefined && !invocation.stop.aborted && (await saveBookmark(invocation, waiting))) return waiting;
-  return position.stored;
+  const saved = waiting !== undefined && !invocation.stop.aborted && (await saveBookmark(invocation, waiting));
+  const { reconcile: authority } = options.row;
+  if (authority !== undefined && isWhole(options) && !invocation.stop.aborted) {
+    const context = { ...partContext(options), signal: invocation.stop, pageBytes: PAGE_BYTES };
+    await reconcile(authority, invocation.tally.written, context, options.tokens);
+  }
+  return saved ? waiting : position.stored;
 }
 
 async function finish(invocation: Invocation, reason: FinishReason): Promise<void> {

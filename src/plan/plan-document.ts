@@ -10,6 +10,7 @@ import { restoreEscapes } from '../document/tokens.ts';
 import { planProviders } from './gates/auth.ts';
 import { checkMaskingTargets } from './gates/masking-targets.ts';
 import { checkOutputs } from './gates/outputs.ts';
+import { planReconcile } from './gates/reconcile.ts';
 import { checkTemplates } from './gates/templates.ts';
 import { IssueList } from './issue-list.ts';
 import { PartPlanner } from './plan-part.ts';
@@ -38,7 +39,13 @@ export function planDocument(document: Document, parts: Parts, options: PlanOpti
   const drafts = draftRows(blocks, issues);
   const context = { blocks, parts, issues, planner: new PartPlanner(issues) };
   const planned = drafts.map((draft) => planRowParts(draft, context)).filter((row) => row !== undefined);
-  const rows = finishRows(planned, { name: restoreEscapes(document.name), drafts, blocks, issues });
+  const rows = finishRows(planned, {
+    name: restoreEscapes(document.name),
+    drafts,
+    blocks,
+    reconcile: planReconcile(blocks, context),
+    issues,
+  });
   const selection = selectRows(drafts, {
     flags: options.selection ?? {},
     policy: blocks.selection?.include_parents,
@@ -67,10 +74,11 @@ interface Finishing {
   readonly name: string;
   readonly drafts: readonly RowDraft[];
   readonly blocks: Blocks;
+  readonly reconcile: RowPlan['reconcile'];
   readonly issues: IssueList;
 }
 
-function finishRows(planned: readonly PlannedRow[], { name, drafts, blocks, issues }: Finishing): RowPlan[] {
+function finishRows(planned: readonly PlannedRow[], { name, drafts, blocks, reconcile, issues }: Finishing): RowPlan[] {
   const ids = drafts.map((draft) => draft.id);
   const children = Map.groupBy(drafts, (draft) => draft.parent?.row);
   const { quality, contract, masking, schema } = blocks.pipeline;
@@ -80,6 +88,6 @@ function finishRows(planned: readonly PlannedRow[], { name, drafts, blocks, issu
   const metadataColumns = blocks.metadataColumns === undefined ? undefined : metadataColumnsOf(blocks.metadataColumns);
   return planned.map((row) => {
     const own = (children.get(row.draft.id) ?? []).map((child) => child.id);
-    return finishRow(row, { name, ids, children: own, governance, resilience, metadataColumns, issues });
+    return finishRow(row, { name, ids, children: own, governance, resilience, metadataColumns, reconcile, issues });
   });
 }

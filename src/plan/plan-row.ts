@@ -14,6 +14,7 @@ import { checkDelivery, guaranteeOf } from './gates/delivery.ts';
 import { checkSchemaDrift } from './gates/drift.ts';
 import { checkResilience } from './gates/resilience.ts';
 import { checkRowTokens, parentLinkOf } from './gates/row-tokens.ts';
+import { checkSla } from './gates/sla.ts';
 import { checkState, stateKeyOf } from './gates/state.ts';
 import { checkWriteMode } from './gates/write-mode.ts';
 import type { IssueList } from './issue-list.ts';
@@ -84,6 +85,7 @@ export interface RowSetting {
   readonly governance: Governance;
   readonly resilience: Pick<RowPlan, 'retry' | 'poison' | 'breaker'>;
   readonly metadataColumns: RowPlan['metadataColumns'];
+  readonly reconcile: RowPlan['reconcile'];
   readonly issues: IssueList;
 }
 
@@ -96,6 +98,7 @@ export function finishRow(row: PlannedRow, setting: RowSetting): RowPlan {
   checkDeadLetters(row, governance, issues);
   checkResilience(row, setting.resilience, issues);
   checkSchemaDrift(row, governance, issues);
+  checkSla(row, issues);
   checkState(row, setting.name, issues);
   return Object.freeze({
     id: draft.id,
@@ -112,6 +115,8 @@ export function finishRow(row: PlannedRow, setting: RowSetting): RowPlan {
     guarantee: guaranteeOf(row),
     governance,
     ...setting.resilience,
+    sla: draft.sla?.value,
+    reconcile: setting.reconcile,
     metadataColumns: setting.metadataColumns,
     lane: chooseLane(row, setting),
     stateKey: stateKeyOf(setting.name, draft.id),

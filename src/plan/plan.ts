@@ -5,6 +5,7 @@ import type { NamedColumn } from '../document/blocks/metadata-columns.ts';
 import type { QualityConfig } from '../document/blocks/quality.ts';
 import type { BreakerPolicy, PoisonPolicy } from '../document/blocks/resilience.ts';
 import type { SchemaDriftConfig } from '../document/blocks/schema-drift.ts';
+import type { SlaConfig } from '../document/blocks/sla.ts';
 import type { RowStatus } from '../document/blocks/source.ts';
 import type { Issue } from '../lib/errors.ts';
 import type { JsonObject } from '../lib/json.ts';
@@ -49,6 +50,14 @@ export interface DlqPlan {
   readonly maxFailuresTotal: number | undefined;
 }
 
+/** Who says how many records there should be. */
+export interface ReconcilePlan {
+  readonly source: SourcePlan;
+  /** The first number of the record when absent. */
+  readonly countField: string | undefined;
+  readonly tolerancePct: number;
+}
+
 /** The lane of a row and the reason that decided it: `records: transform "filter" reads "amount"`. */
 export interface LaneChoice {
   readonly lane: Lane;
@@ -87,6 +96,9 @@ export interface RowPlan {
   readonly retry: RetryPolicy | undefined;
   readonly poison: PoisonPolicy | undefined;
   readonly breaker: BreakerPolicy | undefined;
+  /** What is expected of the row; judged when an invocation has ended. */
+  readonly sla: SlaConfig | undefined;
+  readonly reconcile: ReconcilePlan | undefined;
   /** Fields that records get just before the sink takes them. */
   readonly metadataColumns: readonly NamedColumn[] | undefined;
   readonly lane: LaneChoice;

@@ -3,6 +3,7 @@ import { hasField, isObject, type JsonObject, type JsonValue } from '../lib/json
 import { joinPath } from '../lib/text-path.ts';
 import type { Delivery } from '../document/blocks/delivery.ts';
 import type { DlqSpec } from '../document/blocks/dlq.ts';
+import type { SlaConfig } from '../document/blocks/sla.ts';
 import type { RowStatus, SourceSpec } from '../document/blocks/source.ts';
 import type { StateSpec } from '../document/blocks/state.ts';
 import type { TransformSpec } from '../document/blocks/transform.ts';
@@ -40,6 +41,7 @@ export interface RowDraft {
   readonly transforms: readonly Placed<TransformSpec>[];
   readonly state: Placed<StateSpec> | undefined;
   readonly dlq: Placed<DlqSpec> | undefined;
+  readonly sla: Placed<SlaConfig> | undefined;
   readonly delivery: Delivery;
   readonly deliveryPath: string;
   readonly weight: number | undefined;
@@ -69,6 +71,7 @@ export function draftRows(blocks: Blocks, issues: IssueList): RowDraft[] {
       transforms: layerTransforms(pipeline.transforms, pipeline.sources.get(ref), row),
       state: inherit(spec.state, joinPath(path, 'state'), pipeline.state),
       dlq: inherit(spec.dlq, joinPath(path, 'dlq'), pipeline.dlq),
+      sla: inherit(spec.sla, joinPath(path, 'sla'), blocks.sla),
       delivery: spec.delivery ?? blocks.delivery ?? 'at_least_once',
       deliveryPath: spec.delivery === undefined ? 'delivery' : joinPath(path, 'delivery'),
       weight: spec.weight,

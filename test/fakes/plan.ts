@@ -164,6 +164,8 @@ export function rowPlan(source: SourceDefinition, sink: SinkDefinition, override
     guarantee: 'at-least-once',
     governance: { quality: undefined, contract: undefined, masking: undefined, schema: undefined },
     retry: undefined,
+    sla: undefined,
+    reconcile: undefined,
     poison: undefined,
     breaker: undefined,
     metadataColumns: undefined,

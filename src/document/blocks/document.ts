@@ -8,8 +8,10 @@ import { matrixSchema } from './matrix.ts';
 import { metadataColumnsBlock } from './metadata-columns.ts';
 import { paramsSchema } from './params.ts';
 import { pipelineSchema } from './pipeline.ts';
+import { reconcileBlock } from './reconcile.ts';
 import { resilienceSchema } from './resilience.ts';
 import { selectionSchema } from './selection.ts';
+import { slaBlock } from './sla.ts';
 import { varsSchema } from './vars.ts';
 
 const version = z.preprocess(
@@ -36,6 +38,8 @@ export const documentSchema = z.strictObject({
   selection: optional(selectionSchema).meta({ description: 'How the rows are selected.' }),
   delivery: deliveryField,
   resilience: optional(resilienceSchema).meta({ description: 'What is tried again.' }),
+  sla: optional(slaBlock.schema).meta({ description: slaBlock.description }),
+  reconcile: optional(reconcileBlock.schema).meta({ description: reconcileBlock.description }),
   metadata_columns: optional(metadataColumnsBlock.schema).meta({ description: metadataColumnsBlock.description }),
 });
 

@@ -11,10 +11,12 @@ import { metadataColumnsBlock } from './metadata-columns.ts';
 import { paramsBlock } from './params.ts';
 import { pipelineBlock } from './pipeline.ts';
 import { qualityBlock } from './quality.ts';
+import { reconcileBlock } from './reconcile.ts';
 import { resilienceBlock } from './resilience.ts';
 import { schemaDriftBlock } from './schema-drift.ts';
 import { selectionBlock } from './selection.ts';
 import { sinkBlock } from './sink.ts';
+import { slaBlock } from './sla.ts';
 import { sourceBlock } from './source.ts';
 import { stateBlock } from './state.ts';
 import { transformBlock } from './transform.ts';
@@ -34,10 +36,12 @@ export const BLOCKS: readonly BlockDefinition<unknown>[] = [
   paramsBlock,
   pipelineBlock,
   qualityBlock,
+  reconcileBlock,
   resilienceBlock,
   schemaDriftBlock,
   selectionBlock,
   sinkBlock,
+  slaBlock,
   sourceBlock,
   stateBlock,
   transformBlock,

@@ -5,6 +5,7 @@ import { deliveryField } from './delivery.ts';
 import { dlqSchema } from './dlq.ts';
 import { rowSinkSchema } from './sink.ts';
 import { rowSourceSchema } from './source.ts';
+import { slaSchema } from './sla.ts';
 import { stateSchema } from './state.ts';
 import { tagsField } from './tags.ts';
 import { transformsField } from './transform.ts';
@@ -22,6 +23,7 @@ export const rowSchema = z.strictObject({
   inherit_transforms: optional(boolean()).meta({ description: 'Whether the transforms above come first; true when absent.' }),
   state: stateSchema.nullable().optional().meta({ description: 'Replaces the state store of the pipeline; null means none.' }),
   dlq: dlqSchema.nullable().optional().meta({ description: 'Replaces the dead-letter queue of the pipeline; null means none.' }),
+  sla: slaSchema.nullable().optional().meta({ description: 'Replaces the service-level checks of the document; null means none.' }),
   delivery: deliveryField,
   weight: optional(number({ min: 0 })).meta({ description: 'With `execution.schedule: lpt` heavier rows start first.' }),
   tags: tagsField,

@@ -44,7 +44,7 @@ async function move(
   const outcome = await run(planOf([row]), { env });
   return {
     row: outcome.invocations[0],
-    written: sink.records.map(idOf).sort(),
+    written: sink.records.map(idOf).sort((a, b) => a - b),
     dead: (dead.records as { payload: JsonValue; reason: string }[]).map((one) => `${one.reason} ${idOf(one.payload)}`),
     writes: journal.filter((line) => line.startsWith('write')),
     bookmark: values.get('test::row-0'),

@@ -1,0 +1,109 @@
+/** Judges an invocation that has ended against what is expected of its row. Nothing here can fail a run. */
+import type { Env } from '../../lib/env.ts';
+import { messageOf } from '../../lib/errors.ts';
+import { isObject, type JsonValue } from '../../lib/json.ts';
+import { defineMetric } from '../../lib/metrics.ts';
+import type { StateStore } from '../../kit/state-store.ts';
+import { needsHistory, type SlaConfig } from '../../document/blocks/sla.ts';
+import { anomalyOf } from './volume.ts';
+
+export const SLA_VIOLATIONS = defineMetric({
+  name: 'svc_pipeline_sla_violations_total',
+  type: 'counter',
+  help: 'Expectations of a row that a run did not meet, by kind.',
+  labels: ['pipeline', 'row', 'kind'],
+});
+export const SLA_BASELINE = defineMetric({
+  name: 'svc_pipeline_sla_baseline_runs',
+  type: 'gauge',
+  help: 'Successful runs that volumes are compared with.',
+  labels: ['pipeline', 'row'],
+});
+
+/** What is remembered of a row between runs. */
+export interface SlaHistory {
+  readonly last_success_unix: number;
+  /** Records written by successful runs, the newest last. */
+  readonly volumes: readonly number[];
+}
+
+export interface SlaSubject {
+  readonly env: Env;
+  readonly labels: { readonly pipeline: string; readonly row: string };
+  readonly sla: SlaConfig;
+  readonly stateKey: string;
+  readonly succeeded: boolean;
+  readonly written: number;
+}
+
+export const historyKey = (stateKey: string): string => `${stateKey}::__sla__`;
+
+/** `open` gives the state store of the row, when it has one; it is opened only for checks that look back. */
+export async function judgeSla(subject: SlaSubject, open: () => Promise<StateStore | undefined>): Promise<void> {
+  const { env, labels, sla, succeeded } = subject;
+  try {
+    if (succeeded) checkRows(subject);
+    if (!needsHistory(sla)) return;
+    const store = await open();
+    if (store === undefined) return;
+    try {
+      await judgeByHistory(subject, store);
+    } finally {
+      await store.close();
+    }
+  } catch (error) {
+    env.log.warn('service-level checks could not be made', { row: labels.row, error: messageOf(error) });
+  }
+}
+
+async function judgeByHistory(subject: SlaSubject, store: StateStore): Promise<void> {
+  const { env, labels, sla, stateKey, succeeded, written } = subject;
+  const nowSecs = Math.floor(env.clock.now().getTime() / 1000);
+  const history = await readHistory(store, subject);
+  if (!succeeded) {
+    const age = history === undefined ? undefined : nowSecs - history.last_success_unix;
+    if (isStale(age, sla)) violated(subject, 'staleness', { seconds: age, allowed: sla.max_staleness_secs });
+    return;
+  }
+  const earlier = history?.volumes ?? [];
+  const { volume_anomaly: volume } = sla;
+  const usual = volume === undefined ? undefined : anomalyOf(written, earlier, volume);
+  if (usual !== undefined) violated(subject, 'volume', { records: written, usual });
+  const volumes = volume === undefined ? [] : [...earlier, written].slice(-volume.window);
+  await store.put(historyKey(stateKey), { last_success_unix: nowSecs, volumes });
+  env.metrics.set(SLA_BASELINE, labels, volumes.length);
+}
+
+function checkRows(subject: SlaSubject): void {
+  const { min_rows_per_run: least } = subject.sla;
+  if (least !== undefined && subject.written < least) violated(subject, 'min_rows', { records: subject.written, expected: least });
+}
+
+export function isStale(ageSecs: number | undefined, { max_staleness_secs: most }: SlaConfig): boolean {
+  return most !== undefined && ageSecs !== undefined && ageSecs > most;
+}
+
+function violated({ env, labels }: SlaSubject, kind: string, details: Record<string, number | string | undefined>): void {
+  env.metrics.inc(SLA_VIOLATIONS, { ...labels, kind });
+  env.log.warn('service level not met', { row: labels.row, kind, ...details });
+}
+
+/** History that cannot be understood is told and started anew. */
+async function readHistory(store: StateStore, { env, labels, stateKey }: SlaSubject): Promise<SlaHistory | undefined> {
+  try {
+    const value = await store.get(historyKey(stateKey));
+    const history = value === undefined ? undefined : historyOf(value);
+    if (value === undefined || history !== undefined) return history;
+    env.log.warn('the service-level history cannot be read; it starts anew', { row: labels.row });
+  } catch (error) {
+    env.log.warn('the service-level history cannot be read; it starts anew', { row: labels.row, error: messageOf(error) });
+  }
+  return undefined;
+}
+
+export function historyOf(value: JsonValue): SlaHistory | undefined {
+  if (!isObject(value)) return undefined;
+  const { last_success_unix: last, volumes } = value;
+  if (typeof last !== 'number' || !Array.isArray(volumes) || !volumes.every((one) => typeof one === 'number')) return undefined;
+  return { last_success_unix: last, volumes };
+}
