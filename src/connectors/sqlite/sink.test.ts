@@ -58,7 +58,7 @@ describe('the sqlite sink', () => {
     const checked = check(sqliteSink.config, config);
     expect(checked.ok && sqliteSink.datasetUri(checked.value)).toBe('sqlite://./a.db?table=t');
     // Any number of rows may write into one database: it is no output file that one of them would own.
-    expect(sqliteSink.localPath).toBeUndefined();
+    expect('localPath' in sqliteSink).toBe(false);
   });
 
   test('a probe of a folder that does not exist fails with a hint and makes nothing', async () => {
