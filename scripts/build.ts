@@ -8,8 +8,27 @@ const outdir = join(ROOT, 'dist');
 
 /** Libraries that few runs need, or that find files of their own beside them: they stay in `node_modules`. */
 const external = [
-  ...['fastify', 'pg', 'pg-*', 'ioredis', 'undici', 'prom-client', 'avsc', 'ajv', 'ajv/*', 're2js', 'luxon', 'fflate', 'fast-xml-parser'],
-  ...['hyparquet*', 'read-excel-file', 'write-excel-file', '@duckdb/*', '@noble/*', 'jsonpath-rfc9535', 'strftime', 'yaml'],
+  'fastify',
+  'pg',
+  'pg-*',
+  'ioredis',
+  'undici',
+  'prom-client',
+  'avsc',
+  'ajv',
+  'ajv/*',
+  're2js',
+  'luxon',
+  'fflate',
+  'fast-xml-parser',
+  'hyparquet*',
+  'read-excel-file',
+  'write-excel-file',
+  '@duckdb/*',
+  '@noble/*',
+  'jsonpath-rfc9535',
+  'strftime',
+  'yaml',
 ];
 
 rmSync(outdir, { recursive: true, force: true });
