@@ -20,6 +20,7 @@ if (Number.parseInt(process.versions.node, 10) >= NEEDED_MAJOR) await start();
 else relaunch();
 
 async function start() {
+  if (process.env[GUARD] !== undefined) endWithLauncher();
   // Workers and commands started from here inherit the environment; each of them decides for itself.
   delete process.env[GUARD];
   if (typeof module.enableCompileCache === 'function') module.enableCompileCache();
@@ -29,11 +30,18 @@ async function start() {
   await import(pathToFileURL(entry).href);
 }
 
+/** The launcher and this process are one program to whoever kills the launcher; a SIGKILL cannot be passed on by it. */
+function endWithLauncher() {
+  if (process.channel === undefined) return;
+  process.channel.unref();
+  process.once('disconnect', () => process.kill(process.pid, 'SIGKILL'));
+}
+
 function relaunch() {
   const node = process.env[GUARD] === undefined ? findNode() : undefined;
   if (node === undefined) return refuse();
   const child = spawn(node, [...process.execArgv, fileURLToPath(import.meta.url), ...process.argv.slice(2)], {
-    stdio: 'inherit',
+    stdio: ['inherit', 'inherit', 'inherit', 'ipc'],
     env: { ...process.env, [GUARD]: '1' },
   });
   const forward = (signal) => child.kill(signal);

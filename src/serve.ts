@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
-import type { RunningServer, ServeHistory, ServeOptions } from './cli/serve-options.ts';
+import type { RunningServer, ServeOptions } from './cli/serve-options.ts';
 import { BLOCKS } from './document/blocks/index.ts';
 import { loadDocumentFile } from './document/load.ts';
 import { localFiles } from './document/local-file.ts';
@@ -24,6 +24,8 @@ import type { DoctorReport } from './wire/doctor.ts';
 /** How long a run that was asked to stop may take to flush (spec 1, section 3.1). */
 const STOP_GRACE_MS = 30_000;
 
+const FAILED_START_GRACE_SECS = 5;
+
 export async function serve(options: ServeOptions, version: string): Promise<RunningServer> {
   const registry = createRegistry(RUN_METRICS);
   const env: Env = { ...options.env, metrics: registry.metrics };
@@ -40,7 +42,7 @@ export async function serve(options: ServeOptions, version: string): Promise<Run
   });
   const preflight = ({ plan }: Prepared, signal: AbortSignal): Promise<DoctorReport> =>
     doctor({ plan, parts, env, clock: env.clock.now(), signal, timeoutMs: options.probeTimeoutSecs * 1000 });
-  const history = await openHistory(historyUrl(options.history), env);
+  const history = await openHistory(options.history.kind === 'memory' ? 'memory' : `sqlite:${options.history.path}`, env);
   const executor = createWorkerPool({ env, entry: workerEntry(), maxWorkers: options.maxConcurrentRuns });
   const runs = createRuns({
     env,
@@ -95,6 +97,8 @@ export async function serve(options: ServeOptions, version: string): Promise<Run
       closed: closed.promise,
     };
   } catch (error) {
+    // Nothing runs yet; this ends what looks after leases and retention, which would keep the process for ever.
+    await runs.drain(FAILED_START_GRACE_SECS * 1000);
     await close();
     throw error;
   }
@@ -102,11 +106,6 @@ export async function serve(options: ServeOptions, version: string): Promise<Run
 
 function defaultTree(path: string, env: Env): JsonObject {
   return loadDocumentFile(path, { variables: env.variables, redactor: env.redactor, readFile: localFiles(env.cwd) }).tree;
-}
-
-function historyUrl(history: ServeHistory): string {
-  if (history.kind === 'sqlite') return `sqlite:${history.path}`;
-  return history.kind === 'postgres' ? history.url : history.kind;
 }
 
 /** Beside this file: a source in a checkout, a bundle in a package. */

@@ -104,7 +104,7 @@ describe('usage errors', () => {
     ['validate --profile=', 'error: --profile must not be empty\n'],
     ['serve --no-auth --lease-ttl-secs 0', 'error: --lease-ttl-secs must be a whole number of at least 1, got "0"\n'],
     ['serve --no-auth --cluster', 'error: --cluster is not available: this version has no cluster mode\n'],
-    ['serve --no-auth --history mysql://x', 'error: --history is none of `memory`, `sqlite:PATH` and `postgres://…`\n'],
+    ['serve --no-auth --history mysql://x', 'error: --history is neither `memory` nor `sqlite:PATH`\n'],
   ])('%s exits with 2', async (line, err) => {
     expect(await cli(line)).toEqual({ code: 2, out: '', err });
   });

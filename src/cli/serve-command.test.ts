@@ -98,8 +98,6 @@ describe('serve', () => {
   it.each([
     ['sqlite:h.db', (folder: string) => ({ kind: 'sqlite', path: path.join(folder, 'h.db') })],
     ['sqlite:///var/h.db', () => ({ kind: 'sqlite', path: '/var/h.db' })],
-    ['postgres://u:p@h/db', () => ({ kind: 'postgres', url: 'postgres://u:p@h/db' })],
-    ['postgresql://h/db', () => ({ kind: 'postgres', url: 'postgresql://h/db' })],
     ['memory', () => ({ kind: 'memory' })],
   ])('understands --history %s', async (where, expected) => {
     expect((await optionsOf(`--no-auth --history ${where}`)).history).toEqual(expected(cwd));

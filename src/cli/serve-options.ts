@@ -12,11 +12,8 @@ export interface ServeAuth {
   readonly adminToken?: string;
 }
 
-/** `memory`; the path of a SQLite file; or a Postgres URL. */
-export type ServeHistory =
-  | { readonly kind: 'memory' }
-  | { readonly kind: 'sqlite'; readonly path: string }
-  | { readonly kind: 'postgres'; readonly url: string };
+/** `memory`, or the path of a SQLite file. */
+export type ServeHistory = { readonly kind: 'memory' } | { readonly kind: 'sqlite'; readonly path: string };
 
 export interface ServeOptions {
   /** Made for this process: its log goes to stderr, its redactor knows the tokens already. */

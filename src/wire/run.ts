@@ -29,7 +29,7 @@ export const submissionSchema = z
   .strictObject({
     config: z.string().meta({ description: 'The pipeline document, YAML or JSON text.' }),
     config_format: z.enum(['yaml', 'json']).default('yaml').meta({ description: 'Format of `config`.' }),
-    name: z.string().nullish().meta({ description: 'Name of the run; also drives state keys and metric labels.' }),
+    name: z.string().max(256).nullish().meta({ description: 'Name of the run; also drives state keys and metric labels.' }),
     labels: z.record(z.string(), z.string()).nullish().meta({ description: 'Metadata stored on the run record.' }),
     timeout_secs: z.int().positive().nullish().meta({ description: 'Wall-clock cap of the execution; on expiry the run fails.' }),
     doctor_first: z.boolean().nullish().meta({ description: 'Run the preflight probes first; on any failure answer 422.' }),

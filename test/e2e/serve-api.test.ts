@@ -48,6 +48,13 @@ describe('a start is refused, in a sentence,', () => {
   });
 });
 
+test('a start on a port that is taken ends, and says so', async () => {
+  const args = ['serve', '--no-auth', '--history', 'memory', '--listen', new URL(program.url).host];
+  const { code, stderr } = await headgate(args, { cwd: shop.dir });
+  expect(stderr).toContain('the port is in use\nhint: choose another address with --listen\n');
+  expect(code).toBe(1);
+});
+
 test('the start says where the server is and what to try', () => {
   expect(program.output()).toMatch(/^Headgate listens on http:\/\/127\.0\.0\.1:\d+\nhistory: memory\ntry: +curl -s http/);
 });

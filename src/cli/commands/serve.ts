@@ -52,7 +52,7 @@ const options = withVariables('SVC_SERVE_', {
   history: textOption({
     value: 'WHERE',
     defaultText: 'history.db in --data-dir',
-    description: 'Where runs, logs and audit are kept: `sqlite:PATH`, `postgres://…`, or `memory`, which forgets everything at the end.',
+    description: 'Where runs, logs and audit are kept: `sqlite:PATH`, or `memory`, which forgets everything at the end.',
   }),
   corsOrigin: listOption({ value: 'ORIGIN', description: 'Origin whose pages may call the API.' }),
   bodyLimitBytes: integerOption({ value: 'N', min: 1, default: 1_048_576, description: 'Largest request body.' }),
@@ -65,9 +65,9 @@ const options = withVariables('SVC_SERVE_', {
   }),
   idempotencyRetentionSecs: integerOption({
     value: 'N',
-    min: 1,
+    min: 0,
     default: DAY_SECS,
-    description: 'How long an idempotency key is remembered.',
+    description: 'How long an idempotency key is remembered; 0 remembers none.',
   }),
   logRetentionSecs: integerOption({ value: 'N', min: 0, default: 7 * DAY_SECS, description: 'How long log lines are kept; 0 keeps none.' }),
   logMaxLinesPerRun: integerOption({ value: 'N', min: 1, default: 100_000, description: 'Log lines kept of one run.' }),
@@ -175,10 +175,9 @@ function historyOf(where: string | undefined, dataDir: string, cwd: string): Ser
     return { kind: 'sqlite', path: path.join(dataDir, 'history.db') };
   }
   if (where === 'memory') return { kind: 'memory' };
-  if (/^postgres(ql)?:\/\//.test(where)) return { kind: 'postgres', url: where };
   const file = /^sqlite:(?:\/\/)?(.+)$/.exec(where)?.[1];
   if (file !== undefined) return { kind: 'sqlite', path: path.resolve(cwd, file) };
-  throw usageError('--history is none of `memory`, `sqlite:PATH` and `postgres://…`');
+  throw usageError('--history is neither `memory` nor `sqlite:PATH`');
 }
 
 function announce({ terminal, world }: CliContext, { auth, history }: ServeOptions, server: RunningServer): void {
