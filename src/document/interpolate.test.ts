@@ -106,6 +106,11 @@ test('every value from outside is known to the redactor', () => {
   expect(redactor.text('abc value')).toBe('abc ***');
 });
 
+test('parameters are possible only where somebody declares them', () => {
+  const { issues, stage } = interpolate({ a: 'x${param.p}' }, loadOptions());
+  expect([stage, issues.map((issue) => `${issue.code} ${issue.path}`)]).toEqual(['validate', ['unknown_param a']]);
+});
+
 test('keys that meet after filling in are refused', () => {
   expect(faults({ a: { value: 1, '${env:NAME}': 2 } })).toEqual(['duplicate_key a']);
 });
@@ -154,14 +159,12 @@ test('texts made of tokens agree with putting the values together by hand', () =
         keys: { [text]: 1 },
       };
       const readFile = (): Uint8Array => new TextEncoder().encode(F);
-      const {
-        tree: filled,
-        issues,
-        paramIssues,
-      } = interpolate(tree, { ...loadOptions(), variables: { E, F }, readFile }, { params: { p, n } });
+      const { tree: filled, issues } = interpolate(tree, { ...loadOptions(), variables: { E, F }, readFile }, { params: { p, n } });
       const result = pieces.map((piece) => piece.result).join('');
-      expect([issues, paramIssues]).toEqual([[], []]);
-      expect(restoreEscapes(filled)).toMatchObject({ list: [result], keys: { [result]: 1 } });
+      expect(issues).toEqual([]);
+      // A parameter by itself keeps its type, but not as a key.
+      const value = text === '${param.n}' ? n : result;
+      expect(restoreEscapes(filled)).toMatchObject({ list: [value], keys: { [result]: 1 } });
     }),
     { numRuns: 500 },
   );

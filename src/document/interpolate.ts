@@ -16,8 +16,8 @@ import { classify, marksInJson, rewriteTokens, wholeToken, type TokenHandlers } 
 export interface Interpolated {
   readonly tree: JsonObject;
   readonly issues: readonly Issue[];
-  /** What is wrong with parameters: their declaration, what was supplied, and how they are used. */
-  readonly paramIssues: readonly Issue[];
+  /** `validate` when only parameters are at fault: their declaration, what was supplied, or how they are used. */
+  readonly stage: 'interpolate' | 'validate';
   /** The values of all parameters; secret ones are masked. */
   readonly params: Readonly<Record<string, JsonValue>>;
 }
@@ -28,7 +28,9 @@ export interface Interpolated {
  */
 export function interpolate(tree: JsonObject, sources: TokenSources, binding: Binding = {}): Interpolated {
   const session = new Session(tree, sources, binding);
-  return { tree: session.tree(), issues: session.issues, paramIssues: session.paramIssues, params: session.params.shown() };
+  const filled = session.tree();
+  const stage = session.issues.length > 0 ? 'interpolate' : 'validate';
+  return { tree: filled, issues: [...session.issues, ...session.paramIssues], stage, params: session.params.shown() };
 }
 
 const PARAM = 'param.';

@@ -32,10 +32,7 @@ export function loadDocument(text: string, options: LoadOptions): Document {
   const { tree, locate } = readTree(text, options);
   const merged = options.base === undefined ? tree : mergeTrees(options.base, tree);
   const filled = interpolate(merged, options, options);
-  const issues = [...filled.issues, ...filled.paramIssues];
-  if (issues.length > 0) {
-    throw new ConfigError(withPlaces(unique(issues), locate), { stage: filled.issues.length > 0 ? 'interpolate' : 'validate' });
-  }
+  if (filled.issues.length > 0) throw new ConfigError(withPlaces(unique(filled.issues), locate), { stage: filled.stage });
   return documentOf(filled.tree, { ...options, locate, params: filled.params });
 }
 

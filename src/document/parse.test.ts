@@ -199,3 +199,11 @@ test('any text is read or refused, never more', () => {
     { numRuns: 2000 },
   );
 });
+
+test('`!include` is a value, neither a key nor something to merge', () => {
+  const messageOf = (text: string): string =>
+    refusalOf(() => parseText(text, 'yaml', { kind: 'file', path: 'a.yaml' })).issues[0]?.message ?? '';
+  expect(messageOf('? !include a.yaml\n: 1')).toBe('a key must be a plain text');
+  expect(messageOf('a:\n  <<: !include a.yaml')).toBe('`<<` can merge nothing but mappings');
+  expect(messageOf('a: !include')).toBe('`!include` takes the path of a file');
+});

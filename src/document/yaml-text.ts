@@ -51,6 +51,13 @@ function faultOf(error: YAMLException): TextFault {
   if (error.reason.includes('duplicated mapping key')) {
     return new TextFault({ code: 'duplicate_key', message: 'this key stands twice in one mapping', ...place });
   }
+  if (error.reason.includes('complex keys')) {
+    return new TextFault({ code: 'bad_yaml', message: 'a key must be a plain text', ...place });
+  }
+  if (error.reason.includes('cannot merge mappings')) {
+    const hint = '`<<` takes an alias of a mapping in the same file; `extends` merges files';
+    return new TextFault({ code: 'bad_yaml', message: '`<<` can merge nothing but mappings', hint, ...place });
+  }
   if (error.reason.includes('nesting exceeded')) return new TextFault({ code: 'too_deep', message: tooDeep(), ...place });
   return new TextFault({ code: 'bad_yaml', message: `the text is not valid YAML: ${error.reason}`, ...place });
 }
