@@ -31,11 +31,9 @@ const NOT_AVAILABLE: Readonly<Record<Place, Readonly<Record<string, string>>>> =
     for_each: 'fan-out rows',
     partition: 'splitting of a row into chunks',
   },
-  execution: { adaptive_batch_size: 'adaptive page sizes' },
-  resilience: {},
 };
 
-type Place = 'document' | 'pipeline' | 'source' | 'row' | 'execution' | 'resilience';
+type Place = 'document' | 'pipeline' | 'source' | 'row';
 
 /** Reports the keys that cannot be used yet and returns the mapping without them. A key set to null counts as absent. */
 export function withoutUnavailable(place: Place, mapping: JsonObject, path: string, issues: Issue[]): JsonObject {

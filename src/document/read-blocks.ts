@@ -244,8 +244,7 @@ function readMapping<T>(
   issues: Issue[],
 ): T | undefined {
   if (value === undefined || value === null) return undefined;
-  const known = isObject(value) && path !== 'selection' ? withoutUnavailable(path, value, path, issues) : value;
-  return salvage(schema, restored(known), path, issues);
+  return salvage(schema, restored(value), path, issues);
 }
 
 function placedAt<T>(path: string, value: T | undefined): Placed<T> | undefined {

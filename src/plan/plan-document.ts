@@ -86,8 +86,10 @@ function finishRows(planned: readonly PlannedRow[], { name, drafts, blocks, reco
   const spec = blocks.resilience ?? {};
   const resilience = { retry: retryPolicyOf(spec), poison: poisonPolicyOf(spec), breaker: breakerPolicyOf(spec) };
   const metadataColumns = blocks.metadataColumns === undefined ? undefined : metadataColumnsOf(blocks.metadataColumns);
+  const adaptive = blocks.execution?.adaptive_batch_size;
+  const adaptiveBatch = adaptive?.enabled === true ? adaptive : undefined;
   return planned.map((row) => {
     const own = (children.get(row.draft.id) ?? []).map((child) => child.id);
-    return finishRow(row, { name, ids, children: own, governance, resilience, metadataColumns, reconcile, issues });
+    return finishRow(row, { name, ids, children: own, governance, resilience, metadataColumns, reconcile, adaptiveBatch, issues });
   });
 }

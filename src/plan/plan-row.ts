@@ -86,6 +86,7 @@ export interface RowSetting {
   readonly resilience: Pick<RowPlan, 'retry' | 'poison' | 'breaker'>;
   readonly metadataColumns: RowPlan['metadataColumns'];
   readonly reconcile: RowPlan['reconcile'];
+  readonly adaptiveBatch: RowPlan['adaptiveBatch'];
   readonly issues: IssueList;
 }
 
@@ -117,6 +118,7 @@ export function finishRow(row: PlannedRow, setting: RowSetting): RowPlan {
     ...setting.resilience,
     sla: draft.sla?.value,
     reconcile: setting.reconcile,
+    adaptiveBatch: setting.adaptiveBatch,
     metadataColumns: setting.metadataColumns,
     lane: chooseLane(row, setting),
     stateKey: stateKeyOf(setting.name, draft.id),

@@ -1,5 +1,6 @@
 /** What the plan is: everything decided before the first record moves. Plain data and frozen definitions; no effects. */
 import type { ContractConfig } from '../document/blocks/contract.ts';
+import type { AdaptiveBatchSpec } from '../document/blocks/execution.ts';
 import type { MaskingConfig } from '../document/blocks/masking.ts';
 import type { NamedColumn } from '../document/blocks/metadata-columns.ts';
 import type { QualityConfig } from '../document/blocks/quality.ts';
@@ -99,6 +100,8 @@ export interface RowPlan {
   /** What is expected of the row; judged when an invocation has ended. */
   readonly sla: SlaConfig | undefined;
   readonly reconcile: ReconcilePlan | undefined;
+  /** How batch sizes adapt; `undefined` when pages are written whole. */
+  readonly adaptiveBatch: AdaptiveBatchSpec | undefined;
   /** Fields that records get just before the sink takes them. */
   readonly metadataColumns: readonly NamedColumn[] | undefined;
   readonly lane: LaneChoice;

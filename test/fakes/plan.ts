@@ -166,6 +166,7 @@ export function rowPlan(source: SourceDefinition, sink: SinkDefinition, override
     retry: undefined,
     sla: undefined,
     reconcile: undefined,
+    adaptiveBatch: undefined,
     poison: undefined,
     breaker: undefined,
     metadataColumns: undefined,

@@ -5,6 +5,7 @@ import { blame, connectorErrorOf } from '../failure.ts';
 import type { Invocation } from '../invocation.ts';
 import * as metrics from '../metrics.ts';
 import type { DeadRecord } from '../stages/stage.ts';
+import { AdaptiveBatch } from './adaptive-batch.ts';
 import type { PageFate } from './circuit-breaker.ts';
 import { Poison, type Settled } from './poison.ts';
 import { retrying } from './retry.ts';
@@ -18,6 +19,13 @@ export interface PageContext {
   readonly dead: DeadRecord[];
 }
 
+interface Batch {
+  readonly stamped: Page;
+  /** The same records before they were stamped. */
+  readonly page: Page;
+  readonly from: number;
+}
+
 /** Takes governed pages to the sink and counts where every record of them went. */
 export class PageWriter {
   readonly #invocation: Invocation;
@@ -25,12 +33,15 @@ export class PageWriter {
   readonly #limit: number | undefined;
   readonly #stamp: Stamp | undefined;
   readonly #poison: Poison | undefined;
+  readonly #adaptive: AdaptiveBatch | undefined;
 
   constructor(invocation: Invocation, limit: number | undefined) {
     this.#invocation = invocation;
     this.#limit = limit;
     this.#stamp = stampOf(invocation);
     this.#poison = invocation.row.poison === undefined ? undefined : new Poison(invocation.row.poison, invocation);
+    const { adaptiveBatch } = invocation.row;
+    this.#adaptive = adaptiveBatch === undefined ? undefined : new AdaptiveBatch(adaptiveBatch, invocation);
   }
 
   async write(page: Page, context: PageContext): Promise<PageFate> {
@@ -40,20 +51,36 @@ export class PageWriter {
     const taken = page.slice(0, room);
     tally.withheld += page.count - Math.min(page.count, room);
     if (taken.count === 0 || room === 0) return { sent: 0, failed: 0 };
+    let failed = 0;
+    for (let from = 0, end = 0; from < taken.count; from = end) {
+      end = Math.min(taken.count, from + (this.#adaptive?.next(taken.count) ?? taken.count));
+      failed += await this.#writeBatch(taken.slice(from, end), from, context);
+    }
+    return { sent: taken.count, failed };
+  }
+
+  /** Gives how many records failed. `from` is where the batch stands in its page. */
+  async #writeBatch(batch: Page, from: number, context: PageContext): Promise<number> {
+    const { tally, env, deadLetters } = this.#invocation;
     const before = context.dead.length;
-    const result = await this.#send(taken, context);
+    const started = env.clock.elapsedMs();
+    const result = await this.#send(batch, from, context);
     tally.written += result.written;
     tally.withheld += (result.skipped ?? 0) + result.dropped;
     for (const { index, error } of result.rejected) {
-      context.dead.push({ kind: error.kind, reason: 'partial', message: error.message, payload: taken.records()[index] ?? null, index });
+      const payload = batch.records()[index] ?? null;
+      context.dead.push({ kind: error.kind, reason: 'partial', message: error.message, payload, index: from + index });
     }
-    return { sent: taken.count, failed: context.dead.length - before + result.dropped };
+    const failed = context.dead.length - before + result.dropped;
+    const latencyMs = env.clock.elapsedMs() - started;
+    this.#adaptive?.observe({ size: batch.count, failed: deadLetters === undefined ? 0 : failed, latencyMs });
+    return failed;
   }
 
-  async #send(page: Page, context: PageContext): Promise<Settled> {
+  async #send(page: Page, from: number, context: PageContext): Promise<Settled> {
     const { row, deadLetters } = this.#invocation;
     const stamped = this.#stamp?.apply(page, context.readAt) ?? page;
-    const first = await this.#writeOrDivert(stamped, page, context.dead);
+    const first = await this.#writeOrDivert({ stamped, page, from }, context.dead);
     if (first === undefined) return { written: 0, rejected: [], dropped: 0 };
     const result = (await this.#poison?.settle(stamped, first, (part) => this.#measuredWrite(part))) ?? { ...first, dropped: 0 };
     if (deadLetters === undefined && result.rejected.length > 0) throw rejectedWithoutQueue(row.sink.type, result);
@@ -61,7 +88,7 @@ export class PageWriter {
   }
 
   /** `dlq_all`: when the page failed as a whole, every record of it becomes a dead letter, as it was before it was stamped. */
-  async #writeOrDivert(stamped: Page, page: Page, dead: DeadRecord[]): Promise<WriteResult | undefined> {
+  async #writeOrDivert({ stamped, page, from }: Batch, dead: DeadRecord[]): Promise<WriteResult | undefined> {
     const { row, env, deadLetters } = this.#invocation;
     try {
       return await this.#measuredWrite(stamped);
@@ -69,7 +96,7 @@ export class PageWriter {
       if (deadLetters === undefined || row.dlq?.onBatchError !== 'dlq_all' || connectorErrorOf(error) === undefined) throw error;
       const message = env.redactor.text(error instanceof Error ? error.message : String(error));
       env.log.warn('page diverted to the dead-letter queue', { row: row.id, records: page.count, error: message });
-      page.records().forEach((payload, index) => dead.push({ kind: 'Sink', reason: 'dlq_all', message, payload, index }));
+      page.records().forEach((payload, index) => dead.push({ kind: 'Sink', reason: 'dlq_all', message, payload, index: from + index }));
       return undefined;
     }
   }

@@ -1,0 +1,105 @@
+/**
+ * Exactly once by a watermark that the sink commits together with the records: a page that is read again is known by its place in
+ * the sequence of committed pages, and left out (spec 2.10).
+ */
+import { ConnectorError } from '../../lib/errors.ts';
+import { isObject, parseJson, stringifyJson, type JsonObject, type JsonValue } from '../../lib/json.ts';
+import { defineMetric } from '../../lib/metrics.ts';
+import type { Page } from '../../kit/page.ts';
+import type { TokenWriter, WriteResult } from '../../kit/sink.ts';
+
+export const PAGES_SKIPPED = defineMetric({
+  name: 'svc_pipeline_pages_skipped_total',
+  type: 'counter',
+  help: 'Pages that were not written again because the sink had committed them.',
+  labels: ['pipeline', 'row'],
+});
+
+/** The key by which a stored position is told from a bare bookmark. */
+const MARKER = '__svc_commit';
+const DIGITS = 20;
+
+export interface Position {
+  readonly bookmark: JsonValue | undefined;
+  /** Pages committed so far. */
+  readonly seq: number;
+}
+
+/** A bare bookmark, as runs without this guarantee store it, stands at the start of a sequence. */
+export function readPosition(stored: JsonValue | undefined): Position {
+  if (!isObject(stored) || stored[MARKER] !== 1) return { bookmark: stored, seq: 0 };
+  const { bookmark, seq } = stored;
+  return { bookmark, seq: typeof seq === 'number' ? seq : 0 };
+}
+
+export function positionValue(bookmark: JsonValue, seq: number): JsonObject {
+  return { [MARKER]: 1, bookmark, seq };
+}
+
+export function tokenText(seq: number, bookmark: JsonValue): string {
+  return `${String(seq).padStart(DIGITS, '0')}#${stringifyJson(bookmark)}`;
+}
+
+/** Tokens may also be a sequence number alone. */
+export function readToken(token: string | undefined): Position {
+  if (token === undefined) return { bookmark: undefined, seq: 0 };
+  const match = /^(\d{1,20})(?:#(.*))?$/s.exec(token);
+  try {
+    if (match !== null) return { seq: Number(match[1]), bookmark: match[2] === undefined ? undefined : parseJson(match[2]) };
+  } catch {
+    // Told below, like every other text that is not a token.
+  }
+  throw new ConnectorError('data', 'the commit token at the destination cannot be read', {
+    hint: 'somebody else wrote to the token table; repair or remove the row of this pipeline',
+  });
+}
+
+/** Where an invocation goes on, and what it has to remember. */
+export class Watermark {
+  /** Where the source starts. */
+  readonly bookmark: JsonValue | undefined;
+  /** Pages that were committed but not remembered, and that the source need not read again. */
+  readonly recovered: number;
+  readonly #tokens: TokenWriter;
+  readonly #scope: string;
+  /** Pages the sink has committed. */
+  readonly #committed: number;
+  #seq: number;
+
+  private constructor(tokens: TokenWriter, scope: string, found: { stored: Position; committed: Position }) {
+    const { stored, committed } = found;
+    const isAhead = committed.seq > stored.seq && committed.bookmark !== undefined;
+    this.#tokens = tokens;
+    this.#scope = scope;
+    this.#committed = committed.seq;
+    this.#seq = isAhead ? committed.seq : stored.seq;
+    this.bookmark = isAhead ? committed.bookmark : stored.bookmark;
+    this.recovered = isAhead ? committed.seq - stored.seq : 0;
+  }
+
+  static async open(tokens: TokenWriter, scope: string, stored: Position): Promise<Watermark> {
+    return new Watermark(tokens, scope, { stored, committed: readToken(await tokens.last(scope)) });
+  }
+
+  /** Moves on to the next page; true when the sink has it already. */
+  advance(): boolean {
+    this.#seq += 1;
+    return this.#seq <= this.#committed;
+  }
+
+  /** What is stored once the page is durable. */
+  stateValue(bookmark: JsonValue): JsonValue {
+    return positionValue(bookmark, this.#seq);
+  }
+
+  /** Records and watermark in one unit. Repeating is safe: a commit whose answer was lost is found by its token. */
+  commit(page: Page, bookmark: JsonValue): () => Promise<WriteResult> {
+    const token = tokenText(this.#seq, bookmark);
+    let tried = false;
+    return async () => {
+      if (tried && (await this.#tokens.last(this.#scope)) === token) return { written: page.count, rejected: [] };
+      tried = true;
+      return this.#tokens.write(page, this.#scope, token);
+    };
+  }
+}
