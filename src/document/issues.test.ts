@@ -18,7 +18,7 @@ const PATTERNS = [
   /\bcode: '([a-z_0-9]+)',\s*(?:path|message)/g,
   /\bpath[^}\n]*\bcode: '([a-z_0-9]+)'/g,
   /(?:issues\.error|issues\.warn|this\.#report|this\.#reportParam|\bfaulty|\bfinding)\(\s*'([a-z_0-9]+)'/g,
-  /\{ code: '([a-z_0-9]+)', name\b/g,
+  /\{ code: '([a-z_0-9]+)', name[ ,]/g,
   /textFault\([^']*'([a-z_0-9]+)'/g,
   /\['([a-z_0-9]+)', 'it is filled/g,
 ];

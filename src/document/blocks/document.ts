@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { finding, optional } from '../../kit/schema.ts';
+import { finding, json, optional, text } from '../../kit/schema.ts';
 import { defineBlock } from '../block.ts';
 import { authSchema } from './auth.ts';
 import { deliveryField } from './delivery.ts';
@@ -28,6 +28,12 @@ export const documentSchema = z.strictObject({
   kind: optional(z.literal('pipeline')).meta({ description: 'Marks a whole pipeline document; may be left out.' }),
   name: optional(z.string().min(1)).meta({
     description: 'Name of the pipeline in state keys, metrics and logs; the file name when absent.',
+  }),
+  extends: optional(z.union([text(), z.array(text())])).meta({
+    description: 'In files: documents to lie beneath this one, relative to it; of several the later ones count more.',
+  }),
+  profiles: optional(z.record(z.string(), z.record(z.string(), json()).nullable())).meta({
+    description: 'In files: overlays by name, of which `--profile` applies one.',
   }),
   vars: optional(varsSchema).meta({ description: 'Values by name, for `${vars.<name>}`.' }),
   params: optional(paramsSchema).meta({ description: 'Typed values that whoever starts a run supplies, for `${param.<name>}`.' }),
