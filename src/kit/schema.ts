@@ -76,13 +76,32 @@ function fromText(value: unknown): unknown {
 
 export type Checked<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly issues: readonly Issue[] };
 
-/** Parses a plain value; findings come back as ours, with paths below `base`. */
-export function check<T>(schema: ZodType<T>, value: unknown, base = ''): Checked<T> {
-  const result = schema.safeParse(value);
+/** Parses a plain value; findings come back as ours, with paths below `base`. A `null` that does not fit counts as absent. */
+export function check<T>(schema: ZodType<T>, given: unknown, base = ''): Checked<T> {
+  const first = schema.safeParse(given);
+  if (first.success) return { ok: true, value: first.data };
+  const value = withoutNulls(given, first.error.issues);
+  const result = value === given ? first : schema.safeParse(value);
   if (result.success) return { ok: true, value: result.data };
   const shape = jsonSchemaOf(schema);
   const issues = result.error.issues.flatMap((issue) => translate(issue as RawIssue, { value, base, shape, above: [] }));
   return { ok: false, issues };
+}
+
+/** The value without the keys whose `null` was refused; the value itself when there is none. */
+function withoutNulls(value: unknown, issues: readonly { readonly code?: string; readonly path: readonly PropertyKey[] }[]): unknown {
+  // A check of our own that refuses null means it.
+  const refused = issues
+    .filter(({ code, path }) => code !== 'custom' && path.length > 0)
+    .map(({ path }) => path.map((step) => (typeof step === 'number' ? step : String(step))))
+    .filter((path) => valueAt(value, path) === null);
+  if (refused.length === 0) return value;
+  const copy = structuredClone(value);
+  for (const path of refused) {
+    const parent = valueAt(copy, path.slice(0, -1));
+    if (isObject(parent)) delete parent[String(path.at(-1))];
+  }
+  return copy;
 }
 
 const shapes = new WeakMap<ZodType, JsonSchema>();

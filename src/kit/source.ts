@@ -63,6 +63,8 @@ export interface SourceDefinition<C = any> {
   capabilities(config: C): SourceCapabilities;
   /** Canonical address without credentials (facts 15.4). */
   datasetUri(config: C): string;
+  /** The one local file it reads, when it reads one: no row may write the file it reads. */
+  localPath?(config: C): string | undefined;
   open(config: C, context: SourceContext): Promise<Source>;
   /** Without one, the doctor reads the first page (probe `read`). */
   probe?(config: C, context: SourceContext): Promise<ProbeFinding[]>;

@@ -38,17 +38,18 @@ export function jsonEqual(a: JsonValue | undefined, b: JsonValue | undefined): b
   return keys.length === Object.keys(b).length && keys.every((key) => hasField(b, key) && jsonEqual(a[key], b[key]));
 }
 
-/** Sixteen or more digits in a row may not fit a double exactly: only then is the slower exact reader used. */
-const LONG_DIGITS = /[0-9]{16}/;
+/** Sixteen or more digits in a row, or a three-digit exponent, may not fit a double: only then is the slower exact reader used. */
+const MAY_NOT_FIT = /[0-9]{16}|[0-9][eE][+]?[0-9]{3}/;
 
-/** Parses JSON text; integers beyond the safe range come back as `bigint`. Throws `SyntaxError`. */
+/** Parses JSON text; integers beyond the safe range come back as `bigint`. Throws `SyntaxError`, also for a number beyond a double. */
 export function parseJson(text: string): JsonValue {
-  return LONG_DIGITS.test(text) ? (JSON.parse(text, exactInteger) as JsonValue) : (JSON.parse(text) as JsonValue);
+  return MAY_NOT_FIT.test(text) ? (JSON.parse(text, exactInteger) as JsonValue) : (JSON.parse(text) as JsonValue);
 }
 
 function exactInteger(_key: string, value: unknown, context?: { source?: string }): unknown {
   if (typeof value !== 'number' || Number.isSafeInteger(value)) return value;
   const source = context?.source;
+  if (!Number.isFinite(value)) throw new SyntaxError(`the number ${source} is beyond the range of numbers`);
   return source !== undefined && /^-?[0-9]+$/.test(source) ? BigInt(source) : value;
 }
 

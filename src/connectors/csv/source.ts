@@ -46,6 +46,7 @@ export const csvSource = defineSource<CsvSourceConfig>({
   ],
   capabilities: () => ({ replay: 'none', bookmarks: false, encodings: [JSON_LINES.name] }),
   datasetUri: (value) => fileUri(value.path),
+  localPath: (value) => value.path,
   open: async (value, context) => openCsv(value, context),
 });
 

@@ -23,6 +23,7 @@ export const fileSource = defineSource<FileSourceConfig>({
   ],
   capabilities: (config) => ({ replay: 'none', bookmarks: config.incremental !== undefined, encodings: [JSON_LINES.name] }),
   datasetUri: (config) => (isUrl(config.path) ? withoutSecrets(config.path) : fileUri(config.path)),
+  localPath: (config) => (isUrl(config.path) ? undefined : config.path),
   open: async (config, context) => ({ pages: (request) => pages(config, context, request), close: async () => {} }) satisfies Source,
   discover,
 });

@@ -31,6 +31,7 @@ export const jsonlSource = defineSource<JsonlSourceConfig>({
   ],
   capabilities: () => ({ replay: 'none', bookmarks: false, encodings: [JSON_LINES.name] }),
   datasetUri: (value) => fileUri(value.path),
+  localPath: (value) => value.path,
   open: async (value, context) => openJsonl(value, context),
 });
 

@@ -61,6 +61,7 @@ export const parquetSource = defineSource<ParquetSourceConfig>({
     if (source.type === 's3') return `s3://${source.bucket}/${source.key ?? source.prefix ?? ''}`;
     return fileUri(source.type === 'glob' ? source.pattern : source.path);
   },
+  localPath: ({ source }) => (source.type === 'local_path' ? source.path : undefined),
   open: async (value, context) => ({ pages: (request) => pages(value, context, request), close: async () => {} }) satisfies Source,
 });
 

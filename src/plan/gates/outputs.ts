@@ -36,7 +36,19 @@ export function checkOutputs(rows: readonly PlannedRow[], issues: IssueList): vo
         );
       }
     }
+    refuseOwnSource(row, issues);
     warnAboutReplacing(row, issues);
+  }
+}
+
+/** A row that writes the file it reads cuts off its own source. */
+function refuseOwnSource(row: PlannedRow, issues: IssueList): void {
+  const { plan, judged } = row.source;
+  const read = judged === undefined ? undefined : plan.definition.localPath?.(judged);
+  if (read === undefined) return;
+  for (const output of outputsOf(row)) {
+    if (output.file !== normalize(read)) continue;
+    issues.error('output_clash', output.path, `${output.owner} writes the file it reads: \`${output.file}\``, 'write to another file');
   }
 }
 
@@ -51,7 +63,7 @@ function outputsOf(row: PlannedRow): Output[] {
 function outputOf({ plan, judged, tokens }: PlannedPart<SinkDefinition>, owner: string): Output | undefined {
   const file = judged === undefined ? undefined : plan.definition.localPath?.(judged);
   if (file === undefined || file.startsWith('/dev/')) return undefined;
-  const appends = isObject(judged) && judged['append'] === true;
+  const appends = isObject(judged) && (judged['append'] === true || judged['if_exists'] === 'append');
   const perRecord = tokens.some((found) => found.token.kind === 'path');
   return { file: normalize(file), replaces: !appends, perRecord, path: joinPath(plan.path, 'config'), owner };
 }

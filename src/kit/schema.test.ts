@@ -1,0 +1,43 @@
+import { describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { boolean, check, integer, jsonSchemaOf, optional } from './schema.ts';
+
+const schema = z.strictObject({
+  path: z.string().meta({ description: 'A path.' }),
+  size: integer({ min: 1 }).default(5).meta({ description: 'A size.' }),
+  mode: z.enum(['append', 'upsert']).default('append').meta({ description: 'A mode.' }),
+  flag: boolean().default(true).meta({ description: 'A flag.' }),
+  list: optional(z.array(z.string())).meta({ description: 'A list.' }),
+  mask: z.unknown().optional().meta({ description: 'Any value, null too.' }),
+  inner: z.strictObject({ deep: integer().optional() }).optional().meta({ description: 'More.' }),
+});
+
+describe('a config', () => {
+  it('takes null as absence wherever null has no meaning of its own', () => {
+    const given = { path: 'a', size: null, mode: null, flag: null, list: null, mask: null, inner: { deep: null } };
+    expect(check(schema, given)).toEqual({ ok: true, value: { path: 'a', size: 5, mode: 'append', flag: true, mask: null, inner: {} } });
+    expect(given.inner).toEqual({ deep: null });
+  });
+
+  it('says of a required key that is null that it is required', () => {
+    expect(check(schema, { path: null }, 'sink.config')).toEqual({
+      ok: false,
+      issues: [{ code: 'missing_key', message: '`path` is required', path: 'sink.config.path' }],
+    });
+  });
+
+  it('reports everything at once, each with its place and what was probably meant', () => {
+    const checked = check(schema, { path: 7, sise: 1, mode: 'upsrt', size: 0 }, 'x');
+    expect(checked.ok ? [] : checked.issues.map(({ code, path, hint }) => [code, path, hint])).toEqual([
+      ['wrong_type', 'x.path', undefined],
+      ['out_of_range', 'x.size', undefined],
+      ['invalid_value', 'x.mode', 'did you mean `upsert`?'],
+      ['unknown_key', 'x.sise', 'did you mean `size`?'],
+    ]);
+  });
+
+  it('reads numbers and booleans from their text, and publishes both forms with the default', () => {
+    expect(check(schema, { path: 'a', size: '12', flag: 'false' })).toMatchObject({ ok: true, value: { size: 12, flag: false } });
+    expect(jsonSchemaOf(schema).properties?.['size']).toMatchObject({ type: ['integer', 'string'], default: 5, minimum: 1 });
+  });
+});
