@@ -2,10 +2,11 @@
 import type { Env } from '../lib/env.ts';
 import type { JsonObject, JsonValue } from '../lib/json.ts';
 import type { Sink, SinkCapabilities } from '../kit/sink.ts';
-import type { Source } from '../kit/source.ts';
+import type { Source, SourceCapabilities } from '../kit/source.ts';
 import type { StateStore } from '../kit/state-store.ts';
 import type { RowPlan } from '../plan/plan.ts';
 import type { DeadLetters } from './dlq/dead-letters.ts';
+import type { Watermark } from './delivery/watermark.ts';
 import type { Stage } from './stages/stage.ts';
 import type { TransformChain } from './stages/transform-chain.ts';
 import type { Tally } from './tally.ts';
@@ -20,6 +21,7 @@ export interface Invocation {
   readonly sink: Sink;
   /** Judged on the config of this invocation. */
   readonly capabilities: SinkCapabilities;
+  readonly replay: SourceCapabilities['replay'];
   /** Whether a flush makes records and dead letters durable; otherwise bookmarks wait for `finish`. */
   readonly flushDurable: boolean;
   readonly deadLetters: DeadLetters | undefined;
@@ -27,6 +29,8 @@ export interface Invocation {
   readonly stages: readonly Stage[];
   readonly state: StateStore | undefined;
   readonly stateKey: string;
+  /** Present when pages are committed together with a watermark. */
+  readonly watermark: Watermark | undefined;
   readonly tally: Tally;
   /** Records kept for child rows, when there are any. */
   readonly capture: Capture | undefined;

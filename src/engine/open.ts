@@ -62,12 +62,8 @@ export async function openInvocation(options: OpenOptions, closers: AsyncDisposa
     ...retry,
     ...(parent === undefined ? {} : { parent: parent.record }),
   };
-  const source = await openPart(
-    'Source',
-    row.source,
-    () => row.source.definition.open(resolve(options, row.source), sourceContext),
-    closers,
-  );
+  const sourceConfig = resolve(options, row.source);
+  const source = await openPart('Source', row.source, () => row.source.definition.open(sourceConfig, sourceContext), closers);
   inFlight(metrics.sourceInFlight, { ...labels, connector: row.source.type }, options, closers);
   const { sink, capabilities } = await openSink(options, row.sink, { ...context, ...retry, runId: options.runId, role: 'main' }, closers);
   inFlight(metrics.sinkInFlight, { ...labels, connector: row.sink.type }, options, closers);
@@ -87,12 +83,14 @@ export async function openInvocation(options: OpenOptions, closers: AsyncDisposa
     source,
     sink,
     capabilities,
+    replay: row.source.definition.capabilities(sourceConfig).replay,
     flushDurable,
     deadLetters: queue?.deadLetters,
     transforms,
     stages,
     state,
     stateKey,
+    watermark: undefined,
     tally: new Tally(),
     capture: options.capture,
     stop,

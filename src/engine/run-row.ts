@@ -12,6 +12,7 @@ import type { Invocation } from './invocation.ts';
 import * as metrics from './metrics.ts';
 import { flushAll, saveBookmark } from './delivery/checkpoint.ts';
 import { movePages, type Position } from './move-pages.ts';
+import { startPosition } from './start-position.ts';
 import { openInvocation, PAGE_BYTES, partContext, type OpenOptions } from './open.ts';
 import { Tally } from './tally.ts';
 
@@ -127,9 +128,10 @@ async function attempt(options: RunRowOptions): Promise<Attempt> {
   return { tally, stored, failure, cancelled };
 }
 
-async function moveAndFinish(invocation: Invocation, options: RunRowOptions, leave: AbortController): Promise<JsonValue | undefined> {
+async function moveAndFinish(opened: Invocation, options: RunRowOptions, leave: AbortController): Promise<JsonValue | undefined> {
   const saveBookmarks = !options.dryRun && options.limit === undefined;
-  const bookmark = await lastBookmark(invocation);
+  const { watermark, bookmark } = await startPosition(opened, saveBookmarks);
+  const invocation = { ...opened, watermark };
   let position: Position | undefined;
   try {
     position = await movePages(invocation, {
@@ -175,20 +177,5 @@ async function salvage(invocation: Invocation): Promise<void> {
     } catch (error) {
       invocation.env.log.warn('cleaning up after the failure failed too', { row: invocation.row.id, error: messageOf(error) });
     }
-  }
-}
-
-async function lastBookmark(invocation: Invocation): Promise<JsonValue | undefined> {
-  const { state, stateKey, env, labels, row } = invocation;
-  if (state === undefined) return undefined;
-  const from = env.clock.elapsedMs();
-  try {
-    const value = await state.get(stateKey);
-    env.metrics.inc(metrics.stateGets, { ...labels, outcome: value === undefined ? 'miss' : 'hit' });
-    env.metrics.observe(metrics.stateGetDuration, labels, (env.clock.elapsedMs() - from) / 1000);
-    return value;
-  } catch (error) {
-    env.metrics.inc(metrics.stateErrors, { ...labels, op: 'get', kind: 'unknown' });
-    throw blame('State', row.state?.type ?? 'state', error);
   }
 }

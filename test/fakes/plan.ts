@@ -21,20 +21,23 @@ export interface FakePage {
 
 export function fakeSource(
   pages: readonly FakePage[],
-  options: { journal?: Journal; failAfter?: Error; beforePage?: (index: number) => void | Promise<void> } = {},
+  options: { journal?: Journal; failAfter?: Error; beforePage?: (index: number) => void | Promise<void>; positional?: boolean } = {},
 ): SourceDefinition {
   return defineSource({
     type: 'fake',
     description: 'pages from memory',
     config: z.any(),
     examples: [],
-    capabilities: () => ({ replay: 'none', bookmarks: true, encodings: [] }),
+    capabilities: () => ({ replay: options.positional === true ? 'positional' : 'none', bookmarks: true, encodings: [] }),
     datasetUri: () => 'fake://source',
     open: () =>
       Promise.resolve({
         async *pages(request) {
           options.journal?.push(`read from ${JSON.stringify(request.bookmark ?? null)}`);
-          for (const [index, page] of pages.entries()) {
+          const { bookmark } = request;
+          const start =
+            options.positional === true && bookmark !== undefined ? pages.findIndex((page) => page.bookmark === bookmark) + 1 : 0;
+          for (const [index, page] of pages.slice(start).entries()) {
             await options.beforePage?.(index);
             yield Page.ofRecords(structuredClone(page.records), page.bookmark === undefined ? {} : { bookmark: page.bookmark });
           }

@@ -20,11 +20,12 @@ export async function flushAll(invocation: Invocation): Promise<void> {
 
 /** Stores a bookmark whose records are durable, then acknowledges upstream. True when there is a store to hold it. */
 export async function saveBookmark(invocation: Invocation, bookmark: JsonValue): Promise<boolean> {
-  const { state, stateKey, source, env, labels, row } = invocation;
+  const { state, stateKey, source, env, labels, row, watermark } = invocation;
+  const value = watermark?.stateValue(bookmark) ?? bookmark;
   if (state !== undefined) {
     const from = env.clock.elapsedMs();
     try {
-      await retrying(invocation, 'state_put', () => state.put(stateKey, bookmark));
+      await retrying(invocation, 'state_put', () => state.put(stateKey, value));
     } catch (error) {
       env.metrics.inc(metrics.stateErrors, { ...labels, op: 'put', kind: connectorErrorOf(error)?.kind ?? 'unknown' });
       throw blame('State', row.state?.type ?? 'state', error);

@@ -19,14 +19,14 @@ export const PAGES_SKIPPED = defineMetric({
 const MARKER = '__svc_commit';
 const DIGITS = 20;
 
-export interface Position {
+export interface SequencePosition {
   readonly bookmark: JsonValue | undefined;
   /** Pages committed so far. */
   readonly seq: number;
 }
 
 /** A bare bookmark, as runs without this guarantee store it, stands at the start of a sequence. */
-export function readPosition(stored: JsonValue | undefined): Position {
+export function readPosition(stored: JsonValue | undefined): SequencePosition {
   if (!isObject(stored) || stored[MARKER] !== 1) return { bookmark: stored, seq: 0 };
   const { bookmark, seq } = stored;
   return { bookmark, seq: typeof seq === 'number' ? seq : 0 };
@@ -41,7 +41,7 @@ export function tokenText(seq: number, bookmark: JsonValue): string {
 }
 
 /** Tokens may also be a sequence number alone. */
-export function readToken(token: string | undefined): Position {
+export function readToken(token: string | undefined): SequencePosition {
   if (token === undefined) return { bookmark: undefined, seq: 0 };
   const match = /^(\d{1,20})(?:#(.*))?$/s.exec(token);
   try {
@@ -66,7 +66,7 @@ export class Watermark {
   readonly #committed: number;
   #seq: number;
 
-  private constructor(tokens: TokenWriter, scope: string, found: { stored: Position; committed: Position }) {
+  private constructor(tokens: TokenWriter, scope: string, found: { stored: SequencePosition; committed: SequencePosition }) {
     const { stored, committed } = found;
     const isAhead = committed.seq > stored.seq && committed.bookmark !== undefined;
     this.#tokens = tokens;
@@ -77,7 +77,7 @@ export class Watermark {
     this.recovered = isAhead ? committed.seq - stored.seq : 0;
   }
 
-  static async open(tokens: TokenWriter, scope: string, stored: Position): Promise<Watermark> {
+  static async open(tokens: TokenWriter, scope: string, stored: SequencePosition): Promise<Watermark> {
     return new Watermark(tokens, scope, { stored, committed: readToken(await tokens.last(scope)) });
   }
 

@@ -10,6 +10,7 @@ import type { PageFate } from './circuit-breaker.ts';
 import { Poison, type Settled } from './poison.ts';
 import { retrying } from './retry.ts';
 import { Stamp } from './stamp.ts';
+import { PAGES_SKIPPED, type Watermark } from './watermark.ts';
 
 /** What is known of a page besides its records. */
 export interface PageContext {
@@ -45,7 +46,8 @@ export class PageWriter {
   }
 
   async write(page: Page, context: PageContext): Promise<PageFate> {
-    const { tally } = this.#invocation;
+    const { tally, watermark } = this.#invocation;
+    if (watermark !== undefined && page.bookmark !== undefined) return this.#commit(watermark, page, context);
     const limit = this.#limit;
     const room = limit === undefined ? page.count : Math.max(0, limit - tally.written);
     const taken = page.slice(0, room);
@@ -57,6 +59,22 @@ export class PageWriter {
       failed += await this.#writeBatch(taken.slice(from, end), from, context);
     }
     return { sent: taken.count, failed };
+  }
+
+  /** One page is one commit: it is never cut, and nothing of it can go elsewhere. */
+  async #commit(watermark: Watermark, page: Page, { readAt }: PageContext): Promise<PageFate> {
+    const { tally, env, labels } = this.#invocation;
+    if (watermark.advance()) {
+      env.metrics.inc(PAGES_SKIPPED, labels);
+      tally.withheld += page.count;
+      return { sent: 0, failed: 0 };
+    }
+    const stamped = this.#stamp?.apply(page, readAt) ?? page;
+    const commit = watermark.commit(stamped, page.bookmark ?? null);
+    const result = await this.#measured(() => retrying(this.#invocation, 'sink_write', commit));
+    tally.written += result.written;
+    tally.withheld += result.skipped ?? 0;
+    return { sent: page.count, failed: 0 };
   }
 
   /** Gives how many records failed. `from` is where the batch stands in its page. */
@@ -101,14 +119,19 @@ export class PageWriter {
     }
   }
 
-  async #measuredWrite(page: Page): Promise<WriteResult> {
-    const { env, row, sink, deadLetters, capabilities } = this.#invocation;
-    const labels = { ...this.#invocation.labels, connector: row.sink.type };
+  #measuredWrite(page: Page): Promise<WriteResult> {
+    const { sink, deadLetters, capabilities } = this.#invocation;
     const partial = deadLetters !== undefined || this.#poison !== undefined;
+    const write = (): Promise<WriteResult> => sink.write(page, { partial });
+    return this.#measured(capabilities.idempotent ? () => retrying(this.#invocation, 'sink_write', write) : write);
+  }
+
+  async #measured(write: () => Promise<WriteResult>): Promise<WriteResult> {
+    const { env, row } = this.#invocation;
+    const labels = { ...this.#invocation.labels, connector: row.sink.type };
     const from = env.clock.elapsedMs();
     try {
-      const write = (): Promise<WriteResult> => sink.write(page, { partial });
-      const result = capabilities.idempotent ? await retrying(this.#invocation, 'sink_write', write) : await write();
+      const result = await write();
       env.metrics.inc(metrics.sinkRecords, labels, result.written);
       for (const { error } of result.rejected) env.metrics.inc(metrics.sinkErrors, { ...labels, kind: error.kind });
       return result;

@@ -4,8 +4,9 @@ import type { IssueList } from '../issue-list.ts';
 import type { Governance, Guarantee } from '../plan.ts';
 import { rowName, type PlannedRow } from '../planned-row.ts';
 
-/** Judged from the parts alone, whatever the document asks for. */
+/** Judged from the parts; watermarks are committed only where the document asks for `exactly_once`. */
 export function guaranteeOf(row: PlannedRow): Guarantee {
+  if (row.draft.delivery === 'exactly_once' && limitOf(row) === undefined) return 'effectively-once (atomic watermark)';
   return isKeyedRow(row) ? 'effectively-once (keyed upsert)' : 'at-least-once';
 }
 
@@ -18,11 +19,7 @@ export function checkDelivery(row: PlannedRow, governance: Governance, issues: I
   }
   if (row.writes === undefined || isKeyedRow(row)) return;
   const limit = limitOf(row);
-  if (limit === undefined) {
-    const message = `this version cannot keep \`exactly_once\` for ${rowName(row.draft)} yet: it needs an atomic watermark`;
-    issues.error('not_available', path, message, upsertHint(row) ?? 'use `at_least_once`');
-    return;
-  }
+  if (limit === undefined) return;
   issues.error('exactly_once_unreachable', path, `${rowName(row.draft)} cannot deliver exactly once: ${limit}`, upsertHint(row));
 }
 
