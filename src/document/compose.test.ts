@@ -192,8 +192,6 @@ test('whatever is extended and included, a leaf is of the last file that has it,
     fc.property(fc.array(tree, { minLength: 1, maxLength: 6 }), fc.option(shape, { nil: undefined }), (parts, profile) => {
       const name = (index: number): string => (index === 0 ? 'main.yaml' : `f${index}.yaml`);
       const files: Record<string, string> = {};
-      /** The files of a document in the order of their weight: bases from left to right, then itself. */
-      const order = (index: number): number[] => [...basesOf(index).flatMap(order), index];
       const basesOf = (index: number): number[] =>
         (parts[index]?.[1] ?? []).map((step) => index + 1 + step).filter((one) => one < parts.length);
       for (const [index, [content, , isIncluded]] of parts.entries()) {
@@ -205,12 +203,13 @@ test('whatever is extended and included, a leaf is of the last file that has it,
           index === 0 && profile !== undefined ? `\nprofiles: {p: {tree: ${JSON.stringify(signed(profile, 'main.yaml'))}}}` : '';
         files[name(index)] = `extends: ${JSON.stringify(basesOf(index).map(name))}\n${own}${overlay}`;
       }
-      const layers = order(0).map((index) =>
-        signed(parts[index]?.[0] ?? {}, parts[index]?.[2] === true ? `inc${index}.yaml` : name(index)),
-      );
-      if (profile !== undefined) layers.push(signed(profile, 'main.yaml'));
+      /** A file with all it extends: each base is whole before the next one, and then the file itself, is laid over it. */
+      const whole = (index: number): JsonValue => {
+        const own = signed(parts[index]?.[0] ?? {}, parts[index]?.[2] === true ? `inc${index}.yaml` : name(index));
+        return modelOf([...basesOf(index).map(whole), own]);
+      };
       const composed = compose(files, profile === undefined ? undefined : 'p');
-      expect(composed.tree['tree']).toEqual(modelOf(layers));
+      expect(composed.tree['tree']).toEqual(profile === undefined ? whole(0) : modelOf([whole(0), signed(profile, 'main.yaml')]));
       for (const { steps, file } of leaves(composed.tree['tree'] ?? {})) {
         expect([steps, composed.locate(joinPath('tree', ...steps))?.file]).toEqual([steps, file]);
       }
