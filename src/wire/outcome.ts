@@ -26,7 +26,7 @@ export interface Balance {
   readonly transformed: number;
   readonly written: number;
   readonly dead_lettered: number;
-  /** Not written on purpose: beyond `--limit`, or skipped because a committed token covers them. */
+  /** Not written on purpose: beyond `--limit`, skipped because a committed token covers them, left out by the sink's own rule, or dropped by `poison`. */
   readonly withheld: number;
 }
 
