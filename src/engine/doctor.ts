@@ -10,7 +10,7 @@ import { resolvePart, type RuntimeTokens } from '../plan/resolve.ts';
 import { historyKey, historyOf, isStale } from './after-run/sla.ts';
 import type { ExecuteOptions } from './engine.ts';
 
-/** Rows checked at the same time (facts 36.5). */
+/** Rows checked at the same time. */
 const PARALLEL_ROWS = 8;
 const SENTINEL_KEY = 'headgate::doctor::sentinel';
 

@@ -14,7 +14,7 @@ import { parentKeyText, type ParentRecord } from './open.ts';
 import { runInvocation } from './run-row.ts';
 import { Tally } from './tally.ts';
 
-/** After `on_error: stop` the other rows have this long to flush before everything is ended (facts 0). */
+/** After `on_error: stop` the other rows have this long to flush before everything is ended. */
 const STOP_GRACE_MS = 5000;
 
 /** What a finished row means for the rows that wait for it. */
@@ -248,7 +248,7 @@ class Execution {
   }
 }
 
-/** As declared, or heaviest first: a stable order, rows without a weight after those with one (facts 5.7). */
+/** As declared, or heaviest first: a stable order, rows without a weight after those with one. */
 function queueOrder(plan: Plan): readonly RowPlan[] {
   if (plan.schedule === 'declared') return plan.rows;
   return [...plan.rows].sort((a, b) => (b.weight ?? -1) - (a.weight ?? -1) || a.index - b.index);

@@ -1,6 +1,6 @@
 import { defineMetric } from '../lib/metrics.ts';
 
-/** The pipeline series (facts of the specification's section 4.10); `connector` is the part's type. A run id is never a label. */
+/** The pipeline series; `connector` is the part's type. A run id is never a label. */
 const ROW = ['pipeline', 'row'] as const;
 const PART = ['pipeline', 'row', 'connector'] as const;
 

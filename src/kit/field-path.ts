@@ -1,7 +1,7 @@
 import { hasField, isObject, type JsonValue } from '../lib/json.ts';
 
 /**
- * The path grammar of filters, checks and explode (facts 12.2): a bare key, or `$` followed by `.key`, `['key']` or `["key"]` steps.
+ * The path grammar of filters, checks and explode: a bare key, or `$` followed by `.key`, `['key']` or `["key"]` steps.
  * No wildcards, no array indexes, no escapes.
  */
 export type FieldPath = readonly string[];

@@ -1,4 +1,4 @@
-/** One named preflight check of one thing that can be wrong (facts 1.10 of the connectors, 1.7 of the HTTP API). */
+/** One named preflight check of one thing that can be wrong. */
 export interface Probe {
   /** `read`, `io`, `auth`, `connect`, `network`, `schema`, `query`, `sentinel`, `construct`, `timeout`, `check`. */
   readonly name: string;

@@ -5,7 +5,7 @@ import { isObject, type JsonValue } from '../lib/json.ts';
 import { suggestion } from '../lib/nearest.ts';
 import { joinPath } from '../lib/text-path.ts';
 
-/** The only metadata keys a field may carry (`style.md` section 6). */
+/** The only metadata keys a field may carry. */
 export interface FieldMeta {
   readonly description: string;
   readonly examples?: readonly unknown[];
@@ -58,7 +58,7 @@ export function json() {
   return z.custom<JsonValue>((value) => value !== undefined);
 }
 
-/** Page sizes: 1 to 1,000,000; 0 means one single page (facts 0). */
+/** Page sizes: 1 to 1,000,000; 0 means one single page. */
 export function batchSize(fallback = 1000) {
   return integer({ min: 0, max: 1_000_000 })
     .default(fallback)

@@ -47,13 +47,13 @@ export interface Sink {
   readonly schema?: SchemaAccess;
 }
 
-/** Commits a page and a watermark in one atomic unit (facts 20). */
+/** Commits a page and a watermark in one atomic unit. */
 export interface TokenWriter {
   last(scope: string): Promise<string | undefined>;
   write(page: Page, scope: string, token: string): Promise<WriteResult>;
 }
 
-/** Neutral column types (facts 17.1). */
+/** Neutral column types. */
 export type ColumnType = 'boolean' | 'integer' | 'number' | 'string' | 'array' | 'object';
 
 export interface DestinationColumn {
@@ -81,7 +81,7 @@ export interface SinkCapabilities {
   readonly writeMode: WriteMode;
   /** Key columns of the live config; empty when not keyed. */
   readonly key: readonly string[];
-  /** What may have landed when a page failed as a whole (facts 1.15). */
+  /** What may have landed when a page failed as a whole. */
   readonly atomicity: 'per_row' | 'atomic' | 'best_effort';
   /** Whether `write` can reject single records. */
   readonly perRow: boolean;

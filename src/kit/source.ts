@@ -61,7 +61,7 @@ export interface SourceDefinition<C = any> {
   /** Documents' `config` objects that must parse; they are run as tests and printed in the docs. */
   readonly examples: readonly JsonObject[];
   capabilities(config: C): SourceCapabilities;
-  /** Canonical address without credentials (facts 15.4). */
+  /** Canonical address without credentials. */
   datasetUri(config: C): string;
   /** The one local file it reads, when it reads one: no row may write the file it reads. */
   localPath?(config: C): string | undefined;

@@ -14,7 +14,7 @@ export interface StateStore {
   close(): Promise<void>;
 }
 
-/** 1 to 256 characters, not starting with a dot (facts 19.2, widened by 5.5 for `for_each` tuples and template ids). */
+/** 1 to 256 characters, not starting with a dot; wide enough for `for_each` tuples and template ids. */
 export const STATE_KEY = /^(?!\.)[A-Za-z0-9_\-:.=&/%]{1,256}$/;
 
 // See SourceDefinition for why the type is erased.

@@ -23,7 +23,7 @@ export interface TransformContext {
   readonly env: Env;
 }
 
-/** How output columns come from input columns, for column lineage (facts 12, last column of the catalogue). */
+/** How output columns come from input columns, for column lineage. */
 export type ColumnFlow =
   | { readonly kind: 'identity' | 'opaque' }
   | { readonly kind: 'rename'; readonly fields: Readonly<Record<string, string>> }

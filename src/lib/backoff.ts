@@ -1,4 +1,4 @@
-/** How long to wait before another try (facts 22). */
+/** How long to wait before another try. */
 export interface BackoffPolicy {
   readonly backoff: 'none' | 'fixed' | 'exponential';
   readonly baseMs: number;

@@ -32,7 +32,7 @@ export interface Issue {
   readonly file?: string;
 }
 
-/** At which stage a document was refused; decides 400 against 422 (facts 1.3). */
+/** At which stage a document was refused; decides 400 against 422. */
 export type ConfigStage = 'parse' | 'interpolate' | 'validate';
 
 /** A document that cannot be used. Carries every issue found, not only the first. */
@@ -63,7 +63,7 @@ export function formatIssue(issue: Issue): string {
   return `${file}${place === '' && position !== '' ? `${position.trim()}: ` : place}${issue.message}${hint}`;
 }
 
-/** How a connector failed; decides retrying (facts 22) and metric labels. */
+/** How a connector failed; decides retrying and metric labels. */
 export type ConnectorErrorKind = 'connection' | 'timeout' | 'rate_limited' | 'http_5xx' | 'auth' | 'missing' | 'refused' | 'data';
 
 /** A source, sink or store that failed as a whole. The message never holds a secret. */
@@ -86,7 +86,7 @@ export class ConnectorError extends AppError {
   }
 }
 
-/** Kinds of a dead-letter envelope and of the `kind` metric label (facts 18.2). */
+/** Kinds of a dead-letter envelope and of the `kind` metric label. */
 export type ErrorKind =
   | 'Http'
   | 'HttpStatus'

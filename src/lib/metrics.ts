@@ -1,4 +1,4 @@
-/** Default histogram buckets, in seconds (facts 0). */
+/** Default histogram buckets, in seconds. */
 export const DEFAULT_BUCKETS = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60, 300] as const;
 
 export type Labels = Readonly<Record<string, string | number>>;

@@ -1,6 +1,6 @@
 import type { JsonValue } from './json.ts';
 
-/** Shorter values are not hidden: replacing them would spoil unrelated text (facts 0). */
+/** Shorter values are not hidden: replacing them would spoil unrelated text. */
 export const SECRET_MIN_LENGTH = 4;
 const MASK = '***';
 

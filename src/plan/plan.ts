@@ -43,7 +43,7 @@ export type SinkPlan = PartPlan<SinkDefinition>;
 export type StatePlan = PartPlan<StateStoreDefinition>;
 export type TransformPlan = PartPlan<TransformDefinition>;
 
-/** The dead-letter queue of a row (facts 18.1). */
+/** The dead-letter queue of a row. */
 export interface DlqPlan {
   readonly sink: SinkPlan;
   readonly onBatchError: 'propagate' | 'dlq_all';
@@ -65,7 +65,7 @@ export interface LaneChoice {
   readonly reason: string;
 }
 
-/** Guarantee a row really gives, judged from its parts (facts 20). */
+/** Guarantee a row really gives, judged from its parts. */
 export type Guarantee = 'at-least-once' | 'effectively-once (keyed upsert)' | 'effectively-once (atomic watermark)';
 
 export interface ParentLink {

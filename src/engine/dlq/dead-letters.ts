@@ -9,7 +9,7 @@ import { blame } from '../failure.ts';
 import { dlqBudgetExceeded, dlqErrors, dlqFlushDuration, dlqPages, dlqRecords, dlqWriteDuration } from '../metrics.ts';
 import type { DeadReason, DeadRecord } from '../stages/stage.ts';
 
-/** Which reason names a page that holds several (facts 18.5). */
+/** Which reason names a page that holds several. */
 const PAGE_REASONS: readonly DeadReason[] = ['partial', 'dlq_all', 'quality', 'contract', 'schema_drift'];
 
 export interface DeadLetterContext {

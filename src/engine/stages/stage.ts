@@ -2,7 +2,7 @@ import type { Env } from '../../lib/env.ts';
 import type { ErrorKind } from '../../lib/errors.ts';
 import type { JsonValue } from '../../lib/json.ts';
 
-/** Why a record was diverted (facts 18.2). */
+/** Why a record was diverted. */
 export type DeadReason = 'partial' | 'dlq_all' | 'quality' | 'schema_drift' | 'contract';
 
 /** A record on its way to the dead-letter queue. */
