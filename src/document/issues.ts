@@ -68,6 +68,7 @@ export const ISSUES = {
   unknown_type: 'This build has no such part.',
   unknown_version: 'The version of the document format is not known.',
   unsupported_extension: 'Documents are `.yaml`, `.yml` or `.json` files.',
+  without_effect: 'A setting that cannot do anything in this row.',
   write_mode_unsupported: 'The sink does not offer the write mode.',
   wrong_type: 'The value has the wrong type.',
   yaml_tag: 'A YAML tag stands where only plain values are possible.',

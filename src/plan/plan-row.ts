@@ -97,7 +97,7 @@ export function finishRow(row: PlannedRow, setting: RowSetting): RowPlan {
   checkWriteMode(row, issues);
   checkDelivery(row, governance, issues);
   checkDeadLetters(row, governance, issues);
-  checkResilience(row, setting.resilience, issues);
+  checkResilience(row, { ...setting.resilience, adaptiveBatch: setting.adaptiveBatch }, issues);
   checkSchemaDrift(row, governance, issues);
   checkSla(row, issues);
   checkState(row, setting.name, issues);

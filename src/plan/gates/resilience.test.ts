@@ -15,3 +15,20 @@ test('a circuit breaker that can never open is told', () => {
   expect(plan(document('{circuit_breaker: {}}')).warnings.map((one) => one.code)).toEqual(['breaker_unused']);
   expect(plan(document('{circuit_breaker: {}}', DLQ))).toMatchObject({ warnings: [], rows: [{ breaker: { consecutiveFailures: 5 } }] });
 });
+
+test('settings that a commit of whole pages leaves nothing to do are told', () => {
+  const once = [
+    'version: 1',
+    'delivery: exactly_once',
+    'pipeline:',
+    '  source: {type: changes}',
+    '  sink: {type: table, config: {table: t}}',
+    '  state: {type: folder, config: {path: s}}',
+    'resilience: {poison: {action: drop}}',
+    'execution: {adaptive_batch_size: {enabled: true}}',
+  ].join('\n');
+  expect(plan(once).warnings.map(({ code, path }) => `${code} ${path}`)).toEqual([
+    'without_effect resilience.poison',
+    'without_effect execution.adaptive_batch_size',
+  ]);
+});

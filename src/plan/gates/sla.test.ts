@@ -18,6 +18,12 @@ describe('sla', () => {
     expect(forgetful.warnings.map(({ code, path }) => `${code} ${path}`)).toContain('state_not_durable sla');
   });
 
+  test('a state store that keeps a history is used, whatever the source keeps', () => {
+    const counting = (sla: string) => plan(document(STATE, sla).replace('lines, config: {path: in}', 'numbers, config: {to: 3}')).warnings;
+    expect(counting('sla: {volume_anomaly: {}}')).toEqual([]);
+    expect(counting('sla: {min_rows_per_run: 1}').map((one) => one.code)).toEqual(['state_unused']);
+  });
+
   test('a row replaces the block of the document, and null takes it away', () => {
     const text = document(
       STATE,

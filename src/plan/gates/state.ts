@@ -1,4 +1,5 @@
 import { STATE_KEY } from '../../kit/state-store.ts';
+import { needsHistory } from '../../document/blocks/sla.ts';
 import type { IssueList } from '../issue-list.ts';
 import { rowName, type PlannedRow } from '../planned-row.ts';
 
@@ -20,7 +21,8 @@ export function checkState({ draft, state, reads }: PlannedRow, name: string, is
   if (!state.plan.definition.durable) {
     issues.warn('state_not_durable', state.plan.path, `the state store \`${state.plan.type}\` forgets everything when the process ends`);
   }
-  if (reads?.bookmarks === false) {
+  const isHistory = draft.sla !== undefined && needsHistory(draft.sla.value);
+  if (reads?.bookmarks === false && !isHistory) {
     issues.warn('state_unused', state.plan.path, `the source of ${rowName(draft)} keeps no bookmarks, so there is nothing to store`);
   }
 }
