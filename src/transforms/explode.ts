@@ -2,9 +2,9 @@ import { z } from 'zod';
 import { RecordError } from '../lib/errors.ts';
 import { hasField, isObject, setField, type JsonObject, type JsonValue } from '../lib/json.ts';
 import { readerOf, type FieldPath } from '../kit/field-path.ts';
+import { pathField, stepsOf } from '../kit/path-field.ts';
 import { optional } from '../kit/schema.ts';
 import { defineTransform } from '../kit/transform.ts';
-import { pathField, stepsOf } from './path-field.ts';
 
 const schema = z.strictObject({
   path: pathField('The list to take apart.'),

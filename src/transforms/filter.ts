@@ -1,10 +1,10 @@
 import { z } from 'zod';
 import { jsonEqual, type JsonValue } from '../lib/json.ts';
+import { memberOf } from '../lib/member-of.ts';
 import { readerOf } from '../kit/field-path.ts';
+import { pathField, stepsOf } from '../kit/path-field.ts';
 import { finding, json } from '../kit/schema.ts';
 import { defineTransform } from '../kit/transform.ts';
-import { memberOf } from './member-of.ts';
-import { pathField, stepsOf } from './path-field.ts';
 
 const OPS = ['eq', 'ne', 'exists', 'in', 'not_in'] as const;
 

@@ -4,7 +4,7 @@ import { hasField, jsonText, setField, type JsonValue } from '../lib/json.ts';
 import { finding, optional, text } from '../kit/schema.ts';
 import { defineTransform } from '../kit/transform.ts';
 import { lazyLibrary } from '../lib/lazy.ts';
-import { memo } from './memo.ts';
+import { memo } from '../lib/memo.ts';
 import { editing, someFieldNames } from './per-record.ts';
 
 const library = lazyLibrary<typeof import('@noble/hashes/blake3.js')>('@noble/hashes/blake3.js');

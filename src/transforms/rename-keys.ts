@@ -1,12 +1,12 @@
 import { z } from 'zod';
+import { patternField } from '../kit/pattern.ts';
 import { defineTransform } from '../kit/transform.ts';
 import { re2js } from '../lib/lazy.ts';
-import { pattern } from './pattern.ts';
 import { renamingTree } from './rename-tree.ts';
 import { replacing } from './replacement.ts';
 
 const schema = z.strictObject({
-  pattern: pattern('What to look for in every key.'),
+  pattern: patternField('What to look for in every key.').meta({ examples: ['(?i)^id$'] }),
   replacement: z.string().meta({
     description: 'What every match becomes: `$1`, `$name` and `${name}` stand for groups, `$$` for a dollar sign.',
     examples: ['${1}_id'],

@@ -1,7 +1,7 @@
 import { RecordError } from '../lib/errors.ts';
 import { hasField, isObject, setField, type JsonObject, type JsonValue } from '../lib/json.ts';
+import { memo } from '../lib/memo.ts';
 import type { CompiledTransform } from '../kit/transform.ts';
-import { memo } from './memo.ts';
 import { mapping } from './per-record.ts';
 
 /** Gives every key at every depth, inside lists too, a new name. Names are worked out once for each distinct key. */

@@ -1,8 +1,8 @@
 import { z } from 'zod';
+import { patternField } from '../../kit/pattern.ts';
 import { boolean, finding, integer, json, number, optional, text } from '../../kit/schema.ts';
 import type { JsonValue } from '../../lib/json.ts';
 import { defineBlock } from '../block.ts';
-import { patternField } from './quality.ts';
 
 export const CONTRACT_TYPES = ['string', 'integer', 'number', 'boolean', 'object', 'array'] as const;
 export type ContractType = (typeof CONTRACT_TYPES)[number];

@@ -1,7 +1,7 @@
 import { z } from 'zod';
+import { patternField } from '../../kit/pattern.ts';
 import { finding, integer, json, optional, text } from '../../kit/schema.ts';
 import { defineBlock } from '../block.ts';
-import { patternField } from './quality.ts';
 
 export const DETECTORS = ['email', 'credit_card', 'ssn', 'phone', 'ipv4'] as const;
 export type DetectorName = (typeof DETECTORS)[number];

@@ -1,39 +1,18 @@
 import { z } from 'zod';
-import { parseFieldPath } from '../../kit/field-path.ts';
+import { checkPath } from '../../kit/path-field.ts';
+import { patternField } from '../../kit/pattern.ts';
 import { boolean, finding, integer, json, number, optional, text } from '../../kit/schema.ts';
 import { messageOf } from '../../lib/errors.ts';
 import { isObject, type JsonValue } from '../../lib/json.ts';
-import { lazyLibrary, re2js } from '../../lib/lazy.ts';
+import { lazyLibrary } from '../../lib/lazy.ts';
 import { defineBlock } from '../block.ts';
 
 const ajv = lazyLibrary<typeof import('ajv')>('ajv');
 const ajv2020 = lazyLibrary<typeof import('ajv/dist/2020.js')>('ajv/dist/2020.js');
 
-/** Set operations of the Rust dialect: here they would compile and mean something else. */
-const CLASS_OPERATION = /(?<!\\)\[[^\]]*(?:&&|--|~~)/;
-
-/** A pattern that runs in linear time: the syntax of RE2 and of the Rust `regex` crate, flags inline as in `(?i)`. */
-export function patternField(description: string) {
-  return text()
-    .superRefine((value, ctx) => {
-      try {
-        if (CLASS_OPERATION.test(value)) throw new Error('a character class cannot hold `&&`, `--` or `~~`');
-        re2js().RE2JS.compile(value);
-      } catch (error) {
-        const reason = messageOf(error).replace(/^error parsing regexp: /, '');
-        const hint = 'look-around and back-references are not possible; write flags inline, as in `(?i)name`';
-        ctx.addIssue(finding('invalid_pattern', `the pattern cannot be compiled: ${reason}`, { hint }));
-      }
-    })
-    .meta({ description });
-}
-
 function pathField(description = 'Path of the value that is checked.') {
   return text()
-    .superRefine((value, ctx) => {
-      const parsed = parseFieldPath(value);
-      if ('error' in parsed) ctx.addIssue(finding('invalid_path', parsed.error, { hint: "for example `$.user.id` or `$['a key']`" }));
-    })
+    .superRefine(checkPath)
     .meta({ description, examples: ['email', '$.user.id'] });
 }
 

@@ -1,7 +1,8 @@
 import { hasContractType, type ContractConfig, type ContractField } from '../../document/blocks/contract.ts';
 import { hasField, isObject, type JsonValue } from '../../lib/json.ts';
 import { re2js } from '../../lib/lazy.ts';
-import { hasLength, memberOf } from './quality-values.ts';
+import { memberOf } from '../../lib/member-of.ts';
+import { hasLength } from './quality-values.ts';
 
 export type ContractRule = 'missing' | 'null' | 'type' | 'enum' | 'pattern' | 'range' | 'length' | 'extra_field' | 'not_object';
 

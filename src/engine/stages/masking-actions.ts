@@ -1,6 +1,7 @@
 import { createHmac, hash } from 'node:crypto';
 import type { MaskingAction } from '../../document/blocks/masking.ts';
 import { isObject, stringifyJson, type JsonValue } from '../../lib/json.ts';
+import { memo } from '../../lib/memo.ts';
 
 /** What a value becomes; the same value when the action does not touch it. */
 export type Action = (value: JsonValue) => JsonValue;
@@ -48,14 +49,6 @@ const REMEMBERED_LENGTH = 256;
 export function createDigest(key: string | undefined): Digest {
   const compute: Digest =
     key === undefined ? (text) => hash('sha256', text, 'hex') : (text) => createHmac('sha256', key).update(text).digest('hex');
-  const known = new Map<string, string>();
-  return (text) => {
-    if (text.length > REMEMBERED_LENGTH) return compute(text);
-    const found = known.get(text);
-    if (found !== undefined) return found;
-    const digest = compute(text);
-    if (known.size >= REMEMBERED_VALUES) known.clear();
-    known.set(text, digest);
-    return digest;
-  };
+  const remembered = memo(compute, REMEMBERED_VALUES);
+  return (text) => (text.length > REMEMBERED_LENGTH ? compute(text) : remembered(text));
 }

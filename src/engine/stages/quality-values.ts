@@ -1,17 +1,17 @@
 import { compileJsonSchema, numberIn, type RecordCheckConfig } from '../../document/blocks/quality.ts';
-import { parseFieldPath, readerOf } from '../../kit/field-path.ts';
+import { readerOf } from '../../kit/field-path.ts';
+import { stepsOf } from '../../kit/path-field.ts';
 import { assert } from '../../lib/errors.ts';
 import { isObject, jsonEqual, type JsonValue } from '../../lib/json.ts';
 import { re2js } from '../../lib/lazy.ts';
+import { memberOf } from '../../lib/member-of.ts';
 
 type Value = JsonValue | undefined;
 type Reader = (record: JsonValue) => Value;
 
 /** Reads the value at a path that the schema has let through. */
 export function readPath(path: string): Reader {
-  const parsed = parseFieldPath(path);
-  assert(!('error' in parsed), 'the schema has checked this path');
-  return readerOf(parsed);
+  return readerOf(stepsOf(path));
 }
 
 /** What is wrong with a record, or `undefined`. Sentences name fields and rules and never hold data. */
@@ -102,18 +102,6 @@ function typeName(value: Value): string {
 function lengthDemand(min: number, max: number): string {
   if (max === Infinity) return `must be a text of at least ${min} characters`;
   return min === 0 ? `must be a text of at most ${max} characters` : `must be a text of ${min} to ${max} characters`;
-}
-
-/** Membership by JSON equality; scalars are looked up, only values that may equal something of another kind are compared one by one. */
-export function memberOf(values: readonly JsonValue[]): (value: Value) => boolean {
-  const exact = new Set<Value>(values);
-  const others = values.filter((value) => !isPlain(value));
-  return (value) => exact.has(value) || (!isPlain(value) && others.some((other) => jsonEqual(other, value)));
-}
-
-function isPlain(value: Value): boolean {
-  if (typeof value === 'number') return Number.isSafeInteger(value) || !Number.isInteger(value);
-  return typeof value !== 'bigint' && (typeof value !== 'object' || value === null);
 }
 
 /** Is the number of Unicode characters in the range? Counts only when the number of UTF-16 units does not decide it. */

@@ -1,6 +1,6 @@
-import { text, finding } from '../kit/schema.ts';
 import { messageOf } from '../lib/errors.ts';
 import { re2js } from '../lib/lazy.ts';
+import { finding, text } from './schema.ts';
 
 /** Set operations of the Rust dialect: here they would compile and mean something else. */
 const CLASS_OPERATION = /(?<!\\)\[[^\]]*(?:&&|--|~~)/;
@@ -9,7 +9,7 @@ const CLASS_OPERATION = /(?<!\\)\[[^\]]*(?:&&|--|~~)/;
  * Patterns run in linear time whatever the input, with the syntax of RE2 and of the Rust `regex` crate:
  * inline flags such as `(?i)`, named groups, no look-around and no back-references; `\d`, `\w` and `\s` are ASCII.
  */
-export function pattern(description: string) {
+export function patternField(description: string) {
   return text()
     .superRefine((value, ctx) => {
       try {
@@ -17,12 +17,9 @@ export function pattern(description: string) {
         re2js().RE2JS.compile(value);
       } catch (error) {
         const reason = messageOf(error).replace(/^error parsing regexp: /, '');
-        ctx.addIssue(
-          finding('invalid_pattern', `the pattern cannot be compiled: ${reason}`, {
-            hint: 'look-around and back-references are not possible; write flags inline, as in `(?i)name`',
-          }),
-        );
+        const hint = 'look-around and back-references are not possible; write flags inline, as in `(?i)name`';
+        ctx.addIssue(finding('invalid_pattern', `the pattern cannot be compiled: ${reason}`, { hint }));
       }
     })
-    .meta({ description, examples: ['(?i)^id$'] });
+    .meta({ description });
 }

@@ -1,17 +1,20 @@
 import { z } from 'zod';
-import { finding } from '../kit/schema.ts';
-import { parseFieldPath, type FieldPath } from '../kit/field-path.ts';
 import { assert } from '../lib/errors.ts';
+import { parseFieldPath, type FieldPath } from './field-path.ts';
+import { finding } from './schema.ts';
 
 /** A config field that holds a path to a value inside the record. */
 export function pathField(description: string) {
   return z
     .string()
-    .superRefine((value, ctx) => {
-      const parsed = parseFieldPath(value);
-      if ('error' in parsed) ctx.addIssue(finding('invalid_path', parsed.error, { hint: "for example `$.user.id` or `$['a key']`" }));
-    })
+    .superRefine(checkPath)
     .meta({ description, examples: ['status', '$.user.id'] });
+}
+
+/** Adds the finding about a text that is no path. */
+export function checkPath(value: string, ctx: z.RefinementCtx): void {
+  const parsed = parseFieldPath(value);
+  if ('error' in parsed) ctx.addIssue(finding('invalid_path', parsed.error, { hint: "for example `$.user.id` or `$['a key']`" }));
 }
 
 /** The steps of a path that the schema has let through. */

@@ -1,4 +1,4 @@
-import { jsonEqual, type JsonValue } from '../lib/json.ts';
+import { jsonEqual, type JsonValue } from './json.ts';
 
 /** Membership by JSON equality; scalars are looked up, only values that may equal something of another kind are compared one by one. */
 export function memberOf(values: readonly JsonValue[]): (value: JsonValue | undefined) => boolean {
