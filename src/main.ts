@@ -1,11 +1,24 @@
 /** The program: what only a composition root may know, handed to the command line. */
 import { readFileSync } from 'node:fs';
+import { EXIT } from './cli/exit.ts';
 import { runCli } from './cli/run-cli.ts';
+
+/** How long what is still open may keep the process when its work is done. */
+const LINGER_MS = 1000;
 
 const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as { version: string };
 
-process.exitCode = await runCli(process.argv.slice(2), {
+const code = await runCli(process.argv.slice(2), {
   version,
   parts: async () => (await import('./parts.ts')).parts,
   serve: async (options) => (await import('./serve.ts')).serve(options, version),
 });
+
+process.exitCode = code;
+// A source left behind in a call of the system that never returns (a silent pipe) would keep the process for ever,
+// and an orderly exit waits for such calls too: after a stop the process dies of the signal that asked for it.
+setTimeout(() => {
+  if (code === EXIT.interrupted) process.kill(process.pid, 'SIGINT');
+  else if (code === EXIT.terminated) process.kill(process.pid, 'SIGTERM');
+  else process.exit();
+}, LINGER_MS).unref();

@@ -8,6 +8,7 @@ import { PageWriter } from './delivery/write-page.ts';
 import { blame, connectorErrorOf } from './failure.ts';
 import type { Invocation } from './invocation.ts';
 import * as metrics from './metrics.ts';
+import { unwanted, whileWanted } from './patience.ts';
 import { readAhead } from './read-ahead.ts';
 import type { DeadRecord, PageInWork } from './stages/stage.ts';
 
@@ -54,15 +55,16 @@ export async function movePages(invocation: Invocation, options: MoveOptions): P
     }
   } finally {
     options.leave();
-    await pages.return(undefined);
+    await unwanted(pages.return(undefined), env.clock);
   }
   return { stored: mover.stored, waiting: mover.waiting };
 }
 
 async function nextPage(pages: AsyncGenerator<Page>, invocation: Invocation): Promise<Page | undefined> {
   try {
-    const next = await pages.next();
-    return next.done === true ? undefined : next.value;
+    const next = await whileWanted(pages.next(), invocation.stop, invocation.env.clock);
+    if (next === undefined) invocation.env.log.warn('the source did not stop in time and is left behind', { row: invocation.row.id });
+    return next === undefined || next.value.done === true ? undefined : next.value.value;
   } catch (error) {
     if (invocation.stop.aborted) return undefined;
     const kind = connectorErrorOf(error)?.kind ?? 'unknown';

@@ -5,8 +5,9 @@ import type { Labels, MetricDefinition } from '../lib/metrics.ts';
 import { isObject, jsonText, type JsonObject, type JsonValue } from '../lib/json.ts';
 import type { Credentials, PartContext } from '../kit/context.ts';
 import type { ColumnType, Sink, SinkCapabilities } from '../kit/sink.ts';
+import type { Source } from '../kit/source.ts';
 import { STATE_KEY } from '../kit/state-store.ts';
-import type { DlqPlan, PartPlan, Plan, RowPlan, SinkPlan } from '../plan/plan.ts';
+import type { DlqPlan, PartPlan, Plan, RowPlan, SinkPlan, SourcePlan } from '../plan/plan.ts';
 import { resolvePart, type RuntimeTokens } from '../plan/resolve.ts';
 import { DeadLetters } from './dlq/dead-letters.ts';
 import { blame } from './failure.ts';
@@ -15,6 +16,7 @@ import type { Capture, Invocation } from './invocation.ts';
 import { METADATA_TYPES } from './delivery/stamp.ts';
 import { assertCanEvolve } from './stages/schema-drift.ts';
 import { stagesOf } from './stages/stages.ts';
+import { unwanted } from './patience.ts';
 import { TransformChain, type NamedTransform } from './stages/transform-chain.ts';
 import { Tally } from './tally.ts';
 import { dryRunSink } from './dry-run-sink.ts';
@@ -63,7 +65,7 @@ export async function openInvocation(options: OpenOptions, closers: AsyncDisposa
     ...(parent === undefined ? {} : { parent: parent.record }),
   };
   const sourceConfig = resolve(options, row.source);
-  const source = await openPart('Source', row.source, () => row.source.definition.open(sourceConfig, sourceContext), closers);
+  const source = await openSource(row.source, () => row.source.definition.open(sourceConfig, sourceContext), options, closers);
   inFlight(metrics.sourceInFlight, { ...labels, connector: row.source.type }, options, closers);
   const { sink, capabilities } = await openSink(options, row.sink, { ...context, ...retry, runId: options.runId, role: 'main' }, closers);
   inFlight(metrics.sinkInFlight, { ...labels, connector: row.sink.type }, options, closers);
@@ -132,7 +134,7 @@ export function stateKeyOf(row: RowPlan, parent: ParentRecord | undefined): stri
 }
 
 async function openPart<T extends { close(): Promise<void> }>(
-  place: 'Source' | 'Sink' | 'State',
+  place: 'Sink' | 'State',
   part: PartPlan<unknown>,
   open: () => Promise<T> | undefined,
   closers: AsyncDisposableStack,
@@ -144,6 +146,22 @@ async function openPart<T extends { close(): Promise<void> }>(
     return opened;
   } catch (error) {
     throw blame(place, part.type, error);
+  }
+}
+
+/** Unlike the other parts a source may be left behind in a call of the system, and then never closes. */
+async function openSource(
+  part: SourcePlan,
+  open: () => Promise<Source>,
+  { env }: OpenOptions,
+  closers: AsyncDisposableStack,
+): Promise<Source> {
+  try {
+    const source = await open();
+    closers.defer(async () => void (await unwanted(source.close(), env.clock)));
+    return source;
+  } catch (error) {
+    throw blame('Source', part.type, error);
   }
 }
 

@@ -69,6 +69,7 @@ export class PoolWorker {
   #stderr = '';
   #broken: string | undefined;
   #killedAfterMs: number | undefined;
+  #wasStopped = false;
   #graceTimer: NodeJS.Timeout | undefined;
 
   constructor(options: PoolWorkerOptions) {
@@ -103,6 +104,11 @@ export class PoolWorker {
     return this.#wasReady;
   }
 
+  /** Whether a run of it was asked to stop; it may have left a source behind that is blocked in a call of the system. */
+  get wasStopped(): boolean {
+    return this.#wasStopped;
+  }
+
   get runs(): number {
     return this.#runs;
   }
@@ -117,6 +123,7 @@ export class PoolWorker {
 
   stop(job: PoolJob, why: StopCause, graceMs: number): void {
     if (this.#job !== job) return;
+    this.#wasStopped = true;
     this.#say({ type: 'stop', why });
     clearTimeout(this.#graceTimer);
     this.#graceTimer = setTimeout(() => {

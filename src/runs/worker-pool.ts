@@ -90,6 +90,7 @@ class WorkerPool implements RunExecutor {
       heapMb,
       onReady: (ready) => this.#rest(ready),
       onDone: (done) => {
+        if (done.wasStopped) return void done.kill();
         if (done.runs >= this.#options.runsPerWorker) done.retire();
         this.#rest(done);
       },
