@@ -140,6 +140,7 @@ export class PoolWorker {
 
   /** Ends the process now; resolves when it is gone. */
   kill(): Promise<void> {
+    this.#ready = false;
     this.#child.kill('SIGKILL');
     return this.#gone;
   }

@@ -90,9 +90,9 @@ class WorkerPool implements RunExecutor {
       heapMb,
       onReady: (ready) => this.#rest(ready),
       onDone: (done) => {
-        if (done.wasStopped) return void done.kill();
-        if (done.runs >= this.#options.runsPerWorker) done.retire();
-        this.#rest(done);
+        if (done.wasStopped) void done.kill();
+        else if (done.runs >= this.#options.runsPerWorker) done.retire();
+        else this.#rest(done);
       },
       onGone: (gone, reason, tail) => this.#bury(gone, reason, tail),
     });
