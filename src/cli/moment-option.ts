@@ -1,3 +1,4 @@
+import { isCalendarDate } from '../lib/rfc3339.ts';
 import { usageError } from './exit.ts';
 import { textOption, type Option } from './option.ts';
 
@@ -21,13 +22,7 @@ export function momentOption(about: { readonly description: string }): Option<Da
 
 export function parseMoment(text: string): Date | undefined {
   const date = DATE.test(text) ? text : DATE_TIME.exec(text)?.[1];
-  // The engine reads 30 February as 2 March; nobody means that.
   if (date === undefined || !isCalendarDate(date)) return undefined;
   const moment = new Date(DATE.test(text) ? `${text}T00:00:00Z` : text.replace(' ', 'T').toUpperCase());
   return Number.isNaN(moment.getTime()) ? undefined : moment;
-}
-
-function isCalendarDate(date: string): boolean {
-  const midnight = new Date(`${date}T00:00:00Z`);
-  return !Number.isNaN(midnight.getTime()) && midnight.toISOString().startsWith(date);
 }

@@ -1,13 +1,13 @@
 import type { Claim, StoredRun } from '../history/history.ts';
 import type { Env } from '../lib/env.ts';
 import type { Issue } from '../lib/errors.ts';
+import { parseRfc3339 } from '../lib/rfc3339.ts';
 import type { DoctorReport } from '../wire/doctor.ts';
 import type { Submission } from '../wire/run.ts';
 import { maskCallback } from './callback-rules.ts';
 import type { RunTicket } from './executor.ts';
 import { configFingerprint, requestFingerprint } from './fingerprint.ts';
 import type { Prepared } from './prepare.ts';
-import { parseClock } from './submission.ts';
 
 export interface NewRunOptions {
   readonly env: Pick<Env, 'clock' | 'ids' | 'log' | 'redactor'>;
@@ -57,7 +57,7 @@ export function newRun(submission: Submission, prepared: Prepared, report: Docto
     attempt: run.attempt,
     tree: prepared.tree,
     name: prepared.name,
-    clock: (submission.clock == null ? undefined : parseClock(submission.clock))?.toISOString() ?? run.submitted_at,
+    clock: (submission.clock == null ? undefined : parseRfc3339(submission.clock))?.toISOString() ?? run.submitted_at,
     concurrency: submission.concurrency ?? null,
     timeoutSecs: submission.timeout_secs ?? null,
     secrets: [...env.redactor.values()],

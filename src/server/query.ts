@@ -2,6 +2,7 @@
 import { z, type ZodType } from 'zod';
 import { check, finding } from '../kit/schema.ts';
 import type { Issue } from '../lib/errors.ts';
+import { parseRfc3339 } from '../lib/rfc3339.ts';
 import { refused } from './request-body.ts';
 
 /** A field name may come once; of a parameter given twice nobody can tell which was meant. */
@@ -31,14 +32,12 @@ export function clamped(bounds: { readonly min: number; readonly max: number }) 
   return z.preprocess(clamp, z.int().min(min).max(max).optional());
 }
 
-const RFC3339 = /^(\d{4}-\d{2}-\d{2})[Tt](\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?)([Zz]|[+-]\d{2}:\d{2})$/;
-
 /** An RFC 3339 time. Form decoding turns the `+` of an offset into a space; it is put back. */
 export function timestamp(description: string) {
   return z
     .string()
     .transform((written, ctx) => {
-      const time = parseTimestamp(written.replaceAll(' ', '+'));
+      const time = parseRfc3339(written.replaceAll(' ', '+'));
       if (time !== undefined) return time;
       ctx.addIssue(
         finding('invalid_value', `${JSON.stringify(written)} is not an RFC 3339 time`, { hint: 'for example 2026-08-01T12:00:00Z' }),
@@ -47,15 +46,6 @@ export function timestamp(description: string) {
     })
     .optional()
     .meta({ format: 'date-time', description });
-}
-
-function parseTimestamp(written: string): Date | undefined {
-  const [, day = '', time = '', zone = ''] = RFC3339.exec(written) ?? [];
-  const midnight = new Date(`${day}T00:00:00Z`);
-  // Without this, the 31st of a month of thirty days would quietly be the first of the next.
-  if (Number.isNaN(midnight.getTime()) || !midnight.toISOString().startsWith(day)) return undefined;
-  const instant = new Date(`${day}T${time}${zone.toUpperCase()}`);
-  return Number.isNaN(instant.getTime()) ? undefined : instant;
 }
 
 /** Some of the words, separated by commas: `a, b,` is two; none at all is as good as no parameter. */
