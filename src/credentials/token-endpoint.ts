@@ -2,7 +2,8 @@ import type { JsonValue as PathValue } from 'jsonpath-rfc9535';
 import { z } from 'zod';
 import { defineCredential } from '../kit/credential.ts';
 import type { Credential } from '../kit/context.ts';
-import { finding, json, optional, text } from '../kit/schema.ts';
+import { tokenHeaderFields, tokenRequestFields } from '../kit/login-fields.ts';
+import { finding, optional, text } from '../kit/schema.ts';
 import { ConnectorError } from '../lib/errors.ts';
 import { isObject, type JsonValue } from '../lib/json.ts';
 import { lazyLibrary } from '../lib/lazy.ts';
@@ -16,22 +17,19 @@ import { requestToken } from './token-request.ts';
 const library = lazyLibrary<typeof import('jsonpath-rfc9535')>('jsonpath-rfc9535');
 const TOKEN = '{token}';
 
+const { header, template } = tokenHeaderFields();
 const applyAs = z.strictObject({
-  header: text().meta({ description: 'Header that carries the token.' }),
-  template: text()
-    .superRefine((value, ctx) => {
-      if (!value.includes(TOKEN))
-        ctx.addIssue(finding('invalid_value', '`template` must contain `{token}`', { hint: 'e.g. `Token {token}`' }));
-    })
-    .meta({ description: 'Value of the header; `{token}` stands for the token.' }),
+  header,
+  template: template.superRefine((value, ctx) => {
+    if (!value.includes(TOKEN))
+      ctx.addIssue(finding('invalid_value', '`template` must contain `{token}`', { hint: 'e.g. `Token {token}`' }));
+  }),
 });
 
 const config = z
   .strictObject({
     url: httpUrl('Address that hands out tokens.'),
-    method: text().default('POST').meta({ description: 'HTTP method.' }),
-    body: optional(json()).meta({ description: 'What is sent; a mapping when `encoding` is `form`.', secret: true }),
-    encoding: z.enum(['json', 'form']).default('json').meta({ description: 'How `body` is written.' }),
+    ...tokenRequestFields(),
     token_path: jsonPath('JSONPath of the token in the answer.'),
     expiry_path: optional(jsonPath('JSONPath of the lifetime in seconds.')).meta({
       description: 'JSONPath of the lifetime in seconds; unset: a token is kept until it is refused.',

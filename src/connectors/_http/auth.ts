@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { finding, json, number, optional, text } from '../../kit/schema.ts';
+import { tokenHeaderFields, tokenRequestFields } from '../../kit/login-fields.ts';
+import { finding, number, optional, text } from '../../kit/schema.ts';
 import { headerMap } from './fields.ts';
 import { jsonPath } from './json-path.ts';
 
@@ -28,18 +29,13 @@ const LOGINS = {
   }),
   token_endpoint: z.strictObject({
     url: text().meta({ description: 'Address that hands out tokens.' }),
-    method: text().default('POST').meta({ description: 'HTTP method.' }),
-    body: optional(json()).meta({ description: 'What is sent; a mapping when `encoding` is `form`.', secret: true }),
-    encoding: z.enum(['json', 'form']).default('json').meta({ description: 'How `body` is written.' }),
+    ...tokenRequestFields(),
     token_path: jsonPath().meta({ description: 'JSONPath of the token in the answer.' }),
     expiry_path: optional(jsonPath()).meta({ description: 'JSONPath of the lifetime in seconds; unset: kept until refused.' }),
     expiry_ratio: ratio(),
-    apply_as: optional(
-      z.strictObject({
-        header: text().meta({ description: 'Header that carries the token.' }),
-        template: text().meta({ description: 'Value of the header; `{token}` stands for the token.' }),
-      }),
-    ).meta({ description: 'How requests carry the token; unset: as a bearer token.' }),
+    apply_as: optional(z.strictObject(tokenHeaderFields())).meta({
+      description: 'How requests carry the token; unset: as a bearer token.',
+    }),
   }),
   custom: z.strictObject({ headers: headerMap().meta({ description: 'Headers that carry the login.', secret: true }) }),
 } as const;
