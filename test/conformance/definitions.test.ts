@@ -8,7 +8,8 @@ for (const [kind, definitions] of Object.entries({ 'state store': parts.states.a
 }
 
 for (const definition of parts.transforms.all) {
-  describe(`transform ${definition.type}`, () => itIsWellDefined({ ...definition, examples: definition.examples.map((example) => example.config) }));
+  describe(`transform ${definition.type}`, () =>
+    itIsWellDefined({ ...definition, examples: definition.examples.map((example) => example.config) }));
 }
 
 for (const [kind, definitions] of Object.entries({ source: parts.sources.all, sink: parts.sinks.all })) {
