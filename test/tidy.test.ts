@@ -75,7 +75,7 @@ describe('the tree', () => {
 describe('dependencies', () => {
   const manifest = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as Record<string, Record<string, string>>;
   const described = new Set(
-    [...readFileSync(join(ROOT, 'docs/dependencies.md'), 'utf8').matchAll(/^\| `([^`]+)` \|/gm)].map((match) => match[1]),
+    [...readFileSync(join(ROOT, 'docs/dependencies.md'), 'utf8').matchAll(/^\| `([^`]+)` *\|/gm)].map((match) => match[1]),
   );
   const declared = Object.keys({ ...manifest['dependencies'], ...manifest['devDependencies'], ...manifest['optionalDependencies'] });
 

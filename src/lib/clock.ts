@@ -14,7 +14,11 @@ export const systemClock: Clock = {
   now: () => new Date(),
   elapsedMs: () => performance.now(),
   sleep: async (ms, signal) => {
-    for (let left = ms; left > 0 && signal?.aborted !== true; left -= LONGEST_TIMER_MS) await nap(Math.min(left, LONGEST_TIMER_MS), signal);
+    let left = ms;
+    while (left > 0 && !isAborted(signal)) {
+      await nap(Math.min(left, LONGEST_TIMER_MS), signal);
+      left -= LONGEST_TIMER_MS;
+    }
   },
 };
 
@@ -28,4 +32,8 @@ function nap(ms: number, signal: AbortSignal | undefined): Promise<void> {
     const timer = setTimeout(done, ms);
     signal?.addEventListener('abort', done, { once: true });
   });
+}
+
+function isAborted(signal: AbortSignal | undefined): boolean {
+  return signal?.aborted === true;
 }
