@@ -6,6 +6,7 @@ import type { Redactor } from '../lib/redact.ts';
 import { joinPath } from '../lib/text-path.ts';
 import { bindParams, type Binding, type BoundParams } from './bind-params.ts';
 import { MAX_REFERENCE_CHAIN, MAX_TOKEN_DEPTH, MAX_TOKEN_TEXT } from './limits.ts';
+import { isFull } from './locate.ts';
 import { nowFault } from './now-tokens.ts';
 import { OutsideValues, type TokenSources } from './outside-values.ts';
 import { findParam, lookUp, type Report } from './param-tokens.ts';
@@ -290,9 +291,13 @@ class Session {
     return suggestion(word, Object.keys(mapping).slice(0, MAX_LISTED), 'there are');
   }
 
-  readonly #report: Report = (code, message, hint) => this.issues.push(this.#issue(code, message, hint));
+  readonly #report: Report = (code, message, hint) => {
+    if (!isFull(this.issues)) this.issues.push(this.#issue(code, message, hint));
+  };
 
-  readonly #reportParam: Report = (code, message, hint) => this.paramIssues.push(this.#issue(code, message, hint));
+  readonly #reportParam: Report = (code, message, hint) => {
+    if (!isFull(this.paramIssues)) this.paramIssues.push(this.#issue(code, message, hint));
+  };
 
   #issue(code: string, message: string, hint?: string): Issue {
     const issue = { code, path: joinPath('', ...this.#place), message };

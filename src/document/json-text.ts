@@ -1,6 +1,6 @@
 /** JSON text to plain values. Our own scan beside the runtime's parser: it tells duplicate keys, depth and places. */
 import { parseJson } from '../lib/json.ts';
-import { MAX_DEPTH } from './limits.ts';
+import { MAX_DEPTH, MAX_KEYS } from './limits.ts';
 import type { PlaceNode } from './locate.ts';
 import { textFault, type TextFault } from './text-fault.ts';
 
@@ -81,6 +81,7 @@ function nextEntry(text: string, from: number, level: Level, first: boolean): nu
   const key = JSON.parse(text.slice(at, end)) as string;
   if (level.keys.has(key)) throw textFault(text, at, 'duplicate_key', 'this key stands twice in one object');
   level.keys.add(key);
+  if (level.keys.size > MAX_KEYS) throw textFault(text, at, 'too_large', `a mapping has more than ${MAX_KEYS} keys`);
   level.step = key;
   at = skip(text, end);
   if (text[at] !== ':') throw broken(text, at);

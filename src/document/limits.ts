@@ -1,6 +1,8 @@
 /** Bounds on a document, so that a hostile or broken text is refused quickly instead of eating memory. */
 export const MAX_DOCUMENT_BYTES = 10 * 1024 * 1024;
 export const MAX_DEPTH = 64;
+/** Keys of one mapping. */
+export const MAX_KEYS = 100_000;
 /** Nodes that aliases may add to those that stand in the text. */
 export const MAX_ALIASED_NODES = 100_000;
 /** Characters that `${…}` tokens may bring in altogether. */
@@ -8,8 +10,6 @@ export const MAX_TOKEN_TEXT = 10 * 1024 * 1024;
 export const MAX_TOKEN_DEPTH = 16;
 /** Size of what `${file:…}` reads; a larger file is an error, never cut. */
 export const MAX_FILE_BYTES = 1024 * 1024;
-/** Issues that one refusal tells. */
-export const MAX_ISSUES = 1000;
 /** `${vars.a}` → `${vars.b}` → …: steps before a value must be reached. */
 export const MAX_REFERENCE_CHAIN = 64;
 /** Levels of `extends` and `!include` below the document. */

@@ -1,5 +1,5 @@
+import { MAX_ISSUES } from '../kit/schema.ts';
 import type { Issue } from '../lib/errors.ts';
-import { MAX_ISSUES } from './limits.ts';
 import { stepsOf } from './steps.ts';
 
 /** 1-based place in a text. */
@@ -57,6 +57,17 @@ function positionIn(lines: readonly number[], offset: number): Position {
   return { line: low + 1, column: offset - (lines[low] ?? 0) + 1 };
 }
 
+const MORE_ISSUES: Issue = {
+  code: 'more_issues',
+  path: '',
+  message: `there are more than ${MAX_ISSUES} issues; the first are told`,
+};
+
+/** Whether more was found than will be told: looking on would be for nothing. */
+export function isFull(issues: readonly Issue[]): boolean {
+  return issues.length > MAX_ISSUES;
+}
+
 /** The issues with their places filled in, file by file in the order of the text; a document with very many tells the first ones. */
 export function withPlaces(issues: readonly Issue[], locate: Locate): Issue[] {
   const placed = issues.slice(0, MAX_ISSUES).map((issue) => {
@@ -67,5 +78,6 @@ export function withPlaces(issues: readonly Issue[], locate: Locate): Issue[] {
   const files = [...new Set(placed.map((issue) => issue.file))];
   const rank = new Map(files.map((file, index) => [file, index]));
   const rankOf = ({ file }: Issue): number => rank.get(file) ?? 0;
-  return placed.sort((a, b) => rankOf(a) - rankOf(b) || (a.line ?? 0) - (b.line ?? 0) || (a.column ?? 0) - (b.column ?? 0));
+  placed.sort((a, b) => rankOf(a) - rankOf(b) || (a.line ?? 0) - (b.line ?? 0) || (a.column ?? 0) - (b.column ?? 0));
+  return isFull(issues) ? [...placed, MORE_ISSUES] : placed;
 }

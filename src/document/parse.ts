@@ -4,8 +4,8 @@ import { isObject, setField, type JsonObject, type JsonValue } from '../lib/json
 import { joinPath } from '../lib/text-path.ts';
 import { Include } from './include.ts';
 import { parseJsonText, placesOfJson } from './json-text.ts';
-import { MAX_DOCUMENT_BYTES } from './limits.ts';
-import { locatorOf, withPlaces, type Locate } from './locate.ts';
+import { MAX_DOCUMENT_BYTES, MAX_KEYS } from './limits.ts';
+import { isFull, locatorOf, withPlaces, type Locate } from './locate.ts';
 import { compositionRefusal, type Origin } from './origin.ts';
 import type { Steps } from './steps.ts';
 import { TextFault } from './text-fault.ts';
@@ -125,8 +125,13 @@ function plainCopy(value: unknown, steps: Steps, found: Found): JsonValue {
   }
   if (Array.isArray(value)) return value.map((item, index) => plainCopy(item, [...steps, index], found));
   if (!isObject(value)) return value as JsonValue;
+  const entries = Object.entries(value);
+  if (entries.length > MAX_KEYS) {
+    report(found, 'too_large', steps, `a mapping has more than ${MAX_KEYS} keys`);
+    return null;
+  }
   const copy: JsonObject = {};
-  for (const [key, item] of Object.entries(value)) {
+  for (const [key, item] of entries) {
     if (key.includes('\u0000')) report(found, 'bad_encoding', steps, 'a key holds a NUL character');
     setField(copy, key, plainCopy(item, [...steps, key], found));
   }
@@ -134,5 +139,5 @@ function plainCopy(value: unknown, steps: Steps, found: Found): JsonValue {
 }
 
 function report({ issues }: Found, code: string, steps: Steps, message: string): void {
-  issues.push({ code, path: joinPath('', ...steps), message });
+  if (!isFull(issues)) issues.push({ code, path: joinPath('', ...steps), message });
 }

@@ -26,6 +26,7 @@ import { sourceSchema, type SourceSpec } from './blocks/source.ts';
 import { stateSchema, type StateSpec } from './blocks/state.ts';
 import { transformSchema, type TransformSpec } from './blocks/transform.ts';
 import type { Document } from './document.ts';
+import { isFull } from './locate.ts';
 import { withoutUnavailable } from './not-available.ts';
 import { compositionRefusal } from './origin.ts';
 import { salvage } from './salvage.ts';
@@ -260,6 +261,7 @@ function refuseUnknownKeys(mapping: JsonObject, schema: ZodType, path: string, i
   // The JSON Schema of a whole document takes longer to make than most documents take to run.
   const known: object = schema instanceof z.ZodObject ? schema.shape : (jsonSchemaOf(schema).properties ?? {});
   for (const key of Object.keys(mapping)) {
+    if (isFull(issues)) return;
     if (Object.hasOwn(known, key)) continue;
     const issue = { code: 'unknown_key', path: joinPath(path, key), message: `unknown key \`${key}\`` };
     const hint = suggestion(key, Object.keys(known), 'known keys');

@@ -2,22 +2,28 @@ import type { ZodType } from 'zod';
 import { check } from '../kit/schema.ts';
 import type { Issue } from '../lib/errors.ts';
 import { isObject, type JsonValue } from '../lib/json.ts';
+import { isFull } from './locate.ts';
 import { stepsOf, type Steps } from './steps.ts';
 
 /** Rounds of leaving faults out; the second round may bring up checks that the first fault hid. */
 const ROUNDS = 3;
+
+/** Leaving faults out copies the value once for each. */
+const MAX_LEFT_OUT = 50;
 
 /**
  * Reads a value by its schema. Where it does not fit, the faults are reported and then left out, so that one mistake does not hide
  * the next; `undefined` when nothing usable is left. What comes back while issues were found serves only to look for more of them.
  */
 export function salvage<T>(schema: ZodType<T>, value: unknown, path: string, issues: Issue[]): T | undefined {
+  if (isFull(issues)) return undefined;
   let rest = value;
   const told = new Set<string>();
   for (let round = 0; round < ROUNDS; round += 1) {
     const result = check(schema, rest, path);
     if (result.ok) return result.value;
     issues.push(...result.issues.filter((issue) => !told.has(issue.path)));
+    if (result.issues.length > MAX_LEFT_OUT) return undefined;
     for (const issue of result.issues) told.add(issue.path);
     const removed = result.issues.reduce((kept: unknown, issue) => without(kept, stepsOf(issue.path.slice(path.length))), rest);
     if (removed === rest) return undefined;

@@ -74,9 +74,15 @@ function fromText(value: unknown): unknown {
   return typeof value === 'string' && /^\s*-?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*$/.test(value) ? Number(value) : value;
 }
 
+/** Findings that anybody reads. Of more only the first are told, with word that there are more. */
+export const MAX_ISSUES = 1000;
+
 export type Checked<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly issues: readonly Issue[] };
 
-/** Parses a plain value; findings come back as ours, with paths below `base`. A `null` that does not fit counts as absent. */
+/**
+ * Parses a plain value; findings come back as ours, with paths below `base`: at most one more than `MAX_ISSUES`.
+ * A `null` that does not fit counts as absent.
+ */
 export function check<T>(schema: ZodType<T>, given: unknown, base = ''): Checked<T> {
   const first = schema.safeParse(given);
   if (first.success) return { ok: true, value: first.data };
@@ -84,8 +90,7 @@ export function check<T>(schema: ZodType<T>, given: unknown, base = ''): Checked
   const result = value === given ? first : schema.safeParse(value);
   if (result.success) return { ok: true, value: result.data };
   const shape = jsonSchemaOf(schema);
-  const issues = result.error.issues.flatMap((issue) => translate(issue as RawIssue, { value, base, shape, above: [] }));
-  return { ok: false, issues };
+  return { ok: false, issues: translateAll(result.error.issues, { value, base, shape, above: [] }) };
 }
 
 /** The value without the keys whose `null` was refused; the value itself when there is none. */
@@ -164,13 +169,22 @@ interface Place {
   readonly above: readonly (string | number)[];
 }
 
+function translateAll(raw: readonly RawIssue[], place: Place): Issue[] {
+  const issues: Issue[] = [];
+  for (const issue of raw) {
+    if (issues.length > MAX_ISSUES) break;
+    issues.push(...translate(issue, place));
+  }
+  return issues.slice(0, MAX_ISSUES + 1);
+}
+
 function translate(issue: RawIssue, place: Place): Issue[] {
   const steps = [...place.above, ...issue.path.map((step) => (typeof step === 'number' ? step : String(step)))];
   const here = { path: joinPath(place.base, ...steps) };
   const found = valueAt(place.value, steps);
   switch (issue.code) {
     case 'unrecognized_keys':
-      return (issue.keys ?? []).map((key) => unknownKey(key, steps, place));
+      return unknownKeys(issue.keys ?? [], steps, place);
     case 'invalid_type':
     case 'custom':
       if (issue.code === 'custom' && issue.params?.code !== undefined) {
@@ -204,10 +218,12 @@ function withHint(issue: Issue, hint: string | undefined): Issue {
   return hint === undefined ? issue : { ...issue, hint };
 }
 
-function unknownKey(key: string, steps: readonly (string | number)[], place: Place): Issue {
+function unknownKeys(keys: readonly string[], steps: readonly (string | number)[], place: Place): Issue[] {
   const known = knownKeys(place.shape, steps);
-  const issue = { code: 'unknown_key', message: `unknown key \`${key}\``, path: joinPath(place.base, ...steps, key) };
-  return withHint(issue, suggestion(key, known, 'known keys'));
+  return keys.slice(0, MAX_ISSUES + 1).map((key) => {
+    const issue = { code: 'unknown_key', message: `unknown key \`${key}\``, path: joinPath(place.base, ...steps, key) };
+    return withHint(issue, suggestion(key, known, 'known keys'));
+  });
 }
 
 function notOneOf(found: unknown, values: readonly unknown[], steps: readonly (string | number)[], path: string): Issue {
@@ -248,7 +264,7 @@ function translateUnion(issue: RawIssue, steps: (string | number)[], place: Plac
     return [{ code: 'wrong_type', message: `expected ${[...new Set(expected)].join(' or ')}, got ${describe(found)}`, path }];
   }
   close.sort((a, b) => a.length - b.length);
-  return (close[0] ?? []).flatMap((one) => translate(one, inner));
+  return translateAll(close[0] ?? [], inner);
 }
 
 function rangeText(issue: RawIssue, found: unknown): string {

@@ -1,5 +1,6 @@
 import type { Issue } from '../lib/errors.ts';
 import { nearest } from '../lib/nearest.ts';
+import { isFull } from '../document/locate.ts';
 
 const ERRORS_WITH_HINTS = 50;
 const LISTED = 20;
@@ -15,12 +16,12 @@ export class IssueList {
   }
 
   add(issue: Issue): void {
-    if (this.#isNew('error', issue)) this.errors.push(issue);
+    if (!isFull(this.errors) && this.#isNew('error', issue)) this.errors.push(issue);
   }
 
   warn(code: string, path: string, message: string, hint?: string): void {
     const issue = { code, path, message, ...(hint === undefined ? {} : { hint }) };
-    if (this.#isNew('warning', issue)) this.warnings.push(issue);
+    if (!isFull(this.warnings) && this.#isNew('warning', issue)) this.warnings.push(issue);
   }
 
   /** `did you mean …?` or what there is. Among very many errors hints are left out: they would cost more than they help. */

@@ -4,7 +4,7 @@ import { ConfigError } from '../lib/errors.ts';
 import { metadataColumnsOf } from '../document/blocks/metadata-columns.ts';
 import { breakerPolicyOf, poisonPolicyOf, retryPolicyOf } from '../document/blocks/resilience.ts';
 import type { Document } from '../document/document.ts';
-import { withPlaces } from '../document/locate.ts';
+import { isFull, withPlaces } from '../document/locate.ts';
 import { readBlocks, type Blocks } from '../document/read-blocks.ts';
 import { restoreEscapes } from '../document/tokens.ts';
 import { planProviders } from './gates/auth.ts';
@@ -32,6 +32,7 @@ export interface PlanOptions {
 export function planDocument(document: Document, parts: Parts, options: PlanOptions): Plan {
   const issues = new IssueList();
   const blocks = readBlocks(document, issues.errors);
+  if (isFull(issues.errors)) throw new ConfigError(withPlaces(issues.errors, document.locate));
   checkTokenScopes(document.tree, issues);
   const auth = planProviders(blocks, parts, issues);
   checkTemplates(blocks, parts, issues);

@@ -36,7 +36,12 @@ export class PartPlanner {
   plan<D extends Definition>(draft: PartDraft, shelf: Shelf<D & Definition>, kind: string): PlannedPart<D> | undefined {
     const definition = shelf.get(draft.type);
     if (definition === undefined) {
-      this.#issues.error('unknown_type', draft.typePath, `there is no ${kind} called \`${draft.type}\``, shelf.suggest(draft.type));
+      this.#issues.error(
+        'unknown_type',
+        draft.typePath,
+        `there is no ${kind} called \`${draft.type}\``,
+        this.#issues.hintFor(draft.type, shelf.types(), 'available'),
+      );
       return undefined;
     }
     const parsed = this.#parse(definition, draft);
