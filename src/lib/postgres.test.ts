@@ -1,8 +1,8 @@
 import { createServer } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { freshDatabase } from '../../test/servers/postgres.ts';
-import { ConnectorError } from './errors.ts';
 import { connectPostgres, inPostgresTransaction, openPostgresPool, postgresUrlFault, withClient } from './postgres.ts';
+import { failureOf } from '../../test/fakes/failure.ts';
 
 /** The server may take a moment on a busy machine. */
 const PATIENT = { timeout: 10_000 };
@@ -12,15 +12,6 @@ beforeAll(async () => {
   database = await freshDatabase();
 });
 afterAll(() => database.drop());
-
-async function failureOf(work: Promise<unknown>): Promise<ConnectorError> {
-  const error: unknown = await work.then(
-    () => undefined,
-    (thrown: unknown) => thrown,
-  );
-  if (error instanceof ConnectorError) return error;
-  throw new Error(`expected a connector error, got ${String(error)}`);
-}
 
 function changed(change: (url: URL) => void): string {
   const url = new URL(database.url);

@@ -1,4 +1,4 @@
-/** For tests of the engine: running a hand-made plan, metrics that can be read, a clock that does not wait, and a real SQLite table. */
+/** For tests of the engine: running a hand-made plan, metrics that can be read, and a real SQLite table. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -8,7 +8,6 @@ import { execute } from '../../src/engine/execute.ts';
 import type { ExecuteOptions } from '../../src/engine/engine.ts';
 import { check } from '../../src/kit/schema.ts';
 import type { SinkDefinition } from '../../src/kit/sink.ts';
-import type { Clock } from '../../src/lib/clock.ts';
 import type { JsonObject } from '../../src/lib/json.ts';
 import type { Labels, MetricDefinition, Metrics } from '../../src/lib/metrics.ts';
 import type { PartPlan, Plan } from '../../src/plan/plan.ts';
@@ -20,24 +19,6 @@ import { noParts, part } from './plan.ts';
 export function run(plan: Plan, overrides: Partial<ExecuteOptions> = {}): Promise<RunOutcome> {
   const signal = new AbortController().signal;
   return execute({ plan, parts: noParts, env: testEnv(), runId: 'run-1', clock: new Date('2026-01-31T00:00:00Z'), signal, ...overrides });
-}
-
-/** Time that moves only by sleeping; every wait is remembered. */
-export function stillClock(start = '2026-01-31T12:00:00.000Z'): Clock & { readonly waits: number[]; advance(ms: number): void } {
-  let ms = 0;
-  const waits: number[] = [];
-  const from = Date.parse(start);
-  return {
-    waits,
-    advance: (by) => void (ms += by),
-    now: () => new Date(from + ms),
-    elapsedMs: () => ms,
-    sleep(by) {
-      waits.push(by);
-      ms += by;
-      return Promise.resolve();
-    },
-  };
 }
 
 /** Metrics by `name{value,…}` with the values of the labels in their declared order. A label that is not declared is an error. */

@@ -39,3 +39,13 @@ export function sourceContext(overrides: Partial<SourceContext> = {}): SourceCon
 export function sinkContext(overrides: Partial<SinkContext> = {}): SinkContext {
   return { ...partContext(), role: 'main', runId: uuidIds.next(), ...overrides };
 }
+
+/** Serves as the context of sources and of sinks alike, working in `cwd`; log lines are kept. */
+export interface TestContext extends SourceContext, SinkContext {
+  readonly lines: LogLine[];
+}
+
+export function testContext(cwd: string, changes: Partial<SourceContext & SinkContext> = {}): TestContext {
+  const env = testEnv({ cwd });
+  return { ...sourceContext(), ...sinkContext(), env, ...changes, lines: env.lines };
+}

@@ -7,7 +7,7 @@ import { Page } from '../../kit/page.ts';
 import { check } from '../../kit/schema.ts';
 import type { FinishReason, Sink, SinkDefinition } from '../../kit/sink.ts';
 import { stagingName } from './driver.ts';
-import { testContext, type TestContext } from './test-context.ts';
+import { testContext, type TestContext } from '../../../test/fakes/env.ts';
 
 export interface SqlHarness {
   readonly definition: SinkDefinition;

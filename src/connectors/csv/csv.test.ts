@@ -8,7 +8,8 @@ import { check } from '../../kit/schema.ts';
 import type { SinkDefinition } from '../../kit/sink.ts';
 import type { SourceDefinition } from '../../kit/source.ts';
 import type { JsonObject, JsonValue } from '../../lib/json.ts';
-import { failureOf, testContext } from '../_files/test-context.ts';
+import { testContext } from '../../../test/fakes/env.ts';
+import { failureOf } from '../../../test/fakes/failure.ts';
 import { csvSink, csvSource } from './index.ts';
 
 let folder: string;

@@ -6,7 +6,8 @@ import { Page, RECORDS_LANE } from '../../kit/page.ts';
 import { check } from '../../kit/schema.ts';
 import type { FinishReason } from '../../kit/sink.ts';
 import type { JsonObject, JsonValue } from '../../lib/json.ts';
-import { failureOf, testContext } from '../_files/test-context.ts';
+import { testContext } from '../../../test/fakes/env.ts';
+import { failureOf } from '../../../test/fakes/failure.ts';
 import { fileSink, fileSource } from './index.ts';
 
 let folder: string;

@@ -12,7 +12,8 @@ import { RECORDS_LANE, type Lane, type Page } from '../../kit/page.ts';
 import { check } from '../../kit/schema.ts';
 import type { JsonObject, JsonValue } from '../../lib/json.ts';
 import { seal } from '../../lib/seal.ts';
-import { failureOf, testContext } from '../_files/test-context.ts';
+import { testContext } from '../../../test/fakes/env.ts';
+import { failureOf } from '../../../test/fakes/failure.ts';
 import { fileSource } from './index.ts';
 
 let folder: string;

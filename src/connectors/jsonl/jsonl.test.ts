@@ -12,7 +12,8 @@ import type { SourceDefinition } from '../../kit/source.ts';
 import { stringifyJson, type JsonObject, type JsonValue } from '../../lib/json.ts';
 import { jsonLines } from '../_files/json-lines-file.ts';
 import { cutPages } from '../_files/page-bounds.ts';
-import { failureOf, testContext } from '../_files/test-context.ts';
+import { testContext } from '../../../test/fakes/env.ts';
+import { failureOf } from '../../../test/fakes/failure.ts';
 import { jsonlSink, jsonlSource } from './index.ts';
 
 const BYTES: Lane = { form: 'bytes', encoding: 'jsonl' };

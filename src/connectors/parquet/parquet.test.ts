@@ -11,7 +11,8 @@ import { check } from '../../kit/schema.ts';
 import type { FinishReason } from '../../kit/sink.ts';
 import type { JsonObject, JsonValue } from '../../lib/json.ts';
 import { lz4Block } from '../_files/lz4.ts';
-import { failureOf, testContext } from '../_files/test-context.ts';
+import { testContext } from '../../../test/fakes/env.ts';
+import { failureOf } from '../../../test/fakes/failure.ts';
 import { parquetSink, parquetSource } from './index.ts';
 
 let folder: string;

@@ -8,7 +8,7 @@ import { JSON_LINES } from '../../kit/json-lines.ts';
 import { RECORDS_LANE, type Lane, type Page } from '../../kit/page.ts';
 import { check } from '../../kit/schema.ts';
 import type { ReadRequest } from '../../kit/source.ts';
-import { testContext } from '../_sql/test-context.ts';
+import { testContext } from '../../../test/fakes/env.ts';
 import { postgresSource } from './index.ts';
 
 const LINES: Lane = { form: 'bytes', encoding: JSON_LINES.name };

@@ -8,7 +8,7 @@ import { JSON_LINES } from '../../kit/json-lines.ts';
 import { Page, RECORDS_LANE, type Lane } from '../../kit/page.ts';
 import { check } from '../../kit/schema.ts';
 import type { Sink } from '../../kit/sink.ts';
-import { testContext } from '../_sql/test-context.ts';
+import { testContext } from '../../../test/fakes/env.ts';
 import { COPY_BINARY } from './copy-binary.ts';
 import { postgresSink, postgresSource } from './index.ts';
 

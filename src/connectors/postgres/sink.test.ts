@@ -1,14 +1,14 @@
 import { Client } from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { freshDatabase } from '../../../test/servers/postgres.ts';
-import { ConnectorError } from '../../lib/errors.ts';
 import type { JsonObject, JsonValue } from '../../lib/json.ts';
 import { Page } from '../../kit/page.ts';
 import { check } from '../../kit/schema.ts';
 import type { SinkContext } from '../../kit/context.ts';
 import { sqlSinkSuite } from '../_sql/sink-suite.ts';
-import { testContext } from '../_sql/test-context.ts';
+import { testContext } from '../../../test/fakes/env.ts';
 import { postgresSink } from './index.ts';
+import { failureOf } from '../../../test/fakes/failure.ts';
 
 /** The server may take a moment on a busy machine. */
 const PATIENT = { timeout: 10_000 };
@@ -48,15 +48,6 @@ async function write(config: JsonObject, pages: readonly (readonly JsonValue[])[
   } finally {
     await sink.close();
   }
-}
-
-async function failureOf(work: Promise<unknown>): Promise<ConnectorError> {
-  const error: unknown = await work.then(
-    () => undefined,
-    (thrown: unknown) => thrown,
-  );
-  if (error instanceof ConnectorError) return error;
-  throw new Error(`expected a connector error, got ${String(error)}`);
 }
 
 describe.each(['insert', 'copy', 'auto'])('the postgres sink by %s', (write_method) => {

@@ -1,13 +1,14 @@
 import { Client } from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { freshDatabase } from '../../../test/servers/postgres.ts';
-import { ConnectorError } from '../../lib/errors.ts';
 import type { JsonObject, JsonValue } from '../../lib/json.ts';
 import { check } from '../../kit/schema.ts';
 import type { SourceContext } from '../../kit/context.ts';
 import { RECORDS_LANE, type Page } from '../../kit/page.ts';
-import { readAll, testContext } from '../_sql/test-context.ts';
+import { testContext } from '../../../test/fakes/env.ts';
+import { readAll } from '../../../test/fakes/read-all.ts';
 import { postgresSource } from './index.ts';
+import { failureOf } from '../../../test/fakes/failure.ts';
 
 /** The server may take a moment on a busy machine. */
 const PATIENT = { timeout: 10_000 };
@@ -42,15 +43,6 @@ async function read(config: JsonObject, changes: Partial<SourceContext> = {}, re
 
 async function records(config: JsonObject, changes: Partial<SourceContext> = {}): Promise<JsonValue[]> {
   return (await read(config, changes)).flatMap((page) => [...page.records()]);
-}
-
-async function failureOf(work: Promise<unknown>): Promise<ConnectorError> {
-  const error: unknown = await work.then(
-    () => undefined,
-    (thrown: unknown) => thrown,
-  );
-  if (error instanceof ConnectorError) return error;
-  throw new Error(`expected a connector error, got ${String(error)}`);
 }
 
 describe('values of the postgres source', () => {

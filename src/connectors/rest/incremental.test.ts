@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { startHttpServer, type HttpServer } from '../../../test/fakes/http-server.ts';
 import type { JsonObject } from '../../lib/json.ts';
-import { run, steppingClock } from './test-read.ts';
+import { stillClock } from '../../../test/fakes/clock.ts';
+import { run } from './test-read.ts';
 
 let server: HttpServer;
 
@@ -110,7 +111,7 @@ describe('windows', () => {
     start_replication_value: at(1),
     window: { step: '1d', lower: { name: 'from' }, upper: { name: 'to' }, ...window },
   });
-  const clock = () => steppingClock('2026-01-03T12:00:00Z');
+  const clock = () => stillClock('2026-01-03T12:00:00Z');
 
   it('reads half-open slices up to now and stores the end of each', async () => {
     server.respond(({ query }) => ({

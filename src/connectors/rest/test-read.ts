@@ -1,32 +1,12 @@
 /** Reading a rest source in tests: a clock that only counts, and everything that was yielded. */
+import { stillClock, type StillClock } from '../../../test/fakes/clock.ts';
 import { sourceContext, testEnv, type TestEnv } from '../../../test/fakes/env.ts';
+import { readAll } from '../../../test/fakes/read-all.ts';
 import type { SourceContext } from '../../kit/context.ts';
-import { RECORDS_LANE, type Page } from '../../kit/page.ts';
+import type { Page } from '../../kit/page.ts';
 import { check } from '../../kit/schema.ts';
-import type { Clock } from '../../lib/clock.ts';
 import type { JsonObject, JsonValue } from '../../lib/json.ts';
 import { restSource } from './index.ts';
-
-export interface SteppingClock extends Clock {
-  /** Every wait asked for, in milliseconds. */
-  readonly waits: number[];
-}
-
-/** Time passes only by sleeping. */
-export function steppingClock(start = '2026-02-01T00:00:00Z'): SteppingClock {
-  const waits: number[] = [];
-  let nowMs = Date.parse(start);
-  return {
-    waits,
-    now: () => new Date(nowMs),
-    elapsedMs: () => nowMs,
-    sleep: (ms) => {
-      waits.push(ms);
-      nowMs += ms;
-      return Promise.resolve();
-    },
-  };
-}
 
 export interface Run {
   readonly pages: Page[];
@@ -41,7 +21,7 @@ export interface Run {
 export interface RunOptions {
   readonly bookmark?: JsonValue;
   readonly limit?: number;
-  readonly clock?: SteppingClock;
+  readonly clock?: StillClock;
   readonly context?: Partial<SourceContext>;
 }
 
@@ -49,22 +29,14 @@ export interface RunOptions {
 export async function run(config: JsonObject, options: RunOptions = {}): Promise<Run> {
   const checked = check(restSource.config, config);
   if (!checked.ok) throw new Error(JSON.stringify(checked.issues, undefined, 2));
-  const clock = options.clock ?? steppingClock();
+  const clock = options.clock ?? stillClock('2026-02-01T00:00:00Z');
   const env = testEnv({ clock });
   const source = await restSource.open(checked.value, sourceContext({ env, ...options.context }));
-  const pages: Page[] = [];
   const { bookmark, limit } = options;
-  try {
-    for await (const page of source.pages({
-      lane: RECORDS_LANE,
-      ...(bookmark === undefined ? {} : { bookmark }),
-      ...(limit === undefined ? {} : { limit }),
-    })) {
-      pages.push(page);
-    }
-  } finally {
-    await source.close();
-  }
+  const pages = await readAll(source, {
+    ...(bookmark === undefined ? {} : { bookmark }),
+    ...(limit === undefined ? {} : { limit }),
+  });
   const bookmarks = pages.flatMap((page) => (page.bookmark === undefined ? [] : [page.bookmark]));
   return { pages, records: pages.flatMap((page) => [...page.records()]), bookmark: bookmarks.at(-1), bookmarks, env, waits: clock.waits };
 }

@@ -7,7 +7,7 @@ import { Page } from '../../kit/page.ts';
 import { check } from '../../kit/schema.ts';
 import type { JsonObject } from '../../lib/json.ts';
 import { sqlSinkSuite } from '../_sql/sink-suite.ts';
-import { testContext } from '../_sql/test-context.ts';
+import { testContext } from '../../../test/fakes/env.ts';
 import { sqliteSink } from './index.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'sqlite-sink-'));

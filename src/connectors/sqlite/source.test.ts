@@ -7,7 +7,8 @@ import { ConnectorError } from '../../lib/errors.ts';
 import type { JsonObject, JsonValue } from '../../lib/json.ts';
 import { check } from '../../kit/schema.ts';
 import type { SourceContext } from '../../kit/context.ts';
-import { readAll, testContext } from '../_sql/test-context.ts';
+import { testContext } from '../../../test/fakes/env.ts';
+import { readAll } from '../../../test/fakes/read-all.ts';
 import { sqliteSource } from './index.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'sqlite-source-'));

@@ -2,7 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { Page } from '../../kit/page.ts';
 import { check } from '../../kit/schema.ts';
 import type { JsonObject, JsonValue } from '../../lib/json.ts';
-import { failureOf, testContext } from '../_files/test-context.ts';
+import { testContext } from '../../../test/fakes/env.ts';
+import { failureOf } from '../../../test/fakes/failure.ts';
 import { stdoutSink } from './index.ts';
 import { openStdout, type Output } from './sink.ts';
 

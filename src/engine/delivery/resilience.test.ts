@@ -3,7 +3,8 @@ import { breakerPolicyOf, poisonPolicyOf, resilienceSchema } from '../../documen
 import { ConnectorError, RecordError } from '../../lib/errors.ts';
 import type { JsonObject, JsonValue } from '../../lib/json.ts';
 import { sqliteSink } from '../../connectors/sqlite/index.ts';
-import { countedMetrics, run, sqliteTable, stillClock } from '../../../test/fakes/engine.ts';
+import { stillClock } from '../../../test/fakes/clock.ts';
+import { countedMetrics, run, sqliteTable } from '../../../test/fakes/engine.ts';
 import { testEnv } from '../../../test/fakes/env.ts';
 import {
   connectionLost,

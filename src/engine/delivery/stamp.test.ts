@@ -2,7 +2,8 @@ import { expect, it } from 'vitest';
 import { metadataColumnsBlock, metadataColumnsOf } from '../../document/blocks/metadata-columns.ts';
 import type { JsonValue } from '../../lib/json.ts';
 import type { RowPlan } from '../../plan/plan.ts';
-import { run, sqliteTable, stillClock } from '../../../test/fakes/engine.ts';
+import { stillClock } from '../../../test/fakes/clock.ts';
+import { run, sqliteTable } from '../../../test/fakes/engine.ts';
 import { testEnv } from '../../../test/fakes/env.ts';
 import { dlqPlan, fakeSink, fakeSource, planOf, rowPlan } from '../../../test/fakes/plan.ts';
 

@@ -6,7 +6,8 @@ import { metadataColumnsBlock, metadataColumnsOf } from '../../document/blocks/m
 import { retryPolicyOf } from '../../document/blocks/resilience.ts';
 import type { RowPlan } from '../../plan/plan.ts';
 import type { ExecuteOptions } from '../engine.ts';
-import { countedMetrics, run, sqliteTable, stillClock, type SqliteTable } from '../../../test/fakes/engine.ts';
+import { stillClock } from '../../../test/fakes/clock.ts';
+import { countedMetrics, run, sqliteTable, type SqliteTable } from '../../../test/fakes/engine.ts';
 import { testEnv } from '../../../test/fakes/env.ts';
 import { connectionLost, fakeSink, fakeSource, fakeState, part, planOf, rowPlan, type FakePage } from '../../../test/fakes/plan.ts';
 import { readPosition, readToken, tokenText } from './watermark.ts';
