@@ -88,7 +88,7 @@ export function readBlocks(document: Document, issues: Issue[]): Blocks {
   }
   for (const key of ['kind', 'name', 'vars'] as const) salvage(shape[key] as ZodType, restored(root[key]), key, issues);
   const delivery = salvage(shape.delivery, restored(root['delivery']), 'delivery', issues);
-  return {
+  const blocks = {
     pipeline: readPipeline(root['pipeline'], issues),
     matrix: readMatrix(root['matrix'], issues),
     auth: readNamed(root['auth'], 'auth', issues, (value, path) => salvage(providerSchema, restored(value), path, issues)),
@@ -103,6 +103,8 @@ export function readBlocks(document: Document, issues: Issue[]): Blocks {
     metadataColumns: readBlock(root, 'metadata_columns', metadataColumnsBlock.schema, issues),
     delivery,
   };
+  refusePrototypes({ ...root, vars: null }, '', issues);
+  return blocks;
 }
 
 /** Files are composed before; what is left of it came with a submission. */
@@ -231,11 +233,18 @@ function readRow(item: JsonValue, index: number, issues: Issue[]): PlacedRow {
   let given = item;
   if (isObject(given)) {
     given = withoutUnavailable('row', given, path, issues);
+    refuseLoneParentKey(given, path, issues);
     const { source, sink } = given;
     if (isObject(source)) given = { ...given, source: withoutUnavailable('source', source, joinPath(path, 'source'), issues) };
     if (isObject(sink)) given = { ...given, sink: withoutSourceKeys(sink, joinPath(path, 'sink'), issues) };
   }
   return { path, index, spec: salvage(rowSchema, given, path, issues) ?? {} };
+}
+
+function refuseLoneParentKey({ parent, parent_key: key }: JsonObject, path: string, issues: Issue[]): void {
+  if (key === undefined || key === null || (parent !== undefined && parent !== null)) return;
+  const message = '`parent_key` says nothing without `parent`';
+  issues.push({ code: 'missing_key', path: joinPath(path, 'parent_key'), message, hint: 'give the row a `parent`, or remove the key' });
 }
 
 function readMapping<T>(
@@ -267,6 +276,26 @@ function refuseUnknownKeys(mapping: JsonObject, schema: ZodType, path: string, i
     const hint = suggestion(key, Object.keys(known), 'known keys');
     issues.push(hint === undefined ? issue : { ...issue, hint });
   }
+}
+
+const PROTOTYPE = '__proto__';
+
+/** The schemas mostly pass over this key: it would be accepted and forgotten. */
+function refusePrototypes(value: JsonValue, path: string, issues: Issue[]): void {
+  if (typeof value !== 'object' || value === null || isFull(issues)) return;
+  if (Array.isArray(value)) {
+    for (const [index, item] of value.entries()) refusePrototypes(item, joinPath(path, index), issues);
+    return;
+  }
+  for (const [key, item] of Object.entries(value)) {
+    if (key === PROTOTYPE) refusePrototype(joinPath(path, key), issues);
+    else if (typeof item === 'object' && item !== null) refusePrototypes(item, joinPath(path, key), issues);
+  }
+}
+
+function refusePrototype(path: string, issues: Issue[]): void {
+  if (issues.some((issue) => issue.path === path)) return;
+  issues.push({ code: 'unknown_key', path, message: `unknown key \`${PROTOTYPE}\`` });
 }
 
 function restored(value: JsonValue | undefined): JsonValue | undefined {

@@ -58,6 +58,8 @@ export interface SourceDefinition<C = any> {
   readonly concurrencyKeys?: readonly string[];
   /** Config keys in which tokens of parent records are left for the source to bind (`query`), so that values never become SQL text. */
   readonly boundKeys?: readonly string[];
+  /** Of `${bookmark}`, `${job_id}` and `${window}` those it fills in itself, in its config; the others are refused there. */
+  readonly ownTokens?: readonly string[];
   /** Documents' `config` objects that must parse; they are run as tests and printed in the docs. */
   readonly examples: readonly JsonObject[];
   capabilities(config: C): SourceCapabilities;

@@ -13,27 +13,52 @@ export interface FoundToken {
   readonly token: RunTimeToken;
 }
 
+/** One that a connector fills in itself. */
+export interface ConnectorToken {
+  readonly steps: Steps;
+  readonly body: string;
+  readonly name: string;
+}
+
 /** Every `${now.*}` and `${row.path}` in the texts and keys of a value, with its place. */
-export function findTokens(value: JsonValue, steps: Steps = []): FoundToken[] {
+export function findTokens(value: JsonValue): FoundToken[] {
+  return allTokens(value, []).flatMap(({ steps, body, token }) =>
+    token.kind === 'now' || token.kind === 'path' ? [{ steps, body, token }] : [],
+  );
+}
+
+/** Every `${bookmark}`, `${job_id}` and `${window.*}`. */
+export function findConnectorTokens(value: JsonValue): ConnectorToken[] {
+  return allTokens(value, []).flatMap(({ steps, body, token }) =>
+    token.kind === 'connector' ? [{ steps, body, name: body.split(/[.:]/)[0] ?? body }] : [],
+  );
+}
+
+interface AnyToken {
+  readonly steps: Steps;
+  readonly body: string;
+  readonly token: Token;
+}
+
+function allTokens(value: JsonValue, steps: Steps): AnyToken[] {
   if (typeof value === 'string') return tokensOf(value, steps);
-  if (Array.isArray(value)) return value.flatMap((item, index) => findTokens(item, [...steps, index]));
+  if (Array.isArray(value)) return value.flatMap((item, index) => allTokens(item, [...steps, index]));
   if (!isObject(value)) return [];
-  const found: FoundToken[] = [];
+  const found: AnyToken[] = [];
   for (const [key, item] of Object.entries(value)) {
     const isPlain = typeof item !== 'string' && typeof item !== 'object';
     if (isPlain && !key.includes('${')) continue;
     const below = [...steps, key];
-    found.push(...tokensOf(key, below), ...findTokens(item, below));
+    found.push(...tokensOf(key, below), ...allTokens(item, below));
   }
   return found;
 }
 
-function tokensOf(text: string, steps: Steps): FoundToken[] {
+function tokensOf(text: string, steps: Steps): AnyToken[] {
   if (!text.includes('${')) return [];
-  const found: FoundToken[] = [];
+  const found: AnyToken[] = [];
   const replace = (body: string): string => {
-    const token = classify(body);
-    if (token.kind === 'now' || token.kind === 'path') found.push({ steps, body, token });
+    found.push({ steps, body, token: classify(body) });
     return '';
   };
   rewriteTokens(text, { replace, tooDeep: () => undefined });
@@ -49,7 +74,7 @@ const LEFTOVERS: Readonly<Record<string, readonly [code: string, hint: string]>>
 };
 
 /** Reports a token that nobody will fill in; says whether it did. */
-export function reportLeftover(found: FoundToken, path: string, issues: IssueList): boolean {
+export function reportLeftover(found: AnyToken, path: string, issues: IssueList): boolean {
   const leftover = found.token.kind === 'path' && Object.hasOwn(LEFTOVERS, found.token.root) ? LEFTOVERS[found.token.root] : undefined;
   if (leftover === undefined) return false;
   const [code, hint] = leftover;
@@ -102,8 +127,8 @@ function checkTransforms(list: JsonValue, steps: Steps, issues: IssueList): void
 }
 
 function refuse(value: JsonValue, steps: Steps, scope: Scope, issues: IssueList): void {
-  for (const found of findTokens(value, steps)) {
-    if (found.token.kind === 'now' && scope === 'now') continue;
+  for (const found of allTokens(value, steps)) {
+    if (found.token.kind === 'directive' || (found.token.kind === 'now' && scope === 'now')) continue;
     const path = joinPath('', ...found.steps);
     if (reportLeftover(found, path, issues)) continue;
     const message = `\`\${${found.body}}\` is filled in at run time, which does not happen here`;

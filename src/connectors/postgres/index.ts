@@ -19,6 +19,7 @@ export const postgresSource = defineSource<PostgresSourceConfig>({
   type: 'postgres',
   description: 'Rows of a query on a PostgreSQL database.',
   boundKeys: ['query'],
+  ownTokens: ['bookmark'],
   config: postgresSourceConfig,
   examples: [
     {

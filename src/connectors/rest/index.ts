@@ -11,6 +11,7 @@ export const restSource = defineSource<RestConfig>({
   description: 'Reads a web API: JSON pages, files, OData services and jobs, with paging, retries and incremental reading.',
   config: restConfig,
   concurrencyKeys: ['partition_concurrency'],
+  ownTokens: ['bookmark', 'job_id', 'window'],
   examples: [
     { base_url: 'https://api.example.com', path: '/v1/users' },
     {

@@ -3,8 +3,8 @@ import { joinPath } from '../../lib/text-path.ts';
 import type { IssueList } from '../issue-list.ts';
 import type { ParentLink } from '../plan.ts';
 import { rowName, type PlannedRow } from '../planned-row.ts';
-import { placeInConfig, type RowDraft } from '../row-drafts.ts';
-import { reportLeftover, type FoundToken } from '../run-time-tokens.ts';
+import { placeInConfig, type PartDraft, type RowDraft } from '../row-drafts.ts';
+import { findConnectorTokens, reportLeftover, type FoundToken } from '../run-time-tokens.ts';
 
 export function checkRowTokens(row: PlannedRow, ids: readonly string[], issues: IssueList): void {
   for (const role of ['source', 'sink'] as const) {
@@ -12,6 +12,17 @@ export function checkRowTokens(row: PlannedRow, ids: readonly string[], issues: 
     if (draft === undefined) continue;
     for (const found of row[role].tokens)
       checkToken(found, placeInConfig(draft, joinPath('', ...found.steps)), { row: row.draft, ids, issues });
+  }
+  if (row.draft.source !== undefined) checkOwnTokens(row.draft.source, row.source.plan.definition.ownTokens ?? [], issues);
+  if (row.draft.sink !== undefined) checkOwnTokens(row.draft.sink, [], issues);
+}
+
+/** What a connector does not fill in itself nobody does. */
+function checkOwnTokens(draft: PartDraft, own: readonly string[], issues: IssueList): void {
+  for (const { steps, body, name } of findConnectorTokens(draft.config)) {
+    if (own.includes(name)) continue;
+    const message = `\`${draft.type}\` fills in no \`\${${name}}\`: \`\${${body}}\` would stay as it is`;
+    issues.error('token_out_of_scope', placeInConfig(draft, joinPath('', ...steps)), message, '`$${` writes a literal `${`');
   }
 }
 

@@ -1,0 +1,41 @@
+import { describe, expect, test } from 'vitest';
+import { issuesOf, load, plan } from '../../test/fakes/documents.ts';
+import { FAKE_PARTS } from '../../test/fakes/parts.ts';
+import { Shelf } from '../kit/parts.ts';
+import { planDocument } from './plan-document.ts';
+
+const found = (text: string) => issuesOf(() => plan(text, {}, { format: 'json' }));
+const document = (rest: string, config = '{"path":"a"}') =>
+  `{"version":1,"pipeline":{"source":{"type":"lines","config":${config}},"sink":{"type":"nowhere"}}${rest}}`;
+
+describe('nothing is accepted and ignored', () => {
+  test.each<[string, string, string[]]>([
+    ['`parent_key` without `parent`', document(',"matrix":[{"id":"a","parent_key":"id"}]'), ['missing_key matrix[0].parent_key']],
+    ['`__proto__` at the top', document(',"__proto__":{"a":1}'), ['unknown_key __proto__']],
+    ['`__proto__` in a row', document(',"matrix":[{"__proto__":{}}]'), ['unknown_key matrix[0].__proto__']],
+    ['`__proto__` in a config', document('', '{"path":"a","__proto__":{"b":1}}'), ['unknown_key pipeline.source.config.__proto__']],
+    ['`${bookmark}` in a source', document('', '{"path":"a-${bookmark}"}'), ['token_out_of_scope pipeline.source.config.path']],
+    ['`${window.start}` in a source', document('', '{"path":"${window.start}"}'), ['token_out_of_scope pipeline.source.config.path']],
+    ['`${job_id}` in a name', document(',"name":"${job_id}"'), ['token_out_of_scope name']],
+  ])('%s', (_title, text, issues) => {
+    expect(found(text)).toEqual(issues);
+  });
+
+  test('`parent_key` with `parent` or null is fine', () => {
+    const rows = ',"matrix":[{"id":"a","parent_key":null},{"id":"b","parent":"a","parent_key":"x","source":{"config":{"path":"${a.x}"}}}]';
+    expect(plan(document(rows), {}, { format: 'json' }).rows).toHaveLength(2);
+  });
+
+  test('a variable may have any name', () => {
+    const text = document(',"vars":{"__proto__":"b"}', '{"path":"${vars.__proto__}"}');
+    expect(plan(text, {}, { format: 'json' }).rows[0]?.source.parsed).toMatchObject({ path: 'b' });
+  });
+});
+
+test('a source keeps the tokens that it fills in itself, and no others', () => {
+  const sources = FAKE_PARTS.sources.all.map((source) => (source.type === 'lines' ? { ...source, ownTokens: ['bookmark'] } : source));
+  const planned = (path: string) =>
+    planDocument(load(document('', `{"path":"${path}"}`)), { ...FAKE_PARTS, sources: new Shelf(sources) }, { cpus: 1 });
+  expect(planned('${bookmark}').rows[0]?.source.parsed).toMatchObject({ path: '${bookmark}' });
+  expect(issuesOf(() => planned('${job_id}'))).toEqual(['token_out_of_scope pipeline.source.config.path']);
+});
