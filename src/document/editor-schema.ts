@@ -24,8 +24,11 @@ interface Typed {
 }
 
 export function editorSchema(parts: Parts): JsonSchema {
+  const { required, ...whole } = withParts(jsonSchemaOf(documentSchema), undefined) as JsonSchema;
   return {
-    ...(withParts(jsonSchemaOf(documentSchema), undefined) as JsonSchema),
+    ...whole,
+    // What a document extends may bring what it lacks itself.
+    anyOf: [{ required }, { required: ['extends'] }],
     title: 'Headgate pipeline document',
     $defs: {
       source: partSchema(parts.sources.all, 'partial'),

@@ -29,7 +29,7 @@ describe('a start is refused, in a sentence,', () => {
     ['with an address that is none', ['--no-auth', '--listen', 'nonsense'], '--listen "nonsense" is not an address'],
     ['with no grace', ['--no-auth', '--shutdown-grace-secs', '0'], '--shutdown-grace-secs must be'],
     ['with no lease', ['--no-auth', '--lease-ttl-secs', '0'], '--lease-ttl-secs must be'],
-    ['with a history of an unknown kind', ['--no-auth', '--history', 'mysql://x'], '--history is none of'],
+    ['with a history of an unknown kind', ['--no-auth', '--history', 'mysql://x'], '--history is neither'],
     ['with what this build does not have', ['--no-auth', '--cluster'], '--cluster is not available'],
     ['with an option nobody knows', ['--no-auth', '--bogus'], 'no option `--bogus`'],
   ])('%s', async (_what, args, sentence) => {

@@ -214,7 +214,7 @@ describe('the definition', () => {
   test.each([
     [{ shard: { key: 'id' } }, 'not_available', 'shard'],
     [{ query: "SELECT 'a ${p.id}'" }, 'invalid_value', 'query'],
-    [{ replication: { type: 'incremental', column: 'a', initial_value: null } }, 'wrong_type', 'replication.initial_value'],
+    [{ replication: { type: 'incremental', column: 'a', initial_value: null } }, 'missing_key', 'replication.initial_value'],
     [{ connection_url: 'mysql://h' }, 'invalid_value', 'connection_url'],
   ])('%j is refused', (more, code, path) => {
     const checked = check(postgresSource.config, { connection_url: 'postgres://h/d', query: 'SELECT 1', ...more });
