@@ -3,9 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { aRun, describeHistory } from '../../test/conformance/history.ts';
-import { systemClock } from '../lib/clock.ts';
-import { createLog } from '../lib/log.ts';
-import { Redactor } from '../lib/redact.ts';
+import { testEnv } from '../../test/fakes/env.ts';
 import { openSqlite } from '../lib/sqlite.ts';
 import { MemoryHistory } from './memory/memory-history.ts';
 import { openHistory } from './open.ts';
@@ -14,8 +12,7 @@ import { openDatabase, SqliteClient } from './sql/client.ts';
 const folder = mkdtempSync(join(tmpdir(), 'headgate-history-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-const log = createLog({ level: 'error', target: 'test', clock: systemClock, redactor: new Redactor(), write: () => {} });
-const env = { clock: systemClock, cwd: folder, log };
+const env = testEnv({ cwd: folder });
 let count = 0;
 let current = '';
 
@@ -64,7 +61,7 @@ describe('opening a history', () => {
     const url = fresh();
     const holder = openDatabase(url, folder);
     holder.exec('BEGIN EXCLUSIVE');
-    const impatient = { ...env, clock: { ...systemClock, sleep: async () => holder.exec('ROLLBACK') } };
+    const impatient = { ...env, clock: { ...env.clock, sleep: async () => holder.exec('ROLLBACK') } };
     const history = await openHistory(url, impatient, 1);
     await history.ping();
     holder.close();

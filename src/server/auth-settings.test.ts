@@ -2,21 +2,16 @@ import { mkdtemp, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { testEnv } from '../../test/fakes/env.ts';
 import { ConfigError } from '../lib/errors.ts';
-import { createLog } from '../lib/log.ts';
-import { Redactor } from '../lib/redact.ts';
 import { loadAuth, type AuthFlags } from './auth-settings.ts';
-import { fakeClock } from './server-fixture.ts';
 
 async function setting(content?: string, variables: Record<string, string> = {}) {
   const cwd = await mkdtemp(join(tmpdir(), 'headgate-auth-'));
   if (content !== undefined) await writeFile(join(cwd, 'auth.yaml'), content);
-  const redactor = new Redactor();
-  const logged: string[] = [];
-  const log = createLog({ level: 'info', target: 'headgate', clock: fakeClock(), redactor, write: ({ line }) => logged.push(line) });
-  const env = { cwd, variables, redactor, log };
+  const env = testEnv({ cwd, variables });
   const flags: AuthFlags = content === undefined ? {} : { authConfig: 'auth.yaml' };
-  return { env, logged, redactor, cwd, flags };
+  return { env, redactor: env.redactor, cwd, flags };
 }
 
 async function issuesOf(content: string, variables: Record<string, string> = {}) {
@@ -60,11 +55,11 @@ test('any subset of the trio names its roles', async () => {
 });
 
 test('without authentication everybody is an administrator, which is warned about on a network address', async () => {
-  const { env, logged } = await setting();
+  const { env } = await setting();
   expect(loadAuth({ noAuth: true }, env, '127.0.0.1')(undefined)).toEqual({ name: 'anonymous', role: 'admin' });
-  expect(logged).toEqual([]);
+  expect(env.lines).toEqual([]);
   loadAuth({ noAuth: true }, env, '0.0.0.0');
-  expect(logged).toEqual([expect.stringContaining('everybody who reaches it is an administrator')]);
+  expect(env.lines.map(({ line }) => line)).toEqual([expect.stringContaining('everybody who reaches it is an administrator')]);
 });
 
 test('a file names principals, with references filled in and a trailing newline dropped', async () => {

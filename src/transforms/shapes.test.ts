@@ -13,7 +13,8 @@ import { jsonEncode } from './json-encode.ts';
 import { jsonParse } from './json-parse.ts';
 import { lookup } from './lookup.ts';
 import { split } from './split.ts';
-import { issuesOf, runTransform, testEnv } from './testing.ts';
+import { testEnv } from '../../test/fakes/env.ts';
+import { issuesOf, runTransform } from './testing.ts';
 import { treeFlatten } from './tree-flatten.ts';
 import { unpivot } from './unpivot.ts';
 import { zipColumns } from './zip-columns.ts';
@@ -168,7 +169,7 @@ describe('tree_flatten', () => {
     const env = testEnv();
     const record = { kids: [leaf(1), { kids: [leaf(2), leaf(3)] }] };
     expect(await runTransform(treeFlatten, { ...base, max_depth: 2 }, [record, record], env)).toEqual([{ col_0: 1 }, { col_0: 1 }]);
-    expect(env.lines.filter((line) => line.startsWith('ERROR'))).toHaveLength(1);
+    expect(env.lines.filter(({ line }) => line.startsWith('ERROR'))).toHaveLength(1);
   });
 
   it('fails rather than write two cells under one name', async () => {
@@ -234,7 +235,7 @@ describe('lookup', () => {
 
   it('reads the rows from a file below the working folder, and finds keys exactly', async () => {
     const records: JsonValue[] = [{ k: BIG }, { k: BIG - 1n }, { k: null }, { k: [1] }];
-    expect(await runTransform(lookup, from('ref.jsonl'), records, testEnv(folder))).toEqual([
+    expect(await runTransform(lookup, from('ref.jsonl'), records, testEnv({ cwd: folder }))).toEqual([
       { k: BIG, n: 'big' },
       { k: BIG - 1n },
       { k: null, n: 'none' },
@@ -243,7 +244,7 @@ describe('lookup', () => {
   });
 
   it('can fail on a miss, naming the field and not the value', async () => {
-    await expect(runTransform(lookup, from('ref.jsonl', 'error'), [{ k: 'hunter2' }], testEnv(folder))).rejects.toMatchObject({
+    await expect(runTransform(lookup, from('ref.jsonl', 'error'), [{ k: 'hunter2' }], testEnv({ cwd: folder }))).rejects.toMatchObject({
       kind: 'Transform',
       message: 'no reference row for the value of `k`',
     });
@@ -254,7 +255,7 @@ describe('lookup', () => {
     ['list.jsonl', 'line 1'],
     ['none.jsonl', 'cannot be read: it does not exist'],
   ])('refuses the file %s at load', async (file, words) => {
-    await expect(runTransform(lookup, from(file), [], testEnv(folder))).rejects.toMatchObject({
+    await expect(runTransform(lookup, from(file), [], testEnv({ cwd: folder }))).rejects.toMatchObject({
       name: 'ConfigError',
       issues: [{ path: 'lookup.jsonl', message: expect.stringContaining(words) }],
     });
@@ -325,7 +326,7 @@ describe('cdc_unwrap', () => {
     const config = { op_field: 'k', after_field: 'new', marker_field: 'm', delete_ops: ['gone'] };
     const records: JsonValue[] = [{ k: 'up', new: { id: 1 } }, { k: 'gone' }, { k: 'up' }, { new: { id: 2 } }, 'text'];
     expect(await runTransform(cdcUnwrap, config, records, env)).toEqual([{ id: 1, m: 'u' }, { id: 2, m: 'u' }, 'text']);
-    expect(env.lines).toEqual([
+    expect(env.lines.map(({ line }) => line)).toEqual([
       expect.stringContaining('a change event holds no row and is dropped; further ones are only counted op=gone'),
       expect.stringContaining('change events without a row were dropped count=2'),
     ]);

@@ -1,38 +1,10 @@
-/** What the tests of transforms share: an `Env` that keeps its log, and a way to run a definition from a plain config. */
+/** What the tests of transforms share: a way to run a definition from a plain config. */
+import { testEnv } from '../../test/fakes/env.ts';
 import { check } from '../kit/schema.ts';
 import type { TransformDefinition } from '../kit/transform.ts';
-import { Redactor } from '../lib/redact.ts';
-import { createLog } from '../lib/log.ts';
-import { noMetrics } from '../lib/metrics.ts';
 import { ConfigError, type Issue } from '../lib/errors.ts';
 import type { Env } from '../lib/env.ts';
 import type { JsonValue } from '../lib/json.ts';
-
-export interface TestEnv extends Env {
-  readonly lines: readonly string[];
-}
-
-export function testEnv(cwd = '/'): TestEnv {
-  const lines: string[] = [];
-  const redactor = new Redactor();
-  const clock = {
-    now: () => new Date('2026-01-02T03:04:05Z'),
-    elapsedMs: () => 0,
-    sleep: () => Promise.resolve(),
-  };
-  const log = createLog({ level: 'trace', target: 'test', clock, redactor, write: (line) => lines.push(line.line) });
-  return {
-    clock,
-    ids: { next: () => '00000000-0000-7000-8000-000000000000' },
-    log,
-    metrics: noMetrics,
-    redactor,
-    fetch,
-    variables: {},
-    cwd,
-    lines,
-  };
-}
 
 /** The issues a config is refused with; empty when it is accepted. */
 export function issuesOf(definition: TransformDefinition, config: unknown): readonly Issue[] {

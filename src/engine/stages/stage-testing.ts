@@ -1,8 +1,8 @@
 /** What the tests of governance stages share: a context that keeps metrics and log lines, and a way to run one page. */
-import { createLog } from '../../lib/log.ts';
+import { stillClock } from '../../../test/fakes/clock.ts';
+import { testEnv } from '../../../test/fakes/env.ts';
 import type { JsonValue } from '../../lib/json.ts';
 import type { Labels, MetricDefinition, Metrics } from '../../lib/metrics.ts';
-import { Redactor } from '../../lib/redact.ts';
 import type { DeadRecord, PageInWork, Stage, StageContext } from './stage.ts';
 
 export interface TestContext extends StageContext {
@@ -13,21 +13,18 @@ export interface TestContext extends StageContext {
 
 export function testContext(sink: { template?: string; type?: string } = {}): TestContext {
   const counts = new Map<string, number>();
-  const lines: string[] = [];
-  const redactor = new Redactor();
-  const clock = { now: () => new Date(0), elapsedMs: () => 0, sleep: () => Promise.resolve() };
-  const log = createLog({ level: 'trace', target: 'test', clock, redactor, write: ({ line }) => lines.push(line) });
-  const env = {
-    clock,
-    ids: { next: () => '00000000-0000-7000-8000-000000000000' },
-    log,
-    metrics: countingMetrics(counts),
-    redactor,
-    fetch,
-    variables: {},
-    cwd: '/',
+  const env = testEnv({ clock: stillClock(), metrics: countingMetrics(counts) });
+  return {
+    env,
+    pipeline: 'p',
+    row: 'r',
+    sinkTemplate: sink.template ?? 'default',
+    sinkType: sink.type ?? 'jsonl',
+    counts,
+    get lines() {
+      return env.lines.map(({ line }) => line);
+    },
   };
-  return { env, pipeline: 'p', row: 'r', sinkTemplate: sink.template ?? 'default', sinkType: sink.type ?? 'jsonl', counts, lines };
 }
 
 function countingMetrics(counts: Map<string, number>): Metrics {
