@@ -39,3 +39,10 @@ test('a source keeps the tokens that it fills in itself, and no others', () => {
   expect(planned('${bookmark}').rows[0]?.source.parsed).toMatchObject({ path: '${bookmark}' });
   expect(issuesOf(() => planned('${job_id}'))).toEqual(['token_out_of_scope pipeline.source.config.path']);
 });
+
+test('a template that no row uses is held to the keys and types of its connector, and may be incomplete', () => {
+  const unused = (template: string) => document('').replace('"sink":', `"sources":{"spare":{"type":"lines","config":${template}}},"sink":`);
+  expect(found(unused('{"path":"a","batchsize":3}'))).toEqual(['unknown_key pipeline.sources.spare.config.batchsize']);
+  expect(found(unused('{"path":3}'))).toEqual(['wrong_type pipeline.sources.spare.config.path']);
+  expect(plan(unused('{"batch_size":"${now.date}"}'), {}, { format: 'json' }).rows).toHaveLength(1);
+});

@@ -35,10 +35,10 @@ export function planDocument(document: Document, parts: Parts, options: PlanOpti
   if (isFull(issues.errors)) throw new ConfigError(withPlaces(issues.errors, document.locate));
   checkTokenScopes(document.tree, issues);
   const auth = planProviders(blocks, parts, issues);
-  checkTemplates(blocks, parts, issues);
   checkMaskingTargets(blocks, parts, issues);
   const drafts = draftRows(blocks, issues);
   const context = { blocks, parts, issues, planner: new PartPlanner(issues) };
+  checkTemplates(drafts, context);
   const planned = drafts.map((draft) => planRowParts(draft, context)).filter((row) => row !== undefined);
   const rows = finishRows(planned, {
     name: restoreEscapes(document.name),

@@ -5,7 +5,7 @@ import { check } from '../kit/schema.ts';
 import type { Issue } from '../lib/errors.ts';
 import { isObject, type JsonObject, type JsonValue } from '../lib/json.ts';
 import { joinPath } from '../lib/text-path.ts';
-import type { Steps } from '../document/steps.ts';
+import { stepsOf, type Steps } from '../document/steps.ts';
 import { restoreEscapes } from '../document/tokens.ts';
 import type { IssueList } from './issue-list.ts';
 import type { PartPlan } from './plan.ts';
@@ -52,6 +52,14 @@ export class PartPlanner {
     return { plan: Object.freeze(plan), judged, tokens };
   }
 
+  /** Tells what is wrong with the config of a template that no row completes: what a row could still change is left out. */
+  judgeTemplate(draft: Pick<PartDraft, 'path' | 'config'>, definition: Definition): void {
+    const { issues } = parseConfig(definition.config, draft.config);
+    for (const issue of issues) {
+      if (STAYS_WRONG.has(issue.code)) this.#issues.add({ ...issue, path: joinPath(draft.path, 'config', ...stepsOf(issue.path)) });
+    }
+  }
+
   #parse(definition: Definition, draft: PartDraft): Parsed {
     let byConfig = this.#known.get(definition);
     if (byConfig === undefined) this.#known.set(definition, (byConfig = new Map<JsonObject, Parsed>()));
@@ -64,6 +72,8 @@ export class PartPlanner {
     return parsed;
   }
 }
+
+const STAYS_WRONG: ReadonlySet<string> = new Set(['unknown_key', 'wrong_type', 'out_of_range']);
 
 interface Parsed {
   readonly judged: unknown;

@@ -1,18 +1,22 @@
-import type { Parts } from '../../kit/parts.ts';
 import { joinPath } from '../../lib/text-path.ts';
-import type { Blocks } from '../../document/read-blocks.ts';
-import type { IssueList } from '../issue-list.ts';
+import type { RowContext } from '../plan-row.ts';
+import type { RowDraft } from '../row-drafts.ts';
 
-/** Templates name parts that exist, also where no row uses them; their configs may be completed by rows and are judged there. */
-export function checkTemplates({ pipeline }: Blocks, parts: Parts, issues: IssueList): void {
+/** Templates name parts that exist and keys that those know, also where no row uses them; what is missing in one a row may add. */
+export function checkTemplates(drafts: readonly RowDraft[], { blocks: { pipeline }, parts, planner, issues }: RowContext): void {
   for (const [kind, templates, shelf] of [
     ['source', pipeline.sources, parts.sources],
     ['sink', pipeline.sinks, parts.sinks],
   ] as const) {
-    for (const placed of templates.values()) {
-      if (placed === undefined || shelf.get(placed.value.type) !== undefined) continue;
-      const { type } = placed.value;
-      issues.error('unknown_type', joinPath(placed.path, 'type'), `there is no ${kind} called \`${type}\``, shelf.suggest(type));
+    const used = new Set(drafts.map((draft) => draft[kind]?.template));
+    for (const [name, placed] of templates) {
+      if (placed === undefined) continue;
+      const { path, value } = placed;
+      const definition = shelf.get(value.type);
+      if (definition === undefined) {
+        const hint = issues.hintFor(value.type, shelf.types(), 'available');
+        issues.error('unknown_type', joinPath(path, 'type'), `there is no ${kind} called \`${value.type}\``, hint);
+      } else if (!used.has(name)) planner.judgeTemplate({ path, config: value.config ?? {} }, definition);
     }
   }
 }
