@@ -22,7 +22,7 @@ export function salvage<T>(schema: ZodType<T>, value: unknown, path: string, iss
   for (let round = 0; round < ROUNDS; round += 1) {
     const result = check(schema, rest, path);
     if (result.ok) return result.value;
-    issues.push(...result.issues.filter((issue) => !told.has(issue.path)));
+    issues.push(...result.issues.filter((issue) => !told.has(issue.path) && !isConsequence(issue, told)));
     if (result.issues.length > MAX_LEFT_OUT) return undefined;
     for (const issue of result.issues) told.add(issue.path);
     const removed = result.issues.reduce((kept: unknown, issue) => without(kept, stepsOf(issue.path.slice(path.length))), rest);
@@ -30,6 +30,11 @@ export function salvage<T>(schema: ZodType<T>, value: unknown, path: string, iss
     rest = removed;
   }
   return undefined;
+}
+
+/** Whether something is missing only because what stood below was left out. */
+function isConsequence({ code, path }: Issue, told: ReadonlySet<string>): boolean {
+  return code === 'missing_key' && [...told].some((left) => left.startsWith(`${path}.`) || left.startsWith(`${path}[`));
 }
 
 /** A copy without the mapping key at `steps`; the value itself when there is no such key, or it stands in a list. */

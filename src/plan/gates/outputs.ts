@@ -18,15 +18,18 @@ interface Output {
 
 export function checkOutputs(rows: readonly PlannedRow[], issues: IssueList): void {
   const taken = new Map<string, Output>();
+  // In a circle nobody can say which row is the child.
+  const inCircle = issues.errors.some((issue) => issue.code === 'dependency_cycle');
   for (const row of rows) {
     for (const output of outputsOf(row)) {
       const other = taken.get(output.file);
       if (other === undefined) taken.set(output.file, output);
-      else if (output.replaces || other.replaces) {
+      // Two rows of one id are told as that.
+      else if (other.owner !== output.owner && (output.replaces || other.replaces)) {
         const message = `${output.owner} and ${other.owner} write the same file \`${output.file}\``;
         issues.error('output_clash', output.path, message, 'give each a file of its own, or let both append');
       }
-      if (row.draft.parent !== undefined && output.replaces && !output.perRecord) {
+      if (!inCircle && row.draft.parent !== undefined && output.replaces && !output.perRecord) {
         const message = `${output.owner} runs once per parent record, and each invocation would replace the file \`${output.file}\``;
         issues.error(
           'output_clash',
