@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { finding, number, text } from '../kit/schema.ts';
+import { isHttpUrl } from '../lib/http-url.ts';
 
 /** Fields that several credential types share. */
 
@@ -7,8 +8,7 @@ export function httpUrl(description: string) {
   return z
     .string()
     .superRefine((value, ctx) => {
-      const url = URL.parse(value);
-      if (url === null || (url.protocol !== 'https:' && url.protocol !== 'http:')) {
+      if (!isHttpUrl(value)) {
         ctx.addIssue(
           finding('invalid_value', 'this is not an http or https address', {
             hint: 'write it in full, e.g. `https://login.example.com/token`',

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { finding, text } from '../../kit/schema.ts';
+import { isHttpUrl } from '../../lib/http-url.ts';
 
 /** Fields that several connectors of this family share. */
 
@@ -29,8 +30,7 @@ export function scalarText() {
 export function httpUrl(description: string) {
   return text()
     .superRefine((value, ctx) => {
-      const url = URL.parse(value);
-      if (url === null || (url.protocol !== 'https:' && url.protocol !== 'http:')) {
+      if (!isHttpUrl(value)) {
         ctx.addIssue(
           finding('invalid_value', 'this is not an http or https address', { hint: 'write it in full, e.g. `https://api.example.com`' }),
         );

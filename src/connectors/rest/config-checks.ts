@@ -1,5 +1,6 @@
 /** The rules between the fields of a rest source. */
 import { finding } from '../../kit/schema.ts';
+import { isHttpUrl } from '../../lib/http-url.ts';
 import { isBodyless } from '../_http/fields.ts';
 import type { OdataBlock } from './odata-config.ts';
 import type { Pagination } from './pagination-config.ts';
@@ -46,10 +47,9 @@ function checkAddress(config: Checked, report: Report): void {
     if (!absolute) report('base_url', 'missing_key', '`base_url` is required', 'e.g. `base_url: https://api.example.com`');
     return;
   }
-  const url = URL.parse(config.base_url);
-  const spoken = url !== null && (url.protocol === 'http:' || url.protocol === 'https:');
   // A token that is filled in later cannot be judged yet.
-  if (!spoken && !config.base_url.includes('${')) report('base_url', 'invalid_value', '`base_url` is not an http or https address');
+  if (!isHttpUrl(config.base_url) && !config.base_url.includes('${'))
+    report('base_url', 'invalid_value', '`base_url` is not an http or https address');
 }
 
 /** A body, or something that goes into one, needs a method that carries it. */
