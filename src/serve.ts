@@ -105,7 +105,9 @@ export async function serve(options: ServeOptions, version: string): Promise<Run
 }
 
 function defaultTree(path: string, env: Env): JsonObject {
-  return loadDocumentFile(path, { variables: env.variables, redactor: env.redactor, readFile: localFiles(env.cwd) }).tree;
+  const profile = env.variables['FAUCET_PROFILE'] || env.variables['SVC_PROFILE'];
+  const overlay = profile === undefined || profile === '' ? {} : { profile };
+  return loadDocumentFile(path, { variables: env.variables, redactor: env.redactor, readFile: localFiles(env.cwd), ...overlay }).tree;
 }
 
 /** Beside this file: a source in a checkout, a bundle in a package. */
