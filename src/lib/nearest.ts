@@ -1,4 +1,7 @@
-/** The candidate a person most likely meant (Damerau–Levenshtein distance at most a third of the length), or undefined. */
+/**
+ * The candidate a person most likely meant: Damerau–Levenshtein distance at most a third of the length, or else the one candidate
+ * that starts with the word (`table`: `table_name`).
+ */
 export function nearest(word: string, candidates: Iterable<string>): string | undefined {
   let best: string | undefined;
   let bestDistance = (word.length < 3 ? 0 : Math.max(1, Math.floor(word.length / 3))) + 1;
@@ -9,7 +12,13 @@ export function nearest(word: string, candidates: Iterable<string>): string | un
       best = candidate;
     }
   }
-  return best;
+  return best ?? onlyContinuation(word.toLowerCase(), candidates);
+}
+
+function onlyContinuation(word: string, candidates: Iterable<string>): string | undefined {
+  if (word.length < 3) return undefined;
+  const found = [...candidates].filter((candidate) => candidate.toLowerCase().startsWith(word));
+  return found.length === 1 ? found[0] : undefined;
 }
 
 /** `did you mean "query"?`, or else the list of what is possible. */
