@@ -33,6 +33,22 @@ const NOT_AVAILABLE: Readonly<Record<Place, Readonly<Record<string, string>>>> =
   },
 };
 
+/** Connectors of the specification that this version lacks. */
+const CONNECTORS: ReadonlySet<string> = new Set(
+  (
+    'kafka mysql mysql-cdc postgres-cdc mongodb mongodb-cdc mssql oracle sqlserver mariadb cassandra duckdb clickhouse bigquery snowflake ' +
+    'redshift databricks spanner dynamodb iceberg delta s3 gcs azure-blob redis elasticsearch opensearch nats rabbitmq mqtt kinesis sqs ' +
+    'pubsub sftp webhook websocket graphql xml grpc singer'
+  ).split(' '),
+);
+
+const TRANSFORMS: ReadonlySet<string> = new Set(['sql', 'wasm']);
+
+/** Whether a type is one of the specification; spelled with `_` or `-`. */
+export function isOfSpecification(kind: string, type: string): boolean {
+  return (kind === 'transform' ? TRANSFORMS : CONNECTORS).has(type.replaceAll('_', '-'));
+}
+
 type Place = 'document' | 'pipeline' | 'source' | 'row';
 
 /** Reports the keys that cannot be used yet and returns the mapping without them. A key set to null counts as absent. */

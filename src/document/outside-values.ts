@@ -26,6 +26,10 @@ export class OutsideValues {
   }
 
   variable(prefix: 'env' | 'secret', name: string): string {
+    if (name === '') {
+      this.#report('invalid_token', `\`\${${prefix}:}\` names no environment variable`, `write \`\${${prefix}:NAME}\``);
+      return '';
+    }
     const { variables } = this.#sources;
     const value = Object.hasOwn(variables, name) ? variables[name] : undefined;
     if (value !== undefined) return this.#data(value, `the environment variable \`${name}\``);

@@ -273,9 +273,16 @@ function refuseUnknownKeys(mapping: JsonObject, schema: ZodType, path: string, i
     if (isFull(issues)) return;
     if (Object.hasOwn(known, key)) continue;
     const issue = { code: 'unknown_key', path: joinPath(path, key), message: `unknown key \`${key}\`` };
-    const hint = suggestion(key, Object.keys(known), 'known keys');
+    const hint = placeHint(key, path) ?? suggestion(key, Object.keys(known), 'known keys');
     issues.push(hint === undefined ? issue : { ...issue, hint });
   }
+}
+
+/** Where a block belongs that stands at the top instead of inside `pipeline`, or the other way round. */
+function placeHint(key: string, path: string): string | undefined {
+  if (path === '' && Object.hasOwn(pipelineSchema.shape, key)) return 'it belongs inside `pipeline`';
+  if (path === 'pipeline' && Object.hasOwn(documentSchema.shape, key)) return 'it belongs at the top of the document, beside `pipeline`';
+  return undefined;
 }
 
 const PROTOTYPE = '__proto__';

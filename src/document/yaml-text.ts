@@ -41,7 +41,7 @@ export function parseYaml(text: string): unknown {
     checkEvents(text, events);
     return constructFromEvents(events, { source: text, schema: SCHEMA })[0];
   } catch (error) {
-    if (error instanceof YAMLException) throw faultOf(error);
+    if (error instanceof YAMLException) throw tabFault(text, error) ?? faultOf(error);
     throw error;
   }
 }
@@ -60,6 +60,17 @@ function faultOf(error: YAMLException): TextFault {
   }
   if (error.reason.includes('nesting exceeded')) return new TextFault({ code: 'too_deep', message: tooDeep(), ...place });
   return new TextFault({ code: 'bad_yaml', message: `the text is not valid YAML: ${error.reason}`, ...place });
+}
+
+/** A line that begins with a tab, where the parser stumbled over it. */
+function tabFault(text: string, { mark }: YAMLException): TextFault | undefined {
+  const at = mark?.line ?? -1;
+  const lines = text.split('\n', at + 2);
+  // The parser may stop at the line before.
+  const line = [at, at + 1].find((one) => /^ *\t/.test(lines[one] ?? ''));
+  if (line === undefined) return undefined;
+  const message = `line ${line + 1} is indented with a tab; YAML wants spaces`;
+  return new TextFault({ code: 'bad_yaml', message, line: line + 1, column: (lines[line] ?? '').indexOf('\t') + 1 });
 }
 
 function tooDeep(): string {

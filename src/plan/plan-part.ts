@@ -5,12 +5,25 @@ import { check } from '../kit/schema.ts';
 import type { Issue } from '../lib/errors.ts';
 import { isObject, type JsonObject, type JsonValue } from '../lib/json.ts';
 import { joinPath } from '../lib/text-path.ts';
+import { isOfSpecification } from '../document/not-available.ts';
 import { stepsOf, type Steps } from '../document/steps.ts';
 import { restoreEscapes } from '../document/tokens.ts';
 import type { IssueList } from './issue-list.ts';
 import type { PartPlan } from './plan.ts';
 import { placeInConfig, type PartDraft } from './row-drafts.ts';
 import { findTokens, type FoundToken } from './run-time-tokens.ts';
+
+/** A part that this build does not have, or that this version does not. */
+export function reportUnknownType(
+  { kind, type, path, known }: { readonly kind: string; readonly type: string; readonly path: string; readonly known: readonly string[] },
+  issues: IssueList,
+): void {
+  if (!isOfSpecification(kind, type)) {
+    issues.error('unknown_type', path, `there is no ${kind} called \`${type}\``, issues.hintFor(type, known, 'available'));
+    return;
+  }
+  issues.error('not_available', path, `this version has no ${kind} called \`${type}\``, `available: ${known.join(', ')}`);
+}
 
 interface Definition {
   readonly type: string;
@@ -36,12 +49,7 @@ export class PartPlanner {
   plan<D extends Definition>(draft: PartDraft, shelf: Shelf<D & Definition>, kind: string): PlannedPart<D> | undefined {
     const definition = shelf.get(draft.type);
     if (definition === undefined) {
-      this.#issues.error(
-        'unknown_type',
-        draft.typePath,
-        `there is no ${kind} called \`${draft.type}\``,
-        this.#issues.hintFor(draft.type, shelf.types(), 'available'),
-      );
+      reportUnknownType({ kind, type: draft.type, path: draft.typePath, known: shelf.types() }, this.#issues);
       return undefined;
     }
     const parsed = this.#parse(definition, draft);

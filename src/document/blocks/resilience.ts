@@ -15,6 +15,9 @@ const retrySchema = z.strictObject({
   base_ms: nullAsAbsent(integer({ min: 0 }).default(200)).meta({ description: 'The first wait, in milliseconds.' }),
   max_ms: nullAsAbsent(integer({ min: 0 }).default(30_000)).meta({ description: 'The longest wait, in milliseconds.' }),
   jitter: nullAsAbsent(boolean().default(true)).meta({ description: 'Whether a wait is multiplied by a random factor from 0.5 to 1.5.' }),
+  retry_on: optional(z.array(z.enum(RETRIED)).min(1)).meta({
+    description: 'The same as `retry_on` beside `retry`, which counts where both stand.',
+  }),
 });
 
 const breakerSchema = z.strictObject({
@@ -90,6 +93,6 @@ export function retryPolicyOf(spec: ResilienceSpec): RetryPolicy | undefined {
     baseMs: retry.base_ms,
     maxMs: retry.max_ms,
     jitter: retry.jitter,
-    on: [...new Set(spec.retry_on ?? RETRIED)],
+    on: [...new Set(spec.retry_on ?? retry.retry_on ?? RETRIED)],
   };
 }

@@ -1,4 +1,5 @@
 import { joinPath } from '../../lib/text-path.ts';
+import { reportUnknownType } from '../plan-part.ts';
 import type { RowContext } from '../plan-row.ts';
 import type { RowDraft } from '../row-drafts.ts';
 
@@ -14,8 +15,7 @@ export function checkTemplates(drafts: readonly RowDraft[], { blocks: { pipeline
       const { path, value } = placed;
       const definition = shelf.get(value.type);
       if (definition === undefined) {
-        const hint = issues.hintFor(value.type, shelf.types(), 'available');
-        issues.error('unknown_type', joinPath(path, 'type'), `there is no ${kind} called \`${value.type}\``, hint);
+        reportUnknownType({ kind, type: value.type, path: joinPath(path, 'type'), known: shelf.types() }, issues);
       } else if (!used.has(name)) planner.judgeTemplate({ path, config: value.config ?? {} }, definition);
     }
   }
