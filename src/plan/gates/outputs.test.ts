@@ -1,0 +1,82 @@
+import { describe, expect, test } from 'vitest';
+import { issuesOf, load } from '../../../test/fakes/documents.ts';
+import { FAKE_PARTS } from '../../../test/fakes/parts.ts';
+import { z } from 'zod';
+import { Shelf } from '../../kit/parts.ts';
+import { APPEND_ONLY, defineSink } from '../../kit/sink.ts';
+import type { JsonObject } from '../../lib/json.ts';
+import { planDocument } from '../plan-document.ts';
+
+/** A sink whose word for appending is `if_exists`. */
+const blobs = defineSink({
+  type: 'blobs',
+  description: 'a file of bytes',
+  config: z.strictObject({ path: z.string(), if_exists: z.enum(['replace', 'append']).default('replace') }),
+  examples: [],
+  capabilities: () => APPEND_ONLY,
+  datasetUri: () => 'file:',
+  localPath: (config) => config.path,
+  open: () => Promise.reject(new Error('not opened here')),
+});
+
+const parts = {
+  ...FAKE_PARTS,
+  sources: new Shelf(
+    FAKE_PARTS.sources.all.map((source) =>
+      source.type === 'lines' ? { ...source, localPath: (config: { path: string }) => config.path } : source,
+    ),
+  ),
+  sinks: new Shelf([...FAKE_PARTS.sinks.all, blobs]),
+};
+
+const planned = (pipeline: JsonObject, rest: JsonObject = {}) => {
+  const base = { source: { type: 'lines', config: { path: 'in' } } };
+  const text = JSON.stringify({ version: 1, pipeline: { ...base, ...pipeline }, ...rest });
+  return planDocument(load(text, { format: 'json' }), parts, { cpus: 1 });
+};
+const sink = (config: JsonObject): JsonObject => ({ type: 'blobs', config: { path: 'out', ...config } });
+const ROWS: JsonObject = { matrix: [{ id: 'a' }, { id: 'b' }] };
+const CHILD: JsonObject = {
+  matrix: [
+    { id: 'a', sink: { config: { path: 'other' } } },
+    { id: 'b', parent: 'a' },
+  ],
+};
+const STATE: JsonObject = { type: 'folder', config: { path: 's' } };
+
+describe('a sink that appends by `if_exists`', () => {
+  test('may share its file with other rows and invocations', () => {
+    expect(planned({ sink: sink({ if_exists: 'append' }) }, ROWS).rows).toHaveLength(2);
+    expect(planned({ sink: sink({ if_exists: 'append' }) }, CHILD).rows).toHaveLength(2);
+    expect(issuesOf(() => planned({ sink: sink({}) }, ROWS))).toEqual(['output_clash pipeline.sink.config']);
+    expect(issuesOf(() => planned({ sink: sink({}) }, CHILD))).toEqual(['output_clash pipeline.sink.config']);
+  });
+
+  test('replaces nothing on the next run', () => {
+    const warnings = (config: JsonObject) => planned({ sink: sink(config), state: STATE }).warnings.map(({ code }) => code);
+    expect(warnings({})).toEqual(['replaced_output']);
+    expect(warnings({ if_exists: 'append' })).toEqual([]);
+  });
+});
+
+describe('the file that a row reads', () => {
+  test.each([
+    ['in', {}],
+    ['./in', {}],
+    ['in', { if_exists: 'append' }],
+  ])('cannot be its output as %s with %j', (path, config) => {
+    expect(issuesOf(() => planned({ sink: sink({ path, ...config }) }))).toEqual(['output_clash pipeline.sink.config']);
+  });
+
+  test('cannot take its dead letters', () => {
+    const dlq: JsonObject = { sink: sink({ path: 'in' }) };
+    expect(issuesOf(() => planned({ sink: sink({}), dlq }))).toEqual(['output_clash pipeline.dlq.sink.config']);
+  });
+
+  test('may be the output of another row', () => {
+    const rows: JsonObject = {
+      matrix: [{ id: 'a' }, { id: 'b', source: { config: { path: 'out' } }, sink: { config: { path: 'end' } }, depends_on: ['a'] }],
+    };
+    expect(planned({ sink: sink({}) }, rows).rows).toHaveLength(2);
+  });
+});
