@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
 import { issuesOf, plan } from '../../test/fakes/documents.ts';
-import { explainReport, planReport, validateReport } from './describe.ts';
 import type { RowPlan } from './plan.ts';
 
 const SIMPLE = 'version: 1\npipeline:\n  source: {type: lines, config: {path: in}}\n  sink: {type: lines, config: {path: out}}\n';
@@ -213,64 +212,4 @@ test('literals are restored in every part', () => {
   expect(made.rows[0]?.source.parsed).toMatchObject({ path: '${x}' });
   expect(made.rows[0]?.transforms[0]?.parsed).toEqual({ values: { a: '${now.date}' } });
   expect(made.auth['a']?.config).toEqual({ token: '${t}' });
-});
-
-describe('reports', () => {
-  const text = `${SIMPLE.replace('path: out', 'path: "${now.date}"')}  state: {type: folder, config: {path: s}}
-  contract: {version: "2", fields: [{name: id, type: integer}]}
-matrix:
-  - {id: users, tags: [core]}
-  - {id: posts, parent: users, sink: {config: {path: "\${users.id}"}}}
-  - {id: rest, source: {status: draft}, depends_on: [users]}
-`;
-  const made = plan(text);
-
-  test('validate tells every row and what becomes of it', () => {
-    expect(validateReport(made)).toMatchObject({
-      valid: true,
-      mode: 'matrix',
-      name: 'test',
-      row_count: 3,
-      roots: 2,
-      children: 1,
-      selection_active: true,
-    });
-    expect(validateReport(made).rows[1]).toEqual({
-      id: 'posts',
-      source: 'lines',
-      sink: 'lines',
-      role: 'child',
-      parent_id: 'users',
-      parent_key: 'id',
-      depends_on: [],
-      delivery: 'at-least-once',
-      status: 'active',
-      tags: [],
-      decision: 'run',
-    });
-    expect(validateReport(made).rows[2]?.decision).toBe('skip');
-    expect(validateReport(plan(SIMPLE)).rows[0]?.decision).toBeNull();
-  });
-
-  test('plan tells one row', () => {
-    const [row] = made.rows;
-    expect(row === undefined ? undefined : planReport(row)).toMatchObject({
-      row: 'users',
-      write_mode: 'append',
-      contract: { version: '2', on_breach: 'fail', fields: 1 },
-      quality: null,
-      lane: 'records: `contract` checks every record',
-    });
-  });
-
-  test('explain counts what goes on where it stood', () => {
-    expect(explainReport(made)).toMatchObject({ pipeline: 'test', rows_total: 2, roots: 1, children: 1, incremental_rows: 2 });
-    expect(explainReport(made).rows[1]).toMatchObject({
-      id: 'posts',
-      parent: 'users',
-      state: 'folder',
-      incremental: true,
-      write_mode: 'append',
-    });
-  });
 });
