@@ -12,7 +12,7 @@ import { apiClient, type ApiClient } from '../demo/api-client.ts';
 import { EXIT, signalExit } from '../exit.ts';
 import { switchOption, textOption } from '../option.ts';
 import { byteSize, seconds, table, thousands } from '../render.ts';
-import { listenForStop } from '../signals.ts';
+import { listenForStop, untilAborted } from '../signals.ts';
 import { readServeOptions, serveValues } from './serve.ts';
 
 const PACKAGE = path.resolve(import.meta.dirname, '../../..');
@@ -66,7 +66,7 @@ export const demoCommand = defineCommand({
       if (record !== undefined) exit = record.status === 'completed' ? EXIT.ok : EXIT.failed;
       if (!options.once && !stops.signal.aborted) {
         terminal.note(`\nServing on ${terminal.paint('cyan', server.url)} until Ctrl-C.`);
-        await Promise.race([aborted(stops.signal), server.closed]);
+        await Promise.race([untilAborted(stops.signal), server.closed]);
       }
     } finally {
       await server.drain(serveOptions.shutdownGraceSecs);
@@ -198,12 +198,5 @@ function portHint(error: unknown, listen: string): unknown {
   return new AppError('address_in_use', `${listen} is in use by another program`, {
     hint: 'npm start -- --listen 127.0.0.1:0 takes a free port',
     cause: error,
-  });
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    else signal.addEventListener('abort', () => resolve(), { once: true });
   });
 }

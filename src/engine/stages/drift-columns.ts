@@ -1,5 +1,6 @@
 /** Comparing the top-level fields of a page with the columns of a destination: pure, and the same for every policy. */
 import { hasField, isObject, type JsonValue } from '../../lib/json.ts';
+import { columnTypeOf } from '../../kit/column-type.ts';
 import type { ColumnType, DestinationColumn, SchemaChange } from '../../kit/sink.ts';
 
 /** What a page holds in one field. */
@@ -27,8 +28,6 @@ export interface Drift {
 }
 
 const WIDTH: readonly ColumnType[] = ['boolean', 'integer', 'number', 'string', 'array', 'object'];
-const INT64_MAX = 2n ** 63n - 1n;
-const INT64_MIN = -(2n ** 63n);
 
 /** Records that are not objects have no fields and are left out. */
 export function columnsOf(records: readonly JsonValue[]): PageColumn[] {
@@ -41,29 +40,14 @@ export function columnsOf(records: readonly JsonValue[]): PageColumn[] {
       const value = record[name];
       let column = seen.get(name);
       if (column === undefined) seen.set(name, (column = { types: new Set(), filled: 0 }));
-      if (value === null || value === undefined) continue;
+      const type = value === undefined ? undefined : columnTypeOf(value);
+      if (type === undefined) continue;
       column.filled += 1;
-      column.types.add(typeOf(value));
+      column.types.add(type);
     }
   }
   const columns = [...seen].map(([name, { types, filled }]) => ({ name, types: withoutNarrower(types), nulls: filled < objects }));
   return columns.sort(byName);
-}
-
-function typeOf(value: NonNullable<JsonValue>): ColumnType {
-  switch (typeof value) {
-    case 'boolean':
-      return 'boolean';
-    case 'number':
-      return Number.isSafeInteger(value) ? 'integer' : 'number';
-    case 'bigint':
-      // Digits that fit no 64-bit column stay exact only as text.
-      return value <= INT64_MAX && value >= INT64_MIN ? 'integer' : 'string';
-    case 'string':
-      return 'string';
-    default:
-      return Array.isArray(value) ? 'array' : 'object';
-  }
 }
 
 /** An integer is a number where both occur. */
