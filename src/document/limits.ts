@@ -3,6 +3,7 @@ export const MAX_DOCUMENT_BYTES = 10 * 1024 * 1024;
 export const MAX_DEPTH = 64;
 /** Keys of one mapping. */
 export const MAX_KEYS = 100_000;
+export const TOO_MANY_KEYS = `a mapping has more than ${MAX_KEYS} keys`;
 /** Nodes that aliases may add to those that stand in the text. */
 export const MAX_ALIASED_NODES = 100_000;
 /** Characters that `${…}` tokens may bring in altogether. */

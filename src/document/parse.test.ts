@@ -47,6 +47,8 @@ describe('YAML', () => {
 describe('what is refused at once, whatever its size', () => {
   test.each<[string, string, Format]>([
     ['too_large', 'a: ' + 'x'.repeat(10 * 1024 * 1024), 'yaml'],
+    ['too_large', Array.from({ length: 100_001 }, (_, index) => `k${index}: 0`).join('\n'), 'yaml'],
+    ['too_large', `{${Array.from({ length: 100_001 }, (_, index) => `"k${index}": 0`).join()}}`, 'json'],
     ['too_deep', '['.repeat(1_000_000), 'yaml'],
     ['too_deep', '{"a":'.repeat(1_000_000), 'json'],
     ['too_deep', '['.repeat(65) + ']'.repeat(65), 'json'],

@@ -4,11 +4,11 @@ import { isObject, setField, type JsonObject, type JsonValue } from '../lib/json
 import { joinPath } from '../lib/text-path.ts';
 import { Include } from './include.ts';
 import { parseJsonText, placesOfJson } from './json-text.ts';
-import { MAX_DOCUMENT_BYTES, MAX_KEYS } from './limits.ts';
+import { MAX_DOCUMENT_BYTES, MAX_KEYS, TOO_MANY_KEYS } from './limits.ts';
 import { isFull, locatorOf, withPlaces, type Locate } from './locate.ts';
 import { compositionRefusal, type Origin } from './origin.ts';
 import type { Steps } from './steps.ts';
-import { TextFault } from './text-fault.ts';
+import { textFault, TextFault } from './text-fault.ts';
 import { parseYaml, placesOfYaml } from './yaml-text.ts';
 
 export type Format = 'yaml' | 'json';
@@ -76,8 +76,10 @@ function checkText(text: string, origin: Origin): void {
       hint: 'move data out of the document into files',
     });
   }
-  if (!text.isWellFormed())
-    throw refusal(origin, { code: 'bad_encoding', path: '', message: 'the document holds half a character (an unpaired surrogate)' });
+  if (text.isWellFormed()) return;
+  const broken = text.search(/[\uD800-\uDFFF]/u);
+  const { fault } = textFault(text, broken, 'bad_encoding', 'the document holds half a character (an unpaired surrogate)');
+  throw refusal(origin, { path: '', ...fault });
 }
 
 function readText(text: string, format: Format, origin: Origin): unknown {
@@ -127,7 +129,7 @@ function plainCopy(value: unknown, steps: Steps, found: Found): JsonValue {
   if (!isObject(value)) return value as JsonValue;
   const entries = Object.entries(value);
   if (entries.length > MAX_KEYS) {
-    report(found, 'too_large', steps, `a mapping has more than ${MAX_KEYS} keys`);
+    report(found, 'too_large', steps, TOO_MANY_KEYS);
     return null;
   }
   const copy: JsonObject = {};

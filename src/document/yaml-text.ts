@@ -13,7 +13,7 @@ import {
   type Event,
 } from 'js-yaml';
 import { Include } from './include.ts';
-import { MAX_ALIASED_NODES, MAX_DEPTH } from './limits.ts';
+import { MAX_ALIASED_NODES, MAX_DEPTH, MAX_KEYS, TOO_MANY_KEYS } from './limits.ts';
 import type { PlaceNode } from './locate.ts';
 import { textFault, TextFault } from './text-fault.ts';
 
@@ -85,6 +85,8 @@ interface Extent {
 
 interface Open extends Extent {
   readonly anchor: string | undefined;
+  /** Nodes it may still take: twice the keys of a mapping. */
+  room: number;
 }
 
 /** One pass before anything is built: documents, tags, and what aliases would expand to. */
@@ -97,6 +99,7 @@ function checkEvents(text: string, events: readonly Event[]): void {
     if (anchor !== undefined) anchors.set(anchor, { nodes: extent.nodes, height: extent.height });
     const above = open.at(-1);
     if (above === undefined) return;
+    above.room -= 1;
     above.nodes += extent.nodes;
     above.height = Math.max(above.height, extent.height + 1);
   };
@@ -104,7 +107,7 @@ function checkEvents(text: string, events: readonly Event[]): void {
     if (documents > 1) throw severalDocuments(text, Math.max(0, offsetOf(event)));
     if (event.type === EVENT_ID.DOCUMENT) {
       documents += 1;
-      open.push({ nodes: 0, height: 0, anchor: undefined });
+      open.push({ nodes: 0, height: 0, anchor: undefined, room: Infinity });
       continue;
     }
     if (event.type === EVENT_ID.POP) {
@@ -112,6 +115,7 @@ function checkEvents(text: string, events: readonly Event[]): void {
       if (done !== undefined) close(done, done.anchor);
       continue;
     }
+    if (open.at(-1)?.room === 0) throw textFault(text, Math.max(0, offsetOf(event)), 'too_large', TOO_MANY_KEYS);
     const anchor = event.anchorStart === -1 ? undefined : text.slice(event.anchorStart, event.anchorEnd);
     if (event.type === EVENT_ID.ALIAS) {
       const target = anchors.get(anchor ?? '');
@@ -129,7 +133,7 @@ function checkEvents(text: string, events: readonly Event[]): void {
       continue;
     }
     if (anchor !== undefined) anchors.set(anchor, 'open');
-    open.push({ nodes: 1, height: 1, anchor });
+    open.push({ nodes: 1, height: 1, anchor, room: event.type === EVENT_ID.MAPPING ? 2 * MAX_KEYS : Infinity });
     if (open.length - 1 > MAX_DEPTH) throw textFault(text, event.start, 'too_deep', tooDeep());
   }
   if (documents === 0) throw textFault(text, 0, 'empty_document', 'the document is empty');
