@@ -18,7 +18,7 @@ const TEXTS = readdirSync(EXAMPLES)
   }));
 
 const PIECES = [
-  ...[
+  [
     '\t',
     ' ',
     '  ',
@@ -43,7 +43,7 @@ const PIECES = [
     '>',
     '? ',
   ],
-  ...[
+  [
     '---\n',
     '...\n',
     '%YAML 1.2\n',
@@ -60,7 +60,7 @@ const PIECES = [
     'null',
     '~',
   ],
-  ...[
+  [
     'version: 2\n',
     'pipeline:\n',
     'matrix: [{}]\n',
@@ -76,7 +76,7 @@ const PIECES = [
     '@',
     '`',
   ],
-];
+].flat();
 
 type Damage =
   | { readonly kind: 'insert'; readonly at: number; readonly piece: string }
