@@ -9,7 +9,7 @@ export interface FieldRow {
   readonly description: string;
 }
 
-/** One row a field, nested objects after their parent as `parent.child`, list entries as `parent[].child`. */
+/** One row a field, nested objects after their parent as `parent.child`, list entries as `parent[].child`, entries of a map as `parent.<name>.child`. */
 export function fieldRows(schema: JsonSchema, prefix = '', depth = 0): FieldRow[] {
   const required = new Set((schema['required'] as readonly string[] | undefined) ?? []);
   const rows: FieldRow[] = [];
@@ -25,6 +25,13 @@ export function fieldRows(schema: JsonSchema, prefix = '', depth = 0): FieldRow[
     if (depth < 4) rows.push(...nested(field, path, depth));
   }
   return rows;
+}
+
+/** The fields of a value that stands under `name`: of each entry where it is a list or a map, or what the value itself may be. */
+export function valueTable(name: string, schema: JsonSchema): string {
+  return fieldTable(
+    schema.properties === undefined && schema.allOf === undefined ? { type: 'object', properties: { [name]: schema } } : schema,
+  );
 }
 
 export function fieldTable(schema: JsonSchema): string {
@@ -46,9 +53,8 @@ function propertiesOf(schema: JsonSchema): Record<string, JsonSchema> {
 function nested(field: JsonSchema, path: string, depth: number): FieldRow[] {
   if (field.properties !== undefined) return fieldRows(field, path, depth + 1);
   if (field.items !== undefined && !Array.isArray(field.items)) return nested(field.items, `${path}[]`, depth);
-  const variants = [...(field.oneOf ?? []), ...(field.anyOf ?? [])].filter(
-    (one) => one.properties !== undefined || one.items !== undefined,
-  );
+  if (typeof field.additionalProperties === 'object') return nested(field.additionalProperties, `${path}.<name>`, depth);
+  const variants = [...(field.oneOf ?? []), ...(field.anyOf ?? [])];
   const rows = variants.flatMap((one) => nested(one, `${path}${tagOf(one)}`, depth));
   return rows.filter((row, index) => rows.findIndex((other) => other.path === row.path) === index);
 }

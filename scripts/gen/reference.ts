@@ -1,4 +1,4 @@
-/** Reference pages of the parts: one a connector side, one for all transforms, stores, credentials and blocks. */
+/** Reference pages: one a connector side, one a block, one for all transforms, one for all stores, one for all credentials. */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
@@ -7,7 +7,7 @@ import type { Parts } from '../../src/kit/parts.ts';
 import { jsonSchemaOf } from '../../src/kit/schema.ts';
 import type { SinkDefinition } from '../../src/kit/sink.ts';
 import type { SourceDefinition } from '../../src/kit/source.ts';
-import { fieldTable } from './fields.ts';
+import { fieldTable, valueTable } from './fields.ts';
 
 export interface GeneratedFile {
   /** Relative to the repository. */
@@ -45,8 +45,8 @@ export function partPages(parts: Parts, blocks: readonly BlockDefinition<unknown
         parts.credentials.all.map((one) => simpleSection(one, ['type', one.type])),
       ),
     ),
-    page('blocks.md', listPage('Blocks', 'Parts of the document besides source, transforms and sink.', blocks.map(blockSection))),
-    page('README.md', indexPage(parts)),
+    ...blocks.map((block) => page(`blocks/${block.name}.md`, blockPage(block))),
+    page('README.md', indexPage(parts, blocks)),
   ];
 }
 
@@ -96,21 +96,29 @@ function transformSection(definition: Parts['transforms']['all'][number]): strin
   return `## \`${definition.type}\`\n\n${definition.description}\n\n${fieldTable(jsonSchemaOf(definition.config))}\n${examples}`;
 }
 
-function blockSection(block: BlockDefinition<unknown>): string {
+function blockPage(block: BlockDefinition<unknown>): string {
   const examples = block.examples.map((value) => yamlBlock({ [block.name]: value })).join('\n');
   const place = block.placement === 'pipeline' ? 'Inside `pipeline`.' : 'At the top level.';
-  return `## \`${block.name}\`\n\n${block.description} ${place}\n\n${fieldTable(jsonSchemaOf(block.schema))}\n${examples}`;
+  return `# \`${block.name}\`\n\n${block.description} ${place}\n\n${valueTable(block.name, jsonSchemaOf(block.schema))}\n${examples}`;
 }
 
-function indexPage(parts: Parts): string {
-  const rows = (kind: string, all: readonly { type: string; description: string }[]): string =>
-    all.map((one) => `| [\`${one.type}\`](${kind}/${one.type}.md) | ${one.description} |`).join('\n');
+function indexPage(parts: Parts, blocks: readonly BlockDefinition<unknown>[]): string {
   return [
     '# Reference\n',
-    '- [Transforms](transforms.md) · [Blocks](blocks.md) · [State stores](state-stores.md) · [Auth providers](auth.md) · [Command line](cli.md) · [Error codes](errors.md)\n',
-    `## Sources\n\n| type | |\n| --- | --- |\n${rows('sources', parts.sources.all)}\n`,
-    `## Sinks\n\n| type | |\n| --- | --- |\n${rows('sinks', parts.sinks.all)}\n`,
+    '- [Transforms](transforms.md) · [State stores](state-stores.md) · [Auth providers](auth.md) · [Command line](cli.md) · [Error codes](errors.md)\n',
+    indexTable(
+      'Blocks of a document',
+      blocks.map(({ name, description }) => ({ type: name, description })),
+      'blocks',
+    ),
+    indexTable('Sources', parts.sources.all, 'sources'),
+    indexTable('Sinks', parts.sinks.all, 'sinks'),
   ].join('\n');
+}
+
+function indexTable(title: string, all: readonly { type: string; description: string }[], folder: string): string {
+  const rows = all.map(({ type, description }) => `| [\`${type}\`](${folder}/${type}.md) | ${description} |`).join('\n');
+  return `## ${title}\n\n| | |\n| --- | --- |\n${rows}\n`;
 }
 
 function yamlBlock(value: unknown): string {
