@@ -13,6 +13,8 @@ export interface TokenSources {
   readonly readFile: ReadFile;
   /** Learns every value that came from the environment or a file. */
   readonly redactor: Redactor;
+  /** `${secret:…}` and the tokens of secrets managers stay as they are written: for whoever must touch no secret. */
+  readonly keepSecrets?: boolean;
 }
 
 /** Each gives the text to stand instead of its token; after a fault, which it reports, nothing. */
@@ -30,7 +32,8 @@ export class OutsideValues {
       this.#report('invalid_token', `\`\${${prefix}:}\` names no environment variable`, `write \`\${${prefix}:NAME}\``);
       return '';
     }
-    const { variables } = this.#sources;
+    const { variables, keepSecrets } = this.#sources;
+    if (prefix === 'secret' && keepSecrets === true) return protectTokens(`\${secret:${name}}`);
     const value = Object.hasOwn(variables, name) ? variables[name] : undefined;
     if (value !== undefined) return this.#data(value, `the environment variable \`${name}\``);
     this.#report(
@@ -66,6 +69,7 @@ export class OutsideValues {
       this.#report('invalid_token', `\`\${${manager}:${rest}}\` does not name a secret`, `write \`${formOf(manager)}\``);
       return '';
     }
+    if (this.#sources.keepSecrets === true) return protectTokens(`\${${manager}:${rest}}`);
     const field = reference.field === undefined ? '' : `, field \`${reference.field}\``;
     this.#report(
       'not_available',
