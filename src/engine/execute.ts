@@ -1,16 +1,18 @@
 /** Executes a plan: which invocations there are, in what order they start, and what the whole comes to. */
 import { Gate } from '../lib/gate.ts';
-import { RunError, StopReason } from '../lib/errors.ts';
-import { isObject, type JsonValue } from '../lib/json.ts';
+import { StopReason } from '../lib/errors.ts';
+import type { JsonValue } from '../lib/json.ts';
 import { createCredentials } from '../credentials/index.ts';
 import type { Credentials } from '../kit/context.ts';
 import type { Plan, RowPlan } from '../plan/plan.ts';
-import type { RuntimeTokens } from '../plan/resolve.ts';
-import type { InvocationOutcome, OutcomeError, Progress, RunOutcome } from '../wire/outcome.ts';
+import type { InvocationOutcome, OutcomeError, RunOutcome } from '../wire/outcome.ts';
 import type { ExecuteOptions } from './engine.ts';
 import { outcomeErrorOf } from './failure.ts';
+import { childExpansion } from './expand/children.ts';
+import { ONCE, type Expansion } from './expand/expansion.ts';
+import { invocationName, ONLY_TURN, type Turn } from './expand/turn.ts';
 import { Capture } from './invocation.ts';
-import { parentKeyText, type ParentRecord } from './open.ts';
+import { LiveCounts } from './live-counts.ts';
 import { runInvocation } from './run-row.ts';
 import { Tally } from './tally.ts';
 
@@ -66,14 +68,11 @@ class Execution {
   readonly #credentials: Credentials;
   readonly #gate: Gate;
   readonly #results = new Map<string, Promise<RowResult>>();
-  /** Counts of the invocations that are executing, and the sum of those that have ended. */
-  readonly #live = new Set<Tally>();
-  readonly #ended = new Tally();
+  readonly #counts = new LiveCounts();
   readonly #siblings = new AbortController();
   readonly #hardStop = new AbortController();
   readonly #stop: AbortSignal;
   readonly #kill: AbortSignal;
-  #done = 0;
 
   constructor(options: ExecuteOptions) {
     this.#options = options;
@@ -102,7 +101,7 @@ class Execution {
     } catch (error) {
       const failure = outcomeErrorOf(error, this.#options.env.redactor);
       this.#log().error('row failed', { row: row.id, error: failure.message });
-      return { ok: false, outcomes: [{ ...this.#notRun(row, undefined, ''), status: 'failed', error: failure }], captured: [] };
+      return { ok: false, outcomes: [{ ...this.#notRun(row, ONLY_TURN), status: 'failed', error: failure }], captured: [] };
     }
   }
 
@@ -110,74 +109,60 @@ class Execution {
     // Every row is queued before the first one looks for those it waits for.
     await Promise.resolve();
     const needed = [...new Set([...(row.parent === undefined ? [] : [row.parent.row]), ...row.dependsOn])];
-    const waited = await Promise.all(needed.map(async (id) => ({ id, result: await this.#resultOf(id) })));
-    const missing = waited.find(({ result }) => !result.ok);
-    if (missing !== undefined) return this.#skip(row, `\`${missing.id}\` did not finish`);
-    if (row.parent === undefined) return this.#runInvocations(row, [undefined]);
-    const parentRow = row.parent.row;
-    const captured = waited.find(({ id }) => id === parentRow)?.result.captured ?? [];
-    if (captured.length === 0) {
-      this.#log().info('row has nothing to do: its parent gave no records', { row: row.id, parent: parentRow });
+    const waited = new Map(await Promise.all(needed.map(async (id) => [id, await this.#resultOf(id)] as const)));
+    const missing = needed.find((id) => waited.get(id)?.ok !== true);
+    if (missing !== undefined) return this.#skip(row, `\`${missing}\` did not finish`);
+    const expansion = expansionOf(row, waited);
+    if (expansion.size === 0) {
+      this.#log().info('row has nothing to do', { row: row.id, reason: expansion.idle });
       return { ok: true, outcomes: [], captured: [] };
     }
-    return this.#runInvocations(row, parentRecords(row, row.parent.key, captured));
+    return this.#runTurns(row, expansion);
   }
 
-  async #runInvocations(row: RowPlan, parents: readonly (ParentRecord | undefined)[]): Promise<RowResult> {
+  /** A row stands in the line for one turn at a time: the others cost nothing yet, and no row keeps all others waiting. */
+  async #runTurns(row: RowPlan, expansion: Expansion): Promise<RowResult> {
     const capture = this.#captureFor(row);
-    const outcomes = await Promise.all(parents.map((parent) => this.#runOne(row, parent, capture)));
+    const running: Promise<InvocationOutcome>[] = [];
+    for (const turn of expansion.turns()) {
+      const release = await this.#gate.enter();
+      running.push(this.#runTurn(row, turn, capture).finally(release));
+    }
+    const outcomes = await Promise.all(running);
     return { ok: outcomes.every((outcome) => outcome.status === 'completed'), outcomes, captured: capture?.records ?? [] };
   }
 
-  async #runOne(row: RowPlan, parent: ParentRecord | undefined, capture: Capture | undefined): Promise<InvocationOutcome> {
-    const { env, plan, runId } = this.#options;
-    const release = await this.#gate.enter();
+  /** Never rejects. */
+  async #runTurn(row: RowPlan, turn: Turn, capture: Capture | undefined): Promise<InvocationOutcome> {
+    const { env, plan, runId, clock } = this.#options;
+    if (this.#stop.aborted) return this.#notRun(row, turn);
     let counted: Tally | undefined;
-    try {
-      if (this.#stop.aborted) return this.#notRun(row, parent, 'the run was stopped before the row started');
-      const outcome = await runInvocation({
-        env,
-        plan,
-        row,
-        runId,
-        invocationId: env.ids.next(),
-        credentials: this.#credentials,
-        tokens: this.#tokens(row, parent),
-        parent,
-        capture,
-        stop: this.#stop,
-        kill: this.#kill,
-        concurrency: this.#options.concurrency,
-        dryRun: this.#options.dryRun ?? false,
-        limit: this.#options.limit,
-        onPage: (tally) => {
-          counted = tally;
-          this.#live.add(tally);
-          this.#progress(row);
-        },
-      });
-      this.#done += 1;
-      if (outcome.status === 'failed' && plan.onError === 'stop') this.#stopSiblings(row);
-      return outcome;
-    } finally {
-      if (counted !== undefined) this.#retire(counted);
-      this.#progress(row);
-      release();
-    }
-  }
-
-  #retire(tally: Tally): void {
-    this.#live.delete(tally);
-    this.#ended.read += tally.read;
-    this.#ended.written += tally.written;
-    this.#ended.deadLettered += tally.deadLettered;
-    this.#ended.bytes += tally.bytes;
-  }
-
-  #tokens(row: RowPlan, parent: ParentRecord | undefined): RuntimeTokens {
-    const records = new Map<string, JsonValue>();
-    if (row.parent !== undefined && parent !== undefined) records.set(row.parent.row, parent.record);
-    return { now: { date: this.#options.clock, zone: 'UTC' }, records };
+    const outcome = await runInvocation({
+      env,
+      plan,
+      row,
+      runId,
+      invocationId: env.ids.next(),
+      credentials: this.#credentials,
+      tokens: { now: { date: clock, zone: 'UTC' }, records: turn.records },
+      turn,
+      capture,
+      stop: this.#stop,
+      kill: this.#kill,
+      concurrency: this.#options.concurrency,
+      dryRun: this.#options.dryRun ?? false,
+      limit: this.#options.limit,
+      onPage: (tally) => {
+        counted = tally;
+        this.#counts.watch(tally);
+        this.#tell(row);
+      },
+    });
+    this.#counts.finished();
+    this.#counts.retire(counted);
+    if (outcome.status === 'failed' && plan.onError === 'stop') this.#stopSiblings(row);
+    this.#tell(row);
+    return outcome;
   }
 
   #captureFor(row: RowPlan): Capture | undefined {
@@ -200,47 +185,34 @@ class Execution {
 
   #skip(row: RowPlan, why: string): RowResult {
     this.#log().warn('row skipped', { row: row.id, reason: why });
-    return { ok: false, outcomes: [this.#notRun(row, undefined, `skipped: ${why}`, 'skipped')], captured: [] };
+    const error = { code: 'row_skipped', kind: 'Custom', message: `skipped: ${why}` } as const;
+    return { ok: false, outcomes: [{ ...this.#notRun(row, ONLY_TURN), status: 'skipped', error }], captured: [] };
   }
 
-  #notRun(
-    row: RowPlan,
-    parent: ParentRecord | undefined,
-    message: string,
-    status: 'skipped' | 'cancelled' = 'cancelled',
-  ): InvocationOutcome {
+  /** The outcome of an invocation that never started. */
+  #notRun(row: RowPlan, turn: Turn): InvocationOutcome {
     const { env } = this.#options;
     const now = env.clock.now().toISOString();
     return {
       invocation_id: env.ids.next(),
-      row_id: row.id,
-      parent_record_key: parent?.key ?? null,
+      row_id: invocationName(row, turn),
+      parent_record_key: turn.key,
       source: row.source.type,
       sink: row.sink.type,
-      status,
-      balance: { read: 0, filtered: 0, expanded: 0, transformed: 0, written: 0, dead_lettered: 0, withheld: 0 },
+      status: 'cancelled',
+      balance: new Tally().balance(),
       bytes_read: 0,
       pages: 0,
       lane: row.lane.lane.form,
-      error: status === 'skipped' ? { code: 'row_skipped', kind: 'Custom', message } : null,
+      error: null,
       started_at: now,
       finished_at: now,
       duration_ms: 0,
     };
   }
 
-  #progress(row: RowPlan): void {
-    const { onProgress } = this.#options;
-    if (onProgress === undefined) return;
-    const sum = { records_read: 0, records_written: 0, records_dead_lettered: 0, bytes_read: 0 };
-    for (const tally of [this.#ended, ...this.#live]) {
-      sum.records_read += tally.read;
-      sum.records_written += tally.written;
-      sum.records_dead_lettered += tally.deadLettered;
-      sum.bytes_read += tally.bytes;
-    }
-    const progress: Progress = { ...sum, row_id: row.id, invocations_done: this.#done };
-    onProgress(progress);
+  #tell(row: RowPlan): void {
+    this.#options.onProgress?.(this.#counts.progress(row.id));
   }
 
   #log(): ExecuteOptions['env']['log'] {
@@ -248,23 +220,13 @@ class Execution {
   }
 }
 
+function expansionOf(row: RowPlan, waited: ReadonlyMap<string, RowResult>): Expansion {
+  if (row.parent === undefined) return ONCE;
+  return childExpansion(row.id, row.parent, waited.get(row.parent.row)?.captured ?? []);
+}
+
 /** As declared, or heaviest first: a stable order, rows without a weight after those with one. */
 function queueOrder(plan: Plan): readonly RowPlan[] {
   if (plan.schedule === 'declared') return plan.rows;
   return [...plan.rows].sort((a, b) => (b.weight ?? -1) - (a.weight ?? -1) || a.index - b.index);
-}
-
-/** One invocation a record; two records with the same key would share a bookmark, so that is refused before any starts. */
-function parentRecords(row: RowPlan, keyPath: string, captured: readonly JsonValue[]): ParentRecord[] {
-  const seen = new Set<string>();
-  return captured.map((record) => {
-    const key = parentKeyText(isObject(record) ? record : {}, keyPath);
-    if (seen.has(key)) {
-      throw new RunError('Config', 'duplicate_state_key', `row \`${row.id}\`: two parent records have the same \`${keyPath}\`: ${key}`, {
-        hint: 'name a `parent_key` whose values are unique',
-      });
-    }
-    seen.add(key);
-    return { key, record };
-  });
 }

@@ -1,15 +1,14 @@
 /** Opens everything an invocation needs, in the order in which it must be closed again (last first). */
 import type { Env } from '../lib/env.ts';
-import { ConfigError } from '../lib/errors.ts';
 import type { Labels, MetricDefinition } from '../lib/metrics.ts';
-import { isObject, jsonText, type JsonObject, type JsonValue } from '../lib/json.ts';
+import type { JsonObject } from '../lib/json.ts';
 import type { Credentials, PartContext } from '../kit/context.ts';
 import type { ColumnType, Sink, SinkCapabilities } from '../kit/sink.ts';
 import type { Source } from '../kit/source.ts';
-import { STATE_KEY } from '../kit/state-store.ts';
 import type { DlqPlan, PartPlan, Plan, RowPlan, SinkPlan, SourcePlan } from '../plan/plan.ts';
 import { resolvePart, type RuntimeTokens } from '../plan/resolve.ts';
 import { DeadLetters } from './dlq/dead-letters.ts';
+import { stateKeyOf, type Turn } from './expand/turn.ts';
 import { blame } from './failure.ts';
 import * as metrics from './metrics.ts';
 import type { Capture, Invocation } from './invocation.ts';
@@ -32,7 +31,7 @@ export interface OpenOptions {
   readonly invocationId: string;
   readonly credentials: Credentials;
   readonly tokens: RuntimeTokens;
-  readonly parent: ParentRecord | undefined;
+  readonly turn: Turn;
   readonly capture: Capture | undefined;
   readonly stop: AbortSignal;
   readonly kill: AbortSignal;
@@ -40,18 +39,12 @@ export interface OpenOptions {
   readonly dryRun: boolean;
 }
 
-export interface ParentRecord {
-  /** Text of the value at the parent key; names the invocation. */
-  readonly key: string;
-  readonly record: JsonValue;
-}
-
 export async function openInvocation(options: OpenOptions, closers: AsyncDisposableStack): Promise<Invocation> {
-  const { row, plan, parent, stop, kill } = options;
+  const { row, plan, turn, stop, kill } = options;
   const labels = { pipeline: plan.name, row: row.id };
   const context = partContext(options);
   const transforms = await openTransforms(options, closers);
-  const stateKey = stateKeyOf(row, parent);
+  const stateKey = stateKeyOf(row, turn);
   const state =
     row.state === undefined
       ? undefined
@@ -62,7 +55,7 @@ export async function openInvocation(options: OpenOptions, closers: AsyncDisposa
     signal: stop,
     pageBytes: PAGE_BYTES,
     ...retry,
-    ...(parent === undefined ? {} : { parent: parent.record }),
+    ...(turn.parent === undefined ? {} : { parent: turn.parent }),
   };
   const sourceConfig = resolve(options, row.source);
   const source = await openSource(row.source, () => row.source.definition.open(sourceConfig, sourceContext), options, closers);
@@ -114,23 +107,6 @@ function suppliedColumns({ metadataColumns }: RowPlan): ReadonlyMap<string, Colu
 function inFlight(metric: MetricDefinition, labels: Labels, { env }: OpenOptions, closers: AsyncDisposableStack): void {
   env.metrics.inc(metric, labels);
   closers.defer(() => env.metrics.inc(metric, labels, -1));
-}
-
-/** `{name}::{row}`, for a child with the parent key value; characters outside the key alphabet are percent-encoded. */
-export function stateKeyOf(row: RowPlan, parent: ParentRecord | undefined): string {
-  if (parent === undefined) return row.stateKey;
-  const key = `${row.stateKey}::${parent.key.replaceAll(/[^A-Za-z0-9_\-:.=&/]/g, (one) => encodeURIComponent(one))}`;
-  if (row.state !== undefined && !STATE_KEY.test(key)) {
-    throw new ConfigError([
-      {
-        code: 'invalid_state_key',
-        path: row.state.path,
-        message: `the parent key \`${parent.key}\` cannot be part of a state key`,
-        hint: 'choose a shorter `parent_key`',
-      },
-    ]);
-  }
-  return key;
 }
 
 async function openPart<T extends { close(): Promise<void> }>(
@@ -208,11 +184,4 @@ function resolve<D>(options: OpenOptions, part: PartPlan<D>): unknown {
   const config: JsonObject = { ...part.config };
   for (const key of keys) config[key] = concurrency;
   return resolvePart({ ...part, config, deferred: true, parsed: undefined }, tokens);
-}
-
-/** The value at a dotted path, as text; `(missing)` when it is not there. */
-export function parentKeyText(record: JsonValue, path: string): string {
-  let at: JsonValue | undefined = record;
-  for (const step of path === '' ? [] : path.split('.')) at = isObject(at) ? at[step] : undefined;
-  return at === undefined ? '(missing)' : jsonText(at);
 }

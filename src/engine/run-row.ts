@@ -8,6 +8,7 @@ import type { InvocationOutcome } from '../wire/outcome.ts';
 import { reconcile } from './after-run/reconcile.ts';
 import { judgeSla } from './after-run/sla.ts';
 import { blame, outcomeErrorOf } from './failure.ts';
+import { invocationName } from './expand/turn.ts';
 import type { Invocation } from './invocation.ts';
 import * as metrics from './metrics.ts';
 import { flushAll, saveBookmark } from './delivery/checkpoint.ts';
@@ -36,7 +37,8 @@ export async function runInvocation(options: RunRowOptions): Promise<InvocationO
     source: row.source.type,
     sink: row.sink.type,
     lane: laneName(options),
-    parent: options.parent?.key,
+    key: options.turn.key ?? undefined,
+    chunk: options.turn.chunk,
   });
   const result = await attempt(options);
   const durationMs = Math.round(env.clock.elapsedMs() - from);
@@ -60,8 +62,8 @@ export async function runInvocation(options: RunRowOptions): Promise<InvocationO
   else log.error('row failed', { row: row.id, ...counts, error: error.message });
   return {
     invocation_id: options.invocationId,
-    row_id: row.id,
-    parent_record_key: options.parent?.key ?? null,
+    row_id: invocationName(row, options.turn),
+    parent_record_key: options.turn.key,
     source: row.source.type,
     sink: row.sink.type,
     status,

@@ -1,0 +1,45 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { ConfigError } from '../../lib/errors.ts';
+import { STATE_KEY } from '../../kit/state-store.ts';
+import { fakeSink, fakeSource, fakeState, part, rowPlan } from '../../../test/fakes/plan.ts';
+import { dimensionPartOf, invocationName, keyPartOf, ONLY_TURN, stateKeyOf, type Turn } from './turn.ts';
+
+const row = rowPlan(fakeSource([]), fakeSink().definition, { id: 'posts', state: part(fakeState(new Map())), stateKey: 'test::posts' });
+const turn = (key: string, chunk?: string): Turn => ({ ...ONLY_TURN, key, keyPart: keyPartOf(key), chunk });
+
+describe('the state key of an invocation', () => {
+  test('is the one of the row, with parent key and chunk behind it', () => {
+    expect(stateKeyOf(row, ONLY_TURN)).toBe('test::posts');
+    expect(stateKeyOf(row, turn('b c'))).toBe('test::posts::b%20c');
+    expect(stateKeyOf(row, { ...ONLY_TURN, chunk: '007' })).toBe('test::posts::partition::007');
+    expect(stateKeyOf(row, turn('a', '0'))).toBe('test::posts::a::partition::0');
+  });
+
+  test('that is too long for a store is refused, unless nothing is stored', () => {
+    expect(() => stateKeyOf(row, turn('x'.repeat(300)))).toThrow(ConfigError);
+    expect(stateKeyOf({ ...row, state: undefined }, turn('x'.repeat(300)))).toHaveLength(313);
+  });
+});
+
+test('outcomes name a chunk after its row', () => {
+  expect([invocationName(row, ONLY_TURN), invocationName(row, turn('a', '3'))]).toEqual(['posts', 'posts::partition::3']);
+});
+
+describe('a text inside a state key', () => {
+  test('keeps what keys may hold and encodes the rest, apostrophes and pictures too', () => {
+    expect(keyPartOf("it's 100%/🙂")).toBe('it%27s%20100%25/%F0%9F%99%82');
+    expect(dimensionPartOf('a=b&c/d')).toBe('a%3Db%26c/d');
+  });
+
+  test('always fits the keys of stores, and different texts stay different', () => {
+    const texts = fc.string({ unit: 'binary', minLength: 1, maxLength: 20 });
+    fc.assert(
+      fc.property(texts, texts, (one, other) => {
+        expect(`k${keyPartOf(one)}`).toMatch(STATE_KEY);
+        expect(keyPartOf(one) === keyPartOf(other)).toBe(one === other);
+        expect(`a=${dimensionPartOf(one)}&b=${dimensionPartOf(other)}`.split('&')).toHaveLength(2);
+      }),
+    );
+  });
+});

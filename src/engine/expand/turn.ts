@@ -1,0 +1,59 @@
+/** One time that a row runs: what makes this invocation differ from the others of its row. */
+import { ConfigError } from '../../lib/errors.ts';
+import type { JsonValue } from '../../lib/json.ts';
+import { STATE_KEY } from '../../kit/state-store.ts';
+import type { RowPlan } from '../../plan/plan.ts';
+
+export interface Turn {
+  /** The key of the parent record, or the tuple as `alias=value&…`; null when the row runs once. Told in outcomes. */
+  readonly key: string | null;
+  /** The same where it is part of a state key. */
+  readonly keyPart: string | null;
+  /** Id of the chunk of a partitioned row. */
+  readonly chunk: string | undefined;
+  /** What run-time tokens stand for, by the name before the first dot. */
+  readonly records: ReadonlyMap<string, JsonValue>;
+  /** The record of the parent row. */
+  readonly parent: JsonValue | undefined;
+}
+
+/** The turn of a row that runs once. */
+export const ONLY_TURN: Turn = { key: null, keyPart: null, chunk: undefined, records: new Map(), parent: undefined };
+
+/** `{row}`, or `{row}::partition::{chunk}`: how outcomes call the invocation. */
+export function invocationName(row: Pick<RowPlan, 'id'>, { chunk }: Turn): string {
+  return chunk === undefined ? row.id : `${row.id}::partition::${chunk}`;
+}
+
+/** `{name}::{row}`, with the parent key or tuple and the chunk behind it. Throws `ConfigError` when the store cannot hold it. */
+export function stateKeyOf(row: RowPlan, { key, keyPart, chunk }: Turn): string {
+  const stateKey = [row.stateKey, ...(keyPart === null ? [] : [keyPart]), ...(chunk === undefined ? [] : ['partition', chunk])].join('::');
+  if (row.state === undefined || key === null || STATE_KEY.test(stateKey)) return stateKey;
+  throw new ConfigError([
+    {
+      code: 'invalid_state_key',
+      path: row.state.path,
+      message: `\`${key}\` cannot be part of a state key: with it the key has ${stateKey.length} characters`,
+      hint: 'choose a shorter `parent_key`, or `select` shorter values',
+    },
+  ]);
+}
+
+const OUTSIDE = /[^A-Za-z0-9_\-:.=&/]/gu;
+const OUTSIDE_OR_SEPARATOR = /[^A-Za-z0-9_\-:./]/gu;
+
+/** A text as part of a state key: characters that no key may hold are percent-encoded. */
+export function keyPartOf(text: string): string {
+  return encoded(text, OUTSIDE);
+}
+
+/** The value of one dimension: also what separates dimensions is encoded, so that no two tuples share a key. */
+export function dimensionPartOf(text: string): string {
+  return encoded(text, OUTSIDE_OR_SEPARATOR);
+}
+
+function encoded(text: string, outside: RegExp): string {
+  return text
+    .toWellFormed()
+    .replaceAll(outside, (one) => [...Buffer.from(one)].map((byte) => `%${byte.toString(16).toUpperCase().padStart(2, '0')}`).join(''));
+}
