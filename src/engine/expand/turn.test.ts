@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { ConfigError } from '../../lib/errors.ts';
 import { STATE_KEY } from '../../kit/state-store.ts';
