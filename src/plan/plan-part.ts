@@ -10,7 +10,7 @@ import { stepsOf, type Steps } from '../document/steps.ts';
 import { restoreEscapes } from '../document/tokens.ts';
 import type { IssueList } from './issue-list.ts';
 import type { PartPlan } from './plan.ts';
-import { placeInConfig, type PartDraft } from './row-drafts.ts';
+import { placeInConfig, type PartDraft } from './part-draft.ts';
 import { findTokens, type FoundToken } from './run-time-tokens.ts';
 
 /** A part that this build does not have, or that this version does not. */

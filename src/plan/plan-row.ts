@@ -22,7 +22,8 @@ import { chooseLane } from './lane.ts';
 import type { PartPlanner, PlannedPart } from './plan-part.ts';
 import type { Governance, RowPlan } from './plan.ts';
 import type { PlannedRow } from './planned-row.ts';
-import type { PartDraft, RowDraft } from './row-drafts.ts';
+import type { PartDraft } from './part-draft.ts';
+import type { RowDraft } from './row-drafts.ts';
 
 export interface RowContext {
   readonly blocks: Blocks;

@@ -5,7 +5,7 @@ import { joinPath } from '../../lib/text-path.ts';
 import type { Blocks } from '../../document/read-blocks.ts';
 import type { IssueList } from '../issue-list.ts';
 import type { Plan } from '../plan.ts';
-import { placeInConfig, type PartDraft } from '../row-drafts.ts';
+import { placeInConfig, type PartDraft } from '../part-draft.ts';
 
 /** Every declared login is checked, used or not; none is asked for a token. */
 export function planProviders({ auth }: Blocks, parts: Parts, issues: IssueList): Plan['auth'] {

@@ -3,7 +3,8 @@ import { joinPath } from '../../lib/text-path.ts';
 import type { IssueList } from '../issue-list.ts';
 import type { ParentLink } from '../plan.ts';
 import { rowName, type PlannedRow } from '../planned-row.ts';
-import { placeInConfig, type PartDraft, type RowDraft } from '../row-drafts.ts';
+import { placeInConfig, type PartDraft } from '../part-draft.ts';
+import type { RowDraft } from '../row-drafts.ts';
 import { findConnectorTokens, reportLeftover, type FoundToken } from '../run-time-tokens.ts';
 
 export function checkRowTokens(row: PlannedRow, ids: readonly string[], issues: IssueList): void {

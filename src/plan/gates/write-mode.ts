@@ -1,7 +1,7 @@
 import { isKeyed } from '../../kit/write-spec.ts';
 import type { IssueList } from '../issue-list.ts';
 import type { PlannedRow } from '../planned-row.ts';
-import { placeInConfig } from '../row-drafts.ts';
+import { placeInConfig } from '../part-draft.ts';
 
 /** The sink must offer the mode its config asks for, and keyed modes need a key (spec 2.10). */
 export function checkWriteMode({ writes, sink, draft }: PlannedRow, issues: IssueList): void {
