@@ -1,0 +1,23 @@
+import { hasField, isObject, jsonText, type JsonValue } from '../../lib/json.ts';
+
+/** Reads a dotted path through objects; `undefined` when anything on the way is missing. */
+export function pathReader(path: string): (record: JsonValue) => JsonValue | undefined {
+  const steps = path.split('.');
+  return (record) => {
+    let at: JsonValue | undefined = record;
+    for (const step of steps) {
+      if (!isObject(at) || !hasField(at, step)) return undefined;
+      at = at[step];
+    }
+    return at;
+  };
+}
+
+/** What keys are compared by; `undefined` for values that are no keys: missing, null, objects and lists. */
+export function joinKey(value: JsonValue | undefined, normalize: 'preserve' | 'stringify'): string | undefined {
+  if (value === undefined || value === null || typeof value === 'object') return undefined;
+  const text = jsonText(value);
+  if (normalize === 'stringify') return text;
+  // Integers of any size are one type.
+  return `${typeof value === 'bigint' ? 'number' : typeof value}:${text}`;
+}

@@ -1,0 +1,41 @@
+import type { DatabaseSync } from 'node:sqlite';
+import { Page } from '../../kit/page.ts';
+import { parseJson, stringifyJson, type JsonValue } from '../../lib/json.ts';
+import { openScratch } from './scratch.ts';
+
+/** Pages in a line on disk: first in, first out. */
+export class PageSpill {
+  #db: DatabaseSync | undefined;
+  #first = 0;
+  #end = 0;
+
+  get empty(): boolean {
+    return this.#first === this.#end;
+  }
+
+  push(page: Page): void {
+    this.#db ??= openScratch('CREATE TABLE pages (seq INTEGER PRIMARY KEY, bytes INTEGER, bookmark TEXT, records TEXT)');
+    const bookmark = page.bookmark === undefined ? null : stringifyJson(page.bookmark);
+    this.#db
+      .prepare('INSERT INTO pages VALUES (?, ?, ?, ?)')
+      .run(this.#end, page.bytes, bookmark, stringifyJson(page.records() as JsonValue[]));
+    this.#end += 1;
+  }
+
+  shift(): Page | undefined {
+    if (this.#db === undefined || this.empty) return undefined;
+    const row = this.#db.prepare('DELETE FROM pages WHERE seq = ? RETURNING bytes, bookmark, records').get(this.#first);
+    if (row === undefined) throw new Error(`cannot happen: page ${this.#first} was never put aside`);
+    this.#first += 1;
+    const { bytes, bookmark, records } = row as { bytes: number; bookmark: string | null; records: string };
+    const options = bookmark === null ? { bytes } : { bytes, bookmark: parseJson(bookmark) };
+    return Page.ofRecords(parseJson(records) as JsonValue[], options);
+  }
+
+  /** What is left is forgotten. */
+  close(): void {
+    this.#db?.close();
+    this.#db = undefined;
+    this.#first = this.#end;
+  }
+}
