@@ -1,6 +1,7 @@
 import type { SinkDefinition } from '../kit/sink.ts';
 import type { SourceDefinition } from '../kit/source.ts';
 import { csvSink, csvSource } from './csv/index.ts';
+import { duckdbSink, duckdbSource } from './duckdb/index.ts';
 import { fileSink, fileSource } from './file/index.ts';
 import { httpSink } from './http/index.ts';
 import { jsonlSink, jsonlSource } from './jsonl/index.ts';
@@ -13,6 +14,7 @@ import { stdoutSink } from './stdout/index.ts';
 /** Every source of this build, sorted by type. */
 export const SOURCES: readonly SourceDefinition[] = [
   csvSource,
+  duckdbSource,
   fileSource,
   jsonlSource,
   parquetSource,
@@ -22,4 +24,14 @@ export const SOURCES: readonly SourceDefinition[] = [
 ];
 
 /** Every sink of this build, sorted by type. */
-export const SINKS: readonly SinkDefinition[] = [csvSink, fileSink, httpSink, jsonlSink, parquetSink, postgresSink, sqliteSink, stdoutSink];
+export const SINKS: readonly SinkDefinition[] = [
+  csvSink,
+  duckdbSink,
+  fileSink,
+  httpSink,
+  jsonlSink,
+  parquetSink,
+  postgresSink,
+  sqliteSink,
+  stdoutSink,
+];

@@ -25,10 +25,6 @@ const NOT_AVAILABLE: Readonly<Record<Place, Readonly<Record<string, string>>>> =
   },
   source: { complete_for: 'clean-up of vanished rows' },
   row: {
-    collect: 'fan-out rows',
-    discover: 'fan-out rows',
-    fan_out: 'fan-out rows',
-    for_each: 'fan-out rows',
     partition: 'splitting of a row into chunks',
   },
 };
@@ -36,7 +32,7 @@ const NOT_AVAILABLE: Readonly<Record<Place, Readonly<Record<string, string>>>> =
 /** Connectors of the specification that this version lacks. */
 const CONNECTORS: ReadonlySet<string> = new Set(
   (
-    'kafka mysql mysql-cdc postgres-cdc mongodb mongodb-cdc mssql oracle sqlserver mariadb cassandra duckdb clickhouse bigquery snowflake ' +
+    'kafka mysql mysql-cdc postgres-cdc mongodb mongodb-cdc mssql oracle sqlserver mariadb cassandra clickhouse bigquery snowflake ' +
     'redshift databricks spanner dynamodb iceberg delta s3 gcs azure-blob redis elasticsearch opensearch nats rabbitmq mqtt kinesis sqs ' +
     'pubsub sftp webhook websocket graphql xml grpc singer'
   ).split(' '),

@@ -1,19 +1,18 @@
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
 import { ConnectorError } from '../../lib/errors.ts';
-import { isObject, setField, type JsonObject } from '../../lib/json.ts';
+import { setField, type JsonObject } from '../../lib/json.ts';
 import { quoteName } from '../../lib/sql-name.ts';
 import { openSqlite, sqliteError } from '../../lib/sqlite.ts';
 import type { SourceContext } from '../../kit/context.ts';
-import { parseFieldPath, readerOf } from '../../kit/field-path.ts';
 import type { Page } from '../../kit/page.ts';
 import type { Discovered, ReadRequest, Source } from '../../kit/source.ts';
 import { createPager } from '../_sql/pager.ts';
+import { PARENT_FIELD, parentValue } from '../_sql/parent-value.ts';
+import { roughSize } from '../_sql/rough-size.ts';
 import { bindTokens } from '../_sql/sql-text.ts';
 import type { SqliteSourceConfig } from './config.ts';
 import { describeColumns } from './schema.ts';
-import { fromSqlite, sizeOf, toSqlite } from './values.ts';
-
-const PLACEHOLDER = /\{([A-Za-z_][\w-]*(?:\.[\w-]+)*)\}/g;
+import { fromSqlite, toSqlite } from './values.ts';
 
 export function openSqliteSource(config: SqliteSourceConfig, context: SourceContext): Source {
   const db = openSqlite(config.database_url, { mode: 'ro', cwd: context.env.cwd });
@@ -41,7 +40,7 @@ async function* readPages(
     const row = nextRow(rows);
     if (row === undefined) break;
     const record = toRecord(row);
-    if (!pager.add(record, sizeOf(record))) continue;
+    if (!pager.add(record, roughSize(record))) continue;
     yield pager.take();
     if (pager.done) return;
   }
@@ -49,8 +48,8 @@ async function* readPages(
 }
 
 function prepareQuery(db: DatabaseSync, query: string, context: SourceContext): { statement: StatementSync; values: SQLInputValue[] } {
-  const bound = bindTokens(query, PLACEHOLDER, () => '?');
-  const values = bound.tokens.map(({ name }) => parentValue(name, context));
+  const bound = bindTokens(query, PARENT_FIELD, () => '?');
+  const values = bound.tokens.map(({ name }) => toSqlite(parentValue(name, context)));
   const statement = prepare(db, bound.sql);
   refuseMoreStatements(bound.sql, statement);
   refuseEqualNames(statement);
@@ -85,18 +84,6 @@ function refuseEqualNames(statement: StatementSync): void {
     }
     seen.add(name);
   }
-}
-
-function parentValue(name: string, context: SourceContext): SQLInputValue {
-  if (context.parent === undefined) {
-    throw new ConnectorError('missing', `the query uses {${name}}, but this row has no parent record`);
-  }
-  const path = parseFieldPath(name);
-  const value = 'error' in path ? undefined : readerOf(path)(context.parent);
-  if (value !== undefined) return toSqlite(value);
-  throw new ConnectorError('missing', `the query uses {${name}}, but the parent record has no such field`, {
-    hint: isObject(context.parent) ? `its fields: ${Object.keys(context.parent).join(', ')}` : 'the parent record is not an object',
-  });
 }
 
 function recordReader(statement: StatementSync): (row: readonly unknown[]) => JsonObject {

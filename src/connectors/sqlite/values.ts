@@ -1,5 +1,5 @@
 import type { SQLInputValue } from 'node:sqlite';
-import { isObject, parseJson, stringifyJson, type JsonValue } from '../../lib/json.ts';
+import { parseJson, stringifyJson, type JsonValue } from '../../lib/json.ts';
 
 const INT64_MAX = 2n ** 63n - 1n;
 const INT64_MIN = -(2n ** 63n);
@@ -44,12 +44,4 @@ function fromText(text: string): JsonValue {
   } catch {
     return text;
   }
-}
-
-/** Roughly what a value takes when encoded. */
-export function sizeOf(value: JsonValue): number {
-  if (typeof value === 'string') return value.length + 2;
-  if (Array.isArray(value)) return value.reduce<number>((sum, item) => sum + sizeOf(item) + 1, 2);
-  if (isObject(value)) return Object.entries(value).reduce((sum, [name, item]) => sum + name.length + 4 + sizeOf(item), 2);
-  return 8;
 }

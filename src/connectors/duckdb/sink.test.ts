@@ -1,0 +1,118 @@
+import { mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { duckdbRows, openDuckdb, type Duckdb } from '../../lib/duckdb.ts';
+import type { JsonObject, JsonValue } from '../../lib/json.ts';
+import { Page } from '../../kit/page.ts';
+import { check } from '../../kit/schema.ts';
+import { sqlSinkSuite } from '../_sql/sink-suite.ts';
+import { testContext } from '../../../test/fakes/env.ts';
+import { duckdbSink } from './index.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'duckdb-sink-'));
+const path = join(folder, 'test.duckdb');
+let database: Duckdb;
+let tables = 0;
+beforeAll(async () => {
+  database = await openDuckdb(path);
+});
+afterAll(() => database.close());
+
+const query = (sql: string): Promise<JsonObject[]> => duckdbRows(database.connection, sql);
+
+async function write(config: JsonObject, pages: readonly JsonValue[][]): Promise<void> {
+  const checked = check(duckdbSink.config, { database: path, column_mapping: 'auto_map', ...config });
+  if (!checked.ok) throw new Error(JSON.stringify(checked.issues));
+  const sink = await duckdbSink.open(checked.value, testContext(folder));
+  try {
+    for (const page of pages) await sink.write(Page.ofRecords(page), { partial: false });
+    await sink.finish('success');
+  } finally {
+    await sink.close();
+  }
+}
+
+describe('the duckdb sink', () => {
+  sqlSinkSuite({
+    definition: duckdbSink,
+    connection: { database: path },
+    table: () => `t${(tables += 1)}`,
+    exec: async (sql) => void (await database.connection.run(sql)),
+    query,
+  });
+
+  test('nested values become JSON in a table the sink makes', async () => {
+    await write({ table_name: 'v' }, [[{ b: true, o: { a: [1, 10n ** 18n] }, l: ['x'], n: 7, big: 10n ** 25n, r: 0.1 }]]);
+    expect(await query('SELECT *, typeof(o) AS t FROM v')).toEqual([
+      { b: true, o: { a: [1, 10n ** 18n] }, l: ['x'], n: 7, big: '10000000000000000000000000', r: 0.1, t: 'JSON' },
+    ]);
+  });
+
+  test('values take the type of their column, nested ones too', async () => {
+    await database.connection.run(
+      'CREATE TABLE typed (d DECIMAL(38, 10), h HUGEINT, "at" TIMESTAMPTZ, day DATE, x BLOB, s STRUCT(a BIGINT, t VARCHAR), l DOUBLE[], u UUID)',
+    );
+    const record = {
+      d: '1234567890123456789012345678.0123456789',
+      h: 2n ** 100n,
+      at: '2024-01-02T03:04:05.678901Z',
+      day: '2024-01-02',
+      x: 'AP8=',
+      s: { a: 9_007_199_254_740_993n, t: "it's" },
+      l: [1.5, 2],
+      u: '0190b1c2-0000-7000-8000-000000000000',
+    };
+    await write({ table_name: 'typed' }, [[record, { d: null, s: null }]]);
+    expect((await query('SELECT * FROM typed'))[0]).toEqual(record);
+    expect((await query('SELECT count(*) AS n FROM typed WHERE s IS NULL AND d IS NULL'))[0]).toEqual({ n: 1 });
+  });
+
+  test('an overwrite keeps the key of the table and may bring the same keys again', async () => {
+    const keyed = { table_name: 'kept', write_mode: 'upsert', key: ['id'] };
+    await write(keyed, [
+      [
+        { id: 1, v: 'a' },
+        { id: 2, v: 'b' },
+      ],
+    ]);
+    await write({ table_name: 'kept', write_mode: 'overwrite' }, [
+      [
+        { id: 2, v: 'c' },
+        { id: 3, v: 'd' },
+      ],
+    ]);
+    await write(keyed, [[{ id: 3, v: 'e' }]]);
+    expect(await query('SELECT * FROM kept ORDER BY id')).toEqual([
+      { id: 2, v: 'c' },
+      { id: 3, v: 'e' },
+    ]);
+  });
+
+  test('columns are widened and may become null', async () => {
+    await database.connection.run('CREATE TABLE drift (id BIGINT NOT NULL)');
+    const checked = check(duckdbSink.config, { database: path, table_name: 'drift', column_mapping: 'auto_map' });
+    if (!checked.ok) throw new Error('config');
+    const sink = await duckdbSink.open(checked.value, testContext(folder));
+    await sink.schema?.evolve?.({ add: [], widen: [{ name: 'id', type: 'number' }], relaxNull: ['id'] });
+    expect(await sink.schema?.current()).toMatchObject([{ name: 'id', types: ['number', 'integer'], nullable: true }]);
+    await sink.close();
+  });
+
+  test('a value that does not fit names the column type, and the page leaves nothing', async () => {
+    await database.connection.run('CREATE TABLE strict (id BIGINT)');
+    await expect(write({ table_name: 'strict' }, [[{ id: 1 }, { id: 'x' }]])).rejects.toMatchObject({ kind: 'data' });
+    expect(await query('SELECT * FROM strict')).toEqual([]);
+  });
+
+  test('the data set is named by path and table', () => {
+    const checked = check(duckdbSink.config, { database: 'duckdb://./a.duckdb', table_name: 't' });
+    expect(checked.ok && duckdbSink.datasetUri(checked.value)).toBe('duckdb://./a.duckdb?table=t');
+  });
+
+  test('a probe of a folder that does not exist fails with a hint and makes nothing', async () => {
+    const checked = check(duckdbSink.config, { database: join(folder, 'none', 'x.db'), table_name: 't' });
+    if (!checked.ok) throw new Error('config');
+    expect(await duckdbSink.probe?.(checked.value, testContext(folder))).toMatchObject([{ name: 'auth', status: 'fail' }]);
+  });
+});

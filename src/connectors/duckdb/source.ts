@@ -1,0 +1,116 @@
+import type { DuckDBPreparedStatement, DuckDBResult } from '@duckdb/node-api';
+import { ConnectorError } from '../../lib/errors.ts';
+import { jsonText, type JsonObject } from '../../lib/json.ts';
+import {
+  duckdbError,
+  duckdbLibrary,
+  duckdbRecords,
+  duckdbRows,
+  prepareDuckdb,
+  type Duckdb,
+  type DuckDBConnection,
+} from '../../lib/duckdb.ts';
+import { quoteName } from '../../lib/sql-name.ts';
+import type { SourceContext } from '../../kit/context.ts';
+import type { Page } from '../../kit/page.ts';
+import type { Discovered, ReadRequest, Source } from '../../kit/source.ts';
+import { createPager } from '../_sql/pager.ts';
+import { PARENT_FIELD, parentValue } from '../_sql/parent-value.ts';
+import { roughSize } from '../_sql/rough-size.ts';
+import { bindTokens } from '../_sql/sql-text.ts';
+import { openToRead, type DuckdbSourceConfig } from './config.ts';
+import { describeColumns, readColumns } from './schema.ts';
+
+export async function openDuckdbSource(config: DuckdbSourceConfig, context: SourceContext): Promise<Source> {
+  const database = await openToRead(config, context.env.cwd);
+  return {
+    pages: (request) => readPages(database, config, context, request),
+    close() {
+      database.close();
+      return Promise.resolve();
+    },
+  };
+}
+
+async function* readPages(
+  { connection }: Duckdb,
+  config: DuckdbSourceConfig,
+  context: SourceContext,
+  request: ReadRequest,
+): AsyncGenerator<Page, void> {
+  const { signal } = context;
+  signal.throwIfAborted();
+  const pager = createPager({ batchSize: config.batch_size, pageBytes: context.pageBytes, limit: request.limit });
+  const interrupt = (): void => connection.interrupt();
+  signal.addEventListener('abort', interrupt);
+  try {
+    for await (const record of recordsOf(await runQuery(connection, config.query, context))) {
+      signal.throwIfAborted();
+      if (!pager.add(record, roughSize(record))) continue;
+      yield pager.take();
+      if (pager.done) return;
+    }
+    if (pager.count > 0) yield pager.take();
+  } catch (error) {
+    signal.throwIfAborted();
+    throw duckdbError(error, 'the query failed');
+  } finally {
+    signal.removeEventListener('abort', interrupt);
+  }
+}
+
+async function* recordsOf(result: DuckDBResult): AsyncGenerator<JsonObject> {
+  for await (const records of duckdbRecords(result)) yield* records;
+}
+
+async function runQuery(connection: DuckDBConnection, query: string, context: SourceContext): Promise<DuckDBResult> {
+  const bound = bindTokens(query, PARENT_FIELD, (index) => `$${index + 1}`);
+  const values = bound.tokens.map(({ name }) => parentValue(name, context));
+  const statement = await prepareDuckdb(connection, bound.sql, values);
+  refuseChanges(statement);
+  refuseEqualNames(statement);
+  return statement.stream();
+}
+
+/** A source reads; what a statement would change is not its own. */
+function refuseChanges(statement: DuckDBPreparedStatement): void {
+  if (statement.statementType === duckdbLibrary().StatementType.SELECT) return;
+  throw new ConnectorError('refused', 'the query does not read: it has to be a SELECT', { hint: 'change data outside of the pipeline' });
+}
+
+/** A record has one value for a name: the others would be lost. */
+function refuseEqualNames(statement: DuckDBPreparedStatement): void {
+  const names = Array.from({ length: statement.columnCount }, (_, index) => statement.columnName(index));
+  const twice = names.find((name, index) => names.indexOf(name) < index);
+  if (twice === undefined) return;
+  throw new ConnectorError('data', `the query gives two columns called ${JSON.stringify(twice)}`, {
+    hint: 'name one of them otherwise with `AS`',
+  });
+}
+
+const TABLES = `SELECT schema_name, table_name, estimated_size FROM duckdb_tables()
+  WHERE database_name = current_database() AND NOT internal AND NOT temporary ORDER BY schema_name, table_name`;
+
+/** One data set for each table, by name. */
+export async function discoverTables(config: { database: string; read_only: boolean }, context: SourceContext): Promise<Discovered[]> {
+  const database = await openToRead(config, context.env.cwd);
+  try {
+    const found: Discovered[] = [];
+    for (const row of await duckdbRows(database.connection, TABLES)) {
+      const [schema, table] = [jsonText(row['schema_name'] ?? null), jsonText(row['table_name'] ?? null)];
+      const columns = await readColumns(database.connection, table, schema);
+      found.push({
+        name: schema === 'main' ? table : `${schema}.${table}`,
+        kind: 'table',
+        schema: describeColumns(columns ?? []),
+        estimated_rows: Number(row['estimated_size']),
+        config_patch: { query: `SELECT * FROM ${quoteName(schema)}.${quoteName(table)}` },
+      });
+    }
+    return found;
+  } catch (error) {
+    throw duckdbError(error, 'the tables cannot be listed');
+  } finally {
+    database.close();
+  }
+}
