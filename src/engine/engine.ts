@@ -3,6 +3,7 @@ import type { Env } from '../lib/env.ts';
 import type { Progress } from '../wire/outcome.ts';
 import type { Parts } from '../kit/parts.ts';
 import type { Plan } from '../plan/plan.ts';
+import type { OnStep } from './durable-steps.ts';
 
 export interface ExecuteOptions {
   readonly plan: Plan;
@@ -23,4 +24,6 @@ export interface ExecuteOptions {
   /** Write at most this many records per row; state is read-only. */
   readonly limit?: number;
   readonly onProgress?: (progress: Progress) => void;
+  /** For whoever tries out what a crash would leave behind. */
+  readonly onStep?: OnStep;
 }

@@ -152,6 +152,7 @@ class Execution {
       concurrency: this.#options.concurrency,
       dryRun: this.#options.dryRun ?? false,
       limit: this.#options.limit,
+      onStep: this.#options.onStep,
       onPage: (tally) => {
         counted = tally;
         this.#counts.watch(tally);

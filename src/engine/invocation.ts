@@ -5,6 +5,7 @@ import type { Sink, SinkCapabilities } from '../kit/sink.ts';
 import type { Source, SourceCapabilities } from '../kit/source.ts';
 import type { StateStore } from '../kit/state-store.ts';
 import type { RowPlan } from '../plan/plan.ts';
+import type { Reach } from './durable-steps.ts';
 import type { DeadLetters } from './dlq/dead-letters.ts';
 import type { Watermark } from './delivery/watermark.ts';
 import type { Stage } from './stages/stage.ts';
@@ -34,6 +35,8 @@ export interface Invocation {
   readonly tally: Tally;
   /** Records kept for child rows, when there are any. */
   readonly capture: Capture | undefined;
+  /** Says that a durable step is come to, when somebody listens. */
+  readonly reach: Reach | undefined;
   /** Cooperative stop. */
   readonly stop: AbortSignal;
   /** Everything ends now. */

@@ -7,6 +7,7 @@ import type { ColumnType, Sink, SinkCapabilities } from '../kit/sink.ts';
 import type { Source } from '../kit/source.ts';
 import type { DlqPlan, PartPlan, Plan, RowPlan, SinkPlan, SourcePlan } from '../plan/plan.ts';
 import { resolvePart, type RuntimeTokens } from '../plan/resolve.ts';
+import type { OnStep, Reach } from './durable-steps.ts';
 import { DeadLetters } from './dlq/dead-letters.ts';
 import { stateKeyOf, type Turn } from './expand/turn.ts';
 import { blame } from './failure.ts';
@@ -37,12 +38,15 @@ export interface OpenOptions {
   readonly kill: AbortSignal;
   readonly concurrency: number | undefined;
   readonly dryRun: boolean;
+  readonly onStep: OnStep | undefined;
 }
 
 export async function openInvocation(options: OpenOptions, closers: AsyncDisposableStack): Promise<Invocation> {
   const { row, plan, turn, stop, kill } = options;
   const labels = { pipeline: plan.name, row: row.id };
   const context = partContext(options);
+  const tally = new Tally();
+  const reach = reachOf(options, tally);
   const transforms = await openTransforms(options, closers);
   const stateKey = stateKeyOf(row, turn);
   const state =
@@ -62,7 +66,7 @@ export async function openInvocation(options: OpenOptions, closers: AsyncDisposa
   inFlight(metrics.sourceInFlight, { ...labels, connector: row.source.type }, options, closers);
   const { sink, capabilities } = await openSink(options, row.sink, { ...context, ...retry, runId: options.runId, role: 'main' }, closers);
   inFlight(metrics.sinkInFlight, { ...labels, connector: row.sink.type }, options, closers);
-  const queue = row.dlq === undefined ? undefined : await openDeadLetters(options, row.dlq, context, closers);
+  const queue = row.dlq === undefined ? undefined : await openDeadLetters(options, row.dlq, { ...context, reach }, closers);
   const flushDurable = capabilities.flushDurable && queue?.capabilities.flushDurable !== false;
   if (row.governance.schema !== undefined) assertCanEvolve(row.governance.schema, capabilities, row.sink.type);
   const stages = stagesOf(
@@ -86,11 +90,17 @@ export async function openInvocation(options: OpenOptions, closers: AsyncDisposa
     state,
     stateKey,
     watermark: undefined,
-    tally: new Tally(),
+    tally,
     capture: options.capture,
+    reach,
     stop,
     kill,
   };
+}
+
+/** Nothing at all when nobody listens. */
+function reachOf({ onStep, row }: OpenOptions, tally: Tally): Reach | undefined {
+  return onStep === undefined ? undefined : (step) => onStep(step, { row: row.id, page: tally.pages });
 }
 
 export function partContext({ env, plan, row, invocationId, kill, credentials }: Omit<OpenOptions, 'stop'>): PartContext {
@@ -157,12 +167,12 @@ async function openSink(
 async function openDeadLetters(
   options: OpenOptions,
   plan: DlqPlan,
-  context: PartContext,
+  { reach, ...context }: PartContext & { readonly reach: Reach | undefined },
   closers: AsyncDisposableStack,
 ): Promise<{ deadLetters: DeadLetters; capabilities: SinkCapabilities }> {
   const { sink, capabilities } = await openSink(options, plan.sink, { ...context, runId: options.runId, role: 'dlq' }, closers);
   const { pipeline, row, env } = context;
-  return { deadLetters: new DeadLetters({ env, plan, sink, pipeline, row, sinkType: options.row.sink.type }), capabilities };
+  return { deadLetters: new DeadLetters({ env, plan, sink, pipeline, row, sinkType: options.row.sink.type, reach }), capabilities };
 }
 
 async function openTransforms(options: OpenOptions, closers: AsyncDisposableStack): Promise<TransformChain> {

@@ -95,7 +95,7 @@ async function judge(options: RunRowOptions, { tally, failure }: Attempt): Promi
 
 function laneName({ row }: RunRowOptions): string {
   const { lane } = row.lane;
-  return lane.form === 'records' ? 'records' : `bytes:${lane.encoding}`;
+  return lane.form === 'bytes' ? `bytes:${lane.encoding}` : lane.form;
 }
 
 interface Attempt {
@@ -131,6 +131,7 @@ async function attempt(options: RunRowOptions): Promise<Attempt> {
 }
 
 async function moveAndFinish(opened: Invocation, options: RunRowOptions, leave: AbortController): Promise<JsonValue | undefined> {
+  opened.reach?.('opened');
   const saveBookmarks = !options.dryRun && options.limit === undefined;
   const { watermark, bookmark } = await startPosition(opened, saveBookmarks);
   const invocation = { ...opened, watermark };
@@ -162,8 +163,10 @@ async function moveAndFinish(opened: Invocation, options: RunRowOptions, leave: 
 }
 
 async function finish(invocation: Invocation, reason: FinishReason): Promise<void> {
+  invocation.reach?.('before_finish');
   try {
     await invocation.sink.finish(reason);
+    invocation.reach?.('after_finish');
   } catch (error) {
     throw blame('Sink', invocation.row.sink.type, error);
   } finally {

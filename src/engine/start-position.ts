@@ -28,6 +28,7 @@ export async function startPosition(invocation: Invocation, saveBookmarks: boole
     await state?.put(stateKey, watermark.stateValue(watermark.bookmark)).catch((error: unknown) => {
       throw blame('State', row.state?.type ?? 'state', error);
     });
+    invocation.reach?.('after_recovery');
   }
   return { bookmark: watermark.bookmark, watermark };
 }

@@ -7,20 +7,21 @@ import { retrying } from './retry.ts';
 
 /** Makes everything taken so far durable: the sink first, then the dead letters. */
 export async function flushAll(invocation: Invocation): Promise<void> {
-  const { env, row, sink, deadLetters } = invocation;
+  const { env, row, sink, deadLetters, reach } = invocation;
   const from = env.clock.elapsedMs();
   try {
     await retrying(invocation, 'flush', () => sink.flush());
   } catch (error) {
     throw blame('Sink', row.sink.type, error);
   }
+  reach?.('after_flush');
   env.metrics.observe(metrics.sinkFlushDuration, { ...invocation.labels, connector: row.sink.type }, (env.clock.elapsedMs() - from) / 1000);
   await deadLetters?.flush();
 }
 
 /** Stores a bookmark whose records are durable, then acknowledges upstream. True when there is a store to hold it. */
 export async function saveBookmark(invocation: Invocation, bookmark: JsonValue): Promise<boolean> {
-  const { state, stateKey, source, env, labels, row, watermark } = invocation;
+  const { state, stateKey, source, env, labels, row, watermark, reach } = invocation;
   const value = watermark?.stateValue(bookmark) ?? bookmark;
   if (state !== undefined) {
     const from = env.clock.elapsedMs();
@@ -30,11 +31,15 @@ export async function saveBookmark(invocation: Invocation, bookmark: JsonValue):
       env.metrics.inc(metrics.stateErrors, { ...labels, op: 'put', kind: connectorErrorOf(error)?.kind ?? 'unknown' });
       throw blame('State', row.state?.type ?? 'state', error);
     }
+    reach?.('after_bookmark');
     env.metrics.inc(metrics.statePuts, labels);
     env.metrics.observe(metrics.statePutDuration, labels, (env.clock.elapsedMs() - from) / 1000);
     observeBookmark(invocation, bookmark);
   }
-  await source.acknowledge?.(bookmark);
+  if (source.acknowledge !== undefined) {
+    await source.acknowledge(bookmark);
+    reach?.('after_acknowledge');
+  }
   return state !== undefined;
 }
 

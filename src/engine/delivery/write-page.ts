@@ -127,11 +127,13 @@ export class PageWriter {
   }
 
   async #measured(write: () => Promise<WriteResult>): Promise<WriteResult> {
-    const { env, row } = this.#invocation;
+    const { env, row, reach } = this.#invocation;
     const labels = { ...this.#invocation.labels, connector: row.sink.type };
+    reach?.('before_write');
     const from = env.clock.elapsedMs();
     try {
       const result = await write();
+      reach?.('after_write');
       env.metrics.inc(metrics.sinkRecords, labels, result.written);
       for (const { error } of result.rejected) env.metrics.inc(metrics.sinkErrors, { ...labels, kind: error.kind });
       return result;

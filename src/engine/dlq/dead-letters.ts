@@ -7,6 +7,7 @@ import type { FinishReason, Sink } from '../../kit/sink.ts';
 import type { DlqPlan } from '../../plan/plan.ts';
 import { blame } from '../failure.ts';
 import { dlqBudgetExceeded, dlqErrors, dlqFlushDuration, dlqPages, dlqRecords, dlqWriteDuration } from '../metrics.ts';
+import type { Reach } from '../durable-steps.ts';
 import type { DeadReason, DeadRecord } from '../stages/stage.ts';
 
 /** Which reason names a page that holds several. */
@@ -20,6 +21,7 @@ export interface DeadLetterContext {
   readonly row: string;
   /** Kind of the main sink. */
   readonly sinkType: string;
+  readonly reach?: Reach | undefined;
 }
 
 export class DeadLetters {
@@ -44,6 +46,7 @@ export class DeadLetters {
       throw blame('Sink', `${plan.sink.type} (dead-letter queue)`, error);
     }
     env.metrics.observe(dlqWriteDuration, this.#labels, (env.clock.elapsedMs() - started) / 1000);
+    this.#context.reach?.('after_dead_letters');
     this.#total += dead.length;
     this.#count(dead);
   }
@@ -55,6 +58,7 @@ export class DeadLetters {
     } catch (error) {
       throw blame('Sink', `${this.#context.plan.sink.type} (dead-letter queue)`, error);
     }
+    this.#context.reach?.('after_dead_letter_flush');
     this.#context.env.metrics.observe(dlqFlushDuration, this.#labels, (this.#context.env.clock.elapsedMs() - started) / 1000);
   }
 
