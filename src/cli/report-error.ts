@@ -27,7 +27,7 @@ export function reportError(error: unknown, options: ReportOptions): void {
 }
 
 function reportIssues(error: ConfigError, options: ReportOptions): void {
-  const { terminal, document } = options;
+  const { terminal, document = error.issues[0]?.file } = options;
   const name = document === undefined ? 'the document' : shortPath(document, options.cwd);
   const problems = error.issues.length === 1 ? '1 problem' : `${error.issues.length} problems`;
   terminal.note(`${terminal.paint('red', 'error:')} ${name} cannot be used: ${problems}`);

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { isCalendarDate, parseRfc3339 } from './rfc3339.ts';
+import { isCalendarDate, parseMoment, parseRfc3339 } from './rfc3339.ts';
 
 it.each([
   ['2026-08-01T12:00:00Z', '2026-08-01T12:00:00.000Z'],
@@ -33,4 +33,10 @@ it('knows how long each month is', () => {
   expect(isCalendarDate('2026-04-31')).toBe(false);
   expect(isCalendarDate('2000-02-29')).toBe(true);
   expect(isCalendarDate('1900-02-29')).toBe(false);
+});
+
+it('takes a bare date for its midnight', () => {
+  expect(parseMoment('2026-08-01')?.toISOString()).toBe('2026-08-01T00:00:00.000Z');
+  expect(parseMoment('2026-08-01T12:00:00+02:00')?.toISOString()).toBe('2026-08-01T10:00:00.000Z');
+  expect([parseMoment('2026-02-30'), parseMoment('2026-8-1'), parseMoment('')]).toEqual([undefined, undefined, undefined]);
 });

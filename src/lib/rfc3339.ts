@@ -13,3 +13,9 @@ export function isCalendarDate(date: string): boolean {
   const midnight = new Date(`${date}T00:00:00Z`);
   return !Number.isNaN(midnight.getTime()) && midnight.toISOString().startsWith(date);
 }
+
+/** A moment as people write it: RFC 3339, or a bare date, which means midnight UTC. */
+export function parseMoment(text: string): Date | undefined {
+  if (!/^\d{4}-\d{2}-\d{2}$/.test(text)) return parseRfc3339(text);
+  return isCalendarDate(text) ? new Date(`${text}T00:00:00Z`) : undefined;
+}

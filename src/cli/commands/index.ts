@@ -11,6 +11,7 @@ import { previewCommand } from './preview.ts';
 import { runCommand } from './run.ts';
 import { schemaCommand } from './schema.ts';
 import { serveCommand } from './serve.ts';
+import { testCommand } from './test.ts';
 import { validateCommand } from './validate.ts';
 
 /** Every command, in the order in which help lists them. */
@@ -20,6 +21,7 @@ export const COMMANDS: readonly Command[] = [
   explainCommand,
   planCommand,
   previewCommand,
+  testCommand,
   doctorCommand,
   runCommand,
   serveCommand,

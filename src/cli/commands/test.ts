@@ -1,0 +1,110 @@
+import { availableParallelism } from 'node:os';
+import { secretAsker } from '../../document/ask-secrets.ts';
+import type { Document } from '../../document/document.ts';
+import { loadDocumentFile, loadFileWithSecrets, type FileOptions } from '../../document/load.ts';
+import { canonicalPaths, localFiles } from '../../document/local-file.ts';
+import type { TokenSources } from '../../document/outside-values.ts';
+import type { CaseReport, TestOptions } from '../../features/fixtures/run-tests.ts';
+import type { Parts } from '../../kit/parts.ts';
+import type { CliContext } from '../context.ts';
+import { defineCommand } from '../command.ts';
+import { completionOf, DOCUMENT_OPTIONS } from '../document-options.ts';
+import { countedExit, EXIT, signalExit } from '../exit.ts';
+import { momentOption } from '../moment-option.ts';
+import { switchOption, textOption, type Values } from '../option.ts';
+import { count } from '../render.ts';
+import { shortPath } from '../report-error.ts';
+import { listenForStop } from '../signals.ts';
+import { specFiles } from '../spec-files.ts';
+
+export const testCommand = defineCommand({
+  name: 'test',
+  summary: 'Run the test cases of documents: records in, records out.',
+  description:
+    'Runs every case of the spec files through the engine: transforms, masking, quality checks, contract and dead-letter queue are the real ones, ' +
+    'source and sinks are in memory. No source, sink, state store or secret is touched. The exit code is the number of failed cases.',
+  arguments: [
+    {
+      name: 'specs',
+      variadic: true,
+      completes: 'file',
+      description:
+        'Spec files, patterns, or folders, in which `*.test.yaml`, `*.test.yml` and `*.test.json` are looked for. Without any: this folder.',
+    },
+  ],
+  options: {
+    filter: textOption({ value: 'TEXT', description: 'Only cases with this in their name.' }),
+    json: switchOption({ description: 'Print JSON.' }),
+    clock: momentOption({ description: 'What `${now.*}` renders in cases without a `clock`, instead of now.' }),
+    resolveSecrets: switchOption({ description: 'Fill in `${secret:…}` and the tokens of secrets managers; otherwise they stay as text.' }),
+    ...DOCUMENT_OPTIONS,
+  },
+  examples: [
+    { command: 'headgate test', description: 'Every case in this folder and below' },
+    { command: 'headgate test orders.test.yaml --filter refund', description: 'Some of them' },
+  ],
+  async run(context, { options, positionals }) {
+    const { world, env, wiring, terminal } = context;
+    const { readyCases, testCase } = await import('../../features/fixtures/run-tests.ts');
+    using stops = listenForStop(world, 'cancel', () => {});
+    const parts = await wiring.parts();
+    const tests = {
+      parts,
+      ...documentReader(context, parts, options),
+      cpus: availableParallelism(),
+      env,
+      clock: options.clock ?? world.clock.now(),
+      filter: options.filter,
+      signal: stops.signal,
+    };
+    const reports: CaseReport[] = [];
+    for (const ready of await readyCases(await specFiles(positionals, world.cwd), tests)) {
+      if (stops.signal.aborted) break;
+      const report = await testCase(ready, tests);
+      reports.push({ ...report, spec: shortPath(report.spec, world.cwd) });
+      if (!options.json) tell(context, reports);
+    }
+    const signal = stops.received();
+    if (signal !== undefined) return signalExit(signal);
+    const failed = reports.filter(({ status }) => status === 'fail').length;
+    const total = reports.length;
+    if (options.json) terminal.json({ total, passed: total - failed, failed, tests: reports });
+    else
+      terminal.print(
+        `${terminal.ink(failed === 0 ? 'green' : 'red', `${count(total, 'case')}`)}: ${total - failed} passed, ${failed} failed`,
+      );
+    return failed === 0 ? EXIT.ok : countedExit(failed);
+  },
+});
+
+function documentReader(
+  { world, env }: CliContext,
+  parts: Parts,
+  options: Values<typeof DOCUMENT_OPTIONS> & { readonly resolveSecrets: boolean },
+): Pick<TestOptions, 'read' | 'sources'> {
+  const sources: TokenSources = {
+    variables: env.variables,
+    redactor: env.redactor,
+    readFile: localFiles(world.cwd),
+    ...(options.resolveSecrets ? {} : { secrets: 'keep' as const, keepSecrets: true }),
+  };
+  const load: FileOptions = {
+    ...sources,
+    canonicalPath: canonicalPaths(world.cwd),
+    ...completionOf(options, env.variables),
+    paramMode: 'placeholders',
+  };
+  const ask = secretAsker({ managers: parts.secrets, env });
+  const read = async (file: string): Promise<Document> =>
+    options.resolveSecrets ? loadFileWithSecrets(file, load, ask) : loadDocumentFile(file, load);
+  return { read, sources };
+}
+
+/** The newest report, under the name of its file when that is another one than before. */
+function tell({ terminal }: CliContext, reports: readonly CaseReport[]): void {
+  const [before, report] = [reports.at(-2), reports.at(-1)];
+  if (report === undefined) return;
+  if (before?.spec !== report.spec) terminal.print(terminal.ink('bold', report.spec));
+  terminal.print(`  ${report.status === 'pass' ? terminal.ink('green', 'pass') : terminal.ink('red', 'FAIL')}  ${report.name}`);
+  for (const failure of report.failures) terminal.print(`          ${failure}`);
+}
