@@ -2,6 +2,7 @@
 import { SINKS, SOURCES } from './connectors/index.ts';
 import { CREDENTIALS } from './credentials/index.ts';
 import { shelve, type Parts } from './kit/parts.ts';
+import { SECRET_MANAGERS } from './secrets/index.ts';
 import { STATE_STORES } from './state/index.ts';
 import { TRANSFORMS } from './transforms/index.ts';
 
@@ -11,4 +12,5 @@ export const parts: Parts = shelve({
   transforms: TRANSFORMS,
   states: STATE_STORES,
   credentials: CREDENTIALS,
+  secrets: SECRET_MANAGERS,
 });

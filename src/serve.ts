@@ -4,7 +4,8 @@ import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import type { RunningServer, ServeOptions } from './cli/serve-options.ts';
 import { BLOCKS } from './document/blocks/index.ts';
-import { loadDocumentFile } from './document/load.ts';
+import { secretAsker } from './document/ask-secrets.ts';
+import { loadFileWithSecrets } from './document/load.ts';
 import { localFiles } from './document/local-file.ts';
 import { doctor } from './engine/doctor.ts';
 import { openHistory } from './history/open.ts';
@@ -31,7 +32,7 @@ export async function serve(options: ServeOptions, version: string): Promise<Run
   const env: Env = { ...options.env, metrics: registry.metrics };
   const { host, port } = parseListen(options.listen);
   const authenticate = loadAuth(options.auth, env, host);
-  const base = options.defaultConfig === undefined ? undefined : defaultTree(options.defaultConfig, env);
+  const base = options.defaultConfig === undefined ? undefined : await defaultTree(options.defaultConfig, env);
   const readFile = localFiles(env.cwd);
   const prepare = createPrepare({
     env,
@@ -104,10 +105,11 @@ export async function serve(options: ServeOptions, version: string): Promise<Run
   }
 }
 
-function defaultTree(path: string, env: Env): JsonObject {
+async function defaultTree(path: string, env: Env): Promise<JsonObject> {
   const profile = env.variables['FAUCET_PROFILE'] || env.variables['SVC_PROFILE'];
   const overlay = profile === undefined || profile === '' ? {} : { profile };
-  return loadDocumentFile(path, { variables: env.variables, redactor: env.redactor, readFile: localFiles(env.cwd), ...overlay }).tree;
+  const loading = { variables: env.variables, redactor: env.redactor, readFile: localFiles(env.cwd), ...overlay };
+  return (await loadFileWithSecrets(path, loading, secretAsker({ managers: parts.secrets, env }))).tree;
 }
 
 /** Beside this file: a source in a checkout, a bundle in a package. */

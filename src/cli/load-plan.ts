@@ -3,7 +3,8 @@ import { availableParallelism } from 'node:os';
 import { hasField, isObject } from '../lib/json.ts';
 import type { Parts } from '../kit/parts.ts';
 import type { Document } from '../document/document.ts';
-import { loadDocumentFile } from '../document/load.ts';
+import { secretAsker, type AskSecrets } from '../document/ask-secrets.ts';
+import { loadDocumentFile, loadFileWithSecrets, type FileOptions } from '../document/load.ts';
 import { canonicalPaths, localFiles } from '../document/local-file.ts';
 import type { Plan } from '../plan/plan.ts';
 import { planDocument } from '../plan/plan-document.ts';
@@ -23,6 +24,10 @@ export interface LoadRequest {
   readonly completion?: Values<typeof DOCUMENT_OPTIONS>;
   /** Whether parameters that nobody supplied may be stood in for, because nothing is going to run. */
   readonly onlyChecked?: boolean;
+  /** Leaves the tokens of secrets managers as they are: nothing is contacted, and nothing can run. */
+  readonly keepSecrets?: boolean;
+  /** Hears which secrets were asked for, by token; once each. */
+  readonly onSecret?: (token: string) => void;
   /** Folder of a file state store, for documents that name none. */
   readonly statePath?: string | undefined;
 }
@@ -38,19 +43,32 @@ export interface Loaded {
 export async function loadPlan(context: CliContext, request: LoadRequest): Promise<Loaded> {
   const file = configFile(context, request.config);
   const { env, terminal, world, wiring } = context;
-  const read = loadDocumentFile(file, {
+  const parts = await wiring.parts();
+  const options: FileOptions = {
     variables: env.variables,
     redactor: env.redactor,
     readFile: localFiles(world.cwd),
     canonicalPath: canonicalPaths(world.cwd),
     ...(request.completion === undefined ? {} : completionOf(request.completion, env.variables)),
     paramMode: request.onlyChecked === true ? 'placeholders' : 'strict',
-  });
+  };
+  const read =
+    request.keepSecrets === true
+      ? loadDocumentFile(file, { ...options, secrets: 'keep' })
+      : await loadFileWithSecrets(file, options, telling(secretAsker({ managers: parts.secrets, env }), request.onSecret));
   const document = request.statePath === undefined ? read : withState(read, request.statePath);
-  const parts = await wiring.parts();
   const plan = planDocument(document, parts, { cpus: availableParallelism(), selection: request.selection ?? {} });
   for (const warning of plan.warnings) reportIssue(warning, 'warning', { terminal, cwd: world.cwd, document: context.document() });
   return { file, document, plan, parts };
+}
+
+function telling(ask: AskSecrets, onSecret: ((token: string) => void) | undefined): AskSecrets {
+  if (onSecret === undefined) return ask;
+  return async (wanted) => {
+    const answers = await ask(wanted);
+    for (const { token } of wanted) if (answers.get(token)?.ok === true) onSecret(token);
+    return answers;
+  };
 }
 
 function withState(document: Document, folder: string): Document {

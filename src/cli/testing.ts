@@ -60,6 +60,8 @@ export function testWorld(options: TestWorldOptions = {}): TestWorld {
 }
 
 /** Wiring for tests that start no server; without `parts` the build is empty. */
-export function testWiring(parts: Parts = shelve({ sources: [], sinks: [], transforms: [], states: [], credentials: [] })): Wiring {
+export function testWiring(
+  parts: Parts = shelve({ sources: [], sinks: [], transforms: [], states: [], credentials: [], secrets: [] }),
+): Wiring {
   return { version: '1.2.3', parts: () => Promise.resolve(parts), serve: () => Promise.reject(new Error('no server in this test')) };
 }

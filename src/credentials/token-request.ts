@@ -1,6 +1,7 @@
 import type { CredentialContext } from '../kit/context.ts';
 import { ConnectorError, messageOf } from '../lib/errors.ts';
 import { parseJson, stringifyJson, type JsonObject, type JsonValue } from '../lib/json.ts';
+import { readLimited } from '../lib/response-text.ts';
 
 const TIMEOUT_MS = 30_000;
 const EXCERPT_BYTES = 2048;
@@ -67,22 +68,14 @@ function encode({ body, encoding, method }: TokenRequest): { readonly body?: str
 }
 
 async function readText(response: Response, where: string): Promise<string> {
-  const declared = Number(response.headers.get('content-length') ?? 0);
-  const parts: Uint8Array[] = [];
-  let length = 0;
+  let text: string | undefined;
   try {
-    for await (const part of response.body ?? []) {
-      length += part.length;
-      if (Math.max(length, declared) > LONGEST_ANSWER_BYTES) break;
-      parts.push(part);
-    }
+    text = await readLimited(response, LONGEST_ANSWER_BYTES);
   } catch (error) {
     throw new ConnectorError('connection', `the answer of the token endpoint ${where} broke off`, { cause: error });
   }
-  if (Math.max(length, declared) > LONGEST_ANSWER_BYTES) {
-    throw new ConnectorError('auth', `the answer of the token endpoint ${where} is larger than ${LONGEST_ANSWER_BYTES} bytes`);
-  }
-  return Buffer.concat(parts).toString('utf8');
+  if (text !== undefined) return text;
+  throw new ConnectorError('auth', `the answer of the token endpoint ${where} is larger than ${LONGEST_ANSWER_BYTES} bytes`);
 }
 
 function kindOf(status: number): 'rate_limited' | 'http_5xx' | 'auth' {

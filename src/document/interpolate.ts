@@ -10,9 +10,9 @@ import { isFull } from './locate.ts';
 import { nowFault } from './now-tokens.ts';
 import { OutsideValues, type TokenSources } from './outside-values.ts';
 import { findParam, lookUp, type Report } from './param-tokens.ts';
-import { isSecretManager, SECRET_MANAGERS } from './secret-tokens.ts';
+import { isSecretManager, SECRET_MANAGERS, type SecretManagerName, type WantedSecret } from './secret-tokens.ts';
 import type { Steps } from './steps.ts';
-import { classify, marksInJson, rewriteTokens, wholeToken, type TokenHandlers } from './tokens.ts';
+import { classify, marksInJson, PENDING, rewriteTokens, wholeToken, type TokenHandlers } from './tokens.ts';
 
 export interface Interpolated {
   readonly tree: JsonObject;
@@ -21,6 +21,8 @@ export interface Interpolated {
   readonly stage: 'interpolate' | 'validate';
   /** The values of all parameters; secret ones are masked. */
   readonly params: Readonly<Record<string, JsonValue>>;
+  /** Secrets without which the tree is not complete: it must not be used. */
+  readonly wanted: readonly WantedSecret[];
 }
 
 /**
@@ -31,7 +33,13 @@ export function interpolate(tree: JsonObject, sources: TokenSources, binding: Bi
   const session = new Session(tree, sources, binding);
   const filled = session.tree();
   const stage = session.issues.length > 0 ? 'interpolate' : 'validate';
-  return { tree: filled, issues: [...session.issues, ...session.paramIssues], stage, params: session.params.shown() };
+  return {
+    tree: filled,
+    issues: [...session.issues, ...session.paramIssues],
+    stage,
+    params: session.params.shown(),
+    wanted: session.wanted(),
+  };
 }
 
 const PARAM = 'param.';
@@ -60,6 +68,7 @@ class Session {
   /** References being resolved, outermost first: meeting one again is a cycle. */
   readonly #chain: string[] = [];
   #place: (string | number)[] = [];
+  #inKey = false;
   #insertedChars = 0;
   readonly #handlers: TokenHandlers = {
     replace: (body) => this.#insert(body),
@@ -75,6 +84,10 @@ class Session {
       paramEnv === undefined ? sources : { ...sources, variables: { ...sources.variables, ...paramEnv } },
       this.#report,
     );
+  }
+
+  wanted(): WantedSecret[] {
+    return [...this.#outside.wanted.values()];
   }
 
   tree(): JsonObject {
@@ -121,7 +134,9 @@ class Session {
     const out: JsonObject = {};
     for (const key of Object.keys(object)) {
       const item = object[key] ?? null;
+      this.#inKey = true;
       const name = rewriteTokens(key, this.#handlers);
+      this.#inKey = false;
       if (name !== key && hasField(out, name)) this.#report('duplicate_key', `two keys become \`${name}\` once their tokens are filled in`);
       setField(out, name, this.#below(key, item));
     }
@@ -149,6 +164,7 @@ class Session {
   }
 
   #resolve(body: string): string {
+    if (body.includes(PENDING)) return PENDING;
     if (this.#scope === 'computed' && !this.#isOutside(body)) return `\${${body}}`;
     if (body.includes('${')) {
       this.#report('invalid_token', 'a token that is filled in at run time cannot stand inside another one');
@@ -194,9 +210,16 @@ class Session {
   #read(prefix: string, rest: string): string {
     if (prefix === 'env' || prefix === 'secret') return this.#outside.variable(prefix, rest);
     if (prefix === 'file') return this.#outside.file(rest);
-    if (isSecretManager(prefix)) return this.#outside.secret(prefix, rest);
+    if (isSecretManager(prefix)) return this.#secret(prefix, rest);
     if (prefix === 'map') return this.#hasParams(`map:${rest}`) ? lookUp(this.params, rest, this.#reportParam) : '';
     this.#report('unknown_token', `\`\${${prefix}:…}\` is not a token`, suggestion(prefix, DIRECTIVES, 'there are'));
+    return '';
+  }
+
+  #secret(manager: SecretManagerName, rest: string): string {
+    if (this.#scope === 'document' && !this.#inKey) return this.#outside.secret(manager, rest, joinPath('', ...this.#place));
+    const where = this.#inKey ? 'a key' : 'a parameter';
+    this.#report('token_out_of_scope', `\`\${${manager}:${rest}}\` cannot stand in ${where}`, 'name the secret in the value that needs it');
     return '';
   }
 

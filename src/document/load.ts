@@ -1,18 +1,20 @@
 /** Text to document: parse, compose, merge over the server's defaults, interpolate and bind. Effects come in through the options. */
 import { basename, extname } from 'node:path';
-import { ConfigError, type Issue } from '../lib/errors.ts';
+import { assert, ConfigError, type Issue } from '../lib/errors.ts';
 import type { JsonObject, JsonValue } from '../lib/json.ts';
+import type { AskSecrets } from './ask-secrets.ts';
 import type { Binding } from './bind-params.ts';
 import { composeDocument, type Composed, type ComposeOptions, type DocumentText } from './compose.ts';
 import type { Document } from './document.ts';
 import { extensionFault, formatOf, readFileText, type FileFault, type ReadFile } from './file-text.ts';
-import { interpolate } from './interpolate.ts';
+import { interpolate, type Interpolated } from './interpolate.ts';
 import { canonicalPaths } from './local-file.ts';
 import { withPlaces, type Locate } from './locate.ts';
 import { mergeTrees } from './merge.ts';
 import type { Origin } from './origin.ts';
 import type { TokenSources } from './outside-values.ts';
 import { parseText, type Format, type ParsedText } from './parse.ts';
+import type { SecretAnswer } from './secret-tokens.ts';
 
 export interface LoadOptions extends TokenSources, Binding {
   readonly format: Format;
@@ -29,9 +31,33 @@ export interface LoadOptions extends TokenSources, Binding {
 
 /** Throws `ConfigError` of stage `parse` or `interpolate`, or `validate` where only `params` are at fault, with every issue of that stage. */
 export function loadDocument(text: string, options: LoadOptions): Document {
+  const read = readMerged(text, options);
+  return finishDocument(interpolate(read.tree, options, options), read, options);
+}
+
+/** As `loadDocument`, with what secrets managers hold. They are asked only once nothing else is wrong with the tokens. */
+export async function loadWithSecrets(text: string, options: LoadOptions, ask: AskSecrets): Promise<Document> {
+  const read = readMerged(text, options);
+  const secrets = new Map<string, SecretAnswer>();
+  for (;;) {
+    const filled = interpolate(read.tree, { ...options, secrets }, options);
+    if (filled.issues.length > 0 || filled.wanted.length === 0) return finishDocument(filled, read, options);
+    // The name of a secret may hold a token of another one; each round answers what the one before made known.
+    const answers = await ask(filled.wanted);
+    for (const { token } of filled.wanted) {
+      const answer = answers.get(token);
+      assert(answer !== undefined, `there is an answer for ${token}`);
+      secrets.set(token, answer);
+    }
+  }
+}
+
+function readMerged(text: string, options: LoadOptions): ParsedText {
   const { tree, locate } = readTree(text, options);
-  const merged = options.base === undefined ? tree : mergeTrees(options.base, tree);
-  const filled = interpolate(merged, options, options);
+  return { tree: options.base === undefined ? tree : mergeTrees(options.base, tree), locate };
+}
+
+function finishDocument(filled: Interpolated, { locate }: ParsedText, options: LoadOptions): Document {
   if (filled.issues.length > 0) throw new ConfigError(withPlaces(unique(filled.issues), locate), { stage: filled.stage });
   return documentOf(filled.tree, { ...options, locate, params: filled.params });
 }
@@ -55,6 +81,11 @@ export type FileOptions = Omit<LoadOptions, 'format' | 'origin'>;
 export function loadDocumentFile(path: string, options: FileOptions): Document {
   const { text, format } = readDocument(path, options.readFile);
   return loadDocument(text, { ...options, format, origin: { kind: 'file', path } });
+}
+
+export function loadFileWithSecrets(path: string, options: FileOptions, ask: AskSecrets): Promise<Document> {
+  const { text, format } = readDocument(path, options.readFile);
+  return loadWithSecrets(text, { ...options, format, origin: { kind: 'file', path } }, ask);
 }
 
 export type ComposeFileOptions = Pick<LoadOptions, 'readFile' | 'canonicalPath' | 'profile'>;

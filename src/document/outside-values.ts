@@ -3,22 +3,26 @@ import type { Redactor } from '../lib/redact.ts';
 import type { ReadFile } from './file-text.ts';
 import { MAX_FILE_BYTES } from './limits.ts';
 import type { Report } from './param-tokens.ts';
-import { formOf, readSecretReference, type SecretManager } from './secret-tokens.ts';
-import { protectTokens } from './tokens.ts';
+import { formOf, readSecretReference, type SecretAnswers, type SecretManagerName, type WantedSecret } from './secret-tokens.ts';
+import { PENDING, protectTokens, restoreEscapes } from './tokens.ts';
 
 export interface TokenSources {
   /** Environment variables that `${env:…}` and `${secret:…}` see. */
   readonly variables: Readonly<Record<string, string | undefined>>;
   /** Bytes of a file for `${file:…}`, at most `limitBytes` of them; throws when it cannot be read. */
   readonly readFile: ReadFile;
-  /** Learns every value that came from the environment or a file. */
+  /** Learns every value that came from the environment, a file or a secrets manager. */
   readonly redactor: Redactor;
-  /** `${secret:…}` and the tokens of secrets managers stay as they are written: for whoever must touch no secret. */
+  /** What secrets managers said so far; `keep` leaves their tokens as they are. Without it such tokens are refused. */
+  readonly secrets?: SecretAnswers | 'keep';
+  /** As `secrets: 'keep'`, and `${secret:…}` stays as it is written, too: for whoever must touch no secret. */
   readonly keepSecrets?: boolean;
 }
 
 /** Each gives the text to stand instead of its token; after a fault, which it reports, nothing. */
 export class OutsideValues {
+  /** Secrets to be asked for, by token. */
+  readonly wanted = new Map<string, WantedSecret>();
   readonly #sources: TokenSources;
   readonly #report: Report;
 
@@ -33,7 +37,7 @@ export class OutsideValues {
       return '';
     }
     const { variables, keepSecrets } = this.#sources;
-    if (prefix === 'secret' && keepSecrets === true) return protectTokens(`\${secret:${name}}`);
+    if (prefix === 'secret' && keepSecrets === true) return `\${secret:${name}}`;
     const value = Object.hasOwn(variables, name) ? variables[name] : undefined;
     if (value !== undefined) return this.#data(value, `the environment variable \`${name}\``);
     this.#report(
@@ -63,19 +67,27 @@ export class OutsideValues {
     return this.#data(new TextDecoder().decode(bytes).trimEnd(), `the file \`${path}\``);
   }
 
-  secret(manager: SecretManager, rest: string): string {
-    const reference = readSecretReference(manager, rest);
+  /** The text of a secret; a mark in its place while it still has to be asked for. */
+  secret(manager: SecretManagerName, rest: string, path: string): string {
+    const reference = readSecretReference(manager, restoreEscapes(rest));
     if (reference === undefined) {
       this.#report('invalid_token', `\`\${${manager}:${rest}}\` does not name a secret`, `write \`${formOf(manager)}\``);
       return '';
     }
-    if (this.#sources.keepSecrets === true) return protectTokens(`\${${manager}:${rest}}`);
-    const field = reference.field === undefined ? '' : `, field \`${reference.field}\``;
-    this.#report(
-      'not_available',
-      `this version does not read secrets managers yet: \`\${${manager}:…}\` names the secret \`${reference.name}\`${field}`,
-      'use `${env:…}` or `${file:…}`',
-    );
+    const { secrets, keepSecrets } = this.#sources;
+    const token = `${manager}:${rest}`;
+    if (secrets === 'keep' || keepSecrets === true) return `\${${token}}`;
+    if (secrets === undefined) {
+      this.#report('token_out_of_scope', `\`\${${token}}\`: secrets managers are not asked here`, 'use `${env:…}` or `${file:…}`');
+      return '';
+    }
+    const answer = secrets.get(token);
+    if (answer === undefined) {
+      if (!this.wanted.has(token)) this.wanted.set(token, { token, reference, path });
+      return PENDING;
+    }
+    if (answer.ok) return this.#data(answer.text, `the secret \`${token}\``);
+    this.#report(answer.code, answer.message, answer.hint);
     return '';
   }
 

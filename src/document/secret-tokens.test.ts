@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { readSecretReference, SECRET_MANAGERS, type SecretManager } from './secret-tokens.ts';
+import { readSecretReference, SECRET_MANAGERS, type SecretManagerName } from './secret-tokens.ts';
 
 describe('names of secrets (spec 2.5)', () => {
-  test.each<[SecretManager, string, string, string | undefined]>([
+  test.each<[SecretManagerName, string, string, string | undefined]>([
     ['vault', 'secret/data/app', 'secret/data/app', undefined],
     ['vault', 'app#password', 'app', 'password'],
     ['aws-sm', 'arn:aws:secretsmanager:eu-west-1:1:secret:app-x#a.b', 'arn:aws:secretsmanager:eu-west-1:1:secret:app-x', 'a.b'],
@@ -13,7 +13,7 @@ describe('names of secrets (spec 2.5)', () => {
     expect(readSecretReference(manager, rest)).toEqual({ manager, name, field });
   });
 
-  test.each<[SecretManager, string]>([
+  test.each<[SecretManagerName, string]>([
     ['vault', ''],
     ['vault', '/app'],
     ['vault', 'app#'],

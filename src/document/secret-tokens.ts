@@ -1,6 +1,6 @@
 /** What `${vault:…}` and its like name. Which of them can be read is the matter of others. */
 export interface SecretReference {
-  readonly manager: SecretManager;
+  readonly manager: SecretManagerName;
   /** Path, name or resource, without the field. */
   readonly name: string;
   /** Key of the secret when that is read as a JSON object. */
@@ -24,15 +24,15 @@ const GRAMMARS = {
   'azure-kv': { form: '${azure-kv:<vault>/<secret>[/<version>]}', hasField: false, name: /^[^/\s]+\/[^/\s]+(?:\/[^/\s]+)?$/ },
 } as const satisfies Readonly<Record<string, Grammar>>;
 
-export type SecretManager = keyof typeof GRAMMARS;
-export const SECRET_MANAGERS = Object.keys(GRAMMARS) as readonly SecretManager[];
+export type SecretManagerName = keyof typeof GRAMMARS;
+export const SECRET_MANAGERS = Object.keys(GRAMMARS) as readonly SecretManagerName[];
 
-export function isSecretManager(prefix: string): prefix is SecretManager {
+export function isSecretManager(prefix: string): prefix is SecretManagerName {
   return Object.hasOwn(GRAMMARS, prefix);
 }
 
 /** `undefined` when the text is not of the form of this manager. */
-export function readSecretReference(manager: SecretManager, rest: string): SecretReference | undefined {
+export function readSecretReference(manager: SecretManagerName, rest: string): SecretReference | undefined {
   const grammar: Grammar = GRAMMARS[manager];
   const hash = grammar.hasField ? rest.indexOf('#') : -1;
   const name = hash === -1 ? rest : rest.slice(0, hash);
@@ -40,6 +40,21 @@ export function readSecretReference(manager: SecretManager, rest: string): Secre
   return !grammar.name.test(name) || name.includes('#') || field === '' ? undefined : { manager, name, field };
 }
 
-export function formOf(manager: SecretManager): string {
+export function formOf(manager: SecretManagerName): string {
   return GRAMMARS[manager].form;
 }
+
+/** A secret that a document needs, with the first place where it does. */
+export interface WantedSecret {
+  /** The body of the token, as it stands in the document. */
+  readonly token: string;
+  readonly reference: SecretReference;
+  readonly path: string;
+}
+
+export type SecretAnswer =
+  | { readonly ok: true; readonly text: string }
+  | { readonly ok: false; readonly code: string; readonly message: string; readonly hint?: string };
+
+/** What secrets managers said, by token. */
+export type SecretAnswers = ReadonlyMap<string, SecretAnswer>;

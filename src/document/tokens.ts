@@ -8,6 +8,9 @@ import { MAX_TOKEN_DEPTH } from './limits.ts';
 const LITERAL_DOLLAR = '$\u0000';
 const ESCAPED = `${LITERAL_DOLLAR}{`;
 
+/** Stands for a text that is not known yet; a tree that holds it is only for finding out what else is needed. */
+export const PENDING = '\u0000\u0000';
+
 export interface TokenHandlers {
   /** What stands instead of a token; `body` is the text between the braces, its inner tokens already replaced. */
   replace(body: string): string;

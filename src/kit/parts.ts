@@ -1,5 +1,6 @@
 import { suggestion } from '../lib/nearest.ts';
 import type { CredentialDefinition } from './credential.ts';
+import type { SecretManagerDefinition } from './secret-manager.ts';
 import type { SinkDefinition } from './sink.ts';
 import type { SourceDefinition } from './source.ts';
 import type { StateStoreDefinition } from './state-store.ts';
@@ -12,6 +13,7 @@ export interface PartLists {
   readonly transforms: readonly TransformDefinition[];
   readonly states: readonly StateStoreDefinition[];
   readonly credentials: readonly CredentialDefinition[];
+  readonly secrets: readonly SecretManagerDefinition[];
 }
 
 interface Named {
@@ -54,6 +56,7 @@ export interface Parts {
   readonly transforms: Shelf<TransformDefinition>;
   readonly states: Shelf<StateStoreDefinition>;
   readonly credentials: Shelf<CredentialDefinition>;
+  readonly secrets: Shelf<SecretManagerDefinition>;
 }
 
 export function shelve(lists: PartLists): Parts {
@@ -63,5 +66,6 @@ export function shelve(lists: PartLists): Parts {
     transforms: new Shelf(lists.transforms),
     states: new Shelf(lists.states),
     credentials: new Shelf(lists.credentials),
+    secrets: new Shelf(lists.secrets),
   });
 }

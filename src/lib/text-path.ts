@@ -8,3 +8,7 @@ export function joinPath(base: string, ...steps: readonly (string | number)[]): 
   }
   return out;
 }
+
+export function isAtOrBelow(path: string, above: string): boolean {
+  return path === above || path.startsWith(`${above}.`) || path.startsWith(`${above}[`);
+}

@@ -1,6 +1,7 @@
 /** Document to plan: everything is decided, or everything wrong is told, before the first record moves. */
 import type { Parts } from '../kit/parts.ts';
-import { ConfigError } from '../lib/errors.ts';
+import { ConfigError, type Issue } from '../lib/errors.ts';
+import { isAtOrBelow, joinPath } from '../lib/text-path.ts';
 import { metadataColumnsOf } from '../document/blocks/metadata-columns.ts';
 import { breakerPolicyOf, poisonPolicyOf, retryPolicyOf } from '../document/blocks/resilience.ts';
 import type { Document } from '../document/document.ts';
@@ -18,7 +19,7 @@ import { finishRow, planRowParts } from './plan-row.ts';
 import type { Governance, Plan, RowPlan } from './plan.ts';
 import type { PlannedRow } from './planned-row.ts';
 import { draftRows, type RowDraft } from './row-drafts.ts';
-import { checkTokenScopes } from './run-time-tokens.ts';
+import { checkTokenScopes, findTokens } from './run-time-tokens.ts';
 import { selectRows, type SelectionFlags } from './select.ts';
 
 export interface PlanOptions {
@@ -57,7 +58,8 @@ export function planDocument(document: Document, parts: Parts, options: PlanOpti
     planned.filter((row) => selection.run.has(row.draft.id)),
     issues,
   );
-  if (issues.errors.length > 0) throw new ConfigError(withPlaces(issues.errors, document.locate));
+  const wrong = issues.errors.length === 0 ? [] : withoutThoseOfSecrets(issues.errors, document);
+  if (wrong.length > 0) throw new ConfigError(withPlaces(wrong, document.locate));
   return Object.freeze({
     name: restoreEscapes(document.name),
     rows: rows.filter((row) => selection.run.has(row.id)),
@@ -69,6 +71,13 @@ export function planDocument(document: Document, parts: Parts, options: PlanOpti
     auth,
     warnings: withPlaces(issues.warnings, document.locate),
   });
+}
+
+/** A text in which a secret is not filled in is nothing to judge. */
+function withoutThoseOfSecrets(errors: readonly Issue[], { tree }: Document): readonly Issue[] {
+  const secrets = findTokens(tree).filter(({ token }) => token.kind === 'directive');
+  const places = secrets.map(({ steps }) => joinPath('', ...steps));
+  return places.length === 0 ? errors : errors.filter(({ path }) => !places.some((place) => isAtOrBelow(path, place)));
 }
 
 interface Finishing {

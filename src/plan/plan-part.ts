@@ -4,7 +4,7 @@ import type { Shelf } from '../kit/parts.ts';
 import { check } from '../kit/schema.ts';
 import type { Issue } from '../lib/errors.ts';
 import { isObject, type JsonObject, type JsonValue } from '../lib/json.ts';
-import { joinPath } from '../lib/text-path.ts';
+import { isAtOrBelow, joinPath } from '../lib/text-path.ts';
 import { isOfSpecification } from '../document/not-available.ts';
 import { stepsOf, type Steps } from '../document/steps.ts';
 import { restoreEscapes } from '../document/tokens.ts';
@@ -129,10 +129,6 @@ function hasIssueAt(schema: ZodType, config: JsonValue, path: string): boolean {
 function mayVanish(issue: Issue, path: string): boolean {
   if (issue.code === 'unknown_key' && issue.path === path) return path.includes('${');
   return isAtOrBelow(issue.path, path);
-}
-
-function isAtOrBelow(path: string, above: string): boolean {
-  return path === above || path.startsWith(`${above}.`) || path.startsWith(`${above}[`);
 }
 
 function withValue(value: JsonValue, steps: Steps, replacement: JsonValue): JsonValue {

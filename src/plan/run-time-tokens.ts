@@ -5,7 +5,8 @@ import type { Steps } from '../document/steps.ts';
 import { classify, rewriteTokens, type Token } from '../document/tokens.ts';
 import type { IssueList } from './issue-list.ts';
 
-export type RunTimeToken = Extract<Token, { kind: 'now' | 'path' }>;
+/** A directive is the token of a secrets manager that is not to be asked: such a document is only looked at. */
+export type RunTimeToken = Exclude<Token, { kind: 'connector' }>;
 
 export interface FoundToken {
   readonly steps: Steps;
@@ -20,11 +21,9 @@ export interface ConnectorToken {
   readonly name: string;
 }
 
-/** Every `${now.*}` and `${row.path}` in the texts and keys of a value, with its place. */
+/** Every `${now.*}`, `${row.path}` and kept secret in the texts and keys of a value, with its place. */
 export function findTokens(value: JsonValue): FoundToken[] {
-  return allTokens(value, []).flatMap(({ steps, body, token }) =>
-    token.kind === 'now' || token.kind === 'path' ? [{ steps, body, token }] : [],
-  );
+  return allTokens(value, []).flatMap(({ steps, body, token }) => (token.kind === 'connector' ? [] : [{ steps, body, token }]));
 }
 
 /** Every `${bookmark}`, `${job_id}` and `${window.*}`. */

@@ -183,6 +183,7 @@ const parts = shelve({
     defineStateStore({ type: 'memory', description: 'Memory.', config: z.strictObject({}), durable: false, examples: [], open: never }),
   ],
   credentials: [],
+  secrets: [],
 });
 
 export interface Fixture {

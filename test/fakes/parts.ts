@@ -156,4 +156,5 @@ export const FAKE_PARTS: Parts = shelve({
   transforms: [keep, set],
   states: [folder, memory],
   credentials: [fixed],
+  secrets: [],
 });

@@ -12,7 +12,7 @@ import type { DlqPlan, PartPlan, Plan, RowPlan } from '../../src/plan/plan.ts';
 /** Everything the doubles were asked to do, in order: `write 3`, `flush`, `put 7`, `ack 7`, `finish success`, `close`. */
 export type Journal = string[];
 
-export const noParts = shelve({ sources: [], sinks: [], transforms: [], states: [], credentials: [] });
+export const noParts = shelve({ sources: [], sinks: [], transforms: [], states: [], credentials: [], secrets: [] });
 
 export interface FakePage {
   readonly records: readonly JsonValue[];

@@ -26,7 +26,7 @@ export const explainCommand = defineCommand({
     const { loadPlan } = await import('../load-plan.ts');
     const { explainDocument, introduce, tellRow } = await import('../explain-plan.ts');
     const { terminal } = context;
-    const { plan } = await loadPlan(context, { config, selection: options, completion: options, onlyChecked: true });
+    const { plan } = await loadPlan(context, { config, selection: options, completion: options, onlyChecked: true, keepSecrets: true });
     if (options.json) {
       terminal.json(explainDocument(plan));
       return EXIT.ok;

@@ -25,12 +25,18 @@ export const planCommand = defineCommand({
     live: unavailableOption('planning with a live sample'),
     limit: unavailableOption('planning with a sample', 'N'),
     diff: unavailableOption('comparison with an earlier plan'),
-    resolveSecrets: unavailableOption('secrets managers'),
+    resolveSecrets: switchOption({ description: 'Ask secrets managers; without it their tokens stay as they are.' }),
   },
   examples: [{ command: 'headgate plan orders.yaml --row eu', description: 'Everything decided for one row' }],
   async run(context, { options, positionals: [config] }) {
     const { loadPlan } = await import('../load-plan.ts');
-    const { plan } = await loadPlan(context, { config, selection: options, completion: options, onlyChecked: true });
+    const { plan } = await loadPlan(context, {
+      config,
+      selection: options,
+      completion: options,
+      onlyChecked: true,
+      keepSecrets: !options.resolveSecrets,
+    });
     const rows = options.row === undefined ? plan.rows : [rowCalled(options.row, plan)];
     if (options.json) context.terminal.json(rows.length === 1 && rows[0] !== undefined ? rowDocument(rows[0]) : rows.map(rowDocument));
     else tell(context, plan, rows);

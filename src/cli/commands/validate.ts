@@ -5,21 +5,22 @@ import type { CliContext } from '../context.ts';
 import { defineCommand } from '../command.ts';
 import { DOCUMENT_OPTIONS } from '../document-options.ts';
 import { EXIT } from '../exit.ts';
-import { switchOption, unavailableOption } from '../option.ts';
+import { switchOption } from '../option.ts';
 import { count, table } from '../render.ts';
 import { CONFIG_ARGUMENT, SELECTION_OPTIONS } from '../shared-options.ts';
 
 export const validateCommand = defineCommand({
   name: 'validate',
-  summary: 'Check a document without contacting anything.',
+  summary: 'Check a document before anything runs.',
   description:
-    'Reads the document, fills in its variables, checks every block, connector and row, and says what would run. All problems are told at once.',
+    'Reads the document, fills in its variables, checks every block, connector and row, and says what would run. All problems are told at once. ' +
+    'Nothing is contacted but the secrets managers that the document names; with `--no-secrets` not even those.',
   arguments: [CONFIG_ARGUMENT],
   options: {
     json: switchOption({ description: 'Print JSON.' }),
     ...DOCUMENT_OPTIONS,
     ...SELECTION_OPTIONS,
-    noSecrets: unavailableOption('secrets manager to leave out'),
+    noSecrets: switchOption({ description: 'Leave the tokens of secrets managers as they are instead of asking for the secrets.' }),
     showComposed: switchOption({
       description: 'Print the document with its bases, includes and profile merged, before any token is filled in.',
     }),
@@ -37,15 +38,23 @@ export const validateCommand = defineCommand({
     const { loadPlan } = await import('../load-plan.ts');
     let document: Document;
     let plan: Plan;
+    const resolved: string[] = [];
     try {
-      ({ document, plan } = await loadPlan(context, { config, selection: options, completion: options, onlyChecked: true }));
+      ({ document, plan } = await loadPlan(context, {
+        config,
+        selection: options,
+        completion: options,
+        onlyChecked: true,
+        keepSecrets: options.noSecrets,
+        onSecret: (token) => resolved.push(token),
+      }));
     } catch (error) {
       // A program that asked for JSON gets the problems as JSON, too.
       if (options.json && error instanceof ConfigError) context.terminal.json({ valid: false, mode: 'matrix', issues: error.issues });
       throw error;
     }
     if (options.json) context.terminal.json(validityOf(plan, document));
-    else tell(context, plan);
+    else tell(context, plan, resolved);
     return EXIT.ok;
   },
 });
@@ -87,8 +96,9 @@ function validityOf(plan: Plan, document: Document): Record<string, unknown> {
   };
 }
 
-function tell({ terminal }: CliContext, plan: Plan): void {
+function tell({ terminal }: CliContext, plan: Plan, secrets: readonly string[]): void {
   const rows = decidedRows(plan);
+  for (const token of secrets) terminal.print(`resolved  \${${token}}`);
   terminal.print(
     `${terminal.ink('green', 'valid')}  ${plan.name}: ${count(rows.length, 'row')}${plan.unselected.length === 0 ? '' : `, ${plan.rows.length} of them would run`}`,
   );
