@@ -1,11 +1,13 @@
 import type { Command } from '../command.ts';
 import { completionsCommand } from './completions.ts';
+import { contractCommand } from './contract.ts';
 import { demoCommand } from './demo.ts';
 import { doctorCommand } from './doctor.ts';
 import { explainCommand } from './explain.ts';
 import { fmtCommand } from './fmt.ts';
 import { initCommand } from './init.ts';
 import { listCommand } from './list.ts';
+import { maskingCommand } from './masking.ts';
 import { planCommand } from './plan.ts';
 import { previewCommand } from './preview.ts';
 import { runCommand } from './run.ts';
@@ -22,6 +24,8 @@ export const COMMANDS: readonly Command[] = [
   planCommand,
   previewCommand,
   testCommand,
+  contractCommand,
+  maskingCommand,
   doctorCommand,
   runCommand,
   serveCommand,

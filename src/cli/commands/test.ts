@@ -70,9 +70,7 @@ export const testCommand = defineCommand({
     const total = reports.length;
     if (options.json) terminal.json({ total, passed: total - failed, failed, tests: reports });
     else
-      terminal.print(
-        `${terminal.ink(failed === 0 ? 'green' : 'red', `${count(total, 'case')}`)}: ${total - failed} passed, ${failed} failed`,
-      );
+      terminal.print(`${terminal.ink(failed === 0 ? 'green' : 'red', count(total, 'case'))}: ${total - failed} passed, ${failed} failed`);
     return failed === 0 ? EXIT.ok : countedExit(failed);
   },
 });
