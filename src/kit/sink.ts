@@ -96,6 +96,13 @@ export interface SinkCapabilities {
   readonly idempotent: boolean;
 }
 
+/** A destination that nobody else sees, for trying out what a crash leaves behind. */
+export interface ScratchDestination<C> {
+  readonly config: C;
+  /** The source that reads back what the destination holds. */
+  readonly readBack: { readonly type: string; readonly config: JsonObject };
+}
+
 // See SourceDefinition for why the type is erased.
 // oxlint-disable-next-line typescript/no-explicit-any
 export interface SinkDefinition<C = any> {
@@ -110,6 +117,8 @@ export interface SinkDefinition<C = any> {
   datasetUri(config: C): string;
   /** Local file the sink writes, when it writes one; used by the output ledger and the clash check. */
   localPath?(config: C): string | undefined;
+  /** The same destination, made anew in a folder. Absent where that takes more than a folder. */
+  scratch?(config: C, folder: string): ScratchDestination<C>;
   open(config: C, context: SinkContext): Promise<Sink>;
   /** Without one, the doctor reports `check` as skipped. */
   probe?(config: C, context: SinkContext): Promise<ProbeFinding[]>;

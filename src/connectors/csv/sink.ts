@@ -1,3 +1,4 @@
+import { basename, join } from 'node:path';
 import { z } from 'zod';
 import type { SinkContext } from '../../kit/context.ts';
 import type { Page } from '../../kit/page.ts';
@@ -38,6 +39,11 @@ export const csvSink = defineSink<CsvSinkConfig>({
   capabilities: () => APPEND_ONLY,
   datasetUri: (value) => fileUri(value.path),
   localPath: (value) => value.path,
+  scratch: (value, folder) => {
+    const path = join(folder, basename(value.path));
+    const { delimiter, compression: codec, write_headers: named } = value;
+    return { config: { ...value, path }, readBack: { type: 'csv', config: { path, delimiter, compression: codec, has_headers: named } } };
+  },
   open: async (value, context) => new CsvSink(value, context),
   probe: (value, context) => probeFolder(resolvePath(context.env.cwd, value.path)),
 });

@@ -1,6 +1,7 @@
 import { accessSync, constants, existsSync } from 'node:fs';
-import { dirname } from 'node:path';
+import { dirname, join } from 'node:path';
 import { ConnectorError, messageOf } from '../../lib/errors.ts';
+import { quoteName } from '../../lib/sql-name.ts';
 import type { ProbeFinding } from '../../kit/probe.ts';
 import { defineSink } from '../../kit/sink.ts';
 import { defineSource } from '../../kit/source.ts';
@@ -32,6 +33,11 @@ export const duckdbSink = defineSink<DuckdbSinkConfig>({
   ],
   capabilities: sqlSinkCapabilities,
   datasetUri: (config) => `duckdb://${config.database}?table=${config.table_name}`,
+  scratch: (config, folder) => {
+    const database = join(folder, 'scratch.duckdb');
+    const query = `SELECT * FROM ${quoteName(config.table_name)}`;
+    return { config: { ...config, database }, readBack: { type: 'duckdb', config: { database, query } } };
+  },
   open: async (config, context) => {
     const { openDuckdbDriver } = await import('./driver.ts');
     return createSqlSink(config, await openDuckdbDriver(config, context), context);

@@ -1,3 +1,4 @@
+import { basename, join } from 'node:path';
 import { z } from 'zod';
 import type { SinkContext } from '../../kit/context.ts';
 import { JSON_LINES } from '../../kit/json-lines.ts';
@@ -52,6 +53,12 @@ export const jsonlSink = defineSink<JsonlSinkConfig>({
   }),
   datasetUri: (value) => fileUri(value.path),
   localPath: (value) => value.path,
+  scratch: (value, folder) => {
+    const path = join(folder, basename(value.path));
+    const { compression: codec, encryption: sealing } = value;
+    const readBack = { path, compression: codec, ...(sealing === undefined ? {} : { encryption: { ...sealing } }) };
+    return { config: { ...value, path, pretty: false }, readBack: { type: 'jsonl', config: readBack } };
+  },
   open: async (value, context) => new JsonlSink(value, context),
   probe: (value, context) => probeFolder(resolvePath(context.env.cwd, value.path)),
 });

@@ -1,5 +1,5 @@
 import { mkdir } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { z } from 'zod';
 import type { SinkContext } from '../../kit/context.ts';
 import type { Page } from '../../kit/page.ts';
@@ -79,6 +79,12 @@ export const parquetSink = defineSink<ParquetSinkConfig>({
     return fileUri(value.destination.path);
   },
   localPath: singleFile,
+  scratch: (value, folder) => {
+    const { destination: to } = value;
+    const path = join(folder, to.type === 'local_path' ? basename(to.path) : 'parquet');
+    const source: JsonObject = isFileName(path) ? { type: 'local_path', path } : { type: 'glob', pattern: join(path, '**', '*.parquet') };
+    return { config: { ...value, destination: { type: 'local_path' as const, path } }, readBack: { type: 'parquet', config: { source } } };
+  },
   open: async (value, context) => new ParquetSink(value, context),
   probe: (value, context) => probeFolder(join(folderOf(value, context), 'probe')),
 });

@@ -1,6 +1,7 @@
 import { accessSync, constants, existsSync } from 'node:fs';
-import { dirname, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { messageOf } from '../../lib/errors.ts';
+import { quoteName } from '../../lib/sql-name.ts';
 import { openSqlite, parseSqliteUrl } from '../../lib/sqlite.ts';
 import type { ProbeFinding } from '../../kit/probe.ts';
 import { defineSink } from '../../kit/sink.ts';
@@ -32,6 +33,11 @@ export const sqliteSink = defineSink<SqliteSinkConfig>({
   ],
   capabilities: sqlSinkCapabilities,
   datasetUri: (config) => `sqlite://${pathOf(config.database_url)}?table=${config.table_name}`,
+  scratch: (config, folder) => {
+    const url = `sqlite:${join(folder, 'scratch.db')}`;
+    const query = `SELECT * FROM ${quoteName(config.table_name)}`;
+    return { config: { ...config, database_url: `${url}?mode=rwc` }, readBack: { type: 'sqlite', config: { database_url: url, query } } };
+  },
   open: async (config, context) => createSqlSink(config, openSqliteDriver(config, context), context),
   probe: async (config, context) => [probeDatabase(config.database_url, context.env.cwd)],
 });
