@@ -4,12 +4,14 @@ import { StopReason } from '../lib/errors.ts';
 import type { JsonValue } from '../lib/json.ts';
 import { createCredentials } from '../credentials/index.ts';
 import type { Credentials } from '../kit/context.ts';
-import type { Plan, RowPlan } from '../plan/plan.ts';
+import type { FanOutPlan, Plan, RowPlan } from '../plan/plan.ts';
 import type { InvocationOutcome, OutcomeError, RunOutcome } from '../wire/outcome.ts';
 import type { ExecuteOptions } from './engine.ts';
 import { outcomeErrorOf } from './failure.ts';
 import { childExpansion } from './expand/children.ts';
 import { ONCE, type Expansion } from './expand/expansion.ts';
+import { runFanOut } from './expand/run-fan-out.ts';
+import { tupleExpansion, tupleId, type ValueLists } from './expand/tuples.ts';
 import { invocationName, ONLY_TURN, type Turn } from './expand/turn.ts';
 import { Capture } from './invocation.ts';
 import { LiveCounts } from './live-counts.ts';
@@ -23,8 +25,13 @@ const STOP_GRACE_MS = 5000;
 interface RowResult {
   readonly ok: boolean;
   readonly outcomes: readonly InvocationOutcome[];
+  /** Records kept for child rows. */
   readonly captured: readonly JsonValue[];
+  /** Values of a fan-out row. */
+  readonly listed?: ValueLists;
 }
+
+type Runnable = RowPlan | FanOutPlan;
 
 /** Never throws: a plan that cannot run gives a failed outcome. */
 export async function execute(options: ExecuteOptions): Promise<RunOutcome> {
@@ -84,8 +91,9 @@ class Execution {
 
   async run(): Promise<readonly InvocationOutcome[]> {
     const { plan } = this.#options;
-    for (const row of queueOrder(plan)) this.#results.set(row.id, this.#runRow(row));
-    const results = await Promise.all(plan.rows.map((row) => this.#resultOf(row.id)));
+    const rows = [...plan.rows, ...plan.fanOuts].sort((one, other) => one.index - other.index);
+    for (const row of queueOrder(rows, plan)) this.#results.set(row.id, this.#runRow(row));
+    const results = await Promise.all(rows.map((row) => this.#resultOf(row.id)));
     return results.flatMap((result) => result.outcomes);
   }
 
@@ -95,7 +103,7 @@ class Execution {
     return result;
   }
 
-  async #runRow(row: RowPlan): Promise<RowResult> {
+  async #runRow(row: Runnable): Promise<RowResult> {
     try {
       return await this.#runWhenReady(row);
     } catch (error) {
@@ -105,10 +113,10 @@ class Execution {
     }
   }
 
-  async #runWhenReady(row: RowPlan): Promise<RowResult> {
+  async #runWhenReady(row: Runnable): Promise<RowResult> {
     // Every row is queued before the first one looks for those it waits for.
     await Promise.resolve();
-    const needed = [...new Set([...(row.parent === undefined ? [] : [row.parent.row]), ...row.dependsOn])];
+    const needed = [...new Set([...(row.role === 'child' && row.parent !== undefined ? [row.parent.row] : []), ...row.dependsOn])];
     const waited = new Map(await Promise.all(needed.map(async (id) => [id, await this.#resultOf(id)] as const)));
     const missing = needed.find((id) => waited.get(id)?.ok !== true);
     if (missing !== undefined) return this.#skip(row, `\`${missing}\` did not finish`);
@@ -117,38 +125,66 @@ class Execution {
       this.#log().info('row has nothing to do', { row: row.id, reason: expansion.idle });
       return { ok: true, outcomes: [], captured: [] };
     }
-    return this.#runTurns(row, expansion);
+    return row.role === 'discovery' ? this.#listTurns(row, expansion) : this.#moveTurns(row, expansion);
   }
 
   /** A row stands in the line for one turn at a time: the others cost nothing yet, and no row keeps all others waiting. */
-  async #runTurns(row: RowPlan, expansion: Expansion): Promise<RowResult> {
-    const capture = this.#captureFor(row);
+  async #runTurns(row: Runnable, expansion: Expansion, run: (turn: Turn) => Promise<InvocationOutcome>): Promise<RowResult> {
     const running: Promise<InvocationOutcome>[] = [];
     for (const turn of expansion.turns()) {
       const release = await this.#gate.enter();
-      running.push(this.#runTurn(row, turn, capture).finally(release));
+      running.push((this.#stop.aborted ? Promise.resolve(this.#notRun(row, turn)) : this.#ended(row, run(turn))).finally(release));
     }
     const outcomes = await Promise.all(running);
-    return { ok: outcomes.every((outcome) => outcome.status === 'completed'), outcomes, captured: capture?.records ?? [] };
+    return { ok: outcomes.every((outcome) => outcome.status === 'completed'), outcomes, captured: [] };
   }
 
-  /** Never rejects. */
-  async #runTurn(row: RowPlan, turn: Turn, capture: Capture | undefined): Promise<InvocationOutcome> {
-    const { env, plan, runId, clock } = this.#options;
-    if (this.#stop.aborted) return this.#notRun(row, turn);
-    let counted: Tally | undefined;
-    const outcome = await runInvocation({
+  async #ended(row: Runnable, running: Promise<InvocationOutcome>): Promise<InvocationOutcome> {
+    const outcome = await running;
+    this.#counts.finished();
+    if (outcome.status === 'failed' && this.#options.plan.onError === 'stop') this.#stopSiblings(row);
+    this.#tell(row);
+    return outcome;
+  }
+
+  async #moveTurns(row: RowPlan, expansion: Expansion): Promise<RowResult> {
+    const capture = this.#captureFor(row);
+    const result = await this.#runTurns(row, expansion, (turn) => this.#move(row, turn, capture));
+    return { ...result, captured: capture?.records ?? [] };
+  }
+
+  async #listTurns(row: FanOutPlan, expansion: Expansion): Promise<RowResult> {
+    const lists = new Map<string, readonly JsonValue[]>();
+    const result = await this.#runTurns(row, expansion, async (turn) => {
+      const { outcome, values } = await runFanOut({ ...this.#invocationOf(turn), row });
+      lists.set(tupleId(row.forEach, turn.records), values);
+      return outcome;
+    });
+    return { ...result, listed: { alias: row.alias, forEach: row.forEach, lists } };
+  }
+
+  /** What every invocation is given. */
+  #invocationOf(turn: Turn) {
+    const { env, plan, clock } = this.#options;
+    return {
       env,
       plan,
-      row,
-      runId,
       invocationId: env.ids.next(),
       credentials: this.#credentials,
       tokens: { now: { date: clock, zone: 'UTC' }, records: turn.records },
       turn,
-      capture,
       stop: this.#stop,
       kill: this.#kill,
+    };
+  }
+
+  async #move(row: RowPlan, turn: Turn, capture: Capture | undefined): Promise<InvocationOutcome> {
+    let counted: Tally | undefined;
+    const outcome = await runInvocation({
+      ...this.#invocationOf(turn),
+      row,
+      runId: this.#options.runId,
+      capture,
       concurrency: this.#options.concurrency,
       dryRun: this.#options.dryRun ?? false,
       limit: this.#options.limit,
@@ -159,10 +195,7 @@ class Execution {
         this.#tell(row);
       },
     });
-    this.#counts.finished();
     this.#counts.retire(counted);
-    if (outcome.status === 'failed' && plan.onError === 'stop') this.#stopSiblings(row);
-    this.#tell(row);
     return outcome;
   }
 
@@ -177,21 +210,21 @@ class Execution {
     return new Capture(fields);
   }
 
-  #stopSiblings(row: RowPlan): void {
+  #stopSiblings(row: Runnable): void {
     if (this.#siblings.signal.aborted) return;
     this.#log().warn('stopping the other rows (execution.on_error is stop)', { failed: row.id });
     this.#siblings.abort(new StopReason('sibling_failed', `row \`${row.id}\` failed and \`execution.on_error\` is \`stop\``));
     setTimeout(() => this.#hardStop.abort(new StopReason('kill', 'the rows did not stop in time')), STOP_GRACE_MS).unref();
   }
 
-  #skip(row: RowPlan, why: string): RowResult {
+  #skip(row: Runnable, why: string): RowResult {
     this.#log().warn('row skipped', { row: row.id, reason: why });
     const error = { code: 'row_skipped', kind: 'Custom', message: `skipped: ${why}` } as const;
     return { ok: false, outcomes: [{ ...this.#notRun(row, ONLY_TURN), status: 'skipped', error }], captured: [] };
   }
 
   /** The outcome of an invocation that never started. */
-  #notRun(row: RowPlan, turn: Turn): InvocationOutcome {
+  #notRun(row: Runnable, turn: Turn): InvocationOutcome {
     const { env } = this.#options;
     const now = env.clock.now().toISOString();
     return {
@@ -199,12 +232,12 @@ class Execution {
       row_id: invocationName(row, turn),
       parent_record_key: turn.key,
       source: row.source.type,
-      sink: row.sink.type,
+      sink: row.role === 'discovery' ? '' : row.sink.type,
       status: 'cancelled',
       balance: new Tally().balance(),
       bytes_read: 0,
       pages: 0,
-      lane: row.lane.lane.form,
+      lane: row.role === 'discovery' ? 'records' : row.lane.lane.form,
       error: null,
       started_at: now,
       finished_at: now,
@@ -212,7 +245,7 @@ class Execution {
     };
   }
 
-  #tell(row: RowPlan): void {
+  #tell(row: Runnable): void {
     this.#options.onProgress?.(this.#counts.progress(row.id));
   }
 
@@ -221,13 +254,17 @@ class Execution {
   }
 }
 
-function expansionOf(row: RowPlan, waited: ReadonlyMap<string, RowResult>): Expansion {
-  if (row.parent === undefined) return ONCE;
-  return childExpansion(row.id, row.parent, waited.get(row.parent.row)?.captured ?? []);
+function expansionOf(row: Runnable, waited: ReadonlyMap<string, RowResult>): Expansion {
+  if (row.role === 'child' && row.parent !== undefined) {
+    return childExpansion(row.id, row.parent, waited.get(row.parent.row)?.captured ?? []);
+  }
+  if (row.forEach.length === 0) return ONCE;
+  const listed = [...waited].flatMap(([id, result]) => (result.listed === undefined ? [] : [[id, result.listed] as const]));
+  return tupleExpansion(row, new Map(listed));
 }
 
 /** As declared, or heaviest first: a stable order, rows without a weight after those with one. */
-function queueOrder(plan: Plan): readonly RowPlan[] {
-  if (plan.schedule === 'declared') return plan.rows;
-  return [...plan.rows].sort((a, b) => (b.weight ?? -1) - (a.weight ?? -1) || a.index - b.index);
+function queueOrder(rows: readonly Runnable[], { schedule }: Plan): readonly Runnable[] {
+  if (schedule === 'declared') return rows;
+  return [...rows].sort((a, b) => (b.weight ?? -1) - (a.weight ?? -1) || a.index - b.index);
 }

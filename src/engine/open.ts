@@ -59,6 +59,7 @@ export async function openInvocation(options: OpenOptions, closers: AsyncDisposa
     signal: stop,
     pageBytes: PAGE_BYTES,
     ...retry,
+    records: options.tokens.records,
     ...(turn.parent === undefined ? {} : { parent: turn.parent }),
   };
   const sourceConfig = resolve(options, row.source);
@@ -103,7 +104,11 @@ function reachOf({ onStep, row }: OpenOptions, tally: Tally): Reach | undefined 
   return onStep === undefined ? undefined : (step) => onStep(step, { row: row.id, page: tally.pages });
 }
 
-export function partContext({ env, plan, row, invocationId, kill, credentials }: Omit<OpenOptions, 'stop'>): PartContext {
+interface Opener extends Pick<OpenOptions, 'env' | 'plan' | 'invocationId' | 'kill' | 'credentials'> {
+  readonly row: Pick<RowPlan, 'id'>;
+}
+
+export function partContext({ env, plan, row, invocationId, kill, credentials }: Opener): PartContext {
   const log = env.log.at(`headgate::${row.id}`);
   return { env: { ...env, log }, pipeline: plan.name, row: row.id, invocationId, signal: kill, credentials };
 }
@@ -136,10 +141,10 @@ async function openPart<T extends { close(): Promise<void> }>(
 }
 
 /** Unlike the other parts a source may be left behind in a call of the system, and then never closes. */
-async function openSource(
+export async function openSource(
   part: SourcePlan,
   open: () => Promise<Source>,
-  { env }: OpenOptions,
+  { env }: Pick<OpenOptions, 'env'>,
   closers: AsyncDisposableStack,
 ): Promise<Source> {
   try {
@@ -175,7 +180,10 @@ async function openDeadLetters(
   return { deadLetters: new DeadLetters({ env, plan, sink, pipeline, row, sinkType: options.row.sink.type, reach }), capabilities };
 }
 
-async function openTransforms(options: OpenOptions, closers: AsyncDisposableStack): Promise<TransformChain> {
+export async function openTransforms(
+  options: Pick<OpenOptions, 'env' | 'tokens' | 'concurrency'> & { readonly row: Pick<RowPlan, 'transforms'> },
+  closers: AsyncDisposableStack,
+): Promise<TransformChain> {
   const named: NamedTransform[] = [];
   for (const transform of options.row.transforms) {
     const compiled = await transform.definition.compile(resolve(options, transform), { env: options.env });
@@ -187,7 +195,7 @@ async function openTransforms(options: OpenOptions, closers: AsyncDisposableStac
 }
 
 /** The parsed config for this invocation: run-time tokens filled in, the submission's `concurrency` laid over. */
-function resolve<D>(options: OpenOptions, part: PartPlan<D>): unknown {
+export function resolve<D>(options: Pick<OpenOptions, 'tokens' | 'concurrency'>, part: PartPlan<D>): unknown {
   const { concurrency, tokens } = options;
   const keys = (part.definition as { concurrencyKeys?: readonly string[] }).concurrencyKeys ?? [];
   if (concurrency === undefined || keys.length === 0) return resolvePart(part, tokens);

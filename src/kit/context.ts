@@ -18,6 +18,8 @@ export interface PartContext {
 export interface SourceContext extends PartContext {
   /** The parent record this child invocation runs for. */
   readonly parent?: JsonValue;
+  /** What the tokens that are left in `boundKeys` stand for, by the name before their first dot. */
+  readonly records?: ReadonlyMap<string, JsonValue>;
   /** Upper bound of the encoded size of one page, in bytes; a page holds at least one record whatever its size. */
   readonly pageBytes: number;
   /** The document's `resilience.retry`, for sources that repeat their own requests. */

@@ -56,7 +56,7 @@ export interface SourceDefinition<C = any> {
   readonly config: ZodType<C>;
   /** Config keys that the `concurrency` of a submission overrides. */
   readonly concurrencyKeys?: readonly string[];
-  /** Config keys in which tokens of parent records are left for the source to bind (`query`), so that values never become SQL text. */
+  /** Config keys in which tokens of records and of fan-out values are left for the source to bind (`query`), so that values never become SQL text. */
   readonly boundKeys?: readonly string[];
   /** Of `${bookmark}`, `${job_id}` and `${window}` those it fills in itself, in its config; the others are refused there. */
   readonly ownTokens?: readonly string[];

@@ -13,8 +13,10 @@ import { checkMaskingTargets } from './gates/masking-targets.ts';
 import { checkOutputs } from './gates/outputs.ts';
 import { planReconcile } from './gates/reconcile.ts';
 import { checkTemplates } from './gates/templates.ts';
+import type { ValueList } from './for-each.ts';
 import { IssueList } from './issue-list.ts';
 import { PartPlanner } from './plan-part.ts';
+import { planFanOut } from './plan-fan-out.ts';
 import { finishRow, planRowParts } from './plan-row.ts';
 import type { Governance, Plan, RowPlan } from './plan.ts';
 import type { PlannedRow } from './planned-row.ts';
@@ -37,18 +39,24 @@ export function planDocument(document: Document, parts: Parts, options: PlanOpti
   checkTokenScopes(document.tree, issues);
   const auth = planProviders(blocks, parts, issues);
   checkMaskingTargets(blocks, parts, issues);
-  const drafts = draftRows(blocks, issues);
   const context = { blocks, parts, issues, planner: new PartPlanner(issues) };
-  checkTemplates(drafts, context);
+  const { rows: drafts, fanOuts: listDrafts, lists } = draftRows(blocks, issues);
+  const ids = [...drafts, ...listDrafts].map((draft) => draft.id);
+  checkTemplates([...drafts, ...listDrafts], context);
   const planned = drafts.map((draft) => planRowParts(draft, context)).filter((row) => row !== undefined);
   const rows = finishRows(planned, {
     name: restoreEscapes(document.name),
+    ids,
+    lists,
     drafts,
     blocks,
     reconcile: planReconcile(blocks, context),
     issues,
   });
-  const selection = selectRows(drafts, {
+  const retry = retryPolicyOf(blocks.resilience ?? {});
+  const fanOuts = listDrafts.flatMap((draft) => planFanOut(draft, { ...context, ids, lists, retry }) ?? []);
+  const selectable = [...drafts, ...listDrafts].sort((one, other) => one.index - other.index);
+  const selection = selectRows(selectable, {
     flags: options.selection ?? {},
     policy: blocks.selection?.include_parents,
     hasMatrix: blocks.matrix !== undefined,
@@ -56,6 +64,7 @@ export function planDocument(document: Document, parts: Parts, options: PlanOpti
   });
   checkOutputs(
     planned.filter((row) => selection.run.has(row.draft.id)),
+    lists,
     issues,
   );
   const wrong = issues.errors.length === 0 ? [] : withoutThoseOfSecrets(issues.errors, document);
@@ -64,6 +73,8 @@ export function planDocument(document: Document, parts: Parts, options: PlanOpti
     name: restoreEscapes(document.name),
     rows: rows.filter((row) => selection.run.has(row.id)),
     unselected: rows.filter((row) => !selection.run.has(row.id)),
+    fanOuts: fanOuts.filter((row) => selection.run.has(row.id)),
+    unselectedFanOuts: fanOuts.filter((row) => !selection.run.has(row.id)),
     selectionActive: selection.active,
     maxConcurrent: blocks.execution?.max_concurrent ?? Math.min(Math.max(Math.floor(options.cpus) || 4, 1), 8),
     onError: blocks.execution?.on_error ?? 'continue',
@@ -82,14 +93,15 @@ function withoutThoseOfSecrets(errors: readonly Issue[], { tree }: Document): re
 
 interface Finishing {
   readonly name: string;
+  readonly ids: readonly string[];
+  readonly lists: ReadonlyMap<string, ValueList>;
   readonly drafts: readonly RowDraft[];
   readonly blocks: Blocks;
   readonly reconcile: RowPlan['reconcile'];
   readonly issues: IssueList;
 }
 
-function finishRows(planned: readonly PlannedRow[], { name, drafts, blocks, reconcile, issues }: Finishing): RowPlan[] {
-  const ids = drafts.map((draft) => draft.id);
+function finishRows(planned: readonly PlannedRow[], { name, ids, lists, drafts, blocks, reconcile, issues }: Finishing): RowPlan[] {
   const children = Map.groupBy(drafts, (draft) => draft.parent?.row);
   const { quality, contract, masking, schema } = blocks.pipeline;
   const governance: Governance = { quality, contract, masking, schema };
@@ -100,6 +112,6 @@ function finishRows(planned: readonly PlannedRow[], { name, drafts, blocks, reco
   const adaptiveBatch = adaptive?.enabled === true ? adaptive : undefined;
   return planned.map((row) => {
     const own = (children.get(row.draft.id) ?? []).map((child) => child.id);
-    return finishRow(row, { name, ids, children: own, governance, resilience, metadataColumns, reconcile, adaptiveBatch, issues });
+    return finishRow(row, { name, ids, lists, children: own, governance, resilience, metadataColumns, reconcile, adaptiveBatch, issues });
   });
 }

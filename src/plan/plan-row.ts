@@ -13,15 +13,16 @@ import { checkDeadLetters } from './gates/dead-letters.ts';
 import { checkDelivery, guaranteeOf } from './gates/delivery.ts';
 import { checkSchemaDrift } from './gates/drift.ts';
 import { checkResilience } from './gates/resilience.ts';
-import { checkRowTokens, parentLinkOf } from './gates/row-tokens.ts';
+import { checkTokens, collectedOf, parentLinkOf } from './gates/row-tokens.ts';
 import { checkSla } from './gates/sla.ts';
 import { checkState, stateKeyOf } from './gates/state.ts';
 import { checkWriteMode } from './gates/write-mode.ts';
+import type { ValueList } from './for-each.ts';
 import type { IssueList } from './issue-list.ts';
 import { chooseLane } from './lane.ts';
 import type { PartPlanner, PlannedPart } from './plan-part.ts';
 import type { Governance, RowPlan } from './plan.ts';
-import type { PlannedRow } from './planned-row.ts';
+import { rowName, type PlannedRow } from './planned-row.ts';
 import type { PartDraft } from './part-draft.ts';
 import type { RowDraft } from './row-drafts.ts';
 
@@ -81,6 +82,7 @@ function plainDraft({ path, value }: Placed<{ readonly type: string; readonly co
 export interface RowSetting {
   readonly name: string;
   readonly ids: readonly string[];
+  readonly lists: ReadonlyMap<string, ValueList>;
   /** Rows that run for the records of this one. */
   readonly children: readonly string[];
   readonly governance: Governance;
@@ -94,7 +96,10 @@ export interface RowSetting {
 export function finishRow(row: PlannedRow, setting: RowSetting): RowPlan {
   const { issues, governance } = setting;
   const { draft } = row;
-  checkRowTokens(row, setting.ids, issues);
+  const { ids, lists } = setting;
+  const scope = { owner: rowName(draft), parent: draft.parent?.row, forEach: draft.forEach, ids, lists };
+  checkTokens({ draft: draft.source, tokens: row.source.tokens, own: row.source.plan.definition.ownTokens }, scope, issues);
+  checkTokens({ draft: draft.sink, tokens: row.sink.tokens, own: undefined }, scope, issues);
   checkWriteMode(row, issues);
   checkDelivery(row, governance, issues);
   checkDeadLetters(row, governance, issues);
@@ -105,9 +110,11 @@ export function finishRow(row: PlannedRow, setting: RowSetting): RowPlan {
   return Object.freeze({
     id: draft.id,
     index: draft.index,
-    role: draft.parent === undefined ? 'root' : 'child',
+    role: draft.forEach.length > 0 ? 'product' : draft.parent === undefined ? 'root' : 'child',
     parent: parentLinkOf(row),
     dependsOn: draft.dependsOn,
+    forEach: draft.forEach,
+    collected: collectedOf([row.source, row.sink], lists),
     source: row.source.plan,
     sink: row.sink.plan,
     transforms: row.transforms.map((transform) => transform.plan),

@@ -81,9 +81,15 @@ export interface RowPlan {
   readonly id: string;
   /** Place in the declared order. */
   readonly index: number;
-  readonly role: 'root' | 'child';
+  /** `child` runs once for each record of its parent, `product` once for each tuple of `forEach`. */
+  readonly role: 'root' | 'child' | 'product';
   readonly parent: ParentLink | undefined;
+  /** Rows it waits for; those of `forEach` and `collected` among them. */
   readonly dependsOn: readonly string[];
+  /** Fan-out rows whose values it runs for. */
+  readonly forEach: readonly string[];
+  /** Fan-out rows whose collected lists its tokens name. */
+  readonly collected: readonly string[];
   readonly source: SourcePlan;
   readonly sink: SinkPlan;
   /** Already layered: pipeline, source template, row. */
@@ -105,11 +111,33 @@ export interface RowPlan {
   /** Fields that records get just before the sink takes them. */
   readonly metadataColumns: readonly NamedColumn[] | undefined;
   readonly lane: LaneChoice;
-  /** `{name}::{row}`; a child's invocation appends `::{parent key value}`. */
+  /** `{name}::{row}`; an invocation appends `::{parent key value}` or `::{alias=value&…}`. */
   readonly stateKey: string;
   readonly weight: number | undefined;
   readonly tags: readonly string[];
   /** Tier of the row: by default only `mandatory` and `active` rows run. */
+  readonly status: RowStatus;
+}
+
+/** A row that lists values instead of moving records (`fan_out`). */
+export interface FanOutPlan {
+  readonly role: 'discovery';
+  readonly id: string;
+  readonly index: number;
+  readonly dependsOn: readonly string[];
+  /** Fan-out rows for whose values it lists again: then it has one list for each tuple. */
+  readonly forEach: readonly string[];
+  readonly collected: readonly string[];
+  /** Its lists are told as texts, and are no dimension of other rows. */
+  readonly collect: boolean;
+  readonly source: SourcePlan;
+  /** Steps to the value in each record; none for the whole record. */
+  readonly select: readonly string[];
+  /** Tokens call the value `${<id>.<alias>}`. */
+  readonly alias: string;
+  readonly retry: RetryPolicy | undefined;
+  readonly weight: number | undefined;
+  readonly tags: readonly string[];
   readonly status: RowStatus;
 }
 
@@ -128,6 +156,9 @@ export interface Plan {
   readonly rows: readonly RowPlan[];
   /** Declared rows that this run leaves out. */
   readonly unselected: readonly RowPlan[];
+  /** The rows that list values for others. */
+  readonly fanOuts: readonly FanOutPlan[];
+  readonly unselectedFanOuts: readonly FanOutPlan[];
   /** Whether flags or statuses decided which rows run. */
   readonly selectionActive: boolean;
   readonly maxConcurrent: number;

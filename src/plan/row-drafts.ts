@@ -7,9 +7,12 @@ import type { RowStatus, SourceSpec } from '../document/blocks/source.ts';
 import type { StateSpec } from '../document/blocks/state.ts';
 import type { TransformSpec } from '../document/blocks/transform.ts';
 import type { Blocks, Placed, PlacedRow } from '../document/read-blocks.ts';
+import { draftFanOut, draftListSource, type FanOutDraft } from './fan-out-draft.ts';
+import { fanOutOf, type ValueList } from './for-each.ts';
 import type { IssueList } from './issue-list.ts';
 import { draftPart, type PartDraft } from './part-draft.ts';
-import { readLinks } from './row-graph.ts';
+import { readIds, readLinks, type RowLinks } from './row-graph.ts';
+import { findTokens } from './run-time-tokens.ts';
 
 export interface RowDraft {
   readonly id: string;
@@ -17,6 +20,8 @@ export interface RowDraft {
   readonly path: string;
   readonly parent: { readonly row: string; readonly key: string } | undefined;
   readonly dependsOn: readonly string[];
+  /** Fan-out rows whose values it runs for; they stand in `dependsOn` too. */
+  readonly forEach: readonly string[];
   readonly source: PartDraft | undefined;
   readonly sink: PartDraft | undefined;
   readonly transforms: readonly Placed<TransformSpec>[];
@@ -32,34 +37,88 @@ export interface RowDraft {
 
 const IMPLICIT_ROW: PlacedRow = { path: '', index: 0, spec: {} };
 
-export function draftRows(blocks: Blocks, issues: IssueList): RowDraft[] {
+export interface Drafts {
+  /** Rows that move records. */
+  readonly rows: readonly RowDraft[];
+  /** Rows that list values. */
+  readonly fanOuts: readonly FanOutDraft[];
+  /** What tokens may name, by row id. */
+  readonly lists: ReadonlyMap<string, ValueList>;
+}
+
+export function draftRows(blocks: Blocks, issues: IssueList): Drafts {
   const rows = blocks.matrix ?? [IMPLICIT_ROW];
-  const links = readLinks(rows, issues);
-  return rows.map((row, index) => {
-    const { pipeline } = blocks;
-    const { spec, path } = row;
-    const link = links[index];
-    const ref = spec.source?.ref ?? 'default';
-    const template = pipeline.sources.get(ref)?.value;
-    return {
-      id: link?.id ?? '',
-      index: row.index,
-      path,
-      parent: link?.parent === undefined ? undefined : { row: link.parent, key: spec.parent_key ?? 'id' },
-      dependsOn: link?.dependsOn ?? [],
-      source: draftPart({ role: 'source', own: spec.source, templates: pipeline.sources, path, present: pipeline.present }, issues),
-      sink: draftPart({ role: 'sink', own: spec.sink, templates: pipeline.sinks, path, present: pipeline.present }, issues),
-      transforms: layerTransforms(pipeline.transforms, pipeline.sources.get(ref), row),
-      state: inherit(spec.state, joinPath(path, 'state'), pipeline.state),
-      dlq: inherit(spec.dlq, joinPath(path, 'dlq'), pipeline.dlq),
-      sla: inherit(spec.sla, joinPath(path, 'sla'), blocks.sla),
-      delivery: spec.delivery ?? blocks.delivery ?? 'at_least_once',
-      deliveryPath: spec.delivery === undefined ? 'delivery' : joinPath(path, 'delivery'),
-      weight: spec.weight,
-      tags: [...new Set([...(template?.tags ?? []), ...(spec.tags ?? [])])],
-      status: spec.source?.status ?? template?.status ?? 'active',
-    };
+  const ids = readIds(rows, issues);
+  const lists = listsOf(rows, ids);
+  const parts = rows.map((row) => draftParts(row, blocks, issues));
+  const links = readLinks(rows, { ids, lists, named: parts.map((drafts) => namedLists(drafts, lists)) }, issues);
+  const drafts = rows.flatMap((row, index) => {
+    const [link, own] = [links[index], parts[index]];
+    return link === undefined || own === undefined ? [] : [{ row, link, own }];
   });
+  return {
+    rows: drafts.flatMap(({ row, link, own }) => (fanOutOf(row) === undefined ? [draftRow(row, link, own, blocks)] : [])),
+    fanOuts: drafts.flatMap(({ row, link, own }) => draftFanOut(row, link, own.source, blocks) ?? []),
+    lists,
+  };
+}
+
+function listsOf(rows: readonly PlacedRow[], ids: readonly string[]): ReadonlyMap<string, ValueList> {
+  const lists = new Map<string, ValueList>();
+  for (const [index, row] of rows.entries()) {
+    const block = fanOutOf(row);
+    const { collect, for_each: forEach = [] } = row.spec;
+    if (block !== undefined) lists.set(ids[index] ?? '', { alias: block.value.as, collect: collect === true, forEach });
+  }
+  return lists;
+}
+
+interface PartDrafts {
+  readonly source: PartDraft | undefined;
+  readonly sink: PartDraft | undefined;
+}
+
+function draftParts(row: PlacedRow, blocks: Blocks, issues: IssueList): PartDrafts {
+  const { pipeline } = blocks;
+  const { path, spec } = row;
+  if (fanOutOf(row) !== undefined) return { source: draftListSource(row, blocks, issues), sink: undefined };
+  return {
+    source: draftPart({ role: 'source', own: spec.source, templates: pipeline.sources, path, present: pipeline.present }, issues),
+    sink: draftPart({ role: 'sink', own: spec.sink, templates: pipeline.sinks, path, present: pipeline.present }, issues),
+  };
+}
+
+/** Collected lists that the configs of a row name: it waits for them without saying so. */
+function namedLists({ source, sink }: PartDrafts, lists: ReadonlyMap<string, ValueList>): string[] {
+  if (![...lists.values()].some((list) => list.collect)) return [];
+  const tokens = [source, sink].flatMap((part) => (part === undefined ? [] : findTokens(part.config)));
+  return tokens.flatMap(({ token }) => (token.kind === 'path' && lists.get(token.root)?.collect === true ? [token.root] : []));
+}
+
+function draftRow(row: PlacedRow, link: RowLinks, parts: PartDrafts, blocks: Blocks): RowDraft {
+  const { pipeline } = blocks;
+  const { spec, path } = row;
+  const ref = spec.source?.ref ?? 'default';
+  const template = pipeline.sources.get(ref)?.value;
+  return {
+    id: link.id,
+    index: row.index,
+    path,
+    parent: link.parent === undefined ? undefined : { row: link.parent, key: spec.parent_key ?? 'id' },
+    dependsOn: link.dependsOn,
+    forEach: link.forEach,
+    source: parts.source,
+    sink: parts.sink,
+    transforms: layerTransforms(pipeline.transforms, pipeline.sources.get(ref), row),
+    state: inherit(spec.state, joinPath(path, 'state'), pipeline.state),
+    dlq: inherit(spec.dlq, joinPath(path, 'dlq'), pipeline.dlq),
+    sla: inherit(spec.sla, joinPath(path, 'sla'), blocks.sla),
+    delivery: spec.delivery ?? blocks.delivery ?? 'at_least_once',
+    deliveryPath: spec.delivery === undefined ? 'delivery' : joinPath(path, 'delivery'),
+    weight: spec.weight,
+    tags: [...new Set([...(template?.tags ?? []), ...(spec.tags ?? [])])],
+    status: spec.source?.status ?? template?.status ?? 'active',
+  };
 }
 
 /** Absent inherits, null means none, a value replaces. */

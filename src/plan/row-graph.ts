@@ -1,6 +1,7 @@
 /** Row ids and the links between rows: what every row needs before it can start. */
 import { joinPath } from '../lib/text-path.ts';
 import type { PlacedRow } from '../document/read-blocks.ts';
+import { checkFanOut, readForEach, type ValueList } from './for-each.ts';
 import type { IssueList } from './issue-list.ts';
 
 /** Names that mean something else inside `${…}`. */
@@ -28,13 +29,29 @@ const RESERVED = [
 export interface RowLinks {
   readonly id: string;
   readonly parent: string | undefined;
+  /** Fan-out rows whose values it runs for. */
+  readonly forEach: readonly string[];
+  /** Every row it waits for besides its parent: declared, of `for_each`, or named by a token. */
   readonly dependsOn: readonly string[];
 }
 
-/** The links of every row, in order; links that lead nowhere are reported and left out. */
-export function readLinks(rows: readonly PlacedRow[], issues: IssueList): RowLinks[] {
+export interface Naming {
+  readonly ids: readonly string[];
+  /** Rows that list values, by id. */
+  readonly lists: ReadonlyMap<string, ValueList>;
+  /** Lists that the tokens of each row name, in the order of the rows. */
+  readonly named: readonly (readonly string[])[];
+}
+
+/** The ids of all rows in order; told where one is taken or means something else. */
+export function readIds(rows: readonly PlacedRow[], issues: IssueList): string[] {
   const ids = rows.map((row) => row.spec.id ?? `row-${row.index}`);
   checkIds(rows, ids, issues);
+  return ids;
+}
+
+/** The links of every row, in order; links that lead nowhere are reported and left out. */
+export function readLinks(rows: readonly PlacedRow[], { ids, lists, named }: Naming, issues: IssueList): RowLinks[] {
   const known = new Set(ids);
   const links = rows.map((row, index) => {
     const id = ids[index] ?? '';
@@ -47,12 +64,21 @@ export function readLinks(rows: readonly PlacedRow[], issues: IssueList): RowLin
       issues.error('unknown_row', path, `there is no row \`${target}\``, issues.hintFor(target, ids));
       return false;
     };
+    checkFanOut(row, id, issues);
+    const forEach = readForEach(row, id, lists, issues);
+    const declared = (row.spec.depends_on ?? []).filter((target, at) => exists(target, joinPath(row.path, 'depends_on', at)));
     const { parent } = row.spec;
-    const dependsOn = [...new Set(row.spec.depends_on ?? [])];
+    const parentPath = joinPath(row.path, 'parent');
+    const hasParent = parent !== undefined && exists(parent, parentPath);
+    if (hasParent && lists.has(parent)) {
+      const message = `row \`${parent}\` lists values and has no records to run for`;
+      issues.error('conflicting_keys', parentPath, message, `use \`for_each: [${parent}]\``);
+    }
     return {
       id,
-      parent: parent !== undefined && exists(parent, joinPath(row.path, 'parent')) ? parent : undefined,
-      dependsOn: dependsOn.filter((target, at) => exists(target, joinPath(row.path, 'depends_on', at))),
+      parent: hasParent && !lists.has(parent) ? parent : undefined,
+      forEach,
+      dependsOn: [...new Set([...declared, ...forEach, ...(named[index] ?? [])])],
     };
   });
   checkCycles(rows, links, issues);

@@ -98,7 +98,8 @@ function checkParts(block: JsonObject, steps: Steps, issues: IssueList): void {
     if ((key === 'source' || key === 'sink') && isObject(value)) checkConnector(value, here, issues);
     else if ((key === 'sources' || key === 'sinks') && isObject(value)) {
       for (const [name, one] of Object.entries(value)) if (isObject(one)) checkConnector(one, [...here, name], issues);
-    } else if (key === 'transforms') checkTransforms(value, here, issues);
+    } else if ((key === 'fan_out' || key === 'discover') && isObject(value)) checkParts(value, here, issues);
+    else if (key === 'transforms') checkTransforms(value, here, issues);
     else refuse(value, here, 'none', issues);
   }
 }

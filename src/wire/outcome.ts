@@ -32,9 +32,11 @@ export interface Balance {
 
 export interface InvocationOutcome {
   readonly invocation_id: string;
+  /** Id of the row; `{row}::partition::{chunk}` for a chunk of one. */
   readonly row_id: string;
+  /** Key of the parent record, or the tuple of a row with `for_each`: `alias=value&…`. */
   readonly parent_record_key: string | null;
-  /** Connector kinds. */
+  /** Connector kinds; the sink of a fan-out row is empty. */
   readonly source: string;
   readonly sink: string;
   readonly status: 'completed' | 'failed' | 'cancelled' | 'skipped';
@@ -51,6 +53,22 @@ export interface InvocationOutcome {
   readonly bookmark?: JsonValue;
 }
 
+/** What went through a node of a graph that is no sink: `records_in - filtered + expanded = records_out`. */
+export interface NodeOutcome {
+  readonly id: string;
+  readonly kind: string;
+  readonly status: 'completed' | 'failed' | 'cancelled';
+  /** Records read, or taken from the edges. */
+  readonly records_in: number;
+  /** Records dropped by a transform, kept by a join to match others against, or without a match. */
+  readonly filtered: number;
+  /** Records beyond one for one: of a transform, of several matches, or of the further edges of a tee. */
+  readonly expanded: number;
+  /** Records handed on, over all edges. */
+  readonly records_out: number;
+  readonly error: OutcomeError | null;
+}
+
 export interface RunOutcome {
   readonly pipeline: string;
   readonly status: 'completed' | 'failed' | 'cancelled';
@@ -60,6 +78,8 @@ export interface RunOutcome {
   readonly invocations: readonly InvocationOutcome[];
   /** `N invocation(s) failed`, or what stopped the run as a whole. */
   readonly error: OutcomeError | null;
+  /** The nodes before the sinks of a graph; sinks are invocations. */
+  readonly nodes?: readonly NodeOutcome[];
 }
 
 /** Live counts while a run executes. */

@@ -158,6 +158,8 @@ export function rowPlan(source: SourceDefinition, sink: SinkDefinition, override
     role: overrides.parent === undefined ? 'root' : 'child',
     parent: undefined,
     dependsOn: [],
+    forEach: [],
+    collected: [],
     source: part(source),
     sink: part(sink),
     transforms: [],
@@ -192,6 +194,8 @@ export function planOf(rows: readonly RowPlan[], overrides: Partial<Plan> = {}):
     auth: {},
     warnings: [],
     unselected: [],
+    fanOuts: [],
+    unselectedFanOuts: [],
     selectionActive: false,
     ...overrides,
   };

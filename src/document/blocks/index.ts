@@ -5,6 +5,7 @@ import { deliveryBlock } from './delivery.ts';
 import { dlqBlock } from './dlq.ts';
 import { documentBlock } from './document.ts';
 import { executionBlock } from './execution.ts';
+import { fanOutBlock } from './fan-out.ts';
 import { maskingBlock } from './masking.ts';
 import { matrixBlock } from './matrix.ts';
 import { metadataColumnsBlock } from './metadata-columns.ts';
@@ -30,6 +31,7 @@ export const BLOCKS: readonly BlockDefinition<unknown>[] = [
   dlqBlock,
   documentBlock,
   executionBlock,
+  fanOutBlock,
   maskingBlock,
   matrixBlock,
   metadataColumnsBlock,

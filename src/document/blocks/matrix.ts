@@ -3,6 +3,7 @@ import { boolean, number, optional, text } from '../../kit/schema.ts';
 import { defineBlock } from '../block.ts';
 import { deliveryField } from './delivery.ts';
 import { dlqSchema } from './dlq.ts';
+import { fanOutBlock, fanOutSchema } from './fan-out.ts';
 import { rowSinkSchema } from './sink.ts';
 import { rowSourceSchema } from './source.ts';
 import { slaSchema } from './sla.ts';
@@ -17,6 +18,14 @@ export const rowSchema = z.strictObject({
     description: 'Dotted path of the value in the parent record that names the invocation; `id` when absent, empty for the whole record.',
   }),
   depends_on: optional(z.array(text())).meta({ description: 'Rows that must have finished before this one starts.' }),
+  fan_out: optional(fanOutSchema).meta({ description: fanOutBlock.description }),
+  discover: optional(fanOutSchema).meta({ description: 'Former name of `fan_out`.', deprecated: true }),
+  for_each: optional(z.array(text())).meta({
+    description: 'Fan-out rows; the row runs once for each combination of their values, the last one changing fastest.',
+  }),
+  collect: optional(boolean()).meta({
+    description: 'In a fan-out row with `for_each`: its values are one text, joined by commas, for each combination.',
+  }),
   source: optional(rowSourceSchema).meta({ description: 'The source template, and what differs from it.' }),
   sink: optional(rowSinkSchema).meta({ description: 'The sink template, and what differs from it.' }),
   transforms: transformsField.meta({ description: 'Transforms of this row, after those of the pipeline and the source.' }),
@@ -41,6 +50,15 @@ export const matrixBlock = defineBlock<RowSpec[]>({
     [
       { id: 'users', source: { config: { path: 'users.csv' } }, sink: { config: { path: 'users.jsonl' } } },
       { id: 'orders', source: { ref: 'orders' }, depends_on: ['users'], tags: ['nightly'], dlq: null },
+    ],
+    [
+      { id: 'regions', fan_out: { source: { type: 'csv', config: { path: 'regions.csv' } }, select: '$.code', as: 'code' } },
+      {
+        id: 'sales',
+        for_each: ['regions'],
+        source: { config: { path: 'sales-${regions.code}.csv' } },
+        sink: { config: { path: 'sales-${regions.code}.jsonl' } },
+      },
     ],
   ],
 });

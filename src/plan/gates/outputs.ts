@@ -2,6 +2,7 @@
 import { normalize } from 'node:path';
 import { isObject } from '../../lib/json.ts';
 import { joinPath } from '../../lib/text-path.ts';
+import type { ValueList } from '../for-each.ts';
 import type { IssueList } from '../issue-list.ts';
 import type { PlannedPart } from '../plan-part.ts';
 import { rowName, type PlannedRow } from '../planned-row.ts';
@@ -10,13 +11,13 @@ import type { SinkDefinition } from '../../kit/sink.ts';
 interface Output {
   readonly file: string;
   readonly replaces: boolean;
-  /** Every invocation writes a file of its own. */
-  readonly perRecord: boolean;
+  /** What its config names in tokens. */
+  readonly named: ReadonlySet<string>;
   readonly path: string;
   readonly owner: string;
 }
 
-export function checkOutputs(rows: readonly PlannedRow[], issues: IssueList): void {
+export function checkOutputs(rows: readonly PlannedRow[], lists: ReadonlyMap<string, ValueList>, issues: IssueList): void {
   const taken = new Map<string, Output>();
   // In a circle nobody can say which row is the child.
   const inCircle = issues.errors.some((issue) => issue.code === 'dependency_cycle');
@@ -29,19 +30,32 @@ export function checkOutputs(rows: readonly PlannedRow[], issues: IssueList): vo
         const message = `${output.owner} and ${other.owner} write the same file \`${output.file}\``;
         issues.error('output_clash', output.path, message, 'give each a file of its own, or let both append');
       }
-      if (!inCircle && row.draft.parent !== undefined && output.replaces && !output.perRecord) {
-        const message = `${output.owner} runs once per parent record, and each invocation would replace the file \`${output.file}\``;
-        issues.error(
-          'output_clash',
-          output.path,
-          message,
-          `put a token such as \`\${${row.draft.parent.row}.id}\` into the path, or let it append`,
-        );
-      }
+      if (!inCircle && output.replaces) refuseSharing(output, timesOf(row.draft, lists), issues);
     }
     refuseOwnSource(row, issues);
     warnAboutReplacing(row, issues);
   }
+}
+
+/** The invocations of one row must not replace each other's file: whatever tells them apart has to stand in the path. */
+function refuseSharing(output: Output, times: readonly Times[], issues: IssueList): void {
+  const shared = times.find(({ name }) => !output.named.has(name));
+  if (shared === undefined) return;
+  const message = `${output.owner} runs once ${shared.per}, and each invocation would replace the file \`${output.file}\``;
+  issues.error('output_clash', output.path, message, `put a token such as \`\${${shared.example}}\` into the path, or let it append`);
+}
+
+/** For what a row runs several times. */
+interface Times {
+  /** As tokens name it. */
+  readonly name: string;
+  readonly per: string;
+  readonly example: string;
+}
+
+function timesOf({ parent, forEach }: PlannedRow['draft'], lists: ReadonlyMap<string, ValueList>): Times[] {
+  const ofParent = parent === undefined ? [] : [{ name: parent.row, per: 'per parent record', example: `${parent.row}.id` }];
+  return [...ofParent, ...forEach.map((id) => ({ name: id, per: `per value of \`${id}\``, example: `${id}.${lists.get(id)?.alias}` }))];
 }
 
 /** A row that writes the file it reads cuts off its own source. */
@@ -67,8 +81,8 @@ function outputOf({ plan, judged, tokens }: PlannedPart<SinkDefinition>, owner: 
   const file = judged === undefined ? undefined : plan.definition.localPath?.(judged);
   if (file === undefined || file.startsWith('/dev/')) return undefined;
   const appends = isObject(judged) && (judged['append'] === true || judged['if_exists'] === 'append');
-  const perRecord = tokens.some((found) => found.token.kind === 'path');
-  return { file: normalize(file), replaces: !appends, perRecord, path: joinPath(plan.path, 'config'), owner };
+  const named = new Set(tokens.flatMap(({ token }) => (token.kind === 'path' ? [token.root] : [])));
+  return { file: normalize(file), replaces: !appends, named, path: joinPath(plan.path, 'config'), owner };
 }
 
 /** With a bookmark the next run reads only what is new; a file that starts over then loses what came before. */

@@ -1,21 +1,35 @@
 /** Where the tokens of source and sink configs get their values from. */
 import { joinPath } from '../../lib/text-path.ts';
+import type { ValueList } from '../for-each.ts';
 import type { IssueList } from '../issue-list.ts';
 import type { ParentLink } from '../plan.ts';
-import { rowName, type PlannedRow } from '../planned-row.ts';
+import type { PlannedRow } from '../planned-row.ts';
 import { placeInConfig, type PartDraft } from '../part-draft.ts';
-import type { RowDraft } from '../row-drafts.ts';
 import { findConnectorTokens, reportLeftover, type FoundToken } from '../run-time-tokens.ts';
 
-export function checkRowTokens(row: PlannedRow, ids: readonly string[], issues: IssueList): void {
-  for (const role of ['source', 'sink'] as const) {
-    const draft = row.draft[role];
-    if (draft === undefined) continue;
-    for (const found of row[role].tokens)
-      checkToken(found, placeInConfig(draft, joinPath('', ...found.steps)), { row: row.draft, ids, issues });
-  }
-  if (row.draft.source !== undefined) checkOwnTokens(row.draft.source, row.source.plan.definition.ownTokens ?? [], issues);
-  if (row.draft.sink !== undefined) checkOwnTokens(row.draft.sink, [], issues);
+/** What the tokens of one row may name. */
+export interface TokenScope {
+  /** How messages call the row. */
+  readonly owner: string;
+  /** Row whose records it runs for. */
+  readonly parent: string | undefined;
+  /** Fan-out rows whose values it runs for. */
+  readonly forEach: readonly string[];
+  readonly ids: readonly string[];
+  readonly lists: ReadonlyMap<string, ValueList>;
+}
+
+interface TokenUser {
+  readonly draft: PartDraft | undefined;
+  readonly tokens: readonly FoundToken[];
+  /** Those that the connector fills in itself. */
+  readonly own: readonly string[] | undefined;
+}
+
+export function checkTokens({ draft, tokens, own }: TokenUser, scope: TokenScope, issues: IssueList): void {
+  if (draft === undefined) return;
+  for (const found of tokens) checkToken(found, placeInConfig(draft, joinPath('', ...found.steps)), scope, issues);
+  checkOwnTokens(draft, own ?? [], issues);
 }
 
 /** What a connector does not fill in itself nobody does. */
@@ -27,28 +41,64 @@ function checkOwnTokens(draft: PartDraft, own: readonly string[], issues: IssueL
   }
 }
 
-function checkToken(
-  found: FoundToken,
-  path: string,
-  { row, ids, issues }: { row: RowDraft; ids: readonly string[]; issues: IssueList },
-): void {
+function checkToken(found: FoundToken, path: string, scope: TokenScope, issues: IssueList): void {
   if (found.token.kind !== 'path' || reportLeftover(found, path, issues)) return;
   const { root } = found.token;
-  if (root === row.parent?.row) return;
-  if (!ids.includes(root)) {
-    const hint = issues.hintFor(root, ids, 'rows are') ?? '`$${` writes a literal `${`';
+  const list = scope.lists.get(root);
+  if (list !== undefined) checkListToken({ body: found.body, root, path: found.token.path }, list, { ...scope, place: path }, issues);
+  else if (!scope.ids.includes(root)) {
+    const hint = issues.hintFor(root, scope.ids, 'rows are') ?? '`$${` writes a literal `${`';
     issues.error('unknown_row', path, `\`\${${found.body}}\` names no row, and is no other token either`, hint);
+  } else if (root !== scope.parent) {
+    const message = `${scope.owner} has no record of row \`${root}\` to fill in \`\${${found.body}}\``;
+    issues.error('token_out_of_scope', path, message, `give the row \`parent: ${root}\``);
+  }
+}
+
+interface ListToken {
+  readonly body: string;
+  readonly root: string;
+  readonly path: string;
+}
+
+/** A value of the row's own tuple, or the list that was collected for it. */
+function checkListToken(
+  { body, root, path }: ListToken,
+  list: ValueList,
+  { owner, forEach, place }: TokenScope & { readonly place: string },
+  issues: IssueList,
+): void {
+  const [name] = path.split('.');
+  const exact = !list.collect || path === list.alias;
+  if (name !== list.alias || !exact) {
+    const message = `the fan-out row \`${root}\` gives \`${list.alias}\`, so \`\${${body}}\` has no value`;
+    issues.error('unknown_token', place, message, `write \`\${${root}.${list.alias}}\``);
     return;
   }
-  const message = `${rowName(row)} has no record of row \`${root}\` to fill in \`\${${found.body}}\``;
-  issues.error('token_out_of_scope', path, message, `give the row \`parent: ${root}\``);
+  const missing = list.collect ? list.forEach.filter((id) => !forEach.includes(id)) : [root].filter((id) => !forEach.includes(id));
+  if (missing.length === 0) return;
+  const message = list.collect
+    ? `\`\${${body}}\` has one list for each value of \`${list.forEach.join('`, `')}\`, and ${owner} does not run for those`
+    : `${owner} does not run for the values of \`${root}\`, so \`\${${body}}\` has no value`;
+  issues.error('token_out_of_scope', place, message, `give the row \`for_each: [${[...forEach, ...missing].join(', ')}]\``);
+}
+
+/** Collected lists that the configs of a row name. */
+export function collectedOf(
+  parts: readonly { readonly tokens: readonly FoundToken[] }[],
+  lists: ReadonlyMap<string, ValueList>,
+): readonly string[] {
+  const roots = parts.flatMap(({ tokens }) => tokens.flatMap(({ token }) => (token.kind === 'path' ? [token.root] : [])));
+  return [...new Set(roots)].filter((root) => lists.get(root)?.collect === true);
 }
 
 /** What a child needs of its parent's records. */
 export function parentLinkOf(row: PlannedRow): ParentLink | undefined {
   const { parent } = row.draft;
   if (parent === undefined) return undefined;
-  const paths = [...row.source.tokens, ...row.sink.tokens].flatMap(({ token }) => (token.kind === 'path' ? [token.path] : []));
+  const paths = [...row.source.tokens, ...row.sink.tokens].flatMap(({ token }) =>
+    token.kind === 'path' && token.root === parent.row ? [token.path] : [],
+  );
   const all = [...paths, parent.key];
   if (all.includes('')) return { ...parent, fields: 'record' };
   return { ...parent, fields: [...new Set(all.map((path) => path.split('.')[0] ?? path))] };

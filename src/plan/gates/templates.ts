@@ -4,7 +4,10 @@ import type { RowContext } from '../plan-row.ts';
 import type { RowDraft } from '../row-drafts.ts';
 
 /** Templates name parts that exist and keys that those know, also where no row uses them; what is missing in one a row may add. */
-export function checkTemplates(drafts: readonly RowDraft[], { blocks: { pipeline }, parts, planner, issues }: RowContext): void {
+export function checkTemplates(
+  drafts: readonly Partial<Pick<RowDraft, 'source' | 'sink'>>[],
+  { blocks: { pipeline }, parts, planner, issues }: RowContext,
+): void {
   for (const [kind, templates, shelf] of [
     ['source', pipeline.sources, parts.sources],
     ['sink', pipeline.sinks, parts.sinks],

@@ -1,0 +1,95 @@
+/** Rows that list values, and the rows that run once for each tuple of them (spec 2.8, rules 3 and 4). */
+import { joinPath } from '../lib/text-path.ts';
+import type { FanOutSpec } from '../document/blocks/fan-out.ts';
+import type { Placed, PlacedRow } from '../document/read-blocks.ts';
+import type { IssueList } from './issue-list.ts';
+
+/** What other rows see of a row that lists values. */
+export interface ValueList {
+  readonly alias: string;
+  /** It has one list for each tuple of the rows it is for, told as one text. */
+  readonly collect: boolean;
+  readonly forEach: readonly string[];
+}
+
+/** The block under either of its names. */
+export function fanOutOf({ path, spec }: PlacedRow): Placed<FanOutSpec> | undefined {
+  if (spec.fan_out !== undefined) return { path: joinPath(path, 'fan_out'), value: spec.fan_out };
+  return spec.discover === undefined ? undefined : { path: joinPath(path, 'discover'), value: spec.discover };
+}
+
+/** Keys of a row that say something about records, which a fan-out row does not move. */
+const MOVING = ['parent', 'parent_key', 'source', 'sink', 'transforms', 'inherit_transforms', 'state', 'dlq', 'sla', 'delivery'] as const;
+
+/** What a row says about fan-outs, held against itself: what it cannot combine is told. */
+export function checkFanOut(row: PlacedRow, id: string, issues: IssueList): void {
+  const { path, spec } = row;
+  const isList = fanOutOf(row) !== undefined;
+  const iterates = (spec.for_each ?? []).length > 0;
+  if (spec.fan_out !== undefined && spec.discover !== undefined) {
+    issues.error(
+      'conflicting_keys',
+      joinPath(path, 'discover'),
+      '`discover` is another name of `fan_out`: both say the same',
+      'keep `fan_out`',
+    );
+  }
+  if (isList) {
+    for (const key of MOVING) {
+      if (spec[key] === undefined || spec[key] === null) continue;
+      const message = `the fan-out row \`${id}\` lists values and moves no records, so it cannot have \`${key}\``;
+      issues.error('conflicting_keys', joinPath(path, key), message, hintAgainst(key));
+    }
+    if (iterates && spec.collect !== true) {
+      const message = `the fan-out row \`${id}\` has \`for_each\`, so it gives one list for each tuple`;
+      issues.error('missing_key', path, message, 'say so with `collect: true`');
+    }
+    if (spec.collect === true && !iterates) {
+      issues.error(
+        'missing_key',
+        joinPath(path, 'collect'),
+        '`collect` makes one list for each tuple of `for_each`, which the row does not have',
+      );
+    }
+    return;
+  }
+  if (spec.collect !== undefined) {
+    issues.error('conflicting_keys', joinPath(path, 'collect'), '`collect` says nothing in a row without `fan_out`', 'remove the key');
+  }
+  if (iterates && spec.parent !== undefined) {
+    const message = `row \`${id}\` cannot run both for each record of \`${spec.parent}\` and for each tuple of \`for_each\``;
+    issues.error('conflicting_keys', joinPath(path, 'for_each'), message, 'keep `parent` or `for_each`');
+  }
+}
+
+function hintAgainst(key: (typeof MOVING)[number]): string {
+  if (key === 'source') return 'what the values are read from is `fan_out.source`';
+  if (key === 'parent' || key === 'parent_key')
+    return 'use `for_each` with `collect: true` to read once for each value of another fan-out row';
+  return 'remove the key; rows that name this one in `for_each` may have it';
+}
+
+/** The dimensions of a row, in order; entries that are no list of values are told and left out. */
+export function readForEach(row: PlacedRow, id: string, lists: ReadonlyMap<string, ValueList>, issues: IssueList): string[] {
+  const dimensions: string[] = [];
+  for (const [index, target] of (row.spec.for_each ?? []).entries()) {
+    const path = joinPath(row.path, 'for_each', index);
+    const list = lists.get(target);
+    if (target === id) issues.error('dependency_cycle', path, `row \`${id}\` refers to itself`);
+    else if (dimensions.includes(target)) {
+      issues.error(
+        'duplicate_name',
+        path,
+        `\`${target}\` stands in \`for_each\` twice`,
+        'keep one; a tuple has one value of each fan-out row',
+      );
+    } else if (list === undefined) {
+      const hint = issues.hintFor(target, lists.keys(), 'fan-out rows are') ?? 'give a row `fan_out`, and name that one';
+      issues.error('unknown_row', path, `there is no fan-out row \`${target}\``, hint);
+    } else if (list.collect) {
+      const message = `\`${target}\` gives one list for each of its own tuples, so it is no dimension`;
+      issues.error('conflicting_keys', path, message, `name \`${list.forEach.join('`, `')}\`, and use \`\${${target}.${list.alias}}\``);
+    } else dimensions.push(target);
+  }
+  return dimensions;
+}
