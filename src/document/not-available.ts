@@ -19,10 +19,7 @@ const NOT_AVAILABLE: Readonly<Record<Place, Readonly<Record<string, string>>>> =
     shard: 'sharded runs',
     verify: 'comparison of source and destination',
   },
-  pipeline: {
-    edges: 'topologies of nodes',
-    nodes: 'topologies of nodes',
-  },
+  pipeline: {},
   source: { complete_for: 'clean-up of vanished rows' },
   row: {
     partition: 'splitting of a row into chunks',
@@ -38,7 +35,7 @@ const CONNECTORS: ReadonlySet<string> = new Set(
   ).split(' '),
 );
 
-const TRANSFORMS: ReadonlySet<string> = new Set(['sql', 'wasm']);
+const TRANSFORMS: ReadonlySet<string> = new Set(['wasm']);
 
 /** Whether a type is one of the specification; spelled with `_` or `-`. */
 export function isOfSpecification(kind: string, type: string): boolean {

@@ -85,6 +85,29 @@ export function firstLine(text: string): string {
   return text.split('\n', 1)[0] ?? text;
 }
 
+/** An interruption between two statements is lost: it is repeated until the work has ended. */
+const INTERRUPT_EVERY_MS = 50;
+
+/** Does the work on a connection; when the signal fires, the statement at hand is interrupted and the reason of the signal thrown. */
+export async function interruptible<T>(connection: DuckDBConnection, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+  signal.throwIfAborted();
+  let timer: NodeJS.Timeout | undefined;
+  const interrupt = (): void => {
+    connection.interrupt();
+    timer = setInterval(() => connection.interrupt(), INTERRUPT_EVERY_MS);
+  };
+  signal.addEventListener('abort', interrupt, { once: true });
+  try {
+    return await work();
+  } catch (error) {
+    signal.throwIfAborted();
+    throw error;
+  } finally {
+    signal.removeEventListener('abort', interrupt);
+    clearInterval(timer);
+  }
+}
+
 /** Prepares one statement and binds values in order; more than one statement is refused. */
 export async function prepareDuckdb(
   connection: DuckDBConnection,

@@ -20,6 +20,7 @@ import { select } from './select.ts';
 import { set } from './set.ts';
 import { spellSymbols } from './spell-symbols.ts';
 import { split } from './split.ts';
+import { sql } from './sql.ts';
 import { treeFlatten } from './tree-flatten.ts';
 import { unpivot } from './unpivot.ts';
 import { valueCase } from './value-case.ts';
@@ -48,6 +49,7 @@ export const TRANSFORMS: readonly TransformDefinition[] = [
   set,
   spellSymbols,
   split,
+  sql,
   treeFlatten,
   unpivot,
   valueCase,

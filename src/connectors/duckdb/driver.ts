@@ -1,7 +1,7 @@
 import { mkdir } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { ConnectorError } from '../../lib/errors.ts';
-import { duckdbError, duckdbRows, fillDuckdbTable, firstLine, openDuckdb, type DuckDBConnection } from '../../lib/duckdb.ts';
+import { duckdbError, duckdbRows, fillDuckdbTable, firstLine, interruptible, openDuckdb, type DuckDBConnection } from '../../lib/duckdb.ts';
 import { Gate } from '../../lib/gate.ts';
 import { jsonText, stringifyJson, type JsonValue } from '../../lib/json.ts';
 import { quoteName, quoteNames } from '../../lib/sql-name.ts';
@@ -17,19 +17,15 @@ export async function openDuckdbDriver(config: DuckdbSinkConfig, context: SinkCo
   const database = await openDuckdb(path);
   const { connection } = database;
   const { signal } = context;
-  const interrupt = (): void => connection.interrupt();
-  signal.addEventListener('abort', interrupt);
   // One connection has one transaction: changes take turns.
   const turn = new Gate(1);
 
   const run = async <T>(doing: string, work: () => Promise<T>): Promise<T> => {
     const release = await turn.enter();
     try {
-      signal.throwIfAborted();
-      return await work();
+      return await interruptible(connection, signal, work);
     } catch (error) {
-      signal.throwIfAborted();
-      throw duckdbError(error, doing);
+      throw error === signal.reason ? error : duckdbError(error, doing);
     } finally {
       release();
     }
@@ -52,7 +48,6 @@ export async function openDuckdbDriver(config: DuckdbSinkConfig, context: SinkCo
     swap: (table, staging) => run(`replacing \`${table}\``, () => inTransaction(connection, () => swap(connection, table, staging))),
     drop: (table) => run(`dropping \`${table}\``, () => execute(`DROP TABLE IF EXISTS ${quoteName(table)}`)),
     close() {
-      signal.removeEventListener('abort', interrupt);
       database.close();
       return Promise.resolve();
     },

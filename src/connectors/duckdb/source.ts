@@ -1,11 +1,12 @@
 import type { DuckDBPreparedStatement, DuckDBResult } from '@duckdb/node-api';
 import { ConnectorError } from '../../lib/errors.ts';
-import { jsonText, type JsonObject } from '../../lib/json.ts';
+import { jsonText } from '../../lib/json.ts';
 import {
   duckdbError,
   duckdbLibrary,
   duckdbRecords,
   duckdbRows,
+  interruptible,
   prepareDuckdb,
   type Duckdb,
   type DuckDBConnection,
@@ -39,28 +40,24 @@ async function* readPages(
   request: ReadRequest,
 ): AsyncGenerator<Page, void> {
   const { signal } = context;
-  signal.throwIfAborted();
   const pager = createPager({ batchSize: config.batch_size, pageBytes: context.pageBytes, limit: request.limit });
-  const interrupt = (): void => connection.interrupt();
-  signal.addEventListener('abort', interrupt);
-  try {
-    for await (const record of recordsOf(await runQuery(connection, config.query, context))) {
-      signal.throwIfAborted();
+  const step = async <T>(work: () => Promise<T>): Promise<T> => {
+    try {
+      return await interruptible(connection, signal, work);
+    } catch (error) {
+      throw error === signal.reason ? error : duckdbError(error, 'the query failed');
+    }
+  };
+  const chunks = duckdbRecords(await step(() => runQuery(connection, config.query, context)));
+  for (let next = await step(() => chunks.next()); next.done !== true; next = await step(() => chunks.next())) {
+    for (const record of next.value) {
       if (!pager.add(record, roughSize(record))) continue;
       yield pager.take();
+      signal.throwIfAborted();
       if (pager.done) return;
     }
-    if (pager.count > 0) yield pager.take();
-  } catch (error) {
-    signal.throwIfAborted();
-    throw duckdbError(error, 'the query failed');
-  } finally {
-    signal.removeEventListener('abort', interrupt);
   }
-}
-
-async function* recordsOf(result: DuckDBResult): AsyncGenerator<JsonObject> {
-  for await (const records of duckdbRecords(result)) yield* records;
+  if (pager.count > 0) yield pager.take();
 }
 
 async function runQuery(connection: DuckDBConnection, query: string, context: SourceContext): Promise<DuckDBResult> {
