@@ -24,9 +24,9 @@ export const gcpSecretManager = defineSecretManager({
     let client: SecretManagerServiceClient | undefined;
     return {
       read: async (name) => {
-        client ??= new Client(settingsOf(context));
+        client ??= new Client({ ...settingsOf(context), projectId: projectOf(name) });
         try {
-          const [version] = await client.accessSecretVersion({ name }, { timeout: CALL_TIMEOUT_MS, maxRetries: 0 });
+          const [version] = await client.accessSecretVersion({ name }, { timeout: CALL_TIMEOUT_MS, retry: null });
           return textOf(version.payload?.data);
         } catch (error) {
           throw failureOf(error);
@@ -39,7 +39,9 @@ export const gcpSecretManager = defineSecretManager({
 
 /** HTTP instead of gRPC: one request is all there is to make. */
 function settingsOf({ env: { variables } }: SecretContext): ClientOptions {
-  const keyFilename = setting(variables, 'GOOGLE_APPLICATION_CREDENTIALS');
+  const file = setting(variables, 'GOOGLE_APPLICATION_CREDENTIALS');
+  // The library finds the one of the process by itself, and calls the option deprecated; it is for that of an env file.
+  const keyFilename = file === process.env['GOOGLE_APPLICATION_CREDENTIALS'] ? undefined : file;
   const endpoint = setting(variables, ENDPOINT);
   if (endpoint !== undefined && !isHttpUrl(endpoint)) {
     throw new ConnectorError('refused', `${ENDPOINT} is not an http or https address`);
@@ -58,6 +60,11 @@ function settingsOf({ env: { variables } }: SecretContext): ClientOptions {
   };
 }
 
+/** Left to itself the library looks for a project behind our back, and a failure of that would end the process. */
+function projectOf(name: string): string {
+  return name.split('/')[1] ?? '';
+}
+
 function textOf(data: Uint8Array | string | null | undefined): string {
   if (data === null || data === undefined) throw new ConnectorError('missing', 'the version has no value');
   return typeof data === 'string' ? Buffer.from(data, 'base64').toString('utf8') : Buffer.from(data).toString('utf8');
@@ -73,7 +80,7 @@ const KINDS: Readonly<Record<number, ConnectorErrorKind>> = {
   // Disabled or destroyed.
   9: 'missing',
   13: 'http_5xx',
-  14: 'http_5xx',
+  14: 'connection',
   16: 'auth',
 };
 
