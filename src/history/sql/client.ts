@@ -8,14 +8,17 @@ export type Row = Readonly<Record<string, SQLOutputValue>>;
 
 /** A longer queue is committed in parts, so that the event loop gets its turn. */
 const JOBS_PER_COMMIT = 1000;
+/** While more and more writes come in, a commit waits for this many turns of the event loop: fewer syncs of the disk serve them all. */
+const TURNS_TO_GATHER = 3;
 
 interface Job {
+  /** Nothing but statements: it may be done again after it was taken back. */
   readonly work: () => unknown;
   readonly resolve: (value: unknown) => void;
   readonly reject: (error: HistoryError) => void;
 }
 
-type Result = { readonly ok: true; readonly value: unknown } | { readonly ok: false; readonly error: HistoryError };
+type Result<T = unknown> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly error: HistoryError };
 
 export class SqliteClient {
   readonly #db: DatabaseSync;
@@ -64,10 +67,15 @@ export class SqliteClient {
   #schedule(): void {
     if (this.#scheduled) return;
     this.#scheduled = true;
+    this.#gather(0, 0);
+  }
+
+  #gather(turn: number, seen: number): void {
     setImmediate(() => {
+      const waiting = this.#jobs.length;
+      if (turn < TURNS_TO_GATHER && waiting > seen && waiting < JOBS_PER_COMMIT) return this.#gather(turn + 1, waiting);
       this.#scheduled = false;
-      if (this.#jobs.length === 0) return;
-      this.#commit();
+      if (waiting > 0) this.#commit();
       if (this.#jobs.length > 0) this.#schedule();
     });
   }
@@ -76,9 +84,9 @@ export class SqliteClient {
     const jobs = this.#jobs.splice(0, JOBS_PER_COMMIT);
     const results: Result[] = [];
     try {
-      this.#db.exec('BEGIN IMMEDIATE');
-      for (const job of jobs) results.push(this.#runJob(job));
-      this.#db.exec('COMMIT');
+      this.run('BEGIN IMMEDIATE');
+      results.push(...(this.#together(jobs) ?? jobs.map((job) => this.#alone(job))));
+      this.run('COMMIT');
     } catch (error) {
       rollBack(this.#db);
       const failure = historyError(error);
@@ -92,17 +100,28 @@ export class SqliteClient {
     });
   }
 
-  /** One failing job takes back its own changes only. Throws when SQLite has given up the whole transaction. */
-  #runJob(job: Job): Result {
-    this.run('SAVEPOINT job');
+  /** The usual case, in which nothing fails. Undefined when something did: then nothing has happened. */
+  #together(jobs: readonly Job[]): readonly Result[] | undefined {
+    const result = this.#attempt('jobs', () => jobs.map(({ work }): Result => ({ ok: true, value: work() })));
+    return result.ok ? result.value : undefined;
+  }
+
+  /** One failing job takes back its own changes only. */
+  #alone({ work }: Job): Result {
+    return this.#attempt('job', work);
+  }
+
+  /** Throws when SQLite has given up the whole transaction. */
+  #attempt<T>(name: string, work: () => T): Result<T> {
+    this.run(`SAVEPOINT ${name}`);
     try {
-      const value = job.work();
-      this.run('RELEASE job');
+      const value = work();
+      this.run(`RELEASE ${name}`);
       return { ok: true, value };
     } catch (error) {
       if (!this.#db.isTransaction) throw error;
-      this.run('ROLLBACK TO job');
-      this.run('RELEASE job');
+      this.run(`ROLLBACK TO ${name}`);
+      this.run(`RELEASE ${name}`);
       return { ok: false, error: historyError(error) };
     }
   }

@@ -23,6 +23,8 @@ const UNFINISHED = `status IN ('queued', 'running')`;
 const HELD = `run_id = ? AND owner = ? AND attempt = ? AND ${UNFINISHED}`;
 const RUN_PLACES = RUN_COLUMNS.map(() => '?').join(', ');
 const INSERT_RUN = `INSERT INTO svc_serve_runs (${RUN_COLUMNS.join(', ')}) VALUES (${RUN_PLACES})`;
+const START = `UPDATE svc_serve_runs SET status = 'running', started_at = ? WHERE ${HELD} AND status = 'queued'`;
+const FINISH = `UPDATE svc_serve_runs SET status = ?, finished_at = ?, records_written = ?, invocations = ?, error = ? WHERE ${HELD}`;
 const PURGE_ROWS = 2000;
 const FAIL = `UPDATE svc_serve_runs SET status = 'failed', finished_at = ?, error = ?`;
 
@@ -63,17 +65,15 @@ export class SqliteHistory implements History {
   }
 
   startRun(fence: RunFence, startedAt: string): Promise<boolean> {
-    const sql = `UPDATE svc_serve_runs SET status = 'running', started_at = ? WHERE ${HELD} AND status = 'queued'`;
-    return this.#client.write(() => this.#client.run(sql, startedAt, fence.run_id, fence.owner, fence.attempt) === 1);
+    return this.#client.write(() => this.#client.run(START, startedAt, fence.run_id, fence.owner, fence.attempt) === 1);
   }
 
   finishRun(fence: RunFence, ending: RunEnding): Promise<boolean> {
     const { status, finished_at, records_written, error } = ending;
     const invocations = toJson(ending.invocations);
-    const sql = `UPDATE svc_serve_runs SET status = ?, finished_at = ?, records_written = ?, invocations = ?, error = ? WHERE ${HELD}`;
     const { run_id, owner, attempt } = fence;
     return this.#client.write(
-      () => this.#client.run(sql, status, finished_at, records_written, invocations, error, run_id, owner, attempt) === 1,
+      () => this.#client.run(FINISH, status, finished_at, records_written, invocations, error, run_id, owner, attempt) === 1,
     );
   }
 
