@@ -33,7 +33,7 @@ const external = [
 
 rmSync(outdir, { recursive: true, force: true });
 await build({
-  entryPoints: [join(ROOT, 'src/main.ts'), join(ROOT, 'src/worker.ts')],
+  entryPoints: [join(ROOT, 'src/main.ts'), join(ROOT, 'src/worker.ts'), join(ROOT, 'src/crash-attempt.ts')],
   outdir,
   bundle: true,
   splitting: true,

@@ -1,5 +1,6 @@
 /** The program: what only a composition root may know, handed to the command line. */
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 import { EXIT } from './cli/exit.ts';
 import { runCli } from './cli/run-cli.ts';
 
@@ -8,10 +9,17 @@ const LINGER_MS = 1000;
 
 const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as { version: string };
 
+/** A module beside this one: the source in a checkout, the bundle in a package. */
+function entryOf(name: string): string {
+  const source = new URL(`./${name}.ts`, import.meta.url);
+  return fileURLToPath(existsSync(source) ? source : new URL(`./${name}.js`, import.meta.url));
+}
+
 const code = await runCli(process.argv.slice(2), {
   version,
   parts: async () => (await import('./parts.ts')).parts,
   serve: async (options) => (await import('./serve.ts')).serve(options, version),
+  crashEntry: () => entryOf('crash-attempt'),
 });
 
 process.exitCode = code;

@@ -12,6 +12,8 @@ export interface Wiring {
   readonly version: string;
   parts(): Promise<Parts>;
   serve(options: ServeOptions): Promise<RunningServer>;
+  /** Module of a process that may crash. */
+  crashEntry(): string;
 }
 
 export interface CliContext {

@@ -1,4 +1,5 @@
 /** A world of strings for tests of the command line. */
+import { fileURLToPath } from 'node:url';
 import type { Clock } from '../lib/clock.ts';
 import { shelve, type Parts } from '../kit/parts.ts';
 import type { Wiring } from './context.ts';
@@ -63,5 +64,10 @@ export function testWorld(options: TestWorldOptions = {}): TestWorld {
 export function testWiring(
   parts: Parts = shelve({ sources: [], sinks: [], transforms: [], states: [], credentials: [], secrets: [] }),
 ): Wiring {
-  return { version: '1.2.3', parts: () => Promise.resolve(parts), serve: () => Promise.reject(new Error('no server in this test')) };
+  return {
+    version: '1.2.3',
+    parts: () => Promise.resolve(parts),
+    serve: () => Promise.reject(new Error('no server in this test')),
+    crashEntry: () => fileURLToPath(new URL('../crash-attempt.ts', import.meta.url)),
+  };
 }

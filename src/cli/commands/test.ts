@@ -4,14 +4,16 @@ import type { Document } from '../../document/document.ts';
 import { loadDocumentFile, loadFileWithSecrets, type FileOptions } from '../../document/load.ts';
 import { canonicalPaths, localFiles } from '../../document/local-file.ts';
 import type { TokenSources } from '../../document/outside-values.ts';
-import type { CaseReport, TestOptions } from '../../features/fixtures/run-tests.ts';
+import type { ChaosReport } from '../../features/fixtures/crash/crash-case.ts';
+import type { CaseReport, ReadyCase, TestOptions } from '../../features/fixtures/run-tests.ts';
 import type { Parts } from '../../kit/parts.ts';
+import { chaosDocument, tellChaos } from '../chaos-report.ts';
 import type { CliContext } from '../context.ts';
 import { defineCommand } from '../command.ts';
 import { completionOf, DOCUMENT_OPTIONS } from '../document-options.ts';
 import { countedExit, EXIT, signalExit } from '../exit.ts';
 import { momentOption } from '../moment-option.ts';
-import { switchOption, textOption, type Values } from '../option.ts';
+import { integerOption, switchOption, textOption, type Values } from '../option.ts';
 import { count } from '../render.ts';
 import { shortPath } from '../report-error.ts';
 import { listenForStop } from '../signals.ts';
@@ -22,7 +24,10 @@ export const testCommand = defineCommand({
   summary: 'Run the test cases of documents: records in, records out.',
   description:
     'Runs every case of the spec files through the engine: transforms, masking, quality checks, contract and dead-letter queue are the real ones, ' +
-    'source and sinks are in memory. No source, sink, state store or secret is touched. The exit code is the number of failed cases.',
+    'source and sinks are in memory. No source, sink, state store or secret is touched. The exit code is the number of failed cases.\n\n' +
+    'With `--chaos` the document is run in processes that are killed at one durable step each (before and after a page is written, after a flush, ' +
+    'after the bookmark, at the finish, …) and then run again from what was left. The destination, made anew in a scratch folder, must hold ' +
+    'what it holds without a crash, as far as the row promises: at least once, nothing is lost; effectively once, nothing is lost or doubled.',
   arguments: [
     {
       name: 'specs',
@@ -37,11 +42,28 @@ export const testCommand = defineCommand({
     json: switchOption({ description: 'Print JSON.' }),
     clock: momentOption({ description: 'What `${now.*}` renders in cases without a `clock`, instead of now.' }),
     resolveSecrets: switchOption({ description: 'Fill in `${secret:…}` and the tokens of secrets managers; otherwise they stay as text.' }),
+    chaos: switchOption({
+      description: 'Also run each case with a crash at every durable step, and again from what was left behind; see below.',
+    }),
+    chaosSteps: integerOption({
+      value: 'N',
+      min: 1,
+      default: 60,
+      description: 'With `--chaos`: steps to crash at; of more, so many are drawn.',
+    }),
+    chaosSeed: integerOption({ value: 'N', default: 1, description: 'With `--chaos`: decides which steps are drawn.' }),
+    chaosSecs: integerOption({
+      value: 'N',
+      min: 1,
+      default: 300,
+      description: 'With `--chaos`: no further crash is tried in a case after so long.',
+    }),
     ...DOCUMENT_OPTIONS,
   },
   examples: [
     { command: 'headgate test', description: 'Every case in this folder and below' },
     { command: 'headgate test orders.test.yaml --filter refund', description: 'Some of them' },
+    { command: 'headgate test --chaos', description: 'What a crash would leave behind' },
   ],
   async run(context, { options, positionals }) {
     const { world, env, wiring, terminal } = context;
@@ -57,12 +79,13 @@ export const testCommand = defineCommand({
       filter: options.filter,
       signal: stops.signal,
     };
-    const reports: CaseReport[] = [];
+    const reports: TestReport[] = [];
     for (const ready of await readyCases(await specFiles(positionals, world.cwd), tests)) {
       if (stops.signal.aborted) break;
-      const report = await testCase(ready, tests);
-      reports.push({ ...report, spec: shortPath(report.spec, world.cwd) });
-      if (!options.json) tell(context, reports);
+      const report = { ...(await testCase(ready, tests)), spec: shortPath(ready.read.spec.file, world.cwd) };
+      const chaos = options.chaos ? await chaosOf(context, ready, options, stops.signal) : undefined;
+      reports.push(chaos === undefined ? report : withChaos(report, chaos));
+      if (!options.json) tell(context, reports, chaos);
     }
     const signal = stops.received();
     if (signal !== undefined) return signalExit(signal);
@@ -98,11 +121,50 @@ function documentReader(
   return { read, sources };
 }
 
+interface TestReport extends CaseReport {
+  readonly chaos?: Record<string, unknown>;
+}
+
+interface ChaosValues {
+  readonly chaosSteps: number;
+  readonly chaosSeed: number;
+  readonly chaosSecs: number;
+}
+
+/** A run of a test case that takes longer hangs. */
+const ATTEMPT_MS = 60_000;
+/** Each is a process of its own. */
+const MOST_CRASHERS = 4;
+
+async function chaosOf({ world, wiring }: CliContext, ready: ReadyCase, options: ChaosValues, signal: AbortSignal): Promise<ChaosReport> {
+  const { crashCase } = await import('../../features/fixtures/crash/crash-case.ts');
+  return crashCase(ready, world.cwd, {
+    entry: wiring.crashEntry(),
+    variables: world.variables,
+    timeoutMs: ATTEMPT_MS,
+    maxSteps: options.chaosSteps,
+    seed: options.chaosSeed,
+    concurrency: Math.min(availableParallelism(), MOST_CRASHERS),
+    budgetMs: options.chaosSecs * 1000,
+    elapsedMs: () => world.clock.elapsedMs(),
+    signal,
+  });
+}
+
+function withChaos(report: CaseReport, chaos: ChaosReport): TestReport {
+  const document = chaosDocument(chaos);
+  if ('skipped' in chaos || chaos.held) return { ...report, chaos: document };
+  const broken = chaos.findings.find((one) => one.broken);
+  const why = broken === undefined ? (chaos.notes.at(-1) ?? 'nothing was tried') : `${broken.step}: ${broken.example ?? ''}`;
+  return { ...report, status: 'fail', failures: [...report.failures, `crash: ${why}`], chaos: document };
+}
+
 /** The newest report, under the name of its file when that is another one than before. */
-function tell({ terminal }: CliContext, reports: readonly CaseReport[]): void {
+function tell({ terminal }: CliContext, reports: readonly TestReport[], chaos: ChaosReport | undefined): void {
   const [before, report] = [reports.at(-2), reports.at(-1)];
   if (report === undefined) return;
   if (before?.spec !== report.spec) terminal.print(terminal.ink('bold', report.spec));
   terminal.print(`  ${report.status === 'pass' ? terminal.ink('green', 'pass') : terminal.ink('red', 'FAIL')}  ${report.name}`);
   for (const failure of report.failures) terminal.print(`          ${failure}`);
+  if (chaos !== undefined) tellChaos(terminal, chaos);
 }
