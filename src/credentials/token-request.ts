@@ -1,10 +1,10 @@
 import type { CredentialContext } from '../kit/context.ts';
 import { ConnectorError, messageOf } from '../lib/errors.ts';
+import { excerptOf } from '../lib/excerpt.ts';
 import { parseJson, stringifyJson, type JsonObject, type JsonValue } from '../lib/json.ts';
 import { readLimited } from '../lib/response-text.ts';
 
 const TIMEOUT_MS = 30_000;
-const EXCERPT_BYTES = 2048;
 const LONGEST_ANSWER_BYTES = 1024 * 1024;
 
 export interface TokenRequest {
@@ -26,7 +26,7 @@ export async function requestToken(request: TokenRequest, context: CredentialCon
     });
   }
   if (!response.ok) {
-    const excerpt = context.env.redactor.text(Buffer.from(text).subarray(0, EXCERPT_BYTES).toString('utf8'));
+    const excerpt = excerptOf(text, context.env.redactor);
     throw new ConnectorError(kindOf(response.status), `the token endpoint ${where} answers ${response.status}: ${excerpt}`, {
       status: response.status,
     });

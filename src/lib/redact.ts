@@ -9,31 +9,34 @@ const MASK = '***';
  * (logs, errors, API bodies, notifications) passes through `text`; record data does not.
  */
 export class Redactor {
-  #values: string[] = [];
+  readonly #values = new Set<string>();
+  /** The values and what becomes of them on their way, longest first: a secret that contains another must not leave its tail behind. */
+  #forms: readonly string[] | undefined;
 
   register(value: string): void {
-    if (value.length < SECRET_MIN_LENGTH || this.#values.includes(value)) return;
-    this.#values.push(value);
-    // Longest first: a secret that contains another must not leave its tail behind.
-    this.#values.sort((a, b) => b.length - a.length);
+    if (value.length < SECRET_MIN_LENGTH || this.#values.has(value)) return;
+    this.#values.add(value);
+    this.#forms = undefined;
   }
 
   /** The registered values, for handing them to a worker process. */
   values(): readonly string[] {
-    return this.#values;
+    return [...this.#values];
   }
 
   text(text: string): string {
+    if (this.#values.size === 0) return text;
+    this.#forms ??= [...new Set([...this.#values].flatMap(formsOf))].sort((a, b) => b.length - a.length);
     let out = text;
-    for (const value of this.#values) {
-      if (out.includes(value)) out = out.replaceAll(value, MASK);
+    for (const form of this.#forms) {
+      if (out.includes(form)) out = out.replaceAll(form, MASK);
     }
     return out;
   }
 
   /** A copy with every string redacted, keys included. */
   json<T>(value: T): T {
-    if (this.#values.length === 0) return value;
+    if (this.#values.size === 0) return value;
     return this.#walk(value as JsonValue) as T;
   }
 
@@ -43,4 +46,45 @@ export class Redactor {
     if (typeof value !== 'object' || value === null) return value;
     return Object.fromEntries(Object.entries(value).map(([key, item]) => [this.text(key), this.#walk(item)]));
   }
+}
+
+/** A secret as it may turn up in a text: as it is, inside JSON, in an address, in a form, in a header; and the password of an address. */
+function formsOf(value: string): string[] {
+  const bare = [value, value.trim(), ...passwordsOf(value)].filter((one) => one.length >= SECRET_MIN_LENGTH);
+  return bare.flatMap((one) => [
+    one,
+    inJson(one),
+    inAddress(one),
+    inForm(one),
+    inBase64(one),
+    inBase64(one).replaceAll('+', '-').replaceAll('/', '_'),
+  ]);
+}
+
+function passwordsOf(value: string): string[] {
+  if (!value.includes('://') || !URL.canParse(value)) return [];
+  const { password } = new URL(value);
+  try {
+    return [password, decodeURIComponent(password)];
+  } catch {
+    return [password];
+  }
+}
+
+function inJson(value: string): string {
+  return JSON.stringify(value).slice(1, -1);
+}
+
+/** Half a character cannot stand in an address. */
+function inAddress(value: string): string {
+  return encodeURIComponent(value.toWellFormed());
+}
+
+function inForm(value: string): string {
+  return new URLSearchParams([['', value]]).toString().slice(1);
+}
+
+/** Without the padding, which depends on what stands behind. */
+function inBase64(value: string): string {
+  return Buffer.from(value, 'utf8').toString('base64').replace(/=+$/, '');
 }

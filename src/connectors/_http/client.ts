@@ -2,11 +2,12 @@
 import type { Credential, CredentialProvider } from '../../kit/context.ts';
 import type { Env } from '../../lib/env.ts';
 import { ConnectorError } from '../../lib/errors.ts';
+import { EXCERPT_READ_BYTES, excerptOf } from '../../lib/excerpt.ts';
 import type { Redactor } from '../../lib/redact.ts';
 import { stringifyJson, type JsonValue } from '../../lib/json.ts';
 import { readBody, readStart } from './body.ts';
 import { Deadline } from './deadline.ts';
-import { excerpt, statusError, timeoutError, transportError } from './errors.ts';
+import { statusError, timeoutError, transportError } from './errors.ts';
 import { followRedirects, type Hop } from './redirects.ts';
 import { retryAfterMs, waitBeforeRetry, type RequestRetry } from './retry.ts';
 import type { ResponseRule } from './response-rules.ts';
@@ -193,12 +194,12 @@ export class HttpClient {
     }
     if (response.ok) return undefined;
     const asked = response.status === 429 || response.status === 503 ? retryAfterMs(response.headers.get('retry-after'), now) : undefined;
-    const start = await readStart(response, 2049);
+    const start = await readStart(response, EXCERPT_READ_BYTES);
     return statusError({
       ...call,
       url: call.shownUrl,
       status: response.status,
-      excerpt: env.redactor.text(excerpt(start)),
+      excerpt: excerptOf(start, env.redactor),
       retryAfterMs: asked,
     });
   }

@@ -1,13 +1,5 @@
 import { ConnectorError, messageOf, type ConnectorErrorKind } from '../../lib/errors.ts';
 
-const EXCERPT_BYTES = 2048;
-
-/** The start of an error body, as messages show it. */
-export function excerpt(body: Uint8Array): string {
-  const text = Buffer.from(body.buffer, body.byteOffset, Math.min(body.byteLength, EXCERPT_BYTES)).toString('utf8').trim();
-  return body.byteLength > EXCERPT_BYTES ? `${text}…` : text;
-}
-
 export interface StatusFailure {
   readonly method: string;
   /** Already made safe to show. */
