@@ -1,5 +1,5 @@
 /** Fingerprints decide whether a repeated submission is the same request. They hold no secret, only hashes. */
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { canonicalJson, type JsonObject } from '../lib/json.ts';
 import type { Submission } from '../wire/run.ts';
 
@@ -24,5 +24,5 @@ export function requestFingerprint(config: string, submission: Submission): stri
 }
 
 function sha256(text: string): string {
-  return createHash('sha256').update(text, 'utf8').digest('hex');
+  return hash('sha256', text);
 }

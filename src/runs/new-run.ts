@@ -6,7 +6,7 @@ import type { DoctorReport } from '../wire/doctor.ts';
 import type { Submission } from '../wire/run.ts';
 import { maskCallback } from './callback-rules.ts';
 import type { RunTicket } from './executor.ts';
-import { configFingerprint, requestFingerprint } from './fingerprint.ts';
+import { requestFingerprint } from './fingerprint.ts';
 import type { Prepared } from './prepare.ts';
 
 export interface NewRunOptions {
@@ -31,7 +31,6 @@ export function newRun(submission: Submission, prepared: Prepared, report: Docto
   const { env, owner } = options;
   const now = env.clock.now();
   const runId = env.ids.next();
-  const fingerprint = configFingerprint(prepared.tree);
   const run: StoredRun = {
     run_id: runId,
     name: prepared.isNamed ? prepared.name : null,
@@ -66,14 +65,15 @@ export function newRun(submission: Submission, prepared: Prepared, report: Docto
   return {
     run,
     ticket,
-    claim: claimOf(run, requestFingerprint(fingerprint, submission), options),
-    configFingerprint: fingerprint,
+    claim: claimOf(run, { submission, prepared }, options),
+    configFingerprint: prepared.fingerprint,
     warnings: prepared.plan.warnings,
   };
 }
 
-function claimOf(run: StoredRun, fingerprint: string, options: NewRunOptions): Claim | undefined {
+function claimOf(run: StoredRun, request: { submission: Submission; prepared: Prepared }, options: NewRunOptions): Claim | undefined {
   if (run.idempotency_key === null || options.idempotencySecs === 0) return undefined;
   const expired = new Date(Date.parse(run.submitted_at) - options.idempotencySecs * 1000);
+  const fingerprint = requestFingerprint(request.prepared.fingerprint, request.submission);
   return { key: run.idempotency_key, fingerprint, expired_at_or_before: expired.toISOString() };
 }

@@ -1,10 +1,15 @@
-import { loadDocument } from '../document/load.ts';
+import { secretAsker } from '../document/ask-secrets.ts';
+import { loadWithSecrets } from '../document/load.ts';
 import type { Parts } from '../kit/parts.ts';
 import type { Env } from '../lib/env.ts';
 import type { JsonObject } from '../lib/json.ts';
+import { Redactor } from '../lib/redact.ts';
 import type { Plan } from '../plan/plan.ts';
 import { planDocument } from '../plan/plan-document.ts';
 import type { Submission } from '../wire/run.ts';
+import { configFingerprint } from './fingerprint.ts';
+import { OutsideWatch, type VariableReads } from './outside-watch.ts';
+import { PreparedCache } from './prepared-cache.ts';
 
 /** A submitted document that may run. */
 export interface Prepared {
@@ -15,13 +20,18 @@ export interface Prepared {
   /** False when neither the submission nor the document gives a name. */
   readonly isNamed: boolean;
   readonly plan: Plan;
+  /** Of the tree; decides whether a repeated submission is the same request. */
+  readonly fingerprint: string;
 }
 
+/** The part of a submission that its document and plan are made of. */
+export type PrepareInput = Pick<Submission, 'config' | 'config_format' | 'name'>;
+
 /** From the text of a submission to a plan; throws `ConfigError` whose stage decides the status. */
-export type Prepare = (submission: Pick<Submission, 'config' | 'config_format' | 'name'>) => Prepared | Promise<Prepared>;
+export type Prepare = (submission: PrepareInput) => Promise<Prepared>;
 
 export interface PrepareOptions {
-  readonly env: Pick<Env, 'variables' | 'redactor'>;
+  readonly env: Pick<Env, 'variables' | 'redactor' | 'fetch' | 'clock'>;
   readonly parts: Parts;
   /** Of the machine; decides how many rows run at once by default. */
   readonly cpus: number;
@@ -34,22 +44,52 @@ export interface PrepareOptions {
 const UNNAMED = 'serve';
 
 export function createPrepare(options: PrepareOptions): Prepare {
-  const { variables, redactor } = options.env;
-  const { parts, cpus, readFile } = options;
-  return (submission) => {
-    const given = submission.name ?? '';
+  const { variables, clock } = options.env;
+  const cache = new PreparedCache(clock);
+  return async (submission) => {
     const base = options.base?.();
-    const loaded = loadDocument(submission.config, {
+    const known = cache.find(submission, { variables, base });
+    if (known !== undefined) return known;
+    const { prepared, reads } = await prepareAnew(submission, base, options);
+    if (reads !== undefined) cache.keep(submission, prepared, { base, reads });
+    return prepared;
+  };
+}
+
+interface Fresh {
+  readonly prepared: Prepared;
+  /** Undefined when the result is not good for another time, or must not be kept. */
+  readonly reads: VariableReads | undefined;
+}
+
+async function prepareAnew(submission: PrepareInput, base: JsonObject | undefined, options: PrepareOptions): Promise<Fresh> {
+  const { env, parts, cpus } = options;
+  const given = submission.name ?? '';
+  const watch = new OutsideWatch();
+  const learnt = new Redactor();
+  const ask = watch.calls(secretAsker({ managers: parts.secrets, env }));
+  try {
+    const loading = {
       format: submission.config_format,
-      origin: { kind: 'submitted' },
-      variables,
-      redactor,
-      readFile,
+      origin: { kind: 'submitted' as const },
+      variables: watch.variables(env.variables),
+      redactor: learnt,
+      readFile: watch.calls(options.readFile),
       ...(base === undefined ? {} : { base }),
       name: given,
-    });
-    const isNamed = given !== '' || (typeof loaded.tree['name'] === 'string' && loaded.tree['name'] !== '');
+    };
+    const loaded = await loadWithSecrets(submission.config, loading, ask);
+    const { tree } = loaded;
+    const isNamed = given !== '' || (typeof tree['name'] === 'string' && tree['name'] !== '');
     const plan = planDocument(isNamed ? loaded : { ...loaded, name: UNNAMED }, parts, { cpus });
-    return { tree: loaded.tree, name: plan.name, isNamed, plan };
-  };
+    const prepared = { tree, name: plan.name, isNamed, plan, fingerprint: configFingerprint(tree) };
+    return { prepared, reads: holdsSecrets(learnt, watch.reads) ? undefined : watch.reads };
+  } finally {
+    for (const value of learnt.values()) env.redactor.register(value);
+  }
+}
+
+/** Whether the document holds a secret that this process would forget with it; the environment stays as long as the process. */
+function holdsSecrets(learnt: Redactor, reads: VariableReads = []): boolean {
+  return learnt.values().some((secret) => !reads.some(({ value }) => value === secret));
 }

@@ -10,6 +10,7 @@ import type { Plan } from '../plan/plan.ts';
 import type { RunOutcome } from '../wire/outcome.ts';
 import { submissionSchema, type RunRecord, type Submission } from '../wire/run.ts';
 import type { RunEnd, RunExecutor, RunListener, RunTicket } from './executor.ts';
+import { configFingerprint } from './fingerprint.ts';
 import { RUN_METRICS } from './metrics.ts';
 import type { Prepare } from './prepare.ts';
 import type { StopCause } from './record.ts';
@@ -131,11 +132,12 @@ export function outcomeOf(over: Partial<RunOutcome> = {}): RunOutcome {
 }
 
 /** Documents for tests: `broken` does not parse, everything else is its own tree. */
-const prepare: Prepare = ({ config, name }) => {
+const prepare: Prepare = async ({ config, name }) => {
   if (config === 'broken') throw new ConfigError([{ code: 'syntax', path: '', message: 'not YAML' }], { stage: 'parse' });
   const tree = JSON.parse(config) as JsonObject;
   const named = name ?? (tree['name'] as string | undefined);
-  return { tree, name: named ?? 'serve', isNamed: named !== undefined, plan: { warnings: [] } as unknown as Plan };
+  const plan = { warnings: [] } as unknown as Plan;
+  return { tree, name: named ?? 'serve', isNamed: named !== undefined, plan, fingerprint: configFingerprint(tree) };
 };
 
 const LIMITS: RunLimits = {

@@ -1,0 +1,152 @@
+import { expect, test } from 'vitest';
+import { stillClock, type StillClock } from '../../test/fakes/clock.ts';
+import { testEnv } from '../../test/fakes/env.ts';
+import { FAKE_PARTS } from '../../test/fakes/parts.ts';
+import { defineSecretManager } from '../kit/secret-manager.ts';
+import type { JsonObject } from '../lib/json.ts';
+import { createPrepare, type Prepare } from './prepare.ts';
+
+interface World {
+  readonly prepare: Prepare;
+  readonly variables: Record<string, string>;
+  readonly files: Record<string, string>;
+  readonly secrets: Record<string, string>;
+  readonly clock: StillClock;
+  readonly redacted: (text: string) => string;
+  base: JsonObject | undefined;
+}
+
+function world(): World {
+  const [variables, files, secrets]: Record<string, string>[] = [{}, {}, {}];
+  const clock = stillClock();
+  const env = testEnv({ variables, clock });
+  const vault = defineSecretManager({
+    type: 'vault',
+    description: 'secrets of this test',
+    settings: [],
+    open: () => Promise.resolve({ read: (name) => Promise.resolve(secrets?.[name] ?? ''), close: () => Promise.resolve() }),
+  });
+  const made: World = {
+    variables: variables ?? {},
+    files: files ?? {},
+    secrets: secrets ?? {},
+    clock,
+    base: undefined,
+    redacted: (text) => env.redactor.text(text),
+    prepare: createPrepare({
+      env,
+      parts: { ...FAKE_PARTS, secrets: new Map([['vault', vault]]) as never },
+      cpus: 2,
+      readFile: (path) => new TextEncoder().encode(files?.[path]),
+      base: () => made.base,
+    }),
+  };
+  return made;
+}
+
+function document(path: string, more = ''): string {
+  return `version: 1
+${more}
+pipeline:
+  source: { type: lines, config: { path: '${path}' } }
+  sink: { type: lines, config: { path: out } }
+`;
+}
+
+const submission = (path: string, more?: string) => ({ config: document(path, more), config_format: 'yaml' as const });
+
+async function sourcePath(prepare: Prepare, path: string, more?: string): Promise<unknown> {
+  const { plan } = await prepare(submission(path, more));
+  return (plan.rows[0]?.source.parsed as { path?: string } | undefined)?.path;
+}
+
+test('the same text is prepared once', async () => {
+  const { prepare } = world();
+  expect(await prepare(submission('in'))).toBe(await prepare(submission('in')));
+});
+
+test('another text, another name or another format is another document', async () => {
+  const { prepare } = world();
+  const first = await prepare(submission('in'));
+  expect(await prepare(submission('in '))).not.toBe(first);
+  expect((await prepare({ ...submission('in'), name: 'mine' })).name).toBe('mine');
+  expect((await prepare(submission('in'))).name).toBe('serve');
+  await expect(prepare({ ...submission('in'), config_format: 'json' })).rejects.toThrow();
+});
+
+test('parameters and selection belong to the text', async () => {
+  const { prepare } = world();
+  const params = (day: string): string => `params: { day: { default: ${day} } }`;
+  expect(await sourcePath(prepare, '${param.day}', params('monday'))).toBe('monday');
+  expect(await sourcePath(prepare, '${param.day}', params('friday'))).toBe('friday');
+  const selecting = (tag: string) => submission('in', `selection: { include_parents: ${tag} }`);
+  expect((await prepare(selecting('all'))).tree).not.toEqual((await prepare(selecting('off'))).tree);
+});
+
+test('a variable that the document reads is looked at every time, others are not', async () => {
+  const { prepare, variables } = world();
+  variables['FOLDER'] = 'blue';
+  const first = await prepare(submission('${env:FOLDER}'));
+  variables['OTHER'] = 'no matter';
+  expect(await prepare(submission('${env:FOLDER}'))).toBe(first);
+  variables['FOLDER'] = 'green';
+  expect(await sourcePath(prepare, '${env:FOLDER}')).toBe('green');
+  delete variables['FOLDER'];
+  await expect(prepare(submission('${env:FOLDER}'))).rejects.toThrow('FOLDER');
+});
+
+test('a file that the document reads is read every time', async () => {
+  const { prepare, files } = world();
+  files['folder.txt'] = 'north';
+  expect(await sourcePath(prepare, '${file:folder.txt}')).toBe('north');
+  files['folder.txt'] = 'south';
+  expect(await sourcePath(prepare, '${file:folder.txt}')).toBe('south');
+});
+
+test('a secret is asked for every time, and no document that holds one is kept', async () => {
+  const { prepare, secrets, redacted } = world();
+  secrets['team/key'] = 'first-secret';
+  const before = await prepare(submission('${vault:team/key}'));
+  expect(before.plan.rows[0]?.source.parsed).toMatchObject({ path: 'first-secret' });
+  secrets['team/key'] = 'second-secret';
+  expect(await sourcePath(prepare, '${vault:team/key}')).toBe('second-secret');
+  const secret = 'params: { key: { default: written-down, secret: true } }';
+  expect(await prepare(submission('${param.key}', secret))).not.toBe(await prepare(submission('${param.key}', secret)));
+  expect(redacted('first-secret second-secret written-down')).toBe('*** *** ***');
+});
+
+test('a new default document of the server changes what it lies beneath', async () => {
+  const world1 = world();
+  world1.base = { name: 'old' };
+  expect((await world1.prepare(submission('in'))).name).toBe('old');
+  world1.base = { name: 'new' };
+  expect((await world1.prepare(submission('in'))).name).toBe('new');
+});
+
+test('a faulty document is told so every time', async () => {
+  const { prepare } = world();
+  for (const _ of [1, 2]) await expect(prepare({ config: 'version: 1\n', config_format: 'yaml' })).rejects.toThrow();
+});
+
+test('what nobody submits again is let go: after a while, and when there is too much of it', async () => {
+  const { prepare, clock } = world();
+  const first = await prepare(submission('in'));
+  clock.advance(200_000);
+  expect(await prepare(submission('in'))).toBe(first);
+  clock.advance(300_001);
+  const second = await prepare(submission('in'));
+  expect(second).not.toBe(first);
+  for (let index = 0; index < 500; index += 1) await prepare(submission(`in-${index}`));
+  expect(await prepare(submission('in'))).not.toBe(second);
+});
+
+test('long texts share a budget, and one that would take much of it is not kept', async () => {
+  const { prepare } = world();
+  const filled = (name: string, length: number) => submission(name, `# ${'x'.repeat(length)}`);
+  const huge = await prepare(filled('in', 1_100_000));
+  expect(await prepare(filled('in', 1_100_000))).not.toBe(huge);
+  const first = await prepare(filled('first', 1_000_000));
+  expect(await prepare(filled('first', 1_000_000))).toBe(first);
+  for (let index = 0; index < 8; index += 1) await prepare(filled(`in-${index}`, 1_000_000));
+  expect(await prepare(filled('first', 1_000_000))).not.toBe(first);
+});
