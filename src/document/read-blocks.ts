@@ -25,12 +25,14 @@ import { slaSchema, type SlaConfig } from './blocks/sla.ts';
 import { sourceSchema, type SourceSpec } from './blocks/source.ts';
 import { stateSchema, type StateSpec } from './blocks/state.ts';
 import { transformSchema, type TransformSpec } from './blocks/transform.ts';
+import { edgeSchema, nodeSchema, type EdgeSpec, type NodeSpec } from './blocks/topology.ts';
 import type { Document } from './document.ts';
 import { isFull } from './locate.ts';
 import { withoutUnavailable } from './not-available.ts';
 import { compositionRefusal } from './origin.ts';
 import { salvage } from './salvage.ts';
 import { restoreEscapes } from './tokens.ts';
+import { stepsOf } from './steps.ts';
 
 /** A block and where it stands. */
 export interface Placed<T> {
@@ -54,6 +56,9 @@ export interface PipelineBlocks {
   readonly masking: MaskingConfig | undefined;
   readonly schema: SchemaDriftConfig | undefined;
 }
+  /** `undefined` where the document has rows instead; a node that cannot be read is there without a value. */
+  readonly nodes: ReadonlyMap<string, Placed<NodeSpec> | undefined> | undefined;
+  readonly edges: readonly Placed<EdgeSpec>[];
 
 export interface PlacedRow {
   readonly path: string;
@@ -153,6 +158,32 @@ type ReadOne<T> = (value: JsonValue, path: string) => T | undefined;
 
 function readTemplates<T>(pipeline: JsonObject, role: 'source' | 'sink', read: ReadOne<T>, issues: Issue[]): Templates<T> {
   const path = `pipeline.${role}s`;
+/** An empty map of nodes is none. */
+function readGraph(pipeline: JsonObject, above: string, issues: Issue[]): Pick<PipelineBlocks, 'nodes' | 'edges'> {
+  const path = joinPath(above, 'nodes');
+  const nodes = readNamed(pipeline['nodes'], path, issues, (value, at) => readNode(value, at, issues));
+  const edges = readList(pipeline['edges'], joinPath(above, 'edges'), issues, (value, at) =>
+    salvage(edgeSchema, restored(value), at, issues),
+  );
+  if (nodes.size === 0 && edges.length > 0) {
+    issues.push({
+      code: 'missing_key',
+      path,
+      message: 'there are edges but no nodes',
+      hint: 'declare the nodes they join under `pipeline.nodes`',
+    });
+  }
+  return { nodes: nodes.size === 0 ? undefined : nodes, edges };
+}
+
+/** Settings of parts are left as they are: what is escaped in them is put back when they are parsed. */
+function readNode(value: JsonValue, path: string, issues: Issue[]): NodeSpec | undefined {
+  const kind = isObject(value) ? value['kind'] : undefined;
+  if (!isObject(value) || kind === 'transform') return salvage(nodeSchema, value, path, issues);
+  if (kind === 'source') return salvage(nodeSchema, withoutUnavailable('source', value, path, issues), path, issues);
+  return salvage(nodeSchema, kind === 'sink' ? withoutSourceKeys(value, path, issues) : restored(value), path, issues);
+}
+
   const templates = new Map(readNamed(pipeline[`${role}s`], path, issues, read));
   const single = pipeline[role];
   if (single === undefined || single === null) return templates;
@@ -208,13 +239,17 @@ function withoutSourceKeys(value: JsonValue, path: string, issues: Issue[]): Jso
 function readTransforms(value: JsonValue | undefined, path: string, issues: Issue[]): Placed<TransformSpec>[] {
   if (value === undefined || value === null) return [];
   if (!Array.isArray(value)) {
-    issues.push({ code: 'wrong_type', path, message: 'expected a list of transforms' });
+    issues.push({ code: 'wrong_type', path, message: `expected a list of ${stepsOf(path).at(-1)}` });
     return [];
+  return readList(value, path, issues, (item, at) => salvage(transformSchema, item, at, issues));
+}
+
+function readList<T>(value: JsonValue | undefined, path: string, issues: Issue[], read: ReadOne<T>): Placed<T>[] {
   }
   return value.flatMap((item, index) => {
     const at = joinPath(path, index);
-    const spec = salvage(transformSchema, item, at, issues);
-    return spec === undefined ? [] : [{ path: at, value: spec }];
+    const one = read(item, at);
+    return one === undefined ? [] : [{ path: at, value: one }];
   });
 }
 

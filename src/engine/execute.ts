@@ -19,6 +19,7 @@ import { runInvocation } from './run-row.ts';
 import { Tally } from './tally.ts';
 
 /** After `on_error: stop` the other rows have this long to flush before everything is ended. */
+import type { TopologyOutcome } from './topology/run-topology.ts';
 const STOP_GRACE_MS = 5000;
 
 /** What a finished row means for the rows that wait for it. */
@@ -41,7 +42,9 @@ export async function execute(options: ExecuteOptions): Promise<RunOutcome> {
   let outcomes: readonly InvocationOutcome[] = [];
   let failure: OutcomeError | null = null;
   try {
-    outcomes = await new Execution(options).run();
+  let nodes: RunOutcome['nodes'];
+    if (plan.topology === undefined) outcomes = await new Execution(options).run();
+    else ({ invocations: outcomes, nodes, failure } = await runGraph(options));
   } catch (error) {
     failure = outcomeErrorOf(error, env.redactor);
   }
@@ -63,9 +66,15 @@ export async function execute(options: ExecuteOptions): Promise<RunOutcome> {
     error: failure,
   };
 }
+    ...(nodes === undefined ? {} : { nodes }),
 
 function summaryOf(failed: readonly InvocationOutcome[]): OutcomeError | null {
   const [first] = failed;
+async function runGraph(options: ExecuteOptions): Promise<TopologyOutcome> {
+  const { runTopology } = await import('./topology/run-topology.ts');
+  return runTopology(options);
+}
+
   if (first?.error == null) return null;
   return { ...first.error, message: `${failed.length} invocation(s) failed: ${first.row_id}: ${first.error.message}` };
 }

@@ -13,7 +13,7 @@ import type { Invocation } from './invocation.ts';
 import * as metrics from './metrics.ts';
 import { flushAll, saveBookmark } from './delivery/checkpoint.ts';
 import { movePages, type Position } from './move-pages.ts';
-import { startPosition } from './start-position.ts';
+import { startPosition, type Start } from './start-position.ts';
 import { openInvocation, PAGE_BYTES, partContext, type OpenOptions } from './open.ts';
 import { Tally } from './tally.ts';
 
@@ -21,6 +21,8 @@ export interface RunRowOptions extends Omit<OpenOptions, 'stop'> {
   readonly stop: AbortSignal;
   readonly limit: number | undefined;
   onPage(tally: Tally): void;
+  /** Asked where to go on when others read from the same source. */
+  agree?(own: Start): Promise<Start>;
 }
 
 /** Never throws: whatever happens is in the outcome. */
@@ -133,7 +135,8 @@ async function attempt(options: RunRowOptions): Promise<Attempt> {
 async function moveAndFinish(opened: Invocation, options: RunRowOptions, leave: AbortController): Promise<JsonValue | undefined> {
   opened.reach?.('opened');
   const saveBookmarks = !options.dryRun && options.limit === undefined;
-  const { watermark, bookmark } = await startPosition(opened, saveBookmarks);
+  const own = await startPosition(opened, saveBookmarks);
+  const { watermark, bookmark } = (await options.agree?.(own)) ?? own;
   const invocation = { ...opened, watermark };
   let position: Position | undefined;
   try {

@@ -219,7 +219,7 @@ function withHint(issue: Issue, hint: string | undefined): Issue {
 }
 
 function unknownKeys(keys: readonly string[], steps: readonly (string | number)[], place: Place): Issue[] {
-  const known = knownKeys(place.shape, steps);
+  const known = knownKeys(place.shape, steps, valueAt(place.value, steps));
   return keys.slice(0, MAX_ISSUES + 1).map((key) => {
     const issue = { code: 'unknown_key', message: `unknown key \`${key}\``, path: joinPath(place.base, ...steps, key) };
     return withHint(issue, suggestion(key, known, 'known keys'));
@@ -311,7 +311,8 @@ function valueAt(value: unknown, steps: readonly (string | number)[]): unknown {
   return at;
 }
 
-function knownKeys(shape: JsonSchema, steps: readonly (string | number)[]): string[] {
+/** The keys of a mapping; of several kinds of mapping only those of the kind that stands there. */
+function knownKeys(shape: JsonSchema, steps: readonly (string | number)[], found: unknown): string[] {
   let level = [shape];
   for (const step of steps) {
     level = level.flatMap(alternatives).flatMap((one) => {
@@ -321,7 +322,13 @@ function knownKeys(shape: JsonSchema, steps: readonly (string | number)[]): stri
       return typeof one.additionalProperties === 'object' ? [one.additionalProperties] : [];
     });
   }
-  return [...new Set(level.flatMap(alternatives).flatMap((one) => Object.keys(one.properties ?? {})))];
+  const kinds = level.flatMap(alternatives).filter((one) => isOfKind(one, found));
+  return [...new Set(kinds.flatMap((one) => Object.keys(one.properties ?? {})))];
+}
+
+/** Whether no fixed value of the shape (`kind: tee`) speaks against it. */
+function isOfKind({ properties = {} }: JsonSchema, found: unknown): boolean {
+  return !isObject(found) || Object.entries(properties).every(([key, { const: fixed }]) => fixed === undefined || found[key] === fixed);
 }
 
 function alternatives(shape: JsonSchema): JsonSchema[] {

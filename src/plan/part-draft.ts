@@ -37,20 +37,22 @@ interface Wanted {
   readonly templates: Templates<Spec>;
   /** Path of the row. */
   readonly path: string;
+  /** Path of the part, where that is not the row's `source` or `sink`: a node is a part itself. */
+  readonly ownPath?: string;
   readonly present: boolean;
 }
 
 /** The part with its template beneath it; what is missing is told. */
-export function draftPart({ role, own, templates, path: rowPath, present }: Wanted, issues: IssueList): PartDraft | undefined {
+export function draftPart(wanted: Wanted, issues: IssueList): PartDraft | undefined {
+  const { role, own, templates, path: rowPath, ownPath = joinPath(rowPath, role) } = wanted;
   const name = own?.ref ?? 'default';
-  const ownPath = joinPath(rowPath, role);
   const ownLayer = own === undefined ? [] : [{ path: ownPath, config: own.config ?? {} }];
   if (!templates.has(name)) {
     if (own?.ref === undefined && own?.type !== undefined) {
       const config = own.config ?? {};
       return { path: ownPath, template: name, type: own.type, typePath: joinPath(ownPath, 'type'), config, layers: ownLayer };
     }
-    reportMissing({ role, ref: own?.ref, names: [...templates.keys()], rowPath, present }, issues);
+    reportMissing({ ...wanted, ownPath }, issues);
     return undefined;
   }
   const template = templates.get(name);
@@ -66,25 +68,19 @@ export function draftPart({ role, own, templates, path: rowPath, present }: Want
   };
 }
 
-interface Missing {
-  readonly role: 'source' | 'sink';
-  readonly ref: string | undefined;
-  readonly names: readonly string[];
-  readonly rowPath: string;
-  /** Without a pipeline there is nothing to say about its parts. */
-  readonly present: boolean;
-}
-
-function reportMissing({ role, ref, names, rowPath, present }: Missing, issues: IssueList): void {
+function reportMissing({ role, own, templates, path: rowPath, ownPath, present }: Wanted & { ownPath: string }, issues: IssueList): void {
+  const ref = own?.ref;
   if (ref !== undefined) {
-    const hint = issues.hintFor(ref, names) ?? `declare it under \`pipeline.${role}s\``;
-    issues.error('unknown_template', joinPath(rowPath, role, 'ref'), `there is no ${role} template \`${ref}\``, hint);
+    const hint = issues.hintFor(ref, templates.keys()) ?? `declare it under \`pipeline.${role}s\``;
+    issues.error('unknown_template', joinPath(ownPath, 'ref'), `there is no ${role} template \`${ref}\``, hint);
   } else if (rowPath === '') {
+    // Without a pipeline there is nothing to say about its parts.
     if (!present) return;
     issues.error('missing_key', 'pipeline', `\`pipeline.${role}\` is required`, `give it a \`type\` and a \`config\``);
   } else {
     const hint = `declare \`pipeline.${role}\`, or name a template of \`pipeline.${role}s\` with \`ref\``;
-    issues.error('missing_template', rowPath, `the row has no ${role}: it names no template and there is no default one`, hint);
+    const owner = ownPath === rowPath ? 'node' : 'row';
+    issues.error('missing_template', rowPath, `the ${owner} has no ${role}: it names no template and there is no default one`, hint);
   }
 }
 

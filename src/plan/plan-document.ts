@@ -17,6 +17,7 @@ import type { ValueList } from './for-each.ts';
 import { IssueList } from './issue-list.ts';
 import { PartPlanner } from './plan-part.ts';
 import { planFanOut } from './plan-fan-out.ts';
+import { planTopology } from './plan-topology.ts';
 import { finishRow, planRowParts } from './plan-row.ts';
 import type { Governance, Plan, RowPlan } from './plan.ts';
 import type { PlannedRow } from './planned-row.ts';
@@ -40,10 +41,13 @@ export function planDocument(document: Document, parts: Parts, options: PlanOpti
   const auth = planProviders(blocks, parts, issues);
   checkMaskingTargets(blocks, parts, issues);
   const context = { blocks, parts, issues, planner: new PartPlanner(issues) };
-  const { rows: drafts, fanOuts: listDrafts, lists } = draftRows(blocks, issues);
-  const ids = [...drafts, ...listDrafts].map((draft) => draft.id);
-  checkTemplates([...drafts, ...listDrafts], context);
-  const planned = drafts.map((draft) => planRowParts(draft, context)).filter((row) => row !== undefined);
+  const graph = planTopology(context);
+  const { rows: drafts, fanOuts: listDrafts, lists } = graph?.drafts ?? draftRows(blocks, issues);
+  // Tokens name rows; nodes have no records that others run for.
+  const ids = graph === undefined ? [...drafts, ...listDrafts].map((draft) => draft.id) : [];
+  checkTemplates(graph?.parts ?? [...drafts, ...listDrafts], context);
+  const planned = graph?.rows ?? drafts.map((draft) => planRowParts(draft, context)).filter((row) => row !== undefined);
+  checkWaiting([...drafts, ...listDrafts], drafts, issues);
   const rows = finishRows(planned, {
     name: restoreEscapes(document.name),
     ids,
@@ -83,6 +87,7 @@ export function planDocument(document: Document, parts: Parts, options: PlanOpti
     warnings: withPlaces(issues.warnings, document.locate),
   });
 }
+    ...(graph?.topology === undefined ? {} : { topology: graph.topology }),
 
 /** A text in which a secret is not filled in is nothing to judge. */
 function withoutThoseOfSecrets(errors: readonly Issue[], { tree }: Document): readonly Issue[] {

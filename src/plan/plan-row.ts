@@ -33,11 +33,11 @@ export interface RowContext {
   readonly issues: IssueList;
 }
 
-/** Finds and parses the parts of a row; `undefined` when its source or sink cannot be known. */
-export function planRowParts(draft: RowDraft, context: RowContext): PlannedRow | undefined {
+/** Finds and parses the parts of a row; `undefined` when its source or sink cannot be known. A sink node reads from a graph. */
+export function planRowParts(draft: RowDraft, context: RowContext, graph?: PlannedPart<SourceDefinition>): PlannedRow | undefined {
   const { parts, planner, blocks, issues } = context;
   for (const part of [draft.source, draft.sink]) if (part !== undefined) checkAuthRef(part, blocks, issues);
-  const source = draft.source === undefined ? undefined : planner.plan<SourceDefinition>(draft.source, parts.sources, 'source');
+  const source = draft.source === undefined ? graph : planner.plan<SourceDefinition>(draft.source, parts.sources, 'source');
   const sink = draft.sink === undefined ? undefined : planner.plan<SinkDefinition>(draft.sink, parts.sinks, 'sink');
   const transforms = draft.transforms.map((entry) => planner.plan<TransformDefinition>(plainDraft(entry), parts.transforms, 'transform'));
   const state =
@@ -74,7 +74,7 @@ function appending(config: JsonObject): JsonObject {
 }
 
 /** A part without templates. */
-function plainDraft({ path, value }: Placed<{ readonly type: string; readonly config?: JsonObject | undefined }>): PartDraft {
+export function plainDraft({ path, value }: Placed<{ readonly type: string; readonly config?: JsonObject | undefined }>): PartDraft {
   const config = value.config ?? {};
   return { path, template: 'default', type: value.type, typePath: joinPath(path, 'type'), config, layers: [{ path, config }] };
 }

@@ -9,6 +9,8 @@ import type { SchemaDriftConfig } from '../document/blocks/schema-drift.ts';
 import type { SlaConfig } from '../document/blocks/sla.ts';
 import type { RowStatus } from '../document/blocks/source.ts';
 import type { Issue } from '../lib/errors.ts';
+import type { JoinSpec } from '../document/blocks/topology.ts';
+import type { Chunk } from '../document/chunks.ts';
 import type { JsonObject } from '../lib/json.ts';
 import type { RetryPolicy } from '../kit/context.ts';
 import type { Lane } from '../kit/page.ts';
@@ -161,6 +163,43 @@ export interface Plan {
   readonly unselectedFanOuts: readonly FanOutPlan[];
   /** Whether flags or statuses decided which rows run. */
   readonly selectionActive: boolean;
+interface NodePlace {
+  readonly id: string;
+  /** Where it stands in the document. */
+  readonly path: string;
+}
+
+/** A node of a graph; what a sink node does stands in the row of the same id. */
+export type NodePlan = NodePlace &
+  (
+    | { readonly kind: 'source'; readonly source: SourcePlan }
+    | { readonly kind: 'transform'; readonly transforms: readonly TransformPlan[] }
+    | { readonly kind: 'tee' | 'merge' | 'sink' }
+    | { readonly kind: 'join'; readonly join: JoinSpec }
+  );
+
+export interface EdgePlan {
+  readonly from: string;
+  readonly to: string;
+  /** What a join calls it. */
+  readonly label: string | undefined;
+  /** Pages it holds before its producer waits. */
+  readonly capacity: number;
+  /** Its producer must never wait, or the graph could stand still: what does not fit goes to disk. */
+  readonly spills: boolean;
+  /** Nobody but the consumer holds the records that travel on it. */
+  readonly owned: boolean;
+}
+
+/** A graph of nodes instead of a matrix of rows. */
+export interface TopologyPlan {
+  /** Every node after those that feed it. */
+  readonly nodes: readonly NodePlan[];
+  readonly edges: readonly EdgePlan[];
+  /** Why no run can go on where another one stopped; `undefined` when it can. */
+  readonly startsOver: string | undefined;
+}
+
   readonly maxConcurrent: number;
   readonly onError: 'continue' | 'stop';
   /** Order in which ready rows queue: as declared, or heaviest first. */
@@ -170,3 +209,5 @@ export interface Plan {
   /** Doubts that do not stop a run. */
   readonly warnings: readonly Issue[];
 }
+  /** Present when the document has nodes; `rows` are then its sink nodes. */
+  readonly topology?: TopologyPlan;

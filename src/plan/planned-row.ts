@@ -21,5 +21,6 @@ export interface PlannedRow {
 
 /** How messages call a row: nothing for the single row of a document without a matrix. */
 export function rowName(draft: RowDraft): string {
+  if (draft.node !== undefined) return `sink node \`${draft.id}\``;
   return draft.path === '' ? 'the pipeline' : `row \`${draft.id}\``;
 }

@@ -35,6 +35,11 @@ export interface RowDraft {
   readonly status: RowStatus;
 }
 
+  /** Present when it is a sink node of a graph. */
+  readonly node?: {
+    /** What of the graph keeps its sinks from delivering exactly once. */
+    readonly exactlyOnceLimit: string | undefined;
+  };
 const IMPLICIT_ROW: PlacedRow = { path: '', index: 0, spec: {} };
 
 export interface Drafts {

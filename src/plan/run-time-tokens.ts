@@ -96,7 +96,7 @@ function checkParts(block: JsonObject, steps: Steps, issues: IssueList): void {
   for (const [key, value] of Object.entries(block)) {
     const here = [...steps, key];
     if ((key === 'source' || key === 'sink') && isObject(value)) checkConnector(value, here, issues);
-    else if ((key === 'sources' || key === 'sinks') && isObject(value)) {
+    else if ((key === 'sources' || key === 'sinks' || key === 'nodes') && isObject(value)) {
       for (const [name, one] of Object.entries(value)) if (isObject(one)) checkConnector(one, [...here, name], issues);
     } else if ((key === 'fan_out' || key === 'discover') && isObject(value)) checkParts(value, here, issues);
     else if (key === 'transforms') checkTransforms(value, here, issues);

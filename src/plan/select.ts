@@ -49,7 +49,7 @@ export function selectRows(rows: readonly Selectable[], options: SelectionOption
   const chosen = withAncestors(rows, { chosen: narrow(rows, eligible, flags), eligible, policy, issues });
   const run = withoutSkipped(rows, chosen, flags.skip ?? []);
   if (policy !== 'eligible' || run.size < chosen.size) reportMissingAncestors(rows, { run, eligible, issues });
-  if (run.size === 0) {
+  if (run.size === 0 && rows.length > 0) {
     const all = rows.map((row) => `${row.id} (${row.status})`).join(', ');
     issues.error('empty_selection', 'matrix', `no row is left to run; there are: ${all}`, 'add `--status` or `--select`');
   }

@@ -21,6 +21,7 @@ import { slaBlock } from './sla.ts';
 import { sourceBlock } from './source.ts';
 import { stateBlock } from './state.ts';
 import { transformBlock } from './transform.ts';
+import { edgesBlock, nodesBlock } from './topology.ts';
 import { varsBlock } from './vars.ts';
 
 /** Every block a document may hold, by name. */
@@ -31,11 +32,13 @@ export const BLOCKS: readonly BlockDefinition<unknown>[] = [
   dlqBlock,
   documentBlock,
   executionBlock,
+  edgesBlock,
   fanOutBlock,
   maskingBlock,
   matrixBlock,
   metadataColumnsBlock,
   paramsBlock,
+  nodesBlock,
   pipelineBlock,
   qualityBlock,
   reconcileBlock,

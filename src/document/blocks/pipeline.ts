@@ -9,6 +9,7 @@ import { schemaDriftBlock } from './schema-drift.ts';
 import { sinkSchema } from './sink.ts';
 import { sourceSchema } from './source.ts';
 import { stateSchema } from './state.ts';
+import { edgesBlock, nodesBlock } from './topology.ts';
 import { transformsField } from './transform.ts';
 
 export const pipelineSchema = z.strictObject({
@@ -23,6 +24,8 @@ export const pipelineSchema = z.strictObject({
   contract: optional(contractBlock.schema).meta({ description: contractBlock.description }),
   masking: optional(maskingBlock.schema).meta({ description: maskingBlock.description }),
   schema: optional(schemaDriftBlock.schema).meta({ description: schemaDriftBlock.description }),
+  nodes: optional(nodesBlock.schema).meta({ description: nodesBlock.description }),
+  edges: optional(edgesBlock.schema).meta({ description: edgesBlock.description }),
 });
 
 export const pipelineBlock = defineBlock<z.infer<typeof pipelineSchema>>({

@@ -82,6 +82,32 @@ export class Watermark {
   }
 
   /** Moves on to the next page; true when the sink has it already. */
+  /** Records of pages that were handed over and whose commit has not come yet. */
+  get held(): number {
+    return this.#held;
+  }
+
+  /** Whether the sink has the next page with a bookmark already, and with it those without one before it. */
+  get isBehind(): boolean {
+    return this.#seq < this.#committed;
+  }
+
+  /** A page without a bookmark is committed with the next one that has one. */
+  async hold(page: Page): Promise<void> {
+    await this.#tokens.hold(page);
+    this.#held += page.count;
+  }
+
+  /** Pages that are behind where the invocation goes on. */
+  get seq(): number {
+    return this.#seq;
+  }
+
+  /** Goes on from an earlier page than the sink holds: those it has are left out as they come by. */
+  rewind(seq: number): void {
+    this.#seq = Math.min(this.#seq, seq);
+  }
+
   advance(): boolean {
     this.#seq += 1;
     return this.#seq <= this.#committed;

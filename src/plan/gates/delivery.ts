@@ -17,7 +17,8 @@ export function checkDelivery(row: PlannedRow, governance: Governance, issues: I
     const message = '`on_breach: quarantine` of the contract cannot be combined with `exactly_once`';
     issues.error('exactly_once_quarantine', path, message, 'use `on_breach: fail` or `at_least_once`');
   }
-  if (row.writes === undefined || isKeyedRow(row)) return;
+  // A graph goes on from one position: what its sinks hold has to be known page by page, keyed or not.
+  if (row.writes === undefined || (isKeyedRow(row) && row.draft.node === undefined)) return;
   const limit = limitOf(row);
   if (limit === undefined) return;
   issues.error('exactly_once_unreachable', path, `${rowName(row.draft)} cannot deliver exactly once: ${limit}`, upsertHint(row));
@@ -30,6 +31,7 @@ function isKeyedRow({ writes }: PlannedRow): boolean {
 /** The first leg of the atomic watermark path that is missing. */
 function limitOf(row: PlannedRow): string | undefined {
   const { reads, writes, state, source, sink } = row;
+  if (row.draft.node?.exactlyOnceLimit !== undefined) return row.draft.node.exactlyOnceLimit;
   if (writes?.writeMode === 'overwrite') return 'its sink replaces everything (`write_mode: overwrite`), and a page cannot be told apart';
   if (reads?.replay !== 'positional') return `its source \`${source.plan.type}\` cannot be read again from an exact position`;
   if (writes?.token !== true) return `its sink \`${sink.plan.type}\` cannot store a watermark together with the records`;
@@ -39,7 +41,8 @@ function limitOf(row: PlannedRow): string | undefined {
   return undefined;
 }
 
-function upsertHint({ writes, sink }: PlannedRow): string | undefined {
+function upsertHint({ draft, writes, sink }: PlannedRow): string | undefined {
   if (writes?.writeModes.includes('upsert') !== true) return undefined;
+  if (draft.node !== undefined) return '`at_least_once` with `write_mode: upsert` and a `key` makes repeats harmless';
   return `give the sink \`${sink.plan.type}\` \`write_mode: upsert\` and a \`key\``;
 }

@@ -59,7 +59,7 @@ function timesOf({ parent, forEach }: PlannedRow['draft'], lists: ReadonlyMap<st
 }
 
 /** A row that writes the file it reads cuts off its own source. */
-function refuseOwnSource(row: PlannedRow, issues: IssueList): void {
+export function refuseOwnSource(row: PlannedRow, issues: IssueList): void {
   const { plan, judged } = row.source;
   const read = judged === undefined ? undefined : plan.definition.localPath?.(judged);
   if (read === undefined) return;

@@ -1,0 +1,45 @@
+/** What the nodes of a running graph share. */
+import type { Credentials, PartContext } from '../../kit/context.ts';
+import type { Page } from '../../kit/page.ts';
+import type { RuntimeTokens } from '../../plan/resolve.ts';
+import type { TopologyPlan } from '../../plan/plan.ts';
+import type { ExecuteOptions } from '../engine.ts';
+import { partContext } from '../open.ts';
+import type { Channel } from './channel.ts';
+import type { NodeAccount } from './node-account.ts';
+import type { Acknowledgements, Positions } from './positions.ts';
+
+export interface GraphRun {
+  readonly options: ExecuteOptions;
+  readonly topology: TopologyPlan;
+  readonly credentials: Credentials;
+  readonly tokens: RuntimeTokens;
+  readonly positions: Positions;
+  readonly acknowledgements: Acknowledgements;
+  /** Open until every sink has ended. */
+  readonly closers: AsyncDisposableStack;
+  readonly stop: AbortSignal;
+  readonly kill: AbortSignal;
+}
+
+/** One node while it works. */
+export interface NodeWork {
+  readonly run: GraphRun;
+  readonly account: NodeAccount;
+  readonly inputs: readonly Channel[];
+  readonly outputs: readonly Channel[];
+  readonly labels: { readonly pipeline: string; readonly row: string };
+}
+
+/** Hands a page to every output that still wants pages, and waits for the slowest. False when none does. */
+export async function handOn({ outputs }: Pick<NodeWork, 'outputs'>, page: Page): Promise<boolean> {
+  const [only] = outputs;
+  if (outputs.length === 1 && only !== undefined) return only.send(page);
+  const wanted = await Promise.all(outputs.map((output) => output.send(page)));
+  return wanted.includes(true);
+}
+
+export function nodeContext({ options, credentials, kill }: GraphRun, id: string): PartContext {
+  const { env, plan } = options;
+  return partContext({ env, plan, row: { id }, invocationId: env.ids.next(), kill, credentials });
+}

@@ -1,0 +1,269 @@
+/** Runs a graph: one task a node, bounded edges between them, and an ordinary invocation for each sink node. */
+import { createCredentials } from '../../credentials/index.ts';
+import { RunError, StopReason } from '../../lib/errors.ts';
+import type { JsonValue } from '../../lib/json.ts';
+import type { NodePlan, RowPlan, TopologyPlan } from '../../plan/plan.ts';
+import type { InvocationOutcome, NodeOutcome, OutcomeError } from '../../wire/outcome.ts';
+import type { ExecuteOptions } from '../engine.ts';
+import { ONLY_TURN } from '../expand/turn.ts';
+import { outcomeErrorOf } from '../failure.ts';
+import type { Capture } from '../invocation.ts';
+import { PAGE_BYTES } from '../open.ts';
+import { runInvocation } from '../run-row.ts';
+import { Tally } from '../tally.ts';
+import { Channel } from './channel.ts';
+import type { GraphRun } from './graph-run.ts';
+import { runJoin, runMerge, runTee, runTransform, type InnerWork } from './inner-nodes.ts';
+import { assertBalanced, NodeAccount } from './node-account.ts';
+import { withoutSourceSeries } from './node-metrics.ts';
+import { PageSpill } from './page-spill.ts';
+import { Acknowledgements, Positions } from './positions.ts';
+import { rowReading } from './sink-node.ts';
+import { readSource, type ReadSource } from './source-node.ts';
+
+/** After `on_error: stop` the other nodes have this long to flush before everything is ended. */
+const STOP_GRACE_MS = 30_000;
+
+export interface TopologyOutcome {
+  readonly invocations: readonly InvocationOutcome[];
+  readonly nodes: readonly NodeOutcome[];
+  readonly failure: OutcomeError | null;
+}
+
+/** Keeps what each sink would be given. */
+export type CaptureFor = (row: RowPlan) => Capture | undefined;
+
+export async function runTopology(options: ExecuteOptions, captureFor: CaptureFor = () => undefined): Promise<TopologyOutcome> {
+  const { topology } = options.plan;
+  if (topology === undefined) throw new Error('cannot happen: the plan has no graph');
+  return new GraphExecution(options, topology, captureFor).run();
+}
+
+class GraphExecution {
+  readonly #run: GraphRun;
+  readonly #captureFor: CaptureFor;
+  readonly #channels: readonly Channel[];
+  readonly #accounts: readonly NodeAccount[];
+  readonly #read = new Map<string, ReadSource>();
+  readonly #tallies = new Map<string, Tally>();
+  /** Nodes that failed by themselves, in order. */
+  readonly #failures = new Map<string, OutcomeError>();
+  /** Failures as the nodes behind the failed ones are told. */
+  readonly #told = new WeakSet<object>();
+  readonly #broken = new Set<string>();
+  readonly #siblings = new AbortController();
+  readonly #hardStop = new AbortController();
+  #sinksDone = 0;
+
+  constructor(options: ExecuteOptions, topology: TopologyPlan, captureFor: CaptureFor) {
+    const { env, plan } = options;
+    const stop = AbortSignal.any([options.signal, this.#siblings.signal]);
+    const kill = options.killSignal === undefined ? this.#hardStop.signal : AbortSignal.any([options.killSignal, this.#hardStop.signal]);
+    const sinks = plan.rows.map((row) => row.id);
+    this.#captureFor = captureFor;
+    this.#run = {
+      options,
+      topology,
+      credentials: createCredentials(options.parts.credentials, plan.auth, { env, signal: kill }),
+      tokens: { now: { date: options.clock, zone: 'UTC' }, records: new Map() },
+      positions: new Positions({
+        sinks,
+        startsOver: topology.startsOver,
+        stop,
+        onReplay: (reason) => this.#log().warn('everything is read again: stored positions are of no use', { reason }),
+      }),
+      acknowledgements: new Acknowledgements(sinks),
+      closers: new AsyncDisposableStack(),
+      stop: AbortSignal.any([stop, kill]),
+      kill,
+    };
+    this.#channels = topology.edges.map(
+      ({ capacity, spills }) => new Channel({ capacity, capacityBytes: 2 * PAGE_BYTES, ...(spills ? { spill: new PageSpill() } : {}) }),
+    );
+    this.#accounts = topology.nodes
+      .filter(({ kind }) => kind !== 'sink')
+      .map((node) => new NodeAccount(node, this.#edges('from', node.id).channels));
+  }
+
+  async run(): Promise<TopologyOutcome> {
+    const { options, stop, closers } = this.#run;
+    const halt = (): void => this.#channels.forEach((channel) => channel.leave());
+    stop.addEventListener('abort', halt, { once: true });
+    if (stop.aborted) halt();
+    try {
+      const nodes = this.#accounts.map((account) => this.#runNode(account));
+      const invocations = await Promise.all(options.plan.rows.map((row) => this.#runSink(row)));
+      await Promise.all(nodes);
+      return {
+        invocations,
+        nodes: this.#accounts.map((account) => account.outcome(stop.aborted)),
+        failure: await this.#verdict(invocations),
+      };
+    } finally {
+      stop.removeEventListener('abort', halt);
+      halt();
+      await closers.disposeAsync().catch((error: unknown) => this.#log().warn('closing failed', { error: String(error) }));
+    }
+  }
+
+  async #verdict(invocations: readonly InvocationOutcome[]): Promise<OutcomeError | null> {
+    const { options, stop, topology } = this.#run;
+    const [first] = this.#failures;
+    if (first !== undefined) {
+      const [id, error] = first;
+      return { ...error, message: `${this.#failures.size} topology node(s) failed: ${id}: ${error.message}` };
+    }
+    if (stop.aborted) return null;
+    try {
+      assertBalanced(this.#accounts, this.#channels);
+      const isWhole = options.dryRun !== true && options.limit === undefined;
+      if (topology.startsOver !== undefined && isWhole && invocations.every(({ status }) => status === 'completed'))
+        await this.#acknowledgeAll();
+      return null;
+    } catch (error) {
+      return outcomeErrorOf(error, options.env.redactor);
+    }
+  }
+
+  /** Where positions are not kept, a source is told once that everything has arrived. */
+  async #acknowledgeAll(): Promise<void> {
+    for (const read of this.#read.values()) {
+      const last = read.last();
+      if (last !== undefined) await read.acknowledge(last);
+    }
+  }
+
+  async #runNode(account: NodeAccount): Promise<void> {
+    const { node } = account;
+    const { env, plan } = this.#run.options;
+    const into = this.#edges('to', node.id);
+    const outputs = this.#edges('from', node.id).channels;
+    const labels = { pipeline: plan.name, row: node.id };
+    const work: InnerWork = { run: this.#run, account, inputs: into.channels, edges: into.edges, outputs, labels };
+    env.log.at('headgate::engine').info('node started', { node: node.id, kind: node.kind });
+    try {
+      await this.#work(node, work);
+      for (const output of outputs) output.end();
+      this.#log().info('node ended', { node: node.id, kind: node.kind, records_in: account.in, records_out: account.out });
+    } catch (error) {
+      const told = this.#nodeFailed(account, error);
+      for (const output of outputs) output.fail(told);
+    } finally {
+      for (const input of into.channels) input.leave();
+    }
+  }
+
+  #work(node: NodePlan, work: InnerWork): Promise<void> {
+    switch (node.kind) {
+      case 'source':
+        return readSource(node.source, work, (read) => this.#read.set(node.id, read));
+      case 'transform':
+        return runTransform(node.transforms, work);
+      case 'tee':
+        return runTee(work);
+      case 'merge':
+        return runMerge(work);
+      case 'join':
+        return runJoin(node.join, work);
+      case 'sink':
+        throw new Error('cannot happen: a sink node runs as a row');
+      default:
+        return node satisfies never;
+    }
+  }
+
+  /** What the nodes behind it are told. A failure that came from before is handed on as it is. */
+  #nodeFailed(account: NodeAccount, error: unknown): unknown {
+    const { env } = this.#run.options;
+    if (typeof error === 'object' && error !== null && this.#told.has(error)) return error;
+    const { id } = account.node;
+    const failure = outcomeErrorOf(error, env.redactor);
+    account.failure = failure;
+    const stack = failure.kind === 'Panic' && error instanceof Error ? { stack: error.stack } : {};
+    this.#log().error('node failed', { node: id, error: failure.message, ...stack });
+    const hint = failure.hint === undefined ? {} : { hint: failure.hint };
+    const told = new RunError(failure.kind, failure.code, `node \`${id}\`: ${failure.message}`, { cause: error, ...hint });
+    this.#told.add(told);
+    this.#failed(id, failure);
+    return told;
+  }
+
+  async #runSink(row: RowPlan): Promise<InvocationOutcome> {
+    const { options, positions, kill, stop, credentials, tokens } = this.#run;
+    const { env, plan } = options;
+    const [channel] = this.#edges('to', row.id).channels;
+    if (channel === undefined) throw new Error(`cannot happen: nothing leads to ${row.id}`);
+    const reader = {
+      channel,
+      positions,
+      onBroken: () => void this.#broken.add(row.id),
+      acknowledge: (bookmark: JsonValue) => this.#acknowledge(row.id, bookmark),
+    };
+    const outcome = await runInvocation({
+      env: { ...env, metrics: withoutSourceSeries(env.metrics) },
+      plan,
+      row: rowReading(row, reader),
+      runId: options.runId,
+      invocationId: env.ids.next(),
+      credentials,
+      tokens,
+      turn: ONLY_TURN,
+      capture: this.#captureFor(row),
+      stop,
+      kill,
+      concurrency: options.concurrency,
+      dryRun: options.dryRun ?? false,
+      limit: options.limit,
+      onStep: options.onStep,
+      agree: (own) => positions.agree(row.id, own),
+      onPage: (tally) => {
+        this.#tallies.set(row.id, tally);
+        this.#tell(row.id);
+      },
+    });
+    positions.gone(row.id);
+    channel.leave();
+    this.#sinksDone += 1;
+    if (outcome.error !== null && !this.#broken.has(row.id)) this.#failed(row.id, outcome.error);
+    this.#tell(row.id);
+    return outcome;
+  }
+
+  async #acknowledge(sink: string, bookmark: JsonValue): Promise<void> {
+    const reached = this.#run.acknowledgements.reached(sink, bookmark);
+    if (reached !== undefined) for (const read of this.#read.values()) await read.acknowledge(reached);
+  }
+
+  #failed(id: string, failure: OutcomeError): void {
+    this.#failures.set(id, failure);
+    if (this.#run.options.plan.onError !== 'stop' || this.#siblings.signal.aborted) return;
+    this.#log().warn('stopping the other nodes (execution.on_error is stop)', { failed: id });
+    this.#siblings.abort(new StopReason('sibling_failed', `node \`${id}\` failed and \`execution.on_error\` is \`stop\``));
+    setTimeout(() => this.#hardStop.abort(new StopReason('kill', 'the nodes did not stop in time')), STOP_GRACE_MS).unref();
+  }
+
+  #tell(row: string): void {
+    const { onProgress } = this.#run.options;
+    const sources = this.#accounts.filter(({ node }) => node.kind === 'source');
+    const tallies = [...this.#tallies.values()];
+    onProgress?.({
+      records_read: sources.reduce((sum, account) => sum + account.in, 0),
+      bytes_read: sources.reduce((sum, account) => sum + account.bytes, 0),
+      records_written: tallies.reduce((sum, tally) => sum + tally.written, 0),
+      records_dead_lettered: tallies.reduce((sum, tally) => sum + tally.deadLettered, 0),
+      row_id: row,
+      invocations_done: this.#sinksDone,
+    });
+  }
+
+  /** The edges that leave or reach a node, with their channels. */
+  #edges(end: 'from' | 'to', id: string) {
+    const indexes = this.#run.topology.edges.flatMap((edge, index) => (edge[end] === id ? [index] : []));
+    const edges = indexes.flatMap((index) => this.#run.topology.edges[index] ?? []);
+    return { edges, channels: indexes.flatMap((index) => this.#channels[index] ?? []) };
+  }
+
+  #log(): ExecuteOptions['env']['log'] {
+    return this.#run.options.env.log.at('headgate::engine');
+  }
+}

@@ -1,0 +1,90 @@
+/** A source node: reads pages from where all sinks go on, and hands them to its edge. */
+import { Page, RECORDS_LANE } from '../../kit/page.ts';
+import type { JsonValue } from '../../lib/json.ts';
+import type { SourcePlan } from '../../plan/plan.ts';
+import { blame, connectorErrorOf } from '../failure.ts';
+import * as metrics from '../metrics.ts';
+import { openSource, PAGE_BYTES, resolve } from '../open.ts';
+import { unwanted, whileWanted } from '../patience.ts';
+import { readAhead } from '../read-ahead.ts';
+import { handOn, nodeContext, type NodeWork } from './graph-run.ts';
+
+/** What is left to do when every sink has ended. */
+export interface ReadSource {
+  /** The source stays open until then: sinks may still have to tell it how far they are. */
+  acknowledge(bookmark: JsonValue): Promise<void>;
+  /** Where the source stood after its last page. */
+  last(): JsonValue | undefined;
+}
+
+export async function openSourceNode(part: SourcePlan, { run, account, labels }: NodeWork) {
+  const { options, tokens, stop, closers } = run;
+  const leave = new AbortController();
+  const retry = options.plan.rows[0]?.retry;
+  const context = {
+    ...nodeContext(run, account.node.id),
+    signal: AbortSignal.any([stop, leave.signal]),
+    pageBytes: PAGE_BYTES,
+    records: tokens.records,
+    ...(retry === undefined ? {} : { retry }),
+  };
+  const config = resolve({ tokens, concurrency: options.concurrency }, part);
+  const source = await openSource(part, () => part.definition.open(config, context), options, closers);
+  const connector = { ...labels, connector: part.type };
+  options.env.metrics.inc(metrics.sourceInFlight, connector);
+  closers.defer(() => options.env.metrics.inc(metrics.sourceInFlight, connector, -1));
+  return { source, leave, connector };
+}
+
+/** Ends when the source does, when nobody wants pages any more, or when the run is stopped. */
+export async function readSource(part: SourcePlan, work: NodeWork, onOpen: (read: ReadSource) => void): Promise<void> {
+  const { run, account } = work;
+  const { env } = run.options;
+  const { source, leave, connector } = await openSourceNode(part, work);
+  let last: JsonValue | undefined;
+  onOpen({ acknowledge: (bookmark) => source.acknowledge?.(bookmark) ?? Promise.resolve(), last: () => last });
+  const bookmark = await run.positions.start;
+  const request = { lane: RECORDS_LANE, ...(bookmark === undefined ? {} : { bookmark }) };
+  const waited = (ms: number): void => env.metrics.observe(metrics.sourcePageDuration, connector, ms / 1000);
+  const pages = readAhead(source.pages(request), waited, () => env.clock.elapsedMs())[Symbol.asyncIterator]();
+  try {
+    while (!run.stop.aborted) {
+      const page = await nextPage(pages, part, work);
+      if (page === undefined || run.stop.aborted) return;
+      account.in += page.count;
+      account.bytes += page.bytes;
+      env.metrics.inc(metrics.sourcePages, connector);
+      env.metrics.inc(metrics.sourceRecords, connector, page.count);
+      last = page.bookmark ?? last;
+      if (!(await passOn(page, work))) return;
+    }
+  } finally {
+    leave.abort();
+    await unwanted(pages.return(undefined), env.clock);
+  }
+}
+
+/** A position is handed on only where it may be stored: it is then one of the only source, for every record before it. */
+async function passOn(page: Page, work: NodeWork): Promise<boolean> {
+  const { topology, acknowledgements } = work.run;
+  const records = page.records();
+  page.release();
+  const bookmark = topology.startsOver === undefined ? page.bookmark : undefined;
+  if (bookmark !== undefined) acknowledgements.handedOut(bookmark);
+  if (records.length === 0 && bookmark === undefined) return true;
+  return handOn(work, Page.ofRecords(records, { bytes: page.bytes, ...(bookmark === undefined ? {} : { bookmark }) }));
+}
+
+async function nextPage(pages: AsyncGenerator<Page>, part: SourcePlan, { run, labels }: NodeWork): Promise<Page | undefined> {
+  const { env } = run.options;
+  try {
+    const next = await whileWanted(pages.next(), run.stop, env.clock);
+    if (next === undefined) env.log.warn('the source did not stop in time and is left behind', { node: labels.row });
+    return next === undefined || next.value.done === true ? undefined : next.value.value;
+  } catch (error) {
+    if (run.stop.aborted) return undefined;
+    const kind = connectorErrorOf(error)?.kind ?? 'unknown';
+    env.metrics.inc(metrics.sourceErrors, { ...labels, connector: part.type, kind });
+    throw blame('Source', part.type, error);
+  }
+}

@@ -1,0 +1,220 @@
+/** Nodes and edges to a plan: each sink node becomes a row, and the graph between sources and sinks a plan of its own. */
+import { z } from 'zod';
+import { defineSource, type SourceCapabilities, type SourceDefinition } from '../kit/source.ts';
+import type { TransformDefinition } from '../kit/transform.ts';
+import type { NodeSpec } from '../document/blocks/topology.ts';
+import type { Placed } from '../document/read-blocks.ts';
+import { joinPath } from '../lib/text-path.ts';
+import { checkAuthRef } from './gates/auth.ts';
+import { refuseOwnSource } from './gates/outputs.ts';
+import { checkTokens, type TokenScope } from './gates/row-tokens.ts';
+import { checkBesideNodes, checkNodeTemplate } from './gates/topology.ts';
+import { draftPart, type PartDraft } from './part-draft.ts';
+import type { PlannedPart } from './plan-part.ts';
+import { plainDraft, planRowParts, type RowContext } from './plan-row.ts';
+import type { NodePlan, TopologyPlan, TransformPlan } from './plan.ts';
+import type { PlannedRow } from './planned-row.ts';
+import type { Drafts, RowDraft } from './row-drafts.ts';
+import { planEdges } from './topology-edges.ts';
+import { checkGraph, type Graph } from './topology-graph.ts';
+
+export interface PlannedTopology {
+  /** The sink nodes as rows. */
+  readonly drafts: Drafts;
+  readonly rows: readonly PlannedRow[];
+  /** Templates that nodes start from. */
+  readonly parts: readonly Pick<RowDraft, 'source' | 'sink'>[];
+  /** `undefined` when the graph cannot run. */
+  readonly topology: TopologyPlan | undefined;
+}
+
+interface SourceNode {
+  readonly id: string;
+  readonly draft: PartDraft | undefined;
+  readonly planned: PlannedPart<SourceDefinition> | undefined;
+}
+
+type OfKind<K extends NodeSpec['kind']> = Extract<NodeSpec, { kind: K }>;
+type NodeOf<K extends NodeSpec['kind']> = Placed<OfKind<K>> & { readonly id: string };
+
+/** `undefined` for a document without nodes. */
+export function planTopology(context: RowContext): PlannedTopology | undefined {
+  const { blocks, issues } = context;
+  const { nodes, edges } = blocks.pipeline;
+  if (nodes === undefined) return undefined;
+  checkBesideNodes(blocks, issues);
+  const graph = checkGraph(nodes, edges, issues);
+  const ofKind = <K extends NodeSpec['kind']>(kind: K): NodeOf<K>[] =>
+    [...nodes].flatMap(([id, placed]) =>
+      placed?.value.kind === kind ? [{ id, path: placed.path, value: placed.value as OfKind<K> }] : [],
+    );
+  const sources = ofKind('source').map((node) => planSource(node, context));
+  const transforms = new Map(ofKind('transform').map((node) => [node.id, planTransforms(node, context)]));
+  const shape = shapeOf({ sources: sources.length, joins: ofKind('join'), merges: ofKind('merge') });
+  const sinks = ofKind('sink').map((node, index) => draftSink(node, index, { context, limit: shape.exactlyOnceLimit }));
+  warnAboutState(context, shape.startsOver);
+  const rows = sinks.map((draft) => {
+    const reaching = sources.filter(({ id }) => graph === undefined || reaches(graph, id, draft.id));
+    return planRowParts(draft, context, readerOf(reaching, shape.startsOver));
+  });
+  for (const row of rows) for (const source of sources) if (row !== undefined) refuseToWriteSource(row, source, context);
+  return {
+    drafts: { rows: sinks, fanOuts: [], lists: new Map() },
+    rows: rows.filter((row) => row !== undefined),
+    parts: [...sinks, ...sources.map(({ draft }) => ({ source: draft, sink: undefined }))],
+    topology: graph === undefined ? undefined : assemble(graph, { sources, transforms, startsOver: shape.startsOver }),
+  };
+}
+
+/** Nodes run once: there are no rows whose records a token could name. */
+const NO_RECORDS: Omit<TokenScope, 'owner'> = { parent: undefined, forEach: [], partition: undefined, ids: [], lists: new Map() };
+
+function planSource({ id, path, value }: NodeOf<'source'>, context: RowContext): SourceNode {
+  const { blocks, issues, planner, parts } = context;
+  const { sources: templates, present } = blocks.pipeline;
+  const template = templates.get(value.ref ?? 'default');
+  if (template !== undefined) checkNodeTemplate(template, id, issues);
+  const draft = draftPart({ role: 'source', own: value, templates, path, ownPath: path, present }, issues);
+  if (draft === undefined) return { id, draft, planned: undefined };
+  checkAuthRef(draft, blocks, issues);
+  const planned = planner.plan<SourceDefinition>(draft, parts.sources, 'source');
+  if (planned !== undefined) {
+    const user = { draft, tokens: planned.tokens, own: planned.plan.definition.ownTokens };
+    checkTokens(user, { ...NO_RECORDS, owner: `source node \`${id}\`` }, issues);
+  }
+  return { id, draft, planned };
+}
+
+function planTransforms({ path, value }: NodeOf<'transform'>, { planner, parts }: RowContext): TransformPlan[] {
+  return (value.transforms ?? []).flatMap((entry, index) => {
+    const draft = plainDraft({ path: joinPath(path, 'transforms', index), value: entry });
+    const planned = planner.plan<TransformDefinition>(draft, parts.transforms, 'transform');
+    return planned === undefined ? [] : [planned.plan];
+  });
+}
+
+function draftSink(
+  { id, path, value }: NodeOf<'sink'>,
+  index: number,
+  { context, limit }: { readonly context: RowContext; readonly limit: string | undefined },
+): RowDraft {
+  const { blocks, issues } = context;
+  const { sinks: templates, present, state, dlq } = blocks.pipeline;
+  return {
+    id,
+    index,
+    path,
+    parent: undefined,
+    dependsOn: [],
+    forEach: [],
+    partition: undefined,
+    source: undefined,
+    sink: draftPart({ role: 'sink', own: value, templates, path, ownPath: path, present }, issues),
+    transforms: [],
+    state,
+    dlq,
+    sla: blocks.sla,
+    delivery: blocks.delivery ?? 'at_least_once',
+    deliveryPath: 'delivery',
+    weight: undefined,
+    tags: [],
+    status: 'active',
+    node: { exactlyOnceLimit: limit },
+  };
+}
+
+interface Shape {
+  readonly startsOver: string | undefined;
+  /** What of the graph keeps its sinks from delivering exactly once. */
+  readonly exactlyOnceLimit: string | undefined;
+}
+
+/** A position says something only where every sink has seen all that comes before it. */
+function shapeOf(graph: {
+  readonly sources: number;
+  readonly joins: readonly { readonly id: string }[];
+  readonly merges: readonly { readonly id: string }[];
+}): Shape {
+  const [[join], [merge]] = [graph.joins, graph.merges];
+  const startsOver =
+    graph.sources > 1
+      ? `the graph has ${graph.sources} source nodes, and a position is of one source`
+      : join === undefined
+        ? undefined
+        : `join \`${join.id}\` needs its build side from the beginning`;
+  const mixing = merge === undefined ? undefined : `merge \`${merge.id}\` mixes pages, so that they have no sequence`;
+  return { startsOver, exactlyOnceLimit: startsOver ?? mixing };
+}
+
+function warnAboutState({ blocks, issues }: RowContext, startsOver: string | undefined): void {
+  const { state } = blocks.pipeline;
+  if (state === undefined || startsOver === undefined) return;
+  issues.warn('state_unused', state.path, `every run reads everything, and no bookmark is stored: ${startsOver}`);
+}
+
+function reaches({ edges }: Graph, from: string, to: string): boolean {
+  const reached = new Set([from]);
+  // A set grows while it is walked.
+  for (const id of reached) for (const edge of edges) if (edge.from === id) reached.add(edge.to);
+  return reached.has(to);
+}
+
+/** What stands for the graph where a row names its source. It is described, never opened: the engine puts an edge in its place. */
+function readerOf(reaching: readonly SourceNode[], startsOver: string | undefined): PlannedPart<SourceDefinition> {
+  const planned = reaching.flatMap((source) => (source.planned === undefined ? [] : [source.planned]));
+  const [first] = planned;
+  const type = [...new Set(planned.map(({ plan }) => plan.type))].join('+') || 'source';
+  const own = first?.judged === undefined ? undefined : first.plan.definition.capabilities(first.judged);
+  const known: SourceCapabilities | undefined =
+    startsOver !== undefined
+      ? { replay: 'none', bookmarks: false, encodings: [] }
+      : own === undefined
+        ? undefined
+        : { ...own, encodings: [] };
+  const definition = defineSource({
+    type,
+    description: 'What reaches a sink node.',
+    config: z.strictObject({}),
+    examples: [],
+    capabilities: () => known ?? { replay: 'none', bookmarks: false, encodings: [] },
+    datasetUri: () => planned.map(({ plan, judged }) => (judged === undefined ? plan.type : plan.definition.datasetUri(judged))).join(', '),
+    open: () => Promise.reject(new Error('cannot happen: a sink node reads from its edge')),
+  });
+  const path = first?.plan.path ?? 'pipeline.nodes';
+  const plan = { path, type, template: 'default', definition, config: {}, deferred: false, parsed: {}, judged: {} };
+  // Not judged where nothing is kept anyway: one warning of the graph says so, instead of one for each sink.
+  return { plan: Object.freeze(plan), judged: startsOver === undefined && known !== undefined ? {} : undefined, tokens: [] };
+}
+
+/** Nodes run at the same time: no sink may replace what any source of the graph reads. */
+function refuseToWriteSource(row: PlannedRow, { planned }: SourceNode, { issues }: RowContext): void {
+  if (planned !== undefined) refuseOwnSource({ ...row, source: planned }, issues);
+}
+
+interface Parts {
+  readonly sources: readonly SourceNode[];
+  readonly transforms: ReadonlyMap<string, readonly TransformPlan[]>;
+  readonly startsOver: string | undefined;
+}
+
+function assemble(graph: Graph, { sources, transforms, startsOver }: Parts): TopologyPlan {
+  const nodes = graph.nodes.flatMap(({ id, path, spec }): NodePlan[] => {
+    switch (spec.kind) {
+      case 'source': {
+        const planned = sources.find((source) => source.id === id)?.planned;
+        return planned === undefined ? [] : [{ id, path, kind: 'source', source: planned.plan }];
+      }
+      case 'transform':
+        return [{ id, path, kind: 'transform', transforms: transforms.get(id) ?? [] }];
+      case 'join':
+        return [{ id, path, kind: 'join', join: spec }];
+      case 'tee':
+      case 'merge':
+      case 'sink':
+        return [{ id, path, kind: spec.kind }];
+      default:
+        return spec satisfies never;
+    }
+  });
+  return Object.freeze({ nodes, edges: planEdges(graph), startsOver });
+}
