@@ -1,4 +1,5 @@
-import { RECORDS_LANE } from '../kit/page.ts';
+import { COLUMNS_LANE, RECORDS_LANE } from '../kit/page.ts';
+import { qualityNeedsRecords } from '../document/blocks/quality.ts';
 import type { Governance, LaneChoice, RowPlan } from './plan.ts';
 import type { PlannedRow } from './planned-row.ts';
 
@@ -9,31 +10,59 @@ export interface LaneSetting {
   readonly children: readonly string[];
 }
 
-/** Bytes pass through untouched when both sides speak one encoding and nothing between them looks at records. */
+/**
+ * Bytes pass through untouched when both sides speak one encoding and nothing between them looks at records. Stages that can do with
+ * cells get columns, up to the first one that needs records.
+ */
 export function chooseLane(row: PlannedRow, setting: LaneSetting): LaneChoice {
-  const obstacle = readerOf(row, setting);
-  if (obstacle !== undefined) return { lane: RECORDS_LANE, reason: `records: ${obstacle}` };
-  const { reads, writes } = row;
+  if (row.draft.node !== undefined) return { lane: RECORDS_LANE, reason: 'records: nodes hand on records' };
+  const [first, ...others] = readersOf(row, setting);
+  if (first === undefined) return laneWithoutReaders(row);
+  if (!first.onColumns || row.reads?.columns !== true) return { lane: RECORDS_LANE, reason: `records: ${first.why}` };
+  const until = others.find((reader) => !reader.onColumns)?.why ?? sinkNeedsRecords(row);
+  const records = until === undefined ? '' : `; records are made because ${until}`;
+  return { lane: COLUMNS_LANE, reason: `columns: ${first.why}${records}` };
+}
+
+function laneWithoutReaders({ reads, writes, source, sink }: PlannedRow): LaneChoice {
   if (reads === undefined) return { lane: RECORDS_LANE, reason: 'records: the source is known only at run time' };
   if (writes === undefined) return { lane: RECORDS_LANE, reason: 'records: the sink is known only at run time' };
   const encoding = reads.encodings.find((name) => writes.encodings.includes(name));
   if (encoding !== undefined) return { lane: { form: 'bytes', encoding }, reason: `bytes: source and sink both speak ${encoding}` };
-  const types = `\`${row.source.plan.type}\` and \`${row.sink.plan.type}\``;
-  return { lane: RECORDS_LANE, reason: `records: ${types} have no encoding in common` };
+  const types = `\`${source.plan.type}\` and \`${sink.plan.type}\` have no encoding in common`;
+  const columns = reads.columns === true && writes.columns === true;
+  return columns ? { lane: COLUMNS_LANE, reason: `columns: ${types}` } : { lane: RECORDS_LANE, reason: `records: ${types}` };
 }
 
-/** The first stage that needs records. */
-function readerOf(row: PlannedRow, { governance, metadataColumns, children }: LaneSetting): string | undefined {
-  const [masking, quality, contract] = [governance.masking, governance.quality, governance.contract];
-  const [transform] = row.transforms;
-  if (transform !== undefined) return `transform \`${transform.plan.type}\` ${whatItReads(transform)}`;
-  if (masking !== undefined) return '`masking` looks at every field';
-  if (quality !== undefined) return '`quality` checks every record';
-  if (contract !== undefined) return '`contract` checks every record';
-  if (governance.schema !== undefined && row.writes?.schema !== 'none') return '`schema` compares every record with the destination';
-  if (metadataColumns !== undefined) return '`metadata_columns` adds fields to every record';
+function sinkNeedsRecords({ writes, sink }: PlannedRow): string | undefined {
+  if (writes === undefined) return 'the sink is known only at run time';
+  return writes.columns === true ? undefined : `sink \`${sink.plan.type}\` takes records`;
+}
+
+/** Something that looks at records, in the order in which they pass. */
+interface Reader {
+  /** What it does, as a sentence. */
+  readonly why: string;
+  /** Whether it can do with columns. */
+  readonly onColumns: boolean;
+}
+
+function readersOf(row: PlannedRow, { governance, metadataColumns, children }: LaneSetting): Reader[] {
+  const { masking, quality, contract, schema } = governance;
   const [child] = children;
-  return child === undefined ? undefined : `row \`${child}\` runs once for each record`;
+  const readers: (Reader | false | undefined)[] = [
+    ...row.transforms.map((transform) => ({
+      why: `transform \`${transform.plan.type}\` ${whatItReads(transform)}`,
+      onColumns: transform.judged !== undefined && transform.plan.definition.worksOnColumns?.(transform.judged) === true,
+    })),
+    masking && { why: '`masking` looks at every field', onColumns: true },
+    quality && { why: '`quality` checks every record', onColumns: !qualityNeedsRecords(quality) },
+    contract && { why: '`contract` checks every record', onColumns: true },
+    schema && row.writes?.schema !== 'none' && { why: '`schema` compares every record with the destination', onColumns: false },
+    metadataColumns && { why: '`metadata_columns` adds fields to every record', onColumns: false },
+    child !== undefined && { why: `row \`${child}\` runs once for each record`, onColumns: false },
+  ];
+  return readers.filter((reader) => reader !== undefined && reader !== false);
 }
 
 function whatItReads({ plan, judged }: PlannedRow['transforms'][number]): string {

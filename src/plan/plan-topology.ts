@@ -170,7 +170,7 @@ function readerOf(reaching: readonly SourceNode[], startsOver: string | undefine
       ? { replay: 'none', bookmarks: false, encodings: [] }
       : own === undefined
         ? undefined
-        : { ...own, encodings: [] };
+        : { ...own, encodings: [], columns: false };
   const definition = defineSource({
     type,
     description: 'What reaches a sink node.',
