@@ -26,5 +26,5 @@ export function factsOf(row: RowPlan): RowFacts {
 }
 
 export function laneName({ lane: { lane } }: RowPlan): string {
-  return lane.form === 'bytes' ? `bytes:${lane.encoding}` : 'records';
+  return lane.form === 'bytes' ? `bytes:${lane.encoding}` : lane.form;
 }

@@ -8,7 +8,7 @@ import type { InvocationOutcome } from '../wire/outcome.ts';
 import { reconcile } from './after-run/reconcile.ts';
 import { judgeSla } from './after-run/sla.ts';
 import { blame, outcomeErrorOf } from './failure.ts';
-import { invocationName } from './expand/turn.ts';
+import { invocationName, stateKeyOf } from './expand/turn.ts';
 import type { Invocation } from './invocation.ts';
 import * as metrics from './metrics.ts';
 import { flushAll, saveBookmark } from './delivery/checkpoint.ts';
@@ -81,9 +81,14 @@ export async function runInvocation(options: RunRowOptions): Promise<InvocationO
   };
 }
 
-/** Whether the invocation did all a run does, so that its outcome can be held against what is expected of the row. */
+/** Whether the invocation did all a run does, so that its outcome can be held against what is expected of it. */
 function isWhole({ row, dryRun, limit }: RunRowOptions): boolean {
-  return row.role === 'root' && !dryRun && limit === undefined;
+  return row.role !== 'child' && !dryRun && limit === undefined;
+}
+
+/** Whether what it wrote is all that the row writes. */
+function isOnlyOne({ row, turn }: RunRowOptions): boolean {
+  return row.role === 'root' && turn.chunk === undefined;
 }
 
 async function judge(options: RunRowOptions, { tally, failure }: Attempt): Promise<void> {
@@ -91,7 +96,7 @@ async function judge(options: RunRowOptions, { tally, failure }: Attempt): Promi
   if (row.sla === undefined || !isWhole(options)) return;
   const open = async (): Promise<StateStore | undefined> =>
     row.state === undefined ? undefined : row.state.definition.open(resolvePart(row.state, options.tokens), partContext(options));
-  const outcome = { succeeded: failure === undefined, written: tally.written, stateKey: row.stateKey };
+  const outcome = { succeeded: failure === undefined, written: tally.written, stateKey: stateKeyOf(row, options.turn) };
   await judgeSla({ env, labels: { pipeline: plan.name, row: row.id }, sla: row.sla, ...outcome }, open);
 }
 
@@ -148,6 +153,8 @@ async function moveAndFinish(opened: Invocation, options: RunRowOptions, leave: 
       onPage: () => options.onPage(invocation.tally),
     });
     await flushAll(invocation);
+    // Held pages whose commit never came are read again by the next run.
+    invocation.tally.withheld += watermark?.held ?? 0;
     const cancelled = invocation.stop.aborted;
     if (!cancelled) invocation.tally.assertClosed();
     await finish(invocation, cancelled ? 'cancelled' : 'success');
@@ -158,7 +165,7 @@ async function moveAndFinish(opened: Invocation, options: RunRowOptions, leave: 
   const { waiting } = position;
   const saved = waiting !== undefined && !invocation.stop.aborted && (await saveBookmark(invocation, waiting));
   const { reconcile: authority } = options.row;
-  if (authority !== undefined && isWhole(options) && !invocation.stop.aborted) {
+  if (authority !== undefined && isOnlyOne(options) && isWhole(options) && !invocation.stop.aborted) {
     const context = { ...partContext(options), signal: invocation.stop, pageBytes: PAGE_BYTES };
     await reconcile(authority, invocation.tally.written, context, options.tokens);
   }

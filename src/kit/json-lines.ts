@@ -1,5 +1,6 @@
 import { ConnectorError, messageOf } from '../lib/errors.ts';
 import { parseJson, stringifyJson, type JsonValue } from '../lib/json.ts';
+import { writeLines } from './column-lines.ts';
 import type { Encoding } from './page.ts';
 
 const NEWLINE = 10;
@@ -27,6 +28,7 @@ export const JSON_LINES: Encoding = {
     for (const record of records) text += `${stringifyJson(record)}\n`;
     return encoder.encode(text);
   },
+  encodeColumns: writeLines,
   offsetOf(block, index) {
     let offset = 0;
     for (let passed = 0; passed < index; passed += 1) {

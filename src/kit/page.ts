@@ -1,4 +1,6 @@
 import type { JsonValue } from '../lib/json.ts';
+import { readRecords } from './column-records.ts';
+import type { Columns } from './columns.ts';
 
 /**
  * How records stand in a block of bytes. `jsonl` is the one every part can fall back to;
@@ -9,14 +11,17 @@ export interface Encoding {
   /** Reads every record of a block. Throws `ConnectorError('data', …)` naming the record that cannot be read. */
   decode(block: Uint8Array): JsonValue[];
   encode(records: readonly JsonValue[]): Uint8Array;
+  /** The same bytes from columns, where that is possible without their records. They share the memory of the page. */
+  encodeColumns?(columns: Columns): Uint8Array;
   /** Byte offset where record `index` starts (`index` may equal the record count: the end of the block). */
   offsetOf(block: Uint8Array, index: number): number;
 }
 
 /** The physical form in which the pages of one row travel; chosen once by the plan. */
-export type Lane = { readonly form: 'records' } | { readonly form: 'bytes'; readonly encoding: string };
+export type Lane = { readonly form: 'records' | 'columns' } | { readonly form: 'bytes'; readonly encoding: string };
 
 export const RECORDS_LANE: Lane = Object.freeze({ form: 'records' });
+export const COLUMNS_LANE: Lane = Object.freeze({ form: 'columns' });
 
 export interface PageOptions {
   /** Where the source stands after this page. A page without one saves nothing. */
@@ -36,8 +41,9 @@ const RELEASED: readonly JsonValue[] = new Proxy<JsonValue[]>([], {
 
 /**
  * A batch of records with at most one bookmark. It holds one physical form, and converts lazily,
- * at most once each way: whoever needs values calls `records()`, whoever needs bytes calls `block()`.
- * Immutable from outside: a stage that changes records makes a new page with `withRecords`.
+ * at most once each way: whoever needs values calls `records()`, whoever needs bytes calls `block()`, whoever can do with cells
+ * looks whether there are `columns`. Immutable from outside: a stage that changes records makes a new page with `withRecords`
+ * or `withColumns`.
  */
 export class Page {
   readonly count: number;
@@ -46,6 +52,7 @@ export class Page {
   #records: readonly JsonValue[] | undefined;
   #block: Uint8Array | undefined;
   #encoding: Encoding | undefined;
+  #columns: Columns | undefined;
   #release: (() => void) | undefined;
 
   private constructor(count: number, options: PageOptions) {
@@ -69,20 +76,42 @@ export class Page {
     return page;
   }
 
+  /** The cells stay where they are until the page is released. */
+  static ofColumns(columns: Columns, options: PageOptions = {}): Page {
+    const page = new Page(columns.count, options);
+    page.#columns = columns;
+    page.#release = options.release;
+    return page;
+  }
+
   /** The form held now, without converting. */
   get form(): Lane {
+    if (this.#columns !== undefined) return COLUMNS_LANE;
     if (this.#block !== undefined && this.#encoding !== undefined) return { form: 'bytes', encoding: this.#encoding.name };
     return { form: 'records' };
   }
 
+  /** Present when the page travels as columns. */
+  get columns(): Columns | undefined {
+    return this.#columns;
+  }
+
   records(): readonly JsonValue[] {
-    if (this.#records === undefined) this.#records = this.#encoding?.decode(this.#block ?? new Uint8Array()) ?? [];
-    return this.#records;
+    return (this.#records ??= this.#readRecords());
+  }
+
+  #readRecords(): readonly JsonValue[] {
+    if (this.#columns !== undefined) return readRecords(this.#columns);
+    return this.#encoding?.decode(this.#block ?? new Uint8Array()) ?? [];
   }
 
   block(encoding: Encoding): Uint8Array {
     if (this.#block !== undefined && this.#encoding?.name === encoding.name) return this.#block;
-    const block = encoding.encode(this.records());
+    const block = this.#columns === undefined ? undefined : encoding.encodeColumns?.(this.#columns);
+    return this.#keepBlock(encoding, block ?? encoding.encode(this.records()));
+  }
+
+  #keepBlock(encoding: Encoding, block: Uint8Array): Uint8Array {
     if (this.#block === undefined) {
       this.#block = block;
       this.#encoding = encoding;
@@ -100,6 +129,7 @@ export class Page {
     this.#release = undefined;
     this.#records ??= RELEASED;
     this.#block = undefined;
+    this.#columns = undefined;
     release();
   }
 
@@ -108,12 +138,18 @@ export class Page {
     return Page.ofRecords(records, this.#options());
   }
 
+  /** The same page holding other columns; they live no longer than those of this page. */
+  withColumns(columns: Columns): Page {
+    return Page.ofColumns(columns, this.#options());
+  }
+
   /** Records `from` (inclusive) to `to` (exclusive); the bookmark stays only on the slice that ends the page. */
   slice(from: number, to: number): Page {
     if (from === 0 && to >= this.count) return this;
     const end = Math.min(to, this.count);
     const bookmark = end === this.count ? this.bookmark : undefined;
     const options: PageOptions = bookmark === undefined ? {} : { bookmark };
+    if (this.#columns !== undefined) return Page.ofColumns(this.#columns.kept(this.#columns.rows.subarray(from, end)), options);
     if (this.#records === undefined && this.#block !== undefined && this.#encoding !== undefined) {
       const start = this.#encoding.offsetOf(this.#block, from);
       return Page.ofBlock(this.#encoding, this.#block.subarray(start, this.#encoding.offsetOf(this.#block, end)), end - from, options);

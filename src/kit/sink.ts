@@ -92,6 +92,8 @@ export interface SinkCapabilities {
   readonly flushDurable: boolean;
   /** Encodings whose blocks it takes as they are; empty means records only. */
   readonly encodings: readonly string[];
+  /** Whether it can write a page of columns without making its records. */
+  readonly columns?: boolean;
   /** A repeat of the same page changes nothing (keyed modes). */
   readonly idempotent: boolean;
 }

@@ -31,6 +31,8 @@ export interface SourceCapabilities {
   readonly bookmarks: boolean;
   /** Encodings in which it can hand over blocks; empty means records only. */
   readonly encodings: readonly string[];
+  /** Whether it can hand over pages as columns. */
+  readonly columns?: boolean;
 }
 
 /** A named data set found by `discover`; `config_patch` is merged over the connection config. */

@@ -1,6 +1,8 @@
 /** The inner loop of CSV → JSON Lines: one pass that finds the cells and writes them, without an object or a call per cell. */
-import type { ByteWriter } from './byte-writer.ts';
+import type { ByteWriter } from '../../kit/byte-writer.ts';
+import { ESCAPED, MISSING, NULL as NULL_CELL, TEXT } from '../../kit/columns.ts';
 import { JSON_ESCAPE } from './csv-cells.ts';
+import type { CellMarks } from './csv-cell-marks.ts';
 import type { CsvDialect, CsvScanner, Stretch } from './csv-rows.ts';
 
 const LINE_FEED = 0x0a;
@@ -28,12 +30,25 @@ export type KernelStop =
   /** The next row has another number of cells than there are labels. */
   | 'width';
 
+export interface KernelTarget {
+  readonly out: ByteWriter;
+  /** For columns: where each cell stands in what was written. */
+  readonly marks?: CellMarks;
+}
+
 export interface KernelOptions {
   readonly dialect: CsvDialect;
   readonly flexible: boolean;
   readonly nullValues: readonly string[];
   readonly pageBytes: number;
 }
+
+const NO_MARKS: Pick<CellMarks, 'starts' | 'ends' | 'kinds' | 'capacity'> = {
+  starts: new Uint32Array(),
+  ends: new Uint32Array(),
+  kinds: new Uint8Array(),
+  capacity: 0,
+};
 
 /** Writes rows as lines of JSON. A row that cannot be written leaves no trace: the kernel stands before it and says why. */
 export class CsvLineKernel {
@@ -58,8 +73,11 @@ export class CsvLineKernel {
     this.#labels = labelsOf(names);
   }
 
-  /** Writes rows of `stretch` up to `end`, where a row ends; moves `stretch.at` and the line of `scanner` on. */
-  convert(stretch: Stretch, end: number, most: number, scanner: CsvScanner, out: ByteWriter): KernelStop {
+  /**
+   * Writes rows of `stretch` up to `end`, where a row ends; moves `stretch.at` and the line of `scanner` on. With `marks`, which have
+   * room for `most` rows, it also notes where each cell stands.
+   */
+  convert(stretch: Stretch, end: number, most: number, scanner: CsvScanner, { out, marks }: KernelTarget): KernelStop {
     const { delimiter, quote } = this.#options.dialect;
     const { flexible, pageBytes } = this.#options;
     const { words, wordEnds, lengths } = this.#labels;
@@ -67,6 +85,8 @@ export class CsvLineKernel {
     const plainStops = this.#plainStops;
     const quotedStops = this.#quotedStops;
     const nulls = this.#nulls;
+    const { starts, ends, kinds, capacity: markStep } = marks ?? NO_MARKS;
+    const markedWidth = marks === undefined ? 0 : width;
     const bytes: Uint8Array = stretch.bytes;
     const target: Uint8Array = out.bytes;
     const view = new DataView(target.buffer, target.byteOffset, target.byteLength);
@@ -98,6 +118,7 @@ export class CsvLineKernel {
       const rowMark = to;
       const rowLine = line;
       let cell = 0;
+      let place = marks === undefined ? 0 : marks.count + rows;
       let word = 0;
       target[to] = OPEN;
       to += 1;
@@ -110,9 +131,10 @@ export class CsvLineKernel {
           break rows;
         }
         const wordEnd = wordEnds[cell] as number;
-        for (let place = to; word < wordEnd; word += 1, place += 4) view.setInt32(place, words[word] as number, true);
+        for (let ahead = to; word < wordEnd; word += 1, ahead += 4) view.setInt32(ahead, words[word] as number, true);
         to += lengths[cell] as number;
         const mark = to;
+        let kind = TEXT;
         byte = bytes[at] as number;
         if (byte === quote) {
           at += 1;
@@ -143,6 +165,7 @@ export class CsvLineKernel {
               byte = bytes[at] as number;
               if (byte !== quote) break;
             } else if (byte === LINE_FEED) line += 1;
+            kind = ESCAPED;
             to = writeByte(target, to, byte);
             at += 1;
           }
@@ -163,18 +186,32 @@ export class CsvLineKernel {
             continue;
           }
           if (byte === delimiter || byte === LINE_FEED || byte === CARRIAGE_RETURN) break;
+          kind = ESCAPED;
           to = writeByte(target, to, byte);
           at += 1;
         }
         at += 1;
         cell += 1;
-        if (nulls.length > 0 && isOneOf(target, mark, to, nulls)) to = writeNull(target, mark - 1);
-        else {
+        if (nulls.length > 0 && isOneOf(target, mark, to, nulls)) {
+          to = writeNull(target, mark - 1);
+          if (marks !== undefined) {
+            starts[place] = mark - 1;
+            ends[place] = to;
+            kinds[place] = NULL_CELL;
+          }
+        } else {
+          if (marks !== undefined) {
+            starts[place] = mark;
+            ends[place] = to;
+            kinds[place] = kind;
+          }
           target[to] = QUOTE;
           to += 1;
         }
+        place += markStep;
         if (byte !== delimiter) break;
       }
+      for (let absent = cell; absent < markedWidth; absent += 1, place += markStep) kinds[place] = MISSING;
       target[to] = CLOSE;
       target[to + 1] = LINE_FEED;
       to += 2;

@@ -4,11 +4,13 @@ import { JSON_LINES } from '../../kit/json-lines.ts';
 import type { Lane } from '../../kit/page.ts';
 import { messageOf } from '../../lib/errors.ts';
 import { stringifyJson, type JsonValue } from '../../lib/json.ts';
-import { csvPages, type CsvShape } from './csv-pages.ts';
+import type { CsvShape } from './csv-page-maker.ts';
+import { csvPages } from './csv-pages.ts';
 
 const PLAIN: CsvShape = { dialect: { delimiter: 44, quote: 34 }, hasHeaders: true, flexible: false, nullValues: [] };
 const BYTES: Lane = { form: 'bytes', encoding: 'jsonl' };
 const RECORDS: Lane = { form: 'records' };
+const COLUMNS: Lane = { form: 'columns' };
 
 interface Reading {
   readonly lines: readonly string[];
@@ -43,10 +45,14 @@ async function read(input: Uint8Array | string, options: ReadOptions = {}): Prom
       signal: new AbortController().signal,
     })) {
       pages.push(page.count);
-      const records = page.form.form === 'bytes' ? JSON_LINES.decode(page.block(JSON_LINES)) : page.records();
-      if (page.form.form === 'bytes') lines.push(...Buffer.from(page.block(JSON_LINES)).toString().split('\n').slice(0, -1));
-      else lines.push(...page.records().map((record) => stringifyJson(record)));
+      const { form } = page.form;
+      expect(form).toBe(options.lane?.form ?? 'records');
+      const records = form === 'bytes' ? JSON_LINES.decode(page.block(JSON_LINES)) : page.records();
       expect(records).toHaveLength(page.count);
+      if (form === 'records') lines.push(...records.map((record) => stringifyJson(record)));
+      else lines.push(...Buffer.from(page.block(JSON_LINES)).toString().split('\n').slice(0, -1));
+      if (form === 'columns') expect(lines.slice(-page.count)).toEqual(records.map((record) => stringifyJson(record)));
+      page.release();
     }
     return { lines, pages };
   } catch (error) {
@@ -129,13 +135,14 @@ const shapes = fc.record({
 });
 
 describe('csv pages', () => {
-  it('read like the model in both lanes, at every block size', async () => {
+  it('read like the model in every lane, at every block size', async () => {
     await fc.assert(
       fc.asyncProperty(soup, shapes, fc.integer({ min: 1, max: 9 }), fc.integer({ min: 1, max: 5 }), async (text, shape, size, records) => {
         const wanted = modelLines(text, shape);
         const asRecords = await read(text, { lane: RECORDS, size, shape, records });
         const asBytes = await read(text, { lane: BYTES, size, shape, records });
         expect(asBytes).toEqual(asRecords);
+        expect(await read(text, { lane: COLUMNS, size, shape, records })).toEqual(asRecords);
         expect(asRecords.error !== undefined).toBe(wanted.failed);
         if (wanted.failed) expect(wanted.lines.slice(0, asRecords.lines.length)).toEqual(asRecords.lines);
         else expect(asRecords.lines).toEqual(wanted.lines);
@@ -148,7 +155,9 @@ describe('csv pages', () => {
     await fc.assert(
       fc.asyncProperty(soup, shapes, fc.integer({ min: 20, max: 80 }), async (text, shape, bytes) => {
         const whole = await read(text, { lane: BYTES, shape, bytes });
-        for (const size of [1, 2, 3, 7]) expect(await read(text, { lane: RECORDS, shape, bytes, size })).toEqual(whole);
+        for (const size of [1, 2, 3, 7]) {
+          for (const lane of [RECORDS, COLUMNS]) expect(await read(text, { lane, shape, bytes, size })).toEqual(whole);
+        }
       }),
       { numRuns: 300 },
     );
@@ -177,7 +186,7 @@ describe('csv pages', () => {
       fc.asyncProperty(rows, fc.integer({ min: 1, max: 30 }), async (cells, size) => {
         const text = ['k,v', ...cells.map((row) => row.join(','))].join('\n');
         const wanted = modelLines(text, PLAIN).lines;
-        for (const lane of [BYTES, RECORDS]) expect((await read(text, { lane, size })).lines).toEqual(wanted);
+        for (const lane of [BYTES, RECORDS, COLUMNS]) expect((await read(text, { lane, size })).lines).toEqual(wanted);
       }),
       { numRuns: 1000 },
     );
@@ -185,7 +194,7 @@ describe('csv pages', () => {
 
   it('keep pages within their bounds of records and bytes, but never empty', async () => {
     const text = `a,b\n${Array.from({ length: 100 }, (_, i) => `${i},${'x'.repeat(i)}`).join('\n')}\n`;
-    for (const lane of [RECORDS, BYTES]) {
+    for (const lane of [RECORDS, BYTES, COLUMNS]) {
       const { pages } = await read(text, { lane, records: 7, bytes: 150 });
       expect(Math.max(...pages)).toBeLessThanOrEqual(7);
       expect(Math.min(...pages)).toBe(1);
@@ -237,6 +246,12 @@ describe('csv pages', () => {
   it('stop at the limit', async () => {
     expect((await read('a\n1\n2\n3\n', { limit: 2 })).lines).toHaveLength(2);
     expect((await read('a\n1\n2\n3\n', { limit: 2, lane: BYTES })).lines).toHaveLength(2);
+  });
+
+  it('take the columns apart of a page of any number of rows', async () => {
+    const text = `a,b\n${Array.from({ length: 5000 }, (_, i) => (i % 7 === 0 ? `${i}` : `${i},"x""${i}"`)).join('\n')}\n1,2,3\n`;
+    const reading = { records: Infinity, shape: { flexible: true } };
+    expect(await read(text, { ...reading, lane: COLUMNS })).toEqual(await read(text, { ...reading, lane: RECORDS }));
   });
 
   it('read a row many blocks long without looking at it again and again', async () => {

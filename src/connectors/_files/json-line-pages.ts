@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import { JSON_LINES } from '../../kit/json-lines.ts';
 import { Page } from '../../kit/page.ts';
 import { stringifyJson } from '../../lib/json.ts';
-import { ByteWriter } from './byte-writer.ts';
+import { ByteWriter } from '../../kit/byte-writer.ts';
 import { CompactJson } from './compact-json.ts';
 import { valueOfLine, wholeLines, type LineOptions } from './json-lines-file.ts';
 import { withoutBom } from './csv-rows.ts';

@@ -44,7 +44,7 @@ export const csvSource = defineSource<CsvSourceConfig>({
     { path: 'inventory.tsv.gz', delimiter: 9, has_headers: false },
     { path: 'ragged.csv', delimiter: ';', flexible: true, null_values: ['', 'NULL'], batch_size: 5000 },
   ],
-  capabilities: () => ({ replay: 'none', bookmarks: false, encodings: [JSON_LINES.name] }),
+  capabilities: () => ({ replay: 'none', bookmarks: false, encodings: [JSON_LINES.name], columns: true }),
   datasetUri: (value) => fileUri(value.path),
   localPath: (value) => value.path,
   open: async (value, context) => openCsv(value, context),

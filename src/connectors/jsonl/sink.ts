@@ -47,10 +47,10 @@ export const jsonlSink = defineSink<JsonlSinkConfig>({
     { path: 'out/events.jsonl.zst', append: true },
     { path: 'out/dead-letters.jsonl', append: true, encryption: { key: 'a long key text' } },
   ],
-  capabilities: (value) => ({
-    ...APPEND_ONLY,
-    encodings: value.pretty || value.encryption !== undefined ? [] : [JSON_LINES.name],
-  }),
+  capabilities: (value) => {
+    const plain = !value.pretty && value.encryption === undefined;
+    return { ...APPEND_ONLY, encodings: plain ? [JSON_LINES.name] : [], columns: plain };
+  },
   datasetUri: (value) => fileUri(value.path),
   localPath: (value) => value.path,
   scratch: (value, folder) => {

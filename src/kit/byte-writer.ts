@@ -9,6 +9,7 @@ const SPARE_BUFFERS = 2;
 /** Larger ones are rare; keeping them would hold memory for nothing. */
 const SPARE_BYTES = 1024 * 1024;
 const MIN_BYTES = 64 * 1024;
+const NOTHING = Buffer.alloc(0);
 
 /** Bytes that are written one after the other into buffers that are used again when they are given back. */
 export class ByteWriter {
@@ -35,13 +36,34 @@ export class ByteWriter {
   take(): TakenBytes {
     const taken = this.bytes;
     const bytes = taken.subarray(0, this.length);
-    this.bytes = this.#spare.pop() ?? Buffer.allocUnsafeSlow(Math.min(taken.length, SPARE_BYTES));
-    this.length = 0;
-    return {
-      bytes,
-      release: () => {
-        if (this.#spare.length < SPARE_BUFFERS && taken.length <= SPARE_BYTES) this.#spare.push(taken);
-      },
+    this.#renew(taken.length);
+    return { bytes, release: () => this.#keep(taken) };
+  }
+
+  /** The same for a taker that goes on writing. What it grew to comes back to be used again; late readers then find nothing. */
+  split(): { readonly writer: ByteWriter; readonly release: () => void } {
+    const writer = new ByteWriter(this);
+    this.#renew(writer.bytes.length);
+    const release = (): void => {
+      this.#keep(writer.bytes);
+      writer.bytes = NOTHING;
+      writer.length = 0;
     };
+    return { writer, release };
+  }
+
+  constructor(taken?: ByteWriter) {
+    if (taken === undefined) return;
+    this.bytes = taken.bytes;
+    this.length = taken.length;
+  }
+
+  #renew(size: number): void {
+    this.bytes = this.#spare.pop() ?? Buffer.allocUnsafeSlow(Math.min(size, SPARE_BYTES));
+    this.length = 0;
+  }
+
+  #keep(buffer: Buffer<ArrayBuffer>): void {
+    if (this.#spare.length < SPARE_BUFFERS && buffer.length <= SPARE_BYTES) this.#spare.push(buffer);
   }
 }

@@ -1,0 +1,189 @@
+/** Single cells of columns: reading their values, and making columns of new ones. */
+import { parseJson, stringifyJson, type JsonValue } from '../lib/json.ts';
+import { readerOf, type FieldPath } from './field-path.ts';
+import { ESCAPED, FALSE, MISSING, NESTED, NULL, NUMBER, TEXT, TRUE, type Column, type Columns } from './columns.ts';
+
+const MINUS = 0x2d;
+const POINT = 0x2e;
+const ZERO = 0x30;
+const NINE = 0x39;
+/** So many digits are exact in a double, and so is their quotient by a power of ten. */
+const EXACT_DIGITS = 15;
+const POWERS = Array.from({ length: EXACT_DIGITS + 1 }, (_, digits) => 10 ** digits);
+
+/** Reads the values of one column; `undefined` where a record does not have the field. */
+export type CellValues = (row: number) => JsonValue | undefined;
+
+export function valuesOf({ cells }: Columns, { starts, ends, kinds }: Column): CellValues {
+  return (row) => readCell(cells.bytes, starts[row] as number, ends[row] as number, kinds[row] as number);
+}
+
+/** Reads the values at a path, like `readerOf` does in records. */
+export function columnReader(columns: Columns, [name = '', ...below]: FieldPath): CellValues {
+  const column = columns.column(name);
+  if (column === undefined) return () => undefined;
+  const read = valuesOf(columns, column);
+  if (below.length === 0) return read;
+  const readBelow = readerOf(below);
+  return (row) => readBelow(read(row) ?? null);
+}
+
+// Called for single cells in loops over pages: an object for the arguments would be made for each.
+// oxlint-disable-next-line max-params
+export function readCell(bytes: Buffer, start: number, end: number, kind: number): JsonValue | undefined {
+  switch (kind) {
+    case MISSING:
+      return undefined;
+    case NULL:
+      return null;
+    case FALSE:
+      return false;
+    case TRUE:
+      return true;
+    case NUMBER:
+      return readNumber(bytes, start, end);
+    case NESTED:
+      return parseJson(bytes.toString('utf8', start, end));
+    case ESCAPED:
+      return JSON.parse(`"${bytes.toString('utf8', start, end)}"`) as string;
+    default:
+      return bytes.toString('utf8', start, end);
+  }
+}
+
+/** The text of a scalar, as it stands inside a string. */
+// oxlint-disable-next-line max-params
+export function readText(bytes: Buffer, start: number, end: number, kind: number): string {
+  return kind === ESCAPED ? (readCell(bytes, start, end, kind) as string) : bytes.toString('utf8', start, end);
+}
+
+/** Plain digits are added up; whatever has an exponent or many digits is left to the parser. */
+export function readNumber(bytes: Buffer, start: number, end: number): number | bigint {
+  let at = start;
+  const isNegative = bytes[at] === MINUS;
+  if (isNegative) at += 1;
+  let value = 0;
+  let point = end;
+  const first = at;
+  for (; at < end; at += 1) {
+    const byte = bytes[at] as number;
+    if (byte >= ZERO && byte <= NINE) value = value * 10 + (byte - ZERO);
+    else if (byte === POINT && point === end) point = at;
+    else break;
+  }
+  if (at < end || end - first > EXACT_DIGITS) return parseJson(bytes.toString('latin1', start, end)) as number | bigint;
+  const size = point === end ? value : value / (POWERS[end - point - 1] as number);
+  return isNegative ? -size : size;
+}
+
+/** A column in the making: cells that are not set are missing. */
+export class ColumnBuilder implements Column {
+  readonly starts: Uint32Array;
+  readonly ends: Uint32Array;
+  readonly kinds: Uint8Array;
+  readonly #cells: Columns['cells'];
+
+  constructor({ height, cells }: Columns) {
+    this.starts = new Uint32Array(height);
+    this.ends = new Uint32Array(height);
+    this.kinds = new Uint8Array(height);
+    this.#cells = cells;
+  }
+
+  /** The cell of another column of the page. */
+  copy(row: number, from: Column): void {
+    this.starts[row] = from.starts[row] as number;
+    this.ends[row] = from.ends[row] as number;
+    this.kinds[row] = from.kinds[row] as number;
+  }
+
+  /** The cell that another row has here. */
+  repeat(row: number, like: number): void {
+    this.starts[row] = this.starts[like] as number;
+    this.ends[row] = this.ends[like] as number;
+    this.kinds[row] = this.kinds[like] as number;
+  }
+
+  /** A cell whose bytes were just added to the page, from `start` on. */
+  mark(row: number, start: number, kind: number): void {
+    this.starts[row] = start;
+    this.ends[row] = this.#cells.length;
+    this.kinds[row] = kind;
+  }
+
+  set(row: number, value: JsonValue | undefined): void {
+    if (typeof value === 'string') this.#setText(row, value);
+    else if (value === undefined) this.kinds[row] = MISSING;
+    else {
+      const text = stringifyJson(value);
+      this.#write(row, text, kindOf(value, text));
+    }
+  }
+
+  #setText(row: number, text: string): void {
+    if (!MAY_NEED_ESCAPE.test(text)) {
+      this.#write(row, text, TEXT);
+      return;
+    }
+    const spelled = JSON.stringify(text).slice(1, -1);
+    this.#write(row, spelled, spelled === text ? TEXT : ESCAPED);
+  }
+
+  #write(row: number, text: string, kind: number): void {
+    const cells = this.#cells;
+    const start = cells.length;
+    cells.ensure(text.length * MAX_BYTES_A_UNIT);
+    cells.length += cells.bytes.write(text, start);
+    this.mark(row, start, kind);
+  }
+}
+
+// oxlint-disable-next-line no-control-regex
+const MAY_NEED_ESCAPE = /["\\\u0000-\u001f\ud800-\udfff]/;
+/** UTF-8 bytes that one UTF-16 code unit can become. */
+const MAX_BYTES_A_UNIT = 3;
+
+function kindOf(value: Exclude<JsonValue, string>, text: string): number {
+  if (typeof value === 'boolean') return value ? TRUE : FALSE;
+  // What is no finite number is written as null.
+  if (text === 'null') return NULL;
+  return typeof value === 'object' ? NESTED : NUMBER;
+}
+
+/** A column with the same value in every row. */
+export function constantColumn(columns: Columns, value: JsonValue): Column {
+  const builder = new ColumnBuilder(columns);
+  if (columns.height === 0) return builder;
+  builder.set(0, value);
+  builder.starts.fill(builder.starts[0] as number);
+  builder.ends.fill(builder.ends[0] as number);
+  builder.kinds.fill(builder.kinds[0] as number);
+  return builder;
+}
+
+/** A column of what `change` makes of every value. */
+export function mappedColumn(columns: Columns, column: Column, change: (value: JsonValue) => JsonValue): Column {
+  const builder = new ColumnBuilder(columns);
+  const read = valuesOf(columns, column);
+  for (const row of columns.rows) {
+    const value = read(row);
+    if (value !== undefined) builder.set(row, change(value));
+  }
+  return builder;
+}
+
+/** Is the number of Unicode characters in the range? Counted only where the number of bytes does not decide it. */
+// oxlint-disable-next-line max-params
+export function hasCharacters(bytes: Uint8Array, start: number, end: number, { min, max }: { min: number; max: number }): boolean {
+  const size = end - start;
+  if (size < min || size > max * MAX_BYTES_A_CHARACTER) return false;
+  if (size <= max && size >= min * MAX_BYTES_A_CHARACTER) return true;
+  let characters = 0;
+  for (let at = start; at < end; at += 1) if (((bytes[at] as number) & CONTINUATION_MASK) !== CONTINUATION) characters += 1;
+  return characters >= min && characters <= max;
+}
+
+const MAX_BYTES_A_CHARACTER = 4;
+/** Bytes of UTF-8 that start no character. */
+const CONTINUATION = 0x80;
+const CONTINUATION_MASK = 0xc0;

@@ -1,0 +1,30 @@
+/** Makes records of columns. */
+import { parseJson, type JsonValue } from '../lib/json.ts';
+import { writeLines } from './column-lines.ts';
+import type { Columns } from './columns.ts';
+
+/** The text of so many records is made at once. */
+const CHUNK = 4096;
+
+/** Reading back their lines is quicker than making objects field by field, and the fields are in the order of every other reader. */
+export function readRecords(columns: Columns): JsonValue[] {
+  const { rows, cells } = columns;
+  const records: JsonValue[] = [];
+  const { length } = cells;
+  for (let from = 0; from < rows.length; from += CHUNK) {
+    const lines = writeLines(columns.kept(rows.subarray(from, from + CHUNK)));
+    for (const line of Buffer.from(lines.buffer, lines.byteOffset, lines.length - 1)
+      .toString('utf8')
+      .split('\n')) {
+      records.push(parseJson(line));
+    }
+    // The lines were only needed for that.
+    cells.length = length;
+  }
+  return records;
+}
+
+/** One record; `position` counts the rows that take part. */
+export function readRecord(columns: Columns, position: number): JsonValue {
+  return readRecords(columns.kept(columns.rows.subarray(position, position + 1)))[0] ?? null;
+}
