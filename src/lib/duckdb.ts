@@ -34,6 +34,8 @@ export function hasDuckdb(): boolean {
 
 export interface Duckdb {
   readonly connection: DuckDBConnection;
+  /** Another one to the same database, for work at the same time; it ends with the database. */
+  readonly connect: () => Promise<DuckDBConnection>;
   /** Never throws. */
   readonly close: () => void;
 }
@@ -49,6 +51,7 @@ export async function openDuckdb(path: string, settings: Readonly<Record<string,
     const opened = instance;
     return {
       connection,
+      connect: () => opened.connect(),
       close() {
         connection.closeSync();
         opened.closeSync();

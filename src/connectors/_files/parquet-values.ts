@@ -181,6 +181,8 @@ export function signature(node: SchemaNode): string {
   const inner = node.children.map((child) => `${child.element.name}: ${signature(child)}`).join(', ');
   if (inner !== '') return `${converted ?? logical?.type ?? 'STRUCT'}<${inner}>`;
   const unit = logical !== undefined && 'unit' in logical ? `(${logical.unit})` : '';
+  // A signed number as wide as its storage: some writers say so, others leave it out.
+  if (converted === 'INT_64' || converted === 'INT_32') return type ?? converted;
   const digits = scale === undefined && precision === undefined ? '' : `(${precision ?? 0},${scale ?? 0})`;
   return `${logical?.type ?? converted ?? type ?? 'UNKNOWN'}${unit}${digits}`;
 }

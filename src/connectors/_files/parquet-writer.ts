@@ -3,6 +3,7 @@ import { gzipSync, zstdCompressSync } from 'node:zlib';
 import type { CompressionCodec } from 'hyparquet';
 import type { ByteWriter, ParquetWriter } from 'hyparquet-writer';
 import type { JsonObject, JsonValue } from '../../lib/json.ts';
+import type { Columns } from '../../kit/columns.ts';
 import { syncFolder } from './appending-file.ts';
 import { onDisk } from './io-error.ts';
 import { lz4Block } from './lz4.ts';
@@ -39,8 +40,31 @@ export interface ParquetOutputOptions {
   readonly onDropped: (field: string) => void;
 }
 
+/** One Parquet file being written. */
+export interface ParquetFile {
+  readonly rows: number;
+  /** Estimated size of the values taken so far. */
+  readonly bytes: number;
+  /** Takes all of the records or, when one does not fit, none. */
+  add(records: readonly JsonObject[]): Promise<void>;
+  /** Takes the page as it is, or says false: its records are added then. */
+  addColumns?(columns: Columns): Promise<boolean>;
+  /** Writes what is left and the footer, and gives the file its name. */
+  finish(): Promise<void>;
+  /** Leaves nothing behind. Never throws. */
+  discard(): Promise<void>;
+}
+
+/** Begins a file: with the analytical engine where its package is installed, several times as fast, and with a smaller library elsewhere. */
+export async function createParquetFile(options: ParquetOutputOptions): Promise<ParquetFile> {
+  const { hasDuckdb } = await import('../../lib/duckdb.ts');
+  if (!hasDuckdb()) return ParquetOutput.create(options);
+  const { ParquetEngineOutput } = await import('./parquet-engine-writer.ts');
+  return ParquetEngineOutput.create(options);
+}
+
 /** One Parquet file being written under a scratch name. It has its final name only when it is whole. */
-export class ParquetOutput {
+export class ParquetOutput implements ParquetFile {
   rows = 0;
   /** Estimated size of the values taken so far. */
   bytes = 0;

@@ -10,7 +10,7 @@ import { ConnectorError } from '../../lib/errors.ts';
 import { requireObjects } from '../_files/csv-writer.ts';
 import { onDisk } from '../_files/io-error.ts';
 import { learnColumns } from '../_files/parquet-types.ts';
-import { PARQUET_CODECS, ParquetOutput } from '../_files/parquet-writer.ts';
+import { createParquetFile, PARQUET_CODECS, type ParquetFile } from '../_files/parquet-writer.ts';
 import { fileUri, resolvePath } from '../_files/paths.ts';
 import { probeFolder } from '../_files/probe-folder.ts';
 
@@ -73,7 +73,7 @@ export const parquetSink = defineSink<ParquetSinkConfig>({
     { destination: { type: 'local_path', path: 'out/orders.parquet' } },
     { destination: { type: 'local_path', path: 'lake/orders' }, compression: 'zstd', max_rows_per_file: 1_000_000 },
   ],
-  capabilities: (value) => ({ ...APPEND_ONLY, flushDurable: singleFile(value) === undefined }),
+  capabilities: (value) => ({ ...APPEND_ONLY, columns: true, flushDurable: singleFile(value) === undefined }),
   datasetUri: (value) => {
     if (value.destination.type === 's3') return `s3://${value.destination.bucket}/${value.destination.prefix}`;
     return fileUri(value.destination.path);
@@ -112,7 +112,7 @@ class ParquetSink implements Sink {
   readonly #single: string | undefined;
   /** Records waiting until enough are there to learn the columns from. */
   #waiting: JsonObject[] = [];
-  #output: ParquetOutput | undefined;
+  #output: ParquetFile | undefined;
 
   constructor(value: ParquetSinkConfig, context: SinkContext) {
     this.#config = value;
@@ -127,14 +127,13 @@ class ParquetSink implements Sink {
 
   async write(page: Page): Promise<WriteResult> {
     this.#context.signal.throwIfAborted();
-    const records = requireObjects(page.records(), 'parquet');
     if (this.#output === undefined) {
-      const waiting = [...this.#waiting, ...records];
+      const waiting = [...this.#waiting, ...requireObjects(page.records(), 'parquet')];
       learnColumns(waiting);
       this.#waiting = waiting;
       if (this.#waiting.length >= this.#config.schema.sample_size) await this.#start();
-    } else {
-      await this.#output.add(records);
+    } else if (page.columns === undefined || (await this.#output.addColumns?.(page.columns)) !== true) {
+      await this.#output.add(requireObjects(page.records(), 'parquet'));
     }
     if (this.#output !== undefined && this.#isFull(this.#output)) await this.#endFile();
     return { written: page.count, rejected: [] };
@@ -166,7 +165,7 @@ class ParquetSink implements Sink {
   async #start(): Promise<void> {
     const path = this.#single ?? join(this.#folder, `${this.#context.env.ids.next()}.parquet`);
     await onDisk('create the folder', this.#folder, () => mkdir(this.#folder, { recursive: true }));
-    this.#output = await ParquetOutput.create({
+    this.#output = await createParquetFile({
       path,
       columns: learnColumns(this.#waiting),
       codec: this.#config.compression,
@@ -178,7 +177,7 @@ class ParquetSink implements Sink {
     await this.#output.add(records);
   }
 
-  #isFull(output: ParquetOutput): boolean {
+  #isFull(output: ParquetFile): boolean {
     const { max_rows_per_file: rows, max_bytes_per_file: bytes } = this.#config;
     return (rows !== undefined && output.rows >= rows) || (bytes !== undefined && output.bytes >= bytes);
   }
