@@ -96,8 +96,9 @@ function resumes(row: RowPlan, { bookmarks }: RowFacts): string {
 }
 
 function travels({ lane: { lane, reason } }: RowPlan): string {
-  const why = reason.replace(/^(records|bytes): /, '');
+  const why = reason.replace(/^(records|columns|bytes): /, '');
   if (lane.form === 'bytes') return `Records travel as raw ${lane.encoding} bytes, without being taken apart: ${why}.`;
+  if (lane.form === 'columns') return `Records travel as columns of cells, of which only those that are looked at are read: ${why}.`;
   return `Records are parsed on the way: ${why}.`;
 }
 
