@@ -96,9 +96,8 @@ function resumes(row: RowPlan, { bookmarks }: RowFacts): string {
 }
 
 function travels({ lane: { lane, reason } }: RowPlan): string {
-  const why = reason.replace(/^(records|columns|bytes): /, '');
+  const why = reason.replace(/^(records|bytes): /, '');
   if (lane.form === 'bytes') return `Records travel as raw ${lane.encoding} bytes, without being taken apart: ${why}.`;
-  if (lane.form === 'columns') return `Records travel as columns of cells, of which only those that are looked at are read: ${why}.`;
   return `Records are parsed on the way: ${why}.`;
 }
 

@@ -9,6 +9,7 @@ type Kind = 'source' | 'sink' | 'transform' | 'state' | 'credential';
 const KIND_BELOW: Readonly<Record<string, Kind>> = {
   source: 'source',
   sources: 'source',
+  from_source: 'source',
   sink: 'sink',
   sinks: 'sink',
   transforms: 'transform',

@@ -12,7 +12,6 @@ const NOT_AVAILABLE: Readonly<Record<Place, Readonly<Record<string, string>>>> =
     mirror: 'replication',
     notifications: 'notifications',
     observability: 'export of traces and metrics',
-    partition: 'splitting of a row into chunks',
     replication: 'replication',
     rollback: 'undoing of runs',
     schedule: 'running on a schedule',
@@ -22,7 +21,6 @@ const NOT_AVAILABLE: Readonly<Record<Place, Readonly<Record<string, string>>>> =
   pipeline: {},
   source: { complete_for: 'clean-up of vanished rows' },
   row: {
-    partition: 'splitting of a row into chunks',
   },
 };
 

@@ -25,7 +25,7 @@ const RENDERERS: Readonly<Record<string, (at: DateTime) => string>> = {
 };
 
 /** With a numeric offset, `+00:00` rather than `Z`; milliseconds only when there are some. */
-function rfc3339(at: DateTime): string {
+export function rfc3339(at: DateTime): string {
   return strftime(at, at.millisecond === 0 ? '%Y-%m-%dT%H:%M:%S%:z' : '%Y-%m-%dT%H:%M:%S.%L%:z');
 }
 

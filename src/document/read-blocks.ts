@@ -14,6 +14,7 @@ import { executionSchema, type ExecutionSpec } from './blocks/execution.ts';
 import { maskingBlock, type MaskingConfig } from './blocks/masking.ts';
 import { rowSchema, type RowSpec } from './blocks/matrix.ts';
 import { metadataColumnsBlock, type MetadataColumnsSpec } from './blocks/metadata-columns.ts';
+import { partitionSchema, type PartitionSpec } from './blocks/partition.ts';
 import { pipelineSchema } from './blocks/pipeline.ts';
 import { qualityBlock, type QualityConfig } from './blocks/quality.ts';
 import { reconcileSchema, type ReconcileSpec } from './blocks/reconcile.ts';
@@ -24,15 +25,15 @@ import { sinkSchema, type SinkSpec } from './blocks/sink.ts';
 import { slaSchema, type SlaConfig } from './blocks/sla.ts';
 import { sourceSchema, type SourceSpec } from './blocks/source.ts';
 import { stateSchema, type StateSpec } from './blocks/state.ts';
-import { transformSchema, type TransformSpec } from './blocks/transform.ts';
 import { edgeSchema, nodeSchema, type EdgeSpec, type NodeSpec } from './blocks/topology.ts';
+import { transformSchema, type TransformSpec } from './blocks/transform.ts';
 import type { Document } from './document.ts';
 import { isFull } from './locate.ts';
 import { withoutUnavailable } from './not-available.ts';
 import { compositionRefusal } from './origin.ts';
 import { salvage } from './salvage.ts';
-import { restoreEscapes } from './tokens.ts';
 import { stepsOf } from './steps.ts';
+import { restoreEscapes } from './tokens.ts';
 
 /** A block and where it stands. */
 export interface Placed<T> {
@@ -55,10 +56,10 @@ export interface PipelineBlocks {
   readonly contract: ContractConfig | undefined;
   readonly masking: MaskingConfig | undefined;
   readonly schema: SchemaDriftConfig | undefined;
-}
   /** `undefined` where the document has rows instead; a node that cannot be read is there without a value. */
   readonly nodes: ReadonlyMap<string, Placed<NodeSpec> | undefined> | undefined;
   readonly edges: readonly Placed<EdgeSpec>[];
+}
 
 export interface PlacedRow {
   readonly path: string;
@@ -78,6 +79,7 @@ export interface Blocks {
   readonly resilience: ResilienceSpec | undefined;
   readonly metadataColumns: MetadataColumnsSpec | undefined;
   readonly sla: Placed<SlaConfig> | undefined;
+  readonly partition: Placed<PartitionSpec> | undefined;
   /** As written: its source is completed like every other. */
   readonly reconcile: ReconcileSpec | undefined;
 }
@@ -101,6 +103,7 @@ export function readBlocks(document: Document, issues: Issue[]): Blocks {
     selection: readMapping(root['selection'], 'selection', selectionSchema, issues),
     resilience: readMapping(root['resilience'], 'resilience', resilienceSchema, issues),
     sla: placedAt('sla', readBlock(root, 'sla', slaSchema, issues)),
+    partition: placedAt('partition', readBlock(root, 'partition', partitionSchema, issues)),
     reconcile:
       root['reconcile'] === undefined || root['reconcile'] === null
         ? undefined
@@ -151,13 +154,10 @@ function readPipeline(value: JsonValue | undefined, issues: Issue[]): PipelineBl
     contract: block('contract', contractBlock.schema),
     masking: block('masking', maskingBlock.schema),
     schema: block('schema', schemaDriftBlock.schema),
+    ...readGraph(pipeline, path, issues),
   };
 }
 
-type ReadOne<T> = (value: JsonValue, path: string) => T | undefined;
-
-function readTemplates<T>(pipeline: JsonObject, role: 'source' | 'sink', read: ReadOne<T>, issues: Issue[]): Templates<T> {
-  const path = `pipeline.${role}s`;
 /** An empty map of nodes is none. */
 function readGraph(pipeline: JsonObject, above: string, issues: Issue[]): Pick<PipelineBlocks, 'nodes' | 'edges'> {
   const path = joinPath(above, 'nodes');
@@ -184,6 +184,10 @@ function readNode(value: JsonValue, path: string, issues: Issue[]): NodeSpec | u
   return salvage(nodeSchema, kind === 'sink' ? withoutSourceKeys(value, path, issues) : restored(value), path, issues);
 }
 
+type ReadOne<T> = (value: JsonValue, path: string) => T | undefined;
+
+function readTemplates<T>(pipeline: JsonObject, role: 'source' | 'sink', read: ReadOne<T>, issues: Issue[]): Templates<T> {
+  const path = `pipeline.${role}s`;
   const templates = new Map(readNamed(pipeline[`${role}s`], path, issues, read));
   const single = pipeline[role];
   if (single === undefined || single === null) return templates;
@@ -237,14 +241,14 @@ function withoutSourceKeys(value: JsonValue, path: string, issues: Issue[]): Jso
 }
 
 function readTransforms(value: JsonValue | undefined, path: string, issues: Issue[]): Placed<TransformSpec>[] {
-  if (value === undefined || value === null) return [];
-  if (!Array.isArray(value)) {
-    issues.push({ code: 'wrong_type', path, message: `expected a list of ${stepsOf(path).at(-1)}` });
-    return [];
   return readList(value, path, issues, (item, at) => salvage(transformSchema, item, at, issues));
 }
 
 function readList<T>(value: JsonValue | undefined, path: string, issues: Issue[], read: ReadOne<T>): Placed<T>[] {
+  if (value === undefined || value === null) return [];
+  if (!Array.isArray(value)) {
+    issues.push({ code: 'wrong_type', path, message: `expected a list of ${stepsOf(path).at(-1)}` });
+    return [];
   }
   return value.flatMap((item, index) => {
     const at = joinPath(path, index);

@@ -9,17 +9,19 @@ import type { InvocationOutcome, OutcomeError, RunOutcome } from '../wire/outcom
 import type { ExecuteOptions } from './engine.ts';
 import { outcomeErrorOf } from './failure.ts';
 import { childExpansion } from './expand/children.ts';
+import { chunkExpansion, chunksOf } from './expand/chunks.ts';
 import { ONCE, type Expansion } from './expand/expansion.ts';
 import { runFanOut } from './expand/run-fan-out.ts';
 import { tupleExpansion, tupleId, type ValueLists } from './expand/tuples.ts';
 import { invocationName, ONLY_TURN, type Turn } from './expand/turn.ts';
 import { Capture } from './invocation.ts';
 import { LiveCounts } from './live-counts.ts';
+import { PAGE_BYTES, partContext } from './open.ts';
 import { runInvocation } from './run-row.ts';
 import { Tally } from './tally.ts';
+import type { TopologyOutcome } from './topology/run-topology.ts';
 
 /** After `on_error: stop` the other rows have this long to flush before everything is ended. */
-import type { TopologyOutcome } from './topology/run-topology.ts';
 const STOP_GRACE_MS = 5000;
 
 /** What a finished row means for the rows that wait for it. */
@@ -40,9 +42,9 @@ export async function execute(options: ExecuteOptions): Promise<RunOutcome> {
   const startedAt = env.clock.now();
   env.log.at('headgate::engine').info('pipeline run starting', { pipeline: plan.name, rows: plan.rows.length, run_id: options.runId });
   let outcomes: readonly InvocationOutcome[] = [];
+  let nodes: RunOutcome['nodes'];
   let failure: OutcomeError | null = null;
   try {
-  let nodes: RunOutcome['nodes'];
     if (plan.topology === undefined) outcomes = await new Execution(options).run();
     else ({ invocations: outcomes, nodes, failure } = await runGraph(options));
   } catch (error) {
@@ -64,17 +66,17 @@ export async function execute(options: ExecuteOptions): Promise<RunOutcome> {
     records_written: written,
     invocations: outcomes,
     error: failure,
+    ...(nodes === undefined ? {} : { nodes }),
   };
 }
-    ...(nodes === undefined ? {} : { nodes }),
 
-function summaryOf(failed: readonly InvocationOutcome[]): OutcomeError | null {
-  const [first] = failed;
 async function runGraph(options: ExecuteOptions): Promise<TopologyOutcome> {
   const { runTopology } = await import('./topology/run-topology.ts');
   return runTopology(options);
 }
 
+function summaryOf(failed: readonly InvocationOutcome[]): OutcomeError | null {
+  const [first] = failed;
   if (first?.error == null) return null;
   return { ...first.error, message: `${failed.length} invocation(s) failed: ${first.row_id}: ${first.error.message}` };
 }
@@ -129,12 +131,25 @@ class Execution {
     const waited = new Map(await Promise.all(needed.map(async (id) => [id, await this.#resultOf(id)] as const)));
     const missing = needed.find((id) => waited.get(id)?.ok !== true);
     if (missing !== undefined) return this.#skip(row, `\`${missing}\` did not finish`);
-    const expansion = expansionOf(row, waited);
+    const expansion = await this.#expand(row, waited);
     if (expansion.size === 0) {
       this.#log().info('row has nothing to do', { row: row.id, reason: expansion.idle });
       return { ok: true, outcomes: [], captured: [] };
     }
     return row.role === 'discovery' ? this.#listTurns(row, expansion) : this.#moveTurns(row, expansion);
+  }
+
+  async #expand(row: Runnable, waited: ReadonlyMap<string, RowResult>): Promise<Expansion> {
+    const base = expansionOf(row, waited);
+    if (row.role === 'discovery' || row.partition === undefined || base.size === 0) return base;
+    const { tokens, ...opener } = this.#invocationOf(ONLY_TURN);
+    const release = await this.#gate.enter();
+    try {
+      const context = { ...partContext({ ...opener, row }), signal: this.#stop, pageBytes: PAGE_BYTES };
+      return chunkExpansion(row.id, base, await chunksOf(row.partition, { context, tokens }));
+    } finally {
+      release();
+    }
   }
 
   /** A row stands in the line for one turn at a time: the others cost nothing yet, and no row keeps all others waiting. */

@@ -2,12 +2,11 @@
 import type { JsonValue } from '../lib/json.ts';
 import { createCredentials } from '../credentials/index.ts';
 import type { PartContext } from '../kit/context.ts';
-import { RECORDS_LANE } from '../kit/page.ts';
+import { Page, RECORDS_LANE } from '../kit/page.ts';
 import type { RowPlan } from '../plan/plan.ts';
 import { resolvePart, type RuntimeTokens } from '../plan/resolve.ts';
 import type { ExecuteOptions } from './engine.ts';
 import { blame } from './failure.ts';
-import { PageInWork } from './stages/stage.ts';
 import { stagesOf } from './stages/stages.ts';
 import { TransformChain } from './stages/transform-chain.ts';
 
@@ -32,9 +31,10 @@ export async function* preview(options: PreviewOptions): AsyncGenerator<JsonValu
   let left = limit;
   try {
     for await (const page of source.pages({ lane: RECORDS_LANE, limit })) {
-      const work = new PageInWork((await chain.run(page, signal)).page, []);
+      const { records } = await chain.run(page.records(), signal);
+      const work = { records, origins: records.map((_, index) => index), dead: [] };
       await masking?.run(work);
-      for (const record of work.page.slice(0, left).records()) {
+      for (const record of Page.ofRecords(work.records).slice(0, left).records()) {
         left -= 1;
         yield record;
       }

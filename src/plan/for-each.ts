@@ -19,7 +19,19 @@ export function fanOutOf({ path, spec }: PlacedRow): Placed<FanOutSpec> | undefi
 }
 
 /** Keys of a row that say something about records, which a fan-out row does not move. */
-const MOVING = ['parent', 'parent_key', 'source', 'sink', 'transforms', 'inherit_transforms', 'state', 'dlq', 'sla', 'delivery'] as const;
+const MOVING = [
+  'parent',
+  'parent_key',
+  'source',
+  'sink',
+  'transforms',
+  'inherit_transforms',
+  'state',
+  'dlq',
+  'sla',
+  'delivery',
+  'partition',
+] as const;
 
 /** What a row says about fan-outs, held against itself: what it cannot combine is told. */
 export function checkFanOut(row: PlacedRow, id: string, issues: IssueList): void {

@@ -11,15 +11,16 @@ import { restoreEscapes } from '../document/tokens.ts';
 import { planProviders } from './gates/auth.ts';
 import { checkMaskingTargets } from './gates/masking-targets.ts';
 import { checkOutputs } from './gates/outputs.ts';
+import { checkWaiting, planPartitions } from './gates/partition.ts';
 import { planReconcile } from './gates/reconcile.ts';
 import { checkTemplates } from './gates/templates.ts';
 import type { ValueList } from './for-each.ts';
 import { IssueList } from './issue-list.ts';
 import { PartPlanner } from './plan-part.ts';
-import { planFanOut } from './plan-fan-out.ts';
 import { planTopology } from './plan-topology.ts';
+import { planFanOut } from './plan-fan-out.ts';
 import { finishRow, planRowParts } from './plan-row.ts';
-import type { Governance, Plan, RowPlan } from './plan.ts';
+import type { Governance, PartitionPlan, Plan, RowPlan } from './plan.ts';
 import type { PlannedRow } from './planned-row.ts';
 import { draftRows, type RowDraft } from './row-drafts.ts';
 import { checkTokenScopes, findTokens } from './run-time-tokens.ts';
@@ -53,6 +54,7 @@ export function planDocument(document: Document, parts: Parts, options: PlanOpti
     ids,
     lists,
     drafts,
+    partitions: planPartitions(drafts, context),
     blocks,
     reconcile: planReconcile(blocks, context),
     issues,
@@ -85,9 +87,9 @@ export function planDocument(document: Document, parts: Parts, options: PlanOpti
     schedule: blocks.execution?.schedule ?? 'declared',
     auth,
     warnings: withPlaces(issues.warnings, document.locate),
+    ...(graph?.topology === undefined ? {} : { topology: graph.topology }),
   });
 }
-    ...(graph?.topology === undefined ? {} : { topology: graph.topology }),
 
 /** A text in which a secret is not filled in is nothing to judge. */
 function withoutThoseOfSecrets(errors: readonly Issue[], { tree }: Document): readonly Issue[] {
@@ -101,12 +103,16 @@ interface Finishing {
   readonly ids: readonly string[];
   readonly lists: ReadonlyMap<string, ValueList>;
   readonly drafts: readonly RowDraft[];
+  readonly partitions: ReadonlyMap<string, PartitionPlan>;
   readonly blocks: Blocks;
   readonly reconcile: RowPlan['reconcile'];
   readonly issues: IssueList;
 }
 
-function finishRows(planned: readonly PlannedRow[], { name, ids, lists, drafts, blocks, reconcile, issues }: Finishing): RowPlan[] {
+function finishRows(
+  planned: readonly PlannedRow[],
+  { name, ids, lists, drafts, partitions, blocks, reconcile, issues }: Finishing,
+): RowPlan[] {
   const children = Map.groupBy(drafts, (draft) => draft.parent?.row);
   const { quality, contract, masking, schema } = blocks.pipeline;
   const governance: Governance = { quality, contract, masking, schema };
@@ -117,6 +123,18 @@ function finishRows(planned: readonly PlannedRow[], { name, ids, lists, drafts, 
   const adaptiveBatch = adaptive?.enabled === true ? adaptive : undefined;
   return planned.map((row) => {
     const own = (children.get(row.draft.id) ?? []).map((child) => child.id);
-    return finishRow(row, { name, ids, lists, children: own, governance, resilience, metadataColumns, reconcile, adaptiveBatch, issues });
+    return finishRow(row, {
+      name,
+      ids,
+      lists,
+      children: own,
+      partition: partitions.get(row.draft.id),
+      governance,
+      resilience,
+      metadataColumns,
+      reconcile,
+      adaptiveBatch,
+      issues,
+    });
   });
 }

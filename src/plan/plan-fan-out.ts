@@ -19,7 +19,7 @@ export function planFanOut(draft: FanOutDraft, setting: FanOutSetting): FanOutPl
   checkAuthRef(draft.source, blocks, issues);
   const source = planner.plan<SourceDefinition>(draft.source, parts.sources, 'source');
   if (source === undefined) return undefined;
-  const scope = { owner: `the fan-out row \`${draft.id}\``, parent: undefined, forEach: draft.forEach, ids, lists };
+  const scope = { owner: `the fan-out row \`${draft.id}\``, parent: undefined, forEach: draft.forEach, partition: undefined, ids, lists };
   checkTokens({ draft: draft.source, tokens: source.tokens, own: source.plan.definition.ownTokens }, scope, issues);
   const { id, index, dependsOn, forEach, collect, select, alias, weight, tags, status } = draft;
   return Object.freeze({

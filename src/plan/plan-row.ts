@@ -12,6 +12,8 @@ import { checkAuthRef } from './gates/auth.ts';
 import { checkDeadLetters } from './gates/dead-letters.ts';
 import { checkDelivery, guaranteeOf } from './gates/delivery.ts';
 import { checkSchemaDrift } from './gates/drift.ts';
+import { checkPartition } from './gates/partition.ts';
+import { checkReconcile } from './gates/reconcile.ts';
 import { checkResilience } from './gates/resilience.ts';
 import { checkTokens, collectedOf, parentLinkOf } from './gates/row-tokens.ts';
 import { checkSla } from './gates/sla.ts';
@@ -85,6 +87,7 @@ export interface RowSetting {
   readonly lists: ReadonlyMap<string, ValueList>;
   /** Rows that run for the records of this one. */
   readonly children: readonly string[];
+  readonly partition: RowPlan['partition'];
   readonly governance: Governance;
   readonly resilience: Pick<RowPlan, 'retry' | 'poison' | 'breaker'>;
   readonly metadataColumns: RowPlan['metadataColumns'];
@@ -97,9 +100,12 @@ export function finishRow(row: PlannedRow, setting: RowSetting): RowPlan {
   const { issues, governance } = setting;
   const { draft } = row;
   const { ids, lists } = setting;
-  const scope = { owner: rowName(draft), parent: draft.parent?.row, forEach: draft.forEach, ids, lists };
+  const partition = draft.partition?.value.kind;
+  const scope = { owner: rowName(draft), parent: draft.parent?.row, forEach: draft.forEach, partition, ids, lists };
   checkTokens({ draft: draft.source, tokens: row.source.tokens, own: row.source.plan.definition.ownTokens }, scope, issues);
   checkTokens({ draft: draft.sink, tokens: row.sink.tokens, own: undefined }, scope, issues);
+  checkPartition(row, issues);
+  checkReconcile(row, setting.reconcile, issues);
   checkWriteMode(row, issues);
   checkDelivery(row, governance, issues);
   checkDeadLetters(row, governance, issues);
@@ -115,6 +121,7 @@ export function finishRow(row: PlannedRow, setting: RowSetting): RowPlan {
     dependsOn: draft.dependsOn,
     forEach: draft.forEach,
     collected: collectedOf([row.source, row.sink], lists),
+    partition: setting.partition,
     source: row.source.plan,
     sink: row.sink.plan,
     transforms: row.transforms.map((transform) => transform.plan),

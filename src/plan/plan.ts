@@ -3,14 +3,15 @@ import type { ContractConfig } from '../document/blocks/contract.ts';
 import type { AdaptiveBatchSpec } from '../document/blocks/execution.ts';
 import type { MaskingConfig } from '../document/blocks/masking.ts';
 import type { NamedColumn } from '../document/blocks/metadata-columns.ts';
+import type { PartitionSpec } from '../document/blocks/partition.ts';
 import type { QualityConfig } from '../document/blocks/quality.ts';
 import type { BreakerPolicy, PoisonPolicy } from '../document/blocks/resilience.ts';
 import type { SchemaDriftConfig } from '../document/blocks/schema-drift.ts';
 import type { SlaConfig } from '../document/blocks/sla.ts';
 import type { RowStatus } from '../document/blocks/source.ts';
-import type { Issue } from '../lib/errors.ts';
 import type { JoinSpec } from '../document/blocks/topology.ts';
 import type { Chunk } from '../document/chunks.ts';
+import type { Issue } from '../lib/errors.ts';
 import type { JsonObject } from '../lib/json.ts';
 import type { RetryPolicy } from '../kit/context.ts';
 import type { Lane } from '../kit/page.ts';
@@ -92,6 +93,7 @@ export interface RowPlan {
   readonly forEach: readonly string[];
   /** Fan-out rows whose collected lists its tokens name. */
   readonly collected: readonly string[];
+  readonly partition: PartitionPlan | undefined;
   readonly source: SourcePlan;
   readonly sink: SinkPlan;
   /** Already layered: pipeline, source template, row. */
@@ -113,12 +115,22 @@ export interface RowPlan {
   /** Fields that records get just before the sink takes them. */
   readonly metadataColumns: readonly NamedColumn[] | undefined;
   readonly lane: LaneChoice;
-  /** `{name}::{row}`; an invocation appends `::{parent key value}` or `::{alias=value&…}`. */
+  /** `{name}::{row}`; an invocation appends `::{parent key value}` or `::{alias=value&…}`, and `::partition::{chunk}`. */
   readonly stateKey: string;
   readonly weight: number | undefined;
   readonly tags: readonly string[];
   /** Tier of the row: by default only `mandatory` and `active` rows run. */
   readonly status: RowStatus;
+}
+
+/** The range of a row, cut into chunks. */
+export interface PartitionPlan {
+  readonly path: string;
+  readonly spec: PartitionSpec;
+  /** `undefined` when a bound is found out only at run time. */
+  readonly chunks: readonly Chunk[] | undefined;
+  /** Who knows the bound. */
+  readonly probe: { readonly source: SourcePlan; readonly valuePath: string } | undefined;
 }
 
 /** A row that lists values instead of moving records (`fan_out`). */
@@ -151,18 +163,6 @@ export interface Governance {
   readonly schema: SchemaDriftConfig | undefined;
 }
 
-export interface Plan {
-  /** Drives state keys and metric labels. */
-  readonly name: string;
-  /** The rows that run, in declared order. */
-  readonly rows: readonly RowPlan[];
-  /** Declared rows that this run leaves out. */
-  readonly unselected: readonly RowPlan[];
-  /** The rows that list values for others. */
-  readonly fanOuts: readonly FanOutPlan[];
-  readonly unselectedFanOuts: readonly FanOutPlan[];
-  /** Whether flags or statuses decided which rows run. */
-  readonly selectionActive: boolean;
 interface NodePlace {
   readonly id: string;
   /** Where it stands in the document. */
@@ -200,6 +200,18 @@ export interface TopologyPlan {
   readonly startsOver: string | undefined;
 }
 
+export interface Plan {
+  /** Drives state keys and metric labels. */
+  readonly name: string;
+  /** The rows that run, in declared order. */
+  readonly rows: readonly RowPlan[];
+  /** Declared rows that this run leaves out. */
+  readonly unselected: readonly RowPlan[];
+  /** The rows that list values for others. */
+  readonly fanOuts: readonly FanOutPlan[];
+  readonly unselectedFanOuts: readonly FanOutPlan[];
+  /** Whether flags or statuses decided which rows run. */
+  readonly selectionActive: boolean;
   readonly maxConcurrent: number;
   readonly onError: 'continue' | 'stop';
   /** Order in which ready rows queue: as declared, or heaviest first. */
@@ -208,6 +220,6 @@ export interface TopologyPlan {
   readonly auth: Readonly<Record<string, { readonly type: string; readonly config: JsonObject }>>;
   /** Doubts that do not stop a run. */
   readonly warnings: readonly Issue[];
-}
   /** Present when the document has nodes; `rows` are then its sink nodes. */
   readonly topology?: TopologyPlan;
+}

@@ -10,7 +10,7 @@ import type { PartPlan } from './plan.ts';
 
 export interface RuntimeTokens {
   readonly now: RunClock;
-  /** The parent record of this invocation, by the id of the row it came from. */
+  /** What `${name.path}` stands for by its name: the record of a parent row, a value of a fan-out row, the bounds of a `partition`. */
   readonly records: ReadonlyMap<string, JsonValue>;
 }
 
@@ -50,7 +50,7 @@ class Filler {
     this.#tokens = tokens;
   }
 
-  /** Tokens of parent records stay as they are at these paths: the part binds their values itself instead of pasting them in. */
+  /** Tokens of records and fan-out values stay as they are at these paths: the part binds their values itself instead of pasting them in. */
   leaveRecordTokensAt(paths: ReadonlySet<string>): void {
     this.#bound = paths;
   }
@@ -72,10 +72,10 @@ class Filler {
   /** A parent value that fills a whole text keeps its type. */
   #text(text: string, path: string): JsonValue {
     this.#path = path;
-    const whole = this.#bound.has(path) ? undefined : wholeToken(text);
+    const whole = wholeToken(text);
     if (whole !== undefined) {
       const token = classify(whole);
-      if (token.kind === 'path') return this.#record(token.root, token.path);
+      if (token.kind === 'path' && !this.#isBound(token.root)) return this.#record(token.root, token.path);
     }
     return this.#rewrite(text);
   }
@@ -92,9 +92,14 @@ class Filler {
       this.#report('unknown_token', fault.message);
       return '';
     }
-    if (token.kind !== 'path' || this.#bound.has(this.#path)) return `\${${body}}`;
+    if (token.kind !== 'path' || this.#isBound(token.root)) return `\${${body}}`;
     const value = this.#record(token.root, token.path);
     return Array.isArray(value) ? value.map(jsonText).join(',') : jsonText(value);
+  }
+
+  /** The bounds of a chunk are numbers and times of our own making, and may stand where nothing can be bound. */
+  #isBound(root: string): boolean {
+    return root !== 'partition' && this.#bound.has(this.#path);
   }
 
   /** What a token names; where there is nothing the issue is told and the text stays empty. */

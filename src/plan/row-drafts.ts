@@ -2,6 +2,7 @@
 import { joinPath } from '../lib/text-path.ts';
 import type { Delivery } from '../document/blocks/delivery.ts';
 import type { DlqSpec } from '../document/blocks/dlq.ts';
+import type { PartitionSpec } from '../document/blocks/partition.ts';
 import type { SlaConfig } from '../document/blocks/sla.ts';
 import type { RowStatus, SourceSpec } from '../document/blocks/source.ts';
 import type { StateSpec } from '../document/blocks/state.ts';
@@ -28,18 +29,19 @@ export interface RowDraft {
   readonly state: Placed<StateSpec> | undefined;
   readonly dlq: Placed<DlqSpec> | undefined;
   readonly sla: Placed<SlaConfig> | undefined;
+  readonly partition: Placed<PartitionSpec> | undefined;
   readonly delivery: Delivery;
   readonly deliveryPath: string;
   readonly weight: number | undefined;
   readonly tags: readonly string[];
   readonly status: RowStatus;
-}
-
   /** Present when it is a sink node of a graph. */
   readonly node?: {
     /** What of the graph keeps its sinks from delivering exactly once. */
     readonly exactlyOnceLimit: string | undefined;
   };
+}
+
 const IMPLICIT_ROW: PlacedRow = { path: '', index: 0, spec: {} };
 
 export interface Drafts {
@@ -105,6 +107,7 @@ function draftRow(row: PlacedRow, link: RowLinks, parts: PartDrafts, blocks: Blo
   const { spec, path } = row;
   const ref = spec.source?.ref ?? 'default';
   const template = pipeline.sources.get(ref)?.value;
+  const isRoot = link.parent === undefined && link.forEach.length === 0;
   return {
     id: link.id,
     index: row.index,
@@ -117,6 +120,7 @@ function draftRow(row: PlacedRow, link: RowLinks, parts: PartDrafts, blocks: Blo
     transforms: layerTransforms(pipeline.transforms, pipeline.sources.get(ref), row),
     state: inherit(spec.state, joinPath(path, 'state'), pipeline.state),
     dlq: inherit(spec.dlq, joinPath(path, 'dlq'), pipeline.dlq),
+    partition: inherit(spec.partition, joinPath(path, 'partition'), isRoot ? blocks.partition : undefined),
     sla: inherit(spec.sla, joinPath(path, 'sla'), blocks.sla),
     delivery: spec.delivery ?? blocks.delivery ?? 'at_least_once',
     deliveryPath: spec.delivery === undefined ? 'delivery' : joinPath(path, 'delivery'),

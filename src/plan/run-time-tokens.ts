@@ -67,7 +67,7 @@ function tokensOf(text: string, steps: Steps): AnyToken[] {
 /** Tokens that others fill in before a run; here they are left over. */
 const LEFTOVERS: Readonly<Record<string, readonly [code: string, hint: string]>> = {
   backfill: ['not_available', 'this version does not run backfills yet; use `${now.date}` or fixed dates'],
-  partition: ['not_available', 'this version does not split rows into chunks yet'],
+  partition: ['token_out_of_scope', 'it is filled in only in the source and sink of a row that `partition` cuts into chunks'],
   param: ['token_out_of_scope', 'parameters are bound when a document is loaded; this one never was'],
   trigger: ['token_out_of_scope', 'it is filled in only where a trigger starts the run'],
 };

@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { jsonEqual, type JsonValue } from '../lib/json.ts';
 import { memberOf } from '../lib/member-of.ts';
-import { columnReader } from '../kit/cells.ts';
 import { readerOf } from '../kit/field-path.ts';
 import { pathField, stepsOf } from '../kit/path-field.ts';
 import { finding, json } from '../kit/schema.ts';
@@ -52,17 +51,11 @@ export const filter = defineTransform<FilterConfig>({
   ],
   reads: (config) => ({ kind: 'fields', names: stepsOf(config.path).slice(0, 1) }),
   columns: () => ({ kind: 'identity' }),
-  worksOnColumns: () => true,
   compile(config) {
-    const path = stepsOf(config.path);
-    const read = readerOf(path);
+    const read = readerOf(stepsOf(config.path));
     const holds = predicateOf(config);
     return {
       kind: 'record',
-      onColumns(columns) {
-        const valueAt = columnReader(columns, path);
-        return columns.kept(columns.rows.filter((row) => holds(valueAt(row))));
-      },
       apply(record, emit) {
         if (holds(read(record))) emit(record);
       },

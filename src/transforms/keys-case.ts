@@ -40,7 +40,6 @@ export const keysCase = defineTransform<z.infer<typeof schema>>({
   ],
   reads: () => ({ kind: 'record' }),
   columns: () => ({ kind: 'opaque' }),
-  worksOnColumns: () => true,
   compile: ({ mode }) => renamingTree((key) => restyled(key, STYLES[mode]), 'error'),
 });
 

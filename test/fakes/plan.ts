@@ -160,6 +160,7 @@ export function rowPlan(source: SourceDefinition, sink: SinkDefinition, override
     dependsOn: [],
     forEach: [],
     collected: [],
+    partition: undefined,
     source: part(source),
     sink: part(sink),
     transforms: [],

@@ -7,6 +7,7 @@ import { executionSchema } from './execution.ts';
 import { matrixSchema } from './matrix.ts';
 import { metadataColumnsBlock } from './metadata-columns.ts';
 import { paramsSchema } from './params.ts';
+import { partitionBlock } from './partition.ts';
 import { pipelineSchema } from './pipeline.ts';
 import { reconcileBlock } from './reconcile.ts';
 import { resilienceSchema } from './resilience.ts';
@@ -45,6 +46,7 @@ export const documentSchema = z.strictObject({
   delivery: deliveryField,
   resilience: optional(resilienceSchema).meta({ description: 'What is tried again.' }),
   sla: optional(slaBlock.schema).meta({ description: slaBlock.description }),
+  partition: optional(partitionBlock.schema).meta({ description: partitionBlock.description }),
   reconcile: optional(reconcileBlock.schema).meta({ description: reconcileBlock.description }),
   metadata_columns: optional(metadataColumnsBlock.schema).meta({ description: metadataColumnsBlock.description }),
 });

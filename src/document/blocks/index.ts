@@ -10,6 +10,7 @@ import { maskingBlock } from './masking.ts';
 import { matrixBlock } from './matrix.ts';
 import { metadataColumnsBlock } from './metadata-columns.ts';
 import { paramsBlock } from './params.ts';
+import { partitionBlock } from './partition.ts';
 import { pipelineBlock } from './pipeline.ts';
 import { qualityBlock } from './quality.ts';
 import { reconcileBlock } from './reconcile.ts';
@@ -20,8 +21,8 @@ import { sinkBlock } from './sink.ts';
 import { slaBlock } from './sla.ts';
 import { sourceBlock } from './source.ts';
 import { stateBlock } from './state.ts';
-import { transformBlock } from './transform.ts';
 import { edgesBlock, nodesBlock } from './topology.ts';
+import { transformBlock } from './transform.ts';
 import { varsBlock } from './vars.ts';
 
 /** Every block a document may hold, by name. */
@@ -31,14 +32,15 @@ export const BLOCKS: readonly BlockDefinition<unknown>[] = [
   deliveryBlock,
   dlqBlock,
   documentBlock,
-  executionBlock,
   edgesBlock,
+  executionBlock,
   fanOutBlock,
   maskingBlock,
   matrixBlock,
   metadataColumnsBlock,
-  paramsBlock,
   nodesBlock,
+  paramsBlock,
+  partitionBlock,
   pipelineBlock,
   qualityBlock,
   reconcileBlock,

@@ -4,6 +4,7 @@ import { defineBlock } from '../block.ts';
 import { deliveryField } from './delivery.ts';
 import { dlqSchema } from './dlq.ts';
 import { fanOutBlock, fanOutSchema } from './fan-out.ts';
+import { partitionSchema } from './partition.ts';
 import { rowSinkSchema } from './sink.ts';
 import { rowSourceSchema } from './source.ts';
 import { slaSchema } from './sla.ts';
@@ -34,6 +35,7 @@ export const rowSchema = z.strictObject({
   dlq: dlqSchema.nullable().optional().meta({ description: 'Replaces the dead-letter queue of the pipeline; null means none.' }),
   sla: slaSchema.nullable().optional().meta({ description: 'Replaces the service-level checks of the document; null means none.' }),
   delivery: deliveryField,
+  partition: partitionSchema.nullable().optional().meta({ description: 'Replaces the `partition` of the document; null means none.' }),
   weight: optional(number({ min: 0 })).meta({ description: 'With `execution.schedule: lpt` heavier rows start first.' }),
   tags: tagsField,
 });

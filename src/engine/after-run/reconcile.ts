@@ -2,10 +2,9 @@
 import { RunError } from '../../lib/errors.ts';
 import { isObject, type JsonValue } from '../../lib/json.ts';
 import type { SourceContext } from '../../kit/context.ts';
-import { RECORDS_LANE } from '../../kit/page.ts';
 import type { ReconcilePlan } from '../../plan/plan.ts';
-import { resolvePart, type RuntimeTokens } from '../../plan/resolve.ts';
-import { blame } from '../failure.ts';
+import type { RuntimeTokens } from '../../plan/resolve.ts';
+import { firstRecord } from '../first-record.ts';
 
 /** Throws `RunError` of kind `Source` when too little was written, or when the authority gives no count. */
 export async function reconcile(plan: ReconcilePlan, written: number, context: SourceContext, tokens: RuntimeTokens): Promise<void> {
@@ -25,7 +24,7 @@ export async function reconcile(plan: ReconcilePlan, written: number, context: S
 }
 
 async function readCount({ source: part, countField }: ReconcilePlan, context: SourceContext, tokens: RuntimeTokens): Promise<number> {
-  const record = await firstRecord(part, context, tokens);
+  const record = await firstRecord(part, 'reconcile', { context, tokens });
   const place = `the count of \`${part.type}\``;
   if (record === undefined) throw noCount(`${place} gave no record`);
   const fields = isObject(record) ? record : { count: record };
@@ -41,23 +40,6 @@ async function readCount({ source: part, countField }: ReconcilePlan, context: S
   const count = numberOf(found);
   if (count === undefined) throw noCount(`\`${countField}\` of ${place} is not a number`);
   return count;
-}
-
-async function firstRecord(part: ReconcilePlan['source'], context: SourceContext, tokens: RuntimeTokens): Promise<JsonValue | undefined> {
-  const leave = new AbortController();
-  try {
-    const signal = AbortSignal.any([context.signal, leave.signal]);
-    const source = await part.definition.open(resolvePart(part, tokens), { ...context, signal });
-    try {
-      for await (const page of source.pages({ lane: RECORDS_LANE, limit: 1 })) if (page.count > 0) return page.records()[0];
-      return undefined;
-    } finally {
-      leave.abort();
-      await source.close();
-    }
-  } catch (error) {
-    throw blame('Source', `${part.type} (reconcile)`, error);
-  }
 }
 
 /** Numbers, and texts of digits as databases give exact ones; less than nothing counts as nothing. */

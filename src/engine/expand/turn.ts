@@ -28,12 +28,12 @@ export function invocationName(row: Pick<RowPlan, 'id'>, { chunk }: Turn): strin
 /** `{name}::{row}`, with the parent key or tuple and the chunk behind it. Throws `ConfigError` when the store cannot hold it. */
 export function stateKeyOf(row: RowPlan, { key, keyPart, chunk }: Turn): string {
   const stateKey = [row.stateKey, ...(keyPart === null ? [] : [keyPart]), ...(chunk === undefined ? [] : ['partition', chunk])].join('::');
-  if (row.state === undefined || key === null || STATE_KEY.test(stateKey)) return stateKey;
+  if (row.state === undefined || (key === null && chunk === undefined) || STATE_KEY.test(stateKey)) return stateKey;
   throw new ConfigError([
     {
       code: 'invalid_state_key',
       path: row.state.path,
-      message: `\`${key}\` cannot be part of a state key: with it the key has ${stateKey.length} characters`,
+      message: `\`${key ?? chunk}\` cannot be part of a state key: with it the key has ${stateKey.length} characters`,
       hint: 'choose a shorter `parent_key`, or `select` shorter values',
     },
   ]);

@@ -53,9 +53,11 @@ interface Times {
   readonly example: string;
 }
 
-function timesOf({ parent, forEach }: PlannedRow['draft'], lists: ReadonlyMap<string, ValueList>): Times[] {
+function timesOf({ parent, forEach, partition }: PlannedRow['draft'], lists: ReadonlyMap<string, ValueList>): Times[] {
   const ofParent = parent === undefined ? [] : [{ name: parent.row, per: 'per parent record', example: `${parent.row}.id` }];
-  return [...ofParent, ...forEach.map((id) => ({ name: id, per: `per value of \`${id}\``, example: `${id}.${lists.get(id)?.alias}` }))];
+  const ofTuple = forEach.map((id) => ({ name: id, per: `per value of \`${id}\``, example: `${id}.${lists.get(id)?.alias}` }));
+  const ofChunk = partition === undefined ? [] : [{ name: 'partition', per: 'per chunk', example: 'partition.id' }];
+  return [...ofParent, ...ofTuple, ...ofChunk];
 }
 
 /** A row that writes the file it reads cuts off its own source. */

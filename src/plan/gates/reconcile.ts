@@ -4,7 +4,14 @@ import type { Blocks } from '../../document/read-blocks.ts';
 import type { IssueList } from '../issue-list.ts';
 import type { PartPlanner } from '../plan-part.ts';
 import type { ReconcilePlan } from '../plan.ts';
+import { rowName, type PlannedRow } from '../planned-row.ts';
 import { checkAuthRef } from './auth.ts';
+
+/** What the authority counts is what one whole row writes. */
+export function checkReconcile({ draft }: PlannedRow, plan: ReconcilePlan | undefined, issues: IssueList): void {
+  if (plan === undefined || (draft.forEach.length === 0 && draft.partition === undefined)) return;
+  issues.warn('without_effect', 'reconcile', `${rowName(draft)} runs several times, and what each time writes is not counted`);
+}
 
 /** The source that counts is found and parsed like any other. */
 export function planReconcile(

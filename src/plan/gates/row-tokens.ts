@@ -1,10 +1,12 @@
 /** Where the tokens of source and sink configs get their values from. */
 import { joinPath } from '../../lib/text-path.ts';
+import type { PartitionSpec } from '../../document/blocks/partition.ts';
 import type { ValueList } from '../for-each.ts';
 import type { IssueList } from '../issue-list.ts';
 import type { ParentLink } from '../plan.ts';
 import type { PlannedRow } from '../planned-row.ts';
 import { placeInConfig, type PartDraft } from '../part-draft.ts';
+import { partitionTokenFault } from './partition.ts';
 import { findConnectorTokens, reportLeftover, type FoundToken } from '../run-time-tokens.ts';
 
 /** What the tokens of one row may name. */
@@ -15,6 +17,8 @@ export interface TokenScope {
   readonly parent: string | undefined;
   /** Fan-out rows whose values it runs for. */
   readonly forEach: readonly string[];
+  /** How it is cut into chunks. */
+  readonly partition: PartitionSpec['kind'] | undefined;
   readonly ids: readonly string[];
   readonly lists: ReadonlyMap<string, ValueList>;
 }
@@ -42,8 +46,14 @@ function checkOwnTokens(draft: PartDraft, own: readonly string[], issues: IssueL
 }
 
 function checkToken(found: FoundToken, path: string, scope: TokenScope, issues: IssueList): void {
-  if (found.token.kind !== 'path' || reportLeftover(found, path, issues)) return;
+  if (found.token.kind !== 'path') return;
   const { root } = found.token;
+  if (root === 'partition' && scope.partition !== undefined) {
+    const fault = partitionTokenFault(found.token.path, scope.partition);
+    if (fault !== undefined) issues.error('unknown_token', path, fault.message, issues.hintFor(found.token.path, fault.names));
+    return;
+  }
+  if (reportLeftover(found, path, issues)) return;
   const list = scope.lists.get(root);
   if (list !== undefined) checkListToken({ body: found.body, root, path: found.token.path }, list, { ...scope, place: path }, issues);
   else if (!scope.ids.includes(root)) {

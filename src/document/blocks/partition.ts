@@ -1,0 +1,123 @@
+import { z } from 'zod';
+import { boolean, finding, optional, text } from '../../kit/schema.ts';
+import { parseFieldPath } from '../../kit/field-path.ts';
+import { luxon } from '../../lib/lazy.ts';
+import { defineBlock } from '../block.ts';
+import { cut, parseBound, parseWindow } from '../chunks.ts';
+import { nullAsAbsent } from './null-as-absent.ts';
+import { configField } from './transform.ts';
+
+/** A whole number of any size, or its text form. */
+function wholeNumber(least?: number) {
+  return z
+    .preprocess((value) => (typeof value === 'bigint' ? value.toString() : value), z.union([z.int(), z.string().regex(/^-?\d{1,19}$/)]))
+    .superRefine((value, ctx) => {
+      if (least !== undefined && BigInt(value) < BigInt(least)) {
+        ctx.addIssue(finding('out_of_range', `must be at least ${least}, got ${value}`));
+      }
+    });
+}
+
+const fromSource = z.strictObject({
+  type: text().meta({ description: 'Name of the source connector.' }),
+  config: configField,
+});
+
+const probeSchema = z.strictObject({
+  from_source: fromSource.meta({ description: 'Source whose first record holds the bound; asked once, when the row starts.' }),
+  value_path: text()
+    .superRefine((path, ctx) => {
+      const steps = parseFieldPath(path);
+      if ('error' in steps) ctx.addIssue(finding('invalid_path', steps.error));
+    })
+    .meta({ description: 'Path of the number in that record, e.g. `$.max_id`.' }),
+});
+export type ProbeSpec = z.infer<typeof probeSchema>;
+
+const kind = <T extends string>(name: T, description: string) => z.literal(name).meta({ description });
+
+const chunkSize = wholeNumber(1).meta({ description: 'Values a chunk covers at most.' });
+
+const integerSchema = z.strictObject({
+  kind: kind('integer', 'A range of whole numbers, such as the keys of a table.'),
+  from: wholeNumber().meta({ description: 'First value.' }),
+  to: z.union([wholeNumber(), probeSchema]).meta({ description: 'Last value, or a source that knows it.' }),
+  chunk_size: chunkSize,
+  bounds: z.enum(['inclusive', 'half_open']).meta({
+    description: '`inclusive`: `end` belongs to its chunk (`BETWEEN`); `half_open`: it begins the next one (`>=` and `<`).',
+  }),
+  to_unbounded: optional(boolean()).meta({
+    description: 'The last chunk has no end, so that values added meanwhile are not left out; true when absent and `to` is a source.',
+  }),
+});
+
+const offsetSchema = z.strictObject({
+  kind: kind('offset', 'A number of records, read by offset and limit.'),
+  total: z.union([wholeNumber(0), probeSchema]).meta({ description: 'How many records there are, or a source that knows it.' }),
+  chunk_size: chunkSize,
+});
+
+const timestampSchema = z
+  .strictObject({
+    kind: kind('timestamp', 'A span of time.'),
+    from: text().meta({ description: 'Where it begins: an RFC 3339 time, or a date for its midnight in `timezone`.' }),
+    to: text().meta({ description: 'Where it ends; not part of it.' }),
+    chunk_size: z.union([z.int(), text()]).meta({
+      description: 'Seconds, or a number with `s`, `m`, `h`, `d` or `w`; days and weeks are those of the calendar in `timezone`.',
+    }),
+    timezone: nullAsAbsent(z.string().default('UTC')).meta({ description: 'IANA name of the zone.' }),
+  })
+  .superRefine(({ from, to, chunk_size: size, timezone }, ctx) => {
+    if (!luxon().IANAZone.isValidZone(timezone)) {
+      ctx.addIssue(
+        finding('invalid_value', `\`${timezone}\` is no time zone`, { path: ['timezone'], hint: 'use an IANA name such as `Europe/Oslo`' }),
+      );
+      return;
+    }
+    for (const [key, value] of Object.entries({ from, to })) {
+      if (parseBound(value, timezone) !== undefined) continue;
+      const hint = 'e.g. `2026-01-31` or `2026-01-31T00:00:00Z`';
+      ctx.addIssue(finding('invalid_value', `\`${value}\` is neither a date nor an RFC 3339 time`, { path: [key], hint }));
+    }
+    if (parseWindow(size) === undefined) {
+      const hint = 'e.g. `1d`, `6h` or a number of seconds';
+      ctx.addIssue(finding('invalid_value', `\`${size}\` is no span of time greater than 0`, { path: ['chunk_size'], hint }));
+    }
+  });
+
+/** Bounds that the document names are held to each other when it is loaded. */
+export const partitionSchema = z.discriminatedUnion('kind', [integerSchema, timestampSchema, offsetSchema]).superRefine((spec, ctx) => {
+  if (probeOf(spec) !== undefined || ctx.issues.length > 0) return;
+  const result = cut(spec);
+  if ('fault' in result) ctx.addIssue(finding('out_of_range', result.fault));
+});
+export type PartitionSpec = z.infer<typeof integerSchema> | z.infer<typeof timestampSchema> | z.infer<typeof offsetSchema>;
+
+/** The source that knows the bound, when the document does not. */
+export function probeOf(spec: PartitionSpec): ProbeSpec | undefined {
+  const bound = spec.kind === 'integer' ? spec.to : spec.kind === 'offset' ? spec.total : undefined;
+  return typeof bound === 'object' ? bound : undefined;
+}
+
+export const partitionBlock = defineBlock<PartitionSpec>({
+  name: 'partition',
+  placement: 'top',
+  description:
+    'Cuts the range that a row reads into chunks, each an invocation with a state key of its own. At the top it is for every row that runs once by itself.',
+  schema: partitionSchema,
+  examples: [
+    { kind: 'integer', from: 1, to: 1_000_000, chunk_size: 100_000, bounds: 'inclusive' },
+    {
+      kind: 'integer',
+      from: 1,
+      to: {
+        from_source: { type: 'sqlite', config: { database_url: 'sqlite:shop.db', query: 'SELECT max(id) AS id FROM orders' } },
+        value_path: '$.id',
+      },
+      chunk_size: 50_000,
+      bounds: 'half_open',
+    },
+    { kind: 'timestamp', from: '2026-01-01', to: '2026-02-01', chunk_size: '1d', timezone: 'Europe/Oslo' },
+    { kind: 'offset', total: 2500, chunk_size: 1000 },
+  ],
+});

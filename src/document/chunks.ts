@@ -1,0 +1,163 @@
+/** A range cut into chunks: what `partition` comes to, once its bounds are known (spec 2.14). */
+import type { DateTime } from 'luxon';
+import { luxon } from '../lib/lazy.ts';
+import type { JsonObject, JsonValue } from '../lib/json.ts';
+import { isCalendarDate, parseRfc3339 } from '../lib/rfc3339.ts';
+import type { PartitionSpec } from './blocks/partition.ts';
+import { rfc3339 } from './now-tokens.ts';
+import { strftime } from './strftime.ts';
+
+export interface Chunk {
+  /** Part of the state key. */
+  readonly id: string;
+  /** What `${partition.<name>}` stands for. */
+  readonly tokens: JsonObject;
+}
+
+/** Why there are no chunks. */
+export interface ChunkFault {
+  readonly fault: string;
+}
+
+export type Cut = { readonly chunks: readonly Chunk[] } | ChunkFault;
+
+/** Chunks of one row (spec 8 bounds products; chunks are held to the same). */
+export const MAX_CHUNKS = 10_000;
+
+/** Where no record can be beyond: the largest 64-bit integer. */
+const UNBOUNDED = 2n ** 63n - 1n;
+
+type Of<K extends PartitionSpec['kind']> = Extract<PartitionSpec, { readonly kind: K }>;
+
+export const CHUNK_TOKENS: Readonly<Record<PartitionSpec['kind'], readonly string[]>> = {
+  integer: ['start', 'end', 'index', 'id'],
+  timestamp: ['start', 'end', 'start_date', 'end_date', 'start_unix', 'end_unix', 'index', 'id'],
+  offset: ['offset', 'limit', 'index', 'id'],
+};
+
+/** The chunks in order; `found` is what a probe gave where the document does not say the bound. */
+export function cut(spec: PartitionSpec, found?: bigint): Cut {
+  switch (spec.kind) {
+    case 'integer':
+      return cutIntegers(spec, found);
+    case 'offset':
+      return cutOffsets(spec, found);
+    case 'timestamp':
+      return cutTime(spec);
+    default:
+      return spec satisfies never;
+  }
+}
+
+function cutIntegers(spec: Of<'integer'>, found: bigint | undefined): Cut {
+  const [from, size] = [BigInt(spec.from), BigInt(spec.chunk_size)];
+  const inclusive = spec.bounds === 'inclusive';
+  if (found !== undefined && found < from) return { fault: `the bound that was found (${found}) is below \`from\` (${from})` };
+  // The end of a half-open range is no longer part of it, but a value that was found is.
+  const to = found === undefined ? BigInt(spec.to as number | string) : inclusive ? found : found + 1n;
+  const width = to - from + (inclusive ? 1n : 0n);
+  if (width <= 0n) return { fault: `there is nothing between \`from\` (${from}) and \`to\` (${to})` };
+  const count = (width + size - 1n) / size;
+  if (count > MAX_CHUNKS) return { fault: tooMany(count) };
+  const open = spec.to_unbounded ?? found !== undefined;
+  const last = Number(count) - 1;
+  return {
+    chunks: Array.from({ length: last + 1 }, (_, index) => {
+      const start = from + BigInt(index) * size;
+      const next = start + size;
+      const end = index < last ? next - (inclusive ? 1n : 0n) : open ? UNBOUNDED : to;
+      return numbered(index, last, { start: integer(start), end: integer(end) });
+    }),
+  };
+}
+
+function cutOffsets(spec: Of<'offset'>, found: bigint | undefined): Cut {
+  const [total, size] = [found ?? BigInt(spec.total as number | string), BigInt(spec.chunk_size)];
+  if (total < 0n) return { fault: `the total that was found (${total}) is less than 0` };
+  const count = (total + size - 1n) / size;
+  if (count > MAX_CHUNKS) return { fault: tooMany(count) };
+  const last = Number(count) - 1;
+  return {
+    chunks: Array.from({ length: last + 1 }, (_, index) => {
+      const offset = BigInt(index) * size;
+      const rest = total - offset;
+      return numbered(index, last, { offset: integer(offset), limit: integer(rest < size ? rest : size) });
+    }),
+  };
+}
+
+/** Ids are as wide as the last one, so that they sort. */
+function numbered(index: number, last: number, tokens: JsonObject): Chunk {
+  const id = String(index).padStart(String(last).length, '0');
+  return { id, tokens: { ...tokens, index, id } };
+}
+
+function integer(value: bigint): JsonValue {
+  const plain = Number(value);
+  return Number.isSafeInteger(plain) ? plain : value;
+}
+
+const STEP_SECONDS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600 };
+
+/** A window as documents write it: seconds, or a number and a unit; days and weeks are those of the calendar. */
+export function parseWindow(text: string | number): { readonly days: number } | { readonly seconds: number } | undefined {
+  const [, digits = '', unit = 's'] = /^(\d{1,9})([smhdw]?)$/.exec(String(text)) ?? [];
+  const count = Number(digits);
+  if (digits === '' || count === 0) return undefined;
+  if (unit === 'd' || unit === 'w') return { days: unit === 'w' ? count * 7 : count };
+  return { seconds: count * (STEP_SECONDS[unit] ?? 1) };
+}
+
+/** A date is its midnight in the zone, or the first moment of the day where there is no midnight. */
+export function parseBound(text: string, zone: string): DateTime | undefined {
+  const { DateTime: Time } = luxon();
+  if (isDay(text)) return earliest(Time.fromISO(text, { zone }));
+  const instant = parseRfc3339(text);
+  return instant === undefined ? undefined : Time.fromJSDate(instant, { zone });
+}
+
+function isDay(text: string): boolean {
+  return /^\d{4}-\d{2}-\d{2}$/.test(text) && isCalendarDate(text);
+}
+
+function cutTime(spec: Of<'timestamp'>): Cut {
+  const [from, to] = [parseBound(spec.from, spec.timezone), parseBound(spec.to, spec.timezone)];
+  const step = parseWindow(spec.chunk_size);
+  if (from === undefined || to === undefined || step === undefined) throw new Error('cannot happen: the block was checked');
+  if (from >= to) return { fault: `there is nothing between \`from\` (${spec.from}) and \`to\` (${spec.to})` };
+  const starts: DateTime[] = [];
+  for (let index = 0; ; index += 1) {
+    const start = 'days' in step ? earliest(from.plus({ days: index * step.days })) : from.plus({ seconds: index * step.seconds });
+    if (start >= to) break;
+    // A zone that skipped a whole day has two starts at one moment.
+    const before = starts.at(-1);
+    if (before === undefined || start > before) starts.push(start);
+    if (starts.length > MAX_CHUNKS) return { fault: tooMany() };
+  }
+  return { chunks: starts.map((start, index) => timeChunk(start, starts[index + 1] ?? to, index)) };
+}
+
+function timeChunk(start: DateTime, end: DateTime, index: number): Chunk {
+  const id = strftime(start.toUTC(), '%Y%m%dT%H%M%SZ');
+  const day = '%Y-%m-%d';
+  const tokens = {
+    start: rfc3339(start),
+    end: rfc3339(end),
+    start_date: strftime(start, day),
+    end_date: strftime(end, day),
+    start_unix: Math.floor(start.toSeconds()),
+    end_unix: Math.floor(end.toSeconds()),
+    index,
+    id,
+  };
+  return { id, tokens };
+}
+
+/** Of a time that a clock shows twice, the first. */
+function earliest(at: DateTime): DateTime {
+  return at.getPossibleOffsets().reduce((first, other) => (other < first ? other : first), at);
+}
+
+function tooMany(count?: bigint): string {
+  return `the range has ${count === undefined ? `more than ${MAX_CHUNKS}` : count} chunks; ${MAX_CHUNKS} are possible`;
+}

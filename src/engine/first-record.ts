@@ -1,0 +1,28 @@
+import type { JsonValue } from '../lib/json.ts';
+import type { SourceContext } from '../kit/context.ts';
+import { RECORDS_LANE } from '../kit/page.ts';
+import type { SourcePlan } from '../plan/plan.ts';
+import { resolvePart, type RuntimeTokens } from '../plan/resolve.ts';
+import { blame } from './failure.ts';
+
+/** Asks a source for one record; `purpose` names it in failures. */
+export async function firstRecord(
+  part: SourcePlan,
+  purpose: string,
+  { context, tokens }: { readonly context: SourceContext; readonly tokens: RuntimeTokens },
+): Promise<JsonValue | undefined> {
+  const leave = new AbortController();
+  try {
+    const signal = AbortSignal.any([context.signal, leave.signal]);
+    const source = await part.definition.open(resolvePart(part, tokens), { ...context, signal });
+    try {
+      for await (const page of source.pages({ lane: RECORDS_LANE, limit: 1 })) if (page.count > 0) return page.records()[0];
+      return undefined;
+    } finally {
+      leave.abort();
+      await source.close();
+    }
+  } catch (error) {
+    throw blame('Source', `${part.type} (${purpose})`, error);
+  }
+}
