@@ -3,6 +3,7 @@ import { execFile } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { launcherPath, type Build } from './build.ts';
 import type { Database } from './database.ts';
 import { ROOT } from './machine.ts';
 import type { Command } from './process.ts';
@@ -11,6 +12,7 @@ import type { Figure, Role } from './result.ts';
 export interface Bench {
   readonly rows: number;
   readonly runs: number;
+  readonly build: Build;
   /** Data and outputs, on one file system. */
   readonly folder: string;
   /** PostgreSQL with the table `people`; started by the first move that asks. */
@@ -52,7 +54,7 @@ const run = promisify(execFile);
 
 /** The program as a user starts it. */
 export function headgate(...args: readonly string[]): Command {
-  return { argv: [process.execPath, join(ROOT, 'bin/headgate.js'), ...args] };
+  return { argv: [process.execPath, launcherPath(), ...args] };
 }
 
 /** `headgate run` of a document, written to the folder of the bench and run there. */

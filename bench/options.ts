@@ -1,6 +1,7 @@
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
+import type { Build } from './build.ts';
 
 export interface Options {
   readonly rows: number;
@@ -11,6 +12,7 @@ export interface Options {
   readonly store: string | undefined;
   /** Where data and outputs go; never inside the repository. */
   readonly folder: string;
+  readonly build: Build;
   readonly list: boolean;
 }
 
@@ -20,6 +22,7 @@ export const USAGE = `npm run bench -- [options]
   --runs N      timed runs of each side of a move (default 5)
   --only NAME   this move only; may be repeated
   --store FILE  put the result into this file; moves measured earlier on the same machine stay in it
+  --sources     measure the sources of this checkout instead of the bundle that users install
   --list        the names of the moves
 
 HEADGATE_BENCH_DIR is the folder of data and outputs (default: a folder for temporary files).`;
@@ -32,6 +35,7 @@ export function readOptions(args: readonly string[]): Options {
       runs: { type: 'string', default: '5' },
       only: { type: 'string', multiple: true, default: [] },
       store: { type: 'string' },
+      sources: { type: 'boolean', default: false },
       list: { type: 'boolean', default: false },
     },
   });
@@ -41,6 +45,7 @@ export function readOptions(args: readonly string[]): Options {
     only: values.only,
     store: values.store === undefined ? undefined : resolve(values.store),
     folder: resolve(process.env['HEADGATE_BENCH_DIR'] ?? join(tmpdir(), 'headgate-bench')),
+    build: values.sources ? 'sources' : 'bundle',
     list: values.list,
   };
 }

@@ -1,6 +1,7 @@
 /** `node bench/profile.ts NAME [--rows N]`: where the program spends its processor time in one move, function by function. */
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join, relative } from 'node:path';
+import { chooseBuild } from './build.ts';
 import { startDatabase, type Database } from './database.ts';
 import { peopleFile } from './data.ts';
 import { ROOT } from './machine.ts';
@@ -26,6 +27,8 @@ const [name = '', ...rest] = process.argv.slice(2);
 const options = readOptions(rest);
 const move = MOVES.find((one) => one.name === name);
 if (move?.kind !== 'processes') throw new Error(`"${name}" is no move that is one process; see npm run bench -- --list`);
+// Names and lines of the sources say more than those of the bundle.
+await chooseBuild('sources', options.folder);
 let database: Promise<Database> | undefined;
 const { subject } = await move.contest({
   ...options,

@@ -75,8 +75,8 @@ function checks(sides: readonly SideResult[]): string {
   return bySide.join('; ');
 }
 
-function sittingLine({ taken, commit, load }: Sitting): string {
-  return `Taken ${taken.slice(0, 16).replace('T', ' ')} UTC at ${commit}; load average ${load[0]} before, ${load[1]} after.`;
+function sittingLine({ taken, commit, build = 'sources', load }: Sitting): string {
+  return `Taken ${taken.slice(0, 16).replace('T', ' ')} UTC at ${commit}, Headgate run from its ${build}; load average ${load[0]} before, ${load[1]} after.`;
 }
 
 function table(head: readonly string[], rows: readonly (readonly string[])[]): string[] {

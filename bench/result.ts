@@ -1,6 +1,7 @@
 /** The stored result: raw samples, and what describes how they were taken. The report is made from it alone. */
 import { existsSync, readFileSync } from 'node:fs';
 import { writeFormatted } from './formatted-file.ts';
+import type { Build } from './build.ts';
 import type { Machine } from './machine.ts';
 import type { Usage } from './process.ts';
 import type { Ratio, Summary } from './statistics.ts';
@@ -29,6 +30,8 @@ export interface Comparison extends Ratio {
 export interface Sitting {
   readonly taken: string;
   readonly commit: string;
+  /** What was measured; results stored before there was a choice have the sources. */
+  readonly build?: Build;
   /** Of the last minute, before and after: what else the machine was doing. */
   readonly load: readonly [number, number];
 }

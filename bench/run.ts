@@ -2,6 +2,7 @@
 import { mkdirSync } from 'node:fs';
 import { startDatabase, type Database } from './database.ts';
 import { peopleFile } from './data.ts';
+import { chooseBuild } from './build.ts';
 import { describeMachine } from './machine.ts';
 import { MOVES } from './moves/index.ts';
 import type { Bench, Move } from './move.ts';
@@ -21,11 +22,13 @@ async function main(options: Options): Promise<void> {
   if (options.list) return console.log(MOVES.map(({ name, title }) => `${name.padEnd(30)} ${title}`).join('\n'));
   const moves = chosen(options.only);
   mkdirSync(options.folder, { recursive: true });
+  await chooseBuild(options.build, options.folder);
   const machine = describeMachine(options.folder);
   let database: Promise<Database> | undefined;
   const bench: Bench = {
     rows: options.rows,
     runs: options.runs,
+    build: options.build,
     folder: options.folder,
     database: () => (database ??= startDatabase(peopleFile(options.folder, options.rows))),
     say: (text) => console.error(text),

@@ -21,6 +21,7 @@ export async function sit(move: Move, bench: Bench): Promise<MoveResult> {
   const sitting = (): Sitting => ({
     taken: new Date().toISOString(),
     commit: currentCommit(),
+    build: bench.build,
     load: [twoDecimals(before), twoDecimals(loadavg()[0] ?? 0)],
   });
   try {

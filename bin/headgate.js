@@ -1,18 +1,20 @@
 #!/usr/bin/env node
 /*
  * The launcher. Written for old Node versions on purpose (16 and newer can read it): Headgate itself needs Node 24, and this file
- * finds one. It runs the sources in a checkout and the bundle in an installed package.
+ * finds one. It runs the bundle in an installed package; in a checkout the sources, or a bundle that was made of exactly these sources.
  */
 import { spawn } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import module from 'node:module';
-import { constants } from 'node:os';
+import { constants, homedir } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 
 const NEEDED_MAJOR = 24;
 /** Set for the process we start, so that a pinned Node that is itself too old cannot start another one, for ever. */
 const GUARD = 'HEADGATE_LAUNCHED';
+/** Set to anything, a checkout runs its sources even when a bundle of them lies beside. */
+const SOURCES = 'HEADGATE_SOURCES';
 const FORWARDED = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT', 'SIGUSR2', 'SIGBREAK'];
 const packageFolder = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
 
@@ -23,11 +25,36 @@ async function start() {
   if (process.env[GUARD] !== undefined) endWithLauncher();
   // Workers and commands started from here inherit the environment; each of them decides for itself.
   delete process.env[GUARD];
-  if (typeof module.enableCompileCache === 'function') module.enableCompileCache();
-  // Node does not strip types below node_modules, so a package brings a bundle and no sources.
+  keepCompiledCode();
+  await import(pathToFileURL(await entryFile()).href);
+}
+
+/** Node does not strip types below node_modules, so a package brings a bundle and no sources. */
+async function entryFile() {
   const sources = path.join(packageFolder, 'src', 'main.ts');
-  const entry = existsSync(sources) ? sources : path.join(packageFolder, 'dist', 'main.js');
-  await import(pathToFileURL(entry).href);
+  const bundle = path.join(packageFolder, 'dist', 'main.js');
+  if (!existsSync(sources)) return bundle;
+  if (process.env[SOURCES] !== undefined || !existsSync(bundle)) return sources;
+  const { isBundleOfSources } = await import('./bundle.js');
+  return isBundleOfSources(packageFolder) ? bundle : sources;
+}
+
+/** The next start need not compile again. Where nothing can be kept, Node goes on without; NODE_COMPILE_CACHE names another folder. */
+function keepCompiledCode() {
+  if (typeof module.enableCompileCache === 'function') module.enableCompileCache(cacheFolder());
+}
+
+/** Undefined, for one among the temporary files, where there is no home. */
+function cacheFolder() {
+  const { XDG_CACHE_HOME, LOCALAPPDATA } = process.env;
+  if (process.env.NODE_COMPILE_CACHE) return process.env.NODE_COMPILE_CACHE;
+  if (process.platform === 'win32') return LOCALAPPDATA && path.join(LOCALAPPDATA, 'headgate', 'cache');
+  if (XDG_CACHE_HOME && path.isAbsolute(XDG_CACHE_HOME)) return path.join(XDG_CACHE_HOME, 'headgate');
+  try {
+    return path.join(homedir(), process.platform === 'darwin' ? path.join('Library', 'Caches') : '.cache', 'headgate');
+  } catch {
+    return undefined;
+  }
 }
 
 /** The launcher and this process are one program to whoever kills the launcher; a SIGKILL cannot be passed on by it. */

@@ -1,12 +1,13 @@
 /** The launcher, in a package of its own: which Node it starts, and that nobody can tell the difference. */
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { cpSync, mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { noteOfBundle, stateOfSources } from '../../bin/bundle.js';
 
-const LAUNCHER = resolve(import.meta.dirname, '../../bin/headgate.js');
+const PROGRAMS = resolve(import.meta.dirname, '../../bin');
 
 /** Makes a Node say that it is an old one, unless the launcher has started it. */
 const PRETEND_OLD = `if (process.env.HEADGATE_LAUNCHED === undefined) Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '16.20.2' } });`;
@@ -19,7 +20,7 @@ beforeEach(() => {
   root = realpathSync(mkdtempSync(join(tmpdir(), 'headgate-launcher-')));
   home = join(root, 'node_modules', 'headgate');
   mkdirSync(join(home, 'bin'), { recursive: true });
-  cpSync(LAUNCHER, join(home, 'bin/headgate.js'));
+  cpSync(PROGRAMS, join(home, 'bin'), { recursive: true });
   writeFileSync(join(home, 'package.json'), JSON.stringify({ name: 'headgate', type: 'module', dependencies: { node: '24.21.0' } }));
   writeFileSync(join(root, 'old.mjs'), PRETEND_OLD);
   writeFileSync(join(root, 'always-old.mjs'), PRETEND_ALWAYS_OLD);
@@ -29,6 +30,10 @@ afterEach(() => rmSync(root, { recursive: true, force: true }));
 function put(path: string, text: string): void {
   mkdirSync(dirname(join(home, path)), { recursive: true });
   writeFileSync(join(home, path), text);
+}
+
+function setTime(path: string, seconds: number): void {
+  utimesSync(join(home, path), seconds, seconds);
 }
 
 /** The `node` package as npm lays it out, hoisted beside ours. */
@@ -43,12 +48,14 @@ function options(): { env: NodeJS.ProcessEnv; cwd: string } {
 }
 
 function launch(
-  preload: string | undefined,
+  preload: string | Readonly<Record<string, string>> | undefined,
   ...args: string[]
 ): { status: number | null; signal: string | null; stdout: string; stderr: string } {
-  const before = preload === undefined ? [] : ['--import', `./${preload}`];
+  const before = typeof preload === 'string' ? ['--import', `./${preload}`] : [];
+  const { cwd, env } = options();
   const { status, signal, stdout, stderr } = spawnSync(process.execPath, [...before, join(home, 'bin/headgate.js'), ...args], {
-    ...options(),
+    cwd,
+    env: typeof preload === 'object' ? { ...env, ...preload } : env,
     encoding: 'utf8',
   });
   return { status, signal, stdout, stderr };
@@ -60,13 +67,55 @@ describe('on a Node that is new enough', () => {
     expect(launch(undefined, 'run', 'a b')).toEqual({ status: 0, signal: null, stdout: 'bundle run a b\n', stderr: '' });
   });
 
-  it('runs the sources of a checkout, also when a bundle was built there', () => {
-    const checkout = join(root, 'checkout');
-    cpSync(home, checkout, { recursive: true });
-    home = checkout;
+  describe('in a checkout', () => {
+    beforeEach(() => {
+      const checkout = join(root, 'checkout');
+      cpSync(home, checkout, { recursive: true });
+      home = checkout;
+      put('src/main.ts', 'import { word } from "./word.ts"; console.log(word);');
+      put('src/word.ts', 'export const word: string = "sources";');
+    });
+
+    function build(): void {
+      put('dist/main.js', 'console.log("bundle");');
+      writeFileSync(noteOfBundle(home), stateOfSources(home));
+    }
+
+    it('runs the sources when no bundle says what it was made of', () => {
+      put('dist/main.js', 'console.log("bundle");');
+      expect(launch(undefined)).toMatchObject({ status: 0, stdout: 'sources\n' });
+    });
+
+    it('runs a bundle that was made of exactly these sources', () => {
+      build();
+      expect(launch(undefined)).toMatchObject({ status: 0, stdout: 'bundle\n' });
+    });
+
+    it.each([
+      ['changed', () => put('src/word.ts', 'export const word: string = "changed";'), 'changed'],
+      ['is older than the bundle, but another', () => setTime('src/word.ts', 1_000_000), 'sources'],
+      ['came', () => put('src/more.ts', ''), 'sources'],
+      ['went', () => rmSync(join(home, 'src/less.ts')), 'sources'],
+      ['of the package changed', () => put('package.json', '{ "type": "module", "version": "2.0.0" }'), 'sources'],
+    ])('runs the sources when a file %s since', (_how, change, word) => {
+      put('src/less.ts', '');
+      build();
+      change();
+      expect(launch(undefined)).toMatchObject({ status: 0, stdout: `${word}\n` });
+    });
+
+    it('runs the sources when it is told to', () => {
+      build();
+      expect(launch({ HEADGATE_SOURCES: '1' })).toMatchObject({ status: 0, stdout: 'sources\n' });
+    });
+  });
+
+  it('keeps compiled code where the user keeps caches, and does without where it cannot', () => {
     put('dist/main.js', 'console.log("bundle");');
-    put('src/main.ts', 'const word: string = "sources"; console.log(word);');
-    expect(launch(undefined)).toMatchObject({ status: 0, stdout: 'sources\n' });
+    expect(launch({ XDG_CACHE_HOME: join(root, 'cache') })).toMatchObject({ status: 0, stdout: 'bundle\n', stderr: '' });
+    expect(existsSync(join(root, 'cache', 'headgate'))).toBe(true);
+    put('no-folder', '');
+    expect(launch({ XDG_CACHE_HOME: join(home, 'no-folder') })).toMatchObject({ status: 0, stdout: 'bundle\n', stderr: '' });
   });
 });
 
