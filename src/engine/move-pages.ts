@@ -39,6 +39,7 @@ export async function movePages(invocation: Invocation, options: MoveOptions): P
     lane: row.lane.lane,
     ...(options.bookmark === undefined ? {} : { bookmark: options.bookmark }),
     ...(options.limit === undefined ? {} : { limit: options.limit }),
+    ...(invocation.watermark === undefined ? {} : { exact: true }),
   };
   const mover = new PageMover(invocation, options);
   const waited = (ms: number): void => env.metrics.observe(metrics.sourcePageDuration, labels, ms / 1000);

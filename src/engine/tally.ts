@@ -12,6 +12,19 @@ export class Tally {
   withheld = 0;
   bytes = 0;
   pages = 0;
+  /** Of those written, the ones that are known to be durable. */
+  #durable = 0;
+
+  /** Everything written so far is durable. */
+  settle(): void {
+    this.#durable = this.written;
+  }
+
+  /** What was written since it last was durable is gone, or nobody knows: the source gives it again. */
+  unsettle(): void {
+    this.withheld += this.written - this.#durable;
+    this.written = this.#durable;
+  }
 
   balance(): Balance {
     return {

@@ -50,6 +50,9 @@ export interface Sink {
 /** Commits a page and a watermark in one atomic unit. */
 export interface TokenWriter {
   last(scope: string): Promise<string | undefined>;
+  /** Takes a page that is committed together with the next `write`, whatever is flushed before; without one, not at all. */
+  hold(page: Page): Promise<void>;
+  /** The result counts the records of held pages too. */
   write(page: Page, scope: string, token: string): Promise<WriteResult>;
 }
 

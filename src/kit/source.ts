@@ -10,6 +10,11 @@ export interface ReadRequest {
   readonly lane: Lane;
   /** Nobody will look at more records than this; a source may stop early. */
   readonly limit?: number;
+  /**
+   * A bookmark must stand exactly between the records that were read and those that were not; a page after which there is no such
+   * place carries none. Asked of `positional` sources when pages and bookmarks are committed together.
+   */
+  readonly exact?: boolean;
 }
 
 /**
@@ -25,7 +30,10 @@ export interface Source {
 }
 
 export interface SourceCapabilities {
-  /** `positional`: the same bookmark always gives the same records after it (change logs, log brokers). */
+  /**
+   * `positional`: reading on from a bookmark gives every record after it and none before it (change logs, log brokers, results in the
+   * order of a column that only grows).
+   */
   readonly replay: 'none' | 'positional';
   /** Whether pages carry bookmarks, judged on the live config. */
   readonly bookmarks: boolean;

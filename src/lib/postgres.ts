@@ -53,21 +53,41 @@ interface WithClient {
   readonly signal?: AbortSignal;
 }
 
-/** Lends a connection of the pool; when the signal fires, what it does is cancelled on the server and the connection is not used again. */
-export async function withClient<T>(pool: Pool, options: WithClient, work: (client: PoolClient) => Promise<T>): Promise<T> {
-  const { doing, signal } = options;
+/** A connection of a pool in somebody's hands, until it is released. */
+export interface Lent {
+  readonly client: PoolClient;
+  /** Does one thing with it; when the signal fires, that is cancelled on the server. Failures are told as ours. */
+  do<T>(doing: string, work: () => Promise<T>): Promise<T>;
+  /** Gives it back, or ends it where its state is not known. */
+  release(): void;
+}
+
+/** Lends a connection of the pool. One that failed as a connection, or was told to stop, is not used again. */
+export async function lend(pool: Pool, signal: AbortSignal | undefined): Promise<Lent> {
   const client = await borrow(pool, signal);
-  let broken = true;
+  let broken = false;
+  return {
+    client,
+    async do(doing, work) {
+      try {
+        const working = work();
+        return await untilAborted(working, { signal, cancel: () => cancelStatement(client, working) });
+      } catch (error) {
+        broken ||= signal?.aborted === true || isBroken(error);
+        throw signal?.aborted === true && error === signal.reason ? error : postgresError(error, doing);
+      }
+    },
+    release: () => client.release(broken),
+  };
+}
+
+/** Lends a connection of the pool for one thing. */
+export async function withClient<T>(pool: Pool, options: WithClient, work: (client: PoolClient) => Promise<T>): Promise<T> {
+  const lent = await lend(pool, options.signal);
   try {
-    const working = work(client);
-    const result = await untilAborted(working, { signal, cancel: () => cancelStatement(client, working) });
-    broken = false;
-    return result;
-  } catch (error) {
-    broken = signal?.aborted === true || isBroken(error);
-    throw signal?.aborted === true && error === signal.reason ? error : postgresError(error, doing);
+    return await lent.do(options.doing, () => work(lent.client));
   } finally {
-    client.release(broken);
+    lent.release();
   }
 }
 

@@ -34,12 +34,17 @@ export interface TableChange {
   readonly deletes: readonly (readonly JsonValue[])[];
   /** Stored in the same transaction. */
   readonly commit?: CommitToken;
+  readonly hold?: Hold | undefined;
 }
+
+/** Leaves the transaction open, and what comes next joins it: until `settle`, or until a change brings its token. */
+export type Hold = 'flush' | 'token';
 
 export interface PassOptions {
   /** Empty when rows are appended. */
   readonly key: readonly string[];
   readonly commit?: CommitToken | undefined;
+  readonly hold?: Hold | undefined;
 }
 
 /** One database behind the shared sink. Failures are `ConnectorError`s. */
@@ -54,6 +59,8 @@ export interface SqlDriver {
    * nothing done, when block and table do not agree or a key is null: the page is then written as records.
    */
   pass?(table: string, page: Page, options: PassOptions): Promise<boolean>;
+  /** Present when changes can be held: commits what is held. A failure of what joins a transaction undoes all of it, and every later call fails. */
+  settle?(): Promise<void>;
   lastToken(scope: string): Promise<string | undefined>;
   evolve(table: string, change: SchemaChange): Promise<void>;
   /** Makes `staging` an empty copy of `table`, replacing a leftover. */

@@ -105,6 +105,7 @@ export function sqlSinkSuite(harness: SqlHarness): void {
     const context = testContext('/');
     const sink = await open(auto(table), context);
     await sink.write(Page.ofRecords([{ id: 1 }, { other: 2 }]), WHOLE);
+    await sink.flush();
     await sink.close();
     expect(await rows(table)).toEqual([{ id: 1 }]);
     expect(context.lines.filter((line) => line.level === 'WARN').map((line) => line.line)).toEqual([
@@ -265,6 +266,25 @@ export function sqlSinkSuite(harness: SqlHarness): void {
     expect(await rows(table)).toEqual([{ id: 1 }, { id: 2 }]);
   });
 
+  test('held pages are stored with the next token or not at all, whatever is flushed', async () => {
+    const table = harness.table();
+    const scope = `p::${table}`;
+    await run(auto(table), [[{ id: 0 }]]);
+    const first = await open(auto(table));
+    await first.tokens?.last(scope);
+    await first.tokens?.hold(Page.ofRecords([{ id: 1 }, { id: 2 }]));
+    await first.tokens?.hold(Page.ofRecords([{ id: 3 }]));
+    expect(await first.tokens?.write(Page.ofRecords([{ id: 4 }]), scope, '00000000000000000001')).toEqual({ written: 4, rejected: [] });
+    await first.tokens?.hold(Page.ofRecords([{ id: 5 }]));
+    await first.flush();
+    await first.finish('cancelled');
+    await first.close();
+    expect((await rows(table)).map((row) => Number(row['id']))).toEqual([0, 1, 2, 3, 4]);
+    const second = await open(auto(table));
+    expect(await second.tokens?.last(scope)).toBe('00000000000000000001');
+    await second.close();
+  });
+
   test('the live columns are told, and a column can be added', async () => {
     const table = harness.table();
     const sink = await open(auto(table));
@@ -277,6 +297,7 @@ export function sqlSinkSuite(harness: SqlHarness): void {
     await schema.evolve({ add: [{ name: 'added', type: 'string' }], widen: [], relaxNull: [] });
     await schema.evolve({ add: [{ name: 'added', type: 'string' }], widen: [], relaxNull: [] });
     await sink.write(Page.ofRecords([{ id: 2, added: 'x' }]), WHOLE);
+    await sink.flush();
     await sink.close();
     expect(await rows(table)).toEqual([
       { id: 1, added: null },

@@ -5,7 +5,7 @@ import type { SinkContext } from '../../kit/context.ts';
 import type { Page } from '../../kit/page.ts';
 import type { FinishReason, SchemaAccess, SchemaChange, Sink, TokenWriter, WriteOptions, WriteResult } from '../../kit/sink.ts';
 import { keyedSpec, settle } from '../../kit/write-spec.ts';
-import { stagingName, type CommitToken, type LiveColumn, type NewColumn, type SqlDriver } from './driver.ts';
+import { stagingName, type CommitToken, type Hold, type LiveColumn, type NewColumn, type SqlDriver } from './driver.ts';
 import { inferColumns } from './infer-columns.ts';
 import { planPage, rowsOf, type PagePlan } from './page-rows.ts';
 import { takesBlocks, type SqlSinkConfig } from './sink-fields.ts';
@@ -18,16 +18,16 @@ export function createSqlSink(written: SqlSinkConfig, driver: SqlDriver, context
   const mapping = config.column_mapping;
   const log = context.env.log.at('headgate::sink::sql');
 
-  const passes = async (page: Page, commit?: CommitToken): Promise<boolean> => {
+  const passes = async (page: Page, commit: CommitToken | undefined, hold: Hold | undefined): Promise<boolean> => {
     if (!takesBlocks(config) || page.form.form !== 'bytes' || page.count === 0) return false;
-    return (await driver.pass?.(config.table_name, page, { key, commit })) ?? false;
+    return (await driver.pass?.(config.table_name, page, { key, commit, hold })) ?? false;
   };
 
-  const write = async (page: Page, options: WriteOptions, commit?: CommitToken): Promise<WriteResult> => {
-    if (await passes(page, commit)) return { written: page.count, rejected: [] };
+  const write = async (page: Page, { partial, commit, hold }: WriteOptions & Binding): Promise<WriteResult> => {
+    if (await passes(page, commit, hold)) return { written: page.count, rejected: [] };
     const records = page.records();
     const plan = planPage(records, mapping, spec);
-    const result = settle(records.length, plan.rejected, options.partial);
+    const result = settle(records.length, plan.rejected, partial);
     const live = await table.columnsFor(plan);
     // An upsert that so far only deletes needs no table.
     const rows = live === undefined ? undefined : rowsOf(plan, { live, mapping, key });
@@ -35,24 +35,76 @@ export function createSqlSink(written: SqlSinkConfig, driver: SqlDriver, context
       log.warn('records without any known column were skipped', { table: config.table_name, records: rows.skipped });
     }
     if (commit !== undefined || (rows !== undefined && rows.rows.length + rows.deletes.length > 0)) {
-      await driver.apply({ ...(rows ?? NO_ROWS), table: table.target, ...(commit === undefined ? {} : { commit }) });
+      await driver.apply({ ...(rows ?? NO_ROWS), table: table.target, hold, ...(commit === undefined ? {} : { commit }) });
     }
     const skipped = rows?.skipped ?? 0;
     return skipped === 0 ? result : { ...result, written: result.written - skipped, skipped };
   };
 
+  // Appended pages need no commit of their own as long as a failure ends the run.
+  const holds = (options: WriteOptions): Hold | undefined =>
+    driver.settle !== undefined && context.role === 'main' && config.write_mode === 'append' && !options.partial ? 'flush' : undefined;
+  let tokensInUse = false;
   const sink: Sink = {
-    write: (page, options) => write(page, options),
-    flush: () => Promise.resolve(),
+    write: (page, options) => write(page, { ...options, hold: holds(options) }),
+    // What is held for a token is not committed without it.
+    flush: async () => (tokensInUse ? undefined : driver.settle?.()),
     finish: (reason) => table.finish(reason),
     close: () => driver.close(),
   };
   if (config.write_mode === 'overwrite') return mapping.kind === 'auto' ? { ...sink, schema: { current: () => table.current() } } : sink;
+  const held = driver.settle === undefined ? heldInMemory(write) : heldByDriver(write);
   const tokens: TokenWriter = {
-    last: (scope) => driver.lastToken(scope),
-    write: (page, scope, token) => write(page, { partial: false }, { scope, token }),
+    last: (scope) => {
+      tokensInUse = true;
+      return driver.lastToken(scope);
+    },
+    ...held,
   };
   return mapping.kind === 'auto' ? { ...sink, tokens, schema: table } : { ...sink, tokens };
+}
+
+/** What a page is written with. */
+interface Binding {
+  readonly commit?: CommitToken | undefined;
+  readonly hold?: Hold | undefined;
+}
+
+type Write = (page: Page, options: WriteOptions & Binding) => Promise<WriteResult>;
+
+function heldByDriver(write: Write): Pick<TokenWriter, 'hold' | 'write'> {
+  let held: WriteResult = NOTHING;
+  return {
+    async hold(page) {
+      held = sum(held, await write(page, { partial: false, hold: 'token' }));
+    },
+    async write(page, scope, token) {
+      const result = sum(held, await write(page, { partial: false, commit: { scope, token } }));
+      held = NOTHING;
+      return result;
+    },
+  };
+}
+
+/** For databases whose transactions end with the page. */
+function heldInMemory(write: Write): Pick<TokenWriter, 'hold' | 'write'> {
+  let held: JsonValue[] = [];
+  return {
+    hold: async (page) => void (held = held.concat(page.records())),
+    async write(page, scope, token) {
+      const whole = held.length === 0 ? page : page.withRecords(held.concat(page.records()));
+      const result = await write(whole, { partial: false, commit: { scope, token } });
+      held = [];
+      return result;
+    },
+  };
+}
+
+const NOTHING: WriteResult = { written: 0, rejected: [] };
+
+function sum(one: WriteResult, other: WriteResult): WriteResult {
+  const skipped = (one.skipped ?? 0) + (other.skipped ?? 0);
+  return { written: one.written + other.written, rejected: [], ...(skipped === 0 ? {} : { skipped }) };
 }
 
 const NO_ROWS = { columns: [], rows: [], mode: 'insert', finished: false, key: [], deletes: [] } as const;

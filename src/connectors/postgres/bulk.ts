@@ -1,7 +1,4 @@
 /** Rows that go to the server as a COPY stream. */
-import { Readable } from 'node:stream';
-import { pipeline } from 'node:stream/promises';
-import type { ClientBase } from 'pg';
 import { quoteNames } from '../../lib/sql-name.ts';
 import { JSON_LINES } from '../../kit/json-lines.ts';
 import type { Page } from '../../kit/page.ts';
@@ -9,17 +6,13 @@ import { BINARY_HEAD, BINARY_TAIL, binaryBlock, hasNull } from './copy-binary.ts
 import type { CopyColumn } from './copy-text.ts';
 import type { CopyTarget, TargetColumn } from './schema.ts';
 import { arrivalTable, insertInto } from './statements.ts';
-
-export async function copyIn(client: ClientBase, sql: string, parts: readonly Uint8Array[]): Promise<void> {
-  const { from } = await import('pg-copy-streams');
-  await pipeline(Readable.from(parts), client.query(from(sql)));
-}
+import type { Transaction } from './unit.ts';
 
 /** A block that COPY takes as it stands, and the columns it fills. */
 export interface Passage {
   readonly columns: readonly TargetColumn[];
-  readonly options: string;
-  readonly parts: readonly Uint8Array[];
+  readonly form: 'binary' | 'text';
+  readonly block: Uint8Array;
 }
 
 interface Asked {
@@ -39,7 +32,7 @@ function binaryPassage(page: Page, target: CopyTarget, key: readonly string[]): 
   const columns = held.columns.flatMap((column) => agreeing(column, target));
   const places = key.map((name) => columns.findIndex((column) => column.name === name));
   if (columns.length < held.columns.length || places.includes(-1) || hasNull(held.block, places)) return undefined;
-  return { columns, options: '(FORMAT binary)', parts: [BINARY_HEAD, held.block, BINARY_TAIL] };
+  return { columns, form: 'binary', block: held.block };
 }
 
 const TEXTS: readonly number[] = [25, 1043];
@@ -54,24 +47,28 @@ function agreeing({ name, oid }: CopyColumn, target: CopyTarget): TargetColumn[]
 function linesPassage(page: Page, target: CopyTarget, name: string): Passage | undefined {
   const column = target.get(name);
   if (page.form.form !== 'bytes' || page.form.encoding !== JSON_LINES.name || column === undefined) return undefined;
-  return { columns: [column], options: '', parts: [escapedLines(page.block(JSON_LINES))] };
+  return { columns: [column], form: 'text', block: escapedLines(page.block(JSON_LINES)) };
 }
 
 /** Adds the rows to the table, or puts them in the place of those with their key. */
-export async function carry(
-  client: ClientBase,
-  { columns, options, parts }: Passage,
-  to: { table: string; key: readonly string[] },
-): Promise<void> {
+export async function carry(transaction: Transaction, passage: Passage, to: { table: string; key: readonly string[] }): Promise<void> {
+  const { columns } = passage;
   if (to.key.length === 0) {
     const names = columns.map((column) => column.name);
-    return copyIn(client, `COPY ${to.table} (${quoteNames(names)}) FROM STDIN ${options}`, parts);
+    return send(transaction, `COPY ${to.table} (${quoteNames(names)}) FROM STDIN`, passage);
   }
   const arrival = arrivalTable(columns);
-  await client.query(arrival.create);
-  await copyIn(client, `${arrival.copy} ${options}`, parts);
+  await (await transaction.client()).query(arrival.create);
+  await send(transaction, arrival.copy, passage);
   const key = to.key.flatMap((name) => columns.filter((column) => column.name === name));
-  await client.query(insertInto(to.table, { columns, key, mode: 'upsert' }, arrival.from));
+  await (await transaction.client()).query(insertInto(to.table, { columns, key, mode: 'upsert' }, arrival.from));
+}
+
+/** Binary rows stand in messages of their own. */
+async function send(transaction: Transaction, sql: string, { form, block }: Passage): Promise<void> {
+  if (form === 'text') return (await transaction.copy({ sql })).write(block);
+  const stream = await transaction.copy({ sql: `${sql} (FORMAT binary)`, head: BINARY_HEAD, tail: BINARY_TAIL });
+  return stream.writeMessages(block);
 }
 
 const BACKSLASH = 92;

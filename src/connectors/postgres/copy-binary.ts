@@ -1,11 +1,12 @@
 /**
- * Rows in the binary form of COPY, passed from one server to another without a look inside. A row is the number of its values (two
- * bytes) and for each its length (four, minus one for null) and its bytes.
+ * Rows in the binary form of COPY, passed from one server to another without a look inside. Every row stays in the message it came in
+ * (a kind and a length), and the next server gets that message. A row is the number of its values (two bytes) and for each its length
+ * (four, minus one for null) and its bytes.
  */
 import { setField, type JsonObject, type JsonValue } from '../../lib/json.ts';
-import { Page, type Encoding } from '../../kit/page.ts';
+import type { Encoding, Page } from '../../kit/page.ts';
 import { BINARY_TEXTS } from './binary-text.ts';
-import type { Collector, RowForm } from './copy-pages.ts';
+import { FRAME_HEAD, frameEnd } from './copy-out.ts';
 import type { CopyColumn } from './copy-text.ts';
 import { decoderOf, type BigNumbers } from './decode.ts';
 
@@ -15,7 +16,6 @@ export const COPY_BINARY = 'pg_copy_binary';
 export const BINARY_HEAD = Buffer.from([...Buffer.from('PGCOPY\n'), 0xff, 0x0d, 0x0a, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
 /** What stands in the place of a row at the end. */
 export const BINARY_TAIL = Buffer.from([0xff, 0xff]);
-const EXTENSION_AT = 15;
 const NULL_LENGTH = -1;
 
 /** Every column has a type whose binary form any server reads, and a name of its own. */
@@ -32,23 +32,6 @@ export function columnsOfBlock(block: Uint8Array): readonly CopyColumn[] | undef
   return COLUMNS.get(block.buffer);
 }
 
-/** The form of a stream of rows: the first message starts with the head, the last holds only the tail. */
-export function binaryRows(): RowForm {
-  let started = false;
-  return {
-    rowStart(chunk, from, to) {
-      const start = started ? from : from + BINARY_HEAD.length + chunk.readInt32BE(from + EXTENSION_AT);
-      started = true;
-      return start < to && chunk.readInt16BE(start) >= 0 ? start : to;
-    },
-    valueOf(chunk, from, column) {
-      let at = from + 2;
-      for (let passed = 0; passed < column; passed += 1) at += 4 + Math.max(0, chunk.readInt32BE(at));
-      return chunk.toString('latin1', at + 4, at + 4 + Math.max(0, chunk.readInt32BE(at)));
-    },
-  };
-}
-
 /** The value of a column from what `valueOf` gave. */
 export function binaryDecoder({ name, oid }: CopyColumn, bigNumbers: BigNumbers): (raw: string) => JsonValue {
   const read = readerOf({ name, oid }, bigNumbers);
@@ -61,24 +44,13 @@ function readerOf({ name, oid }: CopyColumn, bigNumbers: BigNumbers): (bytes: Bu
   return (bytes) => decode(text(bytes));
 }
 
-/** Where the row at `from` ends. */
-function rowEnd(chunk: Buffer, from: number): number {
-  const values = chunk.readInt16BE(from);
-  let at = from + 2;
-  for (let index = 0; index < values; index += 1) {
-    const length = chunk.readInt32BE(at);
-    at += length > 0 ? 4 + length : 4;
-  }
-  return at;
-}
-
 /** Whether any row of a block has no value in one of these columns. */
 export function hasNull(block: Uint8Array, columns: readonly number[]): boolean {
   if (columns.length === 0) return false;
   const bytes = asBuffer(block);
-  for (let at = 0; at < bytes.length;) {
-    const values = bytes.readInt16BE(at);
-    at += 2;
+  for (let row = 0; row < bytes.length; row = frameEnd(bytes, row)) {
+    const values = bytes.readInt16BE(row + FRAME_HEAD);
+    let at = row + FRAME_HEAD + 2;
     for (let index = 0; index < values; index += 1) {
       const length = bytes.readInt32BE(at);
       if (length === NULL_LENGTH && columns.includes(index)) return true;
@@ -88,11 +60,11 @@ export function hasNull(block: Uint8Array, columns: readonly number[]): boolean 
   return false;
 }
 
-function encodingOf(columns: readonly CopyColumn[], bigNumbers: BigNumbers): Encoding {
+export function binaryEncoding(columns: readonly CopyColumn[], bigNumbers: BigNumbers): Encoding {
   const fields = columns.map((column) => ({ name: column.name, read: readerOf(column, bigNumbers) }));
   const recordAt = (block: Buffer, from: number): JsonObject => {
     const record: JsonObject = {};
-    let at = from + 2;
+    let at = from + FRAME_HEAD + 2;
     for (const { name, read } of fields) {
       const length = block.readInt32BE(at);
       at += 4;
@@ -106,7 +78,7 @@ function encodingOf(columns: readonly CopyColumn[], bigNumbers: BigNumbers): Enc
     decode(block) {
       const bytes = asBuffer(block);
       const records: JsonObject[] = [];
-      for (let at = 0; at < bytes.length; at = rowEnd(bytes, at)) records.push(recordAt(bytes, at));
+      for (let at = 0; at < bytes.length; at = frameEnd(bytes, at)) records.push(recordAt(bytes, at));
       return records;
     },
     encode() {
@@ -115,7 +87,7 @@ function encodingOf(columns: readonly CopyColumn[], bigNumbers: BigNumbers): Enc
     offsetOf(block, index) {
       const bytes = asBuffer(block);
       let at = 0;
-      for (let passed = 0; passed < index && at < bytes.length; passed += 1) at = rowEnd(bytes, at);
+      for (let passed = 0; passed < index && at < bytes.length; passed += 1) at = frameEnd(bytes, at);
       return at;
     },
   };
@@ -125,36 +97,9 @@ function asBuffer(block: Uint8Array): Buffer {
   return Buffer.from(block.buffer, block.byteOffset, block.byteLength);
 }
 
-const FIRST_CAPACITY = 64 * 1024;
-
-/** Pages of binary rows. */
-export function collectBinary(columns: readonly CopyColumn[], bigNumbers: BigNumbers): Collector {
-  const encoding = encodingOf(columns, bigNumbers);
-  // Blocks of their own, never parts of a shared buffer: their columns are known by it.
-  let out = Buffer.allocUnsafeSlow(FIRST_CAPACITY);
-  let length = 0;
-  let count = 0;
-  return {
-    add(chunk, from, to) {
-      const needed = length + to - from;
-      if (needed > out.length) {
-        const larger = Buffer.allocUnsafeSlow(Math.max(needed, out.length * 2));
-        out.copy(larger, 0, 0, length);
-        out = larger;
-      }
-      chunk.copy(out, length, from, to);
-      length = needed;
-      count += 1;
-    },
-    take(options) {
-      COLUMNS.set(out.buffer, columns);
-      const page = Page.ofBlock(encoding, out.subarray(0, length), count, options);
-      out = Buffer.allocUnsafeSlow(Math.max(FIRST_CAPACITY, Math.ceil(length * 1.1)));
-      length = 0;
-      count = 0;
-      return page;
-    },
-  };
+/** Says which columns stand in a block; it must be a buffer of its own. */
+export function nameColumns(block: Uint8Array, columns: readonly CopyColumn[]): void {
+  COLUMNS.set(block.buffer, columns);
 }
 
 /** The block of a page that holds binary rows, with its columns. */
@@ -165,4 +110,4 @@ export function binaryBlock(page: Page): { readonly block: Uint8Array; readonly 
   return columns === undefined ? undefined : { block, columns };
 }
 
-const ANY_COLUMNS = encodingOf([], 'fail');
+const ANY_COLUMNS = binaryEncoding([], 'fail');

@@ -18,7 +18,15 @@ const PASSED_OVER = new Set([72, 83, 78, 65]);
 
 /** Where the message at `at` ends. */
 export function frameEnd(frames: Buffer, at: number): number {
-  return at + 1 + frames.readUInt32BE(at + 1);
+  // Byte by byte: this is asked of every row, and no message is as long as 2 GiB.
+  return (
+    at +
+    1 +
+    (((frames[at + 1] as number) << 24) |
+      ((frames[at + 2] as number) << 16) |
+      ((frames[at + 3] as number) << 8) |
+      (frames[at + 4] as number))
+  );
 }
 
 interface Wire {

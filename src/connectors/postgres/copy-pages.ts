@@ -1,4 +1,4 @@
-/** Cuts a stream of COPY rows into pages; what a page holds is up to a collector, where pages end is the same for all of them. */
+/** Cuts a stream of COPY text rows into pages; what a page holds is up to a collector, where pages end is the same for all of them. */
 import { isUtf8 } from 'node:buffer';
 import { setField, type JsonObject, type JsonValue } from '../../lib/json.ts';
 import { JSON_LINES } from '../../kit/json-lines.ts';
@@ -8,14 +8,6 @@ import { FRAME_HEAD, frameEnd } from './copy-out.ts';
 import { fieldEnd, fieldText, isNullField, JsonLinesWriter, type CopyColumn } from './copy-text.ts';
 import { decoderOf, type BigNumbers } from './decode.ts';
 
-/** How a row stands in its message. */
-export interface RowForm {
-  /** Where the row of the message `from`…`to` starts; `to` when it holds none. */
-  rowStart(chunk: Buffer, from: number, to: number): number;
-  /** The raw value of a column, for bookmarks. */
-  valueOf(chunk: Buffer, from: number, column: number): string;
-}
-
 export interface Collector {
   add(chunk: Buffer, from: number, to: number): void;
   /** The page so far; starts the next one. */
@@ -23,7 +15,6 @@ export interface Collector {
 }
 
 export interface CutOptions {
-  readonly form: RowForm;
   readonly collector: Collector;
   /** What names and punctuation of a record add to its values. */
   readonly frame: number;
@@ -35,7 +26,7 @@ export interface CutOptions {
 }
 
 export async function* cutPages(chunks: AsyncIterable<Buffer>, options: CutOptions): AsyncGenerator<Page, void> {
-  const { form, collector, frame, marks } = options;
+  const { collector, frame, marks } = options;
   const most = options.batchSize === 0 ? Number.POSITIVE_INFINITY : options.batchSize;
   const limit = options.batchSize === 0 ? Number.POSITIVE_INFINITY : options.pageBytes;
   let count = 0;
@@ -50,9 +41,8 @@ export async function* cutPages(chunks: AsyncIterable<Buffer>, options: CutOptio
     let to = 0;
     for (let at = 0; at < chunk.length; at = to) {
       to = frameEnd(chunk, at);
-      const from = form.rowStart(chunk, at + FRAME_HEAD, to);
-      if (from === to) continue;
-      const raw = marks === undefined ? '' : form.valueOf(chunk, from, marks.column);
+      const from = at + FRAME_HEAD;
+      const raw = marks === undefined ? '' : valueAt(chunk, from, marks.column);
       // Only the row after a page tells whether the page ended in the middle of equal values.
       if (count > 0 && (count >= most || bytes >= limit)) {
         yield take(marks?.bookmarks.before(raw));
@@ -67,15 +57,12 @@ export async function* cutPages(chunks: AsyncIterable<Buffer>, options: CutOptio
   if (count > 0) yield take(marks?.bookmarks.end());
 }
 
-/** Tabs between values, a line feed after each row. */
-export const TEXT_ROWS: RowForm = {
-  rowStart: (_chunk, from) => from,
-  valueOf(chunk, from, column) {
-    let at = from;
-    for (let passed = 0; passed < column; passed += 1) at = fieldEnd(chunk, at) + 1;
-    return fieldText(chunk, at, fieldEnd(chunk, at));
-  },
-};
+/** The raw value of a column: tabs stand between values, a line feed after each row. */
+function valueAt(chunk: Buffer, from: number, column: number): string {
+  let at = from;
+  for (let passed = 0; passed < column; passed += 1) at = fieldEnd(chunk, at) + 1;
+  return fieldText(chunk, at, fieldEnd(chunk, at));
+}
 
 const FIRST_CAPACITY = 64 * 1024;
 

@@ -17,6 +17,7 @@ export const OID = {
   float8: 701,
   timestamp: 1114,
   timestamptz: 1184,
+  numeric: 1700,
   jsonb: 3802,
 } as const;
 

@@ -6,12 +6,13 @@ import { quoteName, quoteNames } from '../../lib/sql-name.ts';
 import type { SinkContext } from '../../kit/context.ts';
 import type { SchemaChange } from '../../kit/sink.ts';
 import { TOKEN_TABLE, type CommitToken, type LiveColumn, type SqlDriver, type TableChange } from '../_sql/driver.ts';
-import { carry, copyIn, passageOf } from './bulk.ts';
+import { carry, passageOf } from './bulk.ts';
 import type { PostgresSinkConfig } from './config.ts';
 import { copyLines, encoderOf, finishedText, type Encoder } from './encode.ts';
 import { replaceRows } from './overwrite.ts';
 import { POSTGRES_TYPES, readColumns, readCopyTarget, type CopyTarget } from './schema.ts';
 import { arrivalTable, deleteFrom, fromArrays, insertInto } from './statements.ts';
+import { Unit, type Transaction } from './unit.ts';
 
 const TOKEN_COLUMNS = ['scope text PRIMARY KEY', 'token text NOT NULL', 'updated_at timestamptz NOT NULL'];
 const NO_SUCH_TABLE = '42P01';
@@ -20,13 +21,20 @@ const NO_UNIQUE_INDEX = '42P10';
 export async function openPostgresDriver(config: PostgresSinkConfig, context: SinkContext): Promise<SqlDriver> {
   const pool = await openPostgresPool({ url: config.connection_url, max: config.max_connections });
   const qualified = (table: string): string => (config.schema === undefined ? '' : `${quoteName(config.schema)}.`) + quoteName(table);
+  const unit = new Unit(pool, context.signal);
+  /** Beside what is held, or as a part of it: it may look at what is held, or change the table that is locked by it. */
   const run = <T>(doing: string, work: (client: ClientBase) => Promise<T>): Promise<T> =>
-    withClient(pool, { doing, signal: context.signal }, work);
+    unit.isOpen
+      ? unit.work(doing, { hold: true }, async (transaction) => work(await transaction.client()))
+      : withClient(pool, { doing, signal: context.signal }, work);
 
   let tokensMade = false;
-  const makeTokens = async (client: ClientBase): Promise<void> => {
+  /** Before the transaction they are stored in. */
+  const makeTokens = async (): Promise<void> => {
     if (tokensMade) return;
-    await makeTable(client, qualified(TOKEN_TABLE), TOKEN_COLUMNS);
+    await withClient(pool, { doing: 'making the table of the commit tokens', signal: context.signal }, (client) =>
+      makeTable(client, qualified(TOKEN_TABLE), TOKEN_COLUMNS),
+    );
     tokensMade = true;
   };
   const targets = new Map<string, CopyTarget | undefined>();
@@ -44,36 +52,36 @@ export async function openPostgresDriver(config: PostgresSinkConfig, context: Si
         if (key.length > 0) lines.push(`PRIMARY KEY (${quoteNames(key)})`);
         await makeTable(client, qualified(table), lines);
       }),
-    apply: (change) =>
-      run(`writing to \`${change.table}\``, async (client) => {
-        const table = qualified(change.table);
-        if (change.commit !== undefined) await makeTokens(client);
-        const copyable = (await copyTarget(client, change.table)) !== undefined;
-        const target = { ...config, table, tokens: qualified(TOKEN_TABLE), copyable };
-        try {
-          await inPostgresTransaction(client, () => apply(client, change, target));
-        } catch (error) {
-          const keys = change.key.map((column) => column.name);
+    async apply(change) {
+      const table = qualified(change.table);
+      if (change.commit !== undefined || change.hold === 'token') await makeTokens();
+      const copyable = (await run('reading the table', (client) => copyTarget(client, change.table))) !== undefined;
+      const target = { ...config, table, tokens: qualified(TOKEN_TABLE), copyable };
+      const keys = change.key.map((column) => column.name);
+      await unit.work(`writing to \`${change.table}\``, { hold: change.hold !== undefined }, (transaction) =>
+        apply(transaction, change, target).catch((error: unknown) => {
           throw missingIndex(error, table, keys) ?? error;
-        }
-      }),
-    pass: (name, page, { key, commit }) =>
-      run(`writing to \`${name}\``, async (client) => {
-        const [table, target] = [qualified(name), await copyTarget(client, name)];
-        const json = config.column_mapping.kind === 'json' ? config.column_mapping.column : undefined;
-        const passage = target === undefined ? undefined : passageOf(page, target, { key, json });
-        if (passage === undefined) return false;
-        if (commit !== undefined) await makeTokens(client);
+        }),
+      );
+    },
+    async pass(name, page, { key, commit, hold }) {
+      const table = qualified(name);
+      const target = targets.get(name) ?? (await run('reading the table', (client) => copyTarget(client, name)));
+      const json = config.column_mapping.kind === 'json' ? config.column_mapping.column : undefined;
+      const passage = target === undefined ? undefined : passageOf(page, target, { key, json });
+      if (passage === undefined) return false;
+      if (commit !== undefined || hold === 'token') await makeTokens();
+      await unit.work(`writing to \`${name}\``, { hold: hold !== undefined }, async (transaction) => {
         try {
-          await inPostgresTransaction(client, async () => {
-            await carry(client, passage, { table, key });
-            if (commit !== undefined) await storeToken(client, qualified(TOKEN_TABLE), commit);
-          });
+          await carry(transaction, passage, { table, key });
+          if (commit !== undefined) await storeToken(await transaction.client(), qualified(TOKEN_TABLE), commit);
         } catch (error) {
           throw missingIndex(error, table, key) ?? error;
         }
-        return true;
-      }),
+      });
+      return true;
+    },
+    settle: () => unit.commit(),
     lastToken: (scope) => run('reading the commit token', (client) => lastToken(client, qualified(TOKEN_TABLE), scope)),
     evolve: (table, change) =>
       run(`changing the table \`${table}\``, (client) => {
@@ -101,7 +109,10 @@ export async function openPostgresDriver(config: PostgresSinkConfig, context: Si
         { doing: `dropping \`${table}\`` },
         async (client) => void (await client.query(`DROP TABLE IF EXISTS ${qualified(table)}`)),
       ),
-    close: () => pool.end().catch(() => {}),
+    async close() {
+      await unit.close();
+      await pool.end().catch(() => {});
+    },
   };
 }
 
@@ -135,10 +146,10 @@ interface Target {
 /** From so many records on COPY is faster than INSERT: adding rows to the table itself, and by way of a table of their own. */
 const COPY_FROM = { insert: 500, upsert: 4000 } as const;
 
-async function apply(client: ClientBase, change: TableChange, target: Target): Promise<void> {
-  if (change.rows.length > 0) await (copies(change, target) ? copyRows : insertRows)(client, change, target);
-  if (change.deletes.length > 0) await deleteRows(client, change, target);
-  if (change.commit !== undefined) await storeToken(client, target.tokens, change.commit);
+async function apply(transaction: Transaction, change: TableChange, target: Target): Promise<void> {
+  if (change.rows.length > 0) await (copies(change, target) ? copyRows : insertRows)(transaction, change, target);
+  if (change.deletes.length > 0) await deleteRows(transaction, change, target);
+  if (change.commit !== undefined) await storeToken(await transaction.client(), target.tokens, change.commit);
 }
 
 function copies({ mode, rows }: TableChange, { write_method, copyable }: Target): boolean {
@@ -146,8 +157,9 @@ function copies({ mode, rows }: TableChange, { write_method, copyable }: Target)
   return rows.length >= COPY_FROM[mode] && (copyable || mode === 'upsert');
 }
 
-async function insertRows(client: ClientBase, change: TableChange, { table, batch_size }: Target): Promise<void> {
+async function insertRows(transaction: Transaction, change: TableChange, { table, batch_size }: Target): Promise<void> {
   const { columns, rows } = change;
+  const client = await transaction.client();
   const text = insertInto(table, change, fromArrays(columns.length));
   const size = batch_size === 0 ? rows.length : batch_size;
   for (let from = 0; from < rows.length; from += size) {
@@ -155,31 +167,35 @@ async function insertRows(client: ClientBase, change: TableChange, { table, batc
   }
 }
 
-async function copyRows(client: ClientBase, change: TableChange, { table }: Target): Promise<void> {
+async function copyRows(transaction: Transaction, change: TableChange, { table }: Target): Promise<void> {
   const { columns, rows } = change;
   const lines = copyLines(rows, encodersOf(change));
   if (change.mode === 'insert') {
     const names = columns.map((column) => column.name);
-    await copyIn(client, `COPY ${table} (${quoteNames(names)}) FROM STDIN`, [Buffer.from(lines)]);
-    return;
+    const stream = await transaction.copy({ sql: `COPY ${table} (${quoteNames(names)}) FROM STDIN` });
+    return stream.write(Buffer.from(lines));
   }
-  await client.query(insertInto(table, change, await arrive(client, columns, lines)));
+  const from = await arrive(transaction, columns, lines);
+  await (await transaction.client()).query(insertInto(table, change, from));
 }
 
 /** Puts rows into a table of their own; gives the relation statements read them from. */
-async function arrive(client: ClientBase, columns: readonly LiveColumn[], lines: string): Promise<string> {
+async function arrive(transaction: Transaction, columns: readonly LiveColumn[], lines: string): Promise<string> {
   const arrival = arrivalTable(columns);
-  await client.query(arrival.create);
-  await copyIn(client, arrival.copy, [Buffer.from(lines)]);
+  await (await transaction.client()).query(arrival.create);
+  await (await transaction.copy({ sql: arrival.copy })).write(Buffer.from(lines));
+  await transaction.client();
   return arrival.from;
 }
 
-async function deleteRows(client: ClientBase, { key, deletes }: TableChange, { table, write_method }: Target): Promise<void> {
+async function deleteRows(transaction: Transaction, { key, deletes }: TableChange, { table, write_method }: Target): Promise<void> {
   const encoders = key.map(encoderOf);
   if (write_method === 'copy' || (write_method === 'auto' && deletes.length >= COPY_FROM.upsert)) {
-    await client.query(deleteFrom(table, key, await arrive(client, key, copyLines(deletes, encoders))));
+    const from = await arrive(transaction, key, copyLines(deletes, encoders));
+    await (await transaction.client()).query(deleteFrom(table, key, from));
     return;
   }
+  const client = await transaction.client();
   await client.query({ text: deleteFrom(table, key, fromArrays(key.length)), values: byColumn(deletes, encoders) });
 }
 
@@ -199,7 +215,11 @@ function missingIndex(error: unknown, table: string, keys: readonly string[]): C
   });
 }
 
+/** The lock lets whoever asks for the token next wait for a commit that is on its way. */
+const TOKEN_LOCK = 'SELECT pg_advisory_xact_lock(hashtext($1))';
+
 async function storeToken(client: ClientBase, tokens: string, { scope, token }: CommitToken): Promise<void> {
+  await client.query(TOKEN_LOCK, [`headgate token ${scope}`]);
   await client.query(
     `INSERT INTO ${tokens} (scope, token, updated_at) VALUES ($1, $2, now())
      ON CONFLICT (scope) DO UPDATE SET token = excluded.token, updated_at = excluded.updated_at`,
@@ -209,6 +229,7 @@ async function storeToken(client: ClientBase, tokens: string, { scope, token }: 
 
 async function lastToken(client: ClientBase, tokens: string, scope: string): Promise<string | undefined> {
   try {
+    await client.query(TOKEN_LOCK, [`headgate token ${scope}`]);
     const { rows } = await client.query<{ token: string }>(`SELECT token FROM ${tokens} WHERE scope = $1`, [scope]);
     return rows[0]?.token;
   } catch (error) {

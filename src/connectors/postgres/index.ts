@@ -34,7 +34,7 @@ export const postgresSource = defineSource<PostgresSourceConfig>({
     },
   ],
   capabilities: (config) => ({
-    replay: 'none',
+    replay: config.replication.type === 'incremental' ? 'positional' : 'none',
     bookmarks: config.replication.type === 'incremental',
     encodings: [COPY_BINARY, JSON_LINES.name],
   }),

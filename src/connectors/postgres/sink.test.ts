@@ -171,6 +171,7 @@ describe('the postgres sink', () => {
     await sink.schema?.evolve?.({ add: [], widen: [{ name: 'id', type: 'number' }], relaxNull: ['id'] });
     await sink.write(Page.ofRecords([{ id: 1.5 }, { id: null }]), { partial: false });
     expect(await sink.schema?.current()).toMatchObject([{ name: 'id', types: ['number'], nullable: true }]);
+    await sink.flush();
     await sink.close();
     expect(await query(`SELECT * FROM ${name} ORDER BY 1`)).toEqual([{ id: 1 }, { id: 1.5 }, { id: null }]);
   });

@@ -10,11 +10,12 @@ import { createBookmarks, type Bookmarks } from './bookmarks.ts';
 import type { PostgresSourceConfig } from './config.ts';
 import { CURSOR, declareQuery, openConnection, type Connection } from './connection.ts';
 import { copyOut } from './copy-out.ts';
-import { binaryDecoder, binaryRows, canPass, COPY_BINARY, collectBinary } from './copy-binary.ts';
-import { collectLines, collectRecords, cutPages, TEXT_ROWS, type Collector, type RowForm } from './copy-pages.ts';
+import { binaryDecoder, canPass, COPY_BINARY } from './copy-binary.ts';
+import { collectLines, collectRecords, cutPages } from './copy-pages.ts';
+import { BOOKMARK_ROWS, passagePages } from './copy-passage.ts';
 import { keepsColumnOrder, type CopyColumn } from './copy-text.ts';
 import { cursorChunks, describeCursor, type RawChunk, type RawRow } from './cursor.ts';
-import { decoderOf, type BigNumbers } from './decode.ts';
+import { decoderOf } from './decode.ts';
 import { compileQuery } from './query.ts';
 import { withLiterals } from './query-literals.ts';
 
@@ -55,35 +56,26 @@ async function* copyPages({ connection, config, context, request }: Reading, sql
   // How long the statement takes depends on the sink; waiting for rows is bounded by the reader.
   await connection.ask(() => connection.client.query(`CLOSE ${CURSOR}; SET LOCAL statement_timeout = 0`));
   const columns = columnsOf(fields);
-  const shape = shapeOf(request.lane, columns, config.json_big_numbers);
-  yield* cutPages(copyOut(connection, `COPY (\n${sql}\n) TO STDOUT ${shape.options}`), {
-    form: shape.form,
-    collector: shape.collector,
-    frame: frameSize(fields),
-    batchSize: config.batch_size,
-    pageBytes: context.pageBytes,
-    signal: context.signal,
-    marks: marksOf(config, request, { columns, decoderFor: shape.decoderFor }),
-  });
+  const shared = { columns, bigNumbers: config.json_big_numbers, batchSize: config.batch_size, pageBytes: context.pageBytes };
+  if (passes(request.lane, columns)) {
+    const marks = marksOf(config, request, { columns, decoderFor: (column) => binaryDecoder(column, config.json_big_numbers) });
+    const chunks = copyOut(connection, `COPY (\n${sql}\n) TO STDOUT (FORMAT binary)`);
+    yield* passagePages(chunks, { ...shared, signal: context.signal, marks: marks && { ...marks, every: BOOKMARK_ROWS } });
+  } else {
+    const marks = marksOf(config, request, { columns, decoderFor: ({ name, oid }) => decoderOf(oid, name, config.json_big_numbers) });
+    const collector = (asLines(request.lane, columns) ? collectLines : collectRecords)(columns, config.json_big_numbers);
+    const chunks = copyOut(connection, `COPY (\n${sql}\n) TO STDOUT`);
+    yield* cutPages(chunks, { ...shared, collector, frame: frameSize(fields), signal: context.signal, marks });
+  }
   await connection.ask(() => connection.client.query('COMMIT'));
 }
 
-/** How the rows of a lane come over the wire and what pages are made of them. */
-interface Shape {
-  readonly options: string;
-  readonly form: RowForm;
-  readonly collector: Collector;
-  readonly decoderFor: (column: CopyColumn) => (raw: string) => JsonValue;
+function passes(lane: Lane, columns: readonly CopyColumn[]): boolean {
+  return lane.form === 'bytes' && lane.encoding === COPY_BINARY && canPass(columns);
 }
 
-function shapeOf(lane: Lane, columns: readonly CopyColumn[], bigNumbers: BigNumbers): Shape {
-  if (lane.form === 'bytes' && lane.encoding === COPY_BINARY && canPass(columns)) {
-    const decoderFor = (column: CopyColumn) => binaryDecoder(column, bigNumbers);
-    return { options: '(FORMAT binary)', form: binaryRows(), collector: collectBinary(columns, bigNumbers), decoderFor };
-  }
-  const asLines = lane.form === 'bytes' && lane.encoding === JSON_LINES.name && keepsColumnOrder(columns);
-  const collector = (asLines ? collectLines : collectRecords)(columns, bigNumbers);
-  return { options: '', form: TEXT_ROWS, collector, decoderFor: ({ name, oid }) => decoderOf(oid, name, bigNumbers) };
+function asLines(lane: Lane, columns: readonly CopyColumn[]): boolean {
+  return lane.form === 'bytes' && lane.encoding === JSON_LINES.name && keepsColumnOrder(columns);
 }
 
 interface Values {
@@ -101,7 +93,7 @@ function marksOf(config: PostgresSourceConfig, request: ReadRequest, { columns, 
   const { column: name } = config.replication;
   const column = columns.findLastIndex((one) => one.name === name);
   const found = columns[column] ?? { name, oid: 0 };
-  return { bookmarks: createBookmarks(request.bookmark, { oid: found.oid, decode: decoderFor(found) }), column };
+  return { bookmarks: createBookmarks(request.bookmark, { ...found, decode: decoderFor(found), exact: request.exact === true }), column };
 }
 
 async function* cursorPages({ connection, config, context, request }: Reading): AsyncGenerator<Page, void> {

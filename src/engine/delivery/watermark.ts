@@ -65,6 +65,7 @@ export class Watermark {
   /** Pages the sink has committed. */
   readonly #committed: number;
   #seq: number;
+  #held = 0;
 
   private constructor(tokens: TokenWriter, scope: string, found: { stored: SequencePosition; committed: SequencePosition }) {
     const { stored, committed } = found;
@@ -81,7 +82,6 @@ export class Watermark {
     return new Watermark(tokens, scope, { stored, committed: readToken(await tokens.last(scope)) });
   }
 
-  /** Moves on to the next page; true when the sink has it already. */
   /** Records of pages that were handed over and whose commit has not come yet. */
   get held(): number {
     return this.#held;
@@ -108,6 +108,7 @@ export class Watermark {
     this.#seq = Math.min(this.#seq, seq);
   }
 
+  /** Moves on to the next page; true when the sink has it already. */
   advance(): boolean {
     this.#seq += 1;
     return this.#seq <= this.#committed;
@@ -118,14 +119,17 @@ export class Watermark {
     return positionValue(bookmark, this.#seq);
   }
 
-  /** Records and watermark in one unit. Repeating is safe: a commit whose answer was lost is found by its token. */
+  /** Records, also those held, and watermark in one unit. Repeating is safe: a commit whose answer was lost is found by its token. */
   commit(page: Page, bookmark: JsonValue): () => Promise<WriteResult> {
     const token = tokenText(this.#seq, bookmark);
+    const count = this.#held + page.count;
     let tried = false;
     return async () => {
-      if (tried && (await this.#tokens.last(this.#scope)) === token) return { written: page.count, rejected: [] };
+      const isDone = tried && (await this.#tokens.last(this.#scope)) === token;
       tried = true;
-      return this.#tokens.write(page, this.#scope, token);
+      const result = isDone ? { written: count, rejected: [] } : await this.#tokens.write(page, this.#scope, token);
+      this.#held = 0;
+      return result;
     };
   }
 }

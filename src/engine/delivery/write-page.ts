@@ -47,7 +47,7 @@ export class PageWriter {
 
   async write(page: Page, context: PageContext): Promise<PageFate> {
     const { tally, watermark } = this.#invocation;
-    if (watermark !== undefined && page.bookmark !== undefined) return this.#commit(watermark, page, context);
+    if (watermark !== undefined) return this.#deliver(watermark, page, context);
     const limit = this.#limit;
     const room = limit === undefined ? page.count : Math.max(0, limit - tally.written);
     const taken = page.slice(0, room);
@@ -61,16 +61,24 @@ export class PageWriter {
     return { sent: taken.count, failed };
   }
 
-  /** One page is one commit: it is never cut, and nothing of it can go elsewhere. */
-  async #commit(watermark: Watermark, page: Page, { readAt }: PageContext): Promise<PageFate> {
+  /** A commit ends with a page that has a bookmark: a page is never cut, and nothing of it can go elsewhere. */
+  async #deliver(watermark: Watermark, page: Page, { readAt }: PageContext): Promise<PageFate> {
     const { tally, env, labels } = this.#invocation;
-    if (watermark.advance()) {
-      env.metrics.inc(PAGES_SKIPPED, labels);
+    const isMark = page.bookmark !== undefined;
+    if (isMark ? watermark.advance() : watermark.isBehind) {
+      if (isMark) env.metrics.inc(PAGES_SKIPPED, labels);
       tally.withheld += page.count;
       return { sent: 0, failed: 0 };
     }
     const stamped = this.#stamp?.apply(page, readAt) ?? page;
-    const commit = watermark.commit(stamped, page.bookmark ?? null);
+    if (page.bookmark === undefined) {
+      await this.#measured(async () => {
+        await watermark.hold(stamped);
+        return { written: 0, rejected: [] };
+      });
+      return { sent: page.count, failed: 0 };
+    }
+    const commit = watermark.commit(stamped, page.bookmark);
     const result = await this.#measured(() => retrying(this.#invocation, 'sink_write', commit));
     tally.written += result.written;
     tally.withheld += result.skipped ?? 0;

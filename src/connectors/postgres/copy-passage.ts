@@ -1,0 +1,151 @@
+/** Cuts a stream of binary COPY rows into pages that hold them as they came: only the lengths of messages are read, and values where pages end. */
+import type { JsonValue } from '../../lib/json.ts';
+import { Page, type Encoding } from '../../kit/page.ts';
+import type { Bookmarks } from './bookmarks.ts';
+import { BINARY_HEAD, binaryEncoding, nameColumns } from './copy-binary.ts';
+import { FRAME_HEAD, frameEnd } from './copy-out.ts';
+import type { CopyColumn } from './copy-text.ts';
+import type { BigNumbers } from './decode.ts';
+
+/** A bookmark every so many rows is often enough: each costs the destination a commit. */
+export const BOOKMARK_ROWS = 50_000;
+const EXTENSION_AT = 15;
+const COPY_DATA = 100;
+const FIRST_CAPACITY = 64 * 1024;
+/** Blocks that wait to be filled again: the page in work, the page that waits, the page being filled. */
+const SPARE_BLOCKS = 3;
+
+export interface PassageOptions {
+  readonly columns: readonly CopyColumn[];
+  readonly bigNumbers: BigNumbers;
+  /** 0 puts everything into one page. */
+  readonly batchSize: number;
+  readonly pageBytes: number;
+  readonly signal: AbortSignal;
+  readonly marks?: { readonly bookmarks: Bookmarks; readonly column: number; readonly every: number } | undefined;
+}
+
+export async function* passagePages(chunks: AsyncIterable<Buffer>, options: PassageOptions): AsyncGenerator<Page, void> {
+  const { batchSize, pageBytes } = options;
+  const most = batchSize === 0 ? Number.POSITIVE_INFINITY : batchSize;
+  const limit = batchSize === 0 ? Number.POSITIVE_INFINITY : pageBytes;
+  const block = new BlockCollector(options);
+  let started = false;
+  for await (const chunk of chunks) {
+    let at = started ? 0 : withoutHead(chunk);
+    started = true;
+    let from = at;
+    while (at < chunk.length) {
+      const to = frameEnd(chunk, at);
+      const before = block.length + at - from;
+      if (isTail(chunk, at)) {
+        block.add(chunk, from, at);
+        from = to;
+      } else {
+        if (block.count >= most || (before >= limit && block.count > 0)) {
+          block.add(chunk, from, at);
+          from = at;
+          yield block.take(chunk, at);
+          options.signal.throwIfAborted();
+        }
+        block.lastRow = block.length + at - from;
+        block.count += 1;
+      }
+      at = to;
+    }
+    block.add(chunk, from, at);
+  }
+  if (block.count > 0) yield block.takeLast();
+}
+
+/** Collects rows into blocks; a block that was moved is filled again. */
+class BlockCollector {
+  length = 0;
+  count = 0;
+  /** Where the last row stands. */
+  lastRow = 0;
+  readonly #columns: readonly CopyColumn[];
+  readonly #encoding: Encoding;
+  readonly #marks: PassageOptions['marks'];
+  readonly #spare: Buffer[] = [];
+  #out: Buffer = Buffer.allocUnsafeSlow(FIRST_CAPACITY);
+  /** Rows since the last bookmark. */
+  #unmarked = 0;
+
+  constructor({ columns, bigNumbers, marks }: PassageOptions) {
+    this.#columns = columns;
+    this.#encoding = binaryEncoding(columns, bigNumbers);
+    this.#marks = marks;
+  }
+
+  add(chunk: Buffer, from: number, to: number): void {
+    if (from >= to) return;
+    const needed = this.length + to - from;
+    if (needed > this.#out.length) {
+      // Blocks of their own, never parts of a shared buffer: their columns are known by it.
+      const larger = Buffer.allocUnsafeSlow(Math.max(needed, this.#out.length * 2));
+      this.#out.copy(larger, 0, 0, this.length);
+      this.#out = larger;
+    }
+    chunk.copy(this.#out, this.length, from, to);
+    this.length = needed;
+  }
+
+  /** The page that ends before the row at `next`. */
+  take(chunk: Buffer, next: number): Page {
+    const marks = this.#marks;
+    if (marks === undefined) return this.#page(undefined);
+    const last = valueAt(this.#out, this.lastRow, marks.column);
+    const following = valueAt(chunk, next, marks.column);
+    // Which value came before those that are equal is asked only where a page ends among them.
+    if (last === following) this.#passRows(marks);
+    else marks.bookmarks.pass(last);
+    return this.#page(this.#unmarked + this.count < marks.every ? undefined : marks.bookmarks.before(following));
+  }
+
+  takeLast(): Page {
+    const marks = this.#marks;
+    if (marks === undefined) return this.#page(undefined);
+    marks.bookmarks.pass(valueAt(this.#out, this.lastRow, marks.column));
+    return this.#page(marks.bookmarks.end());
+  }
+
+  #passRows({ bookmarks, column }: NonNullable<PassageOptions['marks']>): void {
+    for (let at = 0; at < this.length; at = frameEnd(this.#out, at)) bookmarks.pass(valueAt(this.#out, at, column));
+  }
+
+  #page(bookmark: JsonValue | undefined): Page {
+    const [block, length] = [this.#out, this.length];
+    this.#unmarked = bookmark === undefined ? this.#unmarked + this.count : 0;
+    nameColumns(block, this.#columns);
+    const release = (): void => void (this.#spare.length < SPARE_BLOCKS && this.#spare.push(block));
+    const options = { bytes: length - this.count * FRAME_HEAD, release, ...(bookmark === undefined ? {} : { bookmark }) };
+    const page = Page.ofBlock(this.#encoding, block.subarray(0, length), this.count, options);
+    this.#out = this.#spare.pop() ?? Buffer.allocUnsafeSlow(Math.max(FIRST_CAPACITY, Math.ceil(length * 1.1)));
+    this.length = 0;
+    this.count = 0;
+    return page;
+  }
+}
+
+/** The first message starts with the head of the stream: where its first row starts as a message of its own, which is written there. */
+function withoutHead(chunk: Buffer): number {
+  const end = frameEnd(chunk, 0);
+  const head = BINARY_HEAD.length + chunk.readInt32BE(FRAME_HEAD + EXTENSION_AT);
+  if (FRAME_HEAD + head === end) return end;
+  chunk[head] = COPY_DATA;
+  chunk.writeUInt32BE(end - head - 1, head + 1);
+  return head;
+}
+
+/** The last message holds a row of minus one values. */
+function isTail(chunk: Buffer, frame: number): boolean {
+  return ((chunk[frame + FRAME_HEAD] as number) & 0x80) !== 0;
+}
+
+/** The raw value of a column of the row in a message. */
+function valueAt(chunk: Buffer, frame: number, column: number): string {
+  let at = frame + FRAME_HEAD + 2;
+  for (let passed = 0; passed < column; passed += 1) at += 4 + Math.max(0, chunk.readInt32BE(at));
+  return chunk.toString('latin1', at + 4, at + 4 + Math.max(0, chunk.readInt32BE(at)));
+}
