@@ -19,10 +19,20 @@ const bindings = (): typeof Bindings => (loaded ??= loadBindings());
 /** Rows a chunk holds at most. */
 export const CHUNK_ROWS = 2048;
 
-/** Texts of one column: from `starts` to `ends` in the bytes of the chunk; an end before its start is null. */
+/** Texts of one column: each from its start to its end in some bytes; an end before its start is null. */
 export interface TextCells {
   readonly starts: Uint32Array;
   readonly ends: Uint32Array;
+}
+
+/** The part of the texts that goes into a chunk. */
+export interface TextRange {
+  /** UTF-8. The engine copies the part that is named. */
+  readonly bytes: Uint8Array;
+  readonly bytesFrom: number;
+  readonly bytesTo: number;
+  /** First row of the cells; the chunk says how many. */
+  readonly row: number;
 }
 
 /** A text of this length or less stands in the sixteen bytes themselves. */
@@ -30,16 +40,23 @@ const INLINE = 12;
 const ENTRY = 16;
 const TWO_32 = 2 ** 32;
 
-/** Puts UTF-8 texts into columns of a chunk. `columns` has an entry for each column that is text. */
-export function fillTexts(chunk: DuckDBDataChunk, bytes: Uint8Array, columns: ReadonlyMap<number, TextCells>): void {
+/** Used for one column after the other: the engine copies what stands there. */
+const entries = new ArrayBuffer(CHUNK_ROWS * ENTRY);
+const words = new Uint32Array(entries);
+const letters = new Uint8Array(entries);
+const validity = new Uint8Array(CHUNK_ROWS / 8);
+
+/** Puts texts into columns of a chunk, which knows how many rows it has. */
+export function fillTexts(chunk: DuckDBDataChunk, columns: ReadonlyMap<number, TextCells>, range: TextRange): void {
   const api = bindings();
+  const rows = chunk.rowCount;
   let address: Address | undefined;
   for (const [index, cells] of columns) {
     const vector = api.data_chunk_get_vector(chunk.chunk, index);
-    address ??= placeBytes(vector, bytes);
-    const entries = entriesOf(cells, { bytes, address, rows: chunk.rowCount });
-    api.copy_data_to_vector(vector, 0, entries, 0, entries.byteLength);
-    fillValidity(vector, cells, chunk.rowCount);
+    address ??= placeBytes(vector, range.bytes.subarray(range.bytesFrom, range.bytesTo));
+    const nulls = writeEntries(cells, { ...range, address, rows });
+    api.copy_data_to_vector(vector, 0, entries, 0, rows * ENTRY);
+    if (nulls) fillValidity(vector, cells, { row: range.row, rows });
   }
 }
 
@@ -60,39 +77,40 @@ function placeBytes(vector: Bindings.Vector, bytes: Uint8Array): Address {
   return { low: view.getUint32(8, true), high: view.getUint32(12, true) };
 }
 
-function entriesOf(cells: TextCells, place: { bytes: Uint8Array; address: Address; rows: number }): ArrayBuffer {
-  const { starts, ends } = cells;
-  const { bytes, address, rows } = place;
-  const entries = new ArrayBuffer(rows * ENTRY);
-  const words = new Uint32Array(entries);
-  const out = new Uint8Array(entries);
+/** Says whether there is a null among them. */
+function writeEntries({ starts, ends }: TextCells, place: TextRange & { address: Address; rows: number }): boolean {
+  const { bytes, bytesFrom, bytesTo, row: first, rows, address } = place;
+  let nulls = false;
   for (let row = 0; row < rows; row += 1) {
-    const start = starts[row] as number;
-    const end = ends[row] as number;
-    if (end < start) continue;
-    assert(end <= bytes.length, 'a text ends within the bytes of its chunk');
+    const start = starts[first + row] as number;
+    const end = ends[first + row] as number;
+    if (end < start) {
+      nulls = true;
+      continue;
+    }
+    assert(start >= bytesFrom && end <= bytesTo, 'a text lies within the bytes of its chunk');
     const length = end - start;
     const word = row * 4;
     words[word] = length;
+    words[word + 1] = 0;
+    words[word + 2] = 0;
+    words[word + 3] = 0;
     const head = length <= INLINE ? length : 4;
-    for (let at = 0, to = row * ENTRY + 4; at < head; at += 1, to += 1) out[to] = bytes[start + at] as number;
+    for (let at = 0, to = row * ENTRY + 4; at < head; at += 1, to += 1) letters[to] = bytes[start + at] as number;
     if (length <= INLINE) continue;
-    const low = address.low + start;
+    const low = address.low + (start - bytesFrom);
     words[word + 2] = low;
     words[word + 3] = low < TWO_32 ? address.high : address.high + 1;
   }
-  return entries;
+  return nulls;
 }
 
-function fillValidity(vector: Bindings.Vector, { starts, ends }: TextCells, rows: number): void {
-  const bits = new Uint8Array(Math.ceil(rows / 64) * 8).fill(255);
-  let nulls = false;
+function fillValidity(vector: Bindings.Vector, { starts, ends }: TextCells, { row: first, rows }: { row: number; rows: number }): void {
+  validity.fill(255);
   for (let row = 0; row < rows; row += 1) {
-    if ((ends[row] as number) >= (starts[row] as number)) continue;
-    nulls = true;
-    bits[row >> 3] = (bits[row >> 3] as number) & ~(1 << (row & 7));
+    if ((ends[first + row] as number) >= (starts[first + row] as number)) continue;
+    validity[row >> 3] = (validity[row >> 3] as number) & ~(1 << (row & 7));
   }
-  if (!nulls) return;
   bindings().vector_ensure_validity_writable(vector);
-  bindings().copy_data_to_vector_validity(vector, 0, bits.buffer, 0, bits.byteLength);
+  bindings().copy_data_to_vector_validity(vector, 0, validity.buffer, 0, Math.ceil(rows / 64) * 8);
 }

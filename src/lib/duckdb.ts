@@ -34,8 +34,6 @@ export function hasDuckdb(): boolean {
 
 export interface Duckdb {
   readonly connection: DuckDBConnection;
-  /** Another one to the same database, for work at the same time; it ends with the database. */
-  readonly connect: () => Promise<DuckDBConnection>;
   /** Never throws. */
   readonly close: () => void;
 }
@@ -51,7 +49,6 @@ export async function openDuckdb(path: string, settings: Readonly<Record<string,
     const opened = instance;
     return {
       connection,
-      connect: () => opened.connect(),
       close() {
         connection.closeSync();
         opened.closeSync();

@@ -1,7 +1,8 @@
-import type { TextCells } from '../../lib/duckdb-chunk.ts';
 import { ESCAPED, NULL, type Column } from '../../kit/columns.ts';
+import type { TextCells } from '../../lib/duckdb-chunk.ts';
 
 const MIN_BYTES = 256 * 1024;
+const MIN_ROWS = 4096;
 const BACKSLASH = 0x5c;
 const LOWER_U = 0x75;
 
@@ -13,46 +14,57 @@ const UNESCAPED: Readonly<Record<number, number>> = Object.fromEntries(
   ]),
 );
 
-/** The texts of one chunk of rows, column after column, as UTF-8 bytes in one buffer that is used again. */
-export class TextHeap {
-  #bytes = Buffer.allocUnsafeSlow(MIN_BYTES);
-  #length = 0;
+/** A column of texts that grows and is used again. */
+export class TextColumn implements TextCells {
+  starts = new Uint32Array(MIN_ROWS);
+  ends = new Uint32Array(MIN_ROWS);
 
-  get bytes(): Uint8Array {
-    return this.#bytes.subarray(0, this.#length);
-  }
-
-  clear(): void {
-    this.#length = 0;
-  }
-
-  /** Puts texts behind each other; `undefined` is null. */
-  addTexts(texts: readonly (string | undefined)[]): TextCells {
-    const cells = emptyCells(texts.length);
-    for (const [row, text] of texts.entries()) {
-      if (text === undefined) continue;
-      // A character is three bytes at most (four for two of them).
-      this.#ensure(text.length * 3);
-      cells.starts[row] = this.#length;
-      this.#length += this.#bytes.write(text, this.#length, 'utf8');
-      cells.ends[row] = this.#length;
+  /** Makes room for rows, and makes those from `from` on null. */
+  clear(from: number, to: number): void {
+    if (to > this.starts.length) {
+      this.starts = grown(this.starts, to);
+      this.ends = grown(this.ends, to);
     }
-    return cells;
+    this.starts.fill(1, from, to);
+    this.ends.fill(0, from, to);
+  }
+}
+
+function grown(cells: Uint32Array<ArrayBuffer>, wanted: number): Uint32Array<ArrayBuffer> {
+  const larger = new Uint32Array(Math.max(wanted, cells.length * 2));
+  larger.set(cells);
+  return larger;
+}
+
+/** The texts of a group of rows as UTF-8 bytes in one buffer that is used again. */
+export class TextHeap {
+  bytes = Buffer.allocUnsafeSlow(MIN_BYTES);
+  length = 0;
+
+  /** Puts texts behind each other, as the rows of a column from `row` on; `undefined` is null. */
+  addTexts(texts: readonly (string | undefined)[], into: TextColumn, row: number): void {
+    into.clear(row, row + texts.length);
+    for (const [index, text] of texts.entries()) {
+      if (text === undefined) continue;
+      into.starts[row + index] = this.length;
+      into.ends[row + index] = this.#write(text);
+    }
   }
 
-  /** Takes the bytes that cells of columns lie in; what it returns is to be added to where they lie. */
+  /** Takes bytes that cells of columns lie in; returns where they lie now. */
   addBlock(block: Uint8Array): number {
     this.#ensure(block.length);
-    const at = this.#length;
-    this.#bytes.set(block, at);
-    this.#length += block.length;
+    const at = this.length;
+    this.bytes.set(block, at);
+    this.length += block.length;
     return at;
   }
 
-  /** The cells of some rows of a column that holds texts and nulls only; their bytes lie here already, moved by `shift`. No column: all null. */
-  addCells(column: Column | undefined, rows: Uint32Array, shift: number): TextCells {
-    const cells = emptyCells(rows.length);
-    if (column === undefined) return cells;
+  /** The cells of some rows of a column of texts and nulls; their bytes lie here already, moved by `shift`. No column: all null. */
+  addCells(column: Column | undefined, place: { rows: Uint32Array; shift: number; into: TextColumn; row: number }): void {
+    const { rows, shift, into, row: first } = place;
+    into.clear(first, first + rows.length);
+    if (column === undefined) return;
     const { starts, ends, kinds } = column;
     for (let index = 0; index < rows.length; index += 1) {
       const row = rows[index] as number;
@@ -60,17 +72,16 @@ export class TextHeap {
       if (kind <= NULL) continue;
       const start = (starts[row] as number) + shift;
       const end = (ends[row] as number) + shift;
-      cells.starts[index] = kind === ESCAPED ? this.#length : start;
-      cells.ends[index] = kind === ESCAPED ? this.#unescape(start, end) : end;
+      into.starts[first + index] = kind === ESCAPED ? this.length : start;
+      into.ends[first + index] = kind === ESCAPED ? this.#unescape(start, end) : end;
     }
-    return cells;
   }
 
   /** Puts the text that is spelled there behind all others; returns where it ends. */
   #unescape(start: number, end: number): number {
     this.#ensure(end - start);
-    const bytes = this.#bytes;
-    let to = this.#length;
+    const { bytes } = this;
+    let to = this.length;
     for (let at = start; at < end; at += 1, to += 1) {
       const byte = bytes[at] as number;
       if (byte !== BACKSLASH) {
@@ -79,30 +90,25 @@ export class TextHeap {
       }
       at += 1;
       const letter = bytes[at] as number;
-      if (letter === LOWER_U) return this.#parse(start, end);
+      if (letter === LOWER_U) return this.#write(JSON.parse(`"${bytes.toString('utf8', start, end)}"`) as string);
       bytes[to] = UNESCAPED[letter] as number;
     }
-    this.#length = to;
+    this.length = to;
     return to;
   }
 
-  #parse(start: number, end: number): number {
-    const text = JSON.parse(`"${this.#bytes.toString('utf8', start, end)}"`) as string;
+  #write(text: string): number {
+    // A UTF-16 unit is three bytes at most.
     this.#ensure(text.length * 3);
-    this.#length += this.#bytes.write(text, this.#length, 'utf8');
-    return this.#length;
+    this.length += this.bytes.write(text, this.length, 'utf8');
+    return this.length;
   }
 
   #ensure(size: number): void {
-    const wanted = this.#length + size;
-    if (wanted <= this.#bytes.length) return;
-    const larger = Buffer.allocUnsafeSlow(Math.max(wanted, this.#bytes.length * 2));
-    larger.set(this.#bytes.subarray(0, this.#length));
-    this.#bytes = larger;
+    const wanted = this.length + size;
+    if (wanted <= this.bytes.length) return;
+    const larger = Buffer.allocUnsafeSlow(Math.max(wanted, this.bytes.length * 2));
+    larger.set(this.bytes.subarray(0, this.length));
+    this.bytes = larger;
   }
-}
-
-/** All null. */
-function emptyCells(rows: number): TextCells {
-  return { starts: new Uint32Array(rows).fill(1), ends: new Uint32Array(rows) };
 }
