@@ -1,20 +1,48 @@
 import { ConnectorError } from '../../lib/errors.ts';
 import { isObject, type JsonValue } from '../../lib/json.ts';
 import type { SourceContext } from '../../kit/context.ts';
-import { parseFieldPath, readerOf } from '../../kit/field-path.ts';
+import { readerOf } from '../../kit/field-path.ts';
+import { bindTokens } from './sql-text.ts';
 
-/** `{field}` or `{field.inner}` in a query: a field of the parent record, bound as a parameter. */
-export const PARENT_FIELD = /\{([A-Za-z_][\w-]*(?:\.[\w-]+)*)\}/g;
+/** `{field}`: a field of the parent record; `${row.field}`: one of the record or fan-out value of that row. */
+const BINDABLE = /(\$?\{[A-Za-z_][\w-]*(?:\.[\w-]+)*\})/g;
 
-/** The value of a field of the record this child invocation runs for. */
-export function parentValue(name: string, { parent }: Pick<SourceContext, 'parent'>): JsonValue {
-  if (parent === undefined) {
-    throw new ConnectorError('missing', `the query uses {${name}}, but this row has no parent record`);
+/** A query with its tokens as placeholders, and the values for those. They never become SQL text. */
+export function bindRecords(
+  query: string,
+  context: Pick<SourceContext, 'parent' | 'records'>,
+  placeholder: (index: number) => string,
+): { readonly sql: string; readonly values: readonly JsonValue[] } {
+  const { sql, tokens, misplaced } = bindTokens(query, BINDABLE, placeholder);
+  const lost = misplaced.find((token) => token.startsWith('$'));
+  if (lost !== undefined) {
+    throw new ConnectorError('data', `${lost} stands inside a longer text, a quoted name or a comment, where no value can be bound`, {
+      hint: 'let it stand alone or be a whole quoted text, and join texts with ||',
+    });
   }
-  const path = parseFieldPath(name);
-  const value = 'error' in path ? undefined : readerOf(path)(parent);
+  return {
+    sql,
+    values: tokens.map(({ name }) => (name.startsWith('$') ? rowValue(name.slice(2, -1), context) : parentField(name, context))),
+  };
+}
+
+/** What `${row.field}` stands for. */
+export function rowValue(name: string, { records }: Pick<SourceContext, 'records'>): JsonValue {
+  const [row = '', ...path] = name.split('.');
+  const record = records?.get(row);
+  if (record === undefined) throw new ConnectorError('missing', `the query uses \${${name}}, but this row has no record of row \`${row}\``);
+  return valueAt(record, path, `\${${name}}`);
+}
+
+function parentField(token: string, { parent }: Pick<SourceContext, 'parent'>): JsonValue {
+  if (parent === undefined) throw new ConnectorError('missing', `the query uses ${token}, but this row has no parent record`);
+  return valueAt(parent, token.slice(1, -1).split('.'), token);
+}
+
+function valueAt(record: JsonValue, path: readonly string[], token: string): JsonValue {
+  const value = readerOf(path)(record);
   if (value !== undefined) return value;
-  throw new ConnectorError('missing', `the query uses {${name}}, but the parent record has no such field`, {
-    hint: isObject(parent) ? `its fields: ${Object.keys(parent).join(', ')}` : 'the parent record is not an object',
+  throw new ConnectorError('missing', `the query uses ${token}, but the record has no such field`, {
+    hint: isObject(record) ? `its fields: ${Object.keys(record).join(', ')}` : 'the record is not an object',
   });
 }

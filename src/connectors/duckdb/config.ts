@@ -19,7 +19,8 @@ const database = text()
 export const duckdbSourceConfig = z.strictObject({
   database,
   query: text().meta({
-    description: 'Statement whose rows are the records; `{field}` binds that field of the parent record.',
+    description:
+      'Statement whose rows are the records; `{field}` binds that field of the parent record, `${row.field}` one of the row that is named.',
     examples: ['SELECT * FROM orders WHERE customer = {id}'],
   }),
   read_only: boolean().default(false).meta({

@@ -13,6 +13,7 @@ export const duckdbSource = defineSource<DuckdbSourceConfig>({
   type: 'duckdb',
   description: 'Rows of a query on a DuckDB database file.',
   config: duckdbSourceConfig,
+  boundKeys: ['query'],
   examples: [
     { database: 'data/shop.duckdb', query: 'SELECT id, name FROM customers', read_only: true },
     { database: ':memory:', query: "SELECT * FROM read_parquet('lake/*.parquet') WHERE amount > 100" },

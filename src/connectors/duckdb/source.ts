@@ -16,9 +16,8 @@ import type { SourceContext } from '../../kit/context.ts';
 import type { Page } from '../../kit/page.ts';
 import type { Discovered, ReadRequest, Source } from '../../kit/source.ts';
 import { createPager } from '../_sql/pager.ts';
-import { PARENT_FIELD, parentValue } from '../_sql/parent-value.ts';
+import { bindRecords } from '../_sql/parent-value.ts';
 import { roughSize } from '../_sql/rough-size.ts';
-import { bindTokens } from '../_sql/sql-text.ts';
 import { openToRead, type DuckdbSourceConfig } from './config.ts';
 import { describeColumns, readColumns } from './schema.ts';
 
@@ -61,9 +60,8 @@ async function* readPages(
 }
 
 async function runQuery(connection: DuckDBConnection, query: string, context: SourceContext): Promise<DuckDBResult> {
-  const bound = bindTokens(query, PARENT_FIELD, (index) => `$${index + 1}`);
-  const values = bound.tokens.map(({ name }) => parentValue(name, context));
-  const statement = await prepareDuckdb(connection, bound.sql, values);
+  const bound = bindRecords(query, context, (index) => `$${index + 1}`);
+  const statement = await prepareDuckdb(connection, bound.sql, bound.values);
   refuseChanges(statement);
   refuseEqualNames(statement);
   return statement.stream();

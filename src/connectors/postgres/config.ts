@@ -51,7 +51,7 @@ export const postgresSourceConfig = z
     connection_url: connectionUrl,
     query: text().meta({
       description:
-        'Statement whose rows are the records; `$1` … stand for `params`, `${parent.field}` binds a field of the parent record, `${bookmark}` the last value of the incremental column.',
+        'Statement whose rows are the records; `$1` … stand for `params`, `${row.field}` binds a field of the record, or the fan-out value, of that row, `${bookmark}` the last value of the incremental column.',
       examples: ['SELECT id, name FROM customers WHERE region = $1'],
     }),
     params: z

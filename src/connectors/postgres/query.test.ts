@@ -4,20 +4,20 @@ import { compileQuery, queryFaults } from './query.ts';
 describe('a compiled query', () => {
   test('tokens become parameters behind the configured ones', () => {
     const query = "SELECT * FROM t WHERE a = $1 AND b = ${users.id} AND c = '${users.address.city}' AND d = '${now.date}';";
-    const parent = { id: 9007199254740993n, address: { city: "Tromsø'" } };
-    expect(compileQuery({ query, params: [true], parent })).toEqual({
+    const records = new Map([['users', { id: 9007199254740993n, address: { city: "Tromsø'" } }]]);
+    expect(compileQuery({ query, params: [true], records })).toEqual({
       sql: "SELECT * FROM t WHERE a = $1 AND b = $2 AND c = $3 AND d = '${now.date}' ",
       values: ['true', '9007199254740993', "Tromsø'"],
     });
   });
 
-  test('a missing parent, or a field it does not have, is an error', () => {
-    expect(() => compileQuery({ query: 'SELECT ${p.id}', params: [], parent: undefined })).toThrow('no parent record');
-    expect(() => compileQuery({ query: 'SELECT ${p.id}', params: [], parent: { other: 1 } })).toThrow('no such field');
+  test('a missing record, or a field it does not have, is an error', () => {
+    expect(() => compileQuery({ query: 'SELECT ${p.id}', params: [], records: undefined })).toThrow('no record of row `p`');
+    expect(() => compileQuery({ query: 'SELECT ${p.id}', params: [], records: new Map([['p', { other: 1 }]]) })).toThrow('no such field');
   });
 
   test('incremental reading includes its start the first time and goes on strictly behind the bookmark', () => {
-    const base = { query: 'SELECT * FROM t -- all;\n', params: [], parent: undefined };
+    const base = { query: 'SELECT * FROM t -- all;\n', params: [], records: undefined };
     const first = compileQuery({ ...base, incremental: { column: 'a"b', initial: 5, bookmark: undefined } });
     expect(first.sql).toContain('svc_source."a""b" >= $1 ORDER BY svc_source."a""b"');
     expect(first.values).toEqual(['5']);

@@ -1,8 +1,8 @@
 /** From the configured query to the statement the server gets: tokens become parameters, incremental reading a condition around it. */
-import { ConnectorError } from '../../lib/errors.ts';
-import { isObject, jsonText, type JsonValue } from '../../lib/json.ts';
+import { jsonText, type JsonValue } from '../../lib/json.ts';
 import { quoteName } from '../../lib/sql-name.ts';
-import { readerOf } from '../../kit/field-path.ts';
+import type { SourceContext } from '../../kit/context.ts';
+import { rowValue } from '../_sql/parent-value.ts';
 import { bindTokens, sqlPieces, type BoundSql } from '../_sql/sql-text.ts';
 
 /** Tokens somebody else fills in as text. */
@@ -43,13 +43,13 @@ export interface Statement {
 export interface QueryInput {
   readonly query: string;
   readonly params: readonly JsonValue[];
-  readonly parent: JsonValue | undefined;
+  readonly records: SourceContext['records'];
   readonly incremental?: { readonly column: string; readonly initial: JsonValue; readonly bookmark: JsonValue | undefined };
 }
 
-export function compileQuery({ query, params, parent, incremental }: QueryInput): Statement {
+export function compileQuery({ query, params, records, incremental }: QueryInput): Statement {
   const bound = bindTokens(query, TOKEN, (index) => `$${params.length + index + 1}`);
-  const values = [...params, ...tokenValues(bound, parent, incremental?.bookmark ?? incremental?.initial)].map(parameter);
+  const values = [...params, ...tokenValues(bound, records, incremental?.bookmark ?? incremental?.initial)].map(parameter);
   const sql = withoutSemicolon(bound.sql);
   if (incremental === undefined) return { sql, values };
   const column = `svc_source.${quoteName(incremental.column)}`;
@@ -62,16 +62,10 @@ export function compileQuery({ query, params, parent, incremental }: QueryInput)
   };
 }
 
-function tokenValues(bound: BoundSql, parent: JsonValue | undefined, bookmark: JsonValue | undefined): JsonValue[] {
-  return bound.tokens.map(({ name }) => {
-    if (name === BOOKMARK) return bookmark ?? null;
-    if (parent === undefined) throw new ConnectorError('missing', `the query uses \${${name}}, but this row has no parent record`);
-    const value = readerOf(name.split('.').slice(1))(parent);
-    if (value !== undefined) return value;
-    throw new ConnectorError('missing', `the query uses \${${name}}, but the parent record has no such field`, {
-      hint: isObject(parent) ? `its fields: ${Object.keys(parent).join(', ')}` : 'the parent record is not an object',
-    });
-  });
+function tokenValues(bound: BoundSql, records: SourceContext['records'], bookmark: JsonValue | undefined): JsonValue[] {
+  return bound.tokens.map(({ name }) =>
+    name === BOOKMARK ? (bookmark ?? null) : rowValue(name, { ...(records === undefined ? {} : { records }) }),
+  );
 }
 
 /** Values travel as text; the server gives each the type its place asks for, so integers stay exact. */

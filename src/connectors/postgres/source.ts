@@ -127,7 +127,7 @@ function fetchBounds(config: PostgresSourceConfig, context: SourceContext, limit
 
 function statementOf(config: PostgresSourceConfig, context: SourceContext, request: ReadRequest) {
   const { query, params, replication } = config;
-  const base = { query, params, parent: context.parent };
+  const base = { query, params, records: context.records };
   if (replication.type === 'full') return compileQuery(base);
   return compileQuery({
     ...base,

@@ -31,7 +31,8 @@ const shard = optional(
 export const sqliteSourceConfig = z.strictObject({
   database_url: databaseUrl,
   query: text().meta({
-    description: 'Statement whose rows are the records; `{field}` binds that field of the parent record.',
+    description:
+      'Statement whose rows are the records; `{field}` binds that field of the parent record, `${row.field}` one of the row that is named.',
     examples: ['SELECT * FROM orders WHERE customer = {id}'],
   }),
   max_connections: connections(10),

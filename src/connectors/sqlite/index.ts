@@ -16,6 +16,7 @@ export const sqliteSource = defineSource<SqliteSourceConfig>({
   type: 'sqlite',
   description: 'Rows of a query on a SQLite database file.',
   config: sqliteSourceConfig,
+  boundKeys: ['query'],
   examples: [{ database_url: 'sqlite:data/shop.db', query: 'SELECT id, name FROM customers' }],
   capabilities: () => ({ replay: 'none', bookmarks: false, encodings: [] }),
   datasetUri: (config) => `sqlite://${pathOf(config.database_url)}?query=${config.query}`,

@@ -79,6 +79,14 @@ describe('the sqlite source', () => {
     expect(await records({ query: `SELECT '{"a":1}' AS j` }, { parent })).toEqual([{ j: { a: 1 } }]);
   });
 
+  test('tokens bind values of the rows they name, and never become SQL text', async () => {
+    const records = new Map([['regions', { code: "n4' OR 1=1" }]]);
+    const query = "SELECT id FROM many WHERE name = '${regions.code}' OR name = ${regions.code}";
+    expect(await read({ query }, { records })).toEqual([]);
+    expect(await kindOf(read({ query: "SELECT 'a ${regions.code}'" }, { records }))).toBe('data');
+    expect(await kindOf(read({ query: 'SELECT ${other.code}' }, { records }))).toBe('missing');
+  });
+
   test('a placeholder without its field is an error', async () => {
     expect(await kindOf(read({ query: 'SELECT {id}' }))).toBe('missing');
     expect(await kindOf(read({ query: 'SELECT {id}' }, { parent: { other: 1 } }))).toBe('missing');

@@ -7,9 +7,8 @@ import type { SourceContext } from '../../kit/context.ts';
 import type { Page } from '../../kit/page.ts';
 import type { Discovered, ReadRequest, Source } from '../../kit/source.ts';
 import { createPager } from '../_sql/pager.ts';
-import { PARENT_FIELD, parentValue } from '../_sql/parent-value.ts';
+import { bindRecords } from '../_sql/parent-value.ts';
 import { roughSize } from '../_sql/rough-size.ts';
-import { bindTokens } from '../_sql/sql-text.ts';
 import type { SqliteSourceConfig } from './config.ts';
 import { describeColumns } from './schema.ts';
 import { fromSqlite, toSqlite } from './values.ts';
@@ -48,8 +47,8 @@ async function* readPages(
 }
 
 function prepareQuery(db: DatabaseSync, query: string, context: SourceContext): { statement: StatementSync; values: SQLInputValue[] } {
-  const bound = bindTokens(query, PARENT_FIELD, () => '?');
-  const values = bound.tokens.map(({ name }) => toSqlite(parentValue(name, context)));
+  const bound = bindRecords(query, context, () => '?');
+  const values = bound.values.map(toSqlite);
   const statement = prepare(db, bound.sql);
   refuseMoreStatements(bound.sql, statement);
   refuseEqualNames(statement);
