@@ -13,6 +13,11 @@ const PROMISES: Readonly<Record<Guarantee, string>> = {
 
 export function introduce(plan: Plan): string[] {
   const { rows } = plan;
+  if (plan.topology !== undefined) {
+    const others =
+      plan.onError === 'stop' ? 'When a node fails, the others are stopped.' : 'When a node fails, those it does not feed go on.';
+    return [`Pipeline ${plan.name} is a graph of ${count(plan.topology.nodes.length, 'node')} that run at the same time. ${others}`];
+  }
   if (rows.length === 1) return [`Pipeline ${plan.name} moves one set of records.`];
   const onError = plan.onError === 'stop' ? 'When one fails, the others are stopped.' : 'When one fails, the others go on.';
   return [`Pipeline ${plan.name} has ${count(rows.length, 'row')}; at most ${plan.maxConcurrent} of them run at the same time. ${onError}`];

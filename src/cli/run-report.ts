@@ -1,5 +1,5 @@
 /** How a finished run is told: a table for people, documents for programs. */
-import type { InvocationOutcome, RunOutcome } from '../wire/outcome.ts';
+import type { InvocationOutcome, NodeOutcome, RunOutcome } from '../wire/outcome.ts';
 import { count, seconds, table, thousands, type Terminal } from './render.ts';
 
 export interface RunReportOptions {
@@ -17,6 +17,7 @@ export function summarizeRun(terminal: Terminal, outcome: RunOutcome, { dryRun, 
   if (outcome.invocations.length > 0) for (const line of rowTable(outcome.invocations)) terminal.note(`  ${line}`);
   if (dryRun) terminal.note('  dry run: nothing was written and no bookmark was stored');
   else if (limit !== undefined) terminal.note(`  limited to ${count(limit, 'record')} a row: no bookmark was stored`);
+  if (outcome.nodes !== undefined) for (const line of nodeTable(outcome.nodes)) terminal.note(`  ${line}`);
   for (const row of outcome.invocations) tellFailure(terminal, row);
   // A failure of the run as a whole, before any row could have one.
   if (outcome.error !== null && outcome.invocations.every((row) => row.error === null)) {
@@ -40,6 +41,19 @@ function rowTable(invocations: readonly InvocationOutcome[]): string[] {
     row.duration_ms === 0 ? '' : thousands((balance.read * 1000) / row.duration_ms),
   ]);
   return table(header, cells, [4, 5, 6, 7, 8, 9]);
+}
+
+function nodeTable(nodes: readonly NodeOutcome[]): string[] {
+  const cells = nodes.map((node) => [
+    node.id,
+    node.kind,
+    node.status,
+    thousands(node.records_in),
+    thousands(node.filtered),
+    thousands(node.expanded),
+    thousands(node.records_out),
+  ]);
+  return table(['node', 'kind', 'status', 'in', 'filtered', 'expanded', 'out'], cells, [3, 4, 5, 6]);
 }
 
 function tellFailure(terminal: Terminal, row: InvocationOutcome): void {
@@ -93,6 +107,7 @@ export function runDocument(outcome: RunOutcome, { dryRun, limit }: RunReportOpt
       failed: sum((row) => (statusWord(row) === 'error' ? 1 : 0)),
     },
     rows: outcome.invocations.map(rowDocument),
+    ...(outcome.nodes === undefined ? {} : { nodes: outcome.nodes }),
     ...(outcome.error === null ? {} : { error: outcome.error.message, error_code: outcome.error.code }),
   };
 }

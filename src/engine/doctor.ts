@@ -12,7 +12,6 @@ import type { ExecuteOptions } from './engine.ts';
 
 /** Rows checked at the same time. */
 const PARALLEL_ROWS = 8;
-const SENTINEL_KEY = 'headgate::doctor::sentinel';
 
 export interface DoctorOptions extends Pick<ExecuteOptions, 'plan' | 'parts' | 'env' | 'clock' | 'signal'> {
   /** Budget of one part's probes. */
@@ -21,7 +20,8 @@ export interface DoctorOptions extends Pick<ExecuteOptions, 'plan' | 'parts' | '
 
 export interface RowReport {
   readonly id: string;
-  readonly delivery: string;
+  /** The guarantee; a source node has none. */
+  readonly delivery?: string;
   readonly probes: readonly (Probe & { readonly role: 'source' | 'sink' | 'state'; readonly connector: string })[];
 }
 
@@ -36,15 +36,25 @@ export function failedProbes(report: DoctorReport): number {
 
 export async function doctor(options: DoctorOptions): Promise<DoctorReport> {
   const gate = new Gate(PARALLEL_ROWS);
-  const invocations = options.plan.rows.map(async (row) => {
+  const { rows, topology } = options.plan;
+  const inLine = async (check: () => Promise<RowReport>): Promise<RowReport> => {
     const release = await gate.enter(options.signal);
     try {
-      return await checkRow(options, row);
+      return await check();
     } finally {
       release();
     }
-  });
-  return { invocations: await Promise.all(invocations) };
+  };
+  const nodes = (topology?.nodes ?? []).flatMap((node) => (node.kind === 'source' ? [inLine(() => checkSourceNode(options, node))] : []));
+  return { invocations: await Promise.all([...nodes, ...rows.map((row) => inLine(() => checkRow(options, row)))]) };
+}
+
+async function checkSourceNode(
+  options: DoctorOptions,
+  { id, source }: { readonly id: string; readonly source: SourcePlan },
+): Promise<RowReport> {
+  const found = await timed(options, (context, tokens) => probeSource(source, context, tokens), { id });
+  return { id, probes: found.map((probe) => ({ role: 'source', connector: source.type, ...probe })) };
 }
 
 async function checkRow(options: DoctorOptions, row: RowPlan): Promise<RowReport> {
@@ -57,7 +67,9 @@ async function checkRow(options: DoctorOptions, row: RowPlan): Promise<RowReport
     add('source', row.source.type, [{ name: 'check', status: 'skip', reason, elapsed_ms: 0 }]);
     return { id: row.id, delivery: row.guarantee, probes };
   }
-  add('source', row.source.type, await timed(options, (context, tokens) => probeSource(row.source, context, tokens), row));
+  // A sink node reads an edge; the sources of its graph are checked once each, by themselves.
+  if (options.plan.topology === undefined)
+    add('source', row.source.type, await timed(options, (context, tokens) => probeSource(row.source, context, tokens), row));
   add('sink', row.sink.type, await timed(options, (context, tokens) => probeSink(row.sink, context, tokens), row));
   const { state, dlq } = row;
   if (state !== undefined) add('state', state.type, await timed(options, (context, tokens) => probeState(state, context, tokens), row));
@@ -71,7 +83,7 @@ async function checkRow(options: DoctorOptions, row: RowPlan): Promise<RowReport
 type Check = (context: PartContext, tokens: RuntimeTokens) => Promise<ProbeFinding[]>;
 
 /** Runs one part's probes under the budget; whatever is thrown becomes a finding. */
-async function timed(options: DoctorOptions, check: Check, row: RowPlan): Promise<Probe[]> {
+async function timed(options: DoctorOptions, check: Check, row: Pick<RowPlan, 'id'>): Promise<Probe[]> {
   const { env, plan, clock, timeoutMs } = options;
   const budget = new AbortController();
   const signal = AbortSignal.any([options.signal, budget.signal]);
@@ -135,9 +147,11 @@ async function probeState(part: StatePlan, context: PartContext, tokens: Runtime
   if (definition.probe !== undefined) return definition.probe(config, context);
   const store = await definition.open(config, context);
   try {
-    await store.put(SENTINEL_KEY, { at: context.env.clock.now().toISOString() });
-    const back = await store.get(SENTINEL_KEY);
-    await store.delete(SENTINEL_KEY);
+    // Rows that share a store are checked at the same time.
+    const key = `headgate::doctor::${context.invocationId}`;
+    await store.put(key, { at: context.env.clock.now().toISOString() });
+    const back = await store.get(key);
+    await store.delete(key);
     if (back === undefined) return [{ name: 'sentinel', status: 'fail', reason: 'a value that was put could not be read back' }];
     return [{ name: 'sentinel', status: 'pass' }];
   } catch (error) {

@@ -28,10 +28,16 @@ export const explainCommand = defineCommand({
     const { terminal } = context;
     const { plan } = await loadPlan(context, { config, selection: options, completion: options, onlyChecked: true, keepSecrets: true });
     if (options.json) {
-      terminal.json(explainDocument(plan));
+      const graph = plan.topology === undefined ? {} : (await import('../topology-view.ts')).topologyDocument(plan.topology);
+      terminal.json({ ...explainDocument(plan), ...graph });
       return EXIT.ok;
     }
     for (const line of introduce(plan)) terminal.print(line);
+    if (plan.topology !== undefined) {
+      const { drawGraph } = await import('../topology-view.ts');
+      terminal.print('');
+      for (const line of drawGraph(plan.topology, plan.rows)) terminal.print(`  ${line}`);
+    }
     const shown = options.rows ? plan.rows : plan.rows.slice(0, ROWS_SHOWN);
     for (const row of shown) {
       terminal.print('');

@@ -7,13 +7,13 @@ import { EXIT, signalExit } from '../exit.ts';
 import { momentOption } from '../moment-option.ts';
 import { integerOption } from '../option.ts';
 import { CONFIG_ARGUMENT, SELECTION_OPTIONS } from '../shared-options.ts';
-import { listenForStop } from '../signals.ts';
+import { listenForStop, type Stops } from '../signals.ts';
 
 export const previewCommand = defineCommand({
   name: 'preview',
   summary: 'Show the first records of a row, after transforms and masking.',
   description:
-    'Reads the source of the first selected row that has no parent, and prints its records as JSON lines. No sink is opened and no bookmark is read or stored.',
+    'Reads the source of the first selected row that has no parent, and prints its records as JSON lines; of a graph of nodes what each sink would be given. No sink is opened and no bookmark is read or stored.',
   arguments: [CONFIG_ARGUMENT],
   options: {
     limit: integerOption({ value: 'N', min: 1, default: 10, description: 'Records to show.' }),
@@ -25,10 +25,20 @@ export const previewCommand = defineCommand({
   async run(context, { options, positionals: [config] }) {
     const { loadPlan } = await import('../load-plan.ts');
     const { plan, parts } = await loadPlan(context, { config, selection: options, completion: options });
-    const { preview } = await import('../../engine/preview.ts');
     const { terminal, world, env } = context;
-    const row = firstRoot(plan);
     using stops = listenForStop(world, 'cancel', () => {});
+    if (plan.topology !== undefined) {
+      const { previewTopology } = await import('../../engine/topology/preview-topology.ts');
+      const clock = options.clock ?? world.clock.now();
+      const shown = await previewTopology({ plan, parts, env: context.envAt('warn'), limit: options.limit, clock, signal: stops.signal });
+      for (const [sink, records] of shown) {
+        terminal.note(records.length === 0 ? `sink node ${sink}: no records` : `sink node ${sink}:`);
+        for (const record of records) terminal.data(`${stringifyJson(record)}\n`);
+      }
+      return exitOf(stops);
+    }
+    const { preview } = await import('../../engine/preview.ts');
+    const row = firstRoot(plan);
     let shown = 0;
     const records = preview({
       plan,
@@ -44,10 +54,14 @@ export const previewCommand = defineCommand({
       shown += 1;
     }
     if (shown === 0) terminal.note(`row ${row.id}: no records`);
-    const signal = stops.received();
-    return signal === undefined ? EXIT.ok : signalExit(signal);
+    return exitOf(stops);
   },
 });
+
+function exitOf(stops: Stops): number {
+  const signal = stops.received();
+  return signal === undefined ? EXIT.ok : signalExit(signal);
+}
 
 function firstRoot(plan: Plan): RowPlan {
   const row = plan.rows.find((one) => one.role === 'root');

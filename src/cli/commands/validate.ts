@@ -50,14 +50,19 @@ export const validateCommand = defineCommand({
       }));
     } catch (error) {
       // A program that asked for JSON gets the problems as JSON, too.
-      if (options.json && error instanceof ConfigError) context.terminal.json({ valid: false, mode: 'matrix', issues: error.issues });
+      if (options.json && error instanceof ConfigError) context.terminal.json({ valid: false, mode: modeOf(error), issues: error.issues });
       throw error;
     }
-    if (options.json) context.terminal.json(validityOf(plan, document));
-    else tell(context, plan, resolved);
+    if (options.json) context.terminal.json(await validityOf(plan, document));
+    else await tell(context, plan, resolved);
     return EXIT.ok;
   },
 });
+
+/** Without a plan only the place of what is wrong tells that there are nodes. */
+function modeOf({ issues }: ConfigError): 'matrix' | 'topology' {
+  return issues.some(({ path }) => path.startsWith('pipeline.nodes') || path.startsWith('pipeline.edges')) ? 'topology' : 'matrix';
+}
 
 interface Decided {
   readonly row: RowPlan;
@@ -69,7 +74,11 @@ function decidedRows(plan: Plan): Decided[] {
   return all.sort((a, b) => a.row.index - b.row.index);
 }
 
-function validityOf(plan: Plan, document: Document): Record<string, unknown> {
+async function validityOf(plan: Plan, document: Document): Promise<Record<string, unknown>> {
+  if (plan.topology !== undefined) {
+    const { topologyValidity } = await import('../topology-view.ts');
+    return { ...topologyValidity(plan, plan.topology), params: document.params };
+  }
   const rows = decidedRows(plan);
   return {
     valid: true,
@@ -96,9 +105,15 @@ function validityOf(plan: Plan, document: Document): Record<string, unknown> {
   };
 }
 
-function tell({ terminal }: CliContext, plan: Plan, secrets: readonly string[]): void {
+async function tell({ terminal }: CliContext, plan: Plan, secrets: readonly string[]): Promise<void> {
   const rows = decidedRows(plan);
   for (const token of secrets) terminal.print(`resolved  \${${token}}`);
+  if (plan.topology !== undefined) {
+    const { drawGraph, sizeOf } = await import('../topology-view.ts');
+    terminal.print(`${terminal.ink('green', 'valid')}  ${plan.name}: ${sizeOf(plan.topology)}`);
+    for (const line of drawGraph(plan.topology, plan.rows)) terminal.print(`  ${line}`);
+    return;
+  }
   terminal.print(
     `${terminal.ink('green', 'valid')}  ${plan.name}: ${count(rows.length, 'row')}${plan.unselected.length === 0 ? '' : `, ${plan.rows.length} of them would run`}`,
   );
