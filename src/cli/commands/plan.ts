@@ -4,8 +4,8 @@ import type { Plan, RowPlan } from '../../plan/plan.ts';
 import type { CliContext } from '../context.ts';
 import { defineCommand } from '../command.ts';
 import { DOCUMENT_OPTIONS } from '../document-options.ts';
-import { EXIT } from '../exit.ts';
-import { switchOption, textOption, unavailableOption } from '../option.ts';
+import { EXIT, usageError } from '../exit.ts';
+import { integerOption, switchOption, textOption } from '../option.ts';
 import { count } from '../render.ts';
 import { factsOf, laneName } from '../row-facts.ts';
 import { CONFIG_ARGUMENT, SELECTION_OPTIONS } from '../shared-options.ts';
@@ -14,30 +14,42 @@ export const planCommand = defineCommand({
   name: 'plan',
   summary: 'Show what was decided for each row before a record moves.',
   description:
-    'Shows the parts, the write mode, the guarantee and the lane of each row that would run, and the reasons. Nothing is contacted.',
+    'Shows the parts, the write mode, the guarantee and the lane of each row that would run, and the reasons. Nothing is contacted, unless `--live` says so.\n\n' +
+      'With `--sample` or `--live` some records go through the stages of one row, and are shown before and after each; what masking hides is hidden ' +
+      'everywhere. With `--diff` two documents are compared: rows, parts, settings, guarantees, and bookmarks that the next run would not find.',
   arguments: [CONFIG_ARGUMENT],
   options: {
     row: textOption({ value: 'ID', description: 'Show this row only.' }),
     json: switchOption({ description: 'Print JSON: an object for one row, a list for several.' }),
     ...DOCUMENT_OPTIONS,
     ...SELECTION_OPTIONS,
-    sample: unavailableOption('planning with a sample', 'FILE'),
-    live: unavailableOption('planning with a live sample'),
-    limit: unavailableOption('planning with a sample', 'N'),
-    diff: unavailableOption('comparison with an earlier plan'),
+    sample: textOption({ value: 'FILE', completes: 'file', description: 'Show what each stage of the row does to the records of this file.' }),
+    live: switchOption({ description: 'Show what each stage of the row does to the first records of its source, which is read.' }),
+    limit: integerOption({ value: 'N', min: 1, default: 10, description: 'With `--sample` and `--live`: records to take.' }),
+    diff: textOption({ value: 'FILE', completes: 'file', description: 'Show what is decided otherwise than in this document.' }),
     resolveSecrets: switchOption({ description: 'Ask secrets managers; without it their tokens stay as they are.' }),
   },
-  examples: [{ command: 'headgate plan orders.yaml --row eu', description: 'Everything decided for one row' }],
+  examples: [{ command: 'headgate plan orders.yaml --row eu', description: 'Everything decided for one row' },
+    { command: 'headgate plan orders.yaml --sample orders.jsonl', description: 'What happens to some records' },
+    { command: 'headgate plan orders.yaml --diff orders.old.yaml', description: 'What a change of the document changes' }],
   async run(context, { options, positionals: [config] }) {
     const { loadPlan } = await import('../load-plan.ts');
-    const { plan } = await loadPlan(context, {
+    if ([options.sample !== undefined, options.live, options.diff !== undefined].filter(Boolean).length > 1)
+      throw usageError('`--sample`, `--live` and `--diff` exclude each other');
+    const { plan, parts } = await loadPlan(context, {
       config,
       selection: options,
       completion: options,
-      onlyChecked: true,
-      keepSecrets: !options.resolveSecrets,
+      onlyChecked: !options.live,
+      keepSecrets: !options.resolveSecrets && !options.live,
     });
     const rows = options.row === undefined ? plan.rows : [rowCalled(options.row, plan)];
+    if (options.diff !== undefined) return (await import('../plan-diff.ts')).tellDiff(context, { plan, other: options.diff, options });
+    if (options.sample !== undefined || options.live) {
+      const document = options.json && rows[0] !== undefined ? rowDocument(rows[0]) : undefined;
+      const { tellSample } = await import('../plan-sample.ts');
+      return tellSample(context, { plan, parts, rows, document, sample: options.sample, limit: options.limit });
+    }
     if (options.json) context.terminal.json(rows.length === 1 && rows[0] !== undefined ? rowDocument(rows[0]) : rows.map(rowDocument));
     else tell(context, plan, rows);
     return EXIT.ok;

@@ -1,0 +1,116 @@
+/** What is different between two plans, in words; settings are named, never shown, because they may hold secrets. */
+import { hasField, jsonEqual, type JsonObject, type JsonValue } from '../lib/json.ts';
+import type { PartPlan, Plan, RowPlan } from '../plan/plan.ts';
+import { factsOf, laneName } from './row-facts.ts';
+
+export interface PlanChange {
+  /** `null` for what concerns the plan as a whole. */
+  readonly row: string | null;
+  readonly what: string;
+  readonly before: string | null;
+  readonly after: string | null;
+  /** What to look out for. */
+  readonly warning?: string;
+}
+
+export function comparePlans(before: Plan, after: Plan): readonly PlanChange[] {
+  const old = new Map(before.rows.map((row) => [row.id, row]));
+  const now = new Set(after.rows.map((row) => row.id));
+  return [
+    ...changed(null, 'name', before.name, after.name),
+    ...changed(null, 'rows at a time', String(before.maxConcurrent), String(after.maxConcurrent)),
+    ...changed(null, 'on error', before.onError, after.onError),
+    ...before.rows.filter((row) => !now.has(row.id)).map(gone),
+    ...after.rows.flatMap((row) => {
+      const was = old.get(row.id);
+      return was === undefined ? [added(row)] : compareRows(was, row);
+    }),
+  ];
+}
+
+function gone(row: RowPlan): PlanChange {
+  const change = { row: row.id, what: 'row', before: `${row.source.type} → ${row.sink.type}`, after: null };
+  return factsOf(row).incremental ? { ...change, warning: `its bookmark stays behind under ${row.stateKey}` } : change;
+}
+
+function added(row: RowPlan): PlanChange {
+  const change = { row: row.id, what: 'row', before: null, after: `${row.source.type} → ${row.sink.type}` };
+  return factsOf(row).incremental
+    ? { ...change, warning: `it has no bookmark under ${row.stateKey} yet, unless it had one before: its first run reads everything` }
+    : change;
+}
+
+function compareRows(was: RowPlan, row: RowPlan): PlanChange[] {
+  const [before, after] = [factsOf(was), factsOf(row)];
+  const differing = (what: string, a: string | undefined, b: string | undefined): PlanChange[] =>
+    changed(row.id, what, a ?? null, b ?? null);
+  return [
+    ...comparePart(row.id, 'source', was.source, row.source),
+    ...compareTransforms(was, row),
+    ...comparePart(row.id, 'sink', was.sink, row.sink),
+    ...differing('write mode', before.writeMode, after.writeMode),
+    ...differing('key', before.key.join(', '), after.key.join(', ')),
+    ...(['masking', 'quality', 'contract', 'schema'] as const).flatMap((block) =>
+      compareBlock(row.id, block, was.governance[block], row.governance[block]),
+    ),
+    ...differing('dead letters', was.dlq?.sink.type, row.dlq?.sink.type),
+    ...differing('delivery', was.delivery, row.delivery),
+    ...differing('guarantee', was.guarantee, row.guarantee),
+    ...differing('lane', laneName(was), laneName(row)),
+    ...differing('parent', was.parent?.row, row.parent?.row),
+    ...differing('waits for', was.dependsOn.join(', '), row.dependsOn.join(', ')),
+    ...compareState(was, row),
+  ];
+}
+
+function changed(row: string | null, what: string, before: string | null, after: string | null): PlanChange[] {
+  return before === after ? [] : [{ row, what, before, after }];
+}
+
+function comparePart(row: string, what: string, was: PartPlan<unknown>, part: PartPlan<unknown>): PlanChange[] {
+  if (was.type !== part.type) return changed(row, what, was.type, part.type);
+  const keys = differingKeys(was.config, part.config);
+  return keys.length === 0 ? [] : [{ row, what: `settings of the ${what}`, before: null, after: keys.join(', ') }];
+}
+
+function compareTransforms(was: RowPlan, row: RowPlan): PlanChange[] {
+  const types = ({ transforms }: RowPlan): string => transforms.map(({ type }) => type).join(' → ');
+  if (types(was) !== types(row)) return changed(row.id, 'transforms', types(was), types(row));
+  return row.transforms.flatMap((transform, index) => {
+    const keys = differingKeys(was.transforms[index]?.config ?? {}, transform.config);
+    return keys.length === 0
+      ? []
+      : [{ row: row.id, what: `settings of transform ${index + 1} (${transform.type})`, before: null, after: keys.join(', ') }];
+  });
+}
+
+function differingKeys(before: JsonObject, after: JsonObject): string[] {
+  const keys = new Set([...Object.keys(before), ...Object.keys(after)]);
+  return [...keys].filter((key) => hasField(before, key) !== hasField(after, key) || !jsonEqual(before[key], after[key])).sort();
+}
+
+function compareBlock(row: string, block: string, was: unknown, now: unknown): PlanChange[] {
+  if ((was === undefined) !== (now === undefined))
+    return changed(row, block, was === undefined ? null : 'there', now === undefined ? null : 'there');
+  const same = jsonEqual(asJson(was), asJson(now));
+  return same ? [] : [{ row, what: `settings of ${block}`, before: null, after: differingKeys(asJson(was), asJson(now)).join(', ') }];
+}
+
+/** Blocks are plain data; what is absent in one may be `undefined` in the other. */
+function asJson(block: unknown): JsonObject {
+  return block === undefined ? {} : (JSON.parse(JSON.stringify(block)) as Record<string, JsonValue>);
+}
+
+/** A bookmark is found by store and key: when either is another one, the next run finds none. */
+function compareState(was: RowPlan, row: RowPlan): PlanChange[] {
+  const [before, after] = [was.state, row.state];
+  const moved =
+    before !== undefined &&
+    after !== undefined &&
+    (was.stateKey !== row.stateKey || before.type !== after.type || differingKeys(before.config, after.config).length > 0);
+  const lost = factsOf(was).incremental && (after === undefined || moved);
+  const warning = lost ? { warning: 'the next run finds no bookmark and reads everything again' } : {};
+  if (!moved && (before === undefined) === (after === undefined)) return [];
+  const told = (plan: RowPlan): string | null => (plan.state === undefined ? null : `${plan.state.type}, key ${plan.stateKey}`);
+  return [{ row: row.id, what: 'state', before: told(was), after: told(row), ...warning }];
+}
