@@ -20,8 +20,7 @@ const NOT_AVAILABLE: Readonly<Record<Place, Readonly<Record<string, string>>>> =
   },
   pipeline: {},
   source: { complete_for: 'clean-up of vanished rows' },
-  row: {
-  },
+  row: {},
 };
 
 /** Connectors of the specification that this version lacks. */
@@ -33,11 +32,9 @@ const CONNECTORS: ReadonlySet<string> = new Set(
   ).split(' '),
 );
 
-const TRANSFORMS: ReadonlySet<string> = new Set(['wasm']);
-
 /** Whether a type is one of the specification; spelled with `_` or `-`. */
 export function isOfSpecification(kind: string, type: string): boolean {
-  return (kind === 'transform' ? TRANSFORMS : CONNECTORS).has(type.replaceAll('_', '-'));
+  return kind !== 'transform' && CONNECTORS.has(type.replaceAll('_', '-'));
 }
 
 type Place = 'document' | 'pipeline' | 'source' | 'row';

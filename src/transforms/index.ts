@@ -24,6 +24,7 @@ import { sql } from './sql.ts';
 import { treeFlatten } from './tree-flatten.ts';
 import { unpivot } from './unpivot.ts';
 import { valueCase } from './value-case.ts';
+import { wasm } from './wasm.ts';
 import { zipColumns } from './zip-columns.ts';
 
 /** Every transform of this build, sorted by type. */
@@ -53,5 +54,6 @@ export const TRANSFORMS: readonly TransformDefinition[] = [
   treeFlatten,
   unpivot,
   valueCase,
+  wasm,
   zipColumns,
 ];
