@@ -1,5 +1,5 @@
 /** PostgreSQL connections as everything here opens them: the client is loaded when needed, failures are told apart, queries can be cancelled. */
-import { connect } from 'node:net';
+import { connect, Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Client, ClientBase, Pool, PoolClient } from 'pg';
 import { ConnectorError, messageOf, type ConnectorErrorKind } from './errors.ts';
@@ -21,11 +21,36 @@ function settings({ url, connectTimeoutMs = 10_000 }: ConnectOptions) {
   return { connectionString: url, connectionTimeoutMillis: connectTimeoutMs, application_name: 'headgate', keepAlive: true };
 }
 
-/** One connection. The caller ends it. */
-export async function connectPostgres(options: ConnectOptions): Promise<Client> {
+/** Told by a socket that reads into one buffer; its bytes are valid until the listener returns. Without a listener they come as `data`. */
+export const BYTES = 'bytes';
+const READ_BYTES = 256 * 1024;
+
+/** A socket that makes no buffer for every read: a result of a million rows would leave thousands of them behind. */
+function socketInPlace(): Socket {
+  const socket: Socket = new Socket({
+    onread: {
+      buffer: Buffer.allocUnsafeSlow(READ_BYTES),
+      callback(length, buffer) {
+        const bytes = Buffer.from(buffer.buffer, buffer.byteOffset, length);
+        if (!socket.emit(BYTES, bytes)) socket.emit('data', Buffer.from(bytes));
+        return true;
+      },
+    },
+  });
+  return socket;
+}
+
+/** Encryption takes the socket over, and reads it in its own way. */
+function mayEncrypt(url: string): boolean {
+  return process.env['PGSSLMODE'] !== undefined || /[?&]ssl/i.test(url);
+}
+
+/** One connection. The caller ends it. `bulk` is for results that are read off the socket. */
+export async function connectPostgres(options: ConnectOptions & { readonly bulk?: boolean }): Promise<Client> {
   const { default: pg } = await import('pg');
   try {
-    const client = new pg.Client(settings(options));
+    const inPlace = options.bulk === true && !mayEncrypt(options.url);
+    const client = new pg.Client({ ...settings(options), ...(inPlace ? { stream: socketInPlace } : {}) });
     // A connection that breaks while idle is found by the next query.
     client.on('error', () => {});
     await untilAborted(client.connect(), { signal: options.signal, cancel: async () => void client.end().catch(() => {}) });

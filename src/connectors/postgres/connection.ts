@@ -24,7 +24,7 @@ export interface ConnectionOptions {
 export const CURSOR = 'svc_cursor';
 
 export async function openConnection({ url, timeoutSecs, signal }: ConnectionOptions): Promise<Connection> {
-  const client = await connectPostgres({ url, signal });
+  const client = await connectPostgres({ url, signal, bulk: true });
   let working: Promise<unknown> | undefined;
   let endFirst: (() => Promise<void>) | undefined;
   return {

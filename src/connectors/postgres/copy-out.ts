@@ -5,7 +5,7 @@
 import type { Socket } from 'node:net';
 import type { Submittable } from 'pg';
 import { ConnectorError } from '../../lib/errors.ts';
-import { cancelStatement } from '../../lib/postgres.ts';
+import { BYTES, cancelStatement } from '../../lib/postgres.ts';
 import type { Connection } from './connection.ts';
 
 /** When this much is waiting, the server has to wait too. */
@@ -127,6 +127,7 @@ class CopyOut {
     this.#parser = parser;
     stream.off('data', parser);
     stream.on('data', this.#onData);
+    stream.on(BYTES, this.#onData);
     wire.query(this.#text);
   }
 
@@ -211,6 +212,7 @@ class CopyOut {
   #detach(): void {
     if (this.#wire === undefined || this.#parser === undefined) return;
     this.#wire.stream.off('data', this.#onData);
+    this.#wire.stream.off(BYTES, this.#onData);
     this.#wire.stream.on('data', this.#parser);
     this.#parser = undefined;
     this.#wire.stream.resume();

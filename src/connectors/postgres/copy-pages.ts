@@ -66,9 +66,13 @@ function valueAt(chunk: Buffer, from: number, column: number): string {
 
 const FIRST_CAPACITY = 64 * 1024;
 
+/** Blocks that wait to be filled again: the page in work, the page that waits, the page being filled. */
+const SPARE_BLOCKS = 3;
+
 /** Pages of JSON Lines. */
 export function collectLines(columns: readonly CopyColumn[], bigNumbers: BigNumbers): Collector {
   const writer = new JsonLinesWriter(columns, bigNumbers, FIRST_CAPACITY);
+  const spare: Buffer[] = [];
   let count = 0;
   return {
     add(chunk, from, to) {
@@ -76,10 +80,12 @@ export function collectLines(columns: readonly CopyColumn[], bigNumbers: BigNumb
       count += 1;
     },
     take(options) {
-      const block = writer.take(Math.max(FIRST_CAPACITY, Math.ceil(writer.length * 1.1)));
+      const block = writer.take(spare.pop() ?? Buffer.allocUnsafeSlow(Math.max(FIRST_CAPACITY, Math.ceil(writer.length * 1.1))));
+      const whole = Buffer.from(block.buffer);
+      const release = (): void => void (spare.length < SPARE_BLOCKS && spare.push(whole));
       // A database without an encoding may hold anything; what is no text is shown as replacement characters, as everywhere.
       const text = isUtf8(block) ? block : Buffer.from(block.toString('utf8'));
-      const page = Page.ofBlock(JSON_LINES, text, count, options);
+      const page = Page.ofBlock(JSON_LINES, text, count, { ...options, release });
       count = 0;
       return page;
     },

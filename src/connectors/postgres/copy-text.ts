@@ -80,8 +80,9 @@ const WRITERS: Readonly<Record<number, Writer>> = {
 };
 
 interface ColumnWriter {
-  /** `{"name":` or `,"name":`. */
-  readonly lead: Uint8Array;
+  /** `{"name":` or `,"name":`, filled up to whole words. */
+  readonly lead: Int32Array;
+  readonly leadBytes: number;
   readonly writer: Writer;
   readonly decode: Decoder;
 }
@@ -91,40 +92,48 @@ export class JsonLinesWriter {
   readonly #columns: readonly ColumnWriter[];
   readonly #frame: number;
   #out: Buffer;
+  #outWords: DataView;
   #length = 0;
   #rowEnd = 0;
+  #rows: Buffer | undefined;
+  #rowWords: DataView = new DataView(new ArrayBuffer(0));
 
   constructor(columns: readonly CopyColumn[], bigNumbers: BigNumbers, capacity: number) {
     this.#columns = columns.map(({ name, oid }, index) => ({
-      lead: Buffer.from(`${index === 0 ? '{' : ','}${JSON.stringify(name)}:`),
+      ...leadOf(`${index === 0 ? '{' : ','}${JSON.stringify(name)}:`),
       writer: WRITERS[oid] ?? 'text',
       decode: decoderOf(oid, name, bigNumbers),
     }));
-    this.#frame = this.#columns.reduce((sum, column) => sum + column.lead.length + 4, 4);
+    this.#frame = this.#columns.reduce((sum, column) => sum + column.leadBytes + 4, 4 + WORD);
     this.#out = Buffer.allocUnsafeSlow(capacity);
+    this.#outWords = wordsOf(this.#out);
   }
 
   get length(): number {
     return this.#length;
   }
 
-  /** What was collected; the writer starts over with room for `capacity` bytes. */
-  take(capacity: number): Buffer {
-    const [block, length] = [this.#out, this.#length];
-    this.#out = Buffer.allocUnsafeSlow(capacity);
+  /** What was collected; the writer goes on in `next`. */
+  take(next: Buffer): Buffer {
+    const block = this.#out.subarray(0, this.#length);
+    this.#goOnIn(next);
     this.#length = 0;
-    return length * 2 < block.length ? Buffer.from(block.subarray(0, length)) : block.subarray(0, length);
+    return block;
   }
 
   /** Adds the row from `from` up to its newline at `to`. */
   row(rows: Buffer, from: number, to: number): void {
     this.#rowEnd = to;
+    if (rows !== this.#rows) {
+      this.#rows = rows;
+      this.#rowWords = wordsOf(rows);
+    }
     this.#reserve(this.#frame + mostBytes(rows, from, to));
     let at = from;
     const columns = this.#columns;
     for (let index = 0; index < columns.length; index += 1) {
       const column = columns[index] as ColumnWriter;
-      this.#length = put(this.#out, this.#length, column.lead);
+      this.#length = putWords(this.#outWords, this.#length, column);
       at = this.#field(column, rows, at) + 1;
     }
     const out = this.#out;
@@ -144,21 +153,43 @@ export class JsonLinesWriter {
       const end = this.#jsonb(rows, from);
       if (end !== NO_VALUE) return end;
     }
+    if (writer === 'bare') return this.#bare(rows, from);
+    const start = this.#length;
+    if (writer === 'float') {
+      const end = this.#bare(rows, from);
+      if (isPlainDecimal(rows, from, end)) return end;
+      this.#length = start;
+    }
     const end = fieldEnd(rows, from);
-    if (writer === 'bare' || (writer === 'float' && isPlainDecimal(rows, from, end))) this.#copy(rows, from, end);
-    else if (writer === 'bool') this.#length = put(this.#out, this.#length, rows[from] === 116 ? TRUE : FALSE);
+    if (writer === 'bool') this.#length = put(this.#out, this.#length, rows[from] === 116 ? TRUE : FALSE);
     else if (!((writer === 'zoned' || writer === 'moment') && this.#moment(rows, from, end, writer === 'zoned'))) {
       this.#decoded(stringifyJson(decode(fieldText(rows, from, end))), mostBytes(rows, end, this.#rowEnd));
     }
     return end;
   }
 
-  #text(rows: Buffer, from: number): number {
+  /** The field as it stands. */
+  #bare(rows: Buffer, from: number): number {
     const out = this.#out;
+    let length = this.#length;
+    let at = from;
+    for (let byte = rows[at] as number; byte !== TAB && byte !== NEWLINE; byte = rows[++at] as number) out[length++] = byte;
+    this.#length = length;
+    return at;
+  }
+
+  #text(rows: Buffer, from: number): number {
+    const [out, outWords, rowWords] = [this.#out, this.#outWords, this.#rowWords];
+    const lastWord = rowWords.byteLength - WORD;
     let length = this.#length;
     let at = from;
     out[length++] = QUOTE;
     for (;;) {
+      for (; at <= lastWord; at += WORD, length += WORD) {
+        const word = rowWords.getInt32(at, true);
+        if (isSpecial(word)) break;
+        outWords.setInt32(length, word, true);
+      }
       let byte = rows[at] as number;
       while (SPECIAL[byte] === 0) {
         out[length++] = byte;
@@ -178,11 +209,13 @@ export class JsonLinesWriter {
     return at;
   }
 
-  #copy(rows: Buffer, from: number, to: number): void {
-    const out = this.#out;
-    let length = this.#length;
-    for (let at = from; at < to; at += 1) out[length++] = rows[at] as number;
-    this.#length = length;
+  #copy(from: number, to: number): void {
+    const [rows, out] = [this.#rowWords, this.#outWords];
+    const last = Math.min(to, rows.byteLength - WORD + 1);
+    let at = from;
+    for (; at < last; at += WORD) out.setInt32(this.#length + at - from, rows.getInt32(at, true), true);
+    for (; at < to; at += 1) out.setUint8(this.#length + at - from, rows.getUint8(at));
+    this.#length += to - from;
   }
 
   /** `2024-05-06 07:08:09+00` as RFC 3339; false for what that cannot say. The zone of the session is UTC. */
@@ -194,7 +227,7 @@ export class JsonLinesWriter {
     const out = this.#out;
     out[this.#length++] = QUOTE;
     const start = this.#length;
-    this.#copy(rows, from, end);
+    this.#copy(from, end);
     out[start + 10] = 84;
     if (zoned) out[this.#length++] = 90;
     out[this.#length++] = QUOTE;
@@ -206,22 +239,32 @@ export class JsonLinesWriter {
    * keep those first), and numbers must be plain. Otherwise nothing is written and `NO_VALUE` returned.
    */
   #jsonb(rows: Buffer, from: number): number {
-    const out = this.#out;
+    const [out, outWords, rowWords] = [this.#out, this.#outWords, this.#rowWords];
+    const lastWord = rowWords.byteLength - WORD;
     let length = this.#length;
     let at = from;
     let stringAt = from;
     for (;;) {
       const byte = rows[at] as number;
       if (byte === QUOTE) {
-        stringAt = at + 1;
-        const end = stringEnd(rows, at + 1);
-        for (let pass = at; pass < end; pass += 1) {
-          const inner = rows[pass] as number;
+        stringAt = ++at;
+        out[length++] = QUOTE;
+        for (;;) {
+          for (; at <= lastWord; at += WORD, length += WORD) {
+            const word = rowWords.getInt32(at, true);
+            if (isSpecial(word)) break;
+            outWords.setInt32(length, word, true);
+          }
+          const inner = rows[at] as number;
           out[length++] = inner;
-          // COPY doubles every backslash.
-          if (inner === BACKSLASH) pass += 1;
+          at += 1;
+          if (inner === QUOTE) break;
+          if (inner !== BACKSLASH) continue;
+          // COPY doubles every backslash: one more of them, and what it escapes.
+          const escaped = rows[at + 1] as number;
+          out[length++] = escaped;
+          at += escaped === BACKSLASH ? 3 : 2;
         }
-        at = end;
       } else if (byte === MINUS || (byte >= ZERO && byte <= NINE)) {
         const end = numberEnd(rows, at);
         if (!isPlainDecimal(rows, at, end)) return NO_VALUE;
@@ -247,8 +290,43 @@ export class JsonLinesWriter {
     if (needed <= this.#out.length) return;
     const larger = Buffer.allocUnsafeSlow(Math.max(needed, this.#out.length * 2));
     this.#out.copy(larger, 0, 0, this.#length);
-    this.#out = larger;
+    this.#goOnIn(larger);
   }
+
+  #goOnIn(out: Buffer): void {
+    this.#out = out;
+    this.#outWords = wordsOf(out);
+  }
+}
+
+const WORD = 4;
+
+function wordsOf(bytes: Buffer): DataView {
+  return new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+}
+
+function leadOf(text: string): Pick<ColumnWriter, 'lead' | 'leadBytes'> {
+  const bytes = Buffer.from(text);
+  const padded = new Uint8Array(Math.ceil(bytes.length / WORD) * WORD);
+  padded.set(bytes);
+  const words = new DataView(padded.buffer);
+  return {
+    lead: Int32Array.from({ length: padded.length / WORD }, (_, index) => words.getInt32(index * WORD, true)),
+    leadBytes: bytes.length,
+  };
+}
+
+/** What stands behind the lead is overwritten by the value. */
+function putWords(out: DataView, length: number, { lead, leadBytes }: ColumnWriter): number {
+  for (let index = 0; index < lead.length; index += 1) out.setInt32(length + index * WORD, lead[index] as number, true);
+  return length + leadBytes;
+}
+
+/** Whether one of four bytes is a control character, a quote or a backslash; now and then true of four that are not. */
+function isSpecial(word: number): boolean {
+  const quote = word ^ 0x22222222;
+  const backslash = word ^ 0x5c5c5c5c;
+  return ((((word - 0x20202020) & ~word) | ((quote - 0x01010101) & ~quote) | ((backslash - 0x01010101) & ~backslash)) & 0x80808080) !== 0;
 }
 
 const NULL = Buffer.from('null');
@@ -280,18 +358,6 @@ function mostBytes(rows: Uint8Array, from: number, to: number): number {
 
 function isDigit(byte: number | undefined): boolean {
   return byte !== undefined && byte >= ZERO && byte <= NINE;
-}
-
-/** Where the string that starts at `from` ends: after its closing quote. Its backslashes come in pairs. */
-function stringEnd(rows: Uint8Array, from: number): number {
-  let at = from;
-  for (;;) {
-    const byte = rows[at];
-    if (byte === QUOTE) return at + 1;
-    // `\\` and one more character, which is itself written as two when it is a backslash.
-    if (byte === BACKSLASH) at += rows[at + 2] === BACKSLASH ? 4 : 3;
-    else at += 1;
-  }
 }
 
 function numberEnd(rows: Uint8Array, from: number): number {

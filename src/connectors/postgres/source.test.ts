@@ -100,9 +100,9 @@ describe('reading', () => {
   test('parameters are bound with the type their place asks for', async () => {
     const query = 'SELECT id FROM many WHERE id = $1 AND name = $2 AND $3::bool AND $4::numeric = 18446744073709551615';
     expect(await records({ query, params: [3, 'n3', true, 18446744073709551615n] })).toEqual([{ id: 3 }]);
-    expect(await records({ query: "SELECT id FROM many WHERE name = '${p.name}'", params: [] }, { records: new Map([['p', { name: 'n4' }]]) })).toEqual([
-      { id: 4 },
-    ]);
+    expect(
+      await records({ query: "SELECT id FROM many WHERE name = '${p.name}'", params: [] }, { records: new Map([['p', { name: 'n4' }]]) }),
+    ).toEqual([{ id: 4 }]);
   });
 
   test('failures have a kind', async () => {

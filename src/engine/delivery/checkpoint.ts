@@ -7,13 +7,15 @@ import { retrying } from './retry.ts';
 
 /** Makes everything taken so far durable: the sink first, then the dead letters. */
 export async function flushAll(invocation: Invocation): Promise<void> {
-  const { env, row, sink, deadLetters, reach } = invocation;
+  const { env, row, sink, deadLetters, tally, reach } = invocation;
   const from = env.clock.elapsedMs();
   try {
     await retrying(invocation, 'flush', () => sink.flush());
   } catch (error) {
+    tally.unsettle();
     throw blame('Sink', row.sink.type, error);
   }
+  tally.settle();
   reach?.('after_flush');
   env.metrics.observe(metrics.sinkFlushDuration, { ...invocation.labels, connector: row.sink.type }, (env.clock.elapsedMs() - from) / 1000);
   await deadLetters?.flush();
