@@ -8,8 +8,8 @@ export type Row = Readonly<Record<string, SQLOutputValue>>;
 
 /** A longer queue is committed in parts, so that the event loop gets its turn. */
 const JOBS_PER_COMMIT = 1000;
-/** While more and more writes come in, a commit waits for this many turns of the event loop: fewer syncs of the disk serve them all. */
-const TURNS_TO_GATHER = 3;
+/** While more and more writes come in, a commit waits for this long at most: fewer syncs of the disk serve them all. */
+const GATHER_MS = 1;
 
 interface Job {
   /** Nothing but statements: it may be done again after it was taken back. */
@@ -67,13 +67,13 @@ export class SqliteClient {
   #schedule(): void {
     if (this.#scheduled) return;
     this.#scheduled = true;
-    this.#gather(0, 0);
+    this.#gather(0, performance.now() + GATHER_MS);
   }
 
-  #gather(turn: number, seen: number): void {
+  #gather(seen: number, until: number): void {
     setImmediate(() => {
       const waiting = this.#jobs.length;
-      if (turn < TURNS_TO_GATHER && waiting > seen && waiting < JOBS_PER_COMMIT) return this.#gather(turn + 1, waiting);
+      if (waiting > seen && waiting < JOBS_PER_COMMIT && performance.now() < until) return this.#gather(waiting, until);
       this.#scheduled = false;
       if (waiting > 0) this.#commit();
       if (this.#jobs.length > 0) this.#schedule();
