@@ -3,7 +3,7 @@ import path from 'node:path';
 import { columnsOf } from '../engine/stages/drift-columns.ts';
 import type { SampleTrace, StageTrace } from '../engine/trace-stages.ts';
 import type { Parts } from '../kit/parts.ts';
-import { ConfigError } from '../lib/errors.ts';
+import { AppError, ConfigError } from '../lib/errors.ts';
 import { stringifyJson, type JsonValue } from '../lib/json.ts';
 import { localFiles } from '../document/local-file.ts';
 import { readRecords } from '../document/read-records.ts';
@@ -27,6 +27,10 @@ export interface SampleRequest {
 export async function tellSample(context: CliContext, request: SampleRequest): Promise<number> {
   const { plan, rows, document, sample } = request;
   const [row] = rows;
+  if (plan.topology !== undefined) {
+    const hint = 'see `headgate preview`, which shows what each sink node would be given';
+    throw new AppError('not_available', 'a sample cannot go through a graph of nodes yet', { hint });
+  }
   if (row === undefined || rows.length > 1)
     throw usageError('a sample goes through one row: name it with `--row`', `rows: ${rows.map(({ id }) => id).join(', ')}`);
   using stops = listenForStop(context.world, 'cancel', () => {});

@@ -128,7 +128,7 @@ function hiderBefore(index: number, { trace, row, mask }: Hiding): HideRecord {
     const flow = config === undefined ? { kind: 'opaque' as const } : definition.columns(config);
     if (flow.kind === 'opaque') isOpaque = true;
     if (flow.kind !== 'rename') continue;
-    for (const [name, later] of [...names]) names.set(name, flow.fields[later] ?? later);
+    for (const [name, later] of names) names.set(name, flow.fields[later] ?? later);
     for (const [name, later] of Object.entries(flow.fields)) if (!names.has(name)) names.set(name, later);
   }
   const later = trace.stages.slice(index, row.transforms.length);
