@@ -3,6 +3,7 @@ import { countedMetrics } from '../../../test/fakes/engine.ts';
 import { testEnv } from '../../../test/fakes/env.ts';
 import { runGraph, type Edge, type GraphDocument } from '../../../test/fakes/graph.ts';
 import { connectionLost, fakeSink, fakeSource, fakeState, type FakePage, type Journal } from '../../../test/fakes/plan.ts';
+import { Page } from '../../kit/page.ts';
 import { StopReason } from '../../lib/errors.ts';
 import type { JsonObject, JsonValue } from '../../lib/json.ts';
 
@@ -90,6 +91,38 @@ describe('a tee', () => {
     open();
     expect((await running).status).toBe('completed');
     expect(slow.records).toHaveLength(100);
+  });
+
+  it('holds no more bytes than its edges may, however many pages they may hold', async () => {
+    const MEBIBYTE = 1024 * 1024;
+    let read = 0;
+    let open: () => void = () => {};
+    const opened = new Promise<void>((resolve) => (open = resolve));
+    const base = fakeSource([]);
+    const heavy = {
+      ...base,
+      open: async () => ({
+        ...(await base.open({}, undefined as never)),
+        async *pages() {
+          for (read = 0; read < 100; read += 1) yield await Promise.resolve(Page.ofRecords([{ id: read }], { bytes: MEBIBYTE }));
+        },
+      }),
+    };
+    const target = fakeSink();
+    const waiting = {
+      ...target.definition,
+      open: async () => {
+        const opening = await target.definition.open({}, undefined as never);
+        return { ...opening, write: (page: never, options: never) => opened.then(() => opening.write(page, options)) };
+      },
+    };
+    const document = { ...TEE, nodes: { ...TEE.nodes, both: { kind: 'tee', channel_capacity: 10_000 } } };
+    const running = runGraph(document, { sources: { in: heavy }, sinks: { a: fakeSink().definition, b: waiting } });
+    for (let turn = 0; turn < 300; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+    expect(read).toBeGreaterThan(8);
+    expect(read).toBeLessThan(25);
+    open();
+    expect((await running).records_written).toBe(200);
   });
 
   it('keeps what one branch changes from the other', async () => {
