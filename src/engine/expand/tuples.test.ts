@@ -24,8 +24,8 @@ describe('the tuples of a row', () => {
   });
 
   test('are none where one dimension has no values, and the row is told which', () => {
-    const { size, idle, turns } = expand({ a: list('x', 1), b: list('y') });
-    expect([size, idle, [...turns()]]).toEqual([0, '`b` listed no values', []]);
+    const none = expand({ a: list('x', 1), b: list('y') });
+    expect([none.size, none.idle, [...none.turns()]]).toEqual([0, '`b` listed no values', []]);
   });
 
   test('are the product of the model, each with a state key of its own', () => {

@@ -26,7 +26,7 @@ interface Product {
 /** Throws `RunError` before any tuple starts, when there are too many or two would share a state key. */
 export function tupleExpansion({ id, forEach, collected }: Product, found: ReadonlyMap<string, ValueLists>): Expansion {
   const dimensions = forEach.map((row) => dimensionOf(row, found));
-  const size = dimensions.reduce((product, { values }) => product * values.length, 1);
+  const size = dimensions.reduce((count, { values }) => count * values.length, 1);
   if (size > MAX_PRODUCT) {
     const sizes = dimensions.map(({ row, values }) => `${values.length} of \`${row}\``).join(' × ');
     throw new RunError('Config', 'product_too_large', `row \`${id}\` would run ${size} times: ${sizes}; ${MAX_PRODUCT} are possible`, {
