@@ -212,6 +212,16 @@ describe('oauth2_refresh', () => {
     expect(sent()).not.toEqual(['seed']);
   });
 
+  it('names the entry after its endpoint and client when it is given no name', async () => {
+    rotate();
+    const path = join(await mkdtemp(join(tmpdir(), 'headgate-')), 'login.json');
+    await header(logins(refresh({ persist: { path } })));
+    await header(logins(refresh({ persist: { path }, client_id: 'another' })));
+    const names = Object.keys(JSON.parse(await readFile(path, 'utf8')) as object);
+    expect(names).toEqual([expect.stringMatching(/^oauth2_refresh_[0-9a-f]{16}$/), expect.stringMatching(/^oauth2_refresh_[0-9a-f]{16}$/)]);
+    expect(new Set(names).size).toBe(2);
+  });
+
   it('warns and starts from the document when the kept token cannot be read', async () => {
     rotate();
     const path = join(await mkdtemp(join(tmpdir(), 'headgate-')), 'login.json');

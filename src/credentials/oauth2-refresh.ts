@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { resolve } from 'node:path';
 import { z } from 'zod';
 import { defineCredential } from '../kit/credential.ts';
@@ -104,6 +103,12 @@ class Refresh {
 }
 
 function entryName({ token_url, client_id }: RefreshConfig): string {
-  const digest = createHash('sha256').update(`${token_url}\0${client_id}`).digest('hex');
-  return `oauth2_refresh_${digest.slice(0, 16)}`;
+  return `oauth2_refresh_${fnv1a64(Buffer.from(`${token_url}\0${client_id}`))}`;
+}
+
+/** 64-bit FNV-1a as 16 hex digits: a short name, not a secret. */
+function fnv1a64(bytes: Uint8Array): string {
+  let hash = 0xcbf29ce484222325n;
+  for (const byte of bytes) hash = BigInt.asUintN(64, (hash ^ BigInt(byte)) * 0x100000001b3n);
+  return hash.toString(16).padStart(16, '0');
 }

@@ -17,6 +17,7 @@ it('hides a secret in the forms it takes on the way', () => {
   const forms = [
     secret.trim(),
     JSON.stringify(secret),
+    JSON.stringify(JSON.stringify(secret)).slice(3, -3),
     encodeURIComponent(secret),
     new URLSearchParams({ a: secret }).toString(),
     Buffer.from(secret).toString('base64'),

@@ -48,12 +48,13 @@ export class Redactor {
   }
 }
 
-/** A secret as it may turn up in a text: as it is, inside JSON, in an address, in a form, in a header; and the password of an address. */
+/** A secret as it may turn up in a text: as it is, inside JSON, which may stand in JSON, in an address, in a form, in a header; and the password of an address. */
 function formsOf(value: string): string[] {
   const bare = [value, value.trim(), ...passwordsOf(value)].filter((one) => one.length >= SECRET_MIN_LENGTH);
   return bare.flatMap((one) => [
     one,
     inJson(one),
+    inJson(inJson(one)),
     inAddress(one),
     inForm(one),
     inBase64(one),
