@@ -14,7 +14,7 @@ export const schemaCommand = defineCommand({
   name: 'schema',
   summary: 'Print the JSON Schema of a connector, a transform or a block.',
   description:
-    'Prints JSON Schema (2020-12): of the whole document with the settings of every part (`schema config`), of one block of it (`schema masking`), ' +
+    'Prints JSON Schema (2020-12): of the whole document with the settings of every part (`schema config`), of one block of it (`schema masking`), of spec files (`schema test`), ' +
     'or of the `config` of one part (`schema source csv`).',
   arguments: [
     {
@@ -32,8 +32,10 @@ export const schemaCommand = defineCommand({
   async run({ terminal, wiring }, { options, positionals: [what, type] }) {
     const parts = await wiring.parts();
     const { BLOCKS } = await import('../../document/blocks/index.ts');
+    const { fixtureSpec } = await import('../../features/fixtures/spec.ts');
+    const blocks: readonly NamedSchema[] = [...BLOCKS, { name: 'test', schema: fixtureSpec }];
     if (options.list) {
-      for (const line of listing(parts, BLOCKS)) terminal.print(line);
+      for (const line of listing(parts, blocks)) terminal.print(line);
       return EXIT.ok;
     }
     if (what === undefined)
@@ -44,16 +46,19 @@ export const schemaCommand = defineCommand({
       terminal.json(editorSchema(parts));
       return EXIT.ok;
     }
-    terminal.json(jsonSchemaOf(schemaFor({ what, type, parts, blocks: BLOCKS })));
+    terminal.json(jsonSchemaOf(schemaFor({ what, type, parts, blocks })));
     return EXIT.ok;
   },
 });
+
+/** A block of the document, or another file that has a schema. */
+type NamedSchema = Pick<BlockDefinition<unknown>, 'name' | 'schema'>;
 
 interface Wanted {
   readonly what: string;
   readonly type: string | undefined;
   readonly parts: Parts;
-  readonly blocks: readonly BlockDefinition<unknown>[];
+  readonly blocks: readonly NamedSchema[];
 }
 
 function schemaFor({ what, type, parts, blocks }: Wanted): ZodType {
@@ -88,7 +93,7 @@ function shelfOf(kind: Kind, parts: Parts): SchemaShelf {
   ];
 }
 
-function listing(parts: Parts, blocks: readonly BlockDefinition<unknown>[]): string[] {
+function listing(parts: Parts, blocks: readonly NamedSchema[]): string[] {
   return [
     'config',
     ...blocks.map((block) => block.name).filter((name) => name !== 'document'),
