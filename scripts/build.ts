@@ -34,13 +34,16 @@ const external = [
   'yaml',
 ];
 
+/** What is started as a program or a thread of its own; `lib/program-file.ts` finds them by these names. */
+const PROGRAMS = ['main', 'worker', 'crash-attempt', 'connectors/_files/csv-thread'];
+
 /** Puts the bundle into `dist` below the folder, with word of what it was made of. */
 export async function buildBundle(folder: string): Promise<void> {
   const outdir = join(folder, 'dist');
   rmSync(outdir, { recursive: true, force: true });
   const state = stateOfSources(ROOT);
   await build({
-    entryPoints: [join(ROOT, 'src/main.ts'), join(ROOT, 'src/worker.ts'), join(ROOT, 'src/crash-attempt.ts')],
+    entryPoints: PROGRAMS.map((name) => join(ROOT, `src/${name}.ts`)),
     outdir,
     bundle: true,
     splitting: true,

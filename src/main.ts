@@ -1,25 +1,19 @@
 /** The program: what only a composition root may know, handed to the command line. */
-import { existsSync, readFileSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
+import { readFileSync } from 'node:fs';
 import { EXIT } from './cli/exit.ts';
 import { runCli } from './cli/run-cli.ts';
+import { programFile } from './lib/program-file.ts';
 
 /** How long what is still open may keep the process when its work is done. */
 const LINGER_MS = 1000;
 
 const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as { version: string };
 
-/** A module beside this one: the source in a checkout, the bundle in a package. */
-function entryOf(name: string): string {
-  const source = new URL(`./${name}.ts`, import.meta.url);
-  return fileURLToPath(existsSync(source) ? source : new URL(`./${name}.js`, import.meta.url));
-}
-
 const code = await runCli(process.argv.slice(2), {
   version,
   parts: async () => (await import('./parts.ts')).parts,
   serve: async (options) => (await import('./serve.ts')).serve(options, version),
-  crashEntry: () => entryOf('crash-attempt'),
+  crashEntry: () => programFile('crash-attempt'),
 });
 
 process.exitCode = code;

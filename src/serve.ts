@@ -1,7 +1,5 @@
 /** Composes the control plane from its options: history, workers, run service, HTTP server. */
-import { existsSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
-import { fileURLToPath } from 'node:url';
 import type { RunningServer, ServeOptions } from './cli/serve-options.ts';
 import { BLOCKS } from './document/blocks/index.ts';
 import { secretAsker } from './document/ask-secrets.ts';
@@ -11,6 +9,7 @@ import { doctor } from './engine/doctor.ts';
 import { openHistory } from './history/open.ts';
 import type { Env } from './lib/env.ts';
 import type { JsonObject } from './lib/json.ts';
+import { programFile } from './lib/program-file.ts';
 import { createRegistry } from './lib/prometheus.ts';
 import { parts } from './parts.ts';
 import { RUN_METRICS } from './runs/metrics.ts';
@@ -44,7 +43,7 @@ export async function serve(options: ServeOptions, version: string): Promise<Run
   const preflight = ({ plan }: Prepared, signal: AbortSignal): Promise<DoctorReport> =>
     doctor({ plan, parts, env, clock: env.clock.now(), signal, timeoutMs: options.probeTimeoutSecs * 1000 });
   const history = await openHistory(options.history.kind === 'memory' ? 'memory' : `sqlite:${options.history.path}`, env);
-  const executor = createWorkerPool({ env, entry: workerEntry(), maxWorkers: options.maxConcurrentRuns });
+  const executor = createWorkerPool({ env, entry: programFile('worker'), maxWorkers: options.maxConcurrentRuns });
   const runs = createRuns({
     env,
     history,
@@ -110,10 +109,4 @@ async function defaultTree(path: string, env: Env): Promise<JsonObject> {
   const overlay = profile === undefined || profile === '' ? {} : { profile };
   const loading = { variables: env.variables, redactor: env.redactor, readFile: localFiles(env.cwd), ...overlay };
   return (await loadFileWithSecrets(path, loading, secretAsker({ managers: parts.secrets, env }))).tree;
-}
-
-/** Beside this file: a source in a checkout, a bundle in a package. */
-function workerEntry(): string {
-  const source = new URL('./worker.ts', import.meta.url);
-  return fileURLToPath(existsSync(source) ? source : new URL('./worker.js', import.meta.url));
 }

@@ -147,14 +147,14 @@ export class CsvLineKernel {
           }
           for (;;) {
             byte = bytes[at] as number;
-            if (quotedStops[byte] === 0) {
+            if (quotedStops[byte] === 0 && to < capacity) {
               target[to] = byte;
               to += 1;
               at += 1;
               continue;
             }
-            if (at >= end) {
-              stop = 'input';
+            if (at >= end || to >= capacity) {
+              stop = at >= end ? 'input' : 'room';
               at = rowStart;
               to = rowMark;
               line = rowLine;
@@ -179,11 +179,18 @@ export class CsvLineKernel {
         }
         for (;;) {
           byte = bytes[at] as number;
-          if (plainStops[byte] === 0) {
+          if (plainStops[byte] === 0 && to < capacity) {
             target[to] = byte;
             to += 1;
             at += 1;
             continue;
+          }
+          if (to >= capacity) {
+            stop = 'room';
+            at = rowStart;
+            to = rowMark;
+            line = rowLine;
+            break rows;
           }
           if (byte === delimiter || byte === LINE_FEED || byte === CARRIAGE_RETURN) break;
           kind = ESCAPED;

@@ -1,0 +1,68 @@
+import type { SpareBuffers } from './spare-buffers.ts';
+
+const LINE_FEED = 0x0a;
+/** A part in which no end of a row is found grows no larger than this many times its size. */
+const MOST_GROWTH = 16;
+
+export interface CutOptions {
+  /** Bytes of a part, about. */
+  readonly size: number;
+  readonly quote: number;
+  readonly spare: SpareBuffers;
+}
+
+/**
+ * Cuts a stream of delimited text into parts, each after a line feed that ends a row if quotes stand in pairs. That is a guess: a quote
+ * inside a plain cell means nothing, so whoever reads a part must find that it ends with a row, and by that knows where the next starts.
+ */
+export async function* cutRows(blocks: AsyncIterable<Uint8Array>, options: CutOptions): AsyncGenerator<Uint8Array<ArrayBuffer>> {
+  const { size, quote, spare } = options;
+  let part = spare.take(size);
+  let length = 0;
+  const continueIn = (buffer: Buffer<ArrayBuffer>, from: number): void => {
+    part.copy(buffer, 0, from, length);
+    part = buffer;
+    length -= from;
+  };
+  for await (const block of blocks) {
+    if (length + block.length > part.length) {
+      const cut = length < size / 2 ? 0 : rowEnd(part.subarray(0, length), quote);
+      const done = part.subarray(0, cut);
+      continueIn(spare.take(Math.max(size, (length - cut) * (cut === 0 ? 2 : 1) + block.length)), cut);
+      if (cut > 0) yield done;
+    }
+    part.set(block, length);
+    length += block.length;
+    if (length <= size * MOST_GROWTH) continue;
+    yield part.subarray(0, length);
+    part = spare.take(size);
+    length = 0;
+  }
+  if (length === 0) return;
+  if (part[length - 1] !== LINE_FEED) {
+    // The last row needs no line end of its own.
+    if (length === part.length) continueIn(spare.take(length + 1), 0);
+    part[length] = LINE_FEED;
+    length += 1;
+  }
+  yield part.subarray(0, length);
+}
+
+/** Behind the last line feed with an even number of quotes before it; 0 when there is none. */
+function rowEnd(bytes: Buffer, quote: number): number {
+  let quotes = occurrences(bytes, quote);
+  for (let end = bytes.length; end > 0;) {
+    const feed = bytes.lastIndexOf(LINE_FEED, end - 1);
+    if (feed === -1) return 0;
+    quotes -= occurrences(bytes.subarray(feed, end), quote);
+    if (quotes % 2 === 0) return feed + 1;
+    end = feed;
+  }
+  return 0;
+}
+
+function occurrences(bytes: Buffer, byte: number): number {
+  let count = 0;
+  for (let at = bytes.indexOf(byte); at !== -1; at = bytes.indexOf(byte, at + 1)) count += 1;
+  return count;
+}
