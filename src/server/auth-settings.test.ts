@@ -103,7 +103,7 @@ test.each([
   ],
   ['a variable that is not set', 'principals: [{name: a, token: "${env:NOPE}", role: admin}]', 'missing_variable principals[0].token'],
   ['a file that is not there', 'principals: [{name: a, token: "${file:nope}", role: admin}]', 'file_unreadable principals[0].token'],
-  ['a reference of another kind', 'principals: [{name: a, token: "${vault:x}", role: admin}]', 'not_available principals[0].token'],
+  ['a reference of another kind', 'principals: [{name: a, token: "${vault:x}", role: admin}]', 'token_out_of_scope principals[0].token'],
   ['a run-time token', 'principals: [{name: a, token: "${now.date}", role: admin}]', 'unknown_token principals[0].token'],
   ['a reference to nothing', 'principals: [{name: a, token: "${env:BLANK}", role: admin}]', 'out_of_range principals[0].token'],
   ['broken YAML', 'principals: [', 'bad_yaml'],
