@@ -4,7 +4,7 @@ import { CHUNK_ROWS } from '../../lib/duckdb-chunk.ts';
 import { duckdbError, duckdbLibrary, openDuckdb, quoteText, type Duckdb } from '../../lib/duckdb.ts';
 import { stringifyJson, type JsonObject, type JsonValue } from '../../lib/json.ts';
 import { quoteName } from '../../lib/sql-name.ts';
-import { MISSING, NULL, TEXT, type Columns } from '../../kit/columns.ts';
+import { MISSING, type Columns } from '../../kit/columns.ts';
 import { syncFolder } from './appending-file.ts';
 import { onDisk } from './io-error.ts';
 import { ParquetJoin } from './parquet-join.ts';
@@ -15,7 +15,7 @@ import { scratchPath } from './scratch.ts';
 
 /** A row group ends at the latest here: so large ones are encoded well, and larger ones only cost memory. */
 const GROUP_ROWS = 122_880;
-const GROUP_BYTES = 16 * 1024 * 1024;
+const GROUP_BYTES = 6 * 1024 * 1024;
 /** What the engine calls the rows of a group. */
 const ROWS = 'svc_rows';
 
@@ -83,24 +83,21 @@ export class ParquetEngineOutput implements ParquetFile {
     }
   }
 
-  /** Takes a page of columns when all of its values are texts or null and so are the columns of the file; else says false. */
-  async addColumns(columns: Columns): Promise<boolean> {
-    if (!this.#columns.every(({ type }) => type === 'VARCHAR') || this.#columns.some(({ nested }) => nested)) return false;
+  async addColumns(columns: Columns): Promise<number> {
+    if (!this.#columns.every(({ type, nested }) => type === 'VARCHAR' && !nested)) return 0;
     const taken = this.#columns.map(({ name }) => columns.column(name));
-    if (!taken.every((column) => column === undefined || columns.every(column, (kind) => kind <= NULL || kind >= TEXT))) return false;
-    for (const [index, name] of columns.names.entries()) {
-      const column = columns.columns[index];
-      const unknown = !this.#options.columns.has(name) && column !== undefined;
-      if (unknown && !columns.every(column, (kind) => kind === MISSING)) this.#drop(name);
+    for (const name of columns.names) {
+      const kinds = this.#options.columns.has(name) ? undefined : columns.column(name)?.kinds;
+      if (kinds !== undefined && columns.rows.some((row) => kinds[row] !== MISSING)) this.#drop(name);
     }
     for (let from = 0; from < columns.count;) {
       const rows = columns.rows.subarray(from, from + this.#room());
       const before = this.#filling.bytes;
-      this.#filling.addCells(columns, taken, rows);
+      if (!this.#filling.addCells(columns, taken, rows)) return from;
       await this.#added(rows.length, this.#filling.bytes - before);
       from += rows.length;
     }
-    return true;
+    return columns.count;
   }
 
   /** Writes what is left and the footer, and gives the file its name. */
@@ -198,7 +195,7 @@ interface EngineColumn {
   readonly type: 'BOOLEAN' | 'BIGINT' | 'DOUBLE' | 'VARCHAR';
   /** Goes over as JSON text. */
   readonly nested: boolean;
-  expression(from: string): string;
+  readonly expression: (from: string) => string;
 }
 
 const SCALARS = { boolean: 'BOOLEAN', integer: 'BIGINT', number: 'DOUBLE', string: 'VARCHAR', unknown: 'VARCHAR', json: 'JSON' } as const;

@@ -5,6 +5,8 @@ import { onDisk } from './io-error.ts';
 
 const MAGIC = Buffer.from('PAR1');
 const COPY_BYTES = 1024 * 1024;
+/** The footer of one row group mostly fits; more is fetched where it does not. */
+const FOOTER_BYTES = 16 * 1024;
 /** The length of the metadata, and the mark again. */
 const TAIL_BYTES = 8;
 
@@ -34,7 +36,7 @@ export class ParquetJoin {
         await input.read(bytes, 0, bytes.length, start);
         return bytes.buffer;
       };
-      const metadata = await parquetMetadataAsync({ byteLength: size, slice }, { geoparquet: false });
+      const metadata = await parquetMetadataAsync({ byteLength: size, slice }, { geoparquet: false, initialFetchSize: FOOTER_BYTES });
       if (this.#at === 0) await this.#write(MAGIC);
       const shift = BigInt(this.#at - MAGIC.length);
       this.#metadata ??= metadata;

@@ -8,6 +8,8 @@ import { converterOf, RAW_PARSERS, signature, withoutLossyTypes, type Convert, t
 /** Where the file says where its pages are, a row group is taken in slices of about this size, and of this many rows. */
 const SLICE_BYTES = 16 * 1024 * 1024;
 const SLICE_ROWS = 50_000;
+/** A page of nothing but nulls; the library stumbles over its block. */
+const NO_BYTES = new Uint8Array();
 
 export interface ParquetOpenOptions {
   readonly path: string;
@@ -93,7 +95,7 @@ export class ParquetReader {
 
   async #rows(rowStart: number, rowEnd: number, useOffsetIndex: boolean): Promise<JsonObject[]> {
     const { parquetReadObjects } = await import('hyparquet');
-    const { compressors } = await import('hyparquet-compressors');
+    const { compressors, decompressLz4Raw: unpackLz4 } = await import('hyparquet-compressors');
     const rows = await reading(this.#options, () =>
       parquetReadObjects({
         file: this.#file,
@@ -102,7 +104,7 @@ export class ParquetReader {
         rowStart,
         rowEnd,
         useOffsetIndex,
-        compressors,
+        compressors: { ...compressors, LZ4_RAW: (input, length) => (length === 0 ? NO_BYTES : unpackLz4(input, length)) },
         utf8: false,
         geoparquet: false,
         parsers: RAW_PARSERS,

@@ -55,13 +55,19 @@ export class ParquetRows {
     this.#endSlice(rows, bytesFrom);
   }
 
-  /** The same for rows of a page of columns; all of them are texts. */
-  addCells({ cells }: Columns, taken: readonly (Column | undefined)[], rows: Uint32Array): void {
+  /** The same for rows of a page of columns; false, and nothing taken, when a cell is neither text nor null. */
+  addCells({ cells, count }: Columns, taken: readonly (Column | undefined)[], rows: Uint32Array): boolean {
     const bytesFrom = this.#heap.length;
-    const [from, to] = extentOf(taken, rows);
+    // A page of one chunk goes over with all of its bytes.
+    const [from, to] = rows.length === count ? [0, cells.length] : extentOf(taken, rows);
     const shift = this.#heap.addBlock(cells.bytes.subarray(from, to)) - from;
-    for (const [index, into] of this.#texts) this.#heap.addCells(taken[index], { rows, shift, into, row: this.rows });
+    for (const [index, into] of this.#texts) {
+      if (this.#heap.addCells(taken[index], { rows, shift, into, row: this.rows })) continue;
+      this.#heap.length = bytesFrom;
+      return false;
+    }
     this.#endSlice(rows.length, bytesFrom);
+    return true;
   }
 
   /** Puts the next rows into an empty chunk; none when all have been fetched. */

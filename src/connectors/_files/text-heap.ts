@@ -1,4 +1,4 @@
-import { ESCAPED, NULL, type Column } from '../../kit/columns.ts';
+import { ESCAPED, NULL, TEXT, type Column } from '../../kit/columns.ts';
 import type { TextCells } from '../../lib/duckdb-chunk.ts';
 
 const MIN_BYTES = 256 * 1024;
@@ -36,6 +36,14 @@ function grown(cells: Uint32Array<ArrayBuffer>, wanted: number): Uint32Array<Arr
   return larger;
 }
 
+export interface CellPlace {
+  readonly rows: Uint32Array;
+  readonly shift: number;
+  readonly into: TextColumn;
+  /** Row of `into` that the first of `rows` becomes. */
+  readonly row: number;
+}
+
 /** The texts of a group of rows as UTF-8 bytes in one buffer that is used again. */
 export class TextHeap {
   bytes = Buffer.allocUnsafeSlow(MIN_BYTES);
@@ -60,21 +68,30 @@ export class TextHeap {
     return at;
   }
 
-  /** The cells of some rows of a column of texts and nulls; their bytes lie here already, moved by `shift`. No column: all null. */
-  addCells(column: Column | undefined, place: { rows: Uint32Array; shift: number; into: TextColumn; row: number }): void {
+  /**
+   * The cells of some rows of a column of texts and nulls; their bytes lie here already, moved by `shift`. No column: all null.
+   * False, and the rest not looked at, when a cell is neither.
+   */
+  addCells(column: Column | undefined, place: CellPlace): boolean {
     const { rows, shift, into, row: first } = place;
     into.clear(first, first + rows.length);
-    if (column === undefined) return;
+    if (column === undefined) return true;
     const { starts, ends, kinds } = column;
-    for (let index = 0; index < rows.length; index += 1) {
+    const { starts: newStarts, ends: newEnds } = into;
+    for (let index = 0, to = first; index < rows.length; index += 1, to += 1) {
       const row = rows[index] as number;
       const kind = kinds[row] as number;
-      if (kind <= NULL) continue;
       const start = (starts[row] as number) + shift;
       const end = (ends[row] as number) + shift;
-      into.starts[first + index] = kind === ESCAPED ? this.length : start;
-      into.ends[first + index] = kind === ESCAPED ? this.#unescape(start, end) : end;
+      if (kind === TEXT) {
+        newStarts[to] = start;
+        newEnds[to] = end;
+      } else if (kind === ESCAPED) {
+        newStarts[to] = this.length;
+        newEnds[to] = this.#unescape(start, end);
+      } else if (kind > NULL) return false;
     }
+    return true;
   }
 
   /** Puts the text that is spelled there behind all others; returns where it ends. */

@@ -6,11 +6,15 @@ import type { SchemaElement } from 'hyparquet';
 import { parquetWriteFile } from 'hyparquet-writer';
 import { decompressLz4Raw } from 'hyparquet-compressors';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { Page, RECORDS_LANE } from '../../kit/page.ts';
+import { COLUMNS_LANE, Page, RECORDS_LANE, type Lane } from '../../kit/page.ts';
 import { check } from '../../kit/schema.ts';
 import type { FinishReason } from '../../kit/sink.ts';
 import type { JsonObject, JsonValue } from '../../lib/json.ts';
+import { duckdbRows, openDuckdb } from '../../lib/duckdb.ts';
+import { csvPages } from '../_files/csv-pages.ts';
 import { lz4Block } from '../_files/lz4.ts';
+import { learnColumns } from '../_files/parquet-types.ts';
+import { PARQUET_CODECS, ParquetOutput } from '../_files/parquet-writer.ts';
 import { testContext } from '../../../test/fakes/env.ts';
 import { failureOf } from '../../../test/fakes/failure.ts';
 import { parquetSink, parquetSource } from './index.ts';
@@ -249,6 +253,110 @@ describe('the parquet sink', () => {
   it('writes nothing when there is nothing', async () => {
     await write({}, [[]]);
     expect(await readdir(folder)).toEqual([]);
+  });
+});
+
+describe('parquet files from delimited text', () => {
+  async function pagesOf(text: string, lane: Lane, records: number): Promise<Page[]> {
+    const shape = { dialect: { delimiter: 44, quote: 34 }, hasHeaders: true, flexible: true, nullValues: ['NULL'] };
+    async function* blocks(): AsyncGenerator<Uint8Array> {
+      yield Buffer.from(text);
+    }
+    const bounds = { records, bytes: 1024 * 1024 };
+    const pages: Page[] = [];
+    for await (const page of csvPages(blocks(), { shape, lane, bounds, signal: new AbortController().signal, name: 'x.csv' }))
+      pages.push(page);
+    return pages;
+  }
+
+  const cell = fc.oneof(
+    fc.string({ unit: 'grapheme' }),
+    fc.constantFrom('NULL', '', '\u0001\u001f', '\\', '"', 'a\nb', '\r', ',', 'x'.repeat(12), 'é'.repeat(7)),
+  );
+  const quoted = (text: string): string => `"${text.replaceAll('"', '""')}"`;
+  const row = fc.array(cell, { minLength: 1, maxLength: 4 });
+
+  it('hold the same, whether they came as columns or as records', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(row, { minLength: 1, maxLength: 30 }), fc.integer({ min: 1, max: 9 }), async (rows, group) => {
+        const text = `a,b,c\n${rows.map((cells) => `${cells.map(quoted).join(',')}\n`).join('')}`;
+        const context = testContext(folder);
+        const file = { destination: { type: 'local_path', path: 'f.parquet' }, row_group_size: group, schema: { sample_size: 1 } };
+        const checked = check(parquetSink.config, file);
+        if (!checked.ok) throw new Error('config');
+        const sink = await parquetSink.open(checked.value, context);
+        // The first page is small: the columns are learned from it, and those after it go over as they are.
+        const first = Page.ofRecords([{ a: 'x', b: 'x', c: 'x' }]);
+        for (const page of [first, ...(await pagesOf(text, COLUMNS_LANE, 7))]) await sink.write(page, { partial: false });
+        await sink.finish('success');
+        const records = (await pagesOf(text, RECORDS_LANE, 1000)).flatMap((page) => [...page.records()]) as JsonObject[];
+        const known = records.map((record) =>
+          Object.fromEntries(Object.entries(record).filter(([name, value]) => 'abc'.includes(name) && value !== null)),
+        );
+        expect((await readPages()).flat().slice(1)).toEqual(known);
+        const dropped = context.lines.filter((line) => line.line.includes('field='));
+        expect(dropped).toHaveLength(rows.some((cells) => cells.length > 3) ? 1 : 0);
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  it('may have pages of more rows than the engine takes at once', async () => {
+    const text = `a,b\n${Array.from({ length: 5000 }, (_, id) => `${id},"a ""quoted"" text of ${id}"\n`).join('')}`;
+    const checked = check(parquetSink.config, { destination: { type: 'local_path', path: 'f.parquet' }, schema: { sample_size: 1 } });
+    if (!checked.ok) throw new Error('config');
+    const sink = await parquetSink.open(checked.value, testContext(folder));
+    for (const page of [Page.ofRecords([{ a: '', b: '' }]), ...(await pagesOf(text, COLUMNS_LANE, 1_000_000))])
+      await sink.write(page, { partial: false });
+    await sink.finish('success');
+    expect((await readPages({ batch_size: 0 })).flat().slice(1)).toEqual(
+      Array.from({ length: 5000 }, (_, id) => ({ a: String(id), b: `a "quoted" text of ${id}` })),
+    );
+  });
+});
+
+describe('joined row groups', () => {
+  it('are found by their statistics and filters', async () => {
+    const records = Array.from({ length: 1000 }, (_, id) => ({ id, name: `n${id % 7}`, ratio: id / 8 }));
+    await write({ row_group_size: 100 }, [records]);
+    const { connection, close } = await openDuckdb(':memory:');
+    const file = `'${join(folder, 'f.parquet')}'`;
+    const one = async (sql: string) => (await duckdbRows(connection, sql))[0];
+    expect(await one(`SELECT num_rows AS rows, num_row_groups AS groups FROM parquet_file_metadata(${file})`)).toEqual({
+      rows: 1000,
+      groups: 10,
+    });
+    expect(await one(`SELECT name, ratio FROM ${file} WHERE id = 777`)).toEqual({ name: 'n0', ratio: 97.125 });
+    expect(await one(`SELECT count(*) AS n FROM ${file} WHERE name = 'n3'`)).toEqual({ n: 143 });
+    expect(await one(`SELECT count(*) AS n FROM ${file} WHERE ratio > 124`)).toEqual({ n: 7 });
+    const places = await duckdbRows(
+      connection,
+      `SELECT stats_min_value AS low, stats_max_value AS high FROM parquet_metadata(${file}) WHERE path_in_schema = 'id' ORDER BY row_group_id`,
+    );
+    expect(places.map(({ low, high }) => [low, high])).toEqual(
+      Array.from({ length: 10 }, (_, group) => [String(group * 100), String(group * 100 + 99)]),
+    );
+    close();
+  });
+});
+
+describe('without the analytical engine', () => {
+  const records: JsonObject[] = [
+    { id: 1, big: 9_007_199_254_740_993n, ratio: 0.5, ok: true, name: 'é', tags: ['a', 'b'], at: { x: 1, y: [{ z: 'q' }] } },
+    { id: 3 },
+  ];
+
+  it.each(PARQUET_CODECS)('files are written with %s as well', async (codec) => {
+    const output = await ParquetOutput.create({
+      path: join(folder, 'f.parquet'),
+      columns: learnColumns(records),
+      codec,
+      rowGroupSize: 1,
+      onDropped: () => {},
+    });
+    await output.add(records);
+    await output.finish();
+    expect((await readPages()).flat()).toEqual(records);
   });
 });
 

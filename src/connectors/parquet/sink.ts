@@ -132,8 +132,9 @@ class ParquetSink implements Sink {
       learnColumns(waiting);
       this.#waiting = waiting;
       if (this.#waiting.length >= this.#config.schema.sample_size) await this.#start();
-    } else if (page.columns === undefined || (await this.#output.addColumns?.(page.columns)) !== true) {
-      await this.#output.add(requireObjects(page.records(), 'parquet'));
+    } else {
+      const taken = page.columns === undefined ? 0 : ((await this.#output.addColumns?.(page.columns)) ?? 0);
+      if (taken < page.count) await this.#output.add(requireObjects(page.slice(taken, page.count).records(), 'parquet'));
     }
     if (this.#output !== undefined && this.#isFull(this.#output)) await this.#endFile();
     return { written: page.count, rejected: [] };
