@@ -1,10 +1,10 @@
 /** From a file to a plan, the way every command that works on a document goes. */
 import { availableParallelism } from 'node:os';
-import { hasField, isObject } from '../lib/json.ts';
+import { hasField, isObject, stringifyJson } from '../lib/json.ts';
 import type { Parts } from '../kit/parts.ts';
 import type { Document } from '../document/document.ts';
 import { secretAsker, type AskSecrets } from '../document/ask-secrets.ts';
-import { loadDocumentFile, loadFileWithSecrets, type FileOptions } from '../document/load.ts';
+import { loadDocumentFile, loadFileWithSecrets, loadWithSecrets, type FileOptions } from '../document/load.ts';
 import { canonicalPaths, localFiles } from '../document/local-file.ts';
 import type { Plan } from '../plan/plan.ts';
 import { planDocument } from '../plan/plan-document.ts';
@@ -28,6 +28,8 @@ export interface LoadRequest {
   readonly keepSecrets?: boolean;
   /** Hears which secrets were asked for, by token; once each. */
   readonly onSecret?: (token: string) => void;
+  /** The document is made of environment variables. */
+  readonly fromEnv?: boolean;
   /** Folder of a file state store, for documents that name none. */
   readonly statePath?: string | undefined;
 }
@@ -41,8 +43,8 @@ export interface Loaded {
 
 /** Throws `ConfigError`. Doubts are printed as warnings. */
 export async function loadPlan(context: CliContext, request: LoadRequest): Promise<Loaded> {
-  const file = configFile(context, request.config);
   const { env, terminal, world, wiring } = context;
+  const file = request.fromEnv === true ? ENVIRONMENT : configFile(context, request.config);
   const parts = await wiring.parts();
   const options: FileOptions = {
     variables: env.variables,
@@ -52,14 +54,27 @@ export async function loadPlan(context: CliContext, request: LoadRequest): Promi
     ...(request.completion === undefined ? {} : completionOf(request.completion, env.variables)),
     paramMode: request.onlyChecked === true ? 'placeholders' : 'strict',
   };
+  const ask = telling(secretAsker({ managers: parts.secrets, env }), request.onSecret);
   const read =
-    request.keepSecrets === true
-      ? loadDocumentFile(file, { ...options, secrets: 'keep' })
-      : await loadFileWithSecrets(file, options, telling(secretAsker({ managers: parts.secrets, env }), request.onSecret));
+    request.fromEnv === true
+      ? await loadEnvironment(options, ask)
+      : request.keepSecrets === true
+        ? loadDocumentFile(file, { ...options, secrets: 'keep' })
+        : await loadFileWithSecrets(file, options, ask);
   const document = request.statePath === undefined ? read : withState(read, request.statePath);
   const plan = planDocument(document, parts, { cpus: availableParallelism(), selection: request.selection ?? {} });
   for (const warning of plan.warnings) reportIssue(warning, 'warning', { terminal, cwd: world.cwd, document: context.document() });
   return { file, document, plan, parts };
+}
+
+/** How the document is called that consists of environment variables. */
+const ENVIRONMENT = 'environment';
+
+async function loadEnvironment(options: FileOptions, ask: AskSecrets): Promise<Document> {
+  const { documentFromEnv } = await import('../document/env-document.ts');
+  const { tree, values } = documentFromEnv(options.variables);
+  for (const value of values) options.redactor.register(value);
+  return loadWithSecrets(stringifyJson(tree, 2), { ...options, format: 'json', origin: { kind: 'file', path: ENVIRONMENT } }, ask);
 }
 
 function telling(ask: AskSecrets, onSecret: ((token: string) => void) | undefined): AskSecrets {

@@ -252,6 +252,19 @@ describe('run', () => {
     expect((await cli('run --quiet --state-path bookmarks')).code).toBe(0);
   });
 
+  it('takes a document from environment variables', async () => {
+    write('people.csv', PEOPLE);
+    const move = { SVC_SOURCE: 'csv', SVC_SOURCE_CSV_PATH: 'people.csv', SVC_SINK: 'jsonl', SVC_SINK_JSONL_PATH: 'people.jsonl' };
+    const variables = { ...move, SVC_TRANSFORM_1: 'cast', SVC_TRANSFORM_1_FIELDS_JSON: '{"age":"int"}' };
+    expect(await cli('run --from-env --quiet', { variables })).toEqual({ code: 0, out: '', err: '' });
+    expect(read('people.jsonl')).toContain('{"name":"Ada","age":36}');
+    expect(await cli('run x.yaml --from-env')).toMatchObject({ code: 2 });
+    const wrong = await cli('run --from-env', { variables: { ...move, SVC_SINK_JSONL_PATHS: 'x' } });
+    expect(wrong).toMatchObject({ code: 1, err: expect.stringContaining('pipeline.sink.config.paths  unknown key `paths`') as string });
+    const missing = await cli('run --from-env', { variables: { SVC_SOURCE: 'csv' } });
+    expect(missing.err).toContain('`SVC_SINK` is not set');
+  });
+
   it('shows progress to somebody who watches, and removes it', async () => {
     write('headgate.yaml', DOCUMENT);
     write('people.csv', PEOPLE);
@@ -278,7 +291,7 @@ describe('commands that only look', () => {
     expect(out).toContain('Each record goes through cast.');
     expect(out).toContain('there is no dead-letter queue');
     expect(out).toContain('at-least-once');
-    expect(out).toContain('transform `cast` reads `age`');
+    expect(out).toMatch(/transform\s+`cast` reads `age`/);
   });
 
   it('plan shows the decisions of one row as an object', async () => {
@@ -288,7 +301,7 @@ describe('commands that only look', () => {
       write_mode: 'append',
       transforms: ['cast'],
       delivery_guarantee: 'at-least-once',
-      lane: 'records',
+      lane: 'columns',
     });
     expect((await cli('plan --row nope')).err).toContain('there is no row `nope`');
   });

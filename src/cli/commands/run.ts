@@ -3,7 +3,7 @@ import { CONFIG_ARGUMENT, SELECTION_OPTIONS } from '../shared-options.ts';
 import { defineCommand } from '../command.ts';
 import { DOCUMENT_OPTIONS } from '../document-options.ts';
 import type { CliContext } from '../context.ts';
-import { EXIT, signalExit } from '../exit.ts';
+import { EXIT, signalExit, usageError } from '../exit.ts';
 import { momentOption } from '../moment-option.ts';
 import { choiceOption, integerOption, switchOption, textOption, unavailableOption } from '../option.ts';
 import { progressLine } from '../progress-line.ts';
@@ -32,10 +32,12 @@ export const runCommand = defineCommand({
       default: 'text',
       description: 'A summary on stderr, or on stdout one document or a line for each row.',
     }),
+    fromEnv: switchOption({
+      description: 'Take the document from environment variables: `SVC_SOURCE=csv`, `SVC_SOURCE_CSV_PATH=in.csv`, `SVC_SINK=jsonl`, ….',
+    }),
     quiet: switchOption({ description: 'No summary, no progress, and only warnings and errors in the log.' }),
     ...DOCUMENT_OPTIONS,
     ...SELECTION_OPTIONS,
-    fromEnv: unavailableOption('env-only mode'),
     source: unavailableOption('templates', 'ID'),
     sink: unavailableOption('templates', 'ID'),
     overlay: unavailableOption('templates', 'FILE'),
@@ -50,7 +52,14 @@ export const runCommand = defineCommand({
   async run(context, { options, positionals: [config] }) {
     const { loadPlan } = await import('../load-plan.ts');
     const { terminal, world } = context;
-    const { plan, parts } = await loadPlan(context, { config, selection: options, completion: options, statePath: options.statePath });
+    if (options.fromEnv && config !== undefined) throw usageError('`--from-env` stands instead of a document: name only one of them');
+    const { plan, parts } = await loadPlan(context, {
+      config,
+      selection: options,
+      completion: options,
+      statePath: options.statePath,
+      fromEnv: options.fromEnv,
+    });
     const { execute } = await import('../../engine/execute.ts');
     using stops = listenForStop(world, 'cancel', (signal) => terminal.note(`${signal}: stopping at the next page; once more ends at once`));
     const outcome = await execute({
