@@ -10,7 +10,7 @@ import type { Invocation } from './invocation.ts';
 import * as metrics from './metrics.ts';
 import { unwanted, whileWanted } from './patience.ts';
 import { readAhead } from './read-ahead.ts';
-import type { DeadRecord, PageInWork } from './stages/stage.ts';
+import { PageInWork, type DeadRecord } from './stages/stage.ts';
 
 export interface MoveOptions {
   readonly bookmark: JsonValue | undefined;
@@ -127,28 +127,27 @@ class PageMover {
   async #govern(page: Page, dead: DeadRecord[]): Promise<Page> {
     const { transforms, stages, tally, capture, kill } = this.#invocation;
     let current = page;
-    if (!transforms.empty) current = page.withRecords(await this.#transform(page, kill));
+    if (!transforms.empty) current = await this.#transform(page, kill);
     tally.transformed += current.count;
     if (stages.length > 0) {
-      const records = current.records();
-      const work: PageInWork = { records, origins: Array.from(records, (_, index) => index), dead };
+      const work = new PageInWork(current, dead);
       for (const stage of stages) await stage.run(work);
-      current = current.withRecords(work.records);
+      current = work.page;
     }
     capture?.take(current.records());
     return current;
   }
 
-  async #transform(page: Page, signal: AbortSignal): Promise<readonly JsonValue[]> {
+  async #transform(page: Page, signal: AbortSignal): Promise<Page> {
     const { env, labels, transforms, tally } = this.#invocation;
     const from = env.clock.elapsedMs();
     try {
-      const result = await transforms.run(page.records(), signal);
+      const result = await transforms.run(page, signal);
       tally.filtered += result.filtered;
       tally.expanded += result.expanded;
       env.metrics.inc(metrics.transformIn, labels, page.count);
-      env.metrics.inc(metrics.transformOut, labels, result.records.length);
-      return result.records;
+      env.metrics.inc(metrics.transformOut, labels, result.page.count);
+      return result.page;
     } catch (error) {
       env.metrics.inc(metrics.transformErrors, labels);
       throw error;

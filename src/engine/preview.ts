@@ -2,11 +2,13 @@
 import type { JsonValue } from '../lib/json.ts';
 import { createCredentials } from '../credentials/index.ts';
 import type { PartContext } from '../kit/context.ts';
-import { Page, RECORDS_LANE } from '../kit/page.ts';
+import { RECORDS_LANE } from '../kit/page.ts';
 import type { RowPlan } from '../plan/plan.ts';
 import { resolvePart, type RuntimeTokens } from '../plan/resolve.ts';
 import type { ExecuteOptions } from './engine.ts';
+import { firstTurn } from './expand/turn.ts';
 import { blame } from './failure.ts';
+import { PageInWork } from './stages/stage.ts';
 import { stagesOf } from './stages/stages.ts';
 import { TransformChain } from './stages/transform-chain.ts';
 
@@ -19,7 +21,7 @@ export async function* preview(options: PreviewOptions): AsyncGenerator<JsonValu
   const { plan, row, env, limit } = options;
   const leave = new AbortController();
   const signal = AbortSignal.any([options.signal, leave.signal]);
-  const tokens: RuntimeTokens = { now: { date: options.clock, zone: 'UTC' }, records: new Map() };
+  const tokens: RuntimeTokens = { now: { date: options.clock, zone: 'UTC' }, records: firstTurn(row).records };
   const credentials = createCredentials(options.parts.credentials, plan.auth, { env, signal });
   const context: PartContext = { env, pipeline: plan.name, row: row.id, invocationId: env.ids.next(), signal, credentials };
   const chain = await chainOf(row, tokens, options);
@@ -31,10 +33,9 @@ export async function* preview(options: PreviewOptions): AsyncGenerator<JsonValu
   let left = limit;
   try {
     for await (const page of source.pages({ lane: RECORDS_LANE, limit })) {
-      const { records } = await chain.run(page.records(), signal);
-      const work = { records, origins: records.map((_, index) => index), dead: [] };
+      const work = new PageInWork((await chain.run(page, signal)).page, []);
       await masking?.run(work);
-      for (const record of Page.ofRecords(work.records).slice(0, left).records()) {
+      for (const record of work.page.slice(0, left).records()) {
         left -= 1;
         yield record;
       }

@@ -28,6 +28,26 @@ export function columnReader(columns: Columns, [name = '', ...below]: FieldPath)
   return (row) => readBelow(read(row) ?? null);
 }
 
+/** The rows whose value at a path is as wanted. What only the kind of a cell decides is asked once. */
+export function rowsWhere(columns: Columns, path: FieldPath, holds: (value: JsonValue | undefined) => boolean): Uint32Array {
+  const valueAt = columnReader(columns, path);
+  const [name = ''] = path;
+  const kinds = path.length === 1 ? columns.column(name)?.kinds : undefined;
+  const verdicts = [undefined, null, false, true].map((value) => holds(value));
+  const { rows } = columns;
+  const found = new Uint32Array(rows.length);
+  let count = 0;
+  for (let index = 0; index < rows.length; index += 1) {
+    const row = rows[index] as number;
+    const kind = kinds === undefined ? NUMBER : (kinds[row] as number);
+    if (kind <= TRUE ? verdicts[kind] === true : holds(valueAt(row))) {
+      found[count] = row;
+      count += 1;
+    }
+  }
+  return found.subarray(0, count);
+}
+
 // Called for single cells in loops over pages: an object for the arguments would be made for each.
 // oxlint-disable-next-line max-params
 export function readCell(bytes: Buffer, start: number, end: number, kind: number): JsonValue | undefined {

@@ -94,13 +94,16 @@ export class Columns {
 
   /** Whether every row has a cell there: only then a changed cell keeps its place among the fields of its record. */
   isWhole(column: Column): boolean {
-    return this.every(column, (kind) => kind !== MISSING);
-  }
-
-  every(column: Column, holds: (kind: number) => boolean): boolean {
+    const { rows } = this;
     const { kinds } = column;
-    return this.rows.every((row) => holds(kinds[row] as number));
+    for (let index = 0; index < rows.length; index += 1) if (kinds[rows[index] as number] === MISSING) return false;
+    return true;
   }
+}
+
+/** Whether a cell of the column may be a list or an object; rows that take no part are looked at too. */
+export function mayNest({ kinds }: Column): boolean {
+  return kinds.includes(NESTED);
 }
 
 let identity = Uint32Array.from({ length: 1024 }, (_, row) => row);

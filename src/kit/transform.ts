@@ -1,6 +1,7 @@
 import type { ZodType } from 'zod';
 import type { Env } from '../lib/env.ts';
 import type { JsonObject, JsonValue } from '../lib/json.ts';
+import type { Columns } from './columns.ts';
 
 /** What a stage looks at; the plan decides from it which lane the row can take. */
 export type Reads = { readonly kind: 'fields'; readonly names: readonly string[] } | { readonly kind: 'record' };
@@ -8,11 +9,17 @@ export type Reads = { readonly kind: 'fields'; readonly names: readonly string[]
 export type Emit = (record: JsonValue) => void;
 
 /**
+ * The same work on cells: what it gives holds the records that `record` would have given, and those left out are not among its rows.
+ * `undefined`, or a `RecordError`, says that this page has to go through records, which then decide.
+ */
+export type OnColumns = (columns: Columns) => Columns | undefined;
+
+/**
  * A compiled transform. `record` maps one record to 0..N records, in order, by calling `emit`; it may change the record it is
  * given (the engine owns it) but must not keep it. `page` sees the whole page. Both throw `RecordError('Transform', …)`.
  */
 export type CompiledTransform =
-  | { readonly kind: 'record'; apply(record: JsonValue, emit: Emit): void; close?(): Promise<void> }
+  | { readonly kind: 'record'; apply(record: JsonValue, emit: Emit): void; readonly onColumns?: OnColumns; close?(): Promise<void> }
   | {
       readonly kind: 'page';
       apply(records: readonly JsonValue[], signal: AbortSignal): Promise<readonly JsonValue[]>;
@@ -44,6 +51,8 @@ export interface TransformDefinition<C = any> {
   }[];
   reads(config: C): Reads;
   columns(config: C): ColumnFlow;
+  /** Whether `compile` gives `onColumns` for this config: the plan decides from it how far records travel as columns. */
+  worksOnColumns?(config: C): boolean;
   /** May run-time `${now.*}` tokens stand in its config? Only `set` says yes. */
   readonly runtimeTokens?: boolean;
   /** Called once per invocation; loads reference data. Throws `ConfigError` when the config cannot work. */

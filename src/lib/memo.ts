@@ -10,3 +10,34 @@ export function memo<R>(compute: (key: string) => R, limit = 4096): (key: string
     return result;
   };
 }
+
+/** So many calls tell whether remembering pays. */
+const TRIAL = 2048;
+/** Below one hit in so many calls it does not. */
+const WORTHWHILE = 8;
+/** Calls without remembering before it is tried again. */
+const REST = 16 * TRIAL;
+
+/** The same for values of which nobody knows whether they repeat: while they do not, nothing is remembered. */
+export function memoWhileItPays<R>(compute: (key: string) => R, limit = 4096): (key: string) => R {
+  let misses = 0;
+  let calls = 0;
+  let resting = 0;
+  const remembered = memo((key) => {
+    misses += 1;
+    return compute(key);
+  }, limit);
+  return (key) => {
+    if (resting > 0) {
+      resting -= 1;
+      return compute(key);
+    }
+    calls += 1;
+    if (calls === TRIAL) {
+      if ((calls - misses) * WORTHWHILE < calls) resting = REST;
+      calls = 0;
+      misses = 0;
+    }
+    return remembered(key);
+  };
+}

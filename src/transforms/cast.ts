@@ -1,8 +1,9 @@
 import { z } from 'zod';
 import { RecordError } from '../lib/errors.ts';
-import { hasField, type JsonValue } from '../lib/json.ts';
+import { hasField, type JsonObject, type JsonValue } from '../lib/json.ts';
 import { text } from '../kit/schema.ts';
 import { defineTransform } from '../kit/transform.ts';
+import { castColumn } from './cast-cells.ts';
 import { CONVERSIONS } from './cast-values.ts';
 import { editing } from './per-record.ts';
 
@@ -31,21 +32,32 @@ export const cast = defineTransform<z.infer<typeof schema>>({
   ],
   reads: (config) => ({ kind: 'fields', names: Object.keys(config.fields) }),
   columns: () => ({ kind: 'identity' }),
+  worksOnColumns: () => true,
   compile(config) {
-    const casts = Object.entries(config.fields).map(([name, type]) => ({ name, type, convert: CONVERSIONS[type] }));
-    const onError = config.on_error;
-    return editing((record) => {
-      for (const { name, type, convert } of casts) {
-        if (!hasField(record, name)) continue;
-        const value = convert(record[name] as JsonValue);
-        if (value !== undefined) record[name] = value;
-        else if (onError === 'null') record[name] = null;
-        else if (onError === 'error') {
-          throw new RecordError('Transform', `the value of \`${name}\` cannot be made \`${type}\``, {
-            hint: 'set `on_error` to `null` or `skip` to let such records pass',
-          });
-        }
+    const casts = Object.entries(config.fields).map(([name, type]) => ({ name, type, change: changeOf(name, type, config.on_error) }));
+    const edit = (record: JsonObject): void => {
+      for (const { name, change } of casts) {
+        if (hasField(record, name)) record[name] = change(record[name] as JsonValue);
       }
-    });
+    };
+    return editing(edit, (columns) =>
+      casts.reduce((changed, { name, type, change }) => {
+        const column = changed.column(name);
+        return column === undefined ? changed : changed.with(name, castColumn(changed, column, { type, change }));
+      }, columns),
+    );
   },
 });
+
+function changeOf(name: string, type: keyof typeof CONVERSIONS, onError: 'error' | 'null' | 'skip'): (value: JsonValue) => JsonValue {
+  const convert = CONVERSIONS[type];
+  return (value) => {
+    const converted = convert(value);
+    if (converted !== undefined) return converted;
+    if (onError === 'null') return null;
+    if (onError === 'skip') return value;
+    throw new RecordError('Transform', `the value of \`${name}\` cannot be made \`${type}\``, {
+      hint: 'set `on_error` to `null` or `skip` to let such records pass',
+    });
+  };
+}

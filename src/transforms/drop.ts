@@ -12,9 +12,10 @@ export const drop = defineTransform<z.infer<typeof schema>>({
   examples: [{ config: { fields: ['b', 'z'] }, input: [{ a: 1, b: 2, c: 3 }, [1]], output: [{ a: 1, c: 3 }, [1]] }],
   reads: (config) => ({ kind: 'fields', names: config.fields }),
   columns: (config) => ({ kind: 'drop', fields: config.fields }),
+  worksOnColumns: () => true,
   compile(config) {
     const gone = new Set(config.fields);
-    return mapping((record) => {
+    const keep = (record: JsonObject): JsonObject => {
       if (!config.fields.some((name) => hasField(record, name))) return record;
       // Copying the rest keeps objects in their fast form; `delete` would not.
       const kept: JsonObject = {};
@@ -22,6 +23,7 @@ export const drop = defineTransform<z.infer<typeof schema>>({
         if (!gone.has(name)) setField(kept, name, record[name] ?? null);
       }
       return kept;
-    });
+    };
+    return mapping(keep, (columns) => columns.picked(columns.names.filter((name) => !gone.has(name))));
   },
 });

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { jsonEqual, type JsonValue } from '../lib/json.ts';
 import { memberOf } from '../lib/member-of.ts';
+import { rowsWhere } from '../kit/cells.ts';
 import { readerOf } from '../kit/field-path.ts';
 import { pathField, stepsOf } from '../kit/path-field.ts';
 import { finding, json } from '../kit/schema.ts';
@@ -51,11 +52,14 @@ export const filter = defineTransform<FilterConfig>({
   ],
   reads: (config) => ({ kind: 'fields', names: stepsOf(config.path).slice(0, 1) }),
   columns: () => ({ kind: 'identity' }),
+  worksOnColumns: () => true,
   compile(config) {
-    const read = readerOf(stepsOf(config.path));
+    const path = stepsOf(config.path);
+    const read = readerOf(path);
     const holds = predicateOf(config);
     return {
       kind: 'record',
+      onColumns: (columns) => columns.kept(rowsWhere(columns, path, holds)),
       apply(record, emit) {
         if (holds(read(record))) emit(record);
       },

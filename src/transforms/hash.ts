@@ -1,11 +1,13 @@
 import { hash as nodeHash } from 'node:crypto';
 import { z } from 'zod';
-import { hasField, jsonText, setField, type JsonValue } from '../lib/json.ts';
+import { ColumnBuilder, valuesOf } from '../kit/cells.ts';
+import type { Columns } from '../kit/columns.ts';
+import { hasField, jsonText, setField, type JsonObject, type JsonValue } from '../lib/json.ts';
 import { finding, optional, text } from '../kit/schema.ts';
 import { defineTransform } from '../kit/transform.ts';
 import { lazyLibrary } from '../lib/lazy.ts';
-import { memo } from '../lib/memo.ts';
-import { editing, someFieldNames } from './per-record.ts';
+import { memoWhileItPays } from '../lib/memo.ts';
+import { changedColumns, editing, someFieldNames } from './per-record.ts';
 
 const library = lazyLibrary<typeof import('@noble/hashes/blake3.js')>('@noble/hashes/blake3.js');
 
@@ -50,16 +52,38 @@ export const hash = defineTransform<HashConfig>({
   ],
   reads: (config) => ({ kind: 'fields', names: config.fields }),
   columns: (config) => (config.into === undefined ? { kind: 'identity' } : { kind: 'add', fields: [config.into] }),
+  worksOnColumns: () => true,
   compile(config) {
     const digest = digestOf(config);
-    return editing((record) => {
-      for (const name of config.fields) {
+    const { fields, into } = config;
+    const hashFields = (record: JsonObject): void => {
+      for (const name of fields) {
         const value = hasField(record, name) ? record[name] : null;
-        if (value !== null && value !== undefined) setField(record, config.into ?? name, digest(value));
+        if (value !== null && value !== undefined) setField(record, into ?? name, digest(value));
       }
+    };
+    const ofValue = (value: JsonValue): JsonValue => (value === null ? null : digest(value));
+    return editing(hashFields, (columns) => {
+      const [only = ''] = fields;
+      return into === undefined || into === only ? changedColumns(columns, fields, ofValue) : withDigests(columns, only, { into, digest });
     });
   },
 });
+
+/** A record without a value keeps what it has in the other field. */
+function withDigests(columns: Columns, name: string, { into, digest }: { into: string; digest: (value: JsonValue) => string }) {
+  const [values, before] = [columns.column(name), columns.column(into)];
+  if (values === undefined) return columns;
+  if (before !== undefined && !columns.isWhole(before)) return undefined;
+  const read = valuesOf(columns, values);
+  const digests = new ColumnBuilder(columns);
+  for (const row of columns.rows) {
+    const value = read(row) ?? null;
+    if (value !== null) digests.set(row, digest(value));
+    else if (before !== undefined) digests.copy(row, before);
+  }
+  return columns.with(into, digests);
+}
 
 function digestOf(config: HashConfig): (value: JsonValue) => string {
   const { salt = '', encoding } = config;
@@ -67,7 +91,7 @@ function digestOf(config: HashConfig): (value: JsonValue) => string {
     config.algorithm === 'sha256'
       ? (value: string) => nodeHash('sha256', salt + value, encoding)
       : (value: string) => Buffer.from(library().blake3(Buffer.from(salt + value))).toString(encoding);
-  const remembered = memo(compute);
+  const remembered = memoWhileItPays(compute);
   return (value) => {
     const plain = jsonText(value);
     return plain.length > MEMO_TEXT_LIMIT ? compute(plain) : remembered(plain);

@@ -40,6 +40,7 @@ export const keysCase = defineTransform<z.infer<typeof schema>>({
   ],
   reads: () => ({ kind: 'record' }),
   columns: () => ({ kind: 'opaque' }),
+  worksOnColumns: () => true,
   compile: ({ mode }) => renamingTree((key) => restyled(key, STYLES[mode]), 'error'),
 });
 

@@ -4,13 +4,16 @@
  */
 import { z } from 'zod';
 import { isObject, type JsonObject, type JsonValue } from '../lib/json.ts';
+import { mappedColumn } from '../kit/cells.ts';
+import type { Columns } from '../kit/columns.ts';
 import { text } from '../kit/schema.ts';
-import type { CompiledTransform } from '../kit/transform.ts';
+import type { CompiledTransform, OnColumns } from '../kit/transform.ts';
 
 /** A transform that changes fields of one object in place; a record that is not an object passes as it is. */
-export function editing(edit: (record: JsonObject) => void): CompiledTransform {
+export function editing(edit: (record: JsonObject) => void, onColumns?: OnColumns): CompiledTransform {
   return {
     kind: 'record',
+    ...(onColumns === undefined ? {} : { onColumns }),
     apply(record, emit) {
       if (isObject(record)) edit(record);
       emit(record);
@@ -19,11 +22,20 @@ export function editing(edit: (record: JsonObject) => void): CompiledTransform {
 }
 
 /** A transform that makes one new record of each object; a record that is not an object passes as it is. */
-export function mapping(map: (record: JsonObject) => JsonValue): CompiledTransform {
+export function mapping(map: (record: JsonObject) => JsonValue, onColumns?: OnColumns): CompiledTransform {
   return {
     kind: 'record',
+    ...(onColumns === undefined ? {} : { onColumns }),
     apply: (record, emit) => emit(isObject(record) ? map(record) : record),
   };
+}
+
+/** Columns with other values in some fields; a record that lacks one goes on lacking it. */
+export function changedColumns(columns: Columns, names: readonly string[], change: (value: JsonValue) => JsonValue): Columns {
+  return names.reduce((changed, name) => {
+    const column = changed.column(name);
+    return column === undefined ? changed : changed.with(name, mappedColumn(changed, column, change));
+  }, columns);
 }
 
 /** The usual `fields` of a config: exact top-level names. */

@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { hasField } from '../lib/json.ts';
+import { hasField, type JsonObject } from '../lib/json.ts';
 import { json } from '../kit/schema.ts';
 import { defineTransform } from '../kit/transform.ts';
-import { editing, fieldNames } from './per-record.ts';
+import { changedColumns, editing, fieldNames } from './per-record.ts';
 
 const schema = z.strictObject({
   fields: fieldNames('Fields whose value is replaced, null included.'),
@@ -19,10 +19,13 @@ export const redact = defineTransform<z.infer<typeof schema>>({
   ],
   reads: (config) => ({ kind: 'fields', names: config.fields }),
   columns: () => ({ kind: 'identity' }),
-  compile: (config) =>
-    editing((record) => {
-      for (const name of config.fields) {
-        if (hasField(record, name)) record[name] = config.mask;
+  worksOnColumns: () => true,
+  compile({ fields, mask }) {
+    const hide = (record: JsonObject): void => {
+      for (const name of fields) {
+        if (hasField(record, name)) record[name] = mask;
       }
-    }),
+    };
+    return editing(hide, (columns) => changedColumns(columns, fields, () => mask));
+  },
 });

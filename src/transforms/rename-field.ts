@@ -4,6 +4,7 @@ import { hasField, setField, type JsonObject } from '../lib/json.ts';
 import { finding, text } from '../kit/schema.ts';
 import { defineTransform } from '../kit/transform.ts';
 import { mapping } from './per-record.ts';
+import { renamedColumns } from './rename-tree.ts';
 
 const schema = z
   .strictObject({
@@ -38,9 +39,10 @@ export const renameField = defineTransform<z.infer<typeof schema>>({
   ],
   reads: (config) => ({ kind: 'fields', names: renames(config.fields).map(([from]) => from) }),
   columns: (config) => ({ kind: 'rename', fields: Object.fromEntries(renames(config.fields)) }),
+  worksOnColumns: () => true,
   compile(config) {
     const targets = new Map(renames(config.fields));
-    return mapping((record) => {
+    const rename = (record: JsonObject): JsonObject => {
       const renamed: JsonObject = {};
       for (const name of Object.keys(record)) {
         const to = targets.get(name);
@@ -52,6 +54,7 @@ export const renameField = defineTransform<z.infer<typeof schema>>({
         setField(renamed, to ?? name, record[name] ?? null);
       }
       return renamed;
-    });
+    };
+    return mapping(rename, (columns) => renamedColumns(columns, (name) => targets.get(name) ?? name));
   },
 });

@@ -27,5 +27,6 @@ export const renameKeys = defineTransform<z.infer<typeof schema>>({
   ],
   reads: () => ({ kind: 'record' }),
   columns: () => ({ kind: 'opaque' }),
+  worksOnColumns: () => true,
   compile: (config) => renamingTree(replacing(re2js().RE2JS.compile(config.pattern), config.replacement), 'last_wins'),
 });

@@ -1,6 +1,8 @@
 import { RecordError } from '../lib/errors.ts';
 import { hasField, isObject, setField, type JsonObject, type JsonValue } from '../lib/json.ts';
 import { memo } from '../lib/memo.ts';
+import { mappedColumn } from '../kit/cells.ts';
+import { mayNest, type Columns } from '../kit/columns.ts';
 import type { CompiledTransform } from '../kit/transform.ts';
 import { mapping } from './per-record.ts';
 
@@ -24,5 +26,16 @@ export function renamingTree(rename: (key: string) => string, collisions: 'error
     if (Array.isArray(value)) return value.map(ofValue);
     return isObject(value) ? ofObject(value) : value;
   };
-  return mapping(ofObject);
+  return mapping(ofObject, (columns) => {
+    const renamed = renamedColumns(columns, newName);
+    if (renamed === undefined) return undefined;
+    const inside = columns.columns.map((column) => (mayNest(column) ? mappedColumn(columns, column, ofValue) : column));
+    return columns.changed({ names: renamed.names, columns: inside });
+  });
+}
+
+/** Columns under new names; `undefined` where two would get the same one, which is for single records to judge. */
+export function renamedColumns(columns: Columns, rename: (name: string) => string): Columns | undefined {
+  const names = columns.names.map(rename);
+  return new Set(names).size === names.length ? columns.renamed(names) : undefined;
 }

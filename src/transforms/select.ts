@@ -12,13 +12,15 @@ export const select = defineTransform<z.infer<typeof schema>>({
   examples: [{ config: { fields: ['b', 'a', 'z'] }, input: [{ a: 1, b: null, c: 3 }], output: [{ b: null, a: 1 }] }],
   reads: (config) => ({ kind: 'fields', names: config.fields }),
   columns: (config) => ({ kind: 'select', fields: config.fields }),
+  worksOnColumns: () => true,
   compile(config) {
-    return mapping((record) => {
+    const keep = (record: JsonObject): JsonObject => {
       const kept: JsonObject = {};
       for (const name of config.fields) {
         if (hasField(record, name)) setField(kept, name, record[name] ?? null);
       }
       return kept;
-    });
+    };
+    return mapping(keep, (columns) => columns.picked(config.fields));
   },
 });

@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { setField } from '../lib/json.ts';
+import { constantColumn } from '../kit/cells.ts';
+import { setField, type JsonObject } from '../lib/json.ts';
 import { json, text } from '../kit/schema.ts';
 import { defineTransform } from '../kit/transform.ts';
 import { editing } from './per-record.ts';
@@ -24,10 +25,20 @@ export const set = defineTransform<z.infer<typeof schema>>({
   runtimeTokens: true,
   reads: () => ({ kind: 'fields', names: [] }),
   columns: (config) => ({ kind: 'add', fields: Object.keys(config.values) }),
+  worksOnColumns: () => true,
   compile(config) {
     const entries = Object.entries(config.values);
-    return editing((record) => {
+    const write = (record: JsonObject): void => {
       for (const [name, value] of entries) setField(record, name, value);
+    };
+    return editing(write, (columns) => {
+      let written = columns;
+      for (const [name, value] of entries) {
+        const before = written.column(name);
+        if (before !== undefined && !written.isWhole(before)) return undefined;
+        written = written.with(name, constantColumn(written, value));
+      }
+      return written;
     });
   },
 });

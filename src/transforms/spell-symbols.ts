@@ -42,6 +42,7 @@ export const spellSymbols = defineTransform<z.infer<typeof schema>>({
   ],
   reads: () => ({ kind: 'record' }),
   columns: () => ({ kind: 'identity' }),
+  worksOnColumns: () => true,
   compile({ extra, separator }) {
     const words = new Map(Object.entries({ ...WORDS, ...extra }));
     const longestFirst = [...words.keys()].sort((a, b) => b.length - a.length);

@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { hasField } from '../lib/json.ts';
+import { hasField, type JsonObject, type JsonValue } from '../lib/json.ts';
 import { defineTransform } from '../kit/transform.ts';
-import { editing, fieldNames } from './per-record.ts';
+import { changedColumns, editing, fieldNames } from './per-record.ts';
 
 const CHANGES = {
   lower: (value: string) => value.toLowerCase(),
@@ -38,14 +38,15 @@ export const valueCase = defineTransform<z.infer<typeof schema>>({
   ],
   reads: (config) => ({ kind: 'fields', names: config.fields }),
   columns: () => ({ kind: 'identity' }),
+  worksOnColumns: () => true,
   compile(config) {
     const change = CHANGES[config.mode];
-    return editing((record) => {
+    const ofValue = (value: JsonValue): JsonValue => (typeof value === 'string' ? change(value) : value);
+    const edit = (record: JsonObject): void => {
       for (const name of config.fields) {
-        if (!hasField(record, name)) continue;
-        const value = record[name];
-        if (typeof value === 'string') record[name] = change(value);
+        if (hasField(record, name)) record[name] = ofValue(record[name] as JsonValue);
       }
-    });
+    };
+    return editing(edit, (columns) => changedColumns(columns, config.fields, ofValue));
   },
 });

@@ -172,6 +172,11 @@ export function numberIn(value: JsonValue): number | bigint | undefined {
   return Number.isFinite(parsed) ? parsed : undefined;
 }
 
+/** Whether a check looks at records as a whole; all others look at single fields. */
+export function qualityNeedsRecords({ record }: QualityConfig): boolean {
+  return record.some((check) => check.type === 'json_schema');
+}
+
 /** What is wrong with a value, in a few words that hold none of its data, or `undefined`. */
 export type JsonSchemaCheck = (value: JsonValue) => string | undefined;
 

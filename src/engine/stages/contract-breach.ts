@@ -21,7 +21,7 @@ export function compileContract(config: ContractConfig): (record: JsonValue) => 
   const notObject = breach('', 'not_object', 'the record is not an object');
   const extraIn = (record: object): Breach | undefined => {
     const extra = Object.keys(record).find((name) => !listed.has(name));
-    return extra === undefined ? undefined : breach(extra, 'extra_field', `\`${extra}\` is not part of the contract`);
+    return extra === undefined ? undefined : extraField(extra);
   };
   return (record) => {
     if (!isObject(record)) return notObject;
@@ -34,18 +34,22 @@ export function compileContract(config: ContractConfig): (record: JsonValue) => 
   };
 }
 
+export function extraField(name: string): Breach {
+  return breach(name, 'extra_field', `\`${name}\` is not part of the contract`);
+}
+
 function breach(field: string, rule: ContractRule, sentence: string): Breach {
   return Object.freeze({ field, rule, message: `${sentence} (${rule})` });
 }
 
-interface FieldCheck {
+export interface FieldCheck {
   readonly name: string;
   readonly required: boolean;
   readonly missing: Breach;
   readonly check: (value: JsonValue) => Breach | undefined;
 }
 
-function compileField(field: ContractField): FieldCheck {
+export function compileField(field: ContractField): FieldCheck {
   const { name, required, nullable, type } = field;
   const because = (rule: ContractRule, demand: string): Breach => breach(name, rule, `\`${name}\` ${demand}`);
   const isNull = because('null', 'must not be null');

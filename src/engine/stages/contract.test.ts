@@ -3,7 +3,8 @@ import { contractBlock } from '../../document/blocks/contract.ts';
 import type { JsonObject, JsonValue } from '../../lib/json.ts';
 import { compileContract } from './contract-breach.ts';
 import { createContractStage } from './contract.ts';
-import type { PageInWork } from './stage.ts';
+import { Page } from '../../kit/page.ts';
+import { PageInWork, type DeadRecord } from './stage.ts';
 import { runStage, testContext, type StageOutcome } from './stage-testing.ts';
 
 const BIG = 9_007_199_254_740_993n;
@@ -108,10 +109,12 @@ describe('a breach', () => {
 
   it('keeps the index with which records came when earlier stages took some away', async () => {
     const contract = contractBlock.schema.parse({ version: '1', on_breach: 'quarantine', fields: [{ name: 'a', type: 'string' }] });
-    const page: PageInWork = { records: [{ a: '' }, {}], origins: [3, 7], dead: [] };
+    const dead: DeadRecord[] = [];
+    const page = new PageInWork(Page.ofRecords([0, 0, 0, { a: '' }, 0, {}]), dead);
+    page.divert(new Map([0, 1, 2, 4].map((position) => [position, 'odd'])), { kind: 'QualityFailure', reason: 'quality' });
     await createContractStage(contract, testContext()).run(page);
-    expect(page.origins).toEqual([3]);
-    expect(page.dead).toMatchObject([{ index: 7 }]);
+    expect([page.originOf(0), page.count]).toEqual([3, 1]);
+    expect(dead.map(({ index }) => index)).toEqual([0, 1, 2, 4, 5]);
   });
 
   it('is logged once and always counted under warn, and everything is written', async () => {

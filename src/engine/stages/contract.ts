@@ -3,6 +3,7 @@ import { RunError } from '../../lib/errors.ts';
 import type { JsonValue } from '../../lib/json.ts';
 import { defineMetric } from '../../lib/metrics.ts';
 import { compileContract, type Breach } from './contract-breach.ts';
+import { compileColumnContract } from './contract-columns.ts';
 import type { PageInWork, Stage, StageContext } from './stage.ts';
 
 export const CONTRACT_VIOLATIONS = defineMetric({
@@ -25,22 +26,30 @@ const EXTRA_FIELD_LABELS = 100;
 
 export function createContractStage(config: ContractConfig, context: StageContext): Stage {
   const breachOf = compileContract(config);
+  const inColumns = compileColumnContract(config);
   const count = violationCounter(config, context);
   const settle = settlerOf(config, context);
   return {
     name: 'contract',
     run(page) {
-      let breaches: Map<number, Breach> | undefined;
-      for (const [i, record] of page.records.entries()) {
-        const breach = breachOf(record);
-        if (breach === undefined) continue;
+      const { columns } = page;
+      const breaches = columns === undefined ? recordBreaches(page.records, breachOf) : inColumns(columns);
+      for (const breach of breaches.values()) {
         count(breach);
-        (breaches ??= new Map()).set(i, breach);
         if (config.on_breach === 'fail') break;
       }
-      if (breaches !== undefined) settle(page, breaches);
+      if (breaches.size > 0) settle(page, breaches);
     },
   };
+}
+
+function recordBreaches(records: readonly JsonValue[], breachOf: (record: JsonValue) => Breach | undefined): Map<number, Breach> {
+  const breaches = new Map<number, Breach>();
+  for (let position = 0; position < records.length; position += 1) {
+    const breach = breachOf(records[position] as JsonValue);
+    if (breach !== undefined) breaches.set(position, breach);
+  }
+  return breaches;
 }
 
 function violationCounter(config: ContractConfig, { env, pipeline, row }: StageContext): (breach: Breach) => void {
@@ -65,33 +74,19 @@ function settlerOf(config: ContractConfig, { env, pipeline, row }: StageContext)
       return (page, breaches) => {
         env.metrics.inc(CONTRACT_ABORTS, { pipeline, row });
         const [position = 0, breach] = breaches.entries().next().value ?? [];
-        const place = `record ${page.origins[position]} of the page`;
+        const place = `record ${page.originOf(position)} of the page`;
         throw new RunError('ContractViolation', 'contract_breach', `contract ${config.version} is broken: ${breach?.message}, ${place}`);
       };
     case 'quarantine':
-      return quarantine;
+      return (page, breaches) => {
+        const reasons = new Map([...breaches].map(([position, { message }]) => [position, message]));
+        page.divert(reasons, { kind: 'ContractViolation', reason: 'contract' });
+      };
     case 'warn':
       return warnOnce(config, env.log);
     default:
       return config.on_breach satisfies never;
   }
-}
-
-function quarantine(page: PageInWork, breaches: ReadonlyMap<number, Breach>): void {
-  const records: JsonValue[] = [];
-  const origins: number[] = [];
-  for (const [i, payload] of page.records.entries()) {
-    const breach = breaches.get(i);
-    const index = page.origins[i] ?? i;
-    if (breach === undefined) {
-      records.push(payload);
-      origins.push(index);
-    } else {
-      page.dead.push({ kind: 'ContractViolation', reason: 'contract', message: breach.message, payload, index });
-    }
-  }
-  page.records = records;
-  page.origins = origins;
 }
 
 function warnOnce(config: ContractConfig, log: StageContext['env']['log']): Settle {

@@ -1,7 +1,8 @@
-import { createHmac, hash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { MaskingAction } from '../../document/blocks/masking.ts';
 import { isObject, stringifyJson, type JsonValue } from '../../lib/json.ts';
-import { memo } from '../../lib/memo.ts';
+import { hmacSha256 } from '../../lib/hmac.ts';
+import { memoWhileItPays } from '../../lib/memo.ts';
 
 /** What a value becomes; the same value when the action does not touch it. */
 export type Action = (value: JsonValue) => JsonValue;
@@ -47,8 +48,7 @@ const REMEMBERED_LENGTH = 256;
 
 /** 64 hexadecimal digits: HMAC-SHA256 under the key, plain SHA-256 without one. Values that repeat are worked out once. */
 export function createDigest(key: string | undefined): Digest {
-  const compute: Digest =
-    key === undefined ? (text) => hash('sha256', text, 'hex') : (text) => createHmac('sha256', key).update(text).digest('hex');
-  const remembered = memo(compute, REMEMBERED_VALUES);
+  const compute: Digest = key === undefined ? (text) => hash('sha256', text, 'hex') : hmacSha256(key);
+  const remembered = memoWhileItPays(compute, REMEMBERED_VALUES);
   return (text) => (text.length > REMEMBERED_LENGTH ? compute(text) : remembered(text));
 }

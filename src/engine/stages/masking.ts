@@ -1,4 +1,6 @@
 import { maskingRulesFor, type LabelledRule, type MaskingConfig } from '../../document/blocks/masking.ts';
+import { ColumnBuilder, valuesOf } from '../../kit/cells.ts';
+import { mayNest, type Column, type Columns } from '../../kit/columns.ts';
 import { isObject, setField, type JsonObject, type JsonValue } from '../../lib/json.ts';
 import { defineMetric } from '../../lib/metrics.ts';
 import { compileAction, createDigest } from './masking-actions.ts';
@@ -16,8 +18,11 @@ export const MASKED_FIELDS = defineMetric({
 /** Told for every value a rule has changed. */
 export type OnMasked = (rule: number, byDetector: boolean) => void;
 
-/** A copy of a record with everything hidden that the rules name; the same record when there is nothing. */
-export type Masker = (record: JsonValue, onMasked: OnMasked) => JsonValue;
+/** Gives copies in which everything is hidden that the rules name; the same value when there is nothing. */
+export interface Masker {
+  record(record: JsonValue, onMasked: OnMasked): JsonValue;
+  columns(columns: Columns, onMasked: OnMasked): Columns;
+}
 
 /** Never changes the record it is given: other sinks may see it with other rules. */
 export function createMasker(labelled: readonly LabelledRule[], key: string | undefined): Masker {
@@ -70,7 +75,29 @@ export function createMasker(labelled: readonly LabelledRule[], key: string | un
     return copy ?? object;
   };
 
-  return (record, onMasked) => visit(record, root, onMasked);
+  const visitColumn = (columns: Columns, column: Column, { place, onMasked }: { place: Place; onMasked: OnMasked }): Column => {
+    const read = valuesOf(columns, column);
+    const builder = new ColumnBuilder(columns);
+    for (const row of columns.rows) {
+      const value = read(row);
+      if (value === undefined) continue;
+      const masked = visit(value, place, onMasked);
+      if (masked === value) builder.copy(row, column);
+      else builder.set(row, masked);
+    }
+    return builder;
+  };
+
+  const visitColumns = (columns: Columns, onMasked: OnMasked): Columns => {
+    const masked = columns.columns.map((column, index) => {
+      const place = root.below(columns.names[index] as string);
+      const isMet = place.named !== Infinity || detectors.length > 0 || mayNest(column);
+      return isMet ? visitColumn(columns, column, { place, onMasked }) : column;
+    });
+    return columns.changed({ columns: masked });
+  };
+
+  return { record: (record, onMasked) => visit(record, root, onMasked), columns: visitColumns };
 }
 
 /** Masking runs before everything else that looks at records, and never fails or diverts one. */
@@ -87,7 +114,9 @@ export function createMaskingStage(config: MaskingConfig, context: StageContext)
         const counts = byDetector ? detected : named;
         counts[rule] = (counts[rule] ?? 0) + 1;
       };
-      page.records = page.records.map((record) => mask(record, count));
+      const { columns } = page;
+      if (columns === undefined) page.records = page.records.map((record) => mask.record(record, count));
+      else page.columns = mask.columns(columns, count);
       for (const [i, labelled] of rules.entries()) {
         report(context, labelled, '', named[i] ?? 0);
         report(context, labelled, labelled.rule.match.value_detector ?? '', detected[i] ?? 0);

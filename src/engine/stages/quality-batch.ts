@@ -1,24 +1,25 @@
 import type { BatchCheckConfig } from '../../document/blocks/quality.ts';
 import { canonicalJson, type JsonValue } from '../../lib/json.ts';
-import { readPath } from './quality-values.ts';
+import { pathReader } from './quality-values.ts';
+import type { PageInWork } from './stage.ts';
 
 /** What a batch check says about a page: nothing, a sentence about all of it, or a sentence about some records. */
 export type BatchFinding = { readonly message: string; readonly records?: readonly number[] } | undefined;
 
-export type BatchCheck = (records: readonly JsonValue[]) => BatchFinding;
+export type BatchCheck = (page: PageInWork) => BatchFinding;
 
 export function compileBatchCheck(config: BatchCheckConfig): BatchCheck {
   switch (config.type) {
     case 'row_count':
-      return (records) => countFinding('row_count: the page has', 'records', records.length, config);
+      return (page) => countFinding('row_count: the page has', 'records', page.count, config);
     case 'null_rate':
       return nullRate(config.field, config.max);
     case 'unique':
       return unique(config.fields);
     case 'distinct_count': {
-      const keyOf = keyReader([config.field]);
-      return (records) => {
-        const distinct = new Set(records.map(keyOf)).size;
+      const keysIn = keyReader([config.field]);
+      return (page) => {
+        const distinct = new Set(keysIn(page)).size;
         return countFinding(`distinct_count: \`${config.field}\` has`, 'different values', distinct, config);
       };
     }
@@ -39,36 +40,43 @@ function countFinding(subject: string, noun: string, count: number, { min, max }
 }
 
 function nullRate(field: string, max: number): BatchCheck {
-  const read = readPath(field);
-  return (records) => {
+  const readerIn = pathReader(field);
+  return (page) => {
+    const read = readerIn(page);
     let nulls = 0;
-    for (const record of records) {
-      if ((read(record) ?? null) === null) nulls += 1;
+    for (let position = 0; position < page.count; position += 1) {
+      if ((read(position) ?? null) === null) nulls += 1;
     }
-    if (records.length === 0 || nulls / records.length <= max) return undefined;
-    return { message: `null_rate: ${nulls} of ${records.length} records have no \`${field}\`, the largest share allowed is ${max}` };
+    if (page.count === 0 || nulls / page.count <= max) return undefined;
+    return { message: `null_rate: ${nulls} of ${page.count} records have no \`${field}\`, the largest share allowed is ${max}` };
   };
 }
 
 function unique(fields: readonly string[]): BatchCheck {
-  const keyOf = keyReader(fields);
+  const keysIn = keyReader(fields);
   const message = `unique: another record of the page has the same ${fields.map((field) => `\`${field}\``).join(', ')}`;
-  return (records) => {
+  return (page) => {
     const seen = new Set<string>();
     const repeated: number[] = [];
-    for (const [i, record] of records.entries()) {
+    for (const [position, key] of keysIn(page).entries()) {
       const before = seen.size;
-      if (seen.add(keyOf(record)).size === before) repeated.push(i);
+      if (seen.add(key).size === before) repeated.push(position);
     }
     return repeated.length === 0 ? undefined : { message, records: repeated };
   };
 }
 
 /** Equal values give equal text; a missing value is unlike any other, null included. */
-function keyReader(fields: readonly string[]): (record: JsonValue) => string {
-  const readers = fields.map(readPath);
+function keyReader(fields: readonly string[]): (page: PageInWork) => string[] {
+  const readersIn = fields.map(pathReader);
   const textOf = (value: JsonValue | undefined): string => (value === undefined ? '-' : canonicalJson(value));
-  const [only] = readers;
-  if (only !== undefined && readers.length === 1) return (record) => textOf(only(record));
-  return (record) => readers.map((read) => textOf(read(record))).join('\n');
+  return (page) => {
+    const readers = readersIn.map((readerIn) => readerIn(page));
+    const [only] = readers;
+    const keyAt =
+      only !== undefined && readers.length === 1
+        ? (position: number) => textOf(only(position))
+        : (position: number) => readers.map((read) => textOf(read(position))).join('\n');
+    return Array.from({ length: page.count }, (_, position) => keyAt(position));
+  };
 }

@@ -1,34 +1,52 @@
 import { compileJsonSchema, numberIn, type RecordCheckConfig } from '../../document/blocks/quality.ts';
+import { columnReader } from '../../kit/cells.ts';
 import { readerOf } from '../../kit/field-path.ts';
 import { stepsOf } from '../../kit/path-field.ts';
 import { assert } from '../../lib/errors.ts';
 import { isObject, jsonEqual, type JsonValue } from '../../lib/json.ts';
 import { re2js } from '../../lib/lazy.ts';
 import { memberOf } from '../../lib/member-of.ts';
+import type { PageInWork } from './stage.ts';
 
 type Value = JsonValue | undefined;
-type Reader = (record: JsonValue) => Value;
 
-/** Reads the value at a path that the schema has let through. */
-export function readPath(path: string): Reader {
-  return readerOf(stepsOf(path));
+/** Reads the values at a path, by the position of their record in the page. */
+export type FieldReader = (position: number) => Value;
+
+/** Finds the values of a page at a path that the schema has let through, whatever form the page has. */
+export function pathReader(path: string): (page: PageInWork) => FieldReader {
+  const steps = stepsOf(path);
+  const read = readerOf(steps);
+  return (page) => {
+    const { columns } = page;
+    if (columns !== undefined) {
+      const valueAt = columnReader(columns, steps);
+      return (position) => valueAt(columns.rows[position] as number);
+    }
+    const { records } = page;
+    return (position) => read(records[position] as JsonValue);
+  };
 }
 
 /** What is wrong with a record, or `undefined`. Sentences name fields and rules and never hold data. */
-export type RecordCheck = (record: JsonValue) => string | undefined;
+export type RecordCheck = (position: number) => string | undefined;
 
-export function compileRecordCheck(config: RecordCheckConfig): RecordCheck {
+export function compileRecordCheck(config: RecordCheckConfig): (page: PageInWork) => RecordCheck {
   if (config.type === 'json_schema') {
     const problem = compileJsonSchema(config.schema);
-    return (record) => {
-      const found = problem(withoutBigInts(record));
-      return found === undefined ? undefined : `json_schema: ${found}`;
-    };
+    return ({ records }) =>
+      (position) => {
+        const found = problem(withoutBigInts(records[position] as JsonValue));
+        return found === undefined ? undefined : `json_schema: ${found}`;
+      };
   }
-  const read = readPath(config.field);
+  const readerIn = pathReader(config.field);
   const { passes, demand } = valueCheck(config);
   const sentence = `${config.type}: \`${config.field}\` ${demand}`;
-  return (record) => (passes(read(record)) ? undefined : sentence);
+  return (page) => {
+    const read = readerIn(page);
+    return (position) => (passes(read(position)) ? undefined : sentence);
+  };
 }
 
 interface ValueCheck {

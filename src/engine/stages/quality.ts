@@ -3,7 +3,7 @@ import { RunError } from '../../lib/errors.ts';
 import { defineMetric } from '../../lib/metrics.ts';
 import { compileBatchCheck, type BatchFinding } from './quality-batch.ts';
 import { compileRecordCheck } from './quality-values.ts';
-import type { DeadRecord, PageInWork, Stage, StageContext } from './stage.ts';
+import type { DeadRecord, PageInWork, Reasons, Stage, StageContext } from './stage.ts';
 
 export const QUALITY_CHECKS = defineMetric({
   name: 'svc_quality_checks_total',
@@ -46,7 +46,7 @@ interface PageFailures {
   readonly done: number;
   readonly failed: number;
   /** Positions of the records that go, ascending, each with the sentence why. */
-  readonly gone: ReadonlyMap<number, string>;
+  readonly gone: Reasons;
   /** Set when the page failed as a whole. */
   readonly whole?: string;
 }
@@ -95,45 +95,33 @@ function settle(check: PageCheck, failures: PageFailures, { page, dead, context 
   if (check.aborts) {
     env.metrics.inc(QUALITY_ABORTS, { pipeline, row, check: check.type });
     const [first] = gone;
-    const place = first === undefined ? '' : ` (record ${page.origins[first[0]]} of the page)`;
+    const place = first === undefined ? '' : ` (record ${page.originOf(first[0])} of the page)`;
     throw new RunError('QualityFailure', 'quality_abort', `quality check failed: ${whole ?? first?.[1]}${place}`);
   }
-  const records: PageInWork['records'][number][] = [];
-  const origins: number[] = [];
-  for (const [i, record] of page.records.entries()) {
-    const message = whole ?? gone.get(i);
-    const index = page.origins[i] ?? i;
-    if (message === undefined) {
-      records.push(record);
-      origins.push(index);
-    } else {
-      dead.push({ kind: 'QualityFailure', reason: 'quality', message, payload: record, index });
-    }
-  }
-  const moved = page.records.length - records.length;
-  if (moved > 0) env.metrics.inc(QUALITY_QUARANTINED, { pipeline, row, check: check.type, field: check.field }, moved);
-  page.records = records;
-  page.origins = origins;
+  const reasons: Reasons = whole === undefined ? gone : new Map(Array.from({ length: page.count }, (_, position) => [position, whole]));
+  page.divert(reasons, { kind: 'QualityFailure', reason: 'quality' }, dead);
+  if (reasons.size > 0) env.metrics.inc(QUALITY_QUARANTINED, { pipeline, row, check: check.type, field: check.field }, reasons.size);
 }
 
-const NONE: ReadonlyMap<number, string> = new Map();
+const NONE: Reasons = new Map();
 
 function recordPageCheck(config: RecordCheckConfig): PageCheck {
-  const problemOf = compileRecordCheck(config);
+  const checkOf = compileRecordCheck(config);
   const aborts = config.on_failure === 'abort';
   return {
     type: config.type,
     field: config.type === 'json_schema' ? '' : config.field,
     aborts,
-    run({ records }) {
+    run(page) {
+      const problemOf = checkOf(page);
       let gone: Map<number, string> | undefined;
-      for (const [i, record] of records.entries()) {
-        const problem = problemOf(record);
+      for (let position = 0; position < page.count; position += 1) {
+        const problem = problemOf(position);
         if (problem === undefined) continue;
-        (gone ??= new Map()).set(i, problem);
-        if (aborts) return { done: i + 1, failed: 1, gone };
+        (gone ??= new Map()).set(position, problem);
+        if (aborts) return { done: position + 1, failed: 1, gone };
       }
-      return { done: records.length, failed: gone?.size ?? 0, gone: gone ?? NONE };
+      return { done: page.count, failed: gone?.size ?? 0, gone: gone ?? NONE };
     },
   };
 }
@@ -144,7 +132,7 @@ function batchPageCheck(config: BatchCheckConfig): PageCheck {
     type: config.type,
     field: config.type === 'unique' ? config.fields.join(',') : config.type === 'row_count' ? '' : config.field,
     aborts: config.on_failure === 'abort',
-    run: ({ records }) => pageFailures(findingOf(records)),
+    run: (page) => pageFailures(findingOf(page)),
   };
 }
 

@@ -185,17 +185,7 @@ function onlyKnown(records: readonly JsonValue[], live: readonly DestinationColu
 }
 
 function quarantine(page: PageInWork, isBad: (record: JsonValue) => boolean, message: string): void {
-  const records: JsonValue[] = [];
-  const origins: number[] = [];
-  for (const [i, payload] of page.records.entries()) {
-    const index = page.origins[i] ?? i;
-    if (isBad(payload)) {
-      page.dead.push({ kind: 'SchemaDrift', reason: 'schema_drift', message, payload, index });
-    } else {
-      records.push(payload);
-      origins.push(index);
-    }
-  }
-  page.records = records;
-  page.origins = origins;
+  const reasons = new Map<number, string>();
+  for (const [position, record] of page.records.entries()) if (isBad(record)) reasons.set(position, message);
+  page.divert(reasons, { kind: 'SchemaDrift', reason: 'schema_drift' });
 }

@@ -1,9 +1,10 @@
 /** What the tests of governance stages share: a context that keeps metrics and log lines, and a way to run one page. */
 import { stillClock } from '../../../test/fakes/clock.ts';
 import { testEnv } from '../../../test/fakes/env.ts';
+import { Page } from '../../kit/page.ts';
 import type { JsonValue } from '../../lib/json.ts';
 import type { Labels, MetricDefinition, Metrics } from '../../lib/metrics.ts';
-import type { DeadRecord, PageInWork, Stage, StageContext } from './stage.ts';
+import { PageInWork, type DeadRecord, type Stage, type StageContext } from './stage.ts';
 
 export interface TestContext extends StageContext {
   /** Counters by `name{label=value,…}`. */
@@ -48,7 +49,7 @@ export interface StageOutcome {
 
 /** Runs a stage over one page whose records came in the order given. */
 export async function runStage(stage: Stage, records: readonly JsonValue[]): Promise<StageOutcome> {
-  const page: PageInWork = { records, origins: records.map((_, i) => i), dead: [] };
+  const page = new PageInWork(Page.ofRecords(records), []);
   await stage.run(page);
-  return page;
+  return { records: page.records, origins: page.records.map((_, position) => page.originOf(position)), dead: page.dead };
 }

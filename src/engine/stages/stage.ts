@@ -1,3 +1,6 @@
+import { readRecord } from '../../kit/column-records.ts';
+import type { Columns } from '../../kit/columns.ts';
+import type { Page } from '../../kit/page.ts';
 import type { Env } from '../../lib/env.ts';
 import type { ErrorKind } from '../../lib/errors.ts';
 import type { JsonValue } from '../../lib/json.ts';
@@ -15,12 +18,69 @@ export interface DeadRecord {
   readonly index: number;
 }
 
-/** A page between transforms and sink. Stages replace `records` (and `origins` with it) and add to `dead`. */
-export interface PageInWork {
-  records: readonly JsonValue[];
-  /** For each record its index in the page as it entered the stages. */
-  origins: readonly number[];
+/** Why each record goes, by its position in the page. */
+export type Reasons = ReadonlyMap<number, string>;
+
+/**
+ * A page between transforms and sink. A stage looks at its `columns` where there are some, and otherwise at its `records`: asking for
+ * those ends the columns for all stages behind it. Stages put other values in place and divert records to `dead`.
+ */
+export class PageInWork {
   readonly dead: DeadRecord[];
+  #page: Page;
+  /** For each record its index in the page as it entered the stages; nothing was diverted yet when absent. */
+  #origins: Uint32Array | undefined;
+
+  constructor(page: Page, dead: DeadRecord[]) {
+    this.#page = page;
+    this.dead = dead;
+  }
+
+  get page(): Page {
+    return this.#page;
+  }
+
+  get count(): number {
+    return this.#page.count;
+  }
+
+  get columns(): Columns | undefined {
+    return this.#page.columns;
+  }
+
+  set columns(columns: Columns) {
+    this.#page = this.#page.withColumns(columns);
+  }
+
+  get records(): readonly JsonValue[] {
+    if (this.#page.columns !== undefined) this.#page = this.#page.withRecords(this.#page.records());
+    return this.#page.records();
+  }
+
+  /** As many as before. */
+  set records(records: readonly JsonValue[]) {
+    this.#page = this.#page.withRecords(records);
+  }
+
+  /** The index of a record in the page as it entered the stages. */
+  originOf(position: number): number {
+    return this.#origins?.[position] ?? position;
+  }
+
+  /** Takes records out of the page and puts them to the dead ones. */
+  divert(reasons: Reasons, why: Pick<DeadRecord, 'kind' | 'reason'>, dead: DeadRecord[] = this.dead): void {
+    const { columns } = this;
+    const records = columns === undefined ? this.records : undefined;
+    for (const [position, message] of reasons) {
+      const payload = columns === undefined ? (records?.[position] ?? null) : readRecord(columns, position);
+      dead.push({ ...why, message, payload, index: this.originOf(position) });
+    }
+    const staying = Uint32Array.from({ length: this.count }, (_, position) => position).filter((position) => !reasons.has(position));
+    const origins = staying.map((position) => this.originOf(position));
+    if (columns !== undefined) this.columns = columns.kept(staying.map((position) => columns.rows[position] ?? 0));
+    else this.records = Array.from(staying, (position) => records?.[position] ?? null);
+    this.#origins = origins;
+  }
 }
 
 /** One governance step, compiled once per invocation. Throws `RunError` to end the run without writing the page. */

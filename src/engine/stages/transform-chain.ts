@@ -1,9 +1,11 @@
 import { RecordError } from '../../lib/errors.ts';
 import type { JsonValue } from '../../lib/json.ts';
-import type { CompiledTransform, Emit } from '../../kit/transform.ts';
+import type { Columns } from '../../kit/columns.ts';
+import type { Page } from '../../kit/page.ts';
+import type { CompiledTransform, Emit, OnColumns } from '../../kit/transform.ts';
 
 export interface ChainResult {
-  readonly records: readonly JsonValue[];
+  readonly page: Page;
   /** Records for which a stage gave nothing. */
   readonly filtered: number;
   /** Records given beyond one for one. */
@@ -17,39 +19,46 @@ export interface NamedTransform {
 
 /**
  * Runs a page through the transforms in order. Neighbouring record stages are joined to one pass, so that a page is
- * walked once however long the chain is; a page stage sees the whole page.
+ * walked once however long the chain is; a page stage sees the whole page. A page of columns stays one through all leading stages
+ * that work on columns; when one of them finds that it cannot, all of them see the records.
  */
 export class TransformChain {
   readonly #transforms: readonly NamedTransform[];
+  /** The leading stages that work on columns. */
+  readonly #onColumns: readonly OnColumns[];
   readonly #steps: readonly Step[];
+  /** Those behind the stages that work on columns. */
+  readonly #stepsAfter: readonly Step[];
 
   constructor(transforms: readonly NamedTransform[]) {
     this.#transforms = transforms;
+    this.#onColumns = leadingOnColumns(transforms);
     this.#steps = joinNeighbours(transforms);
+    this.#stepsAfter = joinNeighbours(transforms.slice(this.#onColumns.length));
   }
 
   get empty(): boolean {
     return this.#transforms.length === 0;
   }
 
-  async run(input: readonly JsonValue[], signal: AbortSignal): Promise<ChainResult> {
-    let records = input;
-    let filtered = 0;
-    let expanded = 0;
-    for (const step of this.#steps) {
-      if (step.kind === 'records') {
-        const result = step.run(records);
-        records = result.records;
-        filtered += result.filtered;
-        expanded += result.expanded;
-      } else {
-        const next = await naming(step.type, () => step.apply(records, signal));
-        filtered += Math.max(0, records.length - next.length);
-        expanded += Math.max(0, next.length - records.length);
-        records = next;
-      }
+  async run(page: Page, signal: AbortSignal): Promise<ChainResult> {
+    const columns = page.columns === undefined ? undefined : this.#runOnColumns(page.columns);
+    if (columns === undefined) return runSteps(this.#steps, page, signal);
+    const before = page.withColumns(columns);
+    const filtered = page.count - columns.count;
+    if (this.#stepsAfter.length === 0) return { page: before, filtered, expanded: 0 };
+    const after = await runSteps(this.#stepsAfter, before, signal);
+    return { ...after, filtered: filtered + after.filtered };
+  }
+
+  /** `undefined` when one of them leaves the page to its records: a failure then names the first record that fails. */
+  #runOnColumns(columns: Columns): Columns | undefined {
+    try {
+      return this.#onColumns.reduce<Columns | undefined>((now, stage) => (now === undefined ? undefined : stage(now)), columns);
+    } catch (error) {
+      if (error instanceof RecordError) return undefined;
+      throw error;
     }
-    return { records, filtered, expanded };
   }
 
   async close(): Promise<void> {
@@ -57,8 +66,41 @@ export class TransformChain {
   }
 }
 
+function leadingOnColumns(transforms: readonly NamedTransform[]): OnColumns[] {
+  const leading: OnColumns[] = [];
+  for (const { compiled } of transforms) {
+    if (compiled.kind !== 'record' || compiled.onColumns === undefined) break;
+    leading.push(compiled.onColumns);
+  }
+  return leading;
+}
+
+async function runSteps(steps: readonly Step[], page: Page, signal: AbortSignal): Promise<ChainResult> {
+  let records = page.records();
+  let filtered = 0;
+  let expanded = 0;
+  for (const step of steps) {
+    if (step.kind === 'records') {
+      const result = step.run(records);
+      records = result.records;
+      filtered += result.filtered;
+      expanded += result.expanded;
+    } else {
+      const next = await naming(step.type, () => step.apply(records, signal));
+      filtered += Math.max(0, records.length - next.length);
+      expanded += Math.max(0, next.length - records.length);
+      records = next;
+    }
+  }
+  return { page: page.withRecords(records), filtered, expanded };
+}
+
+interface RecordsResult extends Omit<ChainResult, 'page'> {
+  readonly records: readonly JsonValue[];
+}
+
 type Step =
-  | { readonly kind: 'records'; run(records: readonly JsonValue[]): ChainResult }
+  | { readonly kind: 'records'; run(records: readonly JsonValue[]): RecordsResult }
   | {
       readonly kind: 'page';
       readonly type: string;
