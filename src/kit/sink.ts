@@ -1,6 +1,6 @@
 import type { ZodType } from 'zod';
 import type { RecordError } from '../lib/errors.ts';
-import type { JsonObject } from '../lib/json.ts';
+import type { JsonObject, JsonValue } from '../lib/json.ts';
 import type { SinkContext } from './context.ts';
 import type { Page } from './page.ts';
 import type { ProbeFinding } from './probe.ts';
@@ -45,6 +45,19 @@ export interface Sink {
   readonly tokens?: TokenWriter;
   /** Present when `capabilities.schema` is not `none`. */
   readonly schema?: SchemaAccess;
+  /**
+   * Present when `capabilities.sweep` is true. Removes the rows that vanished at the source, all at once or none, and gives their
+   * number; called after the last flush. Where there is no table yet there is nothing to remove.
+   */
+  sweep?(sweep: Sweep): Promise<number>;
+}
+
+/** What a complete read has seen. */
+export interface Sweep {
+  /** Destination columns, each with the value that the rows of the read have there: rows elsewhere are not touched. */
+  readonly scope: JsonObject;
+  /** Keys that were seen, their values in the order of the sink's `key`. */
+  readonly keys: readonly (readonly JsonValue[])[];
 }
 
 /** Commits a page and a watermark in one atomic unit. */
@@ -97,6 +110,8 @@ export interface SinkCapabilities {
   readonly encodings: readonly string[];
   /** Whether it can write a page of columns without making its records. */
   readonly columns?: boolean;
+  /** Whether it can remove rows that vanished at the source. */
+  readonly sweep?: boolean;
   /** A repeat of the same page changes nothing (keyed modes). */
   readonly idempotent: boolean;
 }

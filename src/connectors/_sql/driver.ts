@@ -40,6 +40,15 @@ export interface TableChange {
 /** Leaves the transaction open, and what comes next joins it: until `settle`, or until a change brings its token. */
 export type Hold = 'flush' | 'token';
 
+/** Which rows of a table to remove: those inside the scope without one of the keys. */
+export interface TableSweep {
+  readonly table: string;
+  readonly scope: readonly { readonly column: LiveColumn; readonly value: JsonValue }[];
+  readonly key: readonly LiveColumn[];
+  /** Values in the order of `key`. */
+  readonly keys: readonly (readonly JsonValue[])[];
+}
+
 export interface PassOptions {
   /** Empty when rows are appended. */
   readonly key: readonly string[];
@@ -61,6 +70,8 @@ export interface SqlDriver {
   pass?(table: string, page: Page, options: PassOptions): Promise<boolean>;
   /** Present when changes can be held: commits what is held. A failure of what joins a transaction undoes all of it, and every later call fails. */
   settle?(): Promise<void>;
+  /** Gives the number of rows that it removed. Absent where that is not possible. */
+  sweep?(sweep: TableSweep): Promise<number>;
   lastToken(scope: string): Promise<string | undefined>;
   evolve(table: string, change: SchemaChange): Promise<void>;
   /** Makes `staging` an empty copy of `table`, replacing a leftover. */

@@ -28,6 +28,11 @@ export function takesBlocks({ write_mode, delete_marker }: SqlSinkConfig): boole
   return write_mode === 'append' || (write_mode === 'upsert' && delete_marker === undefined);
 }
 
+/** Whether rows that vanished at the source can be told by their key. */
+export function canSweep({ write_mode, column_mapping }: SqlSinkConfig): boolean {
+  return write_mode === 'upsert' && column_mapping.kind === 'auto';
+}
+
 type Findings = { addIssue(issue: ReturnType<typeof finding>): void };
 
 export function checkSqlSink(config: SqlSinkConfig, ctx: Findings): void {

@@ -356,4 +356,76 @@ export function sqlSinkSuite(harness: SqlHarness): void {
     });
     expect(capabilities(auto('t', { write_mode: 'overwrite' }))).toMatchObject({ token: false, flushDurable: false, idempotent: false });
   });
+
+  const sweeps = canSweepRows(harness, keyed('any'));
+
+  test.runIf(sweeps)('rows inside the scope whose key was not seen are removed, and no others', async () => {
+    const table = harness.table();
+    const days = [1, 2, 3, 4].map((id) => ({ id, day: id === 4 ? 'tue' : 'mon', note: null }));
+    await run(keyed(table), [days]);
+    const sink = await open(keyed(table));
+    try {
+      await sink.write(Page.ofRecords([{ id: 2, day: 'mon' }]), WHOLE);
+      await sink.flush();
+      // A key may be spelled as text.
+      expect(await sink.sweep?.({ scope: { day: 'mon' }, keys: [[2], ['2'], [99]] })).toBe(2);
+      expect((await rows(table)).map((row) => Number(row['id']))).toEqual([2, 4]);
+      expect(await sink.sweep?.({ scope: { day: 'mon' }, keys: [] })).toBe(1);
+      expect(await sink.sweep?.({ scope: { day: 'wed' }, keys: [] })).toBe(0);
+      expect(await sink.sweep?.({ scope: { day: 'tue', note: null }, keys: [[5]] })).toBe(1);
+      expect(await rows(table)).toEqual([]);
+    } finally {
+      await sink.close();
+    }
+  });
+
+  test.runIf(sweeps)('keys of several columns are compared as a whole', async () => {
+    const table = harness.table();
+    const config = keyed(table, { key: ['a', 'b'] });
+    await run(config, [['x', 'y'].flatMap((a) => [1, 2].map((b) => ({ a, b, scope: 1 })))]);
+    const sink = await open(config);
+    try {
+      expect(
+        await sink.sweep?.({
+          scope: { scope: 1 },
+          keys: [
+            ['x', 1],
+            ['y', 2],
+          ],
+        }),
+      ).toBe(2);
+      expect((await rows(table)).map((row) => [row['a'], Number(row['b'])])).toEqual([
+        ['x', 1],
+        ['y', 2],
+      ]);
+    } finally {
+      await sink.close();
+    }
+  });
+
+  test.runIf(sweeps)('nothing is removed by columns that the table does not have, or without a table', async () => {
+    const table = harness.table();
+    const sink = await open(keyed(table));
+    try {
+      expect(await sink.sweep?.({ scope: { day: 'mon' }, keys: [] })).toBe(0);
+      await sink.write(Page.ofRecords([{ id: 1, day: 'mon' }]), WHOLE);
+      await sink.flush();
+      const error = await failure(Promise.resolve(sink.sweep?.({ scope: { dya: 'mon' }, keys: [] })));
+      expect([error.kind, error.hint]).toEqual(['missing', 'it has: id, day']);
+      expect(await rows(table)).toHaveLength(1);
+    } finally {
+      await sink.close();
+    }
+  });
+
+  test.runIf(sweeps)('only an upsert can tell which rows vanished', async () => {
+    const sink = await open(auto(harness.table()));
+    expect('sweep' in sink).toBe(false);
+    await sink.close();
+  });
+}
+
+function canSweepRows({ definition, connection }: SqlHarness, config: JsonObject): boolean {
+  const checked = check(definition.config, { ...connection, ...config });
+  return checked.ok && definition.capabilities(checked.value).sweep === true;
 }

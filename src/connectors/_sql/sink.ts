@@ -3,12 +3,12 @@ import { ConnectorError } from '../../lib/errors.ts';
 import type { JsonValue } from '../../lib/json.ts';
 import type { SinkContext } from '../../kit/context.ts';
 import type { Page } from '../../kit/page.ts';
-import type { FinishReason, SchemaAccess, SchemaChange, Sink, TokenWriter, WriteOptions, WriteResult } from '../../kit/sink.ts';
+import type { FinishReason, SchemaAccess, SchemaChange, Sink, Sweep, TokenWriter, WriteOptions, WriteResult } from '../../kit/sink.ts';
 import { keyedSpec, settle } from '../../kit/write-spec.ts';
 import { stagingName, type CommitToken, type Hold, type LiveColumn, type NewColumn, type SqlDriver } from './driver.ts';
 import { inferColumns } from './infer-columns.ts';
 import { planPage, rowsOf, type PagePlan } from './page-rows.ts';
-import { takesBlocks, type SqlSinkConfig } from './sink-fields.ts';
+import { canSweep, takesBlocks, type SqlSinkConfig } from './sink-fields.ts';
 
 export function createSqlSink(written: SqlSinkConfig, driver: SqlDriver, context: SinkContext): Sink {
   const config = context.role === 'dlq' ? asAppending(written) : written;
@@ -50,6 +50,7 @@ export function createSqlSink(written: SqlSinkConfig, driver: SqlDriver, context
     // What is held for a token is not committed without it.
     flush: async () => (tokensInUse ? undefined : driver.settle?.()),
     finish: (reason) => table.finish(reason),
+    ...(driver.sweep === undefined || !canSweep(config) ? {} : { sweep: (sweep: Sweep) => sweepTable(config, driver, sweep) }),
     close: () => driver.close(),
   };
   if (config.write_mode === 'overwrite') return mapping.kind === 'auto' ? { ...sink, schema: { current: () => table.current() } } : sink;
@@ -161,6 +162,19 @@ function createTableAccess(config: SqlSinkConfig, driver: SqlDriver): TableAcces
       if ((await driver.columns(target)) !== undefined) await driver.swap(table, target);
     },
   };
+}
+
+async function sweepTable({ table_name: table, key }: SqlSinkConfig, driver: SqlDriver, { scope, keys }: Sweep): Promise<number> {
+  const live = await driver.columns(table);
+  if (live === undefined) return 0;
+  const column = (name: string): LiveColumn => {
+    const found = live.find((one) => one.name === name);
+    if (found !== undefined) return found;
+    const hint = `it has: ${live.map((one) => one.name).join(', ')}`;
+    throw new ConnectorError('missing', `the table \`${table}\` has no column \`${name}\` to look for vanished rows by`, { hint });
+  };
+  const inside = Object.entries(scope).map(([name, value]) => ({ column: column(name), value }));
+  return (await driver.sweep?.({ table, scope: inside, key: key.map(column), keys })) ?? 0;
 }
 
 function noTable(table: string): ConnectorError {

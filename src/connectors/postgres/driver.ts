@@ -5,13 +5,13 @@ import { codeOf, inPostgresTransaction, openPostgresPool, withClient } from '../
 import { quoteName, quoteNames } from '../../lib/sql-name.ts';
 import type { SinkContext } from '../../kit/context.ts';
 import type { SchemaChange } from '../../kit/sink.ts';
-import { TOKEN_TABLE, type CommitToken, type LiveColumn, type SqlDriver, type TableChange } from '../_sql/driver.ts';
+import { TOKEN_TABLE, type CommitToken, type LiveColumn, type SqlDriver, type TableChange, type TableSweep } from '../_sql/driver.ts';
 import { carry, passageOf } from './bulk.ts';
 import type { PostgresSinkConfig } from './config.ts';
 import { copyLines, encoderOf, finishedText, type Encoder } from './encode.ts';
 import { replaceRows } from './overwrite.ts';
 import { POSTGRES_TYPES, readColumns, readCopyTarget, type CopyTarget } from './schema.ts';
-import { arrivalTable, deleteFrom, fromArrays, insertInto } from './statements.ts';
+import { arrivalTable, deleteFrom, deleteVanished, fromArrays, insertInto } from './statements.ts';
 import { Unit, type Transaction } from './unit.ts';
 
 const TOKEN_COLUMNS = ['scope text PRIMARY KEY', 'token text NOT NULL', 'updated_at timestamptz NOT NULL'];
@@ -82,6 +82,7 @@ export async function openPostgresDriver(config: PostgresSinkConfig, context: Si
       return true;
     },
     settle: () => unit.commit(),
+    sweep: (one) => run(`removing vanished rows of \`${one.table}\``, (client) => sweep(client, qualified(one.table), one)),
     lastToken: (scope) => run('reading the commit token', (client) => lastToken(client, qualified(TOKEN_TABLE), scope)),
     evolve: (table, change) =>
       run(`changing the table \`${table}\``, (client) => {
@@ -197,6 +198,18 @@ async function deleteRows(transaction: Transaction, { key, deletes }: TableChang
   }
   const client = await transaction.client();
   await client.query({ text: deleteFrom(table, key, fromArrays(key.length)), values: byColumn(deletes, encoders) });
+}
+
+/** One statement, so that it happens as a whole. */
+async function sweep(client: ClientBase, table: string, { scope, key, keys }: TableSweep): Promise<number> {
+  const text = deleteVanished(
+    table,
+    scope.map(({ column }) => column),
+    key,
+  );
+  const inside = scope.map(({ column, value }) => encoderOf(column)(value));
+  const { rowCount } = await client.query({ text, values: [...byColumn(keys, key.map(encoderOf)), ...inside] });
+  return rowCount ?? 0;
 }
 
 function encodersOf({ columns, finished }: TableChange): Encoder[] {

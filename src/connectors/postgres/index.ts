@@ -6,7 +6,7 @@ import { defineSink } from '../../kit/sink.ts';
 import { defineSource } from '../../kit/source.ts';
 import { datasetUri } from '../_sql/dataset-uri.ts';
 import { createSqlSink } from '../_sql/sink.ts';
-import { sqlSinkCapabilities, takesBlocks } from '../_sql/sink-fields.ts';
+import { canSweep, sqlSinkCapabilities, takesBlocks } from '../_sql/sink-fields.ts';
 import { postgresSinkConfig, postgresSourceConfig, type PostgresSinkConfig, type PostgresSourceConfig } from './config.ts';
 import { COPY_BINARY } from './copy-binary.ts';
 import { discoverTables } from './discover.ts';
@@ -58,7 +58,7 @@ export const postgresSink = defineSink<PostgresSinkConfig>({
       delete_marker: { field: '__op', values: ['d'] },
     },
   ],
-  capabilities: (config) => ({ ...sqlSinkCapabilities(config), encodings: encodingsOf(config) }),
+  capabilities: (config) => ({ ...sqlSinkCapabilities(config), encodings: encodingsOf(config), sweep: canSweep(config) }),
   datasetUri: ({ connection_url, schema, table_name }) =>
     datasetUri(connection_url, { table: schema === undefined ? table_name : `${schema}.${table_name}` }, PORT),
   open: async (config, context) => createSqlSink(config, await openPostgresDriver(config, context), context),

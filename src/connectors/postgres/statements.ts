@@ -48,6 +48,16 @@ export function deleteFrom(table: string, key: readonly LiveColumn[], from: stri
   return `DELETE FROM ${table} AS t USING ${from} WHERE ${same.join(' AND ')}`;
 }
 
+/** Rows inside the scope whose key is not among those given: an array for each column of the key, then a value for each of the scope. */
+export function deleteVanished(table: string, scope: readonly Column[], key: readonly Column[]): string {
+  const inside = scope.map(({ name, sqlType }, index) => {
+    return `t.${quoteName(name)} IS NOT DISTINCT FROM $${key.length + index + 1}::text::${sqlType}`;
+  });
+  const same = key.map((column, index) => `t.${quoteName(column.name)} = ${castSlot(column, index)}`);
+  const vanished = `NOT EXISTS (SELECT 1 FROM ${fromArrays(key.length)} WHERE ${same.join(' AND ')})`;
+  return `DELETE FROM ${table} AS t WHERE ${[...inside, vanished].join(' AND ')}`;
+}
+
 function onConflict(names: readonly string[], keys: readonly string[]): string {
   const rest = names.filter((name) => !keys.includes(name)).map(quoteName);
   return rest.length === 0 ? 'DO NOTHING' : `DO UPDATE SET ${rest.map((name) => `${name} = excluded.${name}`).join(', ')}`;

@@ -5,7 +5,7 @@ import { Gate } from '../../lib/gate.ts';
 import { quoteName, quoteNames } from '../../lib/sql-name.ts';
 import { inTransaction, openSqlite, rollBack, sqliteError } from '../../lib/sqlite.ts';
 import type { SinkContext } from '../../kit/context.ts';
-import { TOKEN_TABLE, type CommitToken, type LiveColumn, type SqlDriver, type TableChange } from '../_sql/driver.ts';
+import { TOKEN_TABLE, type CommitToken, type LiveColumn, type SqlDriver, type TableChange, type TableSweep } from '../_sql/driver.ts';
 import type { SqliteSinkConfig } from './config.ts';
 import { readColumns, SQLITE_TYPES } from './schema.ts';
 import { toSqlite } from './values.ts';
@@ -40,6 +40,7 @@ export function openSqliteDriver(config: SqliteSinkConfig, context: SinkContext)
         db.exec(`CREATE TABLE IF NOT EXISTS ${quoteName(table)} (${lines.join(', ')})`);
       }),
     apply: (change) => run(`writing to \`${change.table}\``, () => apply(db, change, { pauseEvery, signal: context.signal })),
+    sweep: (one) => run(`removing vanished rows of \`${one.table}\``, () => sweep(db, one, { pauseEvery, signal: context.signal })),
     lastToken: (scope) => run('reading the commit token', () => lastToken(db, scope)),
     evolve: (table, change) =>
       run(`changing the table \`${table}\``, () => {
@@ -124,6 +125,30 @@ function missingIndex(error: unknown, table: string, keys: readonly string[]): C
 
 function prepareDelete(db: DatabaseSync, { table, key }: TableChange): StatementSync {
   return db.prepare(`DELETE FROM ${quoteName(table)} WHERE ${key.map((column) => `${quoteName(column.name)} = ?`).join(' AND ')}`);
+}
+
+const SWEEP_KEYS = 'svc_cleanup_keys';
+
+/** The keys stand in a table with the types of the key, so that they are compared as the rows are. */
+async function sweep(db: DatabaseSync, { table, scope, key, keys }: TableSweep, pace: Pace): Promise<number> {
+  const slots = key.map((_, index) => `k${index}`);
+  const columns = key.map(({ sqlType }, index) => `k${index} ${sqlType}`);
+  const inside = scope.map(({ column }) => `t.${quoteName(column.name)} IS ?`);
+  const same = key.map(({ name }, index) => `s.k${index} = t.${quoteName(name)}`);
+  db.exec(`DROP TABLE IF EXISTS temp.${SWEEP_KEYS}; BEGIN IMMEDIATE`);
+  try {
+    db.exec(`CREATE TEMP TABLE ${SWEEP_KEYS} (${columns.join(', ')}, PRIMARY KEY (${slots.join(', ')}))`);
+    const insert = db.prepare(`INSERT OR IGNORE INTO temp.${SWEEP_KEYS} VALUES (${slots.map(() => '?').join(', ')})`);
+    await runAll(insert, keys, pace);
+    const vanished = `NOT EXISTS (SELECT 1 FROM temp.${SWEEP_KEYS} AS s WHERE ${same.join(' AND ')})`;
+    const remove = db.prepare(`DELETE FROM ${quoteName(table)} AS t WHERE ${[...inside, vanished].join(' AND ')}`);
+    const { changes } = remove.run(...scope.map(({ value }) => toSqlite(value)));
+    db.exec(`DROP TABLE temp.${SWEEP_KEYS}; COMMIT`);
+    return Number(changes);
+  } catch (error) {
+    rollBack(db);
+    throw error;
+  }
 }
 
 function storeToken(db: DatabaseSync, { scope, token }: CommitToken): void {

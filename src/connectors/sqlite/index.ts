@@ -7,7 +7,7 @@ import type { ProbeFinding } from '../../kit/probe.ts';
 import { defineSink } from '../../kit/sink.ts';
 import { defineSource } from '../../kit/source.ts';
 import { createSqlSink } from '../_sql/sink.ts';
-import { sqlSinkCapabilities } from '../_sql/sink-fields.ts';
+import { canSweep, sqlSinkCapabilities } from '../_sql/sink-fields.ts';
 import { sqliteSinkConfig, sqliteSourceConfig, type SqliteSinkConfig, type SqliteSourceConfig } from './config.ts';
 import { openSqliteDriver } from './driver.ts';
 import { discoverTables, openSqliteSource } from './source.ts';
@@ -32,7 +32,7 @@ export const sqliteSink = defineSink<SqliteSinkConfig>({
     { database_url: 'sqlite:data/shop.db', table_name: 'events' },
     { database_url: 'sqlite:data/shop.db', table_name: 'customers', column_mapping: 'auto_map', write_mode: 'upsert', key: ['id'] },
   ],
-  capabilities: sqlSinkCapabilities,
+  capabilities: (config) => ({ ...sqlSinkCapabilities(config), sweep: canSweep(config) }),
   datasetUri: (config) => `sqlite://${pathOf(config.database_url)}?table=${config.table_name}`,
   scratch: (config, folder) => {
     const url = `sqlite:${join(folder, 'scratch.db')}`;
