@@ -1,6 +1,7 @@
 /** A plan in plain words, for somebody who has not seen the document before. */
 import type { Guarantee, Plan, RowPlan } from '../plan/plan.ts';
 import { count } from './render.ts';
+import { chunksOf, partitionDocument, timesOf } from './row-times.ts';
 import { factsOf, laneName, type RowFacts } from './row-facts.ts';
 
 const PROMISES: Readonly<Record<Guarantee, string>> = {
@@ -41,7 +42,9 @@ export function tellRow(row: RowPlan): string[] {
 
 function reads(row: RowPlan, { sourceUri }: RowFacts): string {
   const from = `Reads from ${row.source.type}${sourceUri === undefined ? '' : ` (${sourceUri})`}`;
-  return row.parent === undefined ? `${from}.` : `${from}, once for every record of row ${row.parent.row}.`;
+  const times = timesOf(row);
+  const chunks = row.partition === undefined ? '' : ` The range is read in parts: ${chunksOf(row.partition)}.`;
+  return `${from}${times === undefined ? '' : `, ${times}`}.${chunks}`;
 }
 
 function waits(row: RowPlan): string[] {
@@ -101,8 +104,9 @@ function resumes(row: RowPlan, { bookmarks }: RowFacts): string {
 }
 
 function travels({ lane: { lane, reason } }: RowPlan): string {
-  const why = reason.replace(/^(records|bytes): /, '');
+  const why = reason.replace(/^(records|columns|bytes): /, '');
   if (lane.form === 'bytes') return `Records travel as raw ${lane.encoding} bytes, without being taken apart: ${why}.`;
+  if (lane.form === 'columns') return `Records travel as columns of cells, of which only those that are looked at are read: ${why}.`;
   return `Records are parsed on the way: ${why}.`;
 }
 
@@ -119,6 +123,14 @@ export function explainDocument(plan: Plan): Record<string, unknown> {
     rows_total: rows.length,
     roots: plan.rows.filter((row) => row.role === 'root').length,
     children: plan.rows.filter((row) => row.role === 'child').length,
+    products: plan.rows.filter((row) => row.role === 'product').length,
+    discoveries: plan.fanOuts.map(({ id, role, source, alias, forEach }) => ({
+      id,
+      role,
+      source: source.type,
+      as: alias,
+      for_each: forEach,
+    })),
     incremental_rows: rows.filter((row) => row['incremental'] === true).length,
     rows,
   };
@@ -130,6 +142,8 @@ function rowDocument(row: RowPlan): Record<string, unknown> {
     id: row.id,
     role: row.role,
     ...(row.parent === undefined ? {} : { parent: row.parent.row }),
+    ...(row.forEach.length === 0 ? {} : { for_each: row.forEach }),
+    ...(row.partition === undefined ? {} : { partition: partitionDocument(row.partition) }),
     source: row.source.type,
     transforms: row.transforms.map((transform) => transform.type),
     sink: row.sink.type,

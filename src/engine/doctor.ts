@@ -9,6 +9,7 @@ import type { RowPlan, SinkPlan, SourcePlan, StatePlan } from '../plan/plan.ts';
 import { resolvePart, type RuntimeTokens } from '../plan/resolve.ts';
 import { historyKey, historyOf, isStale } from './after-run/sla.ts';
 import type { ExecuteOptions } from './engine.ts';
+import { firstTurn, stateKeyOf } from './expand/turn.ts';
 
 /** Rows checked at the same time. */
 const PARALLEL_ROWS = 8;
@@ -36,7 +37,7 @@ export function failedProbes(report: DoctorReport): number {
 
 export async function doctor(options: DoctorOptions): Promise<DoctorReport> {
   const gate = new Gate(PARALLEL_ROWS);
-  const { rows, topology } = options.plan;
+  const { rows, fanOuts, topology } = options.plan;
   const inLine = async (check: () => Promise<RowReport>): Promise<RowReport> => {
     const release = await gate.enter(options.signal);
     try {
@@ -45,11 +46,16 @@ export async function doctor(options: DoctorOptions): Promise<DoctorReport> {
       release();
     }
   };
-  const nodes = (topology?.nodes ?? []).flatMap((node) => (node.kind === 'source' ? [inLine(() => checkSourceNode(options, node))] : []));
-  return { invocations: await Promise.all([...nodes, ...rows.map((row) => inLine(() => checkRow(options, row)))]) };
+  const alone = [
+    ...(topology?.nodes ?? []).flatMap((node) => (node.kind === 'source' ? [node] : [])),
+    ...fanOuts.filter(({ forEach }) => forEach.length === 0),
+  ];
+  const sources = alone.map((one) => inLine(() => checkSource(options, one)));
+  return { invocations: await Promise.all([...sources, ...rows.map((row) => inLine(() => checkRow(options, row)))]) };
 }
 
-async function checkSourceNode(
+/** One that stands by itself: a source node of a graph, or what a fan-out row lists. */
+async function checkSource(
   options: DoctorOptions,
   { id, source }: { readonly id: string; readonly source: SourcePlan },
 ): Promise<RowReport> {
@@ -62,8 +68,8 @@ async function checkRow(options: DoctorOptions, row: RowPlan): Promise<RowReport
   const add = (role: 'source' | 'sink' | 'state', connector: string, found: readonly Probe[]): void => {
     for (const probe of found) probes.push({ role, connector, ...probe });
   };
-  if (row.role === 'child') {
-    const reason = 'a child row depends on the records of its parent';
+  const reason = unknownBefore(row);
+  if (reason !== undefined) {
     add('source', row.source.type, [{ name: 'check', status: 'skip', reason, elapsed_ms: 0 }]);
     return { id: row.id, delivery: row.guarantee, probes };
   }
@@ -80,10 +86,21 @@ async function checkRow(options: DoctorOptions, row: RowPlan): Promise<RowReport
   return { id: row.id, delivery: row.guarantee, probes };
 }
 
+/** Why nothing of a row can be checked before it runs. */
+function unknownBefore({ role, partition }: RowPlan): string | undefined {
+  if (role === 'child') return 'a child row depends on the records of its parent';
+  if (role === 'product') return 'a row with `for_each` depends on the values of other rows';
+  if (partition === undefined || partition.chunks?.at(0) !== undefined) return undefined;
+  return partition.chunks === undefined ? 'the chunks of the row are discovered at run time' : 'the range of the row is empty';
+}
+
 type Check = (context: PartContext, tokens: RuntimeTokens) => Promise<ProbeFinding[]>;
 
+/** A partitioned row is checked by its first chunk. */
+type Checked = Pick<RowPlan, 'id'> & Partial<Pick<RowPlan, 'partition'>>;
+
 /** Runs one part's probes under the budget; whatever is thrown becomes a finding. */
-async function timed(options: DoctorOptions, check: Check, row: Pick<RowPlan, 'id'>): Promise<Probe[]> {
+async function timed(options: DoctorOptions, check: Check, row: Checked): Promise<Probe[]> {
   const { env, plan, clock, timeoutMs } = options;
   const budget = new AbortController();
   const signal = AbortSignal.any([options.signal, budget.signal]);
@@ -91,9 +108,10 @@ async function timed(options: DoctorOptions, check: Check, row: Pick<RowPlan, 'i
   const from = env.clock.elapsedMs();
   const credentials = createCredentials(options.parts.credentials, plan.auth, { env, signal });
   const context: PartContext = { env, pipeline: plan.name, row: row.id, invocationId: env.ids.next(), signal, credentials };
+  const { records } = firstTurn({ id: row.id, partition: row.partition });
   let found: ProbeFinding[];
   try {
-    found = await Promise.race([check(context, { now: { date: clock, zone: 'UTC' }, records: new Map() }), expired(signal)]);
+    found = await Promise.race([check(context, { now: { date: clock, zone: 'UTC' }, records }), expired(signal)]);
   } catch (error) {
     const name = signal.aborted ? 'timeout' : 'construct';
     const hint = error instanceof AppError && error.hint !== undefined ? { hint: env.redactor.text(error.hint) } : {};
@@ -165,7 +183,7 @@ async function probeState(part: StatePlan, context: PartContext, tokens: Runtime
 async function probeStaleness(row: RowPlan, part: StatePlan, context: PartContext, tokens: RuntimeTokens): Promise<ProbeFinding[]> {
   const store = await part.definition.open(resolvePart(part, tokens), context);
   try {
-    const value = await store.get(historyKey(row.stateKey));
+    const value = await store.get(historyKey(stateKeyOf(row, firstTurn(row))));
     const history = value === undefined ? undefined : historyOf(value);
     if (row.sla === undefined || history === undefined)
       return [{ name: 'staleness', status: 'skip', reason: 'no successful run is known yet' }];

@@ -24,6 +24,7 @@ export const explainCommand = defineCommand({
   examples: [{ command: 'headgate explain orders.yaml', description: 'Before you run what somebody else wrote' }],
   async run(context, { options, positionals: [config] }) {
     const { loadPlan } = await import('../load-plan.ts');
+    const { tellFanOut } = await import('../row-times.ts');
     const { explainDocument, introduce, tellRow } = await import('../explain-plan.ts');
     const { terminal } = context;
     const { plan } = await loadPlan(context, { config, selection: options, completion: options, onlyChecked: true, keepSecrets: true });
@@ -38,10 +39,11 @@ export const explainCommand = defineCommand({
       terminal.print('');
       for (const line of drawGraph(plan.topology, plan.rows)) terminal.print(`  ${line}`);
     }
+    for (const row of plan.fanOuts) terminal.print(`\n${terminal.ink('bold', row.id)}\n  - ${tellFanOut(row)}`);
     const shown = options.rows ? plan.rows : plan.rows.slice(0, ROWS_SHOWN);
     for (const row of shown) {
       terminal.print('');
-      if (plan.rows.length > 1) terminal.print(terminal.ink('bold', row.id));
+      if (plan.rows.length + plan.fanOuts.length > 1) terminal.print(terminal.ink('bold', row.id));
       for (const sentence of tellRow(row)) {
         const [first = '', ...more] = wrap(sentence, WIDTH);
         terminal.print([`  - ${first}`, ...more.map((line) => `    ${line}`)].join('\n'));

@@ -8,6 +8,7 @@ import { EXIT, usageError } from '../exit.ts';
 import { integerOption, switchOption, textOption } from '../option.ts';
 import { count } from '../render.ts';
 import { factsOf, laneName } from '../row-facts.ts';
+import { chunksOf, partitionDocument, tellFanOut, timesOf } from '../row-times.ts';
 import { CONFIG_ARGUMENT, SELECTION_OPTIONS } from '../shared-options.ts';
 
 export const planCommand = defineCommand({
@@ -15,23 +16,29 @@ export const planCommand = defineCommand({
   summary: 'Show what was decided for each row before a record moves.',
   description:
     'Shows the parts, the write mode, the guarantee and the lane of each row that would run, and the reasons. Nothing is contacted, unless `--live` says so.\n\n' +
-      'With `--sample` or `--live` some records go through the stages of one row, and are shown before and after each; what masking hides is hidden ' +
-      'everywhere. With `--diff` two documents are compared: rows, parts, settings, guarantees, and bookmarks that the next run would not find.',
+    'With `--sample` or `--live` some records go through the stages of one row, and are shown before and after each; what masking hides is hidden ' +
+    'everywhere. With `--diff` two documents are compared: rows, parts, settings, guarantees, and bookmarks that the next run would not find.',
   arguments: [CONFIG_ARGUMENT],
   options: {
     row: textOption({ value: 'ID', description: 'Show this row only.' }),
     json: switchOption({ description: 'Print JSON: an object for one row, a list for several.' }),
     ...DOCUMENT_OPTIONS,
     ...SELECTION_OPTIONS,
-    sample: textOption({ value: 'FILE', completes: 'file', description: 'Show what each stage of the row does to the records of this file.' }),
+    sample: textOption({
+      value: 'FILE',
+      completes: 'file',
+      description: 'Show what each stage of the row does to the records of this file.',
+    }),
     live: switchOption({ description: 'Show what each stage of the row does to the first records of its source, which is read.' }),
     limit: integerOption({ value: 'N', min: 1, default: 10, description: 'With `--sample` and `--live`: records to take.' }),
     diff: textOption({ value: 'FILE', completes: 'file', description: 'Show what is decided otherwise than in this document.' }),
     resolveSecrets: switchOption({ description: 'Ask secrets managers; without it their tokens stay as they are.' }),
   },
-  examples: [{ command: 'headgate plan orders.yaml --row eu', description: 'Everything decided for one row' },
+  examples: [
+    { command: 'headgate plan orders.yaml --row eu', description: 'Everything decided for one row' },
     { command: 'headgate plan orders.yaml --sample orders.jsonl', description: 'What happens to some records' },
-    { command: 'headgate plan orders.yaml --diff orders.old.yaml', description: 'What a change of the document changes' }],
+    { command: 'headgate plan orders.yaml --diff orders.old.yaml', description: 'What a change of the document changes' },
+  ],
   async run(context, { options, positionals: [config] }) {
     const { loadPlan } = await import('../load-plan.ts');
     if ([options.sample !== undefined, options.live, options.diff !== undefined].filter(Boolean).length > 1)
@@ -43,6 +50,11 @@ export const planCommand = defineCommand({
       onlyChecked: !options.live,
       keepSecrets: !options.resolveSecrets && !options.live,
     });
+    if (options.live && plan.topology !== undefined)
+      throw usageError(
+        '`--live` reads the source of a row, and a graph of nodes has no such row',
+        'use `headgate preview`, or `--sample` with a `--row`',
+      );
     const rows = options.row === undefined ? plan.rows : [rowCalled(options.row, plan)];
     if (options.diff !== undefined) return (await import('../plan-diff.ts')).tellDiff(context, { plan, other: options.diff, options });
     if (options.sample !== undefined || options.live) {
@@ -50,8 +62,14 @@ export const planCommand = defineCommand({
       const { tellSample } = await import('../plan-sample.ts');
       return tellSample(context, { plan, parts, rows, document, sample: options.sample, limit: options.limit });
     }
-    if (options.json) context.terminal.json(rows.length === 1 && rows[0] !== undefined ? rowDocument(rows[0]) : rows.map(rowDocument));
-    else tell(context, plan, rows);
+    const { topology } = plan;
+    const graph = topology === undefined || options.row !== undefined ? undefined : await import('../topology-view.ts');
+    if (options.json) {
+      const one = rows.length === 1 && rows[0] !== undefined ? rowDocument(rows[0]) : rows.map(rowDocument);
+      const whole =
+        graph === undefined || topology === undefined ? one : { ...graph.topologyDocument(topology), rows: rows.map(rowDocument) };
+      context.terminal.json(whole);
+    } else tell(context, { plan, rows, drawing: topology === undefined ? undefined : graph?.drawGraph(topology, plan.rows) });
     return EXIT.ok;
   },
 });
@@ -89,6 +107,8 @@ function rowDocument(row: RowPlan): Record<string, unknown> {
     lane: laneName(row),
     lane_reason: row.lane.reason,
     parent: row.parent?.row ?? null,
+    for_each: row.forEach,
+    partition: partitionDocument(row.partition),
     depends_on: row.dependsOn,
     weight: row.weight ?? null,
     tags: row.tags,
@@ -96,11 +116,22 @@ function rowDocument(row: RowPlan): Record<string, unknown> {
   };
 }
 
-function tell({ terminal }: CliContext, plan: Plan, rows: readonly RowPlan[]): void {
+interface Told {
+  readonly plan: Plan;
+  readonly rows: readonly RowPlan[];
+  /** The graph, for a plan of nodes. */
+  readonly drawing: readonly string[] | undefined;
+}
+
+function tell({ terminal }: CliContext, { plan, rows, drawing }: Told): void {
   const order = plan.schedule === 'lpt' ? 'heaviest first' : 'as declared';
-  terminal.print(
-    `${terminal.ink('bold', plan.name)}: ${count(rows.length, 'row')}, at most ${plan.maxConcurrent} at a time, ${order}, on error ${plan.onError}`,
-  );
+  const what =
+    plan.topology === undefined
+      ? `${count(rows.length, 'row')}, at most ${plan.maxConcurrent} at a time, ${order}`
+      : `${count(plan.topology.nodes.length, 'node')}, all at the same time`;
+  terminal.print(`${terminal.ink('bold', plan.name)}: ${what}, on error ${plan.onError}`);
+  for (const line of drawing ?? []) terminal.print(`  ${line}`);
+  for (const row of rows === plan.rows ? plan.fanOuts : []) terminal.print(`\n${terminal.ink('bold', row.id)}\n  ${tellFanOut(row)}`);
   for (const row of rows) {
     terminal.print(`\n${terminal.ink('bold', row.id)}`);
     for (const [name, text] of linesOf(row)) terminal.print(`  ${terminal.ink('dim', name.padEnd(14))}${text}`);
@@ -128,6 +159,8 @@ function linesOf(row: RowPlan): (readonly [string, string])[] {
     ['guarantee', row.guarantee],
     ['lane', row.lane.reason],
     ...(row.parent === undefined ? [] : [['parent', `${row.parent.row}, once a record, by ${row.parent.key}`] as const]),
+    ...(row.forEach.length === 0 ? [] : [['runs', timesOf(row) ?? ''] as const]),
+    ...(row.partition === undefined ? [] : [['chunks', chunksOf(row.partition)] as const]),
     ...(row.dependsOn.length === 0 ? [] : [['after', row.dependsOn.join(', ')] as const]),
   ];
 }

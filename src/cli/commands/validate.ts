@@ -1,12 +1,13 @@
 import type { Document } from '../../document/document.ts';
 import { ConfigError } from '../../lib/errors.ts';
-import type { Plan, RowPlan } from '../../plan/plan.ts';
+import type { FanOutPlan, Plan, RowPlan } from '../../plan/plan.ts';
 import type { CliContext } from '../context.ts';
 import { defineCommand } from '../command.ts';
 import { DOCUMENT_OPTIONS } from '../document-options.ts';
 import { EXIT } from '../exit.ts';
 import { switchOption } from '../option.ts';
 import { count, table } from '../render.ts';
+import { chunksOf, partitionDocument } from '../row-times.ts';
 import { CONFIG_ARGUMENT, SELECTION_OPTIONS } from '../shared-options.ts';
 
 export const validateCommand = defineCommand({
@@ -65,13 +66,14 @@ function modeOf({ issues }: ConfigError): 'matrix' | 'topology' {
 }
 
 interface Decided {
-  readonly row: RowPlan;
+  readonly row: RowPlan | FanOutPlan;
   readonly runs: boolean;
 }
 
 function decidedRows(plan: Plan): Decided[] {
-  const all = [...plan.rows.map((row) => ({ row, runs: true })), ...plan.unselected.map((row) => ({ row, runs: false }))];
-  return all.sort((a, b) => a.row.index - b.row.index);
+  const running = [...plan.rows, ...plan.fanOuts].map((row) => ({ row, runs: true }));
+  const others = [...plan.unselected, ...plan.unselectedFanOuts].map((row) => ({ row, runs: false }));
+  return [...running, ...others].sort((a, b) => a.row.index - b.row.index);
 }
 
 async function validityOf(plan: Plan, document: Document): Promise<Record<string, unknown>> {
@@ -92,17 +94,25 @@ async function validityOf(plan: Plan, document: Document): Promise<Record<string
     rows: rows.map(({ row, runs }) => ({
       id: row.id,
       source: row.source.type,
-      sink: row.sink.type,
+      sink: row.role === 'discovery' ? null : row.sink.type,
       role: row.role,
-      parent_id: row.parent?.row ?? null,
-      parent_key: row.parent?.key ?? null,
+      parent_id: row.role === 'discovery' ? null : (row.parent?.row ?? null),
+      parent_key: row.role === 'discovery' ? null : (row.parent?.key ?? null),
       depends_on: row.dependsOn,
-      delivery: row.delivery,
+      for_each: row.forEach,
+      partition: row.role === 'discovery' ? null : partitionDocument(row.partition),
+      delivery: row.role === 'discovery' ? null : row.delivery,
       status: row.status,
       tags: row.tags,
       decision: plan.selectionActive ? (runs ? 'run' : 'skip') : null,
     })),
   };
+}
+
+function roleOf(row: Decided['row']): string {
+  if (row.role === 'discovery') return `lists ${row.alias}`;
+  if (row.role === 'child') return `child of ${row.parent?.row ?? ''}`;
+  return row.role === 'product' ? `for each ${row.forEach.join(' × ')}` : row.role;
 }
 
 async function tell({ terminal }: CliContext, plan: Plan, secrets: readonly string[]): Promise<void> {
@@ -115,15 +125,16 @@ async function tell({ terminal }: CliContext, plan: Plan, secrets: readonly stri
     return;
   }
   terminal.print(
-    `${terminal.ink('green', 'valid')}  ${plan.name}: ${count(rows.length, 'row')}${plan.unselected.length === 0 ? '' : `, ${plan.rows.length} of them would run`}`,
+    `${terminal.ink('green', 'valid')}  ${plan.name}: ${count(rows.length, 'row')}${rows.every(({ runs }) => runs) ? '' : `, ${plan.rows.length + plan.fanOuts.length} of them would run`}`,
   );
   const cells = rows.map(({ row, runs }) => [
     row.id,
     row.source.type,
-    row.sink.type,
-    row.role === 'child' ? `child of ${row.parent?.row ?? ''}` : 'root',
+    row.role === 'discovery' ? '' : row.sink.type,
+    roleOf(row),
     row.status,
     runs ? 'run' : 'skip',
   ]);
   for (const line of table(['row', 'source', 'sink', 'role', 'status', 'decision'], cells)) terminal.print(`  ${line}`);
+  for (const { id, partition } of plan.rows) if (partition !== undefined) terminal.print(`  ${id}: ${chunksOf(partition)}`);
 }

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { ConfigError } from '../../lib/errors.ts';
 import { STATE_KEY } from '../../kit/state-store.ts';
 import { fakeSink, fakeSource, fakeState, part, rowPlan } from '../../../test/fakes/plan.ts';
-import { dimensionPartOf, invocationName, keyPartOf, ONLY_TURN, stateKeyOf, type Turn } from './turn.ts';
+import { dimensionPartOf, firstTurn, invocationName, keyPartOf, ONLY_TURN, stateKeyOf, type Turn } from './turn.ts';
 
 const row = rowPlan(fakeSource([]), fakeSink().definition, { id: 'posts', state: part(fakeState(new Map())), stateKey: 'test::posts' });
 const turn = (key: string, chunk?: string): Turn => ({ ...ONLY_TURN, key, keyPart: keyPartOf(key), chunk });
@@ -41,5 +41,20 @@ describe('a text inside a state key', () => {
         expect(`a=${dimensionPartOf(one)}&b=${dimensionPartOf(other)}`.split('&')).toHaveLength(2);
       }),
     );
+  });
+});
+
+describe('the turn by which a row is tried out', () => {
+  const chunks = [{ id: '0', tokens: { offset: 0 } }];
+  const partition = { path: 'partition', spec: { kind: 'offset', total: 1, chunk_size: 1 }, chunks, probe: undefined } as const;
+
+  test('is its only one, or the first chunk', () => {
+    expect(firstTurn(row)).toBe(ONLY_TURN);
+    expect(firstTurn({ id: 'a', partition })).toMatchObject({ chunk: '0', records: new Map([['partition', { offset: 0 }]]) });
+  });
+
+  test('is not there where the chunks are not known, or there are none', () => {
+    expect(() => firstTurn({ id: 'a', partition: { ...partition, chunks: undefined } })).toThrow('discovered at run time');
+    expect(() => firstTurn({ id: 'a', partition: { ...partition, chunks: [] } })).toThrow('is empty');
   });
 });

@@ -1,5 +1,5 @@
 /** One time that a row runs: what makes this invocation differ from the others of its row. */
-import { ConfigError } from '../../lib/errors.ts';
+import { ConfigError, RunError } from '../../lib/errors.ts';
 import type { JsonValue } from '../../lib/json.ts';
 import { STATE_KEY } from '../../kit/state-store.ts';
 import type { RowPlan } from '../../plan/plan.ts';
@@ -19,6 +19,17 @@ export interface Turn {
 
 /** The turn of a row that runs once. */
 export const ONLY_TURN: Turn = { key: null, keyPart: null, chunk: undefined, records: new Map(), parent: undefined };
+
+/** The turn by which a row that runs by itself can be tried out: of a partitioned one its first chunk. Throws `RunError` where that is not known. */
+export function firstTurn({ id, partition }: Pick<RowPlan, 'id' | 'partition'>): Turn {
+  if (partition === undefined) return ONLY_TURN;
+  const chunk = partition.chunks?.at(0);
+  if (chunk !== undefined) return { ...ONLY_TURN, chunk: chunk.id, records: new Map([['partition', chunk.tokens]]) };
+  const why = partition.chunks === undefined ? 'its bound is discovered at run time' : 'its range is empty';
+  throw new RunError('Config', 'partition_bound', `row \`${id}\` has no chunk to look at: ${why}`, {
+    hint: 'write the bound into the document to try the row out',
+  });
+}
 
 /** `{row}`, or `{row}::partition::{chunk}`: how outcomes call the invocation. */
 export function invocationName(row: Pick<RowPlan, 'id'>, { chunk }: Turn): string {
