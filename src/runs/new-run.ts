@@ -7,7 +7,7 @@ import type { Submission } from '../wire/run.ts';
 import { maskCallback } from './callback-rules.ts';
 import type { RunTicket } from './executor.ts';
 import { requestFingerprint } from './fingerprint.ts';
-import type { Prepared } from './prepare.ts';
+import type { Prepared } from './prepared.ts';
 
 export interface NewRunOptions {
   readonly env: Pick<Env, 'clock' | 'ids' | 'log' | 'redactor'>;

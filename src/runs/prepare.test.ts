@@ -2,7 +2,8 @@ import { expect, test } from 'vitest';
 import { FAKE_PARTS } from '../../test/fakes/parts.ts';
 import { testEnv } from '../../test/fakes/env.ts';
 import { ConfigError } from '../lib/errors.ts';
-import { createPrepare, type Prepared } from './prepare.ts';
+import { createPrepare } from './prepare.ts';
+import type { Prepared } from './prepared.ts';
 
 const prepare = createPrepare({
   env: testEnv(),

@@ -4,31 +4,11 @@ import type { Parts } from '../kit/parts.ts';
 import type { Env } from '../lib/env.ts';
 import type { JsonObject } from '../lib/json.ts';
 import { Redactor } from '../lib/redact.ts';
-import type { Plan } from '../plan/plan.ts';
 import { planDocument } from '../plan/plan-document.ts';
-import type { Submission } from '../wire/run.ts';
 import { configFingerprint } from './fingerprint.ts';
 import { OutsideWatch, type VariableReads } from './outside-watch.ts';
 import { PreparedCache } from './prepared-cache.ts';
-
-/** A submitted document that may run. */
-export interface Prepared {
-  /** After load-time interpolation and the merge over the defaults. */
-  readonly tree: JsonObject;
-  /** Drives state keys and metric labels. */
-  readonly name: string;
-  /** False when neither the submission nor the document gives a name. */
-  readonly isNamed: boolean;
-  readonly plan: Plan;
-  /** Of the tree; decides whether a repeated submission is the same request. */
-  readonly fingerprint: string;
-}
-
-/** The part of a submission that its document and plan are made of. */
-export type PrepareInput = Pick<Submission, 'config' | 'config_format' | 'name'>;
-
-/** From the text of a submission to a plan; throws `ConfigError` whose stage decides the status. */
-export type Prepare = (submission: PrepareInput) => Promise<Prepared>;
+import type { Prepare, Prepared, PrepareInput } from './prepared.ts';
 
 export interface PrepareOptions {
   readonly env: Pick<Env, 'variables' | 'redactor' | 'fetch' | 'clock'>;

@@ -4,7 +4,8 @@ import { testEnv } from '../../test/fakes/env.ts';
 import { FAKE_PARTS } from '../../test/fakes/parts.ts';
 import { defineSecretManager } from '../kit/secret-manager.ts';
 import type { JsonObject } from '../lib/json.ts';
-import { createPrepare, type Prepare } from './prepare.ts';
+import { createPrepare } from './prepare.ts';
+import type { Prepare } from './prepared.ts';
 
 interface World {
   readonly prepare: Prepare;

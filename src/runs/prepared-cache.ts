@@ -3,7 +3,7 @@ import { hash } from 'node:crypto';
 import type { Clock } from '../lib/clock.ts';
 import type { JsonObject } from '../lib/json.ts';
 import type { Variables, VariableReads } from './outside-watch.ts';
-import type { Prepared, PrepareInput } from './prepare.ts';
+import type { Prepared, PrepareInput } from './prepared.ts';
 
 const MAX_ENTRIES = 500;
 /** Of texts; what is made of one takes several times as much. */

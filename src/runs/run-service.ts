@@ -15,7 +15,7 @@ import { LiveRun, type LiveRunServices } from './live-run.ts';
 import { LogWriter } from './log-writer.ts';
 import { idempotencyHits, runsInFlight, runsQueued } from './metrics.ts';
 import { newRun, type NewRun } from './new-run.ts';
-import type { Prepare, Prepared } from './prepare.ts';
+import type { Prepare, Prepared } from './prepared.ts';
 import { RunQueue, type Reservation } from './queue.ts';
 import { presentRun } from './record.ts';
 import { keepRetention } from './retention.ts';

@@ -12,7 +12,7 @@ import { submissionSchema, type RunRecord, type Submission } from '../wire/run.t
 import type { RunEnd, RunExecutor, RunListener, RunTicket } from './executor.ts';
 import { configFingerprint } from './fingerprint.ts';
 import { RUN_METRICS } from './metrics.ts';
-import type { Prepare } from './prepare.ts';
+import type { Prepare } from './prepared.ts';
 import type { StopCause } from './record.ts';
 import { createRuns, type RunLimits, type RunService, type RunServiceOptions } from './run-service.ts';
 import type { Caller } from './runs.ts';

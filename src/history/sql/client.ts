@@ -67,7 +67,7 @@ export class SqliteClient {
   #schedule(): void {
     if (this.#scheduled) return;
     this.#scheduled = true;
-    this.#gather(0, performance.now() + GATHER_MS);
+    this.#gather(this.#jobs.length, performance.now() + GATHER_MS);
   }
 
   #gather(seen: number, until: number): void {
