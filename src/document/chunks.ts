@@ -3,9 +3,33 @@ import type { DateTime } from 'luxon';
 import { luxon } from '../lib/lazy.ts';
 import type { JsonObject, JsonValue } from '../lib/json.ts';
 import { isCalendarDate, parseRfc3339 } from '../lib/rfc3339.ts';
-import type { PartitionSpec } from './blocks/partition.ts';
 import { rfc3339 } from './now-tokens.ts';
 import { strftime } from './strftime.ts';
+
+/** A source whose first record holds a bound. */
+export interface ProbeSpec {
+  readonly from_source: { readonly type: string; readonly config?: JsonObject | undefined };
+  readonly value_path: string;
+}
+
+/** The block `partition`, as its schema reads it; whole numbers may stand as text. */
+export type PartitionSpec =
+  | {
+      readonly kind: 'integer';
+      readonly from: number | string;
+      readonly to: number | string | ProbeSpec;
+      readonly chunk_size: number | string;
+      readonly bounds: 'inclusive' | 'half_open';
+      readonly to_unbounded?: boolean | undefined;
+    }
+  | {
+      readonly kind: 'timestamp';
+      readonly from: string;
+      readonly to: string;
+      readonly chunk_size: number | string;
+      readonly timezone: string;
+    }
+  | { readonly kind: 'offset'; readonly total: number | string | ProbeSpec; readonly chunk_size: number | string };
 
 export interface Chunk {
   /** Part of the state key. */

@@ -2,7 +2,7 @@
 import { joinPath } from '../lib/text-path.ts';
 import type { Delivery } from '../document/blocks/delivery.ts';
 import type { DlqSpec } from '../document/blocks/dlq.ts';
-import type { PartitionSpec } from '../document/blocks/partition.ts';
+import type { PartitionSpec } from '../document/chunks.ts';
 import type { SlaConfig } from '../document/blocks/sla.ts';
 import type { RowStatus, SourceSpec } from '../document/blocks/source.ts';
 import type { StateSpec } from '../document/blocks/state.ts';

@@ -3,7 +3,7 @@ import { boolean, finding, optional, text } from '../../kit/schema.ts';
 import { parseFieldPath } from '../../kit/field-path.ts';
 import { luxon } from '../../lib/lazy.ts';
 import { defineBlock } from '../block.ts';
-import { cut, parseBound, parseWindow } from '../chunks.ts';
+import { cut, parseBound, parseWindow, type PartitionSpec, type ProbeSpec } from '../chunks.ts';
 import { nullAsAbsent } from './null-as-absent.ts';
 import { configField } from './transform.ts';
 
@@ -32,7 +32,6 @@ const probeSchema = z.strictObject({
     })
     .meta({ description: 'Path of the number in that record, e.g. `$.max_id`.' }),
 });
-export type ProbeSpec = z.infer<typeof probeSchema>;
 
 const kind = <T extends string>(name: T, description: string) => z.literal(name).meta({ description });
 
@@ -91,7 +90,6 @@ export const partitionSchema = z.discriminatedUnion('kind', [integerSchema, time
   const result = cut(spec);
   if ('fault' in result) ctx.addIssue(finding('out_of_range', result.fault));
 });
-export type PartitionSpec = z.infer<typeof integerSchema> | z.infer<typeof timestampSchema> | z.infer<typeof offsetSchema>;
 
 /** The source that knows the bound, when the document does not. */
 export function probeOf(spec: PartitionSpec): ProbeSpec | undefined {

@@ -1,6 +1,6 @@
 /** Where the tokens of source and sink configs get their values from. */
 import { joinPath } from '../../lib/text-path.ts';
-import type { PartitionSpec } from '../../document/blocks/partition.ts';
+import type { PartitionSpec } from '../../document/chunks.ts';
 import type { ValueList } from '../for-each.ts';
 import type { IssueList } from '../issue-list.ts';
 import type { ParentLink } from '../plan.ts';
