@@ -191,6 +191,21 @@ describe('the command', () => {
     });
   });
 
+  it('ends by the signal that asked for it', async () => {
+    const world = testWorld({ cwd });
+    const wiring = testWiring(parts);
+    const stopping = {
+      ...wiring,
+      parts: () => {
+        // Comes while the cases are made ready.
+        world.send('SIGINT', 0);
+        return wiring.parts();
+      },
+    };
+    expect(await runCli(['test', 'one.test.yaml'], stopping, world)).toBe(130);
+    expect(world.out()).toBe('');
+  });
+
   it('prints JSON', async () => {
     expect(JSON.parse((await cli('test one.test.yaml --json')).out)).toEqual({
       total: 2,

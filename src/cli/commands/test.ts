@@ -80,12 +80,17 @@ export const testCommand = defineCommand({
       signal: stops.signal,
     };
     const reports: TestReport[] = [];
-    for (const ready of await readyCases(await specFiles(positionals, world.cwd), tests)) {
-      if (stops.signal.aborted) break;
-      const report = { ...(await testCase(ready, tests)), spec: shortPath(ready.read.spec.file, world.cwd) };
-      const chaos = options.chaos ? await chaosOf(context, ready, options, stops.signal) : undefined;
-      reports.push(chaos === undefined ? report : withChaos(report, chaos));
-      if (!options.json) tell(context, reports, chaos);
+    try {
+      for (const ready of await readyCases(await specFiles(positionals, world.cwd), tests)) {
+        if (stops.signal.aborted) break;
+        const report = { ...(await testCase(ready, tests)), spec: shortPath(ready.read.spec.file, world.cwd) };
+        const chaos = options.chaos ? await chaosOf(context, ready, options, stops.signal) : undefined;
+        reports.push(chaos === undefined ? report : withChaos(report, chaos));
+        if (!options.json) tell(context, reports, chaos);
+      }
+    } catch (error) {
+      // What was under way when the stop came has nothing to say.
+      if (!stops.signal.aborted) throw error;
     }
     const signal = stops.received();
     if (signal !== undefined) return signalExit(signal);
