@@ -117,13 +117,6 @@ export class ColumnBuilder implements Column {
     this.kinds[row] = from.kinds[row] as number;
   }
 
-  /** The cell that another row has here. */
-  repeat(row: number, like: number): void {
-    this.starts[row] = this.starts[like] as number;
-    this.ends[row] = this.ends[like] as number;
-    this.kinds[row] = this.kinds[like] as number;
-  }
-
   /** A cell whose bytes were just added to the page, from `start` on. */
   mark(row: number, start: number, kind: number): void {
     this.starts[row] = start;
@@ -138,6 +131,15 @@ export class ColumnBuilder implements Column {
       const text = stringifyJson(value);
       this.#write(row, text, kindOf(value, text));
     }
+  }
+
+  /** A text of ASCII characters that needs no escape. */
+  setPlain(row: number, text: string): void {
+    const cells = this.#cells;
+    const start = cells.length;
+    cells.ensure(text.length);
+    cells.length += cells.bytes.write(text, start, 'latin1');
+    this.mark(row, start, TEXT);
   }
 
   #setText(row: number, text: string): void {
@@ -198,8 +200,8 @@ export function hasCharacters(bytes: Uint8Array, start: number, end: number, { m
   const size = end - start;
   if (size < min || size > max * MAX_BYTES_A_CHARACTER) return false;
   if (size <= max && size >= min * MAX_BYTES_A_CHARACTER) return true;
-  let characters = 0;
-  for (let at = start; at < end; at += 1) if (((bytes[at] as number) & CONTINUATION_MASK) !== CONTINUATION) characters += 1;
+  let characters = size;
+  for (let at = start; at < end; at += 1) if (((bytes[at] as number) & CONTINUATION_MASK) === CONTINUATION) characters -= 1;
   return characters >= min && characters <= max;
 }
 

@@ -4,19 +4,25 @@ import { isObject, stringifyJson, type JsonValue } from '../../lib/json.ts';
 import { hmacSha256 } from '../../lib/hmac.ts';
 import { memoWhileItPays } from '../../lib/memo.ts';
 
-/** What a value becomes; the same value when the action does not touch it. */
-export type Action = (value: JsonValue) => JsonValue;
+export interface Action {
+  /** What a value becomes; the same value when the action does not touch it. */
+  of(value: JsonValue): JsonValue;
+  /** What the text of a scalar becomes, where that is all the action looks at. */
+  readonly ofText?: (text: string) => string;
+  /** Whether that text is ASCII and needs no escape. */
+  readonly isPlain?: boolean;
+}
 
 export type Digest = (text: string) => string;
 
 export function compileAction(action: MaskingAction, digest: Digest): Action {
   switch (action.type) {
     case 'redact':
-      return () => action.mask;
+      return { of: () => action.mask };
     case 'hash':
-      return everyScalar(digest);
+      return { ...everyScalar(digest), isPlain: true };
     case 'tokenize':
-      return everyScalar((text) => action.prefix + digest(text).slice(0, 16));
+      return { ...everyScalar((text) => action.prefix + digest(text).slice(0, 16)), isPlain: PLAIN.test(action.prefix) };
     case 'partial':
       return everyScalar((text) => hideAllButLast(text, action.keep_last, action.mask_char));
     default:
@@ -26,14 +32,17 @@ export function compileAction(action: MaskingAction, digest: Digest): Action {
 
 /** Scalars are replaced by a text made of their text; containers by a copy in which every scalar is; null stays. */
 function everyScalar(hide: (text: string) => string): Action {
-  const apply: Action = (value) => {
+  const apply = (value: JsonValue): JsonValue => {
     if (value === null) return null;
     if (Array.isArray(value)) return value.map(apply);
     if (isObject(value)) return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, apply(item)]));
     return hide(typeof value === 'string' ? value : stringifyJson(value));
   };
-  return apply;
+  return { of: apply, ofText: hide };
 }
+
+/** ASCII but for control characters, quotes and backslashes. */
+const PLAIN = /^[ !#-[\]-~]*$/;
 
 /** Counts Unicode characters. A text of at most `keep` characters is hidden whole. */
 export function hideAllButLast(text: string, keep: number, mask: string): string {

@@ -1,9 +1,9 @@
 import { maskingRulesFor, type LabelledRule, type MaskingConfig } from '../../document/blocks/masking.ts';
-import { ColumnBuilder, valuesOf } from '../../kit/cells.ts';
-import { mayNest, type Column, type Columns } from '../../kit/columns.ts';
+import { ColumnBuilder, readText, valuesOf } from '../../kit/cells.ts';
+import { mayNest, MISSING, NULL, type Column, type Columns } from '../../kit/columns.ts';
 import { isObject, setField, type JsonObject, type JsonValue } from '../../lib/json.ts';
 import { defineMetric } from '../../lib/metrics.ts';
-import { compileAction, createDigest } from './masking-actions.ts';
+import { compileAction, createDigest, type Action } from './masking-actions.ts';
 import { DETECT } from './masking-detectors.ts';
 import { createPlaces, type Place } from './masking-paths.ts';
 import type { Stage, StageContext } from './stage.ts';
@@ -48,7 +48,7 @@ export function createMasker(labelled: readonly LabelledRule[], key: string | un
     const first = Math.min(detected, place.named);
     const act = actions[first];
     if (act !== undefined) {
-      const masked = act(value);
+      const masked = act.of(value);
       if (masked !== null || value !== null) onMasked(first, detected === first);
       return masked;
     }
@@ -76,6 +76,9 @@ export function createMasker(labelled: readonly LabelledRule[], key: string | un
   };
 
   const visitColumn = (columns: Columns, column: Column, { place, onMasked }: { place: Place; onMasked: OnMasked }): Column => {
+    const isDetected = detectors.some(({ index }) => index < place.named);
+    const act = isDetected || mayNest(column) ? undefined : actions[place.named];
+    if (act?.ofText !== undefined) return maskTexts(columns, column, act, () => onMasked(place.named, false));
     const read = valuesOf(columns, column);
     const builder = new ColumnBuilder(columns);
     for (const row of columns.rows) {
@@ -98,6 +101,27 @@ export function createMasker(labelled: readonly LabelledRule[], key: string | un
   };
 
   return { record: (record, onMasked) => visit(record, root, onMasked), columns: visitColumns };
+}
+
+/** A column in which every scalar is replaced by a text made of its text. */
+// oxlint-disable-next-line max-params
+function maskTexts(columns: Columns, column: Column, { ofText = String, isPlain }: Action, onMasked: () => void): Column {
+  const { starts, ends, kinds } = column;
+  const { rows, cells } = columns;
+  const builder = new ColumnBuilder(columns);
+  for (let index = 0; index < rows.length; index += 1) {
+    const row = rows[index] as number;
+    const kind = kinds[row] as number;
+    if (kind === MISSING || kind === NULL) {
+      builder.copy(row, column);
+      continue;
+    }
+    const hidden = ofText(readText(cells.bytes, starts[row] as number, ends[row] as number, kind));
+    if (isPlain === true) builder.setPlain(row, hidden);
+    else builder.set(row, hidden);
+    onMasked();
+  }
+  return builder;
 }
 
 /** Masking runs before everything else that looks at records, and never fails or diverts one. */
