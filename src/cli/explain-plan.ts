@@ -1,5 +1,5 @@
 /** A plan in plain words, for somebody who has not seen the document before. */
-import type { Guarantee, Plan, RowPlan } from '../plan/plan.ts';
+import type { Guarantee, Plan, RowPlan, TopologyPlan } from '../plan/plan.ts';
 import { count } from './render.ts';
 import { chunksOf, partitionDocument, timesOf } from './row-times.ts';
 import { factsOf, laneName, type RowFacts } from './row-facts.ts';
@@ -25,12 +25,10 @@ export function introduce(plan: Plan): string[] {
 }
 
 /** One sentence or two for each thing a reader may wonder about. */
-export function tellRow(row: RowPlan): string[] {
+export function tellRow(row: RowPlan, topology?: TopologyPlan): string[] {
   const facts = factsOf(row);
   return [
-    reads(row, facts),
-    ...waits(row),
-    ...changes(row),
+    ...(topology === undefined ? [reads(row, facts), ...waits(row), ...changes(row)] : [takes(row, topology)]),
     ...checks(row),
     writes(row, facts),
     rejects(row),
@@ -38,6 +36,10 @@ export function tellRow(row: RowPlan): string[] {
     resumes(row, facts),
     travels(row),
   ];
+}
+
+function takes({ id }: RowPlan, { edges }: TopologyPlan): string {
+  return `Takes what ${list(edges.filter(({ to }) => to === id).map(({ from }) => `node ${from}`))} hands on.`;
 }
 
 function reads(row: RowPlan, { sourceUri }: RowFacts): string {

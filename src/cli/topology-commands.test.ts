@@ -90,6 +90,7 @@ it('plan and explain draw the graph and describe each sink', async () => {
   const explained = (await cli('explain')).out;
   expect(explained).toContain('Pipeline enrich is a graph of 6 nodes that run at the same time.');
   expect(explained).toMatch(/j +join/);
+  expect(explained).toContain('Takes what node j hands on.');
 });
 
 it('preview shows what each sink would be given, and touches nothing', async () => {

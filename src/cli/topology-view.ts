@@ -25,7 +25,7 @@ export function drawGraph(topology: TopologyPlan, rows: readonly RowPlan[]): str
     ...edges
       .filter(({ spills }) => spills)
       .map((edge) => `${edge.from} → ${target(edge)}: pages wait on disk until the build side is read`),
-    ...(startsOver === undefined ? [] : [`every run reads everything: ${startsOver}`]),
+    ...(startsOver === undefined || rows.every(({ state }) => state === undefined) ? [] : [`every run reads everything: ${startsOver}`]),
   ];
 }
 

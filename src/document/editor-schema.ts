@@ -48,7 +48,14 @@ function withParts(schema: unknown, kind: Kind | undefined): unknown {
   const node: Record<string, unknown> = {};
   for (const [key, value] of Object.entries(schema))
     node[key] = key === 'properties' ? propertiesWithParts(value, kind) : withParts(value, kind);
-  return kind !== undefined && namesPart(schema as JsonSchema) ? { ...node, $ref: `#/$defs/${kind}` } : node;
+  const named = kind ?? kindOfNode(schema as JsonSchema);
+  return named !== undefined && namesPart(schema as JsonSchema) ? { ...node, $ref: `#/$defs/${named}` } : node;
+}
+
+/** Nodes of a graph say themselves what they are. */
+function kindOfNode({ properties }: JsonSchema): Kind | undefined {
+  const fixed = properties?.['kind']?.['const'];
+  return fixed === 'source' || fixed === 'sink' ? fixed : undefined;
 }
 
 function propertiesWithParts(properties: unknown, kind: Kind | undefined): unknown {

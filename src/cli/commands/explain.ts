@@ -44,7 +44,7 @@ export const explainCommand = defineCommand({
     for (const row of shown) {
       terminal.print('');
       if (plan.rows.length + plan.fanOuts.length > 1) terminal.print(terminal.ink('bold', row.id));
-      for (const sentence of tellRow(row)) {
+      for (const sentence of tellRow(row, plan.topology)) {
         const [first = '', ...more] = wrap(sentence, WIDTH);
         terminal.print([`  - ${first}`, ...more.map((line) => `    ${line}`)].join('\n'));
       }

@@ -125,6 +125,13 @@ describe('a graph of one source', () => {
     }
   });
 
+  it('tells the source nothing more once one sink has failed', async () => {
+    const journal: Journal = [];
+    const sinks = { a: fakeSink().definition, b: failingOnce(fakeSink().definition, 3) };
+    await runGraph(TEE, { sources: { in: fakeSource(pages, { journal }) }, sinks, state: fakeState(new Map()) });
+    expect(journal.filter((what) => what.startsWith('ack'))).toEqual(['ack 1', 'ack 2']);
+  });
+
   it('stores nothing in a dry or limited run, and reads where it stands', async () => {
     const values = new Map<string, JsonValue>([
       ['graph::a', 6],

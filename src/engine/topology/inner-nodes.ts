@@ -6,12 +6,12 @@ import type { EdgePlan, TransformPlan } from '../../plan/plan.ts';
 import * as metrics from '../metrics.ts';
 import { openTransforms } from '../open.ts';
 import { copyJson } from './copy-json.ts';
-import { handOn, type NodeWork } from './graph-run.ts';
+import { handOn, isEmpty, type NodeWork } from './graph-run.ts';
 import { Join } from './join.ts';
 import * as nodeMetrics from './node-metrics.ts';
 
 /** A build side may hold this much in memory. */
-const JOIN_MEMORY_BYTES = 128 * 1024 * 1024;
+const JOIN_MEMORY_BYTES = 64 * 1024 * 1024;
 
 export interface InnerWork extends NodeWork {
   /** The edges of `inputs`, in the same order. */
@@ -116,7 +116,7 @@ export async function runJoin(spec: JoinSpec, work: InnerWork): Promise<void> {
       join.build(page.records());
     }
     env.metrics.observe(nodeMetrics.joinBuildDuration, nodeLabels(work), (env.clock.elapsedMs() - from) / 1000);
-    env.log.info('build side read', { node: account.node.id, records: join.buildRecords, on_disk: join.onDisk });
+    env.log.at('headgate::engine').info('build side read', { node: account.node.id, records: join.buildRecords, on_disk: join.onDisk });
     for await (const page of pagesOf(work, probe)) {
       const [missed, extra] = [join.missed, join.extra];
       const records: JsonValue[] = join.probe(page.records());
@@ -150,9 +150,8 @@ async function* pagesOf({ inputs, account }: NodeWork, index: number): AsyncGene
   }
 }
 
-/** An empty page is worth handing on only for the position it carries. */
 async function passOn(page: Page, work: NodeWork): Promise<boolean> {
-  return page.count === 0 && page.bookmark === undefined ? true : handOn(work, page);
+  return isEmpty(page) || handOn(work, page);
 }
 
 function nodeLabels({ labels }: NodeWork): { pipeline: string; node: string } {

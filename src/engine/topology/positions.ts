@@ -99,20 +99,27 @@ export class Acknowledgements {
   readonly #open: JsonValue[] = [];
   /** How many came before the first open one. */
   #closed = 0;
+  #abandoned = false;
 
   constructor(sinks: readonly string[]) {
     for (const sink of sinks) this.#reached.set(sink, 0);
   }
 
   handedOut(bookmark: JsonValue): void {
-    this.#open.push(bookmark);
+    if (!this.#abandoned) this.#open.push(bookmark);
+  }
+
+  /** One sink will not get there: nothing more can be acknowledged. */
+  abandon(): void {
+    this.#abandoned = true;
+    this.#open.length = 0;
   }
 
   /** The newest position that all sinks have reached now, when that is a new one. */
   reached(sink: string, bookmark: JsonValue): JsonValue | undefined {
-    const from = this.#reached.get(sink) ?? 0;
-    const at = this.#open.findIndex((one, index) => index + this.#closed >= from && jsonEqual(one, bookmark));
-    if (at === -1) return undefined;
+    let at = Math.max(0, (this.#reached.get(sink) ?? 0) - this.#closed);
+    while (at < this.#open.length && !jsonEqual(this.#open[at], bookmark)) at += 1;
+    if (at >= this.#open.length) return undefined;
     this.#reached.set(sink, at + this.#closed + 1);
     const all = Math.min(...this.#reached.values());
     if (all <= this.#closed) return undefined;

@@ -224,6 +224,7 @@ class GraphExecution {
     positions.gone(row.id);
     channel.leave();
     this.#sinksDone += 1;
+    if (outcome.status !== 'completed') this.#run.acknowledgements.abandon();
     if (outcome.error !== null && !this.#broken.has(row.id)) this.#failed(row.id, outcome.error);
     this.#tell(row.id);
     return outcome;

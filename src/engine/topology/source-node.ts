@@ -7,7 +7,7 @@ import * as metrics from '../metrics.ts';
 import { openSource, PAGE_BYTES, resolve } from '../open.ts';
 import { unwanted, whileWanted } from '../patience.ts';
 import { readAhead } from '../read-ahead.ts';
-import { handOn, nodeContext, type NodeWork } from './graph-run.ts';
+import { handOn, isEmpty, nodeContext, type NodeWork } from './graph-run.ts';
 
 /** What is left to do when every sink has ended. */
 export interface ReadSource {
@@ -56,7 +56,9 @@ export async function readSource(part: SourcePlan, work: NodeWork, onOpen: (read
       env.metrics.inc(metrics.sourcePages, connector);
       env.metrics.inc(metrics.sourceRecords, connector, page.count);
       last = page.bookmark ?? last;
-      if (!(await passOn(page, work))) return;
+      const passed = forward(page, work);
+      if (passed.bookmark !== undefined && source.acknowledge !== undefined) run.acknowledgements.handedOut(passed.bookmark);
+      if (!isEmpty(passed) && !(await handOn(work, passed))) return;
     }
   } finally {
     leave.abort();
@@ -65,14 +67,11 @@ export async function readSource(part: SourcePlan, work: NodeWork, onOpen: (read
 }
 
 /** A position is handed on only where it may be stored: it is then one of the only source, for every record before it. */
-async function passOn(page: Page, work: NodeWork): Promise<boolean> {
-  const { topology, acknowledgements } = work.run;
+function forward(page: Page, { run }: NodeWork): Page {
   const records = page.records();
   page.release();
-  const bookmark = topology.startsOver === undefined ? page.bookmark : undefined;
-  if (bookmark !== undefined) acknowledgements.handedOut(bookmark);
-  if (records.length === 0 && bookmark === undefined) return true;
-  return handOn(work, Page.ofRecords(records, { bytes: page.bytes, ...(bookmark === undefined ? {} : { bookmark }) }));
+  const bookmark = run.topology.startsOver === undefined ? page.bookmark : undefined;
+  return Page.ofRecords(records, { bytes: page.bytes, ...(bookmark === undefined ? {} : { bookmark }) });
 }
 
 async function nextPage(pages: AsyncGenerator<Page>, part: SourcePlan, { run, labels }: NodeWork): Promise<Page | undefined> {
