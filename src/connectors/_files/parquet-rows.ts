@@ -1,6 +1,6 @@
 import type { DuckDBDataChunk } from '@duckdb/node-api';
 import { NULL, type Column, type Columns } from '../../kit/columns.ts';
-import { fillTexts } from '../../lib/duckdb-chunk.ts';
+import { CHUNK_ROWS, fillTexts } from '../../lib/duckdb-chunk.ts';
 import { TextColumn, TextHeap } from './text-heap.ts';
 
 /** About what a value takes besides its text. */
@@ -82,8 +82,13 @@ export class ParquetRows {
     }
   }
 
+  /** Small pages make one slice together: the engine works best on whole chunks. */
   #endSlice(rows: number, bytesFrom: number): void {
-    this.#slices.push({ row: this.rows, rows, bytesFrom, bytesTo: this.#heap.length });
+    const last = this.#slices.at(-1);
+    const bytesTo = this.#heap.length;
+    if (last !== undefined && last.rows + rows <= CHUNK_ROWS)
+      this.#slices[this.#slices.length - 1] = { ...last, rows: last.rows + rows, bytesTo };
+    else this.#slices.push({ row: this.rows, rows, bytesFrom, bytesTo });
     this.rows += rows;
   }
 }
