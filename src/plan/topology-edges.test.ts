@@ -141,6 +141,22 @@ describe('what can never have an effect is told', () => {
     ]);
   });
 
+  it('and as an error where something would be missing', () => {
+    const written = (template: JsonObject, top: JsonObject = {}): string => {
+      const nodes = { s: source, w: sink };
+      const document = {
+        version: 1,
+        ...top,
+        pipeline: { sources: { default: { type: 's', ...template } }, nodes, edges: [{ from: 's', to: 'w' }] },
+      };
+      return issuesOf(() => planDocument(load(JSON.stringify(document), { format: 'json' }), parts, { cpus: 1 })).join();
+    };
+    expect(written({ transforms: [{ type: 'flatten' }] })).toBe('conflicting_keys pipeline.sources.default.transforms');
+    expect(written({}, { matrix: [{ id: 'a' }] })).toBe('conflicting_keys matrix');
+    const partition = { kind: 'integer', from: 0, to: 9, chunk_size: 5, bounds: 'inclusive' };
+    expect(written({}, { partition })).toBe('conflicting_keys partition');
+  });
+
   it('and flags that select rows are refused', () => {
     const document = load(JSON.stringify({ version: 1, pipeline: { nodes: { s: source, w: sink }, edges: [{ from: 's', to: 'w' }] } }), {
       format: 'json',

@@ -20,14 +20,21 @@ export function checkBesideNodes(blocks: Blocks, issues: IssueList): void {
     warn('selection.include_parents', '`include_parents` has no effect: nodes are not selected');
 }
 
-/** A template may say things about rows; a node takes only its type and config. */
+/** What a template says that would change what is read; a node takes only its type and config. */
+const NOT_APPLIED: Readonly<Record<string, readonly [what: string, hint: string]>> = {
+  transforms: ['apply the transforms of its template', 'put them into a `transform` node'],
+  complete_for: ['remove vanished rows as its template asks', 'remove the key, or give the node a template without it'],
+};
+const WITHOUT_EFFECT: readonly string[] = ['status', 'tags', 'inherit_transforms'];
+
 export function checkNodeTemplate({ path, value }: Placed<SourceSpec>, node: string, issues: IssueList): void {
-  if (value.transforms !== undefined && value.transforms.length > 0) {
-    const message = `source node \`${node}\` would not apply the transforms of its template`;
-    issues.error('conflicting_keys', joinPath(path, 'transforms'), message, 'put them into a `transform` node');
-  }
-  for (const key of ['status', 'tags', 'inherit_transforms'] as const) {
-    if (value[key] === undefined) continue;
-    issues.warn('without_effect', joinPath(path, key), `\`${key}\` has no effect for node \`${node}\`: nodes are not selected`);
+  for (const [key, found] of Object.entries(value)) {
+    if (found === undefined || (Array.isArray(found) && found.length === 0)) continue;
+    const refused = NOT_APPLIED[key];
+    if (refused !== undefined) {
+      issues.error('conflicting_keys', joinPath(path, key), `source node \`${node}\` would not ${refused[0]}`, refused[1]);
+    } else if (WITHOUT_EFFECT.includes(key)) {
+      issues.warn('without_effect', joinPath(path, key), `\`${key}\` has no effect for node \`${node}\`: nodes are not selected`);
+    }
   }
 }
