@@ -10,7 +10,7 @@ import { onDisk } from './io-error.ts';
 import { ParquetJoin } from './parquet-join.ts';
 import { ParquetRows, type RowValue } from './parquet-rows.ts';
 import { fit, type ColumnKind } from './parquet-types.ts';
-import type { ParquetFile, ParquetOutputOptions } from './parquet-writer.ts';
+import type { ParquetFile, ParquetOutputOptions } from './parquet-file.ts';
 import { scratchPath } from './scratch.ts';
 
 /** A row group ends at the latest here: so large ones are encoded well, and larger ones only cost memory. */

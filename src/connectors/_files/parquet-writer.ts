@@ -3,15 +3,12 @@ import { gzipSync, zstdCompressSync } from 'node:zlib';
 import type { CompressionCodec } from 'hyparquet';
 import type { ByteWriter, ParquetWriter } from 'hyparquet-writer';
 import type { JsonObject, JsonValue } from '../../lib/json.ts';
-import type { Columns } from '../../kit/columns.ts';
 import { syncFolder } from './appending-file.ts';
 import { onDisk } from './io-error.ts';
 import { lz4Block } from './lz4.ts';
-import { fit, schemaOf, type ColumnKind } from './parquet-types.ts';
+import type { ParquetCodec, ParquetFile, ParquetOutputOptions } from './parquet-file.ts';
+import { fit, schemaOf } from './parquet-types.ts';
 import { scratchPath } from './scratch.ts';
-
-export const PARQUET_CODECS = ['snappy', 'uncompressed', 'gzip', 'zstd', 'lz4'] as const;
-export type ParquetCodec = (typeof PARQUET_CODECS)[number];
 
 const CODEC_NAMES: Readonly<Record<ParquetCodec, CompressionCodec>> = {
   snappy: 'SNAPPY',
@@ -29,39 +26,6 @@ const COMPRESSORS = {
 
 /** A row group is written at the latest when its values take about this much memory. */
 const ROW_GROUP_BYTES = 16 * 1024 * 1024;
-
-export interface ParquetOutputOptions {
-  /** The name the file gets when it is whole. */
-  readonly path: string;
-  readonly columns: ReadonlyMap<string, ColumnKind>;
-  readonly codec: ParquetCodec;
-  readonly rowGroupSize: number;
-  /** Told once about each field that no column takes. */
-  readonly onDropped: (field: string) => void;
-}
-
-/** One Parquet file being written. */
-export interface ParquetFile {
-  readonly rows: number;
-  /** Estimated size of the values taken so far. */
-  readonly bytes: number;
-  /** Takes all of the records or, when one does not fit, none. */
-  add(records: readonly JsonObject[]): Promise<void>;
-  /** Takes rows as they are, up to the first that it cannot; says how many. The others are added as records. */
-  addColumns?(columns: Columns): Promise<number>;
-  /** Writes what is left and the footer, and gives the file its name. */
-  finish(): Promise<void>;
-  /** Leaves nothing behind. Never throws. */
-  discard(): Promise<void>;
-}
-
-/** Begins a file: with the analytical engine where its package is installed, several times as fast, and with a smaller library elsewhere. */
-export async function createParquetFile(options: ParquetOutputOptions): Promise<ParquetFile> {
-  const { hasDuckdb } = await import('../../lib/duckdb.ts');
-  if (!hasDuckdb()) return ParquetOutput.create(options);
-  const { ParquetEngineOutput } = await import('./parquet-engine-writer.ts');
-  return ParquetEngineOutput.create(options);
-}
 
 /** One Parquet file being written under a scratch name. It has its final name only when it is whole. */
 export class ParquetOutput implements ParquetFile {

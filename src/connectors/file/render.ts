@@ -5,7 +5,7 @@ import { readBlocks } from '../_files/blocks.ts';
 import { cellsOf, cellText, CsvFormat } from '../_files/csv-writer.ts';
 import { sealLine } from '../_files/json-lines-file.ts';
 import type { ColumnKind } from '../_files/parquet-types.ts';
-import { ParquetOutput } from '../_files/parquet-writer.ts';
+import { createParquetFile } from '../_files/create-parquet.ts';
 import { sealsLines, sinkFormat, type FileSinkConfig } from './sink-config.ts';
 import type { Spool } from './spool.ts';
 import { xmlElement } from './xml-element.ts';
@@ -90,7 +90,7 @@ async function* csv(spool: Spool, { config, signal, columns, continued }: Render
 async function* parquet(spool: Spool, { config, signal, scratch, kinds }: RenderOptions): AsyncGenerator<Uint8Array> {
   if (kinds.size === 0) return;
   const { compression: codec, row_group_size: rowGroupSize } = config.parquet;
-  const output = await ParquetOutput.create({ path: scratch, columns: kinds, codec, rowGroupSize, onDropped: () => {} });
+  const output = await createParquetFile({ path: scratch, columns: kinds, codec, rowGroupSize, onDropped: () => {} });
   try {
     for await (const records of spool.read(signal)) await output.add(records as JsonObject[]);
     await output.finish();

@@ -3,7 +3,7 @@ import { batchSize, boolean, finding, integer, optional, text } from '../../kit/
 import { isObject } from '../../lib/json.ts';
 import { codecOfName, withoutCodecSuffix } from '../_files/compression.ts';
 import { compression, encryption, filePath } from '../_files/config.ts';
-import { PARQUET_CODECS } from '../_files/parquet-writer.ts';
+import { PARQUET_CODECS } from '../_files/parquet-file.ts';
 import { character, formatOfName } from './config.ts';
 
 export const SINK_FORMATS = ['json_lines', 'json_array', 'csv', 'xml', 'xlsx', 'parquet', 'raw_text'] as const;

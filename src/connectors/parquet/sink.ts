@@ -8,9 +8,10 @@ import { APPEND_ONLY, defineSink, type Sink, type WriteResult } from '../../kit/
 import type { JsonObject } from '../../lib/json.ts';
 import { ConnectorError } from '../../lib/errors.ts';
 import { requireObjects } from '../_files/csv-writer.ts';
+import { createParquetFile } from '../_files/create-parquet.ts';
 import { onDisk } from '../_files/io-error.ts';
 import { learnColumns } from '../_files/parquet-types.ts';
-import { createParquetFile, PARQUET_CODECS, type ParquetFile } from '../_files/parquet-writer.ts';
+import { PARQUET_CODECS, type ParquetFile } from '../_files/parquet-file.ts';
 import { fileUri, resolvePath } from '../_files/paths.ts';
 import { probeFolder } from '../_files/probe-folder.ts';
 
