@@ -27,6 +27,7 @@ const TOP_ORDER = [
 const INNER_ORDER = [
   'id',
   'name',
+  'kind',
   'ref',
   'type',
   'status',
