@@ -64,7 +64,7 @@ export interface SqlDriver {
   createTable(table: string, columns: readonly NewColumn[], key: readonly string[]): Promise<void>;
   apply(change: TableChange): Promise<void>;
   /**
-   * Appends a page whose block the database reads as it stands, or replaces the rows with its `key`, in one transaction. False, and
+   * Appends a page whose block or columns the database reads without its records, or replaces the rows with its `key`, in one transaction. False, and
    * nothing done, when block and table do not agree or a key is null: the page is then written as records.
    */
   pass?(table: string, page: Page, options: PassOptions): Promise<boolean>;

@@ -19,7 +19,7 @@ export function createSqlSink(written: SqlSinkConfig, driver: SqlDriver, context
   const log = context.env.log.at('headgate::sink::sql');
 
   const passes = async (page: Page, commit: CommitToken | undefined, hold: Hold | undefined): Promise<boolean> => {
-    if (!takesBlocks(config) || page.form.form !== 'bytes' || page.count === 0) return false;
+    if (!takesBlocks(config) || page.form.form === 'records' || page.count === 0) return false;
     return (await driver.pass?.(config.table_name, page, { key, commit, hold })) ?? false;
   };
 

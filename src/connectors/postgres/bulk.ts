@@ -1,8 +1,10 @@
 /** Rows that go to the server as a COPY stream. */
 import { quoteNames } from '../../lib/sql-name.ts';
 import { JSON_LINES } from '../../kit/json-lines.ts';
+import type { Columns } from '../../kit/columns.ts';
 import type { Page } from '../../kit/page.ts';
 import { BINARY_HEAD, BINARY_TAIL, binaryBlock, hasNull } from './copy-binary.ts';
+import { copyColumns, hasCells, type Scratch } from './columns-copy.ts';
 import type { CopyColumn } from './copy-text.ts';
 import type { CopyTarget, TargetColumn } from './schema.ts';
 import { arrivalTable, insertInto } from './statements.ts';
@@ -19,11 +21,14 @@ interface Asked {
   readonly key: readonly string[];
   /** The column that takes whole records. */
   readonly json: string | undefined;
+  readonly scratch: Scratch;
 }
 
 /** How a page goes into a table without becoming records; `undefined` when it has to. */
-export function passageOf(page: Page, target: CopyTarget, { key, json }: Asked): Passage | undefined {
-  return json === undefined ? binaryPassage(page, target, key) : linesPassage(page, target, json);
+export function passageOf(page: Page, target: CopyTarget, asked: Asked): Passage | undefined {
+  const { key, json } = asked;
+  if (json !== undefined) return linesPassage(page, target, json);
+  return page.columns === undefined ? binaryPassage(page, target, key) : columnsPassage(page.columns, target, asked);
 }
 
 function binaryPassage(page: Page, target: CopyTarget, key: readonly string[]): Passage | undefined {
@@ -33,6 +38,17 @@ function binaryPassage(page: Page, target: CopyTarget, key: readonly string[]): 
   const places = key.map((name) => columns.findIndex((column) => column.name === name));
   if (columns.length < held.columns.length || places.includes(-1) || hasNull(held.block, places)) return undefined;
   return { columns, form: 'binary', block: held.block };
+}
+
+/** Fields that are no column are left out; a row without any known field is the business of records. */
+function columnsPassage(columns: Columns, target: CopyTarget, { key, scratch }: Asked): Passage | undefined {
+  if (key.length > 0) return undefined;
+  const known = [...target.values()].flatMap((to) => {
+    const from = columns.column(to.name);
+    return from === undefined || !hasCells(columns, from) ? [] : [{ to, from }];
+  });
+  if (known.length === 0 || !known.some(({ from }) => columns.isWhole(from))) return undefined;
+  return { columns: known.map(({ to }) => to), form: 'text', block: copyColumns(columns, known, scratch) };
 }
 
 const TEXTS: readonly number[] = [25, 1043];

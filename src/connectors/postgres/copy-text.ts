@@ -3,6 +3,7 @@
  * written as; values that need a closer look (exponents, `json`, exact decimals inside `jsonb`) go through the decoder of their type.
  */
 import { stringifyJson } from '../../lib/json.ts';
+import { ESCAPED, FALSE as IS_FALSE, NESTED, NULL as IS_NULL, NUMBER, TEXT, TRUE as IS_TRUE } from '../../kit/columns.ts';
 import { decoderOf, OID, type BigNumbers, type Decoder } from './decode.ts';
 
 export interface CopyColumn {
@@ -95,6 +96,8 @@ export class JsonLinesWriter {
   #outWords: DataView;
   #length = 0;
   #rowEnd = 0;
+  /** Whether the last value holds an escape. */
+  #escaped = false;
   #rows: Buffer | undefined;
   #rowWords: DataView = new DataView(new ArrayBuffer(0));
 
@@ -123,12 +126,7 @@ export class JsonLinesWriter {
 
   /** Adds the row from `from` up to its newline at `to`. */
   row(rows: Buffer, from: number, to: number): void {
-    this.#rowEnd = to;
-    if (rows !== this.#rows) {
-      this.#rows = rows;
-      this.#rowWords = wordsOf(rows);
-    }
-    this.#reserve(this.#frame + mostBytes(rows, from, to));
+    this.#begin(rows, from, to);
     let at = from;
     const columns = this.#columns;
     for (let index = 0; index < columns.length; index += 1) {
@@ -140,6 +138,28 @@ export class JsonLinesWriter {
     if (columns.length === 0) out[this.#length++] = 123;
     out[this.#length++] = 125;
     out[this.#length++] = NEWLINE;
+  }
+
+  /** Adds nothing but the values of a row; `mark` is told where each of them stands. */
+  cells(rows: Buffer, from: number, mark: MarkCell, to: number): void {
+    this.#begin(rows, from, to);
+    let at = from;
+    const columns = this.#columns;
+    for (let index = 0; index < columns.length; index += 1) {
+      const start = this.#length;
+      this.#escaped = false;
+      at = this.#field(columns[index] as ColumnWriter, rows, at) + 1;
+      mark(index, start, this.#length, kindOf(this.#out[start] as number, this.#escaped));
+    }
+  }
+
+  #begin(rows: Buffer, from: number, to: number): void {
+    this.#rowEnd = to;
+    if (rows !== this.#rows) {
+      this.#rows = rows;
+      this.#rowWords = wordsOf(rows);
+    }
+    this.#reserve(this.#frame + mostBytes(rows, from, to));
   }
 
   /** Writes one value; gives the place of the tab or newline after it. */
@@ -197,6 +217,7 @@ export class JsonLinesWriter {
       }
       if (byte === TAB || byte === NEWLINE) break;
       at += 1;
+      this.#escaped = true;
       if (byte === BACKSLASH) {
         const escaped = rows[at++] as number;
         // \b \f \n \r \t and the backslash are spelled alike in COPY and JSON; a vertical tab has no letter in JSON.
@@ -260,6 +281,7 @@ export class JsonLinesWriter {
           at += 1;
           if (inner === QUOTE) break;
           if (inner !== BACKSLASH) continue;
+          this.#escaped = true;
           // COPY doubles every backslash: one more of them, and what it escapes.
           const escaped = rows[at + 1] as number;
           out[length++] = escaped;
@@ -281,6 +303,7 @@ export class JsonLinesWriter {
   }
 
   #decoded(json: string, rest: number): void {
+    this.#escaped = json.includes('\\');
     this.#reserve(this.#frame + Buffer.byteLength(json) + rest);
     this.#length += this.#out.write(json, this.#length);
   }
@@ -296,6 +319,29 @@ export class JsonLinesWriter {
   #goOnIn(out: Buffer): void {
     this.#out = out;
     this.#outWords = wordsOf(out);
+  }
+}
+
+/** A string is told with its quotes. */
+// oxlint-disable-next-line max-params
+export type MarkCell = (column: number, start: number, end: number, kind: number) => void;
+
+/** What a value is, by its first byte. */
+function kindOf(first: number, escaped: boolean): number {
+  switch (first) {
+    case QUOTE:
+      return escaped ? ESCAPED : TEXT;
+    case 123:
+    case 91:
+      return NESTED;
+    case 110:
+      return IS_NULL;
+    case 116:
+      return IS_TRUE;
+    case 102:
+      return IS_FALSE;
+    default:
+      return NUMBER;
   }
 }
 

@@ -7,6 +7,7 @@ import type { SinkContext } from '../../kit/context.ts';
 import type { SchemaChange } from '../../kit/sink.ts';
 import { TOKEN_TABLE, type CommitToken, type LiveColumn, type SqlDriver, type TableChange, type TableSweep } from '../_sql/driver.ts';
 import { carry, passageOf } from './bulk.ts';
+import { newScratch } from './columns-copy.ts';
 import type { PostgresSinkConfig } from './config.ts';
 import { copyLines, encoderOf, finishedText, type Encoder } from './encode.ts';
 import { replaceRows } from './overwrite.ts';
@@ -21,6 +22,7 @@ const NO_UNIQUE_INDEX = '42P10';
 export async function openPostgresDriver(config: PostgresSinkConfig, context: SinkContext): Promise<SqlDriver> {
   const pool = await openPostgresPool({ url: config.connection_url, max: config.max_connections });
   const qualified = (table: string): string => (config.schema === undefined ? '' : `${quoteName(config.schema)}.`) + quoteName(table);
+  const scratch = newScratch();
   const unit = new Unit(pool, context.signal);
   /** Beside what is held, or as a part of it: it may look at what is held, or change the table that is locked by it. */
   const run = <T>(doing: string, work: (client: ClientBase) => Promise<T>): Promise<T> =>
@@ -68,7 +70,7 @@ export async function openPostgresDriver(config: PostgresSinkConfig, context: Si
       const table = qualified(name);
       const target = targets.get(name) ?? (await run('reading the table', (client) => copyTarget(client, name)));
       const json = config.column_mapping.kind === 'json' ? config.column_mapping.column : undefined;
-      const passage = target === undefined ? undefined : passageOf(page, target, { key, json });
+      const passage = target === undefined ? undefined : passageOf(page, target, { key, json, scratch });
       if (passage === undefined) return false;
       if (commit !== undefined || hold === 'token') await makeTokens();
       await unit.work(`writing to \`${name}\``, { hold: hold !== undefined }, async (transaction) => {

@@ -4,7 +4,7 @@ import type { LiveColumn } from '../_sql/driver.ts';
 
 export type Encoder = (value: JsonValue) => string | null;
 
-export function encoderOf(column: LiveColumn): Encoder {
+export function encoderOf(column: Pick<LiveColumn, 'sqlType'>): Encoder {
   if (column.sqlType === 'json' || column.sqlType === 'jsonb') return jsonText;
   if (column.sqlType.endsWith('[]')) return (value) => (Array.isArray(value) ? arrayText(value) : plainText(value));
   return plainText;
@@ -63,6 +63,7 @@ export function copyLines(rows: readonly (readonly JsonValue[])[], encoders: rea
   return text;
 }
 
-function escaped(text: string): string {
+/** A text as a value in the text form of COPY. */
+export function escaped(text: string): string {
   return NEEDS_ESCAPE.test(text) ? text.replace(/[\\\n\r\t]/g, (char) => COPY_ESCAPES[char] ?? char) : text;
 }

@@ -37,6 +37,7 @@ export const postgresSource = defineSource<PostgresSourceConfig>({
     replay: config.replication.type === 'incremental' ? 'positional' : 'none',
     bookmarks: config.replication.type === 'incremental',
     encodings: [COPY_BINARY, JSON_LINES.name],
+    columns: true,
   }),
   datasetUri: (config) => datasetUri(config.connection_url, { query: config.query }, PORT),
   open: openPostgresSource,
@@ -58,7 +59,12 @@ export const postgresSink = defineSink<PostgresSinkConfig>({
       delete_marker: { field: '__op', values: ['d'] },
     },
   ],
-  capabilities: (config) => ({ ...sqlSinkCapabilities(config), encodings: encodingsOf(config), sweep: canSweep(config) }),
+  capabilities: (config) => ({
+    ...sqlSinkCapabilities(config),
+    encodings: encodingsOf(config),
+    columns: takesColumns(config),
+    sweep: canSweep(config),
+  }),
   datasetUri: ({ connection_url, schema, table_name }) =>
     datasetUri(connection_url, { table: schema === undefined ? table_name : `${schema}.${table_name}` }, PORT),
   open: async (config, context) => createSqlSink(config, await openPostgresDriver(config, context), context),
@@ -68,6 +74,10 @@ export const postgresSink = defineSink<PostgresSinkConfig>({
 function encodingsOf(config: PostgresSinkConfig): string[] {
   if (!takesBlocks(config)) return [];
   return [config.column_mapping.kind === 'auto' ? COPY_BINARY : JSON_LINES.name];
+}
+
+function takesColumns({ write_mode, write_method, column_mapping }: PostgresSinkConfig): boolean {
+  return write_mode === 'append' && write_method !== 'insert' && column_mapping.kind === 'auto';
 }
 
 async function probeConnection(url: string): Promise<ProbeFinding> {

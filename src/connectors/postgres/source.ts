@@ -11,6 +11,7 @@ import type { PostgresSourceConfig } from './config.ts';
 import { CURSOR, declareQuery, openConnection, type Connection } from './connection.ts';
 import { copyOut } from './copy-out.ts';
 import { binaryDecoder, canPass, COPY_BINARY } from './copy-binary.ts';
+import { collectColumns } from './copy-columns.ts';
 import { collectLines, collectRecords, cutPages } from './copy-pages.ts';
 import { BOOKMARK_ROWS, passagePages } from './copy-passage.ts';
 import { keepsColumnOrder, type CopyColumn } from './copy-text.ts';
@@ -63,7 +64,7 @@ async function* copyPages({ connection, config, context, request }: Reading, sql
     yield* passagePages(chunks, { ...shared, signal: context.signal, marks: marks && { ...marks, every: BOOKMARK_ROWS } });
   } else {
     const marks = marksOf(config, request, { columns, decoderFor: ({ name, oid }) => decoderOf(oid, name, config.json_big_numbers) });
-    const collector = (asLines(request.lane, columns) ? collectLines : collectRecords)(columns, config.json_big_numbers);
+    const collector = collectorOf(request.lane, columns)(columns, config.json_big_numbers);
     const chunks = copyOut(connection, `COPY (\n${sql}\n) TO STDOUT`);
     yield* cutPages(chunks, { ...shared, collector, frame: frameSize(fields), signal: context.signal, marks });
   }
@@ -74,8 +75,10 @@ function passes(lane: Lane, columns: readonly CopyColumn[]): boolean {
   return lane.form === 'bytes' && lane.encoding === COPY_BINARY && canPass(columns);
 }
 
-function asLines(lane: Lane, columns: readonly CopyColumn[]): boolean {
-  return lane.form === 'bytes' && lane.encoding === JSON_LINES.name && keepsColumnOrder(columns);
+function collectorOf(lane: Lane, columns: readonly CopyColumn[]): typeof collectRecords {
+  if (!keepsColumnOrder(columns)) return collectRecords;
+  if (lane.form === 'columns') return collectColumns;
+  return lane.form === 'bytes' && lane.encoding === JSON_LINES.name ? collectLines : collectRecords;
 }
 
 interface Values {

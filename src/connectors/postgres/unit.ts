@@ -20,6 +20,8 @@ export interface Transaction {
 
 interface Open {
   readonly lent: Lent;
+  /** What began it; a row the server refuses late is told as a failure of that. */
+  readonly doing: string;
   copy: { readonly statement: CopyStatement; readonly stream: CopyIn } | undefined;
 }
 
@@ -43,7 +45,7 @@ export class Unit {
   async work<T>(doing: string, { hold }: { readonly hold: boolean }, work: (transaction: Transaction) => Promise<T>): Promise<T> {
     if (this.#lost !== undefined) throw this.#lost.error;
     const joins = this.isOpen;
-    const open = (this.#open ??= { lent: await lend(this.#pool, this.#signal), copy: undefined });
+    const open = (this.#open ??= { lent: await lend(this.#pool, this.#signal), doing, copy: undefined });
     try {
       return await open.lent.do(doing, async () => {
         if (!joins) await open.lent.client.query('BEGIN');
@@ -61,7 +63,7 @@ export class Unit {
   /** Makes everything held durable. */
   async commit(): Promise<void> {
     if (this.#lost !== undefined) throw this.#lost.error;
-    if (this.isOpen) await this.work('committing', { hold: false }, () => Promise.resolve());
+    if (this.#open !== undefined) await this.work(this.#open.doing, { hold: false }, () => Promise.resolve());
   }
 
   /** Undoes everything held. */

@@ -1,0 +1,171 @@
+/** Columns as rows in the text form of COPY: what their records would be written as, value by value. */
+import { parseJson } from '../../lib/json.ts';
+import { ESCAPED, FALSE, MISSING, NESTED, NULL, NUMBER, TEXT, TRUE, type Column, type Columns } from '../../kit/columns.ts';
+import { encoderOf, escaped, type Encoder } from './encode.ts';
+import type { TargetColumn } from './schema.ts';
+
+const TAB = 9;
+const NEWLINE = 10;
+const QUOTE = 34;
+const BACKSLASH = 92;
+/** Escapes and quotes at most double a cell; a literal takes a few bytes. */
+const CELL_ROOM = 12;
+
+/** How values of a column are written: as their text, as JSON, or by the encoder of the type when they are lists. */
+type Style = 'plain' | 'json' | 'list';
+
+interface Known {
+  readonly to: TargetColumn;
+  readonly from: Column;
+}
+
+interface Writer {
+  readonly style: Style;
+  readonly encode: Encoder;
+  readonly from: Column;
+}
+
+/** Whether any record has the field. */
+export function hasCells({ rows }: Columns, { kinds }: Column): boolean {
+  for (let index = 0; index < rows.length; index += 1) if (kinds[rows[index] as number] !== MISSING) return true;
+  return false;
+}
+
+/** Memory that is used again for every page; what was written into it is valid until then. */
+export interface Scratch {
+  bytes: Buffer;
+}
+
+export function newScratch(): Scratch {
+  return { bytes: Buffer.alloc(0) };
+}
+
+/** Larger ones are rare; keeping them would hold memory for nothing. */
+const SCRATCH_BYTES = 16 * 1024 * 1024;
+
+export function copyColumns({ rows, cells }: Columns, known: readonly Known[], scratch: Scratch): Uint8Array {
+  const writers = known.map(({ to, from }): Writer => ({ style: styleOf(to), encode: encoderOf(to), from }));
+  const out = new CopyText(cells.bytes, scratch.bytes);
+  for (let index = 0; index < rows.length; index += 1) {
+    const row = rows[index] as number;
+    out.room(writers, row);
+    for (let column = 0; column < writers.length; column += 1) {
+      if (column > 0) out.byte(TAB);
+      out.cell(writers[column] as Writer, row);
+    }
+    out.byte(NEWLINE);
+  }
+  if (out.bytes.length <= SCRATCH_BYTES) scratch.bytes = out.bytes;
+  return out.bytes.subarray(0, out.length);
+}
+
+function styleOf({ sqlType }: TargetColumn): Style {
+  if (sqlType === 'json' || sqlType === 'jsonb') return 'json';
+  return sqlType.endsWith('[]') ? 'list' : 'plain';
+}
+
+/** The bytes of a page while they are written. */
+class CopyText {
+  bytes: Buffer;
+  length = 0;
+  readonly #cells: Buffer;
+  #promised = 0;
+
+  constructor(cells: Buffer, bytes: Buffer) {
+    this.#cells = cells;
+    this.bytes = bytes;
+  }
+
+  room(writers: readonly Writer[], row: number): void {
+    let size = CELL_ROOM;
+    for (let column = 0; column < writers.length; column += 1) {
+      const { starts, ends } = (writers[column] as Writer).from;
+      size += ((ends[row] as number) - (starts[row] as number)) * 2 + CELL_ROOM;
+    }
+    this.#promised = size;
+    this.#ensure(size);
+  }
+
+  byte(value: number): void {
+    this.bytes[this.length++] = value;
+  }
+
+  cell(writer: Writer, row: number): void {
+    const { starts, ends, kinds } = writer.from;
+    const [start, end, kind] = [starts[row] as number, ends[row] as number, kinds[row] as number];
+    if (kind <= NULL) this.#text('\\N');
+    else if (kind === TRUE || kind === FALSE) this.#text(kind === TRUE ? 'true' : 'false');
+    else if (kind === NUMBER || (kind === TEXT && writer.style !== 'json')) this.#copy(start, end);
+    else if (kind === NESTED && writer.style !== 'list') this.#doubled(start, end);
+    else if (kind === ESCAPED && writer.style !== 'json' && this.#unescaped(start, end)) return;
+    else if (kind >= TEXT && writer.style === 'json' && this.#isPlainStart(start, end)) {
+      this.byte(QUOTE);
+      this.#doubled(start, end);
+      this.byte(QUOTE);
+    } else this.#encoded(writer, kind, { start, end });
+  }
+
+  #copy(start: number, end: number): void {
+    const [bytes, cells] = [this.bytes, this.#cells];
+    let length = this.length;
+    for (let at = start; at < end; at += 1) bytes[length++] = cells[at] as number;
+    this.length = length;
+  }
+
+  /** COPY reads a backslash as the start of an escape. */
+  #doubled(start: number, end: number): void {
+    const [bytes, cells] = [this.bytes, this.#cells];
+    let length = this.length;
+    for (let at = start; at < end; at += 1) {
+      const byte = cells[at] as number;
+      bytes[length++] = byte;
+      if (byte === BACKSLASH) bytes[length++] = BACKSLASH;
+    }
+    this.length = length;
+  }
+
+  /** Most escapes are spelled alike in JSON and COPY; false, and nothing written, where one names a character by its number. */
+  #unescaped(start: number, end: number): boolean {
+    const [bytes, cells] = [this.bytes, this.#cells];
+    let length = this.length;
+    for (let at = start; at < end; at += 1) {
+      const byte = cells[at] as number;
+      if (byte !== BACKSLASH) {
+        bytes[length++] = byte;
+        continue;
+      }
+      const letter = cells[++at] as number;
+      if (letter === 117) return false;
+      if (letter !== QUOTE && letter !== 47) bytes[length++] = BACKSLASH;
+      bytes[length++] = letter;
+    }
+    this.length = length;
+    return true;
+  }
+
+  /** Whether a text for a JSON column cannot spell an object or a list, which would be stored as that. */
+  #isPlainStart(start: number, end: number): boolean {
+    const first = this.#cells[start] as number;
+    return start === end || (first > 32 && first < 127 && first !== 91 && first !== 123 && first !== BACKSLASH);
+  }
+
+  #encoded({ encode }: Writer, kind: number, { start, end }: { start: number; end: number }): void {
+    const spelled = this.#cells.toString('utf8', start, end);
+    const text = encode(parseJson(kind >= TEXT ? `"${spelled}"` : spelled));
+    const written = text === null ? '\\N' : escaped(text);
+    // The rest of the row keeps the room it was promised.
+    this.#ensure(Buffer.byteLength(written) + this.#promised);
+    this.#text(written);
+  }
+
+  #text(text: string): void {
+    this.length += this.bytes.write(text, this.length);
+  }
+
+  #ensure(size: number): void {
+    if (this.length + size <= this.bytes.length) return;
+    const larger = Buffer.allocUnsafeSlow(Math.max(this.length + size, this.bytes.length * 2));
+    this.bytes.copy(larger, 0, 0, this.length);
+    this.bytes = larger;
+  }
+}
