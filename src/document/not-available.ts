@@ -19,7 +19,7 @@ const NOT_AVAILABLE: Readonly<Record<Place, Readonly<Record<string, string>>>> =
     verify: 'comparison of source and destination',
   },
   pipeline: {},
-  source: { complete_for: 'clean-up of vanished rows' },
+  'source node': { complete_for: 'clean-up of vanished rows in a graph' },
   row: {},
 };
 
@@ -37,7 +37,7 @@ export function isOfSpecification(kind: string, type: string): boolean {
   return kind !== 'transform' && CONNECTORS.has(type.replaceAll('_', '-'));
 }
 
-type Place = 'document' | 'pipeline' | 'source' | 'row';
+type Place = 'document' | 'pipeline' | 'source node' | 'row';
 
 /** Reports the keys that cannot be used yet and returns the mapping without them. A key set to null counts as absent. */
 export function withoutUnavailable(place: Place, mapping: JsonObject, path: string, issues: Issue[]): JsonObject {

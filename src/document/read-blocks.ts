@@ -181,7 +181,7 @@ function readGraph(pipeline: JsonObject, above: string, issues: Issue[]): Pick<P
 function readNode(value: JsonValue, path: string, issues: Issue[]): NodeSpec | undefined {
   const kind = isObject(value) ? value['kind'] : undefined;
   if (!isObject(value) || kind === 'transform') return salvage(nodeSchema, value, path, issues);
-  if (kind === 'source') return salvage(nodeSchema, withoutUnavailable('source', value, path, issues), path, issues);
+  if (kind === 'source') return salvage(nodeSchema, withoutUnavailable('source node', value, path, issues), path, issues);
   return salvage(nodeSchema, kind === 'sink' ? withoutSourceKeys(value, path, issues) : restored(value), path, issues);
 }
 
@@ -218,7 +218,7 @@ function readNamed<T>(value: JsonValue | undefined, path: string, issues: Issue[
 }
 
 function readSource(value: JsonValue, path: string, issues: Issue[]): SourceSpec | undefined {
-  return salvage(sourceSchema, isObject(value) ? withoutUnavailable('source', value, path, issues) : value, path, issues);
+  return salvage(sourceSchema, value, path, issues);
 }
 
 function readSink(value: JsonValue, path: string, issues: Issue[]): SinkSpec | undefined {
@@ -274,8 +274,7 @@ function readRow(item: JsonValue, index: number, issues: Issue[]): PlacedRow {
   if (isObject(given)) {
     given = withoutUnavailable('row', given, path, issues);
     refuseLoneParentKey(given, path, issues);
-    const { source, sink } = given;
-    if (isObject(source)) given = { ...given, source: withoutUnavailable('source', source, joinPath(path, 'source'), issues) };
+    const { sink } = given;
     if (isObject(sink)) given = { ...given, sink: withoutSourceKeys(sink, joinPath(path, 'sink'), issues) };
   }
   return { path, index, spec: salvage(rowSchema, given, path, issues) ?? {} };

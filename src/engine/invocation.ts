@@ -7,6 +7,7 @@ import type { StateStore } from '../kit/state-store.ts';
 import type { RowPlan } from '../plan/plan.ts';
 import type { Reach } from './durable-steps.ts';
 import type { DeadLetters } from './dlq/dead-letters.ts';
+import type { SeenKeys } from './delivery/seen-keys.ts';
 import type { Watermark } from './delivery/watermark.ts';
 import type { Stage } from './stages/stage.ts';
 import type { TransformChain } from './stages/transform-chain.ts';
@@ -33,6 +34,8 @@ export interface Invocation {
   /** Present when pages are committed together with a watermark. */
   readonly watermark: Watermark | undefined;
   readonly tally: Tally;
+  /** Keys that went to the sink, where rows that vanished at the source are to be removed. */
+  readonly seen?: SeenKeys;
   /** Records kept for child rows, when there are any. */
   readonly capture: Capture | undefined;
   /** Says that a durable step is come to, when somebody listens. */

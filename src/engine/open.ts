@@ -13,6 +13,7 @@ import { stateKeyOf, type Turn } from './expand/turn.ts';
 import { blame } from './failure.ts';
 import * as metrics from './metrics.ts';
 import type { Capture, Invocation } from './invocation.ts';
+import { SeenKeys } from './delivery/seen-keys.ts';
 import { METADATA_TYPES } from './delivery/stamp.ts';
 import { assertCanEvolve } from './stages/schema-drift.ts';
 import { stagesOf } from './stages/stages.ts';
@@ -92,6 +93,7 @@ export async function openInvocation(options: OpenOptions, closers: AsyncDisposa
     stateKey,
     watermark: undefined,
     tally,
+    ...(row.cleanUp === undefined || options.dryRun ? {} : { seen: new SeenKeys(capabilities.key) }),
     capture: options.capture,
     reach,
     stop,

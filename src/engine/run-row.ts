@@ -5,6 +5,7 @@ import type { StateStore } from '../kit/state-store.ts';
 import type { JsonValue } from '../lib/json.ts';
 import { resolvePart } from '../plan/resolve.ts';
 import type { InvocationOutcome } from '../wire/outcome.ts';
+import { cleanUp } from './after-run/clean-up.ts';
 import { reconcile } from './after-run/reconcile.ts';
 import { judgeSla } from './after-run/sla.ts';
 import { blame, outcomeErrorOf } from './failure.ts';
@@ -158,6 +159,7 @@ async function moveAndFinish(opened: Invocation, options: RunRowOptions, leave: 
     const cancelled = invocation.stop.aborted;
     if (!cancelled) invocation.tally.assertClosed();
     await finish(invocation, cancelled ? 'cancelled' : 'success');
+    if (!cancelled && options.limit === undefined) await cleanUp(invocation, options.tokens, bookmark === undefined);
   } catch (error) {
     await salvage(invocation);
     throw error;

@@ -9,6 +9,7 @@ import { joinPath } from '../lib/text-path.ts';
 import type { DlqSpec } from '../document/blocks/dlq.ts';
 import type { Blocks, Placed } from '../document/read-blocks.ts';
 import { checkAuthRef } from './gates/auth.ts';
+import { planCleanUp } from './gates/clean-up.ts';
 import { checkDeadLetters } from './gates/dead-letters.ts';
 import { checkDelivery, guaranteeOf } from './gates/delivery.ts';
 import { checkSchemaDrift } from './gates/drift.ts';
@@ -113,11 +114,12 @@ export function finishRow(row: PlannedRow, setting: RowSetting): RowPlan {
   checkSchemaDrift(row, governance, issues);
   checkSla(row, issues);
   checkState(row, setting.name, issues);
+  const cleanUp = planCleanUp(row, governance, scope, issues);
   return Object.freeze({
     id: draft.id,
     index: draft.index,
     role: draft.forEach.length > 0 ? 'product' : draft.parent === undefined ? 'root' : 'child',
-    parent: parentLinkOf(row),
+    parent: parentLinkOf(row, cleanUp?.tokens),
     dependsOn: draft.dependsOn,
     forEach: draft.forEach,
     collected: collectedOf([row.source, row.sink], lists),
@@ -135,6 +137,7 @@ export function finishRow(row: PlannedRow, setting: RowSetting): RowPlan {
     reconcile: setting.reconcile,
     adaptiveBatch: setting.adaptiveBatch,
     metadataColumns: setting.metadataColumns,
+    ...(cleanUp === undefined ? {} : { cleanUp }),
     lane: chooseLane(row, setting),
     stateKey: stateKeyOf(setting.name, draft.id),
     weight: draft.weight,

@@ -18,6 +18,7 @@ import type { SinkDefinition } from '../kit/sink.ts';
 import type { SourceDefinition } from '../kit/source.ts';
 import type { StateStoreDefinition } from '../kit/state-store.ts';
 import type { TransformDefinition } from '../kit/transform.ts';
+import type { FoundToken } from './run-time-tokens.ts';
 
 /** A named part with its config, ready to open once the run-time tokens are filled in. */
 export interface PartPlan<D> {
@@ -113,6 +114,8 @@ export interface RowPlan {
   readonly adaptiveBatch: AdaptiveBatchSpec | undefined;
   /** Fields that records get just before the sink takes them. */
   readonly metadataColumns: readonly NamedColumn[] | undefined;
+  /** Present when rows that vanished at the source are removed after a complete read. */
+  readonly cleanUp?: CleanUpPlan;
   readonly lane: LaneChoice;
   /** `{name}::{row}`; an invocation appends `::{parent key value}` or `::{alias=value&…}`, and `::partition::{chunk}`. */
   readonly stateKey: string;
@@ -120,6 +123,14 @@ export interface RowPlan {
   readonly tags: readonly string[];
   /** Tier of the row: by default only `mandatory` and `active` rows run. */
   readonly status: RowStatus;
+}
+
+/** Which rows of the destination a complete read tells about. */
+export interface CleanUpPlan {
+  readonly path: string;
+  /** Destination columns and their values; may hold run-time tokens. */
+  readonly scope: JsonObject;
+  readonly tokens: readonly FoundToken[];
 }
 
 /** The range of a row, cut into chunks. */

@@ -1,5 +1,6 @@
 /** Rows with their templates, layers and inherited blocks settled; parts are not looked up yet. */
 import { joinPath } from '../lib/text-path.ts';
+import type { CompleteFor } from '../document/blocks/complete-for.ts';
 import type { Delivery } from '../document/blocks/delivery.ts';
 import type { DlqSpec } from '../document/blocks/dlq.ts';
 import type { PartitionSpec } from '../document/chunks.ts';
@@ -30,6 +31,8 @@ export interface RowDraft {
   readonly dlq: Placed<DlqSpec> | undefined;
   readonly sla: Placed<SlaConfig> | undefined;
   readonly partition: Placed<PartitionSpec> | undefined;
+  /** What a read of the source is complete for. */
+  readonly completeFor?: Placed<CompleteFor>;
   readonly delivery: Delivery;
   readonly deliveryPath: string;
   readonly weight: number | undefined;
@@ -106,7 +109,9 @@ function draftRow(row: PlacedRow, link: RowLinks, parts: PartDrafts, blocks: Blo
   const { pipeline } = blocks;
   const { spec, path } = row;
   const ref = spec.source?.ref ?? 'default';
-  const template = pipeline.sources.get(ref)?.value;
+  const placed = pipeline.sources.get(ref);
+  const template = placed?.value;
+  const completeFor = completeForOf(row, placed);
   const isRoot = link.parent === undefined && link.forEach.length === 0;
   return {
     id: link.id,
@@ -124,10 +129,19 @@ function draftRow(row: PlacedRow, link: RowLinks, parts: PartDrafts, blocks: Blo
     sla: inherit(spec.sla, joinPath(path, 'sla'), blocks.sla),
     delivery: spec.delivery ?? blocks.delivery ?? 'at_least_once',
     deliveryPath: spec.delivery === undefined ? 'delivery' : joinPath(path, 'delivery'),
+    ...(completeFor === undefined ? {} : { completeFor }),
     weight: spec.weight,
     tags: [...new Set([...(template?.tags ?? []), ...(spec.tags ?? [])])],
     status: spec.source?.status ?? template?.status ?? 'active',
   };
+}
+
+/** What the row says replaces what the template says. */
+function completeForOf({ path, spec }: PlacedRow, template: Placed<SourceSpec> | undefined): Placed<CompleteFor> | undefined {
+  const own = spec.source?.complete_for;
+  if (own !== undefined) return { path: joinPath(path, 'source', 'complete_for'), value: own };
+  const value = template?.value.complete_for;
+  return template === undefined || value === undefined ? undefined : { path: joinPath(template.path, 'complete_for'), value };
 }
 
 /** Absent inherits, null means none, a value replaces. */

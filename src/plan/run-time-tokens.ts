@@ -108,7 +108,8 @@ function checkConnector(spec: JsonObject, steps: Steps, issues: IssueList): void
   for (const [key, value] of Object.entries(spec)) {
     if (key === 'config') continue;
     if (key === 'transforms') checkTransforms(value, [...steps, key], issues);
-    else refuse(value, [...steps, key], 'none', issues);
+    // Its scope may hold tokens; they are judged where the row is known.
+    else if (key !== 'complete_for') refuse(value, [...steps, key], 'none', issues);
   }
 }
 

@@ -100,7 +100,7 @@ function placedDocuments(): Record<string, Json> {
       source: { type: 'jsonl', config: { path: 'in.jsonl', batch_size: token } },
       dlq: { sink: { type: 'jsonl', config: { path: token } } },
     });
-    made[`filter-${place}`] = document({ transforms: [{ type: 'filter', config: { where: `$[?(@.x == ${token}]` } }] });
+    made[`filter-${place}`] = document({ transforms: [{ type: 'filter', config: { path: `$.${token}[`, op: 'exists' } }] });
     made[`fine-${place}`] = document({ transforms: [{ type: 'hash', config: { fields: ['id'], salt: token } }] });
   }
   made['pattern'] = document({ transforms: [{ type: 'rename_keys', config: { pattern: `(${TOKENS.Env}`, replacement: 'x' } }] });

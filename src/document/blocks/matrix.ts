@@ -6,7 +6,7 @@ import { dlqSchema } from './dlq.ts';
 import { fanOutBlock, fanOutSchema } from './fan-out.ts';
 import { partitionSchema } from './partition.ts';
 import { rowSinkSchema } from './sink.ts';
-import { rowSourceSchema } from './source.ts';
+import { completeForField, rowSourceSchema } from './source.ts';
 import { slaSchema } from './sla.ts';
 import { stateSchema } from './state.ts';
 import { tagsField } from './tags.ts';
@@ -27,7 +27,9 @@ export const rowSchema = z.strictObject({
   collect: optional(boolean()).meta({
     description: 'In a fan-out row with `for_each`: its values are one text, joined by commas, for each combination.',
   }),
-  source: optional(rowSourceSchema).meta({ description: 'The source template, and what differs from it.' }),
+  source: optional(rowSourceSchema.extend({ complete_for: completeForField })).meta({
+    description: 'The source template, and what differs from it.',
+  }),
   sink: optional(rowSinkSchema).meta({ description: 'The sink template, and what differs from it.' }),
   transforms: transformsField.meta({ description: 'Transforms of this row, after those of the pipeline and the source.' }),
   inherit_transforms: optional(boolean()).meta({ description: 'Whether the transforms above come first; true when absent.' }),

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { boolean, optional, text } from '../../kit/schema.ts';
 import { defineBlock } from '../block.ts';
+import { completeForSchema } from './complete-for.ts';
 import { tagsField } from './tags.ts';
 import { configField, transformsField } from './transform.ts';
 
@@ -11,6 +12,10 @@ export const statusField = optional(z.enum(ROW_STATUSES)).meta({
   description: 'Whether rows that read this source run by default: only `mandatory` and `active` ones do.',
 });
 
+export const completeForField = optional(completeForSchema).meta({
+  description: 'What a read of this source is complete for, and what becomes of rows that it no longer has.',
+});
+
 export const sourceSchema = z.strictObject({
   type: text().meta({ description: 'Name of the source connector.', examples: ['csv', 'postgres'] }),
   config: configField,
@@ -18,6 +23,7 @@ export const sourceSchema = z.strictObject({
   inherit_transforms: optional(boolean()).meta({ description: 'Whether the transforms of the pipeline come first; true when absent.' }),
   status: statusField,
   tags: tagsField,
+  complete_for: completeForField,
 });
 export type SourceSpec = z.infer<typeof sourceSchema>;
 

@@ -53,6 +53,7 @@ export class PageWriter {
     const taken = page.slice(0, room);
     tally.withheld += page.count - Math.min(page.count, room);
     if (taken.count === 0 || room === 0) return { sent: 0, failed: 0 };
+    this.#invocation.seen?.take(taken.records());
     let failed = 0;
     for (let from = 0, end = 0; from < taken.count; from = end) {
       end = Math.min(taken.count, from + (this.#adaptive?.next(taken.count) ?? taken.count));

@@ -36,6 +36,11 @@ export function checkTokens({ draft, tokens, own }: TokenUser, scope: TokenScope
   checkOwnTokens(draft, own ?? [], issues);
 }
 
+/** Tokens that stand below a place of the document. */
+export function checkTokensAt(tokens: readonly FoundToken[], place: string, scope: TokenScope, issues: IssueList): void {
+  for (const found of tokens) checkToken(found, joinPath(place, ...found.steps), scope, issues);
+}
+
 /** What a connector does not fill in itself nobody does. */
 function checkOwnTokens(draft: PartDraft, own: readonly string[], issues: IssueList): void {
   for (const { steps, body, name } of findConnectorTokens(draft.config)) {
@@ -103,10 +108,10 @@ export function collectedOf(
 }
 
 /** What a child needs of its parent's records. */
-export function parentLinkOf(row: PlannedRow): ParentLink | undefined {
+export function parentLinkOf(row: PlannedRow, more: readonly FoundToken[] = []): ParentLink | undefined {
   const { parent } = row.draft;
   if (parent === undefined) return undefined;
-  const paths = [...row.source.tokens, ...row.sink.tokens].flatMap(({ token }) =>
+  const paths = [...row.source.tokens, ...row.sink.tokens, ...more].flatMap(({ token }) =>
     token.kind === 'path' && token.root === parent.row ? [token.path] : [],
   );
   const all = [...paths, parent.key];
