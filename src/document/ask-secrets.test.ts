@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { loadOptions } from '../../test/fakes/documents.ts';
 import { testEnv } from '../../test/fakes/env.ts';
 import { Shelf } from '../kit/parts.ts';
-import { defineSecretManager, type SecretManager } from '../kit/secret-manager.ts';
+import { defineSecretManager, type SecretManager } from '../kit/secrets.ts';
 import type { Clock } from '../lib/clock.ts';
 import { ConfigError, ConnectorError, type ConnectorErrorKind } from '../lib/errors.ts';
 import type { JsonObject, JsonValue } from '../lib/json.ts';

@@ -1,6 +1,6 @@
 /** Asks secrets managers for what a document names: each secret once, several at a time, again after a passing failure. */
 import type { Shelf } from '../kit/parts.ts';
-import type { SecretManager, SecretManagerDefinition } from '../kit/secret-manager.ts';
+import type { SecretManager, SecretManagerDefinition } from '../kit/secrets.ts';
 import { backoffMs, type BackoffPolicy } from '../lib/backoff.ts';
 import type { Env } from '../lib/env.ts';
 import { ConnectorError, messageOf, type ConnectorErrorKind } from '../lib/errors.ts';

@@ -1,6 +1,6 @@
 import { suggestion } from '../lib/nearest.ts';
 import type { CredentialDefinition } from './credential.ts';
-import type { SecretManagerDefinition } from './secret-manager.ts';
+import type { SecretManagerDefinition } from './secrets.ts';
 import type { SinkDefinition } from './sink.ts';
 import type { SourceDefinition } from './source.ts';
 import type { StateStoreDefinition } from './state-store.ts';

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { stillClock, type StillClock } from '../../test/fakes/clock.ts';
 import { testEnv } from '../../test/fakes/env.ts';
 import { FAKE_PARTS } from '../../test/fakes/parts.ts';
-import { defineSecretManager } from '../kit/secret-manager.ts';
+import { defineSecretManager } from '../kit/secrets.ts';
 import type { JsonObject } from '../lib/json.ts';
 import { createPrepare } from './prepare.ts';
 import type { Prepare } from './prepared.ts';

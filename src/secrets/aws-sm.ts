@@ -1,6 +1,6 @@
 import type { GetSecretValueCommandOutput, SecretsManagerClient, SecretsManagerClientConfig } from '@aws-sdk/client-secrets-manager';
 import { ConnectorError, type ConnectorErrorKind } from '../lib/errors.ts';
-import { defineSecretManager, type SecretContext, type SecretManager } from '../kit/secret-manager.ts';
+import { defineSecretManager, type SecretContext, type SecretManager } from '../kit/secrets.ts';
 import { setting, vendorClient, vendorError } from './vendor.ts';
 
 const PACKAGE = '@aws-sdk/client-secrets-manager';

@@ -1,7 +1,7 @@
 import type { TokenCredential } from '@azure/identity';
 import type { SecretClient } from '@azure/keyvault-secrets';
 import { ConnectorError, type ConnectorErrorKind } from '../lib/errors.ts';
-import { defineSecretManager, type SecretContext, type SecretManager } from '../kit/secret-manager.ts';
+import { defineSecretManager, type SecretContext, type SecretManager } from '../kit/secrets.ts';
 import { setting, vendorClient, vendorError } from './vendor.ts';
 
 const PACKAGES = '@azure/identity @azure/keyvault-secrets';

@@ -1,4 +1,4 @@
-import type { SecretManagerDefinition } from '../kit/secret-manager.ts';
+import type { SecretManagerDefinition } from '../kit/secrets.ts';
 import { awsSecretsManager } from './aws-sm.ts';
 import { azureKeyVault } from './azure-kv.ts';
 import { gcpSecretManager } from './gcp-sm.ts';

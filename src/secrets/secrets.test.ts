@@ -16,7 +16,7 @@ import {
   type FakeManager,
   type Held,
 } from '../../test/fakes/secret-managers.ts';
-import type { SecretManagerDefinition } from '../kit/secret-manager.ts';
+import type { SecretManagerDefinition } from '../kit/secrets.ts';
 import { ConnectorError } from '../lib/errors.ts';
 import type { JsonObject } from '../lib/json.ts';
 import { awsSecretsManager } from './aws-sm.ts';

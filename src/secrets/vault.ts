@@ -2,7 +2,7 @@ import { isHttpUrl } from '../lib/http-url.ts';
 import { ConnectorError } from '../lib/errors.ts';
 import { isObject, parseJson, type JsonObject, type JsonValue } from '../lib/json.ts';
 import { readLimited } from '../lib/response-text.ts';
-import { defineSecretManager, type SecretContext } from '../kit/secret-manager.ts';
+import { defineSecretManager, type SecretContext } from '../kit/secrets.ts';
 import { kindOfStatus, setting, vendorError } from './vendor.ts';
 
 const LONGEST_ANSWER_BYTES = 2 * 1024 * 1024;
