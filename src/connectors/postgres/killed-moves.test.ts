@@ -33,11 +33,20 @@ afterAll(async () => {
   await rm(folder, { recursive: true });
 });
 
-async function start(document: string): Promise<{ readonly ended: Promise<number | null>; kill(): void; readonly over: () => boolean }> {
+interface Move {
+  /** What it said went wrong; empty when nothing did. */
+  readonly ended: Promise<string>;
+  kill(): void;
+  over(): boolean;
+}
+
+async function start(document: string): Promise<Move> {
   const path = join(folder, 'move.yaml');
   await writeFile(path, document);
-  const child = spawn(process.execPath, [LAUNCHER, 'run', path], { cwd: folder, stdio: 'ignore' });
-  const ended = once(child, 'exit').then(([code]) => code as number | null);
+  const child = spawn(process.execPath, [LAUNCHER, 'run', path], { cwd: folder, stdio: ['ignore', 'ignore', 'pipe'] });
+  let said = '';
+  child.stderr.on('data', (text: Buffer) => (said += text.toString()));
+  const ended = once(child, 'close').then(([code]) => (code === 0 ? '' : `ended with ${String(code)}: ${said}`));
   return { ended, kill: () => void child.kill('SIGKILL'), over: () => child.exitCode !== null };
 }
 
@@ -76,7 +85,7 @@ ${transforms}`;
       move.kill();
       await move.ended;
     }
-    expect(await (await start(document)).ended).toBe(0);
+    expect(await (await start(document)).ended).toBe('');
     const { rows } = await client.query(
       `SELECT (SELECT count(*)::int FROM ${table}) AS n,
          (SELECT count(*)::int FROM (SELECT id, grp, at, upper(t) FROM ${table} EXCEPT ALL SELECT id, grp, at, upper(t) FROM origin) AS x) AS more`,

@@ -44,7 +44,8 @@ export async function readSource(part: SourcePlan, work: NodeWork, onOpen: (read
   let last: JsonValue | undefined;
   onOpen({ acknowledge: (bookmark) => source.acknowledge?.(bookmark) ?? Promise.resolve(), last: () => last });
   const bookmark = await run.positions.start;
-  const request = { lane: RECORDS_LANE, ...(bookmark === undefined ? {} : { bookmark }) };
+  const exact = run.options.plan.rows.some((row) => row.delivery === 'exactly_once');
+  const request = { lane: RECORDS_LANE, ...(bookmark === undefined ? {} : { bookmark }), ...(exact ? { exact } : {}) };
   const waited = (ms: number): void => env.metrics.observe(metrics.sourcePageDuration, connector, ms / 1000);
   const pages = readAhead(source.pages(request), waited, () => env.clock.elapsedMs())[Symbol.asyncIterator]();
   try {
