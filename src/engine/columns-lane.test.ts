@@ -113,6 +113,8 @@ const cellText = fc.oneof(
     '9007199254740993',
     '.5',
     '1e400',
+    '1e16',
+    '9007199254740992.0',
   ),
   fc.constantFrom(
     'true',
@@ -146,10 +148,25 @@ const table = fc
   });
 
 const names = fc.array(name, { minLength: 1, maxLength: 3 });
-const value = fc.constantFrom<JsonValue>(null, true, 0, 1, 1.5, 12345678901234567890n, '', 'x', '1', 'é"\n', [1, { firstName: 2 }], {
-  firstName: 1,
-  '7': 2,
-});
+const value = fc.constantFrom<JsonValue>(
+  null,
+  true,
+  0,
+  1,
+  1.5,
+  12345678901234567890n,
+  1e16,
+  -0,
+  '',
+  'x',
+  '1',
+  'é"\n',
+  [1, { firstName: 2 }],
+  {
+    firstName: 1,
+    '7': 2,
+  },
+);
 const path = fc.oneof(
   name.map((one) => `$['${one}']`),
   fc.constant('$.a.firstName'),

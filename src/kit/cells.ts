@@ -1,5 +1,6 @@
 /** Single cells of columns: reading their values, and making columns of new ones. */
-import { parseJson, stringifyJson, type JsonValue } from '../lib/json.ts';
+import { RecordError } from '../lib/errors.ts';
+import { isObject, parseJson, stringifyJson, type JsonValue } from '../lib/json.ts';
 import { readerOf, type FieldPath } from './field-path.ts';
 import { ESCAPED, FALSE, MISSING, NESTED, NULL, NUMBER, TEXT, TRUE, type Column, type Columns } from './columns.ts';
 
@@ -124,10 +125,12 @@ export class ColumnBuilder implements Column {
     this.kinds[row] = kind;
   }
 
+  /** Throws for a value that cells cannot hold exactly: its page has to go through records. */
   set(row: number, value: JsonValue | undefined): void {
     if (typeof value === 'string') this.#setText(row, value);
     else if (value === undefined) this.kinds[row] = MISSING;
     else {
+      if (!isExactInCells(value)) throw new RecordError('Transform', 'a number cannot be told from its text');
       const text = stringifyJson(value);
       this.#write(row, text, kindOf(value, text));
     }
@@ -158,6 +161,13 @@ export class ColumnBuilder implements Column {
     cells.length += cells.bytes.write(text, start);
     this.mark(row, start, kind);
   }
+}
+
+/** Read back from its text, a whole double beyond the safe range would be an integer of another kind, and a negative zero none. */
+export function isExactInCells(value: JsonValue): boolean {
+  if (typeof value === 'number') return !Number.isInteger(value) || (Number.isSafeInteger(value) && !Object.is(value, -0));
+  if (Array.isArray(value)) return value.every(isExactInCells);
+  return !isObject(value) || Object.values(value).every(isExactInCells);
 }
 
 // oxlint-disable-next-line no-control-regex

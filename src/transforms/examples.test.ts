@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { testEnv } from '../../test/fakes/env.ts';
 import { jsonSchemaOf } from '../kit/schema.ts';
 import { stringifyJson, type JsonValue } from '../lib/json.ts';
 import { TRANSFORMS } from './index.ts';
@@ -20,6 +21,15 @@ describe('the transforms', () => {
           expect(output.map((record) => stringifyJson(record))).toEqual(example.output.map((record) => stringifyJson(record)));
         });
       }
+
+      it('offers to work on columns when the plan is told so, and only then', async () => {
+        for (const example of definition.examples) {
+          const config = checkedConfig(definition.config, example.config);
+          const compiled = await definition.compile(config, { env: testEnv() });
+          expect(compiled.kind === 'record' && compiled.onColumns !== undefined).toBe(definition.worksOnColumns?.(config) === true);
+          await compiled.close?.();
+        }
+      });
 
       it('refuses a key it does not know', () => {
         const config = { ...definition.examples[0]?.config, no_such_key: 1 };

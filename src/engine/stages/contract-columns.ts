@@ -1,7 +1,7 @@
 /** The contract over columns: the same checks, field by field, and plain texts are measured where they stand. */
 import type { ContractConfig, ContractField } from '../../document/blocks/contract.ts';
 import { hasCharacters, readCell } from '../../kit/cells.ts';
-import { MISSING, TEXT, type Column, type Columns } from '../../kit/columns.ts';
+import { ESCAPED, FALSE, MISSING, NULL, NUMBER, TEXT, TRUE, type Column, type Columns } from '../../kit/columns.ts';
 import type { JsonValue } from '../../lib/json.ts';
 import { compileField, extraField, type Breach } from './contract-breach.ts';
 
@@ -25,6 +25,7 @@ type CellsCheck = (columns: Columns, found: Map<number, Breach>) => void;
 function compileCells(field: ContractField): CellsCheck {
   const { name, required, missing, check } = compileField(field);
   const plain = plainLengths(field);
+  const isSure = sureKinds(field);
   const ofCell = (bytes: Buffer, { starts, ends, kinds }: Column, row: number): Breach | undefined => {
     const kind = kinds[row] ?? MISSING;
     if (kind === MISSING) return required ? missing : undefined;
@@ -37,13 +38,35 @@ function compileCells(field: ContractField): CellsCheck {
     const { starts, ends, kinds } = column;
     for (let position = 0; position < rows.length; position += 1) {
       const row = rows[position] as number;
-      const isPlain = plain !== undefined && kinds[row] === TEXT;
-      if (isPlain && hasCharacters(bytes, starts[row] as number, ends[row] as number, plain)) continue;
+      const kind = kinds[row] ?? MISSING;
+      if (isSure[kind] === 1) continue;
+      if (plain !== undefined && kind === TEXT && hasCharacters(bytes, starts[row] as number, ends[row] as number, plain)) continue;
       const breach = ofCell(bytes, column, row);
       if (breach !== undefined && !found.has(position)) found.set(position, breach);
     }
   };
 }
+
+/** 1 for every kind of cell that keeps the promise whatever its value. */
+function sureKinds(field: ContractField): Uint8Array {
+  const { type, required, nullable, enum: values, pattern, min, max, min_length: shortest, max_length: longest } = field;
+  const isFree = [values, pattern, min, max, shortest, longest].every((constraint) => constraint === undefined);
+  const sure = new Uint8Array(ESCAPED + 1);
+  for (const kind of isFree ? KINDS_OF[type] : []) sure[kind] = 1;
+  if (nullable) sure[NULL] = 1;
+  if (!required) sure[MISSING] = 1;
+  return sure;
+}
+
+/** What surely has the type: an integer is known by its value, and so is what is nested. */
+const KINDS_OF: Readonly<Record<ContractField['type'], readonly number[]>> = {
+  string: [TEXT, ESCAPED],
+  number: [NUMBER],
+  boolean: [FALSE, TRUE],
+  integer: [],
+  object: [],
+  array: [],
+};
 
 /** No row of it has a cell. */
 const ABSENT: Column = { starts: new Uint32Array(), ends: new Uint32Array(), kinds: new Uint8Array() };

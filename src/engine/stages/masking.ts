@@ -1,5 +1,5 @@
 import { maskingRulesFor, type LabelledRule, type MaskingConfig } from '../../document/blocks/masking.ts';
-import { ColumnBuilder, readText, valuesOf } from '../../kit/cells.ts';
+import { ColumnBuilder, isExactInCells, readText, valuesOf } from '../../kit/cells.ts';
 import { mayNest, MISSING, NULL, type Column, type Columns } from '../../kit/columns.ts';
 import { isObject, setField, type JsonObject, type JsonValue } from '../../lib/json.ts';
 import { defineMetric } from '../../lib/metrics.ts';
@@ -129,6 +129,7 @@ export function createMaskingStage(config: MaskingConfig, context: StageContext)
   const rules = maskingRulesFor(config, { template: context.sinkTemplate, type: context.sinkType });
   if (rules.length === 0) return { name: 'masking', run: () => {} };
   const mask = createMasker(rules, config.key);
+  const needsRecords = rules.some(({ rule: { action } }) => action.type === 'redact' && !isExactInCells(action.mask));
   return {
     name: 'masking',
     run(page) {
@@ -138,7 +139,7 @@ export function createMaskingStage(config: MaskingConfig, context: StageContext)
         const counts = byDetector ? detected : named;
         counts[rule] = (counts[rule] ?? 0) + 1;
       };
-      const { columns } = page;
+      const columns = needsRecords ? undefined : page.columns;
       if (columns === undefined) page.records = page.records.map((record) => mask.record(record, count));
       else page.columns = mask.columns(columns, count);
       for (const [i, labelled] of rules.entries()) {

@@ -1,0 +1,57 @@
+import { expect, test } from 'vitest';
+import { load } from '../../test/fakes/documents.ts';
+import { csvSink, csvSource } from '../connectors/csv/index.ts';
+import { jsonlSink, jsonlSource } from '../connectors/jsonl/index.ts';
+import { shelve } from '../kit/parts.ts';
+import { TRANSFORMS } from '../transforms/index.ts';
+import { planDocument } from './plan-document.ts';
+
+const parts = shelve({
+  sources: [csvSource, jsonlSource],
+  sinks: [csvSink, jsonlSink],
+  transforms: TRANSFORMS,
+  states: [],
+  credentials: [],
+  secrets: [],
+});
+
+function laneOf(stages: string, { source = 'csv', sink = 'jsonl', more = '' } = {}): string | undefined {
+  const text = `version: 1
+pipeline:
+  source: { type: ${source}, config: { path: in } }
+  sink: { type: ${sink}, config: { path: out } }
+  ${stages}
+${more}
+`;
+  const [row] = planDocument(load(text), parts, { cpus: 1 }).rows;
+  expect(row?.lane.reason.startsWith(row.lane.lane.form)).toBe(true);
+  return row?.lane.reason;
+}
+
+const RENAME = '{type: rename_field, config: {fields: {a: b}}}';
+const JOIN = '{type: coalesce, config: {field: a, default: 0}}';
+
+test('stages that can do with cells get columns', () => {
+  expect(laneOf(`transforms: [${RENAME}]`)).toBe('columns: transform `rename_field` reads `a`');
+  expect(laneOf('masking: {rules: [{match: {fields: [a]}, action: {type: hash}}]}')).toBe('columns: `masking` looks at every field');
+  expect(laneOf('contract: {version: "1", fields: [{name: a, type: string}]}')).toBe('columns: `contract` checks every record');
+});
+
+test('the reason says from where on records are made', () => {
+  const made = 'columns: transform `rename_field` reads `a`; records are made because';
+  expect(laneOf(`transforms: [${RENAME}, ${JOIN}]`)).toBe(`${made} transform \`coalesce\` reads \`a\``);
+  expect(laneOf(`transforms: [${RENAME}]`, { sink: 'csv' })).toBe(`${made} sink \`csv\` takes records`);
+  expect(laneOf(`transforms: [${RENAME}]`, { more: 'metadata_columns: {columns: [run_id]}' })).toBe(
+    `${made} \`metadata_columns\` adds fields to every record`,
+  );
+});
+
+test('a first stage that needs records, or a source that has no columns, prevents them', () => {
+  expect(laneOf(`transforms: [${JOIN}, ${RENAME}]`)).toBe('records: transform `coalesce` reads `a`');
+  expect(laneOf(`transforms: [${RENAME}]`, { source: 'jsonl' })).toBe('records: transform `rename_field` reads `a`');
+  expect(laneOf('quality: {record: [{type: json_schema, schema: {}, on_failure: abort}]}')).toBe('records: `quality` checks every record');
+});
+
+test('bytes are better still', () => {
+  expect(laneOf('')).toBe('bytes: source and sink both speak jsonl');
+});
