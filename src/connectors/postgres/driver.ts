@@ -4,9 +4,12 @@ import type { JsonValue } from '../../lib/json.ts';
 import { codeOf, inPostgresTransaction, openPostgresPool, withClient } from '../../lib/postgres.ts';
 import { quoteName, quoteNames } from '../../lib/sql-name.ts';
 import type { SinkContext } from '../../kit/context.ts';
+import type { Page } from '../../kit/page.ts';
 import type { SchemaChange } from '../../kit/sink.ts';
 import { TOKEN_TABLE, type CommitToken, type LiveColumn, type SqlDriver, type TableChange, type TableSweep } from '../_sql/driver.ts';
+import { BINARY_TYPES } from './binary-text.ts';
 import { carry, passageOf } from './bulk.ts';
+import { binaryBlock } from './copy-binary.ts';
 import { newScratch } from './columns-copy.ts';
 import type { PostgresSinkConfig } from './config.ts';
 import { copyLines, encoderOf, finishedText, type Encoder } from './encode.ts';
@@ -45,6 +48,16 @@ export async function openPostgresDriver(config: PostgresSinkConfig, context: Si
     if (targets.get(table) === undefined) targets.set(table, await readCopyTarget(client, qualified(table)));
     return targets.get(table);
   };
+  /** A table that is not there yet, with the types of the source where the page tells them. */
+  const makeTyped = async (name: string, page: Page, key: readonly string[]): Promise<void> => {
+    const lines = binaryBlock(page)?.columns.map((column) => `${quoteName(column.name)} ${BINARY_TYPES[column.oid] ?? 'text'}`);
+    if (lines === undefined || lines.length === 0) return;
+    if (key.length > 0) lines.push(`PRIMARY KEY (${quoteNames(key)})`);
+    const table = qualified(name);
+    await withClient(pool, { doing: `making the table \`${name}\``, signal: context.signal }, async (client) => {
+      if ((await readColumns(client, table)) === undefined) await makeTable(client, table, lines);
+    });
+  };
   await checkConnection(pool, context.signal);
   return {
     columns: (table) => run(`reading the columns of \`${table}\``, (client) => readColumns(client, qualified(table))),
@@ -68,8 +81,9 @@ export async function openPostgresDriver(config: PostgresSinkConfig, context: Si
     },
     async pass(name, page, { key, commit, hold }) {
       const table = qualified(name);
-      const target = targets.get(name) ?? (await run('reading the table', (client) => copyTarget(client, name)));
       const json = config.column_mapping.kind === 'json' ? config.column_mapping.column : undefined;
+      if (json === undefined && config.create_table && targets.get(name) === undefined) await makeTyped(name, page, key);
+      const target = targets.get(name) ?? (await run('reading the table', (client) => copyTarget(client, name)));
       const passage = target === undefined ? undefined : passageOf(page, target, { key, json, scratch });
       if (passage === undefined) return false;
       if (commit !== undefined || hold === 'token') await makeTokens();

@@ -158,6 +158,24 @@ describe('binary rows', () => {
     await expect(pagesOf(config, BINARY, { exact: true })).rejects.toThrow('no exact positions');
   });
 
+  test('make a table with the types they have', async () => {
+    const query = 'SELECT * FROM wide WHERE id <= 500 ORDER BY id';
+    for (const [table, more] of [
+      ['made', {}],
+      ['made_keyed', { write_mode: 'upsert', key: ['id'] }],
+    ] as [string, JsonObject][]) {
+      const pages = await pagesOf({ query, batch_size: 100 }, BINARY);
+      await into({ table_name: table, column_mapping: 'auto_map', ...more }, async (sink) => {
+        for (const page of pages) await sink.write(page, { partial: false });
+      });
+      const types = (name: string) =>
+        client.query('SELECT attname, atttypid FROM pg_attribute WHERE attrelid = $1::regclass AND attnum > 0', [name]);
+      expect((await types(table)).rows).toEqual((await types('wide')).rows);
+      expect((await client.query(`SELECT * FROM ${table} EXCEPT ALL SELECT * FROM wide`)).rows).toEqual([]);
+    }
+    await expect(client.query('INSERT INTO made_keyed (id) VALUES (1)')).rejects.toThrow('duplicate key');
+  });
+
   test('a page and its token are one transaction, and a page that fails leaves nothing', async () => {
     await client.query('CREATE TABLE strict (id bigint CHECK (id < 150))');
     const pages = await pagesOf({ query: 'SELECT id FROM wide ORDER BY id', batch_size: 100 }, BINARY);
