@@ -64,7 +64,7 @@ export function compileQuery({ query, params, records, incremental }: QueryInput
 
 function tokenValues(bound: BoundSql, records: SourceContext['records'], bookmark: JsonValue | undefined): JsonValue[] {
   return bound.tokens.map(({ name }) =>
-    name === BOOKMARK ? (bookmark ?? null) : rowValue(name, { ...(records === undefined ? {} : { records }) }),
+    name === BOOKMARK ? (bookmark ?? null) : rowValue(name, records === undefined ? {} : { records }),
   );
 }
 
