@@ -47,7 +47,6 @@ export type Move = Named &
   (
     | { readonly kind: 'processes'; contest(bench: Bench): Promise<Contest> }
     | { readonly kind: 'service'; readonly how: string; measure(bench: Bench): Promise<readonly Figure[]> }
-    | { readonly kind: 'unavailable'; readonly reason: string }
   );
 
 const run = promisify(execFile);

@@ -8,8 +8,6 @@ export function renderMove(move: MoveResult): string {
 
 function body(move: MoveResult): string[] {
   switch (move.kind) {
-    case 'unavailable':
-      return [`Not available: ${move.reason}.`];
     case 'failed':
       return ['Failed:', '', '```', move.error, '```', '', sittingLine(move.sitting)];
     case 'processes':

@@ -93,8 +93,6 @@ function glance(move: MoveResult): string[] {
   };
   const verdict = (reached: boolean): string => (reached ? 'reached' : '**missed**');
   switch (move.kind) {
-    case 'unavailable':
-      return [row('', 'not available')];
     case 'failed':
       return [row('', 'failed')];
     case 'processes':

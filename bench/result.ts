@@ -49,7 +49,6 @@ export interface Figure {
 }
 
 export type MoveResult =
-  | { readonly kind: 'unavailable'; readonly name: string; readonly title: string; readonly reason: string }
   | { readonly kind: 'failed'; readonly name: string; readonly title: string; readonly error: string; readonly sitting: Sitting }
   | {
       readonly kind: 'processes';

@@ -16,7 +16,6 @@ interface Seat {
 
 export async function sit(move: Move, bench: Bench): Promise<MoveResult> {
   const { name, title } = move;
-  if (move.kind === 'unavailable') return { kind: 'unavailable', name, title, reason: move.reason };
   const before = loadavg()[0] ?? 0;
   const sitting = (): Sitting => ({
     taken: new Date().toISOString(),

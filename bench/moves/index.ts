@@ -1,6 +1,7 @@
 import type { Move } from '../move.ts';
 import { fileMoves } from './files.ts';
+import { memoryMoves } from './memory.ts';
 import { postgresMoves } from './postgres.ts';
 import { serviceMoves } from './service.ts';
 
-export const MOVES: readonly Move[] = [...fileMoves, ...postgresMoves, ...serviceMoves];
+export const MOVES: readonly Move[] = [...fileMoves, ...postgresMoves, ...serviceMoves, ...memoryMoves];
