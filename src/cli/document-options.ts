@@ -9,7 +9,8 @@ type Assignments = ReadonlyMap<string, string | undefined>;
 const profileOption: Option<string | undefined> = {
   value: 'NAME',
   env: 'FAUCET_PROFILE',
-  description: 'Apply this overlay of `profiles`. Without it and its variable, `SVC_PROFILE` is looked at.',
+  otherEnv: 'SVC_PROFILE',
+  description: 'Apply this overlay of `profiles`.',
   read: (given) => {
     const name = given?.texts.at(-1);
     if (name === '' && given?.from.startsWith('--') === true) throw usageError(`${given.from} must not be empty`);
@@ -32,10 +33,10 @@ export interface Completion extends Binding {
 
 /** What the options say, for loading. Variables without a value are taken from the caller's. */
 export function completionOf(options: Values<typeof DOCUMENT_OPTIONS>, variables: Variables): Completion {
-  const profile = options.profile ?? variables['SVC_PROFILE'];
+  const { profile } = options;
   const overlay = [...options.paramEnv].map(([name, value]) => [name, value ?? callersValue(name, variables)] as const);
   return {
-    ...(profile === undefined || profile === '' ? {} : { profile }),
+    ...(profile === undefined ? {} : { profile }),
     params: Object.fromEntries([...options.param].map(([name, value]) => [name, value ?? ''])),
     paramEnv: Object.fromEntries(overlay),
   };

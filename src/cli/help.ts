@@ -1,7 +1,7 @@
 /** Help texts, made from the command data. */
 import { shownOptions, type ArgumentDefinition, type Command } from './command.ts';
 import { SHARED_OPTIONS } from './shared-options.ts';
-import { flagOf, type Option, type Options } from './option.ts';
+import { flagOf, variablesOf, type Option, type Options } from './option.ts';
 import { definitionList, wrap } from './render.ts';
 
 const WIDTH = 100;
@@ -79,7 +79,7 @@ export function optionDescription(option: Option<unknown>): string {
     option.choices === undefined ? undefined : `one of ${option.choices.join(', ')}`,
     option.repeatable === true ? 'repeatable' : undefined,
     option.defaultText === undefined ? undefined : `default ${option.defaultText}`,
-    option.env === undefined ? undefined : `env ${option.env}`,
+    option.env === undefined ? undefined : `env ${variablesOf(option).join(', then ')}`,
   ].filter((note) => note !== undefined);
   return notes.length === 0 ? option.description : `${option.description} (${notes.join('; ')})`;
 }

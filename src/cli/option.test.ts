@@ -32,6 +32,16 @@ describe('the value of an option', () => {
     expect(read(none)).toBe(3);
   });
 
+  it('comes from the other variable where the first is not set or empty', () => {
+    const policy = textOption({ value: 'P', env: 'FIRST', otherEnv: 'SECOND', description: '' });
+    const of = (variables: Record<string, string>) => givenFor('policy', policy, none, variables);
+    expect(of({ FIRST: 'a', SECOND: 'b' })).toEqual({ texts: ['a'], from: 'FIRST' });
+    expect(of({ FIRST: '', SECOND: 'b' })).toEqual({ texts: ['b'], from: 'SECOND' });
+    expect(of({ SECOND: 'b' })).toEqual({ texts: ['b'], from: 'SECOND' });
+    expect(of({ FIRST: '' })).toEqual({ texts: [''], from: 'FIRST' });
+    expect(of({})).toBeUndefined();
+  });
+
   it('is the last one when a flag is repeated', () => {
     expect(read(flags('limit', '5', '6'))).toBe(6);
   });

@@ -16,6 +16,8 @@ export interface Option<T> {
   /** Name of the value in help; absent for switches. */
   readonly value?: string;
   readonly env?: string;
+  /** Looked at where `env` says nothing. */
+  readonly otherEnv?: string;
   /** As help prints it. */
   readonly defaultText?: string;
   readonly choices?: readonly string[];
@@ -41,6 +43,7 @@ interface Described {
   readonly description: string;
   readonly short?: string;
   readonly env?: string;
+  readonly otherEnv?: string;
 }
 
 export function switchOption(about: Described): Option<boolean> {
@@ -133,16 +136,22 @@ export function givenFor(
 ): Given | undefined {
   const texts = flags.get(key);
   if (texts !== undefined) return { texts, from: flagOf(key) };
-  const text = option.env === undefined ? undefined : variables[option.env];
-  if (option.env === undefined || text === undefined) return undefined;
+  const from = variablesOf(option).find((name) => variables[name] !== undefined && variables[name] !== '') ?? option.env;
+  const text = from === undefined ? undefined : variables[from];
+  if (from === undefined || text === undefined) return undefined;
   if (option.repeatable === true) {
     const list = text
       .split(',')
       .map((item) => item.trim())
       .filter((item) => item !== '');
-    return list.length === 0 ? undefined : { texts: list, from: option.env };
+    return list.length === 0 ? undefined : { texts: list, from };
   }
-  return { texts: [text], from: option.env };
+  return { texts: [text], from };
+}
+
+/** The variables that stand for a flag, the one that counts more first. */
+export function variablesOf({ env, otherEnv }: Option<unknown>): string[] {
+  return [env, otherEnv].filter((name) => name !== undefined);
 }
 
 /** The values of all options of a command. */

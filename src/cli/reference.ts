@@ -3,7 +3,7 @@ import { shownOptions, type Command } from './command.ts';
 import { SHARED_OPTIONS } from './shared-options.ts';
 import { EXIT } from './exit.ts';
 import { argumentText, optionText, usageOf } from './help.ts';
-import type { Option, Options } from './option.ts';
+import { variablesOf, type Option, type Options } from './option.ts';
 
 export function cliReference(commands: readonly Command[]): string {
   const sections = [
@@ -33,7 +33,10 @@ function commandSection(command: Command): string[] {
 
 function optionTable(options: Options): string {
   const rows = shownOptions(options).map(
-    ([key, option]) => `| \`${optionText(key, option)}\` | ${cell(option.env, true)} | ${cell(option.defaultText)} | ${about(option)} |`,
+    ([key, option]) =>
+      `| \`${optionText(key, option)}\` | ${variablesOf(option)
+        .map((name) => cell(name, true))
+        .join(', ')} | ${cell(option.defaultText)} | ${about(option)} |`,
   );
   return ['| option | variable | default | meaning |', '|---|---|---|---|', ...rows].join('\n');
 }

@@ -38,7 +38,8 @@ export const SELECTION_OPTIONS = {
   tag: listOption({ value: 'TAG', env: 'SVC_TAGS', description: 'Run only rows with this tag.' }),
   includeParents: textOption({
     value: 'POLICY',
-    env: 'SVC_INCLUDE_PARENTS',
+    env: 'FAUCET_INCLUDE_PARENTS',
+    otherEnv: 'SVC_INCLUDE_PARENTS',
     description: 'Whether rows that the selected ones need are added: off, eligible or all.',
   }),
 };

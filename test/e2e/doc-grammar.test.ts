@@ -266,6 +266,16 @@ describe('selection', () => {
   });
 
   it.each([
+    [{ FAUCET_INCLUDE_PARENTS: 'all' }, [], 0],
+    [{ SVC_INCLUDE_PARENTS: 'all' }, [], 0],
+    [{ FAUCET_INCLUDE_PARENTS: 'off', SVC_INCLUDE_PARENTS: 'all' }, [], 1],
+    [{ FAUCET_INCLUDE_PARENTS: 'all' }, ['--include-parents', 'off'], 1],
+  ])('what becomes of parents may come from variables: %j with %j ends with %d', async (variables, flags, expected) => {
+    const { code } = await folder.run(['validate', 'select.json', '--select', 'needs-draft', ...flags], variables);
+    expect(code).toBe(expected);
+  });
+
+  it.each([
     [['--select', 'nope'], 'matches no row'],
     [['--status', 'old'], 'old'],
     [['--tag', 'y'], 'y'],
