@@ -73,6 +73,7 @@ class Session {
   readonly #handlers: TokenHandlers = {
     replace: (body) => this.#insert(body),
     tooDeep: () => this.#report('invalid_token', `tokens are nested deeper than ${MAX_TOKEN_DEPTH} levels`),
+    unended: (rest) => this.#checkUnended(rest),
   };
 
   constructor(root: JsonObject, sources: TokenSources, binding: Binding) {
@@ -151,6 +152,13 @@ class Session {
     this.#scope = scope;
     this.#place.pop();
     return out;
+  }
+
+  /** Literal text, but for a chunk's token: without it all chunks would read the same. */
+  #checkUnended(rest: string): void {
+    const [name] = /^\$\{partition\.\w*/.exec(rest) ?? [];
+    if (name === undefined) return;
+    this.#report('invalid_token', `\`${name}\` is not ended`, 'end it with `}`, or write `$${` for a literal `${`');
   }
 
   #insert(body: string): string {

@@ -16,6 +16,8 @@ export interface TokenHandlers {
   replace(body: string): string;
   /** Tokens are nested beyond the limit; the rest of the text stays as it is. */
   tooDeep(): void;
+  /** A token is not ended: `rest` is the text from its `${` on, which stays as it is. */
+  unended?(rest: string): void;
 }
 
 /** Replaces every token of a text, innermost first, and marks escapes. An unterminated token stays literal text. */
@@ -30,7 +32,10 @@ export function rewriteTokens(text: string, handlers: TokenHandlers): string {
       at = next + 2;
     } else {
       const token = readToken(text, next + 2, 1, handlers);
-      if (token === undefined) return out + protectTokens(text.slice(at));
+      if (token === undefined) {
+        handlers.unended?.(text.slice(next));
+        return out + protectTokens(text.slice(at));
+      }
       out += text.slice(at, next) + handlers.replace(token.body);
       at = token.end;
     }

@@ -184,6 +184,23 @@ describe('chunks of a row (spec 2.14)', () => {
     ]);
   });
 
+  test('that cannot be cut are told once, not again at each of their tokens', () => {
+    const rows = (more: string): string[] => [`{id: a, ${chunked}, ${more}}`];
+    expect(issuesOf(() => plan(document(rows(range.replace('from: 1', 'from: 11')))))).toEqual(['out_of_range matrix[0].partition']);
+    expect(issuesOf(() => plan(document(rows(range.replace(', bounds: inclusive', '')))))).toEqual([
+      'missing_key matrix[0].partition.bounds',
+    ]);
+    expect(issuesOf(() => plan(document([`{id: a, ${chunked}}`], 'partition: {kind: days}\n')))).toEqual(['invalid_value partition.kind']);
+  });
+
+  test('have tokens that are ended', () => {
+    expect(issuesOf(() => plan(document([`{id: a, ${range}, ${reading('${partition.start}-${partition.end')}}`])))).toEqual([
+      'invalid_token matrix[0].source.config.path',
+    ]);
+    const escaped = reading('${partition.start}-$${partition.end');
+    expect(plan(document([`{id: a, ${range}, ${escaped}}`])).rows).toHaveLength(1);
+  });
+
   test('are nothing that other rows wait for or run for', () => {
     const rows = [`{id: a, ${range}, ${chunked}}`, '{id: b, depends_on: [a]}', '{id: c, parent: a}'];
     expect(issuesOf(() => plan(document(rows)))).toEqual([

@@ -155,6 +155,7 @@ describe('what can never have an effect is told', () => {
     expect(written({}, { matrix: [{ id: 'a' }] })).toBe('conflicting_keys matrix');
     const partition = { kind: 'integer', from: 0, to: 9, chunk_size: 5, bounds: 'inclusive' };
     expect(written({}, { partition })).toBe('conflicting_keys partition');
+    expect(written({ config: { path: '${partition.start}' } }, { partition })).toBe('conflicting_keys partition');
   });
 
   it('and flags that select rows are refused', () => {

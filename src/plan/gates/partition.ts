@@ -71,6 +71,11 @@ export function checkPartition(row: PlannedRow, issues: IssueList): void {
   );
 }
 
+/** Whether something is wrong with a block: what its tokens would be is not known then. */
+export function isPartitionFaulty({ errors }: IssueList): boolean {
+  return errors.some(({ path }) => /^(?:matrix\[\d+\]\.)?partition(?:[.[]|$)/.test(path));
+}
+
 /** What is wrong with `${partition.<name>}` in a row. */
 export function partitionTokenFault(
   name: string,

@@ -6,7 +6,7 @@ import type { IssueList } from '../issue-list.ts';
 import type { ParentLink } from '../plan.ts';
 import type { PlannedRow } from '../planned-row.ts';
 import { placeInConfig, type PartDraft } from '../part-draft.ts';
-import { partitionTokenFault } from './partition.ts';
+import { isPartitionFaulty, partitionTokenFault } from './partition.ts';
 import { findConnectorTokens, reportLeftover, type FoundToken } from '../run-time-tokens.ts';
 
 /** What the tokens of one row may name. */
@@ -53,6 +53,7 @@ function checkOwnTokens(draft: PartDraft, own: readonly string[], issues: IssueL
 function checkToken(found: FoundToken, path: string, scope: TokenScope, issues: IssueList): void {
   if (found.token.kind !== 'path') return;
   const { root } = found.token;
+  if (root === 'partition' && isPartitionFaulty(issues)) return;
   if (root === 'partition' && scope.partition !== undefined) {
     const fault = partitionTokenFault(found.token.path, scope.partition);
     if (fault !== undefined) issues.error('unknown_token', path, fault.message, issues.hintFor(found.token.path, fault.names));
