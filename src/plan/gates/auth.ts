@@ -25,15 +25,12 @@ export function planProviders({ auth }: Blocks, parts: Parts, issues: IssueList)
   return providers;
 }
 
-/** A connector's `auth: {ref}` must name a declared login. */
+/** A connector's `auth: {ref}` must name a declared login; whether anything may stand beside it its schema says. */
 export function checkAuthRef(draft: PartDraft, { auth }: Blocks, issues: IssueList): void {
   const { auth: block } = draft.config;
   if (!isObject(block) || !Object.hasOwn(block, 'ref')) return;
-  const { ref, ...rest } = block;
+  const { ref } = block;
   const path = placeInConfig(draft, 'auth.ref');
-  if (Object.keys(rest).length > 0) {
-    issues.error('invalid_value', path, '`auth` is either `{ref: <name>}` or `{type, config}`, not both', 'remove one of them');
-  }
   if (typeof ref !== 'string' || auth.has(ref)) return;
   issues.error('unknown_auth', path, `there is no login \`${ref}\` under \`auth\``, issues.hintFor(ref, auth.keys()));
 }
