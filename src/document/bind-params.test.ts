@@ -83,6 +83,13 @@ describe('values (spec 2.7)', () => {
     else expect(refusalOf(act).issues[0]?.path).toBe('params.p.default');
   });
 
+  test('what does not fit is told as it was given: a number is no text', () => {
+    const told = (fallback: JsonValue): string | undefined =>
+      refusalOf(() => bind({ p: { type: 'int', default: fallback } }, {})).issues[0]?.message;
+    expect(told(1.5)).toBe('the parameter `p` is of type `int`, which 1.5 is not');
+    expect(told('1')).toBe('the parameter `p` is of type `int`, which "1" is not');
+  });
+
   test('a default may hold tokens, and is then read like a supplied text', () => {
     const variables = { N: '12', NAME: 'x' };
     expect(bind({ p: { type: 'int', default: '${env:N}' } }, { x: '${param.p}' }, { variables }).tree).toEqual({

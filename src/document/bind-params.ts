@@ -1,6 +1,16 @@
 /** `params`: what was supplied, checked and typed, so that `${param.…}` can be filled in (spec 2.7). */
 import type { Issue } from '../lib/errors.ts';
-import { hasField, isObject, jsonEqual, jsonText, setField, type JsonObject, type JsonScalar, type JsonValue } from '../lib/json.ts';
+import {
+  hasField,
+  isObject,
+  jsonEqual,
+  jsonText,
+  setField,
+  stringifyJson,
+  type JsonObject,
+  type JsonScalar,
+  type JsonValue,
+} from '../lib/json.ts';
 import type { Redactor } from '../lib/redact.ts';
 import { joinPath } from '../lib/text-path.ts';
 import { PARAM_NAME, paramSchema, type ParamSpec } from './blocks/params.ts';
@@ -168,7 +178,7 @@ class Binder implements BoundParams {
   }
 
   #wrongType(name: string, spec: ParamSpec, value: JsonValue, key?: 'default'): ParamState {
-    const told = spec.secret === true || typeof value === 'object' ? kindOf(value) : JSON.stringify(jsonText(restoreEscapes(value)));
+    const told = spec.secret === true || typeof value === 'object' ? kindOf(value) : stringifyJson(restoreEscapes(value));
     const message = `the parameter \`${name}\` is of type \`${spec.type}\`, which ${told} is not`;
     return this.#fail({ code: 'param_type', name, ...(key === undefined ? {} : { key }) }, message);
   }
