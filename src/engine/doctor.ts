@@ -5,8 +5,9 @@ import { createCredentials } from '../credentials/index.ts';
 import type { PartContext } from '../kit/context.ts';
 import { RECORDS_LANE } from '../kit/page.ts';
 import type { Probe, ProbeFinding } from '../kit/probe.ts';
-import type { RowPlan, SinkPlan, SourcePlan, StatePlan } from '../plan/plan.ts';
+import type { RowPlan, SinkPlan, SourcePlan, StatePlan, TransformPlan } from '../plan/plan.ts';
 import { resolvePart, type RuntimeTokens } from '../plan/resolve.ts';
+import { compileIssues } from './compile-check.ts';
 import { historyKey, historyOf, isStale } from './after-run/sla.ts';
 import type { ExecuteOptions } from './engine.ts';
 import { firstTurn, stateKeyOf } from './expand/turn.ts';
@@ -19,11 +20,14 @@ export interface DoctorOptions extends Pick<ExecuteOptions, 'plan' | 'parts' | '
   readonly timeoutMs: number;
 }
 
+type Role = 'source' | 'transform' | 'sink' | 'state';
+type RowProbe = Probe & { readonly role: Role; readonly connector: string };
+
 export interface RowReport {
   readonly id: string;
   /** The guarantee; a source node has none. */
   readonly delivery?: string;
-  readonly probes: readonly (Probe & { readonly role: 'source' | 'sink' | 'state'; readonly connector: string })[];
+  readonly probes: readonly RowProbe[];
 }
 
 /** The report as the HTTP API shows it; the command line adds `config` and `summary`. */
@@ -46,12 +50,15 @@ export async function doctor(options: DoctorOptions): Promise<DoctorReport> {
       release();
     }
   };
+  const nodes = (topology?.nodes ?? []).flatMap((node) => (node.kind === 'transform' ? [node] : []));
   const alone = [
     ...(topology?.nodes ?? []).flatMap((node) => (node.kind === 'source' ? [node] : [])),
     ...fanOuts.filter(({ forEach }) => forEach.length === 0),
   ];
   const sources = alone.map((one) => inLine(() => checkSource(options, one)));
-  return { invocations: await Promise.all([...sources, ...rows.map((row) => inLine(() => checkRow(options, row)))]) };
+  const steps = nodes.map((node) => inLine(async () => ({ id: node.id, probes: await checkTransforms(options, node) })));
+  const reports = await Promise.all([...sources, ...steps, ...rows.map((row) => inLine(() => checkRow(options, row)))]);
+  return { invocations: reports.filter(({ probes }) => probes.length > 0) };
 }
 
 /** One that stands by itself: a source node of a graph, or what a fan-out row lists. */
@@ -63,9 +70,28 @@ async function checkSource(
   return { id, probes: found.map((probe) => ({ role: 'source', connector: source.type, ...probe })) };
 }
 
+/** Compiling is all a transform does before its first record; only one that cannot be compiled is told of. */
+async function checkTransforms(options: DoctorOptions, { id, transforms }: Pick<RowPlan, 'id' | 'transforms'>): Promise<RowProbe[]> {
+  const check = async (part: TransformPlan, { env }: PartContext, tokens: RuntimeTokens): Promise<ProbeFinding[]> => {
+    const issues = await compileIssues([part], { env, tokens });
+    return issues.map(({ message, hint }) => ({
+      name: 'compile',
+      status: 'fail',
+      reason: message,
+      ...(hint === undefined ? {} : { hint }),
+    }));
+  };
+  const probes: RowProbe[] = [];
+  for (const part of transforms) {
+    const found = await timed(options, (context, tokens) => check(part, context, tokens), { id });
+    probes.push(...found.map((probe) => ({ role: 'transform' as const, connector: part.type, ...probe })));
+  }
+  return probes;
+}
+
 async function checkRow(options: DoctorOptions, row: RowPlan): Promise<RowReport> {
-  const probes: RowReport['probes'][number][] = [];
-  const add = (role: 'source' | 'sink' | 'state', connector: string, found: readonly Probe[]): void => {
+  const probes: RowProbe[] = [];
+  const add = (role: Role, connector: string, found: readonly Probe[]): void => {
     for (const probe of found) probes.push({ role, connector, ...probe });
   };
   const reason = unknownBefore(row);
@@ -76,6 +102,7 @@ async function checkRow(options: DoctorOptions, row: RowPlan): Promise<RowReport
   // A sink node reads an edge; the sources of its graph are checked once each, by themselves.
   if (options.plan.topology === undefined)
     add('source', row.source.type, await timed(options, (context, tokens) => probeSource(row.source, context, tokens), row));
+  probes.push(...(await checkTransforms(options, row)));
   add('sink', row.sink.type, await timed(options, (context, tokens) => probeSink(row.sink, context, tokens), row));
   const { state, dlq } = row;
   if (state !== undefined) add('state', state.type, await timed(options, (context, tokens) => probeState(state, context, tokens), row));

@@ -16,6 +16,11 @@ describe('nothing is accepted and ignored', () => {
     ['`__proto__` in a config', document('', '{"path":"a","__proto__":{"b":1}}'), ['unknown_key pipeline.source.config.__proto__']],
     ['`${bookmark}` in a source', document('', '{"path":"a-${bookmark}"}'), ['token_out_of_scope pipeline.source.config.path']],
     ['`${window.start}` in a source', document('', '{"path":"${window.start}"}'), ['token_out_of_scope pipeline.source.config.path']],
+    [
+      '`${now.date}` beside a group of `rename_keys`',
+      document(',"matrix":[{"transforms":[{"type":"rename_keys","config":{"pattern":"a","replacement":"${1}${now.date}"}}]}]'),
+      ['unknown_type matrix[0].transforms[0].type', 'token_out_of_scope matrix[0].transforms[0].config.replacement'],
+    ],
     ['`${job_id}` in a name', document(',"name":"${job_id}"'), ['token_out_of_scope name']],
   ])('%s', (_title, text, issues) => {
     expect(found(text)).toEqual(issues);

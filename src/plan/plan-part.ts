@@ -11,7 +11,7 @@ import { restoreEscapes } from '../document/tokens.ts';
 import type { IssueList } from './issue-list.ts';
 import type { PartPlan } from './plan.ts';
 import { placeInConfig, type PartDraft } from './part-draft.ts';
-import { findTokens, type FoundToken } from './run-time-tokens.ts';
+import { findTokens, isGroup, type FoundToken } from './run-time-tokens.ts';
 
 /** A part that this build does not have, or that this version does not. */
 export function reportUnknownType(
@@ -62,7 +62,7 @@ export class PartPlanner {
 
   /** Tells what is wrong with the config of a template that no row completes: what a row could still change is left out. */
   judgeTemplate(draft: Pick<PartDraft, 'path' | 'config'>, definition: Definition): void {
-    const { issues } = parseConfig(definition.config, draft.config);
+    const { issues } = parseConfig(definition, draft.config);
     for (const issue of issues) {
       if (STAYS_WRONG.has(issue.code)) this.#issues.add({ ...issue, path: joinPath(draft.path, 'config', ...stepsOf(issue.path)) });
     }
@@ -73,7 +73,7 @@ export class PartPlanner {
     if (byConfig === undefined) this.#known.set(definition, (byConfig = new Map<JsonObject, Parsed>()));
     let parsed = byConfig.get(draft.config);
     if (parsed === undefined) {
-      parsed = parseConfig(definition.config, draft.config);
+      parsed = parseConfig(definition, draft.config);
       byConfig.set(draft.config, parsed);
     }
     for (const issue of parsed.issues) this.#issues.add({ ...issue, path: placeInConfig(draft, issue.path) });
@@ -90,8 +90,8 @@ interface Parsed {
   readonly issues: readonly Issue[];
 }
 
-function parseConfig(schema: ZodType, config: JsonObject): Parsed {
-  const tokens = findTokens(config);
+function parseConfig({ type, config: schema }: Definition, config: JsonObject): Parsed {
+  const tokens = findTokens(config).filter((token) => !isGroup(token, type));
   const plain = restoreEscapes(config);
   const result = check(schema, plain);
   if (result.ok) return { judged: result.value, tokens, issues: [] };

@@ -83,6 +83,14 @@ export function reportLeftover(found: AnyToken, path: string, issues: IssueList)
 
 type Scope = 'none' | 'now';
 
+/** Settings of transforms in which `${name}` is a group of a pattern. */
+const GROUP_KEYS: Readonly<Record<string, string>> = { rename_keys: 'replacement' };
+
+/** Whether what looks like a token of a transform's config is the transform's own syntax. */
+export function isGroup({ steps, body }: Pick<FoundToken, 'steps' | 'body'>, type: string): boolean {
+  return Object.hasOwn(GROUP_KEYS, type) && GROUP_KEYS[type] === steps[0] && /^\w+$/.test(body);
+}
+
 /** Run-time tokens outside source and sink configs: an error, but for `${now.*}` in the values of `set`. */
 export function checkTokenScopes(tree: JsonObject, issues: IssueList): void {
   const { vars: _vars, params: _params, pipeline, matrix, ...rest } = tree;
@@ -117,18 +125,26 @@ function checkTransforms(list: JsonValue, steps: Steps, issues: IssueList): void
   if (!Array.isArray(list)) return;
   for (const [index, entry] of list.entries()) {
     const here = [...steps, index];
-    if (!isObject(entry) || entry['type'] !== 'set' || !isObject(entry['config'])) {
+    if (!isObject(entry) || !isObject(entry['config'])) {
       refuse(entry, here, 'none', issues);
       continue;
     }
-    const { values, ...rest } = entry['config'];
-    refuse(rest, [...here, 'config'], 'none', issues);
-    if (values !== undefined) refuse(values, [...here, 'config', 'values'], 'now', issues);
+    const { type, config } = entry;
+    refuse({ ...entry, config: {} }, here, 'none', issues);
+    for (const found of allTokens(config, [])) {
+      if (typeof type === 'string' && isGroup(found, type)) continue;
+      const scope = type === 'set' && found.steps[0] === 'values' ? 'now' : 'none';
+      refuseTokens([{ ...found, steps: [...here, 'config', ...found.steps] }], scope, issues);
+    }
   }
 }
 
 function refuse(value: JsonValue, steps: Steps, scope: Scope, issues: IssueList): void {
-  for (const found of allTokens(value, steps)) {
+  refuseTokens(allTokens(value, steps), scope, issues);
+}
+
+function refuseTokens(tokens: readonly AnyToken[], scope: Scope, issues: IssueList): void {
+  for (const found of tokens) {
     if (found.token.kind === 'directive' || (found.token.kind === 'now' && scope === 'now')) continue;
     const path = joinPath('', ...found.steps);
     if (reportLeftover(found, path, issues)) continue;

@@ -3,7 +3,7 @@ import { z } from 'zod';
 
 export const probeReportSchema = z
   .object({
-    role: z.enum(['source', 'sink', 'state', 'sla', 'lineage']).meta({ description: 'Which part of the row was probed.' }),
+    role: z.enum(['source', 'transform', 'sink', 'state', 'sla', 'lineage']).meta({ description: 'Which part of the row was probed.' }),
     connector: z.string().meta({ description: 'Kind of the part.' }),
     name: z.string().meta({ description: 'What was probed: `read`, `connect`, `auth`, `construct`, `timeout` …' }),
     status: z.enum(['pass', 'fail', 'skip']).meta({ description: '`skip` is not a failure.' }),

@@ -56,6 +56,12 @@ const CASES: readonly Case[] = [
     gives: [{ b_a: 1 }],
   },
   {
+    title: 'rename_keys takes groups in braces as they are, without an escape',
+    transforms: one('rename_keys', { pattern: '(?P<first>\\w)-(\\w)', replacement: '${2}_${first}' }),
+    given: [{ 'a-b': 1 }],
+    gives: [{ b_a: 1 }],
+  },
+  {
     title: 'keys_case snake splits words',
     transforms: one('keys_case', { mode: 'snake' }),
     given: [{ firstName: 1, 'Last Name': 2, nested: [{ userID: 3 }], '---': 4 }],

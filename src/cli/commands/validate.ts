@@ -1,5 +1,7 @@
 import type { Document } from '../../document/document.ts';
+import { withPlaces } from '../../document/locate.ts';
 import { ConfigError } from '../../lib/errors.ts';
+import { stringifyJson, type JsonValue } from '../../lib/json.ts';
 import type { FanOutPlan, Plan, RowPlan } from '../../plan/plan.ts';
 import type { CliContext } from '../context.ts';
 import { defineCommand } from '../command.ts';
@@ -15,6 +17,7 @@ export const validateCommand = defineCommand({
   summary: 'Check a document before anything runs.',
   description:
     'Reads the document, fills in its variables, checks every block, connector and row, and says what would run. All problems are told at once. ' +
+    'Transforms are compiled, so that a query that cannot be parsed and a reference file that is missing are told. ' +
     'Nothing is contacted but the secrets managers that the document names; with `--no-secrets` not even those.',
   arguments: [CONFIG_ARGUMENT],
   options: {
@@ -49,6 +52,7 @@ export const validateCommand = defineCommand({
         keepSecrets: options.noSecrets,
         onSecret: (token) => resolved.push(token),
       }));
+      await checkTransforms(context, document, plan);
     } catch (error) {
       // A program that asked for JSON gets the problems as JSON, too.
       if (options.json && error instanceof ConfigError) context.terminal.json({ valid: false, mode: modeOf(error), issues: error.issues });
@@ -59,6 +63,17 @@ export const validateCommand = defineCommand({
     return EXIT.ok;
   },
 });
+
+/** Throws `ConfigError` when a transform cannot be compiled; one with a stand-in for a parameter or a token is left to the run. */
+async function checkTransforms({ env }: CliContext, { locate }: Document, plan: Plan): Promise<void> {
+  const { compileIssues, transformsOf } = await import('../../engine/compile-check.ts');
+  const { PLACEHOLDERS } = await import('../../document/param-type.ts');
+  const open = [String(PLACEHOLDERS.string), '${'];
+  const known = transformsOf(plan).filter(({ config }) => !open.some((text) => stringifyJson(config).includes(text)));
+  const tokens = { now: { date: env.clock.now(), zone: 'UTC' }, records: new Map<string, JsonValue>() };
+  const issues = await compileIssues(known, { env, tokens });
+  if (issues.length > 0) throw new ConfigError(withPlaces(issues, locate));
+}
 
 /** Without a plan only the place of what is wrong tells that there are nodes. */
 function modeOf({ issues }: ConfigError): 'matrix' | 'topology' {
