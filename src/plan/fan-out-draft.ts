@@ -3,8 +3,7 @@ import { selectSteps } from '../document/blocks/fan-out.ts';
 import type { RowStatus } from '../document/blocks/source.ts';
 import type { Blocks, PlacedRow } from '../document/read-blocks.ts';
 import { fanOutOf } from './for-each.ts';
-import type { IssueList } from './issue-list.ts';
-import { draftPart, type PartDraft } from './part-draft.ts';
+import { draftPart, type Drafting, type PartDraft } from './part-draft.ts';
 import type { RowLinks } from './row-graph.ts';
 
 export interface FanOutDraft {
@@ -24,12 +23,12 @@ export interface FanOutDraft {
 }
 
 /** The source of a fan-out row; one without `ref` stands alone, whatever the default template is. */
-export function draftListSource(row: PlacedRow, { pipeline }: Blocks, issues: IssueList): PartDraft | undefined {
+export function draftListSource(row: PlacedRow, { blocks: { pipeline }, parts, issues }: Drafting): PartDraft | undefined {
   const block = fanOutOf(row);
   if (block === undefined) return undefined;
   const own = block.value.source;
   const templates: typeof pipeline.sources = own.ref === undefined ? new Map() : pipeline.sources;
-  return draftPart({ role: 'source', own, templates, path: block.path, present: pipeline.present }, issues);
+  return draftPart({ role: 'source', own, templates, shelf: parts.sources, path: block.path, present: pipeline.present }, issues);
 }
 
 export function draftFanOut(row: PlacedRow, link: RowLinks, source: PartDraft | undefined, { pipeline }: Blocks): FanOutDraft | undefined {

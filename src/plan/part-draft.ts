@@ -1,9 +1,13 @@
 /** A part as a row uses it: its template is settled, its definition is not looked up yet. */
+import type { ZodType } from 'zod';
+import type { Parts, Shelf } from '../kit/parts.ts';
+import { check } from '../kit/schema.ts';
 import { hasField, isObject, type JsonObject, type JsonValue } from '../lib/json.ts';
 import { joinPath } from '../lib/text-path.ts';
 import { mergeTrees } from '../document/merge.ts';
-import type { Templates } from '../document/read-blocks.ts';
+import type { Blocks, Placed, Templates } from '../document/read-blocks.ts';
 import { stepsOf } from '../document/steps.ts';
+import { restoreEscapes } from '../document/tokens.ts';
 import type { IssueList } from './issue-list.ts';
 
 /** A connector as a row uses it. */
@@ -23,6 +27,13 @@ export interface ConfigLayer {
   readonly config: JsonObject;
 }
 
+/** What drafts are made from. */
+export interface Drafting {
+  readonly blocks: Blocks;
+  readonly parts: Parts;
+  readonly issues: IssueList;
+}
+
 interface Choice {
   readonly ref?: string | undefined;
   readonly type?: string | undefined;
@@ -35,6 +46,7 @@ interface Wanted {
   readonly role: 'source' | 'sink';
   readonly own: Choice | undefined;
   readonly templates: Templates<Spec>;
+  readonly shelf: Shelf<{ readonly type: string; readonly config: ZodType }>;
   /** Path of the row. */
   readonly path: string;
   /** Path of the part, where that is not the row's `source` or `sink`: a node is a part itself. */
@@ -57,15 +69,35 @@ export function draftPart(wanted: Wanted, issues: IssueList): PartDraft | undefi
   }
   const template = templates.get(name);
   if (template === undefined) return undefined;
-  const base = template.value.config ?? {};
   return {
     path: own === undefined ? template.path : ownPath,
     template: name,
     type: own?.type ?? template.value.type,
     typePath: joinPath(own?.type === undefined ? template.path : ownPath, 'type'),
-    config: own?.config === undefined ? base : mergeTrees(base, own.config),
-    layers: [...ownLayer, { path: template.path, config: base }],
+    config: mergedConfig(template, wanted, issues),
+    layers: [...ownLayer, { path: template.path, config: template.value.config ?? {} }],
   };
+}
+
+/** The config over that of the template. Where a part is of another type, what that type does not know cannot be meant for it. */
+function mergedConfig({ path, value }: Placed<Spec>, { own, shelf }: Wanted, issues: IssueList): JsonObject {
+  const [base, over] = [value.config ?? {}, own?.config ?? {}];
+  const merged = own?.config === undefined ? base : mergeTrees(base, over);
+  const definition = own?.type === undefined ? undefined : shelf.get(own.type);
+  if (definition === undefined || definition === shelf.get(value.type)) return merged;
+  const strange = unknownKeys(definition.config, merged).filter((name) => hasField(base, name) && (over[name] ?? null) === null);
+  for (const name of strange) {
+    if (hasField(over, name)) continue;
+    const message = `\`${definition.type}\` has no \`${name}\`: where it stands for \`${value.type}\`, it goes without`;
+    issues.warn('without_effect', joinPath(path, 'config', name), message);
+  }
+  return Object.fromEntries(Object.entries(merged).filter(([name]) => !strange.includes(name)));
+}
+
+function unknownKeys(schema: ZodType, config: JsonObject): string[] {
+  const result = check(schema, restoreEscapes(config));
+  const found = result.ok ? [] : result.issues.filter(({ code }) => code === 'unknown_key').map(({ path }) => stepsOf(path));
+  return found.flatMap(([key, ...below]) => (below.length === 0 ? [String(key)] : []));
 }
 
 function reportMissing({ role, own, templates, path: rowPath, ownPath, present }: Wanted & { ownPath: string }, issues: IssueList): void {

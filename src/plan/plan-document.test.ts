@@ -78,9 +78,20 @@ describe('rows', () => {
     ]);
   });
 
-  test('a replaced type keeps the config of the template, as merging says', () => {
-    expect(issuesOf(() => plan(MATRIX))).toEqual([
-      'unknown_key pipeline.sources.default.config.batch_size',
+  test('a replaced type has of the template what it knows', () => {
+    const { rows, warnings } = plan(MATRIX);
+    expect(rows[4]?.source).toMatchObject({ type: 'numbers', parsed: { to: 4 } });
+    const of = ({ code, path }: { code: string; path: string }): string => `${code} ${path}`;
+    expect(warnings.map(of)).toContain('without_effect pipeline.sources.default.config.batch_size');
+    expect(warnings.map(of)).not.toContain('without_effect pipeline.sources.default.config.path');
+  });
+
+  test('a replaced type does not excuse what the row says itself', () => {
+    expect(issuesOf(() => plan(MATRIX.replace('to: 4, path: null', 'too: 4')))).toEqual([
+      'missing_key matrix[4].source.config.to',
+      'unknown_key matrix[4].source.config.too',
+    ]);
+    expect(issuesOf(() => plan(MATRIX.replace('to: 4, path: null', 'to: 4, path: own')))).toEqual([
       'unknown_key matrix[4].source.config.path',
     ]);
   });

@@ -43,7 +43,7 @@ export function planDocument(document: Document, parts: Parts, options: PlanOpti
   checkMaskingTargets(blocks, parts, issues);
   const context = { blocks, parts, issues, planner: new PartPlanner(issues) };
   const graph = planTopology(context);
-  const { rows: drafts, fanOuts: listDrafts, lists } = graph?.drafts ?? draftRows(blocks, issues);
+  const { rows: drafts, fanOuts: listDrafts, lists } = graph?.drafts ?? draftRows(context);
   // Tokens name rows; nodes have no records that others run for.
   const ids = graph === undefined ? [...drafts, ...listDrafts].map((draft) => draft.id) : [];
   checkTemplates(graph?.parts ?? [...drafts, ...listDrafts], context);

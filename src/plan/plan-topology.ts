@@ -74,7 +74,7 @@ function planSource({ id, path, value }: NodeOf<'source'>, context: RowContext):
   const { sources: templates, present } = blocks.pipeline;
   const template = templates.get(value.ref ?? 'default');
   if (template !== undefined) checkNodeTemplate(template, id, issues);
-  const draft = draftPart({ role: 'source', own: value, templates, path, ownPath: path, present }, issues);
+  const draft = draftPart({ role: 'source', own: value, templates, shelf: parts.sources, path, ownPath: path, present }, issues);
   if (draft === undefined) return { id, draft, planned: undefined };
   checkAuthRef(draft, blocks, issues);
   const planned = planner.plan<SourceDefinition>(draft, parts.sources, 'source');
@@ -109,7 +109,7 @@ function draftSink(
     forEach: [],
     partition: undefined,
     source: undefined,
-    sink: draftPart({ role: 'sink', own: value, templates, path, ownPath: path, present }, issues),
+    sink: draftPart({ role: 'sink', own: value, templates, shelf: context.parts.sinks, path, ownPath: path, present }, issues),
     transforms: [],
     state,
     dlq,

@@ -11,8 +11,7 @@ import type { TransformSpec } from '../document/blocks/transform.ts';
 import type { Blocks, Placed, PlacedRow } from '../document/read-blocks.ts';
 import { draftFanOut, draftListSource, type FanOutDraft } from './fan-out-draft.ts';
 import { fanOutOf, type ValueList } from './for-each.ts';
-import type { IssueList } from './issue-list.ts';
-import { draftPart, type PartDraft } from './part-draft.ts';
+import { draftPart, type Drafting, type PartDraft } from './part-draft.ts';
 import { readIds, readLinks, type RowLinks } from './row-graph.ts';
 import { findTokens } from './run-time-tokens.ts';
 
@@ -56,11 +55,12 @@ export interface Drafts {
   readonly lists: ReadonlyMap<string, ValueList>;
 }
 
-export function draftRows(blocks: Blocks, issues: IssueList): Drafts {
+export function draftRows(drafting: Drafting): Drafts {
+  const { blocks, issues } = drafting;
   const rows = blocks.matrix ?? [IMPLICIT_ROW];
   const ids = readIds(rows, issues);
   const lists = listsOf(rows, ids);
-  const parts = rows.map((row) => draftParts(row, blocks, issues));
+  const parts = rows.map((row) => draftParts(row, drafting));
   const links = readLinks(rows, { ids, lists, named: parts.map((drafts) => namedLists(drafts, lists)) }, issues);
   const drafts = rows.flatMap((row, index) => {
     const [link, own] = [links[index], parts[index]];
@@ -88,13 +88,14 @@ interface PartDrafts {
   readonly sink: PartDraft | undefined;
 }
 
-function draftParts(row: PlacedRow, blocks: Blocks, issues: IssueList): PartDrafts {
-  const { pipeline } = blocks;
+function draftParts(row: PlacedRow, drafting: Drafting): PartDrafts {
+  const { blocks, parts, issues } = drafting;
+  const { sources, sinks, present } = blocks.pipeline;
   const { path, spec } = row;
-  if (fanOutOf(row) !== undefined) return { source: draftListSource(row, blocks, issues), sink: undefined };
+  if (fanOutOf(row) !== undefined) return { source: draftListSource(row, drafting), sink: undefined };
   return {
-    source: draftPart({ role: 'source', own: spec.source, templates: pipeline.sources, path, present: pipeline.present }, issues),
-    sink: draftPart({ role: 'sink', own: spec.sink, templates: pipeline.sinks, path, present: pipeline.present }, issues),
+    source: draftPart({ role: 'source', own: spec.source, templates: sources, shelf: parts.sources, path, present }, issues),
+    sink: draftPart({ role: 'sink', own: spec.sink, templates: sinks, shelf: parts.sinks, path, present }, issues),
   };
 }
 
