@@ -1,13 +1,15 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, describe, expect, it } from 'vitest';
+import { setImmediate } from 'node:timers/promises';
+import { afterAll, describe, expect, it, vi } from 'vitest';
 import { aRun, describeHistory } from '../../test/conformance/history.ts';
 import { testEnv } from '../../test/fakes/env.ts';
 import { openSqlite } from '../lib/sqlite.ts';
 import { MemoryHistory } from './memory/memory-history.ts';
 import { openHistory } from './open.ts';
 import { openDatabase, SqliteClient } from './sql/client.ts';
+import type { WriteAheadLog } from './sql/write-ahead-log.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'headgate-history-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -82,8 +84,8 @@ describe('group commit', () => {
     const good = client.write(() => client.run('INSERT INTO t VALUES (3)'));
     const settled = await Promise.allSettled([twice, half, good]);
     expect(settled.map((one) => one.status)).toEqual(['rejected', 'rejected', 'fulfilled']);
-    expect(client.read('SELECT id FROM t').map((row) => row['id'])).toEqual([3]);
-    client.close();
+    expect((await client.read('SELECT id FROM t')).map((row) => row['id'])).toEqual([3]);
+    await client.close();
   });
 
   it('rejects every write of a commit that failed', async () => {
@@ -102,7 +104,7 @@ describe('group commit', () => {
     ]);
     holder.exec('ROLLBACK');
     await expect(client.write(() => client.run('INSERT INTO t VALUES (3)'))).resolves.toBe(1);
-    client.close();
+    await client.close();
     holder.close();
   });
 
@@ -110,12 +112,112 @@ describe('group commit', () => {
     const url = fresh();
     const client = new SqliteClient(openDatabase(url, folder));
     const written = client.write(() => client.run('CREATE TABLE t (id INTEGER)'));
-    client.close();
-    await expect(written).resolves.toBeDefined();
+    const closed = client.close();
     await expect(client.write(() => 1)).rejects.toThrow('closed');
+    await closed;
+    await expect(written).resolves.toBeDefined();
     const db = openSqlite(url, { mode: 'ro', cwd: folder });
     expect(db.prepare('SELECT count(*) AS n FROM t').get()).toEqual({ n: 0 });
     db.close();
+  });
+});
+
+describe('the disk of a history', () => {
+  /** Answers when the test says so. */
+  function slowDisk(): { readonly log: WriteAheadLog; readonly answer: ((error?: Error) => void)[] } {
+    const answer: ((error?: Error) => void)[] = [];
+    const sync = (): Promise<void> =>
+      new Promise((resolve, reject) => answer.push((error) => (error === undefined ? resolve() : reject(error))));
+    return { log: { sync, close: () => Promise.resolve() }, answer };
+  }
+
+  function clientOn(log: WriteAheadLog) {
+    const db = openDatabase(fresh(), folder);
+    db.exec('CREATE TABLE t (id INTEGER PRIMARY KEY)');
+    const told: string[] = [];
+    const note = (name: string, what: Promise<unknown>): void =>
+      void what.then(
+        () => told.push(name),
+        () => told.push(`${name} failed`),
+      );
+    return { client: new SqliteClient(db, log), told, note };
+  }
+
+  it('is waited for by a write, and by a read of what it does not have yet', async () => {
+    const { log, answer } = slowDisk();
+    const { client, told, note } = clientOn(log);
+    note(
+      'one',
+      client.write(() => client.run('INSERT INTO t VALUES (1)')),
+    );
+    await vi.waitUntil(() => answer.length === 1);
+    note('read', client.read('SELECT * FROM t'));
+    note(
+      'two',
+      client.write(() => client.run('INSERT INTO t VALUES (2)')),
+    );
+    await setImmediate();
+    expect(told).toEqual([]);
+    answer[0]?.();
+    await vi.waitUntil(() => answer.length === 2);
+    expect(told).toEqual(['one', 'read']);
+    answer[1]?.();
+    await client.close();
+    expect(told).toEqual(['one', 'read', 'two']);
+  });
+
+  it('is not waited for by a write that is done at once, after those before it', async () => {
+    const { log, answer } = slowDisk();
+    const { client, told, note } = clientOn(log);
+    note(
+      'one',
+      client.write(() => client.run('INSERT INTO t VALUES (1)')),
+    );
+    expect(await client.writeAtOnce(() => client.run('UPDATE t SET id = 2 WHERE id = 1'))).toBe(1);
+    expect(told).toEqual([]);
+    answer[0]?.();
+    await client.close();
+    expect(told).toEqual(['one']);
+  });
+
+  it('is asked for nothing more once it refused something', async () => {
+    const { log, answer } = slowDisk();
+    const { client, told, note } = clientOn(log);
+    note(
+      'one',
+      client.write(() => client.run('INSERT INTO t VALUES (1)')),
+    );
+    await vi.waitUntil(() => answer.length === 1);
+    note(
+      'two',
+      client.write(() => client.run('INSERT INTO t VALUES (2)')),
+    );
+    answer[0]?.(new Error('EIO: i/o error'));
+    await expect(client.read('SELECT * FROM t')).rejects.toThrow('the history database failed: EIO: i/o error');
+    await expect(client.writeAtOnce(() => 1)).rejects.toThrow('EIO');
+    await client.close();
+    expect(told).toEqual(['one failed', 'two failed']);
+    expect(answer).toHaveLength(1);
+  });
+
+  it('has what was written once that is told, while the history goes on', async () => {
+    const url = fresh();
+    const db = openDatabase(url, folder);
+    const client = new SqliteClient(db);
+    await client.write(() => client.run('CREATE TABLE t (id INTEGER PRIMARY KEY)'));
+    expect(db.prepare('PRAGMA synchronous').get()).toEqual({ synchronous: 1 });
+    const other = openDatabase(url, folder);
+    expect(other.prepare('SELECT count(*) AS n FROM t').get()).toEqual({ n: 0 });
+    other.close();
+    await client.close();
+  });
+
+  it('is left to SQLite where there is no write-ahead log', async () => {
+    const db = openDatabase('sqlite::memory:', folder);
+    const client = new SqliteClient(db);
+    await client.write(() => client.run('CREATE TABLE t (id INTEGER PRIMARY KEY)'));
+    expect(db.prepare('PRAGMA synchronous').get()).toEqual({ synchronous: 2 });
+    await client.close();
   });
 });
 

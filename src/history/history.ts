@@ -2,9 +2,12 @@
  * What the control plane remembers. One interface, held to one suite (`test/conformance/history.ts`) whatever stores it.
  *
  * A method that writes resolves when the change is durable (as far as the implementation can promise that at all), and its change is
- * seen by every read that starts afterwards. Writes are atomic and take effect in the order in which they were called.
+ * seen by every read that starts afterwards. Writes are atomic and take effect in the order in which they were called. A read resolves when
+ * everything it tells is durable. `startRun` alone resolves when its change is seen by all: a crash of this process keeps it, a loss of power
+ * may lose it until the next write is durable; the run is unfinished either way.
  * All times are RFC 3339 UTC with milliseconds (`Date.toISOString`): fixed width, so that text order is time order.
- * Methods reject with `HistoryError` when the store cannot be reached or refuses; nothing was changed then.
+ * Methods reject with `HistoryError` when the store cannot be reached or refuses; nothing was changed then. Only when the disk itself failed
+ * that is not known: the history rejects everything from then on.
  */
 import { AppError } from '../lib/errors.ts';
 import type { LogLine } from '../lib/log.ts';
@@ -78,7 +81,7 @@ export interface RunStore {
   getRun(runId: string): Promise<StoredRun | undefined>;
   /** Newest submission first, then by run id descending. */
   listRuns(query: StoredRunQuery): Promise<StoredRunPage>;
-  /** Queued to running. False when the fence is stale or the run is not queued. */
+  /** Queued to running, seen by all. False when the fence is stale or the run is not queued. */
   startRun(fence: RunFence, startedAt: string): Promise<boolean>;
   /** To a terminal status. False when the fence is stale or the run is terminal already: the record then stays as it is. */
   finishRun(fence: RunFence, ending: RunEnding): Promise<boolean>;

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { testEnv } from '../../test/fakes/env.ts';
 import type { History, LogStore, RunLogLine } from '../history/history.ts';
 import { MemoryHistory } from '../history/memory/memory-history.ts';
@@ -188,7 +188,7 @@ describe('logs of the run service', () => {
     await rest();
     service.executor.last.listener.log(lines(0, 5));
     service.executor.last.finish();
-    await rest();
+    await all(await service.runs.followLog(id, never));
     const stored = await service.runs.readLog(id, { after: undefined, limit: 10 });
     expect(stored.truncated).toBe(true);
     expect(stored.lines.map(({ line: text }) => text)).toEqual(['INFO headgate::engine: pipeline run starting', 'INFO 0']);
@@ -222,13 +222,19 @@ describe('logs of the run service', () => {
     const id = await service.submit();
     await rest();
     service.executor.last.finish();
-    await rest();
-    expect((await service.runs.readLog(id, { after: undefined, limit: 10 })).lines).toHaveLength(1);
-    await service.clock.jump(7_300_000);
-    expect((await service.runs.readLog(id, { after: undefined, limit: 10 })).lines).toEqual([]);
+    await all(await service.runs.followLog(id, never));
+    const linesLeft = async (): Promise<number> => (await service.runs.readLog(id, { after: undefined, limit: 10 })).lines.length;
+    expect(await linesLeft()).toBe(1);
+    // Retention looks every hour or so, counted from when it has ended looking.
+    const later = (ms: number, gone: () => Promise<boolean>): Promise<boolean> =>
+      vi.waitUntil(async () => {
+        await service.clock.jump(ms);
+        return gone();
+      });
+    await later(3_600_000, async () => (await linesLeft()) === 0);
     expect((await service.record(id)).status).toBe('completed');
     expect(await service.measured('svc_serve_run_logs_purged_total')).toEqual(['svc_serve_run_logs_purged_total 1']);
-    await service.clock.jump(604_800_000);
+    await later(604_800_000, async () => (await service.runs.list({ limit: 1 })).runs.length === 0);
     expect(await refusalOf(service.record(id))).toMatchObject({ code: 'not_found' });
     await service.runs.drain(1000);
   });

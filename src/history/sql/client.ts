@@ -1,8 +1,9 @@
-/** SQLite with group commit: the writes of one tick share one transaction, hence one sync of the disk. */
+/** SQLite with group commit: the writes of one tick share one transaction, and one sync of the disk that does not hold up the event loop. */
 import type { DatabaseSync, SQLInputValue, SQLOutputValue, StatementSync } from 'node:sqlite';
 import { messageOf } from '../../lib/errors.ts';
 import { openSqlite, rollBack } from '../../lib/sqlite.ts';
 import { HistoryError } from '../history.ts';
+import { writeAheadLogOf, type WriteAheadLog } from './write-ahead-log.ts';
 
 export type Row = Readonly<Record<string, SQLOutputValue>>;
 
@@ -14,58 +15,91 @@ const GATHER_MS = 1;
 interface Job {
   /** Nothing but statements: it may be done again after it was taken back. */
   readonly work: () => unknown;
+  /** Whether it is told only when it is on the disk. */
+  readonly durable: boolean;
   readonly resolve: (value: unknown) => void;
   readonly reject: (error: HistoryError) => void;
 }
 
 type Result<T = unknown> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly error: HistoryError };
 
+/** Waits for the disk; without an error what it waits for is there. */
+type Waiter = (error: HistoryError | undefined) => void;
+
 export class SqliteClient {
   readonly #db: DatabaseSync;
+  readonly #log: WriteAheadLog;
   readonly #statements = new Map<string, StatementSync>();
   #jobs: Job[] = [];
   #scheduled = false;
+  /** Wait for a sync that begins after their commit. */
+  #unsynced: Waiter[] = [];
+  /** Wait for the sync under way. */
+  #syncing: Waiter[] = [];
+  #syncs: Promise<void> | undefined;
+  /** Why nothing is taken or told any more. */
+  #over: HistoryError | undefined;
 
-  constructor(db: DatabaseSync) {
+  constructor(db: DatabaseSync, log = writeAheadLogOf(db)) {
     this.#db = db;
+    this.#log = log;
   }
 
-  /** Runs at once; sees everything committed. */
-  read(sql: string, ...values: SQLInputValue[]): Row[] {
+  /** Sees everything committed before the call; resolves when all of that is on the disk, so that nothing told can be lost. */
+  async read(sql: string, ...values: SQLInputValue[]): Promise<Row[]> {
+    if (this.#over !== undefined) throw this.#over;
     try {
-      return this.all(sql, ...values);
+      const rows = this.all(sql, ...values);
+      await this.#onDisk();
+      return rows;
     } catch (error) {
       throw historyError(error);
     }
   }
 
-  /** For use inside the work of `write`, which runs without interruption. */
+  /** For use inside the work of a write, which runs without interruption. */
   all(sql: string, ...values: SQLInputValue[]): Row[] {
     return this.#statement(sql).all(...values);
   }
 
-  /** For use inside the work of `write`. Returns the number of changed rows. */
+  /** For use inside the work of a write. Returns the number of changed rows. */
   run(sql: string, ...values: SQLInputValue[]): number {
     return Number(this.#statement(sql).run(...values).changes);
   }
 
-  /** Atomic, in order of the calls; resolves after the commit. `work` is synchronous. */
+  /** Atomic, in order of the calls; resolves when it is on the disk. `work` is synchronous. */
   write<T>(work: () => T): Promise<T> {
-    if (!this.#db.isOpen) return Promise.reject(new HistoryError('the history database is closed'));
-    return new Promise((resolve, reject) => {
-      this.#jobs.push({ work, resolve: resolve as (value: unknown) => void, reject });
-      this.#schedule();
-    });
+    const written = this.#enqueue(work, true);
+    this.#schedule();
+    return written;
+  }
+
+  /** As `write`, but done at once, with all writes before it, and told before the disk has it: that is so after the next `write`. */
+  writeAtOnce<T>(work: () => T): Promise<T> {
+    const written = this.#enqueue(work, false);
+    this.#commitAll();
+    return written;
   }
 
   /** Commits what is waiting. */
-  close(): void {
-    while (this.#jobs.length > 0) this.#commit();
+  async close(): Promise<void> {
+    this.#commitAll();
+    this.#over ??= new HistoryError('the history database is closed');
+    while (this.#syncs !== undefined) await this.#syncs;
+    await this.#log.close();
     this.#db.close();
   }
 
+  #enqueue<T>(work: () => T, durable: boolean): Promise<T> {
+    if (this.#over !== undefined) return Promise.reject(this.#over);
+    return new Promise((resolve, reject) => {
+      this.#jobs.push({ work, durable, resolve: resolve as (value: unknown) => void, reject });
+    });
+  }
+
   #schedule(): void {
-    if (this.#scheduled) return;
+    // What comes while the disk is busy shares the next commit.
+    if (this.#scheduled || this.#syncs !== undefined) return;
     this.#scheduled = true;
     this.#gather(this.#jobs.length, performance.now() + GATHER_MS);
   }
@@ -78,6 +112,10 @@ export class SqliteClient {
       if (waiting > 0) this.#commit();
       if (this.#jobs.length > 0) this.#schedule();
     });
+  }
+
+  #commitAll(): void {
+    while (this.#jobs.length > 0) this.#commit();
   }
 
   #commit(): void {
@@ -95,8 +133,36 @@ export class SqliteClient {
     }
     jobs.forEach((job, index) => {
       const result = results[index];
-      if (result?.ok === true) job.resolve(result.value);
-      else if (result !== undefined) job.reject(result.error);
+      if (result?.ok === false) job.reject(result.error);
+      else if (job.durable) this.#unsynced.push((error) => (error === undefined ? job.resolve(result?.value) : job.reject(error)));
+      else job.resolve(result?.value);
+    });
+    if (this.#unsynced.length > 0) this.#syncs ??= this.#sync();
+  }
+
+  async #sync(): Promise<void> {
+    while (this.#unsynced.length > 0) {
+      this.#syncing = this.#unsynced.splice(0);
+      const failure = await this.#log.sync().then(() => undefined, historyError);
+      for (const tell of this.#syncing.splice(0)) tell(failure);
+      if (failure !== undefined) this.#giveUp(failure);
+    }
+    this.#syncs = undefined;
+    if (this.#jobs.length > 0) this.#schedule();
+  }
+
+  /** After a disk refused to take something, a later sync may succeed without having saved it: nobody can tell what is there. */
+  #giveUp(failure: HistoryError): void {
+    this.#over ??= failure;
+    for (const tell of this.#unsynced.splice(0)) tell(failure);
+    for (const job of this.#jobs.splice(0)) job.reject(failure);
+  }
+
+  #onDisk(): Promise<void> {
+    const waiters = this.#unsynced.length > 0 ? this.#unsynced : this.#syncing;
+    if (waiters.length === 0) return Promise.resolve();
+    return new Promise((resolve, reject) => {
+      waiters.push((error) => (error === undefined ? resolve() : reject(error)));
     });
   }
 
@@ -136,7 +202,7 @@ export class SqliteClient {
   }
 }
 
-/** Opens the file (made when missing) in write-ahead mode; a commit that was reported has reached the disk. */
+/** Opens the file (made when missing) in write-ahead mode. */
 export function openDatabase(url: string, cwd: string, busyTimeoutMs = 5000): DatabaseSync {
   let db: DatabaseSync | undefined;
   try {

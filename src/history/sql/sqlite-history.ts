@@ -47,7 +47,7 @@ export class SqliteHistory implements History {
   }
 
   async getRun(runId: string): Promise<StoredRun | undefined> {
-    const [row] = this.#client.read('SELECT * FROM svc_serve_runs WHERE run_id = ?', runId);
+    const [row] = await this.#client.read('SELECT * FROM svc_serve_runs WHERE run_id = ?', runId);
     return row === undefined ? undefined : runOf(row);
   }
 
@@ -60,12 +60,12 @@ export class SqliteHistory implements History {
     const last = query.cursor === undefined ? undefined : await this.getRun(query.cursor);
     if (last !== undefined) where.add('(submitted_at, run_id) < (?, ?)', last.submitted_at, last.run_id);
     const sql = `SELECT * FROM svc_serve_runs ${where.text()} ORDER BY submitted_at DESC, run_id DESC LIMIT ?`;
-    const rows = this.#client.read(sql, ...where.values, query.limit + 1);
+    const rows = await this.#client.read(sql, ...where.values, query.limit + 1);
     return { runs: rows.slice(0, query.limit).map(runOf), more: rows.length > query.limit };
   }
 
   startRun(fence: RunFence, startedAt: string): Promise<boolean> {
-    return this.#client.write(() => this.#client.run(START, startedAt, fence.run_id, fence.owner, fence.attempt) === 1);
+    return this.#client.writeAtOnce(() => this.#client.run(START, startedAt, fence.run_id, fence.owner, fence.attempt) === 1);
   }
 
   finishRun(fence: RunFence, ending: RunEnding): Promise<boolean> {
@@ -126,7 +126,7 @@ export class SqliteHistory implements History {
   }
 
   async listInstances(): Promise<readonly Instance[]> {
-    return this.#client.read('SELECT * FROM svc_serve_instances ORDER BY instance_id').map(instanceOf);
+    return (await this.#client.read('SELECT * FROM svc_serve_instances ORDER BY instance_id')).map(instanceOf);
   }
 
   async removeInstance(instanceId: string): Promise<void> {
@@ -145,7 +145,7 @@ export class SqliteHistory implements History {
 
   async readLog(runId: string, range: { readonly after: number; readonly limit: number }): Promise<StoredLogPage> {
     const sql = 'SELECT seq, ts, level, line, is_truncated FROM svc_serve_run_logs WHERE run_id = ? AND seq > ? ORDER BY seq LIMIT ?';
-    const rows = this.#client.read(sql, runId, range.after, range.limit + 1);
+    const rows = await this.#client.read(sql, runId, range.after, range.limit + 1);
     const lines = rows
       .filter((row) => row['is_truncated'] === 0)
       .slice(0, range.limit)
@@ -164,11 +164,11 @@ export class SqliteHistory implements History {
     if (query.since !== undefined) where.add('timestamp >= ?', query.since.toISOString());
     if (query.until !== undefined) where.add('timestamp <= ?', query.until.toISOString());
     const sql = `SELECT * FROM svc_serve_audit ${where.text()} ORDER BY timestamp DESC, id DESC LIMIT ?`;
-    return this.#client.read(sql, ...where.values, query.limit).map(auditOf);
+    return (await this.#client.read(sql, ...where.values, query.limit)).map(auditOf);
   }
 
   async ping(): Promise<void> {
-    this.#client.read('SELECT 1 FROM svc_serve_migrations LIMIT 1');
+    await this.#client.read('SELECT 1 FROM svc_serve_migrations LIMIT 1');
   }
 
   async purge(bounds: PurgeBounds): Promise<Purged> {
@@ -185,7 +185,7 @@ export class SqliteHistory implements History {
   }
 
   async close(): Promise<void> {
-    this.#client.close();
+    await this.#client.close();
   }
 
   /** Undefined when the key is now ours. */

@@ -1,0 +1,38 @@
+/**
+ * The write-ahead log of a SQLite database, brought to the disk beside the event loop. SQLite would do that inside of `COMMIT` and hold up
+ * everything else of this thread meanwhile. What a sync of the file brings to the disk is what SQLite would have synced: it syncs the head
+ * of the log, and log and database around a checkpoint, by itself (`synchronous = NORMAL`).
+ */
+import { close, fdatasync, openSync } from 'node:fs';
+import type { DatabaseSync } from 'node:sqlite';
+import { promisify } from 'node:util';
+
+export interface WriteAheadLog {
+  /** Resolves when every commit before this call is on the disk. Rejects when the disk refuses. */
+  sync(): Promise<void>;
+  close(): Promise<void>;
+}
+
+const syncFile = promisify(fdatasync);
+const closeFile = promisify(close);
+
+/** For a database without such a log (in memory, or where the file system cannot have one), a commit is as durable as it will be. */
+const NONE: WriteAheadLog = { sync: () => Promise.resolve(), close: () => Promise.resolve() };
+
+export function writeAheadLogOf(db: DatabaseSync): WriteAheadLog {
+  const database = db.location();
+  if (database === null || db.prepare('PRAGMA journal_mode').get()?.['journal_mode'] !== 'wal') return NONE;
+  db.exec('PRAGMA synchronous = NORMAL');
+  let file: number | undefined;
+  return {
+    async sync() {
+      // SQLite makes the file with the first commit, and keeps it until the database is closed.
+      file ??= openSync(`${database}-wal`, 'r+');
+      await syncFile(file);
+    },
+    async close() {
+      if (file !== undefined) await closeFile(file);
+      file = undefined;
+    },
+  };
+}
