@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
-import { mkdir, open, readFile, rename, rm } from 'node:fs/promises';
+import { open, readFile, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { hasField, isObject, parseJson, setField, stringifyJson, type JsonObject } from '../lib/json.ts';
+import { makeFolder } from '../lib/make-folder.ts';
 
 /** Writers of one file in this process take turns, so that providers sharing it do not lose each other's entries. */
 const turns = new Map<string, Promise<void>>();
@@ -39,7 +40,7 @@ export class TokenFile {
   async #replace(token: string): Promise<void> {
     const entries = await this.#entries();
     setField(entries, this.#entry, { refresh_token: token });
-    await mkdir(dirname(this.#path), { recursive: true });
+    await makeFolder(dirname(this.#path));
     const draft = `${this.#path}.${randomBytes(6).toString('hex')}.tmp`;
     try {
       const file = await open(draft, 'wx', 0o600);

@@ -1,8 +1,9 @@
 /** SQLite as everything here uses it: addresses read in one place, errors told apart, short transactions. */
-import { existsSync, mkdirSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { ConnectorError, messageOf, type ConnectorErrorKind } from './errors.ts';
+import { makeFolderSync } from './make-folder.ts';
 
 export interface SqliteAddress {
   /** A path as written, or `:memory:`. */
@@ -11,7 +12,8 @@ export interface SqliteAddress {
   readonly mode: 'ro' | 'rw' | 'rwc' | undefined;
 }
 
-const MEMORY = ':memory:';
+/** The path of a database without a file. */
+export const MEMORY = ':memory:';
 
 /** Reads `a.db`, `sqlite:a.db`, `sqlite://./a.db`, `sqlite:/abs`, `sqlite::memory:`, each with `?mode=ro|rw|rwc|memory`; or says what is wrong. */
 export function parseSqliteUrl(url: string): SqliteAddress | { readonly error: string } {
@@ -63,7 +65,7 @@ export function openSqlite(url: string, options: OpenSqlite): DatabaseSync {
 /** Whoever may create the database may create its folder, as all file sinks do. */
 function makeFolderOf(path: string, written: string): void {
   try {
-    mkdirSync(dirname(path), { recursive: true });
+    makeFolderSync(dirname(path));
   } catch (error) {
     throw new ConnectorError('connection', `connection failed: the folder of ${written} cannot be made`, {
       hint: 'check the path and the rights on the folders above it',

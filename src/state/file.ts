@@ -1,6 +1,6 @@
 /** One JSON file a key. A value is replaced by renaming a finished file over it, so a crash leaves the old or the new one, never half. */
 import { createHash, randomBytes } from 'node:crypto';
-import { mkdir, open as openFile, readFile, rename, rm } from 'node:fs/promises';
+import { open as openFile, readFile, rename, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { z } from 'zod';
 import { AppError, ConnectorError, messageOf, type ConnectorErrorKind } from '../lib/errors.ts';
@@ -8,6 +8,7 @@ import { parseJson, stringifyJson, type JsonValue } from '../lib/json.ts';
 import { isSealed, open as openSealed, seal } from '../lib/seal.ts';
 import { optional, text } from '../kit/schema.ts';
 import { defineStateStore, type StateStore } from '../kit/state-store.ts';
+import { makeFolder } from '../lib/make-folder.ts';
 
 const config = z.strictObject({
   path: text().meta({ description: 'Folder of the files; made on the first write.', examples: ['./state'] }),
@@ -39,7 +40,7 @@ function openFolder(folder: string, encryption: FileStateConfig['encryption']): 
     },
     async put(key, value) {
       const plain = Buffer.from(stringifyJson(value), 'utf8');
-      await mkdir(folder, { recursive: true }).catch(rethrow('the state folder cannot be made'));
+      await makeFolder(folder).catch(rethrow('the state folder cannot be made'));
       await replaceFile(folder, fileNameOf(key), encryption === undefined ? plain : seal(encryption.key, plain));
     },
     async delete(key) {

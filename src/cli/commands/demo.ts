@@ -1,5 +1,5 @@
 /** `npm start`: the control plane, a bundled pipeline submitted to it over its own API, and what came of it. */
-import { existsSync, mkdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync, statSync } from 'node:fs';
 import path from 'node:path';
 import type { Env } from '../../lib/env.ts';
 import { AppError } from '../../lib/errors.ts';
@@ -14,6 +14,7 @@ import { switchOption, textOption } from '../option.ts';
 import { byteSize, seconds, table, thousands } from '../render.ts';
 import { listenForStop, untilAborted } from '../signals.ts';
 import { readServeOptions, serveValues } from './serve.ts';
+import { makeFolderSync } from '../../lib/make-folder.ts';
 
 const PACKAGE = path.resolve(import.meta.dirname, '../../..');
 const DOCUMENT = path.join(PACKAGE, 'examples/nyc-flights.yaml');
@@ -115,7 +116,7 @@ function bundledDocument(cwd: string, out: string): string {
       hint: 'the demo comes with a checkout of the repository',
     });
   }
-  mkdirSync(out, { recursive: true });
+  makeFolderSync(out);
   // Dead letters are kept for ever elsewhere; here a second run should show its own.
   for (const name of ['never-left.jsonl', 'never-left-lines.jsonl']) rmSync(path.join(out, name), { force: true });
   const document = yaml().parseDocument(readFileSync(DOCUMENT, 'utf8'));

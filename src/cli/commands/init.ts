@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { mkdir, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { AppError } from '../../lib/errors.ts';
 import type { Shelf } from '../../kit/parts.ts';
@@ -8,6 +8,7 @@ import { EXIT, usageError } from '../exit.ts';
 import { switchOption, textOption, unavailableOption } from '../option.ts';
 import { shortPath } from '../report-error.ts';
 import type { StarterPart } from '../starter.ts';
+import { makeFolder } from '../../lib/make-folder.ts';
 
 export const initCommand = defineCommand({
   name: 'init',
@@ -41,7 +42,7 @@ export const initCommand = defineCommand({
     const target = path.resolve(world.cwd, options.output);
     const samplePath = sample === undefined ? undefined : path.join(world.cwd, sample.path);
     refuseToOverwrite(target, options.force, world.cwd);
-    await mkdir(path.dirname(target), { recursive: true });
+    await makeFolder(path.dirname(target));
     if (sample !== undefined && samplePath !== undefined && (options.force || !existsSync(samplePath))) {
       await writeFile(samplePath, sample.text);
       terminal.note(`wrote ${sample.path}, some records to begin with`);

@@ -1,4 +1,3 @@
-import { mkdirSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import path from 'node:path';
 import { defineCommand } from '../command.ts';
@@ -17,6 +16,7 @@ import {
 import { shortPath } from '../report-error.ts';
 import type { RunningServer, ServeAuth, ServeHistory, ServeOptions } from '../serve-options.ts';
 import { listenForStop, untilAborted } from '../signals.ts';
+import { makeFolderSync } from '../../lib/make-folder.ts';
 
 const DEFAULT_CONCURRENT_RUNS = Math.min(16, Math.max(1, availableParallelism()));
 const DAY_SECS = 86_400;
@@ -171,7 +171,7 @@ function authOf(values: ServeValues): ServeAuth {
 
 function historyOf(where: string | undefined, dataDir: string, cwd: string): ServeHistory {
   if (where === undefined) {
-    mkdirSync(dataDir, { recursive: true });
+    makeFolderSync(dataDir);
     return { kind: 'sqlite', path: path.join(dataDir, 'history.db') };
   }
   if (where === 'memory') return { kind: 'memory' };

@@ -1,8 +1,9 @@
 import { constants } from 'node:fs';
-import { mkdir, open, type FileHandle } from 'node:fs/promises';
+import { open, type FileHandle } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { Compressor, type Codec } from './compression.ts';
 import { onDisk } from './io-error.ts';
+import { makeFolder } from '../../lib/make-folder.ts';
 
 export interface AppendingFileOptions {
   readonly path: string;
@@ -32,7 +33,7 @@ export class AppendingFile {
   static async open(options: AppendingFileOptions): Promise<AppendingFile> {
     const { path, codec, truncate } = options;
     const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_APPEND | (truncate ? constants.O_TRUNC : 0);
-    await onDisk('create the folder of', path, () => mkdir(dirname(path), { recursive: true }));
+    await onDisk('create the folder of', path, () => makeFolder(dirname(path)));
     return new AppendingFile(path, codec, await onDisk('write', path, () => open(path, flags)));
   }
 

@@ -1,16 +1,17 @@
-import { mkdir, open, rm, stat } from 'node:fs/promises';
+import { open, rm, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { ProbeFinding } from '../../kit/probe.ts';
 import { messageOf } from '../../lib/errors.ts';
 import { fileError } from './io-error.ts';
 import { scratchPath } from './scratch.ts';
+import { makeFolder } from '../../lib/make-folder.ts';
 
 /** The `io` probe of file sinks: makes and removes a file in the folder the output will be in; leaves nothing behind. */
 export async function probeFolder(path: string): Promise<ProbeFinding[]> {
   const made = await firstMissing(dirname(path));
   const file = scratchPath(path);
   try {
-    await mkdir(dirname(path), { recursive: true });
+    await makeFolder(dirname(path));
     await (await open(file, 'wx')).close();
     return [{ name: 'io', status: 'pass' }];
   } catch (error) {

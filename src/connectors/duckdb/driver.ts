@@ -1,4 +1,3 @@
-import { mkdir } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { ConnectorError } from '../../lib/errors.ts';
 import { duckdbError, duckdbRows, fillDuckdbTable, firstLine, interruptible, openDuckdb, type DuckDBConnection } from '../../lib/duckdb.ts';
@@ -10,6 +9,7 @@ import type { SchemaChange } from '../../kit/sink.ts';
 import { TOKEN_TABLE, type CommitToken, type LiveColumn, type SqlDriver, type TableChange } from '../_sql/driver.ts';
 import { pathOf, type DuckdbSinkConfig } from './config.ts';
 import { DUCKDB_TYPES, readColumns } from './schema.ts';
+import { makeFolder } from '../../lib/make-folder.ts';
 
 export async function openDuckdbDriver(config: DuckdbSinkConfig, context: SinkContext): Promise<SqlDriver> {
   const path = pathOf(config.database, context.env.cwd);
@@ -57,7 +57,7 @@ export async function openDuckdbDriver(config: DuckdbSinkConfig, context: SinkCo
 /** Whoever may make the database may make its folder, as all file sinks do. */
 async function makeFolderOf(path: string, written: string): Promise<void> {
   try {
-    await mkdir(dirname(path), { recursive: true });
+    await makeFolder(dirname(path));
   } catch (error) {
     throw new ConnectorError('connection', `connection failed: the folder of ${written} cannot be made`, {
       hint: 'check the path and the rights on the folders above it',

@@ -1,4 +1,4 @@
-import { access, copyFile, mkdir, rename, rm } from 'node:fs/promises';
+import { access, copyFile, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { SinkContext } from '../../kit/context.ts';
 import { JSON_LINES } from '../../kit/json-lines.ts';
@@ -17,6 +17,7 @@ import { canGrow, isCapped, isNumbered, sinkConfig, sinkFormat, type FileSinkCon
 import { Spool } from './spool.ts';
 import { existingParts, partPath, template } from './targets.ts';
 import { writePart } from './write-part.ts';
+import { makeFolder } from '../../lib/make-folder.ts';
 
 export const fileSink = defineSink<FileSinkConfig>({
   type: 'file',
@@ -181,7 +182,7 @@ class FileSink implements Sink {
   /** Looks at the destination once, before the first file. */
   async #look(): Promise<Map<number, string>> {
     const folder = dirname(this.#pattern);
-    if (this.#config.create_dirs) await onDisk('create the folder', folder, () => mkdir(folder, { recursive: true }));
+    if (this.#config.create_dirs) await onDisk('create the folder', folder, () => makeFolder(folder));
     else await onDisk('write into', folder, () => access(folder));
     const existing = await existingParts(this.#pattern);
     const [first] = existing.values();

@@ -1,4 +1,3 @@
-import { mkdir } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { z } from 'zod';
 import type { SinkContext } from '../../kit/context.ts';
@@ -14,6 +13,7 @@ import { learnColumns } from '../_files/parquet-types.ts';
 import { PARQUET_CODECS, type ParquetFile } from '../_files/parquet-file.ts';
 import { fileUri, resolvePath } from '../_files/paths.ts';
 import { probeFolder } from '../_files/probe-folder.ts';
+import { makeFolder } from '../../lib/make-folder.ts';
 
 const destination = z
   .discriminatedUnion('type', [
@@ -166,7 +166,7 @@ class ParquetSink implements Sink {
 
   async #start(): Promise<void> {
     const path = this.#single ?? join(this.#folder, `${this.#context.env.ids.next()}.parquet`);
-    await onDisk('create the folder', this.#folder, () => mkdir(this.#folder, { recursive: true }));
+    await onDisk('create the folder', this.#folder, () => makeFolder(this.#folder));
     this.#output = await createParquetFile({
       path,
       columns: learnColumns(this.#waiting),

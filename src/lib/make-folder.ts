@@ -1,0 +1,56 @@
+/**
+ * Makes a folder and those above it. The recursive calls of the runtime turn for ever where a folder that is there takes no entries
+ * and says "no such file" (`/proc`); these give up.
+ */
+import { mkdirSync, statSync } from 'node:fs';
+import { mkdir, stat } from 'node:fs/promises';
+import { dirname } from 'node:path';
+
+export async function makeFolder(folder: string): Promise<void> {
+  try {
+    await mkdir(folder);
+  } catch (error) {
+    const above = dirname(folder);
+    if (await isFolder(folder)) return;
+    if (!lacksFolder(error) || (await isFolder(above))) throw error;
+    await makeFolder(above);
+    await mkdir(folder).catch(async (again: unknown) => {
+      if (!(await isFolder(folder))) throw again;
+    });
+  }
+}
+
+export function makeFolderSync(folder: string): void {
+  try {
+    mkdirSync(folder);
+  } catch (error) {
+    const above = dirname(folder);
+    if (isFolderSync(folder)) return;
+    if (!lacksFolder(error) || isFolderSync(above)) throw error;
+    makeFolderSync(above);
+    try {
+      mkdirSync(folder);
+    } catch (again) {
+      if (!isFolderSync(folder)) throw again;
+    }
+  }
+}
+
+function lacksFolder(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'ENOENT';
+}
+
+async function isFolder(path: string): Promise<boolean> {
+  return stat(path).then(
+    (entry) => entry.isDirectory(),
+    () => false,
+  );
+}
+
+function isFolderSync(path: string): boolean {
+  try {
+    return statSync(path).isDirectory();
+  } catch {
+    return false;
+  }
+}
