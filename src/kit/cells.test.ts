@@ -1,10 +1,9 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { columnsOf } from '../../test/fakes/columns.ts';
 import { stringifyJson, type JsonValue } from '../lib/json.ts';
-import { ByteWriter } from './byte-writer.ts';
-import { ColumnBuilder, constantColumn, hasCharacters, isExactInCells, readNumber, valuesOf } from './cells.ts';
+import { constantColumn, hasCharacters, isExactInCells, readNumber, valuesOf } from './cells.ts';
 import { readRecords } from './column-records.ts';
-import { Columns } from './columns.ts';
 import { JSON_LINES } from './json-lines.ts';
 import { Page } from './page.ts';
 
@@ -17,15 +16,6 @@ const json = fc
   )
   .map((value) => value as JsonValue)
   .filter(isExactInCells);
-
-function columnsOf(names: readonly string[], rows: readonly (readonly (JsonValue | undefined)[])[]): Columns {
-  const empty = new Columns({ names: [], columns: [], height: rows.length, cells: new ByteWriter() });
-  return names.reduce((columns, name, index) => {
-    const builder = new ColumnBuilder(columns);
-    for (const [row, values] of rows.entries()) builder.set(row, values[index]);
-    return columns.with(name, builder);
-  }, empty);
-}
 
 const table = fc
   .uniqueArray(fc.oneof(fc.string({ maxLength: 5 }), fc.constantFrom('10', '9', '01', '__proto__')), { minLength: 1, maxLength: 4 })

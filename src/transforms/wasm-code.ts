@@ -1,5 +1,5 @@
 /** The code of a WebAssembly function, with a count of the work it does written into it. */
-import { ByteReader, i64Bytes, joinBytes, u32Bytes, WasmFormatError } from './wasm-bytes.ts';
+import { ByteReader, i64Bytes, joinBytes, u32Bytes, WasmFormatError } from '../lib/wasm-bytes.ts';
 
 /** What the added instructions refer to, by index. */
 export interface Meter {

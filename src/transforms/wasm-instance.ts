@@ -2,7 +2,7 @@
 import type { Env } from '../lib/env.ts';
 import { messageOf } from '../lib/errors.ts';
 import { parseJson, stringifyJson, type JsonValue } from '../lib/json.ts';
-import { wasmApi, type WasmGlobal, type WasmMemory, type WasmModule } from './wasm-api.ts';
+import { wasmApi, type WasmGlobal, type WasmMemory, type WasmModule } from '../lib/wasm-api.ts';
 import { FUEL_EXPORT } from './wasm-meter.ts';
 import { HOST_MODULE, type WasmSettings } from './wasm-module.ts';
 

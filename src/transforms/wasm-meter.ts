@@ -2,7 +2,7 @@
  * The engine underneath counts no work and stops no loop. So a module is rewritten before it is compiled: it counts for itself, and
  * its memory gets a bound. Nothing is moved; what is added stands behind what is there, so that all indexes stay as they are.
  */
-import { ByteReader, i64Bytes, joinBytes, nameBytes, sized, u32Bytes, WasmFormatError } from './wasm-bytes.ts';
+import { ByteReader, i64Bytes, joinBytes, nameBytes, sized, u32Bytes, WasmFormatError } from '../lib/wasm-bytes.ts';
 import { meteredCode, takeFuel, type Meter } from './wasm-code.ts';
 
 /** The export under which the fuel left can be read and set. */

@@ -5,8 +5,8 @@ import { resolve } from 'node:path';
 import { ConfigError, messageOf } from '../lib/errors.ts';
 import type { Env } from '../lib/env.ts';
 import { defineMetric } from '../lib/metrics.ts';
-import { wasmApi, type WasmModule } from './wasm-api.ts';
-import { WasmFormatError } from './wasm-bytes.ts';
+import { wasmApi, type WasmModule } from '../lib/wasm-api.ts';
+import { WasmFormatError } from '../lib/wasm-bytes.ts';
 import { FUEL_EXPORT, meteredModule } from './wasm-meter.ts';
 
 /** The one module that can be imported, and what is in it. */

@@ -19,7 +19,7 @@ import type { CompiledTransform } from '../kit/transform.ts';
 import { ConfigError } from '../lib/errors.ts';
 import type { JsonValue } from '../lib/json.ts';
 import type { Metrics } from '../lib/metrics.ts';
-import { wasmApi } from './wasm-api.ts';
+import { wasmApi } from '../lib/wasm-api.ts';
 import { meteredModule } from './wasm-meter.ts';
 import { wasm } from './wasm.ts';
 

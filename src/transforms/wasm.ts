@@ -5,7 +5,7 @@ import type { JsonValue } from '../lib/json.ts';
 import { defineMetric } from '../lib/metrics.ts';
 import { boolean, integer, text } from '../kit/schema.ts';
 import { defineTransform } from '../kit/transform.ts';
-import type { WasmModule } from './wasm-api.ts';
+import type { WasmModule } from '../lib/wasm-api.ts';
 import { WasmInstance, type WasmResult } from './wasm-instance.ts';
 import { currentVersion, loadModule, type LoadedModule } from './wasm-module.ts';
 

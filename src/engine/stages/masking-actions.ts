@@ -3,31 +3,57 @@ import type { MaskingAction } from '../../document/blocks/masking.ts';
 import { isObject, stringifyJson, type JsonValue } from '../../lib/json.ts';
 import { hmacSha256 } from '../../lib/hmac.ts';
 import { memoWhileItPays } from '../../lib/memo.ts';
+import { shortDigests, type ShortDigests } from '../../lib/short-digests.ts';
 
 export interface Action {
   /** What a value becomes; the same value when the action does not touch it. */
   of(value: JsonValue): JsonValue;
   /** What the text of a scalar becomes, where that is all the action looks at. */
   readonly ofText?: (text: string) => string;
-  /** Whether that text is ASCII and needs no escape. */
-  readonly isPlain?: boolean;
+  /** Present when that text is ASCII and needs no escape. */
+  readonly spelling?: DigestSpelling;
 }
 
-export type Digest = (text: string) => string;
+/** A text that is a prefix and the first digits of a digest. */
+export interface DigestSpelling {
+  readonly prefix: Uint8Array;
+  readonly digits: number;
+  /** Writes the digits of short texts; `undefined` where the machine cannot. */
+  readonly digests: () => ShortDigests | undefined;
+}
 
-export function compileAction(action: MaskingAction, digest: Digest): Action {
+export interface Digests {
+  /** 64 hexadecimal digits. */
+  readonly of: (text: string) => string;
+  /** The first `digits` of the same digests. */
+  readonly ofCells: (digits: number) => ShortDigests | undefined;
+}
+
+const DIGITS = 64;
+const TOKEN_DIGITS = 16;
+
+export function compileAction(action: MaskingAction, digests: Digests): Action {
   switch (action.type) {
     case 'redact':
       return { of: () => action.mask };
     case 'hash':
-      return { ...everyScalar(digest), isPlain: true };
-    case 'tokenize':
-      return { ...everyScalar((text) => action.prefix + digest(text).slice(0, 16)), isPlain: PLAIN.test(action.prefix) };
+      return { ...everyScalar(digests.of), ...spelledAs('', DIGITS, digests) };
+    case 'tokenize': {
+      const { prefix } = action;
+      const tokens = everyScalar((text) => prefix + digests.of(text).slice(0, TOKEN_DIGITS));
+      return { ...tokens, ...(PLAIN.test(prefix) ? spelledAs(prefix, TOKEN_DIGITS, digests) : {}) };
+    }
     case 'partial':
       return everyScalar((text) => hideAllButLast(text, action.keep_last, action.mask_char));
     default:
       return action satisfies never;
   }
+}
+
+/** Made when the first page of columns comes. */
+function spelledAs(prefix: string, digits: number, { ofCells }: Digests): { readonly spelling: DigestSpelling } {
+  let digests: { readonly found: ShortDigests | undefined } | undefined;
+  return { spelling: { prefix: Buffer.from(prefix), digits, digests: () => (digests ??= { found: ofCells(digits) }).found } };
 }
 
 /** Scalars are replaced by a text made of their text; containers by a copy in which every scalar is; null stays. */
@@ -55,9 +81,12 @@ const REMEMBERED_VALUES = 10_000;
 /** Long values rarely repeat and would fill the memory. */
 const REMEMBERED_LENGTH = 256;
 
-/** 64 hexadecimal digits: HMAC-SHA256 under the key, plain SHA-256 without one. Values that repeat are worked out once. */
-export function createDigest(key: string | undefined): Digest {
-  const compute: Digest = key === undefined ? (text) => hash('sha256', text, 'hex') : hmacSha256(key);
+/** HMAC-SHA256 under the key, plain SHA-256 without one. Values that repeat are worked out once. */
+export function createDigests(key: string | undefined): Digests {
+  const compute = key === undefined ? (text: string): string => hash('sha256', text, 'hex') : hmacSha256(key);
   const remembered = memoWhileItPays(compute, REMEMBERED_VALUES);
-  return (text) => (text.length > REMEMBERED_LENGTH ? compute(text) : remembered(text));
+  return {
+    of: (text) => (text.length > REMEMBERED_LENGTH ? compute(text) : remembered(text)),
+    ofCells: (digits) => shortDigests(key, digits),
+  };
 }

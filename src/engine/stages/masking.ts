@@ -1,11 +1,12 @@
 import { maskingRulesFor, type LabelledRule, type MaskingConfig } from '../../document/blocks/masking.ts';
-import { ColumnBuilder, isExactInCells, readText, valuesOf } from '../../kit/cells.ts';
-import { mayNest, MISSING, NULL, type Column, type Columns } from '../../kit/columns.ts';
+import { ColumnBuilder, isExactInCells, valuesOf } from '../../kit/cells.ts';
+import { mayNest, type Column, type Columns } from '../../kit/columns.ts';
 import { isObject, setField, type JsonObject, type JsonValue } from '../../lib/json.ts';
 import { defineMetric } from '../../lib/metrics.ts';
-import { compileAction, createDigest, type Action } from './masking-actions.ts';
+import { compileAction, createDigests } from './masking-actions.ts';
 import { DETECT } from './masking-detectors.ts';
 import { createPlaces, type Place } from './masking-paths.ts';
+import { maskTexts } from './masking-texts.ts';
 import type { Stage, StageContext } from './stage.ts';
 
 export const MASKED_FIELDS = defineMetric({
@@ -15,8 +16,8 @@ export const MASKED_FIELDS = defineMetric({
   labels: ['pipeline', 'row', 'rule', 'action', 'detector'],
 });
 
-/** Told for every value a rule has changed. */
-export type OnMasked = (rule: number, byDetector: boolean) => void;
+/** Told what a rule has changed. */
+export type OnMasked = (rule: number, byDetector: boolean, values: number) => void;
 
 /** Gives copies in which everything is hidden that the rules name; the same value when there is nothing. */
 export interface Masker {
@@ -27,8 +28,8 @@ export interface Masker {
 /** Never changes the record it is given: other sinks may see it with other rules. */
 export function createMasker(labelled: readonly LabelledRule[], key: string | undefined): Masker {
   const rules = labelled.map(({ rule }) => rule);
-  const digest = createDigest(key);
-  const actions = rules.map((rule) => compileAction(rule.action, digest));
+  const digests = createDigests(key);
+  const actions = rules.map((rule) => compileAction(rule.action, digests));
   const detectors = rules.flatMap(({ match: { value_detector: name } }, index) =>
     name === undefined ? [] : [{ index, detects: DETECT[name] }],
   );
@@ -49,7 +50,7 @@ export function createMasker(labelled: readonly LabelledRule[], key: string | un
     const act = actions[first];
     if (act !== undefined) {
       const masked = act.of(value);
-      if (masked !== null || value !== null) onMasked(first, detected === first);
+      if (masked !== null || value !== null) onMasked(first, detected === first, 1);
       return masked;
     }
     if (Array.isArray(value)) return visitList(value, place, onMasked);
@@ -78,7 +79,11 @@ export function createMasker(labelled: readonly LabelledRule[], key: string | un
   const visitColumn = (columns: Columns, column: Column, { place, onMasked }: { place: Place; onMasked: OnMasked }): Column => {
     const isDetected = detectors.some(({ index }) => index < place.named);
     const act = isDetected || mayNest(column) ? undefined : actions[place.named];
-    if (act?.ofText !== undefined) return maskTexts(columns, column, act, () => onMasked(place.named, false));
+    if (act?.ofText !== undefined) {
+      const masked = maskTexts(columns, column, act.ofText, act.spelling);
+      if (masked.changed > 0) onMasked(place.named, false, masked.changed);
+      return masked.column;
+    }
     const read = valuesOf(columns, column);
     const builder = new ColumnBuilder(columns);
     for (const row of columns.rows) {
@@ -103,27 +108,6 @@ export function createMasker(labelled: readonly LabelledRule[], key: string | un
   return { record: (record, onMasked) => visit(record, root, onMasked), columns: visitColumns };
 }
 
-/** A column in which every scalar is replaced by a text made of its text. */
-// oxlint-disable-next-line max-params
-function maskTexts(columns: Columns, column: Column, { ofText = String, isPlain }: Action, onMasked: () => void): Column {
-  const { starts, ends, kinds } = column;
-  const { rows, cells } = columns;
-  const builder = new ColumnBuilder(columns);
-  for (let index = 0; index < rows.length; index += 1) {
-    const row = rows[index] as number;
-    const kind = kinds[row] as number;
-    if (kind === MISSING || kind === NULL) {
-      builder.copy(row, column);
-      continue;
-    }
-    const hidden = ofText(readText(cells.bytes, starts[row] as number, ends[row] as number, kind));
-    if (isPlain === true) builder.setPlain(row, hidden);
-    else builder.set(row, hidden);
-    onMasked();
-  }
-  return builder;
-}
-
 /** Masking runs before everything else that looks at records, and never fails or diverts one. */
 export function createMaskingStage(config: MaskingConfig, context: StageContext): Stage {
   const rules = maskingRulesFor(config, { template: context.sinkTemplate, type: context.sinkType });
@@ -135,9 +119,9 @@ export function createMaskingStage(config: MaskingConfig, context: StageContext)
     run(page) {
       const named = rules.map(() => 0);
       const detected = rules.map(() => 0);
-      const count: OnMasked = (rule, byDetector) => {
+      const count: OnMasked = (rule, byDetector, values) => {
         const counts = byDetector ? detected : named;
-        counts[rule] = (counts[rule] ?? 0) + 1;
+        counts[rule] = (counts[rule] ?? 0) + values;
       };
       const columns = needsRecords ? undefined : page.columns;
       if (columns === undefined) page.records = page.records.map((record) => mask.record(record, count));

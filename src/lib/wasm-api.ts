@@ -12,8 +12,10 @@ export interface WasmMemory {
 }
 
 interface WasmApi {
+  validate(bytes: Uint8Array): boolean;
   compile(bytes: Uint8Array): Promise<WasmModule>;
   readonly Module: {
+    new (bytes: Uint8Array): WasmModule;
     imports(module: WasmModule): { readonly module: string; readonly name: string; readonly kind: string }[];
     exports(module: WasmModule): { readonly name: string; readonly kind: string }[];
   };
