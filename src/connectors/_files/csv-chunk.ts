@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import type { ByteWriter } from '../../kit/byte-writer.ts';
+import { ByteWriter } from '../../kit/byte-writer.ts';
 import { CsvLineKernel } from './csv-line-kernel.ts';
 import { CsvScanner, type CsvDialect, type Stretch } from './csv-rows.ts';
 
@@ -24,6 +24,19 @@ export interface ConvertedChunk {
   readonly read: number;
 }
 
+/** A part of a file to be converted. Its memory goes back and forth, so that none has to be made anew. */
+export interface ChunkTask {
+  readonly chunk: Uint8Array<ArrayBuffer>;
+  /** Where the lines go, when there is some to use again. */
+  readonly room: ArrayBuffer | undefined;
+}
+
+export interface ChunkAnswer {
+  readonly chunk: Uint8Array<ArrayBuffer>;
+  /** `undefined` when the part is not whole rows that each end with a line, of the width of the header and in UTF-8. */
+  readonly converted: ConvertedChunk | undefined;
+}
+
 /** Converts parts of a file that somebody has cut where rows seem to end. */
 export class CsvChunkConverter {
   readonly #shape: ChunkShape;
@@ -35,19 +48,22 @@ export class CsvChunkConverter {
     this.#kernel.setColumns(shape.names);
   }
 
-  /**
-   * Writes to `out`, which grows as needed. `undefined` when the bytes are not whole rows that each end with a line, of the width of
-   * the header and in UTF-8.
-   */
-  convert(chunk: Uint8Array<ArrayBuffer>, out: ByteWriter): ConvertedChunk | undefined {
+  answer({ chunk, room }: ChunkTask): ChunkAnswer {
+    const out = new ByteWriter();
+    if (room !== undefined) out.bytes = Buffer.from(room);
+    return { chunk, converted: this.#convert(chunk, out) };
+  }
+
+  #convert(chunk: Uint8Array<ArrayBuffer>, out: ByteWriter): ConvertedChunk | undefined {
+    const { dialect, records } = this.#shape;
     if (chunk.at(-1) !== LINE_FEED || !isUtf8(chunk)) return undefined;
     const bytes = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
     const stretch: Stretch = { bytes, end: bytes.length, offset: 0, utf8: true, at: 0 };
-    const scanner = new CsvScanner(this.#shape.dialect);
+    const scanner = new CsvScanner(dialect);
     const pages: { end: number; count: number }[] = [];
     let count = 0;
     for (;;) {
-      const stop = this.#kernel.convert(stretch, stretch.end, this.#shape.records - count, scanner, { out });
+      const stop = this.#kernel.convert(stretch, stretch.end, records - count, scanner, { out });
       count += this.#kernel.rows;
       if (stop === 'room') {
         out.ensure(out.bytes.length + 1);

@@ -6,10 +6,8 @@ import { messageOf } from '../../lib/errors.ts';
 import { cutRows } from './csv-cut.ts';
 import type { CsvPageOptions } from './csv-page-maker.ts';
 import { csvPages } from './csv-pages.ts';
-import { ByteWriter } from '../../kit/byte-writer.ts';
-import { CsvChunkConverter, type ChunkShape } from './csv-chunk.ts';
 import { csvPagesInThreads, type ParallelOptions } from './csv-parallel.ts';
-import { CsvThread, type TeamMember } from './csv-team.ts';
+import { CsvHere, CsvThread } from './csv-team.ts';
 import { SpareBuffers } from './spare-buffers.ts';
 
 const OPTIONS: CsvPageOptions = {
@@ -47,16 +45,15 @@ async function drain(pages: AsyncIterable<Page>): Promise<Reading> {
 
 const alone = (text: string | Uint8Array): Promise<Reading> => drain(csvPages(blocksOf(Buffer.from(text), 64), OPTIONS));
 const together = (text: string | Uint8Array, options: Partial<ParallelOptions> = {}): Promise<Reading> =>
-  drain(csvPagesInThreads(blocksOf(Buffer.from(text), 16), { ...OPTIONS, threads: 2, partBytes: 64, start: converterHere, ...options }));
-
-/** Does at once, and here, what a thread does. */
-function converterHere(shape: ChunkShape): TeamMember {
-  const converter = new CsvChunkConverter(shape);
-  return {
-    convert: ({ chunk }) => Promise.resolve({ chunk, converted: converter.convert(chunk, new ByteWriter()) }),
-    stop: () => Promise.resolve(),
-  };
-}
+  drain(
+    csvPagesInThreads(blocksOf(Buffer.from(text), 16), {
+      ...OPTIONS,
+      threads: 2,
+      partBytes: 64,
+      start: (shape) => new CsvHere(shape),
+      ...options,
+    }),
+  );
 
 const ROWS = Array.from({ length: 200 }, (_, index) => `${index},"text, ${index}",ü${index}\n`).join('');
 

@@ -7,7 +7,7 @@ import { cutRows } from './csv-cut.ts';
 import type { CsvPageOptions } from './csv-page-maker.ts';
 import { columnsOf, csvPages } from './csv-pages.ts';
 import { CsvScanner, withoutBom } from './csv-rows.ts';
-import { CsvTeam, CsvThread, type TeamMember } from './csv-team.ts';
+import { CsvHere, CsvTeam, CsvThread, type TeamMember } from './csv-team.ts';
 import { SpareBuffers } from './spare-buffers.ts';
 
 /** Large enough that sending it costs nothing beside converting it. */
@@ -16,7 +16,7 @@ const PART_BYTES = 512 * 1024;
 export interface ParallelOptions extends CsvPageOptions {
   readonly threads: number;
   readonly partBytes?: number;
-  /** Starts one of those that convert: a thread, unless a test has something lighter. */
+  /** Starts a thread that converts; a test may have something lighter. */
   readonly start?: (shape: ChunkShape) => TeamMember;
 }
 
@@ -37,8 +37,9 @@ export async function* csvPagesInThreads(blocks: AsyncIterable<Uint8Array>, opti
     yield* csvPages(again([head.value], parts), options);
     return;
   }
-  const member = options.start ?? ((one) => new CsvThread(one));
-  await using team = new CsvTeam(Array.from({ length: options.threads }, () => member(start.shape)));
+  const thread = options.start ?? ((one) => new CsvThread(one));
+  const others = Array.from({ length: options.threads - 1 }, () => thread(start.shape));
+  await using team = new CsvTeam([...others, new CsvHere(start.shape)]);
   let { line } = start;
   for await (const { chunk, converted } of team.answers(again([start.rest], parts), () => outputs.pop())) {
     if (converted === undefined) {
