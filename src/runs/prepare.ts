@@ -7,7 +7,7 @@ import { Redactor } from '../lib/redact.ts';
 import { planDocument } from '../plan/plan-document.ts';
 import { configFingerprint } from './fingerprint.ts';
 import { OutsideWatch, type VariableReads } from './outside-watch.ts';
-import { PreparedCache } from './prepared-cache.ts';
+import { keyOf, PreparedCache } from './prepared-cache.ts';
 import type { Prepare, Prepared, PrepareInput } from './prepared.ts';
 
 export interface PrepareOptions {
@@ -28,10 +28,11 @@ export function createPrepare(options: PrepareOptions): Prepare {
   const cache = new PreparedCache(clock);
   return async (submission) => {
     const base = options.base?.();
-    const known = cache.find(submission, { variables, base });
+    const key = keyOf(submission);
+    const known = cache.find(key, { variables, base });
     if (known !== undefined) return known;
     const { prepared, reads } = await prepareAnew(submission, base, options);
-    if (reads !== undefined) cache.keep(submission, prepared, { base, reads });
+    if (reads !== undefined) cache.keep(key, { prepared, base, reads, chars: submission.config.length });
     return prepared;
   };
 }
