@@ -5,7 +5,11 @@ const LINE_FEED = 0x0a;
 const QUOTE = 0x22;
 const OPEN = 0x7b;
 const CLOSE = 0x7d;
-const WORD = 4;
+/**
+ * So many bytes are copied at once, as a double, which takes a fraction of the time of single bytes. Bytes of UTF-8 are never a NaN, the
+ * one double whose bits may change: its last bytes would be the start of a character of four bytes and 0x7f, or 0xff.
+ */
+const WORD = 8;
 /** Quotes around a cell. */
 const CELL_ROOM = 2;
 /** The end of a row, and the bracket that opens one without cells. */
@@ -23,9 +27,9 @@ export function writeLines(columns: Columns): Uint8Array {
   return cells.bytes.subarray(start, cells.length);
 }
 
-/** `,"name":` of each column, as words that are stored four bytes at a time. */
+/** `,"name":` of each column, as words. */
 interface Labels {
-  readonly words: Int32Array;
+  readonly words: Float64Array;
   /** Where the words of each label end. */
   readonly wordEnds: Int32Array;
   /** In bytes. */
@@ -38,7 +42,7 @@ function labelsOf(names: readonly string[]): Labels {
   const all = Buffer.concat(padded);
   let end = 0;
   return {
-    words: Int32Array.from({ length: all.length / WORD }, (_, index) => all.readInt32LE(index * WORD)),
+    words: Float64Array.from({ length: all.length / WORD }, (_, index) => all.readDoubleLE(index * WORD)),
     wordEnds: Int32Array.from(padded, (text) => (end += text.length / WORD)),
     lengths: Int32Array.from(texts, (text) => text.length),
   };
@@ -75,7 +79,7 @@ function writeRows({ columns, rows, cells }: Columns, { words, wordEnds, lengths
         word = wordEnd;
         continue;
       }
-      for (let ahead = to; word < wordEnd; word += 1, ahead += WORD) view.setInt32(ahead, words[word] as number, true);
+      for (let ahead = to; word < wordEnd; word += 1, ahead += WORD) view.setFloat64(ahead, words[word] as number, true);
       to += lengths[column] as number;
       const from = (starts[column] as Uint32Array)[row] as number;
       const end = (ends[column] as Uint32Array)[row] as number;
@@ -84,7 +88,7 @@ function writeRows({ columns, rows, cells }: Columns, { words, wordEnds, lengths
         to += 1;
       }
       if (end - from > LONG_BYTES) bytes.copyWithin(to, from, end);
-      else for (let at = from, ahead = to; at < end; at += WORD, ahead += WORD) view.setInt32(ahead, view.getInt32(at, true), true);
+      else for (let at = from, ahead = to; at < end; at += WORD, ahead += WORD) view.setFloat64(ahead, view.getFloat64(at, true), true);
       to += end - from;
       if (kind >= TEXT) {
         bytes[to] = QUOTE;
