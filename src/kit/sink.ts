@@ -108,6 +108,8 @@ export interface SinkCapabilities {
   readonly flushDurable: boolean;
   /** Encodings whose blocks it takes as they are; empty means records only. */
   readonly encodings: readonly string[];
+  /** Why the live config leaves it with fewer of them than it has otherwise; told by the plan. */
+  readonly recordsBecause?: string;
   /** Whether it can write a page of columns without making its records. */
   readonly columns?: boolean;
   /** Whether it can remove rows that vanished at the source. */

@@ -39,6 +39,8 @@ export interface SourceCapabilities {
   readonly bookmarks: boolean;
   /** Encodings in which it can hand over blocks; empty means records only. */
   readonly encodings: readonly string[];
+  /** Why the live config leaves it with fewer of them than it has otherwise; told by the plan. */
+  readonly recordsBecause?: string;
   /** Whether it can hand over pages as columns. */
   readonly columns?: boolean;
 }

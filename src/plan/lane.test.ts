@@ -2,13 +2,14 @@ import { expect, test } from 'vitest';
 import { load } from '../../test/fakes/documents.ts';
 import { csvSink, csvSource } from '../connectors/csv/index.ts';
 import { jsonlSink, jsonlSource } from '../connectors/jsonl/index.ts';
+import { sqliteSink, sqliteSource } from '../connectors/sqlite/index.ts';
 import { shelve } from '../kit/parts.ts';
 import { TRANSFORMS } from '../transforms/index.ts';
 import { planDocument } from './plan-document.ts';
 
 const parts = shelve({
-  sources: [csvSource, jsonlSource],
-  sinks: [csvSink, jsonlSink],
+  sources: [csvSource, jsonlSource, sqliteSource],
+  sinks: [csvSink, jsonlSink, sqliteSink],
   transforms: TRANSFORMS,
   states: [],
   credentials: [],
@@ -16,13 +17,16 @@ const parts = shelve({
 });
 
 function laneOf(stages: string, { source = 'csv', sink = 'jsonl', more = '' } = {}): string | undefined {
-  const text = `version: 1
+  return laneOfDocument(`version: 1
 pipeline:
   source: { type: ${source}, config: { path: in } }
   sink: { type: ${sink}, config: { path: out } }
   ${stages}
 ${more}
-`;
+`);
+}
+
+function laneOfDocument(text: string): string | undefined {
   const [row] = planDocument(load(text), parts, { cpus: 1 }).rows;
   expect(row?.lane.reason.startsWith(row.lane.lane.form)).toBe(true);
   return row?.lane.reason;
@@ -54,4 +58,22 @@ test('a first stage that needs records, or a source that has no columns, prevent
 
 test('bytes are better still', () => {
   expect(laneOf('')).toBe('bytes: source and sink both speak jsonl');
+});
+
+test('what a config keeps from travelling as bytes is told where the parts are of one kind', () => {
+  const between = (query: string, sink = '', into = 'column_mapping: auto_map'): string | undefined =>
+    laneOfDocument(`version: 1
+pipeline:
+  source: { type: sqlite, config: { database_url: a.db, query: "${query}" } }
+  sink: ${sink === '' ? `{ type: sqlite, config: { database_url: b.db, table_name: t, ${into} } }` : sink}
+`);
+  expect(between('SELECT a FROM t WHERE b > 1')).toBe('bytes: source and sink both speak sqlite_rows');
+  expect(between('SELECT max(a) AS a FROM t')).toBe('records: the query does more than choose columns and rows of one table');
+  expect(between('SELECT a FROM t', '', 'column_mapping: json')).toBe('records: the sink stores whole records');
+  expect(between('SELECT a FROM t', '', 'column_mapping: auto_map, write_mode: overwrite')).toBe(
+    'records: `write_mode: overwrite` takes records',
+  );
+  expect(between('SELECT max(a) AS a FROM t', '{ type: csv, config: { path: out } }')).toBe(
+    'records: `sqlite` and `csv` have no encoding in common',
+  );
 });

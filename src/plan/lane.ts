@@ -31,7 +31,10 @@ function laneWithoutReaders({ reads, writes, source, sink }: PlannedRow): LaneCh
   if (encoding !== undefined) return { lane: { form: 'bytes', encoding }, reason: `bytes: source and sink both speak ${encoding}` };
   const types = `\`${source.plan.type}\` and \`${sink.plan.type}\` have no encoding in common`;
   const columns = reads.columns === true && writes.columns === true;
-  return columns ? { lane: COLUMNS_LANE, reason: `columns: ${types}` } : { lane: RECORDS_LANE, reason: `records: ${types}` };
+  if (columns) return { lane: COLUMNS_LANE, reason: `columns: ${types}` };
+  // Parts of other kinds would have nothing in common anyway.
+  const why = source.plan.type === sink.plan.type ? (reads.recordsBecause ?? writes.recordsBecause) : undefined;
+  return { lane: RECORDS_LANE, reason: `records: ${why ?? types}` };
 }
 
 function sinkNeedsRecords({ writes, sink }: PlannedRow): string | undefined {

@@ -34,6 +34,12 @@ export function rowValue(name: string, { records }: Pick<SourceContext, 'records
   return valueAt(record, path, `\${${name}}`);
 }
 
+/** A query as it looks when its tokens are bound, and how many there are. */
+export function withoutTokens(query: string): { readonly sql: string; readonly count: number } {
+  const { sql, tokens } = bindTokens(query, BINDABLE, () => '?');
+  return { sql, count: tokens.length };
+}
+
 function parentField(token: string, { parent }: Pick<SourceContext, 'parent'>): JsonValue {
   if (parent === undefined) throw new ConnectorError('missing', `the query uses ${token}, but this row has no parent record`);
   return valueAt(parent, token.slice(1, -1).split('.'), token);

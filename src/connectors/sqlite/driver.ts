@@ -1,21 +1,25 @@
+import { resolve } from 'node:path';
 import { setImmediate as pause } from 'node:timers/promises';
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { ConnectorError } from '../../lib/errors.ts';
 import { Gate } from '../../lib/gate.ts';
 import { quoteName, quoteNames } from '../../lib/sql-name.ts';
-import { inTransaction, openSqlite, rollBack, sqliteError } from '../../lib/sqlite.ts';
+import { inTransaction, MEMORY, openSqlite, parseSqliteUrl, rollBack, sqliteError } from '../../lib/sqlite.ts';
 import type { SinkContext } from '../../kit/context.ts';
 import { TOKEN_TABLE, type CommitToken, type LiveColumn, type SqlDriver, type TableChange, type TableSweep } from '../_sql/driver.ts';
 import type { SqliteSinkConfig } from './config.ts';
+import { Passage } from './passage.ts';
 import { readColumns, SQLITE_TYPES } from './schema.ts';
+import { onConflict } from './statements.ts';
 import { toSqlite } from './values.ts';
 
 /** Rows written between two pauses when `batch_size` sets no bound. */
 const PAUSE_EVERY = 10_000;
 
 export function openSqliteDriver(config: SqliteSinkConfig, context: SinkContext): SqlDriver {
-  const db = openSqlite(config.database_url, { mode: 'rwc', cwd: context.env.cwd });
-  prepareConnection(db);
+  const connect = (): DatabaseSync => prepared(openSqlite(config.database_url, { mode: 'rwc', cwd: context.env.cwd }));
+  const db = connect();
+  const passage = passageInto(config, context, connect);
   // One connection has one transaction: changes take turns.
   const turn = new Gate(1);
   const pauseEvery = config.batch_size === 0 ? PAUSE_EVERY : config.batch_size;
@@ -40,6 +44,15 @@ export function openSqliteDriver(config: SqliteSinkConfig, context: SinkContext)
         db.exec(`CREATE TABLE IF NOT EXISTS ${quoteName(table)} (${lines.join(', ')})`);
       }),
     apply: (change) => run(`writing to \`${change.table}\``, () => apply(db, change, { pauseEvery, signal: context.signal })),
+    pass: (table, page, options) =>
+      run(`writing to \`${table}\``, () => {
+        const live = passage === undefined ? undefined : readColumns(db, table);
+        if (passage === undefined || live === undefined) return false;
+        const finish = (open: DatabaseSync): void => {
+          if (options.commit !== undefined) storeToken(open, options.commit);
+        };
+        return passage.write(page, { ...options, table, live, finish });
+      }),
     sweep: (one) => run(`removing vanished rows of \`${one.table}\``, () => sweep(db, one, { pauseEvery, signal: context.signal })),
     lastToken: (scope) => run('reading the commit token', () => lastToken(db, scope)),
     evolve: (table, change) =>
@@ -55,19 +68,27 @@ export function openSqliteDriver(config: SqliteSinkConfig, context: SinkContext)
     swap: (table, staging) => run(`replacing \`${table}\``, () => swap(db, table, staging)),
     drop: (table) => run(`dropping \`${table}\``, () => db.exec(`DROP TABLE IF EXISTS ${quoteName(table)}`)),
     close() {
+      passage?.close();
       if (db.isOpen) db.close();
       return Promise.resolve();
     },
   };
 }
 
-function prepareConnection(db: DatabaseSync): void {
+function prepared(db: DatabaseSync): DatabaseSync {
   try {
     db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL');
+    return db;
   } catch (error) {
     db.close();
     throw sqliteError(error, 'connection failed');
   }
+}
+
+function passageInto(config: SqliteSinkConfig, { env }: SinkContext, connect: () => DatabaseSync): Passage | undefined {
+  const address = parseSqliteUrl(config.database_url);
+  const isFile = !('error' in address) && address.path !== MEMORY;
+  return isFile && config.column_mapping.kind === 'auto' ? new Passage(resolve(env.cwd, address.path), connect) : undefined;
 }
 
 interface Pace {
@@ -108,11 +129,6 @@ function prepareWrite(db: DatabaseSync, { table, columns, key, mode }: TableChan
   } catch (error) {
     throw missingIndex(error, table, keys) ?? error;
   }
-}
-
-function onConflict(names: readonly string[], keys: readonly string[]): string {
-  const rest = names.filter((name) => !keys.includes(name)).map(quoteName);
-  return rest.length === 0 ? 'DO NOTHING' : `DO UPDATE SET ${rest.map((name) => `${name} = excluded.${name}`).join(', ')}`;
 }
 
 function missingIndex(error: unknown, table: string, keys: readonly string[]): ConnectorError | undefined {

@@ -2,14 +2,16 @@ import { accessSync, constants, existsSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { messageOf } from '../../lib/errors.ts';
 import { quoteName } from '../../lib/sql-name.ts';
-import { openSqlite, parseSqliteUrl } from '../../lib/sqlite.ts';
+import { MEMORY, openSqlite, parseSqliteUrl } from '../../lib/sqlite.ts';
 import type { ProbeFinding } from '../../kit/probe.ts';
-import { defineSink } from '../../kit/sink.ts';
+import { defineSink, type SinkCapabilities } from '../../kit/sink.ts';
 import { defineSource } from '../../kit/source.ts';
 import { createSqlSink } from '../_sql/sink.ts';
-import { canSweep, sqlSinkCapabilities } from '../_sql/sink-fields.ts';
+import { canSweep, sqlSinkCapabilities, takesBlocks } from '../_sql/sink-fields.ts';
 import { sqliteSinkConfig, sqliteSourceConfig, type SqliteSinkConfig, type SqliteSourceConfig } from './config.ts';
 import { openSqliteDriver } from './driver.ts';
+import { SQLITE_ROWS } from './row-blocks.ts';
+import { whyRecords } from './row-pages.ts';
 import { discoverTables, openSqliteSource } from './source.ts';
 
 export const sqliteSource = defineSource<SqliteSourceConfig>({
@@ -18,7 +20,11 @@ export const sqliteSource = defineSource<SqliteSourceConfig>({
   config: sqliteSourceConfig,
   boundKeys: ['query'],
   examples: [{ database_url: 'sqlite:data/shop.db', query: 'SELECT id, name FROM customers' }],
-  capabilities: () => ({ replay: 'none', bookmarks: false, encodings: [] }),
+  capabilities: (config) => {
+    const why = whyRecords(config);
+    const form = why === undefined ? { encodings: [SQLITE_ROWS] } : { encodings: [], recordsBecause: why };
+    return { replay: 'none', bookmarks: false, ...form };
+  },
   datasetUri: (config) => `sqlite://${pathOf(config.database_url)}?query=${config.query}`,
   open: async (config, context) => openSqliteSource(config, context),
   discover: async (config, context) => discoverTables(config, context),
@@ -32,7 +38,7 @@ export const sqliteSink = defineSink<SqliteSinkConfig>({
     { database_url: 'sqlite:data/shop.db', table_name: 'events' },
     { database_url: 'sqlite:data/shop.db', table_name: 'customers', column_mapping: 'auto_map', write_mode: 'upsert', key: ['id'] },
   ],
-  capabilities: (config) => ({ ...sqlSinkCapabilities(config), sweep: canSweep(config) }),
+  capabilities: (config) => ({ ...sqlSinkCapabilities(config), ...formOf(config), sweep: canSweep(config) }),
   datasetUri: (config) => `sqlite://${pathOf(config.database_url)}?table=${config.table_name}`,
   scratch: (config, folder) => {
     const url = `sqlite:${join(folder, 'scratch.db')}`;
@@ -43,11 +49,19 @@ export const sqliteSink = defineSink<SqliteSinkConfig>({
   probe: async (config, context) => [probeDatabase(config.database_url, context.env.cwd)],
 });
 
+/** Rows can be fetched from a file by the database itself when they go into columns, and the page is not looked at first. */
+function formOf(config: SqliteSinkConfig): Pick<SinkCapabilities, 'encodings' | 'recordsBecause'> {
+  if (pathOf(config.database_url) === MEMORY) return { encodings: [], recordsBecause: 'the sink is no database file' };
+  if (config.column_mapping.kind !== 'auto') return { encodings: [], recordsBecause: 'the sink stores whole records' };
+  if (takesBlocks(config)) return { encodings: [SQLITE_ROWS] };
+  return { encodings: [], recordsBecause: `\`write_mode: ${config.write_mode}\` takes records` };
+}
+
 /** Opens the file, or sees that it could be made, without making it. */
 function probeDatabase(url: string, cwd: string): ProbeFinding {
   try {
     const path = resolve(cwd, pathOf(url));
-    if (pathOf(url) === ':memory:' || existsSync(path)) openSqlite(url, { mode: 'rw', cwd }).close();
+    if (pathOf(url) === MEMORY || existsSync(path)) openSqlite(url, { mode: 'rw', cwd }).close();
     else accessSync(dirname(path), constants.W_OK);
     return { name: 'auth', status: 'pass' };
   } catch (error) {

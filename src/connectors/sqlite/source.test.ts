@@ -80,11 +80,11 @@ describe('the sqlite source', () => {
   });
 
   test('tokens bind values of the rows they name, and never become SQL text', async () => {
-    const records = new Map([['regions', { code: "n4' OR 1=1" }]]);
+    const byRow = new Map([['regions', { code: "n4' OR 1=1" }]]);
     const query = "SELECT id FROM many WHERE name = '${regions.code}' OR name = ${regions.code}";
-    expect(await read({ query }, { records })).toEqual([]);
-    expect(await kindOf(read({ query: "SELECT 'a ${regions.code}'" }, { records }))).toBe('data');
-    expect(await kindOf(read({ query: 'SELECT ${other.code}' }, { records }))).toBe('missing');
+    expect(await read({ query }, { records: byRow })).toEqual([]);
+    expect(await kindOf(read({ query: "SELECT 'a ${regions.code}'" }, { records: byRow }))).toBe('data');
+    expect(await kindOf(read({ query: 'SELECT ${other.code}' }, { records: byRow }))).toBe('missing');
   });
 
   test('a placeholder without its field is an error', async () => {

@@ -1,37 +1,40 @@
-import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
-import { ConnectorError } from '../../lib/errors.ts';
-import { setField, type JsonObject } from '../../lib/json.ts';
 import { quoteName } from '../../lib/sql-name.ts';
 import { openSqlite, sqliteError } from '../../lib/sqlite.ts';
 import type { SourceContext } from '../../kit/context.ts';
 import type { Page } from '../../kit/page.ts';
 import type { Discovered, ReadRequest, Source } from '../../kit/source.ts';
 import { createPager } from '../_sql/pager.ts';
-import { bindRecords } from '../_sql/parent-value.ts';
 import { roughSize } from '../_sql/rough-size.ts';
 import type { SqliteSourceConfig } from './config.ts';
+import { iterate, nextRow, prepareQuery, recordReader, type PreparedQuery } from './query.ts';
+import { openRows, type RowReader } from './row-pages.ts';
 import { describeColumns } from './schema.ts';
-import { fromSqlite, toSqlite } from './values.ts';
 
 export function openSqliteSource(config: SqliteSourceConfig, context: SourceContext): Source {
   const db = openSqlite(config.database_url, { mode: 'ro', cwd: context.env.cwd });
+  let rows: RowReader | undefined;
   return {
-    pages: (request) => readPages(db, config, context, request),
+    async *pages(request) {
+      const query = prepareQuery(db, config.query, context);
+      rows = request.lane.form === 'bytes' ? openRows(db, query, config, context) : undefined;
+      yield* rows?.pages(request) ?? readPages(query, { config, context, request });
+    },
     close() {
+      rows?.close();
       if (db.isOpen) db.close();
       return Promise.resolve();
     },
   };
 }
 
-async function* readPages(
-  db: DatabaseSync,
-  config: SqliteSourceConfig,
-  context: SourceContext,
-  request: ReadRequest,
-): AsyncGenerator<Page, void> {
+interface Reading {
+  readonly config: SqliteSourceConfig;
+  readonly context: SourceContext;
+  readonly request: ReadRequest;
+}
+
+async function* readPages({ statement, values }: PreparedQuery, { config, context, request }: Reading): AsyncGenerator<Page, void> {
   const pager = createPager({ batchSize: config.batch_size, pageBytes: context.pageBytes, limit: request.limit });
-  const { statement, values } = prepareQuery(db, config.query, context);
   const toRecord = recordReader(statement);
   const rows = iterate(statement, values);
   for (;;) {
@@ -44,71 +47,6 @@ async function* readPages(
     if (pager.done) return;
   }
   if (pager.count > 0) yield pager.take();
-}
-
-function prepareQuery(db: DatabaseSync, query: string, context: SourceContext): { statement: StatementSync; values: SQLInputValue[] } {
-  const bound = bindRecords(query, context, () => '?');
-  const values = bound.values.map(toSqlite);
-  const statement = prepare(db, bound.sql);
-  refuseMoreStatements(bound.sql, statement);
-  refuseEqualNames(statement);
-  return { statement, values };
-}
-
-function prepare(db: DatabaseSync, sql: string): StatementSync {
-  try {
-    const statement = db.prepare(sql);
-    statement.setReadBigInts(true);
-    statement.setReturnArrays(true);
-    return statement;
-  } catch (error) {
-    throw sqliteError(error, 'the query cannot be run');
-  }
-}
-
-/** SQLite prepares the first statement of a text and says nothing about the others. */
-function refuseMoreStatements(sql: string, statement: StatementSync): void {
-  const rest = sql.slice(statement.sourceSQL.length).replaceAll(/--[^\n]*|\/\*[\s\S]*?(?:\*\/|$)/g, '');
-  if (!/[^\s;]/.test(rest)) return;
-  throw new ConnectorError('data', 'the query holds more than one statement', { hint: 'keep one; its rows are the records' });
-}
-
-/** A record has one value for a name: the others would be lost. */
-function refuseEqualNames(statement: StatementSync): void {
-  const seen = new Set<string>();
-  for (const { name } of statement.columns()) {
-    if (seen.has(name)) {
-      const message = `the query gives two columns called ${JSON.stringify(name)}`;
-      throw new ConnectorError('data', message, { hint: 'name one of them otherwise with `AS`' });
-    }
-    seen.add(name);
-  }
-}
-
-function recordReader(statement: StatementSync): (row: readonly unknown[]) => JsonObject {
-  const columns = statement.columns();
-  return (row) => {
-    const record: JsonObject = {};
-    for (const [index, column] of columns.entries()) setField(record, column.name, fromSqlite(row[index], column.type));
-    return record;
-  };
-}
-
-function iterate(statement: StatementSync, values: SQLInputValue[]): Iterator<unknown> {
-  try {
-    return statement.iterate(...values);
-  } catch (error) {
-    throw sqliteError(error, 'the query failed');
-  }
-}
-
-function nextRow(rows: Iterator<unknown>): readonly unknown[] | undefined {
-  try {
-    const next = rows.next();
-    return next.done === true ? undefined : (next.value as readonly unknown[]);
-  } catch (error) {
-    throw sqliteError(error, 'the query failed');
-  }
 }
 
 /** One data set for each table, by name. */

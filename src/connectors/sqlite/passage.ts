@@ -1,0 +1,152 @@
+/** Has SQLite fetch rows of another database file by itself: one INSERT … SELECT a page, in a transaction of its own. */
+import { statSync } from 'node:fs';
+import { pathToFileURL } from 'node:url';
+import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
+import { quoteName, quoteNames } from '../../lib/sql-name.ts';
+import { rollBack } from '../../lib/sqlite.ts';
+import type { Page } from '../../kit/page.ts';
+import type { LiveColumn, PassOptions } from '../_sql/driver.ts';
+import { rowsOfPage, selectRows, type RowsOfBlock } from './row-blocks.ts';
+import { onConflict } from './statements.ts';
+import { addMovedValue, isPlainKey, movedValue } from './stored-values.ts';
+
+export interface PassageOptions extends PassOptions {
+  readonly table: string;
+  readonly live: readonly LiveColumn[];
+  /** Does what else belongs into the transaction. */
+  finish(db: DatabaseSync): void;
+}
+
+/** `connect` opens another connection to the destination: names of the source must not be found by other statements. */
+export class Passage {
+  readonly #connect: () => DatabaseSync;
+  readonly #destination: string;
+  #db: DatabaseSync | undefined;
+  #attached: string | undefined;
+  /** Files that cannot be read beside the destination. */
+  readonly #refused = new Set<string>();
+
+  constructor(destination: string, connect: () => DatabaseSync) {
+    this.#destination = destination;
+    this.#connect = connect;
+  }
+
+  /**
+   * False, and nothing done, when the page has to be written as records. That goes for every failure too: records then succeed, or tell
+   * what is wrong.
+   */
+  write(page: Page, options: PassageOptions): boolean {
+    const rows = rowsOfPage(page);
+    if (rows === undefined || this.#refused.has(rows.source.path) || !rows.source.isUnchanged()) return false;
+    const columns = options.live.filter(({ name }) => rows.source.columns.some((column) => column.name === name));
+    if (columns.length === 0 || options.key.some((name) => !columns.some((column) => column.name === name))) return false;
+    const db = this.#reach(rows.source.path);
+    if (db === undefined) return false;
+    const move = new RowMove(db, rows, { ...options, columns });
+    try {
+      // The lock on the destination comes with a view of the source, which then must be the one the page was made in.
+      db.exec('BEGIN IMMEDIATE');
+      const isDone = rows.source.isUnchanged() && move.hasOwnKeys(page.count) && move.insert() === page.count;
+      if (isDone) {
+        options.finish(db);
+        db.exec('COMMIT');
+      }
+      return isDone;
+    } catch {
+      return false;
+    } finally {
+      rollBack(db);
+    }
+  }
+
+  close(): void {
+    this.#db?.close();
+    this.#db = undefined;
+  }
+
+  #reach(path: string): DatabaseSync | undefined {
+    try {
+      if (isSameFile(path, this.#destination)) throw new Error('a table of the file is read while it is written');
+      this.#db ??= withValues(this.#connect());
+      if (this.#attached === path) return this.#db;
+      if (this.#attached !== undefined) this.#db.exec(`DETACH ${SCHEMA}`);
+      this.#attached = undefined;
+      this.#db.prepare(`ATTACH ? AS ${SCHEMA}`).run(`${pathToFileURL(path).href}?mode=ro`);
+      this.#attached = path;
+      return this.#db;
+    } catch {
+      this.#refused.add(path);
+      return undefined;
+    }
+  }
+}
+
+const SCHEMA = 'headgate_source';
+
+function withValues(db: DatabaseSync): DatabaseSync {
+  addMovedValue(db);
+  return db;
+}
+
+function isSameFile(one: string, other: string): boolean {
+  const [a, b] = [statSync(one, { bigint: true }), statSync(other, { bigint: true })];
+  return a.ino === b.ino && a.dev === b.dev;
+}
+
+interface Target extends Pick<PassageOptions, 'table' | 'key'> {
+  /** Those that the rows fill. */
+  readonly columns: readonly LiveColumn[];
+}
+
+/** The statements for the rows of one page. */
+class RowMove {
+  readonly #db: DatabaseSync;
+  readonly #target: Target;
+  readonly #rows: RowsOfBlock;
+  /** The rows as a table `q` with a column `c…` for each of theirs. */
+  readonly #with: string;
+  readonly #values: SQLInputValue[];
+
+  constructor(db: DatabaseSync, rows: RowsOfBlock, target: Target) {
+    const { sql, values } = selectRows(rows, SCHEMA);
+    this.#db = db;
+    this.#target = target;
+    this.#rows = rows;
+    this.#with = `WITH q(${rows.source.columns.map((_, index) => `c${index}`).join(', ')}) AS (${sql})`;
+    this.#values = values;
+  }
+
+  /** Gives the number of rows that were added or replaced. */
+  insert(): number {
+    const { table, columns, key } = this.#target;
+    const names = columns.map((column) => column.name);
+    const values = names.map((name) => this.#moved(name));
+    const insert = `${this.#with} INSERT INTO main.${quoteName(table)} (${quoteNames(names)}) SELECT ${values.join(', ')} FROM q`;
+    return Number(
+      this.#db.prepare(key.length === 0 ? insert : `${insert} WHERE true ${onConflict(names, key)}`).run(...this.#values).changes,
+    );
+  }
+
+  /**
+   * Records of a page with one key are folded into one, and a key may not be null. Texts that spell a text could be equal to a key that
+   * is written otherwise.
+   */
+  hasOwnKeys(count: number): boolean {
+    const { key } = this.#target;
+    if (key.length === 0) return true;
+    const values = key.map((name) => this.#moved(name));
+    const fits = key.map((name, index) => `${isPlainKey(this.#raw(name))} AND ${values[index]} IS NOT NULL`);
+    const distinct = `SELECT DISTINCT ${values.join(', ')} FROM q WHERE ${fits.join(' AND ')}`;
+    const found = this.#db.prepare(`${this.#with} SELECT count(*) AS own FROM (${distinct})`).get(...this.#values);
+    return found?.['own'] === count;
+  }
+
+  #raw(name: string): string {
+    return `q.c${this.#rows.source.columns.findIndex((column) => column.name === name)}`;
+  }
+
+  #moved(name: string): string {
+    const column = this.#rows.source.columns.find((one) => one.name === name);
+    return movedValue(this.#raw(name), column?.declared ?? null);
+  }
+}

@@ -1,0 +1,81 @@
+/** Runs one query and reads its rows. */
+import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
+import { ConnectorError } from '../../lib/errors.ts';
+import { setField, type JsonObject } from '../../lib/json.ts';
+import { sqliteError } from '../../lib/sqlite.ts';
+import type { SourceContext } from '../../kit/context.ts';
+import { bindRecords } from '../_sql/parent-value.ts';
+import { fromSqlite, toSqlite } from './values.ts';
+
+export interface BoundQuery {
+  readonly sql: string;
+  readonly values: readonly SQLInputValue[];
+}
+
+export interface PreparedQuery extends BoundQuery {
+  readonly statement: StatementSync;
+}
+
+export function prepareQuery(db: DatabaseSync, query: string, context: SourceContext): PreparedQuery {
+  const { sql, values } = bindRecords(query, context, () => '?');
+  const statement = prepare(db, sql);
+  refuseMoreStatements(sql, statement);
+  refuseEqualNames(statement);
+  return { sql, statement, values: values.map(toSqlite) };
+}
+
+export function prepare(db: DatabaseSync, sql: string): StatementSync {
+  try {
+    const statement = db.prepare(sql);
+    statement.setReadBigInts(true);
+    statement.setReturnArrays(true);
+    return statement;
+  } catch (error) {
+    throw sqliteError(error, 'the query cannot be run');
+  }
+}
+
+/** SQLite prepares the first statement of a text and says nothing about the others. */
+function refuseMoreStatements(sql: string, statement: StatementSync): void {
+  const rest = sql.slice(statement.sourceSQL.length).replaceAll(/--[^\n]*|\/\*[\s\S]*?(?:\*\/|$)/g, '');
+  if (!/[^\s;]/.test(rest)) return;
+  throw new ConnectorError('data', 'the query holds more than one statement', { hint: 'keep one; its rows are the records' });
+}
+
+/** A record has one value for a name: the others would be lost. */
+function refuseEqualNames(statement: StatementSync): void {
+  const seen = new Set<string>();
+  for (const { name } of statement.columns()) {
+    if (seen.has(name)) {
+      const message = `the query gives two columns called ${JSON.stringify(name)}`;
+      throw new ConnectorError('data', message, { hint: 'name one of them otherwise with `AS`' });
+    }
+    seen.add(name);
+  }
+}
+
+export function recordReader(statement: StatementSync): (row: readonly unknown[]) => JsonObject {
+  const columns = statement.columns();
+  return (row) => {
+    const record: JsonObject = {};
+    for (const [index, column] of columns.entries()) setField(record, column.name, fromSqlite(row[index], column.type));
+    return record;
+  };
+}
+
+export function iterate(statement: StatementSync, values: readonly SQLInputValue[]): Iterator<unknown> {
+  try {
+    return statement.iterate(...values);
+  } catch (error) {
+    throw sqliteError(error, 'the query failed');
+  }
+}
+
+export function nextRow(rows: Iterator<unknown>): readonly unknown[] | undefined {
+  try {
+    const next = rows.next();
+    return next.done === true ? undefined : (next.value as readonly unknown[]);
+  } catch (error) {
+    throw sqliteError(error, 'the query failed');
+  }
+}

@@ -1,0 +1,100 @@
+/**
+ * Pages that name rows of a table by a range of their row ids, for a sink that has SQLite fetch them itself. A block has one byte for
+ * each row: nothing stands there, it is where in its buffer a block lies that tells which rows are meant.
+ */
+import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
+import type { JsonObject } from '../../lib/json.ts';
+import type { Encoding, Page } from '../../kit/page.ts';
+import type { PlainQuery } from './plain-query.ts';
+import { rangeOf, rowIdOf } from './plain-query.ts';
+import { iterate, nextRow, prepare, recordReader } from './query.ts';
+
+export const SQLITE_ROWS = 'sqlite_rows';
+
+/** What the rows of one read are chosen by. */
+export interface RowSource {
+  /** Of the database file. */
+  readonly path: string;
+  readonly query: PlainQuery;
+  readonly values: readonly SQLInputValue[];
+  readonly columns: readonly { readonly name: string; readonly declared: string | null }[];
+  /** Whether whoever opens the file finds it as it was when the read began. */
+  isUnchanged(): boolean;
+}
+
+export interface RowRange {
+  readonly from: bigint;
+  readonly to: bigint;
+}
+
+/** The rows of a block: all of the range, or `count` of them behind the first `skip`. */
+export interface RowsOfBlock {
+  readonly source: RowSource;
+  readonly range: RowRange;
+  readonly part: { readonly skip: number; readonly count: number } | undefined;
+}
+
+interface Named {
+  readonly source: RowSource;
+  readonly range: RowRange;
+}
+
+/** A page hands its block on without its encoding, so the buffer is what the rows are known by. */
+const NAMED = new WeakMap<ArrayBufferLike, Named>();
+
+export function blockOfRows(source: RowSource, range: RowRange, count: number): Uint8Array {
+  const block = new Uint8Array(count);
+  NAMED.set(block.buffer, { source, range });
+  return block;
+}
+
+/** The rows a page names; `undefined` when it holds anything else. */
+export function rowsOfPage(page: Page): RowsOfBlock | undefined {
+  if (page.form.form !== 'bytes' || page.form.encoding !== SQLITE_ROWS) return undefined;
+  return rowsOfBlock(page.block(ANY_ROWS));
+}
+
+function rowsOfBlock(block: Uint8Array): RowsOfBlock | undefined {
+  const named = NAMED.get(block.buffer);
+  if (named === undefined) return undefined;
+  const isWhole = block.length === block.buffer.byteLength;
+  return { ...named, part: isWhole ? undefined : { skip: block.byteOffset, count: block.length } };
+}
+
+/** A SELECT of the rows, and the values of its parameters. */
+export function selectRows({ source, range, part }: RowsOfBlock, schema: string): { sql: string; values: SQLInputValue[] } {
+  const { query } = source;
+  const cut = part === undefined ? '' : ' LIMIT ? OFFSET ?';
+  return {
+    sql: `SELECT ${query.list} ${rangeOf(query, schema)} ORDER BY ${rowIdOf(query)}${cut}`,
+    values: [...source.values, range.from, range.to, ...(part === undefined ? [] : [part.count, part.skip])],
+  };
+}
+
+/** Reads rows as records through the connection that named them. */
+export function rowEncoding(db: DatabaseSync): Encoding {
+  return { ...ANY_ROWS, decode: (block) => readRows(db, block) };
+}
+
+function readRows(db: DatabaseSync, block: Uint8Array): JsonObject[] {
+  const rows = rowsOfBlock(block);
+  if (rows === undefined) throw new Error('cannot happen: the block names no rows');
+  const { sql, values } = selectRows(rows, 'main');
+  const statement = prepare(db, sql);
+  const toRecord = recordReader(statement);
+  const found = iterate(statement, values);
+  const records: JsonObject[] = [];
+  for (let row = nextRow(found); row !== undefined; row = nextRow(found)) records.push(toRecord(row));
+  return records;
+}
+
+const ANY_ROWS: Encoding = {
+  name: SQLITE_ROWS,
+  decode() {
+    throw new Error('cannot happen: rows are read by the connection that named them');
+  },
+  encode() {
+    throw new Error('cannot happen: records are not named by row ids');
+  },
+  offsetOf: (_block, index) => index,
+};
