@@ -135,7 +135,7 @@ class Binder implements BoundParams {
     return this.#fail(
       { code: 'missing_param', name },
       `the parameter \`${name}\` is required${about}`,
-      `supply it (\`--param ${name}=…\`), or give it a \`default\``,
+      `give it a \`default\`, or supply it (on the command line with \`--param ${name}=…\`)`,
     );
   }
 

@@ -108,7 +108,11 @@ function reportMissing({ role, own, templates, path: rowPath, ownPath, present }
   } else if (rowPath === '') {
     // Without a pipeline there is nothing to say about its parts.
     if (!present) return;
-    issues.error('missing_key', 'pipeline', `\`pipeline.${role}\` is required`, `give it a \`type\` and a \`config\``);
+    const hint =
+      templates.size === 0
+        ? 'give it a `type` and a `config`'
+        : `or give \`matrix\` rows that name a template of \`pipeline.${role}s\` with \`ref\``;
+    issues.error('missing_key', 'pipeline', `\`pipeline.${role}\` is required`, hint);
   } else {
     const hint = `declare \`pipeline.${role}\`, or name a template of \`pipeline.${role}s\` with \`ref\``;
     const owner = ownPath === rowPath ? 'node' : 'row';

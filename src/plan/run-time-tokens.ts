@@ -40,15 +40,26 @@ interface AnyToken {
 }
 
 function allTokens(value: JsonValue, steps: Steps): AnyToken[] {
+  return mayHoldToken(value) ? tokensBelow(value, steps) : [];
+}
+
+/** Most values hold none: they are told without a list of places. */
+function mayHoldToken(value: JsonValue | undefined): boolean {
+  if (typeof value === 'string') return value.includes('${');
+  if (Array.isArray(value)) return value.some(mayHoldToken);
+  return isObject(value) && Object.keys(value).some((key) => key.includes('${') || mayHoldToken(value[key]));
+}
+
+function tokensBelow(value: JsonValue, steps: Steps): AnyToken[] {
   if (typeof value === 'string') return tokensOf(value, steps);
-  if (Array.isArray(value)) return value.flatMap((item, index) => allTokens(item, [...steps, index]));
+  if (Array.isArray(value)) return value.flatMap((item, index) => tokensBelow(item, [...steps, index]));
   if (!isObject(value)) return [];
   const found: AnyToken[] = [];
   for (const [key, item] of Object.entries(value)) {
     const isPlain = typeof item !== 'string' && typeof item !== 'object';
     if (isPlain && !key.includes('${')) continue;
     const below = [...steps, key];
-    found.push(...tokensOf(key, below), ...allTokens(item, below));
+    found.push(...tokensOf(key, below), ...tokensBelow(item, below));
   }
   return found;
 }
@@ -74,9 +85,12 @@ const LEFTOVERS: Readonly<Record<string, readonly [code: string, hint: string]>>
 
 /** Reports a token that nobody will fill in; says whether it did. */
 export function reportLeftover(found: AnyToken, path: string, issues: IssueList): boolean {
-  const leftover = found.token.kind === 'path' && Object.hasOwn(LEFTOVERS, found.token.root) ? LEFTOVERS[found.token.root] : undefined;
+  const root = found.token.kind === 'path' ? found.token.root : '';
+  const leftover = Object.hasOwn(LEFTOVERS, root) ? LEFTOVERS[root] : undefined;
   if (leftover === undefined) return false;
   const [code, hint] = leftover;
+  // The tokens of a block that is refused are told with it.
+  if (code === 'not_available' && issues.errors.some((issue) => issue.code === code && issue.path === root)) return true;
   issues.error(code, path, `nothing fills in \`\${${found.body}}\` here`, hint);
   return true;
 }
