@@ -55,8 +55,8 @@ export function parseFragment(text: string, format: Format, origin: Origin): Par
   const root = readText(body, format, origin);
   const places = locatorOf(body, () => (format === 'json' ? placesOfJson(body) : placesOfYaml(body)));
   const locate = placesIn(origin, places);
-  const found: Found = { issues: [], includes: [] };
-  const value = plainCopy(root, [], found);
+  const found: Found = { issues: [], includes: [], steps: [] };
+  const value = plainCopy(root, found);
   if (found.issues.length > 0) throw new ConfigError(withPlaces(found.issues, locate), { stage: 'parse' });
   return { value, includes: found.includes, locate };
 }
@@ -109,37 +109,46 @@ function placesIn(origin: Origin, locate: Locate): Locate {
 interface Found {
   readonly issues: Issue[];
   readonly includes: PlacedInclude[];
+  /** Steps to the value that is looked at. */
+  readonly steps: (string | number)[];
 }
 
 /** A copy without shared nodes, and without values that JSON cannot hold. */
-function plainCopy(value: unknown, steps: Steps, found: Found): JsonValue {
+function plainCopy(value: unknown, found: Found): JsonValue {
   if (typeof value === 'string') {
-    if (value.includes('\u0000')) report(found, 'bad_encoding', steps, 'the text holds a NUL character');
+    if (value.includes('\u0000')) report(found, 'bad_encoding', 'the text holds a NUL character');
     return value;
   }
   if (typeof value === 'number' && !Number.isFinite(value)) {
-    report(found, 'invalid_value', steps, 'infinity and not-a-number are no values of a document');
+    report(found, 'invalid_value', 'infinity and not-a-number are no values of a document');
     return null;
   }
   if (value instanceof Include) {
-    found.includes.push({ steps, target: value.target });
+    found.includes.push({ steps: [...found.steps], target: value.target });
     return null;
   }
-  if (Array.isArray(value)) return value.map((item, index) => plainCopy(item, [...steps, index], found));
+  if (Array.isArray(value)) return value.map((item, index) => copyBelow(item, index, found));
   if (!isObject(value)) return value as JsonValue;
-  const entries = Object.entries(value);
-  if (entries.length > MAX_KEYS) {
-    report(found, 'too_large', steps, TOO_MANY_KEYS);
+  const keys = Object.keys(value);
+  if (keys.length > MAX_KEYS) {
+    report(found, 'too_large', TOO_MANY_KEYS);
     return null;
   }
   const copy: JsonObject = {};
-  for (const [key, item] of entries) {
-    if (key.includes('\u0000')) report(found, 'bad_encoding', steps, 'a key holds a NUL character');
-    setField(copy, key, plainCopy(item, [...steps, key], found));
+  for (const key of keys) {
+    if (key.includes('\u0000')) report(found, 'bad_encoding', 'a key holds a NUL character');
+    setField(copy, key, copyBelow(value[key], key, found));
   }
   return copy;
 }
 
-function report({ issues }: Found, code: string, steps: Steps, message: string): void {
+function copyBelow(value: unknown, step: string | number, found: Found): JsonValue {
+  found.steps.push(step);
+  const copy = plainCopy(value, found);
+  found.steps.pop();
+  return copy;
+}
+
+function report({ issues, steps }: Found, code: string, message: string): void {
   if (!isFull(issues)) issues.push({ code, path: joinPath('', ...steps), message });
 }

@@ -112,7 +112,8 @@ export function readBlocks(document: Document, issues: Issue[]): Blocks {
     metadataColumns: readBlock(root, 'metadata_columns', metadataColumnsBlock.schema, issues),
     delivery,
   };
-  refusePrototypes({ ...root, vars: null }, '', issues);
+  const judged = { ...root, vars: null };
+  if (holdsPrototype(judged)) refusePrototypes(judged, '', issues);
   return blocks;
 }
 
@@ -337,6 +338,12 @@ function refusePrototypes(value: JsonValue, path: string, issues: Issue[]): void
     if (key === PROTOTYPE) refusePrototype(joinPath(path, key), issues);
     else if (typeof item === 'object' && item !== null) refusePrototypes(item, joinPath(path, key), issues);
   }
+}
+
+function holdsPrototype(value: JsonValue | undefined): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  if (Array.isArray(value)) return value.some(holdsPrototype);
+  return Object.hasOwn(value, PROTOTYPE) || Object.keys(value).some((key) => holdsPrototype(value[key]));
 }
 
 function refusePrototype(path: string, issues: Issue[]): void {

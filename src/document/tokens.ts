@@ -78,21 +78,22 @@ export function protectTokens(text: string): string {
 /** Puts the literals back; values without marks are returned as they are, not copied. */
 export function restoreEscapes<T extends JsonValue>(value: T): T;
 export function restoreEscapes(value: JsonValue): JsonValue {
-  if (typeof value === 'string') return value.includes(LITERAL_DOLLAR) ? value.replaceAll(LITERAL_DOLLAR, '$') : value;
-  if (Array.isArray(value)) {
-    const copy = value.map((item) => restoreEscapes(item));
-    return copy.some((item, index) => item !== value[index]) ? copy : value;
-  }
+  return holdsMark(value) ? restored(value) : value;
+}
+
+function holdsMark(value: JsonValue | undefined): boolean {
+  if (typeof value === 'string') return value.includes(LITERAL_DOLLAR);
+  if (Array.isArray(value)) return value.some(holdsMark);
+  return isObject(value) && Object.keys(value).some((key) => key.includes(LITERAL_DOLLAR) || holdsMark(value[key]));
+}
+
+function restored(value: JsonValue): JsonValue {
+  if (typeof value === 'string') return value.replaceAll(LITERAL_DOLLAR, '$');
+  if (Array.isArray(value)) return value.map(restored);
   if (!isObject(value)) return value;
   const copy: JsonObject = {};
-  let changed = false;
-  for (const [key, item] of Object.entries(value)) {
-    const name = restoreEscapes(key);
-    const restored = restoreEscapes(item);
-    if (name !== key || restored !== item) changed = true;
-    setField(copy, name, restored);
-  }
-  return changed ? copy : value;
+  for (const [key, item] of Object.entries(value)) setField(copy, key.replaceAll(LITERAL_DOLLAR, '$'), restored(item));
+  return copy;
 }
 
 /** Marks inside compact JSON text, where the writer has turned them into `\u0000`. */

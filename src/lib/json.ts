@@ -77,12 +77,11 @@ export function jsonText(value: JsonValue): string {
 
 /** JSON text with object keys sorted at every level; equal values give equal text. Used for fingerprints. */
 export function canonicalJson(value: JsonValue): string {
+  if (typeof value === 'string') return JSON.stringify(value);
   if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`;
-  if (isObject(value)) {
-    const parts = Object.keys(value)
-      .sort()
-      .map((key) => `${JSON.stringify(key)}:${canonicalJson(value[key] ?? null)}`);
-    return `{${parts.join(',')}}`;
-  }
-  return stringifyJson(value);
+  if (!isObject(value)) return stringifyJson(value);
+  let text = '';
+  for (const key of Object.keys(value).sort())
+    text += `${text === '' ? '' : ','}${JSON.stringify(key)}:${canonicalJson(value[key] ?? null)}`;
+  return `{${text}}`;
 }
