@@ -5,6 +5,7 @@ import { parts } from '../parts.ts';
 import { planDocument } from '../plan/plan-document.ts';
 import type { Plan, RowPlan } from '../plan/plan.ts';
 import { explainDocument, introduce, tellRow } from './explain-plan.ts';
+import { checksOf, expectationsOf, patienceOf } from './row-checks.ts';
 
 function planOf(document: object): Plan {
   const options = { format: 'json', origin: { kind: 'submitted' }, variables: {}, redactor: new Redactor() } as const;
@@ -107,5 +108,59 @@ describe('a document with everything', () => {
         { id: 'child', role: 'child', parent: 'table' },
       ],
     });
+  });
+});
+
+describe('what a row is held to', () => {
+  const table = { type: 'sqlite', config: { database_url: 'sqlite:x.db', table_name: 't', column_mapping: 'auto_map' } };
+  const rule = { match: { fields: ['a'] }, action: { type: 'redact' } };
+  const [row] = planOf({
+    sla: { min_rows_per_run: 10, max_staleness_secs: 60, volume_anomaly: {} },
+    reconcile: { tolerance_pct: 5, count: { type: 'sqlite', config: { database_url: 'sqlite:x.db', query: 'select 1' } } },
+    resilience: {
+      retry: { max_attempts: 3, retry_on: ['timeout'] },
+      circuit_breaker: { consecutive_failures: 2 },
+      poison: { max_row_attempts: 4 },
+    },
+    metadata_columns: { columns: ['sequence'] },
+    pipeline: {
+      source,
+      sink: table,
+      schema: { on_drift: 'evolve' },
+      masking: { rules: [rule, { ...rule, applies_to: ['jsonl'] }] },
+      state: { type: 'file', config: { path: 'state' } },
+      dlq: { sink },
+    },
+  }).rows;
+
+  it('is told in words', () => {
+    const text = told(row);
+    for (const sentence of [
+      'Fields that do not fit the columns of the destination change it: columns are added and widened.',
+      'Each record gets _svc_sequence.',
+      'What fails for a while is tried 3 times (timeout).',
+      'A single record is tried 4 times, then it goes to the dead-letter queue.',
+      'After 2 pages in a row of which nothing could be written the run stops.',
+      'The run fails when fewer records were written than sqlite counts, 5 % less allowed.',
+      'Fewer than 10 records in a run is a warning.',
+      'A failure is a warning when the last success is more than 60 s ago.',
+      'An unusual number of records is a warning.',
+    ])
+      expect(text).toContain(sentence);
+  });
+
+  it('is told in short, with the masking rules that count for its sink', () => {
+    if (row === undefined) throw new Error('expected a row');
+    expect([...checksOf(row), ...patienceOf(row), ...expectationsOf(row)].map(({ short }) => short)).toEqual([
+      'masking (1 rule)',
+      'schema (on drift evolve)',
+      '3 attempts',
+      '4 attempts for a record, then dlq',
+      'breaker at 2 pages',
+      'count of sqlite, 5 % fewer allowed',
+      'at least 10 records',
+      'a success every 60 s',
+      'usual volume (zscore)',
+    ]);
   });
 });

@@ -2,6 +2,7 @@
 import type { Guarantee, Plan, RowPlan, TopologyPlan } from '../plan/plan.ts';
 import { count } from './render.ts';
 import { chunksOf, partitionDocument, timesOf } from './row-times.ts';
+import { checksOf, expectationsOf, patienceOf } from './row-checks.ts';
 import { factsOf, laneName, type RowFacts } from './row-facts.ts';
 
 const PROMISES: Readonly<Record<Guarantee, string>> = {
@@ -29,11 +30,14 @@ export function tellRow(row: RowPlan, topology?: TopologyPlan): string[] {
   const facts = factsOf(row);
   return [
     ...(topology === undefined ? [reads(row, facts), ...waits(row), ...changes(row)] : [takes(row, topology)]),
-    ...checks(row),
+    ...words(checksOf(row)),
+    ...stamps(row),
     writes(row, facts),
     rejects(row),
+    ...words(patienceOf(row)),
     PROMISES[row.guarantee],
     resumes(row, facts),
+    ...words(expectationsOf(row)),
     travels(row),
   ];
 }
@@ -63,12 +67,12 @@ function changes(row: RowPlan): string[] {
   ];
 }
 
-function checks({ governance }: RowPlan): string[] {
-  return [
-    ...(governance.masking === undefined ? [] : ['Fields are masked before anything else sees them.']),
-    ...(governance.quality === undefined ? [] : ['Quality checks are applied before writing.']),
-    ...(governance.contract === undefined ? [] : ['Records have to keep the contract.']),
-  ];
+function words(told: readonly { readonly words: string }[]): string[] {
+  return told.map((one) => one.words);
+}
+
+function stamps({ metadataColumns: columns }: RowPlan): string[] {
+  return columns === undefined ? [] : [`Each record gets ${list(columns.map(({ name }) => name))}.`];
 }
 
 function writes(row: RowPlan, { sinkUri, writeMode, key }: RowFacts): string {

@@ -7,6 +7,7 @@ import { DOCUMENT_OPTIONS } from '../document-options.ts';
 import { EXIT, usageError } from '../exit.ts';
 import { integerOption, switchOption, textOption } from '../option.ts';
 import { count } from '../render.ts';
+import { checksOf, expectationsOf, patienceOf } from '../row-checks.ts';
 import { factsOf, laneName } from '../row-facts.ts';
 import { chunksOf, partitionDocument, tellFanOut, timesOf } from '../row-times.ts';
 import { CONFIG_ARGUMENT, SELECTION_OPTIONS } from '../shared-options.ts';
@@ -140,23 +141,20 @@ function tell({ terminal }: CliContext, { plan, rows, drawing }: Told): void {
 
 function linesOf(row: RowPlan): (readonly [string, string])[] {
   const facts = factsOf(row);
-  const { quality, contract, masking } = row.governance;
-  const checks = [
-    ...(masking === undefined ? [] : [`masking (${count(masking.rules.length, 'rule')})`]),
-    ...(quality === undefined ? [] : [`quality (${count(quality.record.length + quality.batch.length, 'check')})`]),
-    ...(contract === undefined
-      ? []
-      : [`contract ${contract.version} (${count(contract.fields.length, 'field')}, on breach ${contract.on_breach})`]),
-  ];
+  const told = (name: string, list: readonly { readonly short: string }[]): (readonly [string, string])[] =>
+    list.length === 0 ? [] : [[name, list.map(({ short }) => short).join(', ')]];
   const mode = facts.writeMode === undefined ? '' : `, ${facts.writeMode}${facts.key.length === 0 ? '' : ` by ${facts.key.join(', ')}`}`;
   return [
     ['source', `${row.source.type}${facts.sourceUri === undefined ? '' : `  ${facts.sourceUri}`}`],
     ...(row.transforms.length === 0 ? [] : [['transforms', row.transforms.map((transform) => transform.type).join(' → ')] as const]),
-    ...(checks.length === 0 ? [] : [['checks', checks.join(', ')] as const]),
+    ...told('checks', checksOf(row)),
+    ...(row.metadataColumns === undefined ? [] : [['stamped', row.metadataColumns.map(({ name }) => name).join(', ')] as const]),
     ['sink', `${row.sink.type}${mode}${facts.sinkUri === undefined ? '' : `  ${facts.sinkUri}`}`],
     ['dead letters', row.dlq === undefined ? 'none: a rejected record fails the run' : row.dlq.sink.type],
     ['state', row.state === undefined ? 'none: every run starts over' : `${row.state.type}, key ${row.stateKey}`],
     ['guarantee', row.guarantee],
+    ...told('retries', patienceOf(row)),
+    ...told('expects', expectationsOf(row)),
     ['lane', row.lane.reason],
     ...(row.parent === undefined ? [] : [['parent', `${row.parent.row}, once a record, by ${row.parent.key}`] as const]),
     ...(row.forEach.length === 0 ? [] : [['runs', timesOf(row) ?? ''] as const]),
