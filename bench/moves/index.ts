@@ -3,5 +3,6 @@ import { fileMoves } from './files.ts';
 import { memoryMoves } from './memory.ts';
 import { postgresMoves } from './postgres.ts';
 import { serviceMoves } from './service.ts';
+import { sqliteMoves } from './sqlite.ts';
 
-export const MOVES: readonly Move[] = [...fileMoves, ...postgresMoves, ...serviceMoves, ...memoryMoves];
+export const MOVES: readonly Move[] = [...fileMoves, ...postgresMoves, ...sqliteMoves, ...serviceMoves, ...memoryMoves];
