@@ -154,6 +154,11 @@ matrix:
     });
     expect(folder.lines('chain-last.jsonl')).toEqual([{ n: 1 }]);
     expect(existsSync(join(folder.path, 'chain-after.jsonl'))).toBe(false);
+    const { stdout } = await folder.run(['run', 'chain.json', '--output', 'json', '--quiet']);
+    expect(JSON.parse(stdout)).toMatchObject({
+      totals: { rows: 5, ok: 2, failed: 1, skipped: 2 },
+      error: expect.stringMatching(/^1 invocation/),
+    });
   });
 });
 
