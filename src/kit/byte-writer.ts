@@ -6,8 +6,8 @@ export interface TakenBytes {
 
 /** How many buffers wait to be used again: one is written to while another is on its way to the sink. */
 const SPARE_BUFFERS = 2;
-/** Larger ones are rare; keeping them would hold memory for nothing. */
-const SPARE_BYTES = 4 * 1024 * 1024;
+/** Room for the largest page and what is written from it. Larger ones are rare; keeping them would hold memory for nothing. */
+const SPARE_BYTES = 16 * 1024 * 1024;
 const MIN_BYTES = 64 * 1024;
 const NOTHING = Buffer.alloc(0);
 

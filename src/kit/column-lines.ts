@@ -1,5 +1,5 @@
 /** Writes columns as JSON Lines: the bytes that their records would be written as. */
-import { MISSING, TEXT, type Columns } from './columns.ts';
+import { MISSING, TEXT, type Column, type Columns } from './columns.ts';
 
 const LINE_FEED = 0x0a;
 const QUOTE = 0x22;
@@ -21,9 +21,9 @@ const LONG_BYTES = 256;
 export function writeLines(columns: Columns): Uint8Array {
   const { cells } = columns;
   const start = cells.length;
-  const labels = labelsOf(columns.names);
-  cells.ensure(sizeOf(columns, labels) + WORD);
-  cells.length = writeRows(columns, labels, start);
+  const layout = { ...labelsOf(columns.names), lasts: lastsOf(columns) };
+  cells.ensure(sizeOf(columns, layout) + WORD);
+  cells.length = writeRows(columns, layout, start);
   return cells.bytes.subarray(start, cells.length);
 }
 
@@ -34,6 +34,11 @@ interface Labels {
   readonly wordEnds: Int32Array;
   /** In bytes. */
   readonly lengths: Int32Array;
+}
+
+interface Layout extends Labels {
+  /** For each column the last of those that lie behind it in the bytes as they are to be written: the column itself, if there is none. */
+  readonly lasts: Int32Array;
 }
 
 function labelsOf(names: readonly string[]): Labels {
@@ -48,8 +53,20 @@ function labelsOf(names: readonly string[]): Labels {
   };
 }
 
+function lastsOf({ names, columns, lines }: Columns): Int32Array {
+  const lasts = Int32Array.from(columns, (_, index) => index);
+  if (lines === undefined) return lasts;
+  const places = new Map(lines.columns.map((column, place) => [column, place]));
+  for (let index = columns.length - 1; index > 0; index -= 1) {
+    const place = places.get(columns[index] as Column) ?? 0;
+    const follows = place > 0 && columns[index - 1] === lines.columns[place - 1] && names[index] === lines.names[place];
+    if (follows) lasts[index - 1] = lasts[index] as number;
+  }
+  return lasts;
+}
+
 /** At most: as if no cell were missing. */
-function sizeOf({ columns, rows }: Columns, { lengths }: Labels): number {
+function sizeOf({ columns, rows }: Columns, { lengths }: Layout): number {
   let size = rows.length * (ROW_ROOM + lengths.reduce((sum, length) => sum + length + CELL_ROOM, 0));
   for (const { starts, ends } of columns) {
     for (let index = 0; index < rows.length; index += 1) {
@@ -60,7 +77,7 @@ function sizeOf({ columns, rows }: Columns, { lengths }: Labels): number {
   return size;
 }
 
-function writeRows({ columns, rows, cells }: Columns, { words, wordEnds, lengths }: Labels, start: number): number {
+function writeRows({ columns, rows, cells }: Columns, { words, wordEnds, lengths, lasts }: Layout, start: number): number {
   const bytes: Uint8Array = cells.bytes;
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const starts = columns.map((column) => column.starts);
@@ -82,6 +99,16 @@ function writeRows({ columns, rows, cells }: Columns, { words, wordEnds, lengths
       for (let ahead = to; word < wordEnd; word += 1, ahead += WORD) view.setFloat64(ahead, words[word] as number, true);
       to += lengths[column] as number;
       const from = (starts[column] as Uint32Array)[row] as number;
+      let lastKind = kind;
+      const last = lasts[column] as number;
+      if (last > column) {
+        lastKind = (kinds[last] as Uint8Array)[row] as number;
+        if (lastKind === MISSING) lastKind = kind;
+        else {
+          column = last;
+          word = wordEnds[last] as number;
+        }
+      }
       const end = (ends[column] as Uint32Array)[row] as number;
       if (kind >= TEXT) {
         bytes[to] = QUOTE;
@@ -90,7 +117,7 @@ function writeRows({ columns, rows, cells }: Columns, { words, wordEnds, lengths
       if (end - from > LONG_BYTES) bytes.copyWithin(to, from, end);
       else for (let at = from, ahead = to; at < end; at += WORD, ahead += WORD) view.setFloat64(ahead, view.getFloat64(at, true), true);
       to += end - from;
-      if (kind >= TEXT) {
+      if (lastKind >= TEXT) {
         bytes[to] = QUOTE;
         to += 1;
       }

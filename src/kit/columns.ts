@@ -25,6 +25,13 @@ export interface Column {
   readonly kinds: Uint8Array;
 }
 
+/** Columns whose cells lie in lines of JSON: in every row one behind the other, with `,"name":` and the quotes of texts between them. */
+export interface CellLines {
+  readonly names: readonly string[];
+  /** A row that lacks one lacks all that follow. */
+  readonly columns: readonly Column[];
+}
+
 export interface ColumnsParts {
   /** Different from each other. */
   readonly names: readonly string[];
@@ -35,6 +42,8 @@ export interface ColumnsParts {
   readonly rows?: Uint32Array;
   /** Holds every cell; new cells are added at the end. */
   readonly cells: ByteWriter;
+  /** How the cells came, where they came in lines: what stands between two that are neighbours still need not be written anew. */
+  readonly lines?: CellLines | undefined;
 }
 
 export class Columns {
@@ -44,14 +53,16 @@ export class Columns {
   readonly height: number;
   readonly rows: Uint32Array;
   readonly cells: ByteWriter;
+  readonly lines: CellLines | undefined;
 
-  constructor({ names, columns, height, rows, cells }: ColumnsParts) {
+  constructor({ names, columns, height, rows, cells, lines }: ColumnsParts) {
     const order = fieldOrder(names);
     this.names = order === undefined ? names : order.map((index) => names[index] as string);
     this.columns = order === undefined ? columns : order.map((index) => columns[index] as Column);
     this.height = height;
     this.rows = rows ?? allRows(height);
     this.cells = cells;
+    this.lines = lines;
   }
 
   get count(): number {
@@ -88,8 +99,8 @@ export class Columns {
 
   /** The same page with other parts. */
   changed(parts: Partial<ColumnsParts>): Columns {
-    const { names, columns, height, rows, cells } = this;
-    return new Columns({ names, columns, height, rows, cells, ...parts });
+    const { names, columns, height, rows, cells, lines } = this;
+    return new Columns({ names, columns, height, rows, cells, lines, ...parts });
   }
 
   /** Whether every row has a cell there: only then a changed cell keeps its place among the fields of its record. */

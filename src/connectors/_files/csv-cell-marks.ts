@@ -1,8 +1,12 @@
 import type { ByteWriter } from '../../kit/byte-writer.ts';
 import { Columns, MISSING } from '../../kit/columns.ts';
 
-/** Enough for a page of the usual size. */
+/** Room for a page of the usual size to begin with, and for fewer rows where there are many columns. */
 const ROWS = 1024;
+const CELLS = 64 * 1024;
+const FEW_ROWS = 16;
+/** With a power of two between them the cells of a row would all fall into the same few lines of the processor's cache. */
+const ODD_ROWS = 16;
 
 /** Where the cells of a page stand in its bytes: column after column, each with room for the same number of rows. */
 export class CellMarks {
@@ -10,14 +14,16 @@ export class CellMarks {
   ends = new Uint32Array(0);
   kinds = new Uint8Array(0);
   /** Rows a column has room for. */
-  capacity = ROWS;
+  capacity = ROWS + ODD_ROWS;
   /** Rows marked so far. */
   count = 0;
   #width = 0;
 
   /** Makes room for so many columns; the rows marked so far do not have the new ones. */
   setWidth(width: number): void {
-    if (width > this.#width) this.#resize(width, this.capacity);
+    if (width <= this.#width) return;
+    const rows = Math.max(FEW_ROWS, Math.min(ROWS, CELLS / width));
+    this.#resize(width, this.count === 0 ? Math.trunc(rows) + ODD_ROWS : this.capacity);
   }
 
   /** Makes room for more rows. */
@@ -32,7 +38,7 @@ export class CellMarks {
       const [from, to] = [index * capacity, index * capacity + height];
       return { starts: starts.subarray(from, to), ends: ends.subarray(from, to), kinds: kinds.subarray(from, to) };
     });
-    return new Columns({ names, columns, height, cells });
+    return new Columns({ names, columns, height, cells, lines: { names, columns } });
   }
 
   #resize(width: number, capacity: number): void {

@@ -17,6 +17,8 @@ export class KernelPages implements PageMaker {
   readonly #out = new ByteWriter();
   readonly #spareMarks: CellMarks[] = [];
   #marks: CellMarks | undefined;
+  /** Those of the pages to come: longer rows may bring more, which pages on their way do not have. */
+  #names: readonly string[] = [];
 
   constructor(columns: CsvColumns, scanner: CsvScanner, options: CsvPageOptions) {
     const { dialect, flexible, nullValues } = options.shape;
@@ -57,10 +59,10 @@ export class KernelPages implements PageMaker {
   #takeColumns(marks: CellMarks): Page {
     const bytes = this.#out.length;
     const { writer, release } = this.#out.split();
-    const columns = marks.columns(this.#columns.names, writer);
+    const columns = marks.columns(this.#names, writer);
     this.#marks = this.#spareMarks.pop() ?? new CellMarks();
     this.#marks.count = 0;
-    this.#marks.setWidth(this.#columns.names.length);
+    this.#marks.setWidth(this.#names.length);
     return Page.ofColumns(columns, {
       bytes,
       release: () => {
@@ -82,8 +84,9 @@ export class KernelPages implements PageMaker {
   }
 
   #nameColumns(): void {
-    this.#kernel.setColumns(this.#columns.names);
-    this.#marks?.setWidth(this.#columns.names.length);
+    this.#names = [...this.#columns.names];
+    this.#kernel.setColumns(this.#names);
+    this.#marks?.setWidth(this.#names.length);
   }
 
   /** Looks at the next row without reading it away: its text, its width. Returns where it ends: where it starts when it is not whole yet. */

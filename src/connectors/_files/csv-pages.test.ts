@@ -1,9 +1,10 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { writeLines } from '../../kit/column-lines.ts';
 import { JSON_LINES } from '../../kit/json-lines.ts';
 import type { Lane } from '../../kit/page.ts';
 import { messageOf } from '../../lib/errors.ts';
-import { stringifyJson, type JsonValue } from '../../lib/json.ts';
+import { stringifyJson, type JsonObject, type JsonValue } from '../../lib/json.ts';
 import type { CsvShape } from './csv-page-maker.ts';
 import { csvPages } from './csv-pages.ts';
 
@@ -20,6 +21,12 @@ interface Reading {
 
 async function* cut(bytes: Uint8Array, size: number): AsyncGenerator<Uint8Array> {
   for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size);
+}
+
+async function allOf<T>(items: AsyncIterable<T>): Promise<T[]> {
+  const all: T[] = [];
+  for await (const item of items) all.push(item);
+  return all;
 }
 
 interface ReadOptions {
@@ -252,6 +259,41 @@ describe('csv pages', () => {
     const text = `a,b\n${Array.from({ length: 5000 }, (_, i) => (i % 7 === 0 ? `${i}` : `${i},"x""${i}"`)).join('\n')}\n1,2,3\n`;
     const reading = { records: Infinity, shape: { flexible: true } };
     expect(await read(text, { ...reading, lane: COLUMNS })).toEqual(await read(text, { ...reading, lane: RECORDS }));
+  });
+
+  it('leave a page as it is when later rows bring more columns', async () => {
+    const blocks = cut(Buffer.from('a,b\n1,2\n3,4,5\n'), 100);
+    const shape = { ...PLAIN, flexible: true };
+    const options = { shape, lane: COLUMNS, bounds: { records: 1, bytes: 1000 }, name: 'in.csv', signal: new AbortController().signal };
+    const pages = await allOf(csvPages(blocks, options));
+    expect(pages.map((page) => page.columns?.names)).toEqual([
+      ['a', 'b'],
+      ['a', 'b', 'column_2'],
+    ]);
+    expect(pages.map((page) => page.records())).toEqual([[{ a: '1', b: '2' }], [{ a: '3', b: '4', column_2: '5' }]]);
+  });
+
+  it('can be written again with any of their columns, under any name and in any order', async () => {
+    const text = 'a,1,b,c,d\n1,2,"x""y",,5\n6\n7,8,NULL,é,NULL\n,,\n';
+    const options = { name: 'in.csv', signal: new AbortController().signal, bounds: { records: 10, bytes: 1000 } };
+    const shape = { ...PLAIN, flexible: true, nullValues: ['NULL'] };
+    const [page] = await allOf(csvPages(cut(Buffer.from(text), 100), { ...options, shape, lane: COLUMNS }));
+    const columns = page?.columns;
+    if (page === undefined || columns === undefined) throw new Error('there is a page of columns');
+    const whole = page.records() as JsonObject[];
+    fc.assert(
+      fc.property(fc.shuffledSubarray([...columns.names]), fc.constantFrom('b', '0', 'z'), (names, renamed) => {
+        const places = new Map(names.map((name) => [name === 'b' ? renamed : name, name]));
+        const found = columns.picked(names);
+        const picked = found.renamed(found.names.map((name) => (name === 'b' ? renamed : name)));
+        const expected = whole.map((record) =>
+          Object.fromEntries([...places].flatMap(([name, from]) => (Object.hasOwn(record, from) ? [[name, record[from]]] : []))),
+        );
+        const lines = Buffer.from(writeLines(picked)).toString();
+        expect(lines).toBe(expected.map((record) => `${stringifyJson(record as JsonValue)}\n`).join(''));
+      }),
+      { numRuns: 400 },
+    );
   });
 
   it('read a row many blocks long without looking at it again and again', async () => {
