@@ -67,6 +67,8 @@ export interface PlacedRow {
   /** Place in the matrix as written. */
   readonly index: number;
   readonly spec: RowSpec;
+  /** It says that it lists values, but not so that it can be read: the spec does not hold that. */
+  readonly hasFaultyList?: true;
 }
 
 export interface Blocks {
@@ -269,6 +271,8 @@ function readMatrix(value: JsonValue | undefined, issues: Issue[]): PlacedRow[] 
   return value.map((item, index) => readRow(item, index, issues));
 }
 
+const LIST_KEYS = ['fan_out', 'discover'] as const;
+
 function readRow(item: JsonValue, index: number, issues: Issue[]): PlacedRow {
   const path = `matrix[${index}]`;
   let given = item;
@@ -278,7 +282,9 @@ function readRow(item: JsonValue, index: number, issues: Issue[]): PlacedRow {
     const { sink } = given;
     if (isObject(sink)) given = { ...given, sink: withoutSourceKeys(sink, joinPath(path, 'sink'), issues) };
   }
-  return { path, index, spec: salvage(rowSchema, given, path, issues) ?? {} };
+  const spec: RowSpec = salvage(rowSchema, given, path, issues) ?? {};
+  const lostList = isObject(given) && LIST_KEYS.some((key) => (given[key] ?? null) !== null && spec[key] === undefined);
+  return { path, index, spec, ...(lostList ? { hasFaultyList: true } : {}) };
 }
 
 function refuseLoneParentKey({ parent, parent_key: key }: JsonObject, path: string, issues: Issue[]): void {

@@ -25,7 +25,7 @@ export function salvage<T>(schema: ZodType<T>, value: unknown, path: string, iss
     issues.push(...result.issues.filter((issue) => !told.has(issue.path) && !isConsequence(issue, told)));
     if (result.issues.length > MAX_LEFT_OUT) return undefined;
     for (const issue of result.issues) told.add(issue.path);
-    const removed = result.issues.reduce((kept: unknown, issue) => without(kept, stepsOf(issue.path.slice(path.length))), rest);
+    const removed = result.issues.reduce((kept: unknown, issue) => withoutFault(kept, stepsOf(issue.path.slice(path.length))), rest);
     if (removed === rest) return undefined;
     rest = removed;
   }
@@ -35,6 +35,15 @@ export function salvage<T>(schema: ZodType<T>, value: unknown, path: string, iss
 /** Whether something is missing only because what stood below was left out. */
 function isConsequence({ code, path }: Issue, told: ReadonlySet<string>): boolean {
   return code === 'missing_key' && [...told].some((left) => left.startsWith(`${path}.`) || left.startsWith(`${path}[`));
+}
+
+/** A copy without what is at fault: the key at `steps`, or, where that is missing or an item of a list, the nearest one above it. */
+function withoutFault(value: unknown, steps: Steps): unknown {
+  for (let length = steps.length; length > 0; length -= 1) {
+    const rest = without(value, steps.slice(0, length));
+    if (rest !== value) return rest;
+  }
+  return value;
 }
 
 /** A copy without the mapping key at `steps`; the value itself when there is no such key, or it stands in a list. */

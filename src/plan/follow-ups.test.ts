@@ -24,6 +24,30 @@ describe('one mistake is told once', () => {
     expect(found({}, [{ id: 'a' }, { id: 'a' }])).toEqual(['duplicate_row_id matrix[1].id']);
   });
 
+  test('a row that cannot be read in part is still the row that others name', () => {
+    expect(
+      found({}, [
+        { id: 'a', transforms: ['keep'], sink: { config: { path: 'a' } } },
+        { id: 'b', depends_on: ['a'] },
+      ]),
+    ).toEqual(['wrong_type matrix[0].transforms[0]']);
+    expect(
+      found({}, [
+        { id: 'a', dlq: {}, sink: { config: { path: 'a' } } },
+        { id: 'b', depends_on: ['a'] },
+      ]),
+    ).toEqual(['missing_key matrix[0].dlq.sink']);
+  });
+
+  test('a faulty fan-out row is one all the same', () => {
+    const using = { id: 'b', for_each: ['a'], source: { config: { path: '${a.K}' } }, sink: { config: { path: 'b-${a.K}' } } };
+    const list = { source: { type: 'lines', config: { path: 'l' } }, select: 'k' };
+    expect(found({}, [{ id: 'a', fan_out: { ...list, as: 'K' } }, using])).toEqual(['invalid_value matrix[0].fan_out.as']);
+    expect(found({}, [{ id: 'a', discover: list }, using])).toEqual(['missing_key matrix[0].discover.as']);
+    const collected = { id: 'a', for_each: ['c'], collect: true, fan_out: { ...list, as: 5 } };
+    expect(found({}, [{ id: 'c', fan_out: { ...list, as: 'k' } }, collected])).toEqual(['wrong_type matrix[1].fan_out.as']);
+  });
+
   test('rows in a circle are no children yet', () => {
     const rows = [
       { id: 'a', parent: 'b', sink: { config: { path: 'a' } } },

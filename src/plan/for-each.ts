@@ -10,6 +10,8 @@ export interface ValueList {
   /** It has one list for each tuple of the rows it is for, told as one text. */
   readonly collect: boolean;
   readonly forEach: readonly string[];
+  /** What it lists could not be read: what others make of it is not judged. */
+  readonly isFaulty?: true;
 }
 
 /** The block under either of its names. */
@@ -36,6 +38,7 @@ const MOVING = [
 /** What a row says about fan-outs, held against itself: what it cannot combine is told. */
 export function checkFanOut(row: PlacedRow, id: string, issues: IssueList): void {
   const { path, spec } = row;
+  if (row.hasFaultyList === true) return;
   const isList = fanOutOf(row) !== undefined;
   const iterates = (spec.for_each ?? []).length > 0;
   if (spec.fan_out !== undefined && spec.discover !== undefined) {

@@ -67,7 +67,7 @@ export function draftRows(drafting: Drafting): Drafts {
     return link === undefined || own === undefined ? [] : [{ row, link, own }];
   });
   return {
-    rows: drafts.flatMap(({ row, link, own }) => (fanOutOf(row) === undefined ? [draftRow(row, link, own, blocks)] : [])),
+    rows: drafts.flatMap(({ row, link, own }) => (isList(row) ? [] : [draftRow(row, link, own, blocks)])),
     fanOuts: drafts.flatMap(({ row, link, own }) => draftFanOut(row, link, own.source, blocks) ?? []),
     lists,
   };
@@ -79,8 +79,13 @@ function listsOf(rows: readonly PlacedRow[], ids: readonly string[]): ReadonlyMa
     const block = fanOutOf(row);
     const { collect, for_each: forEach = [] } = row.spec;
     if (block !== undefined) lists.set(ids[index] ?? '', { alias: block.value.as, collect: collect === true, forEach });
+    else if (isList(row)) lists.set(ids[index] ?? '', { alias: 'value', collect: false, forEach, isFaulty: true });
   }
   return lists;
+}
+
+function isList(row: PlacedRow): boolean {
+  return fanOutOf(row) !== undefined || row.hasFaultyList === true;
 }
 
 interface PartDrafts {
@@ -92,7 +97,7 @@ function draftParts(row: PlacedRow, drafting: Drafting): PartDrafts {
   const { blocks, parts, issues } = drafting;
   const { sources, sinks, present } = blocks.pipeline;
   const { path, spec } = row;
-  if (fanOutOf(row) !== undefined) return { source: draftListSource(row, drafting), sink: undefined };
+  if (isList(row)) return { source: draftListSource(row, drafting), sink: undefined };
   return {
     source: draftPart({ role: 'source', own: spec.source, templates: sources, shelf: parts.sources, path, present }, issues),
     sink: draftPart({ role: 'sink', own: spec.sink, templates: sinks, shelf: parts.sinks, path, present }, issues),

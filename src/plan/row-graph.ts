@@ -78,7 +78,7 @@ export function readLinks(rows: readonly PlacedRow[], { ids, lists, named }: Nam
       id,
       parent: hasParent && !lists.has(parent) ? parent : undefined,
       forEach,
-      dependsOn: [...new Set([...declared, ...forEach, ...(named[index] ?? [])])],
+      dependsOn: [...new Set([...declared, ...forEach, ...(named[index] ?? [])])].filter((target) => lists.get(target)?.isFaulty !== true),
     };
   });
   checkCycles(rows, links, issues);

@@ -61,6 +61,7 @@ function checkToken(found: FoundToken, path: string, scope: TokenScope, issues: 
   }
   if (reportLeftover(found, path, issues)) return;
   const list = scope.lists.get(root);
+  if (list?.isFaulty === true) return;
   if (list !== undefined) checkListToken({ body: found.body, root, path: found.token.path }, list, { ...scope, place: path }, issues);
   else if (!scope.ids.includes(root)) {
     const hint = issues.hintFor(root, scope.ids, 'rows are') ?? '`$${` writes a literal `${`';
