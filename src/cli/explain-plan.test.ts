@@ -94,7 +94,15 @@ describe('a document with everything', () => {
     const text = told(plan.rows[1]);
     expect(text).toContain('Reads from csv (file://in.csv), once for every record of row table.');
     expect(text).toContain('Starts when table is done.');
-    expect(text).toContain('Writes to jsonl; how is settled when the row runs.');
+    expect(text).toContain('Writes to jsonl: records are added (append).');
+    expect(text).not.toContain('out-');
+  });
+
+  it('leaves open how a sink writes whose mode its parent decides', () => {
+    const child = { id: 'child', parent: 'a', sink: { config: { write_mode: '${a.mode}' } } };
+    const table = { type: 'sqlite', config: { database_url: 'sqlite:x.db', table_name: 't' } };
+    const open = planOf({ pipeline: { source, sink: table }, matrix: [{ id: 'a' }, child] });
+    expect(told(open.rows[1])).toContain('Writes to sqlite; how is settled when the row runs.');
   });
 
   it('is told to programs, too', () => {

@@ -13,11 +13,12 @@ export interface RowFacts {
 }
 
 export function factsOf(row: RowPlan): RowFacts {
-  const source = row.source.deferred ? undefined : row.source.definition.capabilities(row.source.parsed);
-  const sink = row.sink.deferred ? undefined : row.sink.definition.capabilities(row.sink.parsed);
+  const { source: from, sink: to } = row;
+  const source = from.judged === undefined ? undefined : from.definition.capabilities(from.judged);
+  const sink = to.judged === undefined ? undefined : to.definition.capabilities(to.judged);
   return {
-    sourceUri: row.source.deferred ? undefined : row.source.definition.datasetUri(row.source.parsed),
-    sinkUri: row.sink.deferred ? undefined : row.sink.definition.datasetUri(row.sink.parsed),
+    sourceUri: from.deferred ? undefined : from.definition.datasetUri(from.parsed),
+    sinkUri: to.deferred ? undefined : to.definition.datasetUri(to.parsed),
     writeMode: sink?.writeMode,
     key: sink?.key ?? [],
     bookmarks: source?.bookmarks,
