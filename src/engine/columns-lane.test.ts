@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import * as fc from 'fast-check';
 import { afterAll, describe, expect, it } from 'vitest';
 import { csvSink, csvSource } from '../connectors/csv/index.ts';
-import { jsonlSink } from '../connectors/jsonl/index.ts';
+import { jsonlSink, jsonlSource } from '../connectors/jsonl/index.ts';
 import { contractBlock } from '../document/blocks/contract.ts';
 import { maskingBlock } from '../document/blocks/masking.ts';
 import { qualityBlock } from '../document/blocks/quality.ts';
@@ -25,6 +25,8 @@ afterAll(() => rmSync(folder, { recursive: true }));
 interface Setting {
   readonly text: string;
   readonly source?: JsonObject;
+  /** What the text is. */
+  readonly format?: 'csv' | 'jsonl';
   readonly transforms?: readonly { readonly type: string; readonly config: JsonObject }[];
   readonly masking?: unknown;
   readonly quality?: unknown;
@@ -59,7 +61,10 @@ async function move(setting: Setting, lane: Lane) {
   const env = testEnv({ metrics, clock: stillClock() });
   const row: RowPlan = {
     ...rowPlan(csvSource, jsonlSink),
-    source: configured(csvSource, { path: input, ...setting.source }),
+    source:
+      setting.format === 'jsonl'
+        ? configured(jsonlSource, { path: input, ...setting.source })
+        : configured(csvSource, { path: input, ...setting.source }),
     sink: setting.sink === 'csv' ? configured(csvSink, { path: output }) : configured(jsonlSink, { path: output }),
     dlq: { ...dlqPlan(jsonlSink), sink: configured(jsonlSink, { path: letters }) },
     transforms: (setting.transforms ?? []).map(({ type, config }) => {
@@ -265,6 +270,39 @@ const quality = fc.record({
 });
 const sometimes = <T>(arbitrary: fc.Arbitrary<T>) => fc.option(arbitrary, { nil: undefined });
 
+const jsonText = fc.oneof(
+  fc.constantFrom(
+    '1',
+    '0',
+    '-1.5',
+    '-0',
+    '1.0',
+    '1e5',
+    '1e-7',
+    '12345678901234567890',
+    '9007199254740993',
+    '1e21',
+    'true',
+    'false',
+    'null',
+    '""',
+    '"x"',
+    '"é\\n"',
+    '"ada@example.com"',
+    '"\\u0041"',
+    '"4111 1111 1111 1111"',
+    '"1"',
+    '"yes"',
+    '"2026-01-02T03:04:05Z"',
+    '[]',
+    '[1,{"firstName":2}]',
+    '{"firstName":1,"7":2}',
+    '{"firstName": "x"}',
+    '{"a":1,"a":2}',
+  ),
+  cellText.map((text) => JSON.stringify(text)),
+);
+
 describe('a row in the columns lane', () => {
   it('cannot be told from the same row in the records lane', async () => {
     const settings = fc.record({
@@ -281,6 +319,34 @@ describe('a row in the columns lane', () => {
     await fc.assert(
       fc.asyncProperty(settings, async ({ table: { text, ragged }, batch_size, null_values, ...setting }) => {
         await expectSame({ text, source: { flexible: ragged, batch_size, null_values }, ...setting });
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  it('cannot be told from the same row in the records lane when it comes from JSON Lines either', async () => {
+    const lines = fc.uniqueArray(name, { minLength: 1, maxLength: 4 }).chain((keys) => {
+      const record = fc
+        .tuple(fc.array(jsonText, { minLength: keys.length, maxLength: keys.length }), fc.constantFrom('', '', ' '), fc.nat({ max: 9 }))
+        .map(([values, space, lacking]) => {
+          const fields = keys.map((key, index) => `${JSON.stringify(key)}:${space}${values[index]}`);
+          return `{${fields.filter((_, index) => index !== lacking).join(`,${space}`)}}`;
+        });
+      return fc.array(record, { maxLength: 10 });
+    });
+    const settings = fc.record({
+      lines,
+      batch_size: fc.constantFrom(0, 1, 3, 1000),
+      transforms: fc.array(transform, { maxLength: 4 }),
+      masking: sometimes(masking),
+      quality: sometimes(quality),
+      contract: sometimes(contract),
+      sink: fc.constantFrom('jsonl' as const, 'jsonl' as const, 'csv' as const),
+      limit: sometimes(fc.integer({ min: 1, max: 5 })),
+    });
+    await fc.assert(
+      fc.asyncProperty(settings, async ({ lines: given, batch_size, ...setting }) => {
+        await expectSame({ text: `${given.join('\n')}\n`, format: 'jsonl', source: { batch_size }, ...setting });
       }),
       { numRuns: 60 },
     );

@@ -37,6 +37,7 @@ const JOIN = '{type: coalesce, config: {field: a, default: 0}}';
 
 test('stages that can do with cells get columns', () => {
   expect(laneOf(`transforms: [${RENAME}]`)).toBe('columns: transform `rename_field` reads `a`');
+  expect(laneOf(`transforms: [${RENAME}]`, { source: 'jsonl' })).toBe('columns: transform `rename_field` reads `a`');
   expect(laneOf('masking: {rules: [{match: {fields: [a]}, action: {type: hash}}]}')).toBe('columns: `masking` looks at every field');
   expect(laneOf('contract: {version: "1", fields: [{name: a, type: string}]}')).toBe('columns: `contract` checks every record');
 });
@@ -52,7 +53,13 @@ test('the reason says from where on records are made', () => {
 
 test('a first stage that needs records, or a source that has no columns, prevents them', () => {
   expect(laneOf(`transforms: [${JOIN}, ${RENAME}]`)).toBe('records: transform `coalesce` reads `a`');
-  expect(laneOf(`transforms: [${RENAME}]`, { source: 'jsonl' })).toBe('records: transform `rename_field` reads `a`');
+  const sqlite = `version: 1
+pipeline:
+  source: { type: sqlite, config: { database_url: a.db, query: SELECT a FROM t } }
+  transforms: [${RENAME}]
+  sink: { type: jsonl, config: { path: out } }
+`;
+  expect(laneOfDocument(sqlite)).toBe('records: transform `rename_field` reads `a`');
   expect(laneOf('quality: {record: [{type: json_schema, schema: {}, on_failure: abort}]}')).toBe('records: `quality` checks every record');
 });
 

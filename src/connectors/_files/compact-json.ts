@@ -29,9 +29,9 @@ const PLAIN_ZEROS = 5;
 const LITERALS = ['true', 'false', 'null'].map((text) => Buffer.from(text));
 
 /** 1 where a byte ends a run of plain text inside a string. */
-const STRING_STOPS = Uint8Array.from({ length: 256 }, (_, byte) => (byte < 0x20 || byte === QUOTE || byte === BACKSLASH ? 1 : 0));
+export const STRING_STOPS = Uint8Array.from({ length: 256 }, (_, byte) => (byte < 0x20 || byte === QUOTE || byte === BACKSLASH ? 1 : 0));
 /** 1 for bytes that may follow a backslash in what this program writes. Others (`\/`, `\u…`) may be written in another way. */
-const ESCAPES = Uint8Array.from({ length: 256 }, (_, byte) => ('"\\bfnrt'.includes(String.fromCharCode(byte)) ? 1 : 0));
+export const ESCAPES = Uint8Array.from({ length: 256 }, (_, byte) => ('"\\bfnrt'.includes(String.fromCharCode(byte)) ? 1 : 0));
 
 /** The keys of an object so far, all different; the next key leads on to another shape. */
 interface Shape {
@@ -54,6 +54,12 @@ export class CompactJson {
     this.#bytes = bytes;
     const end = this.#value(start, 0);
     return end !== UNSURE && bytes[end] === LINE_FEED ? end : UNSURE;
+  }
+
+  /** Where the value that starts at `start` ends; -1 when it must be parsed. */
+  valueEnd(bytes: Uint8Array, start: number): number {
+    this.#bytes = bytes;
+    return this.#value(start, 0);
   }
 
   #value(at: number, depth: number): number {

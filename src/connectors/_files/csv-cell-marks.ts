@@ -31,14 +31,14 @@ export class CellMarks {
     this.#resize(this.#width, this.capacity * 2);
   }
 
-  /** What is marked, as columns. */
-  columns(names: readonly string[], cells: ByteWriter): Columns {
+  /** What is marked, as columns; `inLines` when the cells lie in them with nothing else between. */
+  columns(names: readonly string[], cells: ByteWriter, { inLines } = { inLines: true }): Columns {
     const { count: height, capacity, starts, ends, kinds } = this;
     const columns = names.map((_, index) => {
       const [from, to] = [index * capacity, index * capacity + height];
       return { starts: starts.subarray(from, to), ends: ends.subarray(from, to), kinds: kinds.subarray(from, to) };
     });
-    return new Columns({ names, columns, height, cells, lines: { names, columns } });
+    return new Columns({ names, columns, height, cells, lines: inLines ? { names, columns } : undefined });
   }
 
   #resize(width: number, capacity: number): void {

@@ -17,12 +17,30 @@ export interface LinePageOptions extends LineOptions {
   readonly signal: AbortSignal;
 }
 
+/** Makes pages of lines, in one form or another. How they are cut does not depend on it. */
+export interface LinePageMaker {
+  readonly count: number;
+  /** Records still wanted. */
+  readonly left: number;
+  open(stretch: Buffer): void;
+  /** Reads lines until the page is full (true) or the stretch is read or no more records are wanted. */
+  fill(): boolean;
+  take(): Page;
+}
+
 /**
  * The pages of a JSON Lines stream in the bytes lane. Lines that are already compact are copied, many at once; the others are
- * parsed and written anew. What comes out, and how pages are cut, is the same as through records.
+ * parsed and written anew. What comes out is the same as through records.
  */
-export async function* jsonLinePages(blocks: AsyncIterable<Uint8Array>, options: LinePageOptions): AsyncGenerator<Page> {
-  const pages = new LinePages(options);
+export function jsonLinePages(blocks: AsyncIterable<Uint8Array>, options: LinePageOptions): AsyncGenerator<Page> {
+  return pagesOfLines(blocks, options, new LinePages(options));
+}
+
+export async function* pagesOfLines(
+  blocks: AsyncIterable<Uint8Array>,
+  options: LinePageOptions,
+  pages: LinePageMaker,
+): AsyncGenerator<Page> {
   if (pages.left <= 0) return;
   for await (const stretch of wholeLines(withoutBom(blocks), options.name)) {
     pages.open(stretch);
@@ -36,9 +54,8 @@ export async function* jsonLinePages(blocks: AsyncIterable<Uint8Array>, options:
   if (pages.count > 0) yield pages.take();
 }
 
-class LinePages {
+class LinePages implements LinePageMaker {
   count = 0;
-  /** Records still wanted. */
   left: number;
   readonly #options: LinePageOptions;
   readonly #compact = new CompactJson();
@@ -64,7 +81,6 @@ class LinePages {
     this.#copyFrom = 0;
   }
 
-  /** Reads lines until the page is full (true) or the stretch is read or no more records are wanted. */
   fill(): boolean {
     const stretch = this.#stretch;
     while (this.#at < stretch.length && this.left > 0) {

@@ -6,6 +6,7 @@ import { defineSource, type Source } from '../../kit/source.ts';
 import { readBlocks } from '../_files/blocks.ts';
 import { chooseCodec } from '../_files/compression.ts';
 import { compression, encryption, filePath, readingKeys } from '../_files/config.ts';
+import { jsonColumnPages } from '../_files/json-column-pages.ts';
 import { jsonLinePages } from '../_files/json-line-pages.ts';
 import { jsonLines, openedLines } from '../_files/json-lines-file.ts';
 import { cutPages, pageBounds } from '../_files/page-bounds.ts';
@@ -29,7 +30,7 @@ export const jsonlSource = defineSource<JsonlSourceConfig>({
     { path: 'events.jsonl.gz', batch_size: 5000 },
     { path: 'sealed.jsonl', encryption: { key: 'a long key text' } },
   ],
-  capabilities: () => ({ replay: 'none', bookmarks: false, encodings: [JSON_LINES.name] }),
+  capabilities: () => ({ replay: 'none', bookmarks: false, encodings: [JSON_LINES.name], columns: true }),
   datasetUri: (value) => fileUri(value.path),
   localPath: (value) => value.path,
   open: async (value, context) => openJsonl(value, context),
@@ -46,6 +47,7 @@ function openJsonl(value: JsonlSourceConfig, context: SourceContext): Source {
       const plain = keys === undefined ? stored : openedLines(stored, { name: value.path, keys });
       const bounds = pageBounds(value.batch_size, context.pageBytes);
       if (lane.form === 'bytes') return jsonLinePages(plain, { name: value.path, bounds, limit, signal });
+      if (lane.form === 'columns') return jsonColumnPages(plain, { name: value.path, bounds, limit, signal });
       return cutPages(jsonLines(plain, { name: value.path }), { lane, bounds, limit, signal });
     },
     close: async () => {},
