@@ -13,6 +13,7 @@ import { checkMaskingTargets } from './gates/masking-targets.ts';
 import { checkOutputs } from './gates/outputs.ts';
 import { checkWaiting, planPartitions } from './gates/partition.ts';
 import { planReconcile } from './gates/reconcile.ts';
+import { warnAboutUnusedStates } from './gates/state.ts';
 import { checkTemplates } from './gates/templates.ts';
 import type { ValueList } from './for-each.ts';
 import { IssueList } from './issue-list.ts';
@@ -121,6 +122,7 @@ function finishRows(
   const metadataColumns = blocks.metadataColumns === undefined ? undefined : metadataColumnsOf(blocks.metadataColumns);
   const adaptive = blocks.execution?.adaptive_batch_size;
   const adaptiveBatch = adaptive?.enabled === true ? adaptive : undefined;
+  warnAboutUnusedStates(planned, issues);
   return planned.map((row) => {
     const own = (children.get(row.draft.id) ?? []).map((child) => child.id);
     return finishRow(row, {

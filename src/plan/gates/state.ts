@@ -11,7 +11,7 @@ export function stateKeyOf(name: string, row: string): string {
 const POSSIBLE = 'possible are letters, digits and `_ - : . = & / %`, 256 characters at most, and no dot at the start';
 
 /** Bookmarks need a key the stores can hold, and a store that outlives the process. */
-export function checkState({ draft, state, reads }: PlannedRow, name: string, issues: IssueList): void {
+export function checkState({ draft, state }: PlannedRow, name: string, issues: IssueList): void {
   if (state === undefined) return;
   if (!STATE_KEY.test(name)) {
     issues.error('invalid_state_key', 'name', `the pipeline name \`${name}\` cannot be part of a state key`, POSSIBLE);
@@ -21,8 +21,23 @@ export function checkState({ draft, state, reads }: PlannedRow, name: string, is
   if (!state.plan.definition.durable) {
     issues.warn('state_not_durable', state.plan.path, `the state store \`${state.plan.type}\` forgets everything when the process ends`);
   }
-  const isHistory = draft.sla !== undefined && needsHistory(draft.sla.value);
-  if (reads?.bookmarks === false && !isHistory) {
-    issues.warn('state_unused', state.plan.path, `the source of ${rowName(draft)} keeps no bookmarks, so there is nothing to store`);
+}
+
+const ROWS_NAMED = 3;
+
+/** Stores in which some rows keep nothing; told once for each store, however many rows share it. */
+export function warnAboutUnusedStates(rows: readonly PlannedRow[], issues: IssueList): void {
+  const idle = rows.filter((row) => row.state !== undefined && keepsNothing(row));
+  for (const [path, sharing] of Map.groupBy(idle, ({ state }) => state?.plan.path ?? '')) {
+    const names = sharing.map(({ draft }) => rowName(draft));
+    const more = names.length - ROWS_NAMED;
+    const told = names.slice(0, ROWS_NAMED).join(', ') + (more > 0 ? ` and ${more} more` : '');
+    const which = names.length === 1 ? `the source of ${told} keeps` : `the sources of ${told} keep`;
+    issues.warn('state_unused', path, `${which} no bookmarks, so there is nothing to store`);
   }
+}
+
+function keepsNothing({ draft, reads }: PlannedRow): boolean {
+  const isHistory = draft.sla !== undefined && needsHistory(draft.sla.value);
+  return reads?.bookmarks === false && !isHistory;
 }
