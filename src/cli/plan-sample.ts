@@ -3,10 +3,11 @@ import path from 'node:path';
 import { columnsOf } from '../engine/stages/drift-columns.ts';
 import type { SampleTrace, StageTrace } from '../engine/trace-stages.ts';
 import type { Parts } from '../kit/parts.ts';
-import { AppError, ConfigError } from '../lib/errors.ts';
+import { ConfigError } from '../lib/errors.ts';
 import { stringifyJson, type JsonValue } from '../lib/json.ts';
 import { localFiles } from '../document/local-file.ts';
 import { readRecords } from '../document/read-records.ts';
+import { rowOfNode } from '../plan/node-path.ts';
 import type { Plan, RowPlan } from '../plan/plan.ts';
 import type { CliContext } from './context.ts';
 import { EXIT, usageError } from './exit.ts';
@@ -26,13 +27,15 @@ export interface SampleRequest {
 
 export async function tellSample(context: CliContext, request: SampleRequest): Promise<number> {
   const { plan, rows, document, sample } = request;
-  const [row] = rows;
-  if (plan.topology !== undefined) {
-    const hint = 'see `headgate preview`, which shows what each sink node would be given';
-    throw new AppError('not_available', 'a sample cannot go through a graph of nodes yet', { hint });
-  }
+  const [only] = rows;
+  const row = only === undefined || plan.topology === undefined ? only : rowOfNode(plan.topology, only);
   if (row === undefined || rows.length > 1)
-    throw usageError('a sample goes through one row: name it with `--row`', `rows: ${rows.map(({ id }) => id).join(', ')}`);
+    throw usageError(
+      plan.topology === undefined
+        ? 'a sample goes through one row: name it with `--row`'
+        : 'a sample goes to one sink node, from the source, merge or join before it: name it with `--row`',
+      `rows: ${rows.map(({ id }) => id).join(', ')}`,
+    );
   using stops = listenForStop(context.world, 'cancel', () => {});
   const records = sample === undefined ? await fromSource(context, request, row, stops.signal) : fromFile(context, sample, request.limit);
   const { traceStages } = await import('../engine/trace-stages.ts');

@@ -53,6 +53,37 @@ async function failures(text: string): Promise<string[]> {
 
 const TWO = '[{ age: "36", mail: a@b.cd }, { age: "7", mail: e@f.gh }]';
 
+describe('a case on a graph', () => {
+  const graph = `${DOCUMENT.replace(/ {2}transforms:\n.*\n/, '')}  nodes:
+    s: { kind: source }
+    x: { kind: transform, transforms: [{ type: cast, config: { fields: { age: int } } }] }
+    t: { kind: tee }
+    y: { kind: transform, transforms: [{ type: drop, config: { fields: [note] } }] }
+    w: { kind: sink }
+    v: { kind: sink, config: { path: v.jsonl } }
+  edges: [{ from: s, to: x }, { from: x, to: t }, { from: t, to: y }, { from: y, to: w }, { from: t, to: v }]
+`;
+  const given = '[{ age: "36", mail: a, note: n }, { age: "7" }]';
+
+  it('goes to the sink node that it names, through the transforms on the way and what the node checks', async () => {
+    write('people.yaml', graph);
+    const rows = {
+      w: '{ records: [{ age: 36, mail: "***" }], dlq_count: 1 }',
+      v: '{ records: [{ age: 36, mail: "***", note: n }], dlq_count: 1 }',
+    };
+    for (const [row, expectation] of Object.entries(rows)) {
+      write('people.test.yaml', spec(given, expectation, `    row: ${row}\n`));
+      expect(await cli('test')).toMatchObject({ code: 0, err: '' });
+    }
+  });
+
+  it('has to name one when there are several', async () => {
+    write('people.yaml', graph);
+    write('people.test.yaml', spec(given, '{ dlq_count: 1 }'));
+    expect((await cli('test')).err).toContain('the document has 2 sink nodes: say which  (`row` can be: w, v)');
+  });
+});
+
 describe('a case on a document', () => {
   it('goes through its transforms, masking and checks, and touches nothing outside', async () => {
     expect(await failures(spec(TWO, '{ records: [{ age: 36, mail: "***" }], dlq: [{ age: 7, mail: "***" }] }'))).toEqual([]);

@@ -144,3 +144,19 @@ it('no sink may write a file that the graph reads', async () => {
 it('rows cannot be selected where there are nodes', async () => {
   expect((await cli('run --only w')).err).toContain('--only cannot be used: the document has no `matrix`');
 });
+
+it('plan shows what a sink node does to the records of a file', async () => {
+  writeFileSync(path.join(cwd, 's.jsonl'), '{"n":"10","cust_id":"2"}\n');
+  const masked = await cli('plan --sample s.jsonl --row r --json');
+  expect(JSON.parse(masked.out)).toMatchObject({
+    row: 'r',
+    masking: { rules: 1 },
+    sample: { output_records: 1, stages: [{ stage: 'masking', after: [{ n: '10', cust_id: '***' }] }] },
+  });
+  expect(masked.out).not.toContain('"2"');
+  expect((await cli('plan --sample s.jsonl --row w')).out).toContain('{"n":"10","cust_id":"2"}');
+  expect(await cli('plan --sample s.jsonl')).toMatchObject({
+    code: 2,
+    err: expect.stringContaining('a sample goes to one sink node') as string,
+  });
+});

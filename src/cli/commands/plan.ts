@@ -7,6 +7,7 @@ import { DOCUMENT_OPTIONS } from '../document-options.ts';
 import { EXIT, usageError } from '../exit.ts';
 import { integerOption, switchOption, textOption } from '../option.ts';
 import { count } from '../render.ts';
+import { maskingRulesFor } from '../../document/blocks/masking.ts';
 import { checksOf, expectationsOf, patienceOf } from '../row-checks.ts';
 import { factsOf, laneName } from '../row-facts.ts';
 import { chunksOf, partitionDocument, tellFanOut, timesOf } from '../row-times.ts';
@@ -89,7 +90,7 @@ function rowCalled(id: string, plan: Plan): RowPlan {
 
 function rowDocument(row: RowPlan): Record<string, unknown> {
   const facts = factsOf(row);
-  const { quality, contract, masking } = row.governance;
+  const { quality, contract, masking, schema } = row.governance;
   return {
     row: row.id,
     source: { type: row.source.type, template: row.source.template, uri: facts.sourceUri ?? null },
@@ -101,7 +102,9 @@ function rowDocument(row: RowPlan): Record<string, unknown> {
     delivery_guarantee: row.guarantee,
     quality: quality === undefined ? null : { record: quality.record.length, batch: quality.batch.length },
     contract: contract === undefined ? null : { version: contract.version, on_breach: contract.on_breach, fields: contract.fields.length },
-    masking: masking === undefined ? null : { rules: masking.rules.length },
+    masking: masking === undefined ? null : { rules: maskingRulesFor(masking, row.sink).length },
+    schema_drift: schema === undefined ? null : schema.on_drift,
+    metadata_columns: row.metadataColumns?.map(({ name }) => name) ?? [],
     dead_letters: row.dlq === undefined ? null : row.dlq.sink.type,
     state: row.state === undefined ? null : { type: row.state.type, key: row.stateKey },
     incremental: facts.incremental,
