@@ -21,21 +21,30 @@ export const gcpSecretManager = defineSecretManager({
   ],
   open: async (context) => {
     const { SecretManagerServiceClient: Client } = await vendorClient(PACKAGE, () => import('@google-cloud/secret-manager'));
-    let client: SecretManagerServiceClient | undefined;
+    let client: Promise<SecretManagerServiceClient> | undefined;
     return {
       read: async (name) => {
-        client ??= new Client({ ...settingsOf(context), projectId: projectOf(name) });
         try {
-          const [version] = await client.accessSecretVersion({ name }, { timeout: CALL_TIMEOUT_MS, retry: null });
+          client ??= loggedIn(new Client({ ...settingsOf(context), projectId: projectOf(name) }));
+          const [version] = await (await client).accessSecretVersion({ name }, { timeout: CALL_TIMEOUT_MS, retry: null });
           return textOf(version.payload?.data);
         } catch (error) {
           throw failureOf(error);
         }
       },
-      close: async () => client?.close(),
+      close: async () => {
+        const open = await client?.catch(() => undefined);
+        await open?.close();
+      },
     } satisfies SecretManager;
   },
 });
+
+/** A call would log in by itself too, but leave a failure of that to nobody, which ends the process. */
+async function loggedIn(client: SecretManagerServiceClient): Promise<SecretManagerServiceClient> {
+  await client.initialize();
+  return client;
+}
 
 /** HTTP instead of gRPC: one request is all there is to make. */
 function settingsOf({ env: { variables } }: SecretContext): ClientOptions {

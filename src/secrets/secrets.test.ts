@@ -159,6 +159,22 @@ it('is sorted, and each says how it is set up', () => {
     expect(settings.every(({ name, description }) => /^[A-Z_]+$/.test(name) && description.endsWith('.'))).toBe(true);
 });
 
+describe('gcp-sm', () => {
+  it('says that nobody is logged in, and leaves no failure behind that nobody awaits', async () => {
+    const left: unknown[] = [];
+    const listen = (error: unknown): unknown => left.push(error);
+    process.on('unhandledRejection', listen);
+    try {
+      const variables = { GOOGLE_APPLICATION_CREDENTIALS: join(folder, 'nowhere.json') };
+      expect(await failure(gcpSecretManager, variables, gcp('db'))).toMatchObject({ kind: 'auth', hint: expect.any(String) as string });
+      await new Promise((done) => setImmediate(done));
+      expect(left).toEqual([]);
+    } finally {
+      process.off('unhandledRejection', listen);
+    }
+  });
+});
+
 describe('vault', () => {
   it('sends token and namespace, and hides the token', async () => {
     await using manager = await startVault({ 'kv/data/a': { x: 1 } });
