@@ -45,7 +45,14 @@ test('stages that can do with cells get columns', () => {
 test('the reason says from where on records are made', () => {
   const made = 'columns: transform `rename_field` reads `a`; records are made because';
   expect(laneOf(`transforms: [${RENAME}, ${JOIN}]`)).toBe(`${made} transform \`coalesce\` reads \`a\``);
-  expect(laneOf(`transforms: [${RENAME}]`, { sink: 'csv' })).toBe(`${made} sink \`csv\` takes records`);
+  const sqlite = `version: 1
+pipeline:
+  source: { type: csv, config: { path: in } }
+  transforms: [${RENAME}]
+  sink: { type: sqlite, config: { database_url: a.db, table_name: t } }
+`;
+  expect(laneOfDocument(sqlite)).toBe(`${made} sink \`sqlite\` takes records`);
+  expect(laneOf('', { source: 'jsonl', sink: 'csv' })).toBe('columns: `jsonl` and `csv` have no encoding in common');
   expect(laneOf(`transforms: [${RENAME}]`, { more: 'metadata_columns: {columns: [run_id]}' })).toBe(
     `${made} \`metadata_columns\` adds fields to every record`,
   );

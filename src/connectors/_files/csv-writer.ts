@@ -21,10 +21,10 @@ export class CsvFormat {
   row(cells: readonly string[]): string {
     // A lone empty cell would be a blank line, which readers take for no row at all.
     if (cells.length === 1 && cells[0] === '') return `${this.#quote}${this.#quote}\n`;
-    return `${cells.map((cell) => this.#cell(cell)).join(this.#delimiter)}\n`;
+    return `${cells.map((cell) => this.cell(cell)).join(this.#delimiter)}\n`;
   }
 
-  #cell(text: string): string {
+  cell(text: string): string {
     if (!this.#special.test(text)) return text;
     return this.#quote + text.replaceAll(this.#quote, this.#quote + this.#quote) + this.#quote;
   }

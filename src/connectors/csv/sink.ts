@@ -1,6 +1,7 @@
 import { basename, join } from 'node:path';
 import { z } from 'zod';
 import type { SinkContext } from '../../kit/context.ts';
+import type { Columns } from '../../kit/columns.ts';
 import type { Page } from '../../kit/page.ts';
 import { batchSize, boolean } from '../../kit/schema.ts';
 import { APPEND_ONLY, defineSink, type Sink, type WriteResult } from '../../kit/sink.ts';
@@ -9,12 +10,15 @@ import type { JsonObject } from '../../lib/json.ts';
 import { AppendingFile } from '../_files/appending-file.ts';
 import { chooseCodec, type Codec } from '../_files/compression.ts';
 import { byteCode, compression, filePath } from '../_files/config.ts';
+import { CsvColumnRows, fieldsInOrder } from '../_files/csv-column-rows.ts';
 import { continueCsv } from '../_files/csv-continue.ts';
 import { cellsOf, columnsOf, CsvFormat, requireObjects } from '../_files/csv-writer.ts';
 import { fileUri, resolvePath } from '../_files/paths.ts';
 import { probeFolder } from '../_files/probe-folder.ts';
 
 const QUOTE = 34;
+/** Delimiters from here on take more than one byte. */
+const NO_ASCII = 128;
 
 const config = z.strictObject({
   path: filePath('File to write; its folders are created.'),
@@ -36,7 +40,7 @@ export const csvSink = defineSink<CsvSinkConfig>({
   description: 'Writes a file of delimited text; the fields of the first page are its columns.',
   config,
   examples: [{ path: 'out/orders.csv' }, { path: 'out/orders.tsv.gz', delimiter: '\t', append: true, on_unknown_field: 'error' }],
-  capabilities: () => APPEND_ONLY,
+  capabilities: (value) => ({ ...APPEND_ONLY, columns: value.delimiter < NO_ASCII }),
   datasetUri: (value) => fileUri(value.path),
   localPath: (value) => value.path,
   scratch: (value, folder) => {
@@ -59,26 +63,41 @@ class CsvSink implements Sink {
   readonly #config: CsvSinkConfig;
   readonly #context: SinkContext;
   readonly #format: CsvFormat;
+  readonly #rows: CsvColumnRows;
   readonly #dropped = new Set<string>();
   #open: OpenFile | undefined;
 
   constructor(value: CsvSinkConfig, context: SinkContext) {
     this.#config = value;
     this.#context = context;
-    this.#format = new CsvFormat({ delimiter: value.delimiter, quote: QUOTE });
+    const output = { delimiter: value.delimiter, quote: QUOTE };
+    this.#format = new CsvFormat(output);
+    this.#rows = new CsvColumnRows(output);
   }
 
   async write(page: Page): Promise<WriteResult> {
     if (page.count === 0) return { written: 0, rejected: [] };
     this.#context.signal.throwIfAborted();
-    const records = requireObjects(page.records(), 'csv');
-    this.#open ??= await this.#start(records);
-    const { file, columns, header } = this.#open;
-    this.#checkFields(records, columns);
+    const cells = this.#config.delimiter < NO_ASCII ? page.columns : undefined;
+    await (cells === undefined ? this.#writeRecords(requireObjects(page.records(), 'csv')) : this.#writeCells(cells));
+    return { written: page.count, rejected: [] };
+  }
+
+  async #writeRecords(records: readonly JsonObject[]): Promise<void> {
+    const { file, columns, header } = (this.#open ??= await this.#start(() => columnsOf(records)));
+    this.#checkFields(columnsOf(records), columns);
     const rows = records.map((record) => this.#format.row(cellsOf(record, columns)));
     await file.write(Buffer.from(header + rows.join('')));
     this.#open.header = '';
-    return { written: page.count, rejected: [] };
+  }
+
+  async #writeCells(cells: Columns): Promise<void> {
+    const fields = fieldsInOrder(cells);
+    const { file, columns, header } = (this.#open ??= await this.#start(() => fields));
+    this.#checkFields(fields, columns);
+    const rows = this.#rows.write(cells, columns);
+    await file.write(header === '' ? rows : Buffer.concat([Buffer.from(header), rows]));
+    this.#open.header = '';
   }
 
   async flush(): Promise<void> {
@@ -94,13 +113,13 @@ class CsvSink implements Sink {
     this.#open = undefined;
   }
 
-  async #start(records: readonly JsonObject[]): Promise<OpenFile> {
+  async #start(fields: () => readonly string[]): Promise<OpenFile> {
     const { env, role } = this.#context;
     const file = resolvePath(env.cwd, this.#config.path);
     const codec = chooseCodec(this.#config.compression, this.#config.path, env.log);
     const append = this.#config.append || role === 'dlq';
     const existing = append ? await this.#existing(file, codec) : undefined;
-    const columns = existing?.columns ?? columnsOf(records);
+    const columns = existing?.columns ?? fields();
     const header = this.#config.write_headers && existing === undefined ? this.#format.row(columns) : '';
     return { file: await AppendingFile.open({ path: file, codec, truncate: !append }), columns, header };
   }
@@ -119,13 +138,9 @@ class CsvSink implements Sink {
     return { columns: this.#config.write_headers ? first : undefined };
   }
 
-  #checkFields(records: readonly JsonObject[], columns: readonly string[]): void {
+  #checkFields(fields: readonly string[], columns: readonly string[]): void {
     const known = new Set(columns);
-    for (const record of records) {
-      for (const key of Object.keys(record)) {
-        if (!known.has(key)) this.#unknown(key);
-      }
-    }
+    for (const field of fields) if (!known.has(field)) this.#unknown(field);
   }
 
   #unknown(key: string): void {
