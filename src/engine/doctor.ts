@@ -5,6 +5,7 @@ import { createCredentials } from '../credentials/index.ts';
 import type { PartContext } from '../kit/context.ts';
 import { RECORDS_LANE } from '../kit/page.ts';
 import type { Probe, ProbeFinding } from '../kit/probe.ts';
+import type { StateStore } from '../kit/state-store.ts';
 import type { RowPlan, SinkPlan, SourcePlan, StatePlan, TransformPlan } from '../plan/plan.ts';
 import { resolvePart, type RuntimeTokens } from '../plan/resolve.ts';
 import { compileIssues } from './compile-check.ts';
@@ -105,7 +106,9 @@ async function checkRow(options: DoctorOptions, row: RowPlan): Promise<RowReport
   probes.push(...(await checkTransforms(options, row)));
   add('sink', row.sink.type, await timed(options, (context, tokens) => probeSink(row.sink, context, tokens), row));
   const { state, dlq } = row;
-  if (state !== undefined) add('state', state.type, await timed(options, (context, tokens) => probeState(state, context, tokens), row));
+  const bookmark = stateKeyOf(row, firstTurn(row));
+  if (state !== undefined)
+    add('state', state.type, await timed(options, (context, tokens) => probeState(state, context, { tokens, bookmark }), row));
   if (state !== undefined && row.sla?.max_staleness_secs !== undefined) {
     add('state', state.type, await timed(options, (context, tokens) => probeStaleness(row, state, context, tokens), row));
   }
@@ -186,7 +189,11 @@ async function probeSink(part: SinkPlan, context: PartContext, tokens: RuntimeTo
   return definition.probe(resolvePart(part, tokens), { ...context, runId: context.invocationId, role: 'main' });
 }
 
-async function probeState(part: StatePlan, context: PartContext, tokens: RuntimeTokens): Promise<ProbeFinding[]> {
+async function probeState(
+  part: StatePlan,
+  context: PartContext,
+  { tokens, bookmark }: { readonly tokens: RuntimeTokens; readonly bookmark: string },
+): Promise<ProbeFinding[]> {
   const { definition } = part;
   const config = resolvePart(part, tokens);
   if (definition.probe !== undefined) return definition.probe(config, context);
@@ -198,11 +205,22 @@ async function probeState(part: StatePlan, context: PartContext, tokens: Runtime
     const back = await store.get(key);
     await store.delete(key);
     if (back === undefined) return [{ name: 'sentinel', status: 'fail', reason: 'a value that was put could not be read back' }];
-    return [{ name: 'sentinel', status: 'pass' }];
+    return [{ name: 'sentinel', status: 'pass' }, ...(await unreadable(store, bookmark))];
   } catch (error) {
     return [{ name: 'sentinel', status: 'fail', reason: messageOf(error) }];
   } finally {
     await store.close();
+  }
+}
+
+/** What an earlier run left may be out of reach for this document: written with another key, or damaged. */
+async function unreadable(store: StateStore, bookmark: string): Promise<ProbeFinding[]> {
+  try {
+    await store.get(bookmark);
+    return [];
+  } catch (error) {
+    const hint = error instanceof AppError && error.hint !== undefined ? { hint: error.hint } : {};
+    return [{ name: 'bookmark', status: 'fail', reason: messageOf(error), ...hint }];
   }
 }
 
