@@ -10,45 +10,58 @@ const PROGRESS = { records_read: 1, records_written: 1, records_dead_lettered: 0
 const HITS = defineMetric({ name: 'svc_hits_total', type: 'counter', help: 'Hits.', labels: ['a'] });
 const TIME = defineMetric({ name: 'svc_time_seconds', type: 'histogram', help: 'Time.', labels: [] });
 
-function sender(): { sender: BatchSender; sent: Batch[]; relay: ReturnType<typeof createMetricRelay> } {
+function sender(): { sender: BatchSender; sent: Batch[]; awaited: boolean[] } {
   const sent: Batch[] = [];
-  const relay = createMetricRelay();
-  return { sender: new BatchSender({ clock: new FakeClock(), relay, send: (batch) => sent.push(batch) }), sent, relay };
+  const awaited: boolean[] = [];
+  const send = (batch: Batch, isAwaited: boolean): void => {
+    sent.push(batch);
+    awaited.push(isAwaited);
+  };
+  return { sender: new BatchSender({ clock: new FakeClock(), relay: createMetricRelay(), send }), sent, awaited };
 }
 
 describe('news of a run', () => {
   it('starts with its first line at once, then gathers, one batch on the way at a time', () => {
     vi.useFakeTimers();
-    const { sender: made, sent } = sender();
+    const { sender: made, sent, awaited } = sender();
     made.log(line(0));
     expect(sent.map((batch) => batch.lines.length)).toEqual([1]);
     made.log(line(1));
     made.progress(PROGRESS);
-    vi.advanceTimersByTime(1000);
+    vi.advanceTimersByTime(49);
     expect(sent).toHaveLength(1);
-    made.acknowledged();
-    made.log(line(2));
-    vi.advanceTimersByTime(50);
-    expect(sent.map((batch) => batch.lines.length)).toEqual([1, 2]);
+    vi.advanceTimersByTime(1);
+    expect(sent.map((batch) => batch.lines.length)).toEqual([1, 1]);
     expect(sent[1]?.progress).toEqual(PROGRESS);
-    made.acknowledged();
+    made.log(line(2));
     vi.advanceTimersByTime(1000);
     expect(sent).toHaveLength(2);
+    made.acknowledged();
+    made.log(line(3));
+    vi.advanceTimersByTime(50);
+    expect(sent.map((batch) => batch.lines.length)).toEqual([1, 1, 2]);
+    expect(awaited).toEqual([false, true, true]);
+    made.acknowledged();
+    vi.advanceTimersByTime(1000);
+    expect(sent).toHaveLength(3);
     vi.useRealTimers();
   });
 
   it('ends with everything that is left, though nobody acknowledged', () => {
     const { sender: made, sent } = sender();
     for (let n = 0; n < 2500; n += 1) made.log(line(n));
-    made.end();
-    expect(sent.flatMap((batch) => batch.lines).map((one) => one.line)).toEqual(Array.from({ length: 2500 }, (_, n) => `line ${n}`));
+    const rest = made.end();
+    expect(rest.lines).not.toEqual([]);
+    expect([...sent, rest].flatMap((batch) => batch.lines).map((one) => one.line)).toEqual(
+      Array.from({ length: 2500 }, (_, n) => `line ${n}`),
+    );
   });
 
   it('is bounded: lines beyond what the server takes are counted and told', () => {
     const { sender: made, sent } = sender();
     for (let n = 0; n < 20_011; n += 1) made.log(line(n));
-    made.end();
-    const lines = sent.flatMap((batch) => batch.lines);
+    const rest = made.end();
+    const lines = [...sent, rest].flatMap((batch) => batch.lines);
     expect(lines).toHaveLength(20_002);
     expect(lines.at(-1)?.line).toContain('log lines were lost because the server was busy lines=10');
   });

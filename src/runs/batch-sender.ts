@@ -12,10 +12,11 @@ const MAX_LINES = 20_000;
 export interface BatchSenderOptions {
   readonly clock: Clock;
   readonly relay: MetricRelay;
-  readonly send: (batch: Batch) => void;
+  /** Nothing more is sent before an awaited batch is acknowledged, but at the end. */
+  readonly send: (batch: Batch, isAwaited: boolean) => void;
 }
 
-/** Gathers the news of a run and sends them every 50 ms at most, one batch at a time, and the rest at the end. */
+/** Gathers the news of a run and sends them every 50 ms at most, one batch at a time; the rest goes with the end. */
 export class BatchSender {
   readonly #options: BatchSenderOptions;
   #lines: LogLine[] = [];
@@ -35,7 +36,7 @@ export class BatchSender {
     else this.#lost += 1;
     // The first line goes at once: a run that never gives way afterwards shall not be silent.
     if (this.#begun) this.#arm();
-    else this.#send();
+    else this.#send(false);
   }
 
   progress(progress: Progress): void {
@@ -54,13 +55,12 @@ export class BatchSender {
     if (this.#news) this.#arm();
   }
 
-  /** Everything that is left, whether the server was ready or not. */
-  end(): void {
+  /** Everything that is left, whether the server was ready or not: the last batch, after those that had to go before it were sent. */
+  end(): Batch {
     clearTimeout(this.#timer);
     this.#timer = undefined;
-    do this.#send();
-    while (this.#lines.length > 0);
-    this.#underway = false;
+    while (this.#lines.length > BATCH_LINES) this.#send(false);
+    return this.#take();
   }
 
   #arm(): void {
@@ -68,19 +68,23 @@ export class BatchSender {
     if (this.#timer !== undefined || this.#underway) return;
     this.#timer = setTimeout(() => {
       this.#timer = undefined;
-      if (!this.#underway) this.#send();
+      if (!this.#underway) this.#send(true);
     }, INTERVAL_MS);
   }
 
-  #send(): void {
+  #send(isAwaited: boolean): void {
+    this.#underway = isAwaited;
+    this.#news = false;
+    this.#begun = true;
+    this.#options.send(this.#take(), isAwaited);
+  }
+
+  #take(): Batch {
     const lines = this.#lines.splice(0, BATCH_LINES);
     if (this.#lost > 0 && this.#lines.length === 0) lines.push(this.#lossLine());
     const progress = this.#progress;
     this.#progress = undefined;
-    this.#underway = true;
-    this.#news = false;
-    this.#begun = true;
-    this.#options.send({ lines, progress, measured: this.#options.relay.take() });
+    return { lines, progress, measured: this.#options.relay.take() };
   }
 
   #lossLine(): LogLine {

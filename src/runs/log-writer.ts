@@ -6,10 +6,12 @@ import { logLines, logsDropped } from './metrics.ts';
 
 const QUEUE_LINES = 16_384;
 const BATCH_LINES = 256;
+/** Fewer lines wait for this long, or for the end of their run, which is stored in the same commit. */
+const GATHER_MS = 50;
 
 export interface LogWriterOptions {
   readonly store: LogStore;
-  readonly env: Pick<Env, 'log' | 'metrics'>;
+  readonly env: Pick<Env, 'clock' | 'log' | 'metrics'>;
   /** Later lines of a run are dropped, and the log says so. */
   readonly maxLinesPerRun: number;
 }
@@ -86,9 +88,10 @@ export class LogWriter {
 
   async #write(): Promise<void> {
     this.#writing = true;
-    // Lines of this turn of the event loop travel together.
-    await Promise.resolve();
-    while (this.#waits) await this.#storeSome();
+    while (this.#waits) {
+      if (this.#queue.length < BATCH_LINES) await this.#options.env.clock.sleep(GATHER_MS);
+      if (this.#waits) await this.#storeSome();
+    }
     this.#writing = false;
   }
 

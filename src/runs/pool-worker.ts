@@ -3,7 +3,7 @@ import { fork, type ChildProcess } from 'node:child_process';
 import { getCompileCacheDir } from 'node:module';
 import type { Env } from '../lib/env.ts';
 import type { RunEnd, RunHandle, RunListener, RunTicket } from './executor.ts';
-import type { FromWorker, ToWorker } from './protocol.ts';
+import type { Batch, FromWorker, ToWorker } from './protocol.ts';
 import type { StopCause } from './record.ts';
 
 /** Enough of what a dying process writes to tell why. */
@@ -152,16 +152,12 @@ export class PoolWorker {
         this.#wasReady = true;
         this.#options.onReady(this);
         return;
-      case 'batch': {
-        const { lines, measured, progress } = message.batch;
-        const listener = this.#job?.listener;
-        if (lines.length > 0) listener?.log(lines);
-        if (measured.changes.length > 0 || measured.definitions.length > 0) listener?.metrics(measured.changes, measured.definitions);
-        if (progress !== undefined) listener?.progress(progress);
-        this.#say({ type: 'ack' });
+      case 'batch':
+        this.#pass(message.batch);
+        if (message.isAwaited) this.#say({ type: 'ack' });
         return;
-      }
       case 'finished':
+        this.#pass(message.rest);
         this.#settle({ type: 'finished', outcome: message.outcome });
         this.#options.onDone(this);
         return;
@@ -171,6 +167,13 @@ export class PoolWorker {
       default:
         message satisfies never;
     }
+  }
+
+  #pass({ lines, measured, progress }: Batch): void {
+    const listener = this.#job?.listener;
+    if (lines.length > 0) listener?.log(lines);
+    if (measured.changes.length > 0 || measured.definitions.length > 0) listener?.metrics(measured.changes, measured.definitions);
+    if (progress !== undefined) listener?.progress(progress);
   }
 
   #settle(end: RunEnd): void {

@@ -8,12 +8,12 @@ import type { StopCause } from './record.ts';
 export type ToWorker =
   | { readonly type: 'run'; readonly ticket: RunTicket }
   | { readonly type: 'stop'; readonly why: StopCause }
-  /** A batch was taken; the worker may send the next. */
+  /** A batch whose acknowledgement was awaited was taken; the worker may send the next. */
   | { readonly type: 'ack' }
   /** No more runs: end. */
   | { readonly type: 'exit' };
 
-/** News of a run. A worker has at most one batch on the way, so a slow server is never flooded. */
+/** News of a run. A worker has at most one batch on the way besides the first, so a slow server is never flooded. */
 export interface Batch {
   readonly lines: readonly LogLine[];
   readonly measured: Measurements;
@@ -22,7 +22,8 @@ export interface Batch {
 
 export type FromWorker =
   | { readonly type: 'ready' }
-  | { readonly type: 'batch'; readonly batch: Batch }
-  | { readonly type: 'finished'; readonly outcome: RunOutcome }
+  | { readonly type: 'batch'; readonly batch: Batch; readonly isAwaited: boolean }
+  /** `rest`: the last news of the run. */
+  | { readonly type: 'finished'; readonly outcome: RunOutcome; readonly rest: Batch }
   /** The worker cannot go on and ends itself; the sentence is redacted. */
   | { readonly type: 'broken'; readonly reason: string };

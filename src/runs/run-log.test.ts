@@ -84,6 +84,9 @@ describe('live log', () => {
 });
 
 describe('stored log lines', () => {
+  let clock = new FakeClock();
+  beforeEach(() => (clock = new FakeClock()));
+
   function writer(store: Partial<LogStore>, maxLinesPerRun = 100): { writer: LogWriter; dropped: () => Promise<string[]> } {
     const registry = createRegistry(RUN_METRICS);
     const full: LogStore = {
@@ -92,7 +95,7 @@ describe('stored log lines', () => {
       readLog: async () => ({ lines: [], truncated: false }),
       ...store,
     };
-    const env = testEnv({ metrics: registry.metrics });
+    const env = testEnv({ metrics: registry.metrics, clock });
     const dropped = async (): Promise<string[]> =>
       (await registry.render()).split('\n').filter((text) => text.startsWith('svc_serve_run_logs_dropped_total{'));
     return { writer: new LogWriter({ store: full, env, maxLinesPerRun }), dropped };
@@ -106,6 +109,22 @@ describe('stored log lines', () => {
     await made.flush();
     expect(batches.map((batch) => batch.length)).toEqual([256, 45]);
     expect(batches.flat().map(({ run_id, seq }) => `${run_id}${seq}`)).toEqual([...Array.from({ length: 300 }, (_, n) => `a${n}`), 'b0']);
+  });
+
+  it('wait a moment for more of them, or until somebody wants them stored', async () => {
+    const batches: string[][] = [];
+    const { writer: made } = writer({ appendLog: async (batch) => void batches.push(batch.map(({ line: text }) => text)) });
+    made.push('a', lines(0, 1));
+    await rest();
+    made.push('a', lines(1, 2));
+    await clock.advance(49);
+    expect(batches).toEqual([]);
+    await clock.advance(1);
+    expect(batches).toEqual([['INFO 0', 'INFO 1']]);
+    made.push('a', lines(2, 3));
+    await made.flush();
+    await clock.advance(1000);
+    expect(batches).toEqual([['INFO 0', 'INFO 1'], ['INFO 2']]);
   });
 
   it('stop at the cap of a run, which is marked once', async () => {

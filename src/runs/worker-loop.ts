@@ -84,7 +84,7 @@ class WorkerProcess {
   /** Nothing that happens after an uncaught error can be trusted. */
   breakDown(error: unknown): void {
     const text = messageOf(error);
-    this.#current?.sender.end();
+    if (this.#current !== undefined) say({ type: 'batch', batch: this.#current.sender.end(), isAwaited: false });
     const reason = this.#current === undefined ? text : this.#current.redactor.text(text);
     process.send?.({ type: 'broken', reason } satisfies FromWorker, dieNow);
   }
@@ -92,7 +92,11 @@ class WorkerProcess {
   async #run(ticket: RunTicket): Promise<void> {
     const redactor = new Redactor();
     for (const secret of ticket.secrets) redactor.register(secret);
-    const sender = new BatchSender({ clock: systemClock, relay: this.#relay, send: (batch) => say({ type: 'batch', batch }) });
+    const sender = new BatchSender({
+      clock: systemClock,
+      relay: this.#relay,
+      send: (batch, isAwaited) => say({ type: 'batch', batch, isAwaited }),
+    });
     const stop = new AbortController();
     this.#current = { stop, sender, redactor };
     try {
@@ -103,14 +107,12 @@ class WorkerProcess {
         writeLog: (line) => sender.log(line),
         onProgress: (progress) => sender.progress(progress),
       });
-      sender.end();
       this.#current = undefined;
-      say({ type: 'finished', outcome });
+      say({ type: 'finished', outcome, rest: sender.end() });
     } catch (error) {
       if (!(error instanceof AppError)) return this.breakDown(error);
-      sender.end();
       this.#current = undefined;
-      say({ type: 'finished', outcome: refusedOutcome(ticket, redactor.text(error.message), error.code) });
+      say({ type: 'finished', outcome: refusedOutcome(ticket, redactor.text(error.message), error.code), rest: sender.end() });
     }
   }
 }
