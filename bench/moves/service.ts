@@ -7,6 +7,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { PERSON_FIELDS, peopleFile, personAt, personLine } from '../data.ts';
 import { program, type Bench, type Move } from '../move.ts';
 import type { Figure } from '../result.ts';
+import { SERIAL } from '../programs/serial.ts';
 import { countRuns, load, startHeadgate, startService, statusOf, submit, untilIdle, type Load } from '../service.ts';
 import { governedDocument } from './governed.ts';
 
@@ -21,43 +22,64 @@ const HEALTH_SECONDS = 5;
 const SUCCESSORS = 4;
 const NO_LIMIT = '1000000';
 
-const submissions: Move = {
-  kind: 'service',
+const submissions = submissionMove({
   name: 'serve-submit',
   title: 'POST /v1/runs, 32 connections, 1.4 kB YAML document validated, durable',
-  how:
-    'Whole servers in alternation, each under load from another process. The only worker of Headgate waits in a query that sleeps, so that ' +
-    'submissions are validated, stored and queued but no run competes with them; every one of them was answered with 202. ' +
-    'The bare server is `node:http` that reads the body and answers.',
-  async measure(bench) {
-    const sleeping = await sleepingDocument(bench);
-    const bodyFile = join(bench.folder, 'submission.json');
-    await writeFile(bodyFile, JSON.stringify({ config: submittedDocument() }));
-    const rounds = { headgate: [] as Load[], bare: [] as Load[], again: [] as Load[] };
-    await oneHeadgate(bench, sleeping, bodyFile);
-    for (let round = 0; round < bench.runs; round++) {
-      bench.say(`  round ${round + 1} of ${bench.runs}`);
-      rounds.headgate.push(await oneHeadgate(bench, sleeping, bodyFile));
-      rounds.bare.push(await oneBare(bodyFile));
-      rounds.again.push(await oneHeadgate(bench, sleeping, bodyFile));
-    }
-    const share = (one: readonly Load[], other: readonly Load[]): number[] =>
-      one.map(({ perSecond }, index) => perSecond / (other[index]?.perSecond ?? Number.NaN));
-    return [
-      { name: 'headgate, submissions', unit: 'per second', samples: rounds.headgate.map(({ perSecond }) => perSecond) },
-      { name: 'headgate, p50', unit: 'ms', samples: rounds.headgate.map(({ p50Ms }) => p50Ms) },
-      {
-        name: 'headgate, p99',
-        unit: 'ms',
-        samples: rounds.headgate.map(({ p99Ms }) => p99Ms),
-        target: { bound: 'at most', value: 25 },
-      },
-      { name: 'bare node:http, answers', unit: 'per second', samples: rounds.bare.map(({ perSecond }) => perSecond) },
-      { name: 'headgate / bare', unit: '×', samples: share(rounds.headgate, rounds.bare), target: { bound: 'at least', value: 0.2 } },
-      { name: 'headgate / headgate again', unit: '×', samples: share(rounds.headgate, rounds.again) },
-    ];
-  },
-};
+  what: 'Every submission has the same text.',
+  isDifferent: false,
+});
+
+const differentSubmissions = submissionMove({
+  name: 'serve-submit-different',
+  title: 'POST /v1/runs, 32 connections, as above, no two documents the same',
+  what: 'Every submission has a name and an output of its own.',
+  isDifferent: true,
+});
+
+interface SubmissionMove {
+  readonly name: string;
+  readonly title: string;
+  readonly what: string;
+  readonly isDifferent: boolean;
+}
+
+function submissionMove({ name, title, what, isDifferent }: SubmissionMove): Move {
+  return {
+    kind: 'service',
+    name,
+    title,
+    how:
+      `${what} Whole servers in alternation, each under load from another process. The only worker of Headgate waits in a query that sleeps, ` +
+      'so that submissions are validated, stored and queued but no run competes with them; every one of them was answered with 202. ' +
+      'The bare server is `node:http` that reads the body and answers.',
+    measure: (bench) => measureSubmissions(bench, isDifferent),
+  };
+}
+
+async function measureSubmissions(bench: Bench, isDifferent: boolean): Promise<readonly Figure[]> {
+  const sleeping = await sleepingDocument(bench);
+  const bodyFile = join(bench.folder, 'submission.json');
+  await writeFile(bodyFile, JSON.stringify({ config: submittedDocument(isDifferent ? SERIAL : SERIAL.replaceAll('#', '0')) }));
+  const rounds = { headgate: [] as Load[], bare: [] as Load[], again: [] as Load[] };
+  await oneHeadgate(bench, sleeping, bodyFile);
+  for (let round = 0; round < bench.runs; round++) {
+    bench.say(`  round ${round + 1} of ${bench.runs}`);
+    rounds.headgate.push(await oneHeadgate(bench, sleeping, bodyFile));
+    rounds.bare.push(await oneBare(bodyFile));
+    rounds.again.push(await oneHeadgate(bench, sleeping, bodyFile));
+  }
+  const share = (one: readonly Load[], other: readonly Load[]): number[] =>
+    one.map(({ perSecond }, index) => perSecond / (other[index]?.perSecond ?? Number.NaN));
+  const samples = rounds.headgate;
+  return [
+    { name: 'headgate, submissions', unit: 'per second', samples: samples.map(({ perSecond }) => perSecond) },
+    { name: 'headgate, p50', unit: 'ms', samples: samples.map(({ p50Ms }) => p50Ms) },
+    { name: 'headgate, p99', unit: 'ms', samples: samples.map(({ p99Ms }) => p99Ms), target: { bound: 'at most', value: 25 } },
+    { name: 'bare node:http, answers', unit: 'per second', samples: rounds.bare.map(({ perSecond }) => perSecond) },
+    { name: 'headgate / bare', unit: '×', samples: share(samples, rounds.bare), target: { bound: 'at least', value: 0.2 } },
+    { name: 'headgate / headgate again', unit: '×', samples: share(samples, rounds.again) },
+  ];
+}
 
 const manyRuns: Move = {
   kind: 'service',
@@ -130,7 +152,7 @@ const health: Move = {
   },
 };
 
-export const serviceMoves: readonly Move[] = [submissions, manyRuns, firstRow, health];
+export const serviceMoves: readonly Move[] = [submissions, differentSubmissions, manyRuns, firstRow, health];
 
 async function oneHeadgate(bench: Bench, sleeping: string, bodyFile: string): Promise<Load> {
   const server = await startHeadgate(bench.folder, '--max-concurrent-runs', '1', '--max-queued-runs', NO_LIMIT);
@@ -262,9 +284,9 @@ pipeline:
 }
 
 /** About 1.4 kB, as documents in production are. */
-function submittedDocument(): string {
+function submittedDocument(serial: string): string {
   return `version: 1
-name: orders-nightly
+name: orders-${serial}
 # Orders of the shop, cleaned and checked, as JSON Lines for the people who count.
 pipeline:
   source: { type: csv, config: { path: in/orders.csv, delimiter: ';', null_values: ['', 'NULL'] } }
@@ -291,6 +313,6 @@ pipeline:
       - { type: not_empty, field: country, on_failure: quarantine }
   dlq:
     sink: { type: jsonl, config: { path: out/bad-orders.jsonl } }
-  sink: { type: jsonl, config: { path: out/orders.jsonl } }
+  sink: { type: jsonl, config: { path: out/orders-${serial}.jsonl } }
 `;
 }

@@ -1,15 +1,18 @@
 /**
  * `node http-load.ts URL SECONDS CONNECTIONS [BODY_FILE [EVERY_MS]]`: keeps that many connections busy, each with one request at a time,
- * and prints what came back. With a body it is a POST of JSON. EVERY_MS paces each connection instead of asking at once again.
+ * and prints what came back. With a body it is a POST of JSON, with the number of the request where the body holds `########`. EVERY_MS paces each connection instead of asking at once again.
  */
 import { readFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import { quantile } from '../statistics.ts';
+import { placesOfSerial, withSerial } from './serial.ts';
 
 const [address = '', seconds = '1', connections = '1', bodyFile = '', everyMs = '0'] = process.argv.slice(2);
 const url = new URL(address);
 const request = requestBytes(bodyFile === '' ? undefined : readFileSync(bodyFile));
+const places = placesOfSerial(request);
+let serial = 0;
 const latencies: number[] = [];
 const statuses: Record<string, number> = {};
 
@@ -33,7 +36,8 @@ async function keepBusy(): Promise<void> {
   const answers = answersOf(socket);
   while (performance.now() < deadline) {
     const sent = performance.now();
-    socket.write(request);
+    // A copy: the socket may still hold the last one.
+    socket.write(places.length === 0 ? request : withSerial(Buffer.from(request), places, serial++));
     const { value } = await answers.next();
     if (value === undefined) throw new Error('the server closed the connection');
     latencies.push(performance.now() - sent);
