@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { StopReason } from '../lib/errors.ts';
+import { ConnectorError, StopReason } from '../lib/errors.ts';
 import type { JsonValue } from '../lib/json.ts';
 import type { Plan, RowPlan } from '../plan/plan.ts';
 import type { RunOutcome } from '../wire/outcome.ts';
@@ -28,6 +28,28 @@ const pages = [
   { records: [{ id: 1 }, { id: 2 }], bookmark: 2 },
   { records: [{ id: 3 }], bookmark: 3 },
 ];
+
+describe('a failure', () => {
+  it.each([
+    ['the same', 'the stream broke', 0],
+    ['another', 'the disk is full', 1],
+  ])('that leads to %s one on the way out is told once, and what is new about it beside it', async (_what, second, warnings) => {
+    const broken = (message: string) => new ConnectorError('data', message);
+    const { definition } = fakeSink({
+      onWrite: () => {
+        throw broken('the stream broke');
+      },
+    });
+    const leaving: typeof definition = {
+      ...definition,
+      open: async (config, context) => ({ ...(await definition.open(config, context)), flush: () => Promise.reject(broken(second)) }),
+    };
+    const env = testEnv();
+    const outcome = await run(planOf([rowPlan(fakeSource(pages), leaving)]), { env });
+    expect(outcome.invocations[0]?.error?.message).toContain('the stream broke');
+    expect(env.lines.filter(({ line }) => line.includes('cleaning up after the failure'))).toHaveLength(warnings);
+  });
+});
 
 describe('one row', () => {
   it('flushes, stores the bookmark and only then acknowledges, page by page', async () => {

@@ -161,7 +161,7 @@ async function moveAndFinish(opened: Invocation, options: RunRowOptions, leave: 
     await finish(invocation, cancelled ? 'cancelled' : 'success');
     if (!cancelled && options.limit === undefined) await cleanUp(invocation, options.tokens, bookmark === undefined);
   } catch (error) {
-    await salvage(invocation);
+    await salvage(invocation, messageOf(error));
     throw error;
   }
   const { waiting } = position;
@@ -187,12 +187,14 @@ async function finish(invocation: Invocation, reason: FinishReason): Promise<voi
 }
 
 /** After a failure: what was written stays readable, everything is told how it ended, and a second failure does not hide the first. */
-async function salvage(invocation: Invocation): Promise<void> {
+async function salvage(invocation: Invocation, failure: string): Promise<void> {
   for (const step of [() => flushAll(invocation), () => finish(invocation, 'failed')]) {
     try {
       await step();
     } catch (error) {
-      invocation.env.log.warn('cleaning up after the failure failed too', { row: invocation.row.id, error: messageOf(error) });
+      const again = messageOf(error);
+      // A sink that writes behind tells what stopped it once more; once is enough.
+      if (again !== failure) invocation.env.log.warn('cleaning up after the failure failed too', { row: invocation.row.id, error: again });
     }
   }
 }
