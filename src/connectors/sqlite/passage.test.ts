@@ -286,6 +286,36 @@ describe('rows that go from file to file', () => {
     expect(target.db.prepare('SELECT count(*) AS n, max(id) AS last FROM t').get()).toEqual({ n: 2500, last: 7500 });
   });
 
+  test('can be any part of a page', async () => {
+    const [origin, target] = [database(many(250)), database(EMPTY)];
+    const [reader, writer] = [
+      await openSource(origin.path, { query: 'SELECT * FROM t WHERE grp <> 3' }),
+      await openSink(target.path, { table_name: 't' }),
+    ];
+    for await (const page of reader.pages({ lane: ROWS })) {
+      const expected = page.records().slice(7, 19);
+      expect(page.slice(5, 100).slice(2, 14).records()).toEqual(expected);
+      expect(await writer.write(page.slice(5, 100).slice(2, 14), { partial: false })).toEqual({ written: 12, rejected: [] });
+      expect(target.db.prepare('SELECT * FROM t').all()).toEqual(expected);
+    }
+    await writer.close();
+    await reader.close();
+  });
+
+  test('come as records where an index picks them', async () => {
+    const [origin, target] = [database(`${many(2500)}; CREATE INDEX by_grp ON t (grp)`), database(EMPTY)];
+    const asked = { from: origin.path, into: target.path, sink: { table_name: 't' } };
+    expect(await move({ ...asked, source: { query: 'SELECT * FROM t WHERE grp = 2' } }, ROWS)).toMatchObject({
+      written: 500,
+      records: 500,
+    });
+    target.db.exec('DELETE FROM t');
+    expect(await move({ ...asked, source: { query: 'SELECT * FROM t WHERE id > 7000 AND name > 2' } }, ROWS)).toMatchObject({
+      written: 167,
+      records: 0,
+    });
+  });
+
   test('stay records within one file, out of views, and where the row id is hidden', async () => {
     const origin = database(
       `${many(10)}; CREATE TABLE into_it (id, grp, name); CREATE VIEW v AS SELECT * FROM t; CREATE TABLE w (id PRIMARY KEY) WITHOUT ROWID;

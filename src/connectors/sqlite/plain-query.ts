@@ -54,7 +54,7 @@ export function readPlainQuery(sql: string): PlainQuery | undefined {
 /** The tables and rows as the query has them: those with a row id in a range whose ends are the last two parameters. */
 export function rangeOf({ table, name, condition }: PlainQuery, schema: string): string {
   const chosen = condition === undefined ? '' : `(${condition}) AND `;
-  return `FROM ${quoteName(schema)}.${quoteName(table)} AS ${quoteName(name)} WHERE ${chosen}${rowIdOf({ name })} >= ? AND ${rowIdOf({ name })} <= ?`;
+  return `FROM ${quoteName(schema)}.${quoteName(table)} AS ${quoteName(name)} NOT INDEXED WHERE ${chosen}${rowIdOf({ name })} >= ? AND ${rowIdOf({ name })} <= ?`;
 }
 
 export function rowIdOf({ name }: Pick<PlainQuery, 'name'>): string {

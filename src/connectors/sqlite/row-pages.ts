@@ -41,7 +41,8 @@ export function openRows(
   context: SourceContext,
 ): RowReader | undefined {
   const query = readPlainQuery(prepared.sql);
-  if (query === undefined || query.parameters !== prepared.values.length || !hasRowIds(db, query)) return undefined;
+  if (query === undefined || query.parameters !== prepared.values.length) return undefined;
+  if (!hasRowIds(db, query) || !readsInOrder(db, query, prepared.sql)) return undefined;
   const watcher = openSqlite(config.database_url, { mode: 'ro', cwd: context.env.cwd });
   try {
     // In this order: a change between the two is taken for one that came later, which is safe.
@@ -106,6 +107,15 @@ function rangeReader(
       throw sqliteError(error, 'the query failed');
     }
   };
+}
+
+/** Rows that an index picks would be looked for from one end of the table to the other. */
+function readsInOrder(db: DatabaseSync, { condition }: PlainQuery, sql: string): boolean {
+  if (condition === undefined) return true;
+  const steps = db.prepare(`EXPLAIN QUERY PLAN ${sql}`).all();
+  return steps.every(
+    ({ detail }) => /^(?:SCAN|SEARCH) /.test(String(detail)) && !/ USING (?:COVERING |AUTOMATIC )*INDEX /.test(String(detail)),
+  );
 }
 
 /** Tables only; not one whose own column has taken the name. */
