@@ -20,21 +20,26 @@ export class AppendingFile {
   readonly #path: string;
   readonly #handle: FileHandle;
   readonly #codec: Codec;
+  /** A pipe or a device is not on the disk. */
+  readonly #isOnDisk: boolean;
   #compressor: Compressor | undefined;
   #folderSynced = false;
   #dirty = false;
 
-  private constructor(path: string, codec: Codec, handle: FileHandle) {
+  private constructor(path: string, codec: Codec, file: { readonly handle: FileHandle; readonly isOnDisk: boolean }) {
     this.#path = path;
     this.#codec = codec;
-    this.#handle = handle;
+    this.#handle = file.handle;
+    this.#isOnDisk = file.isOnDisk;
   }
 
   static async open(options: AppendingFileOptions): Promise<AppendingFile> {
     const { path, codec, truncate } = options;
     const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_APPEND | (truncate ? constants.O_TRUNC : 0);
     await onDisk('create the folder of', path, () => makeFolder(dirname(path)));
-    return new AppendingFile(path, codec, await onDisk('write', path, () => open(path, flags)));
+    const handle = await onDisk('write', path, () => open(path, flags));
+    const isOnDisk = (await onDisk('write', path, () => handle.stat())).isFile();
+    return new AppendingFile(path, codec, { handle, isOnDisk });
   }
 
   async write(bytes: Uint8Array): Promise<void> {
@@ -45,7 +50,7 @@ export class AppendingFile {
 
   async flush(): Promise<void> {
     if (this.#compressor !== undefined) await this.#append(await this.#compressor.finish());
-    if (!this.#dirty) return;
+    if (!this.#dirty || !this.#isOnDisk) return;
     await onDisk('write', this.#path, () => this.#handle.sync());
     this.#dirty = false;
     if (!this.#folderSynced) await syncFolder(this.#path);
