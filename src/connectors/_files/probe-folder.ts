@@ -8,6 +8,9 @@ import { makeFolder } from '../../lib/make-folder.ts';
 
 /** The `io` probe of file sinks: makes and removes a file in the folder the output will be in; leaves nothing behind. */
 export async function probeFolder(path: string): Promise<ProbeFinding[]> {
+  if (await isFolder(path)) {
+    return [{ name: 'io', status: 'fail', reason: `cannot write ${path}: it is a folder`, hint: 'name a file in it' }];
+  }
   const made = await firstMissing(dirname(path));
   const file = scratchPath(path);
   try {
@@ -34,6 +37,13 @@ async function firstMissing(folder: string): Promise<string | undefined> {
     at = dirname(at);
   }
   return missing;
+}
+
+async function isFolder(path: string): Promise<boolean> {
+  return stat(path).then(
+    (found) => found.isDirectory(),
+    () => false,
+  );
 }
 
 async function exists(path: string): Promise<boolean> {

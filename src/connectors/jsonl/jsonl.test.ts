@@ -242,6 +242,7 @@ describe('the jsonl sink', () => {
     expect(await readdir(folder)).toEqual([]);
     await writeFile(join(folder, 'file'), '');
     expect(await probe('file/f.jsonl')).toMatchObject([{ name: 'io', status: 'fail' }]);
+    expect(await probe('.')).toMatchObject([{ name: 'io', status: 'fail', reason: expect.stringContaining('it is a folder') as string }]);
   });
 });
 
