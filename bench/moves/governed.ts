@@ -6,14 +6,15 @@ const KEY = 'a-key-for-the-benchmark';
 
 export const GOVERNED_FIELDS = ['id', 'full_name', 'email', 'amount', 'ts', 'active', 'payload'] as const;
 
-export function governedDocument(input: string, output: string): string {
+/** Texts of a CSV file are cast first. */
+export function governedDocument(input: string, output: string, from: 'csv' | 'jsonl' = 'csv'): string {
+  const cast = from === 'csv' ? '\n    - { type: cast, config: { fields: { id: int, amount: float, active: bool } } }' : '';
   return `version: 1
 name: governed
 pipeline:
-  source: { type: csv, config: { path: ${input} } }
+  source: { type: ${from}, config: { path: ${input} } }
   transforms:
-    - { type: rename_field, config: { fields: { name: full_name } } }
-    - { type: cast, config: { fields: { id: int, amount: float, active: bool } } }
+    - { type: rename_field, config: { fields: { name: full_name } } }${cast}
     - { type: filter, config: { path: active, op: eq, value: true } }
   masking:
     key: ${KEY}

@@ -1,8 +1,9 @@
 import type { Move } from '../move.ts';
 import { fileMoves } from './files.ts';
+import { jsonLinesMoves } from './json-lines.ts';
 import { memoryMoves } from './memory.ts';
 import { postgresMoves } from './postgres.ts';
 import { serviceMoves } from './service.ts';
 import { sqliteMoves } from './sqlite.ts';
 
-export const MOVES: readonly Move[] = [...fileMoves, ...postgresMoves, ...sqliteMoves, ...serviceMoves, ...memoryMoves];
+export const MOVES: readonly Move[] = [...fileMoves, ...jsonLinesMoves, ...postgresMoves, ...sqliteMoves, ...serviceMoves, ...memoryMoves];
