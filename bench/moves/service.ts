@@ -19,7 +19,7 @@ const LATENCY_SAMPLES = 50;
 const LATENCY_WARM_UP = 5;
 const HEALTH_SECONDS = 5;
 /** Runs that wait for the two that execute. */
-const SUCCESSORS = 4;
+const SUCCESSORS = 16;
 const NO_LIMIT = '1000000';
 
 const submissions = submissionMove({
