@@ -1,6 +1,7 @@
 /** What is different between two plans, in words; settings are named, never shown, because they may hold secrets. */
 import { hasField, jsonEqual, type JsonObject, type JsonValue } from '../lib/json.ts';
-import type { PartPlan, Plan, RowPlan } from '../plan/plan.ts';
+import type { DlqPlan, PartPlan, Plan, RowPlan, TopologyPlan, TransformPlan } from '../plan/plan.ts';
+import { expectationsOf, patienceOf } from './row-checks.ts';
 import { factsOf, laneName } from './row-facts.ts';
 
 export interface PlanChange {
@@ -13,7 +14,38 @@ export interface PlanChange {
   readonly warning?: string;
 }
 
-export function comparePlans(before: Plan, after: Plan): readonly PlanChange[] {
+export function comparePlans(was: Plan, now: Plan): readonly PlanChange[] {
+  return [...compareGraphs(was.topology, now.topology), ...compareRowsOf(was, now)];
+}
+
+function compareGraphs(was: TopologyPlan | undefined, now: TopologyPlan | undefined): PlanChange[] {
+  const nodes = (graph: TopologyPlan | undefined): string | null =>
+    graph === undefined ? null : listed(graph.nodes.map(({ id, kind }) => `${id} (${kind})`));
+  const edges = (graph: TopologyPlan | undefined): string | null =>
+    graph === undefined
+      ? null
+      : listed(graph.edges.map(({ from, to, label }) => `${from} → ${to}${label === undefined ? '' : ` (${label})`}`));
+  return [...changed(null, 'nodes', nodes(was), nodes(now)), ...changed(null, 'edges', edges(was), edges(now)), ...compareNodes(was, now)];
+}
+
+/** The order in which they are written says nothing. */
+function listed(names: readonly string[]): string {
+  return names.toSorted().join(', ');
+}
+
+function compareNodes(was: TopologyPlan | undefined, now: TopologyPlan | undefined): PlanChange[] {
+  return (now?.nodes ?? []).flatMap((node) => {
+    const old = was?.nodes.find(({ id }) => id === node.id);
+    const what = `node ${node.id}`;
+    if (node.kind === 'source' && old?.kind === 'source') return comparePart(null, what, old.source, node.source);
+    if (node.kind === 'transform' && old?.kind === 'transform')
+      return compareTransforms({ row: null, place: `${what}, ` }, old.transforms, node.transforms);
+    if (node.kind === 'join' && old?.kind === 'join') return compareBlock(null, what, old.join, node.join);
+    return [];
+  });
+}
+
+function compareRowsOf(before: Plan, after: Plan): readonly PlanChange[] {
   const old = new Map(before.rows.map((row) => [row.id, row]));
   const now = new Set(after.rows.map((row) => row.id));
   return [
@@ -46,18 +78,29 @@ function compareRows(was: RowPlan, row: RowPlan): PlanChange[] {
     changed(row.id, what, a ?? null, b ?? null);
   return [
     ...comparePart(row.id, 'source', was.source, row.source),
-    ...compareTransforms(was, row),
+    ...compareTransforms({ row: row.id, place: '' }, was.transforms, row.transforms),
     ...comparePart(row.id, 'sink', was.sink, row.sink),
     ...differing('write mode', before.writeMode, after.writeMode),
     ...differing('key', before.key.join(', '), after.key.join(', ')),
     ...(['masking', 'quality', 'contract', 'schema'] as const).flatMap((block) =>
       compareBlock(row.id, block, was.governance[block], row.governance[block]),
     ),
-    ...differing('dead letters', was.dlq?.sink.type, row.dlq?.sink.type),
+    ...differing(
+      'stamped columns',
+      was.metadataColumns?.map(({ name }) => name).join(', '),
+      row.metadataColumns?.map(({ name }) => name).join(', '),
+    ),
+    ...compareDeadLetters(was, row),
+    ...differing('retries', inShort(patienceOf(was)), inShort(patienceOf(row))),
+    ...differing('expects', inShort(expectationsOf(was)), inShort(expectationsOf(row))),
+    ...compareBlock(row.id, 'sla', was.sla, row.sla),
+    ...compareBlock(row.id, 'adaptive_batch_size', was.adaptiveBatch, row.adaptiveBatch),
+    ...compareBlock(row.id, 'partition', was.partition?.spec, row.partition?.spec),
     ...differing('delivery', was.delivery, row.delivery),
     ...differing('guarantee', was.guarantee, row.guarantee),
     ...differing('lane', laneName(was), laneName(row)),
     ...differing('parent', was.parent?.row, row.parent?.row),
+    ...differing('runs for each', was.forEach.join(', '), row.forEach.join(', ')),
     ...differing('waits for', was.dependsOn.join(', '), row.dependsOn.join(', ')),
     ...compareState(was, row),
   ];
@@ -67,20 +110,37 @@ function changed(row: string | null, what: string, before: string | null, after:
   return before === after ? [] : [{ row, what, before, after }];
 }
 
-function comparePart(row: string, what: string, was: PartPlan<unknown>, part: PartPlan<unknown>): PlanChange[] {
+function comparePart(row: string | null, what: string, was: PartPlan<unknown>, part: PartPlan<unknown>): PlanChange[] {
   if (was.type !== part.type) return changed(row, what, was.type, part.type);
   const keys = differingKeys(was.config, part.config);
   return keys.length === 0 ? [] : [{ row, what: `settings of the ${what}`, before: null, after: keys.join(', ') }];
 }
 
-function compareTransforms(was: RowPlan, row: RowPlan): PlanChange[] {
-  const types = ({ transforms }: RowPlan): string => transforms.map(({ type }) => type).join(' → ');
-  if (types(was) !== types(row)) return changed(row.id, 'transforms', types(was), types(row));
-  return row.transforms.flatMap((transform, index) => {
-    const keys = differingKeys(was.transforms[index]?.config ?? {}, transform.config);
+function inShort(told: readonly { readonly short: string }[]): string {
+  return told.map(({ short }) => short).join(', ');
+}
+
+function compareDeadLetters({ dlq: was }: RowPlan, { id, dlq }: RowPlan): PlanChange[] {
+  if (was === undefined || dlq === undefined) return changed(id, 'dead letters', was?.sink.type ?? null, dlq?.sink.type ?? null);
+  return [...comparePart(id, 'dead letters', was.sink, dlq.sink), ...compareBlock(id, 'dlq', limitsOf(was), limitsOf(dlq))];
+}
+
+function limitsOf({ onBatchError, maxFailuresPerPage, maxFailuresTotal }: DlqPlan): JsonObject {
+  return asJson({ on_batch_error: onBatchError, max_failures_per_page: maxFailuresPerPage, max_failures_total: maxFailuresTotal });
+}
+
+function compareTransforms(
+  { row, place }: { readonly row: string | null; readonly place: string },
+  was: readonly TransformPlan[],
+  now: readonly TransformPlan[],
+): PlanChange[] {
+  const types = (list: readonly TransformPlan[]): string => list.map(({ type }) => type).join(' → ');
+  if (types(was) !== types(now)) return changed(row, `${place}transforms`, types(was), types(now));
+  return now.flatMap((transform, index) => {
+    const keys = differingKeys(was[index]?.config ?? {}, transform.config);
     return keys.length === 0
       ? []
-      : [{ row: row.id, what: `settings of transform ${index + 1} (${transform.type})`, before: null, after: keys.join(', ') }];
+      : [{ row, what: `settings of ${place}transform ${index + 1} (${transform.type})`, before: null, after: keys.join(', ') }];
   });
 }
 
@@ -89,7 +149,7 @@ function differingKeys(before: JsonObject, after: JsonObject): string[] {
   return [...keys].filter((key) => hasField(before, key) !== hasField(after, key) || !jsonEqual(before[key], after[key])).sort();
 }
 
-function compareBlock(row: string, block: string, was: unknown, now: unknown): PlanChange[] {
+function compareBlock(row: string | null, block: string, was: unknown, now: unknown): PlanChange[] {
   if ((was === undefined) !== (now === undefined))
     return changed(row, block, was === undefined ? null : 'there', now === undefined ? null : 'there');
   const same = jsonEqual(asJson(was), asJson(now));

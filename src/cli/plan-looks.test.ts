@@ -137,6 +137,34 @@ describe('a comparison of two documents', () => {
     expect(out).toMatch(/uk\n {2}row {2}new: postgres → csv\n {4}careful: /);
   });
 
+  it('tells what a row is held to, and what becomes of dead letters', async () => {
+    const governed = (budget: string, least: number, more = '') =>
+      BEFORE.replace(
+        'matrix:',
+        `  dlq: { ${budget}sink: { type: jsonl, config: { path: dead.jsonl } } }\nsla: { min_rows_per_run: ${least} }\n${more}matrix:`,
+      );
+    write('before.yaml', governed('', 1));
+    write('after.yaml', governed('max_failures_total: 3, ', 5, 'resilience: { retry: {} }\nmetadata_columns: {}\n'));
+    const { out } = await cli('plan after.yaml --diff before.yaml --select us');
+    expect(out).toContain('settings of dlq  max_failures_total is different');
+    expect(out).toContain('expects  at least 1 record → at least 5 records');
+    expect(out).toContain('retries  new: 5 attempts');
+    expect(out).toContain('stamped columns  new: _svc_extracted_at');
+  });
+
+  it('tells what the nodes of a graph do otherwise', async () => {
+    const graph = (type: string, nodes: string, edges: string) =>
+      `version: 1\nname: g\npipeline:\n  source: { type: jsonl, config: { path: a } }\n  sink: { type: jsonl, config: { path: b } }\n` +
+      `  nodes: { s: { kind: source }, x: { kind: transform, transforms: [{ type: cast, config: { fields: { a: ${type} } } }] }, w: { kind: sink }${nodes} }\n` +
+      `  edges: [{ from: s, to: x }, ${edges}]\n`;
+    write('before.yaml', graph('int', '', '{ from: x, to: w }'));
+    const more = ', t: { kind: tee }, v: { kind: sink, config: { path: v } }';
+    write('after.yaml', graph('float', more, '{ from: x, to: t }, { from: t, to: w }, { from: t, to: v }'));
+    const { out } = await cli('plan after.yaml --diff before.yaml');
+    expect(out).toContain('nodes  s (source), w (sink), x (transform) → s (source), t (tee), v (sink), w (sink), x (transform)');
+    expect(out).toContain('settings of node x, transform 1 (cast)  fields is different');
+  });
+
   it('is data for programs, and shows no settings', async () => {
     write('after.yaml', BEFORE.replace('postgres://', 'postgres://user:hidden@'));
     const { out } = await cli('plan after.yaml --diff before.yaml --json --select eu');
