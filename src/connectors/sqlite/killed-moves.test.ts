@@ -10,6 +10,7 @@ import { afterAll, expect, test } from 'vitest';
 const LAUNCHER = join(import.meta.dirname, '../../../bin/headgate.js');
 const ROWS = 200_000;
 const FIRST_PAGE = 1000;
+const MOST_ATTEMPTS = 5;
 
 const folder = mkdtempSync(join(tmpdir(), 'headgate-sqlite-killed-'));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -45,11 +46,17 @@ test.each([
   target.exec(`PRAGMA journal_mode = WAL; ${table}`);
   const count = target.prepare('SELECT count(*) AS n, max(id) AS last FROM t');
 
-  const { child, ended } = start(name, mode);
-  while (child.exitCode === null && Number(count.get()?.['n']) <= FIRST_PAGE) await new Promise((resolve) => setImmediate(resolve));
-  child.kill('SIGKILL');
-  await ended;
-  const { n, last } = count.get() as { n: number; last: number };
+  const killOnce = async (): Promise<{ n: number; last: number }> => {
+    target.exec('DELETE FROM t');
+    const { child, ended } = start(name, mode);
+    while (child.exitCode === null && Number(count.get()?.['n']) <= FIRST_PAGE) await new Promise((resolve) => setImmediate(resolve));
+    child.kill('SIGKILL');
+    await ended;
+    return count.get() as { n: number; last: number };
+  };
+  let { n, last } = await killOnce();
+  // A busy machine may look too late.
+  for (let attempts = 1; n === ROWS && attempts < MOST_ATTEMPTS; attempts += 1) ({ n, last } = await killOnce());
   // The rows of the first batches, and not one beside them.
   expect(n).toBeGreaterThan(FIRST_PAGE);
   expect(n).toBeLessThan(ROWS);
