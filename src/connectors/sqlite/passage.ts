@@ -123,7 +123,9 @@ class RowMove {
     const values = names.map((name) => this.#moved(name));
     const insert = `${this.#with} INSERT INTO main.${quoteName(table)} (${quoteNames(names)}) SELECT ${values.join(', ')} FROM q`;
     return Number(
-      this.#db.prepare(key.length === 0 ? insert : `${insert} WHERE true ${onConflict(names, key)}`).run(...this.#values).changes,
+      this.#db
+        .prepare(key.length === 0 ? insert : `${insert} WHERE true ON CONFLICT (${quoteNames(key)}) ${onConflict(names, key)}`)
+        .run(...this.#values).changes,
     );
   }
 
