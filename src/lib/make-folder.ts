@@ -10,10 +10,10 @@ export async function makeFolder(folder: string): Promise<void> {
   try {
     await mkdir(folder);
   } catch (error) {
-    const above = dirname(folder);
     if (await isFolder(folder)) return;
-    if (!lacksFolder(error) || (await isFolder(above))) throw error;
-    await makeFolder(above);
+    if (!lacksFolder(error)) throw error;
+    // Somebody else may have made the one above in the meantime.
+    if (!(await isFolder(dirname(folder)))) await makeFolder(dirname(folder));
     await mkdir(folder).catch(async (again: unknown) => {
       if (!(await isFolder(folder))) throw again;
     });
@@ -24,10 +24,9 @@ export function makeFolderSync(folder: string): void {
   try {
     mkdirSync(folder);
   } catch (error) {
-    const above = dirname(folder);
     if (isFolderSync(folder)) return;
-    if (!lacksFolder(error) || isFolderSync(above)) throw error;
-    makeFolderSync(above);
+    if (!lacksFolder(error)) throw error;
+    if (!isFolderSync(dirname(folder))) makeFolderSync(dirname(folder));
     try {
       mkdirSync(folder);
     } catch (again) {
