@@ -43,7 +43,7 @@ export const ISSUES = {
   not_available: 'The specification knows this; this version does not run it yet.',
   not_on_sink: 'The key works only on a source.',
   out_of_range: 'A number, length or count is too small or too large.',
-  output_clash: 'Two rows, or two invocations of one row, would write the same file.',
+  output_clash: 'Two rows, or two invocations of one row, would replace the same file.',
   param_cycle: 'Computed parameters depend on each other in a circle.',
   param_type: 'A value is not of the type of its parameter.',
   param_value: 'A value is not possible for its parameter.',

@@ -17,6 +17,7 @@ import { invocationName, ONLY_TURN, type Turn } from './expand/turn.ts';
 import { Capture } from './invocation.ts';
 import { LiveCounts } from './live-counts.ts';
 import { PAGE_BYTES, partContext } from './open.ts';
+import { OutputClaims } from './output-claims.ts';
 import { runInvocation } from './run-row.ts';
 import { Tally } from './tally.ts';
 import type { TopologyOutcome } from './topology/run-topology.ts';
@@ -87,6 +88,7 @@ class Execution {
   readonly #gate: Gate;
   readonly #results = new Map<string, Promise<RowResult>>();
   readonly #counts = new LiveCounts();
+  readonly #claims: OutputClaims;
   readonly #siblings = new AbortController();
   readonly #hardStop = new AbortController();
   readonly #stop: AbortSignal;
@@ -94,6 +96,7 @@ class Execution {
 
   constructor(options: ExecuteOptions) {
     this.#options = options;
+    this.#claims = new OutputClaims(options.env.cwd);
     this.#gate = new Gate(options.plan.maxConcurrent);
     this.#stop = AbortSignal.any([options.signal, this.#siblings.signal]);
     this.#kill = options.killSignal === undefined ? this.#hardStop.signal : AbortSignal.any([options.killSignal, this.#hardStop.signal]);
@@ -213,6 +216,7 @@ class Execution {
       dryRun: this.#options.dryRun ?? false,
       limit: this.#options.limit,
       onStep: this.#options.onStep,
+      claims: this.#claims,
       onPage: (tally) => {
         counted = tally;
         this.#counts.watch(tally);

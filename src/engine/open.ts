@@ -3,7 +3,7 @@ import type { Env } from '../lib/env.ts';
 import type { Labels, MetricDefinition } from '../lib/metrics.ts';
 import type { JsonObject } from '../lib/json.ts';
 import type { Credentials, PartContext } from '../kit/context.ts';
-import type { ColumnType, Sink, SinkCapabilities } from '../kit/sink.ts';
+import { replacedFile, type ColumnType, type Sink, type SinkCapabilities } from '../kit/sink.ts';
 import type { Source } from '../kit/source.ts';
 import type { DlqPlan, PartPlan, Plan, RowPlan, SinkPlan, SourcePlan } from '../plan/plan.ts';
 import { resolvePart, type RuntimeTokens } from '../plan/resolve.ts';
@@ -17,6 +17,7 @@ import { SeenKeys } from './delivery/seen-keys.ts';
 import { METADATA_TYPES } from './delivery/stamp.ts';
 import { assertCanEvolve } from './stages/schema-drift.ts';
 import { stagesOf } from './stages/stages.ts';
+import type { OutputClaims } from './output-claims.ts';
 import { unwanted } from './patience.ts';
 import { TransformChain, type NamedTransform } from './stages/transform-chain.ts';
 import { Tally } from './tally.ts';
@@ -40,6 +41,8 @@ export interface OpenOptions {
   readonly concurrency: number | undefined;
   readonly dryRun: boolean;
   readonly onStep: OnStep | undefined;
+  /** Of the whole run. */
+  readonly claims: OutputClaims;
 }
 
 export async function openInvocation(options: OpenOptions, closers: AsyncDisposableStack): Promise<Invocation> {
@@ -66,6 +69,7 @@ export async function openInvocation(options: OpenOptions, closers: AsyncDisposa
   const sourceConfig = resolve(options, row.source);
   const source = await openSource(row.source, () => row.source.definition.open(sourceConfig, sourceContext), options, closers);
   inFlight(metrics.sourceInFlight, { ...labels, connector: row.source.type }, options, closers);
+  claimOutput(options, tally, closers);
   const { sink, capabilities } = await openSink(options, row.sink, { ...context, ...retry, runId: options.runId, role: 'main' }, closers);
   inFlight(metrics.sinkInFlight, { ...labels, connector: row.sink.type }, options, closers);
   const queue = row.dlq === undefined ? undefined : await openDeadLetters(options, row.dlq, { ...context, reach }, closers);
@@ -156,6 +160,17 @@ export async function openSource(
   } catch (error) {
     throw blame('Source', part.type, error);
   }
+}
+
+/** Whoever has written nothing has replaced nothing either. */
+function claimOutput(options: OpenOptions, tally: Tally, closers: AsyncDisposableStack): void {
+  const { row, claims, dryRun } = options;
+  const file = dryRun ? undefined : replacedFile(row.sink.definition, resolve(options, row.sink));
+  if (file === undefined) return;
+  const release = claims.claim(file, row.id);
+  closers.defer(() => {
+    if (tally.written === 0) release();
+  });
 }
 
 async function openSink(

@@ -1,6 +1,6 @@
 import type { ZodType } from 'zod';
 import type { RecordError } from '../lib/errors.ts';
-import type { JsonObject, JsonValue } from '../lib/json.ts';
+import { isObject, type JsonObject, type JsonValue } from '../lib/json.ts';
 import type { SinkContext } from './context.ts';
 import type { Page } from './page.ts';
 import type { ProbeFinding } from './probe.ts';
@@ -148,6 +148,14 @@ export interface SinkDefinition<C = any> {
 
 export function defineSink<C>(definition: Omit<SinkDefinition<C>, 'role'>): SinkDefinition<C> {
   return Object.freeze({ role: 'sink' as const, ...definition });
+}
+
+/** The local file that a sink of this config would replace; none when it adds to it, or writes no file. */
+export function replacedFile(definition: SinkDefinition, config: unknown): string | undefined {
+  const file = definition.localPath?.(config);
+  if (file === undefined || file.startsWith('/dev/')) return undefined;
+  const adds = isObject(config) && (config['append'] === true || config['if_exists'] === 'append');
+  return adds ? undefined : file;
 }
 
 /** Capabilities of a sink that only appends records; spread it and change what differs. */

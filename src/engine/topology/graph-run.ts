@@ -5,6 +5,7 @@ import type { RuntimeTokens } from '../../plan/resolve.ts';
 import type { TopologyPlan } from '../../plan/plan.ts';
 import type { ExecuteOptions } from '../engine.ts';
 import { partContext } from '../open.ts';
+import type { OutputClaims } from '../output-claims.ts';
 import type { Channel } from './channel.ts';
 import type { NodeAccount } from './node-account.ts';
 import type { Acknowledgements, Positions } from './positions.ts';
@@ -16,6 +17,7 @@ export interface GraphRun {
   readonly tokens: RuntimeTokens;
   readonly positions: Positions;
   readonly acknowledgements: Acknowledgements;
+  readonly claims: OutputClaims;
   /** Open until every sink has ended. */
   readonly closers: AsyncDisposableStack;
   readonly stop: AbortSignal;

@@ -9,6 +9,7 @@ import { ONLY_TURN } from '../expand/turn.ts';
 import { outcomeErrorOf } from '../failure.ts';
 import type { Capture } from '../invocation.ts';
 import { PAGE_BYTES } from '../open.ts';
+import { OutputClaims } from '../output-claims.ts';
 import { runInvocation } from '../run-row.ts';
 import { Tally } from '../tally.ts';
 import { Channel } from './channel.ts';
@@ -73,6 +74,7 @@ class GraphExecution {
         onReplay: (reason) => this.#log().warn('everything is read again: stored positions are of no use', { reason }),
       }),
       acknowledgements: new Acknowledgements(sinks),
+      claims: new OutputClaims(env.cwd),
       closers: new AsyncDisposableStack(),
       stop: AbortSignal.any([stop, kill]),
       kill,
@@ -189,7 +191,7 @@ class GraphExecution {
   }
 
   async #runSink(row: RowPlan): Promise<InvocationOutcome> {
-    const { options, positions, kill, stop, credentials, tokens } = this.#run;
+    const { options, positions, kill, stop, credentials, tokens, claims } = this.#run;
     const { env, plan } = options;
     const [channel] = this.#edges('to', row.id).channels;
     if (channel === undefined) throw new Error(`cannot happen: nothing leads to ${row.id}`);
@@ -215,6 +217,7 @@ class GraphExecution {
       dryRun: options.dryRun ?? false,
       limit: options.limit,
       onStep: options.onStep,
+      claims,
       agree: (own) => positions.agree(row.id, own),
       onPage: (tally) => {
         this.#tallies.set(row.id, tally);

@@ -1,12 +1,11 @@
 /** Rows must not replace each other's files. */
 import { normalize } from 'node:path';
-import { isObject } from '../../lib/json.ts';
 import { joinPath } from '../../lib/text-path.ts';
 import type { ValueList } from '../for-each.ts';
 import type { IssueList } from '../issue-list.ts';
 import type { PlannedPart } from '../plan-part.ts';
 import { rowName, type PlannedRow } from '../planned-row.ts';
-import type { SinkDefinition } from '../../kit/sink.ts';
+import { replacedFile, type SinkDefinition } from '../../kit/sink.ts';
 
 interface Output {
   readonly file: string;
@@ -15,8 +14,14 @@ interface Output {
   readonly named: ReadonlySet<string>;
   readonly path: string;
   readonly owner: string;
+  /** Of a matrix row, which may be the only one of those that write the file to get that far. */
+  readonly mayBeAlone: boolean;
 }
 
+/**
+ * Two rows of a matrix that replace one file are a doubt: one of them may fail or be skipped before it writes. Of those that do not, the
+ * second one fails (`engine/output-claims.ts`). What cannot but clash is an error.
+ */
 export function checkOutputs(rows: readonly PlannedRow[], lists: ReadonlyMap<string, ValueList>, issues: IssueList): void {
   const taken = new Map<string, Output>();
   // In a circle nobody can say which row is the child.
@@ -28,7 +33,9 @@ export function checkOutputs(rows: readonly PlannedRow[], lists: ReadonlyMap<str
       // Two rows of one id are told as that.
       else if (other.owner !== output.owner && (output.replaces || other.replaces)) {
         const message = `${output.owner} and ${other.owner} write the same file \`${output.file}\``;
-        issues.error('output_clash', output.path, message, 'give each a file of its own, or let both append');
+        const hint = 'give each a file of its own, or let both append';
+        if (output.mayBeAlone && other.mayBeAlone) issues.warn('output_clash', output.path, message, hint);
+        else issues.error('output_clash', output.path, message, hint);
       }
       if (!inCircle && output.replaces) refuseSharing(output, timesOf(row.draft, lists), issues);
     }
@@ -73,18 +80,18 @@ export function refuseOwnSource(row: PlannedRow, issues: IssueList): void {
 
 function outputsOf(row: PlannedRow): Output[] {
   const owner = rowName(row.draft);
-  const main = outputOf(row.sink, owner);
+  const main = outputOf(row.sink, owner, row.draft.node === undefined);
   const dead = row.dlq === undefined ? undefined : outputOf(row.dlq.sink, `the \`dlq\` of ${owner}`);
   // Dead-letter queues append: several rows may share one, but nobody may replace it.
   return [main, dead === undefined ? undefined : { ...dead, replaces: false }].filter((output) => output !== undefined);
 }
 
-function outputOf({ plan, judged, tokens }: PlannedPart<SinkDefinition>, owner: string): Output | undefined {
+function outputOf({ plan, judged, tokens }: PlannedPart<SinkDefinition>, owner: string, mayBeAlone = false): Output | undefined {
   const file = judged === undefined ? undefined : plan.definition.localPath?.(judged);
   if (file === undefined || file.startsWith('/dev/')) return undefined;
-  const appends = isObject(judged) && (judged['append'] === true || judged['if_exists'] === 'append');
+  const replaces = replacedFile(plan.definition, judged) !== undefined;
   const named = new Set(tokens.flatMap(({ token }) => (token.kind === 'path' ? [token.root] : [])));
-  return { file: normalize(file), replaces: !appends, named, path: joinPath(plan.path, 'config'), owner };
+  return { file: normalize(file), replaces, named, path: joinPath(plan.path, 'config'), owner, mayBeAlone };
 }
 
 /** With a bookmark the next run reads only what is new; a file that starts over then loses what came before. */
