@@ -5,6 +5,7 @@ import { stringify } from 'yaml';
 import type { BlockDefinition } from '../../src/document/block.ts';
 import type { Parts } from '../../src/kit/parts.ts';
 import { jsonSchemaOf } from '../../src/kit/schema.ts';
+import { stringifyJson, type JsonValue } from '../../src/lib/json.ts';
 import type { SinkDefinition } from '../../src/kit/sink.ts';
 import type { SourceDefinition } from '../../src/kit/source.ts';
 import { fieldTable, valueTable } from './fields.ts';
@@ -125,8 +126,8 @@ function yamlBlock(value: unknown): string {
   return `\`\`\`yaml\n${stringify(value, { lineWidth: 120 }).trimEnd()}\n\`\`\`\n`;
 }
 
-function jsonRows(label: string, records: readonly unknown[]): string {
-  const lines = records.map((record) => JSON.stringify(record)).join('\n');
+function jsonRows(label: string, records: readonly JsonValue[]): string {
+  const lines = records.map((record) => stringifyJson(record)).join('\n');
   return `\`\`\`json\n// ${label}\n${lines}\n\`\`\`\n`;
 }
 
