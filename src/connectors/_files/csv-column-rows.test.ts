@@ -28,16 +28,14 @@ const value: fc.Arbitrary<JsonValue> = fc.oneof(
 const NAMES = ['a', 'b,c', '7', 'quo"te', '__proto__'];
 
 it('cells are written as the records they belong to', async () => {
-  const table = fc
-    .subarray(NAMES, { minLength: 1 })
-    .chain((names) =>
-      fc
-        .array(fc.tuple(fc.array(value, { minLength: names.length, maxLength: names.length }), fc.nat({ max: 7 })), {
-          minLength: 1,
-          maxLength: 6,
-        })
-        .map((rows) => ({ names, rows })),
-    );
+  const table = fc.subarray(NAMES, { minLength: 1 }).chain((names) =>
+    fc
+      .array(fc.tuple(fc.array(value, { minLength: names.length, maxLength: names.length }), fc.nat({ max: 7 })), {
+        minLength: 1,
+        maxLength: 6,
+      })
+      .map((rows) => ({ names, rows })),
+  );
   await fc.assert(
     fc.asyncProperty(table, fc.constantFrom(',', ';', '\t', '.', '1', 't'), fc.boolean(), async ({ names, rows }, delimiter, turned) => {
       const lines = rows.map(([values, lacking], index) => {
