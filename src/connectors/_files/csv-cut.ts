@@ -12,13 +12,15 @@ export interface CutOptions {
 }
 
 /**
- * Cuts a stream of delimited text into parts, each after a line feed that ends a row if quotes stand in pairs. That is a guess: a quote
- * inside a plain cell means nothing, so whoever reads a part must find that it ends with a row, and by that knows where the next starts.
+ * Cuts a stream of delimited text into parts, each after a line feed that seems to end a row: any, where the first part has none inside
+ * quotes, otherwise one with pairs of quotes before it. That is a guess: whoever reads a part must find that it ends with a row, and by
+ * that knows where the next starts.
  */
 export async function* cutRows(blocks: AsyncIterable<Uint8Array>, options: CutOptions): AsyncGenerator<Uint8Array<ArrayBuffer>> {
   const { size, quote, spare } = options;
   let part = spare.take(size);
   let length = 0;
+  let countsQuotes: boolean | undefined;
   const continueIn = (buffer: Buffer<ArrayBuffer>, from: number): void => {
     part.copy(buffer, 0, from, length);
     part = buffer;
@@ -26,7 +28,9 @@ export async function* cutRows(blocks: AsyncIterable<Uint8Array>, options: CutOp
   };
   for await (const block of blocks) {
     if (length + block.length > part.length) {
-      const cut = length < size / 2 ? 0 : rowEnd(part.subarray(0, length), quote);
+      const whole = part.subarray(0, length);
+      countsQuotes ??= hasQuotedFeed(whole, quote);
+      const cut = length < size / 2 ? 0 : countsQuotes ? rowEnd(whole, quote) : whole.lastIndexOf(LINE_FEED) + 1;
       const done = part.subarray(0, cut);
       continueIn(spare.take(Math.max(size, (length - cut) * (cut === 0 ? 2 : 1) + block.length)), cut);
       if (cut > 0) yield done;
@@ -46,6 +50,16 @@ export async function* cutRows(blocks: AsyncIterable<Uint8Array>, options: CutOp
     length += 1;
   }
   yield part.subarray(0, length);
+}
+
+/** Whether a line feed stands behind an odd number of quotes. */
+function hasQuotedFeed(bytes: Buffer, quote: number): boolean {
+  let quoted = false;
+  for (const byte of bytes) {
+    if (byte === quote) quoted = !quoted;
+    else if (quoted && byte === LINE_FEED) return true;
+  }
+  return false;
 }
 
 /** Behind the last line feed with an even number of quotes before it; 0 when there is none. */

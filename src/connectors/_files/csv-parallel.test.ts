@@ -62,6 +62,7 @@ describe('a file read by several threads', () => {
     ['plain rows', `a,b,c\n${ROWS}`],
     ['quoted line ends everywhere', `a,b\n${'1,"x\ny\n\nz"\n'.repeat(100)}`],
     ['a quote that means nothing', `a,b\n${'1,2\n'.repeat(50)}5",6\n${'1,"a\nb"\n'.repeat(50)}`],
+    ['quoted line ends that come late', `a,b\n${'1,2\n'.repeat(200)}${'1,"x\ny\n\nz"\n'.repeat(100)}`],
     ['CRLF and blank lines', `a,b\r\n${'1,2\r\n\r\n'.repeat(80)}`],
     ['CR alone', `a,b\r${'1,2\r'.repeat(80)}`],
     ['no line end at the end', `a,b\n${'1,2\n'.repeat(40)}3,4`],
