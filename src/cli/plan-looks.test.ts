@@ -44,14 +44,14 @@ describe('a sample', () => {
     write('in.csv', PEOPLE);
   });
 
-  it.each(['--live', '--sample in.yaml'])(
-    'of %s goes through every stage, and what masking hides is hidden before it, too',
+  it.each(['plan --live', 'plan --sample in.yaml', 'preview --stages', 'explain --sample in.yaml'])(
+    'that `%s` shows goes through every stage, and what masking hides is hidden before it, too',
     async (how) => {
       write(
         'in.yaml',
         '- { age: "36", contact: ada@x.org, note: write ada@x.org }\n- { age: "7", contact: bo@x.org }\n- { age: "", contact: cy@x.org }\n',
       );
-      const { code, out, err } = await cli(`plan ${how}`);
+      const { code, out, err } = await cli(how);
       expect({ code, err }).toEqual({ code: 0, err: '' });
       expect(out).not.toMatch(/ada@|bo@|cy@/);
       expect(out).toContain('transform filter  3 → 2 (1 filtered)');
@@ -77,6 +77,13 @@ describe('a sample', () => {
           { name: 'mail', types: ['string'], nullable: false },
         ],
       },
+    });
+  });
+
+  it('is added to the explanation for programs', async () => {
+    write('one.jsonl', '{"age":"36","contact":"ada@x.org"}\n');
+    expect(JSON.parse((await cli('explain --sample one.jsonl --json')).out)).toMatchObject({
+      sample: { input_records: 1, output_records: 1 },
     });
   });
 

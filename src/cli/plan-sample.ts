@@ -21,6 +21,8 @@ export interface SampleRequest {
   /** A file of records; without one the source itself is read. */
   readonly sample: string | undefined;
   readonly limit: number;
+  /** What `${now.*}` renders, instead of now. */
+  readonly clock?: Date | undefined;
   /** The plan of the row as JSON; given when that is what is wanted. */
   readonly document: Record<string, unknown> | undefined;
 }
@@ -40,7 +42,7 @@ export async function tellSample(context: CliContext, request: SampleRequest): P
   const records = sample === undefined ? await fromSource(context, request, row, stops.signal) : fromFile(context, sample, request.limit);
   const { traceStages } = await import('../engine/trace-stages.ts');
   const env = context.envAt('error');
-  const trace = await traceStages({ plan, row, records, env, clock: context.world.clock.now(), signal: stops.signal });
+  const trace = await traceStages({ plan, row, records, env, clock: request.clock ?? context.world.clock.now(), signal: stops.signal });
   const source = sample ?? `live: ${row.source.type}`;
   if (document === undefined) tell(context, row, trace, source);
   else context.terminal.json({ ...document, sample: sampleDocument(trace, source) });
@@ -64,7 +66,8 @@ async function fromSource(
   // The records as the source gives them: nothing of the row stands between.
   const bare = { ...row, transforms: [], governance: { quality: undefined, contract: undefined, masking: undefined, schema: undefined } };
   const records: JsonValue[] = [];
-  for await (const record of preview({ plan, parts, env, row: bare, limit, clock: world.clock.now(), signal })) records.push(record);
+  for await (const record of preview({ plan, parts, env, row: bare, limit, clock: request.clock ?? world.clock.now(), signal }))
+    records.push(record);
   return records;
 }
 

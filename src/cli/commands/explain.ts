@@ -1,7 +1,7 @@
 import { defineCommand } from '../command.ts';
 import { DOCUMENT_OPTIONS } from '../document-options.ts';
 import { EXIT } from '../exit.ts';
-import { switchOption } from '../option.ts';
+import { integerOption, switchOption, textOption } from '../option.ts';
 import { count, wrap } from '../render.ts';
 import { CONFIG_ARGUMENT, SELECTION_OPTIONS } from '../shared-options.ts';
 
@@ -13,25 +13,45 @@ export const explainCommand = defineCommand({
   name: 'explain',
   summary: 'Say in plain words what a document does and promises.',
   description:
-    'Tells where records come from, what happens to them, where they and the rejected ones go, and what is guaranteed. Nothing is contacted.',
+    'Tells where records come from, what happens to them, where they and the rejected ones go, and what is guaranteed; with `--sample` also what each stage does to some records. Nothing is contacted.',
   arguments: [CONFIG_ARGUMENT],
   options: {
     json: switchOption({ description: 'Print JSON.' }),
     rows: switchOption({ description: `Explain every row, also when there are more than ${ROWS_SHOWN}.` }),
+    sample: textOption({
+      value: 'FILE',
+      completes: 'file',
+      description: 'Show what each stage of the row does to the records of this file.',
+    }),
+    limit: integerOption({ value: 'N', min: 1, default: 10, description: 'With `--sample`: records to take.' }),
     ...DOCUMENT_OPTIONS,
     ...SELECTION_OPTIONS,
   },
-  examples: [{ command: 'headgate explain orders.yaml', description: 'Before you run what somebody else wrote' }],
+  examples: [
+    { command: 'headgate explain orders.yaml', description: 'Before you run what somebody else wrote' },
+    { command: 'headgate explain orders.yaml --sample orders.jsonl', description: 'With records that you know' },
+  ],
   async run(context, { options, positionals: [config] }) {
     const { loadPlan } = await import('../load-plan.ts');
     const { tellFanOut } = await import('../row-times.ts');
     const { explainDocument, introduce, tellRow } = await import('../explain-plan.ts');
     const { terminal } = context;
-    const { plan } = await loadPlan(context, { config, selection: options, completion: options, onlyChecked: true, keepSecrets: true });
+    const { plan, parts } = await loadPlan(context, {
+      config,
+      selection: options,
+      completion: options,
+      onlyChecked: true,
+      keepSecrets: true,
+    });
     if (options.json) {
       const graph = plan.topology === undefined ? {} : (await import('../topology-view.ts')).topologyDocument(plan.topology);
-      terminal.json({ ...explainDocument(plan), ...graph });
-      return EXIT.ok;
+      const document = { ...explainDocument(plan), ...graph };
+      if (options.sample === undefined) {
+        terminal.json(document);
+        return EXIT.ok;
+      }
+      const { tellSample } = await import('../plan-sample.ts');
+      return tellSample(context, { plan, parts, rows: plan.rows, document, sample: options.sample, limit: options.limit });
     }
     for (const line of introduce(plan)) terminal.print(line);
     if (plan.topology !== undefined) {
@@ -51,6 +71,9 @@ export const explainCommand = defineCommand({
     }
     if (shown.length < plan.rows.length)
       terminal.print(`\nand ${count(plan.rows.length - shown.length, 'more row')}: see them with \`--rows\``);
-    return EXIT.ok;
+    if (options.sample === undefined) return EXIT.ok;
+    const { tellSample } = await import('../plan-sample.ts');
+    terminal.print('');
+    return tellSample(context, { plan, parts, rows: plan.rows, document: undefined, sample: options.sample, limit: options.limit });
   },
 });

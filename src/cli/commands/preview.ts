@@ -3,9 +3,9 @@ import { stringifyJson } from '../../lib/json.ts';
 import type { Plan, RowPlan } from '../../plan/plan.ts';
 import { defineCommand } from '../command.ts';
 import { DOCUMENT_OPTIONS } from '../document-options.ts';
-import { EXIT, signalExit } from '../exit.ts';
+import { EXIT, signalExit, usageError } from '../exit.ts';
 import { momentOption } from '../moment-option.ts';
-import { integerOption } from '../option.ts';
+import { integerOption, switchOption } from '../option.ts';
 import { CONFIG_ARGUMENT, SELECTION_OPTIONS } from '../shared-options.ts';
 import { listenForStop, type Stops } from '../signals.ts';
 
@@ -13,19 +13,33 @@ export const previewCommand = defineCommand({
   name: 'preview',
   summary: 'Show the first records of a row, after transforms and masking.',
   description:
-    'Reads the source of the first selected row that has no parent, and prints its records as JSON lines; of a graph of nodes what each sink would be given. No sink is opened and no bookmark is read or stored.',
+    'Reads the source of the first selected row that has no parent, and prints its records as JSON lines; of a graph of nodes what each sink would be given. No sink is opened and no bookmark is read or stored. With `--stages` they are shown before and after each stage.',
   arguments: [CONFIG_ARGUMENT],
   options: {
     limit: integerOption({ value: 'N', min: 1, default: 10, description: 'Records to show.' }),
+    stages: switchOption({ description: 'Show what each stage does to the records, and which would be put aside.' }),
     clock: momentOption({ description: 'What `${now.*}` renders, instead of now.' }),
     ...DOCUMENT_OPTIONS,
     ...SELECTION_OPTIONS,
   },
-  examples: [{ command: 'headgate preview orders.yaml --limit 3', description: 'What would be written' }],
+  examples: [
+    { command: 'headgate preview orders.yaml --limit 3', description: 'What would be written' },
+    { command: 'headgate preview orders.yaml --limit 3 --stages', description: 'What becomes of it on the way' },
+  ],
   async run(context, { options, positionals: [config] }) {
     const { loadPlan } = await import('../load-plan.ts');
     const { plan, parts } = await loadPlan(context, { config, selection: options, completion: options });
     const { terminal, world, env } = context;
+    if (options.stages) {
+      if (plan.topology !== undefined)
+        throw usageError(
+          '`--stages` reads the source of a row, and a graph of nodes has no such row',
+          'use `plan --sample` with a `--row`',
+        );
+      const { tellSample } = await import('../plan-sample.ts');
+      const { limit, clock } = options;
+      return tellSample(context, { plan, parts, rows: [firstRoot(plan)], document: undefined, sample: undefined, limit, clock });
+    }
     using stops = listenForStop(world, 'cancel', () => {});
     if (plan.topology !== undefined) {
       const { previewTopology } = await import('../../engine/topology/preview-topology.ts');
