@@ -35,7 +35,7 @@ const external = [
 ];
 
 /** What is started as a program or a thread of its own; `lib/program-file.ts` finds them by these names. */
-const PROGRAMS = ['main', 'worker', 'crash-attempt', 'connectors/_files/csv-thread'];
+const PROGRAMS = ['main', 'worker', 'crash-attempt'];
 
 /** Puts the bundle into `dist` below the folder, with word of what it was made of. */
 export async function buildBundle(folder: string): Promise<void> {

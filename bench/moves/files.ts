@@ -35,31 +35,6 @@ const wideCsvToJsonl: Move = {
   },
 };
 
-const csvToJsonlTwoWorkers: Move = {
-  kind: 'processes',
-  name: 'csv-jsonl-two-workers',
-  title: 'CSV → JSON Lines, two workers on one file',
-  async contest(bench) {
-    const input = peopleFile(bench.folder, bench.rows);
-    const expected = expectedDigest(bench.rows, personTexts);
-    const side = (name: string, workers: number): Side => {
-      const output = join(bench.folder, `csv-jsonl-workers-${workers}.jsonl`);
-      const document = fileDocument(
-        'csv-jsonl-workers',
-        input,
-        `{ type: jsonl, config: { path: ${output} } }`,
-        `, concurrency: ${workers}`,
-      );
-      return linesSide(name, output, PERSON_FIELDS, expected, headgateRun(bench.folder, `csv-jsonl-workers-${workers}`, document));
-    };
-    return {
-      rows: bench.rows,
-      subject: side('headgate', 2),
-      others: [{ ...side('headgate, one worker', 1), role: 'baseline', target: 1.5 }],
-    };
-  },
-};
-
 const governed: Move = {
   kind: 'processes',
   name: 'csv-jsonl-governed',
@@ -112,7 +87,7 @@ const csvToParquet: Move = {
   },
 };
 
-export const fileMoves: readonly Move[] = [csvToJsonl, csvToJsonlTwoWorkers, governed, wideCsvToJsonl, csvToParquet];
+export const fileMoves: readonly Move[] = [csvToJsonl, governed, wideCsvToJsonl, csvToParquet];
 
 interface LinesContest {
   readonly name: string;
@@ -200,11 +175,11 @@ function personTexts(index: number): readonly string[] {
   return [String(id), name, email, String(amount), ts, String(active), payload];
 }
 
-export function fileDocument(name: string, input: string, sink: string, more = ''): string {
+export function fileDocument(name: string, input: string, sink: string): string {
   return `version: 1
 name: ${name}
 pipeline:
-  source: { type: csv, config: { path: ${input}${more} } }
+  source: { type: csv, config: { path: ${input} } }
   sink: ${sink}
 `;
 }

@@ -23,8 +23,6 @@ export interface CsvPageOptions {
   readonly signal: AbortSignal;
   /** What errors call the input. */
   readonly name: string;
-  /** Where the blocks go on with a file that was begun elsewhere: its columns, and the line of the next row. */
-  readonly from?: { readonly names: readonly string[]; readonly line: number };
 }
 
 /** Turns rows into one page at a time; the size of a page is that of its JSON Lines in either form. */

@@ -12,11 +12,10 @@ export async function* csvPages(blocks: AsyncIterable<Uint8Array>, options: CsvP
   let left = options.limit ?? Infinity;
   if (left <= 0) return;
   const scanner = new CsvScanner(shape.dialect);
-  let columns = options.from === undefined ? undefined : begun(options.from, scanner, name);
   let maker: PageMaker | undefined;
   for await (const stretch of csvStretches(withoutBom(blocks), scanner, name)) {
     if (maker === undefined) {
-      columns ??= columnsOf(stretch, scanner, options);
+      const columns = columnsOf(stretch, scanner, options);
       if (columns === undefined) continue;
       maker = lane.form === 'records' ? new RecordPages(columns, scanner, options) : new KernelPages(columns, scanner, options);
     }
@@ -31,15 +30,8 @@ export async function* csvPages(blocks: AsyncIterable<Uint8Array>, options: CsvP
   if (maker !== undefined && maker.count > 0) yield maker.take();
 }
 
-function begun({ names, line }: { names: readonly string[]; line: number }, scanner: CsvScanner, name: string): CsvColumns {
-  const columns = new CsvColumns(name);
-  for (const one of names) columns.add(one, line);
-  scanner.line = line;
-  return columns;
-}
-
 /** The names of the columns, taken from the first row; a header is read away. */
-export function columnsOf(stretch: Stretch, scanner: CsvScanner, options: CsvPageOptions): CsvColumns | undefined {
+function columnsOf(stretch: Stretch, scanner: CsvScanner, options: CsvPageOptions): CsvColumns | undefined {
   const { hasHeaders, dialect } = options.shape;
   const { line, afterReturn } = scanner;
   const next = scanner.scan(stretch.bytes, stretch.at, 1);

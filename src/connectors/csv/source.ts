@@ -1,14 +1,11 @@
 import { z } from 'zod';
-import { batchSize, boolean, finding, integer } from '../../kit/schema.ts';
-import type { Page } from '../../kit/page.ts';
+import { batchSize, boolean, finding } from '../../kit/schema.ts';
 import { defineSource, type Source } from '../../kit/source.ts';
 import type { SourceContext } from '../../kit/context.ts';
 import { JSON_LINES } from '../../kit/json-lines.ts';
 import { readBlocks } from '../_files/blocks.ts';
 import { chooseCodec } from '../_files/compression.ts';
 import { byteCode, compression, filePath } from '../_files/config.ts';
-import { csvPagesInThreads } from '../_files/csv-parallel.ts';
-import type { CsvPageOptions } from '../_files/csv-page-maker.ts';
 import { csvPages } from '../_files/csv-pages.ts';
 import { pageBounds } from '../_files/page-bounds.ts';
 import { fileUri, resolvePath } from '../_files/paths.ts';
@@ -30,9 +27,6 @@ const config = z
       .meta({ description: 'Cell texts read as null.', examples: [['', 'NULL']] }),
     batch_size: batchSize(),
     compression: compression('the file'),
-    concurrency: integer({ min: 1, max: 64 }).default(1).meta({
-      description: 'Threads that convert the file when records pass through as bytes; the order stays that of the file.',
-    }),
   })
   .superRefine((value, ctx) => {
     if (value.delimiter !== value.quote) return;
@@ -45,10 +39,8 @@ export const csvSource = defineSource<CsvSourceConfig>({
   type: 'csv',
   description: 'Reads a file of delimited text, row by row; every value is a string.',
   config,
-  concurrencyKeys: ['concurrency'],
   examples: [
     { path: 'orders.csv' },
-    { path: 'large.csv', concurrency: 2 },
     { path: 'inventory.tsv.gz', delimiter: 9, has_headers: false },
     { path: 'ragged.csv', delimiter: ';', flexible: true, null_values: ['', 'NULL'], batch_size: 5000 },
   ],
@@ -61,14 +53,9 @@ export const csvSource = defineSource<CsvSourceConfig>({
 function openCsv(value: CsvSourceConfig, context: SourceContext): Source {
   const file = resolvePath(context.env.cwd, value.path);
   const codec = chooseCodec(value.compression, value.path, context.env.log);
-  const read = (options: CsvPageOptions): AsyncGenerator<Page> => {
-    const blocks = readBlocks({ path: file, codec, signal: context.signal, borrowed: true });
-    const alone = value.concurrency === 1 || value.flexible || options.lane.form !== 'bytes' || options.limit !== undefined;
-    return alone ? csvPages(blocks, options) : csvPagesInThreads(blocks, { ...options, threads: value.concurrency });
-  };
   return {
     pages: ({ lane, limit }) =>
-      read({
+      csvPages(readBlocks({ path: file, codec, signal: context.signal, borrowed: true }), {
         shape: {
           dialect: { delimiter: value.delimiter, quote: value.quote },
           hasHeaders: value.has_headers,
