@@ -146,7 +146,7 @@ describe('what a row is held to', () => {
     for (const sentence of [
       'Fields that do not fit the columns of the destination change it: columns are added and widened.',
       'Each record gets _svc_sequence.',
-      'What fails for a while is tried 3 times (timeout).',
+      'What fails for a while is tried 3 times (timeout); a write only where a repeat changes nothing.',
       'A single record is tried 4 times, then it goes to the dead-letter queue.',
       'After 2 pages in a row of which nothing could be written the run stops.',
       'The run fails when fewer records were written than sqlite counts, 5 % less allowed.',

@@ -91,7 +91,7 @@ export function patienceOf({ retry, breaker, poison }: RowPlan): Told[] {
       : [
           {
             short: count(retry.maxAttempts, 'attempt'),
-            words: `What fails for a while is tried ${count(retry.maxAttempts, 'time')} (${retry.on.join(', ')}).`,
+            words: `What fails for a while is tried ${count(retry.maxAttempts, 'time')} (${retry.on.join(', ')}); a write only where a repeat changes nothing.`,
           },
         ]),
     ...(poison === undefined
