@@ -123,7 +123,7 @@ function recordLoop(input: string, output: string, fields: readonly string[], ex
   return linesSide('record loop (udsv)', output, fields, expected, program('udsv-loop', input, output));
 }
 
-function linesSide(name: string, output: string, fields: readonly string[], expected: Digest, command: Side['command']): Side {
+export function linesSide(name: string, output: string, fields: readonly string[], expected: Digest, command: Side['command']): Side {
   const known = new Set<string>();
   return {
     name,

@@ -1,11 +1,10 @@
 /** Moves between files of JSON Lines. */
 import { closeSync, existsSync, openSync, renameSync, writeSync } from 'node:fs';
-import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { PERSON_FIELDS, personAt } from '../data.ts';
-import { expectedDigest, type Digest } from '../digest.ts';
-import { headgateRun, program, type Move, type Side } from '../move.ts';
-import { verifyLines } from './files.ts';
+import { expectedDigest } from '../digest.ts';
+import { headgateRun, program, type Move } from '../move.ts';
+import { linesSide } from './files.ts';
 import { GOVERNED_FIELDS, governedDocument, governedValues } from './governed.ts';
 
 const LINES_A_WRITE = 10_000;
@@ -26,14 +25,10 @@ const governed: Move = {
     });
     return {
       rows: bench.rows,
-      subject: linesSide('headgate', output, { fields: GOVERNED_FIELDS, expected, command }),
+      subject: linesSide('headgate', output, GOVERNED_FIELDS, expected, command),
       others: [
         {
-          ...linesSide('record loop (JSON.parse) doing nothing', plain, {
-            fields: PERSON_FIELDS,
-            expected: same,
-            command: program('json-loop', input, plain),
-          }),
+          ...linesSide('record loop (JSON.parse) doing nothing', plain, PERSON_FIELDS, same, program('json-loop', input, plain)),
           role: 'baseline',
           target: 0.8,
         },
@@ -43,22 +38,6 @@ const governed: Move = {
 };
 
 export const jsonLinesMoves: readonly Move[] = [governed];
-
-interface Lines {
-  readonly fields: readonly string[];
-  readonly expected: Digest;
-  readonly command: Side['command'];
-}
-
-function linesSide(name: string, output: string, { fields, expected, command }: Lines): Side {
-  return {
-    name,
-    command,
-    prepare: () => rm(output, { force: true }),
-    verify: () => verifyLines(output, fields, expected),
-    verified: 'record count and hash of every value against the generator',
-  };
-}
 
 /** Made once; the name tells the number of rows. */
 function peopleLines(folder: string, rows: number): string {
