@@ -8,6 +8,7 @@ import { CellMarks } from './csv-cell-marks.ts';
 import { LineCells, MOST_COLUMNS, withKeysOf } from './json-line-cells.ts';
 import { pagesOfLines, type LinePageMaker, type LinePageOptions } from './json-line-pages.ts';
 import { valueOfLine } from './json-lines-file.ts';
+import { PageFill } from './page-bounds.ts';
 
 const LINE_FEED = 10;
 
@@ -17,9 +18,9 @@ export function jsonColumnPages(blocks: AsyncIterable<Uint8Array>, options: Line
 }
 
 class ColumnPages implements LinePageMaker {
-  count = 0;
   left: number;
   readonly #options: LinePageOptions;
+  readonly #fill: PageFill;
   readonly #out = new ByteWriter();
   readonly #spareMarks: CellMarks[] = [];
   #marks = new CellMarks();
@@ -28,8 +29,6 @@ class ColumnPages implements LinePageMaker {
   #names: readonly string[] = [];
   /** The page, once a line of it does not fit. */
   #records: JsonValue[] | undefined;
-  /** Size of the page at hand as it was read. */
-  #bytes = 0;
   #line = 1;
   #stretch: Buffer = Buffer.alloc(0);
   #utf8 = true;
@@ -39,7 +38,12 @@ class ColumnPages implements LinePageMaker {
 
   constructor(options: LinePageOptions) {
     this.#options = options;
+    this.#fill = new PageFill(options.bounds);
     this.left = options.limit ?? Infinity;
+  }
+
+  get count(): number {
+    return this.#fill.count;
   }
 
   open(stretch: Buffer): void {
@@ -64,11 +68,10 @@ class ColumnPages implements LinePageMaker {
   }
 
   take(): Page {
-    const page = this.#records === undefined ? this.#takeColumns() : Page.ofRecords(this.#records, { bytes: this.#bytes });
+    const page = this.#records === undefined ? this.#takeColumns() : Page.ofRecords(this.#records, { bytes: this.#fill.bytes });
     this.#records = undefined;
     this.#out.length = 0;
-    this.#bytes = 0;
-    this.count = 0;
+    this.#fill.clear();
     this.#cells.areJoined = true;
     if (this.#names !== this.#cells.names) this.#nameCells(this.#names);
     return page;
@@ -82,7 +85,7 @@ class ColumnPages implements LinePageMaker {
     this.#marks = this.#spareMarks.pop() ?? new CellMarks();
     this.#marks.setWidth(this.#cells.names.length);
     return Page.ofColumns(marks.columns(this.#cells.names, writer, { inLines }), {
-      bytes: this.#bytes,
+      bytes: this.#fill.bytes,
       release: () => {
         this.#spareMarks.push(marks);
         release();
@@ -105,10 +108,7 @@ class ColumnPages implements LinePageMaker {
 
   /** Counts a line in, or says false when the page is full. */
   #add(size: number): boolean {
-    const { records, bytes } = this.#options.bounds;
-    if (this.count > 0 && (this.count >= records || this.#bytes + size > bytes)) return false;
-    this.count += 1;
-    this.#bytes += size;
+    if (!this.#fill.add(size)) return false;
     this.left -= 1;
     return true;
   }

@@ -6,7 +6,7 @@ import { ByteWriter } from '../../kit/byte-writer.ts';
 import { CompactJson } from './compact-json.ts';
 import { valueOfLine, wholeLines, type LineOptions } from './json-lines-file.ts';
 import { withoutBom } from './csv-rows.ts';
-import type { PageBounds } from './page-bounds.ts';
+import { PageFill, type PageBounds } from './page-bounds.ts';
 
 const LINE_FEED = 10;
 
@@ -55,13 +55,11 @@ export async function* pagesOfLines(
 }
 
 class LinePages implements LinePageMaker {
-  count = 0;
   left: number;
   readonly #options: LinePageOptions;
+  readonly #fill: PageFill;
   readonly #compact = new CompactJson();
   readonly #out = new ByteWriter();
-  /** Size of the page at hand as it was read. */
-  #bytes = 0;
   #line = 1;
   #stretch: Buffer = Buffer.alloc(0);
   #utf8 = true;
@@ -71,7 +69,12 @@ class LinePages implements LinePageMaker {
 
   constructor(options: LinePageOptions) {
     this.#options = options;
+    this.#fill = new PageFill(options.bounds);
     this.left = options.limit ?? Infinity;
+  }
+
+  get count(): number {
+    return this.#fill.count;
   }
 
   open(stretch: Buffer): void {
@@ -101,17 +104,13 @@ class LinePages implements LinePageMaker {
   take(): Page {
     const { bytes, release } = this.#out.take();
     const page = Page.ofBlock(JSON_LINES, bytes, this.count, { release });
-    this.count = 0;
-    this.#bytes = 0;
+    this.#fill.clear();
     return page;
   }
 
   /** Counts a line in, or says false when the page is full. */
   #add(size: number): boolean {
-    const { records, bytes } = this.#options.bounds;
-    if (this.count > 0 && (this.count >= records || this.#bytes + size > bytes)) return false;
-    this.count += 1;
-    this.#bytes += size;
+    if (!this.#fill.add(size)) return false;
     this.left -= 1;
     return true;
   }

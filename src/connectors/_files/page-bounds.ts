@@ -13,47 +13,66 @@ export function pageBounds(batchSize: number, pageBytes: number): PageBounds {
   return batchSize === 0 ? { records: Infinity, bytes: Infinity } : { records: batchSize, bytes: pageBytes };
 }
 
+/** What is in the page at hand, held to the bounds. One record always fits. */
+export class PageFill {
+  count = 0;
+  bytes = 0;
+  readonly #bounds: PageBounds;
+
+  constructor(bounds: PageBounds) {
+    this.#bounds = bounds;
+  }
+
+  /** Counts a record of this encoded size in, or says false when the page is full. */
+  add(size: number): boolean {
+    const { records, bytes } = this.#bounds;
+    if (this.count > 0 && (this.count >= records || this.bytes + size > bytes)) return false;
+    this.count += 1;
+    this.bytes += size;
+    return true;
+  }
+
+  clear(): void {
+    this.count = 0;
+    this.bytes = 0;
+  }
+}
+
 /** Collects values into pages that keep the bounds, in the form the lane asks for. */
 export class PageCutter {
-  readonly #bounds: PageBounds;
+  readonly #fill: PageFill;
   readonly #asBytes: boolean;
   #records: JsonValue[] = [];
   #lines: string[] = [];
-  #count = 0;
-  #bytes = 0;
 
   constructor(lane: Lane, bounds: PageBounds) {
-    this.#bounds = bounds;
+    this.#fill = new PageFill(bounds);
     this.#asBytes = lane.form === 'bytes';
   }
 
   get count(): number {
-    return this.#count;
+    return this.#fill.count;
   }
 
   /** Takes the value, or says false when the page is full: `take` it, then add again. `size` is its encoded size, when known. */
   add(value: JsonValue, size?: number): boolean {
     const line = this.#asBytes || size === undefined ? `${stringifyJson(value)}\n` : '';
-    const bytes = size ?? Buffer.byteLength(line);
-    if (this.#count > 0 && (this.#count >= this.#bounds.records || this.#bytes + bytes > this.#bounds.bytes)) return false;
+    if (!this.#fill.add(size ?? Buffer.byteLength(line))) return false;
     if (this.#asBytes) this.#lines.push(line);
     else this.#records.push(value);
-    this.#count += 1;
-    this.#bytes += bytes;
     return true;
   }
 
   /** The page so far, leaving an empty one. */
   take(bookmark?: JsonValue): Page {
-    const count = this.#count;
-    const options: PageOptions = bookmark === undefined ? { bytes: this.#bytes } : { bytes: this.#bytes, bookmark };
+    const { count, bytes } = this.#fill;
+    const options: PageOptions = bookmark === undefined ? { bytes } : { bytes, bookmark };
     const page = this.#asBytes
       ? Page.ofBlock(JSON_LINES, Buffer.from(this.#lines.join('')), count, bookmark === undefined ? {} : { bookmark })
       : Page.ofRecords(this.#records, options);
     this.#records = [];
     this.#lines = [];
-    this.#count = 0;
-    this.#bytes = 0;
+    this.#fill.clear();
     return page;
   }
 }
