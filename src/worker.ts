@@ -2,6 +2,7 @@
 import { availableParallelism } from 'node:os';
 import { documentOfTree } from './document/load.ts';
 import { execute } from './engine/execute.ts';
+import { observersOf } from './features/observers.ts';
 import { systemClock } from './lib/clock.ts';
 import type { Env } from './lib/env.ts';
 import { uuidIds } from './lib/ids.ts';
@@ -25,12 +26,15 @@ function envOf(ticket: RunTicket, desk: RunDesk): Env {
   };
 }
 
-runWorkerLoop((ticket, desk) => {
+runWorkerLoop(async (ticket, desk) => {
   const document = documentOfTree(ticket.tree, { name: ticket.name });
+  const plan = planDocument(document, parts, { cpus: availableParallelism() });
+  const env = envOf(ticket, desk);
   return execute({
-    plan: planDocument(document, parts, { cpus: availableParallelism() }),
+    plan,
     parts,
-    env: envOf(ticket, desk),
+    env,
+    observers: await observersOf(plan, env),
     runId: ticket.runId,
     clock: new Date(ticket.clock),
     signal: desk.signal,

@@ -4,6 +4,7 @@ import type { Progress } from '../wire/outcome.ts';
 import type { Parts } from '../kit/parts.ts';
 import type { Plan } from '../plan/plan.ts';
 import type { OnStep } from './durable-steps.ts';
+import type { RunObserver } from './observe/observer.ts';
 
 export interface ExecuteOptions {
   readonly plan: Plan;
@@ -23,6 +24,8 @@ export interface ExecuteOptions {
   readonly dryRun?: boolean;
   /** Write at most this many records per row; state is read-only. */
   readonly limit?: number;
+  /** Who else is told what the run does. */
+  readonly observers?: readonly RunObserver[];
   readonly onProgress?: (progress: Progress) => void;
   /** For whoever tries out what a crash would leave behind. */
   readonly onStep?: OnStep;

@@ -17,6 +17,7 @@ import { invocationName, ONLY_TURN, type Turn } from './expand/turn.ts';
 import { Capture } from './invocation.ts';
 import { LiveCounts } from './live-counts.ts';
 import { PAGE_BYTES, partContext } from './open.ts';
+import { Observers } from './observe/observers.ts';
 import { OutputClaims } from './output-claims.ts';
 import { runInvocation } from './run-row.ts';
 import { Tally } from './tally.ts';
@@ -39,15 +40,25 @@ type Runnable = RowPlan | FanOutPlan;
 
 /** Never throws: a plan that cannot run gives a failed outcome. */
 export async function execute(options: ExecuteOptions): Promise<RunOutcome> {
-  const { env, plan } = options;
+  const { env, plan, runId, clock, dryRun = false, limit } = options;
   const startedAt = env.clock.now();
+  const observers = new Observers(options.observers ?? [], env.log.at('headgate::engine'));
+  observers.tell((observer) => observer.runStarted?.({ plan, runId, startedAt, clock, dryRun, limit }));
+  const outcome = await outcomeOf(options, observers, startedAt);
+  observers.tell((observer) => observer.runEnded?.(outcome));
+  await observers.settled();
+  return outcome;
+}
+
+async function outcomeOf(options: ExecuteOptions, observers: Observers, startedAt: Date): Promise<RunOutcome> {
+  const { env, plan } = options;
   env.log.at('headgate::engine').info('pipeline run starting', { pipeline: plan.name, rows: plan.rows.length, run_id: options.runId });
   let outcomes: readonly InvocationOutcome[] = [];
   let nodes: RunOutcome['nodes'];
   let failure: OutcomeError | null = null;
   try {
-    if (plan.topology === undefined) outcomes = await new Execution(options).run();
-    else ({ invocations: outcomes, nodes, failure } = await runGraph(options));
+    if (plan.topology === undefined) outcomes = await new Execution(options, observers).run();
+    else ({ invocations: outcomes, nodes, failure } = await runGraph(options, observers));
   } catch (error) {
     failure = outcomeErrorOf(error, env.redactor);
   }
@@ -71,9 +82,9 @@ export async function execute(options: ExecuteOptions): Promise<RunOutcome> {
   };
 }
 
-async function runGraph(options: ExecuteOptions): Promise<TopologyOutcome> {
+async function runGraph(options: ExecuteOptions, observers: Observers): Promise<TopologyOutcome> {
   const { runTopology } = await import('./topology/run-topology.ts');
-  return runTopology(options);
+  return runTopology(options, { observers });
 }
 
 function summaryOf(failed: readonly InvocationOutcome[]): OutcomeError | null {
@@ -84,6 +95,7 @@ function summaryOf(failed: readonly InvocationOutcome[]): OutcomeError | null {
 
 class Execution {
   readonly #options: ExecuteOptions;
+  readonly #observers: Observers;
   readonly #credentials: Credentials;
   readonly #gate: Gate;
   readonly #results = new Map<string, Promise<RowResult>>();
@@ -94,8 +106,9 @@ class Execution {
   readonly #stop: AbortSignal;
   readonly #kill: AbortSignal;
 
-  constructor(options: ExecuteOptions) {
+  constructor(options: ExecuteOptions, observers: Observers) {
     this.#options = options;
+    this.#observers = observers;
     this.#claims = new OutputClaims(options.env.cwd);
     this.#gate = new Gate(options.plan.maxConcurrent);
     this.#stop = AbortSignal.any([options.signal, this.#siblings.signal]);
@@ -217,6 +230,7 @@ class Execution {
       limit: this.#options.limit,
       onStep: this.#options.onStep,
       claims: this.#claims,
+      observers: this.#observers,
       onPage: (tally) => {
         counted = tally;
         this.#counts.watch(tally);

@@ -14,6 +14,8 @@ import type { Invocation } from './invocation.ts';
 import * as metrics from './metrics.ts';
 import { flushAll, saveBookmark } from './delivery/checkpoint.ts';
 import { movePages, type Position } from './move-pages.ts';
+import type { ObservedRow } from './observe/observer.ts';
+import type { Observers } from './observe/observers.ts';
 import { startPosition, type Start } from './start-position.ts';
 import { openInvocation, PAGE_BYTES, partContext, type OpenOptions } from './open.ts';
 import { Tally } from './tally.ts';
@@ -21,6 +23,7 @@ import { Tally } from './tally.ts';
 export interface RunRowOptions extends Omit<OpenOptions, 'stop'> {
   readonly stop: AbortSignal;
   readonly limit: number | undefined;
+  readonly observers: Observers | undefined;
   onPage(tally: Tally): void;
   /** Asked where to go on when others read from the same source. */
   agree?(own: Start): Promise<Start>;
@@ -28,10 +31,18 @@ export interface RunRowOptions extends Omit<OpenOptions, 'stop'> {
 
 /** Never throws: whatever happens is in the outcome. */
 export async function runInvocation(options: RunRowOptions): Promise<InvocationOutcome> {
+  const { env, row, turn, tokens, invocationId, observers } = options;
+  const observed: ObservedRow = { invocationId, name: invocationName(row, turn), row, tokens, startedAt: env.clock.now() };
+  observers?.tell((observer) => observer.rowStarted?.(observed));
+  const outcome = await invoke(options, observed);
+  observers?.tell((observer) => observer.rowEnded?.(observed, outcome));
+  return outcome;
+}
+
+async function invoke(options: RunRowOptions, { startedAt, name }: ObservedRow): Promise<InvocationOutcome> {
   const { env, row, plan } = options;
   const labels = { pipeline: plan.name, row: row.id };
   const log = env.log.at('headgate::engine');
-  const startedAt = env.clock.now();
   const from = env.clock.elapsedMs();
   env.metrics.inc(metrics.pipelineInFlight, labels);
   env.metrics.set(metrics.pipelineStart, labels, startedAt.getTime() / 1000);
@@ -65,7 +76,7 @@ export async function runInvocation(options: RunRowOptions): Promise<InvocationO
   else log.error('row failed', { row: row.id, ...counts, error: error.message });
   return {
     invocation_id: options.invocationId,
-    row_id: invocationName(row, options.turn),
+    row_id: name,
     parent_record_key: options.turn.key,
     source: row.source.type,
     sink: row.sink.type,

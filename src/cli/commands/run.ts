@@ -61,15 +61,18 @@ export const runCommand = defineCommand({
       fromEnv: options.fromEnv,
     });
     const { execute } = await import('../../engine/execute.ts');
+    const { observersOf } = await import('../../features/observers.ts');
+    const env = options.quiet ? context.envAt('warn') : context.env;
     using stops = listenForStop(world, 'cancel', (signal) => terminal.note(`${signal}: stopping at the next page; once more ends at once`));
     const outcome = await execute({
       plan,
       parts,
-      env: options.quiet ? context.envAt('warn') : context.env,
+      env,
       runId: world.ids.next(),
       clock: options.clock ?? world.clock.now(),
       signal: stops.signal,
       dryRun: options.dryRun,
+      observers: await observersOf(plan, env),
       ...(options.limit === undefined ? {} : { limit: options.limit }),
       ...(options.quiet ? {} : { onProgress: progressLine(terminal, world.clock, plan.rows.length) }),
     });

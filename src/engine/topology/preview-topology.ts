@@ -16,7 +16,10 @@ export async function previewTopology(options: PreviewTopologyOptions): Promise<
   const rows = options.plan.rows.map(onlyMasked);
   const captures = new Map(rows.map((row) => [row.id, new Capture('record')]));
   const plan = { ...options.plan, rows };
-  const { failure } = await runTopology({ ...options, plan, runId: options.env.ids.next(), dryRun: true }, (row) => captures.get(row.id));
+  const { failure } = await runTopology(
+    { ...options, plan, runId: options.env.ids.next(), dryRun: true },
+    { captureFor: (row) => captures.get(row.id) },
+  );
   if (failure !== null) {
     throw new RunError(failure.kind, failure.code, failure.message, failure.hint === undefined ? {} : { hint: failure.hint });
   }

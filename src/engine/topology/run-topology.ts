@@ -9,6 +9,7 @@ import { ONLY_TURN } from '../expand/turn.ts';
 import { outcomeErrorOf } from '../failure.ts';
 import type { Capture } from '../invocation.ts';
 import { PAGE_BYTES } from '../open.ts';
+import type { Observers } from '../observe/observers.ts';
 import { OutputClaims } from '../output-claims.ts';
 import { runInvocation } from '../run-row.ts';
 import { Tally } from '../tally.ts';
@@ -31,18 +32,22 @@ export interface TopologyOutcome {
   readonly failure: OutcomeError | null;
 }
 
-/** Keeps what each sink would be given. */
-export type CaptureFor = (row: RowPlan) => Capture | undefined;
+/** Who looks on while a graph runs. */
+export interface Onlookers {
+  readonly observers?: Observers;
+  /** Keeps what each sink would be given. */
+  readonly captureFor?: (row: RowPlan) => Capture | undefined;
+}
 
-export async function runTopology(options: ExecuteOptions, captureFor: CaptureFor = () => undefined): Promise<TopologyOutcome> {
+export async function runTopology(options: ExecuteOptions, onlookers: Onlookers = {}): Promise<TopologyOutcome> {
   const { topology } = options.plan;
   if (topology === undefined) throw new Error('cannot happen: the plan has no graph');
-  return new GraphExecution(options, topology, captureFor).run();
+  return new GraphExecution(options, topology, onlookers).run();
 }
 
 class GraphExecution {
   readonly #run: GraphRun;
-  readonly #captureFor: CaptureFor;
+  readonly #onlookers: Onlookers;
   readonly #channels: readonly Channel[];
   readonly #accounts: readonly NodeAccount[];
   readonly #read = new Map<string, ReadSource>();
@@ -56,12 +61,12 @@ class GraphExecution {
   readonly #hardStop = new AbortController();
   #sinksDone = 0;
 
-  constructor(options: ExecuteOptions, topology: TopologyPlan, captureFor: CaptureFor) {
+  constructor(options: ExecuteOptions, topology: TopologyPlan, onlookers: Onlookers) {
     const { env, plan } = options;
     const stop = AbortSignal.any([options.signal, this.#siblings.signal]);
     const kill = options.killSignal === undefined ? this.#hardStop.signal : AbortSignal.any([options.killSignal, this.#hardStop.signal]);
     const sinks = plan.rows.map((row) => row.id);
-    this.#captureFor = captureFor;
+    this.#onlookers = onlookers;
     this.#run = {
       options,
       topology,
@@ -210,7 +215,7 @@ class GraphExecution {
       credentials,
       tokens,
       turn: ONLY_TURN,
-      capture: this.#captureFor(row),
+      capture: this.#onlookers.captureFor?.(row),
       stop,
       kill,
       concurrency: options.concurrency,
@@ -218,6 +223,7 @@ class GraphExecution {
       limit: options.limit,
       onStep: options.onStep,
       claims,
+      observers: this.#onlookers.observers,
       agree: (own) => positions.agree(row.id, own),
       onPage: (tally) => {
         this.#tallies.set(row.id, tally);
