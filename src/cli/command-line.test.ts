@@ -25,7 +25,17 @@ const fmt = defineCommand({
   examples: [],
   run: () => Promise.resolve(0),
 });
-const COMMANDS = [run, fmt];
+const inspect = defineCommand({
+  name: 'dlq inspect',
+  summary: 'Look.',
+  description: 'Looks.',
+  arguments: [{ name: 'location', description: '' }],
+  options: { limit: integerOption({ value: 'N', description: '' }) },
+  examples: [],
+  run: () => Promise.resolve(0),
+});
+const discard = defineCommand({ ...inspect, name: 'dlq discard', options: {}, run: () => Promise.resolve(0) });
+const COMMANDS = [run, fmt, inspect, discard];
 
 function parsed(...argv: string[]): Extract<ParsedLine, { kind: 'command' }> {
   const line = parseLine(argv, COMMANDS);
@@ -43,6 +53,21 @@ describe('a command line', () => {
         ['limit', ['5']],
         ['only', ['x', 'y']],
       ]),
+    );
+  });
+
+  it('finds the commands of a group by both words', () => {
+    const line = parsed('dlq', 'inspect', 'dead.jsonl', '--limit', '5');
+    expect(line.command).toBe(inspect);
+    expect(line.positionals).toEqual(['dead.jsonl']);
+    expect(line.flags.get('limit')).toEqual(['5']);
+    expect(parseLine(['dlq', 'discard', '--help'], COMMANDS)).toEqual({ kind: 'help', command: discard });
+    expect(parseLine(['help', 'dlq', 'inspect'], COMMANDS)).toEqual({ kind: 'help', command: inspect });
+  });
+
+  it.each([[['dlq']], [['dlq', 'explode']], [['help', 'dlq']]])('says what a group can do, for %j', (argv) => {
+    expect(() => parseLine(argv, COMMANDS)).toThrow(
+      expect.objectContaining({ hint: 'write one of `headgate dlq inspect`, `headgate dlq discard`' }),
     );
   });
 

@@ -1,7 +1,7 @@
 /** From arguments to a command and the texts of its flags. The parser library stays behind this file. */
 import { Command as Parser, CommanderError, Option as Flag } from 'commander';
 import { suggestion } from '../lib/nearest.ts';
-import { shownOptions, type ArgumentDefinition, type Command } from './command.ts';
+import { groupsOf, shownOptions, type ArgumentDefinition, type Command } from './command.ts';
 import { SHARED_OPTIONS } from './shared-options.ts';
 import { usageError } from './exit.ts';
 import { flagOf, type Option, type Options } from './option.ts';
@@ -23,13 +23,15 @@ export function parseLine(argv: readonly string[], commands: readonly Command[])
   const [first] = argv;
   if (first === undefined) return { kind: 'nothing' };
   if (first === '--version' || first === '-V' || first === 'version') return { kind: 'version' };
-  if (first === 'help') return { kind: 'help', command: argv[1] === undefined ? undefined : find(argv[1], commands) };
+  if (first === 'help') return { kind: 'help', command: argv[1] === undefined ? undefined : find(argv.slice(1), commands) };
   let found: ParsedLine = { kind: 'nothing' };
   const root = quiet(new Parser('headgate'));
   for (const [key, option] of Object.entries(SHARED_OPTIONS)) root.addOption(flag(key, option));
   root.addOption(new Flag('-h, --help'));
+  const groups = new Map([...groupsOf(commands).keys()].map((name) => [name, quiet(root.command(name))]));
   for (const command of commands) {
-    const parser = quiet(root.command(command.name));
+    const [name = '', second] = command.name.split(' ');
+    const parser = quiet(second === undefined ? root.command(name) : (groups.get(name) ?? root).command(second));
     for (const argument of command.arguments ?? []) parser.argument(argumentText(argument));
     for (const [key, option] of Object.entries(command.options)) parser.addOption(flag(key, option));
     parser.action(() => {
@@ -37,6 +39,7 @@ export function parseLine(argv: readonly string[], commands: readonly Command[])
     });
   }
   if (asksForHelp(argv)) return { kind: 'help', command: mentioned(argv, commands) };
+  refuseBareGroup(argv, commands);
   try {
     root.parse([...argv], { from: 'user' });
   } catch (error) {
@@ -46,9 +49,11 @@ export function parseLine(argv: readonly string[], commands: readonly Command[])
   return found;
 }
 
-function find(name: string, commands: readonly Command[]): Command {
-  const command = commands.find((one) => one.name === name);
+function find(words: readonly string[], commands: readonly Command[]): Command {
+  const command = mentioned(words, commands);
   if (command !== undefined) return command;
+  refuseBareGroup(words, commands);
+  const name = words.join(' ');
   throw usageError(
     `there is no command \`${name}\``,
     suggestion(
@@ -59,9 +64,22 @@ function find(name: string, commands: readonly Command[]): Command {
   );
 }
 
-/** The first argument that names a command. */
+/** The first argument, or pair of arguments, that names a command. */
 function mentioned(argv: readonly string[], commands: readonly Command[]): Command | undefined {
-  return argv.map((text) => commands.find((command) => command.name === text)).find((command) => command !== undefined);
+  return argv
+    .map((text, index) => commands.find(({ name }) => name === text || name === `${text} ${argv[index + 1] ?? ''}`))
+    .find((command) => command !== undefined);
+}
+
+/** The first word of a group is no command by itself. */
+function refuseBareGroup(argv: readonly string[], commands: readonly Command[]): void {
+  const [name = '', second] = argv.filter((text) => !text.startsWith('-'));
+  const group = groupsOf(commands).get(name);
+  if (group === undefined) return;
+  const words = group.map((command) => command.name.slice(name.length + 1));
+  if (second !== undefined && words.includes(second)) return;
+  const told = second === undefined ? `\`headgate ${name}\` needs to know what to do` : `\`headgate ${name}\` cannot \`${second}\``;
+  throw usageError(told, `write one of ${words.map((word) => `\`headgate ${name} ${word}\``).join(', ')}`);
 }
 
 /** Help wins over everything else on the line, also over arguments that are still missing. */

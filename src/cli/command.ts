@@ -23,6 +23,7 @@ export interface Input<O extends Options> {
 }
 
 export interface CommandDefinition<O extends Options> {
+  /** One word, or two for the commands of a group: `dlq inspect`. */
   readonly name: string;
   /** One line, for the list of commands. */
   readonly summary: string;
@@ -50,6 +51,14 @@ export function defineCommand<O extends Options>(definition: CommandDefinition<O
     run: (context: CliContext, input: { readonly options: Readonly<Record<string, unknown>>; readonly positionals: readonly string[] }) =>
       definition.run(context, { options: input.options as Values<O>, positionals: input.positionals }),
   });
+}
+
+/** The first words of two-word names, each with its commands. */
+export function groupsOf(commands: readonly Command[]): ReadonlyMap<string, readonly Command[]> {
+  return Map.groupBy(
+    commands.filter(({ name }) => name.includes(' ')),
+    ({ name }) => name.split(' ')[0] ?? name,
+  );
 }
 
 /** Options and their keys, without those that are only refused. */

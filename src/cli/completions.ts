@@ -1,13 +1,31 @@
 /** Completion scripts, made from the command data. */
-import { shownOptions, type ArgumentDefinition, type Command } from './command.ts';
+import { groupsOf, shownOptions, type ArgumentDefinition, type Command } from './command.ts';
 import { SHARED_OPTIONS } from './shared-options.ts';
-import { flagOf, type Option } from './option.ts';
+import { flagOf, type Option, type Options } from './option.ts';
 
 export const SHELLS = ['bash', 'zsh', 'fish', 'powershell', 'elvish'] as const;
 export type Shell = (typeof SHELLS)[number];
 
 export function completionScript(shell: Shell, commands: readonly Command[]): string {
-  return `${SCRIPTS[shell](commands).join('\n')}\n`;
+  return `${SCRIPTS[shell](firstWords(commands)).join('\n')}\n`;
+}
+
+/** Commands by their first word: a group offers its second words and what any of them takes. */
+function firstWords(commands: readonly Command[]): Command[] {
+  const groups = groupsOf(commands);
+  const named = new Map(commands.map((command) => [command.name.split(' ')[0] ?? command.name, command]));
+  return [...named].map(([name, command]) => {
+    const group = groups.get(name);
+    if (group === undefined) return command;
+    const choices = group.map((member) => member.name.slice(name.length + 1));
+    return {
+      ...command,
+      name,
+      summary: group.map((member) => member.summary).join(' '),
+      arguments: [{ name: 'what', description: 'What to do.', choices }, ...group.flatMap((member) => member.arguments ?? [])],
+      options: Object.assign({}, ...group.map((member) => member.options)) as Options,
+    };
+  });
 }
 
 const SCRIPTS: Readonly<Record<Shell, (commands: readonly Command[]) => string[]>> = {
