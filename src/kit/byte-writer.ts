@@ -8,7 +8,7 @@ export interface TakenBytes {
 const SPARE_BUFFERS = 2;
 /** Room for the largest page and what is written from it. Larger ones are rare; keeping them would hold memory for nothing. */
 const SPARE_BYTES = 16 * 1024 * 1024;
-const MIN_BYTES = 64 * 1024;
+const MIN_BYTES = 16 * 1024;
 const NOTHING = Buffer.alloc(0);
 
 /** Bytes that are written one after the other into buffers that are used again when they are given back. */

@@ -20,7 +20,8 @@ export async function* readBlocks(options: BlockOptions): AsyncGenerator<Uint8Ar
   signal.throwIfAborted();
   const handle = await onDisk('read', path, () => open(path, 'r'));
   try {
-    if (options.borrowed === true && codec === 'none' && (await isPlainFile(handle, path))) yield* borrowedBlocks(handle, options);
+    const size = options.borrowed === true && codec === 'none' ? await sizeOfPlainFile(handle, path) : undefined;
+    if (size !== undefined) yield* borrowedBlocks(handle, size, options);
     // A decompressor still looks at a block when it asks for the next one.
     else yield* decompress(storedBlocks(handle, options), codec, path);
   } finally {
@@ -28,9 +29,10 @@ export async function* readBlocks(options: BlockOptions): AsyncGenerator<Uint8Ar
   }
 }
 
-/** Of a pipe nothing is read that nobody asked for: such a read might never end. */
-async function isPlainFile(handle: FileHandle, path: string): Promise<boolean> {
-  return (await onDisk('read', path, () => handle.stat())).isFile();
+/** Undefined of a pipe: nothing of it is read that nobody asked for, because such a read might never end. */
+async function sizeOfPlainFile(handle: FileHandle, path: string): Promise<number | undefined> {
+  const entry = await onDisk('read', path, () => handle.stat());
+  return entry.isFile() ? entry.size : undefined;
 }
 
 async function* storedBlocks(handle: FileHandle, options: BlockOptions): AsyncGenerator<Uint8Array> {
@@ -46,16 +48,19 @@ async function* storedBlocks(handle: FileHandle, options: BlockOptions): AsyncGe
 
 /** Asking the system costs more than the copy: this many blocks are read at once. */
 const BLOCKS_A_READ = 4;
+/** A file that grows while it is read, or does not know its size (`/proc`), is read in pieces of this size at least. */
+const SMALLEST_READ = 4096;
 
-/** One buffer is read into while the consumer works on the other. */
-async function* borrowedBlocks(handle: FileHandle, options: BlockOptions): AsyncGenerator<Uint8Array> {
+/** One buffer is read into while the consumer works on the other; small ones for a small file, which cost the collector of garbage less. */
+async function* borrowedBlocks(handle: FileHandle, fileBytes: number, options: BlockOptions): AsyncGenerator<Uint8Array> {
   const size = options.blockBytes ?? BLOCK_BYTES;
+  const room = Math.min(size * BLOCKS_A_READ, Math.max(fileBytes, SMALLEST_READ));
   const read = async (buffer: Buffer<ArrayBuffer>): Promise<Buffer<ArrayBuffer>> => {
     const { bytesRead } = await onDisk('read', options.path, () => handle.read(buffer, 0, buffer.length, null));
     return buffer.subarray(0, bytesRead);
   };
-  let spare = Buffer.allocUnsafeSlow(size * BLOCKS_A_READ);
-  let next = read(Buffer.allocUnsafeSlow(size * BLOCKS_A_READ));
+  let spare = Buffer.allocUnsafeSlow(room);
+  let next = read(Buffer.allocUnsafeSlow(room));
   try {
     for (;;) {
       options.signal.throwIfAborted();

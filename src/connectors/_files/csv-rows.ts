@@ -198,11 +198,11 @@ function unclosed(name: string, line: number, says: string): ConnectorError {
   });
 }
 
-const TAIL_BYTES = 128 * 1024;
+const NOTHING = Buffer.alloc(0);
 
 /** The bytes of a row that is not complete yet, and what comes after; kept in one buffer that is used again and again. */
 class Tail {
-  #buffer = Buffer.allocUnsafeSlow(TAIL_BYTES);
+  #buffer = NOTHING;
   length = 0;
   /** Bytes dropped so far. */
   #offset = 0;
