@@ -4,6 +4,7 @@ import { isObject, type JsonObject, type JsonValue } from '../lib/json.ts';
 import type { SinkContext } from './context.ts';
 import type { Page } from './page.ts';
 import type { ProbeFinding } from './probe.ts';
+import type { Undo } from './undo.ts';
 
 export type WriteMode = 'append' | 'upsert' | 'delete' | 'overwrite';
 
@@ -50,6 +51,8 @@ export interface Sink {
    * number; called after the last flush. Where there is no table yet there is nothing to remove.
    */
   sweep?(sweep: Sweep): Promise<number>;
+  /** Present when `capabilities.undo` is true. */
+  readonly undo?: Undo;
 }
 
 /** What a complete read has seen. */
@@ -114,6 +117,8 @@ export interface SinkCapabilities {
   readonly columns?: boolean;
   /** Whether it can remove rows that vanished at the source. */
   readonly sweep?: boolean;
+  /** Whether a run can be undone; a text says why the live config does not permit it. */
+  readonly undo?: true | string;
   /** A repeat of the same page changes nothing (keyed modes). */
   readonly idempotent: boolean;
 }
