@@ -3,7 +3,8 @@ import { DateTime } from 'luxon';
 import { describe, expect, test } from 'vitest';
 import { check } from '../kit/schema.ts';
 import { partitionSchema } from './blocks/partition.ts';
-import { CHUNK_TOKENS, cut, parseWindow, type Chunk } from './chunks.ts';
+import { CHUNK_TOKENS, cut, type Chunk } from './chunks.ts';
+import { parseWindow } from './windows.ts';
 
 function chunks(spec: unknown, found?: bigint): readonly Chunk[] {
   const result = cut(partitionSchema.parse(spec), found);

@@ -1,10 +1,6 @@
 /** A range cut into chunks: what `partition` comes to, once its bounds are known (spec 2.14). */
-import type { DateTime } from 'luxon';
-import { luxon } from '../lib/lazy.ts';
 import type { JsonObject, JsonValue } from '../lib/json.ts';
-import { isCalendarDate, parseRfc3339 } from '../lib/rfc3339.ts';
-import { rfc3339 } from './now-tokens.ts';
-import { strftime } from './strftime.ts';
+import { cutSpan, WINDOW_TOKENS, windowTokens } from './windows.ts';
 
 /** A source whose first record holds a bound. */
 export interface ProbeSpec {
@@ -55,7 +51,7 @@ type Of<K extends PartitionSpec['kind']> = Extract<PartitionSpec, { readonly kin
 
 export const CHUNK_TOKENS: Readonly<Record<PartitionSpec['kind'], readonly string[]>> = {
   integer: ['start', 'end', 'index', 'id'],
-  timestamp: ['start', 'end', 'start_date', 'end_date', 'start_unix', 'end_unix', 'index', 'id'],
+  timestamp: [...WINDOW_TOKENS, 'index', 'id'],
   offset: ['offset', 'limit', 'index', 'id'],
 };
 
@@ -121,65 +117,14 @@ function integer(value: bigint): JsonValue {
   return Number.isSafeInteger(plain) ? plain : value;
 }
 
-const STEP_SECONDS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600 };
-
-/** A window as documents write it: seconds, or a number and a unit; days and weeks are those of the calendar. */
-export function parseWindow(text: string | number): { readonly days: number } | { readonly seconds: number } | undefined {
-  const [, digits = '', unit = 's'] = /^(\d{1,9})([smhdw]?)$/.exec(String(text)) ?? [];
-  const count = Number(digits);
-  if (digits === '' || count === 0) return undefined;
-  if (unit === 'd' || unit === 'w') return { days: unit === 'w' ? count * 7 : count };
-  return { seconds: count * (STEP_SECONDS[unit] ?? 1) };
-}
-
-/** A date is its midnight in the zone, or the first moment of the day where there is no midnight. */
-export function parseBound(text: string, zone: string): DateTime | undefined {
-  const { DateTime: Time } = luxon();
-  if (isDay(text)) return earliest(Time.fromISO(text, { zone }));
-  const instant = parseRfc3339(text);
-  return instant === undefined ? undefined : Time.fromJSDate(instant, { zone });
-}
-
-function isDay(text: string): boolean {
-  return /^\d{4}-\d{2}-\d{2}$/.test(text) && isCalendarDate(text);
-}
-
-function cutTime(spec: Of<'timestamp'>): Cut {
-  const [from, to] = [parseBound(spec.from, spec.timezone), parseBound(spec.to, spec.timezone)];
-  const step = parseWindow(spec.chunk_size);
-  if (from === undefined || to === undefined || step === undefined) throw new Error('cannot happen: the block was checked');
-  if (from >= to) return { fault: `there is nothing between \`from\` (${spec.from}) and \`to\` (${spec.to})` };
-  const starts: DateTime[] = [];
-  for (let index = 0; ; index += 1) {
-    const start = 'days' in step ? earliest(from.plus({ days: index * step.days })) : from.plus({ seconds: index * step.seconds });
-    if (start >= to) break;
-    // A zone that skipped a whole day has two starts at one moment.
-    const before = starts.at(-1);
-    if (before === undefined || start > before) starts.push(start);
-    if (starts.length > MAX_CHUNKS) return { fault: tooMany() };
+function cutTime({ from, to, chunk_size: window, timezone }: Of<'timestamp'>): Cut {
+  const result = cutSpan({ from, to, window, timezone }, MAX_CHUNKS);
+  if ('fault' in result) {
+    return { fault: result.fault === 'empty' ? `there is nothing between \`from\` (${from}) and \`to\` (${to})` : tooMany() };
   }
-  return { chunks: starts.map((start, index) => timeChunk(start, starts[index + 1] ?? to, index)) };
-}
-
-function timeChunk(start: DateTime, end: DateTime, index: number): Chunk {
-  const id = strftime(start.toUTC(), '%Y%m%dT%H%M%SZ');
-  const day = '%Y-%m-%d';
-  const tokens = {
-    start: rfc3339(start),
-    end: rfc3339(end),
-    start_date: strftime(start, day),
-    end_date: strftime(end, day),
-    start_unix: Math.floor(start.toSeconds()),
-    end_unix: Math.floor(end.toSeconds()),
-    index,
-    id,
+  return {
+    chunks: result.windows.map((one, index) => ({ id: one.id, tokens: { ...windowTokens(one), index, id: one.id } })),
   };
-  return { id, tokens };
-}
-
-/** Of a time that a clock shows twice, the first. */
-function earliest(at: DateTime): DateTime {
-  return at.getPossibleOffsets().reduce((first, other) => (other < first ? other : first), at);
 }
 
 function tooMany(count?: bigint): string {

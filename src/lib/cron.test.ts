@@ -8,9 +8,9 @@ function cron(text: string, zone = 'UTC'): Cron {
 }
 
 function ticks(text: string, zone: string, after: string, count: number): string[] {
-  const { next } = cron(text, zone);
+  const parsed = cron(text, zone);
   const found: string[] = [];
-  for (let at = next(new Date(after)); at !== undefined && found.length < count; at = next(at)) found.push(at.toISOString());
+  for (let at = parsed.next(new Date(after)); at !== undefined && found.length < count; at = parsed.next(at)) found.push(at.toISOString());
   return found;
 }
 

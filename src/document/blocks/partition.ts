@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { boolean, finding, optional, text } from '../../kit/schema.ts';
 import { parseFieldPath } from '../../kit/field-path.ts';
-import { luxon } from '../../lib/lazy.ts';
 import { defineBlock } from '../block.ts';
-import { cut, parseBound, parseWindow, type PartitionSpec, type ProbeSpec } from '../chunks.ts';
+import { cut, type PartitionSpec, type ProbeSpec } from '../chunks.ts';
+import { isZone, parseBound, parseWindow } from '../windows.ts';
 import { nullAsAbsent } from './null-as-absent.ts';
 import { configField } from './transform.ts';
 
@@ -67,7 +67,7 @@ const timestampSchema = z
     timezone: nullAsAbsent(z.string().default('UTC')).meta({ description: 'IANA name of the zone.' }),
   })
   .superRefine(({ from, to, chunk_size: size, timezone }, ctx) => {
-    if (!luxon().IANAZone.isValidZone(timezone)) {
+    if (!isZone(timezone)) {
       ctx.addIssue(
         finding('invalid_value', `\`${timezone}\` is no time zone`, { path: ['timezone'], hint: 'use an IANA name such as `Europe/Oslo`' }),
       );
