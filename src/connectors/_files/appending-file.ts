@@ -12,6 +12,9 @@ export interface AppendingFileOptions {
   readonly truncate: boolean;
 }
 
+/** After so many bytes the disk is asked to take them while more are written: a flush then waits for the last of them only. */
+const EARLY_BYTES = 16 * 1024 * 1024;
+
 /**
  * A file that only grows. A write that fails half-way is taken back, so that the file ends with the last whole write;
  * `flush` ends the compressed member and puts everything on the disk.
@@ -25,6 +28,10 @@ export class AppendingFile {
   #compressor: Compressor | undefined;
   #folderSynced = false;
   #dirty = false;
+  /** Bytes the disk was not asked to take yet. */
+  #unasked = 0;
+  /** While the disk takes what it was asked to; stays when it could not, because the system tells that just once. */
+  #early: Promise<void> | undefined;
 
   private constructor(path: string, codec: Codec, file: { readonly handle: FileHandle; readonly isOnDisk: boolean }) {
     this.#path = path;
@@ -51,13 +58,18 @@ export class AppendingFile {
   async flush(): Promise<void> {
     if (this.#compressor !== undefined) await this.#append(await this.#compressor.finish());
     if (!this.#dirty || !this.#isOnDisk) return;
-    await onDisk('write', this.#path, () => this.#handle.sync());
+    await onDisk('write', this.#path, async () => {
+      await this.#early;
+      await this.#handle.sync();
+    });
     this.#dirty = false;
+    this.#unasked = 0;
     if (!this.#folderSynced) await syncFolder(this.#path);
     this.#folderSynced = true;
   }
 
   async close(): Promise<void> {
+    await this.#early?.catch(() => {});
     await this.#handle.close();
   }
 
@@ -73,10 +85,20 @@ export class AppendingFile {
     let written = 0;
     try {
       while (written < bytes.length) written += (await this.#handle.write(bytes, written)).bytesWritten;
+      this.#askEarly(written);
     } catch (error) {
       if (written > 0) await this.#takeBack(written);
       throw error;
     }
+  }
+
+  #askEarly(bytes: number): void {
+    this.#unasked += bytes;
+    if (this.#unasked < EARLY_BYTES || this.#early !== undefined || !this.#isOnDisk) return;
+    this.#unasked = 0;
+    this.#early = this.#handle.datasync().then(() => (this.#early = undefined));
+    // A failure is told by the flush that waits for it.
+    this.#early.catch(() => {});
   }
 
   /** Best effort: the failure that led here is what gets reported. */
