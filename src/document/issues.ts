@@ -52,6 +52,7 @@ export const ISSUES = {
   partition_unused: 'A row is cut into chunks that its source does not know of.',
   replaced_output: 'The next run would replace a file with only what is new.',
   reserved_row_id: 'The row id means something else inside tokens.',
+  rollback_unreachable: 'Runs of the row cannot be undone.',
   schedule_refused: 'A submitted document cannot have a schedule.',
   secret_denied: 'A secrets manager does not let this program in.',
   secret_field: 'A secret has no such field.',

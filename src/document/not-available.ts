@@ -13,7 +13,6 @@ const NOT_AVAILABLE: Readonly<Record<Place, Readonly<Record<string, string>>>> =
     notifications: 'notifications',
     observability: 'export of traces and metrics',
     replication: 'replication',
-    rollback: 'undoing of runs',
     schedule: 'running on a schedule',
     shard: 'sharded runs',
     verify: 'comparison of source and destination',

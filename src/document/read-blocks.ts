@@ -19,6 +19,7 @@ import { pipelineSchema } from './blocks/pipeline.ts';
 import { qualityBlock, type QualityConfig } from './blocks/quality.ts';
 import { reconcileSchema, type ReconcileSpec } from './blocks/reconcile.ts';
 import { resilienceSchema, type ResilienceSpec } from './blocks/resilience.ts';
+import { rollbackSchema, type RollbackConfig } from './blocks/rollback.ts';
 import { schemaDriftBlock, type SchemaDriftConfig } from './blocks/schema-drift.ts';
 import { selectionSchema, type SelectionSpec } from './blocks/selection.ts';
 import { sinkSchema, type SinkSpec } from './blocks/sink.ts';
@@ -81,6 +82,7 @@ export interface Blocks {
   readonly delivery: Delivery | undefined;
   readonly resilience: ResilienceSpec | undefined;
   readonly metadataColumns: MetadataColumnsSpec | undefined;
+  readonly rollback: RollbackConfig | undefined;
   readonly sla: Placed<SlaConfig> | undefined;
   readonly partition: Placed<PartitionSpec> | undefined;
   /** As written: its source is completed like every other. */
@@ -111,6 +113,7 @@ export function readBlocks(document: Document, issues: Issue[]): Blocks {
       root['reconcile'] === undefined || root['reconcile'] === null
         ? undefined
         : salvage(reconcileSchema, root['reconcile'], 'reconcile', issues),
+    rollback: readBlock(root, 'rollback', rollbackSchema, issues),
     metadataColumns: readBlock(root, 'metadata_columns', metadataColumnsBlock.schema, issues),
     delivery,
   };

@@ -6,6 +6,7 @@ import type { PlannedRow } from './planned-row.ts';
 export interface LaneSetting {
   readonly governance: Governance;
   readonly metadataColumns: RowPlan['metadataColumns'];
+  readonly rollback: { readonly enabled: boolean } | undefined;
   /** Rows that run for the records of this one. */
   readonly children: readonly string[];
 }
@@ -50,7 +51,7 @@ interface Reader {
   readonly onColumns: boolean;
 }
 
-function readersOf(row: PlannedRow, { governance, metadataColumns, children }: LaneSetting): Reader[] {
+function readersOf(row: PlannedRow, { governance, metadataColumns, rollback, children }: LaneSetting): Reader[] {
   const { masking, quality, contract, schema } = governance;
   const [child] = children;
   const readers: (Reader | false | undefined)[] = [
@@ -62,6 +63,7 @@ function readersOf(row: PlannedRow, { governance, metadataColumns, children }: L
     quality && { why: '`quality` checks every record', onColumns: !qualityNeedsRecords(quality) },
     contract && { why: '`contract` checks every record', onColumns: true },
     schema && row.writes?.schema !== 'none' && { why: '`schema` compares every record with the destination', onColumns: false },
+    rollback?.enabled && { why: '`rollback` marks every record with the id of its run', onColumns: false },
     metadataColumns && { why: '`metadata_columns` adds fields to every record', onColumns: false },
     child !== undefined && { why: `row \`${child}\` runs once for each record`, onColumns: false },
   ];

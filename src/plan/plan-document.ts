@@ -2,7 +2,6 @@
 import type { Parts } from '../kit/parts.ts';
 import { ConfigError, type Issue } from '../lib/errors.ts';
 import { isAtOrBelow, joinPath } from '../lib/text-path.ts';
-import { metadataColumnsOf } from '../document/blocks/metadata-columns.ts';
 import { breakerPolicyOf, poisonPolicyOf, retryPolicyOf } from '../document/blocks/resilience.ts';
 import type { Document } from '../document/document.ts';
 import { isFull, withPlaces } from '../document/locate.ts';
@@ -13,6 +12,7 @@ import { checkMaskingTargets } from './gates/masking-targets.ts';
 import { checkOutputs } from './gates/outputs.ts';
 import { checkWaiting, planPartitions } from './gates/partition.ts';
 import { planReconcile } from './gates/reconcile.ts';
+import { stampedColumns } from './gates/rollback.ts';
 import { warnAboutUnusedStates } from './gates/state.ts';
 import { checkTemplates } from './gates/templates.ts';
 import type { ValueList } from './for-each.ts';
@@ -119,10 +119,12 @@ function finishRows(
   const governance: Governance = { quality, contract, masking, schema };
   const spec = blocks.resilience ?? {};
   const resilience = { retry: retryPolicyOf(spec), poison: poisonPolicyOf(spec), breaker: breakerPolicyOf(spec) };
-  const metadataColumns = blocks.metadataColumns === undefined ? undefined : metadataColumnsOf(blocks.metadataColumns);
+  const { rollback } = blocks;
+  const metadataColumns = stampedColumns(blocks.metadataColumns, rollback, issues);
   const adaptive = blocks.execution?.adaptive_batch_size;
   const adaptiveBatch = adaptive?.enabled === true ? adaptive : undefined;
-  warnAboutUnusedStates(planned, issues);
+  // Runs that can be undone are remembered in every store.
+  if (rollback?.enabled !== true) warnAboutUnusedStates(planned, issues);
   return planned.map((row) => {
     const own = (children.get(row.draft.id) ?? []).map((child) => child.id);
     return finishRow(row, {
@@ -134,6 +136,7 @@ function finishRows(
       governance,
       resilience,
       metadataColumns,
+      rollback,
       reconcile,
       adaptiveBatch,
       issues,

@@ -7,6 +7,7 @@ import type { TransformDefinition } from '../kit/transform.ts';
 import type { JsonObject } from '../lib/json.ts';
 import { joinPath } from '../lib/text-path.ts';
 import type { DlqSpec } from '../document/blocks/dlq.ts';
+import type { RollbackConfig } from '../document/blocks/rollback.ts';
 import type { Blocks, Placed } from '../document/read-blocks.ts';
 import { checkAuthRef } from './gates/auth.ts';
 import { planCleanUp } from './gates/clean-up.ts';
@@ -15,6 +16,7 @@ import { checkDelivery, guaranteeOf } from './gates/delivery.ts';
 import { checkSchemaDrift } from './gates/drift.ts';
 import { checkPartition } from './gates/partition.ts';
 import { checkReconcile } from './gates/reconcile.ts';
+import { planRollback } from './gates/rollback.ts';
 import { checkResilience } from './gates/resilience.ts';
 import { checkTokens, collectedOf, parentLinkOf } from './gates/row-tokens.ts';
 import { checkSla } from './gates/sla.ts';
@@ -92,6 +94,7 @@ export interface RowSetting {
   readonly governance: Governance;
   readonly resilience: Pick<RowPlan, 'retry' | 'poison' | 'breaker'>;
   readonly metadataColumns: RowPlan['metadataColumns'];
+  readonly rollback: RollbackConfig | undefined;
   readonly reconcile: RowPlan['reconcile'];
   readonly adaptiveBatch: RowPlan['adaptiveBatch'];
   readonly issues: IssueList;
@@ -114,6 +117,8 @@ export function finishRow(row: PlannedRow, setting: RowSetting): RowPlan {
   checkSchemaDrift(row, governance, issues);
   checkSla(row, issues);
   checkState(row, setting.name, issues);
+  const stateKey = stateKeyOf(setting.name, draft.id);
+  const rollback = planRollback(row, { rollback: setting.rollback, columns: setting.metadataColumns, stateKey }, issues);
   const cleanUp = planCleanUp(row, governance, scope, issues);
   return Object.freeze({
     id: draft.id,
@@ -137,9 +142,10 @@ export function finishRow(row: PlannedRow, setting: RowSetting): RowPlan {
     reconcile: setting.reconcile,
     adaptiveBatch: setting.adaptiveBatch,
     metadataColumns: setting.metadataColumns,
+    ...(rollback === undefined ? {} : { rollback }),
     ...(cleanUp === undefined ? {} : { cleanUp }),
     lane: chooseLane(row, setting),
-    stateKey: stateKeyOf(setting.name, draft.id),
+    stateKey,
     weight: draft.weight,
     tags: draft.tags,
     status: draft.status,

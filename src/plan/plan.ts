@@ -114,6 +114,8 @@ export interface RowPlan {
   readonly adaptiveBatch: AdaptiveBatchSpec | undefined;
   /** Fields that records get just before the sink takes them. */
   readonly metadataColumns: readonly NamedColumn[] | undefined;
+  /** Present when an invocation of the row can be undone. */
+  readonly rollback?: RollbackPlan;
   /** Present when rows that vanished at the source are removed after a complete read. */
   readonly cleanUp?: CleanUpPlan;
   readonly lane: LaneChoice;
@@ -123,6 +125,18 @@ export interface RowPlan {
   readonly tags: readonly string[];
   /** Tier of the row: by default only `mandatory` and `active` rows run. */
   readonly status: RowStatus;
+}
+
+/** How invocations are kept undoable. */
+export interface RollbackPlan {
+  /** Holds the invocation id. */
+  readonly column: string;
+  /** Whether keyed writes keep what they change. */
+  readonly journal: boolean;
+  /** Whether an overwrite keeps what it replaces. */
+  readonly keepPrevious: boolean;
+  /** Invocations that can be undone at a time. */
+  readonly retain: number;
 }
 
 /** Which rows of the destination a complete read tells about. */

@@ -11,6 +11,7 @@ import { partitionBlock } from './partition.ts';
 import { pipelineSchema } from './pipeline.ts';
 import { reconcileBlock } from './reconcile.ts';
 import { resilienceSchema } from './resilience.ts';
+import { rollbackBlock } from './rollback.ts';
 import { selectionSchema } from './selection.ts';
 import { slaBlock } from './sla.ts';
 import { varsSchema } from './vars.ts';
@@ -48,6 +49,7 @@ export const documentSchema = z.strictObject({
   sla: optional(slaBlock.schema).meta({ description: slaBlock.description }),
   partition: optional(partitionBlock.schema).meta({ description: partitionBlock.description }),
   reconcile: optional(reconcileBlock.schema).meta({ description: reconcileBlock.description }),
+  rollback: optional(rollbackBlock.schema).meta({ description: rollbackBlock.description }),
   metadata_columns: optional(metadataColumnsBlock.schema).meta({ description: metadataColumnsBlock.description }),
 });
 

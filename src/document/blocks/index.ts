@@ -15,6 +15,7 @@ import { pipelineBlock } from './pipeline.ts';
 import { qualityBlock } from './quality.ts';
 import { reconcileBlock } from './reconcile.ts';
 import { resilienceBlock } from './resilience.ts';
+import { rollbackBlock } from './rollback.ts';
 import { schemaDriftBlock } from './schema-drift.ts';
 import { selectionBlock } from './selection.ts';
 import { sinkBlock } from './sink.ts';
@@ -45,6 +46,7 @@ export const BLOCKS: readonly BlockDefinition<unknown>[] = [
   qualityBlock,
   reconcileBlock,
   resilienceBlock,
+  rollbackBlock,
   schemaDriftBlock,
   selectionBlock,
   sinkBlock,
