@@ -13,3 +13,16 @@ export async function readLimited(response: Response, limitBytes: number): Promi
   }
   return Buffer.concat(parts).toString('utf8');
 }
+
+/** The first bytes of a body; the rest is given up. */
+export async function readStart(response: Response, wantedBytes: number): Promise<Uint8Array> {
+  if (response.body === null) return new Uint8Array();
+  const parts: Uint8Array[] = [];
+  let length = 0;
+  for await (const part of response.body) {
+    parts.push(part);
+    length += part.length;
+    if (length >= wantedBytes) break;
+  }
+  return Buffer.concat(parts, length);
+}

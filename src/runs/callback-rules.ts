@@ -1,6 +1,7 @@
 /** Which callbacks are accepted (spec 2.5): nobody shall make the server speak to the machine it runs on. */
 import { BlockList, isIP } from 'node:net';
 import { RefusedError } from '../lib/errors.ts';
+import { carriesBody, headerFault } from '../lib/outgoing-request.ts';
 import type { Callback } from '../wire/run.ts';
 
 export interface CallbackRules {
@@ -104,13 +105,8 @@ function isMetadataHost(host: string): boolean {
 }
 
 function validateMethod(method: string): void {
-  if (['GET', 'HEAD', 'CONNECT', 'TRACE', 'TRACK'].includes(method.toUpperCase())) {
-    throw refusal(`callback.method: a ${method.toUpperCase()} request carries no body`, 'use POST, PUT or PATCH');
-  }
+  if (!carriesBody(method)) throw refusal(`callback.method: a ${method.toUpperCase()} request carries no body`, 'use POST, PUT or PATCH');
 }
-
-/** Set by the connection itself. */
-const OWN_HEADERS = ['host', 'connection', 'content-length', 'transfer-encoding', 'keep-alive', 'upgrade', 'expect', 'te', 'trailer'];
 
 function validateHeaders(headers: Readonly<Record<string, string>>, rules: CallbackRules): void {
   const names = Object.keys(headers);
@@ -118,12 +114,8 @@ function validateHeaders(headers: Readonly<Record<string, string>>, rules: Callb
     throw refusal('callback.headers is not possible on a clustered server', 'put what the receiver needs into `extra_fields`');
   }
   for (const name of names) {
-    if (OWN_HEADERS.includes(name.toLowerCase())) throw refusal(`callback.headers: \`${name}\` cannot be set`);
-    try {
-      new Headers().set(name, headers[name] ?? '');
-    } catch {
-      throw refusal(`callback.headers: ${JSON.stringify(name)} is not a header that can be sent`);
-    }
+    const fault = headerFault(name, headers[name] ?? '');
+    if (fault !== undefined) throw refusal(`callback.headers: ${fault}`);
   }
 }
 

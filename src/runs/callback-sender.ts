@@ -2,6 +2,7 @@ import { backoffMs, type BackoffPolicy } from '../lib/backoff.ts';
 import type { Env } from '../lib/env.ts';
 import { messageOf } from '../lib/errors.ts';
 import { stringifyJson, type JsonValue } from '../lib/json.ts';
+import { splitLogin } from '../lib/outgoing-request.ts';
 import type { Callback, RunRecord } from '../wire/run.ts';
 
 const ATTEMPTS = 3;
@@ -51,15 +52,10 @@ export class CallbackSender {
   }
 
   async #post(callback: Callback, body: string): Promise<{ delivered: true } | { delivered: false; final: boolean; fault: string }> {
-    const url = new URL(callback.url);
+    const { url, authorization } = splitLogin(callback.url);
     const headers = new Headers(callback.headers);
     if (!headers.has('content-type')) headers.set('content-type', 'application/json');
-    if ((url.username !== '' || url.password !== '') && !headers.has('authorization')) {
-      const login = `${decodeURIComponent(url.username)}:${decodeURIComponent(url.password)}`;
-      headers.set('authorization', `Basic ${Buffer.from(login, 'utf8').toString('base64')}`);
-    }
-    url.username = '';
-    url.password = '';
+    if (authorization !== undefined && !headers.has('authorization')) headers.set('authorization', authorization);
     try {
       const response = await this.#env.fetch(url, {
         method: callback.method.toUpperCase(),

@@ -19,19 +19,6 @@ export async function readBody(response: Response, url: string, limitBytes = LON
   return parts.length === 1 && only !== undefined ? only : Buffer.concat(parts, length);
 }
 
-/** The first bytes of a body; the rest is given up. */
-export async function readStart(response: Response, wantedBytes: number): Promise<Uint8Array> {
-  if (response.body === null) return new Uint8Array();
-  const parts: Uint8Array[] = [];
-  let length = 0;
-  for await (const part of response.body) {
-    parts.push(part);
-    length += part.length;
-    if (length >= wantedBytes) break;
-  }
-  return Buffer.concat(parts, length);
-}
-
 export function utf8(bytes: Uint8Array): string {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const hasMark = buffer[0] === 0xef && buffer[1] === 0xbb && buffer[2] === 0xbf;

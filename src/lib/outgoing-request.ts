@@ -1,0 +1,43 @@
+/** What may be said in a request that tells somebody something: callbacks and notifications. */
+
+const WITHOUT_BODY: ReadonlySet<string> = new Set(['GET', 'HEAD', 'CONNECT', 'TRACE', 'TRACK']);
+
+/** Set by the connection itself. */
+const OWN_HEADERS: ReadonlySet<string> = new Set(
+  'host connection content-length transfer-encoding keep-alive upgrade expect te trailer'.split(' '),
+);
+
+export function carriesBody(method: string): boolean {
+  return !WITHOUT_BODY.has(method.toUpperCase());
+}
+
+/** Why a header cannot be sent, as the end of a sentence; the value is never part of it. */
+export function headerFault(name: string, value: string): string | undefined {
+  if (OWN_HEADERS.has(name.toLowerCase())) return `\`${name}\` cannot be set`;
+  try {
+    new Headers().set(name, value);
+    return undefined;
+  } catch {
+    return `${JSON.stringify(name)} is not a header that can be sent`;
+  }
+}
+
+/** The address without the login in it, and the login as a header: `fetch` takes no addresses with logins, and would tell them. */
+export function splitLogin(text: string): { readonly url: URL; readonly authorization: string | undefined } {
+  const url = new URL(text);
+  const { username, password } = url;
+  url.username = '';
+  url.password = '';
+  if (username === '' && password === '') return { url, authorization: undefined };
+  const login = `${decoded(username)}:${decoded(password)}`;
+  return { url, authorization: `Basic ${Buffer.from(login, 'utf8').toString('base64')}` };
+}
+
+/** A `%` that begins no code stands for itself. */
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
