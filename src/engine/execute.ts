@@ -45,7 +45,8 @@ export async function execute(options: ExecuteOptions): Promise<RunOutcome> {
   const observers = new Observers(options.observers ?? [], env.log.at('headgate::engine'));
   observers.tell((observer) => observer.runStarted?.({ plan, runId, startedAt, clock, dryRun, limit }));
   const outcome = await outcomeOf(options, observers, startedAt);
-  observers.tell((observer) => observer.runEnded?.(outcome));
+  const read = new Map([...observers.sampledSources].map(([id, sampler]) => [id, sampler.shape()]));
+  observers.tell((observer) => observer.runEnded?.(outcome, read));
   await observers.settled();
   return outcome;
 }

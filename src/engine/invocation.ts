@@ -9,6 +9,7 @@ import type { Reach } from './durable-steps.ts';
 import type { DeadLetters } from './dlq/dead-letters.ts';
 import type { SeenKeys } from './delivery/seen-keys.ts';
 import type { Watermark } from './delivery/watermark.ts';
+import type { RowSampler } from './observe/samples.ts';
 import type { Stage } from './stages/stage.ts';
 import type { TransformChain } from './stages/transform-chain.ts';
 import type { Tally } from './tally.ts';
@@ -38,6 +39,8 @@ export interface Invocation {
   readonly seen?: SeenKeys;
   /** Records kept for child rows, when there are any. */
   readonly capture: Capture | undefined;
+  /** Looks at what records look like, when somebody wants to know. */
+  readonly sampler: RowSampler | undefined;
   /** Says that a durable step is come to, when somebody listens. */
   readonly reach: Reach | undefined;
   /** Cooperative stop. */

@@ -97,7 +97,8 @@ class PageMover {
   }
 
   async move(page: Page): Promise<void> {
-    const { tally, deadLetters } = this.#invocation;
+    const { tally, deadLetters, sampler } = this.#invocation;
+    sampler?.read(page);
     tally.read += page.count;
     tally.bytes += page.bytes;
     tally.pages += 1;
@@ -125,7 +126,7 @@ class PageMover {
 
   /** Transforms and governance stages; the page keeps its form when there are none. */
   async #govern(page: Page, dead: DeadRecord[]): Promise<Page> {
-    const { transforms, stages, tally, capture, kill } = this.#invocation;
+    const { transforms, stages, tally, capture, sampler, kill } = this.#invocation;
     let current = page;
     if (!transforms.empty) current = await this.#transform(page, kill);
     tally.transformed += current.count;
@@ -134,6 +135,7 @@ class PageMover {
       for (const stage of stages) await stage.run(work);
       current = work.page;
     }
+    sampler?.written(current);
     capture?.take(current.records());
     return current;
   }

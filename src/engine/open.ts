@@ -17,6 +17,7 @@ import { SeenKeys } from './delivery/seen-keys.ts';
 import { METADATA_TYPES } from './delivery/stamp.ts';
 import { assertCanEvolve } from './stages/schema-drift.ts';
 import { stagesOf } from './stages/stages.ts';
+import type { RowSampler } from './observe/samples.ts';
 import type { OutputClaims } from './output-claims.ts';
 import { unwanted } from './patience.ts';
 import { TransformChain, type NamedTransform } from './stages/transform-chain.ts';
@@ -41,6 +42,8 @@ export interface OpenOptions {
   readonly concurrency: number | undefined;
   readonly dryRun: boolean;
   readonly onStep: OnStep | undefined;
+  /** Looks at what records look like, when somebody wants to know. */
+  readonly sampler: RowSampler | undefined;
   /** Of the whole run. */
   readonly claims: OutputClaims;
 }
@@ -99,6 +102,7 @@ export async function openInvocation(options: OpenOptions, closers: AsyncDisposa
     tally,
     ...(row.cleanUp === undefined || options.dryRun ? {} : { seen: new SeenKeys(capabilities.key) }),
     capture: options.capture,
+    sampler: options.sampler,
     reach,
     stop,
     kill,

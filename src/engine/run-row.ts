@@ -16,14 +16,16 @@ import { flushAll, saveBookmark } from './delivery/checkpoint.ts';
 import { movePages, type Position } from './move-pages.ts';
 import type { ObservedRow } from './observe/observer.ts';
 import type { Observers } from './observe/observers.ts';
+import { RowSampler, type ShapeSampler } from './observe/samples.ts';
 import { startPosition, type Start } from './start-position.ts';
 import { openInvocation, PAGE_BYTES, partContext, type OpenOptions } from './open.ts';
 import { Tally } from './tally.ts';
 
-export interface RunRowOptions extends Omit<OpenOptions, 'stop'> {
-  readonly stop: AbortSignal;
+export interface RunRowOptions extends Omit<OpenOptions, 'sampler'> {
   readonly limit: number | undefined;
   readonly observers: Observers | undefined;
+  /** What the source nodes of a graph read. */
+  readonly sampledSources?: ReadonlyMap<string, ShapeSampler>;
   onPage(tally: Tally): void;
   /** Asked where to go on when others read from the same source. */
   agree?(own: Start): Promise<Start>;
@@ -31,15 +33,25 @@ export interface RunRowOptions extends Omit<OpenOptions, 'stop'> {
 
 /** Never throws: whatever happens is in the outcome. */
 export async function runInvocation(options: RunRowOptions): Promise<InvocationOutcome> {
-  const { env, row, turn, tokens, invocationId, observers } = options;
+  const { env, row, turn, tokens, invocationId, observers, sampledSources: sources } = options;
   const observed: ObservedRow = { invocationId, name: invocationName(row, turn), row, tokens, startedAt: env.clock.now() };
-  observers?.tell((observer) => observer.rowStarted?.(observed));
-  const outcome = await invoke(options, observed);
-  observers?.tell((observer) => observer.rowEnded?.(observed, outcome));
+  if (observers === undefined) return invoke({ ...options, sampler: undefined }, observed);
+  const records = observers.sampleRecords;
+  const sampler = records === 0 ? undefined : new RowSampler({ row, records, ...(sources === undefined ? {} : { sources }) });
+  const ended = new AbortController();
+  observers.tell((observer) => observer.rowStarted?.(observed));
+  const beating = observers.keepTelling(observed, { clock: env.clock, signal: ended.signal });
+  const outcome = await invoke({ ...options, sampler }, observed);
+  ended.abort();
+  await beating;
+  const shapes = sampler?.shapes();
+  observers.tell((observer) => observer.rowEnded?.(observed, outcome, shapes));
   return outcome;
 }
 
-async function invoke(options: RunRowOptions, { startedAt, name }: ObservedRow): Promise<InvocationOutcome> {
+type InvokeOptions = RunRowOptions & Pick<OpenOptions, 'sampler'>;
+
+async function invoke(options: InvokeOptions, { startedAt, name }: ObservedRow): Promise<InvocationOutcome> {
   const { env, row, plan } = options;
   const labels = { pipeline: plan.name, row: row.id };
   const log = env.log.at('headgate::engine');
@@ -124,7 +136,7 @@ interface Attempt {
   readonly cancelled: boolean;
 }
 
-async function attempt(options: RunRowOptions): Promise<Attempt> {
+async function attempt(options: InvokeOptions): Promise<Attempt> {
   const { env } = options;
   // Ends the source's pending read when the loop leaves for any other reason than a stop from outside.
   const leave = new AbortController();

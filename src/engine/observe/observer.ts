@@ -2,6 +2,7 @@
 import type { Plan, RowPlan } from '../../plan/plan.ts';
 import type { RuntimeTokens } from '../../plan/resolve.ts';
 import type { InvocationOutcome, RunOutcome } from '../../wire/outcome.ts';
+import type { RecordShape, RowShapes } from './samples.ts';
 
 /** A run as it starts. */
 export interface ObservedRun {
@@ -30,10 +31,16 @@ export interface ObservedRow {
 export interface RunObserver {
   /** For the log. */
   readonly name: string;
+  /** How many records of each invocation are looked at for it, so that it can be told what they look like; none when absent. */
+  readonly sampleRecords?: number;
+  /** How often it is told that a row is still running; never when absent. */
+  readonly heartbeatMs?: number;
   runStarted?(run: ObservedRun): void | Promise<void>;
   rowStarted?(row: ObservedRow): void | Promise<void>;
+  /** Left out while it is still busy with what it was told before. */
+  rowRuns?(row: ObservedRow): void | Promise<void>;
   /** Only for invocations that had started; `runEnded` tells of all. */
-  rowEnded?(row: ObservedRow, outcome: InvocationOutcome): void | Promise<void>;
-  /** The last thing it is told. */
-  runEnded?(outcome: RunOutcome): void | Promise<void>;
+  rowEnded?(row: ObservedRow, outcome: InvocationOutcome, shapes: RowShapes | undefined): void | Promise<void>;
+  /** The last thing it is told; with what the source nodes of a graph read, by node. */
+  runEnded?(outcome: RunOutcome, read: ReadonlyMap<string, RecordShape>): void | Promise<void>;
 }

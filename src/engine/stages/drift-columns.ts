@@ -1,15 +1,7 @@
 /** Comparing the top-level fields of a page with the columns of a destination: pure, and the same for every policy. */
 import { hasField, isObject, type JsonValue } from '../../lib/json.ts';
-import { columnTypeOf } from '../../kit/column-type.ts';
 import type { ColumnType, DestinationColumn, SchemaChange } from '../../kit/sink.ts';
-
-/** What a page holds in one field. */
-export interface PageColumn {
-  readonly name: string;
-  readonly types: ReadonlySet<ColumnType>;
-  /** Whether any record holds null there, or does not have the field. */
-  readonly nulls: boolean;
-}
+import { FieldTypes, withoutNarrower, type FieldTypesOf } from '../field-types.ts';
 
 export interface Widening {
   readonly name: string;
@@ -29,30 +21,11 @@ export interface Drift {
 
 const WIDTH: readonly ColumnType[] = ['boolean', 'integer', 'number', 'string', 'array', 'object'];
 
-/** Records that are not objects have no fields and are left out. */
-export function columnsOf(records: readonly JsonValue[]): PageColumn[] {
-  const seen = new Map<string, { types: Set<ColumnType>; filled: number }>();
-  let objects = 0;
-  for (const record of records) {
-    if (!isObject(record)) continue;
-    objects += 1;
-    for (const name of Object.keys(record)) {
-      const value = record[name];
-      let column = seen.get(name);
-      if (column === undefined) seen.set(name, (column = { types: new Set(), filled: 0 }));
-      const type = value === undefined ? undefined : columnTypeOf(value);
-      if (type === undefined) continue;
-      column.filled += 1;
-      column.types.add(type);
-    }
-  }
-  const columns = [...seen].map(([name, { types, filled }]) => ({ name, types: withoutNarrower(types), nulls: filled < objects }));
-  return columns.sort(byName);
-}
-
-/** An integer is a number where both occur. */
-function withoutNarrower(types: ReadonlySet<ColumnType>): ReadonlySet<ColumnType> {
-  return types.has('number') ? new Set([...types].filter((type) => type !== 'integer')) : types;
+/** Sorted by name. */
+export function columnsOf(records: readonly JsonValue[]): FieldTypesOf[] {
+  const types = new FieldTypes();
+  types.add(records);
+  return types.fields().sort(byName);
 }
 
 export interface Comparison {
@@ -62,7 +35,7 @@ export interface Comparison {
   readonly supplied: ReadonlySet<string>;
 }
 
-export function compareColumns(page: readonly PageColumn[], { destination, allowWidening, supplied }: Comparison): Drift {
+export function compareColumns(page: readonly FieldTypesOf[], { destination, allowWidening, supplied }: Comparison): Drift {
   const live = new Map(destination.map((column) => [column.name, column]));
   const added: Drift['added'][number][] = [];
   const widened: Widening[] = [];
@@ -87,7 +60,7 @@ export function hasDrift({ added, widened, incompatible, missing }: Drift): bool
   return added.length + widened.length + incompatible.length + missing.length > 0;
 }
 
-function fits({ types, nulls }: PageColumn, there: DestinationColumn): boolean {
+function fits({ types, nulls }: FieldTypesOf, there: DestinationColumn): boolean {
   return (!nulls || there.nullable) && [...types].every((type) => takes(there, type));
 }
 
@@ -96,7 +69,7 @@ function takes({ types }: DestinationColumn, type: ColumnType): boolean {
 }
 
 /** One type that holds the column and the page; a destination calls its own type first. */
-function wideningOf({ name, types, nulls }: PageColumn, there: DestinationColumn): Widening | undefined {
+function wideningOf({ name, types, nulls }: FieldTypesOf, there: DestinationColumn): Widening | undefined {
   const relaxNull = nulls && !there.nullable;
   if ([...types].every((type) => takes(there, type))) return { name, type: undefined, relaxNull };
   const [own] = there.types;

@@ -163,7 +163,10 @@ class GraphExecution {
   #work(node: NodePlan, work: InnerWork): Promise<void> {
     switch (node.kind) {
       case 'source':
-        return readSource(node.source, work, (read) => this.#read.set(node.id, read));
+        return readSource(node.source, work, {
+          onOpen: (read) => this.#read.set(node.id, read),
+          sampler: this.#onlookers.observers?.samplerOf(node.id),
+        });
       case 'transform':
         return runTransform(node.transforms, work);
       case 'tee':
@@ -224,6 +227,7 @@ class GraphExecution {
       onStep: options.onStep,
       claims,
       observers: this.#onlookers.observers,
+      sampledSources: this.#onlookers.observers?.sampledSources ?? new Map(),
       agree: (own) => positions.agree(row.id, own),
       onPage: (tally) => {
         this.#tallies.set(row.id, tally);

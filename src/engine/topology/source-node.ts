@@ -4,6 +4,7 @@ import type { JsonValue } from '../../lib/json.ts';
 import type { SourcePlan } from '../../plan/plan.ts';
 import { blame, connectorErrorOf } from '../failure.ts';
 import * as metrics from '../metrics.ts';
+import type { ShapeSampler } from '../observe/samples.ts';
 import { openSource, PAGE_BYTES, resolve } from '../open.ts';
 import { unwanted, whileWanted } from '../patience.ts';
 import { readAhead } from '../read-ahead.ts';
@@ -36,8 +37,14 @@ export async function openSourceNode(part: SourcePlan, { run, account, labels }:
   return { source, leave, connector };
 }
 
+export interface SourceOnlookers {
+  readonly onOpen: (read: ReadSource) => void;
+  /** Looks at what its records look like, when somebody wants to know. */
+  readonly sampler: ShapeSampler | undefined;
+}
+
 /** Ends when the source does, when nobody wants pages any more, or when the run is stopped. */
-export async function readSource(part: SourcePlan, work: NodeWork, onOpen: (read: ReadSource) => void): Promise<void> {
+export async function readSource(part: SourcePlan, work: NodeWork, { onOpen, sampler }: SourceOnlookers): Promise<void> {
   const { run, account } = work;
   const { env } = run.options;
   const { source, leave, connector } = await openSourceNode(part, work);
@@ -57,6 +64,7 @@ export async function readSource(part: SourcePlan, work: NodeWork, onOpen: (read
       env.metrics.inc(metrics.sourcePages, connector);
       env.metrics.inc(metrics.sourceRecords, connector, page.count);
       last = page.bookmark ?? last;
+      sampler?.take(page);
       const passed = forward(page, work);
       if (passed.bookmark !== undefined && source.acknowledge !== undefined) run.acknowledgements.handedOut(passed.bookmark);
       if (!isEmpty(passed) && !(await handOn(work, passed))) return;

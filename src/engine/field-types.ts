@@ -1,0 +1,49 @@
+/** The names and types of the fields of records, gathered as records pass. Of their values nothing is kept. */
+import { columnTypeOf } from '../kit/column-type.ts';
+import type { ColumnType } from '../kit/sink.ts';
+import { isObject, type JsonValue } from '../lib/json.ts';
+
+/** What records hold in one top-level field. */
+export interface FieldTypesOf {
+  readonly name: string;
+  /** In the order in which they were first seen. */
+  readonly types: ReadonlySet<ColumnType>;
+  /** Whether any record holds null there, or does not have the field. */
+  readonly nulls: boolean;
+}
+
+export class FieldTypes {
+  readonly #seen = new Map<string, { readonly types: Set<ColumnType>; filled: number }>();
+  #objects = 0;
+
+  /** Records that are not objects have no fields and are left out. */
+  add(records: readonly JsonValue[]): void {
+    for (const record of records) {
+      if (!isObject(record)) continue;
+      this.#objects += 1;
+      for (const name of Object.keys(record)) {
+        const value = record[name];
+        let field = this.#seen.get(name);
+        if (field === undefined) this.#seen.set(name, (field = { types: new Set(), filled: 0 }));
+        const type = value === undefined ? undefined : columnTypeOf(value);
+        if (type === undefined) continue;
+        field.filled += 1;
+        field.types.add(type);
+      }
+    }
+  }
+
+  /** In the order in which they were first seen. */
+  fields(): FieldTypesOf[] {
+    return [...this.#seen].map(([name, { types, filled }]) => ({
+      name,
+      types: withoutNarrower(types),
+      nulls: filled < this.#objects,
+    }));
+  }
+}
+
+/** An integer is a number where both occur. */
+export function withoutNarrower(types: ReadonlySet<ColumnType>): ReadonlySet<ColumnType> {
+  return types.has('number') ? new Set([...types].filter((type) => type !== 'integer')) : types;
+}

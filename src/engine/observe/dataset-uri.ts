@@ -1,0 +1,76 @@
+/** What a data set is called outside: never with a credential, and the same from wherever the program was started. */
+import { isAbsolute, resolve } from 'node:path';
+
+/** Addresses of these schemes are paths of this machine. */
+const LOCAL = /^(file|sqlite|duckdb):\/\/(.*)$/s;
+
+/** Names whose values are secret, in any case and however their words are joined. */
+const SECRET_KEYS: ReadonlySet<string> = new Set(
+  (
+    'password pwd passwd token apikey accesstoken refreshtoken sessiontoken clientsecret secret secretkey accesskey accesskeyid ' +
+    'secretaccesskey sig sas accountkey sharedaccesskey authorization auth'
+  ).split(' '),
+);
+
+/** An `@` with what can be the name of a host behind it. */
+const BEFORE_HOST = /@(?=(?:[\w.-]+|\[[0-9a-f:.]+\])(?::\d+)?(?:[/?#;,]|$))/gi;
+
+/** The address without user info, and with `***` instead of the values of parameters that are secret by their name. */
+export function redactUri(uri: string): string {
+  const bare = LOCAL.test(uri) ? uri : withoutUserInfo(uri);
+  return withoutSecretValues(bare);
+}
+
+/** A value goes up to the next pair; one that is not secret may hold pairs of its own. */
+function withoutSecretValues(text: string): string {
+  return text.replaceAll(/([;&?#,]|:\/\/)([^;&?#,=]*)=([^;&]*)/g, (_pair, before: string, name: string, value: string) =>
+    isSecretKey(name) ? `${before}${name}=***` : `${before}${name}=${withoutSecretValues(value)}`,
+  );
+}
+
+export function isSecretKey(name: string): boolean {
+  return SECRET_KEYS.has(
+    decoded(name)
+      .toLowerCase()
+      .replaceAll(/[^a-z0-9]/g, ''),
+  );
+}
+
+/** A relative path told from the root: the same file has the same address in every folder. */
+export function withWholePath(uri: string, cwd: string): string {
+  const [, scheme, rest = ''] = LOCAL.exec(uri) ?? [];
+  if (scheme === undefined) return uri;
+  const cut = scheme === 'file' ? -1 : rest.indexOf('?');
+  const [path, query] = cut === -1 ? [rest, ''] : [rest.slice(0, cut), rest.slice(cut)];
+  if (path === '' || path.startsWith(':') || isAbsolute(path)) return uri;
+  return `${scheme}://${resolve(cwd, path)}${query}`;
+}
+
+/** A password may hold anything, even `/` and `@`: everything up to the last host-like place goes, where it can be one. */
+function withoutUserInfo(uri: string): string {
+  const start = uri.indexOf('://') + 3;
+  if (start === 2) return uri;
+  const [address, detail] = splitDetail(uri.slice(start));
+  const ats = [...address.matchAll(BEFORE_HOST)].map(({ index }) => index);
+  const last = ats.findLast((at) => isUserInfo(address.slice(0, at)));
+  return last === undefined ? uri : uri.slice(0, start) + address.slice(last + 1) + detail;
+}
+
+/** What stands behind a parameter that is secret by its name is a part of its value. */
+function isUserInfo(text: string): boolean {
+  return !/[/?#]/.test(text) || (text.includes(':') && withoutSecretValues(text) === text);
+}
+
+/** What stands behind is text of our own making, in which an `@` is no address. */
+function splitDetail(text: string): readonly [string, string] {
+  const cut = text.search(/\?(?:query|table|topic|subject|key|tables|publication)=/);
+  return cut === -1 ? [text, ''] : [text.slice(0, cut), text.slice(cut)];
+}
+
+function decoded(name: string): string {
+  try {
+    return decodeURIComponent(name);
+  } catch {
+    return name;
+  }
+}

@@ -1,0 +1,53 @@
+/** Which data sets an invocation reads and writes, as observers tell them on. */
+import type { Env } from '../../lib/env.ts';
+import type { PartPlan, Plan, RowPlan, SinkPlan, SourcePlan } from '../../plan/plan.ts';
+import { resolvePart, type RuntimeTokens } from '../../plan/resolve.ts';
+import { redactUri, withWholePath } from './dataset-uri.ts';
+
+export interface ObservedDataset {
+  /** The row, or the node of a graph. */
+  readonly id: string;
+  /** Kind of the connector. */
+  readonly kind: string;
+  /** Without credentials; `undefined` where the connector cannot name it. */
+  readonly uri: string | undefined;
+  readonly part: PartPlan<unknown>;
+}
+
+export interface RowDatasets {
+  /** One; in a graph every source node that reaches the sink. */
+  readonly inputs: readonly ObservedDataset[];
+  readonly output: ObservedDataset;
+}
+
+export interface DatasetNaming {
+  readonly plan: Plan;
+  readonly tokens: RuntimeTokens;
+  readonly env: Pick<Env, 'cwd' | 'redactor'>;
+}
+
+export function datasetsOf(row: RowPlan, naming: DatasetNaming): RowDatasets {
+  const { topology } = naming.plan;
+  const sources: readonly (readonly [string, SourcePlan])[] =
+    topology === undefined ? [[row.id, row.source]] : sourceNodesOf(row.id, naming.plan).map(({ id, source }) => [id, source] as const);
+  return {
+    inputs: sources.map(([id, part]) => datasetOf(id, part, naming)),
+    output: datasetOf(row.id, row.sink, naming),
+  };
+}
+
+export function datasetOf(id: string, part: SourcePlan | SinkPlan, { tokens, env }: DatasetNaming): ObservedDataset {
+  const written = part.definition.datasetUri(resolvePart(part, tokens));
+  const uri = written.endsWith('://unknown') || written.startsWith('unknown://') ? undefined : written;
+  const safe = uri === undefined ? undefined : env.redactor.text(redactUri(withWholePath(uri, env.cwd)));
+  return { id, kind: part.type, uri: safe, part };
+}
+
+/** The source nodes whose records can reach a node, in the order of the graph. */
+export function sourceNodesOf(id: string, { topology }: Plan): { readonly id: string; readonly source: SourcePlan }[] {
+  if (topology === undefined) return [];
+  const above = new Set([id]);
+  // A set grows while it is walked.
+  for (const node of above) for (const edge of topology.edges) if (edge.to === node) above.add(edge.from);
+  return topology.nodes.flatMap((node) => (node.kind === 'source' && above.has(node.id) ? [{ id: node.id, source: node.source }] : []));
+}
