@@ -123,11 +123,12 @@ export interface SinkCapabilities {
   readonly idempotent: boolean;
 }
 
-/** A destination that nobody else sees, for trying out what a crash leaves behind. */
-export interface ScratchDestination<C> {
-  readonly config: C;
-  /** The source that reads back what the destination holds. */
-  readonly readBack: { readonly type: string; readonly config: JsonObject };
+/** The source that reads what a destination holds. */
+export interface ReadBack {
+  readonly type: string;
+  readonly config: JsonObject;
+  /** The field in which the record stands as it was written; absent when what is read is the record. */
+  readonly recordIn?: string;
 }
 
 // See SourceDefinition for why the type is erased.
@@ -144,8 +145,10 @@ export interface SinkDefinition<C = any> {
   datasetUri(config: C): string;
   /** Local file the sink writes, when it writes one; used by the output ledger and the clash check. */
   localPath?(config: C): string | undefined;
-  /** The same destination, made anew in a folder. Absent where that takes more than a folder. */
-  scratch?(config: C, folder: string): ScratchDestination<C>;
+  /** `undefined` when records cannot be read as they were written, with this config or at all. */
+  readBack?(config: C): ReadBack | undefined;
+  /** The same destination made anew in a folder, where it can be read back. Absent where that takes more than a folder. */
+  scratch?(config: C, folder: string): C;
   open(config: C, context: SinkContext): Promise<Sink>;
   /** Without one, the doctor reports `check` as skipped. */
   probe?(config: C, context: SinkContext): Promise<ProbeFinding[]>;

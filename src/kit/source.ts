@@ -54,6 +54,67 @@ export interface Discovered {
   readonly config_patch: JsonObject;
 }
 
+/**
+ * What the values of a column have in common, whatever single ones look like: `numbers` (a text spells one, booleans are 0 and 1),
+ * `texts` (a number or boolean went in as its text), `cells` (the same, and the empty text is no value), `json` (texts are read as
+ * the JSON they spell).
+ */
+export type ColumnHolds = 'numbers' | 'texts' | 'cells' | 'json';
+
+export interface ResultColumn {
+  readonly name: string;
+  /** Absent when values are what they are. */
+  readonly holds?: ColumnHolds;
+  /** The type as the source calls it. */
+  readonly type: string;
+}
+
+export interface ResultShape {
+  readonly columns: readonly ResultColumn[];
+  /** Of columns that are not listed. */
+  readonly others?: ColumnHolds;
+}
+
+/** Values of an integer column from `from` up to, but not with, `to`; without a bound all on that side. */
+export interface KeySpan {
+  readonly from?: bigint;
+  readonly to?: bigint;
+  /** Whether records without a value belong to it. */
+  readonly nulls: boolean;
+}
+
+/** What is digested of the records inside `spans`: one digest for each stretch between two of `cuts`, which grow. */
+export interface DigestRequest {
+  readonly key: string;
+  readonly cuts: readonly bigint[];
+  readonly spans: readonly KeySpan[];
+  /** Names of the columns that count. */
+  readonly columns: readonly string[];
+  readonly shape: ResultShape;
+}
+
+/**
+ * A source whose result can be asked for in parts. Each function gives the config of the same source with another query, so that parts
+ * are read like everything else.
+ */
+export interface Slices<C> {
+  /** Its one record: `low` and `high`, and in `strange` how many values of the column are no integers; nulls do not count. */
+  bounds(config: C, key: string): C;
+  within(config: C, key: string, spans: readonly KeySpan[]): C;
+  readonly digests?: {
+    /**
+     * Results whose texts are equal compute their digests in the same way. Equal digests mean equal records; unequal ones need not mean
+     * anything.
+     */
+    algorithm(shape: ResultShape, columns: readonly string[]): string;
+    /**
+     * Records `{part, rows, low, high, digest}`: the number of cuts at or below the keys (null for keys without a value), how many there
+     * are, between which keys, and a text that tells their content in any order.
+     */
+    config(config: C, request: DigestRequest): C;
+  };
+}
+
 // The config type is erased where definitions stand in lists: `any` here is what makes one list of them possible.
 // oxlint-disable-next-line typescript/no-explicit-any
 export interface SourceDefinition<C = any> {
@@ -82,6 +143,9 @@ export interface SourceDefinition<C = any> {
   open(config: C, context: SourceContext): Promise<Source>;
   /** Without one, the doctor reads the first page (probe `read`). */
   probe?(config: C, context: SourceContext): Promise<ProbeFinding[]>;
+  /** What the result is made of, without reading it; for sources whose columns have types. */
+  describe?(config: C, context: SourceContext): Promise<ResultShape>;
+  readonly slices?: Slices<C>;
   discover?(config: C, context: SourceContext): Promise<Discovered[]>;
 }
 

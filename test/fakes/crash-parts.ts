@@ -31,10 +31,8 @@ function faultySink(type: string, { hasty = false, capabilities }: Fault): SinkD
     examples: [],
     capabilities: () => ({ ...APPEND_ONLY, ...capabilities }),
     datasetUri: (config) => config.path,
-    scratch: (_config, folder) => ({
-      config: { path: join(folder, 'out.jsonl') },
-      readBack: { type: 'jsonl', config: { path: join(folder, 'out.jsonl') } },
-    }),
+    readBack: ({ path: file }) => ({ type: 'jsonl', config: { path: file } }),
+    scratch: (_config, folder) => ({ path: join(folder, 'out.jsonl') }),
     open: (config) => {
       const pending: JsonValue[] = [];
       const settle = (): Promise<void> => {

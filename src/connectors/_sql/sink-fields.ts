@@ -1,5 +1,7 @@
+import type { JsonObject } from '../../lib/json.ts';
+import { quoteName } from '../../lib/sql-name.ts';
 import { batchSize, boolean, finding, text } from '../../kit/schema.ts';
-import type { SinkCapabilities } from '../../kit/sink.ts';
+import type { ReadBack, SinkCapabilities } from '../../kit/sink.ts';
 import { checkWriteFields, isKeyed, writeFields, type WriteFields } from '../../kit/write-spec.ts';
 import { columnMapping, type ColumnMapping } from './column-mapping.ts';
 
@@ -31,6 +33,20 @@ export function takesBlocks({ write_mode, delete_marker }: SqlSinkConfig): boole
 /** Whether rows that vanished at the source can be told by their key. */
 export function canSweep({ write_mode, column_mapping }: SqlSinkConfig): boolean {
   return write_mode === 'upsert' && column_mapping.kind === 'auto';
+}
+
+/** What a source of the same database is told to read the table of a sink; `connection` says where that is. */
+export function readTable(
+  {
+    schema,
+    table_name: table,
+    column_mapping: mapping,
+  }: Pick<SqlSinkConfig, 'table_name' | 'column_mapping'> & { readonly schema?: string | undefined },
+  connection: JsonObject,
+): Omit<ReadBack, 'type'> {
+  const from = schema === undefined ? quoteName(table) : `${quoteName(schema)}.${quoteName(table)}`;
+  if (mapping.kind === 'auto') return { config: { ...connection, query: `SELECT * FROM ${from}` } };
+  return { config: { ...connection, query: `SELECT ${quoteName(mapping.column)} FROM ${from}` }, recordIn: mapping.column };
 }
 
 type Findings = { addIssue(issue: ReturnType<typeof finding>): void };

@@ -43,11 +43,9 @@ export const csvSink = defineSink<CsvSinkConfig>({
   capabilities: (value) => ({ ...APPEND_ONLY, columns: value.delimiter < NO_ASCII }),
   datasetUri: (value) => fileUri(value.path),
   localPath: (value) => value.path,
-  scratch: (value, folder) => {
-    const path = join(folder, basename(value.path));
-    const { delimiter, compression: codec, write_headers: named } = value;
-    return { config: { ...value, path }, readBack: { type: 'csv', config: { path, delimiter, compression: codec, has_headers: named } } };
-  },
+  readBack: ({ path, delimiter, compression: codec, write_headers: named }) =>
+    named ? { type: 'csv', config: { path, delimiter, compression: codec } } : undefined,
+  scratch: (value, folder) => ({ ...value, path: join(folder, basename(value.path)), write_headers: true }),
   open: async (value, context) => new CsvSink(value, context),
   probe: (value, context) => probeFolder(resolvePath(context.env.cwd, value.path)),
 });

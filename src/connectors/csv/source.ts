@@ -48,6 +48,7 @@ export const csvSource = defineSource<CsvSourceConfig>({
   datasetUri: (value) => fileUri(value.path),
   localPath: (value) => value.path,
   open: async (value, context) => openCsv(value, context),
+  describe: () => Promise.resolve({ columns: [], others: 'cells' }),
 });
 
 function openCsv(value: CsvSourceConfig, context: SourceContext): Source {

@@ -6,7 +6,8 @@ import { openDuckdb, type Duckdb } from '../../lib/duckdb.ts';
 import { ConnectorError } from '../../lib/errors.ts';
 import { checkSqlSink, sqlSinkFields } from '../_sql/sink-fields.ts';
 
-const MEMORY = ':memory:';
+/** The path of a database without a file. */
+export const MEMORY = ':memory:';
 
 const database = text()
   .transform((written) => written.replace(/^duckdb:(\/\/)?/, ''))

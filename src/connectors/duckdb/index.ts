@@ -1,13 +1,20 @@
 import { accessSync, constants, existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { ConnectorError, messageOf } from '../../lib/errors.ts';
-import { quoteName } from '../../lib/sql-name.ts';
 import type { ProbeFinding } from '../../kit/probe.ts';
 import { defineSink } from '../../kit/sink.ts';
 import { defineSource } from '../../kit/source.ts';
 import { createSqlSink } from '../_sql/sink.ts';
-import { sqlSinkCapabilities } from '../_sql/sink-fields.ts';
-import { duckdbSinkConfig, duckdbSourceConfig, openToRead, pathOf, type DuckdbSinkConfig, type DuckdbSourceConfig } from './config.ts';
+import { readTable, sqlSinkCapabilities } from '../_sql/sink-fields.ts';
+import {
+  duckdbSinkConfig,
+  duckdbSourceConfig,
+  MEMORY,
+  openToRead,
+  pathOf,
+  type DuckdbSinkConfig,
+  type DuckdbSourceConfig,
+} from './config.ts';
 
 export const duckdbSource = defineSource<DuckdbSourceConfig>({
   type: 'duckdb',
@@ -34,11 +41,8 @@ export const duckdbSink = defineSink<DuckdbSinkConfig>({
   ],
   capabilities: sqlSinkCapabilities,
   datasetUri: (config) => `duckdb://${config.database}?table=${config.table_name}`,
-  scratch: (config, folder) => {
-    const database = join(folder, 'scratch.duckdb');
-    const query = `SELECT * FROM ${quoteName(config.table_name)}`;
-    return { config: { ...config, database }, readBack: { type: 'duckdb', config: { database, query } } };
-  },
+  readBack: (config) => (config.database === MEMORY ? undefined : { type: 'duckdb', ...readTable(config, { database: config.database }) }),
+  scratch: (config, folder) => ({ ...config, database: join(folder, 'scratch.duckdb') }),
   open: async (config, context) => {
     const { openDuckdbDriver } = await import('./driver.ts');
     return createSqlSink(config, await openDuckdbDriver(config, context), context);

@@ -53,12 +53,11 @@ export const jsonlSink = defineSink<JsonlSinkConfig>({
   },
   datasetUri: (value) => fileUri(value.path),
   localPath: (value) => value.path,
-  scratch: (value, folder) => {
-    const path = join(folder, basename(value.path));
-    const { compression: codec, encryption: sealing } = value;
-    const readBack = { path, compression: codec, ...(sealing === undefined ? {} : { encryption: { ...sealing } }) };
-    return { config: { ...value, path, pretty: false }, readBack: { type: 'jsonl', config: readBack } };
-  },
+  readBack: ({ path, compression: codec, encryption: sealing, pretty }) =>
+    pretty
+      ? undefined
+      : { type: 'jsonl', config: { path, compression: codec, ...(sealing === undefined ? {} : { encryption: { ...sealing } }) } },
+  scratch: (value, folder) => ({ ...value, path: join(folder, basename(value.path)), pretty: false }),
   open: async (value, context) => new JsonlSink(value, context),
   probe: (value, context) => probeFolder(resolvePath(context.env.cwd, value.path)),
 });

@@ -80,11 +80,16 @@ export const parquetSink = defineSink<ParquetSinkConfig>({
     return fileUri(value.destination.path);
   },
   localPath: singleFile,
+  readBack: ({ destination: to }) => {
+    if (to.type !== 'local_path') return undefined;
+    const { path } = to;
+    const source: JsonObject = isFileName(path) ? { type: 'local_path', path } : { type: 'glob', pattern: join(path, '**', '*.parquet') };
+    return { type: 'parquet', config: { source } };
+  },
   scratch: (value, folder) => {
     const { destination: to } = value;
     const path = join(folder, to.type === 'local_path' ? basename(to.path) : 'parquet');
-    const source: JsonObject = isFileName(path) ? { type: 'local_path', path } : { type: 'glob', pattern: join(path, '**', '*.parquet') };
-    return { config: { ...value, destination: { type: 'local_path' as const, path } }, readBack: { type: 'parquet', config: { source } } };
+    return { ...value, destination: { type: 'local_path' as const, path } };
   },
   open: async (value, context) => new ParquetSink(value, context),
   probe: (value, context) => probeFolder(join(folderOf(value, context), 'probe')),

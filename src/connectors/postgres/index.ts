@@ -6,11 +6,12 @@ import { defineSink } from '../../kit/sink.ts';
 import { defineSource } from '../../kit/source.ts';
 import { datasetUri } from '../_sql/dataset-uri.ts';
 import { createSqlSink } from '../_sql/sink.ts';
-import { canSweep, sqlSinkCapabilities, takesBlocks } from '../_sql/sink-fields.ts';
+import { canSweep, readTable, sqlSinkCapabilities, takesBlocks } from '../_sql/sink-fields.ts';
 import { postgresSinkConfig, postgresSourceConfig, type PostgresSinkConfig, type PostgresSourceConfig } from './config.ts';
 import { COPY_BINARY } from './copy-binary.ts';
 import { discoverTables } from './discover.ts';
 import { openPostgresDriver } from './driver.ts';
+import { describeResult, postgresSlices } from './slices.ts';
 import { openPostgresSource } from './source.ts';
 
 const PORT = 5432;
@@ -41,6 +42,8 @@ export const postgresSource = defineSource<PostgresSourceConfig>({
   }),
   datasetUri: (config) => datasetUri(config.connection_url, { query: config.query }, PORT),
   open: openPostgresSource,
+  describe: describeResult,
+  slices: postgresSlices,
   discover: (config) => discoverTables(config.connection_url),
 });
 
@@ -67,6 +70,7 @@ export const postgresSink = defineSink<PostgresSinkConfig>({
   }),
   datasetUri: ({ connection_url, schema, table_name }) =>
     datasetUri(connection_url, { table: schema === undefined ? table_name : `${schema}.${table_name}` }, PORT),
+  readBack: (config) => ({ type: 'postgres', ...readTable(config, { connection_url: config.connection_url }) }),
   open: async (config, context) => createSqlSink(config, await openPostgresDriver(config, context), context),
   probe: async (config) => [await probeConnection(config.connection_url)],
 });

@@ -73,7 +73,8 @@ function parameter(value: JsonValue): string | null {
   return value === null ? null : jsonText(value);
 }
 
-function withoutSemicolon(sql: string): string {
+/** A statement as it can stand inside of another. */
+export function withoutSemicolon(sql: string): string {
   const pieces = sqlPieces(sql);
   const last = pieces.findLastIndex((piece) => piece.kind !== 'comment' && piece.text.trim() !== '');
   return pieces.map((piece, index) => (index === last && piece.kind === 'code' ? piece.text.replace(/[;\s]+$/, ' ') : piece.text)).join('');

@@ -1,17 +1,17 @@
 import { accessSync, constants, existsSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { messageOf } from '../../lib/errors.ts';
-import { quoteName } from '../../lib/sql-name.ts';
 import { MEMORY, openSqlite, parseSqliteUrl } from '../../lib/sqlite.ts';
 import type { ProbeFinding } from '../../kit/probe.ts';
 import { defineSink, type SinkCapabilities } from '../../kit/sink.ts';
 import { defineSource } from '../../kit/source.ts';
 import { createSqlSink } from '../_sql/sink.ts';
-import { canSweep, sqlSinkCapabilities, takesBlocks } from '../_sql/sink-fields.ts';
+import { canSweep, readTable, sqlSinkCapabilities, takesBlocks } from '../_sql/sink-fields.ts';
 import { sqliteSinkConfig, sqliteSourceConfig, type SqliteSinkConfig, type SqliteSourceConfig } from './config.ts';
 import { openSqliteDriver } from './driver.ts';
 import { SQLITE_ROWS } from './row-blocks.ts';
 import { whyRecords } from './row-pages.ts';
+import { describeResult, sqliteSlices } from './slices.ts';
 import { discoverTables, openSqliteSource } from './source.ts';
 
 export const sqliteSource = defineSource<SqliteSourceConfig>({
@@ -27,6 +27,8 @@ export const sqliteSource = defineSource<SqliteSourceConfig>({
   },
   datasetUri: (config) => `sqlite://${pathOf(config.database_url)}?query=${config.query}`,
   open: async (config, context) => openSqliteSource(config, context),
+  describe: async (config, context) => describeResult(config, context),
+  slices: sqliteSlices,
   discover: async (config, context) => discoverTables(config, context),
 });
 
@@ -40,11 +42,11 @@ export const sqliteSink = defineSink<SqliteSinkConfig>({
   ],
   capabilities: (config) => ({ ...sqlSinkCapabilities(config), ...formOf(config), sweep: canSweep(config) }),
   datasetUri: (config) => `sqlite://${pathOf(config.database_url)}?table=${config.table_name}`,
-  scratch: (config, folder) => {
-    const url = `sqlite:${join(folder, 'scratch.db')}`;
-    const query = `SELECT * FROM ${quoteName(config.table_name)}`;
-    return { config: { ...config, database_url: `${url}?mode=rwc` }, readBack: { type: 'sqlite', config: { database_url: url, query } } };
+  readBack: (config) => {
+    const path = pathOf(config.database_url);
+    return path === MEMORY ? undefined : { type: 'sqlite', ...readTable(config, { database_url: `sqlite:${path}?mode=ro` }) };
   },
+  scratch: (config, folder) => ({ ...config, database_url: `sqlite:${join(folder, 'scratch.db')}?mode=rwc` }),
   open: async (config, context) => createSqlSink(config, openSqliteDriver(config, context), context),
   probe: async (config, context) => [probeDatabase(config.database_url, context.env.cwd)],
 });

@@ -1,0 +1,36 @@
+/** Parts of the result of a query, by an integer column. SQLite has no digest of its own: it reads where we do. */
+import { openSqlite } from '../../lib/sqlite.ts';
+import type { SourceContext } from '../../kit/context.ts';
+import type { ColumnHolds, ResultShape, Slices } from '../../kit/source.ts';
+import { inner, keyColumn, spansCondition } from '../_sql/key-spans.ts';
+import type { SqliteSourceConfig } from './config.ts';
+import { prepareQuery } from './query.ts';
+
+/** By their declared types; what an expression gives can be anything. */
+export function describeResult(config: SqliteSourceConfig, context: SourceContext): ResultShape {
+  const db = openSqlite(config.database_url, { mode: 'ro', cwd: context.env.cwd });
+  try {
+    const { statement } = prepareQuery(db, config.query, context);
+    return { columns: statement.columns().map(({ name, type }) => ({ name, type: type ?? '', holds: holdsOf(type ?? '') })) };
+  } finally {
+    db.close();
+  }
+}
+
+/** Texts are read as JSON wherever they stand, so only columns that turn texts into numbers are another matter. */
+function holdsOf(declared: string): ColumnHolds {
+  return /int|real|floa|doub|dec|num|bool/i.test(declared) && !/char|clob|text/i.test(declared) ? 'numbers' : 'json';
+}
+
+export const sqliteSlices: Slices<SqliteSourceConfig> = {
+  bounds: (config, key) => {
+    const column = keyColumn(key);
+    const strange = `coalesce(sum(typeof(${column}) NOT IN ('integer', 'null')), 0)`;
+    return { ...config, query: `SELECT min(${column}) AS low, max(${column}) AS high, ${strange} AS strange FROM ${innerOf(config)}` };
+  },
+  within: (config, key, spans) => ({ ...config, query: `SELECT * FROM ${innerOf(config)} WHERE ${spansCondition(key, spans)}` }),
+};
+
+function innerOf({ query }: SqliteSourceConfig): string {
+  return inner(query.replace(/[;\s]+$/, ''));
+}
