@@ -40,6 +40,7 @@ export const ISSUES = {
   missing_node: 'A graph without a source node or without a sink node.',
   node_arity: 'A node has too few or too many edges.',
   node_cycle: 'Nodes feed each other in a circle.',
+  notification_unused: 'A notification rule that can never send anything.',
   not_available: 'The specification knows this; this version does not run it yet.',
   not_on_sink: 'The key works only on a source.',
   out_of_range: 'A number, length or count is too small or too large.',

@@ -10,7 +10,6 @@ const NOT_AVAILABLE: Readonly<Record<Place, Readonly<Record<string, string>>>> =
     lineage: 'lineage events',
     local_outputs: 'tracking of local output files',
     mirror: 'replication',
-    notifications: 'notifications',
     observability: 'export of traces and metrics',
     replication: 'replication',
     schedule: 'running on a schedule',

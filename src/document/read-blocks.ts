@@ -14,6 +14,7 @@ import { executionSchema, type ExecutionSpec } from './blocks/execution.ts';
 import { maskingBlock, type MaskingConfig } from './blocks/masking.ts';
 import { rowSchema, type RowSpec } from './blocks/matrix.ts';
 import { metadataColumnsBlock, type MetadataColumnsSpec } from './blocks/metadata-columns.ts';
+import { notificationsSchema, type NotificationRule } from './blocks/notifications.ts';
 import { partitionSchema } from './blocks/partition.ts';
 import { pipelineSchema } from './blocks/pipeline.ts';
 import { qualityBlock, type QualityConfig } from './blocks/quality.ts';
@@ -82,6 +83,7 @@ export interface Blocks {
   readonly delivery: Delivery | undefined;
   readonly resilience: ResilienceSpec | undefined;
   readonly metadataColumns: MetadataColumnsSpec | undefined;
+  readonly notifications: readonly NotificationRule[] | undefined;
   readonly rollback: RollbackConfig | undefined;
   readonly sla: Placed<SlaConfig> | undefined;
   readonly partition: Placed<PartitionSpec> | undefined;
@@ -115,6 +117,7 @@ export function readBlocks(document: Document, issues: Issue[]): Blocks {
         : salvage(reconcileSchema, root['reconcile'], 'reconcile', issues),
     rollback: readBlock(root, 'rollback', rollbackSchema, issues),
     metadataColumns: readBlock(root, 'metadata_columns', metadataColumnsBlock.schema, issues),
+    notifications: readBlock(root, 'notifications', notificationsSchema, issues),
     delivery,
   };
   const judged = { ...root, vars: null };

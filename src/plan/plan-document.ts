@@ -9,6 +9,7 @@ import { readBlocks, type Blocks } from '../document/read-blocks.ts';
 import { restoreEscapes } from '../document/tokens.ts';
 import { planProviders } from './gates/auth.ts';
 import { checkMaskingTargets } from './gates/masking-targets.ts';
+import { planNotifications } from './gates/notifications.ts';
 import { checkOutputs } from './gates/outputs.ts';
 import { checkWaiting, planPartitions } from './gates/partition.ts';
 import { planReconcile } from './gates/reconcile.ts';
@@ -74,6 +75,7 @@ export function planDocument(document: Document, parts: Parts, options: PlanOpti
     lists,
     issues,
   );
+  const notifications = planNotifications(blocks, rows, issues);
   const wrong = issues.errors.length === 0 ? [] : withoutThoseOfSecrets(issues.errors, document);
   if (wrong.length > 0) throw new ConfigError(withPlaces(wrong, document.locate));
   return Object.freeze({
@@ -88,6 +90,7 @@ export function planDocument(document: Document, parts: Parts, options: PlanOpti
     schedule: blocks.execution?.schedule ?? 'declared',
     auth,
     warnings: withPlaces(issues.warnings, document.locate),
+    ...(notifications === undefined ? {} : { notifications }),
     ...(graph?.topology === undefined ? {} : { topology: graph.topology }),
   });
 }

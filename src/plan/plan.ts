@@ -3,6 +3,7 @@ import type { ContractConfig } from '../document/blocks/contract.ts';
 import type { AdaptiveBatchSpec } from '../document/blocks/execution.ts';
 import type { MaskingConfig } from '../document/blocks/masking.ts';
 import type { NamedColumn } from '../document/blocks/metadata-columns.ts';
+import type { NotificationRule } from '../document/blocks/notifications.ts';
 import type { QualityConfig } from '../document/blocks/quality.ts';
 import type { BreakerPolicy, PoisonPolicy } from '../document/blocks/resilience.ts';
 import type { SchemaDriftConfig } from '../document/blocks/schema-drift.ts';
@@ -224,6 +225,13 @@ export interface TopologyPlan {
   readonly startsOver: string | undefined;
 }
 
+/** Who is told how runs ended. */
+export interface NotificationsPlan {
+  readonly rules: readonly NotificationRule[];
+  /** The document has neither matrix nor nodes: its one row has no name of its own. */
+  readonly isOneRow: boolean;
+}
+
 export interface Plan {
   /** Drives state keys and metric labels. */
   readonly name: string;
@@ -246,4 +254,6 @@ export interface Plan {
   readonly warnings: readonly Issue[];
   /** Present when the document has nodes; `rows` are then its sink nodes. */
   readonly topology?: TopologyPlan;
+  /** Present when the document has rules. */
+  readonly notifications?: NotificationsPlan;
 }

@@ -6,6 +6,7 @@ import { deliveryField } from './delivery.ts';
 import { executionSchema } from './execution.ts';
 import { matrixSchema } from './matrix.ts';
 import { metadataColumnsBlock } from './metadata-columns.ts';
+import { notificationsBlock } from './notifications.ts';
 import { paramsSchema } from './params.ts';
 import { partitionBlock } from './partition.ts';
 import { pipelineSchema } from './pipeline.ts';
@@ -51,6 +52,7 @@ export const documentSchema = z.strictObject({
   reconcile: optional(reconcileBlock.schema).meta({ description: reconcileBlock.description }),
   rollback: optional(rollbackBlock.schema).meta({ description: rollbackBlock.description }),
   metadata_columns: optional(metadataColumnsBlock.schema).meta({ description: metadataColumnsBlock.description }),
+  notifications: optional(notificationsBlock.schema).meta({ description: notificationsBlock.description }),
 });
 
 export const documentBlock = defineBlock<z.infer<typeof documentSchema>>({

@@ -9,6 +9,7 @@ import { fanOutBlock } from './fan-out.ts';
 import { maskingBlock } from './masking.ts';
 import { matrixBlock } from './matrix.ts';
 import { metadataColumnsBlock } from './metadata-columns.ts';
+import { notificationsBlock } from './notifications.ts';
 import { paramsBlock } from './params.ts';
 import { partitionBlock } from './partition.ts';
 import { pipelineBlock } from './pipeline.ts';
@@ -40,6 +41,7 @@ export const BLOCKS: readonly BlockDefinition<unknown>[] = [
   matrixBlock,
   metadataColumnsBlock,
   nodesBlock,
+  notificationsBlock,
   paramsBlock,
   partitionBlock,
   pipelineBlock,

@@ -1,0 +1,201 @@
+/** `notifications`: who is told how runs ended (spec 6). */
+import { z } from 'zod';
+import { finding, integer, json, optional, text } from '../../kit/schema.ts';
+import { isHttpUrl } from '../../lib/http-url.ts';
+import { carriesBody, headerFault } from '../../lib/outgoing-request.ts';
+import { defineBlock } from '../block.ts';
+import { nullAsAbsent } from './null-as-absent.ts';
+
+/** From the least to the most severe. */
+export const SEVERITIES = ['info', 'warning', 'error', 'critical'] as const;
+export type Severity = (typeof SEVERITIES)[number];
+
+export const EVENT_SEVERITY = {
+  run_failure: 'error',
+  run_success: 'info',
+  sla_breach: 'warning',
+  circuit_open: 'critical',
+  contract_abort: 'error',
+  dlq_threshold: 'warning',
+  scheduler_stuck: 'critical',
+} as const satisfies Readonly<Record<string, Severity>>;
+export type EventKind = keyof typeof EVENT_SEVERITY;
+// The keys of the table, as a list.
+export const EVENT_KINDS = Object.keys(EVENT_SEVERITY) as [EventKind, ...EventKind[]];
+
+/** Keys of the body of the `webhook` channel, all of them always present. */
+export const PAYLOAD_KEYS = [
+  'event',
+  'severity',
+  'pipeline',
+  'row',
+  'run_id',
+  'invocation_id',
+  'started_at',
+  'finished_at',
+  'duration_secs',
+  'title',
+  'message',
+  'details',
+] as const;
+
+/** Judged without being told: such an address is as good as a password. */
+const address = () =>
+  text().superRefine((url, ctx) => {
+    if (url === '' || isHttpUrl(url)) return;
+    ctx.addIssue(finding('invalid_value', 'is not an address with `http` or `https`', { hint: 'for example https://hooks.example.com/…' }));
+  });
+
+const chatConfig = z.strictObject({
+  webhook_url: address().meta({ description: 'Address of the incoming webhook.', secret: true }),
+  channel: optional(text()).meta({ description: 'Channel to write to, where the webhook leaves a choice.' }),
+  username: optional(text()).meta({ description: 'Name to write under, where the webhook leaves a choice.' }),
+});
+export type ChatConfig = z.infer<typeof chatConfig>;
+
+export const INCIDENT_ENDPOINT = 'https://events.pagerduty.com/v2/enqueue';
+
+const incidentConfig = z.strictObject({
+  routing_key: text().meta({ description: 'Integration key of the service that takes the incidents.', secret: true }),
+  source: optional(text()).meta({ description: 'What the incident is about; the name of the pipeline when absent.' }),
+  endpoint: nullAsAbsent(address().default(INCIDENT_ENDPOINT)).meta({ description: 'Address that takes the events.' }),
+});
+export type IncidentConfig = z.infer<typeof incidentConfig>;
+
+const webhookConfig = z.strictObject({
+  url: address().meta({ description: 'Address that is sent the event.', secret: true }),
+  method: nullAsAbsent(
+    text()
+      .superRefine((method, ctx) => {
+        if (!/^[A-Za-z0-9!#$%&'*+.^_`|~-]*$/.test(method)) ctx.addIssue(finding('invalid_value', 'is not an HTTP method'));
+        else if (!carriesBody(method))
+          ctx.addIssue(finding('invalid_value', `a ${method.toUpperCase()} request carries no body`, { hint: 'use POST, PUT or PATCH' }));
+      })
+      .default('POST'),
+  ).meta({ description: 'HTTP method.' }),
+  headers: nullAsAbsent(
+    z
+      .record(z.string(), z.string())
+      .superRefine((headers, ctx) => {
+        for (const [name, value] of Object.entries(headers)) {
+          const fault = headerFault(name, value);
+          if (fault !== undefined) ctx.addIssue(finding('invalid_value', fault, { path: [name] }));
+        }
+      })
+      .default({}),
+  ).meta({ description: 'Further headers of the request.', secret: true }),
+  hmac_secret: optional(text()).meta({
+    description: 'Signs the body: the HMAC-SHA256 of its bytes goes into a header, as lowercase hexadecimal digits.',
+    secret: true,
+  }),
+  signature_header: nullAsAbsent(
+    text()
+      .superRefine((name, ctx) => {
+        const fault = headerFault(name, '');
+        if (fault !== undefined) ctx.addIssue(finding('invalid_value', fault));
+      })
+      .default('X-Svc-Signature'),
+  ).meta({ description: 'Header that carries the signature.' }),
+  extra_fields: nullAsAbsent(
+    z
+      .record(z.string(), json())
+      .superRefine((fields, ctx) => {
+        for (const key of PAYLOAD_KEYS) {
+          if (!Object.hasOwn(fields, key)) continue;
+          ctx.addIssue(
+            finding('conflicting_keys', `\`${key}\` is a field of the event itself`, { path: [key], hint: 'give it another name' }),
+          );
+        }
+      })
+      .default({}),
+  ).meta({ description: 'Further fields of the body, beside those of the event.' }),
+});
+export type WebhookConfig = z.infer<typeof webhookConfig>;
+
+const settings = 'Settings of the channel.';
+
+/** Two names of one kind: that of a well-known vendor, and that of what it does. */
+const channel = z.discriminatedUnion('type', [
+  z.strictObject({
+    type: z.enum(['slack', 'chat_webhook']).meta({ description: 'A message in a chat, by its incoming webhook.' }),
+    config: chatConfig.meta({ description: settings }),
+  }),
+  z.strictObject({
+    type: z.enum(['pagerduty', 'incident_api']).meta({
+      description: 'Incidents: failures open one for the pipeline and row, the next success resolves it.',
+    }),
+    config: incidentConfig.meta({ description: settings }),
+  }),
+  z.strictObject({
+    type: z.literal('webhook').meta({ description: 'The event as JSON, to any address.' }),
+    config: webhookConfig.meta({ description: settings }),
+  }),
+]);
+export type Channel = z.infer<typeof channel>;
+
+const rule = z.strictObject({
+  name: text().meta({ description: 'Name of the rule; unique.' }),
+  on: nullAsAbsent(z.array(z.enum(EVENT_KINDS)).default([])).meta({ description: 'Kinds of events it sends; all when absent or empty.' }),
+  min_severity: nullAsAbsent(z.enum(SEVERITIES).default('info')).meta({ description: 'Events below this severity are not sent.' }),
+  dedupe_window_secs: nullAsAbsent(integer({ min: 0 }).default(0)).meta({
+    description: 'For this long after an event was sent, others of the same kind, pipeline and row are not; 0 sends all.',
+  }),
+  dlq_threshold: nullAsAbsent(integer({ min: 0 }).default(1)).meta({
+    description: 'Records of a run in the dead-letter queue from which on `dlq_threshold` is sent; never without any.',
+  }),
+  channel: channel.meta({ description: 'Where the events go.' }),
+});
+export type NotificationRule = z.infer<typeof rule>;
+
+export const notificationsSchema = z.array(rule).superRefine((rules, ctx) => {
+  for (const [index, { name }] of rules.entries()) {
+    if (rules.findIndex((other) => other.name === name) === index) continue;
+    ctx.addIssue(
+      finding('duplicate_name', `there are two rules \`${name}\``, { path: [index, 'name'], hint: 'give each a name of its own' }),
+    );
+  }
+});
+
+export const notificationsBlock = defineBlock<NotificationRule[]>({
+  name: 'notifications',
+  placement: 'top',
+  description: 'Rules that say who is told how runs ended. A notification that cannot be delivered never fails a run.',
+  schema: notificationsSchema,
+  examples: [
+    [
+      {
+        name: 'oncall',
+        on: ['run_failure', 'circuit_open', 'contract_abort'],
+        channel: { type: 'pagerduty', config: { routing_key: '0123456789abcdef0123456789abcdef' } },
+      },
+      {
+        name: 'team chat',
+        min_severity: 'warning',
+        dedupe_window_secs: 900,
+        dlq_threshold: 100,
+        channel: { type: 'slack', config: { webhook_url: 'https://hooks.slack.com/services/T000/B000/XXXX' } },
+      },
+      {
+        name: 'ledger',
+        channel: {
+          type: 'webhook',
+          config: { url: 'https://ledger.example.com/runs', hmac_secret: 'a shared secret', extra_fields: { environment: 'prod' } },
+        },
+      },
+    ],
+  ],
+});
+
+export function severityRank(severity: Severity): number {
+  return SEVERITIES.indexOf(severity);
+}
+
+/** Whether a rule asks for events of a kind. */
+export function wants({ on, min_severity: least }: Pick<NotificationRule, 'on' | 'min_severity'>, kind: EventKind): boolean {
+  return (on.length === 0 || on.includes(kind)) && severityRank(EVENT_SEVERITY[kind]) >= severityRank(least);
+}
+
+/** Whether failures open something that a later success resolves. */
+export function keepsIncidents({ type }: Channel): boolean {
+  return type === 'pagerduty' || type === 'incident_api';
+}
