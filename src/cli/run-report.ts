@@ -1,5 +1,5 @@
 /** How a finished run is told: a table for people, documents for programs. */
-import type { InvocationOutcome, NodeOutcome, RunOutcome } from '../wire/outcome.ts';
+import type { InvocationOutcome, NodeOutcome, OutcomeError, RunOutcome } from '../wire/outcome.ts';
 import { count, seconds, table, thousands, type Terminal } from './render.ts';
 
 export interface RunReportOptions {
@@ -20,10 +20,12 @@ export function summarizeRun(terminal: Terminal, outcome: RunOutcome, { dryRun, 
   if (outcome.nodes !== undefined) for (const line of nodeTable(outcome.nodes)) terminal.note(`  ${line}`);
   for (const row of outcome.invocations) tellFailure(terminal, row);
   // A failure of the run as a whole, before any row could have one.
-  if (outcome.error !== null && outcome.invocations.every((row) => row.error === null)) {
-    terminal.note(`${terminal.paint('red', 'error:')} ${outcome.error.message}`);
-    if (outcome.error.hint !== undefined) terminal.note(`${terminal.paint('cyan', 'hint:')} ${outcome.error.hint}`);
-  }
+  if (outcome.error !== null && outcome.invocations.every((row) => row.error === null)) reportFailure(terminal, outcome.error);
+}
+
+export function reportFailure(terminal: Terminal, error: OutcomeError): void {
+  terminal.note(`${terminal.paint('red', 'error:')} ${error.message}`);
+  if (error.hint !== undefined) terminal.note(`${terminal.paint('cyan', 'hint:')} ${error.hint}`);
 }
 
 function rowTable(invocations: readonly InvocationOutcome[]): string[] {

@@ -2,6 +2,9 @@ import type { Command } from '../command.ts';
 import { completionsCommand } from './completions.ts';
 import { contractCommand } from './contract.ts';
 import { demoCommand } from './demo.ts';
+import { dlqDiscardCommand } from './dlq-discard.ts';
+import { dlqInspectCommand } from './dlq-inspect.ts';
+import { dlqReplayCommand } from './dlq-replay.ts';
 import { doctorCommand } from './doctor.ts';
 import { explainCommand } from './explain.ts';
 import { fmtCommand } from './fmt.ts';
@@ -28,6 +31,9 @@ export const COMMANDS: readonly Command[] = [
   maskingCommand,
   doctorCommand,
   runCommand,
+  dlqInspectCommand,
+  dlqReplayCommand,
+  dlqDiscardCommand,
   serveCommand,
   demoCommand,
   fmtCommand,

@@ -1,0 +1,36 @@
+import { defineCommand } from '../command.ts';
+import { BEFORE_OPTION, KEY_OPTION, keysOf, LOCATION_ARGUMENT, REASON_OPTION } from '../dlq-options.ts';
+import { EXIT } from '../exit.ts';
+import { switchOption } from '../option.ts';
+import { count } from '../render.ts';
+
+export const dlqDiscardCommand = defineCommand({
+  name: 'dlq discard',
+  summary: 'Take dead letters out of their queue.',
+  description:
+    'Letters that match go to `<name>.archived.jsonl` beside their file, or away with `--delete`. All other lines stay as they are, those that are no letters among them.\n\nDo not discard from a queue while a run writes to it.',
+  arguments: [LOCATION_ARGUMENT],
+  options: {
+    reason: REASON_OPTION,
+    before: BEFORE_OPTION,
+    delete: switchOption({ description: 'Delete them instead of archiving.' }),
+    keyEnv: KEY_OPTION,
+    json: switchOption({ description: 'Print JSON.' }),
+  },
+  examples: [
+    { command: 'headgate dlq discard rejected.jsonl --reason quality', description: 'After they were replayed' },
+    { command: 'headgate dlq discard rejected.jsonl --before 30d --delete', description: 'What nobody will look at any more' },
+  ],
+  async run(context, { options, positionals: [location = ''] }) {
+    const { discard } = await import('../../features/dlq/discard.ts');
+    const { terminal, world } = context;
+    const filter = { reason: options.reason, beforeMs: options.before?.(world.clock.now()) };
+    const report = await discard({ location, filter, delete: options.delete, keys: keysOf(context, options.keyEnv), cwd: world.cwd });
+    if (options.json) terminal.json(report);
+    else {
+      terminal.print(`${count(report.discarded, 'dead letter')} ${options.delete ? 'deleted' : 'archived'}`);
+      for (const archive of report.archived_to) terminal.print(`  ${archive}`);
+    }
+    return EXIT.ok;
+  },
+});

@@ -1,0 +1,80 @@
+import type { ReplayReport } from '../../features/dlq/replay.ts';
+import { defineCommand } from '../command.ts';
+import type { CliContext } from '../context.ts';
+import { KEY_OPTION, keysOf, REASON_OPTION } from '../dlq-options.ts';
+import { DOCUMENT_OPTIONS } from '../document-options.ts';
+import { EXIT, usageError } from '../exit.ts';
+import { switchOption, textOption } from '../option.ts';
+import { count } from '../render.ts';
+import { reportFailure } from '../run-report.ts';
+import { CONFIG_ARGUMENT } from '../shared-options.ts';
+import { listenForStop } from '../signals.ts';
+
+export const dlqReplayCommand = defineCommand({
+  name: 'dlq replay',
+  summary: 'Send dead letters through a document once more.',
+  description:
+    'The payloads of the letters go through the transforms, masking, quality checks and contract of a row to its sink. Records that fail again go to a queue of their own, never back to where they came from. The letters stay where they are: `headgate dlq discard` removes them.\n\n' +
+    'Payloads were put aside after transforms and masking. Where one of these must not be applied twice (a hash of a hash, a field renamed again), `--as-written` leaves both out.',
+  arguments: [CONFIG_ARGUMENT],
+  options: {
+    from: textOption({
+      value: 'LOCATION',
+      completes: 'file',
+      description: 'A file of dead letters, a folder of `.jsonl` files, or a glob in quotes.',
+    }),
+    reason: REASON_OPTION,
+    row: textOption({ value: 'ID', description: 'The root row that takes them (default: the first).' }),
+    failedDlq: textOption({
+      value: 'FILE',
+      completes: 'file',
+      description: 'Where records go that fail again (default: `<name>.replay-failed.jsonl` beside the letters).',
+    }),
+    asWritten: switchOption({ description: 'Leave out transforms and masking.' }),
+    dryRun: switchOption({ description: 'Count the letters, write nothing.' }),
+    keyEnv: KEY_OPTION,
+    json: switchOption({ description: 'Print JSON.' }),
+    ...DOCUMENT_OPTIONS,
+  },
+  examples: [
+    { command: 'headgate dlq replay orders.yaml --from rejected.jsonl --reason quality', description: 'After the checks were mended' },
+  ],
+  async run(context, { options, positionals: [config] }) {
+    const { from, reason, row, failedDlq, asWritten, dryRun } = options;
+    if (from === undefined) throw usageError('`--from` is missing', 'name the dead letters: `--from rejected.jsonl`');
+    const keys = keysOf(context, options.keyEnv);
+    const { loadPlan } = await import('../load-plan.ts');
+    const { plan, parts } = await loadPlan(context, { config, completion: options });
+    const { replay } = await import('../../features/dlq/replay.ts');
+    const { env, terminal, world } = context;
+    using stops = listenForStop(world, 'cancel', (signal) => terminal.note(`${signal}: stopping at the next page; once more ends at once`));
+    const { report, failedAgain, error } = await replay({
+      plan,
+      parts,
+      env,
+      signal: stops.signal,
+      from,
+      reason,
+      row,
+      failedDlq,
+      dryRun,
+      asWritten,
+      keys,
+    });
+    if (options.json) terminal.json(report);
+    else tell(context, report, failedAgain);
+    if (error === null) return EXIT.ok;
+    reportFailure(terminal, error);
+    return EXIT.failed;
+  },
+});
+
+function tell(
+  { terminal }: CliContext,
+  { candidates, records_written: written, failed_dlq: failed, dry_run: dry }: ReplayReport,
+  again: number,
+): void {
+  if (dry) terminal.print(`${count(candidates, 'dead letter')} would be replayed`);
+  else terminal.print(`${count(candidates, 'dead letter')} replayed, ${count(written, 'record')} written`);
+  if (again > 0) terminal.print(`${count(again, 'record')} failed again: ${failed}`);
+}

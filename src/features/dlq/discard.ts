@@ -1,0 +1,113 @@
+/** Takes dead letters out of a queue: into an archive beside it, or away. Lines that are not meant stay as they are. */
+import { open, rename, rm, stat, type FileHandle } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import { randomUUID } from 'node:crypto';
+import { isWanted, linesOf, type LetterFilter, type Line } from './letters.ts';
+import { archiveOf, locate } from './location.ts';
+
+export interface DiscardRequest {
+  readonly location: string;
+  readonly filter: LetterFilter;
+  /** Whether they are gone for good. */
+  readonly delete: boolean;
+  readonly keys: readonly string[];
+  readonly cwd: string;
+}
+
+export interface DiscardReport {
+  readonly discarded: number;
+  readonly files_rewritten: number;
+  /** Empty when the letters were deleted. */
+  readonly archived_to: readonly string[];
+}
+
+/** Throws `RefusedError` when there is nothing to read. */
+export async function discard(request: DiscardRequest): Promise<DiscardReport> {
+  const { files } = await locate(request.location, request.cwd);
+  let discarded = 0;
+  let rewritten = 0;
+  const archives: string[] = [];
+  for (const file of files) {
+    const gone = await discardFrom(file, request);
+    if (gone === 0) continue;
+    discarded += gone;
+    rewritten += 1;
+    if (!request.delete) archives.push(archiveOf(file));
+  }
+  return { discarded, files_rewritten: rewritten, archived_to: archives };
+}
+
+/**
+ * The number of letters taken out. The archive is on disk before the file is replaced, so that a crash leaves letters twice rather
+ * than nowhere.
+ */
+async function discardFrom(file: string, request: DiscardRequest): Promise<number> {
+  const isMeant = (line: Line): boolean => line.kind === 'letter' && isWanted(line.letter, request.filter);
+  if (!(await holdsAny(file, request.keys, isMeant))) return 0;
+  const fresh = join(dirname(file), `.${basename(file)}.${randomUUID()}.tmp`);
+  const { mode } = await stat(file);
+  try {
+    await using kept = await writer(fresh, 'wx', mode);
+    await using archive = request.delete ? undefined : await writer(archiveOf(file), 'a', mode);
+    let gone = 0;
+    let read = 0;
+    // A run may add letters meanwhile: they are taken over before the file is replaced.
+    while (read < (await stat(file)).size) {
+      for await (const line of linesOf(file, request.keys, read)) {
+        read += line.bytes.length;
+        if (!isMeant(line)) {
+          await kept.write(line.bytes);
+          continue;
+        }
+        gone += 1;
+        await archive?.write(line.bytes.at(-1) === LINE_FEED ? line.bytes : Buffer.concat([line.bytes, Buffer.of(LINE_FEED)]));
+      }
+    }
+    await archive?.sync();
+    await kept.sync();
+    await rename(fresh, file);
+    return gone;
+  } catch (error) {
+    await rm(fresh, { force: true });
+    throw error;
+  }
+}
+
+async function holdsAny(file: string, keys: readonly string[], meant: (line: Line) => boolean): Promise<boolean> {
+  for await (const line of linesOf(file, keys)) if (meant(line)) return true;
+  return false;
+}
+
+const LINE_FEED = 10;
+
+/** Lines are written in blocks of this size. */
+const BLOCK_BYTES = 1024 * 1024;
+
+interface Writer extends AsyncDisposable {
+  write(bytes: Buffer): Promise<void>;
+  sync(): Promise<void>;
+}
+
+async function writer(path: string, flags: string, mode: number): Promise<Writer> {
+  const handle: FileHandle = await open(path, flags, mode);
+  let waiting: Buffer[] = [];
+  let held = 0;
+  const drain = async (): Promise<void> => {
+    const block = Buffer.concat(waiting);
+    waiting = [];
+    held = 0;
+    if (block.length > 0) await handle.writeFile(block);
+  };
+  return {
+    write: async (bytes) => {
+      waiting.push(bytes);
+      held += bytes.length;
+      if (held >= BLOCK_BYTES) await drain();
+    },
+    sync: async () => {
+      await drain();
+      await handle.sync();
+    },
+    [Symbol.asyncDispose]: () => handle.close(),
+  };
+}

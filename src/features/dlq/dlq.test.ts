@@ -1,0 +1,252 @@
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import * as fc from 'fast-check';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { testEnv } from '../../../test/fakes/env.ts';
+import { loadDocument } from '../../document/load.ts';
+import { Redactor } from '../../lib/redact.ts';
+import { seal } from '../../lib/seal.ts';
+import { parts } from '../../parts.ts';
+import { planDocument } from '../../plan/plan-document.ts';
+import { discard } from './discard.ts';
+import { inspect } from './inspect.ts';
+import { replay, type ReplayRequest } from './replay.ts';
+
+let cwd = '';
+beforeEach(async () => {
+  cwd = await mkdtemp(join(tmpdir(), 'headgate-dlq-'));
+});
+afterEach(() => rm(cwd, { recursive: true, force: true }));
+
+const letter = (payload: unknown, reason = 'quality', tsMs = 1000): string =>
+  JSON.stringify({
+    error: { kind: 'QualityFailure', message: 'no' },
+    reason,
+    payload,
+    ts_ms: tsMs,
+    sink: 'jsonl',
+    pipeline: 'p',
+    row: 'r',
+    record_index: 0,
+  });
+
+const put = (name: string, lines: readonly string[]): Promise<void> =>
+  writeFile(join(cwd, name), lines.map((line) => `${line}\n`).join(''));
+const lines = async (name: string): Promise<string[]> =>
+  (await readFile(join(cwd, name), 'utf8')).split('\n').filter((line) => line !== '');
+
+function look(location: string, overrides: Partial<Parameters<typeof inspect>[0]> = {}) {
+  return inspect({ location, limit: 5, keys: [], cwd, ...overrides });
+}
+
+describe('looking into a queue', () => {
+  it('counts letters by reason and kind, and everything else by what it is', async () => {
+    await put('dead.jsonl', [letter({ id: 1 }), letter({ id: 2 }, 'contract'), 'garbage', '{"id":3}', '{"payload":null}', '  ']);
+    expect(await look('dead.jsonl')).toEqual({
+      location: 'dead.jsonl',
+      files_read: 1,
+      total_envelopes: 3,
+      malformed: 1,
+      non_envelope: 1,
+      undecryptable: 0,
+      by_reason: { contract: 1, quality: 1, unknown: 1 },
+      by_error_kind: { QualityFailure: 2, unknown: 1 },
+      sample: [
+        {
+          reason: 'quality',
+          error_kind: 'QualityFailure',
+          error_message: 'no',
+          pipeline: 'p',
+          row: 'r',
+          record_index: 0,
+          payload: { id: 1 },
+        },
+        {
+          reason: 'contract',
+          error_kind: 'QualityFailure',
+          error_message: 'no',
+          pipeline: 'p',
+          row: 'r',
+          record_index: 0,
+          payload: { id: 2 },
+        },
+        { reason: null, error_kind: null, error_message: null, pipeline: null, row: null, record_index: null, payload: null },
+      ],
+    });
+  });
+
+  it('filters by reason, which a letter that tells none never has, and still counts what is no letter', async () => {
+    await put('dead.jsonl', [letter(1), letter(2, 'contract'), '{"payload":3}', 'garbage']);
+    const found = await look('dead.jsonl', { reason: 'contract', limit: 0 });
+    expect(found).toMatchObject({ total_envelopes: 1, malformed: 1, by_reason: { contract: 1 }, sample: [] });
+  });
+
+  it('opens sealed letters with any of the keys, and counts those it cannot open', async () => {
+    const sealed = (key: string, text: string): string => Buffer.from(seal(key, Buffer.from(text))).toString('base64');
+    await put('dead.jsonl', [sealed('old', letter(1)), sealed('new', letter(2)), sealed('lost', letter(3))]);
+    expect(await look('dead.jsonl', { keys: ['new', 'old'] })).toMatchObject({ total_envelopes: 2, undecryptable: 1, malformed: 0 });
+  });
+
+  it('reads the files of a folder and of a glob, but no archive and nothing below', async () => {
+    await mkdir(join(cwd, 'q/below'), { recursive: true });
+    for (const name of ['q/b.jsonl', 'q/a.jsonl', 'q/a.archived.jsonl', 'q/notes.txt', 'q/below/c.jsonl']) await put(name, [letter(name)]);
+    const payloads = async (location: string): Promise<unknown[]> => (await look(location)).sample.map(({ payload }) => payload);
+    expect(await payloads('q')).toEqual(['q/a.jsonl', 'q/b.jsonl']);
+    expect(await payloads('q/[ab]*.jsonl')).toEqual(['q/a.jsonl', 'q/b.jsonl']);
+  });
+
+  it.each(['', 'nowhere.jsonl', 'empty', 'none-*.jsonl'])('refuses a place where there is nothing: %j', async (location) => {
+    await mkdir(join(cwd, 'empty'));
+    await expect(look(location)).rejects.toMatchObject({ code: 'bad_config' });
+  });
+});
+
+describe('discarding', () => {
+  it('archives the letters that match and leaves every other line as it is', async () => {
+    await put('dead.jsonl', [letter(1), 'garbage', letter(2, 'contract'), '{"a": 1}']);
+    await put('dead.archived.jsonl', ['earlier']);
+    const report = await discard({ location: 'dead.jsonl', filter: { reason: 'quality' }, delete: false, keys: [], cwd });
+    expect(report).toEqual({ discarded: 1, files_rewritten: 1, archived_to: [join(cwd, 'dead.archived.jsonl')] });
+    expect(await lines('dead.jsonl')).toEqual(['garbage', letter(2, 'contract'), '{"a": 1}']);
+    expect(await lines('dead.archived.jsonl')).toEqual(['earlier', letter(1)]);
+  });
+
+  it('deletes where that is asked for, and takes only what is strictly older', async () => {
+    await put('dead.jsonl', [letter(1, 'quality', 999), letter(2, 'quality', 1000), '{"payload":3}']);
+    const report = await discard({ location: 'dead.jsonl', filter: { beforeMs: 1000 }, delete: true, keys: [], cwd });
+    expect(report).toEqual({ discarded: 1, files_rewritten: 1, archived_to: [] });
+    expect(await readdir(cwd)).toEqual(['dead.jsonl']);
+    expect(await lines('dead.jsonl')).toEqual([letter(2), '{"payload":3}']);
+  });
+
+  it('does not touch a file that holds nothing of what is meant', async () => {
+    await put('dead.jsonl', ['garbage', letter(1)]);
+    const report = await discard({ location: 'dead.jsonl', filter: { reason: 'partial' }, delete: false, keys: [], cwd });
+    expect(report).toEqual({ discarded: 0, files_rewritten: 0, archived_to: [] });
+  });
+
+  it('keeps every byte of what it leaves, whatever stands in the file', async () => {
+    const line = fc.oneof(
+      fc.constantFrom(letter(1), letter(2, 'contract'), '', '  ', 'x\r', '{"payload":'),
+      fc.string({ unit: 'grapheme' }),
+    );
+    await fc.assert(
+      fc.asyncProperty(fc.array(line, { maxLength: 12 }), fc.boolean(), async (texts, ended) => {
+        const content = texts.map((text) => text.replaceAll('\n', ' ')).join('\n') + (ended ? '\n' : '');
+        await writeFile(join(cwd, 'any.jsonl'), content);
+        await discard({ location: 'any.jsonl', filter: { reason: 'quality' }, delete: true, keys: [], cwd });
+        const kept = content.split(/(?<=\n)/).filter((text) => text.trim() !== letter(1));
+        expect(await readFile(join(cwd, 'any.jsonl'), 'utf8')).toBe(kept.join(''));
+      }),
+      { numRuns: 60 },
+    );
+  });
+});
+
+interface Pipeline {
+  readonly sink?: object;
+  readonly dlq?: object;
+  readonly more?: object;
+}
+
+function again(pipeline: Pipeline, overrides: Partial<ReplayRequest> = {}) {
+  const { sink = { type: 'jsonl', config: { path: 'out.jsonl' } }, dlq, more } = pipeline;
+  const document = loadDocument(
+    JSON.stringify({
+      version: 1,
+      name: 'p',
+      pipeline: { source: { type: 'csv', config: { path: 'in.csv' } }, sink, ...(dlq === undefined ? {} : { dlq }), ...more },
+    }),
+    { format: 'json', origin: { kind: 'file', path: 'p.json' }, variables: {}, redactor: new Redactor(), readFile: () => new Uint8Array() },
+  );
+  const plan = planDocument(document, parts, { cpus: 2 });
+  const { signal } = new AbortController();
+  return replay({
+    plan,
+    parts,
+    env: testEnv({ cwd }),
+    signal,
+    from: 'dead.jsonl',
+    dryRun: false,
+    asWritten: false,
+    keys: [],
+    ...overrides,
+  });
+}
+
+const needsName = { quality: { record: [{ type: 'not_null', field: 'name', on_failure: 'quarantine' }] } };
+const queue = { sink: { type: 'jsonl', config: { path: 'dead.jsonl' } } };
+
+describe('replaying', () => {
+  it('writes what passes now, and puts what fails again into a fresh file', async () => {
+    await put('dead.jsonl', [letter({ name: 'a' }), letter({ name: null }), 'garbage']);
+    const { report, failedAgain } = await again({ dlq: queue, more: needsName });
+    expect(report).toEqual({ candidates: 2, records_written: 1, failed_dlq: join(cwd, 'dead.replay-failed.jsonl'), dry_run: false });
+    expect(failedAgain).toBe(1);
+    expect(await lines('out.jsonl')).toEqual(['{"name":"a"}']);
+    expect(await lines('dead.jsonl')).toHaveLength(3);
+    expect((await lines('dead.replay-failed.jsonl')).map((line) => (JSON.parse(line) as { payload: unknown }).payload)).toEqual([
+      { name: null },
+    ]);
+  });
+
+  it('counts and writes nothing when it is only tried', async () => {
+    await put('dead.jsonl', [letter({ name: 'a' }), letter({ name: 'b' }, 'contract')]);
+    const { report } = await again({}, { dryRun: true, reason: 'contract' });
+    expect(report).toMatchObject({ candidates: 1, records_written: 0, dry_run: true });
+    expect(await readdir(cwd)).toEqual(['dead.jsonl']);
+  });
+
+  it.each([[{ type: 'jsonl', config: { path: 'out.jsonl' } }], [{ type: 'file', config: { path: 'out.jsonl', format: 'json_lines' } }]])(
+    'adds to what a sink wrote before, also where a run would replace it: %j',
+    async (sink) => {
+      await put('out.jsonl', ['{"name":"before"}']);
+      await put('dead.jsonl', [letter({ name: 'a' })]);
+      await again({ sink });
+      expect(await lines('out.jsonl')).toEqual(['{"name":"before"}', '{"name":"a"}']);
+    },
+  );
+
+  it('refuses a sink that can only replace', async () => {
+    await put('dead.jsonl', [letter({ name: 'a' })]);
+    const refused = again({ sink: { type: 'parquet', config: { destination: { type: 'local_path', path: 'out.parquet' } } } });
+    await expect(refused).rejects.toMatchObject({ code: 'unprocessable' });
+  });
+
+  it('sends payloads through the transforms, or leaves them as they were written', async () => {
+    await put('dead.jsonl', [letter({ name: 'a' })]);
+    const more = {
+      transforms: [{ type: 'set', config: { values: { seen: true } } }],
+      masking: { rules: [{ match: { fields: ['name'] }, action: { type: 'redact' } }] },
+    };
+    await again({ more });
+    await again({ more }, { asWritten: true });
+    expect(await lines('out.jsonl')).toEqual(['{"name":"***","seen":true}', '{"name":"a"}']);
+  });
+
+  it('opens and seals with the keys of the row when none is named', async () => {
+    const dlq = { sink: { type: 'jsonl', config: { path: 'dead.jsonl', encryption: { key: 'now', previous_keys: ['before'] } } } };
+    await put('dead.jsonl', [Buffer.from(seal('before', Buffer.from(letter({ name: null })))).toString('base64')]);
+    const { report } = await again({ dlq, more: needsName });
+    expect(report).toMatchObject({ candidates: 1, records_written: 0 });
+    expect(await look('dead.replay-failed.jsonl', { keys: ['now'] })).toMatchObject({ total_envelopes: 1, malformed: 0 });
+  });
+
+  it('never writes failures into a file that it reads', async () => {
+    await put('dead.jsonl', [letter({ name: 'a' })]);
+    await expect(again({}, { failedDlq: './dead.jsonl' })).rejects.toMatchObject({ code: 'bad_config' });
+  });
+
+  it('takes a root row by its id only', async () => {
+    await put('dead.jsonl', [letter({ name: 'a' })]);
+    await expect(again({}, { row: 'none' })).rejects.toMatchObject({ code: 'bad_config', hint: 'root rows: row-0' });
+  });
+
+  it('stops at the budget of the row, and tells so', async () => {
+    await put('dead.jsonl', [letter({ name: null }), letter({ name: null })]);
+    const { error, report } = await again({ dlq: { ...queue, max_failures_total: 1 }, more: needsName });
+    expect(error).toMatchObject({ code: 'dlq_budget_exceeded' });
+    expect(report.records_written).toBe(0);
+  });
+});

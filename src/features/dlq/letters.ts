@@ -1,0 +1,124 @@
+/** Reads queues of dead letters line by line: whatever stands there is told, nothing is thrown away, and memory stays bounded. */
+import { createReadStream } from 'node:fs';
+import { isObject, parseJson, type JsonObject, type JsonValue } from '../../lib/json.ts';
+import { messageOf, RefusedError } from '../../lib/errors.ts';
+import { isSealed, open } from '../../lib/seal.ts';
+
+/** Why a record was diverted, as envelopes tell it. */
+export const DEAD_REASONS = ['partial', 'dlq_all', 'quality', 'schema_drift', 'contract'] as const;
+export type DeadReason = (typeof DEAD_REASONS)[number];
+
+/** What an envelope says; what it does not say, or says in another type, is null. */
+export interface Letter {
+  readonly reason: string | null;
+  readonly errorKind: string | null;
+  readonly errorMessage: string | null;
+  readonly pipeline: string | null;
+  readonly row: string | null;
+  readonly recordIndex: number | null;
+  readonly tsMs: number | null;
+  readonly payload: JsonValue;
+}
+
+export type Line =
+  | { readonly kind: 'letter'; readonly letter: Letter; readonly bytes: Buffer }
+  /** Not JSON; JSON without a payload; sealed with a key that is not at hand; nothing but white space. */
+  | { readonly kind: 'malformed' | 'non_envelope' | 'undecryptable' | 'blank'; readonly bytes: Buffer };
+
+export interface LetterFilter {
+  /** Letters without a reason match none. */
+  readonly reason?: DeadReason | undefined;
+  /** Strictly older than this, in epoch milliseconds; letters without a time match none. */
+  readonly beforeMs?: number | undefined;
+}
+
+export function isWanted({ reason, tsMs }: Letter, filter: LetterFilter): boolean {
+  if (filter.reason !== undefined && reason !== filter.reason) return false;
+  return filter.beforeMs === undefined || (tsMs !== null && tsMs < filter.beforeMs);
+}
+
+const LINE_FEED = 10;
+
+/** A line that does not end within this many bytes is refused: the file is no queue. */
+const MAX_LINE_BYTES = 128 * 1024 * 1024;
+
+/** The lines of a file from a byte on. `bytes` are those of the file, with the line end when there is one. */
+export async function* linesOf(file: string, keys: readonly string[], start = 0): AsyncGenerator<Line> {
+  let parts: Buffer[] = [];
+  let held = 0;
+  for await (const block of blocksOf(file, start)) {
+    let from = 0;
+    for (let end = block.indexOf(LINE_FEED); end !== -1; end = block.indexOf(LINE_FEED, from)) {
+      const bytes = Buffer.concat([...parts, block.subarray(from, end + 1)]);
+      parts = [];
+      held = 0;
+      from = end + 1;
+      yield lineOf(bytes, keys);
+    }
+    parts.push(block.subarray(from));
+    held += block.length - from;
+    if (held > MAX_LINE_BYTES) throw unreadable(file, `a line does not end within ${MAX_LINE_BYTES} bytes`);
+  }
+  const last = Buffer.concat(parts);
+  if (last.length > 0) yield lineOf(last, keys);
+}
+
+async function* blocksOf(file: string, start: number): AsyncGenerator<Buffer> {
+  try {
+    for await (const block of createReadStream(file, { start })) yield block as Buffer;
+  } catch (error) {
+    throw unreadable(file, messageOf(error), error);
+  }
+}
+
+function unreadable(file: string, why: string, cause?: unknown): RefusedError {
+  return new RefusedError('bad_config', `${file} cannot be read: ${why}`, { cause });
+}
+
+function lineOf(bytes: Buffer, keys: readonly string[]): Line {
+  const line = bytes.toString('utf8').trim();
+  if (line === '') return { kind: 'blank', bytes };
+  const opened = unsealed(line, keys);
+  if (opened === undefined) return { kind: 'undecryptable', bytes };
+  try {
+    const value = parseJson(opened);
+    if (!isObject(value) || value['payload'] === undefined) return { kind: 'non_envelope', bytes };
+    return { kind: 'letter', letter: letterOf(value, value['payload']), bytes };
+  } catch {
+    return { kind: 'malformed', bytes };
+  }
+}
+
+/** The text of a line, opened when it is sealed; `undefined` when no key opens it. */
+function unsealed(line: string, keys: readonly string[]): string | undefined {
+  if (line.startsWith('{')) return line;
+  const sealed = Buffer.from(line, 'base64');
+  if (!isSealed(sealed)) return line;
+  try {
+    return Buffer.from(open(keys, sealed)).toString('utf8');
+  } catch {
+    return undefined;
+  }
+}
+
+function letterOf(envelope: JsonObject, payload: JsonValue): Letter {
+  const error = isObject(envelope['error']) ? envelope['error'] : {};
+  return {
+    reason: text(envelope['reason']),
+    errorKind: text(error['kind']),
+    errorMessage: text(error['message']),
+    pipeline: text(envelope['pipeline']),
+    row: text(envelope['row']),
+    recordIndex: number(envelope['record_index']),
+    tsMs: number(envelope['ts_ms']),
+    payload,
+  };
+}
+
+function text(value: JsonValue | undefined): string | null {
+  return typeof value === 'string' ? value : null;
+}
+
+function number(value: JsonValue | undefined): number | null {
+  return typeof value === 'number' ? value : null;
+}

@@ -1,0 +1,64 @@
+/** Where dead letters lie: a file, the `.jsonl` files of a folder, or what a glob matches. */
+import { glob, readdir, stat } from 'node:fs/promises';
+import { basename, dirname, join, resolve } from 'node:path';
+import { messageOf, RefusedError } from '../../lib/errors.ts';
+
+/** Letters that were put aside by `discard`; a queue does not hold them any more. */
+const ARCHIVE = '.archived.jsonl';
+
+export interface Located {
+  /** Absolute paths, sorted; never empty. */
+  readonly files: readonly string[];
+  /** Where letters go that fail once more, when nobody says. */
+  readonly failedAgain: string;
+}
+
+/** Throws `RefusedError` when there is nothing to read. */
+export async function locate(location: string, cwd: string): Promise<Located> {
+  if (location === '') throw new RefusedError('bad_config', 'the location of the dead letters is empty', { hint: 'name a file' });
+  const path = resolve(cwd, location);
+  const found = await stat(path).catch(() => undefined);
+  if (found?.isFile() === true) return { files: [path], failedAgain: beside(path, 'replay-failed') };
+  if (found?.isDirectory() === true) {
+    const files = await lettersIn(path);
+    if (files.length === 0) throw nothingAt(location, 'the folder holds no `.jsonl` file');
+    return { files, failedAgain: join(path, 'replay-failed.jsonl') };
+  }
+  if (!/[*?[]/.test(location)) throw nothingAt(location, 'there is no such file or folder');
+  const files = await matching(path);
+  const [first] = files;
+  if (first === undefined) throw nothingAt(location, 'no file matches');
+  return { files, failedAgain: files.length === 1 ? beside(first, 'replay-failed') : join(dirname(first), 'replay-failed.jsonl') };
+}
+
+/** The archive that belongs to a file. */
+export function archiveOf(file: string): string {
+  return beside(file, 'archived');
+}
+
+/** `dead.jsonl` → `dead.<word>.jsonl` */
+function beside(file: string, word: string): string {
+  return join(dirname(file), `${basename(file).replace(/\.jsonl$/, '')}.${word}.jsonl`);
+}
+
+async function lettersIn(folder: string): Promise<string[]> {
+  const entries = await readdir(folder, { withFileTypes: true }).catch((error: unknown) => {
+    throw new RefusedError('bad_config', `the folder cannot be read: ${messageOf(error)}`, { cause: error });
+  });
+  const files = entries.filter((entry) => entry.isFile() && entry.name.endsWith('.jsonl') && !entry.name.endsWith(ARCHIVE));
+  return files.map(({ name }) => join(folder, name)).sort();
+}
+
+async function matching(pattern: string): Promise<string[]> {
+  const files: string[] = [];
+  for await (const path of glob(pattern)) {
+    if (!path.endsWith(ARCHIVE) && (await stat(path)).isFile()) files.push(path);
+  }
+  return files.sort();
+}
+
+function nothingAt(location: string, why: string): RefusedError {
+  return new RefusedError('bad_config', `there are no dead letters at ${JSON.stringify(location)}: ${why}`, {
+    hint: 'name a `.jsonl` file, a folder of them, or a glob',
+  });
+}

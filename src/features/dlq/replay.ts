@@ -1,0 +1,187 @@
+/** Gives dead letters another chance: their payloads go through a row's stages to its sink, and what fails again to a fresh queue. */
+import { resolve } from 'node:path';
+import { execute } from '../../engine/execute.ts';
+import { RECORDS_LANE } from '../../kit/page.ts';
+import type { Parts } from '../../kit/parts.ts';
+import { check } from '../../kit/schema.ts';
+import { replacedFile } from '../../kit/sink.ts';
+import type { Env } from '../../lib/env.ts';
+import { RefusedError } from '../../lib/errors.ts';
+import { isObject, type JsonObject } from '../../lib/json.ts';
+import type { DlqPlan, Plan, RowPlan, SinkPlan } from '../../plan/plan.ts';
+import type { OutcomeError } from '../../wire/outcome.ts';
+import { letterSource } from './letter-source.ts';
+import { isWanted, linesOf, type DeadReason } from './letters.ts';
+import { locate } from './location.ts';
+
+export interface ReplayRequest {
+  readonly plan: Plan;
+  readonly parts: Parts;
+  readonly env: Env;
+  readonly signal: AbortSignal;
+  /** Where the letters lie. */
+  readonly from: string;
+  readonly reason?: DeadReason | undefined;
+  /** The first root row when absent. */
+  readonly row?: string | undefined;
+  /** File for what fails again. */
+  readonly failedDlq?: string | undefined;
+  /** Count, and write nothing. */
+  readonly dryRun: boolean;
+  /** Leave out transforms and masking: payloads had passed both when they were put aside. */
+  readonly asWritten: boolean;
+  /** Of the queue; the row's own dead-letter sink says them when empty. */
+  readonly keys: readonly string[];
+}
+
+export interface ReplayReport {
+  /** Letters that pass the filter. */
+  readonly candidates: number;
+  readonly records_written: number;
+  /** Absolute path; written only when something failed again. */
+  readonly failed_dlq: string;
+  readonly dry_run: boolean;
+}
+
+export interface Replayed {
+  readonly report: ReplayReport;
+  /** Records that went to the fresh queue. */
+  readonly failedAgain: number;
+  /** Why the replay ended early. */
+  readonly error: OutcomeError | null;
+}
+
+/** Letters are read, never taken: `discard` does that. Throws `RefusedError`. */
+export async function replay(request: ReplayRequest): Promise<Replayed> {
+  const { plan, parts, env, dryRun, reason } = request;
+  const row = rootRow(plan, request.row);
+  const sealing = sealingOf(row);
+  const keys = request.keys.length > 0 ? request.keys : sealing === undefined ? [] : [sealing.key, ...sealing.previous];
+  const { files, failedAgain } = await locate(request.from, env.cwd);
+  const failed = request.failedDlq === undefined ? failedAgain : resolve(env.cwd, request.failedDlq);
+  if (files.includes(failed)) {
+    throw new RefusedError('bad_config', `${failed} is one of the files that are replayed`, {
+      hint: 'name another file with `failed_dlq`, or replay fewer files',
+    });
+  }
+  let candidates = 0;
+  const letters = async function* () {
+    for (const file of files) {
+      for await (const line of linesOf(file, keys)) {
+        if (line.kind !== 'letter' || !isWanted(line.letter, { reason })) continue;
+        candidates += 1;
+        yield { letter: line.letter, size: line.bytes.length };
+      }
+    }
+  };
+  if (dryRun) {
+    for await (const _letter of letters()) request.signal.throwIfAborted();
+    return { report: { candidates, records_written: 0, failed_dlq: failed, dry_run: true }, failedAgain: 0, error: null };
+  }
+  const dlq = freshQueue({ row, parts, failed, sealing });
+  const source = { ...row.source, deferred: false, parsed: {}, definition: letterSource(letters) };
+  const replayed: RowPlan = { ...rowAlone(row, request.asWritten), source, sink: addingSink(row.sink), dlq };
+  const outcome = await execute({
+    plan: { ...withoutGraph(plan), rows: [replayed], unselected: [], fanOuts: [], unselectedFanOuts: [] },
+    parts,
+    env,
+    runId: env.ids.next(),
+    clock: env.clock.now(),
+    signal: request.signal,
+  });
+  return {
+    report: { candidates, records_written: outcome.records_written, failed_dlq: failed, dry_run: false },
+    failedAgain: outcome.invocations.reduce((sum, { balance }) => sum + balance.dead_lettered, 0),
+    error: outcome.error,
+  };
+}
+
+function rootRow({ rows }: Plan, id: string | undefined): RowPlan {
+  const roots = rows.filter((row) => row.role === 'root');
+  const row = id === undefined ? roots[0] : roots.find((one) => one.id === id);
+  if (row !== undefined) return row;
+  const told = id === undefined ? 'the document has no root row' : `there is no root row called \`${id}\``;
+  throw new RefusedError('bad_config', told, { hint: `root rows: ${roots.map((one) => one.id).join(', ')}` });
+}
+
+/** The row without what belongs to reading its own source, or to remembering how far that got. */
+function rowAlone(row: RowPlan, asWritten: boolean): RowPlan {
+  const { cleanUp: _cleanUp, ...rest } = row;
+  return {
+    ...rest,
+    index: 0,
+    parent: undefined,
+    dependsOn: [],
+    forEach: [],
+    collected: [],
+    partition: undefined,
+    state: undefined,
+    delivery: 'at_least_once',
+    sla: undefined,
+    reconcile: undefined,
+    transforms: asWritten ? [] : row.transforms,
+    governance: asWritten ? { ...row.governance, masking: undefined } : row.governance,
+    lane: { lane: RECORDS_LANE, reason: 'records: dead letters are read' },
+  };
+}
+
+function withoutGraph({ topology: _topology, ...plan }: Plan): Plan {
+  return plan;
+}
+
+/** What makes a sink add to what is there, by the name of its setting. */
+const ADDING: readonly JsonObject[] = [{ append: true }, { if_exists: 'append' }, { write_mode: 'append' }];
+
+/** A replay brings a few records of many: a sink that replaces its content with each run would keep only those. */
+function addingSink(sink: SinkPlan): SinkPlan {
+  if (!replaces(sink, sink.judged ?? sink.parsed)) return sink;
+  for (const setting of ADDING) {
+    const config = { ...sink.config, ...setting };
+    const checked = check(sink.definition.config, config);
+    if (!checked.ok || replaces(sink, checked.value)) continue;
+    return { ...sink, config, parsed: sink.deferred ? undefined : checked.value };
+  }
+  throw new RefusedError(
+    'unprocessable',
+    `the sink \`${sink.type}\` replaces what it wrote before: a replay would leave only the replayed records`,
+    {
+      hint: 'replay into a document whose sink appends or upserts',
+    },
+  );
+}
+
+function replaces({ definition }: SinkPlan, config: unknown): boolean {
+  if (config === undefined) return false;
+  return replacedFile(definition, config) !== undefined || definition.capabilities(config).writeMode === 'overwrite';
+}
+
+interface Sealing {
+  readonly key: string;
+  readonly previous: readonly string[];
+}
+
+/** How the row's own dead letters are sealed. */
+function sealingOf({ dlq }: RowPlan): Sealing | undefined {
+  const encryption = dlq?.sink.config['encryption'];
+  if (dlq?.sink.type !== 'jsonl' || !isObject(encryption) || typeof encryption['key'] !== 'string') return undefined;
+  const previous = encryption['previous_keys'];
+  return { key: encryption['key'], previous: Array.isArray(previous) ? previous.map(String) : [] };
+}
+
+interface FreshQueue {
+  readonly row: RowPlan;
+  readonly parts: Parts;
+  readonly failed: string;
+  readonly sealing: Sealing | undefined;
+}
+
+/** A queue of its own, with the budgets of the row's; sealed when that is. */
+function freshQueue({ row, parts, failed, sealing }: FreshQueue): DlqPlan {
+  const definition = parts.sinks.get('jsonl');
+  if (definition === undefined) throw new RefusedError('unprocessable', 'this build has no `jsonl` sink for letters that fail again');
+  const config: JsonObject = { path: failed, compression: 'none', ...(sealing === undefined ? {} : { encryption: { key: sealing.key } }) };
+  const parsed = definition.config.parse(config);
+  const sink = { path: 'failed_dlq', type: definition.type, template: 'default', definition, config, deferred: false, parsed };
+  const unlimited = { onBatchError: 'propagate', maxFailuresPerPage: undefined, maxFailuresTotal: undefined } as const;
+  return { ...(row.dlq ?? unlimited), sink };
+}
