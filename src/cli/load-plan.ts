@@ -24,6 +24,8 @@ export interface LoadRequest {
   readonly completion?: Values<typeof DOCUMENT_OPTIONS>;
   /** Whether parameters that nobody supplied may be stood in for, because nothing is going to run. */
   readonly onlyChecked?: boolean;
+  /** The tokens of backfills stay as they are; they do where the document is only checked, too. */
+  readonly backfill?: 'kept';
   /** Leaves the tokens of secrets managers as they are: nothing is contacted, and nothing can run. */
   readonly keepSecrets?: boolean;
   /** Hears which secrets were asked for, by token; once each. */
@@ -62,7 +64,11 @@ export async function loadPlan(context: CliContext, request: LoadRequest): Promi
         ? loadDocumentFile(file, { ...options, secrets: 'keep' })
         : await loadFileWithSecrets(file, options, ask);
   const document = request.statePath === undefined ? read : withState(read, request.statePath);
-  const plan = planDocument(document, parts, { cpus: availableParallelism(), selection: request.selection ?? {} });
+  const plan = planDocument(document, parts, {
+    cpus: availableParallelism(),
+    selection: request.selection ?? {},
+    ...(request.onlyChecked === true || request.backfill === 'kept' ? { backfill: 'kept' } : {}),
+  });
   for (const warning of plan.warnings) reportIssue(warning, 'warning', { terminal, cwd: world.cwd, document: context.document() });
   return { file, document, plan, parts };
 }

@@ -1,6 +1,7 @@
 /** Every code an issue of a document can have, with what it means. A test holds this list against the sources. */
 export const ISSUES = {
   alias_limit: 'YAML aliases contain themselves or expand to too many nodes.',
+  backfill_unscoped: 'Every unit of a backfill would read the same.',
   bad_encoding: 'The text is not well-formed UTF-8 or holds a NUL character.',
   bad_json: 'The text is not valid JSON.',
   bad_yaml: 'The text is not valid YAML.',
@@ -24,6 +25,7 @@ export const ISSUES = {
   exactly_once_unreachable: 'The parts of the row cannot deliver exactly once.',
   file_unreadable: 'A file cannot be read.',
   interpolation_cycle: 'Tokens refer to each other in a circle.',
+  invalid_cron: 'A cron expression cannot be read, or never comes true.',
   invalid_path: 'A path into records cannot be read.',
   invalid_pattern: 'A regular expression cannot be compiled.',
   invalid_state_key: 'Pipeline name and row id do not make a state key.',

@@ -6,6 +6,7 @@ import { isObject, type JsonObject, type JsonValue } from '../lib/json.ts';
 import { suggestion } from '../lib/nearest.ts';
 import { joinPath } from '../lib/text-path.ts';
 import { providerSchema, type ProviderSpec } from './blocks/auth.ts';
+import { backfillSchema, type BackfillSpec } from './blocks/backfill.ts';
 import { contractBlock, type ContractConfig } from './blocks/contract.ts';
 import { dlqSchema, type DlqSpec } from './blocks/dlq.ts';
 import { documentSchema } from './blocks/document.ts';
@@ -21,6 +22,7 @@ import { qualityBlock, type QualityConfig } from './blocks/quality.ts';
 import { reconcileSchema, type ReconcileSpec } from './blocks/reconcile.ts';
 import { resilienceSchema, type ResilienceSpec } from './blocks/resilience.ts';
 import { rollbackSchema, type RollbackConfig } from './blocks/rollback.ts';
+import { scheduleSchema, type ScheduleSpec } from './blocks/schedule.ts';
 import { schemaDriftBlock, type SchemaDriftConfig } from './blocks/schema-drift.ts';
 import { selectionSchema, type SelectionSpec } from './blocks/selection.ts';
 import { sinkSchema, type SinkSpec } from './blocks/sink.ts';
@@ -87,6 +89,9 @@ export interface Blocks {
   readonly rollback: RollbackConfig | undefined;
   readonly sla: Placed<SlaConfig> | undefined;
   readonly partition: Placed<PartitionSpec> | undefined;
+  /** The block `schedule`. */
+  readonly recurrence: ScheduleSpec | undefined;
+  readonly backfill: BackfillSpec | undefined;
   /** As written: its source is completed like every other. */
   readonly reconcile: ReconcileSpec | undefined;
 }
@@ -111,6 +116,8 @@ export function readBlocks(document: Document, issues: Issue[]): Blocks {
     resilience: readMapping(root['resilience'], 'resilience', resilienceSchema, issues),
     sla: placedAt('sla', readBlock(root, 'sla', slaSchema, issues)),
     partition: placedAt('partition', readBlock(root, 'partition', partitionSchema, issues)),
+    recurrence: readBlock(root, 'schedule', scheduleSchema, issues),
+    backfill: readBlock(root, 'backfill', backfillSchema, issues),
     reconcile:
       root['reconcile'] === undefined || root['reconcile'] === null
         ? undefined

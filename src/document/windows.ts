@@ -29,8 +29,10 @@ export const WINDOW_TOKENS = ['start', 'end', 'start_date', 'end_date', 'start_u
 
 const STEP_SECONDS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600 };
 
+type Step = { readonly days: number } | { readonly seconds: number };
+
 /** A window as documents write it: seconds, or a number and a unit; days and weeks are those of the calendar. */
-export function parseWindow(text: string | number): { readonly days: number } | { readonly seconds: number } | undefined {
+export function parseWindow(text: string | number): Step | undefined {
   const [, digits = '', unit = 's'] = /^(\d{1,9})([smhdw]?)$/.exec(String(text)) ?? [];
   const count = Number(digits);
   if (digits === '' || count === 0) return undefined;
@@ -62,16 +64,22 @@ export function cutSpan(span: SpanSpec, most: number): { readonly windows: reado
     throw new Error('cannot happen: the span was checked');
   }
   if (from >= to) return { fault: 'empty' };
-  const starts: DateTime[] = [from];
-  for (let index = 1; step !== undefined; index += 1) {
+  const starts = step === undefined ? [from] : startsOf({ from, to }, step, most);
+  if (starts.length > most) return { fault: 'too many' };
+  return { windows: starts.map((start, index) => ({ id: idOf(start), start, end: starts[index + 1] ?? to })) };
+}
+
+/** One more than the most that are possible, where there are too many. */
+function startsOf({ from, to }: { readonly from: DateTime; readonly to: DateTime }, step: Step, most: number): DateTime[] {
+  const starts: DateTime[] = [];
+  for (let index = 0; starts.length <= most; index += 1) {
     const start = 'days' in step ? earliest(from.plus({ days: index * step.days })) : from.plus({ seconds: index * step.seconds });
     if (start >= to) break;
     // A zone that skipped a whole day has two starts at one moment.
     const before = starts.at(-1);
     if (before === undefined || start > before) starts.push(start);
-    if (starts.length > most) return { fault: 'too many' };
   }
-  return { windows: starts.map((start, index) => ({ id: idOf(start), start, end: starts[index + 1] ?? to })) };
+  return starts;
 }
 
 function idOf(start: DateTime): string {

@@ -8,6 +8,7 @@ import { isFull, withPlaces } from '../document/locate.ts';
 import { readBlocks, type Blocks } from '../document/read-blocks.ts';
 import { restoreEscapes } from '../document/tokens.ts';
 import { planProviders } from './gates/auth.ts';
+import { checkBackfill } from './gates/backfill.ts';
 import { checkMaskingTargets } from './gates/masking-targets.ts';
 import { planNotifications } from './gates/notifications.ts';
 import { checkOutputs } from './gates/outputs.ts';
@@ -33,6 +34,8 @@ export interface PlanOptions {
   readonly cpus: number;
   /** Which rows to run; all eligible ones when absent. */
   readonly selection?: SelectionFlags;
+  /** The tokens of backfills stay as they are: the plan is only looked at. Elsewhere they are refused, for nobody would fill them in. */
+  readonly backfill?: 'kept';
 }
 
 /** A function of its arguments. Throws `ConfigError` (stage `validate`) with every issue of the document. */
@@ -43,7 +46,8 @@ export function planDocument(document: Document, parts: Parts, options: PlanOpti
   checkTokenScopes(document.tree, issues);
   const auth = planProviders(blocks, parts, issues);
   checkMaskingTargets(blocks, parts, issues);
-  const context = { blocks, parts, issues, planner: new PartPlanner(issues) };
+  const backfill = options.backfill === 'kept';
+  const context = { blocks, parts, issues, planner: new PartPlanner(issues), backfill };
   const graph = planTopology(context);
   const { rows: drafts, fanOuts: listDrafts, lists } = graph?.drafts ?? draftRows(context);
   // Tokens name rows; nodes have no records that others run for.
@@ -59,6 +63,7 @@ export function planDocument(document: Document, parts: Parts, options: PlanOpti
     partitions: planPartitions(drafts, context),
     blocks,
     reconcile: planReconcile(blocks, context),
+    backfill,
     issues,
   });
   const retry = retryPolicyOf(blocks.resilience ?? {});
@@ -75,12 +80,15 @@ export function planDocument(document: Document, parts: Parts, options: PlanOpti
     lists,
     issues,
   );
+  const chosen = rows.filter((row) => selection.run.has(row.id));
+  const topology = graph?.topology === undefined ? {} : { topology: graph.topology };
+  if (blocks.backfill !== undefined) checkBackfill({ rows: chosen, ...topology }, issues);
   const notifications = planNotifications(blocks, rows, issues);
   const wrong = issues.errors.length === 0 ? [] : withoutThoseOfSecrets(issues.errors, document);
   if (wrong.length > 0) throw new ConfigError(withPlaces(wrong, document.locate));
   return Object.freeze({
     name: restoreEscapes(document.name),
-    rows: rows.filter((row) => selection.run.has(row.id)),
+    rows: chosen,
     unselected: rows.filter((row) => !selection.run.has(row.id)),
     fanOuts: fanOuts.filter((row) => selection.run.has(row.id)),
     unselectedFanOuts: fanOuts.filter((row) => !selection.run.has(row.id)),
@@ -91,7 +99,9 @@ export function planDocument(document: Document, parts: Parts, options: PlanOpti
     auth,
     warnings: withPlaces(issues.warnings, document.locate),
     ...(notifications === undefined ? {} : { notifications }),
-    ...(graph?.topology === undefined ? {} : { topology: graph.topology }),
+    ...topology,
+    ...(blocks.recurrence === undefined ? {} : { recurrence: blocks.recurrence }),
+    ...(blocks.backfill === undefined ? {} : { backfill: blocks.backfill }),
   });
 }
 
@@ -110,12 +120,13 @@ interface Finishing {
   readonly partitions: ReadonlyMap<string, PartitionPlan>;
   readonly blocks: Blocks;
   readonly reconcile: RowPlan['reconcile'];
+  readonly backfill: boolean;
   readonly issues: IssueList;
 }
 
 function finishRows(
   planned: readonly PlannedRow[],
-  { name, ids, lists, drafts, partitions, blocks, reconcile, issues }: Finishing,
+  { name, ids, lists, drafts, partitions, blocks, reconcile, backfill, issues }: Finishing,
 ): RowPlan[] {
   const children = Map.groupBy(drafts, (draft) => draft.parent?.row);
   const { quality, contract, masking, schema } = blocks.pipeline;
@@ -142,6 +153,7 @@ function finishRows(
       rollback,
       reconcile,
       adaptiveBatch,
+      backfill,
       issues,
     });
   });

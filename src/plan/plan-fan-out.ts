@@ -14,12 +14,20 @@ interface FanOutSetting extends RowContext {
 
 /** `undefined` when its source cannot be known. */
 export function planFanOut(draft: FanOutDraft, setting: FanOutSetting): FanOutPlan | undefined {
-  const { blocks, parts, planner, issues, ids, lists, retry } = setting;
+  const { blocks, parts, planner, issues, ids, lists, retry, backfill } = setting;
   if (draft.source === undefined) return undefined;
   checkAuthRef(draft.source, blocks, issues);
   const source = planner.plan<SourceDefinition>(draft.source, parts.sources, 'source');
   if (source === undefined) return undefined;
-  const scope = { owner: `the fan-out row \`${draft.id}\``, parent: undefined, forEach: draft.forEach, partition: undefined, ids, lists };
+  const scope = {
+    owner: `the fan-out row \`${draft.id}\``,
+    parent: undefined,
+    forEach: draft.forEach,
+    partition: undefined,
+    backfill,
+    ids,
+    lists,
+  };
   checkTokens({ draft: draft.source, tokens: source.tokens, own: source.plan.definition.ownTokens }, scope, issues);
   const { id, index, dependsOn, forEach, collect, select, alias, weight, tags, status } = draft;
   return Object.freeze({

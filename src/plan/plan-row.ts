@@ -36,6 +36,8 @@ export interface RowContext {
   readonly parts: Parts;
   readonly planner: PartPlanner;
   readonly issues: IssueList;
+  /** Whether the tokens of backfills stay as they are. */
+  readonly backfill: boolean;
 }
 
 /** Finds and parses the parts of a row; `undefined` when its source or sink cannot be known. A sink node reads from a graph. */
@@ -97,15 +99,16 @@ export interface RowSetting {
   readonly rollback: RollbackConfig | undefined;
   readonly reconcile: RowPlan['reconcile'];
   readonly adaptiveBatch: RowPlan['adaptiveBatch'];
+  readonly backfill: boolean;
   readonly issues: IssueList;
 }
 
 export function finishRow(row: PlannedRow, setting: RowSetting): RowPlan {
   const { issues, governance } = setting;
   const { draft } = row;
-  const { ids, lists } = setting;
+  const { ids, lists, backfill } = setting;
   const partition = draft.partition?.value.kind;
-  const scope = { owner: rowName(draft), parent: draft.parent?.row, forEach: draft.forEach, partition, ids, lists };
+  const scope = { owner: rowName(draft), parent: draft.parent?.row, forEach: draft.forEach, partition, backfill, ids, lists };
   checkTokens({ draft: draft.source, tokens: row.source.tokens, own: row.source.plan.definition.ownTokens }, scope, issues);
   checkTokens({ draft: draft.sink, tokens: row.sink.tokens, own: undefined }, scope, issues);
   checkPartition(row, issues);

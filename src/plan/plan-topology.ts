@@ -67,7 +67,13 @@ export function planTopology(context: RowContext): PlannedTopology | undefined {
 }
 
 /** Nodes run once: there are no rows whose records a token could name. */
-const NO_RECORDS: Omit<TokenScope, 'owner'> = { parent: undefined, forEach: [], partition: undefined, ids: [], lists: new Map() };
+const NO_RECORDS: Omit<TokenScope, 'owner' | 'backfill'> = {
+  parent: undefined,
+  forEach: [],
+  partition: undefined,
+  ids: [],
+  lists: new Map(),
+};
 
 function planSource({ id, path, value }: NodeOf<'source'>, context: RowContext): SourceNode {
   const { blocks, issues, planner, parts } = context;
@@ -80,7 +86,7 @@ function planSource({ id, path, value }: NodeOf<'source'>, context: RowContext):
   const planned = planner.plan<SourceDefinition>(draft, parts.sources, 'source');
   if (planned !== undefined) {
     const user = { draft, tokens: planned.tokens, own: planned.plan.definition.ownTokens };
-    checkTokens(user, { ...NO_RECORDS, owner: `source node \`${id}\`` }, issues);
+    checkTokens(user, { ...NO_RECORDS, owner: `source node \`${id}\``, backfill: context.backfill }, issues);
   }
   return { id, draft, planned };
 }

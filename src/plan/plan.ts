@@ -1,4 +1,5 @@
 /** What the plan is: everything decided before the first record moves. Plain data and frozen definitions; no effects. */
+import type { BackfillSpec } from '../document/blocks/backfill.ts';
 import type { ContractConfig } from '../document/blocks/contract.ts';
 import type { AdaptiveBatchSpec } from '../document/blocks/execution.ts';
 import type { MaskingConfig } from '../document/blocks/masking.ts';
@@ -6,6 +7,7 @@ import type { NamedColumn } from '../document/blocks/metadata-columns.ts';
 import type { NotificationRule } from '../document/blocks/notifications.ts';
 import type { QualityConfig } from '../document/blocks/quality.ts';
 import type { BreakerPolicy, PoisonPolicy } from '../document/blocks/resilience.ts';
+import type { ScheduleSpec } from '../document/blocks/schedule.ts';
 import type { SchemaDriftConfig } from '../document/blocks/schema-drift.ts';
 import type { SlaConfig } from '../document/blocks/sla.ts';
 import type { RowStatus } from '../document/blocks/source.ts';
@@ -256,4 +258,8 @@ export interface Plan {
   readonly topology?: TopologyPlan;
   /** Present when the document has rules. */
   readonly notifications?: NotificationsPlan;
+  /** When the document runs by itself, where it says so (`schedule`). */
+  readonly recurrence?: ScheduleSpec;
+  /** How past ranges of time are run again, where the document says so. */
+  readonly backfill?: BackfillSpec;
 }

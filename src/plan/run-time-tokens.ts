@@ -77,7 +77,7 @@ function tokensOf(text: string, steps: Steps): AnyToken[] {
 
 /** Tokens that others fill in before a run; here they are left over. */
 const LEFTOVERS: Readonly<Record<string, readonly [code: string, hint: string]>> = {
-  backfill: ['not_available', 'this version does not run backfills yet; use `${now.date}` or fixed dates'],
+  backfill: ['token_out_of_scope', 'it is filled in by `headgate backfill` and `POST /v1/backfill`, in sources and sinks'],
   partition: ['token_out_of_scope', 'it is filled in only in the source and sink of a row that `partition` cuts into chunks'],
   param: ['token_out_of_scope', 'parameters are bound when a document is loaded; this one never was'],
   trigger: ['token_out_of_scope', 'it is filled in only where a trigger starts the run'],
@@ -89,8 +89,6 @@ export function reportLeftover(found: AnyToken, path: string, issues: IssueList)
   const leftover = Object.hasOwn(LEFTOVERS, root) ? LEFTOVERS[root] : undefined;
   if (leftover === undefined) return false;
   const [code, hint] = leftover;
-  // The tokens of a block that is refused are told with it.
-  if (code === 'not_available' && issues.errors.some((issue) => issue.code === code && issue.path === root)) return true;
   issues.error(code, path, `nothing fills in \`\${${found.body}}\` here`, hint);
   return true;
 }

@@ -43,7 +43,7 @@ function planOf(name: string): Plan {
     paramMode: 'placeholders',
     secrets: 'keep',
   });
-  return planDocument(document, parts, { cpus: 4 });
+  return planDocument(document, parts, { cpus: 4, backfill: 'kept' });
 }
 
 interface Expected {

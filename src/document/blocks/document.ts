@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { finding, json, optional, text } from '../../kit/schema.ts';
 import { defineBlock } from '../block.ts';
 import { authSchema } from './auth.ts';
+import { backfillBlock } from './backfill.ts';
 import { deliveryField } from './delivery.ts';
 import { executionSchema } from './execution.ts';
 import { matrixSchema } from './matrix.ts';
@@ -12,6 +13,7 @@ import { partitionBlock } from './partition.ts';
 import { pipelineSchema } from './pipeline.ts';
 import { reconcileBlock } from './reconcile.ts';
 import { resilienceSchema } from './resilience.ts';
+import { scheduleBlock } from './schedule.ts';
 import { rollbackBlock } from './rollback.ts';
 import { selectionSchema } from './selection.ts';
 import { slaBlock } from './sla.ts';
@@ -49,6 +51,8 @@ export const documentSchema = z.strictObject({
   resilience: optional(resilienceSchema).meta({ description: 'What is tried again.' }),
   sla: optional(slaBlock.schema).meta({ description: slaBlock.description }),
   partition: optional(partitionBlock.schema).meta({ description: partitionBlock.description }),
+  backfill: optional(backfillBlock.schema).meta({ description: backfillBlock.description }),
+  schedule: optional(scheduleBlock.schema).meta({ description: scheduleBlock.description }),
   reconcile: optional(reconcileBlock.schema).meta({ description: reconcileBlock.description }),
   rollback: optional(rollbackBlock.schema).meta({ description: rollbackBlock.description }),
   metadata_columns: optional(metadataColumnsBlock.schema).meta({ description: metadataColumnsBlock.description }),

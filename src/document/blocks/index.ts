@@ -1,5 +1,6 @@
 import type { BlockDefinition } from '../block.ts';
 import { authBlock } from './auth.ts';
+import { backfillBlock } from './backfill.ts';
 import { contractBlock } from './contract.ts';
 import { deliveryBlock } from './delivery.ts';
 import { dlqBlock } from './dlq.ts';
@@ -16,6 +17,7 @@ import { pipelineBlock } from './pipeline.ts';
 import { qualityBlock } from './quality.ts';
 import { reconcileBlock } from './reconcile.ts';
 import { resilienceBlock } from './resilience.ts';
+import { scheduleBlock } from './schedule.ts';
 import { rollbackBlock } from './rollback.ts';
 import { schemaDriftBlock } from './schema-drift.ts';
 import { selectionBlock } from './selection.ts';
@@ -30,6 +32,7 @@ import { varsBlock } from './vars.ts';
 /** Every block a document may hold, by name. */
 export const BLOCKS: readonly BlockDefinition<unknown>[] = [
   authBlock,
+  backfillBlock,
   contractBlock,
   deliveryBlock,
   dlqBlock,
@@ -49,6 +52,7 @@ export const BLOCKS: readonly BlockDefinition<unknown>[] = [
   reconcileBlock,
   resilienceBlock,
   rollbackBlock,
+  scheduleBlock,
   schemaDriftBlock,
   selectionBlock,
   sinkBlock,

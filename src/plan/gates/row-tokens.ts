@@ -6,6 +6,7 @@ import type { IssueList } from '../issue-list.ts';
 import type { ParentLink } from '../plan.ts';
 import type { PlannedRow } from '../planned-row.ts';
 import { placeInConfig, type PartDraft } from '../part-draft.ts';
+import { BACKFILL_TOKENS } from './backfill.ts';
 import { isPartitionFaulty, partitionTokenFault } from './partition.ts';
 import { findConnectorTokens, reportLeftover, type FoundToken } from '../run-time-tokens.ts';
 
@@ -19,6 +20,8 @@ export interface TokenScope {
   readonly forEach: readonly string[];
   /** How it is cut into chunks. */
   readonly partition: PartitionSpec['kind'] | undefined;
+  /** Whether the tokens of backfills may stand there: the plan is looked at, or its units will fill them in. */
+  readonly backfill: boolean;
   readonly ids: readonly string[];
   readonly lists: ReadonlyMap<string, ValueList>;
 }
@@ -57,6 +60,13 @@ function checkToken(found: FoundToken, path: string, scope: TokenScope, issues: 
   if (root === 'partition' && scope.partition !== undefined) {
     const fault = partitionTokenFault(found.token.path, scope.partition);
     if (fault !== undefined) issues.error('unknown_token', path, fault.message, issues.hintFor(found.token.path, fault.names));
+    return;
+  }
+  if (root === 'backfill' && scope.backfill) {
+    const name = found.token.path;
+    if (!BACKFILL_TOKENS.includes(name)) {
+      issues.error('unknown_token', path, `a unit of a backfill has no \`\${${found.body}}\``, issues.hintFor(name, BACKFILL_TOKENS));
+    }
     return;
   }
   if (reportLeftover(found, path, issues)) return;
