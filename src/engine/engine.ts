@@ -1,6 +1,7 @@
 /** The engine's front door: what `execute` takes and reports. */
 import type { Env } from '../lib/env.ts';
 import type { Progress } from '../wire/outcome.ts';
+import type { Credentials } from '../kit/context.ts';
 import type { Parts } from '../kit/parts.ts';
 import type { Plan } from '../plan/plan.ts';
 import type { OnStep } from './durable-steps.ts';
@@ -14,6 +15,10 @@ export interface ExecuteOptions {
   readonly runId: string;
   /** What `${now.*}` renders; evaluated once per run. */
   readonly clock: Date;
+  /** IANA name of the zone in which `${now.*}` is told; UTC when absent. */
+  readonly zone?: string;
+  /** Logins shared with other executions (`openLogins`); its own when absent. */
+  readonly credentials?: Credentials;
   /** Cooperative stop: at the next page boundary, then flush. Its reason is a `StopReason`. */
   readonly signal: AbortSignal;
   /** Hard stop of everything, also of writes. */

@@ -18,6 +18,7 @@ import {
 } from '../../test/fakes/plan.ts';
 import type { ExecuteOptions } from './engine.ts';
 import { execute } from './execute.ts';
+import { openLogins } from './logins.ts';
 
 function run(plan: Plan, overrides: Partial<ExecuteOptions> = {}): Promise<RunOutcome> {
   const signal = new AbortController().signal;
@@ -48,6 +49,27 @@ describe('a failure', () => {
     const outcome = await run(planOf([rowPlan(fakeSource(pages), leaving)]), { env });
     expect(outcome.invocations[0]?.error?.message).toContain('the stream broke');
     expect(env.lines.filter(({ line }) => line.includes('cleaning up after the failure'))).toHaveLength(warnings);
+  });
+});
+
+describe('who calls', () => {
+  it('may say in which zone the clock is told, and share logins between runs', async () => {
+    const seen: unknown[] = [];
+    const source = fakeSource(pages);
+    const watched: typeof source = {
+      ...source,
+      open: (config, context) => {
+        seen.push(config, context.credentials);
+        return source.open(config, context);
+      },
+    };
+    const row = { ...rowPlan(watched, fakeSink().definition), source: { ...part(watched, { at: '${now.iso}' }), deferred: true } };
+    const credentials = openLogins({ plan: planOf([]), parts: noParts, env: testEnv() }, new AbortController().signal);
+    await run(planOf([row]), { zone: 'Asia/Tokyo', credentials });
+    await run(planOf([row]));
+    expect(seen.slice(0, 3)).toEqual([{ at: '2026-01-31T09:00:00+09:00' }, credentials, { at: '2026-01-31T00:00:00+00:00' }]);
+    expect(seen[1]).toBe(credentials);
+    expect(seen[3]).not.toBe(credentials);
   });
 });
 

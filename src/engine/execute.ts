@@ -2,7 +2,6 @@
 import { Gate } from '../lib/gate.ts';
 import { StopReason } from '../lib/errors.ts';
 import type { JsonValue } from '../lib/json.ts';
-import { createCredentials } from '../credentials/index.ts';
 import type { Credentials } from '../kit/context.ts';
 import type { FanOutPlan, Plan, RowPlan } from '../plan/plan.ts';
 import type { InvocationOutcome, OutcomeError, RunOutcome } from '../wire/outcome.ts';
@@ -16,6 +15,7 @@ import { tupleExpansion, tupleId, type ValueLists } from './expand/tuples.ts';
 import { invocationName, ONLY_TURN, type Turn } from './expand/turn.ts';
 import { Capture } from './invocation.ts';
 import { LiveCounts } from './live-counts.ts';
+import { openLogins } from './logins.ts';
 import { PAGE_BYTES, partContext } from './open.ts';
 import { Observers } from './observe/observers.ts';
 import { OutputClaims } from './output-claims.ts';
@@ -114,7 +114,7 @@ class Execution {
     this.#gate = new Gate(options.plan.maxConcurrent);
     this.#stop = AbortSignal.any([options.signal, this.#siblings.signal]);
     this.#kill = options.killSignal === undefined ? this.#hardStop.signal : AbortSignal.any([options.killSignal, this.#hardStop.signal]);
-    this.#credentials = createCredentials(options.parts.credentials, options.plan.auth, { env: options.env, signal: this.#kill });
+    this.#credentials = options.credentials ?? openLogins(options, this.#kill);
   }
 
   async run(): Promise<readonly InvocationOutcome[]> {
@@ -206,13 +206,13 @@ class Execution {
 
   /** What every invocation is given. */
   #invocationOf(turn: Turn) {
-    const { env, plan, clock } = this.#options;
+    const { env, plan, clock, zone = 'UTC' } = this.#options;
     return {
       env,
       plan,
       invocationId: env.ids.next(),
       credentials: this.#credentials,
-      tokens: { now: { date: clock, zone: 'UTC' }, records: turn.records },
+      tokens: { now: { date: clock, zone }, records: turn.records },
       turn,
       stop: this.#stop,
       kill: this.#kill,

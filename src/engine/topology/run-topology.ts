@@ -1,5 +1,4 @@
 /** Runs a graph: one task a node, bounded edges between them, and an ordinary invocation for each sink node. */
-import { createCredentials } from '../../credentials/index.ts';
 import { RunError, StopReason } from '../../lib/errors.ts';
 import type { JsonValue } from '../../lib/json.ts';
 import type { NodePlan, RowPlan, TopologyPlan } from '../../plan/plan.ts';
@@ -8,6 +7,7 @@ import type { ExecuteOptions } from '../engine.ts';
 import { ONLY_TURN } from '../expand/turn.ts';
 import { outcomeErrorOf } from '../failure.ts';
 import type { Capture } from '../invocation.ts';
+import { openLogins } from '../logins.ts';
 import { PAGE_BYTES } from '../open.ts';
 import type { Observers } from '../observe/observers.ts';
 import { OutputClaims } from '../output-claims.ts';
@@ -70,8 +70,8 @@ class GraphExecution {
     this.#run = {
       options,
       topology,
-      credentials: createCredentials(options.parts.credentials, plan.auth, { env, signal: kill }),
-      tokens: { now: { date: options.clock, zone: 'UTC' }, records: new Map() },
+      credentials: options.credentials ?? openLogins(options, kill),
+      tokens: { now: { date: options.clock, zone: options.zone ?? 'UTC' }, records: new Map() },
       positions: new Positions({
         sinks,
         startsOver: topology.startsOver,
