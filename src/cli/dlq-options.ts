@@ -1,5 +1,5 @@
 /** What the commands about dead letters share. */
-import { DEAD_REASONS, type DeadReason } from '../features/dlq/letters.ts';
+import { DEAD_REASONS, type DeadReason } from '../wire/dead-reasons.ts';
 import { parseMoment } from '../lib/rfc3339.ts';
 import type { ArgumentDefinition } from './command.ts';
 import type { CliContext } from './context.ts';

@@ -1,5 +1,5 @@
 import { stringifyJson } from '../../lib/json.ts';
-import type { Inspection } from '../../features/dlq/inspect.ts';
+import type { Inspection } from '../../wire/dlq.ts';
 import { defineCommand } from '../command.ts';
 import type { CliContext } from '../context.ts';
 import { KEY_OPTION, keysOf, LOCATION_ARGUMENT, REASON_OPTION } from '../dlq-options.ts';

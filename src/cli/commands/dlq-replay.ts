@@ -1,4 +1,4 @@
-import type { ReplayReport } from '../../features/dlq/replay.ts';
+import type { ReplayReport } from '../../wire/dlq.ts';
 import { defineCommand } from '../command.ts';
 import type { CliContext } from '../context.ts';
 import { KEY_OPTION, keysOf, REASON_OPTION } from '../dlq-options.ts';

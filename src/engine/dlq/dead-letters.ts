@@ -8,7 +8,8 @@ import type { DlqPlan } from '../../plan/plan.ts';
 import { blame } from '../failure.ts';
 import { dlqBudgetExceeded, dlqErrors, dlqFlushDuration, dlqPages, dlqRecords, dlqWriteDuration } from '../metrics.ts';
 import type { Reach } from '../durable-steps.ts';
-import type { DeadReason, DeadRecord } from '../stages/stage.ts';
+import type { DeadReason } from '../../wire/dead-reasons.ts';
+import type { DeadRecord } from '../stages/stage.ts';
 
 /** Which reason names a page that holds several. */
 const PAGE_REASONS: readonly DeadReason[] = ['partial', 'dlq_all', 'quality', 'contract', 'schema_drift'];

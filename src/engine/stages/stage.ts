@@ -4,9 +4,7 @@ import type { Page } from '../../kit/page.ts';
 import type { Env } from '../../lib/env.ts';
 import type { ErrorKind } from '../../lib/errors.ts';
 import type { JsonValue } from '../../lib/json.ts';
-
-/** Why a record was diverted. */
-export type DeadReason = 'partial' | 'dlq_all' | 'quality' | 'schema_drift' | 'contract';
+import type { DeadReason } from '../../wire/dead-reasons.ts';
 
 /** A record on its way to the dead-letter queue. */
 export interface DeadRecord {

@@ -2,6 +2,7 @@
 import { open, rename, rm, stat, type FileHandle } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { randomUUID } from 'node:crypto';
+import type { DiscardReport } from '../../wire/dlq.ts';
 import { isWanted, linesOf, type LetterFilter, type Line } from './letters.ts';
 import { archiveOf, locate } from './location.ts';
 
@@ -12,13 +13,6 @@ export interface DiscardRequest {
   readonly delete: boolean;
   readonly keys: readonly string[];
   readonly cwd: string;
-}
-
-export interface DiscardReport {
-  readonly discarded: number;
-  readonly files_rewritten: number;
-  /** Empty when the letters were deleted. */
-  readonly archived_to: readonly string[];
 }
 
 /** Throws `RefusedError` when there is nothing to read. */

@@ -1,6 +1,7 @@
 /** What a queue of dead letters holds. */
-import type { JsonValue } from '../../lib/json.ts';
-import { isWanted, linesOf, type DeadReason, type Letter } from './letters.ts';
+import type { DeadReason } from '../../wire/dead-reasons.ts';
+import type { Inspection } from '../../wire/dlq.ts';
+import { isWanted, linesOf, type Letter } from './letters.ts';
 import { locate } from './location.ts';
 
 export interface InspectRequest {
@@ -13,38 +14,13 @@ export interface InspectRequest {
   readonly cwd: string;
 }
 
-export interface SampleLetter {
-  readonly reason: string | null;
-  readonly error_kind: string | null;
-  readonly error_message: string | null;
-  readonly pipeline: string | null;
-  readonly row: string | null;
-  readonly record_index: number | null;
-  readonly payload: JsonValue;
-}
-
-export interface Inspection {
-  readonly location: string;
-  readonly files_read: number;
-  /** Letters that pass the filter. */
-  readonly total_envelopes: number;
-  /** Lines that are no JSON, no letters, or cannot be opened; counted whatever the filter says. */
-  readonly malformed: number;
-  readonly non_envelope: number;
-  readonly undecryptable: number;
-  /** `unknown` counts letters that do not say. */
-  readonly by_reason: Readonly<Record<string, number>>;
-  readonly by_error_kind: Readonly<Record<string, number>>;
-  readonly sample: readonly SampleLetter[];
-}
-
 /** Throws `RefusedError` when there is nothing to read. */
 export async function inspect({ location, reason, limit, keys, cwd }: InspectRequest): Promise<Inspection> {
   const { files } = await locate(location, cwd);
   const odd = { malformed: 0, non_envelope: 0, undecryptable: 0 };
   const reasons = new Map<string, number>();
   const kinds = new Map<string, number>();
-  const sample: SampleLetter[] = [];
+  const sample: Inspection['sample'] = [];
   let total = 0;
   for (const file of files) {
     for await (const line of linesOf(file, keys)) {
@@ -78,6 +54,6 @@ function sorted(counts: ReadonlyMap<string, number>): Record<string, number> {
   return Object.fromEntries([...counts].sort(([one], [other]) => (one < other ? -1 : 1)));
 }
 
-function sampleOf({ reason, errorKind, errorMessage, pipeline, row, recordIndex, payload }: Letter): SampleLetter {
+function sampleOf({ reason, errorKind, errorMessage, pipeline, row, recordIndex, payload }: Letter): Inspection['sample'][number] {
   return { reason, error_kind: errorKind, error_message: errorMessage, pipeline, row, record_index: recordIndex, payload };
 }

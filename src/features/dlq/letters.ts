@@ -3,10 +3,7 @@ import { createReadStream } from 'node:fs';
 import { isObject, parseJson, type JsonObject, type JsonValue } from '../../lib/json.ts';
 import { messageOf, RefusedError } from '../../lib/errors.ts';
 import { isSealed, open } from '../../lib/seal.ts';
-
-/** Why a record was diverted, as envelopes tell it. */
-export const DEAD_REASONS = ['partial', 'dlq_all', 'quality', 'schema_drift', 'contract'] as const;
-export type DeadReason = (typeof DEAD_REASONS)[number];
+import type { DeadReason } from '../../wire/dead-reasons.ts';
 
 /** What an envelope says; what it does not say, or says in another type, is null. */
 export interface Letter {

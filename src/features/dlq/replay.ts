@@ -9,9 +9,11 @@ import type { Env } from '../../lib/env.ts';
 import { RefusedError } from '../../lib/errors.ts';
 import { isObject, type JsonObject } from '../../lib/json.ts';
 import type { DlqPlan, Plan, RowPlan, SinkPlan } from '../../plan/plan.ts';
+import type { DeadReason } from '../../wire/dead-reasons.ts';
+import type { ReplayReport } from '../../wire/dlq.ts';
 import type { OutcomeError } from '../../wire/outcome.ts';
 import { letterSource } from './letter-source.ts';
-import { isWanted, linesOf, type DeadReason } from './letters.ts';
+import { isWanted, linesOf } from './letters.ts';
 import { locate } from './location.ts';
 
 export interface ReplayRequest {
@@ -32,15 +34,6 @@ export interface ReplayRequest {
   readonly asWritten: boolean;
   /** Of the queue; the row's own dead-letter sink says them when empty. */
   readonly keys: readonly string[];
-}
-
-export interface ReplayReport {
-  /** Letters that pass the filter. */
-  readonly candidates: number;
-  readonly records_written: number;
-  /** Absolute path; written only when something failed again. */
-  readonly failed_dlq: string;
-  readonly dry_run: boolean;
 }
 
 export interface Replayed {
