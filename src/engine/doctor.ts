@@ -9,7 +9,7 @@ import type { StateStore } from '../kit/state-store.ts';
 import type { RowPlan, SinkPlan, SourcePlan, StatePlan, TransformPlan } from '../plan/plan.ts';
 import { resolvePart, type RuntimeTokens } from '../plan/resolve.ts';
 import { compileIssues } from './compile-check.ts';
-import { historyKey, historyOf, isStale } from './after-run/sla.ts';
+import { historyKey, historyOf, isStale, stalenessText } from './after-run/sla.ts';
 import type { ExecuteOptions } from './engine.ts';
 import { firstTurn, stateKeyOf } from './expand/turn.ts';
 
@@ -234,9 +234,7 @@ async function probeStaleness(row: RowPlan, part: StatePlan, context: PartContex
       return [{ name: 'staleness', status: 'skip', reason: 'no successful run is known yet' }];
     const age = Math.round(context.env.clock.now().getTime() / 1000) - history.last_success_unix;
     if (!isStale(age, row.sla)) return [{ name: 'staleness', status: 'pass' }];
-    return [
-      { name: 'staleness', status: 'fail', reason: `the last success was ${age} s ago; ${row.sla.max_staleness_secs} s are allowed` },
-    ];
+    return [{ name: 'staleness', status: 'fail', reason: stalenessText(age, row.sla) }];
   } finally {
     await store.close();
   }

@@ -4,7 +4,7 @@ import type { FinishReason } from '../kit/sink.ts';
 import type { StateStore } from '../kit/state-store.ts';
 import type { JsonValue } from '../lib/json.ts';
 import { resolvePart } from '../plan/resolve.ts';
-import type { InvocationOutcome } from '../wire/outcome.ts';
+import type { InvocationOutcome, SlaViolation } from '../wire/outcome.ts';
 import { cleanUp } from './after-run/clean-up.ts';
 import { reconcile } from './after-run/reconcile.ts';
 import { judgeSla } from './after-run/sla.ts';
@@ -76,7 +76,7 @@ async function invoke(options: InvokeOptions, { startedAt, name }: ObservedRow):
   env.metrics.inc(metrics.pipelineRuns, { ...labels, status: error === null ? 'ok' : 'err', kind: error?.kind ?? '' });
   env.metrics.observe(metrics.pipelineDuration, labels, durationMs / 1000);
   const balance = result.tally.balance();
-  if (!result.cancelled) await judge(options, result);
+  const violations = result.cancelled ? [] : await judge(options, result);
   const counts = {
     read: balance.read,
     written: balance.written,
@@ -102,6 +102,7 @@ async function invoke(options: InvokeOptions, { startedAt, name }: ObservedRow):
     finished_at: env.clock.now().toISOString(),
     duration_ms: durationMs,
     ...(result.stored === undefined ? {} : { bookmark: result.stored }),
+    ...(violations.length === 0 ? {} : { sla_violations: violations }),
   };
 }
 
@@ -115,13 +116,13 @@ function isOnlyOne({ row, turn }: RunRowOptions): boolean {
   return row.role === 'root' && turn.chunk === undefined;
 }
 
-async function judge(options: RunRowOptions, { tally, failure }: Attempt): Promise<void> {
+async function judge(options: RunRowOptions, { tally, failure }: Attempt): Promise<readonly SlaViolation[]> {
   const { env, plan, row } = options;
-  if (row.sla === undefined || !isWhole(options)) return;
+  if (row.sla === undefined || !isWhole(options)) return [];
   const open = async (): Promise<StateStore | undefined> =>
     row.state === undefined ? undefined : row.state.definition.open(resolvePart(row.state, options.tokens), partContext(options));
   const outcome = { succeeded: failure === undefined, written: tally.written, stateKey: stateKeyOf(row, options.turn) };
-  await judgeSla({ env, labels: { pipeline: plan.name, row: row.id }, sla: row.sla, ...outcome }, open);
+  return judgeSla({ env, labels: { pipeline: plan.name, row: row.id }, sla: row.sla, ...outcome }, open);
 }
 
 function laneName({ row }: RunRowOptions): string {

@@ -30,6 +30,12 @@ export interface Balance {
   readonly withheld: number;
 }
 
+/** An expectation of a row that its run did not meet. */
+export interface SlaViolation {
+  readonly kind: 'staleness' | 'min_rows' | 'volume';
+  readonly message: string;
+}
+
 export interface InvocationOutcome {
   readonly invocation_id: string;
   /** Id of the row; `{row}::partition::{chunk}` for a chunk of one. */
@@ -51,6 +57,8 @@ export interface InvocationOutcome {
   readonly duration_ms: number;
   /** The last stored bookmark, when the row has a state store. */
   readonly bookmark?: JsonValue;
+  /** Present when there are any. */
+  readonly sla_violations?: readonly SlaViolation[];
 }
 
 /** What went through a node of a graph that is no sink: `records_in - filtered + expanded = records_out`. */

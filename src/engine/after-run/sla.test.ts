@@ -63,6 +63,21 @@ describe('an invocation that ended (spec 2.13)', () => {
     expect((await judged({ min_rows_per_run: 5 }, { count: 5 })).kinds).toEqual([]);
   });
 
+  it('says in its outcome what was not met', async () => {
+    const violations = async (...of: Parameters<typeof judged>) => (await judged(...of)).outcome.invocations[0]?.sla_violations;
+    expect(await violations({ min_rows_per_run: 5 }, { count: 4 })).toEqual([
+      { kind: 'min_rows', message: 'records written: 4; at least 5 are expected' },
+    ]);
+    expect(await violations({ min_rows_per_run: 5 }, { count: 5 })).toBeUndefined();
+    const values = new Map<string, JsonValue>([[KEY, { last_success_unix: NOW - 20, volumes: [1, 1, 1, 1, 1] }]]);
+    expect(await violations({ volume_anomaly: {} }, { count: 3, values: new Map(values) })).toEqual([
+      { kind: 'volume', message: 'records written: 3; usual are 1 to 1' },
+    ]);
+    expect(await violations({ max_staleness_secs: 10 }, { fails: true, values })).toEqual([
+      { kind: 'staleness', message: 'the last success was 20 s ago; 10 s are allowed' },
+    ]);
+  });
+
   it('needs no state store for that', async () => {
     expect((await judged({ min_rows_per_run: 5 }, { row: { state: undefined } })).kinds).toEqual(['min_rows']);
   });

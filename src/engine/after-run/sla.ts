@@ -5,6 +5,7 @@ import { isObject, type JsonValue } from '../../lib/json.ts';
 import { defineMetric } from '../../lib/metrics.ts';
 import type { StateStore } from '../../kit/state-store.ts';
 import { needsHistory, type SlaConfig } from '../../document/blocks/sla.ts';
+import type { SlaViolation } from '../../wire/outcome.ts';
 import { anomalyOf } from './volume.ts';
 
 export const SLA_VIOLATIONS = defineMetric({
@@ -38,54 +39,65 @@ export interface SlaSubject {
 
 export const historyKey = (stateKey: string): string => `${stateKey}::__sla__`;
 
-/** `open` gives the state store of the row, when it has one; it is opened only for checks that look back. */
-export async function judgeSla(subject: SlaSubject, open: () => Promise<StateStore | undefined>): Promise<void> {
+/** Gives what was not met. `open` gives the state store of the row, when it has one; it is opened only for checks that look back. */
+export async function judgeSla(subject: SlaSubject, open: () => Promise<StateStore | undefined>): Promise<readonly SlaViolation[]> {
   const { env, labels, sla, succeeded } = subject;
+  const violations: SlaViolation[] = [];
+  const violated: Violated = (violation, details) => {
+    env.metrics.inc(SLA_VIOLATIONS, { ...labels, kind: violation.kind });
+    env.log.warn('service level not met', { row: labels.row, kind: violation.kind, ...details });
+    violations.push(violation);
+  };
   try {
-    if (succeeded) checkRows(subject);
-    if (!needsHistory(sla)) return;
-    const store = await open();
-    if (store === undefined) return;
+    if (succeeded) checkRows(subject, violated);
+    const store = needsHistory(sla) ? await open() : undefined;
+    if (store === undefined) return violations;
     try {
-      await judgeByHistory(subject, store);
+      await judgeByHistory(subject, store, violated);
     } finally {
       await store.close();
     }
   } catch (error) {
     env.log.warn('service-level checks could not be made', { row: labels.row, error: messageOf(error) });
   }
+  return violations;
 }
 
-async function judgeByHistory(subject: SlaSubject, store: StateStore): Promise<void> {
+type Violated = (violation: SlaViolation, details: Readonly<Record<string, number | string | undefined>>) => void;
+
+async function judgeByHistory(subject: SlaSubject, store: StateStore, violated: Violated): Promise<void> {
   const { env, labels, sla, stateKey, succeeded, written } = subject;
   const nowSecs = Math.floor(env.clock.now().getTime() / 1000);
   const history = await readHistory(store, subject);
   if (!succeeded) {
     const age = history === undefined ? undefined : nowSecs - history.last_success_unix;
-    if (isStale(age, sla)) violated(subject, 'staleness', { seconds: age, allowed: sla.max_staleness_secs });
+    if (age === undefined || !isStale(age, sla)) return;
+    violated({ kind: 'staleness', message: stalenessText(age, sla) }, { seconds: age, allowed: sla.max_staleness_secs });
     return;
   }
   const earlier = history?.volumes ?? [];
   const { volume_anomaly: volume } = sla;
   const usual = volume === undefined ? undefined : anomalyOf(written, earlier, volume);
-  if (usual !== undefined) violated(subject, 'volume', { records: written, usual });
+  if (usual !== undefined) {
+    violated({ kind: 'volume', message: `records written: ${written}; usual are ${usual}` }, { records: written, usual });
+  }
   const volumes = volume === undefined ? [] : [...earlier, written].slice(-volume.window);
   await store.put(historyKey(stateKey), { last_success_unix: nowSecs, volumes });
   env.metrics.set(SLA_BASELINE, labels, volumes.length);
 }
 
-function checkRows(subject: SlaSubject): void {
-  const { min_rows_per_run: least } = subject.sla;
-  if (least !== undefined && subject.written < least) violated(subject, 'min_rows', { records: subject.written, expected: least });
+function checkRows({ written, sla: { min_rows_per_run: least } }: SlaSubject, violated: Violated): void {
+  if (least === undefined || written >= least) return;
+  const message = `records written: ${written}; at least ${least} are expected`;
+  violated({ kind: 'min_rows', message }, { records: written, expected: least });
 }
 
 export function isStale(ageSecs: number | undefined, { max_staleness_secs: most }: SlaConfig): boolean {
   return most !== undefined && ageSecs !== undefined && ageSecs > most;
 }
 
-function violated({ env, labels }: SlaSubject, kind: string, details: Record<string, number | string | undefined>): void {
-  env.metrics.inc(SLA_VIOLATIONS, { ...labels, kind });
-  env.log.warn('service level not met', { row: labels.row, kind, ...details });
+export function stalenessText(ageSecs: number, { max_staleness_secs: most }: SlaConfig): string {
+  return `the last success was ${ageSecs} s ago; ${most} s are allowed`;
 }
 
 /** History that cannot be understood is told and started anew. */

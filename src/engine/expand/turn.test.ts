@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { ConfigError } from '../../lib/errors.ts';
 import { STATE_KEY } from '../../kit/state-store.ts';
 import { fakeSink, fakeSource, fakeState, part, rowPlan } from '../../../test/fakes/plan.ts';
-import { dimensionPartOf, firstTurn, invocationName, keyPartOf, ONLY_TURN, stateKeyOf, type Turn } from './turn.ts';
+import { dimensionPartOf, firstTurn, invocationName, keyPartOf, ONLY_TURN, rowOfInvocation, stateKeyOf, type Turn } from './turn.ts';
 
 const row = rowPlan(fakeSource([]), fakeSink().definition, { id: 'posts', state: part(fakeState(new Map())), stateKey: 'test::posts' });
 const turn = (key: string, chunk?: string): Turn => ({ ...ONLY_TURN, key, keyPart: keyPartOf(key), chunk });
@@ -24,6 +24,16 @@ describe('the state key of an invocation', () => {
 
 test('outcomes name a chunk after its row', () => {
   expect([invocationName(row, ONLY_TURN), invocationName(row, turn('a', '3'))]).toEqual(['posts', 'posts::partition::3']);
+});
+
+test('the row of an invocation is known from its name, whatever rows are called', () => {
+  const rowOf = (name: string): string => rowOfInvocation(name, (id) => ['posts', 'a::partition::b'].includes(id));
+  expect(['posts', 'posts::partition::3', 'a::partition::b', 'a::partition::b::partition::0'].map(rowOf)).toEqual([
+    'posts',
+    'posts',
+    'a::partition::b',
+    'a::partition::b',
+  ]);
 });
 
 describe('a text inside a state key', () => {

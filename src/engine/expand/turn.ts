@@ -36,6 +36,11 @@ export function invocationName(row: Pick<RowPlan, 'id'>, { chunk }: Turn): strin
   return chunk === undefined ? row.id : `${row.id}::partition::${chunk}`;
 }
 
+/** The row of an invocation, by its name in an outcome. */
+export function rowOfInvocation(name: string, isRow: (id: string) => boolean): string {
+  return isRow(name) ? name : name.slice(0, Math.max(0, name.lastIndexOf('::partition::')));
+}
+
 /** `{name}::{row}`, with the parent key or tuple and the chunk behind it. Throws `ConfigError` when the store cannot hold it. */
 export function stateKeyOf(row: RowPlan, { key, keyPart, chunk }: Turn): string {
   const stateKey = [row.stateKey, ...(keyPart === null ? [] : [keyPart]), ...(chunk === undefined ? [] : ['partition', chunk])].join('::');
