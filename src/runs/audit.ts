@@ -28,7 +28,14 @@ export function createAudit(store: AuditStore, env: Pick<Env, 'clock' | 'ids' | 
   };
 }
 
-export function actionOf(caller: Caller, action: string, runId: string): AuditEntry {
-  const entry = { principal: caller.principal, role: caller.role, action, result: 'ok', run_id: runId };
-  return caller.sourceIp === undefined ? entry : { ...entry, source_ip: caller.sourceIp };
+/** An action that went well; `runId` where it is about a run. */
+export function actionOf({ principal, role, sourceIp }: Caller, action: string, runId?: string): AuditEntry {
+  return {
+    principal,
+    role,
+    action,
+    result: 'ok',
+    ...(runId === undefined ? {} : { run_id: runId }),
+    ...(sourceIp === undefined ? {} : { source_ip: sourceIp }),
+  };
 }

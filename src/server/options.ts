@@ -20,7 +20,7 @@ export type Doctor = (request: DoctorRequest, signal: AbortSignal) => Promise<Do
 
 export interface ServerOptions {
   readonly version: string;
-  readonly env: Pick<Env, 'clock' | 'log' | 'metrics' | 'redactor'>;
+  readonly env: Pick<Env, 'clock' | 'cwd' | 'log' | 'metrics' | 'redactor'>;
   readonly runs: Runs;
   readonly parts: Parts;
   readonly blocks: readonly BlockListing[];

@@ -210,10 +210,12 @@ export interface FixtureOptions extends Partial<
 > {
   readonly report?: DoctorReport;
   readonly auditFails?: boolean;
+  /** Where relative paths start. */
+  readonly cwd?: string;
 }
 
 export async function startFixture(options: FixtureOptions = {}): Promise<Fixture> {
-  const { report = { invocations: [] }, auditFails = false, ...given } = options;
+  const { report = { invocations: [] }, auditFails = false, cwd = process.cwd(), ...given } = options;
   const script = newScript();
   const [audited, auditQueries, logged, clock, redactor] = [
     [] as AuditEntry[],
@@ -229,7 +231,7 @@ export async function startFixture(options: FixtureOptions = {}): Promise<Fixtur
     observe: ({ name }, labels) => void counted.push({ name, labels }),
   };
   const log = createLog({ level: 'debug', target: 'headgate', clock, redactor, write: ({ line }) => logged.push(line) });
-  const env = { clock, ids: { next: () => 'an-id' }, log, metrics, redactor };
+  const env = { clock, ids: { next: () => 'an-id' }, log, metrics, redactor, cwd: cwd };
   const server = await createServer({
     version: '0.0.0',
     env,

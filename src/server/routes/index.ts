@@ -1,6 +1,7 @@
 /** Every route of the server, in the order of the API description. */
 import type { Route } from '../route.ts';
 import { auditRoutes } from './audit.ts';
+import { deadLetterRoutes } from './dead-letters.ts';
 import { descriptionRoutes } from './description.ts';
 import { doctorRoutes } from './doctor.ts';
 import { healthRoutes } from './health.ts';
@@ -14,6 +15,7 @@ export const ROUTES: readonly Route[] = Object.freeze([
   ...runLogRoutes,
   ...schemaRoutes,
   ...doctorRoutes,
+  ...deadLetterRoutes,
   ...identityRoutes,
   ...auditRoutes,
   ...healthRoutes,

@@ -1,0 +1,54 @@
+/** Queues of dead letters on the server's disk: look, replay, discard (spec 1, section 4.6). */
+import { actionOf } from '../../runs/audit.ts';
+import type { Caller } from '../../runs/runs.ts';
+import { discardReportSchema, discardRequestSchema, inspectionSchema, inspectRequestSchema } from '../../wire/dlq.ts';
+import type { ServerOptions } from '../options.ts';
+import { defineRoute, json, type Route } from '../route.ts';
+
+const inspectLetters = defineRoute({
+  method: 'POST',
+  path: '/v1/dlq/inspect',
+  permission: 'dlq_read',
+  label: 'dlq.inspect',
+  tag: 'operations',
+  summary: 'Look into a queue of dead letters',
+  body: inspectRequestSchema,
+  responses: { 200: { description: 'What the queue holds.', schema: inspectionSchema } },
+  async handle({ body }, { env }) {
+    const { inspect } = await import('../../features/dlq/inspect.ts');
+    const { encryption_keys: keys, ...asked } = body;
+    return json(200, await inspect({ ...asked, keys, cwd: env.cwd }));
+  },
+});
+
+const discardLetters = defineRoute({
+  method: 'POST',
+  path: '/v1/dlq/discard',
+  permission: 'dlq_manage',
+  label: 'dlq.discard',
+  tag: 'operations',
+  summary: 'Take dead letters out of their queue',
+  description: 'They go to an archive beside their file unless `delete` is true. Lines that are no letters stay.',
+  body: discardRequestSchema,
+  responses: { 200: { description: 'What was taken out.', schema: discardReportSchema } },
+  async handle({ body, caller }, server) {
+    const { discard } = await import('../../features/dlq/discard.ts');
+    const { location, reason, before_ms: beforeMs, delete: isFinal, encryption_keys: keys } = body;
+    const request = { location, filter: { reason, beforeMs }, delete: isFinal, keys, cwd: server.env.cwd };
+    return json(200, await audited('dlq.discard', caller, server, () => discard(request)));
+  },
+});
+
+/** Whether it worked or not stands in the audit log. */
+async function audited<T>(action: string, caller: Caller, { audit }: ServerOptions, act: () => Promise<T>): Promise<T> {
+  try {
+    const result = await act();
+    await audit.record(actionOf(caller, action));
+    return result;
+  } catch (error) {
+    await audit.record({ ...actionOf(caller, action), result: 'error' });
+    throw error;
+  }
+}
+
+export const deadLetterRoutes: readonly Route[] = [inspectLetters, discardLetters];
