@@ -10,17 +10,21 @@ import { TokenFile } from './token-file.ts';
 import { cachedToken, type FreshToken } from './token-cache.ts';
 import { requestToken } from './token-request.ts';
 
-const persist = z.strictObject({
-  path: text().meta({ description: 'File that keeps the newest refresh token; relative paths start at the folder the process runs in.' }),
-  key: optional(text()).meta({ description: 'Name of the entry in the file; unset: made from `token_url` and `client_id`.' }),
-});
+const persist = z.lazy(() =>
+  z.strictObject({
+    path: text().meta({ description: 'File that keeps the newest refresh token; relative paths start at the folder the process runs in.' }),
+    key: optional(text()).meta({ description: 'Name of the entry in the file; unset: made from `token_url` and `client_id`.' }),
+  }),
+);
 
-const config = z.strictObject({
-  ...clientFields(),
-  refresh_token: text().meta({ description: 'First refresh token; a newer one from `persist` goes before it.', secret: true }),
-  expiry_ratio: expiryRatio(),
-  persist: optional(persist).meta({ description: 'Where a refresh token that the server replaced is kept for the next process.' }),
-});
+const config = z.lazy(() =>
+  z.strictObject({
+    ...clientFields(),
+    refresh_token: text().meta({ description: 'First refresh token; a newer one from `persist` goes before it.', secret: true }),
+    expiry_ratio: expiryRatio(),
+    persist: optional(persist).meta({ description: 'Where a refresh token that the server replaced is kept for the next process.' }),
+  }),
+);
 
 type RefreshConfig = z.infer<typeof config>;
 

@@ -9,11 +9,13 @@ import { bearer } from './placement.ts';
 import { cachedToken, type FreshToken } from './token-cache.ts';
 import { requestToken } from './token-request.ts';
 
-const config = z.strictObject({
-  ...clientFields(),
-  scopes: z.array(text()).default([]).meta({ description: 'Scopes to ask for; left out of the request when empty.' }),
-  expiry_ratio: expiryRatio(),
-});
+const config = z.lazy(() =>
+  z.strictObject({
+    ...clientFields(),
+    scopes: z.array(text()).default([]).meta({ description: 'Scopes to ask for; left out of the request when empty.' }),
+    expiry_ratio: expiryRatio(),
+  }),
+);
 
 export const oauth2Credential = defineCredential<z.infer<typeof config>>({
   type: 'oauth2',

@@ -17,31 +17,35 @@ import { requestToken } from './token-request.ts';
 const library = lazyLibrary<typeof import('jsonpath-rfc9535')>('jsonpath-rfc9535');
 const TOKEN = '{token}';
 
-const { header, template } = tokenHeaderFields();
-const applyAs = z.strictObject({
-  header,
-  template: template.superRefine((value, ctx) => {
-    if (!value.includes(TOKEN))
-      ctx.addIssue(finding('invalid_value', '`template` must contain `{token}`', { hint: 'e.g. `Token {token}`' }));
-  }),
+const applyAs = z.lazy(() => {
+  const { header, template } = tokenHeaderFields();
+  return z.strictObject({
+    header,
+    template: template.superRefine((value, ctx) => {
+      if (!value.includes(TOKEN))
+        ctx.addIssue(finding('invalid_value', '`template` must contain `{token}`', { hint: 'e.g. `Token {token}`' }));
+    }),
+  });
 });
 
-const config = z
-  .strictObject({
-    url: httpUrl('Address that hands out tokens.'),
-    ...tokenRequestFields(),
-    token_path: jsonPath('JSONPath of the token in the answer.'),
-    expiry_path: optional(jsonPath('JSONPath of the lifetime in seconds.')).meta({
-      description: 'JSONPath of the lifetime in seconds; unset: a token is kept until it is refused.',
+const config = z.lazy(() =>
+  z
+    .strictObject({
+      url: httpUrl('Address that hands out tokens.'),
+      ...tokenRequestFields(),
+      token_path: jsonPath('JSONPath of the token in the answer.'),
+      expiry_path: optional(jsonPath('JSONPath of the lifetime in seconds.')).meta({
+        description: 'JSONPath of the lifetime in seconds; unset: a token is kept until it is refused.',
+      }),
+      expiry_ratio: expiryRatio(),
+      apply_as: optional(applyAs).meta({ description: 'How requests carry the token; unset: as a bearer token.' }),
+    })
+    .superRefine((value, ctx) => {
+      if (value.encoding === 'form' && value.body !== undefined && !isObject(value.body)) {
+        ctx.addIssue(finding('wrong_type', 'a form `body` must be a mapping', { path: ['body'], hint: 'or set `encoding: json`' }));
+      }
     }),
-    expiry_ratio: expiryRatio(),
-    apply_as: optional(applyAs).meta({ description: 'How requests carry the token; unset: as a bearer token.' }),
-  })
-  .superRefine((value, ctx) => {
-    if (value.encoding === 'form' && value.body !== undefined && !isObject(value.body)) {
-      ctx.addIssue(finding('wrong_type', 'a form `body` must be a mapping', { path: ['body'], hint: 'or set `encoding: json`' }));
-    }
-  });
+);
 
 export const tokenEndpointCredential = defineCredential<z.infer<typeof config>>({
   type: 'token_endpoint',

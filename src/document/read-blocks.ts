@@ -1,6 +1,5 @@
 /** The blocks of a document, each read by its own schema. Faults are collected, never thrown, so that all are told at once. */
-import { z, type ZodType } from 'zod';
-import { jsonSchemaOf } from '../kit/schema.ts';
+import type { ZodType } from 'zod';
 import type { Issue } from '../lib/errors.ts';
 import { isObject, type JsonObject, type JsonValue } from '../lib/json.ts';
 import { suggestion } from '../lib/nearest.ts';
@@ -98,8 +97,8 @@ export interface Blocks {
 
 export function readBlocks(document: Document, issues: Issue[]): Blocks {
   const root = withoutUnavailable('document', withoutComposition(document, issues), '', issues);
-  const shape = documentSchema.shape;
-  refuseUnknownKeys(root, documentSchema, '', issues);
+  const { shape } = documentSchema.unwrap();
+  refuseUnknownKeys(root, shape, '', issues);
   if (root['version'] === undefined || root['version'] === null) {
     issues.push({ code: 'missing_key', path: '', message: '`version` is required', hint: 'write `version: 1` at the top' });
   } else {
@@ -151,7 +150,7 @@ function readPipeline(value: JsonValue | undefined, issues: Issue[]): PipelineBl
     );
   }
   const pipeline = given ?? {};
-  refuseUnknownKeys(pipeline, pipelineSchema, path, issues);
+  refuseUnknownKeys(pipeline, pipelineSchema.unwrap().shape, path, issues);
   const block = <T>(key: string, schema: ZodType<T>): T | undefined => {
     const found = pipeline[key];
     return found === undefined || found === null ? undefined : salvage(schema, restored(found), joinPath(path, key), issues);
@@ -325,9 +324,7 @@ function readBlock<T>(root: JsonObject, key: string, schema: ZodType<T>, issues:
   return value === undefined || value === null ? undefined : salvage(schema, restored(value), key, issues);
 }
 
-function refuseUnknownKeys(mapping: JsonObject, schema: ZodType, path: string, issues: Issue[]): void {
-  // The JSON Schema of a whole document takes longer to make than most documents take to run.
-  const known: object = schema instanceof z.ZodObject ? schema.shape : (jsonSchemaOf(schema).properties ?? {});
+function refuseUnknownKeys(mapping: JsonObject, known: Readonly<Record<string, ZodType>>, path: string, issues: Issue[]): void {
   for (const key of Object.keys(mapping)) {
     if (isFull(issues)) return;
     if (Object.hasOwn(known, key)) continue;
@@ -339,8 +336,9 @@ function refuseUnknownKeys(mapping: JsonObject, schema: ZodType, path: string, i
 
 /** Where a block belongs that stands at the top instead of inside `pipeline`, or the other way round. */
 function placeHint(key: string, path: string): string | undefined {
-  if (path === '' && Object.hasOwn(pipelineSchema.shape, key)) return 'it belongs inside `pipeline`';
-  if (path === 'pipeline' && Object.hasOwn(documentSchema.shape, key)) return 'it belongs at the top of the document, beside `pipeline`';
+  if (path === '' && Object.hasOwn(pipelineSchema.unwrap().shape, key)) return 'it belongs inside `pipeline`';
+  if (path === 'pipeline' && Object.hasOwn(documentSchema.unwrap().shape, key))
+    return 'it belongs at the top of the document, beside `pipeline`';
   return undefined;
 }
 

@@ -10,16 +10,18 @@ import { optional, text } from '../kit/schema.ts';
 import { defineStateStore, type StateStore } from '../kit/state-store.ts';
 import { makeFolder } from '../lib/make-folder.ts';
 
-const config = z.strictObject({
-  path: text().meta({ description: 'Folder of the files; made on the first write.', examples: ['./state'] }),
-  encryption: optional(
-    z.strictObject({
-      key: text().meta({ description: 'Key text; the AES key is its SHA-256.', secret: true, examples: ['${env:STATE_KEY}'] }),
-      previous_keys: z.array(text()).default([]).meta({ description: 'Keys used before; tried after `key` when reading.', secret: true }),
-      algorithm: z.literal('aes-256-gcm').default('aes-256-gcm').meta({ description: 'The only algorithm there is.' }),
-    }),
-  ).meta({ description: 'Encrypts the files; plain ones stay readable and are encrypted when next written.' }),
-});
+const config = z.lazy(() =>
+  z.strictObject({
+    path: text().meta({ description: 'Folder of the files; made on the first write.', examples: ['./state'] }),
+    encryption: optional(
+      z.strictObject({
+        key: text().meta({ description: 'Key text; the AES key is its SHA-256.', secret: true, examples: ['${env:STATE_KEY}'] }),
+        previous_keys: z.array(text()).default([]).meta({ description: 'Keys used before; tried after `key` when reading.', secret: true }),
+        algorithm: z.literal('aes-256-gcm').default('aes-256-gcm').meta({ description: 'The only algorithm there is.' }),
+      }),
+    ).meta({ description: 'Encrypts the files; plain ones stay readable and are encrypted when next written.' }),
+  }),
+);
 type FileStateConfig = z.output<typeof config>;
 
 export const fileState = defineStateStore<FileStateConfig>({

@@ -5,7 +5,7 @@ import { defineStateStore } from '../kit/state-store.ts';
 /** Bookmarks of this process, as JSON text so that nobody shares an object with a store. */
 const values = new Map<string, string>();
 
-const config = z.strictObject({});
+const config = z.lazy(() => z.strictObject({}));
 
 export const memoryState = defineStateStore<z.output<typeof config>>({
   type: 'memory',

@@ -7,21 +7,23 @@ import { boolean, finding, integer, text } from '../kit/schema.ts';
 import { defineStateStore, type StateStore } from '../kit/state-store.ts';
 import { tableName } from './table-name.ts';
 
-const config = z.strictObject({
-  url: text()
-    .superRefine((url, ctx) => {
-      const fault = postgresUrlFault(url);
-      if (fault !== undefined) ctx.addIssue(finding('invalid_value', fault));
-    })
-    .meta({
-      description: 'Address of the database: `postgres://user:password@host:port/database`.',
-      secret: true,
-      examples: ['${env:STATE_URL}'],
-    }),
-  table: tableName(),
-  ensure_table: boolean().default(false).meta({ description: 'Make the table when it does not exist.' }),
-  max_connections: integer({ min: 1, max: 1000 }).default(5).meta({ description: 'Upper bound of open connections.', advanced: true }),
-});
+const config = z.lazy(() =>
+  z.strictObject({
+    url: text()
+      .superRefine((url, ctx) => {
+        const fault = postgresUrlFault(url);
+        if (fault !== undefined) ctx.addIssue(finding('invalid_value', fault));
+      })
+      .meta({
+        description: 'Address of the database: `postgres://user:password@host:port/database`.',
+        secret: true,
+        examples: ['${env:STATE_URL}'],
+      }),
+    table: tableName(),
+    ensure_table: boolean().default(false).meta({ description: 'Make the table when it does not exist.' }),
+    max_connections: integer({ min: 1, max: 1000 }).default(5).meta({ description: 'Upper bound of open connections.', advanced: true }),
+  }),
+);
 
 export const postgresState = defineStateStore<z.output<typeof config>>({
   type: 'postgres',

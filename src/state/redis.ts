@@ -7,23 +7,25 @@ import { defineStateStore, type StateStore } from '../kit/state-store.ts';
 
 const CONNECT_MS = 10_000;
 
-const config = z.strictObject({
-  url: text()
-    .superRefine((url, ctx) => {
-      if (URL.canParse(url) && /^rediss?:$/.test(new URL(url).protocol)) return;
-      ctx.addIssue(finding('invalid_value', 'the address is not one of Redis; write `redis://:password@host:port/0`'));
-    })
-    .meta({
-      description: 'Address of the server: `redis://:password@host:port/0`, or `rediss://…` with TLS.',
-      secret: true,
-      examples: ['${env:REDIS_URL}'],
-    }),
-  namespace: z
-    .string()
-    .regex(/^[A-Za-z0-9_.-]{1,200}$/)
-    .default('headgate')
-    .meta({ description: 'Stands before every key as `{namespace}:{key}`: letters, digits and `_ . -`.' }),
-});
+const config = z.lazy(() =>
+  z.strictObject({
+    url: text()
+      .superRefine((url, ctx) => {
+        if (URL.canParse(url) && /^rediss?:$/.test(new URL(url).protocol)) return;
+        ctx.addIssue(finding('invalid_value', 'the address is not one of Redis; write `redis://:password@host:port/0`'));
+      })
+      .meta({
+        description: 'Address of the server: `redis://:password@host:port/0`, or `rediss://…` with TLS.',
+        secret: true,
+        examples: ['${env:REDIS_URL}'],
+      }),
+    namespace: z
+      .string()
+      .regex(/^[A-Za-z0-9_.-]{1,200}$/)
+      .default('headgate')
+      .meta({ description: 'Stands before every key as `{namespace}:{key}`: letters, digits and `_ . -`.' }),
+  }),
+);
 
 export const redisState = defineStateStore<z.output<typeof config>>({
   type: 'redis',

@@ -8,19 +8,21 @@ import { finding, text } from '../kit/schema.ts';
 import { defineStateStore, type StateStore } from '../kit/state-store.ts';
 import { tableName } from './table-name.ts';
 
-const config = z.strictObject({
-  database_url: text()
-    .superRefine((url, ctx) => {
-      const address = parseSqliteUrl(url);
-      if ('error' in address) ctx.addIssue(finding('invalid_value', address.error));
-      else if (address.path === ':memory:') {
-        const message = 'a database in memory keeps nothing; this store is meant to last';
-        ctx.addIssue(finding('invalid_value', message, { hint: 'name a file, or use `type: memory`' }));
-      }
-    })
-    .meta({ description: 'Path of the database file, or `sqlite:<path>`; made when missing.', examples: ['sqlite:./state.db'] }),
-  table: tableName(),
-});
+const config = z.lazy(() =>
+  z.strictObject({
+    database_url: text()
+      .superRefine((url, ctx) => {
+        const address = parseSqliteUrl(url);
+        if ('error' in address) ctx.addIssue(finding('invalid_value', address.error));
+        else if (address.path === ':memory:') {
+          const message = 'a database in memory keeps nothing; this store is meant to last';
+          ctx.addIssue(finding('invalid_value', message, { hint: 'name a file, or use `type: memory`' }));
+        }
+      })
+      .meta({ description: 'Path of the database file, or `sqlite:<path>`; made when missing.', examples: ['sqlite:./state.db'] }),
+    table: tableName(),
+  }),
+);
 
 export const sqliteState = defineStateStore<z.output<typeof config>>({
   type: 'sqlite',

@@ -7,15 +7,17 @@ import { castColumn } from './cast-cells.ts';
 import { CONVERSIONS } from './cast-values.ts';
 import { editing } from './per-record.ts';
 
-const schema = z.strictObject({
-  fields: z.record(text(), z.enum(['int', 'float', 'bool', 'string', 'timestamp'])).meta({
-    description: 'Top-level field to the type it gets: a 64-bit whole number, a double, true or false, text, or an RFC 3339 time.',
-    examples: [{ id: 'int', paid: 'bool', at: 'timestamp' }],
+const schema = z.lazy(() =>
+  z.strictObject({
+    fields: z.record(text(), z.enum(['int', 'float', 'bool', 'string', 'timestamp'])).meta({
+      description: 'Top-level field to the type it gets: a 64-bit whole number, a double, true or false, text, or an RFC 3339 time.',
+      examples: [{ id: 'int', paid: 'bool', at: 'timestamp' }],
+    }),
+    on_error: z.enum(['error', 'null', 'skip']).default('error').meta({
+      description: 'A value that cannot be converted fails the run (`error`), becomes null (`null`) or stays as it is (`skip`).',
+    }),
   }),
-  on_error: z.enum(['error', 'null', 'skip']).default('error').meta({
-    description: 'A value that cannot be converted fails the run (`error`), becomes null (`null`) or stays as it is (`skip`).',
-  }),
-});
+);
 
 export const cast = defineTransform<z.infer<typeof schema>>({
   type: 'cast',

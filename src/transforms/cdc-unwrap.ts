@@ -3,15 +3,17 @@ import { hasField, isObject, jsonText, setField, type JsonObject, type JsonValue
 import { text } from '../kit/schema.ts';
 import { defineTransform } from '../kit/transform.ts';
 
-const schema = z.strictObject({
-  op_field: text().default('op').meta({ description: 'Field with the kind of change.' }),
-  after_field: text().default('after').meta({ description: 'Field with the row after the change.' }),
-  before_field: text().default('before').meta({ description: 'Field with the row before the change.' }),
-  key_field: text().default('document_key').meta({ description: 'Field with the key, for deletes without the row before.' }),
-  marker_field: text().default('__op').meta({ description: 'Field of the output: `d` for a delete, `u` for everything else.' }),
-  delete_ops: z.array(text()).default(['d', 'delete']).meta({ description: 'Kinds of change that delete.' }),
-  drop_ops: z.array(text()).default(['ddl', 'truncate']).meta({ description: 'Kinds of change that give no record.' }),
-});
+const schema = z.lazy(() =>
+  z.strictObject({
+    op_field: text().default('op').meta({ description: 'Field with the kind of change.' }),
+    after_field: text().default('after').meta({ description: 'Field with the row after the change.' }),
+    before_field: text().default('before').meta({ description: 'Field with the row before the change.' }),
+    key_field: text().default('document_key').meta({ description: 'Field with the key, for deletes without the row before.' }),
+    marker_field: text().default('__op').meta({ description: 'Field of the output: `d` for a delete, `u` for everything else.' }),
+    delete_ops: z.array(text()).default(['d', 'delete']).meta({ description: 'Kinds of change that delete.' }),
+    drop_ops: z.array(text()).default(['ddl', 'truncate']).meta({ description: 'Kinds of change that give no record.' }),
+  }),
+);
 
 export const cdcUnwrap = defineTransform<z.infer<typeof schema>>({
   type: 'cdc_unwrap',

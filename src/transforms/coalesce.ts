@@ -4,18 +4,20 @@ import { boolean, finding, json, optional, text } from '../kit/schema.ts';
 import { defineTransform } from '../kit/transform.ts';
 import { editing } from './per-record.ts';
 
-const schema = z
-  .strictObject({
-    field: text().meta({ description: 'Top-level field to fill when it is missing or null.' }),
-    default: json().optional().meta({ description: 'The value to fill in: any JSON, null included.' }),
-    from: optional(z.array(text()).min(1)).meta({ description: 'Fields to take the first value from that is not null.' }),
-    treat_empty_string_as_null: boolean().default(false).meta({ description: 'Whether an empty text counts as null.' }),
-  })
-  .superRefine((config, ctx) => {
-    if ((config.default === undefined) !== (config.from === undefined)) return;
-    const message = config.from === undefined ? 'give `default` or `from`' : 'give `default` or `from`, not both';
-    ctx.addIssue(finding(config.from === undefined ? 'missing_key' : 'invalid_value', message));
-  });
+const schema = z.lazy(() =>
+  z
+    .strictObject({
+      field: text().meta({ description: 'Top-level field to fill when it is missing or null.' }),
+      default: json().optional().meta({ description: 'The value to fill in: any JSON, null included.' }),
+      from: optional(z.array(text()).min(1)).meta({ description: 'Fields to take the first value from that is not null.' }),
+      treat_empty_string_as_null: boolean().default(false).meta({ description: 'Whether an empty text counts as null.' }),
+    })
+    .superRefine((config, ctx) => {
+      if ((config.default === undefined) !== (config.from === undefined)) return;
+      const message = config.from === undefined ? 'give `default` or `from`' : 'give `default` or `from`, not both';
+      ctx.addIssue(finding(config.from === undefined ? 'missing_key' : 'invalid_value', message));
+    }),
+);
 
 export const coalesce = defineTransform<z.infer<typeof schema>>({
   type: 'coalesce',

@@ -4,23 +4,25 @@ import { hasField, isObject, setField, type JsonObject, type JsonValue } from '.
 import { boolean, finding, integer, text } from '../kit/schema.ts';
 import { defineTransform } from '../kit/transform.ts';
 
-const schema = z.strictObject({
-  arrays: z
-    .array(text())
-    .min(2)
-    .superRefine((names, ctx) => {
-      const twice = names.findIndex((name, i) => names.indexOf(name) < i);
-      if (twice !== -1) ctx.addIssue(finding('invalid_value', `\`${names[twice]}\` is listed twice`, { path: [twice] }));
-    })
-    .meta({ description: 'At least two top-level fields with lists; a field without a list counts as an empty one.' }),
-  prefix: boolean().default(false).meta({ description: 'Whether fields of elements are called `list_field`.' }),
-  keep_parent: boolean().default(true).meta({ description: 'Whether every output repeats the other fields of the record.' }),
-  on_empty: z.enum(['skip', 'one_row']).default('skip').meta({
-    description: 'With an empty list the record gives nothing (`skip`), or the list counts as one null (`one_row`).',
+const schema = z.lazy(() =>
+  z.strictObject({
+    arrays: z
+      .array(text())
+      .min(2)
+      .superRefine((names, ctx) => {
+        const twice = names.findIndex((name, i) => names.indexOf(name) < i);
+        if (twice !== -1) ctx.addIssue(finding('invalid_value', `\`${names[twice]}\` is listed twice`, { path: [twice] }));
+      })
+      .meta({ description: 'At least two top-level fields with lists; a field without a list counts as an empty one.' }),
+    prefix: boolean().default(false).meta({ description: 'Whether fields of elements are called `list_field`.' }),
+    keep_parent: boolean().default(true).meta({ description: 'Whether every output repeats the other fields of the record.' }),
+    on_empty: z.enum(['skip', 'one_row']).default('skip').meta({
+      description: 'With an empty list the record gives nothing (`skip`), or the list counts as one null (`one_row`).',
+    }),
+    drop_arrays: boolean().default(true).meta({ description: 'Whether the lists themselves go away.' }),
+    max_product: integer({ min: 1 }).default(10_000).meta({ description: 'Most records one record may become; more fail the run.' }),
   }),
-  drop_arrays: boolean().default(true).meta({ description: 'Whether the lists themselves go away.' }),
-  max_product: integer({ min: 1 }).default(10_000).meta({ description: 'Most records one record may become; more fail the run.' }),
-});
+);
 
 type CrossJoinConfig = z.infer<typeof schema>;
 

@@ -3,7 +3,7 @@ import { hasField, setField, type JsonObject } from '../lib/json.ts';
 import { defineTransform } from '../kit/transform.ts';
 import { fieldNames, mapping } from './per-record.ts';
 
-const schema = z.strictObject({ fields: fieldNames('Fields to remove.') });
+const schema = z.lazy(() => z.strictObject({ fields: fieldNames('Fields to remove.') }));
 
 export const drop = defineTransform<z.infer<typeof schema>>({
   type: 'drop',

@@ -6,16 +6,18 @@ import { pathField, stepsOf } from '../kit/path-field.ts';
 import { optional } from '../kit/schema.ts';
 import { defineTransform } from '../kit/transform.ts';
 
-const schema = z.strictObject({
-  path: pathField('The list to take apart.'),
-  prefix: optional(z.string()).meta({
-    description: 'Stands before the names of the fields of an element; the last step of the path when absent, no prefix when empty.',
+const schema = z.lazy(() =>
+  z.strictObject({
+    path: pathField('The list to take apart.'),
+    prefix: optional(z.string()).meta({
+      description: 'Stands before the names of the fields of an element; the last step of the path when absent, no prefix when empty.',
+    }),
+    separator: z.string().default('_').meta({ description: 'Stands between prefix and name.' }),
+    on_missing: z.enum(['passthrough', 'drop', 'error']).default('passthrough').meta({
+      description: 'What happens to a record without a list there, or with an empty one.',
+    }),
   }),
-  separator: z.string().default('_').meta({ description: 'Stands between prefix and name.' }),
-  on_missing: z.enum(['passthrough', 'drop', 'error']).default('passthrough').meta({
-    description: 'What happens to a record without a list there, or with an empty one.',
-  }),
-});
+);
 
 type ExplodeConfig = z.infer<typeof schema>;
 

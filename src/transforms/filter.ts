@@ -9,27 +9,29 @@ import { defineTransform } from '../kit/transform.ts';
 
 const OPS = ['eq', 'ne', 'exists', 'in', 'not_in'] as const;
 
-const schema = z
-  .strictObject({
-    path: pathField('Where the value stands in the record.'),
-    op: z.enum(OPS).meta({
-      description:
-        '`eq` and `in` need the value to be there, `ne` and `not_in` keep records without it, `exists` needs it to be there and not null.',
+const schema = z.lazy(() =>
+  z
+    .strictObject({
+      path: pathField('Where the value stands in the record.'),
+      op: z.enum(OPS).meta({
+        description:
+          '`eq` and `in` need the value to be there, `ne` and `not_in` keep records without it, `exists` needs it to be there and not null.',
+      }),
+      value: json()
+        .optional()
+        .meta({ description: 'What to compare with: any JSON for `eq` and `ne` (null included), a list for `in` and `not_in`.' }),
+    })
+    .superRefine((config, ctx) => {
+      if (config.op === 'exists' && config.value !== undefined) {
+        ctx.addIssue(finding('invalid_value', '`exists` takes no `value`', { path: ['value'], hint: 'remove `value`, or use `eq`' }));
+      } else if (config.op !== 'exists' && config.value === undefined) {
+        ctx.addIssue(finding('missing_key', `\`${config.op}\` needs a \`value\``, { path: ['value'] }));
+      } else if ((config.op === 'in' || config.op === 'not_in') && !Array.isArray(config.value)) {
+        const hint = config.op === 'in' ? 'to compare with one value use `eq`' : 'to compare with one value use `ne`';
+        ctx.addIssue(finding('wrong_type', `\`${config.op}\` needs a list as \`value\``, { path: ['value'], hint }));
+      }
     }),
-    value: json()
-      .optional()
-      .meta({ description: 'What to compare with: any JSON for `eq` and `ne` (null included), a list for `in` and `not_in`.' }),
-  })
-  .superRefine((config, ctx) => {
-    if (config.op === 'exists' && config.value !== undefined) {
-      ctx.addIssue(finding('invalid_value', '`exists` takes no `value`', { path: ['value'], hint: 'remove `value`, or use `eq`' }));
-    } else if (config.op !== 'exists' && config.value === undefined) {
-      ctx.addIssue(finding('missing_key', `\`${config.op}\` needs a \`value\``, { path: ['value'] }));
-    } else if ((config.op === 'in' || config.op === 'not_in') && !Array.isArray(config.value)) {
-      const hint = config.op === 'in' ? 'to compare with one value use `eq`' : 'to compare with one value use `ne`';
-      ctx.addIssue(finding('wrong_type', `\`${config.op}\` needs a list as \`value\``, { path: ['value'], hint }));
-    }
-  });
+);
 
 type FilterConfig = z.infer<typeof schema>;
 

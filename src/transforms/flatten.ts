@@ -4,9 +4,11 @@ import { hasField, isObject, setField, type JsonObject, type JsonValue } from '.
 import { defineTransform } from '../kit/transform.ts';
 import { mapping } from './per-record.ts';
 
-const schema = z.strictObject({
-  separator: z.string().default('__').meta({ description: 'Stands between the joined names.' }),
-});
+const schema = z.lazy(() =>
+  z.strictObject({
+    separator: z.string().default('__').meta({ description: 'Stands between the joined names.' }),
+  }),
+);
 
 export const flatten = defineTransform<z.infer<typeof schema>>({
   type: 'flatten',

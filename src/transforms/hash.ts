@@ -11,19 +11,21 @@ import { changedColumns, editing, someFieldNames } from './per-record.ts';
 
 const library = lazyLibrary<typeof import('@noble/hashes/blake3.js')>('@noble/hashes/blake3.js');
 
-const schema = z
-  .strictObject({
-    fields: someFieldNames('Fields whose value is hashed; null stays null.'),
-    algorithm: z.enum(['sha256', 'blake3']).default('sha256').meta({ description: 'The digest; both have 256 bits.' }),
-    encoding: z.enum(['hex', 'base64']).default('hex').meta({ description: 'How the digest is written.' }),
-    salt: optional(z.string()).meta({ description: 'Text that is put before every value.', secret: true }),
-    into: optional(text()).meta({ description: 'Writes the digest to this field and keeps the value; for one field only.' }),
-  })
-  .superRefine((config, ctx) => {
-    if (config.into === undefined || config.fields.length === 1) return;
-    const hint = 'use one `hash` for each field';
-    ctx.addIssue(finding('invalid_value', '`into` works for one field, not for several', { path: ['into'], hint }));
-  });
+const schema = z.lazy(() =>
+  z
+    .strictObject({
+      fields: someFieldNames('Fields whose value is hashed; null stays null.'),
+      algorithm: z.enum(['sha256', 'blake3']).default('sha256').meta({ description: 'The digest; both have 256 bits.' }),
+      encoding: z.enum(['hex', 'base64']).default('hex').meta({ description: 'How the digest is written.' }),
+      salt: optional(z.string()).meta({ description: 'Text that is put before every value.', secret: true }),
+      into: optional(text()).meta({ description: 'Writes the digest to this field and keeps the value; for one field only.' }),
+    })
+    .superRefine((config, ctx) => {
+      if (config.into === undefined || config.fields.length === 1) return;
+      const hint = 'use one `hash` for each field';
+      ctx.addIssue(finding('invalid_value', '`into` works for one field, not for several', { path: ['into'], hint }));
+    }),
+);
 
 type HashConfig = z.infer<typeof schema>;
 

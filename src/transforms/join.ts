@@ -4,11 +4,13 @@ import { optional, text } from '../kit/schema.ts';
 import { defineTransform } from '../kit/transform.ts';
 import { editing } from './per-record.ts';
 
-const schema = z.strictObject({
-  field: text().meta({ description: 'Top-level field with a list; other values stay.' }),
-  delimiter: z.string().meta({ description: 'What stands between the elements.' }),
-  into: optional(text()).meta({ description: 'Writes the text to this field and keeps the list.' }),
-});
+const schema = z.lazy(() =>
+  z.strictObject({
+    field: text().meta({ description: 'Top-level field with a list; other values stay.' }),
+    delimiter: z.string().meta({ description: 'What stands between the elements.' }),
+    into: optional(text()).meta({ description: 'Writes the text to this field and keeps the list.' }),
+  }),
+);
 
 export const join = defineTransform<z.infer<typeof schema>>({
   type: 'join',

@@ -5,19 +5,21 @@ import { finding, optional, text } from '../kit/schema.ts';
 import { defineTransform } from '../kit/transform.ts';
 import { editing, someFieldNames } from './per-record.ts';
 
-const schema = z
-  .strictObject({
-    fields: someFieldNames('Text fields that hold JSON; values that are not text stay.'),
-    on_error: z.enum(['keep', 'null', 'error']).default('keep').meta({
-      description: 'A text that is not JSON stays (`keep`), becomes null (`null`) or fails the run (`error`).',
+const schema = z.lazy(() =>
+  z
+    .strictObject({
+      fields: someFieldNames('Text fields that hold JSON; values that are not text stay.'),
+      on_error: z.enum(['keep', 'null', 'error']).default('keep').meta({
+        description: 'A text that is not JSON stays (`keep`), becomes null (`null`) or fails the run (`error`).',
+      }),
+      into: optional(text()).meta({ description: 'Writes the parsed value to this field and keeps the text; for one field only.' }),
+    })
+    .superRefine((config, ctx) => {
+      if (config.into === undefined || config.fields.length === 1) return;
+      const hint = 'use one `json_parse` for each field';
+      ctx.addIssue(finding('invalid_value', '`into` works for one field, not for several', { path: ['into'], hint }));
     }),
-    into: optional(text()).meta({ description: 'Writes the parsed value to this field and keeps the text; for one field only.' }),
-  })
-  .superRefine((config, ctx) => {
-    if (config.into === undefined || config.fields.length === 1) return;
-    const hint = 'use one `json_parse` for each field';
-    ctx.addIssue(finding('invalid_value', '`into` works for one field, not for several', { path: ['into'], hint }));
-  });
+);
 
 export const jsonParse = defineTransform<z.infer<typeof schema>>({
   type: 'json_parse',

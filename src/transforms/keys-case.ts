@@ -20,9 +20,11 @@ function raised(word: string): string {
   return first.toUpperCase() + word.slice(first.length).toLowerCase();
 }
 
-const schema = z.strictObject({
-  mode: z.enum(['snake', 'camel', 'pascal', 'kebab', 'screaming_snake', 'dot']).meta({ description: 'The style every key gets.' }),
-});
+const schema = z.lazy(() =>
+  z.strictObject({
+    mode: z.enum(['snake', 'camel', 'pascal', 'kebab', 'screaming_snake', 'dot']).meta({ description: 'The style every key gets.' }),
+  }),
+);
 
 export const keysCase = defineTransform<z.infer<typeof schema>>({
   type: 'keys_case',

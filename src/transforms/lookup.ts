@@ -7,31 +7,33 @@ import { finding, json, optional, text } from '../kit/schema.ts';
 import { defineTransform } from '../kit/transform.ts';
 import { editing } from './per-record.ts';
 
-const schema = z
-  .strictObject({
-    values: optional(z.array(z.record(z.string(), json()))).meta({ description: 'The reference rows themselves.' }),
-    jsonl: optional(text()).meta({ description: 'File with the reference rows, one JSON object a line; read once at the start.' }),
-    on: z
-      .strictObject({
-        record: text().meta({ description: 'Field of the record.' }),
-        ref: text().meta({ description: 'Column of the reference rows.' }),
-      })
-      .meta({ description: 'What has to agree, compared as text: `42` finds `"42"`, null finds the empty text.' }),
-    add: z
-      .record(text(), text())
-      .superRefine((columns, ctx) => {
-        if (Object.keys(columns).length === 0) ctx.addIssue(finding('out_of_range', 'must not be empty'));
-      })
-      .meta({ description: 'Fields to write, each with the column it comes from; an absent column gives null.' }),
-    on_missing: z.enum(['null', 'keep', 'error']).default('null').meta({
-      description: 'A record without a reference row gets nulls (`null`), stays as it is (`keep`) or fails the run (`error`).',
+const schema = z.lazy(() =>
+  z
+    .strictObject({
+      values: optional(z.array(z.record(z.string(), json()))).meta({ description: 'The reference rows themselves.' }),
+      jsonl: optional(text()).meta({ description: 'File with the reference rows, one JSON object a line; read once at the start.' }),
+      on: z
+        .strictObject({
+          record: text().meta({ description: 'Field of the record.' }),
+          ref: text().meta({ description: 'Column of the reference rows.' }),
+        })
+        .meta({ description: 'What has to agree, compared as text: `42` finds `"42"`, null finds the empty text.' }),
+      add: z
+        .record(text(), text())
+        .superRefine((columns, ctx) => {
+          if (Object.keys(columns).length === 0) ctx.addIssue(finding('out_of_range', 'must not be empty'));
+        })
+        .meta({ description: 'Fields to write, each with the column it comes from; an absent column gives null.' }),
+      on_missing: z.enum(['null', 'keep', 'error']).default('null').meta({
+        description: 'A record without a reference row gets nulls (`null`), stays as it is (`keep`) or fails the run (`error`).',
+      }),
+    })
+    .superRefine((config, ctx) => {
+      if ((config.values === undefined) !== (config.jsonl === undefined)) return;
+      const message = config.values === undefined ? 'give `values` or `jsonl`' : 'give `values` or `jsonl`, not both';
+      ctx.addIssue(finding(config.values === undefined ? 'missing_key' : 'invalid_value', message));
     }),
-  })
-  .superRefine((config, ctx) => {
-    if ((config.values === undefined) !== (config.jsonl === undefined)) return;
-    const message = config.values === undefined ? 'give `values` or `jsonl`' : 'give `values` or `jsonl`, not both';
-    ctx.addIssue(finding(config.values === undefined ? 'missing_key' : 'invalid_value', message));
-  });
+);
 
 export const lookup = defineTransform<z.infer<typeof schema>>({
   type: 'lookup',

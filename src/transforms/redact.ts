@@ -4,10 +4,12 @@ import { json } from '../kit/schema.ts';
 import { defineTransform } from '../kit/transform.ts';
 import { changedColumns, editing, fieldNames } from './per-record.ts';
 
-const schema = z.strictObject({
-  fields: fieldNames('Fields whose value is replaced, null included.'),
-  mask: json().default('***').meta({ description: 'What stands in place of the value: any JSON.' }),
-});
+const schema = z.lazy(() =>
+  z.strictObject({
+    fields: fieldNames('Fields whose value is replaced, null included.'),
+    mask: json().default('***').meta({ description: 'What stands in place of the value: any JSON.' }),
+  }),
+);
 
 export const redact = defineTransform<z.infer<typeof schema>>({
   type: 'redact',

@@ -6,24 +6,26 @@ import { defineTransform } from '../kit/transform.ts';
 import { mapping } from './per-record.ts';
 import { renamedColumns } from './rename-tree.ts';
 
-const schema = z
-  .strictObject({
-    fields: z.record(text(), text()).meta({
-      description: 'Old name to new name. All renames look at the record as it came, so chains and swaps work.',
-      examples: [{ first: 'second', second: 'first' }],
-    }),
-  })
-  .superRefine((config, ctx) => {
-    const sourceOf = new Map<string, string>();
-    for (const [from, to] of renames(config.fields)) {
-      const earlier = sourceOf.get(to);
-      if (earlier !== undefined) {
-        const message = `\`${earlier}\` and \`${from}\` would both become \`${to}\``;
-        ctx.addIssue(finding('invalid_value', message, { path: ['fields', from], hint: 'give each field its own new name' }));
+const schema = z.lazy(() =>
+  z
+    .strictObject({
+      fields: z.record(text(), text()).meta({
+        description: 'Old name to new name. All renames look at the record as it came, so chains and swaps work.',
+        examples: [{ first: 'second', second: 'first' }],
+      }),
+    })
+    .superRefine((config, ctx) => {
+      const sourceOf = new Map<string, string>();
+      for (const [from, to] of renames(config.fields)) {
+        const earlier = sourceOf.get(to);
+        if (earlier !== undefined) {
+          const message = `\`${earlier}\` and \`${from}\` would both become \`${to}\``;
+          ctx.addIssue(finding('invalid_value', message, { path: ['fields', from], hint: 'give each field its own new name' }));
+        }
+        sourceOf.set(to, from);
       }
-      sourceOf.set(to, from);
-    }
-  });
+    }),
+);
 
 function renames(fields: Readonly<Record<string, string>>): [string, string][] {
   return Object.entries(fields).filter(([from, to]) => from !== to);

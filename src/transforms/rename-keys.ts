@@ -5,13 +5,15 @@ import { re2js } from '../lib/lazy.ts';
 import { renamingTree } from './rename-tree.ts';
 import { replacing } from './replacement.ts';
 
-const schema = z.strictObject({
-  pattern: patternField('What to look for in every key.').meta({ examples: ['(?i)^id$'] }),
-  replacement: z.string().meta({
-    description: 'What every match becomes: `$1`, `$name` and `${name}` stand for groups, `$$` for a dollar sign.',
-    examples: ['${1}_id'],
+const schema = z.lazy(() =>
+  z.strictObject({
+    pattern: patternField('What to look for in every key.').meta({ examples: ['(?i)^id$'] }),
+    replacement: z.string().meta({
+      description: 'What every match becomes: `$1`, `$name` and `${name}` stand for groups, `$$` for a dollar sign.',
+      examples: ['${1}_id'],
+    }),
   }),
-});
+);
 
 export const renameKeys = defineTransform<z.infer<typeof schema>>({
   type: 'rename_keys',

@@ -3,7 +3,7 @@ import { hasField, setField, type JsonObject } from '../lib/json.ts';
 import { defineTransform } from '../kit/transform.ts';
 import { fieldNames, mapping } from './per-record.ts';
 
-const schema = z.strictObject({ fields: fieldNames('Fields to keep, in the order they come out.') });
+const schema = z.lazy(() => z.strictObject({ fields: fieldNames('Fields to keep, in the order they come out.') }));
 
 export const select = defineTransform<z.infer<typeof schema>>({
   type: 'select',

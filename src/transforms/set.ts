@@ -5,11 +5,13 @@ import { json, text } from '../kit/schema.ts';
 import { defineTransform } from '../kit/transform.ts';
 import { editing } from './per-record.ts';
 
-const schema = z.strictObject({
-  values: z.record(text(), json()).meta({
-    description: 'Fields to write, with any JSON value; existing fields are overwritten. `${now.*}` may stand in texts.',
+const schema = z.lazy(() =>
+  z.strictObject({
+    values: z.record(text(), json()).meta({
+      description: 'Fields to write, with any JSON value; existing fields are overwritten. `${now.*}` may stand in texts.',
+    }),
   }),
-});
+);
 
 export const set = defineTransform<z.infer<typeof schema>>({
   type: 'set',

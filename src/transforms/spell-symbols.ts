@@ -21,16 +21,18 @@ const WORDS: Readonly<Record<string, string>> = {
   '~': 'tilde',
 };
 
-const schema = z.strictObject({
-  extra: z
-    .record(text(), z.string())
-    .default({})
-    .meta({
-      description: 'More symbols and their words; they may have several characters, and may change the built-in words.',
-      examples: [{ '>=': 'at least' }],
-    }),
-  separator: z.string().default(' ').meta({ description: 'Stands before and after every word.' }),
-});
+const schema = z.lazy(() =>
+  z.strictObject({
+    extra: z
+      .record(text(), z.string())
+      .default({})
+      .meta({
+        description: 'More symbols and their words; they may have several characters, and may change the built-in words.',
+        examples: [{ '>=': 'at least' }],
+      }),
+    separator: z.string().default(' ').meta({ description: 'Stands before and after every word.' }),
+  }),
+);
 
 export const spellSymbols = defineTransform<z.infer<typeof schema>>({
   type: 'spell_symbols',

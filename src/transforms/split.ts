@@ -4,12 +4,14 @@ import { boolean, optional, text } from '../kit/schema.ts';
 import { defineTransform } from '../kit/transform.ts';
 import { editing } from './per-record.ts';
 
-const schema = z.strictObject({
-  field: text().meta({ description: 'Top-level text field; values that are not text stay.' }),
-  delimiter: z.string().meta({ description: 'What stands between the parts; with an empty one the text stays whole.' }),
-  trim: boolean().default(false).meta({ description: 'Whether blanks around the parts are removed.' }),
-  into: optional(text()).meta({ description: 'Writes the list to this field and keeps the text.' }),
-});
+const schema = z.lazy(() =>
+  z.strictObject({
+    field: text().meta({ description: 'Top-level text field; values that are not text stay.' }),
+    delimiter: z.string().meta({ description: 'What stands between the parts; with an empty one the text stays whole.' }),
+    trim: boolean().default(false).meta({ description: 'Whether blanks around the parts are removed.' }),
+    into: optional(text()).meta({ description: 'Writes the list to this field and keeps the text.' }),
+  }),
+);
 
 export const split = defineTransform<z.infer<typeof schema>>({
   type: 'split',

@@ -7,48 +7,53 @@ import { itemPathField, itemReader } from './item-path.ts';
 
 const LEAF_FIELD = /^has_field:(.+)$/;
 
-const schema = z
-  .strictObject({
-    children: itemPathField('List of the nodes below a node.'),
-    columns: z
-      .strictObject({
-        from: itemPathField('List of cells, inside a node.'),
-        header: optional(itemPathField('List of the columns, inside the record.')),
-        header_label: optional(itemPathField('Name of a column, inside an entry of the header; the entry itself when absent.')),
-        value: itemPathField('Value of a cell, inside the cell; the whole cell when it is not there.').default('value'),
-      })
-      .meta({ description: 'Where the cells of a row and their names stand.' }),
-    root: optional(itemPathField('The first node or list of nodes, inside the record; the record itself when absent.')),
-    leaf: z
-      .string()
-      .default('has_no_children')
-      .superRefine((value, ctx) => {
-        if (value === 'has_no_children' || LEAF_FIELD.test(value)) return;
-        const hint = 'one of: has_no_children, has_field:<name>';
-        ctx.addIssue(finding('invalid_value', `${JSON.stringify(value)} does not say what a leaf is`, { hint }));
-      })
-      .meta({ description: 'Which nodes give a row: `has_no_children`, or `has_field:<name>`.' }),
-    ancestors: optional(
-      z.strictObject({
-        field: itemPathField('Label of a node, inside the node.'),
-        as: z
-          .array(text())
-          .default([])
-          .meta({ description: 'Names of the columns, from the top; `ancestor_<level>` when there are not enough.' }),
-      }),
-    ).meta({ description: 'Columns with the labels of the nodes above.' }),
-    path_as: optional(text()).meta({ description: 'Column with all labels above joined; needs `ancestors`.' }),
-    path_sep: z.string().default(' > ').meta({ description: 'Stands between the joined labels.' }),
-    drop_empty: boolean().default(false).meta({ description: 'Whether rows whose cells are all null or empty go away.' }),
-    emit_group_rows: boolean().default(false).meta({ description: 'Whether other nodes with cells give a row too.' }),
-    max_depth: integer({ min: 1 }).default(64).meta({ description: 'Levels that are walked; what is deeper is left out and logged.' }),
-  })
-  .superRefine((config, ctx) => {
-    if (config.path_as === undefined || config.ancestors !== undefined) return;
-    ctx.addIssue(
-      finding('invalid_value', '`path_as` needs `ancestors`', { path: ['path_as'], hint: 'say with `ancestors.field` where labels stand' }),
-    );
-  });
+const schema = z.lazy(() =>
+  z
+    .strictObject({
+      children: itemPathField('List of the nodes below a node.'),
+      columns: z
+        .strictObject({
+          from: itemPathField('List of cells, inside a node.'),
+          header: optional(itemPathField('List of the columns, inside the record.')),
+          header_label: optional(itemPathField('Name of a column, inside an entry of the header; the entry itself when absent.')),
+          value: itemPathField('Value of a cell, inside the cell; the whole cell when it is not there.').default('value'),
+        })
+        .meta({ description: 'Where the cells of a row and their names stand.' }),
+      root: optional(itemPathField('The first node or list of nodes, inside the record; the record itself when absent.')),
+      leaf: z
+        .string()
+        .default('has_no_children')
+        .superRefine((value, ctx) => {
+          if (value === 'has_no_children' || LEAF_FIELD.test(value)) return;
+          const hint = 'one of: has_no_children, has_field:<name>';
+          ctx.addIssue(finding('invalid_value', `${JSON.stringify(value)} does not say what a leaf is`, { hint }));
+        })
+        .meta({ description: 'Which nodes give a row: `has_no_children`, or `has_field:<name>`.' }),
+      ancestors: optional(
+        z.strictObject({
+          field: itemPathField('Label of a node, inside the node.'),
+          as: z
+            .array(text())
+            .default([])
+            .meta({ description: 'Names of the columns, from the top; `ancestor_<level>` when there are not enough.' }),
+        }),
+      ).meta({ description: 'Columns with the labels of the nodes above.' }),
+      path_as: optional(text()).meta({ description: 'Column with all labels above joined; needs `ancestors`.' }),
+      path_sep: z.string().default(' > ').meta({ description: 'Stands between the joined labels.' }),
+      drop_empty: boolean().default(false).meta({ description: 'Whether rows whose cells are all null or empty go away.' }),
+      emit_group_rows: boolean().default(false).meta({ description: 'Whether other nodes with cells give a row too.' }),
+      max_depth: integer({ min: 1 }).default(64).meta({ description: 'Levels that are walked; what is deeper is left out and logged.' }),
+    })
+    .superRefine((config, ctx) => {
+      if (config.path_as === undefined || config.ancestors !== undefined) return;
+      ctx.addIssue(
+        finding('invalid_value', '`path_as` needs `ancestors`', {
+          path: ['path_as'],
+          hint: 'say with `ancestors.field` where labels stand',
+        }),
+      );
+    }),
+);
 
 type TreeConfig = z.infer<typeof schema>;
 

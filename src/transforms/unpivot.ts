@@ -3,30 +3,32 @@ import { hasField, isObject, setField, type JsonObject, type JsonValue } from '.
 import { boolean, finding, optional, text } from '../kit/schema.ts';
 import { defineTransform } from '../kit/transform.ts';
 
-const schema = z
-  .strictObject({
-    key_name: text().meta({ description: 'Field of the output that holds the name of the column.' }),
-    value_name: text().meta({ description: 'Field of the output that holds its value.' }),
-    id_fields: z.array(text()).default([]).meta({ description: 'Fields that every output record repeats.' }),
-    columns: z.array(text()).default([]).meta({ description: 'Columns to turn into records; all but the id fields when empty.' }),
-    from: optional(text()).meta({ description: 'Field with an object whose entries are turned into records, in place of columns.' }),
-    drop_nulls: boolean().default(false).meta({ description: 'Whether null values give no record.' }),
-    drop_if_empty: boolean()
-      .default(false)
-      .meta({ description: 'Whether an input that gives no record goes away; it passes as it is otherwise.' }),
-  })
-  .superRefine((config, ctx) => {
-    if (config.from !== undefined && config.columns.length > 0) {
-      const hint = 'remove one of them; `from` takes all entries of its object';
-      ctx.addIssue(finding('invalid_value', '`columns` and `from` exclude each other', { path: ['columns'], hint }));
-    }
-    const names = [...config.id_fields, config.key_name];
-    if (config.key_name === config.value_name || config.id_fields.includes(config.value_name)) {
-      ctx.addIssue(finding('invalid_value', `\`${config.value_name}\` is already a field of the output`, { path: ['value_name'] }));
-    } else if (new Set(names).size < names.length) {
-      ctx.addIssue(finding('invalid_value', 'a field of the output is named twice', { path: ['id_fields'] }));
-    }
-  });
+const schema = z.lazy(() =>
+  z
+    .strictObject({
+      key_name: text().meta({ description: 'Field of the output that holds the name of the column.' }),
+      value_name: text().meta({ description: 'Field of the output that holds its value.' }),
+      id_fields: z.array(text()).default([]).meta({ description: 'Fields that every output record repeats.' }),
+      columns: z.array(text()).default([]).meta({ description: 'Columns to turn into records; all but the id fields when empty.' }),
+      from: optional(text()).meta({ description: 'Field with an object whose entries are turned into records, in place of columns.' }),
+      drop_nulls: boolean().default(false).meta({ description: 'Whether null values give no record.' }),
+      drop_if_empty: boolean()
+        .default(false)
+        .meta({ description: 'Whether an input that gives no record goes away; it passes as it is otherwise.' }),
+    })
+    .superRefine((config, ctx) => {
+      if (config.from !== undefined && config.columns.length > 0) {
+        const hint = 'remove one of them; `from` takes all entries of its object';
+        ctx.addIssue(finding('invalid_value', '`columns` and `from` exclude each other', { path: ['columns'], hint }));
+      }
+      const names = [...config.id_fields, config.key_name];
+      if (config.key_name === config.value_name || config.id_fields.includes(config.value_name)) {
+        ctx.addIssue(finding('invalid_value', `\`${config.value_name}\` is already a field of the output`, { path: ['value_name'] }));
+      } else if (new Set(names).size < names.length) {
+        ctx.addIssue(finding('invalid_value', 'a field of the output is named twice', { path: ['id_fields'] }));
+      }
+    }),
+);
 
 type UnpivotConfig = z.infer<typeof schema>;
 

@@ -16,12 +16,14 @@ function capitalize(value: string): string {
   return first.toUpperCase() + value.slice(first.length).toLowerCase();
 }
 
-const schema = z.strictObject({
-  fields: fieldNames('Text fields to change; values that are not text stay.'),
-  mode: z.enum(['lower', 'upper', 'trim', 'title', 'capitalize']).meta({
-    description: '`title` raises the first letter of every word, `capitalize` only the first of the text; both lower the rest.',
+const schema = z.lazy(() =>
+  z.strictObject({
+    fields: fieldNames('Text fields to change; values that are not text stay.'),
+    mode: z.enum(['lower', 'upper', 'trim', 'title', 'capitalize']).meta({
+      description: '`title` raises the first letter of every word, `capitalize` only the first of the text; both lower the rest.',
+    }),
   }),
-});
+);
 
 export const valueCase = defineTransform<z.infer<typeof schema>>({
   type: 'value_case',

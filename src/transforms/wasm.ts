@@ -9,27 +9,29 @@ import type { WasmModule } from '../lib/wasm-api.ts';
 import { WasmInstance, type WasmResult } from './wasm-instance.ts';
 import { currentVersion, loadModule, type LoadedModule } from './wasm-module.ts';
 
-const schema = z.strictObject({
-  module: text().meta({
-    description: 'File of the module, as binary WebAssembly. It exports `memory`, `alloc(len) -> ptr` and the function.',
-    examples: ['transforms/clean.wasm'],
+const schema = z.lazy(() =>
+  z.strictObject({
+    module: text().meta({
+      description: 'File of the module, as binary WebAssembly. It exports `memory`, `alloc(len) -> ptr` and the function.',
+      examples: ['transforms/clean.wasm'],
+    }),
+    function: text().default('transform').meta({
+      description:
+        'Function that is called for each record: `(ptr, len) -> i64` on its JSON. The upper half of the result is the address of the new JSON, the lower half its length; 0 leaves the record out, all ones is an error.',
+    }),
+    memory_limit_mb: integer({ min: 1, max: 4096 }).default(16).meta({ description: 'Most memory the module can have.' }),
+    fuel_limit: integer({ min: 1 }).default(10_000_000).meta({
+      description:
+        'Most work for one record. Every instruction of a function, and of each turn of a loop, costs 1 when that begins; whole blocks of memory cost 1 for 8 bytes.',
+    }),
+    on_error: z.enum(['fail', 'skip', 'passthrough']).default('fail').meta({
+      description: 'When a record cannot be transformed, the run fails, or the record is left out or goes on as it was.',
+    }),
+    reload_on_change: boolean()
+      .default(false)
+      .meta({ description: 'Whether the file is looked at before every page, and loaded again when it has changed.' }),
   }),
-  function: text().default('transform').meta({
-    description:
-      'Function that is called for each record: `(ptr, len) -> i64` on its JSON. The upper half of the result is the address of the new JSON, the lower half its length; 0 leaves the record out, all ones is an error.',
-  }),
-  memory_limit_mb: integer({ min: 1, max: 4096 }).default(16).meta({ description: 'Most memory the module can have.' }),
-  fuel_limit: integer({ min: 1 }).default(10_000_000).meta({
-    description:
-      'Most work for one record. Every instruction of a function, and of each turn of a loop, costs 1 when that begins; whole blocks of memory cost 1 for 8 bytes.',
-  }),
-  on_error: z.enum(['fail', 'skip', 'passthrough']).default('fail').meta({
-    description: 'When a record cannot be transformed, the run fails, or the record is left out or goes on as it was.',
-  }),
-  reload_on_change: boolean()
-    .default(false)
-    .meta({ description: 'Whether the file is looked at before every page, and loaded again when it has changed.' }),
-});
+);
 
 type WasmConfig = z.infer<typeof schema>;
 

@@ -5,26 +5,30 @@ import { defineTransform } from '../kit/transform.ts';
 import { addColumn, columnName, columnNames, type ColumnNames } from './columnar.ts';
 import { itemPathField, itemReader } from './item-path.ts';
 
-const group = z.strictObject({
-  from: itemPathField('List of cells, inside a row.'),
-  header: itemPathField('List of the columns, inside the record.'),
-  header_label: optional(itemPathField('Name of a column, inside an entry of the header; the entry itself when absent.')),
-  value: optional(itemPathField('Value of a cell, inside the cell; the whole cell when absent.')),
-});
+const group = z.lazy(() =>
+  z.strictObject({
+    from: itemPathField('List of cells, inside a row.'),
+    header: itemPathField('List of the columns, inside the record.'),
+    header_label: optional(itemPathField('Name of a column, inside an entry of the header; the entry itself when absent.')),
+    value: optional(itemPathField('Value of a cell, inside the cell; the whole cell when absent.')),
+  }),
+);
 
-const schema = z
-  .strictObject({
-    rows_path: optional(itemPathField('List of rows, inside the record. With `groups` alone the record is the only row.')),
-    columns_path: optional(itemPathField('List of the names of the columns, inside the record; every row is a list of cells then.')),
-    groups: optional(z.array(group).min(1)).meta({ description: 'Lists of cells in every row, each with its own header.' }),
-  })
-  .superRefine((config, ctx) => {
-    if (config.groups !== undefined && config.columns_path !== undefined) {
-      ctx.addIssue(finding('invalid_value', '`columns_path` and `groups` exclude each other', { path: ['columns_path'] }));
-    } else if (config.groups === undefined && (config.columns_path === undefined || config.rows_path === undefined)) {
-      ctx.addIssue(finding('missing_key', 'give `rows_path` and `columns_path`, or `groups`'));
-    }
-  });
+const schema = z.lazy(() =>
+  z
+    .strictObject({
+      rows_path: optional(itemPathField('List of rows, inside the record. With `groups` alone the record is the only row.')),
+      columns_path: optional(itemPathField('List of the names of the columns, inside the record; every row is a list of cells then.')),
+      groups: optional(z.array(group).min(1)).meta({ description: 'Lists of cells in every row, each with its own header.' }),
+    })
+    .superRefine((config, ctx) => {
+      if (config.groups !== undefined && config.columns_path !== undefined) {
+        ctx.addIssue(finding('invalid_value', '`columns_path` and `groups` exclude each other', { path: ['columns_path'] }));
+      } else if (config.groups === undefined && (config.columns_path === undefined || config.rows_path === undefined)) {
+        ctx.addIssue(finding('missing_key', 'give `rows_path` and `columns_path`, or `groups`'));
+      }
+    }),
+);
 
 export const zipColumns = defineTransform<z.infer<typeof schema>>({
   type: 'zip_columns',

@@ -6,38 +6,43 @@ import { jsonPath } from './json-path.ts';
 
 /** The logins a connector may write in place, by type. What they mean is decided in `credentials/`. */
 const LOGINS = {
-  none: z.strictObject({}),
-  bearer: z.strictObject({ token: secret('Bearer token.') }),
-  basic: z.strictObject({
-    username: text().meta({ description: 'User name.' }),
-    password: z.string().meta({ description: 'Password.', secret: true }),
-  }),
-  api_key: z.strictObject({
-    header: text().meta({ description: 'Header that carries the key.', examples: ['X-Api-Key'] }),
-    value: secret('The key.'),
-  }),
-  api_key_query: z.strictObject({
-    param: text().meta({ description: 'Query parameter that carries the key.' }),
-    value: secret('The key.'),
-  }),
-  oauth2: z.strictObject({
-    token_url: text().meta({ description: 'Address of the token endpoint.' }),
-    client_id: text().meta({ description: 'Client id.' }),
-    client_secret: secret('Client secret.'),
-    scopes: z.array(text()).default([]).meta({ description: 'Scopes to ask for.' }),
-    expiry_ratio: ratio(),
-  }),
-  token_endpoint: z.strictObject({
-    url: text().meta({ description: 'Address that hands out tokens.' }),
-    ...tokenRequestFields(),
-    token_path: jsonPath().meta({ description: 'JSONPath of the token in the answer.' }),
-    expiry_path: optional(jsonPath()).meta({ description: 'JSONPath of the lifetime in seconds; unset: kept until refused.' }),
-    expiry_ratio: ratio(),
-    apply_as: optional(z.strictObject(tokenHeaderFields())).meta({
-      description: 'How requests carry the token; unset: as a bearer token.',
+  none: () => z.strictObject({}),
+  bearer: () => z.strictObject({ token: secret('Bearer token.') }),
+  basic: () =>
+    z.strictObject({
+      username: text().meta({ description: 'User name.' }),
+      password: z.string().meta({ description: 'Password.', secret: true }),
     }),
-  }),
-  custom: z.strictObject({ headers: headerMap().meta({ description: 'Headers that carry the login.', secret: true }) }),
+  api_key: () =>
+    z.strictObject({
+      header: text().meta({ description: 'Header that carries the key.', examples: ['X-Api-Key'] }),
+      value: secret('The key.'),
+    }),
+  api_key_query: () =>
+    z.strictObject({
+      param: text().meta({ description: 'Query parameter that carries the key.' }),
+      value: secret('The key.'),
+    }),
+  oauth2: () =>
+    z.strictObject({
+      token_url: text().meta({ description: 'Address of the token endpoint.' }),
+      client_id: text().meta({ description: 'Client id.' }),
+      client_secret: secret('Client secret.'),
+      scopes: z.array(text()).default([]).meta({ description: 'Scopes to ask for.' }),
+      expiry_ratio: ratio(),
+    }),
+  token_endpoint: () =>
+    z.strictObject({
+      url: text().meta({ description: 'Address that hands out tokens.' }),
+      ...tokenRequestFields(),
+      token_path: jsonPath().meta({ description: 'JSONPath of the token in the answer.' }),
+      expiry_path: optional(jsonPath()).meta({ description: 'JSONPath of the lifetime in seconds; unset: kept until refused.' }),
+      expiry_ratio: ratio(),
+      apply_as: optional(z.strictObject(tokenHeaderFields())).meta({
+        description: 'How requests carry the token; unset: as a bearer token.',
+      }),
+    }),
+  custom: () => z.strictObject({ headers: headerMap().meta({ description: 'Headers that carry the login.', secret: true }) }),
 } as const;
 
 export type LoginType = keyof typeof LOGINS;
@@ -49,7 +54,7 @@ export function auth(types: readonly LoginType[] = ALL_LOGINS) {
   const variants = types.map((type) =>
     z.strictObject({
       type: z.literal(type).meta({ description: 'Kind of login.' }),
-      config: (type === 'none' ? z.preprocess((value) => value ?? {}, LOGINS.none) : LOGINS[type]).meta({
+      config: (type === 'none' ? z.preprocess((value) => value ?? {}, LOGINS.none()) : LOGINS[type]()).meta({
         description: 'Fields of this kind of login.',
       }),
     }),

@@ -6,34 +6,38 @@ import { isJsonPath, notAPath } from './json-path.ts';
 
 const FORMATS = ['json', 'csv', 'xlsx', 'xml'] as const;
 
-const parse = z.strictObject({
-  format: z.preprocess(spelled(FORMATS), z.enum(FORMATS)).meta({ description: 'Format of the text or bytes.' }),
-  delimiter: byteCode(44, 'CSV separator: a one-character text or its byte code.'),
-  has_headers: boolean().default(true).meta({ description: 'Whether the first CSV row names the columns.' }),
-  header_row: integer({ min: 0 }).default(0).meta({ description: 'Row of the sheet that names the columns, counted from 0.' }),
-  sheet: optional(z.union([z.string(), integer({ min: 0 })])).meta({
-    description: 'Sheet name, or its index from 0; unset: the first sheet.',
-  }),
-  records_path: optional(text()).meta({ description: 'Where the records are: a JSONPath (json) or a dot path of elements (xml).' }),
-});
-
-const step = z.union([
-  z.enum(['base64', 'gunzip']),
-  z.strictObject({ extract: text().meta({ description: 'JSONPath of the value to go on with.' }) }),
+const parse = z.lazy(() =>
   z.strictObject({
-    unzip: z
-      .preprocess(
-        (value) => value ?? {},
-        z.strictObject({
-          member: optional(text()).meta({
-            description: 'Name of the file in the archive; `*` and `?` stand for any text; unset: the first.',
-          }),
-        }),
-      )
-      .meta({ description: 'Takes one file out of a ZIP archive.' }),
+    format: z.preprocess(spelled(FORMATS), z.enum(FORMATS)).meta({ description: 'Format of the text or bytes.' }),
+    delimiter: byteCode(44, 'CSV separator: a one-character text or its byte code.'),
+    has_headers: boolean().default(true).meta({ description: 'Whether the first CSV row names the columns.' }),
+    header_row: integer({ min: 0 }).default(0).meta({ description: 'Row of the sheet that names the columns, counted from 0.' }),
+    sheet: optional(z.union([z.string(), integer({ min: 0 })])).meta({
+      description: 'Sheet name, or its index from 0; unset: the first sheet.',
+    }),
+    records_path: optional(text()).meta({ description: 'Where the records are: a JSONPath (json) or a dot path of elements (xml).' }),
   }),
-  z.strictObject({ parse: parse.meta({ description: 'Reads records; the last step.' }) }),
-]);
+);
+
+const step = z.lazy(() =>
+  z.union([
+    z.enum(['base64', 'gunzip']),
+    z.strictObject({ extract: text().meta({ description: 'JSONPath of the value to go on with.' }) }),
+    z.strictObject({
+      unzip: z
+        .preprocess(
+          (value) => value ?? {},
+          z.strictObject({
+            member: optional(text()).meta({
+              description: 'Name of the file in the archive; `*` and `?` stand for any text; unset: the first.',
+            }),
+          }),
+        )
+        .meta({ description: 'Takes one file out of a ZIP archive.' }),
+    }),
+    z.strictObject({ parse: parse.meta({ description: 'Reads records; the last step.' }) }),
+  ]),
+);
 
 /** `decode`: how the bytes of an answer become records, step by step. `extract` paths are JSONPaths, or dot paths of XML elements. */
 export function decodeSteps(extractPaths: 'json' | 'xml') {

@@ -8,38 +8,40 @@ import { retryAfterMs } from './retry.ts';
 /** Says that an answer asks for another try, and after how long when it tells. */
 export type ResponseRule = (response: Response, now: Date) => Promise<{ readonly waitMs?: number | undefined } | undefined>;
 
-const matcher = z
-  .strictObject({
-    status: optional(z.union([integer({ min: 100, max: 599 }), z.array(integer({ min: 100, max: 599 })).min(1)])).meta({
-      description: 'Status, or list of statuses, the answer must have.',
+const matcher = z.lazy(() =>
+  z
+    .strictObject({
+      status: optional(z.union([integer({ min: 100, max: 599 }), z.array(integer({ min: 100, max: 599 })).min(1)])).meta({
+        description: 'Status, or list of statuses, the answer must have.',
+      }),
+      body_path: optional(jsonPath()).meta({ description: 'JSONPath of the value in the body to look at.', examples: ['$.error.code'] }),
+      header: optional(text()).meta({ description: 'Header to look at.' }),
+      values: optional(z.array(json()).min(1)).meta({
+        description: 'What the value at `body_path`, or the header, must be one of; unset: any value counts.',
+      }),
+      match_success: boolean().default(false).meta({ description: 'Whether answers with a 2xx status are looked at too.' }),
+      backoff_from: optional(text()).meta({
+        description: 'Where the answer says how long to wait: a header, or a JSONPath starting with `$` (seconds or an HTTP date).',
+      }),
+      backoff_secs: optional(number({ min: 0 })).meta({
+        description: 'Seconds to wait when the answer does not say; unset: `retry_backoff`.',
+      }),
+      max_wait_secs: number({ min: 0, max: 3600 }).default(3600).meta({ description: 'Longest wait in seconds.' }),
+    })
+    .superRefine((value, ctx) => {
+      if (value.status === undefined && value.body_path === undefined && value.header === undefined) {
+        ctx.addIssue(finding('missing_key', 'the rule would match every answer', { hint: 'set `status`, `body_path` or `header`' }));
+      }
+      if (value.body_path !== undefined && value.header !== undefined) {
+        ctx.addIssue(
+          finding('invalid_value', '`body_path` and `header` cannot stand together', { path: ['header'], hint: 'write two rules' }),
+        );
+      }
+      if (value.values !== undefined && value.body_path === undefined && value.header === undefined) {
+        ctx.addIssue(finding('missing_key', '`values` needs `body_path` or `header`', { path: ['values'] }));
+      }
     }),
-    body_path: optional(jsonPath()).meta({ description: 'JSONPath of the value in the body to look at.', examples: ['$.error.code'] }),
-    header: optional(text()).meta({ description: 'Header to look at.' }),
-    values: optional(z.array(json()).min(1)).meta({
-      description: 'What the value at `body_path`, or the header, must be one of; unset: any value counts.',
-    }),
-    match_success: boolean().default(false).meta({ description: 'Whether answers with a 2xx status are looked at too.' }),
-    backoff_from: optional(text()).meta({
-      description: 'Where the answer says how long to wait: a header, or a JSONPath starting with `$` (seconds or an HTTP date).',
-    }),
-    backoff_secs: optional(number({ min: 0 })).meta({
-      description: 'Seconds to wait when the answer does not say; unset: `retry_backoff`.',
-    }),
-    max_wait_secs: number({ min: 0, max: 3600 }).default(3600).meta({ description: 'Longest wait in seconds.' }),
-  })
-  .superRefine((value, ctx) => {
-    if (value.status === undefined && value.body_path === undefined && value.header === undefined) {
-      ctx.addIssue(finding('missing_key', 'the rule would match every answer', { hint: 'set `status`, `body_path` or `header`' }));
-    }
-    if (value.body_path !== undefined && value.header !== undefined) {
-      ctx.addIssue(
-        finding('invalid_value', '`body_path` and `header` cannot stand together', { path: ['header'], hint: 'write two rules' }),
-      );
-    }
-    if (value.values !== undefined && value.body_path === undefined && value.header === undefined) {
-      ctx.addIssue(finding('missing_key', '`values` needs `body_path` or `header`', { path: ['values'] }));
-    }
-  });
+);
 
 /** `retry_on_response`. */
 export function responseRules() {

@@ -5,16 +5,17 @@ import { text } from '../../kit/schema.ts';
 export type ColumnMapping = { readonly kind: 'auto' } | { readonly kind: 'json'; readonly column: string };
 
 const DEFAULT_COLUMN = 'data';
-const inner = z.strictObject({ column: text().default(DEFAULT_COLUMN).meta({ description: 'Column that holds the record.' }) });
 
 /** `auto_map`, `{json: {column}}` or `{jsonb: {column}}`; `{type: …, column}` and the bare words are understood too. */
 export function columnMapping() {
+  const column = text().default(DEFAULT_COLUMN).meta({ description: 'Column that holds the record.' });
+  const inner = z.strictObject({ column });
   const written = z.union([
     z.enum(['auto_map', 'json', 'jsonb']),
     z.strictObject({ type: z.literal('auto_map').meta({ description: 'One column for each field.' }) }),
     z.strictObject({
       type: z.enum(['json', 'jsonb']).meta({ description: 'The whole record as JSON.' }),
-      column: inner.shape.column,
+      column,
     }),
     z.strictObject({ json: inner.meta({ description: 'The whole record as JSON in one column.' }) }),
     z.strictObject({ jsonb: inner.meta({ description: 'The whole record as JSON in one column.' }) }),

@@ -20,18 +20,20 @@ const QUOTE = 34;
 /** Delimiters from here on take more than one byte. */
 const NO_ASCII = 128;
 
-const config = z.strictObject({
-  path: filePath('File to write; its folders are created.'),
-  delimiter: byteCode(44, 'What stands between cells: a byte code or a one-character string.'),
-  write_headers: boolean().default(true).meta({ description: 'Whether the first line of a new file names the columns.' }),
-  append: boolean().default(false).meta({ description: 'Whether to continue an existing file instead of replacing it.' }),
-  on_unknown_field: z
-    .enum(['warn', 'error'])
-    .default('warn')
-    .meta({ description: 'What to do with a field that is no column: drop it with one warning, or fail.' }),
-  batch_size: batchSize().meta({ description: 'Accepted for uniformity; records are written as they come.' }),
-  compression: compression('the file'),
-});
+const config = z.lazy(() =>
+  z.strictObject({
+    path: filePath('File to write; its folders are created.'),
+    delimiter: byteCode(44, 'What stands between cells: a byte code or a one-character string.'),
+    write_headers: boolean().default(true).meta({ description: 'Whether the first line of a new file names the columns.' }),
+    append: boolean().default(false).meta({ description: 'Whether to continue an existing file instead of replacing it.' }),
+    on_unknown_field: z
+      .enum(['warn', 'error'])
+      .default('warn')
+      .meta({ description: 'What to do with a field that is no column: drop it with one warning, or fail.' }),
+    batch_size: batchSize().meta({ description: 'Accepted for uniformity; records are written as they come.' }),
+    compression: compression('the file'),
+  }),
+);
 
 type CsvSinkConfig = z.infer<typeof config>;
 

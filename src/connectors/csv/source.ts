@@ -10,28 +10,30 @@ import { csvPages } from '../_files/csv-pages.ts';
 import { pageBounds } from '../_files/page-bounds.ts';
 import { fileUri, resolvePath } from '../_files/paths.ts';
 
-const config = z
-  .strictObject({
-    path: filePath('File to read; relative paths start at the folder the process runs in.'),
-    has_headers: boolean()
-      .default(true)
-      .meta({ description: 'Whether the first row names the columns; otherwise they are called column_0, column_1, …' }),
-    delimiter: byteCode(44, 'What stands between cells: a byte code or a one-character string.'),
-    quote: byteCode(34, 'What encloses cells that contain delimiters or line ends: a byte code or a one-character string.'),
-    flexible: boolean().default(false).meta({
-      description: 'Whether rows may differ in length from the first: short ones lack their last keys, long ones gain column_N keys.',
+const config = z.lazy(() =>
+  z
+    .strictObject({
+      path: filePath('File to read; relative paths start at the folder the process runs in.'),
+      has_headers: boolean()
+        .default(true)
+        .meta({ description: 'Whether the first row names the columns; otherwise they are called column_0, column_1, …' }),
+      delimiter: byteCode(44, 'What stands between cells: a byte code or a one-character string.'),
+      quote: byteCode(34, 'What encloses cells that contain delimiters or line ends: a byte code or a one-character string.'),
+      flexible: boolean().default(false).meta({
+        description: 'Whether rows may differ in length from the first: short ones lack their last keys, long ones gain column_N keys.',
+      }),
+      null_values: z
+        .array(z.string())
+        .default([])
+        .meta({ description: 'Cell texts read as null.', examples: [['', 'NULL']] }),
+      batch_size: batchSize(),
+      compression: compression('the file'),
+    })
+    .superRefine((value, ctx) => {
+      if (value.delimiter !== value.quote) return;
+      ctx.addIssue(finding('invalid_value', '`delimiter` and `quote` must differ', { path: ['quote'] }));
     }),
-    null_values: z
-      .array(z.string())
-      .default([])
-      .meta({ description: 'Cell texts read as null.', examples: [['', 'NULL']] }),
-    batch_size: batchSize(),
-    compression: compression('the file'),
-  })
-  .superRefine((value, ctx) => {
-    if (value.delimiter !== value.quote) return;
-    ctx.addIssue(finding('invalid_value', '`delimiter` and `quote` must differ', { path: ['quote'] }));
-  });
+);
 
 type CsvSourceConfig = z.infer<typeof config>;
 

@@ -9,29 +9,33 @@ import { checkSqlSink, sqlSinkFields } from '../_sql/sink-fields.ts';
 /** The path of a database without a file. */
 export const MEMORY = ':memory:';
 
-const database = text()
-  .transform((written) => written.replace(/^duckdb:(\/\/)?/, ''))
-  .refine((path) => path !== '')
-  .meta({
-    description: 'Path of the database file, with or without `duckdb:` or `duckdb://` before it, or `:memory:`.',
-    examples: ['data/shop.duckdb', 'duckdb://./shop.duckdb', MEMORY],
-  });
+const database = z.lazy(() =>
+  text()
+    .transform((written) => written.replace(/^duckdb:(\/\/)?/, ''))
+    .refine((path) => path !== '')
+    .meta({
+      description: 'Path of the database file, with or without `duckdb:` or `duckdb://` before it, or `:memory:`.',
+      examples: ['data/shop.duckdb', 'duckdb://./shop.duckdb', MEMORY],
+    }),
+);
 
-export const duckdbSourceConfig = z.strictObject({
-  database,
-  query: text().meta({
-    description:
-      'Statement whose rows are the records; `{field}` binds that field of the parent record, `${row.field}` one of the row that is named.',
-    examples: ['SELECT * FROM orders WHERE customer = {id}'],
+export const duckdbSourceConfig = z.lazy(() =>
+  z.strictObject({
+    database,
+    query: text().meta({
+      description:
+        'Statement whose rows are the records; `{field}` binds that field of the parent record, `${row.field}` one of the row that is named.',
+      examples: ['SELECT * FROM orders WHERE customer = {id}'],
+    }),
+    read_only: boolean().default(false).meta({
+      description: 'Open the file for reading only, so that other processes may read it at the same time.',
+    }),
+    batch_size: batchSize(),
   }),
-  read_only: boolean().default(false).meta({
-    description: 'Open the file for reading only, so that other processes may read it at the same time.',
-  }),
-  batch_size: batchSize(),
-});
+);
 export type DuckdbSourceConfig = z.output<typeof duckdbSourceConfig>;
 
-export const duckdbSinkConfig = z.strictObject({ database, ...sqlSinkFields() }).superRefine(checkSqlSink);
+export const duckdbSinkConfig = z.lazy(() => z.strictObject({ database, ...sqlSinkFields() }).superRefine(checkSqlSink));
 export type DuckdbSinkConfig = z.output<typeof duckdbSinkConfig>;
 
 /** Opens the database to read from; a missing file is not made. */

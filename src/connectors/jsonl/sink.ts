@@ -15,26 +15,28 @@ import { probeFolder } from '../_files/probe-folder.ts';
 import { JSON_RULES, SEALED_RULES } from '../_files/line-rules.ts';
 import { repairTornEnd } from '../_files/torn-end.ts';
 
-const config = z
-  .strictObject({
-    path: filePath('File to write; its folders are created.'),
-    append: boolean().default(false).meta({ description: 'Whether to continue an existing file instead of replacing it.' }),
-    pretty: boolean().default(false).meta({ description: 'Whether to indent; then a record is no longer one line.' }),
-    batch_size: batchSize().meta({ description: 'Accepted for uniformity; records are written as they come.' }),
-    compression: compression('the file'),
-    encryption: encryption(),
-  })
-  .superRefine((value, ctx) => {
-    if (value.encryption === undefined) return;
-    const codec = value.compression === 'auto' ? codecOfName(value.path) : value.compression;
-    if (codec !== 'none') {
-      const hint = 'drop one of them; a path ending in .gz or .zst asks for compression too';
-      ctx.addIssue(finding('invalid_value', '`encryption` and `compression` cannot be combined', { path: ['encryption'], hint }));
-    }
-    if (value.pretty) {
-      ctx.addIssue(finding('invalid_value', '`pretty` has no place in an encrypted file', { path: ['pretty'], hint: 'drop `pretty`' }));
-    }
-  });
+const config = z.lazy(() =>
+  z
+    .strictObject({
+      path: filePath('File to write; its folders are created.'),
+      append: boolean().default(false).meta({ description: 'Whether to continue an existing file instead of replacing it.' }),
+      pretty: boolean().default(false).meta({ description: 'Whether to indent; then a record is no longer one line.' }),
+      batch_size: batchSize().meta({ description: 'Accepted for uniformity; records are written as they come.' }),
+      compression: compression('the file'),
+      encryption: encryption(),
+    })
+    .superRefine((value, ctx) => {
+      if (value.encryption === undefined) return;
+      const codec = value.compression === 'auto' ? codecOfName(value.path) : value.compression;
+      if (codec !== 'none') {
+        const hint = 'drop one of them; a path ending in .gz or .zst asks for compression too';
+        ctx.addIssue(finding('invalid_value', '`encryption` and `compression` cannot be combined', { path: ['encryption'], hint }));
+      }
+      if (value.pretty) {
+        ctx.addIssue(finding('invalid_value', '`pretty` has no place in an encrypted file', { path: ['pretty'], hint: 'drop `pretty`' }));
+      }
+    }),
+);
 
 type JsonlSinkConfig = z.infer<typeof config>;
 

@@ -12,12 +12,14 @@ import { jsonLines, openedLines } from '../_files/json-lines-file.ts';
 import { cutPages, pageBounds } from '../_files/page-bounds.ts';
 import { fileUri, resolvePath } from '../_files/paths.ts';
 
-const config = z.strictObject({
-  path: filePath('File to read; relative paths start at the folder the process runs in.'),
-  batch_size: batchSize(),
-  compression: compression('the file'),
-  encryption: encryption(),
-});
+const config = z.lazy(() =>
+  z.strictObject({
+    path: filePath('File to read; relative paths start at the folder the process runs in.'),
+    batch_size: batchSize(),
+    compression: compression('the file'),
+    encryption: encryption(),
+  }),
+);
 
 type JsonlSourceConfig = z.infer<typeof config>;
 

@@ -15,54 +15,64 @@ import { fileUri, resolvePath } from '../_files/paths.ts';
 import { probeFolder } from '../_files/probe-folder.ts';
 import { makeFolder } from '../../lib/make-folder.ts';
 
-const destination = z
-  .discriminatedUnion('type', [
-    z.strictObject({
-      type: z.literal('local_path').meta({ description: 'A file or a folder on this machine.' }),
-      path: text().meta({ description: 'A name ending in .parquet is one file; anything else is a folder that gets one file per flush.' }),
-    }),
-    z
-      .strictObject({
-        type: z.literal('s3').meta({ description: 'Objects in a bucket; not possible in this version.' }),
-        bucket: text().meta({ description: 'Name of the bucket.' }),
-        prefix: z.string().default('').meta({ description: 'What the keys start with.' }),
-        region: optional(text()).meta({ description: 'Region of the bucket.' }),
-        endpoint_url: optional(text()).meta({ description: 'Address of a store that speaks the same protocol.' }),
-        allow_http: boolean().default(false).meta({ description: 'Whether the address may be plain http.' }),
-      })
-      .superRefine((_value, ctx) => {
-        const hint = 'write to a local folder and copy the files';
-        ctx.addIssue(finding('not_available', 'writing Parquet to s3 is not available in this version', { path: ['type'], hint }));
+const destination = z.lazy(() =>
+  z
+    .discriminatedUnion('type', [
+      z.strictObject({
+        type: z.literal('local_path').meta({ description: 'A file or a folder on this machine.' }),
+        path: text().meta({
+          description: 'A name ending in .parquet is one file; anything else is a folder that gets one file per flush.',
+        }),
       }),
-  ])
-  .meta({ description: 'Where the files go.' });
+      z
+        .strictObject({
+          type: z.literal('s3').meta({ description: 'Objects in a bucket; not possible in this version.' }),
+          bucket: text().meta({ description: 'Name of the bucket.' }),
+          prefix: z.string().default('').meta({ description: 'What the keys start with.' }),
+          region: optional(text()).meta({ description: 'Region of the bucket.' }),
+          endpoint_url: optional(text()).meta({ description: 'Address of a store that speaks the same protocol.' }),
+          allow_http: boolean().default(false).meta({ description: 'Whether the address may be plain http.' }),
+        })
+        .superRefine((_value, ctx) => {
+          const hint = 'write to a local folder and copy the files';
+          ctx.addIssue(finding('not_available', 'writing Parquet to s3 is not available in this version', { path: ['type'], hint }));
+        }),
+    ])
+    .meta({ description: 'Where the files go.' }),
+);
 
-const schema = z
-  .strictObject({
-    type: z.string().default('inferred').meta({ description: 'Only `inferred`: columns are learned from the first records.' }),
-    sample_size: integer({ min: 1 }).default(100).meta({ description: 'Records looked at before the columns are fixed.' }),
-  })
-  .superRefine((value, ctx) => {
-    if (value.type === 'inferred') return;
-    const hint = 'leave `schema` out, or use the `file` sink, which takes a schema';
-    ctx.addIssue(finding('not_available', `a schema of type ${JSON.stringify(value.type)} cannot be given here`, { path: ['type'], hint }));
-  });
+const schema = z.lazy(() =>
+  z
+    .strictObject({
+      type: z.string().default('inferred').meta({ description: 'Only `inferred`: columns are learned from the first records.' }),
+      sample_size: integer({ min: 1 }).default(100).meta({ description: 'Records looked at before the columns are fixed.' }),
+    })
+    .superRefine((value, ctx) => {
+      if (value.type === 'inferred') return;
+      const hint = 'leave `schema` out, or use the `file` sink, which takes a schema';
+      ctx.addIssue(
+        finding('not_available', `a schema of type ${JSON.stringify(value.type)} cannot be given here`, { path: ['type'], hint }),
+      );
+    }),
+);
 
-const config = z.strictObject({
-  destination,
-  schema: schema.prefault({}).meta({ description: 'How the columns are found.' }),
-  compression: z.enum(PARQUET_CODECS).default('snappy').meta({ description: 'Compression inside the file.' }),
-  row_group_size: integer({ min: 1 })
-    .default(1_048_576)
-    .meta({ description: 'Records a row group holds at most; large ones end earlier, to bound memory.' }),
-  max_rows_per_file: optional(integer({ min: 1 })).meta({
-    description: 'Start another file after this many records; looked at after each page.',
+const config = z.lazy(() =>
+  z.strictObject({
+    destination,
+    schema: schema.prefault({}).meta({ description: 'How the columns are found.' }),
+    compression: z.enum(PARQUET_CODECS).default('snappy').meta({ description: 'Compression inside the file.' }),
+    row_group_size: integer({ min: 1 })
+      .default(1_048_576)
+      .meta({ description: 'Records a row group holds at most; large ones end earlier, to bound memory.' }),
+    max_rows_per_file: optional(integer({ min: 1 })).meta({
+      description: 'Start another file after this many records; looked at after each page.',
+    }),
+    max_bytes_per_file: optional(integer({ min: 1 })).meta({
+      description: 'Start another file at about this size in memory; looked at after each page.',
+    }),
+    batch_size: batchSize().meta({ description: 'Accepted for uniformity; records are written as they come.' }),
   }),
-  max_bytes_per_file: optional(integer({ min: 1 })).meta({
-    description: 'Start another file at about this size in memory; looked at after each page.',
-  }),
-  batch_size: batchSize().meta({ description: 'Accepted for uniformity; records are written as they come.' }),
-});
+);
 
 type ParquetSinkConfig = z.infer<typeof config>;
 

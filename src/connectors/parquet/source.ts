@@ -10,40 +10,44 @@ import { requireOneSchema } from '../_files/parquet-schemas.ts';
 import { ParquetReader } from '../_files/parquet-reader.ts';
 import { fileUri, resolvePath } from '../_files/paths.ts';
 
-const location = z
-  .discriminatedUnion('type', [
-    z.strictObject({
-      type: z.literal('local_path').meta({ description: 'One file on this machine.' }),
-      path: text().meta({ description: 'File to read; relative paths start at the folder the process runs in.' }),
-    }),
-    z.strictObject({
-      type: z.literal('glob').meta({ description: 'All files that match a pattern, in the order of their paths.' }),
-      pattern: text().meta({ description: 'Pattern with `*`, `**`, `?`, `[…]` and `{a,b}`.' }),
-    }),
-    z
-      .strictObject({
-        type: z.literal('s3').meta({ description: 'Objects in a bucket; not possible in this version.' }),
-        bucket: text().meta({ description: 'Name of the bucket.' }),
-        key: optional(text()).meta({ description: 'One object.' }),
-        prefix: optional(text()).meta({ description: 'All objects whose key starts like this.' }),
-        region: optional(text()).meta({ description: 'Region of the bucket.' }),
-        endpoint_url: optional(text()).meta({ description: 'Address of a store that speaks the same protocol.' }),
-      })
-      .superRefine((_value, ctx) => {
-        const hint = 'copy the objects to a local folder and read them with `type: glob`';
-        ctx.addIssue(finding('not_available', 'reading Parquet from s3 is not available in this version', { path: ['type'], hint }));
+const location = z.lazy(() =>
+  z
+    .discriminatedUnion('type', [
+      z.strictObject({
+        type: z.literal('local_path').meta({ description: 'One file on this machine.' }),
+        path: text().meta({ description: 'File to read; relative paths start at the folder the process runs in.' }),
       }),
-  ])
-  .meta({ description: 'Where the files are.' });
+      z.strictObject({
+        type: z.literal('glob').meta({ description: 'All files that match a pattern, in the order of their paths.' }),
+        pattern: text().meta({ description: 'Pattern with `*`, `**`, `?`, `[…]` and `{a,b}`.' }),
+      }),
+      z
+        .strictObject({
+          type: z.literal('s3').meta({ description: 'Objects in a bucket; not possible in this version.' }),
+          bucket: text().meta({ description: 'Name of the bucket.' }),
+          key: optional(text()).meta({ description: 'One object.' }),
+          prefix: optional(text()).meta({ description: 'All objects whose key starts like this.' }),
+          region: optional(text()).meta({ description: 'Region of the bucket.' }),
+          endpoint_url: optional(text()).meta({ description: 'Address of a store that speaks the same protocol.' }),
+        })
+        .superRefine((_value, ctx) => {
+          const hint = 'copy the objects to a local folder and read them with `type: glob`';
+          ctx.addIssue(finding('not_available', 'reading Parquet from s3 is not available in this version', { path: ['type'], hint }));
+        }),
+    ])
+    .meta({ description: 'Where the files are.' }),
+);
 
-const config = z.strictObject({
-  source: location,
-  batch_size: batchSize().meta({ description: 'Records a page holds at most; 0 gives one page per row group.' }),
-  columns: optional(z.array(text()).min(1)).meta({ description: 'Top-level columns to read; all when absent.' }),
-  concurrency: integer({ min: 1, max: 1024 })
-    .default(4)
-    .meta({ description: 'How many files have their schema checked at the same time.' }),
-});
+const config = z.lazy(() =>
+  z.strictObject({
+    source: location,
+    batch_size: batchSize().meta({ description: 'Records a page holds at most; 0 gives one page per row group.' }),
+    columns: optional(z.array(text()).min(1)).meta({ description: 'Top-level columns to read; all when absent.' }),
+    concurrency: integer({ min: 1, max: 1024 })
+      .default(4)
+      .meta({ description: 'How many files have their schema checked at the same time.' }),
+  }),
+);
 
 type ParquetSourceConfig = z.infer<typeof config>;
 

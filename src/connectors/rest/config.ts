@@ -15,7 +15,7 @@ import { replicationBind, replicationMethod, windowBlock } from './replication-c
 
 const RESPONSE_FORMATS = ['json', 'csv', 'excel', 'jsonl'] as const;
 
-const request = {
+const request = () => ({
   base_url: z
     .string()
     .default('')
@@ -37,9 +37,9 @@ const request = {
     .array(text())
     .default([])
     .meta({ description: 'Other hosts (`host` or `host:port`) that are sent the credentials too when a link or redirect leads there.' }),
-};
+});
 
-const reading = {
+const reading = () => ({
   pagination,
   records_path: optional(jsonPath()).meta({
     description: 'JSONPath of the records; a single list found there is opened. Unset: the body, opened when it is a list.',
@@ -87,9 +87,9 @@ const reading = {
   decode: decodeSteps('json'),
   async_job: asyncJob(),
   odata: odata(),
-};
+});
 
-const reliability = {
+const reliability = () => ({
   max_retries: integer({ min: 0, max: 1000 }).default(3).meta({ description: 'Repeats of a failed request after the first try.' }),
   retry_backoff: number({ min: 0, max: 3600 })
     .default(1)
@@ -99,9 +99,9 @@ const reliability = {
     .default([])
     .meta({ description: 'Statuses that mean "nothing here" when the first request of a result gets them.' }),
   retry_on_response: responseRules(),
-};
+});
 
-const replication = {
+const replication = () => ({
   replication_method: replicationMethod,
   replication_key: optional(text()).meta({ description: 'Field that grows with every change; a plain name.' }),
   start_replication_value: optional(json()).meta({
@@ -118,9 +118,9 @@ const replication = {
   partition_concurrency: optional(integer({ min: 1, max: 256 })).meta({
     description: 'Results read at the same time; unset: one after another.',
   }),
-};
+});
 
-const metadata = {
+const metadata = () => ({
   name: optional(z.string()).meta({ description: 'Name of the stream, for people.' }),
   primary_keys: z.array(text()).default([]).meta({ description: 'Fields that identify a record, for people and tools.' }),
   schema: optional(z.record(z.string(), json())).meta({ description: 'JSON Schema of the records, for people and tools.' }),
@@ -128,7 +128,7 @@ const metadata = {
   discovery: optional(z.record(z.string(), json())).meta({
     description: 'Notes for tools that find data sets; reading does not use them.',
   }),
-};
+});
 
 /** `requests` is another name of `partitions`. */
 function oneName(value: unknown): unknown {
@@ -138,9 +138,14 @@ function oneName(value: unknown): unknown {
   return { ...rest, partitions: requests };
 }
 
-export const restConfig = z
-  .preprocess(oneName, z.preprocess(withoutNulls, z.strictObject({ ...request, ...reading, ...reliability, ...replication, ...metadata })))
-  .superRefine(checkConfig);
+export const restConfig = z.lazy(() =>
+  z
+    .preprocess(
+      oneName,
+      z.preprocess(withoutNulls, z.strictObject({ ...request(), ...reading(), ...reliability(), ...replication(), ...metadata() })),
+    )
+    .superRefine(checkConfig),
+);
 
 export type RestConfig = z.infer<typeof restConfig>;
 

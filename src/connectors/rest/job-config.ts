@@ -5,12 +5,12 @@ import { jsonPath } from '../_http/json-path.ts';
 
 export const JOB_TOKEN = '${job_id}';
 
-const call = {
+const call = () => ({
   method: httpMethod().default('GET').meta({ description: 'HTTP method.' }),
   headers: headerMap().default({}).meta({ description: 'Headers besides those of the source.' }),
   query: z.record(z.string(), scalarText()).default({}).meta({ description: 'Query parameters.' }),
-};
-const body = { json: optional(json()).meta({ description: 'JSON body.' }) };
+});
+const body = () => ({ json: optional(json()).meta({ description: 'JSON body.' }) });
 const url = () => text().meta({ description: 'Address, absolute or below `base_url`; `${job_id}` stands for the job.' });
 
 /** `async_job`: start a job, wait for it, fetch its result. */
@@ -18,11 +18,11 @@ export function asyncJob() {
   return optional(
     z
       .strictObject({
-        submit: z.strictObject({ ...call, ...body, url: url() }).meta({ description: 'The request that starts the job.' }),
+        submit: z.strictObject({ ...call(), ...body(), url: url() }).meta({ description: 'The request that starts the job.' }),
         job_id: optional(jsonPath()).meta({ description: 'JSONPath of the job id in the answer to `submit`.' }),
         poll: z
           .strictObject({
-            ...call,
+            ...call(),
             url: url(),
             interval_secs: number({ min: 0, max: 3600 }).default(5).meta({ description: 'Seconds between two looks.' }),
             timeout_secs: number({ min: 0 }).default(1800).meta({ description: 'Seconds after which the job is given up.' }),
@@ -37,8 +37,8 @@ export function asyncJob() {
           .meta({ description: 'How the state of the job is told.' }),
         fetch: z
           .strictObject({
-            ...call,
-            ...body,
+            ...call(),
+            ...body(),
             url: optional(url()).meta({ description: 'Address of the result; `${job_id}` stands for the job.' }),
             url_from: optional(jsonPath()).meta({ description: 'JSONPath of the address of the result in the last answer to `poll`.' }),
           })

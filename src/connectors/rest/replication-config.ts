@@ -25,27 +25,31 @@ function bindFields(token: string) {
 export const BOOKMARK_TOKEN = '${bookmark}';
 export const WINDOW_TOKEN = '${window}';
 
-const windowBind = z.strictObject(bindFields(WINDOW_TOKEN));
+const windowBind = z.lazy(() => z.strictObject(bindFields(WINDOW_TOKEN)));
 
 export type Bind = z.infer<typeof windowBind>;
 
-export const replicationBind = z.strictObject({
-  ...bindFields(BOOKMARK_TOKEN),
-  advance_from: optional(jsonPath()).meta({
-    description: 'JSONPath of the next position in the last answer; unset: the largest `replication_key` seen.',
+export const replicationBind = z.lazy(() =>
+  z.strictObject({
+    ...bindFields(BOOKMARK_TOKEN),
+    advance_from: optional(jsonPath()).meta({
+      description: 'JSONPath of the next position in the last answer; unset: the largest `replication_key` seen.',
+    }),
   }),
-});
+);
 
-export const replicationMethod = z
-  .preprocess(
-    (value) => (value === null || value === undefined ? { type: 'FullTable' } : tagged(['FullTable', 'Incremental'])(value)),
-    z.discriminatedUnion('type', [
-      z.strictObject({ type: z.literal('FullTable').meta({ description: 'Everything, every time.' }) }),
-      z.strictObject({ type: z.literal('Incremental').meta({ description: 'Only what came after the last run.' }) }),
-    ]),
-  )
-  .default({ type: 'FullTable' })
-  .meta({ description: '`FullTable` reads everything every time; `Incremental` goes on where the last run stood.' });
+export const replicationMethod = z.lazy(() =>
+  z
+    .preprocess(
+      (value) => (value === null || value === undefined ? { type: 'FullTable' } : tagged(['FullTable', 'Incremental'])(value)),
+      z.discriminatedUnion('type', [
+        z.strictObject({ type: z.literal('FullTable').meta({ description: 'Everything, every time.' }) }),
+        z.strictObject({ type: z.literal('Incremental').meta({ description: 'Only what came after the last run.' }) }),
+      ]),
+    )
+    .default({ type: 'FullTable' })
+    .meta({ description: '`FullTable` reads everything every time; `Incremental` goes on where the last run stood.' }),
+);
 
 function duration(description: string) {
   return z
@@ -63,17 +67,21 @@ function duration(description: string) {
     .meta({ description });
 }
 
-export const windowBlock = z.strictObject({
-  step: duration('Length of a slice: `45s`, `30m`, `6h`, `30d`, or seconds.'),
-  lower: windowBind.meta({ description: 'Where the start of a slice goes (inclusive).' }),
-  upper: windowBind.meta({ description: 'Where the end of a slice goes (exclusive).' }),
-  granularity: optional(duration('Taken off the end before it is sent, for APIs whose end is inclusive.')).meta({
-    description: 'Taken off the end before it is sent, for APIs whose end is inclusive.',
+export const windowBlock = z.lazy(() =>
+  z.strictObject({
+    step: duration('Length of a slice: `45s`, `30m`, `6h`, `30d`, or seconds.'),
+    lower: windowBind.meta({ description: 'Where the start of a slice goes (inclusive).' }),
+    upper: windowBind.meta({ description: 'Where the end of a slice goes (exclusive).' }),
+    granularity: optional(duration('Taken off the end before it is sent, for APIs whose end is inclusive.')).meta({
+      description: 'Taken off the end before it is sent, for APIs whose end is inclusive.',
+    }),
+    lookback: optional(duration('How far before the bookmark the first slice starts.')).meta({
+      description: 'How far before the bookmark the first slice starts, for data that arrives late.',
+    }),
+    max_windows: integer({ min: 1 })
+      .default(10_000)
+      .meta({ description: 'Slices one run reads at most; the next run goes on from there.' }),
   }),
-  lookback: optional(duration('How far before the bookmark the first slice starts.')).meta({
-    description: 'How far before the bookmark the first slice starts, for data that arrives late.',
-  }),
-  max_windows: integer({ min: 1 }).default(10_000).meta({ description: 'Slices one run reads at most; the next run goes on from there.' }),
-});
+);
 
 export type WindowBlock = z.infer<typeof windowBlock>;

@@ -3,15 +3,17 @@ import { batchSize, finding, integer, optional, text } from '../../kit/schema.ts
 import { parseSqliteUrl } from '../../lib/sqlite.ts';
 import { checkSqlSink, sqlSinkFields } from '../_sql/sink-fields.ts';
 
-const databaseUrl = text()
-  .superRefine((url, ctx) => {
-    const address = parseSqliteUrl(url);
-    if ('error' in address) ctx.addIssue(finding('invalid_value', address.error));
-  })
-  .meta({
-    description: 'Path of the database, or `sqlite:<path>`, or `sqlite::memory:`; `?mode=ro`, `rw` or `rwc` (make it when missing).',
-    examples: ['sqlite:data/shop.db', 'sqlite://./shop.db?mode=rwc'],
-  });
+const databaseUrl = z.lazy(() =>
+  text()
+    .superRefine((url, ctx) => {
+      const address = parseSqliteUrl(url);
+      if ('error' in address) ctx.addIssue(finding('invalid_value', address.error));
+    })
+    .meta({
+      description: 'Path of the database, or `sqlite:<path>`, or `sqlite::memory:`; `?mode=ro`, `rw` or `rwc` (make it when missing).',
+      examples: ['sqlite:data/shop.db', 'sqlite://./shop.db?mode=rwc'],
+    }),
+);
 
 function connections(fallback: number) {
   return integer({ min: 1 }).default(fallback).meta({
@@ -20,28 +22,32 @@ function connections(fallback: number) {
   });
 }
 
-const shard = optional(
-  z
-    .strictObject({ key: text().meta({ description: 'Integer column whose range is cut into shards.' }) })
-    .superRefine((_shard, ctx) =>
-      ctx.addIssue(finding('not_available', 'reading by shards is not available yet', { hint: 'remove `shard`' })),
-    ),
-).meta({ description: 'Cuts the result into ranges of an integer column. Not available yet.', advanced: true });
+const shard = z.lazy(() =>
+  optional(
+    z
+      .strictObject({ key: text().meta({ description: 'Integer column whose range is cut into shards.' }) })
+      .superRefine((_shard, ctx) =>
+        ctx.addIssue(finding('not_available', 'reading by shards is not available yet', { hint: 'remove `shard`' })),
+      ),
+  ).meta({ description: 'Cuts the result into ranges of an integer column. Not available yet.', advanced: true }),
+);
 
-export const sqliteSourceConfig = z.strictObject({
-  database_url: databaseUrl,
-  query: text().meta({
-    description:
-      'Statement whose rows are the records; `{field}` binds that field of the parent record, `${row.field}` one of the row that is named.',
-    examples: ['SELECT * FROM orders WHERE customer = {id}'],
+export const sqliteSourceConfig = z.lazy(() =>
+  z.strictObject({
+    database_url: databaseUrl,
+    query: text().meta({
+      description:
+        'Statement whose rows are the records; `{field}` binds that field of the parent record, `${row.field}` one of the row that is named.',
+      examples: ['SELECT * FROM orders WHERE customer = {id}'],
+    }),
+    max_connections: connections(10),
+    batch_size: batchSize(),
+    shard,
   }),
-  max_connections: connections(10),
-  batch_size: batchSize(),
-  shard,
-});
+);
 export type SqliteSourceConfig = z.output<typeof sqliteSourceConfig>;
 
-export const sqliteSinkConfig = z
-  .strictObject({ database_url: databaseUrl, max_connections: connections(1), ...sqlSinkFields() })
-  .superRefine(checkSqlSink);
+export const sqliteSinkConfig = z.lazy(() =>
+  z.strictObject({ database_url: databaseUrl, max_connections: connections(1), ...sqlSinkFields() }).superRefine(checkSqlSink),
+);
 export type SqliteSinkConfig = z.output<typeof sqliteSinkConfig>;

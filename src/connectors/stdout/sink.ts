@@ -11,16 +11,18 @@ import { codeOf, fileError } from '../_files/io-error.ts';
 const COMMA = 44;
 const QUOTE = 34;
 
-const config = z.strictObject({
-  destination: z.enum(['stdout', 'stderr']).default('stdout').meta({ description: 'Which stream of the process to write to.' }),
-  format: z
-    .preprocess((value) => (value === 'jsonl' ? 'json_lines' : value), z.enum(['json_lines', 'pretty_json', 'tsv', 'csv']))
-    .default('json_lines')
-    .meta({ description: 'How a record is written; tsv and csv sort the fields by name and write no header.' }),
-  flush_per_record: boolean().default(false).meta({ description: 'Whether every record is handed to the system on its own.' }),
-  max_records: optional(integer({ min: 0 })).meta({ description: 'After this many records, further ones are taken but not shown.' }),
-  batch_size: batchSize().meta({ description: 'Accepted for uniformity; records are written as they come.' }),
-});
+const config = z.lazy(() =>
+  z.strictObject({
+    destination: z.enum(['stdout', 'stderr']).default('stdout').meta({ description: 'Which stream of the process to write to.' }),
+    format: z
+      .preprocess((value) => (value === 'jsonl' ? 'json_lines' : value), z.enum(['json_lines', 'pretty_json', 'tsv', 'csv']))
+      .default('json_lines')
+      .meta({ description: 'How a record is written; tsv and csv sort the fields by name and write no header.' }),
+    flush_per_record: boolean().default(false).meta({ description: 'Whether every record is handed to the system on its own.' }),
+    max_records: optional(integer({ min: 0 })).meta({ description: 'After this many records, further ones are taken but not shown.' }),
+    batch_size: batchSize().meta({ description: 'Accepted for uniformity; records are written as they come.' }),
+  }),
+);
 
 type StdoutSinkConfig = z.infer<typeof config>;
 

@@ -3,13 +3,15 @@ import { text } from '../../kit/schema.ts';
 import { defineBlock } from '../block.ts';
 import { configField } from './transform.ts';
 
-export const providerSchema = z.strictObject({
-  type: text().meta({ description: 'Kind of login.', examples: ['static', 'oauth2'] }),
-  config: configField,
-});
+export const providerSchema = z.lazy(() =>
+  z.strictObject({
+    type: text().meta({ description: 'Kind of login.', examples: ['static', 'oauth2'] }),
+    config: configField,
+  }),
+);
 export type ProviderSpec = z.infer<typeof providerSchema>;
 
-export const authSchema = z.record(text(), providerSchema);
+export const authSchema = z.lazy(() => z.record(text(), providerSchema));
 
 export const authBlock = defineBlock<z.infer<typeof authSchema>>({
   name: 'auth',

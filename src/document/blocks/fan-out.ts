@@ -5,33 +5,35 @@ import { rowSourceSchema } from './source.ts';
 
 const ALIAS = /^[a-z0-9][a-z0-9_-]*$/;
 
-export const fanOutSchema = z.strictObject({
-  source: rowSourceSchema
-    .superRefine(({ ref, type }, ctx) => {
-      if (ref !== undefined || type !== undefined) return;
-      ctx.addIssue(
-        finding('missing_key', 'the source has neither `ref` nor `type`', { hint: 'name a template with `ref`, or give a `type`' }),
-      );
-    })
-    .meta({ description: 'Source whose records hold the values: a template with `ref`, or a `type` and `config` of its own.' }),
-  select: text()
-    .superRefine((path, ctx) => {
-      if (selectSteps(path).every((step) => step !== '')) return;
-      ctx.addIssue(
-        finding('invalid_path', `\`${path}\` has an empty step`, { hint: 'write e.g. `$.region.code`, or `$` for the whole record' }),
-      );
-    })
-    .meta({ description: 'Dotted path of the value in each record, with or without `$`; `$` alone is the whole record.' }),
-  as: z
-    .string()
-    .superRefine((alias, ctx) => {
-      if (ALIAS.test(alias)) return;
-      ctx.addIssue(
-        finding('invalid_value', `\`${alias}\` cannot be used in a token`, { hint: 'use lower-case letters, digits, `_` and `-`' }),
-      );
-    })
-    .meta({ description: 'Name of the value in tokens: `${<row id>.<as>}`.' }),
-});
+export const fanOutSchema = z.lazy(() =>
+  z.strictObject({
+    source: rowSourceSchema
+      .superRefine(({ ref, type }, ctx) => {
+        if (ref !== undefined || type !== undefined) return;
+        ctx.addIssue(
+          finding('missing_key', 'the source has neither `ref` nor `type`', { hint: 'name a template with `ref`, or give a `type`' }),
+        );
+      })
+      .meta({ description: 'Source whose records hold the values: a template with `ref`, or a `type` and `config` of its own.' }),
+    select: text()
+      .superRefine((path, ctx) => {
+        if (selectSteps(path).every((step) => step !== '')) return;
+        ctx.addIssue(
+          finding('invalid_path', `\`${path}\` has an empty step`, { hint: 'write e.g. `$.region.code`, or `$` for the whole record' }),
+        );
+      })
+      .meta({ description: 'Dotted path of the value in each record, with or without `$`; `$` alone is the whole record.' }),
+    as: z
+      .string()
+      .superRefine((alias, ctx) => {
+        if (ALIAS.test(alias)) return;
+        ctx.addIssue(
+          finding('invalid_value', `\`${alias}\` cannot be used in a token`, { hint: 'use lower-case letters, digits, `_` and `-`' }),
+        );
+      })
+      .meta({ description: 'Name of the value in tokens: `${<row id>.<as>}`.' }),
+  }),
+);
 export type FanOutSpec = z.infer<typeof fanOutSchema>;
 
 /** The steps of a `select` path; none for the whole record. */

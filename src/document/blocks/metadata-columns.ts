@@ -8,20 +8,22 @@ export type MetadataColumn = (typeof METADATA_COLUMNS)[number];
 
 const DEFAULT_COLUMNS: readonly MetadataColumn[] = ['extracted_at', 'loaded_at', 'run_id', 'source'];
 
-const schema = z.strictObject({
-  enabled: nullAsAbsent(boolean().default(true)).meta({ description: 'Whether the columns are added.' }),
-  prefix: nullAsAbsent(
-    z
-      .string()
-      .default('_svc')
-      .superRefine((value, ctx) => {
-        if (value.trim() === '') ctx.addIssue(finding('invalid_value', 'must not be blank'));
-      }),
-  ).meta({ description: 'Columns are called `<prefix>_<column>`.' }),
-  columns: nullAsAbsent(z.array(z.enum(METADATA_COLUMNS)).default([])).meta({
-    description: `Which columns are added; ${DEFAULT_COLUMNS.map((one) => `\`${one}\``).join(', ')} when absent or empty.`,
+const schema = z.lazy(() =>
+  z.strictObject({
+    enabled: nullAsAbsent(boolean().default(true)).meta({ description: 'Whether the columns are added.' }),
+    prefix: nullAsAbsent(
+      z
+        .string()
+        .default('_svc')
+        .superRefine((value, ctx) => {
+          if (value.trim() === '') ctx.addIssue(finding('invalid_value', 'must not be blank'));
+        }),
+    ).meta({ description: 'Columns are called `<prefix>_<column>`.' }),
+    columns: nullAsAbsent(z.array(z.enum(METADATA_COLUMNS)).default([])).meta({
+      description: `Which columns are added; ${DEFAULT_COLUMNS.map((one) => `\`${one}\``).join(', ')} when absent or empty.`,
+    }),
   }),
-});
+);
 export type MetadataColumnsSpec = z.infer<typeof schema>;
 
 export const metadataColumnsBlock = defineBlock<MetadataColumnsSpec>({

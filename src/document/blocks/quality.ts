@@ -25,115 +25,139 @@ function checkBounds(bounds: { min?: number | undefined; max?: number | undefine
   }
 }
 
-const onRecord = z.enum(['quarantine', 'abort']).meta({
-  description: '`quarantine` sends failing records to the dead-letter queue, `abort` fails the run before the page is written.',
-});
-const onBatch = z.enum(['quarantine_batch', 'abort']).meta({
-  description: '`quarantine_batch` sends the whole page to the dead-letter queue, `abort` fails the run before the page is written.',
-});
-const min = optional(integer({ min: 0 })).meta({ description: 'Smallest count that passes.' });
-const max = optional(integer({ min: 0 })).meta({ description: 'Largest count that passes.' });
-const values = z.array(json()).min(1).meta({ description: 'The values; numbers compare by value.' });
+const onRecord = z.lazy(() =>
+  z.enum(['quarantine', 'abort']).meta({
+    description: '`quarantine` sends failing records to the dead-letter queue, `abort` fails the run before the page is written.',
+  }),
+);
+const onBatch = z.lazy(() =>
+  z.enum(['quarantine_batch', 'abort']).meta({
+    description: '`quarantine_batch` sends the whole page to the dead-letter queue, `abort` fails the run before the page is written.',
+  }),
+);
+const min = z.lazy(() => optional(integer({ min: 0 })).meta({ description: 'Smallest count that passes.' }));
+const max = z.lazy(() => optional(integer({ min: 0 })).meta({ description: 'Largest count that passes.' }));
+const values = z.lazy(() => z.array(json()).min(1).meta({ description: 'The values; numbers compare by value.' }));
 const type = <T extends string>(name: T, description: string) => z.literal(name).meta({ description });
 
-const notNull = z.strictObject({
-  type: type('not_null', 'The value is there and not null.'),
-  field: pathField(),
-  treat_missing_as_null: boolean().default(true).meta({ description: 'Whether a missing field fails too.' }),
-  on_failure: onRecord,
-});
-const notEmpty = z.strictObject({ type: type('not_empty', 'A text with more than blanks.'), field: pathField(), on_failure: onRecord });
-const regexMatch = z.strictObject({
-  type: type('regex_match', 'A text in which the pattern is found.'),
-  field: pathField(),
-  pattern: patternField('The pattern; it may match anywhere unless it is anchored.'),
-  on_failure: onRecord,
-});
-const valueInSet = z.strictObject({ type: type('value_in_set', 'One of the values.'), field: pathField(), values, on_failure: onRecord });
-const notInSet = z.strictObject({
-  type: type('not_in_set', 'None of the values; a missing field passes.'),
-  field: pathField(),
-  values,
-  on_failure: onRecord,
-});
-const compare = z
-  .strictObject({
-    type: type('compare', 'A comparison with a constant; a missing field fails.'),
+const notNull = z.lazy(() =>
+  z.strictObject({
+    type: type('not_null', 'The value is there and not null.'),
     field: pathField(),
-    op: z.enum(['gt', 'gte', 'lt', 'lte', 'eq', 'ne']).meta({ description: 'The comparison; ordering needs numbers on both sides.' }),
-    value: json().meta({ description: 'What to compare with.' }),
+    treat_missing_as_null: boolean().default(true).meta({ description: 'Whether a missing field fails too.' }),
     on_failure: onRecord,
-  })
-  .superRefine((check, ctx) => {
-    if (check.op === 'eq' || check.op === 'ne' || numberIn(check.value) !== undefined) return;
-    ctx.addIssue(finding('wrong_type', `\`${check.op}\` needs a number as \`value\``, { path: ['value'] }));
-  });
-const typeIs = z.strictObject({
-  type: type('type_is', 'A value of one JSON type.'),
-  field: pathField(),
-  expected: z.enum(['boolean', 'number', 'string', 'array', 'object', 'null']).meta({ description: 'The JSON type.' }),
-  on_failure: onRecord,
-});
-const stringLength = z
-  .strictObject({ type: type('string_length', 'A text with so many characters.'), field: pathField(), min, max, on_failure: onRecord })
-  .superRefine(checkBounds);
-const jsonSchema = z.strictObject({
-  type: type('json_schema', 'The whole record is valid against a JSON Schema.'),
-  schema: json()
-    .superRefine((value, ctx) => {
-      const problem = problemOfSchema(value);
-      if (problem === undefined) return;
-      const hint = 'drafts 2020-12 and 7 are understood; references must point inside the schema';
-      ctx.addIssue(finding('invalid_value', `the JSON Schema cannot be used: ${problem}`, { hint }));
-    })
-    .meta({ description: 'The schema, draft 2020-12 unless `$schema` names draft 7. `format` is not checked.' }),
-  on_failure: onRecord,
-});
-
-const rowCount = z
-  .strictObject({ type: type('row_count', 'How many records of the page are left.'), min, max, on_failure: onBatch })
-  .superRefine(checkBounds);
-const nullRate = z.strictObject({
-  type: type('null_rate', 'The share of records without a value.'),
-  field: pathField(),
-  max: number({ min: 0, max: 1 }).meta({ description: 'Largest share that passes, from 0 to 1.' }),
-  on_failure: onBatch,
-});
-const unique = z.strictObject({
-  type: type('unique', 'No two records of a page have the same values; the first is kept.'),
-  fields: z
-    .array(pathField('Path of one part of the key.'))
-    .min(1)
-    .meta({ description: 'Together the key; a missing field is a value of its own.' }),
-  on_failure: onRecord,
-});
-const distinctCount = z
-  .strictObject({
-    type: type('distinct_count', 'How many different values the page has; missing ones count once.'),
+  }),
+);
+const notEmpty = z.lazy(() =>
+  z.strictObject({ type: type('not_empty', 'A text with more than blanks.'), field: pathField(), on_failure: onRecord }),
+);
+const regexMatch = z.lazy(() =>
+  z.strictObject({
+    type: type('regex_match', 'A text in which the pattern is found.'),
     field: pathField(),
-    min,
-    max,
+    pattern: patternField('The pattern; it may match anywhere unless it is anchored.'),
+    on_failure: onRecord,
+  }),
+);
+const valueInSet = z.lazy(() =>
+  z.strictObject({ type: type('value_in_set', 'One of the values.'), field: pathField(), values, on_failure: onRecord }),
+);
+const notInSet = z.lazy(() =>
+  z.strictObject({
+    type: type('not_in_set', 'None of the values; a missing field passes.'),
+    field: pathField(),
+    values,
+    on_failure: onRecord,
+  }),
+);
+const compare = z.lazy(() =>
+  z
+    .strictObject({
+      type: type('compare', 'A comparison with a constant; a missing field fails.'),
+      field: pathField(),
+      op: z.enum(['gt', 'gte', 'lt', 'lte', 'eq', 'ne']).meta({ description: 'The comparison; ordering needs numbers on both sides.' }),
+      value: json().meta({ description: 'What to compare with.' }),
+      on_failure: onRecord,
+    })
+    .superRefine((check, ctx) => {
+      if (check.op === 'eq' || check.op === 'ne' || numberIn(check.value) !== undefined) return;
+      ctx.addIssue(finding('wrong_type', `\`${check.op}\` needs a number as \`value\``, { path: ['value'] }));
+    }),
+);
+const typeIs = z.lazy(() =>
+  z.strictObject({
+    type: type('type_is', 'A value of one JSON type.'),
+    field: pathField(),
+    expected: z.enum(['boolean', 'number', 'string', 'array', 'object', 'null']).meta({ description: 'The JSON type.' }),
+    on_failure: onRecord,
+  }),
+);
+const stringLength = z.lazy(() =>
+  z
+    .strictObject({ type: type('string_length', 'A text with so many characters.'), field: pathField(), min, max, on_failure: onRecord })
+    .superRefine(checkBounds),
+);
+const jsonSchema = z.lazy(() =>
+  z.strictObject({
+    type: type('json_schema', 'The whole record is valid against a JSON Schema.'),
+    schema: json()
+      .superRefine((value, ctx) => {
+        const problem = problemOfSchema(value);
+        if (problem === undefined) return;
+        const hint = 'drafts 2020-12 and 7 are understood; references must point inside the schema';
+        ctx.addIssue(finding('invalid_value', `the JSON Schema cannot be used: ${problem}`, { hint }));
+      })
+      .meta({ description: 'The schema, draft 2020-12 unless `$schema` names draft 7. `format` is not checked.' }),
+    on_failure: onRecord,
+  }),
+);
+
+const rowCount = z.lazy(() =>
+  z
+    .strictObject({ type: type('row_count', 'How many records of the page are left.'), min, max, on_failure: onBatch })
+    .superRefine(checkBounds),
+);
+const nullRate = z.lazy(() =>
+  z.strictObject({
+    type: type('null_rate', 'The share of records without a value.'),
+    field: pathField(),
+    max: number({ min: 0, max: 1 }).meta({ description: 'Largest share that passes, from 0 to 1.' }),
     on_failure: onBatch,
-  })
-  .superRefine(checkBounds);
+  }),
+);
+const unique = z.lazy(() =>
+  z.strictObject({
+    type: type('unique', 'No two records of a page have the same values; the first is kept.'),
+    fields: z
+      .array(pathField('Path of one part of the key.'))
+      .min(1)
+      .meta({ description: 'Together the key; a missing field is a value of its own.' }),
+    on_failure: onRecord,
+  }),
+);
+const distinctCount = z.lazy(() =>
+  z
+    .strictObject({
+      type: type('distinct_count', 'How many different values the page has; missing ones count once.'),
+      field: pathField(),
+      min,
+      max,
+      on_failure: onBatch,
+    })
+    .superRefine(checkBounds),
+);
 
-const recordCheck = z.discriminatedUnion('type', [
-  notNull,
-  notEmpty,
-  regexMatch,
-  valueInSet,
-  notInSet,
-  compare,
-  typeIs,
-  stringLength,
-  jsonSchema,
-]);
-const batchCheck = z.discriminatedUnion('type', [rowCount, nullRate, unique, distinctCount]);
+const recordCheck = z.lazy(() =>
+  z.discriminatedUnion('type', [notNull, notEmpty, regexMatch, valueInSet, notInSet, compare, typeIs, stringLength, jsonSchema]),
+);
+const batchCheck = z.lazy(() => z.discriminatedUnion('type', [rowCount, nullRate, unique, distinctCount]));
 
-const schema = z.strictObject({
-  record: z.array(recordCheck).default([]).meta({ description: 'Checks of single records, in order; the first failure ends a record.' }),
-  batch: z.array(batchCheck).default([]).meta({ description: 'Checks of a page, in order, over the records that passed.' }),
-});
+const schema = z.lazy(() =>
+  z.strictObject({
+    record: z.array(recordCheck).default([]).meta({ description: 'Checks of single records, in order; the first failure ends a record.' }),
+    batch: z.array(batchCheck).default([]).meta({ description: 'Checks of a page, in order, over the records that passed.' }),
+  }),
+);
 
 export type QualityConfig = z.infer<typeof schema>;
 export type RecordCheckConfig = z.infer<typeof recordCheck>;

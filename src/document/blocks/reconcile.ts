@@ -4,22 +4,26 @@ import { defineBlock } from '../block.ts';
 import { nullAsAbsent } from './null-as-absent.ts';
 import { configField } from './transform.ts';
 
-const countSchema = z.strictObject({
-  type: text().meta({ description: 'Name of the source connector.' }),
-  config: configField,
-  count_field: optional(text()).meta({ description: 'Field of the first record that holds the count; its first number when absent.' }),
-});
+const countSchema = z.lazy(() =>
+  z.strictObject({
+    type: text().meta({ description: 'Name of the source connector.' }),
+    config: configField,
+    count_field: optional(text()).meta({ description: 'Field of the first record that holds the count; its first number when absent.' }),
+  }),
+);
 
-export const reconcileSchema = z.strictObject({
-  count: countSchema.meta({ description: 'A source whose first record says how many records there should be.' }),
-  tolerance_pct: nullAsAbsent(
-    number({ min: 0 })
-      .default(0)
-      .superRefine((value, ctx) => {
-        if (value >= 100) ctx.addIssue(finding('out_of_range', `must be less than 100, got ${value}`));
-      }),
-  ).meta({ description: 'By how much, in percent, fewer records may be written.' }),
-});
+export const reconcileSchema = z.lazy(() =>
+  z.strictObject({
+    count: countSchema.meta({ description: 'A source whose first record says how many records there should be.' }),
+    tolerance_pct: nullAsAbsent(
+      number({ min: 0 })
+        .default(0)
+        .superRefine((value, ctx) => {
+          if (value >= 100) ctx.addIssue(finding('out_of_range', `must be less than 100, got ${value}`));
+        }),
+    ).meta({ description: 'By how much, in percent, fewer records may be written.' }),
+  }),
+);
 export type ReconcileSpec = z.infer<typeof reconcileSchema>;
 
 export const reconcileBlock = defineBlock<ReconcileSpec>({

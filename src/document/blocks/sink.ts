@@ -3,10 +3,12 @@ import { optional, text } from '../../kit/schema.ts';
 import { defineBlock } from '../block.ts';
 import { configField } from './transform.ts';
 
-export const sinkSchema = z.strictObject({
-  type: text().meta({ description: 'Name of the sink connector.', examples: ['jsonl', 'postgres'] }),
-  config: configField,
-});
+export const sinkSchema = z.lazy(() =>
+  z.strictObject({
+    type: text().meta({ description: 'Name of the sink connector.', examples: ['jsonl', 'postgres'] }),
+    config: configField,
+  }),
+);
 export type SinkSpec = z.infer<typeof sinkSchema>;
 
 export const sinkBlock = defineBlock<SinkSpec>({
@@ -18,8 +20,10 @@ export const sinkBlock = defineBlock<SinkSpec>({
 });
 
 /** What a matrix row says about its sink. */
-export const rowSinkSchema = z.strictObject({
-  ref: optional(text()).meta({ description: 'Template under `pipeline.sinks`; `default` when absent.' }),
-  type: optional(text()).meta({ description: 'Replaces the type of the template.' }),
-  config: configField,
-});
+export const rowSinkSchema = z.lazy(() =>
+  z.strictObject({
+    ref: optional(text()).meta({ description: 'Template under `pipeline.sinks`; `default` when absent.' }),
+    type: optional(text()).meta({ description: 'Replaces the type of the template.' }),
+    config: configField,
+  }),
+);

@@ -3,10 +3,12 @@ import { text } from '../../kit/schema.ts';
 import { defineBlock } from '../block.ts';
 import { configField } from './transform.ts';
 
-export const stateSchema = z.strictObject({
-  type: text().meta({ description: 'Name of the state store.', examples: ['file'] }),
-  config: configField,
-});
+export const stateSchema = z.lazy(() =>
+  z.strictObject({
+    type: text().meta({ description: 'Name of the state store.', examples: ['file'] }),
+    config: configField,
+  }),
+);
 export type StateSpec = z.infer<typeof stateSchema>;
 
 export const stateBlock = defineBlock<StateSpec>({

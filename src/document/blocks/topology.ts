@@ -16,23 +16,27 @@ const connectorFields = (role: 'source' | 'sink') => ({
   config: configField,
 });
 
-const sourceNode = z.strictObject({ kind: kind('source', 'Reads records.'), ...connectorFields('source') });
-const sinkNode = z.strictObject({ kind: kind('sink', 'Writes records.'), ...connectorFields('sink') });
+const sourceNode = z.lazy(() => z.strictObject({ kind: kind('source', 'Reads records.'), ...connectorFields('source') }));
+const sinkNode = z.lazy(() => z.strictObject({ kind: kind('sink', 'Writes records.'), ...connectorFields('sink') }));
 
-const transformNode = z.strictObject({
-  kind: kind('transform', 'Changes, drops or multiplies records.'),
-  transforms: transformsField.meta({ description: 'Transforms of every record, in order.' }),
-});
-
-const teeNode = z.strictObject({
-  kind: kind('tee', 'Gives every record to each of its outgoing edges.'),
-  channel_capacity: nullAsAbsent(integer({ min: 1, max: 10_000 }).default(4)).meta({
-    description: 'Pages an outgoing edge holds before the tee waits for the slowest.',
+const transformNode = z.lazy(() =>
+  z.strictObject({
+    kind: kind('transform', 'Changes, drops or multiplies records.'),
+    transforms: transformsField.meta({ description: 'Transforms of every record, in order.' }),
   }),
-  fanout: optional(integer({ min: 2 })).meta({ description: 'How many outgoing edges there have to be.' }),
-});
+);
 
-const mergeNode = z.strictObject({ kind: kind('merge', 'Joins several streams to one, pages in order of arrival.') });
+const teeNode = z.lazy(() =>
+  z.strictObject({
+    kind: kind('tee', 'Gives every record to each of its outgoing edges.'),
+    channel_capacity: nullAsAbsent(integer({ min: 1, max: 10_000 }).default(4)).meta({
+      description: 'Pages an outgoing edge holds before the tee waits for the slowest.',
+    }),
+    fanout: optional(integer({ min: 2 })).meta({ description: 'How many outgoing edges there have to be.' }),
+  }),
+);
+
+const mergeNode = z.lazy(() => z.strictObject({ kind: kind('merge', 'Joins several streams to one, pages in order of arrival.') }));
 
 const pathText = (description: string) =>
   text()
@@ -47,54 +51,60 @@ const side = (what: string) =>
     key: pathText(`Dotted path of the key in ${what}.`),
   });
 
-const projection = z.strictObject({
-  from: pathText('Dotted path in the build record.'),
-  as: text().meta({ description: 'Field of the probe record that takes the value.' }),
-});
+const projection = z.lazy(() =>
+  z.strictObject({
+    from: pathText('Dotted path in the build record.'),
+    as: text().meta({ description: 'Field of the probe record that takes the value.' }),
+  }),
+);
 
-const joinNode = z
-  .strictObject({
-    kind: kind('join', 'Enriches the records of one stream with those of another that have the same key.'),
-    mode: nullAsAbsent(z.enum(['inner', 'left']).default('inner')).meta({
-      description: 'Whether a record without a match is dropped (`inner`) or goes on (`left`).',
+const joinNode = z.lazy(() =>
+  z
+    .strictObject({
+      kind: kind('join', 'Enriches the records of one stream with those of another that have the same key.'),
+      mode: nullAsAbsent(z.enum(['inner', 'left']).default('inner')).meta({
+        description: 'Whether a record without a match is dropped (`inner`) or goes on (`left`).',
+      }),
+      build: side('a build record').meta({ description: 'The stream that is read whole, before the first record of the other.' }),
+      probe: side('a probe record').meta({ description: 'The stream whose records are enriched and go on.' }),
+      project: nullAsAbsent(z.array(projection).default([])).meta({ description: 'What a match brings.' }),
+      on_missing: json().default(null).meta({ description: 'Value of each projected field of a record without a match (`left`).' }),
+      on_duplicate: nullAsAbsent(z.enum(['first', 'cartesian']).default('first')).meta({
+        description: 'With several matches: the first one counts, or each gives a record.',
+      }),
+      on_collision: nullAsAbsent(z.enum(['overwrite', 'skip', 'error']).default('overwrite')).meta({
+        description: 'When the probe record has a projected field already.',
+      }),
+      key_normalize: nullAsAbsent(z.enum(['preserve', 'stringify']).default('preserve')).meta({
+        description: 'Whether 42 and "42" are different keys (`preserve`) or one (`stringify`).',
+      }),
+      max_build_records: nullAsAbsent(integer({ min: 1 }).default(10_000_000)).meta({
+        description: 'Build records, those without a key included, above which the run fails.',
+      }),
+    })
+    .superRefine(({ build, probe, project }, ctx) => {
+      if (build.edge === probe.edge) {
+        const message = `\`build\` and \`probe\` both name the edge \`${build.edge}\``;
+        ctx.addIssue(finding('conflicting_keys', message, { path: ['probe', 'edge'], hint: 'each side has an edge of its own' }));
+      }
+      for (const [index, { as }] of project.entries()) {
+        if (project.findIndex((other) => other.as === as) === index) continue;
+        ctx.addIssue(finding('duplicate_name', `\`${as}\` is projected twice`, { path: ['project', index, 'as'] }));
+      }
     }),
-    build: side('a build record').meta({ description: 'The stream that is read whole, before the first record of the other.' }),
-    probe: side('a probe record').meta({ description: 'The stream whose records are enriched and go on.' }),
-    project: nullAsAbsent(z.array(projection).default([])).meta({ description: 'What a match brings.' }),
-    on_missing: json().default(null).meta({ description: 'Value of each projected field of a record without a match (`left`).' }),
-    on_duplicate: nullAsAbsent(z.enum(['first', 'cartesian']).default('first')).meta({
-      description: 'With several matches: the first one counts, or each gives a record.',
-    }),
-    on_collision: nullAsAbsent(z.enum(['overwrite', 'skip', 'error']).default('overwrite')).meta({
-      description: 'When the probe record has a projected field already.',
-    }),
-    key_normalize: nullAsAbsent(z.enum(['preserve', 'stringify']).default('preserve')).meta({
-      description: 'Whether 42 and "42" are different keys (`preserve`) or one (`stringify`).',
-    }),
-    max_build_records: nullAsAbsent(integer({ min: 1 }).default(10_000_000)).meta({
-      description: 'Build records, those without a key included, above which the run fails.',
-    }),
-  })
-  .superRefine(({ build, probe, project }, ctx) => {
-    if (build.edge === probe.edge) {
-      const message = `\`build\` and \`probe\` both name the edge \`${build.edge}\``;
-      ctx.addIssue(finding('conflicting_keys', message, { path: ['probe', 'edge'], hint: 'each side has an edge of its own' }));
-    }
-    for (const [index, { as }] of project.entries()) {
-      if (project.findIndex((other) => other.as === as) === index) continue;
-      ctx.addIssue(finding('duplicate_name', `\`${as}\` is projected twice`, { path: ['project', index, 'as'] }));
-    }
-  });
+);
 
-export const nodeSchema = z.discriminatedUnion('kind', [sourceNode, transformNode, teeNode, mergeNode, joinNode, sinkNode]);
+export const nodeSchema = z.lazy(() => z.discriminatedUnion('kind', [sourceNode, transformNode, teeNode, mergeNode, joinNode, sinkNode]));
 export type NodeSpec = z.infer<typeof nodeSchema>;
 export type JoinSpec = z.infer<typeof joinNode>;
 
-export const edgeSchema = z.strictObject({
-  from: text().meta({ description: 'Node that the records leave.' }),
-  to: text().meta({ description: 'Node that the records reach.' }),
-  as: optional(text()).meta({ description: 'What a join calls this edge.' }),
-});
+export const edgeSchema = z.lazy(() =>
+  z.strictObject({
+    from: text().meta({ description: 'Node that the records leave.' }),
+    to: text().meta({ description: 'Node that the records reach.' }),
+    as: optional(text()).meta({ description: 'What a join calls this edge.' }),
+  }),
+);
 export type EdgeSpec = z.infer<typeof edgeSchema>;
 
 export const nodesBlock = defineBlock<Record<string, NodeSpec>>({

@@ -3,17 +3,21 @@ import { json, optional, text } from '../../kit/schema.ts';
 import { defineBlock } from '../block.ts';
 
 /** A part's own `config`; the part judges it. */
-export const configField = optional(z.record(z.string(), json())).meta({
-  description: 'Settings of the part; what is possible depends on its `type`.',
-});
+export const configField = z.lazy(() =>
+  optional(z.record(z.string(), json())).meta({
+    description: 'Settings of the part; what is possible depends on its `type`.',
+  }),
+);
 
-export const transformSchema = z.strictObject({
-  type: text().meta({ description: 'Name of the transform.', examples: ['filter'] }),
-  config: configField,
-});
+export const transformSchema = z.lazy(() =>
+  z.strictObject({
+    type: text().meta({ description: 'Name of the transform.', examples: ['filter'] }),
+    config: configField,
+  }),
+);
 export type TransformSpec = z.infer<typeof transformSchema>;
 
-export const transformsField = optional(z.array(transformSchema));
+export const transformsField = z.lazy(() => optional(z.array(transformSchema)));
 
 export const transformBlock = defineBlock<TransformSpec>({
   name: 'transform',

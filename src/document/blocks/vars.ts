@@ -3,7 +3,7 @@ import { json, text } from '../../kit/schema.ts';
 import type { JsonValue } from '../../lib/json.ts';
 import { defineBlock } from '../block.ts';
 
-export const varsSchema = z.record(text(), json());
+export const varsSchema = z.lazy(() => z.record(text(), json()));
 
 export const varsBlock = defineBlock<Record<string, JsonValue>>({
   name: 'vars',
