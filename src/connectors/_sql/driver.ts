@@ -1,11 +1,13 @@
-import { createHash } from 'node:crypto';
 import type { JsonValue } from '../../lib/json.ts';
 import type { Page } from '../../kit/page.ts';
+import type { JournalDialect } from './journal.ts';
 import type { ColumnType, DestinationColumn, SchemaChange } from '../../kit/sink.ts';
 
 export interface LiveColumn extends DestinationColumn {
   /** The type as the database calls it. */
   readonly sqlType: string;
+  /** False where only the database changes the value of a row. */
+  readonly settable?: boolean;
 }
 
 export interface NewColumn {
@@ -35,6 +37,8 @@ export interface TableChange {
   /** Stored in the same transaction. */
   readonly commit?: CommitToken;
   readonly hold?: Hold | undefined;
+  /** The run in whose journal the rows are kept that the change replaces or removes. */
+  readonly journal?: string | undefined;
 }
 
 /** Leaves the transaction open, and what comes next joins it: until `settle`, or until a change brings its token. */
@@ -47,6 +51,8 @@ export interface TableSweep {
   readonly key: readonly LiveColumn[];
   /** Values in the order of `key`. */
   readonly keys: readonly (readonly JsonValue[])[];
+  /** As in a change. */
+  readonly journal?: string | undefined;
 }
 
 export interface PassOptions {
@@ -76,22 +82,31 @@ export interface SqlDriver {
   evolve(table: string, change: SchemaChange): Promise<void>;
   /** Makes `staging` an empty copy of `table`, replacing a leftover. */
   stage(table: string, staging: string): Promise<void>;
-  /** Puts the rows of `staging` in the place of those of `table` at once, or renames it when there is no `table`; `staging` is gone after. */
-  swap(table: string, staging: string): Promise<void>;
+  /** Puts the rows of `staging` in the place of those of `table` at once, or renames it when there is no `table`; `staging` is gone after. With `journal`, the replaced rows are kept for that run. */
+  swap(table: string, staging: string, journal?: string): Promise<void>;
+  /** Absent where runs cannot be undone. */
+  readonly undoing?: UndoDriver;
   drop(table: string): Promise<void>;
   close(): Promise<void>;
 }
 
+/** A transaction in which a run is undone. */
+export interface UndoSession {
+  /** Gives the number of rows that changed. */
+  run(sql: string, values?: readonly (string | null)[]): Promise<number>;
+  all(sql: string, values?: readonly (string | null)[]): Promise<readonly Readonly<Record<string, unknown>>[]>;
+  columns(table: string): Promise<readonly LiveColumn[] | undefined>;
+  /** Sets the commit token of a scope, or removes it. */
+  setToken(scope: string, token: string | undefined): Promise<void>;
+}
+
+export interface UndoDriver {
+  readonly dialect: JournalDialect;
+  /** Unless it is there. */
+  makeJournal(): Promise<void>;
+  /** Does all of it or nothing; at most one at a time for each table. */
+  atOnce<T>(table: string, work: (session: UndoSession) => Promise<T>): Promise<T>;
+}
+
 /** Table of the commit tokens, one row a scope. */
 export const TOKEN_TABLE = '_svc_commit_token';
-
-/** PostgreSQL cuts longer names, and a cut staging name could be the name of the table itself. */
-const NAME_BYTES = 63;
-const STAGING_ENDING = '__svc_ovw';
-
-/** Where an overwrite collects its rows: `<table>__svc_ovw`, or a name made from a hash when that is too long. */
-export function stagingName(table: string): string {
-  const name = `${table}${STAGING_ENDING}`;
-  if (Buffer.byteLength(name) <= NAME_BYTES) return name;
-  return `svc_${createHash('sha256').update(table).digest('hex').slice(0, 16)}${STAGING_ENDING}`;
-}

@@ -6,7 +6,7 @@ import { quoteName } from '../../lib/sql-name.ts';
 import { Page } from '../../kit/page.ts';
 import { check } from '../../kit/schema.ts';
 import type { FinishReason, Sink, SinkDefinition } from '../../kit/sink.ts';
-import { stagingName } from './driver.ts';
+import { stagingName } from './table-names.ts';
 import { testContext, type TestContext } from '../../../test/fakes/env.ts';
 
 export interface SqlHarness {

@@ -5,21 +5,25 @@ import type { SinkContext } from '../../kit/context.ts';
 import type { Page } from '../../kit/page.ts';
 import type { FinishReason, SchemaAccess, SchemaChange, Sink, Sweep, TokenWriter, WriteOptions, WriteResult } from '../../kit/sink.ts';
 import { keyedSpec, settle } from '../../kit/write-spec.ts';
-import { stagingName, type CommitToken, type Hold, type LiveColumn, type NewColumn, type SqlDriver } from './driver.ts';
+import type { CommitToken, Hold, LiveColumn, NewColumn, SqlDriver, TableSweep } from './driver.ts';
 import { inferColumns } from './infer-columns.ts';
 import { planPage, rowsOf, type PagePlan } from './page-rows.ts';
+import { createRecording, type Recording } from './recording.ts';
 import { canSweep, takesBlocks, type SqlSinkConfig } from './sink-fields.ts';
+import { stagingName } from './table-names.ts';
 
 export function createSqlSink(written: SqlSinkConfig, driver: SqlDriver, context: SinkContext): Sink {
   const config = context.role === 'dlq' ? asAppending(written) : written;
-  const table = createTableAccess(config, driver);
+  const log = context.env.log.at('headgate::sink::sql');
+  const recording = createRecording(config, driver, log);
+  const table = createTableAccess(config, driver, recording);
   const spec = keyedSpec(config, 'text');
   const key = spec?.key ?? [];
   const mapping = config.column_mapping;
-  const log = context.env.log.at('headgate::sink::sql');
 
   const passes = async (page: Page, commit: CommitToken | undefined, hold: Hold | undefined): Promise<boolean> => {
     if (!takesBlocks(config) || page.form.form === 'records' || page.count === 0) return false;
+    if (recording.runIn('upsert') !== undefined) return false;
     return (await driver.pass?.(config.table_name, page, { key, commit, hold })) ?? false;
   };
 
@@ -35,7 +39,8 @@ export function createSqlSink(written: SqlSinkConfig, driver: SqlDriver, context
       log.warn('records without any known column were skipped', { table: config.table_name, records: rows.skipped });
     }
     if (commit !== undefined || (rows !== undefined && rows.rows.length + rows.deletes.length > 0)) {
-      await driver.apply({ ...(rows ?? NO_ROWS), table: table.target, hold, ...(commit === undefined ? {} : { commit }) });
+      const journal = recording.runIn('upsert');
+      await driver.apply({ ...(rows ?? NO_ROWS), table: table.target, hold, journal, ...(commit === undefined ? {} : { commit }) });
     }
     const skipped = rows?.skipped ?? 0;
     return skipped === 0 ? result : { ...result, written: result.written - skipped, skipped };
@@ -50,7 +55,10 @@ export function createSqlSink(written: SqlSinkConfig, driver: SqlDriver, context
     // What is held for a token is not committed without it.
     flush: async () => (tokensInUse ? undefined : driver.settle?.()),
     finish: (reason) => table.finish(reason),
-    ...(driver.sweep === undefined || !canSweep(config) ? {} : { sweep: (sweep: Sweep) => sweepTable(config, driver, sweep) }),
+    ...(driver.sweep === undefined || !canSweep(config)
+      ? {}
+      : { sweep: (sweep: Sweep) => sweepTable(config, driver, { ...sweep, journal: recording.runIn('upsert') }) }),
+    ...(recording.undo === undefined ? {} : { undo: recording.undo }),
     close: () => driver.close(),
   };
   if (config.write_mode === 'overwrite') return mapping.kind === 'auto' ? { ...sink, schema: { current: () => table.current() } } : sink;
@@ -124,7 +132,7 @@ interface TableAccess extends SchemaAccess {
   evolve(change: SchemaChange): Promise<void>;
 }
 
-function createTableAccess(config: SqlSinkConfig, driver: SqlDriver): TableAccess {
+function createTableAccess(config: SqlSinkConfig, driver: SqlDriver, recording: Recording): TableAccess {
   const table = config.table_name;
   const overwrite = config.write_mode === 'overwrite';
   const target = overwrite ? stagingName(table) : table;
@@ -159,12 +167,16 @@ function createTableAccess(config: SqlSinkConfig, driver: SqlDriver): TableAcces
       if (!overwrite) return;
       if (reason !== 'success') return staging === undefined ? undefined : driver.drop(target);
       await begin();
-      if ((await driver.columns(target)) !== undefined) await driver.swap(table, target);
+      if ((await driver.columns(target)) !== undefined) await driver.swap(table, target, recording.runIn('overwrite'));
     },
   };
 }
 
-async function sweepTable({ table_name: table, key }: SqlSinkConfig, driver: SqlDriver, { scope, keys }: Sweep): Promise<number> {
+async function sweepTable(
+  { table_name: table, key }: SqlSinkConfig,
+  driver: SqlDriver,
+  { scope, keys, journal }: Sweep & Pick<TableSweep, 'journal'>,
+): Promise<number> {
   const live = await driver.columns(table);
   if (live === undefined) return 0;
   const column = (name: string): LiveColumn => {
@@ -174,7 +186,7 @@ async function sweepTable({ table_name: table, key }: SqlSinkConfig, driver: Sql
     throw new ConnectorError('missing', `the table \`${table}\` has no column \`${name}\` to look for vanished rows by`, { hint });
   };
   const inside = Object.entries(scope).map(([name, value]) => ({ column: column(name), value }));
-  return (await driver.sweep?.({ table, scope: inside, key: key.map(column), keys })) ?? 0;
+  return (await driver.sweep?.({ table, scope: inside, key: key.map(column), keys, journal })) ?? 0;
 }
 
 function noTable(table: string): ConnectorError {

@@ -6,20 +6,23 @@ import { quoteName, quoteNames } from '../../lib/sql-name.ts';
 import type { SinkContext } from '../../kit/context.ts';
 import type { Page } from '../../kit/page.ts';
 import type { SchemaChange } from '../../kit/sink.ts';
-import { TOKEN_TABLE, type CommitToken, type LiveColumn, type SqlDriver, type TableChange, type TableSweep } from '../_sql/driver.ts';
+import { TOKEN_TABLE, type LiveColumn, type SqlDriver, type TableChange, type TableSweep } from '../_sql/driver.ts';
+import { JOURNAL_TABLE } from '../_sql/journal.ts';
 import { BINARY_TYPES } from './binary-text.ts';
 import { carry, passageOf } from './bulk.ts';
 import { binaryBlock } from './copy-binary.ts';
 import { newScratch } from './columns-copy.ts';
 import type { PostgresSinkConfig } from './config.ts';
 import { copyLines, encoderOf, finishedText, type Encoder } from './encode.ts';
+import { journalDialect, JOURNAL_LINES, keepKeys, sweepAndKeep } from './journal.ts';
 import { replaceRows } from './overwrite.ts';
 import { POSTGRES_TYPES, readColumns, readCopyTarget, type CopyTarget } from './schema.ts';
 import { arrivalTable, deleteFrom, deleteVanished, fromArrays, insertInto } from './statements.ts';
+import { lastToken, storeToken } from './tokens.ts';
+import { keepReplaced, undoSession } from './undo.ts';
 import { Unit, type Transaction } from './unit.ts';
 
 const TOKEN_COLUMNS = ['scope text PRIMARY KEY', 'token text NOT NULL', 'updated_at timestamptz NOT NULL'];
-const NO_SUCH_TABLE = '42P01';
 const NO_UNIQUE_INDEX = '42P10';
 
 export async function openPostgresDriver(config: PostgresSinkConfig, context: SinkContext): Promise<SqlDriver> {
@@ -71,7 +74,7 @@ export async function openPostgresDriver(config: PostgresSinkConfig, context: Si
       const table = qualified(change.table);
       if (change.commit !== undefined || change.hold === 'token') await makeTokens();
       const copyable = (await run('reading the table', (client) => copyTarget(client, change.table))) !== undefined;
-      const target = { ...config, table, tokens: qualified(TOKEN_TABLE), copyable };
+      const target = { ...config, table, tokens: qualified(TOKEN_TABLE), journal: qualified(JOURNAL_TABLE), copyable };
       const keys = change.key.map((column) => column.name);
       await unit.work(`writing to \`${change.table}\``, { hold: change.hold !== undefined }, (transaction) =>
         apply(transaction, change, target).catch((error: unknown) => {
@@ -98,7 +101,10 @@ export async function openPostgresDriver(config: PostgresSinkConfig, context: Si
       return true;
     },
     settle: () => unit.commit(),
-    sweep: (one) => run(`removing vanished rows of \`${one.table}\``, (client) => sweep(client, qualified(one.table), one)),
+    sweep: (one) =>
+      run(`removing vanished rows of \`${one.table}\``, (client) =>
+        sweep(client, { table: qualified(one.table), journal: qualified(JOURNAL_TABLE) }, one),
+      ),
     lastToken: (scope) => run('reading the commit token', (client) => lastToken(client, qualified(TOKEN_TABLE), scope)),
     evolve: (table, change) =>
       run(`changing the table \`${table}\``, (client) => {
@@ -113,12 +119,25 @@ export async function openPostgresDriver(config: PostgresSinkConfig, context: Si
           await client.query(`CREATE TABLE ${qualified(staging)} (LIKE ${qualified(table)} ${parts})`);
         }),
       ),
-    swap: (table, staging) =>
+    swap: (table, staging, runId) =>
       run(`replacing \`${table}\``, (client) =>
-        inPostgresTransaction(client, () =>
-          replaceRows(client, { table: qualified(table), name: table, staging: qualified(staging), window: config.scope?.window }),
-        ),
+        inPostgresTransaction(client, async () => {
+          const replacement = { table: qualified(table), name: table, staging: qualified(staging), window: config.scope?.window };
+          if (runId !== undefined) await keepReplaced(client, replacement, { runId, qualified });
+          await replaceRows(client, replacement);
+        }),
       ),
+    undoing: {
+      dialect: journalDialect(qualified),
+      makeJournal: () => run('making the journal of runs', (client) => makeTable(client, qualified(JOURNAL_TABLE), JOURNAL_LINES)),
+      atOnce: (table, work) =>
+        run(`undoing a run of \`${table}\``, (client) =>
+          inPostgresTransaction(client, async () => {
+            await client.query('SELECT pg_advisory_xact_lock(hashtext($1))', [`headgate undo ${qualified(table)}`]);
+            return work(undoSession(client, qualified));
+          }),
+        ),
+    },
     // Cleaning up goes on when everything else was told to stop.
     drop: (table) =>
       withClient(
@@ -154,6 +173,7 @@ async function makeTable(client: ClientBase, table: string, lines: readonly stri
 interface Target {
   readonly table: string;
   readonly tokens: string;
+  readonly journal: string;
   readonly write_method: 'auto' | 'insert' | 'copy';
   readonly batch_size: number;
   /** Whether COPY gives the table the same as INSERT would. */
@@ -164,6 +184,7 @@ interface Target {
 const COPY_FROM = { insert: 500, upsert: 4000 } as const;
 
 async function apply(transaction: Transaction, change: TableChange, target: Target): Promise<void> {
+  if (change.journal !== undefined) await keepChanged(transaction, change, target, change.journal);
   if (change.rows.length > 0) await (copies(change, target) ? copyRows : insertRows)(transaction, change, target);
   if (change.deletes.length > 0) await deleteRows(transaction, change, target);
   if (change.commit !== undefined) await storeToken(await transaction.client(), target.tokens, change.commit);
@@ -216,15 +237,29 @@ async function deleteRows(transaction: Transaction, { key, deletes }: TableChang
   await client.query({ text: deleteFrom(table, key, fromArrays(key.length)), values: byColumn(deletes, encoders) });
 }
 
+/** Keeps the rows a page is about to change. */
+async function keepChanged(transaction: Transaction, change: TableChange, { table, journal }: Target, runId: string): Promise<void> {
+  const { key, columns, rows, deletes } = change;
+  const places = key.map(({ name }) => columns.findIndex((column) => column.name === name));
+  const keys = [...rows.map((row) => places.map((place) => row[place] ?? null)), ...deletes];
+  const client = await transaction.client();
+  const live = (await readColumns(client, table)) ?? [];
+  await keepKeys(client, { table, journal, runId, name: change.table, columns: live, key }, byColumn(keys, key.map(encoderOf)));
+}
+
 /** One statement, so that it happens as a whole. */
-async function sweep(client: ClientBase, table: string, { scope, key, keys }: TableSweep): Promise<number> {
-  const text = deleteVanished(
-    table,
-    scope.map(({ column }) => column),
-    key,
-  );
-  const inside = scope.map(({ column, value }) => encoderOf(column)(value));
-  const { rowCount } = await client.query({ text, values: [...byColumn(keys, key.map(encoderOf)), ...inside] });
+async function sweep(
+  client: ClientBase,
+  { table, journal }: Pick<Target, 'table' | 'journal'>,
+  { table: name, scope, key, keys, journal: runId }: TableSweep,
+): Promise<number> {
+  const inside = scope.map(({ column }) => column);
+  const values = [...byColumn(keys, key.map(encoderOf)), ...scope.map(({ column, value }) => encoderOf(column)(value))];
+  if (runId !== undefined) {
+    const columns = (await readColumns(client, table)) ?? [];
+    return sweepAndKeep(client, { table, journal, runId, name, columns, key }, { scope: inside, values });
+  }
+  const { rowCount } = await client.query({ text: deleteVanished(table, inside, key), values });
   return rowCount ?? 0;
 }
 
@@ -242,29 +277,6 @@ function missingIndex(error: unknown, table: string, keys: readonly string[]): C
     hint: `CREATE UNIQUE INDEX ON ${table} (${quoteNames(keys)})`,
     cause: error,
   });
-}
-
-/** The lock lets whoever asks for the token next wait for a commit that is on its way. */
-const TOKEN_LOCK = 'SELECT pg_advisory_xact_lock(hashtext($1))';
-
-async function storeToken(client: ClientBase, tokens: string, { scope, token }: CommitToken): Promise<void> {
-  await client.query(TOKEN_LOCK, [`headgate token ${scope}`]);
-  await client.query(
-    `INSERT INTO ${tokens} (scope, token, updated_at) VALUES ($1, $2, now())
-     ON CONFLICT (scope) DO UPDATE SET token = excluded.token, updated_at = excluded.updated_at`,
-    [scope, token],
-  );
-}
-
-async function lastToken(client: ClientBase, tokens: string, scope: string): Promise<string | undefined> {
-  try {
-    await client.query(TOKEN_LOCK, [`headgate token ${scope}`]);
-    const { rows } = await client.query<{ token: string }>(`SELECT token FROM ${tokens} WHERE scope = $1`, [scope]);
-    return rows[0]?.token;
-  } catch (error) {
-    if (codeOf(error) === NO_SUCH_TABLE) return undefined;
-    throw error;
-  }
 }
 
 async function evolve(client: ClientBase, table: string, change: SchemaChange): Promise<void> {

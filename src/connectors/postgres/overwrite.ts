@@ -4,7 +4,7 @@ import { jsonText, type JsonValue } from '../../lib/json.ts';
 import { quoteName, quoteNames } from '../../lib/sql-name.ts';
 import { readColumns } from './schema.ts';
 
-interface Replacement {
+export interface Replacement {
   /** Quoted and qualified. */
   readonly table: string;
   /** The bare name of the table. */
@@ -31,14 +31,20 @@ export async function replaceRows(client: ClientBase, { table, name, staging, wi
   await client.query(`DROP TABLE ${staging}`);
 }
 
+/** Whether a row lies in the window, with the values of `$1` and `$2`. */
+export function insideWindow({ column, from, to }: NonNullable<Replacement['window']>): {
+  readonly sql: string;
+  readonly bounds: string[];
+} {
+  return { sql: `${quoteName(column)} >= $1 AND ${quoteName(column)} < $2`, bounds: [jsonText(from), jsonText(to)] };
+}
+
 async function clearWindow(
   client: ClientBase,
   { table, staging, window }: Required<Pick<Replacement, 'table' | 'staging' | 'window'>>,
 ): Promise<void> {
   if (window === undefined) return;
-  const column = quoteName(window.column);
-  const inside = `${column} >= $1 AND ${column} < $2`;
-  const bounds = [jsonText(window.from), jsonText(window.to)];
+  const { sql: inside, bounds } = insideWindow(window);
   const outside = await client.query<{ n: string }>(`SELECT count(*) AS n FROM ${staging} WHERE (${inside}) IS NOT TRUE`, bounds);
   const count = outside.rows[0]?.n ?? '0';
   if (count !== '0') {

@@ -15,11 +15,12 @@ interface ColumnRow {
   readonly name: string;
   readonly type: string;
   readonly nullable: boolean;
+  readonly settable: boolean;
 }
 
 /** The type without its length: a cast to `varchar(3)` would silently cut what an assignment refuses. */
 const COLUMNS = `
-  SELECT attname AS name, format_type(atttypid, -1) AS type, NOT attnotnull AS nullable
+  SELECT attname AS name, format_type(atttypid, -1) AS type, NOT attnotnull AS nullable, attidentity <> 'a' AS settable
   FROM pg_attribute WHERE attrelid = $1 AND attnum > 0 AND NOT attisdropped AND attgenerated = '' ORDER BY attnum`;
 
 /** The columns that can be written; `undefined` when there is no such table. `table` is quoted and qualified. */
@@ -29,7 +30,13 @@ export async function readColumns(client: ClientBase, table: string): Promise<Li
   const oid = found.rows[0]?.oid ?? null;
   if (oid === null) return undefined;
   const { rows } = await client.query<ColumnRow>(COLUMNS, [oid]);
-  return rows.map(({ name, type, nullable }) => ({ name, sqlType: type, types: typesOf(type), nullable }));
+  return rows.map(({ name, type, nullable, settable }) => ({
+    name,
+    sqlType: type,
+    types: typesOf(type),
+    nullable,
+    ...(settable ? {} : { settable }),
+  }));
 }
 
 /** What COPY may write to: the type of each column, by name; `undefined` when only INSERT gives the table what it asks for. */

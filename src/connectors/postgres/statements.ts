@@ -50,12 +50,16 @@ export function deleteFrom(table: string, key: readonly LiveColumn[], from: stri
 
 /** Rows inside the scope whose key is not among those given: an array for each column of the key, then a value for each of the scope. */
 export function deleteVanished(table: string, scope: readonly Column[], key: readonly Column[]): string {
+  return `DELETE FROM ${table} AS t WHERE ${vanished(scope, key)}`;
+}
+
+/** The condition by which a row `t` vanished. */
+export function vanished(scope: readonly Column[], key: readonly Column[]): string {
   const inside = scope.map(({ name, sqlType }, index) => {
     return `t.${quoteName(name)} IS NOT DISTINCT FROM $${key.length + index + 1}::text::${sqlType}`;
   });
   const same = key.map((column, index) => `t.${quoteName(column.name)} = ${castSlot(column, index)}`);
-  const vanished = `NOT EXISTS (SELECT 1 FROM ${fromArrays(key.length)} WHERE ${same.join(' AND ')})`;
-  return `DELETE FROM ${table} AS t WHERE ${[...inside, vanished].join(' AND ')}`;
+  return [...inside, `NOT EXISTS (SELECT 1 FROM ${fromArrays(key.length)} WHERE ${same.join(' AND ')})`].join(' AND ');
 }
 
 function onConflict(names: readonly string[], keys: readonly string[]): string {
@@ -63,7 +67,7 @@ function onConflict(names: readonly string[], keys: readonly string[]): string {
   return rest.length === 0 ? 'DO NOTHING' : `DO UPDATE SET ${rest.map((name) => `${name} = excluded.${name}`).join(', ')}`;
 }
 
-function castSlot(column: Column, index: number): string {
+export function castSlot(column: Column, index: number): string {
   return `r.c${index}::${column.sqlType}`;
 }
 

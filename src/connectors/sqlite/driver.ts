@@ -6,8 +6,17 @@ import { Gate } from '../../lib/gate.ts';
 import { quoteName, quoteNames } from '../../lib/sql-name.ts';
 import { inTransaction, MEMORY, openSqlite, parseSqliteUrl, rollBack, sqliteError } from '../../lib/sqlite.ts';
 import type { SinkContext } from '../../kit/context.ts';
-import { TOKEN_TABLE, type CommitToken, type LiveColumn, type SqlDriver, type TableChange, type TableSweep } from '../_sql/driver.ts';
+import {
+  TOKEN_TABLE,
+  type CommitToken,
+  type LiveColumn,
+  type SqlDriver,
+  type TableChange,
+  type TableSweep,
+  type UndoSession,
+} from '../_sql/driver.ts';
 import type { SqliteSinkConfig } from './config.ts';
+import { addJournalFunctions, emptyKeys, JOURNAL_DIALECT, keepKeys, keepReplaced, keepRows, makeJournal } from './journal.ts';
 import { Passage } from './passage.ts';
 import { readColumns, SQLITE_TYPES } from './schema.ts';
 import { onConflict } from './statements.ts';
@@ -65,7 +74,12 @@ export function openSqliteDriver(config: SqliteSinkConfig, context: SinkContext)
         });
       }),
     stage: (table, staging) => run(`staging \`${table}\``, () => stage(db, table, staging)),
-    swap: (table, staging) => run(`replacing \`${table}\``, () => swap(db, table, staging)),
+    swap: (table, staging, runId) => run(`replacing \`${table}\``, () => swap(db, table, staging, runId)),
+    undoing: {
+      dialect: JOURNAL_DIALECT,
+      makeJournal: () => run('making the journal of runs', () => makeJournal(db)),
+      atOnce: (table, work) => run(`undoing a run of \`${table}\``, () => atOnce(db, work)),
+    },
     drop: (table) => run(`dropping \`${table}\``, () => db.exec(`DROP TABLE IF EXISTS ${quoteName(table)}`)),
     close() {
       passage?.close();
@@ -78,6 +92,7 @@ export function openSqliteDriver(config: SqliteSinkConfig, context: SinkContext)
 function prepared(db: DatabaseSync): DatabaseSync {
   try {
     db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL');
+    addJournalFunctions(db);
     return db;
   } catch (error) {
     db.close();
@@ -99,10 +114,37 @@ interface Pace {
 async function apply(db: DatabaseSync, change: TableChange, pace: Pace): Promise<void> {
   db.exec('BEGIN IMMEDIATE');
   try {
+    if (change.journal !== undefined) await keepChanged(db, change, { runId: change.journal, pace });
     if (change.rows.length > 0) await runAll(prepareWrite(db, change), change.rows, pace);
     if (change.deletes.length > 0) await runAll(prepareDelete(db, change), change.deletes, pace);
     if (change.commit !== undefined) storeToken(db, change.commit);
     db.exec('COMMIT');
+  } catch (error) {
+    rollBack(db);
+    throw error;
+  }
+}
+
+/** Keeps the rows a page is about to change. */
+async function keepChanged(db: DatabaseSync, change: TableChange, { runId, pace }: { runId: string; pace: Pace }): Promise<void> {
+  const { table, key, columns, rows, deletes } = change;
+  const places = key.map(({ name }) => columns.findIndex((column) => column.name === name));
+  const keys = [...rows.map((row) => places.map((place) => row[place] ?? null)), ...deletes];
+  await runAll(db.prepare(emptyKeys(db, key)), keys, pace);
+  keepKeys(db, { table, runId, key });
+}
+
+async function atOnce<T>(db: DatabaseSync, work: (session: UndoSession) => Promise<T>): Promise<T> {
+  db.exec('BEGIN IMMEDIATE');
+  try {
+    const result = await work({
+      run: (sql, values = []) => Promise.resolve(Number(db.prepare(sql).run(...values).changes)),
+      all: (sql, values = []) => Promise.resolve(db.prepare(sql).all(...values)),
+      columns: (table) => Promise.resolve(readColumns(db, table)),
+      setToken: (scope, token) => Promise.resolve(setToken(db, scope, token)),
+    });
+    db.exec('COMMIT');
+    return result;
   } catch (error) {
     rollBack(db);
     throw error;
@@ -146,7 +188,7 @@ function prepareDelete(db: DatabaseSync, { table, key }: TableChange): Statement
 const SWEEP_KEYS = 'svc_cleanup_keys';
 
 /** The keys stand in a table with the types of the key, so that they are compared as the rows are. */
-async function sweep(db: DatabaseSync, { table, scope, key, keys }: TableSweep, pace: Pace): Promise<number> {
+async function sweep(db: DatabaseSync, { table, scope, key, keys, journal }: TableSweep, pace: Pace): Promise<number> {
   const slots = key.map((_, index) => `k${index}`);
   const columns = key.map(({ sqlType }, index) => `k${index} ${sqlType}`);
   const inside = scope.map(({ column }) => `t.${quoteName(column.name)} IS ?`);
@@ -157,8 +199,10 @@ async function sweep(db: DatabaseSync, { table, scope, key, keys }: TableSweep, 
     const insert = db.prepare(`INSERT OR IGNORE INTO temp.${SWEEP_KEYS} VALUES (${slots.map(() => '?').join(', ')})`);
     await runAll(insert, keys, pace);
     const vanished = `NOT EXISTS (SELECT 1 FROM temp.${SWEEP_KEYS} AS s WHERE ${same.join(' AND ')})`;
-    const remove = db.prepare(`DELETE FROM ${quoteName(table)} AS t WHERE ${[...inside, vanished].join(' AND ')}`);
-    const { changes } = remove.run(...scope.map(({ value }) => toSqlite(value)));
+    const where = [...inside, vanished].join(' AND ');
+    const values = scope.map(({ value }) => toSqlite(value));
+    if (journal !== undefined) keepRows(db, { table, runId: journal, key }, where, values);
+    const { changes } = db.prepare(`DELETE FROM ${quoteName(table)} AS t WHERE ${where}`).run(...values);
     db.exec(`DROP TABLE temp.${SWEEP_KEYS}; COMMIT`);
     return Number(changes);
   } catch (error) {
@@ -181,6 +225,11 @@ function lastToken(db: DatabaseSync, scope: string): string | undefined {
   return row === undefined ? undefined : String(row['token']);
 }
 
+function setToken(db: DatabaseSync, scope: string, token: string | undefined): void {
+  if (token !== undefined) storeToken(db, { scope, token });
+  else if (readColumns(db, TOKEN_TABLE) !== undefined) db.prepare(`DELETE FROM ${TOKEN_TABLE} WHERE scope = ?`).run(scope);
+}
+
 /** Column names, types, defaults and NOT NULL; keys and indexes stay with the table itself, which is checked when the rows arrive there. */
 function stage(db: DatabaseSync, table: string, staging: string): void {
   const columns = readColumns(db, table) ?? [];
@@ -190,8 +239,9 @@ function stage(db: DatabaseSync, table: string, staging: string): void {
   inTransaction(db, () => db.exec(`DROP TABLE IF EXISTS ${quoteName(staging)}; CREATE TABLE ${quoteName(staging)} (${lines.join(', ')})`));
 }
 
-function swap(db: DatabaseSync, table: string, staging: string): void {
+function swap(db: DatabaseSync, table: string, staging: string, runId: string | undefined): void {
   inTransaction(db, () => {
+    if (runId !== undefined) keepReplaced(db, table, runId);
     const live: readonly LiveColumn[] | undefined = readColumns(db, table);
     if (live === undefined) {
       db.exec(`ALTER TABLE ${quoteName(staging)} RENAME TO ${quoteName(table)}`);

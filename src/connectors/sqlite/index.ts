@@ -52,8 +52,14 @@ export const sqliteSink = defineSink<SqliteSinkConfig>({
 });
 
 /** Rows can be fetched from a file by the database itself when they go into columns, and the page is not looked at first. */
-function formOf(config: SqliteSinkConfig): Pick<SinkCapabilities, 'encodings' | 'recordsBecause'> {
-  if (pathOf(config.database_url) === MEMORY) return { encodings: [], recordsBecause: 'the sink is no database file' };
+function formOf(config: SqliteSinkConfig): Pick<SinkCapabilities, 'encodings' | 'recordsBecause' | 'undo'> {
+  if (pathOf(config.database_url) === MEMORY) {
+    return {
+      encodings: [],
+      recordsBecause: 'the sink is no database file',
+      undo: 'writes no database file: there is nothing left to undo',
+    };
+  }
   if (config.column_mapping.kind !== 'auto') return { encodings: [], recordsBecause: 'the sink stores whole records' };
   if (takesBlocks(config)) return { encodings: [SQLITE_ROWS] };
   return { encodings: [], recordsBecause: `\`write_mode: ${config.write_mode}\` takes records` };

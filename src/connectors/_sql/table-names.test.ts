@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { stagingName } from './driver.ts';
+import { stagingName } from './table-names.ts';
 
 test('the staging table is named after the table, and never like it', () => {
   expect(stagingName('orders')).toBe('orders__svc_ovw');

@@ -1,0 +1,61 @@
+/**
+ * What a run has changed, in a table beside the one it writes: for each key it touched the rows as they were before (none when there
+ * were none), and notes about the run as a whole. Values are text that gives the same value again, whatever its type.
+ */
+import { stringifyJson } from '../../lib/json.ts';
+import type { LiveColumn } from './driver.ts';
+import { endedName } from './table-names.ts';
+
+export const JOURNAL_TABLE = '_svc_run_journal';
+
+/** Columns of the journal, all of them text but the last one. A run keeps the first rows of a key. */
+export const JOURNAL_COLUMNS = ['run_id', 'table_name', 'key_json', 'before_json', 'recorded_at'] as const;
+export const JOURNAL_KEY = ['run_id', 'table_name', 'key_json'] as const;
+
+/** Notes stand in the place of a key, which is a list: the rows that an overwrite replaced are kept; the run was undone. */
+export const PREVIOUS = '"previous"';
+export const UNDONE = '"undone"';
+
+/** Tells an entry about a key from a note. */
+export function isKey(alias: string): string {
+  return `${alias}.key_json LIKE '[%'`;
+}
+
+/** What the note of an overwrite says, in a list; there is none when there was no table before. */
+export interface Replaced {
+  readonly table: string;
+  /** The part of the table that was replaced; absent for all of it. */
+  readonly window?: { readonly column: string; readonly from: string | null; readonly to: string | null };
+}
+
+export function noteOf(replaced: Replaced): string {
+  const { table, window } = replaced;
+  return stringifyJson([{ table, ...(window === undefined ? {} : { window: { ...window } }) }]);
+}
+
+/** Where the rows are kept that an overwrite replaced. */
+export function previousName(table: string): string {
+  return endedName(table, '__svc_prev');
+}
+
+/** How a column is called inside an image: paths into JSON read some characters in a way of their own. */
+export function labelOf(name: string): string {
+  return /^[A-Za-z_]\w*$/.test(name) ? name : `~${Buffer.from(name).toString('hex')}`;
+}
+
+/** What databases say differently about a journal. */
+export interface JournalDialect {
+  /** The placeholder of the value at this place, from 1. */
+  readonly slot: (place: number) => string;
+  /** A table as statements name it. */
+  readonly table: (name: string) => string;
+  /** An expression of text, as JSON. */
+  readonly json: (text: string) => string;
+  /** What a kept text says, as a value of the column. */
+  readonly decode: (text: string, column: LiveColumn) => string;
+  /** Joins each row that an entry `j` keeps; then the expression it stands in. */
+  readonly images: { readonly join: string; readonly image: string };
+  /** Lets a row have what the database would make itself. */
+  readonly overriding: string;
+  readonly now: string;
+}

@@ -1,0 +1,87 @@
+/** The journal of runs in PostgreSQL: what a page is about to change is kept by one statement, whatever way its rows take. */
+import type { ClientBase } from 'pg';
+import { quoteName } from '../../lib/sql-name.ts';
+import type { LiveColumn } from '../_sql/driver.ts';
+import { JOURNAL_COLUMNS, JOURNAL_KEY, labelOf, type JournalDialect } from '../_sql/journal.ts';
+import { castSlot, fromArrays, vanished } from './statements.ts';
+
+export const JOURNAL_LINES = [
+  ...JOURNAL_COLUMNS.map((name) =>
+    name === 'recorded_at' ? `${name} timestamptz NOT NULL` : `${name} text${name === 'before_json' ? '' : ' NOT NULL'}`,
+  ),
+  `PRIMARY KEY (${JOURNAL_KEY.join(', ')})`,
+];
+
+const INTO = `(${JOURNAL_COLUMNS.join(', ')})`;
+
+export function journalDialect(qualified: (table: string) => string): JournalDialect {
+  return {
+    slot: (place) => `$${place}`,
+    table: qualified,
+    json: (text) => `(${text})::json`,
+    decode: (text, column) => `CAST(${text} AS ${column.sqlType})`,
+    images: { join: 'CROSS JOIN LATERAL json_array_elements(j.before_json::json) AS e(image)', image: 'e.image' },
+    overriding: 'OVERRIDING SYSTEM VALUE',
+    now: 'clock_timestamp()',
+  };
+}
+
+/** Values as text rather than JSON: JSON knows no other way to say its own null, and would round what it does not know. */
+function imageOf(columns: readonly LiveColumn[]): string {
+  const labels = columns.map(({ name }) => `'${labelOf(name)}'`);
+  const values = columns.map(({ name }) => `t.${quoteName(name)}::text`);
+  return `json_object(ARRAY[${labels.join(', ')}], ARRAY[${values.join(', ')}])`;
+}
+
+function keyOf(values: readonly string[]): string {
+  return `json_build_array(${values.map((value) => `${value}::text`).join(', ')})::text`;
+}
+
+export interface Journaling {
+  /** Quoted and qualified. */
+  readonly table: string;
+  readonly journal: string;
+  readonly runId: string;
+  /** The bare name of the table. */
+  readonly name: string;
+  readonly columns: readonly LiveColumn[];
+  readonly key: readonly LiveColumn[];
+}
+
+/** Keeps the rows that have one of the keys, given as one array of texts a column, and which keys have none. */
+export async function keepKeys(client: ClientBase, on: Journaling, keys: readonly (readonly (string | null)[])[]): Promise<void> {
+  const { table, journal, columns, key } = on;
+  const places = key.map((column, index) => `${castSlot(column, index)} AS k${index}`);
+  const names = key.map((_, index) => `r.k${index}`);
+  const same = key.map(({ name }, index) => `t.${quoteName(name)} = r.k${index}`).join(' AND ');
+  // The rows are locked in the order in which the change itself locks them.
+  const text = `
+    WITH r AS MATERIALIZED (SELECT DISTINCT ${places.join(', ')} FROM ${fromArrays(key.length)}),
+    old AS MATERIALIZED (
+      SELECT ${names.join(', ')}, ${keyOf(key.map(({ name }) => `t.${quoteName(name)}`))} AS key_json, ${imageOf(columns)} AS image
+      FROM ${table} AS t JOIN r ON ${same} ORDER BY ${names.join(', ')} FOR UPDATE OF t)
+    INSERT INTO ${journal} ${INTO}
+    SELECT $${key.length + 1}, $${key.length + 2}, coalesce(min(old.key_json), ${keyOf(names)}),
+      CASE WHEN count(old.key_json) > 0 THEN json_agg(old.image)::text END, clock_timestamp()
+    FROM r LEFT JOIN old ON ${key.map((_, index) => `old.k${index} = r.k${index}`).join(' AND ')}
+    GROUP BY ${names.join(', ')} ON CONFLICT DO NOTHING`;
+  await client.query({ text, values: [...keys, on.runId, on.name] });
+}
+
+/** Removes rows that vanished at the source, and keeps them; gives their number. Values as for `deleteVanished`. */
+export async function sweepAndKeep(
+  client: ClientBase,
+  on: Journaling,
+  { scope, values }: { readonly scope: readonly LiveColumn[]; readonly values: readonly unknown[] },
+): Promise<number> {
+  const text = `
+    WITH gone AS (DELETE FROM ${on.table} AS t WHERE ${vanished(scope, on.key)} RETURNING t.*),
+    kept AS (
+      INSERT INTO ${on.journal} ${INTO}
+      SELECT $${values.length + 1}, $${values.length + 2}, ${keyOf(on.key.map(({ name }) => `t.${quoteName(name)}`))},
+        json_build_array(${imageOf(on.columns)})::text, clock_timestamp()
+      FROM gone AS t ON CONFLICT DO NOTHING)
+    SELECT count(*) AS n FROM gone`;
+  const { rows } = await client.query<{ n: string }>({ text, values: [...values, on.runId, on.name] });
+  return Number(rows[0]?.n);
+}

@@ -1,0 +1,125 @@
+/** The journal of runs in SQLite. */
+import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
+import { quoteName, quoteNames } from '../../lib/sql-name.ts';
+import type { LiveColumn } from '../_sql/driver.ts';
+import {
+  JOURNAL_COLUMNS,
+  JOURNAL_KEY,
+  JOURNAL_TABLE,
+  labelOf,
+  noteOf,
+  PREVIOUS,
+  previousName,
+  type JournalDialect,
+} from '../_sql/journal.ts';
+import { readColumns } from './schema.ts';
+
+const NOW = "strftime('%Y-%m-%dT%H:%M:%fZ')";
+const INTO = `(${JOURNAL_COLUMNS.join(', ')})`;
+const REAL_TEXT = 'headgate_real_text';
+const TEXT_REAL = 'headgate_text_real';
+
+/** Gives a connection what the expressions below ask for: SQLite itself writes numbers with fewer digits than they have. */
+export function addJournalFunctions(db: DatabaseSync): void {
+  const exact = { deterministic: true, directOnly: true };
+  db.function(REAL_TEXT, exact, (value) => (Object.is(value, -0) ? '-0' : String(value)));
+  db.function(TEXT_REAL, exact, (text) => Number(text));
+}
+
+/** A value as a text that begins with a letter for its type. */
+function encoded(value: string): string {
+  return `CASE typeof(${value}) WHEN 'null' THEN NULL WHEN 'integer' THEN 'i' || ${value} WHEN 'real' THEN 'r' || ${REAL_TEXT}(${value})
+    WHEN 'blob' THEN 'b' || hex(${value}) ELSE iif(instr(${value}, char(0)) > 0, 'h' || hex(${value}), 't' || ${value}) END`;
+}
+
+function decoded(text: string): string {
+  const rest = `substr(${text}, 2)`;
+  return `CASE substr(${text}, 1, 1) WHEN 'i' THEN CAST(${rest} AS INTEGER) WHEN 'r' THEN ${TEXT_REAL}(${rest})
+    WHEN 'b' THEN unhex(${rest}) WHEN 'h' THEN CAST(unhex(${rest}) AS TEXT) WHEN 't' THEN ${rest} END`;
+}
+
+export const JOURNAL_DIALECT: JournalDialect = {
+  slot: () => '?',
+  table: quoteName,
+  json: (text) => text,
+  decode: decoded,
+  images: { join: 'JOIN json_each(j.before_json) AS e', image: 'e.value' },
+  overriding: '',
+  now: NOW,
+};
+
+export function makeJournal(db: DatabaseSync): void {
+  db.exec(
+    `CREATE TABLE IF NOT EXISTS ${JOURNAL_TABLE} (run_id TEXT NOT NULL, table_name TEXT NOT NULL, key_json TEXT NOT NULL,
+      before_json TEXT, recorded_at TEXT NOT NULL, PRIMARY KEY (${JOURNAL_KEY.join(', ')}))`,
+  );
+}
+
+function imageOf(columns: readonly LiveColumn[]): string {
+  return `json_object(${columns.map(({ name }) => `'${labelOf(name)}', ${encoded(`t.${quoteName(name)}`)}`).join(', ')})`;
+}
+
+function keyOf(values: readonly string[]): string {
+  return `json_array(${values.map(encoded).join(', ')})`;
+}
+
+interface Journaling {
+  readonly table: string;
+  readonly runId: string;
+  readonly key: readonly LiveColumn[];
+}
+
+const KEYS = 'svc_journal_keys';
+
+/** An empty table for keys, in which they get the types of the columns; gives the statement that fills it. */
+export function emptyKeys(db: DatabaseSync, key: readonly LiveColumn[]): string {
+  db.exec(
+    `DROP TABLE IF EXISTS temp.${KEYS}; CREATE TEMP TABLE ${KEYS} (${key.map(({ sqlType }, index) => `k${index} ${sqlType}`).join(', ')})`,
+  );
+  return `INSERT INTO temp.${KEYS} VALUES (${key.map(() => '?').join(', ')})`;
+}
+
+/** Keeps the rows that have one of the keys in the table, and which keys have none. */
+export function keepKeys(db: DatabaseSync, { table, runId, key }: Journaling): void {
+  const columns = readColumns(db, table) ?? [];
+  // The column comes first: it decides how texts are compared.
+  const same = key.map(({ name }, index) => `t.${quoteName(name)} = s.k${index}`).join(' AND ');
+  const values = key.map(({ name }, index) => `coalesce(t.${quoteName(name)}, s.k${index})`);
+  const [present] = key.map(({ name }) => `t.${quoteName(name)}`);
+  db.prepare(
+    `INSERT OR IGNORE INTO ${JOURNAL_TABLE} ${INTO}
+     SELECT ?, ?, ${keyOf(values)}, CASE WHEN count(${present}) > 0 THEN json_group_array(json(${imageOf(columns)})) END, ${NOW}
+     FROM temp.${KEYS} AS s LEFT JOIN ${quoteName(table)} AS t ON ${same} GROUP BY s.rowid`,
+  ).run(runId, table);
+}
+
+/** Keeps the rows `t` for which the condition is true. */
+export function keepRows(db: DatabaseSync, { table, runId, key }: Journaling, where: string, values: readonly SQLInputValue[]): void {
+  const columns = readColumns(db, table) ?? [];
+  db.prepare(
+    `INSERT OR IGNORE INTO ${JOURNAL_TABLE} ${INTO}
+     SELECT ?, ?, ${keyOf(key.map(({ name }) => `t.${quoteName(name)}`))}, json_array(json(${imageOf(columns)})), ${NOW}
+     FROM ${quoteName(table)} AS t WHERE ${where}`,
+  ).run(runId, table, ...values);
+}
+
+/** Copies the rows that are about to be replaced; those of an earlier overwrite go. */
+export function keepReplaced(db: DatabaseSync, table: string, runId: string): void {
+  const previous = previousName(table);
+  const live = readColumns(db, table);
+  db.exec(`DROP TABLE IF EXISTS ${quoteName(previous)}`);
+  db.prepare(`DELETE FROM ${JOURNAL_TABLE} WHERE table_name = ? AND key_json = '${PREVIOUS}'`).run(table);
+  if (live !== undefined) {
+    const lines = live.map(({ name, sqlType }) => `${quoteName(name)} ${sqlType}`);
+    const names = quoteNames(live.map(({ name }) => name));
+    db.exec(
+      `CREATE TABLE ${quoteName(previous)} (${lines.join(', ')});
+       INSERT INTO ${quoteName(previous)} (${names}) SELECT ${names} FROM ${quoteName(table)}`,
+    );
+  }
+  db.prepare(`INSERT INTO ${JOURNAL_TABLE} ${INTO} VALUES (?, ?, '${PREVIOUS}', ?, ${NOW})`).run(
+    runId,
+    table,
+    live === undefined ? null : noteOf({ table: previous }),
+  );
+}
