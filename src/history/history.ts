@@ -13,6 +13,7 @@ import { AppError } from '../lib/errors.ts';
 import type { LogLine } from '../lib/log.ts';
 import type { AuditQuery, AuditRecord } from '../wire/audit.ts';
 import type { RunRecord, RunStatus, StoredLogLine } from '../wire/run.ts';
+import type { CatalogStore } from './catalog.ts';
 
 export class HistoryError extends AppError {
   constructor(message: string, options: { hint?: string; cause?: unknown } = {}) {
@@ -168,7 +169,7 @@ export interface Purged {
   readonly instances: number;
 }
 
-export interface History extends RunStore, LeaseStore, InstanceStore, LogStore, AuditStore {
+export interface History extends RunStore, LeaseStore, InstanceStore, LogStore, AuditStore, CatalogStore {
   /** False: nothing survives the process, and log lines are not kept. */
   readonly persistent: boolean;
   /** Resolves when the store answers. */

@@ -20,7 +20,7 @@ describe('an address told outside', () => {
   });
 
   it('never holds a password, whatever it is made of', () => {
-    const password = fc.string({ minLength: 1, maxLength: 12, unit: fc.constantFrom(...'aZ9@:/.-_~!$ *()+[]%') });
+    const password = fc.string({ minLength: 1, maxLength: 12, unit: fc.constantFrom(...'aZ9@:/.-_~!$ *()+[]%'.split('')) });
     const place = fc.constantFrom('db.example:5432/shop', 'h/x?table=t', '10.0.0.1', '[::1]:99/d');
     fc.assert(
       fc.property(password, place, (secret, host) => {
@@ -32,7 +32,7 @@ describe('an address told outside', () => {
   it('never holds the value of a parameter that is secret by its name', () => {
     const name = fc.constantFrom('password', 'API-Key', 'client_secret', 'sig', 'Access%20Token', 'AccountKey', 'X=1?token');
     const before = fc.constantFrom('https://h/x?', 'https://h/x?a=b&', 'mssql://h;d=e;', 'https://h/x?a=b?', 'https://h/x#');
-    const value = fc.string({ maxLength: 10, unit: fc.constantFrom(...'aZ9@:/?=#,%+') });
+    const value = fc.string({ maxLength: 10, unit: fc.constantFrom(...'aZ9@:/?=#,%+'.split('')) });
     fc.assert(
       fc.property(before, name, value, (start, key, secret) => {
         expect(redactUri(`${start}${key}=${secret}CANARY&z=1`)).not.toContain('CANARY');

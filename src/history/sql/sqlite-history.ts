@@ -1,6 +1,8 @@
 import type { SQLInputValue } from 'node:sqlite';
 import type { AuditQuery, AuditRecord } from '../../wire/audit.ts';
+import type { DatasetDetail, LineageEdge, SchemaVersion } from '../../wire/catalog.ts';
 import { isTerminal } from '../../wire/run.ts';
+import type { CatalogGain, DatasetPage, DatasetQuery, PastMovement } from '../catalog.ts';
 import type {
   Admission,
   Claim,
@@ -18,6 +20,8 @@ import type {
 } from '../history.ts';
 import type { SqliteClient } from './client.ts';
 import { auditOf, instanceOf, RUN_COLUMNS, runOf, runValues, text, toJson } from './rows.ts';
+import { SqlCatalog } from './sql-catalog.ts';
+import { SqliteStore } from './sqlite-store.ts';
 
 const UNFINISHED = `status IN ('queued', 'running')`;
 const HELD = `run_id = ? AND owner = ? AND attempt = ? AND ${UNFINISHED}`;
@@ -31,9 +35,11 @@ const FAIL = `UPDATE svc_serve_runs SET status = 'failed', finished_at = ?, erro
 export class SqliteHistory implements History {
   readonly persistent = true;
   readonly #client: SqliteClient;
+  readonly #catalog: SqlCatalog;
 
   constructor(client: SqliteClient) {
     this.#client = client;
+    this.#catalog = new SqlCatalog(new SqliteStore(client));
   }
 
   admit(run: StoredRun, options: { readonly claim?: Claim; readonly audit?: AuditRecord }): Promise<Admission> {
@@ -165,6 +171,30 @@ export class SqliteHistory implements History {
     if (query.until !== undefined) where.add('timestamp <= ?', query.until.toISOString());
     const sql = `SELECT * FROM svc_serve_audit ${where.text()} ORDER BY timestamp DESC, id DESC LIMIT ?`;
     return (await this.#client.read(sql, ...where.values, query.limit)).map(auditOf);
+  }
+
+  addMovements(gain: CatalogGain): Promise<void> {
+    return this.#catalog.addMovements(gain);
+  }
+
+  addSchema(version: SchemaVersion): Promise<boolean> {
+    return this.#catalog.addSchema(version);
+  }
+
+  listDatasets(query: DatasetQuery): Promise<DatasetPage> {
+    return this.#catalog.listDatasets(query);
+  }
+
+  getDataset(id: string): Promise<DatasetDetail | undefined> {
+    return this.#catalog.getDataset(id);
+  }
+
+  listEdges(datasets?: readonly string[]): Promise<readonly LineageEdge[]> {
+    return this.#catalog.listEdges(datasets);
+  }
+
+  listMovements(query: { readonly row?: string; readonly limit: number }): Promise<readonly PastMovement[]> {
+    return this.#catalog.listMovements(query);
   }
 
   async ping(): Promise<void> {

@@ -1,5 +1,6 @@
 import type { Migration } from '../migrate.ts';
 import { controlPlane } from './0001-control-plane.ts';
+import { catalog } from './0002-catalog.ts';
 
 /** In order; a migration that was released is never changed, only followed by another. */
-export const MIGRATIONS: readonly Migration[] = [controlPlane];
+export const MIGRATIONS: readonly Migration[] = [controlPlane, catalog];

@@ -1,0 +1,67 @@
+/** The catalog part of a history, as plain data: every change adds to what is there, so that several instances may share a store. */
+import type { Dataset, DatasetDetail, LineageEdge, SchemaVersion, VolumePoint } from '../wire/catalog.ts';
+
+/** Volume points that are kept of a data set, and that its detail tells. */
+export const KEPT_POINTS = 500;
+export const TOLD_POINTS = 50;
+
+/** What some runs add to a data set. */
+export interface DatasetGain extends Pick<
+  Dataset,
+  'id' | 'uri' | 'kind' | 'roles' | 'pipeline' | 'first_seen' | 'last_seen' | 'last_run_id' | 'last_records'
+> {
+  readonly records: number;
+  readonly runs: number;
+}
+
+/** What some runs add to an edge. */
+export type EdgeGain = LineageEdge;
+
+export interface PointGain extends VolumePoint {
+  readonly dataset_id: string;
+  readonly role: 'source' | 'sink';
+  readonly pipeline: string;
+  readonly row: string;
+}
+
+export interface CatalogGain {
+  readonly datasets: readonly DatasetGain[];
+  readonly edges: readonly EdgeGain[];
+  readonly points: readonly PointGain[];
+}
+
+export interface DatasetQuery {
+  readonly kind?: string;
+  /** Part of the address, in any case. */
+  readonly q?: string;
+  readonly limit: number;
+  /** Continue after this data set; unknown means from the start. */
+  readonly cursor?: string;
+}
+
+export interface DatasetPage {
+  readonly datasets: readonly Dataset[];
+  readonly more: boolean;
+}
+
+/** A movement into a data set, as the command line lists them. */
+export interface PastMovement extends VolumePoint {
+  readonly dataset_id: string;
+  readonly uri: string;
+  readonly pipeline: string;
+  readonly row: string;
+}
+
+export interface CatalogStore {
+  /** Adds up numbers, moves `last_*` on, keeps the newest points: all or nothing. */
+  addMovements(gain: CatalogGain): Promise<void>;
+  /** Adds the version after the newest. False when the data set is not known or its newest is another one by now: nothing was changed then. */
+  addSchema(version: SchemaVersion): Promise<boolean>;
+  /** Last seen first, then by id descending. */
+  listDatasets(query: DatasetQuery): Promise<DatasetPage>;
+  getDataset(id: string): Promise<DatasetDetail | undefined>;
+  /** Edges that begin or end at one of these data sets, or all; last seen first. */
+  listEdges(datasets?: readonly string[]): Promise<readonly LineageEdge[]>;
+  /** Newest first; of one row, when it is named. */
+  listMovements(query: { readonly row?: string; readonly limit: number }): Promise<readonly PastMovement[]>;
+}

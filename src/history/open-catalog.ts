@@ -1,0 +1,35 @@
+import type { Env } from '../lib/env.ts';
+import { HistoryError } from './history.ts';
+import type { CatalogStore } from './catalog.ts';
+import { MemoryCatalog } from './memory/memory-catalog.ts';
+import { openHistory } from './open.ts';
+
+export interface OpenCatalog {
+  readonly store: CatalogStore;
+  /** Whether what is recorded survives the process. */
+  readonly persistent: boolean;
+  close(): Promise<void>;
+}
+
+/** Opens what a `catalog` block names. A SQLite file is one of the server's histories: both may use the same. Rejects with `HistoryError`. */
+export async function openCatalog(url: string, env: Pick<Env, 'clock' | 'cwd' | 'log'>): Promise<OpenCatalog> {
+  if (url === 'memory') return memoryCatalog();
+  if (url.startsWith('sqlite:')) {
+    const history = await openHistory(url, env);
+    return { store: history, persistent: true, close: () => history.close() };
+  }
+  if (/^postgres(?:ql)?:\/\//.test(url)) {
+    const { PostgresStore } = await import('./sql/postgres-store.ts');
+    const { SqlCatalog } = await import('./sql/sql-catalog.ts');
+    const { CATALOG_TABLES } = await import('./sql/migrations/catalog-tables.ts');
+    const store = await PostgresStore.open(url, CATALOG_TABLES);
+    return { store: new SqlCatalog(store), persistent: true, close: () => store.close() };
+  }
+  throw new HistoryError('the catalog address is of a kind this build does not have', {
+    hint: 'accepted forms: `memory`, `sqlite:PATH`, `postgres://…`',
+  });
+}
+
+export function memoryCatalog(): OpenCatalog {
+  return { store: new MemoryCatalog(), persistent: false, close: () => Promise.resolve() };
+}

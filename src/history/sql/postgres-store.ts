@@ -1,0 +1,74 @@
+import type { ClientBase, Pool } from 'pg';
+import { messageOf } from '../../lib/errors.ts';
+import { inPostgresTransaction, openPostgresPool, withClient } from '../../lib/postgres.ts';
+import { HistoryError } from '../history.ts';
+import type { Row } from './client.ts';
+import type { SqlStatement, SqlStore, SqlValue } from './sql-store.ts';
+
+const CONNECTIONS = 2;
+const CONNECT_TIMEOUT_MS = 5000;
+/** Names the lock under which tables are made; several processes may start at once. */
+const MAKING_TABLES = 7_246_103_553;
+
+export class PostgresStore implements SqlStore {
+  readonly #pool: Pool;
+
+  private constructor(pool: Pool) {
+    this.#pool = pool;
+  }
+
+  /** Makes the tables where they are missing. Rejects with `HistoryError`. */
+  static async open(url: string, tables: string): Promise<PostgresStore> {
+    const pool = await openPostgresPool({ url, max: CONNECTIONS, connectTimeoutMs: CONNECT_TIMEOUT_MS });
+    const store = new PostgresStore(pool);
+    try {
+      await store.#inTransaction(async (client) => {
+        await client.query(`SELECT pg_advisory_xact_lock(${MAKING_TABLES})`);
+        await client.query(tables);
+      });
+      return store;
+    } catch (error) {
+      await store.close();
+      throw error;
+    }
+  }
+
+  async read(sql: string, values: readonly SqlValue[]): Promise<readonly Row[]> {
+    try {
+      const work = (client: ClientBase) => client.query<Row>(numbered(sql), [...values]);
+      return (await withClient(this.#pool, { doing: 'reading' }, work)).rows;
+    } catch (error) {
+      throw historyError(error);
+    }
+  }
+
+  write(statements: readonly SqlStatement[]): Promise<readonly number[]> {
+    return this.#inTransaction(async (client) => {
+      const changed: number[] = [];
+      for (const { sql, values } of statements) changed.push((await client.query(numbered(sql), [...values])).rowCount ?? 0);
+      return changed;
+    });
+  }
+
+  async close(): Promise<void> {
+    await this.#pool.end();
+  }
+
+  async #inTransaction<T>(work: (client: ClientBase) => Promise<T>): Promise<T> {
+    try {
+      return await withClient(this.#pool, { doing: 'writing' }, (client) => inPostgresTransaction(client, () => work(client)));
+    } catch (error) {
+      throw historyError(error);
+    }
+  }
+}
+
+/** `?` as PostgreSQL writes it. No text of ours holds one that is none. */
+function numbered(sql: string): string {
+  let count = 0;
+  return sql.replaceAll('?', () => `$${(count += 1)}`);
+}
+
+function historyError(error: unknown): HistoryError {
+  return error instanceof HistoryError ? error : new HistoryError(`the database failed: ${messageOf(error)}`, { cause: error });
+}

@@ -1,0 +1,180 @@
+/** The catalog in SQL tables; SQLite and PostgreSQL share it. */
+import type { Dataset, DatasetDetail, LineageEdge, SchemaVersion } from '../../wire/catalog.ts';
+import {
+  KEPT_POINTS,
+  TOLD_POINTS,
+  type CatalogGain,
+  type CatalogStore,
+  type DatasetGain,
+  type DatasetPage,
+  type DatasetQuery,
+  type EdgeGain,
+  type PastMovement,
+  type PointGain,
+} from '../catalog.ts';
+import { datasetOf, edgeOf, schemaVersionOf } from './catalog-rows.ts';
+import { text, toJson } from './rows.ts';
+import type { SqlStatement, SqlStore, SqlValue } from './sql-store.ts';
+
+const newest = (table: string, columns: readonly string[]): string =>
+  columns
+    .map((column) => `${column} = CASE WHEN excluded.last_seen >= ${table}.last_seen THEN excluded.${column} ELSE ${table}.${column} END`)
+    .join(', ');
+
+const DATASETS = 'svc_catalog_datasets';
+const ADD_DATASET = `INSERT INTO ${DATASETS} (id, uri, uri_folded, kind, is_source, is_sink, pipeline, first_seen, last_seen,
+    last_run_id, last_records, total_records, runs, schema_versions)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0)
+  ON CONFLICT (id) DO UPDATE SET
+    is_source = CASE WHEN excluded.is_source = 1 THEN 1 ELSE ${DATASETS}.is_source END,
+    is_sink = CASE WHEN excluded.is_sink = 1 THEN 1 ELSE ${DATASETS}.is_sink END,
+    first_seen = CASE WHEN excluded.first_seen < ${DATASETS}.first_seen THEN excluded.first_seen ELSE ${DATASETS}.first_seen END,
+    total_records = ${DATASETS}.total_records + excluded.total_records,
+    runs = ${DATASETS}.runs + excluded.runs,
+    ${newest(DATASETS, ['kind', 'pipeline', 'last_run_id', 'last_records', 'last_seen'])}`;
+
+const EDGES = 'svc_catalog_edges';
+const ADD_EDGE = `INSERT INTO ${EDGES} (src_id, dst_id, src_uri, dst_uri, pipeline, row_id, first_seen, last_seen, last_run_id, runs,
+    last_records, column_lineage)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+  ON CONFLICT (src_id, dst_id, pipeline, row_id) DO UPDATE SET
+    first_seen = CASE WHEN excluded.first_seen < ${EDGES}.first_seen THEN excluded.first_seen ELSE ${EDGES}.first_seen END,
+    runs = ${EDGES}.runs + excluded.runs,
+    ${newest(EDGES, ['last_run_id', 'last_records', 'column_lineage', 'last_seen'])}`;
+
+const ADD_POINT =
+  'INSERT INTO svc_catalog_points (dataset_id, recorded_at, run_id, records, role, pipeline, row_id) VALUES (?, ?, ?, ?, ?, ?, ?)';
+/** Points of the same moment stay or go together. */
+const TRIM_POINTS = `DELETE FROM svc_catalog_points WHERE dataset_id = ? AND recorded_at < (
+  SELECT recorded_at FROM svc_catalog_points WHERE dataset_id = ? ORDER BY recorded_at DESC LIMIT 1 OFFSET ${KEPT_POINTS - 1})`;
+
+const NEXT_SCHEMA = `UPDATE ${DATASETS} SET schema_versions = ?, schema_now = ?, schema_now_hash = ? WHERE id = ? AND schema_versions = ?`;
+const ADD_SCHEMA = `INSERT INTO svc_catalog_schemas (dataset_id, version, recorded_at, run_id, schema, schema_hash, diff)
+  SELECT id, ?, ?, ?, ?, ?, ? FROM ${DATASETS} WHERE id = ? AND schema_versions = ? ON CONFLICT (dataset_id, version) DO NOTHING`;
+
+export class SqlCatalog implements CatalogStore {
+  readonly #store: SqlStore;
+
+  constructor(store: SqlStore) {
+    this.#store = store;
+  }
+
+  async addMovements({ datasets, edges, points }: CatalogGain): Promise<void> {
+    const trimmed = [...new Set(points.map(({ dataset_id }) => dataset_id))];
+    // Always in the same order: two instances that add to the same rows wait for each other instead of for ever.
+    await this.#store.write([
+      ...datasets.map(addDataset).sort(byKey),
+      ...edges.map(addEdge).sort(byKey),
+      ...points.map(addPoint),
+      ...trimmed.sort().map((id) => ({ sql: TRIM_POINTS, values: [id, id] })),
+    ]);
+  }
+
+  async addSchema(version: SchemaVersion): Promise<boolean> {
+    const { dataset_id, version: number, recorded_at, run_id, schema_hash, diff } = version;
+    const schema = toJson(version.schema);
+    const [changed] = await this.#store.write([
+      { sql: NEXT_SCHEMA, values: [number, schema, schema_hash, dataset_id, number - 1] },
+      {
+        sql: ADD_SCHEMA,
+        values: [number, recorded_at, run_id, schema, schema_hash, diff === undefined ? null : toJson(diff), dataset_id, number],
+      },
+    ]);
+    return changed === 1;
+  }
+
+  async listDatasets({ kind, q, limit, cursor }: DatasetQuery): Promise<DatasetPage> {
+    const conditions: string[] = [];
+    const values: SqlValue[] = [];
+    const add = (condition: string, ...given: SqlValue[]): void => {
+      conditions.push(condition);
+      values.push(...given);
+    };
+    if (kind !== undefined) add('kind = ?', kind);
+    if (q !== undefined) add(`uri_folded LIKE ? ESCAPE '!'`, `%${q.toLowerCase().replaceAll(/[%_!]/g, '!$&')}%`);
+    const after = cursor === undefined ? undefined : await this.#dataset(cursor);
+    if (after !== undefined) add('(last_seen, id) < (?, ?)', after.last_seen, after.id);
+    const where = conditions.length === 0 ? '' : `WHERE ${conditions.join(' AND ')}`;
+    const sql = `SELECT * FROM ${DATASETS} ${where} ORDER BY last_seen DESC, id DESC LIMIT ?`;
+    const rows = await this.#store.read(sql, [...values, limit + 1]);
+    return { datasets: rows.slice(0, limit).map(datasetOf), more: rows.length > limit };
+  }
+
+  async getDataset(id: string): Promise<DatasetDetail | undefined> {
+    const dataset = await this.#dataset(id);
+    if (dataset === undefined) return undefined;
+    const timeline = await this.#store.read('SELECT * FROM svc_catalog_schemas WHERE dataset_id = ? ORDER BY version', [id]);
+    const points = await this.#store.read(
+      'SELECT recorded_at, run_id, records FROM svc_catalog_points WHERE dataset_id = ? ORDER BY recorded_at DESC LIMIT ?',
+      [id, TOLD_POINTS],
+    );
+    const edges = await this.listEdges([id]);
+    return {
+      ...dataset,
+      schema_timeline: timeline.map(schemaVersionOf),
+      stats: points.map((row) => ({
+        recorded_at: text(row['recorded_at']),
+        run_id: text(row['run_id']),
+        records: Number(row['records']),
+      })),
+      upstream: edges.filter((edge) => edge.dst_id === id),
+      downstream: edges.filter((edge) => edge.src_id === id),
+    };
+  }
+
+  async listEdges(datasets?: readonly string[]): Promise<readonly LineageEdge[]> {
+    const order = 'ORDER BY last_seen DESC, src_id, dst_id, pipeline, row_id';
+    if (datasets === undefined) return (await this.#store.read(`SELECT * FROM ${EDGES} ${order}`, [])).map(edgeOf);
+    if (datasets.length === 0) return [];
+    const marks = datasets.map(() => '?').join(', ');
+    const sql = `SELECT * FROM ${EDGES} WHERE src_id IN (${marks}) OR dst_id IN (${marks}) ${order}`;
+    return (await this.#store.read(sql, [...datasets, ...datasets])).map(edgeOf);
+  }
+
+  async listMovements({ row, limit }: { readonly row?: string; readonly limit: number }): Promise<readonly PastMovement[]> {
+    const sql = `SELECT p.*, d.uri FROM svc_catalog_points p JOIN ${DATASETS} d ON d.id = p.dataset_id
+      WHERE p.role = 'sink' ${row === undefined ? '' : 'AND p.row_id = ?'} ORDER BY p.recorded_at DESC LIMIT ?`;
+    const rows = await this.#store.read(sql, [...(row === undefined ? [] : [row]), limit]);
+    return rows.map((one) => ({
+      dataset_id: text(one['dataset_id']),
+      uri: text(one['uri']),
+      recorded_at: text(one['recorded_at']),
+      run_id: text(one['run_id']),
+      records: Number(one['records']),
+      pipeline: text(one['pipeline']),
+      row: text(one['row_id']),
+    }));
+  }
+
+  async #dataset(id: string): Promise<Dataset | undefined> {
+    const [row] = await this.#store.read(`SELECT * FROM ${DATASETS} WHERE id = ?`, [id]);
+    return row === undefined ? undefined : datasetOf(row);
+  }
+}
+
+function addDataset(gain: DatasetGain): SqlStatement {
+  const { id, uri, kind, roles, pipeline, first_seen, last_seen, last_run_id, last_records, records, runs } = gain;
+  const [isSource, isSink] = [roles.includes('source') ? 1 : 0, roles.includes('sink') ? 1 : 0];
+  return {
+    sql: ADD_DATASET,
+    values: [id, uri, uri.toLowerCase(), kind, isSource, isSink, pipeline, first_seen, last_seen, last_run_id, last_records, records, runs],
+  };
+}
+
+function addEdge(gain: EdgeGain): SqlStatement {
+  const { src_id, dst_id, src_uri, dst_uri, pipeline, row, first_seen, last_seen, last_run_id, runs, last_records, column_lineage } = gain;
+  const columns = column_lineage === undefined ? null : toJson(column_lineage);
+  return {
+    sql: ADD_EDGE,
+    values: [src_id, dst_id, src_uri, dst_uri, pipeline, row, first_seen, last_seen, last_run_id, runs, last_records, columns],
+  };
+}
+
+function addPoint({ dataset_id, recorded_at, run_id, records, role, pipeline, row }: PointGain): SqlStatement {
+  return { sql: ADD_POINT, values: [dataset_id, recorded_at, run_id, records, role, pipeline, row] };
+}
+
+function byKey(a: SqlStatement, b: SqlStatement): number {
+  const [one, other] = [a.values.join('\n'), b.values.join('\n')];
+  return one === other ? 0 : one < other ? -1 : 1;
+}

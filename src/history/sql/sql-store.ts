@@ -1,0 +1,15 @@
+/** What the SQL of a part needs of a database: statements that both SQLite and PostgreSQL understand, with `?` for values. */
+import type { Row } from './client.ts';
+
+export type SqlValue = string | number | null;
+
+export interface SqlStatement {
+  readonly sql: string;
+  readonly values: readonly SqlValue[];
+}
+
+export interface SqlStore {
+  read(sql: string, values: readonly SqlValue[]): Promise<readonly Row[]>;
+  /** In one transaction; gives the number of rows that each statement changed. Rejects with `HistoryError`. */
+  write(statements: readonly SqlStatement[]): Promise<readonly number[]>;
+}

@@ -1,0 +1,18 @@
+import type { Row, SqliteClient } from './client.ts';
+import type { SqlStatement, SqlStore, SqlValue } from './sql-store.ts';
+
+export class SqliteStore implements SqlStore {
+  readonly #client: SqliteClient;
+
+  constructor(client: SqliteClient) {
+    this.#client = client;
+  }
+
+  read(sql: string, values: readonly SqlValue[]): Promise<readonly Row[]> {
+    return this.#client.read(sql, ...values);
+  }
+
+  write(statements: readonly SqlStatement[]): Promise<readonly number[]> {
+    return this.#client.write(() => statements.map(({ sql, values }) => this.#client.run(sql, ...values)));
+  }
+}
