@@ -38,8 +38,7 @@ export class KernelPages implements PageMaker {
       const stop = this.#convert(stretch, end, most - this.count);
       if (stop === 'page' || this.count === most) return true;
       if (stop === 'rows') continue;
-      if (stop === 'room') this.#out.ensure(this.#out.bytes.length + 1);
-      else if (stop === 'width') {
+      if (stop === 'width') {
         if (this.#inspectRow(stretch) === stretch.at) return false;
       } else if (stretch.utf8 || this.#kernel.rows === 0) return false;
     }

@@ -1,34 +1,27 @@
-/** The inner loop of CSV → JSON Lines: one pass that finds the cells and writes them, without an object or a call per cell. */
+/** CSV → JSON Lines by the loop of `csv-line-code.ts`: the memory it works in, and what goes into it and comes out. */
 import type { ByteWriter } from '../../kit/byte-writer.ts';
-import { ESCAPED, MISSING, NULL as NULL_CELL, TEXT } from '../../kit/columns.ts';
+import { wasmApi, type WasmModule } from '../../lib/wasm-api.ts';
 import { JSON_ESCAPE } from './csv-cells.ts';
 import type { CellMarks } from './csv-cell-marks.ts';
+import {
+  csvLineModule,
+  ESCAPE_BYTES,
+  ESCAPES_AT,
+  LABEL_HEAD,
+  NULL_HEAD,
+  STOPS,
+  TABLES_END,
+  VECTOR_BYTES,
+  WORDS,
+  type CsvLineExports,
+} from './csv-line-code.ts';
 import type { CsvDialect, CsvScanner, Stretch } from './csv-rows.ts';
 
-const LINE_FEED = 0x0a;
-const CARRIAGE_RETURN = 0x0d;
-const QUOTE = 0x22;
-const BACKSLASH = 0x5c;
-const OPEN = 0x7b;
-const CLOSE = 0x7d;
-/** What a row needs besides its labels and cells: braces, the last quote, the line end; and a word that a label may run over. */
-const ROW_ROOM = 16;
-/** Times a byte: that byte four times in a word. */
-const EACH_BYTE = 0x01010101;
-const HIGH_BITS = 0x80808080;
-
-/** Why the kernel stands still. */
-export type KernelStop =
-  /** Every whole row was written. */
-  | 'input'
-  /** As many rows were written as were asked for. */
-  | 'rows'
-  /** The next row would make the page larger than it may be. */
-  | 'page'
-  /** The next row does not fit the buffer. */
-  | 'room'
-  /** The next row has another number of cells than there are labels. */
-  | 'width';
+/**
+ * Why the kernel stands still: at the end of the whole rows, after as many as were asked for, at a row that would make the page larger
+ * than it may be, or at one with another number of cells than there are labels.
+ */
+export type KernelStop = Exclude<(typeof STOPS)[number], 'room'>;
 
 export interface KernelTarget {
   readonly out: ByteWriter;
@@ -43,12 +36,26 @@ export interface KernelOptions {
   readonly pageBytes: number;
 }
 
-const NO_MARKS: Pick<CellMarks, 'starts' | 'ends' | 'kinds' | 'capacity'> = {
-  starts: new Uint32Array(),
-  ends: new Uint32Array(),
-  kinds: new Uint8Array(),
-  capacity: 0,
-};
+const PAGE_OF_MEMORY = 64 * 1024;
+/** Room for rows and for what they become; small enough for the caches of a processor. Both grow for longer rows. */
+const IN_BYTES = 128 * 1024;
+const OUT_BYTES = 128 * 1024;
+/** Rows of a call for which there are marks, and fewer where there are many columns. */
+const MARKED_ROWS = 528;
+const MARKED_CELLS = 32 * 1024;
+const MARK_BYTES = 9;
+const MOST = 0x7fff_ffff;
+
+let compiled: WasmModule | undefined;
+
+/** Whether this machine has the vectors that the kernel works with. */
+export function hasCsvLineKernel(): boolean {
+  if (compiled !== undefined) return true;
+  const code = csvLineModule();
+  if (!wasmApi.validate(code)) return false;
+  compiled = new wasmApi.Module(code);
+  return true;
+}
 
 /** Writes rows as lines of JSON. A row that cannot be written leaves no trace: the kernel stands before it and says why. */
 export class CsvLineKernel {
@@ -56,21 +63,25 @@ export class CsvLineKernel {
   rows = 0;
   readonly #options: KernelOptions;
   readonly #nulls: readonly Uint8Array[];
-  /** Whether a byte ends a run that can be copied as it is, outside quotes and inside. */
-  readonly #plainStops: Uint8Array;
-  readonly #quotedStops: Uint8Array;
-  #labels: Labels = labelsOf([]);
+  readonly #exports: CsvLineExports;
+  #labels: readonly Uint8Array[] = [];
+  #places = placesOf({ tables: 0, width: 0, out: OUT_BYTES, in: IN_BYTES });
+  #bytes = Buffer.alloc(0);
+  #words = new DataView(new ArrayBuffer(0));
+  /** The stretch that lies in the memory. */
+  #loaded: Stretch | undefined;
 
   constructor(options: KernelOptions) {
-    const { delimiter, quote } = options.dialect;
+    if (compiled === undefined) throw new Error('cannot happen: nobody asked whether there is a kernel');
     this.#options = options;
     this.#nulls = options.nullValues.map((text) => Buffer.from(JSON.stringify(text).slice(1, -1)));
-    this.#plainStops = stops([delimiter, LINE_FEED, CARRIAGE_RETURN]);
-    this.#quotedStops = stops([quote]);
+    this.#exports = new wasmApi.Instance(compiled, {}).exports as unknown as CsvLineExports;
+    this.setColumns([]);
   }
 
   setColumns(names: readonly string[]): void {
-    this.#labels = labelsOf(names);
+    this.#labels = names.map((name, index) => Buffer.from(`${index === 0 ? '' : ','}${JSON.stringify(name)}:"`));
+    this.#layOut(this.#places.sizes);
   }
 
   /**
@@ -78,232 +89,145 @@ export class CsvLineKernel {
    * room for `most` rows, it also notes where each cell stands.
    */
   convert(stretch: Stretch, end: number, most: number, scanner: CsvScanner, { out, marks }: KernelTarget): KernelStop {
-    const { delimiter, quote } = this.#options.dialect;
-    const { flexible, pageBytes } = this.#options;
-    const { words, wordEnds, lengths } = this.#labels;
-    const width = lengths.length;
-    const plainStops = this.#plainStops;
-    const quotedStops = this.#quotedStops;
-    const nulls = this.#nulls;
-    const { starts, ends, kinds, capacity: markStep } = marks ?? NO_MARKS;
-    const markedWidth = marks === undefined ? 0 : width;
-    const bytes: Uint8Array = stretch.bytes;
-    const target: Uint8Array = out.bytes;
-    const view = new DataView(target.buffer, target.byteOffset, target.byteLength);
-    const capacity = target.length;
-    const source = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-    const lastWord = bytes.length - 4;
-    const lastRoom = capacity - 4;
-    const delimiters = delimiter * EACH_BYTE;
-    const quotes = quote * EACH_BYTE;
-    let stop: KernelStop = 'rows';
-    let { line, afterReturn } = scanner;
-    let at = stretch.at;
-    let to = out.length;
-    let rows = 0;
-
-    rows: while (rows < most) {
-      let byte = at < end ? (bytes[at] as number) : LINE_FEED;
-      while (byte === LINE_FEED || byte === CARRIAGE_RETURN) {
-        if (at >= end) {
-          stop = 'input';
-          break rows;
-        }
-        if (byte === CARRIAGE_RETURN || !afterReturn) line += 1;
-        afterReturn = byte === CARRIAGE_RETURN;
-        at += 1;
-        byte = at < end ? (bytes[at] as number) : LINE_FEED;
-      }
-      const rowStart = at;
-      const rowMark = to;
-      const rowLine = line;
-      let cell = 0;
-      let place = marks === undefined ? 0 : marks.count + rows;
-      let word = 0;
-      target[to] = OPEN;
-      to += 1;
-      for (;;) {
-        if (cell === width || to + ROW_ROOM + (lengths[cell] as number) > capacity) {
-          stop = cell === width ? 'width' : 'room';
-          at = rowStart;
-          to = rowMark;
-          line = rowLine;
-          break rows;
-        }
-        const wordEnd = wordEnds[cell] as number;
-        for (let ahead = to; word < wordEnd; word += 1, ahead += 4) view.setInt32(ahead, words[word] as number, true);
-        to += lengths[cell] as number;
-        const mark = to;
-        let kind = TEXT;
-        byte = bytes[at] as number;
-        if (byte === quote) {
-          at += 1;
-          while (at <= lastWord && to <= lastRoom) {
-            const four = source.getInt32(at, true);
-            if (stopsCopying(four, quotes)) break;
-            view.setInt32(to, four, true);
-            at += 4;
-            to += 4;
-          }
-          for (;;) {
-            byte = bytes[at] as number;
-            if (quotedStops[byte] === 0 && to < capacity) {
-              target[to] = byte;
-              to += 1;
-              at += 1;
-              continue;
-            }
-            if (at >= end || to >= capacity) {
-              stop = at >= end ? 'input' : 'room';
-              at = rowStart;
-              to = rowMark;
-              line = rowLine;
-              break rows;
-            }
-            if (byte === quote) {
-              at += 1;
-              byte = bytes[at] as number;
-              if (byte !== quote) break;
-            } else if (byte === LINE_FEED) line += 1;
-            kind = ESCAPED;
-            to = writeByte(target, to, byte);
-            at += 1;
-          }
-        }
-        while (at <= lastWord && to <= lastRoom) {
-          const four = source.getInt32(at, true);
-          if (stopsCopying(four, delimiters)) break;
-          view.setInt32(to, four, true);
-          at += 4;
-          to += 4;
-        }
-        for (;;) {
-          byte = bytes[at] as number;
-          if (plainStops[byte] === 0 && to < capacity) {
-            target[to] = byte;
-            to += 1;
-            at += 1;
-            continue;
-          }
-          if (to >= capacity) {
-            stop = 'room';
-            at = rowStart;
-            to = rowMark;
-            line = rowLine;
-            break rows;
-          }
-          if (byte === delimiter || byte === LINE_FEED || byte === CARRIAGE_RETURN) break;
-          kind = ESCAPED;
-          to = writeByte(target, to, byte);
-          at += 1;
-        }
-        at += 1;
-        cell += 1;
-        if (nulls.length > 0 && isOneOf(target, mark, to, nulls)) {
-          to = writeNull(target, mark - 1);
-          if (marks !== undefined) {
-            starts[place] = mark - 1;
-            ends[place] = to;
-            kinds[place] = NULL_CELL;
-          }
-        } else {
-          if (marks !== undefined) {
-            starts[place] = mark;
-            ends[place] = to;
-            kinds[place] = kind;
-          }
-          target[to] = QUOTE;
-          to += 1;
-        }
-        place += markStep;
-        if (byte !== delimiter) break;
-      }
-      for (let absent = cell; absent < markedWidth; absent += 1, place += markStep) kinds[place] = MISSING;
-      target[to] = CLOSE;
-      target[to + 1] = LINE_FEED;
-      to += 2;
-      if (to > capacity || (cell !== width && !flexible) || (to > pageBytes && rowMark > 0)) {
-        stop = to > capacity ? 'room' : cell !== width && !flexible ? 'width' : 'page';
-        at = rowStart;
-        to = rowMark;
-        line = rowLine;
-        break;
-      }
-      line += 1;
-      afterReturn = byte === CARRIAGE_RETURN;
-      rows += 1;
+    this.#load(stretch);
+    this.rows = 0;
+    for (;;) {
+      const asked = Math.min(most - this.rows, marks === undefined ? MOST : this.#places.markStep);
+      const stop = this.#call(stretch, end, asked, scanner, { out, ...(marks === undefined ? {} : { marks }) });
+      if (stop === 'room') {
+        if (this.#words.getInt32(WORDS.rows, true) === 0) this.#layOut({ ...this.#places.sizes, out: this.#places.sizes.out * 2 });
+        this.#load(stretch);
+      } else if (stop !== 'rows' || this.rows === most) return stop;
     }
-    stretch.at = at;
-    scanner.line = line;
-    scanner.afterReturn = afterReturn;
-    out.length = to;
-    this.rows = rows;
+  }
+
+  #call(stretch: Stretch, end: number, most: number, scanner: CsvScanner, { out, marks }: KernelTarget): (typeof STOPS)[number] {
+    const { inAt, outAt } = this.#places;
+    this.#set('at', inAt + stretch.at);
+    this.#set('end', inAt + end);
+    this.#set('to', outAt);
+    this.#set('base', out.length - outAt);
+    this.#set('most', Math.min(most, MOST));
+    this.#set('line', scanner.line);
+    this.#set('afterReturn', scanner.afterReturn ? 1 : 0);
+    this.#set('markStep', marks === undefined ? 0 : this.#places.markStep);
+    const stop = STOPS[this.#exports.convert()] ?? 'input';
+    const rows = this.#get('rows');
+    stretch.at = this.#get('at') - inAt;
+    scanner.line = this.#get('line');
+    scanner.afterReturn = this.#get('afterReturn') === 1;
+    if (marks !== undefined) this.#takeMarks(marks, marks.count + this.rows, rows);
+    out.append(this.#bytes.subarray(outAt, this.#get('to')));
+    this.rows += rows;
     return stop;
   }
-}
 
-/**
- * Whether one of four bytes is a control character, a quote, a backslash or the marked byte. It never misses one; the loop over
- * single bytes that follows finds out which.
- */
-function stopsCopying(four: number, marks: number): boolean {
-  const quotes = four ^ (QUOTE * EACH_BYTE);
-  const backslashes = four ^ (BACKSLASH * EACH_BYTE);
-  const marked = four ^ marks;
-  const controls = (four - 0x20 * EACH_BYTE) & ~four;
-  const others = ((quotes - EACH_BYTE) & ~quotes) | ((backslashes - EACH_BYTE) & ~backslashes) | ((marked - EACH_BYTE) & ~marked);
-  return ((controls | others) & HIGH_BITS) !== 0;
-}
-
-/** Writes a byte that may have to be escaped; past the end of the buffer nothing is written, which the caller sees by the length. */
-function writeByte(target: Uint8Array, to: number, byte: number): number {
-  if (byte === QUOTE || byte === BACKSLASH) {
-    target[to] = BACKSLASH;
-    target[to + 1] = byte;
-    return to + 2;
+  #takeMarks({ starts, ends, kinds, capacity }: CellMarks, row: number, rows: number): void {
+    const { startsAt, endsAt, kindsAt, markStep } = this.#places;
+    const { buffer } = this.#bytes;
+    for (let column = 0; column < this.#labels.length; column += 1) {
+      const [from, to] = [column * markStep, column * capacity + row];
+      starts.set(new Uint32Array(buffer, startsAt + from * 4, rows), to);
+      ends.set(new Uint32Array(buffer, endsAt + from * 4, rows), to);
+      kinds.set(new Uint8Array(buffer, kindsAt + from, rows), to);
+    }
   }
-  const escape = JSON_ESCAPE[byte] as Uint8Array;
-  for (let index = 0; index < escape.length; index += 1) target[to + index] = escape[index] as number;
-  return to + escape.length;
-}
 
-const NULL = Buffer.from('null');
-
-function writeNull(target: Uint8Array, to: number): number {
-  for (let index = 0; index < NULL.length; index += 1) target[to + index] = NULL[index] as number;
-  return to + NULL.length;
-}
-
-function isOneOf(bytes: Uint8Array, start: number, end: number, texts: readonly Uint8Array[]): boolean {
-  return texts.some((text) => text.length === end - start && text.every((byte, index) => bytes[start + index] === byte));
-}
-
-function stops(own: readonly number[]): Uint8Array {
-  const table = new Uint8Array(256);
-  table.fill(1, 0, 0x20);
-  for (const byte of [QUOTE, BACKSLASH, ...own]) table[byte] = 1;
-  return table;
-}
-
-/** `"name":"` of each column, with a comma before all but the first, as words that are stored four bytes at a time. */
-interface Labels {
-  readonly words: Int32Array;
-  /** Where the words of each label end. */
-  readonly wordEnds: Int32Array;
-  /** In bytes. */
-  readonly lengths: Int32Array;
-}
-
-function labelsOf(names: readonly string[]): Labels {
-  const texts = names.map((name, index) => Buffer.from(`${index === 0 ? '' : ','}${JSON.stringify(name)}:"`));
-  const counts = texts.map((text) => Math.ceil(text.length / 4));
-  const words: number[] = [];
-  const wordEnds: number[] = [];
-  for (const [index, text] of texts.entries()) {
-    const padded = Buffer.alloc((counts[index] ?? 0) * 4);
-    padded.set(text);
-    for (let at = 0; at < padded.length; at += 4) words.push(padded.readInt32LE(at));
-    wordEnds.push(words.length);
+  #load(stretch: Stretch): void {
+    if (this.#loaded === stretch) return;
+    const { sizes } = this.#places;
+    const { bytes } = stretch;
+    if (bytes.length > sizes.in) this.#layOut({ ...sizes, in: bytes.length * 2 });
+    this.#bytes.set(bytes, this.#places.inAt);
+    this.#loaded = stretch;
   }
-  return { words: Int32Array.from(words), wordEnds: Int32Array.from(wordEnds), lengths: Int32Array.from(texts, (text) => text.length) };
+
+  /** Divides the memory anew, and writes into it what the loop goes by. What was loaded is lost. */
+  #layOut(sizes: Sizes): void {
+    const labels = this.#labels.map((label) => LABEL_HEAD + upToVector(label.length));
+    const nulls = this.#nulls.map((text) => NULL_HEAD + text.length);
+    const tables = upToVector(sum(labels)) + upToVector(sum(nulls));
+    const places = placesOf({ ...sizes, tables, width: this.#labels.length });
+    const { memory } = this.#exports;
+    if (memory.buffer.byteLength < places.end) memory.grow(Math.ceil((places.end - memory.buffer.byteLength) / PAGE_OF_MEMORY));
+    this.#places = places;
+    this.#bytes = Buffer.from(memory.buffer);
+    this.#words = new DataView(memory.buffer);
+    this.#loaded = undefined;
+    this.#writeTables(TABLES_END, TABLES_END + upToVector(sum(labels)));
+    this.#writeSettings();
+  }
+
+  #writeTables(labelsAt: number, nullsAt: number): void {
+    const bytes = this.#bytes;
+    for (const [byte, escape] of JSON_ESCAPE.entries()) {
+      const at = ESCAPES_AT + byte * ESCAPE_BYTES;
+      bytes.set(escape, at);
+      bytes[at + ESCAPE_BYTES - 1] = escape.length;
+    }
+    this.#set('labels', labelsAt);
+    let at = labelsAt;
+    for (const label of this.#labels) {
+      this.#words.setInt32(at, label.length, true);
+      bytes.set(label, at + LABEL_HEAD);
+      at += LABEL_HEAD + upToVector(label.length);
+    }
+    this.#set('nulls', nullsAt);
+    at = nullsAt;
+    for (const text of this.#nulls) {
+      this.#words.setInt32(at, text.length, true);
+      bytes.set(text, at + NULL_HEAD);
+      at += NULL_HEAD + text.length;
+    }
+    this.#set('nullsEnd', at);
+  }
+
+  #writeSettings(): void {
+    const { dialect, flexible, pageBytes } = this.#options;
+    const { startsAt, endsAt, kindsAt, inAt } = this.#places;
+    this.#set('delimiter', dialect.delimiter);
+    this.#set('quote', dialect.quote);
+    this.#set('flexible', flexible ? 1 : 0);
+    this.#set('pageBytes', Math.min(pageBytes, MOST));
+    this.#set('width', this.#labels.length);
+    this.#set('starts', startsAt);
+    this.#set('ends', endsAt);
+    this.#set('kinds', kindsAt);
+    this.#set('toEnd', inAt);
+  }
+
+  #set(name: keyof typeof WORDS, value: number): void {
+    this.#words.setInt32(WORDS[name], value, true);
+  }
+
+  #get(name: keyof typeof WORDS): number {
+    return this.#words.getInt32(WORDS[name], true);
+  }
+}
+
+interface Sizes {
+  readonly tables: number;
+  readonly width: number;
+  readonly out: number;
+  readonly in: number;
+}
+
+/** Where everything stands in the memory. */
+function placesOf(sizes: Sizes) {
+  const { width } = sizes;
+  const markStep = Math.max(VECTOR_BYTES, Math.min(MARKED_ROWS, upToVector(MARKED_CELLS / Math.max(1, width))));
+  const startsAt = TABLES_END + sizes.tables;
+  const endsAt = startsAt + markStep * width * 4;
+  const kindsAt = endsAt + markStep * width * 4;
+  const outAt = startsAt + upToVector(markStep * width * MARK_BYTES);
+  const inAt = outAt + sizes.out;
+  return { sizes, markStep, startsAt, endsAt, kindsAt, outAt, inAt, end: inAt + sizes.in + VECTOR_BYTES };
+}
+
+function upToVector(size: number): number {
+  return Math.ceil(size / VECTOR_BYTES) * VECTOR_BYTES;
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, number) => total + number, 0);
 }

@@ -182,7 +182,7 @@ describe('csv pages', () => {
   });
 
   it('see what is special at any place of a longer cell', async () => {
-    const plain = fc.string({ unit: fc.constantFrom('a', 'Z', '~', '\u007f', 'é', '€', ' ', '!', '#', '-', '['), maxLength: 9 });
+    const plain = fc.string({ unit: fc.constantFrom('a', 'Z', '~', '\u007f', 'é', '€', ' ', '!', '#', '-', '['), maxLength: 40 });
     const special = fc.constantFrom('', '""', '\n', '\r', ',', '\\', '\t', '\u0000', '\u001f');
     const cell = fc.tuple(plain, special, plain).map(([before, mark, after]) => `"${before}${mark}${after}"`);
     const bare = fc
@@ -197,6 +197,24 @@ describe('csv pages', () => {
       }),
       { numRuns: 1000 },
     );
+  });
+
+  it('hold the same in every lane where rows, cells and names are longer than what is worked on at once', async () => {
+    const names = Array.from({ length: 200 }, (_, index) => `${'a rather long name '.repeat(index % 4)}n${index}`);
+    const long = `"${'""x\n'.repeat(200)}"`;
+    const rows = Array.from({ length: 300 }, (_, row) => names.map((_name, index) => (index === row ? long : `${row}.${index}`)));
+    const wide = [names, ...rows].map((row) => row.join(',')).join('\n');
+    const tall = `k,v\n1,${'long '.repeat(60_000)}\n2,"${'""'.repeat(70_000)}"\n${'3,4\n'.repeat(2000)}`;
+    for (const [text, nullValues] of [
+      [wide, ['7.7', '8.8']],
+      [tall, ['4']],
+    ] as const) {
+      const wanted = modelLines(text, { ...PLAIN, nullValues }).lines.join('\n');
+      for (const lane of [BYTES, COLUMNS]) {
+        const { lines } = await read(text, { lane, shape: { nullValues }, records: 10_000, bytes: 1e9 });
+        expect(lines.join('\n') === wanted).toBe(true);
+      }
+    }
   });
 
   it('keep pages within their bounds of records and bytes, but never empty', async () => {

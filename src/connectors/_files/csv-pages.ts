@@ -2,6 +2,7 @@ import type { Page } from '../../kit/page.ts';
 import { CellReader } from './csv-cells.ts';
 import { CsvColumns } from './csv-columns.ts';
 import { KernelPages } from './csv-kernel-pages.ts';
+import { hasCsvLineKernel } from './csv-line-kernel.ts';
 import { checkText, type CsvPageOptions, type PageMaker } from './csv-page-maker.ts';
 import { RecordPages } from './csv-record-pages.ts';
 import { CsvScanner, csvStretches, withoutBom, type Stretch } from './csv-rows.ts';
@@ -17,7 +18,8 @@ export async function* csvPages(blocks: AsyncIterable<Uint8Array>, options: CsvP
     if (maker === undefined) {
       const columns = columnsOf(stretch, scanner, options);
       if (columns === undefined) continue;
-      maker = lane.form === 'records' ? new RecordPages(columns, scanner, options) : new KernelPages(columns, scanner, options);
+      const asRecords = lane.form === 'records' || !hasCsvLineKernel();
+      maker = asRecords ? new RecordPages(columns, scanner, options) : new KernelPages(columns, scanner, options);
     }
     while (left > 0 && maker.fill(stretch, left)) {
       signal.throwIfAborted();
