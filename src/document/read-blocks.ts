@@ -97,7 +97,7 @@ export interface Blocks {
 
 export function readBlocks(document: Document, issues: Issue[]): Blocks {
   const root = withoutUnavailable('document', withoutComposition(document, issues), '', issues);
-  const { shape } = documentSchema.unwrap();
+  const { shape } = documentSchema._zod.innerType;
   refuseUnknownKeys(root, shape, '', issues);
   if (root['version'] === undefined || root['version'] === null) {
     issues.push({ code: 'missing_key', path: '', message: '`version` is required', hint: 'write `version: 1` at the top' });
@@ -150,7 +150,7 @@ function readPipeline(value: JsonValue | undefined, issues: Issue[]): PipelineBl
     );
   }
   const pipeline = given ?? {};
-  refuseUnknownKeys(pipeline, pipelineSchema.unwrap().shape, path, issues);
+  refuseUnknownKeys(pipeline, pipelineSchema._zod.innerType.shape, path, issues);
   const block = <T>(key: string, schema: ZodType<T>): T | undefined => {
     const found = pipeline[key];
     return found === undefined || found === null ? undefined : salvage(schema, restored(found), joinPath(path, key), issues);
@@ -336,8 +336,8 @@ function refuseUnknownKeys(mapping: JsonObject, known: Readonly<Record<string, Z
 
 /** Where a block belongs that stands at the top instead of inside `pipeline`, or the other way round. */
 function placeHint(key: string, path: string): string | undefined {
-  if (path === '' && Object.hasOwn(pipelineSchema.unwrap().shape, key)) return 'it belongs inside `pipeline`';
-  if (path === 'pipeline' && Object.hasOwn(documentSchema.unwrap().shape, key))
+  if (path === '' && Object.hasOwn(pipelineSchema._zod.innerType.shape, key)) return 'it belongs inside `pipeline`';
+  if (path === 'pipeline' && Object.hasOwn(documentSchema._zod.innerType.shape, key))
     return 'it belongs at the top of the document, beside `pipeline`';
   return undefined;
 }
