@@ -6,6 +6,7 @@ import { secretAsker } from './document/ask-secrets.ts';
 import { loadFileWithSecrets } from './document/load.ts';
 import { localFiles } from './document/local-file.ts';
 import { doctor } from './engine/doctor.ts';
+import { createNotifier } from './features/notifications/index.ts';
 import { openHistory } from './history/open.ts';
 import type { Env } from './lib/env.ts';
 import type { JsonObject } from './lib/json.ts';
@@ -53,6 +54,7 @@ export async function serve(options: ServeOptions, version: string): Promise<Run
     doctor: preflight,
     applyMetrics: (changes, definitions) => registry.apply(changes, definitions),
     callbacks: { allowHosts: options.callbackAllowHosts, clustered: false },
+    onEnd: createNotifier(env),
     limits: {
       maxConcurrent: options.maxConcurrentRuns,
       maxQueued: options.maxQueuedRuns,

@@ -4,6 +4,8 @@ import type { Env } from '../lib/env.ts';
 import { messageOf } from '../lib/errors.ts';
 import type { Progress } from '../wire/outcome.ts';
 import type { Callback } from '../wire/run.ts';
+import type { Plan } from '../plan/plan.ts';
+import type { EndedRun } from './ended-run.ts';
 import type { RunEnd, RunExecutor, RunHandle, RunTicket } from './executor.ts';
 import type { HistoryHealth } from './history-health.ts';
 import type { LogWriter } from './log-writer.ts';
@@ -17,6 +19,7 @@ const UNSTARTED: RunEnd = { type: 'crashed', reason: 'it had not started yet' };
 
 export interface LiveRunOptions {
   readonly ticket: RunTicket;
+  readonly plan: Plan;
   readonly callback: Callback | undefined;
   readonly log: RunLog;
 }
@@ -33,15 +36,17 @@ export interface LiveRunServices {
   /** Fires when the service gives up recording. */
   readonly giveUp: AbortSignal;
   /** After the final record is durable. */
-  readonly onEnd: (run: LiveRun) => void;
+  readonly onEnd: (run: LiveRun, ended: EndedRun) => void;
 }
 
 export class LiveRun {
   readonly ticket: RunTicket;
   readonly fence: RunFence;
   readonly callback: Callback | undefined;
+  readonly #plan: Plan;
   readonly #log: RunLog;
   readonly #services: LiveRunServices;
+  #startedAt: string | null = null;
   #progress: Progress | undefined;
   #handle: RunHandle | undefined;
   #stopped: StopCause | undefined;
@@ -50,6 +55,7 @@ export class LiveRun {
   constructor(options: LiveRunOptions, services: LiveRunServices) {
     this.ticket = options.ticket;
     this.callback = options.callback;
+    this.#plan = options.plan;
     this.#log = options.log;
     this.#services = services;
     const { runId, owner, attempt } = options.ticket;
@@ -79,7 +85,10 @@ export class LiveRun {
     const startedAt = env.clock.now().toISOString();
     try {
       const mine = await health.insist((history) => history.startRun(this.fence, startedAt), giveUp);
-      if (mine) return await this.#execute();
+      if (mine) {
+        this.#startedAt = startedAt;
+        return await this.#execute();
+      }
       env.log.warn('a run was not started: its record belongs to somebody else or has ended', { run_id: this.fence.run_id });
     } catch (error) {
       env.log.error('a run could not be started', { run_id: this.fence.run_id, error: messageOf(error) });
@@ -169,6 +178,9 @@ export class LiveRun {
     }
     env.metrics.inc(runsTotal, { status: ending.status, reason });
     env.log.info('run ended', { run_id: this.fence.run_id, name: this.ticket.name, status: ending.status, reason });
-    this.#services.onEnd(this);
+    const { runId } = this.ticket;
+    const { status, error, finished_at: finishedAt } = redacted;
+    const outcome = end.type === 'finished' ? end.outcome : undefined;
+    this.#services.onEnd(this, { runId, plan: this.#plan, status, startedAt: this.#startedAt, finishedAt, error, outcome });
   }
 }

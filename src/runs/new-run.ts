@@ -1,7 +1,7 @@
 import type { Claim, StoredRun } from '../history/history.ts';
 import type { Env } from '../lib/env.ts';
-import type { Issue } from '../lib/errors.ts';
 import { parseRfc3339 } from '../lib/rfc3339.ts';
+import type { Plan } from '../plan/plan.ts';
 import type { DoctorReport } from '../wire/doctor.ts';
 import type { Submission } from '../wire/run.ts';
 import { maskCallback } from './callback-rules.ts';
@@ -23,8 +23,7 @@ export interface NewRun {
   readonly ticket: RunTicket;
   readonly claim: Claim | undefined;
   readonly configFingerprint: string;
-  /** Doubts about the document. */
-  readonly warnings: readonly Issue[];
+  readonly plan: Plan;
 }
 
 export function newRun(submission: Submission, prepared: Prepared, report: DoctorReport | null, options: NewRunOptions): NewRun {
@@ -67,7 +66,7 @@ export function newRun(submission: Submission, prepared: Prepared, report: Docto
     ticket,
     claim: claimOf(run, { submission, prepared }, options),
     configFingerprint: prepared.fingerprint,
-    warnings: prepared.plan.warnings,
+    plan: prepared.plan,
   };
 }
 

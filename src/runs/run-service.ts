@@ -7,6 +7,7 @@ import type { RunPage, RunRecord, Submission, SubmissionReceipt } from '../wire/
 import { actionOf, createAudit, type Audit } from './audit.ts';
 import type { CallbackRules } from './callback-rules.ts';
 import { CallbackSender } from './callback-sender.ts';
+import type { EndListener } from './ended-run.ts';
 import type { RunExecutor } from './executor.ts';
 import { HistoryHealth } from './history-health.ts';
 import { thisProcess } from './instance.ts';
@@ -50,6 +51,8 @@ export interface RunServiceOptions {
   /** Takes what workers measured. */
   readonly applyMetrics: ApplyMetrics;
   readonly callbacks: CallbackRules;
+  /** Also told of every end. */
+  readonly onEnd?: EndListener;
   readonly limits: RunLimits;
   /** Address of this server, for the list of instances. */
   readonly listen?: string;
@@ -109,8 +112,9 @@ class Service implements RunService {
       writer: this.#writer,
       stopGraceMs: limits.stopGraceMs,
       giveUp: this.#giveUp.signal,
-      onEnd: ({ callback, fence }) => {
+      onEnd: ({ callback, fence }, ended) => {
         if (callback !== undefined) this.#callbacks.send(callback, this.get(fence.run_id));
+        options.onEnd?.ended(ended);
       },
     };
   }
@@ -205,7 +209,7 @@ class Service implements RunService {
     void clock.sleep(graceMs, over.signal).then(() => this.#stopAll(over.signal));
     await this.#queue.idle();
     await Promise.all(this.#endings);
-    await this.#callbacks.settle(this.#giveUp.signal);
+    await Promise.all([this.#callbacks.settle(this.#giveUp.signal), this.#options.onEnd?.settle(this.#giveUp.signal)]);
     over.abort();
     this.#closing.abort();
     await this.#loops;
@@ -250,9 +254,10 @@ class Service implements RunService {
     }
   }
 
-  #enter({ run, ticket, warnings }: NewRun, submission: Submission, place: Reservation<LiveRun>): void {
-    for (const { path, message } of warnings) this.#options.env.log.warn(message, { run_id: run.run_id, path });
-    const live = new LiveRun({ ticket, callback: submission.callback ?? undefined, log: this.#logs.open(run.run_id) }, this.#liveServices);
+  #enter({ run, ticket, plan }: NewRun, submission: Submission, place: Reservation<LiveRun>): void {
+    for (const { path, message } of plan.warnings) this.#options.env.log.warn(message, { run_id: run.run_id, path });
+    const callback = submission.callback ?? undefined;
+    const live = new LiveRun({ ticket, plan, callback, log: this.#logs.open(run.run_id) }, this.#liveServices);
     this.#live.set(run.run_id, live);
     // The grace was over before the run was stored: it is recorded as ended by the shutdown.
     if (this.#stopped) live.stop('shutdown');

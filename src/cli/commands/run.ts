@@ -62,6 +62,7 @@ export const runCommand = defineCommand({
     });
     const { execute } = await import('../../engine/execute.ts');
     const { observersOf } = await import('../../features/observers.ts');
+    const { createNotifier } = await import('../../features/notifications/index.ts');
     const env = options.quiet ? context.envAt('warn') : context.env;
     using stops = listenForStop(world, 'cancel', (signal) => terminal.note(`${signal}: stopping at the next page; once more ends at once`));
     const outcome = await execute({
@@ -72,7 +73,7 @@ export const runCommand = defineCommand({
       clock: options.clock ?? world.clock.now(),
       signal: stops.signal,
       dryRun: options.dryRun,
-      observers: await observersOf(plan, env),
+      observers: await observersOf(plan, env, createNotifier(env)),
       ...(options.limit === undefined ? {} : { limit: options.limit }),
       ...(options.quiet ? {} : { onProgress: progressLine(terminal, world.clock, plan.rows.length) }),
     });

@@ -1,0 +1,69 @@
+/** Notifications of a process that lasts from run to run: a command, the scheduler, a server. Loads what it needs when there is something to tell. */
+import type { RunObserver } from '../../engine/observe/observer.ts';
+import type { Plan } from '../../plan/plan.ts';
+import type { EndedRun, EndListener } from '../../runs/ended-run.ts';
+import type { Dispatcher, DispatcherEnv } from './dispatcher.ts';
+
+export interface Notifier extends EndListener {
+  /** Tells about a run that executes in this process; the run waits for it at its end. None when the document has no rules. */
+  observerOf(plan: Plan): RunObserver | undefined;
+  /** The scheduler gives up on a document; `message` says why. */
+  schedulerStuck(plan: Plan, message: string): Promise<void>;
+}
+
+export function createNotifier(env: DispatcherEnv): Notifier {
+  let loaded: Promise<Dispatcher> | undefined;
+  const underway = new Set<Promise<void>>();
+  const dispatcher = (): Promise<Dispatcher> => (loaded ??= load(env));
+
+  const tellEnd = async (run: EndedRun): Promise<void> => {
+    const rules = run.plan.notifications?.rules ?? [];
+    if (rules.length === 0 || run.status === 'cancelled') return;
+    const { newsOf } = await import('./run-events.ts');
+    await (await dispatcher()).tell({ pipeline: run.plan.name, rules, ...newsOf(run) });
+  };
+
+  return {
+    observerOf: (plan) => (plan.notifications === undefined ? undefined : observer(plan, tellEnd)),
+    ended: (run) => {
+      if (run.plan.notifications === undefined) return;
+      const told = tellEnd(run)
+        .catch((error: unknown) => env.log.at('headgate::notifications').error('a run could not be told of', { error: String(error) }))
+        .finally(() => underway.delete(told));
+      underway.add(told);
+    },
+    settle: async (signal) => {
+      if (underway.size === 0 || signal.aborted) return;
+      const aborted = new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
+      await Promise.race([Promise.all(underway), aborted]);
+    },
+    schedulerStuck: async (plan, message) => {
+      const rules = plan.notifications?.rules ?? [];
+      if (rules.length === 0) return;
+      const { NO_INVOCATION, notificationEvent } = await import('./event.ts');
+      const event = notificationEvent('scheduler_stuck', { pipeline: plan.name, row: '', ...NO_INVOCATION }, message, {});
+      await (await dispatcher()).tell({ pipeline: plan.name, rules, events: [event], recovered: [] });
+    },
+  };
+}
+
+async function load(env: DispatcherEnv): Promise<Dispatcher> {
+  const { Dispatcher } = await import('./dispatcher.ts');
+  return new Dispatcher(env);
+}
+
+/** Only runs that moved everything are told of. */
+function observer(plan: Plan, tellEnd: (run: EndedRun) => Promise<void>): RunObserver {
+  let runId: string | undefined;
+  return {
+    name: 'notifications',
+    runStarted: (run) => {
+      if (!run.dryRun && run.limit === undefined) runId = run.runId;
+    },
+    runEnded: async (outcome) => {
+      if (runId === undefined) return;
+      const { status, started_at: startedAt, finished_at: finishedAt, error } = outcome;
+      await tellEnd({ runId, plan, status, startedAt, finishedAt, error: error?.message ?? null, outcome });
+    },
+  };
+}
