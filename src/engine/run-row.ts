@@ -17,8 +17,9 @@ import { movePages, type Position } from './move-pages.ts';
 import type { ObservedRow } from './observe/observer.ts';
 import type { Observers } from './observe/observers.ts';
 import { RowSampler, type ShapeSampler } from './observe/samples.ts';
+import { finishUndo, keepRun, type KeptRun } from './rollback/kept-run.ts';
 import { startPosition, type Start } from './start-position.ts';
-import { openInvocation, PAGE_BYTES, partContext, type OpenOptions } from './open.ts';
+import { openInvocation, PAGE_BYTES, partContext, resolve, type OpenOptions } from './open.ts';
 import { Tally } from './tally.ts';
 
 export interface RunRowOptions extends Omit<OpenOptions, 'sampler'> {
@@ -162,12 +163,31 @@ async function attempt(options: InvokeOptions): Promise<Attempt> {
   return { tally, stored, failure, cancelled };
 }
 
+/** What a run that remembers nothing writes cannot be undone either. */
 async function moveAndFinish(opened: Invocation, options: RunRowOptions, leave: AbortController): Promise<JsonValue | undefined> {
   opened.reach?.('opened');
   const saveBookmarks = !options.dryRun && options.limit === undefined;
+  if (saveBookmarks) await finishUndo(opened);
   const own = await startPosition(opened, saveBookmarks);
   const { watermark, bookmark } = (await options.agree?.(own)) ?? own;
   const invocation = { ...opened, watermark };
+  const sinkUri = (): string => options.row.sink.definition.datasetUri(resolve(options, options.row.sink));
+  const kept = saveBookmarks ? await keepRun(invocation, { clock: options.tokens.now.date, sinkUri }) : undefined;
+  try {
+    return await moveFrom(bookmark, invocation, { ...options, saveBookmarks, leave, kept });
+  } finally {
+    await kept?.end();
+  }
+}
+
+interface MoveFromOptions extends RunRowOptions {
+  readonly saveBookmarks: boolean;
+  readonly leave: AbortController;
+  readonly kept: KeptRun | undefined;
+}
+
+async function moveFrom(bookmark: JsonValue | undefined, invocation: Invocation, options: MoveFromOptions): Promise<JsonValue | undefined> {
+  const { saveBookmarks, leave, kept } = options;
   let position: Position | undefined;
   try {
     position = await movePages(invocation, {
@@ -179,10 +199,11 @@ async function moveAndFinish(opened: Invocation, options: RunRowOptions, leave: 
     });
     await flushAll(invocation);
     // Held pages whose commit never came are read again by the next run.
-    invocation.tally.withheld += watermark?.held ?? 0;
+    invocation.tally.withheld += invocation.watermark?.held ?? 0;
     const cancelled = invocation.stop.aborted;
     if (!cancelled) invocation.tally.assertClosed();
     await finish(invocation, cancelled ? 'cancelled' : 'success');
+    if (!cancelled) kept?.finished();
     if (!cancelled && options.limit === undefined) await cleanUp(invocation, options.tokens, bookmark === undefined);
   } catch (error) {
     await salvage(invocation, messageOf(error));

@@ -1,0 +1,94 @@
+/** What the state store remembers of the invocations of a row that can be undone: a marker for each, and an index of them. */
+import { z } from 'zod';
+import { ConnectorError } from '../../lib/errors.ts';
+import type { JsonObject, JsonValue } from '../../lib/json.ts';
+import { json } from '../../kit/schema.ts';
+import type { StateStore } from '../../kit/state-store.ts';
+
+const markerSchema = z.object({
+  run_id: z.string(),
+  pipeline: z.string(),
+  row: z.string(),
+  state_key: z.string(),
+  started_at: z.string(),
+  /** What run-time tokens were filled in with. */
+  clock: z.string(),
+  sink_kind: z.string(),
+  sink_uri: z.string(),
+  mode: z.enum(['append', 'upsert', 'overwrite']),
+  delivery: z.enum(['at_least_once', 'exactly_once']),
+  run_id_column: z.string(),
+  /** As the store held it; absent when it held none. */
+  bookmark_before: json().optional(),
+  /** Present when pages were committed under a watermark; null when there was none before. */
+  token_before: z.string().nullable().optional(),
+  /** Present when the invocation has ended. */
+  records_written: z.number().optional(),
+});
+export type Marker = Readonly<z.infer<typeof markerSchema>>;
+
+const indexSchema = z.object({
+  /** Oldest first. */
+  runs: z.array(z.string()),
+  /** The run that somebody began to undo: whether that has happened, the destination knows. */
+  undoing: z.string().optional(),
+});
+export type Index = Readonly<z.infer<typeof indexSchema>>;
+
+export class Markers {
+  readonly #state: StateStore;
+  readonly #key: string;
+
+  constructor(state: StateStore, stateKey: string) {
+    this.#state = state;
+    this.#key = `${stateKey}::__rollback__`;
+  }
+
+  async index(): Promise<Index> {
+    const stored = await this.#state.get(this.#key);
+    return stored === undefined ? { runs: [] } : read(indexSchema, stored, this.#key);
+  }
+
+  async putIndex({ runs, undoing }: Index): Promise<void> {
+    await this.#state.put(this.#key, { runs, ...(undoing === undefined ? {} : { undoing }) });
+  }
+
+  async get(runId: string): Promise<Marker | undefined> {
+    const stored = await this.#state.get(this.#markerKey(runId));
+    return stored === undefined ? undefined : read(markerSchema, stored, this.#markerKey(runId));
+  }
+
+  async put(marker: Marker): Promise<void> {
+    await this.#state.put(this.#markerKey(marker.run_id), defined(marker));
+  }
+
+  /** The markers go first: a run without one is only a name. */
+  async remove(runIds: readonly string[]): Promise<void> {
+    if (runIds.length === 0) return;
+    for (const runId of runIds) await this.#state.delete(this.#markerKey(runId));
+    const { runs, undoing } = await this.index();
+    const left = runs.filter((runId) => !runIds.includes(runId));
+    await this.putIndex({ runs: left, ...(undoing === undefined || runIds.includes(undoing) ? {} : { undoing }) });
+  }
+
+  /** Those of the index that are there, oldest first. */
+  async all(): Promise<Marker[]> {
+    const { runs } = await this.index();
+    const markers = await Promise.all(runs.map((runId) => this.get(runId)));
+    return markers.filter((marker) => marker !== undefined);
+  }
+
+  #markerKey(runId: string): string {
+    return `${this.#key}::${runId}`;
+  }
+}
+
+function read<T>(schema: z.ZodType<T>, stored: JsonValue, key: string): T {
+  const result = schema.safeParse(stored);
+  if (result.success) return result.data;
+  throw new ConnectorError('data', `the state \`${key}\` does not say what can be undone`, { hint: 'restore it, or delete it' });
+}
+
+function defined(marker: Marker): JsonObject {
+  return Object.fromEntries(Object.entries(marker).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])));
+}

@@ -1,0 +1,32 @@
+/** The end of an undo: the destination is as it was, and the state store follows. */
+import type { StateStore } from '../../kit/state-store.ts';
+import type { Undo } from '../../kit/undo.ts';
+import { Markers, type Marker } from './markers.ts';
+
+export interface Remembered {
+  readonly state: StateStore;
+  readonly stateKey: string;
+  readonly undo: Undo;
+}
+
+/** May be repeated wherever it was interrupted. */
+export async function settleUndo({ state, stateKey, undo }: Remembered, runId: string, marker: Marker | undefined): Promise<void> {
+  if (marker?.bookmark_before !== undefined) await state.put(stateKey, marker.bookmark_before);
+  else if (marker !== undefined) await state.delete(stateKey);
+  await new Markers(state, stateKey).remove([runId]);
+  await undo.forget([runId]);
+}
+
+/** An undo that was killed between the destination and the state store comes to its end; one that never got so far did not happen. */
+export async function settleInterrupted(remembered: Remembered): Promise<'settled' | 'dropped' | undefined> {
+  const { state, stateKey, undo } = remembered;
+  const markers = new Markers(state, stateKey);
+  const { runs, undoing } = await markers.index();
+  if (undoing === undefined) return undefined;
+  if ((await undo.undone(undoing)) === undefined) {
+    await markers.putIndex({ runs });
+    return 'dropped';
+  }
+  await settleUndo(remembered, undoing, await markers.get(undoing));
+  return 'settled';
+}

@@ -1,0 +1,214 @@
+/** Undoes one invocation: its destination in one transaction, then the position in the state store. */
+import { RefusedError } from '../../lib/errors.ts';
+import type { Env } from '../../lib/env.ts';
+import type { JsonValue } from '../../lib/json.ts';
+import { createCredentials } from '../../credentials/index.ts';
+import type { Credentials } from '../../kit/context.ts';
+import type { Parts } from '../../kit/parts.ts';
+import type { StateStore } from '../../kit/state-store.ts';
+import type { Undo, UndoResult } from '../../kit/undo.ts';
+import type { Plan, RowPlan } from '../../plan/plan.ts';
+import { resolvePart, type RuntimeTokens } from '../../plan/resolve.ts';
+import type { RollbackReport } from '../../wire/rollback.ts';
+import { blame } from '../failure.ts';
+import { partContext } from '../open.ts';
+import { isSame } from './kept-run.ts';
+import { Markers, type Marker } from './markers.ts';
+import { settleInterrupted, settleUndo, type Remembered } from './settle.ts';
+
+export interface RollbackOptions {
+  readonly plan: Plan;
+  readonly parts: Parts;
+  readonly env: Env;
+  /** Look at this row only. */
+  readonly row?: string | undefined;
+  readonly signal: AbortSignal;
+}
+
+export interface UndoRunOptions extends RollbackOptions {
+  /** Invocation id. */
+  readonly runId: string;
+  readonly dryRun: boolean;
+  readonly force: boolean;
+}
+
+/** What can be undone, oldest first for each row. */
+export async function listUndoable(options: RollbackOptions): Promise<Marker[]> {
+  await using closers = new AsyncDisposableStack();
+  const found: Marker[] = [];
+  for (const row of candidates(options)) {
+    const state = await openState(opening(options, ''), row, closers);
+    found.push(...(await new Markers(state, row.stateKey).all()));
+  }
+  return found;
+}
+
+/** Refuses what cannot be undone; conflicts are told in the report. */
+export async function undoRun(options: UndoRunOptions): Promise<RollbackReport> {
+  await using closers = new AsyncDisposableStack();
+  const { row, state, marker } = await find(options, closers);
+  const undo = await openUndo(opening(options, options.runId), { row, marker }, closers);
+  const remembered = { state, stateKey: row.stateKey, undo };
+  try {
+    return await undoMarked(options, remembered, marker);
+  } catch (error) {
+    throw error instanceof RefusedError ? error : blame('Sink', row.sink.type, error);
+  }
+}
+
+async function undoMarked({ runId, dryRun, force }: UndoRunOptions, remembered: Remembered, marker: Marker): Promise<RollbackReport> {
+  const { state, stateKey, undo } = remembered;
+  const markers = new Markers(state, stateKey);
+  const rewinds = !isSame(await state.get(stateKey), marker.bookmark_before);
+  const { undoing } = await markers.index();
+  const done = dryRun || undoing !== runId ? undefined : await undo.undone(runId);
+  if (done !== undefined) {
+    await settleUndo(remembered, runId, marker);
+    return reportOf({ marker, result: done, dryRun, force: true, dependent: 0, laterRuns: [], rewinds });
+  }
+  if (!dryRun) await settleInterrupted(remembered);
+  const { runs } = await markers.index();
+  const laterRuns = runs.slice(runs.indexOf(runId) + 1);
+  // What is appended and read again stands there twice; keys make that harmless.
+  const dependent = marker.mode === 'append' && rewinds ? laterRuns.length : 0;
+  const isBlocked = dependent > 0 && !force;
+  const isAllowed = !dryRun && !isBlocked;
+  if (isAllowed) await markers.putIndex({ runs, undoing: runId });
+  const result = await undo.undo({
+    runId,
+    mode: marker.mode,
+    column: marker.run_id_column,
+    ...(marker.token_before === undefined ? {} : { watermark: { scope: stateKey, token: marker.token_before ?? undefined } }),
+    dryRun: !isAllowed,
+    force,
+  });
+  if (isAllowed && result.applied) await settleUndo(remembered, runId, marker);
+  else if (isAllowed) await markers.putIndex({ runs });
+  return reportOf({ marker, result: { ...result, applied: isAllowed && result.applied }, dryRun, force, dependent, laterRuns, rewinds });
+}
+
+interface Told {
+  readonly marker: Marker;
+  readonly result: UndoResult;
+  readonly dryRun: boolean;
+  readonly force: boolean;
+  readonly dependent: number;
+  readonly laterRuns: readonly string[];
+  readonly rewinds: boolean;
+}
+
+function reportOf(told: Told): RollbackReport {
+  const { marker, result, dryRun, force, dependent, laterRuns, rewinds } = told;
+  const conflicts = result.conflicts + dependent;
+  const blocked = conflicts > 0 && !force;
+  return {
+    run_id: marker.run_id,
+    row: marker.row,
+    sink_kind: marker.sink_kind,
+    dataset: marker.sink_uri,
+    mode: marker.mode,
+    dry_run: dryRun,
+    applied: result.applied,
+    blocked,
+    deleted: blocked ? 0 : result.deleted,
+    restored: blocked ? 0 : result.restored,
+    conflicts,
+    bookmark_rewound: result.applied && rewinds,
+    token_rewound: result.applied && marker.token_before !== undefined,
+    later_runs: [...laterRuns],
+    note: noteOf(told, blocked),
+  };
+}
+
+function noteOf({ marker, result, dependent, laterRuns }: Told, blocked: boolean): string | null {
+  if (blocked && dependent > 0) {
+    return `${laterRuns.length} later run(s) appended what comes after it, and would be read and appended again: undo them first, the newest one before the others`;
+  }
+  if (blocked) return 'later runs changed or removed what this one wrote: undo them first, or force it';
+  if (dependent > 0) return `the next run reads again what ${laterRuns.length} later run(s) appended: their rows will stand there twice`;
+  const written = marker.mode === 'append' ? marker.records_written : undefined;
+  if (written === undefined || written <= result.deleted) return null;
+  return `${written - result.deleted} of the ${written} rows that the run wrote are gone already, or were changed by another run`;
+}
+
+interface Found {
+  readonly row: RowPlan;
+  readonly state: StateStore;
+  readonly marker: Marker;
+}
+
+async function find(options: UndoRunOptions, closers: AsyncDisposableStack): Promise<Found> {
+  const known: string[] = [];
+  for (const row of candidates(options)) {
+    const state = await openState(opening(options, options.runId), row, closers);
+    const markers = new Markers(state, row.stateKey);
+    const marker = await markers.get(options.runId);
+    if (marker !== undefined) return { row, state, marker };
+    known.push(...(await markers.index()).runs);
+  }
+  throw new RefusedError('bad_config', `there is no undoable run \`${options.runId}\``, {
+    hint: known.length === 0 ? 'no run of this document can be undone' : `can be undone: ${known.toReversed().slice(0, 10).join(', ')}`,
+  });
+}
+
+/** Rows that run once and remember something; whether they were kept undoable, their store knows. */
+function candidates({ plan, row: name }: RollbackOptions): RowPlan[] {
+  const rows = [...plan.rows, ...plan.unselected].filter(({ role, partition, state }) => {
+    return role === 'root' && partition === undefined && state !== undefined && plan.topology === undefined;
+  });
+  if (name === undefined) return rows;
+  const named = rows.filter((row) => row.id === name);
+  if (named.length > 0) return named;
+  const hint = rows.length === 0 ? 'no row of the document can be undone' : `possible are: ${rows.map((row) => row.id).join(', ')}`;
+  throw new RefusedError('bad_config', `there is no row \`${name}\` whose runs could be undone`, { hint });
+}
+
+interface Opening {
+  readonly env: Env;
+  readonly plan: Plan;
+  readonly invocationId: string;
+  readonly kill: AbortSignal;
+  readonly credentials: Credentials;
+}
+
+function opening({ env, plan, parts, signal }: RollbackOptions, invocationId: string): Opening {
+  return { env, plan, invocationId, kill: signal, credentials: createCredentials(parts.credentials, plan.auth, { env, signal }) };
+}
+
+function tokensAt(clock: Date): RuntimeTokens {
+  return { now: { date: clock, zone: 'UTC' }, records: new Map<string, JsonValue>() };
+}
+
+async function openState(options: Opening, row: RowPlan, closers: AsyncDisposableStack): Promise<StateStore> {
+  const { state } = row;
+  if (state === undefined) throw new Error('cannot happen: a row without a state store is no candidate');
+  try {
+    const opened = await state.definition.open(resolvePart(state, tokensAt(options.env.clock.now())), partContext({ ...options, row }));
+    closers.defer(() => opened.close());
+    return opened;
+  } catch (error) {
+    throw blame('State', state.type, error);
+  }
+}
+
+/** The sink as the run had it: tokens stand for what they stood for then. */
+async function openUndo(options: Opening, { row, marker }: Pick<Found, 'row' | 'marker'>, closers: AsyncDisposableStack): Promise<Undo> {
+  const { definition, type } = row.sink;
+  const config = resolvePart(row.sink, tokensAt(new Date(marker.clock)));
+  const uri = definition.datasetUri(config);
+  if (uri !== marker.sink_uri) {
+    throw new RefusedError('bad_config', `the run wrote to ${marker.sink_uri}, but row \`${row.id}\` now writes to ${uri}`, {
+      hint: 'use the document the run was made with',
+    });
+  }
+  try {
+    const sink = await definition.open(config, { ...partContext({ ...options, row }), role: 'main', runId: marker.run_id });
+    closers.defer(() => sink.close());
+    if (sink.undo !== undefined) return sink.undo;
+  } catch (error) {
+    throw blame('Sink', type, error);
+  }
+  throw new RefusedError('bad_config', `the sink \`${type}\` of row \`${row.id}\` cannot undo a run with this config`, {
+    hint: 'use the document the run was made with',
+  });
+}
