@@ -3,7 +3,6 @@
  * The launcher. Written for old Node versions on purpose (16 and newer can read it): Headgate itself needs Node 24, and this file
  * finds one. It runs the bundle in an installed package; in a checkout the sources, or a bundle that was made of exactly these sources.
  */
-import { spawn } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import module from 'node:module';
 import { constants, homedir } from 'node:os';
@@ -19,20 +18,23 @@ const FORWARDED = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT', 'SIGUSR2', 'SIGBREA
 const packageFolder = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
 
 if (Number.parseInt(process.versions.node, 10) >= NEEDED_MAJOR) await start();
-else relaunch();
+else await relaunch();
 
 async function start() {
   if (process.env[GUARD] !== undefined) endWithLauncher();
   // Workers and commands started from here inherit the environment; each of them decides for itself.
   delete process.env[GUARD];
   keepCompiledCode();
-  await import(pathToFileURL(await entryFile()).href);
+  const file = await entryFile();
+  if (file.endsWith('.ts')) await import(pathToFileURL(file).href);
+  // A CommonJS file that is imported is read twice: once to find out what it exports.
+  else module.createRequire(import.meta.url)(file);
 }
 
 /** Node does not strip types below node_modules, so a package brings a bundle and no sources. */
 async function entryFile() {
   const sources = path.join(packageFolder, 'src', 'main.ts');
-  const bundle = path.join(packageFolder, 'dist', 'main.js');
+  const bundle = path.join(packageFolder, 'dist', 'main.cjs');
   if (!existsSync(sources)) return bundle;
   if (process.env[SOURCES] !== undefined || !existsSync(bundle)) return sources;
   const { isBundleOfSources } = await import('./bundle.js');
@@ -64,9 +66,11 @@ function endWithLauncher() {
   process.once('disconnect', () => process.kill(process.pid, 'SIGKILL'));
 }
 
-function relaunch() {
+async function relaunch() {
   const node = process.env[GUARD] === undefined ? findNode() : undefined;
   if (node === undefined) return refuse();
+  // Not at the top: loading it is a good part of a start that does not need it.
+  const { spawn } = await import('node:child_process');
   const child = spawn(node, [...process.execArgv, fileURLToPath(import.meta.url), ...process.argv.slice(2)], {
     stdio: ['inherit', 'inherit', 'inherit', 'ipc'],
     env: { ...process.env, [GUARD]: '1' },

@@ -9,18 +9,21 @@ const LINGER_MS = 1000;
 
 const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as { version: string };
 
-const code = await runCli(process.argv.slice(2), {
+// No `await` at the top: the bundle is CommonJS.
+void runCli(process.argv.slice(2), {
   version,
   parts: async () => (await import('./parts.ts')).parts,
   serve: async (options) => (await import('./serve.ts')).serve(options, version),
   crashEntry: () => programFile('crash-attempt'),
-});
+}).then(end);
 
-process.exitCode = code;
-// A source left behind in a call of the system that never returns (a silent pipe) would keep the process for ever,
-// and an orderly exit waits for such calls too: after a stop the process dies of the signal that asked for it.
-setTimeout(() => {
-  if (code === EXIT.interrupted) process.kill(process.pid, 'SIGINT');
-  else if (code === EXIT.terminated) process.kill(process.pid, 'SIGTERM');
-  else process.exit();
-}, LINGER_MS).unref();
+function end(code: number): void {
+  process.exitCode = code;
+  // A source left behind in a call of the system that never returns (a silent pipe) would keep the process for ever,
+  // and an orderly exit waits for such calls too: after a stop the process dies of the signal that asked for it.
+  setTimeout(() => {
+    if (code === EXIT.interrupted) process.kill(process.pid, 'SIGINT');
+    else if (code === EXIT.terminated) process.kill(process.pid, 'SIGTERM');
+    else process.exit();
+  }, LINGER_MS).unref();
+}

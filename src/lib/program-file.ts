@@ -6,5 +6,5 @@ import { fileURLToPath } from 'node:url';
  */
 export function programFile(name: string): string {
   const source = new URL(`../${name}.ts`, import.meta.url);
-  return fileURLToPath(existsSync(source) ? source : new URL(`./${name}.js`, import.meta.url));
+  return fileURLToPath(existsSync(source) ? source : new URL(`./${name}.cjs`, import.meta.url));
 }

@@ -63,7 +63,7 @@ function launch(
 
 describe('on a Node that is new enough', () => {
   it('runs the bundle of an installed package', () => {
-    put('dist/main.js', 'console.log("bundle", ...process.argv.slice(2));');
+    put('dist/main.cjs', 'console.log("bundle", ...process.argv.slice(2));');
     expect(launch(undefined, 'run', 'a b')).toEqual({ status: 0, signal: null, stdout: 'bundle run a b\n', stderr: '' });
   });
 
@@ -77,12 +77,12 @@ describe('on a Node that is new enough', () => {
     });
 
     function build(): void {
-      put('dist/main.js', 'console.log("bundle");');
+      put('dist/main.cjs', 'console.log("bundle");');
       writeFileSync(noteOfBundle(home), stateOfSources(home));
     }
 
     it('runs the sources when no bundle says what it was made of', () => {
-      put('dist/main.js', 'console.log("bundle");');
+      put('dist/main.cjs', 'console.log("bundle");');
       expect(launch(undefined)).toMatchObject({ status: 0, stdout: 'sources\n' });
     });
 
@@ -111,7 +111,7 @@ describe('on a Node that is new enough', () => {
   });
 
   it('keeps compiled code where the user keeps caches, and does without where it cannot', () => {
-    put('dist/main.js', 'console.log("bundle");');
+    put('dist/main.cjs', 'console.log("bundle");');
     expect(launch({ XDG_CACHE_HOME: join(root, 'cache') })).toMatchObject({ status: 0, stdout: 'bundle\n', stderr: '' });
     expect(existsSync(join(root, 'cache', 'headgate'))).toBe(true);
     put('no-folder', '');
@@ -124,7 +124,7 @@ describe('on an older Node', () => {
     'starts the one of %j',
     (place) => {
       installNode(...place);
-      put('dist/main.js', 'console.log(process.env.HEADGATE_LAUNCHED, ...process.argv.slice(2)); process.exitCode = 7;');
+      put('dist/main.cjs', 'console.log(process.env.HEADGATE_LAUNCHED, ...process.argv.slice(2)); process.exitCode = 7;');
       expect(launch('old.mjs', '--version', 'x')).toEqual({ status: 7, signal: null, stdout: 'undefined --version x\n', stderr: '' });
     },
   );
@@ -145,14 +145,14 @@ describe('on an older Node', () => {
 
   it('dies of the signal its child died of', () => {
     installNode('node', 'bin', 'node');
-    put('dist/main.js', 'process.kill(process.pid, "SIGKILL"); setInterval(() => {}, 1000);');
+    put('dist/main.cjs', 'process.kill(process.pid, "SIGKILL"); setInterval(() => {}, 1000);');
     expect(launch('old.mjs')).toMatchObject({ status: null, signal: 'SIGKILL' });
   });
 
   it('passes signals on and ends as its child ends', async () => {
     installNode('node', 'bin', 'node');
     put(
-      'dist/main.js',
+      'dist/main.cjs',
       'process.on("SIGTERM", () => { console.log("stopping"); process.exit(3); }); setInterval(() => {}, 1000); console.log("ready");',
     );
     const child: ChildProcess = spawn(process.execPath, ['--import', './old.mjs', join(home, 'bin/headgate.js')], {
