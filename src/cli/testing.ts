@@ -10,6 +10,7 @@ export interface TestWorld extends World {
   err(): string;
   /** Delivers a signal `afterMs` after the last one. */
   send(signal: StopSignal, afterMs: number): void;
+  hangUp(): void;
   advance(ms: number): void;
   readonly exits: number[];
 }
@@ -23,6 +24,7 @@ export interface TestWorldOptions {
 export function testWorld(options: TestWorldOptions = {}): TestWorld {
   const written = { out: '', err: '' };
   const listeners = new Set<(signal: StopSignal) => void>();
+  const hangups = new Set<() => void>();
   const exits: number[] = [];
   let nowMs = 0;
   let ids = 0;
@@ -46,6 +48,10 @@ export function testWorld(options: TestWorldOptions = {}): TestWorld {
       listeners.add(listener);
       return () => listeners.delete(listener);
     },
+    onHangup: (listener) => {
+      hangups.add(listener);
+      return () => hangups.delete(listener);
+    },
     exit: (code) => exits.push(code),
     out: () => written.out,
     err: () => written.err,
@@ -53,6 +59,7 @@ export function testWorld(options: TestWorldOptions = {}): TestWorld {
       nowMs += afterMs;
       for (const listener of listeners) listener(signal);
     },
+    hangUp: () => hangups.forEach((listener) => listener()),
     advance: (ms) => {
       nowMs += ms;
     },

@@ -21,6 +21,8 @@ export interface World {
   readonly fetch: typeof fetch;
   /** Calls back for every SIGINT and SIGTERM until the returned function is called. */
   onSignal(listener: (signal: StopSignal) => void): () => void;
+  /** Calls back for every SIGHUP until the returned function is called; a process that nobody listens for ends of it. */
+  onHangup(listener: () => void): () => void;
   /** Ends the process now. */
   exit(code: number): void;
 }
@@ -46,6 +48,10 @@ export function processWorld(): World {
       return () => {
         for (const signal of signals) process.off(signal, listener);
       };
+    },
+    onHangup: (listener) => {
+      process.on('SIGHUP', listener);
+      return () => process.off('SIGHUP', listener);
     },
     exit: (code) => process.exit(code),
   };

@@ -13,7 +13,9 @@ import { listCommand } from './list.ts';
 import { maskingCommand } from './masking.ts';
 import { planCommand } from './plan.ts';
 import { previewCommand } from './preview.ts';
+import { rollbackCommand } from './rollback.ts';
 import { runCommand } from './run.ts';
+import { scheduleCommand } from './schedule.ts';
 import { schemaCommand } from './schema.ts';
 import { serveCommand } from './serve.ts';
 import { testCommand } from './test.ts';
@@ -31,9 +33,11 @@ export const COMMANDS: readonly Command[] = [
   maskingCommand,
   doctorCommand,
   runCommand,
+  rollbackCommand,
   dlqInspectCommand,
   dlqReplayCommand,
   dlqDiscardCommand,
+  scheduleCommand,
   serveCommand,
   demoCommand,
   fmtCommand,

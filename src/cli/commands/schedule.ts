@@ -1,0 +1,114 @@
+import { AppError } from '../../lib/errors.ts';
+import type { Credentials } from '../../kit/context.ts';
+import type { Job } from '../../features/schedule/job.ts';
+import type { CliContext } from '../context.ts';
+import { defineCommand } from '../command.ts';
+import { DOCUMENT_OPTIONS } from '../document-options.ts';
+import { EXIT, signalExit } from '../exit.ts';
+import type { LoadRequest } from '../load-plan.ts';
+import { switchOption } from '../option.ts';
+import { quieterLog } from '../quieter-log.ts';
+import { summarizeRun } from '../run-report.ts';
+import { CONFIG_ARGUMENT, SELECTION_OPTIONS } from '../shared-options.ts';
+import { listenForStop, type Stops } from '../signals.ts';
+
+export const scheduleCommand = defineCommand({
+  name: 'schedule',
+  summary: 'Run a document whenever its `schedule` says so.',
+  description:
+    'Stays until it is told to end, and runs the document at every tick of its `schedule.cron`; `${now.*}` is the moment of the tick, in the zone of the schedule. ' +
+    'A line is logged for each run that starts and ends; `--log-level debug` tells what goes on inside.\n\n' +
+    'SIGHUP reads the document again: the runs to come are made of it, and a document that cannot be used changes nothing. ' +
+    'The first Ctrl-C starts no further run and gives the one under way `shutdown_grace_secs`; a second one ends at once. ' +
+    'The exit code is 1 when failures or `overlap_policy: forbid` end it.',
+  arguments: [CONFIG_ARGUMENT],
+  options: {
+    once: switchOption({ description: 'Run once, now, and end: the expression is not looked at.' }),
+    ...DOCUMENT_OPTIONS,
+    ...SELECTION_OPTIONS,
+  },
+  examples: [
+    { command: 'headgate schedule orders.yaml', description: 'In a container, or under systemd' },
+    { command: 'headgate schedule orders.yaml --once', description: 'The next run, now' },
+  ],
+  async run(context, { options, positionals: [config] }) {
+    const request = { config, selection: options, completion: options };
+    const load = await jobLoader(context, request);
+    const job = await load();
+    const grace = job.spec.shutdown_grace_secs;
+    using stops = listenForStop(context.world, 'shutdown', (signal) => {
+      const then = options.once ? 'stopping at the next page' : `starting no further run; one under way has ${grace} s to finish`;
+      context.terminal.note(`${signal}: ${then}; once more ends at once`);
+    });
+    // Awaited: signals are heard until the end.
+    return await (options.once ? runOnce(context, job, stops) : runOnSchedule(context, job, { load, stops }));
+  },
+});
+
+type LoadJob = () => Promise<Job>;
+
+/** Reads the document anew each time; logins stay as long as the document declares the same ones. */
+async function jobLoader(context: CliContext, request: LoadRequest): Promise<LoadJob> {
+  const { loadPlan } = await import('../load-plan.ts');
+  const { createJob } = await import('../../features/schedule/job.ts');
+  const { execute } = await import('../../engine/execute.ts');
+  const { openLogins } = await import('../../engine/logins.ts');
+  const { observed } = await import('../../features/observers.ts');
+  const { createNotifier } = await import('../../features/notifications/index.ts');
+  const { canonicalJson } = await import('../../lib/json.ts');
+  const env = { ...context.env, log: quieterLog(context.env.log) };
+  // Remembers more than one run: what was told a minute ago is not told again.
+  const notifier = createNotifier(env);
+  const { signal } = new AbortController();
+  let logins: { readonly declared: string; readonly credentials: Credentials } | undefined;
+  return async () => {
+    const { plan, parts } = await loadPlan(context, request);
+    const { recurrence: spec } = plan;
+    if (spec === undefined) {
+      const hint = 'add one, e.g. `schedule: {cron: "0 3 * * *"}`, or run the document once with `headgate run`';
+      throw new AppError('no_schedule', 'the document has no `schedule`', { hint });
+    }
+    const declared = canonicalJson(plan.auth);
+    if (logins?.declared !== declared) logins = { declared, credentials: openLogins({ plan, parts, env }, signal) };
+    const { credentials } = logins;
+    return createJob({
+      plan,
+      spec,
+      execute: async (options) => {
+        const watched = await observed(plan, env, notifier);
+        return execute({ ...options, ...watched, plan, parts, runId: env.ids.next(), credentials });
+      },
+    });
+  };
+}
+
+async function runOnce({ terminal, world }: CliContext, job: Job, stops: Stops): Promise<number> {
+  const { ScheduledRun } = await import('../../features/schedule/scheduled-run.ts');
+  const run = new ScheduledRun(job, world.clock.now(), world.clock);
+  stops.signal.addEventListener('abort', () => void run.drain(0), { once: true });
+  const { outcome, failure } = await run.ended;
+  terminal.clearProgress();
+  if (outcome !== undefined) summarizeRun(terminal, outcome, { dryRun: false });
+  if (failure !== undefined && outcome?.error == null) terminal.note(`${terminal.paint('red', 'error:')} ${failure}`);
+  const signal = stops.received();
+  if (signal !== undefined && outcome?.status === 'cancelled') return signalExit(signal);
+  return failure === undefined ? EXIT.ok : EXIT.failed;
+}
+
+interface Scheduling {
+  readonly load: LoadJob;
+  readonly stops: Stops;
+}
+
+async function runOnSchedule({ env, terminal, world }: CliContext, job: Job, { load, stops }: Scheduling): Promise<number> {
+  const { Scheduler } = await import('../../features/schedule/scheduler.ts');
+  const scheduler = new Scheduler({ env, job, signal: stops.signal });
+  const deafen = world.onHangup(() => void scheduler.reload(load));
+  try {
+    const { ok, reason } = await scheduler.run();
+    terminal.note(ok ? `ended: ${reason}` : `${terminal.paint('red', 'error:')} ${reason}`);
+    return ok ? EXIT.ok : EXIT.failed;
+  } finally {
+    deafen();
+  }
+}

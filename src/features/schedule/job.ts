@@ -1,0 +1,48 @@
+/** A document as its scheduler sees it. */
+import type { ScheduleSpec } from '../../document/blocks/schedule.ts';
+import type { ExecuteOptions } from '../../engine/engine.ts';
+import { assert } from '../../lib/errors.ts';
+import { parseCron, type Cron } from '../../lib/cron.ts';
+import type { Plan } from '../../plan/plan.ts';
+import type { RunOutcome } from '../../wire/outcome.ts';
+
+export interface RunSignals {
+  /** Cooperative stop. */
+  readonly stop: AbortSignal;
+  /** Everything ends now. */
+  readonly kill: AbortSignal;
+}
+
+export interface Job {
+  readonly pipeline: string;
+  readonly spec: ScheduleSpec;
+  readonly cron: Cron;
+  /** Runs the document; `tick` is what `${now.*}` renders. */
+  run(tick: Date, signals: RunSignals): Promise<RunOutcome>;
+  /** How long to leave a destination alone after a run that it refused; 0 when it did not. */
+  cooldownMs(outcome: RunOutcome): number;
+}
+
+export interface JobOptions {
+  readonly plan: Plan;
+  readonly spec: ScheduleSpec;
+  readonly execute: (options: Pick<ExecuteOptions, 'clock' | 'zone' | 'signal' | 'killSignal'>) => Promise<RunOutcome>;
+}
+
+export function createJob({ plan, spec, execute }: JobOptions): Job {
+  const cron = parseCron(spec.cron, spec.timezone);
+  assert(!('fault' in cron), 'the block was checked');
+  return {
+    pipeline: plan.name,
+    spec,
+    cron,
+    run: (tick, { stop, kill }) => execute({ clock: tick, zone: spec.timezone, signal: stop, killSignal: kill }),
+    cooldownMs: (outcome) => cooldownOf(plan, outcome) * 1000,
+  };
+}
+
+function cooldownOf({ rows }: Plan, { invocations }: RunOutcome): number {
+  const open = invocations.filter(({ error }) => error?.code === 'circuit_open');
+  const isOpen = (id: string): boolean => open.some(({ row_id: name }) => name === id || name.startsWith(`${id}::partition::`));
+  return Math.max(0, ...rows.filter(({ id }) => isOpen(id)).map(({ breaker }) => breaker?.cooldownSecs ?? 0));
+}

@@ -1,0 +1,223 @@
+/** Runs a document whenever its cron expression says so, one run at a time. */
+import { renderNow } from '../../document/now-tokens.ts';
+import type { Env } from '../../lib/env.ts';
+import { messageOf } from '../../lib/errors.ts';
+import type { Log } from '../../lib/log.ts';
+import type { MetricDefinition } from '../../lib/metrics.ts';
+import type { Job } from './job.ts';
+import * as metrics from './metrics.ts';
+import { ScheduledRun, type Ended } from './scheduled-run.ts';
+import { dueAt, tickFrom } from './ticks.ts';
+
+/** The clock is looked at this often at least: it may have been set, or the machine may have slept. */
+const LONGEST_NAP_MS = 30_000;
+
+export interface SchedulerOptions {
+  readonly env: Pick<Env, 'clock' | 'log' | 'metrics'>;
+  readonly job: Job;
+  /** Ends the scheduler: no further run starts, and the one under way has its grace. */
+  readonly signal: AbortSignal;
+}
+
+/** Why it ended; `ok` decides the exit code. */
+export interface SchedulerEnd {
+  readonly ok: boolean;
+  readonly reason: string;
+}
+
+export class Scheduler {
+  readonly #env: SchedulerOptions['env'];
+  readonly #log: Log;
+  readonly #signal: AbortSignal;
+  #job: Job;
+  #next: Date | undefined;
+  #running: ScheduledRun | undefined;
+  /** The one tick that waits for the run under way (`overlap_policy: queue`). */
+  #waiting: Date | undefined;
+  #successes = 0;
+  #failures = 0;
+  #end: SchedulerEnd | undefined;
+  #nap = new AbortController();
+  #reloading: Promise<void> = Promise.resolve();
+
+  constructor({ env, job, signal }: SchedulerOptions) {
+    this.#env = env;
+    this.#log = env.log.at('headgate::schedule');
+    this.#job = job;
+    this.#signal = signal;
+  }
+
+  /** Resolves when it has ended and nothing runs any more. */
+  async run(): Promise<SchedulerEnd> {
+    const { clock } = this.#env;
+    const wake = (): void => this.#wake();
+    this.#signal.addEventListener('abort', wake);
+    this.#begin();
+    while (!this.#isOver()) {
+      this.#look(clock.now());
+      if (this.#isOver()) break;
+      await this.#sleep();
+    }
+    this.#signal.removeEventListener('abort', wake);
+    this.#waiting = undefined;
+    await this.#running?.drain(this.#job.spec.shutdown_grace_secs * 1000);
+    return this.#end ?? { ok: true, reason: 'stopped' };
+  }
+
+  /** Takes what `load` gives for all runs to come; when it fails everything stays as it is. One reload comes after the other. */
+  reload(load: () => Promise<Job>): Promise<void> {
+    this.#reloading = this.#reloading.then(() => this.#take(load));
+    return this.#reloading;
+  }
+
+  async #take(load: () => Promise<Job>): Promise<void> {
+    try {
+      this.#job = await load();
+    } catch (error) {
+      this.#count(metrics.scheduleReloads, { outcome: 'error' });
+      this.#log.error('the document cannot be reloaded; the one before stays', { error: messageOf(error) });
+      return;
+    }
+    this.#count(metrics.scheduleReloads, { outcome: 'ok' });
+    this.#plan(this.#job.cron.next(this.#env.clock.now()));
+    this.#log.info('the document was reloaded', {
+      cron: this.#job.spec.cron,
+      timezone: this.#job.spec.timezone,
+      next: this.#told(this.#next),
+    });
+    this.#wake();
+  }
+
+  #begin(): void {
+    const { cron, timezone, overlap_policy: overlap, start_immediately: atOnce } = this.#job.spec;
+    const now = this.#env.clock.now();
+    this.#plan(this.#job.cron.next(now));
+    const next = this.#told(this.#next);
+    this.#log.info('schedule started', { pipeline: this.#job.pipeline, cron, timezone, overlap_policy: overlap, next });
+    this.#gauge(metrics.scheduledInFlight, 0);
+    this.#gauge(metrics.consecutiveFailures, 0);
+    if (atOnce) this.#start(now);
+  }
+
+  #isOver(): boolean {
+    return this.#end !== undefined || this.#signal.aborted;
+  }
+
+  #plan(next: Date | undefined): void {
+    this.#next = next;
+    if (next !== undefined) this.#gauge(metrics.nextTick, next.getTime() / 1000);
+  }
+
+  #look(now: Date): void {
+    this.#gauge(metrics.heartbeat, now.getTime() / 1000);
+    const due = dueAt(now, this.#next, this.#job.cron);
+    if (due.kind === 'none') return;
+    this.#plan(due.next);
+    if (due.kind === 'missed') {
+      this.#count(metrics.scheduleRuns, { outcome: 'skipped' });
+      this.#log.warn('several ticks were missed; none of them is made up for', {
+        since: this.#told(due.first),
+        next: this.#told(due.next),
+      });
+    } else if (this.#running === undefined) this.#start(due.at);
+    else this.#overlap(due.at, this.#running);
+  }
+
+  #overlap(tick: Date, running: ScheduledRun): void {
+    const { overlap_policy: policy } = this.#job.spec;
+    const about = { tick: this.#told(tick), running_since: this.#told(running.tick) };
+    this.#count(metrics.scheduleOverlaps, { policy });
+    if (policy === 'forbid') {
+      this.#end = { ok: false, reason: 'a tick came while a run was under way, which `overlap_policy: forbid` does not allow' };
+      this.#log.error('a tick came while a run was under way', about);
+    } else if (policy === 'queue' && this.#waiting === undefined) {
+      this.#waiting = tick;
+      this.#log.info('a tick waits for the run under way', about);
+    } else {
+      this.#count(metrics.scheduleRuns, { outcome: 'skipped' });
+      this.#log.warn('a tick was dropped: a run is under way', about);
+    }
+  }
+
+  #start(tick: Date): void {
+    const now = this.#env.clock.now();
+    const lateMs = Math.max(0, now.getTime() - tick.getTime());
+    this.#gauge(metrics.lastStarted, now.getTime() / 1000);
+    this.#gauge(metrics.scheduledInFlight, 1);
+    this.#env.metrics.observe(metrics.lateness, this.#labels(), lateMs / 1000);
+    this.#log.info('run started', { tick: this.#told(tick), ...(lateMs < 1000 ? {} : { late_secs: Math.round(lateMs / 1000) }) });
+    const run = new ScheduledRun(this.#job, tick, this.#env.clock);
+    this.#running = run;
+    void run.ended.then((ended) => this.#finish(run, ended));
+  }
+
+  #finish(run: ScheduledRun, { failure, outcome, cooldownMs, durationMs }: Ended): void {
+    this.#running = undefined;
+    const now = this.#env.clock.now();
+    this.#gauge(metrics.scheduledInFlight, 0);
+    this.#gauge(metrics.lastCompleted, now.getTime() / 1000);
+    this.#gauge(metrics.lastDuration, durationMs / 1000);
+    this.#count(metrics.scheduleRuns, { outcome: failure === undefined ? 'ok' : 'err' });
+    if (failure === undefined) this.#succeeded();
+    else this.#failed(now, cooldownMs);
+    this.#gauge(metrics.consecutiveFailures, this.#failures);
+    const about = { tick: this.#told(run.tick), records_written: outcome?.records_written, duration_ms: durationMs };
+    const next = this.#isOver() ? {} : { next: this.#told(this.#waiting ?? this.#next) };
+    if (failure === undefined) this.#log.info('run completed', { ...about, ...next });
+    else this.#log.error('run failed', { ...about, failures: this.#failures, error: failure, ...next });
+    const waiting = this.#waiting;
+    this.#waiting = undefined;
+    if (waiting !== undefined && !this.#isOver()) this.#start(waiting);
+    this.#wake();
+  }
+
+  #succeeded(): void {
+    this.#failures = 0;
+    this.#successes += 1;
+    const { max_runs: most } = this.#job.spec;
+    if (this.#successes === most) this.#end ??= { ok: true, reason: `${runs(most)} succeeded (\`max_runs\`)` };
+  }
+
+  #failed(now: Date, cooldownMs: number): void {
+    this.#failures += 1;
+    const { max_consecutive_failures: most, on_failure: then } = this.#job.spec;
+    if (this.#signal.aborted) return;
+    if (then === 'stop') this.#end ??= { ok: false, reason: 'a run failed (`on_failure: stop`)' };
+    if (this.#failures === most) this.#end ??= { ok: false, reason: `${runs(most)} failed in a row (\`max_consecutive_failures\`)` };
+    if (cooldownMs === 0 || this.#next === undefined) return;
+    const earliest = new Date(now.getTime() + cooldownMs);
+    if (this.#next < earliest) this.#plan(tickFrom(earliest, this.#job.cron));
+  }
+
+  async #sleep(): Promise<void> {
+    const { clock } = this.#env;
+    const ms = this.#next === undefined ? LONGEST_NAP_MS : this.#next.getTime() - clock.now().getTime();
+    await clock.sleep(Math.min(Math.max(ms, 0), LONGEST_NAP_MS), this.#nap.signal);
+    if (this.#nap.signal.aborted) this.#nap = new AbortController();
+  }
+
+  #wake(): void {
+    this.#nap.abort();
+  }
+
+  /** A moment as the clocks of the schedule show it. */
+  #told(at: Date | undefined): string | undefined {
+    return at === undefined ? undefined : renderNow('iso', { date: at, zone: this.#job.spec.timezone });
+  }
+
+  #labels(): { readonly pipeline: string } {
+    return { pipeline: this.#job.pipeline };
+  }
+
+  #gauge(metric: MetricDefinition, value: number): void {
+    this.#env.metrics.set(metric, this.#labels(), value);
+  }
+
+  #count(metric: MetricDefinition, labels: Readonly<Record<string, string>>): void {
+    this.#env.metrics.inc(metric, { ...this.#labels(), ...labels });
+  }
+}
+
+function runs(count: number): string {
+  return count === 1 ? '1 run' : `${count} runs`;
+}
