@@ -11,6 +11,7 @@ import { fmtCommand } from './fmt.ts';
 import { initCommand } from './init.ts';
 import { listCommand } from './list.ts';
 import { maskingCommand } from './masking.ts';
+import { notifyTestCommand } from './notify-test.ts';
 import { planCommand } from './plan.ts';
 import { previewCommand } from './preview.ts';
 import { rollbackCommand } from './rollback.ts';
@@ -38,6 +39,7 @@ export const COMMANDS: readonly Command[] = [
   dlqReplayCommand,
   dlqDiscardCommand,
   scheduleCommand,
+  notifyTestCommand,
   serveCommand,
   demoCommand,
   fmtCommand,

@@ -4,40 +4,8 @@ import { finding, integer, json, optional, text } from '../../kit/schema.ts';
 import { isHttpUrl } from '../../lib/http-url.ts';
 import { carriesBody, headerFault } from '../../lib/outgoing-request.ts';
 import { defineBlock } from '../block.ts';
+import { EVENT_KINDS, PAYLOAD_KEYS, SEVERITIES } from '../notification-events.ts';
 import { nullAsAbsent } from './null-as-absent.ts';
-
-/** From the least to the most severe. */
-export const SEVERITIES = ['info', 'warning', 'error', 'critical'] as const;
-export type Severity = (typeof SEVERITIES)[number];
-
-export const EVENT_SEVERITY = {
-  run_failure: 'error',
-  run_success: 'info',
-  sla_breach: 'warning',
-  circuit_open: 'critical',
-  contract_abort: 'error',
-  dlq_threshold: 'warning',
-  scheduler_stuck: 'critical',
-} as const satisfies Readonly<Record<string, Severity>>;
-export type EventKind = keyof typeof EVENT_SEVERITY;
-// The keys of the table, as a list.
-export const EVENT_KINDS = Object.keys(EVENT_SEVERITY) as [EventKind, ...EventKind[]];
-
-/** Keys of the body of the `webhook` channel, all of them always present. */
-export const PAYLOAD_KEYS = [
-  'event',
-  'severity',
-  'pipeline',
-  'row',
-  'run_id',
-  'invocation_id',
-  'started_at',
-  'finished_at',
-  'duration_secs',
-  'title',
-  'message',
-  'details',
-] as const;
 
 /** Judged without being told: such an address is as good as a password. */
 const address = () =>
@@ -197,15 +165,6 @@ export const notificationsBlock = defineBlock<NotificationRule[]>({
     ],
   ],
 });
-
-export function severityRank(severity: Severity): number {
-  return SEVERITIES.indexOf(severity);
-}
-
-/** Whether a rule asks for events of a kind. */
-export function wants({ on, min_severity: least }: Pick<NotificationRule, 'on' | 'min_severity'>, kind: EventKind): boolean {
-  return (on.length === 0 || on.includes(kind)) && severityRank(EVENT_SEVERITY[kind]) >= severityRank(least);
-}
 
 /** Whether failures open something that a later success resolves. */
 export function keepsIncidents({ type }: Channel): boolean {

@@ -1,6 +1,7 @@
 /** Sends events through rules: who is told what, in which order, and what is remembered of it. */
 import { hash } from 'node:crypto';
-import { keepsIncidents, wants, type Channel, type IncidentConfig, type NotificationRule } from '../../document/blocks/notifications.ts';
+import { keepsIncidents, type Channel, type IncidentConfig, type NotificationRule } from '../../document/blocks/notifications.ts';
+import { wants } from '../../document/notification-events.ts';
 import type { Env } from '../../lib/env.ts';
 import { stringifyJson } from '../../lib/json.ts';
 import { Redactor } from '../../lib/redact.ts';

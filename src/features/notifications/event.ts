@@ -1,4 +1,4 @@
-import { EVENT_SEVERITY, type EventKind, type Severity } from '../../document/blocks/notifications.ts';
+import { EVENT_SEVERITY, type EventKind, type Severity } from '../../document/notification-events.ts';
 import { jsonText, type JsonValue } from '../../lib/json.ts';
 
 /** What receivers are told: the twelve keys of the specification, all of them always present, in its order (spec 6). */

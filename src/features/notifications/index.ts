@@ -25,8 +25,8 @@ export function createNotifier(env: DispatcherEnv): Notifier {
 
   return {
     observerOf: (plan) => (plan.notifications === undefined ? undefined : observer(plan, tellEnd)),
+    wants: (plan) => plan.notifications !== undefined,
     ended: (run) => {
-      if (run.plan.notifications === undefined) return;
       const told = tellEnd(run)
         .catch((error: unknown) => env.log.at('headgate::notifications').error('a run could not be told of', { error: String(error) }))
         .finally(() => underway.delete(told));

@@ -1,4 +1,5 @@
-import { EVENT_KINDS, keepsIncidents, wants, type EventKind, type NotificationRule } from '../../document/blocks/notifications.ts';
+import { keepsIncidents, type NotificationRule } from '../../document/blocks/notifications.ts';
+import { EVENT_KINDS, wants, type EventKind } from '../../document/notification-events.ts';
 import type { Blocks } from '../../document/read-blocks.ts';
 import { joinPath } from '../../lib/text-path.ts';
 import type { IssueList } from '../issue-list.ts';
