@@ -16,6 +16,7 @@ import { parts } from './parts.ts';
 import { RUN_METRICS } from './runs/metrics.ts';
 import { createPrepare } from './runs/prepare.ts';
 import type { Prepared } from './runs/prepared.ts';
+import { createRollback } from './runs/rollback-run.ts';
 import { createRuns } from './runs/run-service.ts';
 import { createWorkerPool } from './runs/worker-pool.ts';
 import { loadAuth } from './server/auth-settings.ts';
@@ -74,6 +75,7 @@ export async function serve(options: ServeOptions, version: string): Promise<Run
     parts,
     blocks: BLOCKS,
     doctor: async (request, signal) => preflight(await prepare({ ...request, name: null }), signal),
+    rollback: createRollback({ env, parts, runs, prepare, audit: runs.audit }),
     audit: runs.audit,
     authenticate,
     metricsText: () => registry.render(),

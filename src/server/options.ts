@@ -3,6 +3,7 @@ import type { ZodType } from 'zod';
 import type { Parts } from '../kit/parts.ts';
 import type { Env } from '../lib/env.ts';
 import type { Audit } from '../runs/audit.ts';
+import type { Rollback } from '../runs/rollback-run.ts';
 import type { Runs } from '../runs/runs.ts';
 import type { DoctorReport, DoctorRequest } from '../wire/doctor.ts';
 import type { Authenticator } from './auth.ts';
@@ -25,6 +26,7 @@ export interface ServerOptions {
   readonly parts: Parts;
   readonly blocks: readonly BlockListing[];
   readonly doctor: Doctor;
+  readonly rollback: Rollback;
   /** Takes denied attempts (what succeeds is recorded by whoever does it), and is read by `/v1/audit`. */
   readonly audit: Pick<Audit, 'record' | 'list'>;
   readonly authenticate: Authenticator;

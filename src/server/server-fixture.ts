@@ -247,6 +247,9 @@ export async function startFixture(options: FixtureOptions = {}): Promise<Fixtur
       { name: 'sla', placement: 'top', description: 'What is promised.', schema: z.strictObject({ max_age: z.string() }) },
     ],
     doctor: async () => report,
+    rollback: async () => {
+      throw new RefusedError('unprocessable', 'the document of the run is not stored here');
+    },
     audit: createAudit(
       {
         async recordAudit(record) {

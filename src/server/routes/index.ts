@@ -6,12 +6,14 @@ import { descriptionRoutes } from './description.ts';
 import { doctorRoutes } from './doctor.ts';
 import { healthRoutes } from './health.ts';
 import { identityRoutes } from './identity.ts';
+import { rollbackRoutes } from './rollback.ts';
 import { runLogRoutes } from './run-logs.ts';
 import { runRoutes } from './runs.ts';
 import { schemaRoutes } from './schemas.ts';
 
 export const ROUTES: readonly Route[] = Object.freeze([
   ...runRoutes,
+  ...rollbackRoutes,
   ...runLogRoutes,
   ...schemaRoutes,
   ...doctorRoutes,

@@ -1,0 +1,88 @@
+import type { Marker } from '../../engine/rollback/markers.ts';
+import type { RollbackReport } from '../../wire/rollback.ts';
+import { defineCommand } from '../command.ts';
+import type { CliContext } from '../context.ts';
+import { DOCUMENT_OPTIONS } from '../document-options.ts';
+import { countedExit, EXIT, signalExit, usageError } from '../exit.ts';
+import { switchOption, textOption } from '../option.ts';
+import { count, table, thousands } from '../render.ts';
+import { CONFIG_ARGUMENT } from '../shared-options.ts';
+import { listenForStop } from '../signals.ts';
+
+export const rollbackCommand = defineCommand({
+  name: 'rollback',
+  summary: 'Undo a run at its destination.',
+  description:
+    'Rows that the run added are deleted, rows that it changed or deleted come back, and a table that it replaced is put back. ' +
+    'The stored position goes back too, so that the next run reads again what was undone. ' +
+    'Needs `rollback` in the document when the run is made; dead letters stay where they are.\n\n' +
+    'When a later run changed the same rows nothing happens, and the exit code is the number of conflicts. ' +
+    'Undo the later runs first, or use `--force`.',
+  arguments: [CONFIG_ARGUMENT],
+  options: {
+    run: textOption({ value: 'ID', description: 'Invocation to undo; `--list` shows which there are.' }),
+    list: switchOption({ description: 'Show what can be undone, and change nothing.' }),
+    row: textOption({ value: 'ID', description: 'Look at this row only.' }),
+    dryRun: switchOption({ description: 'Count what would be done, and change nothing.' }),
+    force: switchOption({ description: 'Undo although a later run changed the same rows.' }),
+    json: switchOption({ description: 'Print JSON.' }),
+    ...DOCUMENT_OPTIONS,
+  },
+  examples: [
+    { command: 'headgate rollback orders.yaml --list', description: 'What can be undone' },
+    { command: 'headgate rollback orders.yaml --run 01980000-0000-7000-8000-000000000000 --dry-run', description: 'What undoing would do' },
+  ],
+  async run(context, { options, positionals: [config] }) {
+    const { run: runId, list, row, dryRun, force } = options;
+    if (list === (runId !== undefined)) throw usageError('one of --run and --list is needed', 'see `headgate rollback --help`');
+    const { loadPlan } = await import('../load-plan.ts');
+    const { plan, parts } = await loadPlan(context, { config, completion: options });
+    const { listUndoable, undoRun } = await import('../../engine/rollback/undo-run.ts');
+    const { env, world, terminal } = context;
+    using stops = listenForStop(world, 'cancel', () => {});
+    const request = { plan, parts, env, row, signal: stops.signal };
+    if (runId === undefined) {
+      const markers = await listUndoable(request);
+      if (options.json) terminal.json({ pipeline: plan.name, runs: markers.map(listed) });
+      else tellList(context, markers);
+      return EXIT.ok;
+    }
+    const report = await undoRun({ ...request, runId, dryRun, force });
+    if (options.json) terminal.json(report);
+    else tell(context, report);
+    const signal = stops.received();
+    if (signal !== undefined) return signalExit(signal);
+    return report.blocked ? countedExit(report.conflicts) : EXIT.ok;
+  },
+});
+
+function listed({ run_id, row, started_at, sink_kind, sink_uri, mode, records_written }: Marker): Record<string, unknown> {
+  return { run_id, row, started_at, sink_kind, dataset: sink_uri, mode, records_written: records_written ?? null };
+}
+
+function tellList({ terminal }: CliContext, markers: readonly Marker[]): void {
+  if (markers.length === 0) return terminal.note('no run can be undone: `rollback` has to be in the document when a run is made');
+  const cells = markers.map((marker) => [
+    marker.run_id,
+    marker.row,
+    marker.started_at,
+    marker.mode,
+    marker.records_written === undefined ? 'not known' : thousands(marker.records_written),
+    marker.sink_uri,
+  ]);
+  for (const line of table(['run', 'row', 'started', 'undone as', 'written', 'dataset'], cells, [4])) terminal.print(line);
+}
+
+const VERBS = { append: 'appended', upsert: 'changed', overwrite: 'replaced' } as const;
+
+function tell({ terminal }: CliContext, report: RollbackReport): void {
+  const { row, dataset, mode, deleted, restored, conflicts } = report;
+  const head = report.blocked ? terminal.ink('red', 'blocked') : report.applied ? terminal.ink('green', 'undone') : 'would be undone';
+  terminal.print(`${head}: what row ${row} ${VERBS[mode]} in ${dataset}`);
+  if (!report.blocked) terminal.print(`  ${count(deleted, 'row')} deleted, ${count(restored, 'row')} restored`);
+  if (conflicts > 0) terminal.print(`  ${count(conflicts, 'conflict')}`);
+  if (report.bookmark_rewound)
+    terminal.print(`  the next run reads again what was undone${report.token_rewound ? ' (position and watermark)' : ''}`);
+  if (report.note !== null) terminal.print(`  ${report.note}`);
+  if (report.later_runs.length > 0) terminal.print(`  later runs of the row: ${report.later_runs.join(', ')}`);
+}
