@@ -2,10 +2,11 @@
 import { availableParallelism } from 'node:os';
 import { documentOfTree } from './document/load.ts';
 import { execute } from './engine/execute.ts';
-import { observersOf } from './features/observers.ts';
+import { observed } from './features/observers.ts';
 import { systemClock } from './lib/clock.ts';
 import type { Env } from './lib/env.ts';
 import { uuidIds } from './lib/ids.ts';
+import { parseJson, type JsonObject } from './lib/json.ts';
 import { createLog } from './lib/log.ts';
 import { parts } from './parts.ts';
 import { planDocument } from './plan/plan-document.ts';
@@ -27,14 +28,13 @@ function envOf(ticket: RunTicket, desk: RunDesk): Env {
 }
 
 runWorkerLoop(async (ticket, desk) => {
-  const document = documentOfTree(ticket.tree, { name: ticket.name });
+  const document = documentOfTree(parseJson(ticket.document) as JsonObject, { name: ticket.name });
   const plan = planDocument(document, parts, { cpus: availableParallelism() });
   const env = envOf(ticket, desk);
   return execute({
     plan,
     parts,
-    env,
-    observers: await observersOf(plan, env),
+    ...(await observed(plan, env)),
     runId: ticket.runId,
     clock: new Date(ticket.clock),
     signal: desk.signal,

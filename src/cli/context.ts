@@ -22,6 +22,8 @@ export interface CliContext {
   readonly wiring: Wiring;
   readonly terminal: Terminal;
   readonly env: Env;
+  /** Whether the log level was asked for, and is not just the default. */
+  readonly isLevelChosen: boolean;
   /** The same world with another log level. */
   envAt(level: LogLevel): Env;
   /** The document the command works on, so that issues can be shown in it. */
@@ -29,7 +31,7 @@ export interface CliContext {
   document(): string | undefined;
 }
 
-export function createContext(world: World, wiring: Wiring, logLevel: LogLevel): CliContext {
+export function createContext(world: World, wiring: Wiring, log: { readonly level: LogLevel; readonly isChosen: boolean }): CliContext {
   const redactor = new Redactor();
   const { stdout, stderr, variables, clock, ids, cwd } = world;
   const terminal = new Terminal({ stdout, stderr, variables, redactor });
@@ -48,7 +50,8 @@ export function createContext(world: World, wiring: Wiring, logLevel: LogLevel):
     world,
     wiring,
     terminal,
-    env: envAt(logLevel),
+    env: envAt(log.level),
+    isLevelChosen: log.isChosen,
     envAt,
     setDocument: (file) => {
       document = file;

@@ -4,13 +4,13 @@ import { SHARED_OPTIONS } from './shared-options.ts';
 import { createContext, type CliContext, type Wiring } from './context.ts';
 import { loadVariables } from './env-file.ts';
 import { EXIT, exitOf } from './exit.ts';
-import { readOptions } from './option.ts';
+import { givenFor, readOptions } from './option.ts';
 import { reportError } from './report-error.ts';
 import { processWorld, type World } from './world.ts';
 
 /** Never throws: failures are printed and become the exit code. */
 export async function runCli(argv: readonly string[], wiring: Wiring, world: World = processWorld()): Promise<number> {
-  let context = createContext(world, wiring, 'info');
+  let context = createContext(world, wiring, { level: 'info', isChosen: false });
   try {
     if (argv.length === 1 && (argv[0] === '--version' || argv[0] === '-V')) return printVersion(context);
     const { COMMANDS } = await import('./commands/index.ts');
@@ -23,7 +23,8 @@ export async function runCli(argv: readonly string[], wiring: Wiring, world: Wor
     const variables = loadVariables(common, world.cwd, world.variables);
     // Read again: the file may set the log level.
     const { logLevel } = readOptions(SHARED_OPTIONS, line.flags, variables);
-    context = createContext({ ...world, variables }, wiring, logLevel);
+    const isChosen = givenFor('logLevel', SHARED_OPTIONS.logLevel, line.flags, variables) !== undefined;
+    context = createContext({ ...world, variables }, wiring, { level: logLevel, isChosen });
     const options = readOptions(line.command.options, line.flags, variables);
     return await line.command.run(context, { options, positionals: line.positionals });
   } catch (error) {

@@ -5,14 +5,10 @@ import { joinPath } from '../lib/text-path.ts';
 /** Keys of the specification that this version does not run, by the mapping they stand in, with what they are for. */
 const NOT_AVAILABLE: Readonly<Record<Place, Readonly<Record<string, string>>>> = {
   document: {
-    catalog: 'the data set catalog',
-    lineage: 'lineage events',
     local_outputs: 'tracking of local output files',
     mirror: 'replication',
-    observability: 'export of traces and metrics',
     replication: 'replication',
     shard: 'sharded runs',
-    verify: 'comparison of source and destination',
   },
   pipeline: {},
   'source node': { complete_for: 'clean-up of vanished rows in a graph' },

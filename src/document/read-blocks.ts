@@ -6,14 +6,17 @@ import { suggestion } from '../lib/nearest.ts';
 import { joinPath } from '../lib/text-path.ts';
 import { providerSchema, type ProviderSpec } from './blocks/auth.ts';
 import { backfillSchema, type BackfillSpec } from './blocks/backfill.ts';
+import { catalogSchema, type CatalogSpec } from './blocks/catalog.ts';
 import { contractBlock, type ContractConfig } from './blocks/contract.ts';
 import { dlqSchema, type DlqSpec } from './blocks/dlq.ts';
 import { documentSchema } from './blocks/document.ts';
 import type { Delivery } from './blocks/delivery.ts';
 import { executionSchema, type ExecutionSpec } from './blocks/execution.ts';
+import { lineageSchema, type LineageSpec } from './blocks/lineage.ts';
 import { maskingBlock, type MaskingConfig } from './blocks/masking.ts';
 import { rowSchema, type RowSpec } from './blocks/matrix.ts';
 import { metadataColumnsBlock, type MetadataColumnsSpec } from './blocks/metadata-columns.ts';
+import { observabilitySchema, type ObservabilityConfig } from './blocks/observability.ts';
 import { notificationsSchema, type NotificationRule } from './blocks/notifications.ts';
 import { partitionSchema } from './blocks/partition.ts';
 import { pipelineSchema } from './blocks/pipeline.ts';
@@ -30,6 +33,7 @@ import { sourceSchema, type SourceSpec } from './blocks/source.ts';
 import { stateSchema, type StateSpec } from './blocks/state.ts';
 import { edgeSchema, nodeSchema, type EdgeSpec, type NodeSpec } from './blocks/topology.ts';
 import { transformSchema, type TransformSpec } from './blocks/transform.ts';
+import { verifySchema, type VerifySpec } from './blocks/verify.ts';
 import type { PartitionSpec } from './chunks.ts';
 import type { Document } from './document.ts';
 import { isFull } from './locate.ts';
@@ -84,7 +88,11 @@ export interface Blocks {
   readonly delivery: Delivery | undefined;
   readonly resilience: ResilienceSpec | undefined;
   readonly metadataColumns: MetadataColumnsSpec | undefined;
+  /** As written: the name of its jobs holds tokens. */
+  readonly lineage: LineageSpec | undefined;
+  readonly catalog: CatalogSpec | undefined;
   readonly notifications: readonly NotificationRule[] | undefined;
+  readonly observability: ObservabilityConfig | undefined;
   readonly rollback: RollbackConfig | undefined;
   readonly sla: Placed<SlaConfig> | undefined;
   readonly partition: Placed<PartitionSpec> | undefined;
@@ -93,6 +101,8 @@ export interface Blocks {
   readonly backfill: BackfillSpec | undefined;
   /** As written: its source is completed like every other. */
   readonly reconcile: ReconcileSpec | undefined;
+  /** As written, for the same reason. */
+  readonly verify: VerifySpec | undefined;
 }
 
 export function readBlocks(document: Document, issues: Issue[]): Blocks {
@@ -122,7 +132,12 @@ export function readBlocks(document: Document, issues: Issue[]): Blocks {
         ? undefined
         : salvage(reconcileSchema, root['reconcile'], 'reconcile', issues),
     rollback: readBlock(root, 'rollback', rollbackSchema, issues),
+    verify: root['verify'] === undefined || root['verify'] === null ? undefined : salvage(verifySchema, root['verify'], 'verify', issues),
+    lineage:
+      root['lineage'] === undefined || root['lineage'] === null ? undefined : salvage(lineageSchema, root['lineage'], 'lineage', issues),
+    catalog: readBlock(root, 'catalog', catalogSchema, issues),
     metadataColumns: readBlock(root, 'metadata_columns', metadataColumnsBlock.schema, issues),
+    observability: readBlock(root, 'observability', observabilitySchema, issues),
     notifications: readBlock(root, 'notifications', notificationsSchema, issues),
     delivery,
   };

@@ -11,10 +11,23 @@ type Invite = (plan: Plan, env: Env) => Promise<RunObserver | undefined>;
 const FEATURES: readonly Invite[] = [];
 
 /**
- * To be handed to `execute` by whoever runs a plan. `notifier`: that of the process; absent in the workers of a server, which tells of
- * their runs itself, because it remembers more than one of them.
+ * What `execute` is to be given by whoever runs a plan: all it does and measures is also told to those the plan names. `notifier`: that
+ * of the process; absent in the workers of a server, which tells of their runs itself, because it remembers more than one of them.
  */
-export async function observersOf(plan: Plan, env: Env, notifier?: Notifier): Promise<readonly RunObserver[]> {
+export async function observed(plan: Plan, env: Env, notifier?: Notifier): Promise<Observed> {
   const invited = await Promise.all(FEATURES.map((invite) => invite(plan, env)));
-  return [...invited, notifier?.observerOf(plan)].filter((observer) => observer !== undefined);
+  const observers = [...invited, notifier?.observerOf(plan)].filter((observer) => observer !== undefined);
+  const otel = plan.observability?.otel;
+  if (otel === undefined) return { env, observers };
+  const { exportRun } = await import('./telemetry/telemetry.ts');
+  const listeners = await exportRun(otel, env);
+  return {
+    env: { ...env, metrics: teeMetrics(env.metrics, ...listeners.map(({ metrics }) => metrics)) },
+    observers: [...observers, ...listeners.map(({ observer }) => observer)],
+  };
+}
+
+export interface Observed {
+  readonly env: Env;
+  readonly observers: readonly RunObserver[];
 }

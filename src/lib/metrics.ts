@@ -29,3 +29,12 @@ export interface Metrics {
 }
 
 export const noMetrics: Metrics = { inc: () => {}, set: () => {}, observe: () => {} };
+
+/** Measures in several places at once. */
+export function teeMetrics(...places: readonly Metrics[]): Metrics {
+  return {
+    inc: (metric, labels, value) => places.forEach((place) => place.inc(metric, labels, value)),
+    set: (metric, labels, value) => places.forEach((place) => place.set(metric, labels, value)),
+    observe: (metric, labels, value) => places.forEach((place) => place.observe(metric, labels, value)),
+  };
+}

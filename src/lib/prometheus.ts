@@ -15,15 +15,18 @@ type Meter =
   | { readonly type: 'gauge'; readonly meter: Gauge; readonly labels: readonly string[] }
   | { readonly type: 'histogram'; readonly meter: Histogram; readonly labels: readonly string[] };
 
-/** Listed metrics are shown from the start (at zero where they have no labels); others when they are first used. */
-export function createRegistry(definitions: readonly MetricDefinition[]): MetricRegistry {
+/**
+ * Listed metrics are shown from the start (at zero where they have no labels); others when they are first used. `buckets`, in seconds,
+ * stand for those of every histogram.
+ */
+export function createRegistry(definitions: readonly MetricDefinition[], buckets?: readonly number[]): MetricRegistry {
   const registry = new Registry();
   const meters = new Map<string, Meter>();
 
   const meterOf = (definition: MetricDefinition): Meter => {
     let meter = meters.get(definition.name);
     if (meter === undefined) {
-      meter = makeMeter(definition, registry);
+      meter = makeMeter(buckets === undefined ? definition : { ...definition, buckets }, registry);
       meters.set(definition.name, meter);
     }
     return meter;

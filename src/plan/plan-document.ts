@@ -9,6 +9,7 @@ import { readBlocks, type Blocks } from '../document/read-blocks.ts';
 import { restoreEscapes } from '../document/tokens.ts';
 import { planProviders } from './gates/auth.ts';
 import { checkBackfill } from './gates/backfill.ts';
+import { planLineage } from './gates/lineage.ts';
 import { checkMaskingTargets } from './gates/masking-targets.ts';
 import { planNotifications } from './gates/notifications.ts';
 import { checkOutputs } from './gates/outputs.ts';
@@ -17,6 +18,7 @@ import { planReconcile } from './gates/reconcile.ts';
 import { stampedColumns } from './gates/rollback.ts';
 import { warnAboutUnusedStates } from './gates/state.ts';
 import { checkTemplates } from './gates/templates.ts';
+import { checkVerify, planVerify } from './gates/verify.ts';
 import type { ValueList } from './for-each.ts';
 import { IssueList } from './issue-list.ts';
 import { PartPlanner } from './plan-part.ts';
@@ -66,6 +68,8 @@ export function planDocument(document: Document, parts: Parts, options: PlanOpti
     backfill,
     issues,
   });
+  const verify = planVerify(blocks, context);
+  checkVerify({ verify, topology: graph?.topology, rows }, issues);
   const retry = retryPolicyOf(blocks.resilience ?? {});
   const fanOuts = listDrafts.flatMap((draft) => planFanOut(draft, { ...context, ids, lists, retry }) ?? []);
   const selectable = [...drafts, ...listDrafts].sort((one, other) => one.index - other.index);
@@ -84,6 +88,7 @@ export function planDocument(document: Document, parts: Parts, options: PlanOpti
   const topology = graph?.topology === undefined ? {} : { topology: graph.topology };
   if (blocks.backfill !== undefined) checkBackfill({ rows: chosen, ...topology }, issues);
   const notifications = planNotifications(blocks, rows, issues);
+  const lineage = planLineage(blocks, document, issues);
   const wrong = issues.errors.length === 0 ? [] : withoutThoseOfSecrets(issues.errors, document);
   if (wrong.length > 0) throw new ConfigError(withPlaces(wrong, document.locate));
   return Object.freeze({
@@ -99,6 +104,9 @@ export function planDocument(document: Document, parts: Parts, options: PlanOpti
     auth,
     warnings: withPlaces(issues.warnings, document.locate),
     ...(notifications === undefined ? {} : { notifications }),
+    ...(lineage === undefined ? {} : { lineage }),
+    ...(blocks.catalog === undefined ? {} : { catalog: blocks.catalog }),
+    ...(blocks.observability === undefined ? {} : { observability: blocks.observability }),
     ...topology,
     ...(blocks.recurrence === undefined ? {} : { recurrence: blocks.recurrence }),
     ...(blocks.backfill === undefined ? {} : { backfill: blocks.backfill }),

@@ -2,9 +2,12 @@
 import type { BackfillSpec } from '../document/blocks/backfill.ts';
 import type { ContractConfig } from '../document/blocks/contract.ts';
 import type { AdaptiveBatchSpec } from '../document/blocks/execution.ts';
+import type { CatalogSpec } from '../document/blocks/catalog.ts';
+import type { LineageSpec } from '../document/blocks/lineage.ts';
 import type { MaskingConfig } from '../document/blocks/masking.ts';
 import type { NamedColumn } from '../document/blocks/metadata-columns.ts';
 import type { NotificationRule } from '../document/blocks/notifications.ts';
+import type { ObservabilityConfig } from '../document/blocks/observability.ts';
 import type { QualityConfig } from '../document/blocks/quality.ts';
 import type { BreakerPolicy, PoisonPolicy } from '../document/blocks/resilience.ts';
 import type { ScheduleSpec } from '../document/blocks/schedule.ts';
@@ -12,6 +15,7 @@ import type { SchemaDriftConfig } from '../document/blocks/schema-drift.ts';
 import type { SlaConfig } from '../document/blocks/sla.ts';
 import type { RowStatus } from '../document/blocks/source.ts';
 import type { JoinSpec } from '../document/blocks/topology.ts';
+import type { VerifySpec } from '../document/blocks/verify.ts';
 import type { Chunk, PartitionSpec } from '../document/chunks.ts';
 import type { Issue } from '../lib/errors.ts';
 import type { JsonObject } from '../lib/json.ts';
@@ -63,6 +67,13 @@ export interface ReconcilePlan {
   /** The first number of the record when absent. */
   readonly countField: string | undefined;
   readonly tolerancePct: number;
+}
+
+/** How destinations are compared with their sources. */
+export interface VerifyPlan {
+  readonly spec: Omit<VerifySpec, 'destination'>;
+  /** Reads the destination; sinks say how when absent. */
+  readonly destination: SourcePlan | undefined;
 }
 
 /** The lane of a row and the reason that decided it: `records: transform "filter" reads "amount"`. */
@@ -234,6 +245,14 @@ export interface NotificationsPlan {
   readonly isOneRow: boolean;
 }
 
+/** Who is told, as events, what rows read and write. */
+export interface LineagePlan {
+  /** Its `job_name` still holds its tokens. */
+  readonly spec: LineageSpec;
+  /** As loaded, with escape marks; present when events tell the document. */
+  readonly document?: JsonObject;
+}
+
 export interface Plan {
   /** Drives state keys and metric labels. */
   readonly name: string;
@@ -254,10 +273,16 @@ export interface Plan {
   readonly auth: Readonly<Record<string, { readonly type: string; readonly config: JsonObject }>>;
   /** Doubts that do not stop a run. */
   readonly warnings: readonly Issue[];
+  /** Present when the document says how its rows are verified. */
+  readonly verify?: VerifyPlan;
   /** Present when the document has nodes; `rows` are then its sink nodes. */
   readonly topology?: TopologyPlan;
+  readonly lineage?: LineagePlan;
+  /** Where runs from the command line record what they moved. */
+  readonly catalog?: CatalogSpec;
   /** Present when the document has rules. */
   readonly notifications?: NotificationsPlan;
+  readonly observability?: ObservabilityConfig;
   /** When the document runs by itself, where it says so (`schedule`). */
   readonly recurrence?: ScheduleSpec;
   /** How past ranges of time are run again, where the document says so. */

@@ -1,6 +1,7 @@
 import type { RunOutcome } from '../../wire/outcome.ts';
 import { CONFIG_ARGUMENT, SELECTION_OPTIONS } from '../shared-options.ts';
 import { defineCommand } from '../command.ts';
+import { documentEnv } from '../document-env.ts';
 import { DOCUMENT_OPTIONS } from '../document-options.ts';
 import type { CliContext } from '../context.ts';
 import { EXIT, signalExit, usageError } from '../exit.ts';
@@ -61,19 +62,19 @@ export const runCommand = defineCommand({
       fromEnv: options.fromEnv,
     });
     const { execute } = await import('../../engine/execute.ts');
-    const { observersOf } = await import('../../features/observers.ts');
+    const { observed } = await import('../../features/observers.ts');
     const { createNotifier } = await import('../../features/notifications/index.ts');
-    const env = options.quiet ? context.envAt('warn') : context.env;
+    await using surroundings = await documentEnv(context, plan, options.quiet);
+    const { env } = surroundings;
     using stops = listenForStop(world, 'cancel', (signal) => terminal.note(`${signal}: stopping at the next page; once more ends at once`));
     const outcome = await execute({
       plan,
       parts,
-      env,
       runId: world.ids.next(),
       clock: options.clock ?? world.clock.now(),
       signal: stops.signal,
       dryRun: options.dryRun,
-      observers: await observersOf(plan, env, createNotifier(env)),
+      ...(await observed(plan, env, createNotifier(env))),
       ...(options.limit === undefined ? {} : { limit: options.limit }),
       ...(options.quiet ? {} : { onProgress: progressLine(terminal, world.clock, plan.rows.length) }),
     });

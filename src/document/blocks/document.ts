@@ -3,11 +3,14 @@ import { finding, json, optional, text } from '../../kit/schema.ts';
 import { defineBlock } from '../block.ts';
 import { authSchema } from './auth.ts';
 import { backfillBlock } from './backfill.ts';
+import { catalogBlock } from './catalog.ts';
 import { deliveryField } from './delivery.ts';
 import { executionSchema } from './execution.ts';
+import { lineageBlock } from './lineage.ts';
 import { matrixSchema } from './matrix.ts';
 import { metadataColumnsBlock } from './metadata-columns.ts';
 import { notificationsBlock } from './notifications.ts';
+import { observabilityBlock } from './observability.ts';
 import { paramsSchema } from './params.ts';
 import { partitionBlock } from './partition.ts';
 import { pipelineSchema } from './pipeline.ts';
@@ -18,6 +21,7 @@ import { rollbackBlock } from './rollback.ts';
 import { selectionSchema } from './selection.ts';
 import { slaBlock } from './sla.ts';
 import { varsSchema } from './vars.ts';
+import { verifyBlock } from './verify.ts';
 
 function version() {
   return z.preprocess(
@@ -58,7 +62,11 @@ export const documentSchema = z.lazy(() =>
     schedule: optional(scheduleBlock.schema).meta({ description: scheduleBlock.description }),
     reconcile: optional(reconcileBlock.schema).meta({ description: reconcileBlock.description }),
     rollback: optional(rollbackBlock.schema).meta({ description: rollbackBlock.description }),
+    verify: optional(verifyBlock.schema).meta({ description: verifyBlock.description }),
+    lineage: optional(lineageBlock.schema).meta({ description: lineageBlock.description }),
+    catalog: optional(catalogBlock.schema).meta({ description: catalogBlock.description }),
     metadata_columns: optional(metadataColumnsBlock.schema).meta({ description: metadataColumnsBlock.description }),
+    observability: optional(observabilityBlock.schema).meta({ description: observabilityBlock.description }),
     notifications: optional(notificationsBlock.schema).meta({ description: notificationsBlock.description }),
   }),
 );

@@ -1,16 +1,19 @@
 import type { BlockDefinition } from '../block.ts';
 import { authBlock } from './auth.ts';
 import { backfillBlock } from './backfill.ts';
+import { catalogBlock } from './catalog.ts';
 import { contractBlock } from './contract.ts';
 import { deliveryBlock } from './delivery.ts';
 import { dlqBlock } from './dlq.ts';
 import { documentBlock } from './document.ts';
 import { executionBlock } from './execution.ts';
 import { fanOutBlock } from './fan-out.ts';
+import { lineageBlock } from './lineage.ts';
 import { maskingBlock } from './masking.ts';
 import { matrixBlock } from './matrix.ts';
 import { metadataColumnsBlock } from './metadata-columns.ts';
 import { notificationsBlock } from './notifications.ts';
+import { observabilityBlock } from './observability.ts';
 import { paramsBlock } from './params.ts';
 import { partitionBlock } from './partition.ts';
 import { pipelineBlock } from './pipeline.ts';
@@ -28,11 +31,13 @@ import { stateBlock } from './state.ts';
 import { edgesBlock, nodesBlock } from './topology.ts';
 import { transformBlock } from './transform.ts';
 import { varsBlock } from './vars.ts';
+import { verifyBlock } from './verify.ts';
 
 /** Every block a document may hold, by name. */
 export const BLOCKS: readonly BlockDefinition<unknown>[] = [
   authBlock,
   backfillBlock,
+  catalogBlock,
   contractBlock,
   deliveryBlock,
   dlqBlock,
@@ -40,11 +45,13 @@ export const BLOCKS: readonly BlockDefinition<unknown>[] = [
   edgesBlock,
   executionBlock,
   fanOutBlock,
+  lineageBlock,
   maskingBlock,
   matrixBlock,
   metadataColumnsBlock,
   nodesBlock,
   notificationsBlock,
+  observabilityBlock,
   paramsBlock,
   partitionBlock,
   pipelineBlock,
@@ -61,4 +68,5 @@ export const BLOCKS: readonly BlockDefinition<unknown>[] = [
   stateBlock,
   transformBlock,
   varsBlock,
+  verifyBlock,
 ];

@@ -1,0 +1,71 @@
+/** Where traces and metrics are sent: exporters of one run, made from `observability.otel`. */
+import type { OtelConfig, Signal } from '../../document/blocks/observability.ts';
+import type { Env } from '../../lib/env.ts';
+import { defineMetric } from '../../lib/metrics.ts';
+
+export const EXPORT_FAILURES = defineMetric({
+  name: 'svc_otel_export_failures_total',
+  type: 'counter',
+  help: 'Exports to the collector that failed, by signal.',
+  labels: ['signal'],
+});
+
+/** Where a signal goes: with http the signal's own path below the endpoint, unless the endpoint has it already. */
+export function addressOf({ endpoint, protocol }: Pick<OtelConfig, 'endpoint' | 'protocol'>, signal: Signal): string {
+  if (protocol === 'grpc') return endpoint ?? 'http://localhost:4317';
+  const base = (endpoint ?? 'http://localhost:4318').replace(/\/+$/, '');
+  return base.endsWith(`/v1/${signal}`) ? base : `${base}/v1/${signal}`;
+}
+
+async function settingsOf(config: OtelConfig, signal: Signal) {
+  const reached = { url: addressOf(config, signal), timeoutMillis: config.timeout_secs * 1000 };
+  if (config.protocol === 'http') return { ...reached, headers: config.headers };
+  const { Metadata } = await import('@grpc/grpc-js');
+  const metadata = new Metadata();
+  for (const [name, value] of Object.entries(config.headers)) metadata.set(name, value);
+  return { ...reached, metadata };
+}
+
+export async function traceExporter(config: OtelConfig, env: Env) {
+  const settings = await settingsOf(config, 'traces');
+  const { OTLPTraceExporter } =
+    config.protocol === 'grpc'
+      ? await import('@opentelemetry/exporter-trace-otlp-grpc')
+      : await import('@opentelemetry/exporter-trace-otlp-proto');
+  return countingFailures(new OTLPTraceExporter(settings), 'traces', env);
+}
+
+export async function metricExporter(config: OtelConfig, env: Env) {
+  const settings = await settingsOf(config, 'metrics');
+  const { OTLPMetricExporter } =
+    config.protocol === 'grpc'
+      ? await import('@opentelemetry/exporter-metrics-otlp-grpc')
+      : await import('@opentelemetry/exporter-metrics-otlp-proto');
+  return countingFailures(new OTLPMetricExporter(settings), 'metrics', env);
+}
+
+interface ExportResult {
+  /** 0 is success. */
+  readonly code: number;
+  readonly error?: Error | undefined;
+}
+
+/** Counts what could not be sent, and says so once: a collector that is gone must not fill the log. */
+function countingFailures<E extends { export(items: never, done: (result: ExportResult) => void): void }>(
+  exporter: E,
+  signal: Signal,
+  env: Env,
+): E {
+  const send = exporter.export.bind(exporter);
+  let told = false;
+  exporter.export = (items: never, done: (result: ExportResult) => void) =>
+    send(items, (result) => {
+      if (result.code !== 0) {
+        env.metrics.inc(EXPORT_FAILURES, { signal });
+        if (!told) env.log.warn(`${signal} could not be sent to the collector`, { error: result.error?.message ?? 'unknown' });
+        told = true;
+      }
+      done(result);
+    });
+  return exporter;
+}

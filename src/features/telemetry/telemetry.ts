@@ -1,0 +1,67 @@
+/** `observability` of one run: what the engine tells and measures also goes where the document says. */
+import type { Resource } from '@opentelemetry/resources';
+import type { OtelConfig } from '../../document/blocks/observability.ts';
+import type { RunObserver } from '../../engine/observe/observer.ts';
+import type { Env } from '../../lib/env.ts';
+import type { Metrics } from '../../lib/metrics.ts';
+import { metricExporter, traceExporter } from './collector.ts';
+import { exportedMetrics } from './export-metrics.ts';
+import { RunSpans } from './run-spans.ts';
+
+/** Somebody who listens to a run and to what is measured meanwhile. */
+export interface Listener {
+  readonly observer: RunObserver;
+  readonly metrics: Metrics;
+}
+
+interface Export {
+  readonly config: OtelConfig;
+  readonly env: Env;
+  readonly resource: Resource;
+}
+
+/** Sends until the run has ended, and then what is left. */
+export async function exportRun(config: OtelConfig, env: Env): Promise<readonly Listener[]> {
+  const { resourceFromAttributes } = await import('@opentelemetry/resources');
+  const resource = resourceFromAttributes({ 'service.name': config.service_name, 'service.instance.id': env.ids.next() });
+  return Promise.all(config.export.map((signal) => (signal === 'traces' ? traces : metrics)({ config, env, resource })));
+}
+
+async function traces({ config, env, resource }: Export): Promise<Listener> {
+  const { BatchSpanProcessor, TraceIdRatioBasedSampler, TracerProvider } = await import('@opentelemetry/sdk-trace');
+  const provider = new TracerProvider({
+    resource,
+    sampler: new TraceIdRatioBasedSampler(config.sample_ratio),
+    spanProcessors: [
+      new BatchSpanProcessor({ exporter: await traceExporter(config, env), exportTimeoutMillis: config.timeout_secs * 1000 }),
+    ],
+  });
+  const spans = new RunSpans(provider.getTracer('headgate'), env.clock);
+  const observer: RunObserver = {
+    name: 'traces',
+    runStarted: (run) => spans.runStarted(run),
+    rowStarted: (row) => spans.rowStarted(row),
+    rowEnded: (row, outcome) => spans.rowEnded(row, outcome),
+    runEnded: async (outcome) => {
+      spans.runEnded(outcome);
+      await provider.shutdown().catch(alreadyTold);
+    },
+  };
+  return { observer, metrics: spans.metrics };
+}
+
+async function metrics({ config, env, resource }: Export): Promise<Listener> {
+  const { MeterProvider, PeriodicExportingMetricReader } = await import('@opentelemetry/sdk-metrics');
+  const timeoutMs = config.timeout_secs * 1000;
+  const reader = new PeriodicExportingMetricReader({
+    exporter: await metricExporter(config, env),
+    exportIntervalMillis: Math.max(config.metric_interval_secs * 1000, timeoutMs),
+    exportTimeoutMillis: timeoutMs,
+  });
+  const provider = new MeterProvider({ resource, readers: [reader] });
+  const observer: RunObserver = { name: 'metrics', runEnded: () => provider.shutdown().catch(alreadyTold) };
+  return { observer, metrics: exportedMetrics(provider.getMeter('headgate')) };
+}
+
+/** The exporter has counted and logged what could not be sent. */
+function alreadyTold(): void {}
