@@ -18,7 +18,7 @@ export interface Reservation<T> {
 export class RunQueue<T> {
   readonly #options: QueueOptions;
   readonly #begin: (item: T) => Promise<void>;
-  #waiting: T[] = [];
+  readonly #waiting = new Set<T>();
   #reserved = 0;
   #inFlight = 0;
   #idle: (() => void)[] = [];
@@ -31,7 +31,7 @@ export class RunQueue<T> {
 
   get full(): boolean {
     const { capacity, slots } = this.#options;
-    return this.#waiting.length + this.#reserved >= capacity + slots - this.#inFlight;
+    return this.#waiting.size + this.#reserved >= capacity + slots - this.#inFlight;
   }
 
   get inFlight(): number {
@@ -51,7 +51,7 @@ export class RunQueue<T> {
     return {
       enter: (item) => {
         giveUp();
-        this.#waiting.push(item);
+        this.#waiting.add(item);
         this.#pump();
       },
       release: () => {
@@ -63,9 +63,7 @@ export class RunQueue<T> {
 
   /** Takes a waiting item out. False when it does not wait. */
   remove(item: T): boolean {
-    const index = this.#waiting.indexOf(item);
-    if (index === -1) return false;
-    this.#waiting.splice(index, 1);
+    if (!this.#waiting.delete(item)) return false;
     this.#pump();
     return true;
   }
@@ -80,16 +78,17 @@ export class RunQueue<T> {
 
   #pump(): void {
     while (this.#inFlight < this.#options.slots) {
-      const item = this.#waiting.shift();
+      const [item] = this.#waiting;
       if (item === undefined) break;
+      this.#waiting.delete(item);
       this.#inFlight += 1;
       void this.#begin(item).finally(() => {
         this.#inFlight -= 1;
         this.#pump();
       });
     }
-    this.#options.onChange(this.#waiting.length, this.#inFlight);
-    if (this.#waiting.length + this.#reserved + this.#inFlight > 0) return;
+    this.#options.onChange(this.#waiting.size, this.#inFlight);
+    if (this.#waiting.size + this.#reserved + this.#inFlight > 0) return;
     for (const resolve of this.#idle.splice(0)) resolve();
   }
 }
