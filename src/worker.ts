@@ -2,7 +2,7 @@
 import { availableParallelism } from 'node:os';
 import { documentOfTree } from './document/load.ts';
 import { execute } from './engine/execute.ts';
-import { observed } from './features/observers.ts';
+import { observersOf } from './features/observers.ts';
 import { systemClock } from './lib/clock.ts';
 import type { Env } from './lib/env.ts';
 import { uuidIds } from './lib/ids.ts';
@@ -34,7 +34,8 @@ runWorkerLoop(async (ticket, desk) => {
   return execute({
     plan,
     parts,
-    ...(await observed(plan, env)),
+    env,
+    observers: await observersOf(plan, env),
     runId: ticket.runId,
     clock: new Date(ticket.clock),
     signal: desk.signal,

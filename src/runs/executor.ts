@@ -4,7 +4,6 @@
  */
 import type { MetricChange, MetricDefinition } from '../lib/metrics.ts';
 import type { LogLevel, LogLine } from '../lib/log.ts';
-import type { JsonObject } from '../lib/json.ts';
 import type { Progress, RunOutcome } from '../wire/outcome.ts';
 
 /** Everything a worker needs to execute one run; plain JSON, it crosses a process boundary. */
@@ -13,8 +12,11 @@ export interface RunTicket {
   /** Instance that owns the run, and which attempt this is: a stale owner's result is refused by the history. */
   readonly owner: string;
   readonly attempt: number;
-  /** The document after load-time interpolation (`Document.tree`). Held in memory only: it may hold secrets. */
-  readonly tree: JsonObject;
+  /**
+   * The document after load-time interpolation (`Document.tree`), as JSON: a waiting run then holds one text instead of hundreds of objects.
+   * Held in memory only: it may hold secrets.
+   */
+  readonly document: string;
   readonly name: string;
   /** RFC 3339; what `${now.*}` renders. */
   readonly clock: string;

@@ -19,7 +19,8 @@ const UNSTARTED: RunEnd = { type: 'crashed', reason: 'it had not started yet' };
 
 export interface LiveRunOptions {
   readonly ticket: RunTicket;
-  readonly plan: Plan;
+  /** When somebody wants to be told of the end. */
+  readonly plan: Plan | undefined;
   readonly callback: Callback | undefined;
   readonly log: RunLog;
 }
@@ -36,14 +37,14 @@ export interface LiveRunServices {
   /** Fires when the service gives up recording. */
   readonly giveUp: AbortSignal;
   /** After the final record is durable. */
-  readonly onEnd: (run: LiveRun, ended: EndedRun) => void;
+  readonly onEnd: (run: LiveRun, ended: EndedRun | undefined) => void;
 }
 
 export class LiveRun {
   readonly ticket: RunTicket;
   readonly fence: RunFence;
   readonly callback: Callback | undefined;
-  readonly #plan: Plan;
+  readonly #plan: Plan | undefined;
   readonly #log: RunLog;
   readonly #services: LiveRunServices;
   #startedAt: string | null = null;
@@ -180,7 +181,8 @@ export class LiveRun {
     env.log.info('run ended', { run_id: this.fence.run_id, name: this.ticket.name, status: ending.status, reason });
     const { runId } = this.ticket;
     const { status, error, finished_at: finishedAt } = redacted;
+    const plan = this.#plan;
     const outcome = end.type === 'finished' ? end.outcome : undefined;
-    this.#services.onEnd(this, { runId, plan: this.#plan, status, startedAt: this.#startedAt, finishedAt, error, outcome });
+    this.#services.onEnd(this, plan && { runId, plan, status, startedAt: this.#startedAt, finishedAt, error, outcome });
   }
 }

@@ -53,7 +53,7 @@ export function newRun(submission: Submission, prepared: Prepared, report: Docto
     runId,
     owner,
     attempt: run.attempt,
-    tree: prepared.tree,
+    document: prepared.document,
     name: prepared.name,
     clock: (submission.clock == null ? undefined : parseRfc3339(submission.clock))?.toISOString() ?? run.submitted_at,
     concurrency: submission.concurrency ?? null,

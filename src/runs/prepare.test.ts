@@ -48,3 +48,8 @@ test('composition is refused, and no file is read', async () => {
     expect([stage, issues[0]?.code]).toEqual(['validate', 'composition_file_only']);
   }
 });
+
+test('what a worker gets of the document keeps every digit of an integer', async () => {
+  const { document } = await submit('{day: {default: x}}\nvars: {big: 9007199254740993}');
+  expect(document).toContain('"vars":{"big":9007199254740993}');
+});

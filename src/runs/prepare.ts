@@ -2,7 +2,7 @@ import { secretAsker } from '../document/ask-secrets.ts';
 import { loadWithSecrets } from '../document/load.ts';
 import type { Parts } from '../kit/parts.ts';
 import type { Env } from '../lib/env.ts';
-import type { JsonObject } from '../lib/json.ts';
+import { stringifyJson, type JsonObject } from '../lib/json.ts';
 import { Redactor } from '../lib/redact.ts';
 import { planDocument } from '../plan/plan-document.ts';
 import { configFingerprint } from './fingerprint.ts';
@@ -63,7 +63,7 @@ async function prepareAnew(submission: PrepareInput, base: JsonObject | undefine
     const { tree } = loaded;
     const isNamed = given !== '' || (typeof tree['name'] === 'string' && tree['name'] !== '');
     const plan = planDocument(isNamed ? loaded : { ...loaded, name: UNNAMED }, parts, { cpus });
-    const prepared = { tree, name: plan.name, isNamed, plan, fingerprint: configFingerprint(tree) };
+    const prepared = { document: stringifyJson(tree), name: plan.name, isNamed, plan, fingerprint: configFingerprint(tree) };
     return { prepared, reads: holdsSecrets(learnt, watch.reads) ? undefined : watch.reads };
   } finally {
     for (const value of learnt.values()) env.redactor.register(value);

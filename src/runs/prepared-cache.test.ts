@@ -90,7 +90,7 @@ test('parameters and selection belong to the text', async () => {
   for (const _ of [1, 2, 3]) expect(await sourcePath(prepare, '${param.day}', params('monday'))).toBe('monday');
   expect(await sourcePath(prepare, '${param.day}', params('friday'))).toBe('friday');
   const selecting = (tag: string) => submission('in', `selection: { include_parents: ${tag} }`);
-  expect((await prepare(selecting('all'))).tree).not.toEqual((await prepare(selecting('off'))).tree);
+  expect((await prepare(selecting('all'))).document).not.toEqual((await prepare(selecting('off'))).document);
 });
 
 test('a variable that the document reads is looked at every time, others are not', async () => {

@@ -1,17 +1,16 @@
-import type { JsonObject } from '../lib/json.ts';
 import type { Plan } from '../plan/plan.ts';
 import type { Submission } from '../wire/run.ts';
 
 /** A submitted document that may run. */
 export interface Prepared {
-  /** After load-time interpolation and the merge over the defaults. */
-  readonly tree: JsonObject;
+  /** The tree after load-time interpolation and the merge over the defaults, as JSON. */
+  readonly document: string;
   /** Drives state keys and metric labels. */
   readonly name: string;
   /** False when neither the submission nor the document gives a name. */
   readonly isNamed: boolean;
   readonly plan: Plan;
-  /** Of the tree; decides whether a repeated submission is the same request. */
+  /** Of the document; decides whether a repeated submission is the same request. */
   readonly fingerprint: string;
 }
 

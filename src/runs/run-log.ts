@@ -13,7 +13,8 @@ export class RunLog {
   /** Lines taken so far; the line numbered `n` stands at `n % capacity`. */
   #taken = 0;
   #ended = false;
-  readonly #waiting = new Set<() => void>();
+  /** Made for the first reader: most runs have none. */
+  #waiting: Set<() => void> | undefined;
 
   constructor(capacity = RING_LINES) {
     this.#capacity = capacity;
@@ -58,17 +59,18 @@ export class RunLog {
   #change(signal: AbortSignal): Promise<void> {
     return new Promise((resolve) => {
       const done = (): void => {
-        this.#waiting.delete(done);
+        this.#waiting?.delete(done);
         signal.removeEventListener('abort', done);
         resolve();
       };
+      this.#waiting ??= new Set();
       this.#waiting.add(done);
       signal.addEventListener('abort', done, { once: true });
     });
   }
 
   #wake(): void {
-    for (const done of this.#waiting) done();
+    for (const done of this.#waiting ?? []) done();
   }
 }
 

@@ -55,7 +55,7 @@ describe('submitting', () => {
     expect(service.executor.last.ticket).toMatchObject({
       runId: id,
       attempt: 0,
-      tree: { version: 1 },
+      document: '{"version":1}',
       name: 'serve',
       clock: '2026-01-01T00:00:00.000Z',
       concurrency: 3,
@@ -231,6 +231,22 @@ describe('ending', () => {
     const events: unknown[] = [];
     for await (const event of await service.runs.followLog(id, new AbortController().signal)) events.push(event);
     expect(events.at(-2)).toMatchObject({ line: expect.stringContaining('ended abnormally: it needed more memory') });
+  });
+
+  it('tells a listener of the runs whose plan it wants, when they are recorded', async () => {
+    const told: string[] = [];
+    let wanted = true;
+    const service = await testService({
+      onEnd: {
+        wants: () => wanted,
+        ended: ({ runId, status, outcome }) => told.push(`${runId} ${status} ${outcome?.records_written}`),
+        settle: () => Promise.resolve(),
+      },
+    });
+    const id = await ended(service);
+    wanted = false;
+    await ended(service);
+    expect(told).toEqual([`${id} completed 5`]);
   });
 
   it('takes back the in-flight gauges of a worker that died', async () => {

@@ -114,7 +114,7 @@ class Service implements RunService {
       giveUp: this.#giveUp.signal,
       onEnd: ({ callback, fence }, ended) => {
         if (callback !== undefined) this.#callbacks.send(callback, this.get(fence.run_id));
-        options.onEnd?.ended(ended);
+        if (ended !== undefined) options.onEnd?.ended(ended);
       },
     };
   }
@@ -257,7 +257,8 @@ class Service implements RunService {
   #enter({ run, ticket, plan }: NewRun, submission: Submission, place: Reservation<LiveRun>): void {
     for (const { path, message } of plan.warnings) this.#options.env.log.warn(message, { run_id: run.run_id, path });
     const callback = submission.callback ?? undefined;
-    const live = new LiveRun({ ticket, plan, callback, log: this.#logs.open(run.run_id) }, this.#liveServices);
+    const told = this.#options.onEnd?.wants(plan) === true ? plan : undefined;
+    const live = new LiveRun({ ticket, plan: told, callback, log: this.#logs.open(run.run_id) }, this.#liveServices);
     this.#live.set(run.run_id, live);
     // The grace was over before the run was stored: it is recorded as ended by the shutdown.
     if (this.#stopped) live.stop('shutdown');

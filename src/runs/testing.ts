@@ -4,7 +4,7 @@ import type { History } from '../history/history.ts';
 import { MemoryHistory } from '../history/memory/memory-history.ts';
 import type { Clock } from '../lib/clock.ts';
 import { ConfigError, RefusedError } from '../lib/errors.ts';
-import type { JsonObject } from '../lib/json.ts';
+import { stringifyJson, type JsonObject } from '../lib/json.ts';
 import { createRegistry, type MetricRegistry } from '../lib/prometheus.ts';
 import type { Plan } from '../plan/plan.ts';
 import type { RunOutcome } from '../wire/outcome.ts';
@@ -137,7 +137,13 @@ const prepare: Prepare = async ({ config, name }) => {
   const tree = JSON.parse(config) as JsonObject;
   const named = name ?? (tree['name'] as string | undefined);
   const plan = { warnings: [] } as unknown as Plan;
-  return { tree, name: named ?? 'serve', isNamed: named !== undefined, plan, fingerprint: configFingerprint(tree) };
+  return {
+    document: stringifyJson(tree),
+    name: named ?? 'serve',
+    isNamed: named !== undefined,
+    plan,
+    fingerprint: configFingerprint(tree),
+  };
 };
 
 const LIMITS: RunLimits = {

@@ -27,7 +27,7 @@ function ticket(name: string): RunTicket {
     runId: name,
     owner: 'o',
     attempt: 0,
-    tree: { version: 1, big: 9007199254740993n },
+    document: '{"version":1}',
     name,
     clock: '2026-08-01T00:00:00Z',
     concurrency: null,

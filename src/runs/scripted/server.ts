@@ -20,7 +20,7 @@ for (const name of ['spinning', 'blocked', 'patient']) {
       runId: name,
       owner: 'o',
       attempt: 0,
-      tree: {},
+      document: '{}',
       name,
       clock: '2026-08-01T00:00:00Z',
       concurrency: null,
