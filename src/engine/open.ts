@@ -43,7 +43,7 @@ export interface OpenOptions {
   readonly dryRun: boolean;
   readonly onStep: OnStep | undefined;
   /** Looks at what records look like, when somebody wants to know. */
-  readonly sampler: RowSampler | undefined;
+  readonly sampler?: RowSampler | undefined;
   /** Of the whole run. */
   readonly claims: OutputClaims;
 }
@@ -152,7 +152,7 @@ async function openPart<T extends { close(): Promise<void> }>(
 
 /** Unlike the other parts a source may be left behind in a call of the system, and then never closes. */
 export async function openSource(
-  part: SourcePlan,
+  part: Pick<SourcePlan, 'type'>,
   open: () => Promise<Source>,
   { env }: Pick<OpenOptions, 'env'>,
   closers: AsyncDisposableStack,

@@ -8,7 +8,7 @@ export interface OpenCatalog {
   readonly store: CatalogStore;
   /** Whether what is recorded survives the process. */
   readonly persistent: boolean;
-  close(): Promise<void>;
+  readonly close: () => Promise<void>;
 }
 
 /** Opens what a `catalog` block names. A SQLite file is one of the server's histories: both may use the same. Rejects with `HistoryError`. */

@@ -1,8 +1,8 @@
 /** What the plan is: everything decided before the first record moves. Plain data and frozen definitions; no effects. */
 import type { BackfillSpec } from '../document/blocks/backfill.ts';
+import type { CatalogSpec } from '../document/blocks/catalog.ts';
 import type { ContractConfig } from '../document/blocks/contract.ts';
 import type { AdaptiveBatchSpec } from '../document/blocks/execution.ts';
-import type { CatalogSpec } from '../document/blocks/catalog.ts';
 import type { LineageSpec } from '../document/blocks/lineage.ts';
 import type { MaskingConfig } from '../document/blocks/masking.ts';
 import type { NamedColumn } from '../document/blocks/metadata-columns.ts';

@@ -105,8 +105,9 @@ export function isGroup({ steps, body }: Pick<FoundToken, 'steps' | 'body'>, typ
 
 /** Run-time tokens outside source and sink configs: an error, but for `${now.*}` in the values of `set`. */
 export function checkTokenScopes(tree: JsonObject, issues: IssueList): void {
-  const { vars: _vars, params: _params, pipeline, matrix, ...rest } = tree;
-  refuse(rest, [], 'none', issues);
+  const { vars: _vars, params: _params, pipeline, matrix, lineage = null, ...rest } = tree;
+  // The tokens of its job name are those of no other place, and judged with it.
+  refuse({ ...rest, lineage: isObject(lineage) ? { ...lineage, job_name: null } : lineage }, [], 'none', issues);
   if (isObject(pipeline)) checkParts(pipeline, ['pipeline'], issues);
   if (!Array.isArray(matrix)) return;
   for (const [index, row] of matrix.entries()) if (isObject(row)) checkParts(row, ['matrix', index], issues);

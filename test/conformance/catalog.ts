@@ -5,7 +5,7 @@ import type { LineageEdge, SchemaVersion } from '../../src/wire/catalog.ts';
 
 export interface CatalogHarness {
   /** An empty catalog. */
-  readonly open: () => Promise<{ readonly store: CatalogStore; close(): Promise<void> }>;
+  readonly open: () => Promise<{ readonly store: CatalogStore; readonly close: () => Promise<void> }>;
 }
 
 const at = (second: number): string => new Date(Date.UTC(2026, 7, 1, 0, 0, second)).toISOString();

@@ -1,0 +1,37 @@
+import { z } from 'zod';
+import { finding, integer, text } from '../../kit/schema.ts';
+import { defineBlock } from '../block.ts';
+import { nullAsAbsent } from './null-as-absent.ts';
+
+const FORMS = 'accepted forms: `memory`, `sqlite:PATH`, `postgres://user:password@host:port/database`';
+
+export const catalogSchema = z.lazy(() =>
+  z.strictObject({
+    url: text()
+      .superRefine((url, ctx) => {
+        if (url === 'memory' || /^sqlite:./.test(url) || (/^postgres(?:ql)?:\/\//.test(url) && URL.canParse(url))) return;
+        const scheme = /^([a-z][a-z0-9+.-]*):/i.exec(url)?.[1];
+        const what = scheme === undefined ? 'this is not the address of a catalog' : `no catalog is kept at an address of \`${scheme}\``;
+        ctx.addIssue(finding('invalid_value', what, { hint: FORMS }));
+      })
+      .meta({
+        description:
+          'Where the catalog is kept: `memory` (until the process ends), `sqlite:PATH`, or the address of a PostgreSQL database.',
+        examples: ['sqlite:catalog.db', 'memory'],
+        secret: true,
+      }),
+    sample_records: nullAsAbsent(integer({ min: 0, max: 10_000 }).default(100)).meta({
+      description: 'Records of each invocation that are looked at, as read and as written, to infer schemas; 0 counts only.',
+    }),
+  }),
+);
+export type CatalogSpec = z.infer<typeof catalogSchema>;
+
+export const catalogBlock = defineBlock<CatalogSpec>({
+  name: 'catalog',
+  placement: 'top',
+  description:
+    'Records which data sets successful runs read and wrote, how many records they moved, and what those looked like. A server records all runs into its own history, and does not look at the `url`.',
+  schema: catalogSchema,
+  examples: [{ url: 'sqlite:catalog.db' }, { url: 'memory', sample_records: 10 }],
+});
