@@ -2,6 +2,7 @@
 import { hasField, jsonEqual, type JsonObject, type JsonValue } from '../lib/json.ts';
 import type { DlqPlan, PartPlan, Plan, RowPlan, TopologyPlan, TransformPlan } from '../plan/plan.ts';
 import { expectationsOf, patienceOf } from './row-checks.ts';
+import { undoOf } from './row-undo.ts';
 import { factsOf, laneName } from './row-facts.ts';
 
 export interface PlanChange {
@@ -93,6 +94,7 @@ function compareRows(was: RowPlan, row: RowPlan): PlanChange[] {
     ...compareDeadLetters(was, row),
     ...differing('retries', inShort(patienceOf(was)), inShort(patienceOf(row))),
     ...differing('expects', inShort(expectationsOf(was)), inShort(expectationsOf(row))),
+    ...differing('undo', inShort(undoOf(was)), inShort(undoOf(row))),
     ...compareBlock(row.id, 'sla', was.sla, row.sla),
     ...compareBlock(row.id, 'adaptive_batch_size', was.adaptiveBatch, row.adaptiveBatch),
     ...compareBlock(row.id, 'partition', was.partition?.spec, row.partition?.spec),

@@ -3,6 +3,7 @@ import type { Guarantee, Plan, RowPlan, TopologyPlan } from '../plan/plan.ts';
 import { count } from './render.ts';
 import { chunksOf, partitionDocument, timesOf } from './row-times.ts';
 import { checksOf, expectationsOf, patienceOf } from './row-checks.ts';
+import { undoOf } from './row-undo.ts';
 import { factsOf, laneName, type RowFacts } from './row-facts.ts';
 
 const PROMISES: Readonly<Record<Guarantee, string>> = {
@@ -38,6 +39,7 @@ export function tellRow(row: RowPlan, topology?: TopologyPlan): string[] {
     PROMISES[row.guarantee],
     resumes(row, facts),
     ...words(expectationsOf(row)),
+    ...words(undoOf(row)),
     travels(row),
   ];
 }

@@ -9,6 +9,7 @@ import { integerOption, switchOption, textOption } from '../option.ts';
 import { count } from '../render.ts';
 import { maskingRulesFor } from '../../document/blocks/masking.ts';
 import { checksOf, expectationsOf, patienceOf } from '../row-checks.ts';
+import { undoOf } from '../row-undo.ts';
 import { factsOf, laneName } from '../row-facts.ts';
 import { chunksOf, partitionDocument, tellFanOut, timesOf } from '../row-times.ts';
 import { CONFIG_ARGUMENT, SELECTION_OPTIONS } from '../shared-options.ts';
@@ -108,6 +109,7 @@ function rowDocument(row: RowPlan): Record<string, unknown> {
     dead_letters: row.dlq === undefined ? null : row.dlq.sink.type,
     state: row.state === undefined ? null : { type: row.state.type, key: row.stateKey },
     incremental: facts.incremental,
+    undo: undoOf(row)[0]?.short ?? null,
     lane: laneName(row),
     lane_reason: row.lane.reason,
     parent: row.parent?.row ?? null,
@@ -158,6 +160,7 @@ function linesOf(row: RowPlan): (readonly [string, string])[] {
     ['guarantee', row.guarantee],
     ...told('retries', patienceOf(row)),
     ...told('expects', expectationsOf(row)),
+    ...told('undo', undoOf(row)),
     ['lane', row.lane.reason],
     ...(row.parent === undefined ? [] : [['parent', `${row.parent.row}, once a record, by ${row.parent.key}`] as const]),
     ...(row.forEach.length === 0 ? [] : [['runs', timesOf(row) ?? ''] as const]),

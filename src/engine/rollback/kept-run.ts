@@ -1,10 +1,9 @@
 /** Keeps an invocation undoable: what was before is remembered before the first write, and no more invocations than asked for are kept. */
 import { messageOf, RunError } from '../../lib/errors.ts';
 import { canonicalJson, type JsonValue } from '../../lib/json.ts';
-import type { SinkCapabilities } from '../../kit/sink.ts';
 import type { StateStore } from '../../kit/state-store.ts';
 import type { Undo, UndoMode } from '../../kit/undo.ts';
-import type { RollbackPlan } from '../../plan/plan.ts';
+import { undoModeOf } from '../../plan/undo-mode.ts';
 import { blame } from '../failure.ts';
 import type { Invocation } from '../invocation.ts';
 import { Markers, type Marker } from './markers.ts';
@@ -30,7 +29,7 @@ export async function finishUndo({ env, row, sink, state, stateKey }: Invocation
 /** `undefined` where the invocation cannot be undone; that is no reason not to run. */
 export async function keepRun(invocation: Invocation, facts: RunFacts): Promise<KeptRun | undefined> {
   const { env, row, sink, state, capabilities, id } = invocation;
-  const mode = row.rollback === undefined ? undefined : undoModeOf(capabilities, row.rollback);
+  const mode = row.rollback === undefined ? undefined : undoModeOf(capabilities.writeMode, row.rollback);
   if (row.rollback === undefined || mode === undefined || state === undefined) return undefined;
   if (sink.undo === undefined) {
     const message = `the sink \`${row.sink.type}\` of row \`${row.id}\` cannot undo a run with the config of this run`;
@@ -50,21 +49,6 @@ export async function keepRun(invocation: Invocation, facts: RunFacts): Promise<
     throw blame('Sink', row.sink.type, error);
   }
   return kept;
-}
-
-/** How an invocation would be undone; `undefined` when what that takes is not kept. */
-function undoModeOf({ writeMode }: SinkCapabilities, { journal, keepPrevious }: RollbackPlan): UndoMode | undefined {
-  switch (writeMode) {
-    case 'append':
-      return 'append';
-    case 'upsert':
-    case 'delete':
-      return journal ? 'upsert' : undefined;
-    case 'overwrite':
-      return keepPrevious ? 'overwrite' : undefined;
-    default:
-      return writeMode satisfies never;
-  }
 }
 
 interface Keeping {
