@@ -80,6 +80,7 @@ async function outcomeOf(options: ExecuteOptions, observers: Observers, startedA
     invocations: outcomes,
     error: failure,
     ...(nodes === undefined ? {} : { nodes }),
+    ...(plan.localOutputs === undefined ? {} : { local_outputs: plan.localOutputs }),
   };
 }
 
@@ -232,6 +233,7 @@ class Execution {
       onStep: this.#options.onStep,
       claims: this.#claims,
       observers: this.#observers,
+      ...this.#inspectionOf(row),
       onPage: (tally) => {
         counted = tally;
         this.#counts.watch(tally);
@@ -240,6 +242,14 @@ class Execution {
     });
     this.#counts.retire(counted);
     return outcome;
+  }
+
+  /** What is done once the row has written everything and let go of it. */
+  #inspectionOf(row: RowPlan): { inspect?: () => Promise<void> } {
+    const { plan, parts, env, clock, runId } = this.#options;
+    if (plan.verify?.spec.after_run !== true) return {};
+    const setting = { plan, parts, env, clock, runId, row, stop: this.#stop, kill: this.#kill, credentials: this.#credentials };
+    return { inspect: async () => (await import('./verify/after-run.ts')).verifyAfterRun(setting) };
   }
 
   #captureFor(row: RowPlan): Capture | undefined {

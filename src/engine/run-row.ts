@@ -3,6 +3,7 @@ import { messageOf, StopReason } from '../lib/errors.ts';
 import type { FinishReason } from '../kit/sink.ts';
 import type { StateStore } from '../kit/state-store.ts';
 import type { JsonValue } from '../lib/json.ts';
+import type { WrittenFile } from '../lib/written-file.ts';
 import { resolvePart } from '../plan/resolve.ts';
 import type { InvocationOutcome, SlaViolation } from '../wire/outcome.ts';
 import { cleanUp } from './after-run/clean-up.ts';
@@ -30,6 +31,8 @@ export interface RunRowOptions extends Omit<OpenOptions, 'sampler'> {
   onPage(tally: Tally): void;
   /** Asked where to go on when others read from the same source. */
   agree?(own: Start): Promise<Start>;
+  /** Looks at what was written once everything is closed; a failure of it is one of the row. */
+  inspect?(): Promise<void>;
 }
 
 /** Never throws: whatever happens is in the outcome. */
@@ -67,7 +70,7 @@ async function invoke(options: InvokeOptions, { startedAt, name }: ObservedRow):
     key: options.turn.key ?? undefined,
     chunk: options.turn.chunk,
   });
-  const result = await attempt(options);
+  const result = await inspected(options, await attempt(options));
   const durationMs = Math.round(env.clock.elapsedMs() - from);
   const error = result.failure === undefined ? null : outcomeErrorOf(result.failure, env.redactor);
   const status = error !== null ? 'failed' : result.cancelled ? 'cancelled' : 'completed';
@@ -103,6 +106,7 @@ async function invoke(options: InvokeOptions, { startedAt, name }: ObservedRow):
     finished_at: env.clock.now().toISOString(),
     duration_ms: durationMs,
     ...(result.stored === undefined ? {} : { bookmark: result.stored }),
+    ...(result.outputs.length === 0 ? {} : { outputs: result.outputs }),
     ...(violations.length === 0 ? {} : { sla_violations: violations }),
   };
 }
@@ -134,6 +138,7 @@ function laneName({ row }: RunRowOptions): string {
 interface Attempt {
   readonly tally: Tally;
   readonly stored: JsonValue | undefined;
+  readonly outputs: readonly WrittenFile[];
   readonly failure: unknown;
   readonly cancelled: boolean;
 }
@@ -147,12 +152,14 @@ async function attempt(options: InvokeOptions): Promise<Attempt> {
   let invocation: Invocation | undefined;
   let stored: JsonValue | undefined;
   let failure: unknown;
+  let outputs: readonly WrittenFile[] = [];
   try {
     invocation = await openInvocation({ ...options, stop: AbortSignal.any([stop, leave.signal]) }, closers);
     stored = await moveAndFinish({ ...invocation, stop }, options, leave);
   } catch (error) {
     failure = options.kill.aborted ? options.kill.reason : error;
   } finally {
+    outputs = invocation?.sink.outputs?.() ?? [];
     leave.abort(new StopReason('cancel', 'the row has ended'));
     await closers
       .disposeAsync()
@@ -160,11 +167,26 @@ async function attempt(options: InvokeOptions): Promise<Attempt> {
   }
   const tally = invocation?.tally ?? new Tally();
   const cancelled = failure === undefined && stop.aborted;
-  return { tally, stored, failure, cancelled };
+  return { tally, stored, outputs, failure, cancelled };
 }
 
 /** What a run that remembers nothing writes cannot be undone either. */
-async function moveAndFinish(opened: Invocation, options: RunRowOptions, leave: AbortController): Promise<JsonValue | undefined> {
+/** Only what is whole and all there is can be held against the source. */
+async function inspected(options: RunRowOptions, result: Attempt): Promise<Attempt> {
+  const { inspect, stop, kill } = options;
+  if (inspect === undefined || result.failure !== undefined || result.cancelled) return result;
+  if (!isWhole(options) || !isOnlyOne(options)) return result;
+  try {
+    await inspect();
+    return result;
+  } catch (error) {
+    if (kill.aborted) return { ...result, failure: kill.reason };
+    return stop.aborted ? { ...result, cancelled: true } : { ...result, failure: error };
+  }
+}
+
+/** Moves what there is; everything is flushed, ended and remembered in its order. */
+export async function moveAndFinish(opened: Invocation, options: RunRowOptions, leave: AbortController): Promise<JsonValue | undefined> {
   opened.reach?.('opened');
   const saveBookmarks = !options.dryRun && options.limit === undefined;
   if (saveBookmarks) await finishUndo(opened);

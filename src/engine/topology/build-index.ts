@@ -1,7 +1,7 @@
 /** What a join remembers of its build side: for each key the projected values, in order. Beyond a size it lives on disk. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { parseJson, stringifyJson, type JsonValue } from '../../lib/json.ts';
-import { openScratch } from './scratch.ts';
+import { openScratch } from '../scratch.ts';
 
 /** The values a build record gives, in the order of `project`; `undefined` where the record has none. */
 export type Match = readonly (JsonValue | undefined)[];

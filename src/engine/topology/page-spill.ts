@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { Page } from '../../kit/page.ts';
 import { parseJson, stringifyJson, type JsonValue } from '../../lib/json.ts';
-import { openScratch } from './scratch.ts';
+import { openScratch } from '../scratch.ts';
 
 /** Pages in a line on disk: first in, first out. */
 export class PageSpill {

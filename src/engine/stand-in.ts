@@ -1,0 +1,48 @@
+/** Records that are there already, as a source like any other. */
+import { z } from 'zod';
+import type { JsonValue } from '../lib/json.ts';
+import { Page } from '../kit/page.ts';
+import { defineSource, type SourceCapabilities, type SourceDefinition } from '../kit/source.ts';
+import type { PartPlan } from '../plan/plan.ts';
+
+export interface FixturePages {
+  readonly records: readonly JsonValue[];
+  /** 0: all in one page. */
+  readonly pageSize: number;
+  /** Whether every page says where the source stands after it, and whether it goes on from there. */
+  readonly bookmarks: boolean;
+  readonly replay: SourceCapabilities['replay'];
+}
+
+const noSettings = z.any().meta({ description: 'Nothing to set.' });
+
+/** Hands out copies: what a stage does to a record must not reach another page or case. */
+export function fixtureSource({ records, pageSize, bookmarks, replay }: FixturePages): SourceDefinition {
+  const size = pageSize === 0 ? Math.max(records.length, 1) : pageSize;
+  return defineSource({
+    type: 'fixture',
+    description: 'Records that are there already.',
+    config: noSettings,
+    examples: [],
+    capabilities: () => ({ replay, bookmarks, encodings: [] }),
+    datasetUri: () => 'fixture:records',
+    open: () =>
+      Promise.resolve({
+        // oxlint-disable-next-line typescript/require-await -- the contract of a source is asynchronous
+        async *pages({ bookmark }) {
+          const start = bookmarks && typeof bookmark === 'number' ? bookmark : 0;
+          for (let from = start; from < records.length; from += size) {
+            const page = structuredClone(records.slice(from, from + size));
+            yield Page.ofRecords(page, bookmarks ? { bookmark: from + page.length } : {});
+          }
+        },
+        close: () => Promise.resolve(),
+      }),
+  });
+}
+
+/** The part with another definition in its place; type, template and path stay, because rules and messages name them. */
+export function standIn<D>(part: PartPlan<unknown>, definition: D, parsed: unknown = {}): PartPlan<D> {
+  const { path, type, template } = part;
+  return { path, type, template, definition, config: {}, deferred: false, parsed, judged: parsed };
+}

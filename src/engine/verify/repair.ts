@@ -1,0 +1,107 @@
+/** Writes what differs through the sink of the row: records of the source as upserts, and keys that only the destination has as deletions. */
+import { RefusedError, StopReason } from '../../lib/errors.ts';
+import type { JsonObject } from '../../lib/json.ts';
+import { RECORDS_LANE } from '../../kit/page.ts';
+import type { WriteMode } from '../../kit/sink.ts';
+import type { Governance, RowPlan, SinkPlan } from '../../plan/plan.ts';
+import type { VerifyReport } from '../../wire/verify.ts';
+import { ONLY_TURN } from '../expand/turn.ts';
+import { openInvocation } from '../open.ts';
+import { OutputClaims } from '../output-claims.ts';
+import { moveAndFinish } from '../run-row.ts';
+import { fixtureSource, standIn } from '../stand-in.ts';
+import type { Found } from './keyed-diff.ts';
+import type { Setting } from './setting.ts';
+
+const PAGE_SIZE = 1000;
+
+const UNGOVERNED: Governance = { quality: undefined, contract: undefined, masking: undefined, schema: undefined };
+
+/** Throws `RefusedError` when the sink cannot replace single records. */
+export function assertRepairable({ row, writes, task }: Setting): void {
+  const needed: WriteMode[] = task.allowDelete ? ['upsert', 'delete'] : ['upsert'];
+  const missing = needed.find((mode) => !writes.writeModes.includes(mode));
+  if (missing === undefined) return;
+  throw new RefusedError(
+    'bad_config',
+    `the sink \`${row.sink.type}\` of row \`${row.id}\` cannot repair single records: it has no \`${missing}\``,
+    {
+      hint: 'leave the repair out, and run the row again',
+    },
+  );
+}
+
+/** A key that is there more than once is left as it is: which of its records is right nobody can say. */
+export async function repair(
+  setting: Setting,
+  found: readonly Found[],
+): Promise<Pick<VerifyReport, 'repaired_upserts' | 'repaired_deletes'>> {
+  const { task, row } = setting;
+  const records = found.flatMap(({ record }) => (record === undefined ? [] : [record]));
+  const extra = task.allowDelete
+    ? found.flatMap(({ difference: { kind, key } }) => (kind === 'extra_in_dest' ? [key as JsonObject] : []))
+    : [];
+  if (task.dryRun) return { repaired_upserts: records.length, repaired_deletes: extra.length };
+  const { governance } = row;
+  const upserts = { ...governance, masking: undefined };
+  return {
+    repaired_upserts: await write(setting, records, { ...rowFor(setting, 'upsert'), governance: upserts }),
+    repaired_deletes: await write(setting, extra, { ...rowFor(setting, 'delete'), governance: UNGOVERNED, metadataColumns: undefined }),
+  };
+}
+
+/** Gives how many records the sink took. */
+async function write(setting: Setting, records: readonly JsonObject[], row: RowPlan): Promise<number> {
+  if (records.length === 0) return 0;
+  const { env, plan, runId, invocationId, credentials, tokens, kill, stop } = setting;
+  const leave = new AbortController();
+  await using closers = new AsyncDisposableStack();
+  const options = {
+    env,
+    plan,
+    row: { ...row, source: standIn(row.source, fixtureSource({ records, pageSize: PAGE_SIZE, bookmarks: false, replay: 'none' })) },
+    runId,
+    invocationId,
+    credentials,
+    tokens,
+    turn: ONLY_TURN,
+    capture: undefined,
+    stop: AbortSignal.any([stop, kill, leave.signal]),
+    kill,
+    concurrency: undefined,
+    dryRun: false,
+    onStep: undefined,
+    observers: undefined,
+    sampler: undefined,
+    limit: undefined,
+    onPage: () => {},
+    claims: new OutputClaims(env.cwd),
+  };
+  const invocation = await openInvocation(options, closers);
+  closers.defer(() => leave.abort(new StopReason('cancel', 'the repair has ended')));
+  await moveAndFinish({ ...invocation, stop: AbortSignal.any([stop, kill]) }, options, leave);
+  return invocation.tally.written;
+}
+
+/** The row with only what a write of given records needs; they went through its transforms and masking already. */
+function rowFor({ row, key }: Setting, mode: 'upsert' | 'delete'): RowPlan {
+  const { cleanUp: _cleanUp, rollback: _rollback, ...rest } = row;
+  return {
+    ...rest,
+    sink: sinkFor(row.sink, mode, key),
+    transforms: [],
+    state: undefined,
+    delivery: 'at_least_once',
+    sla: undefined,
+    reconcile: undefined,
+    adaptiveBatch: undefined,
+    partition: undefined,
+    lane: { lane: RECORDS_LANE, reason: 'records: a repair' },
+  };
+}
+
+function sinkFor(sink: SinkPlan, mode: 'upsert' | 'delete', key: readonly string[]): SinkPlan {
+  const config: JsonObject = { ...sink.config, write_mode: mode, key: [...key] };
+  if (mode === 'delete') delete config['delete_marker'];
+  return { ...sink, config, deferred: true, parsed: undefined };
+}

@@ -1,0 +1,61 @@
+/** Everything one comparison works with, and the reasons why there may be none. */
+import { createCredentials } from '../../credentials/index.ts';
+import { VERIFY_DEFAULTS } from '../../document/blocks/verify.ts';
+import type { Credentials } from '../../kit/context.ts';
+import type { Parts } from '../../kit/parts.ts';
+import type { SinkCapabilities } from '../../kit/sink.ts';
+import type { Env } from '../../lib/env.ts';
+import { RefusedError } from '../../lib/errors.ts';
+import type { Plan, RowPlan } from '../../plan/plan.ts';
+import { resolvePart, type RuntimeTokens } from '../../plan/resolve.ts';
+import { isObstacle, verificationOf, type Verification } from '../../plan/verification.ts';
+import type { VerifyTask } from '../../wire/verify.ts';
+import { ONLY_TURN } from '../expand/turn.ts';
+
+export interface VerifyRowOptions {
+  readonly plan: Plan;
+  readonly row: RowPlan;
+  readonly parts: Parts;
+  readonly env: Env;
+  readonly runId: string;
+  /** What `${now.*}` renders. */
+  readonly clock: Date;
+  /** Ends the comparison. */
+  readonly stop: AbortSignal;
+  /** Ends everything, also a write of a repair. */
+  readonly kill: AbortSignal;
+  readonly task: Omit<VerifyTask, 'row'>;
+  /** Those of a run; others log in by themselves. */
+  readonly credentials?: Credentials;
+}
+
+/** Everything one comparison works with. */
+export interface Setting extends VerifyRowOptions {
+  readonly verification: Verification;
+  readonly key: readonly string[];
+  readonly tokens: RuntimeTokens;
+  readonly invocationId: string;
+  readonly credentials: Credentials;
+  /** Of the sink in this run. */
+  readonly sinkConfig: unknown;
+  readonly writes: SinkCapabilities;
+}
+
+/** Throws `RefusedError` (`bad_config`) when there is nothing to compare, or no way to. */
+export function settingOf(options: VerifyRowOptions): Setting {
+  const { plan, row, env, clock, kill, parts } = options;
+  const scope = { verify: plan.verify, topology: plan.topology, rows: [...plan.rows, ...plan.unselected] };
+  const verification = verificationOf(row, scope, plan.verify?.spec ?? VERIFY_DEFAULTS);
+  if (isObstacle(verification)) throw impossible(verification.message, verification.hint);
+  const tokens: RuntimeTokens = { now: { date: clock, zone: 'UTC' }, records: ONLY_TURN.records };
+  const sinkConfig = resolvePart(row.sink, tokens);
+  const writes = row.sink.definition.capabilities(sinkConfig);
+  const key = verification.key.length > 0 ? verification.key : writes.key;
+  if (key.length === 0) throw impossible(`row \`${row.id}\` has no key by which its records could be matched`, 'set `verify.key`');
+  const credentials = options.credentials ?? createCredentials(parts.credentials, plan.auth, { env, signal: kill });
+  return { ...options, verification, key, tokens, credentials, sinkConfig, writes, invocationId: env.ids.next() };
+}
+
+export function impossible(message: string, hint: string): RefusedError {
+  return new RefusedError('bad_config', message, { hint });
+}

@@ -1,0 +1,201 @@
+/** Compares the destination of one row with its source, and puts right what differs where that is asked for. */
+import { maskingRulesFor } from '../../document/blocks/masking.ts';
+import type { SourceContext } from '../../kit/context.ts';
+import type { Page } from '../../kit/page.ts';
+import { check } from '../../kit/schema.ts';
+import type { SourceDefinition } from '../../kit/source.ts';
+import { ConfigError, RefusedError } from '../../lib/errors.ts';
+import { hasField, isObject, type JsonObject } from '../../lib/json.ts';
+import type { Plan, RowPlan } from '../../plan/plan.ts';
+import { resolvePart } from '../../plan/resolve.ts';
+import type { VerifyReport } from '../../wire/verify.ts';
+import { openTransforms, PAGE_BYTES, partContext } from '../open.ts';
+import { PageInWork } from '../stages/stage.ts';
+import { stagesOf } from '../stages/stages.ts';
+import { compare } from './compare.ts';
+import type { Compared } from './comparison.ts';
+import { countVerification } from './metrics.ts';
+import { recordForms } from './normal-form.ts';
+import { RowBudget } from './row-budget.ts';
+import { impossible, settingOf, type Setting, type VerifyRowOptions } from './setting.ts';
+import { Side } from './side.ts';
+
+/** The row that is meant when none is named: the first that runs by itself. */
+export function rowToVerify(plan: Plan, id: string | undefined): RowPlan {
+  const rows = [...plan.rows, ...plan.unselected];
+  const row = id === undefined ? (plan.rows.find(({ role }) => role === 'root') ?? plan.rows[0]) : rows.find((one) => one.id === id);
+  if (row !== undefined) return row;
+  const known = rows.map((one) => `\`${one.id}\``).join(', ');
+  throw new RefusedError('bad_config', id === undefined ? 'the document has no row to verify' : `there is no row \`${id}\``, {
+    hint: known === '' ? 'give the document a row' : `there are: ${known}`,
+  });
+}
+
+/** Throws `RefusedError` (`bad_config`) when the row cannot be compared; differences are a result. */
+export async function verifyRow(options: VerifyRowOptions): Promise<VerifyReport> {
+  const { env, row, plan, task } = options;
+  const setting = settingOf(options);
+  const from = env.clock.elapsedMs();
+  if (task.repair) (await import('./repair.ts')).assertRepairable(setting);
+  const { compared, sides } = await compareSides(setting);
+  const repaired = task.repair ? await (await import('./repair.ts')).repair(setting, compared.found) : {};
+  countVerification(env.metrics, { pipeline: plan.name, row: row.id }, compared, (env.clock.elapsedMs() - from) / 1000);
+  const { found, strategy, truncated, ranges_compared, ranges_differing, server_digests } = compared;
+  return {
+    row: row.id,
+    source: row.source.type,
+    destination: row.sink.type,
+    key: [...setting.key],
+    strategy,
+    dry_run: task.dryRun,
+    ranges_compared,
+    ranges_differing,
+    server_digests,
+    rows_fetched_source: sides.source.fetched,
+    rows_fetched_dest: sides.destination.fetched,
+    differences: found.map(({ difference }) => difference),
+    truncated,
+    ...repaired,
+  };
+}
+
+interface Sides {
+  readonly source: Side;
+  readonly destination: Side;
+}
+
+async function compareSides(setting: Setting): Promise<{ readonly compared: Compared; readonly sides: Sides }> {
+  const { verification, key, task, env } = setting;
+  const { spec } = verification;
+  await using closers = new AsyncDisposableStack();
+  const budget = new RowBudget(spec.max_rows_scanned);
+  const sides = { source: await sourceSide(setting, budget, closers), destination: destinationSide(setting, budget) };
+  const marker = markerOf(setting.sinkConfig);
+  const counts = countedBy(setting, marker?.field);
+  const holding = await holdingOf(sides);
+  const compared = await compare({
+    ...sides,
+    key,
+    counts,
+    forms: recordForms({ key, counts, holding, normalize: spec.normalize }),
+    spec,
+    maxDifferences: task.maxDifferences ?? spec.max_differences,
+    budget,
+    isDeletion: marker === undefined ? undefined : (record) => isMarked(record, marker),
+    log: env.log.at('headgate::verify'),
+  });
+  return { compared, sides };
+}
+
+/** The records as the sink would be given them: what the transforms make of them, masked. */
+async function sourceSide(setting: Setting, budget: RowBudget, closers: AsyncDisposableStack): Promise<Side> {
+  const { row, plan, env, tokens, kill } = setting;
+  const transforms = await openTransforms({ env, row, tokens, concurrency: undefined }, closers);
+  const { masking } = row.governance;
+  const masks = masking !== undefined && maskingRulesFor(masking, row.sink).length > 0;
+  const [stage] = masks
+    ? stagesOf(
+        { env, pipeline: plan.name, row: row.id, sinkTemplate: row.sink.template, sinkType: row.sink.type },
+        { masking, quality: undefined, contract: undefined, schema: undefined },
+      )
+    : [];
+  const prepare = async (page: Page): Promise<Page> => {
+    const transformed = transforms.empty ? page : (await transforms.run(page, kill)).page;
+    if (stage === undefined) return transformed;
+    const work = new PageInWork(transformed, []);
+    await stage.run(work);
+    return work.page;
+  };
+  return new Side({
+    role: 'source',
+    definition: row.source.definition,
+    config: resolvePart(row.source, tokens),
+    context: contextOf(setting),
+    budget,
+    ...(transforms.empty && stage === undefined ? {} : { prepare }),
+    sliceable: setting.key.every((name) => row.transforms.every((part) => keeps(part, name, setting))),
+    mayBeAbsent: false,
+  });
+}
+
+/** Whether a field goes through a step under its name, and each record by itself. */
+function keeps(part: RowPlan['transforms'][number], field: string, { tokens }: Setting): boolean {
+  const flow = part.definition.columns(resolvePart(part, tokens));
+  switch (flow.kind) {
+    case 'identity':
+      return true;
+    case 'opaque':
+      return false;
+    case 'rename':
+      return !Object.hasOwn(flow.fields, field) && !Object.values(flow.fields).includes(field);
+    case 'select':
+      return flow.fields.includes(field);
+    case 'drop':
+    case 'add':
+      return !flow.fields.includes(field);
+    default:
+      return flow satisfies never;
+  }
+}
+
+function destinationSide(setting: Setting, budget: RowBudget): Side {
+  const { row, tokens, verification, sinkConfig, parts } = setting;
+  const common = { role: 'destination' as const, context: contextOf(setting), budget, sliceable: true };
+  const { destination: part } = verification;
+  if (part !== undefined) {
+    return new Side({ ...common, definition: part.definition, config: resolvePart(part, tokens), mayBeAbsent: false });
+  }
+  const readBack = row.sink.definition.readBack?.(sinkConfig);
+  if (readBack === undefined) {
+    throw impossible(
+      `what row \`${row.id}\` wrote cannot be read back from \`${row.sink.type}\``,
+      'set `verify.destination` to a source that reads it',
+    );
+  }
+  const definition: SourceDefinition | undefined = parts.sources.get(readBack.type);
+  if (definition === undefined)
+    throw impossible(`this build has no source \`${readBack.type}\` to read the destination with`, 'set `verify.destination`');
+  const checked = check(definition.config, readBack.config);
+  if (!checked.ok) throw new ConfigError(checked.issues);
+  // What nobody has written yet is empty.
+  return new Side({ ...common, definition, config: checked.value, recordIn: readBack.recordIn, mayBeAbsent: true });
+}
+
+function contextOf(setting: Setting): SourceContext {
+  const { row, stop, tokens } = setting;
+  const retry = row.retry === undefined ? {} : { retry: row.retry };
+  return { ...partContext(setting), signal: stop, pageBytes: PAGE_BYTES, records: tokens.records, ...retry };
+}
+
+async function holdingOf({ source, destination }: Sides) {
+  const shapes = await Promise.all([source.shape(), destination.shape()]);
+  const known = shapes.map(({ columns, others }) => ({ others, byName: new Map(columns.map(({ name, holds }) => [name, holds])) }));
+  return (name: string) =>
+    new Set(known.map(({ others, byName }) => (byName.has(name) ? byName.get(name) : others)).filter((holds) => holds !== undefined));
+}
+
+/** Fields that are named count in any case; what is only put on for the write does not. */
+function countedBy({ row, verification: { spec } }: Setting, markerField: string | undefined): (name: string) => boolean {
+  const named = spec.columns === undefined ? undefined : new Set(spec.columns);
+  if (named !== undefined) return (name) => named.has(name);
+  const stamped = new Set((row.metadataColumns ?? []).map(({ name }) => name));
+  const starts = spec.exclude.filter((pattern) => pattern.endsWith('*')).map((pattern) => pattern.slice(0, -1));
+  const excluded = new Set(spec.exclude);
+  return (name) => !stamped.has(name) && name !== markerField && !excluded.has(name) && !starts.some((start) => name.startsWith(start));
+}
+
+interface DeleteMarker {
+  readonly field: string;
+  readonly values: readonly string[];
+}
+
+/** The field that makes a record of the source a deletion, as every keyed sink is told it. */
+function markerOf(config: unknown): DeleteMarker | undefined {
+  const marker = isObject(config) ? (config as { delete_marker?: unknown }).delete_marker : undefined;
+  return marker === undefined ? undefined : (marker as DeleteMarker);
+}
+
+function isMarked(record: JsonObject, { field, values }: DeleteMarker): boolean {
+  const value = hasField(record, field) ? record[field] : undefined;
+  return typeof value === 'string' && values.includes(value);
+}
