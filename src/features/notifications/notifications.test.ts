@@ -1,0 +1,357 @@
+/** Rules, told of runs over real connections. */
+import { createServer } from 'node:net';
+import type { AddressInfo } from 'node:net';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { stillClock } from '../../../test/fakes/clock.ts';
+import { countedMetrics } from '../../../test/fakes/engine.ts';
+import { testEnv, type TestEnv } from '../../../test/fakes/env.ts';
+import { startHttpServer, type HttpServer } from '../../../test/fakes/http-server.ts';
+import type { JsonValue } from '../../lib/json.ts';
+import type { EndedRun } from '../../runs/ended-run.ts';
+import type { InvocationOutcome } from '../../wire/outcome.ts';
+import { createNotifier, type Notifier } from './index.ts';
+import { endedRun, invocation, planWith, rulesOf } from './testing.ts';
+
+let server: HttpServer;
+let env: TestEnv;
+let clock: ReturnType<typeof stillClock>;
+let metrics: ReturnType<typeof countedMetrics>;
+let notifier: Notifier;
+
+beforeEach(async () => {
+  server = await startHttpServer(() => ({}));
+  clock = stillClock();
+  metrics = countedMetrics();
+  env = testEnv({ clock, metrics });
+  notifier = createNotifier(env);
+});
+afterEach(() => server.close());
+
+const hook = (rule: Record<string, JsonValue> = {}, config: Record<string, JsonValue> = {}): Record<string, JsonValue> => ({
+  ...rule,
+  channel: { type: 'webhook', config: { url: `${server.url}/hook`, ...config } },
+});
+const pager = (rule: Record<string, JsonValue> = {}): Record<string, JsonValue> => ({
+  ...rule,
+  channel: { type: 'pagerduty', config: { routing_key: 'the-routing-key', endpoint: `${server.url}/page` } },
+});
+
+const broken = (row: string, over: Partial<InvocationOutcome> = {}) =>
+  invocation(row, { error: { code: 'broken', kind: 'Sink', message: 'it broke' }, ...over });
+
+/** Tells of a run and waits until everybody has been told. */
+async function tell(rules: readonly Record<string, JsonValue>[], invocations: readonly InvocationOutcome[], run: Partial<EndedRun> = {}) {
+  notifier.ended(endedRun(invocations, { rules: rulesOf(...rules), run }));
+  await notifier.settle(new AbortController().signal);
+}
+
+/** What arrived since the last look, as `path event row`. */
+function arrived(): string[] {
+  return server.requests.splice(0).map((request) => {
+    const body = request.json() as Record<string, string>;
+    const told = body['event_action'] === undefined ? `${body['event']} ${body['row']}` : `${body['event_action']} ${body['dedup_key']}`;
+    return `${request.path} ${told}`;
+  });
+}
+
+describe('a rule', () => {
+  it('sends the events it asks for, by kind and severity', async () => {
+    await tell([hook()], [invocation('eu')]);
+    expect(arrived()).toEqual(['/hook run_success eu']);
+    const events = [broken('eu'), invocation('us', { dead: 2 })];
+    await tell([hook({ on: ['dlq_threshold', 'run_success'] })], events);
+    expect(arrived()).toEqual(['/hook run_success us', '/hook dlq_threshold us']);
+    await tell([hook({ min_severity: 'error' })], events);
+    expect(arrived()).toEqual(['/hook run_failure eu']);
+    await tell([hook({ on: ['run_success'], min_severity: 'warning' })], events);
+    expect(arrived()).toEqual([]);
+    expect(metrics.of('svc_notifications_dropped_total')).toEqual({});
+  });
+
+  it('waits for so many dead letters as it is told to, and for one at least', async () => {
+    const rules = [
+      hook({ on: ['dlq_threshold'], dlq_threshold: 5 }),
+      hook({ on: ['dlq_threshold'], dlq_threshold: 0 }, { url: `${server.url}/any` }),
+    ];
+    await tell(rules, [invocation('eu', { dead: 4 })]);
+    expect(arrived()).toEqual(['/any dlq_threshold eu']);
+    await tell(rules, [invocation('eu', { dead: 5 })]);
+    expect(arrived()).toEqual(['/hook dlq_threshold eu', '/any dlq_threshold eu']);
+    await tell(rules, [invocation('eu', { dead: 0 })]);
+    expect(arrived()).toEqual([]);
+  });
+
+  it('is counted and timed under the name of its channel', async () => {
+    await tell([hook(), pager()], [broken('eu')]);
+    await tell([pager()], [invocation('eu')]);
+    expect(metrics.of('svc_notifications_sent_total')).toEqual({ '{webhook,run_failure,ok}': 1, '{pagerduty,run_failure,ok}': 1 });
+  });
+});
+
+describe('rules', () => {
+  it('are told in order, event by event, whatever takes how long', async () => {
+    server.respond(async ({ path }) => {
+      if (path === '/hook') await new Promise((resolve) => setImmediate(resolve));
+      return {};
+    });
+    await tell([hook(), hook({}, { url: `${server.url}/other` })], [invocation('eu'), broken('us')]);
+    expect(arrived()).toEqual(['/hook run_success eu', '/other run_success eu', '/hook run_failure us', '/other run_failure us']);
+  });
+
+  it('whose receiver is dead do not keep others from theirs', async () => {
+    const silent = await startHttpServer(() => ({ hangs: true }));
+    const patience = new AbortController();
+    const impatient: typeof fetch = (url, init) =>
+      fetch(url, url instanceof URL && url.origin === silent.url ? { ...init, signal: patience.signal } : init);
+    notifier = createNotifier(testEnv({ clock, metrics, fetch: impatient }));
+    const arrivedAtLast = new Promise<void>((resolve) => server.respond(() => (resolve(), {})));
+    const told = tell([hook({}, { url: silent.url }), hook()], [invocation('eu')]);
+    await arrivedAtLast;
+    patience.abort();
+    await told;
+    await silent.close();
+    expect(metrics.of('svc_notifications_sent_total')).toEqual({ '{webhook,run_success,error}': 1, '{webhook,run_success,ok}': 1 });
+  });
+});
+
+describe('a window', () => {
+  const window = () => hook({ dedupe_window_secs: 60 });
+
+  it('lets the first of equal events through, and no other until it is over', async () => {
+    await tell([window()], [broken('eu')]);
+    clock.advance(59_000);
+    await tell([window()], [broken('eu')]);
+    expect(arrived()).toEqual(['/hook run_failure eu']);
+    expect(metrics.of('svc_notifications_dropped_total')).toEqual({ '{webhook,coalesced}': 1 });
+    clock.advance(1000);
+    await tell([window()], [broken('eu')]);
+    expect(arrived()).toEqual(['/hook run_failure eu']);
+  });
+
+  it('is one for each kind of event, row, pipeline and rule', async () => {
+    await tell([window()], [broken('eu')]);
+    await tell([window()], [broken('us'), invocation('eu')]);
+    await tell([window()], [broken('eu')], { plan: { ...planWith({ rules: rulesOf(window()) }), name: 'other' } });
+    await tell([hook({ name: 'other', dedupe_window_secs: 60 })], [broken('eu')]);
+    await tell([hook({ dedupe_window_secs: 60 }, { url: `${server.url}/other` })], [broken('eu')]);
+    expect(arrived()).toEqual([
+      '/hook run_failure eu',
+      '/hook run_failure us',
+      '/hook run_success eu',
+      '/hook run_failure eu',
+      '/hook run_failure eu',
+      '/other run_failure eu',
+    ]);
+  });
+
+  it('is free again when nothing arrived', async () => {
+    server.respond(() => ({ status: 500 }));
+    await tell([window()], [broken('eu')]);
+    expect(arrived()).toHaveLength(2);
+    server.respond(() => ({}));
+    await tell([window()], [broken('eu')]);
+    expect(arrived()).toEqual(['/hook run_failure eu']);
+  });
+
+  it('holds for runs that end at the same time', async () => {
+    for (let run = 0; run < 3; run += 1) notifier.ended(endedRun([broken('eu')], { rules: rulesOf(window()) }));
+    await notifier.settle(new AbortController().signal);
+    expect(arrived()).toEqual(['/hook run_failure eu']);
+    expect(metrics.of('svc_notifications_dropped_total')).toEqual({ '{webhook,coalesced}': 2 });
+  });
+});
+
+describe('an incident', () => {
+  it('is opened by a failure and resolved by the next success of the same row', async () => {
+    await tell([pager()], [broken('eu'), broken('us')]);
+    await tell([pager()], [invocation('eu'), broken('us')]);
+    await tell([pager()], [invocation('eu')]);
+    expect(arrived()).toEqual(['/page trigger orders:eu', '/page trigger orders:us', '/page resolve orders:eu', '/page trigger orders:us']);
+    expect(metrics.of('svc_notifications_sent_total')).toEqual({ '{pagerduty,run_failure,ok}': 3, '{pagerduty,resolve,ok}': 1 });
+  });
+
+  it('is not resolved by a success alone, and not when it never arrived', async () => {
+    await tell([pager()], [invocation('eu')]);
+    expect(arrived()).toEqual([]);
+    server.respond(() => ({ status: 400 }));
+    await tell([pager()], [broken('eu')]);
+    server.requests.length = 0;
+    server.respond(() => ({}));
+    await tell([pager()], [invocation('eu')]);
+    expect(arrived()).toEqual([]);
+  });
+
+  it('is resolved whatever the rule asks for, and before anything else is said about the run', async () => {
+    const rule = pager({ on: ['run_failure', 'sla_breach', 'dlq_threshold'], min_severity: 'warning' });
+    await tell([rule], [broken('eu')]);
+    await tell([rule], [invocation('eu', { dead: 1 })]);
+    expect(arrived()).toEqual(['/page trigger orders:eu', '/page resolve orders:eu', '/page trigger orders:eu']);
+    await tell([rule], [invocation('eu')]);
+    expect(arrived(), 'dead letters open nothing that a success would end').toEqual([]);
+  });
+
+  it('of a run that failed as a whole is resolved by one that completed', async () => {
+    await tell([pager()], [invocation('eu', { status: 'cancelled' })], { status: 'failed', error: 'too late' });
+    await tell([pager()], [invocation('eu')]);
+    expect(arrived()).toEqual(['/page trigger orders:', '/page resolve orders:']);
+  });
+
+  it('stays open when the resolve does not arrive, until the next success', async () => {
+    await tell([pager()], [broken('eu')]);
+    server.respond(() => ({ status: 500 }));
+    await tell([pager()], [invocation('eu')]);
+    server.requests.length = 0;
+    server.respond(() => ({}));
+    await tell([pager()], [invocation('eu')]);
+    expect(arrived()).toEqual(['/page resolve orders:eu']);
+  });
+
+  it('is opened before it is resolved, also when opening takes longer than the next run', async () => {
+    const first = Promise.withResolvers<void>();
+    server.respond(async () => {
+      await first.promise;
+      return {};
+    });
+    notifier.ended(endedRun([broken('eu')], { rules: rulesOf(pager()) }));
+    notifier.ended(endedRun([invocation('eu')], { rules: rulesOf(pager()) }));
+    first.resolve();
+    await notifier.settle(new AbortController().signal);
+    expect(arrived()).toEqual(['/page trigger orders:eu', '/page resolve orders:eu']);
+  });
+});
+
+describe('a delivery', () => {
+  it('is tried twice, a moment apart, and then complained about', async () => {
+    server.respond([{ status: 503, body: 'come\n  back later' }]);
+    await tell([hook({ name: 'team' })], [invocation('eu')]);
+    expect([server.requests.length, clock.waits]).toEqual([2, [250]]);
+    expect(metrics.of('svc_notifications_sent_total')).toEqual({ '{webhook,run_success,error}': 1 });
+    expect(metrics.of('svc_notifications_dropped_total')).toEqual({ '{webhook,channel_error}': 1 });
+    expect(env.lines.map(({ level, line }) => `${level} ${line}`)).toEqual([
+      'WARN WARN headgate::notifications: a notification could not be delivered rule=team channel=webhook event=run_success pipeline=orders row=eu reason="the receiver answered 503: come back later"',
+    ]);
+  });
+
+  it('that arrives the second time has arrived', async () => {
+    server.respond([{ status: 429 }, { status: 204 }]);
+    await tell([hook()], [invocation('eu')]);
+    expect([server.requests.length, metrics.of('svc_notifications_sent_total')]).toEqual([2, { '{webhook,run_success,ok}': 1 }]);
+    expect(env.lines).toEqual([]);
+  });
+
+  it('shows at most 200 characters of what the receiver said', async () => {
+    server.respond([{ status: 500, body: 'x'.repeat(100_000) }]);
+    await tell([hook()], [invocation('eu')]);
+    expect(env.lines[0]?.line).toContain(`answered 500: ${'x'.repeat(199)}…"`);
+  });
+
+  it('does not follow redirects, after which its body would be gone', async () => {
+    server.respond([{ status: 302, headers: { location: '/elsewhere' } }]);
+    await tell([hook()], [invocation('eu')]);
+    expect(server.requests.map(({ path }) => path)).toEqual(['/hook', '/hook']);
+    expect(env.lines[0]?.line).toContain('the receiver answered 302');
+  });
+
+  it('logs in as the address says, which itself is sent without the login', async () => {
+    const url = server.url.replace('//', '//me:p%40ss@');
+    await tell([hook({}, { url: `${url}/hook` })], [invocation('eu')]);
+    expect(server.requests[0]?.headers['authorization']).toBe(`Basic ${Buffer.from('me:p@ss').toString('base64')}`);
+  });
+
+  it('tells nobody where it was going: neither the address of a chat nor keys, though the receiver repeats them', async () => {
+    server.respond(({ path, body }) => ({ status: 400, body: `${server.url}${path} ${body}` }));
+    const chat = { channel: { type: 'slack', config: { webhook_url: `${server.url}/services/T0/B0/canary` } } };
+    const signed = hook({}, { url: `${server.url}/canary-path`, hmac_secret: 'canary-key', headers: { 'X-Key': 'canary-header' } });
+    await tell([chat, pager(), signed], [broken('eu')]);
+    expect(env.lines).toHaveLength(3);
+    const said = env.lines.map(({ line }) => line).join('\n');
+    expect(said).not.toMatch(/canary|the-routing-key/);
+    expect(said).toContain('***');
+  });
+
+  it('says why nobody could be reached', async () => {
+    const gone = createServer();
+    await new Promise<void>((resolve) => gone.listen(0, '127.0.0.1', resolve));
+    const { port } = gone.address() as AddressInfo;
+    await new Promise((resolve) => gone.close(resolve));
+    await tell([hook({}, { url: `http://127.0.0.1:${port}/canary` })], [invocation('eu')]);
+    expect(env.lines[0]?.line).toContain('ECONNREFUSED');
+    expect(env.lines[0]?.line).not.toContain('canary');
+  });
+});
+
+describe('what is sent', () => {
+  it('holds no secret that this process knows', async () => {
+    env.redactor.register('canary-4711');
+    const error = { code: 'broken', kind: 'Sink', message: 'login with canary-4711 refused' } as const;
+    await tell([hook({}, { extra_fields: { token: 'canary-4711' } }), pager()], [invocation('eu', { error })]);
+    const [sent, page] = server.requests.map((request) => request.json() as Record<string, unknown>);
+    expect(sent).toMatchObject({ message: 'login with *** refused', token: 'canary-4711' });
+    expect(JSON.stringify(page)).not.toContain('canary');
+  });
+});
+
+describe('a run in this process', () => {
+  const plan = () => planWith({ rules: rulesOf(hook()) });
+  const started = (over: object = {}) => ({
+    plan: plan(),
+    runId: 'run-9',
+    startedAt: new Date(),
+    clock: new Date(),
+    dryRun: false,
+    limit: undefined,
+    ...over,
+  });
+  const nothingRead = new Map<string, never>();
+
+  async function run(over: object, status: 'completed' | 'cancelled' = 'completed') {
+    const observer = notifier.observerOf(plan());
+    const { outcome } = endedRun([invocation('eu')]);
+    if (outcome === undefined) throw new Error('it has one');
+    await observer?.runStarted?.(started(over));
+    await observer?.runEnded?.({ ...outcome, status }, nothingRead);
+  }
+
+  it('is told of when it has ended, under its id', async () => {
+    await run({});
+    expect(server.requests.map((request) => request.json())).toMatchObject([{ event: 'run_success', run_id: 'run-9' }]);
+  });
+
+  it('is not told of when it was dry, limited or cancelled', async () => {
+    await run({ dryRun: true });
+    await run({ limit: 5 });
+    await run({}, 'cancelled');
+    expect(server.requests).toEqual([]);
+  });
+
+  it('has no observer without rules', () => {
+    const { notifications: _none, ...silent } = plan();
+    expect(notifier.observerOf(silent)).toBeUndefined();
+    expect(notifier.wants(silent)).toBe(false);
+  });
+});
+
+it('a scheduler that is stuck is told of, without a run', async () => {
+  await notifier.schedulerStuck(planWith({ rules: rulesOf(hook(), hook({ on: ['run_failure'] })) }), 'five runs failed in a row');
+  expect(server.requests.map((request) => request.json())).toMatchObject([
+    {
+      event: 'scheduler_stuck',
+      severity: 'critical',
+      pipeline: 'orders',
+      row: '',
+      run_id: null,
+      message: 'five runs failed in a row',
+      details: {},
+    },
+  ]);
+});
+
+it('waiting for deliveries ends when there is no more time', async () => {
+  server.respond(() => ({ hangs: true }));
+  notifier.ended(endedRun([invocation('eu')], { rules: rulesOf(hook()) }));
+  const over = new AbortController();
+  const settled = notifier.settle(over.signal);
+  over.abort();
+  await settled;
+  await notifier.settle(over.signal);
+});
