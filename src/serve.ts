@@ -18,6 +18,7 @@ import { createPrepare } from './runs/prepare.ts';
 import type { Prepared } from './runs/prepared.ts';
 import { createRollback } from './runs/rollback-run.ts';
 import { createRuns } from './runs/run-service.ts';
+import { createVerify } from './runs/verify-service.ts';
 import { createWorkerPool } from './runs/worker-pool.ts';
 import { loadAuth } from './server/auth-settings.ts';
 import { createServer } from './server/http.ts';
@@ -76,6 +77,15 @@ export async function serve(options: ServeOptions, version: string): Promise<Run
     blocks: BLOCKS,
     doctor: async (request, signal) => preflight(await prepare({ ...request, name: null }), signal),
     rollback: createRollback({ env, parts, runs, prepare, audit: runs.audit }),
+    verify: createVerify({
+      env,
+      executor,
+      prepare,
+      audit: runs.audit,
+      applyMetrics: (changes, definitions) => registry.apply(changes, definitions),
+      maxAtOnce: options.maxConcurrentRuns,
+      stopGraceMs: STOP_GRACE_MS,
+    }),
     audit: runs.audit,
     authenticate,
     metricsText: () => registry.render(),

@@ -5,13 +5,16 @@ import { execute } from './engine/execute.ts';
 import { observersOf } from './features/observers.ts';
 import { systemClock } from './lib/clock.ts';
 import type { Env } from './lib/env.ts';
+import { assert } from './lib/errors.ts';
 import { uuidIds } from './lib/ids.ts';
 import { parseJson, type JsonObject } from './lib/json.ts';
 import { createLog } from './lib/log.ts';
 import { parts } from './parts.ts';
+import type { Plan } from './plan/plan.ts';
 import { planDocument } from './plan/plan-document.ts';
 import type { RunTicket } from './runs/executor.ts';
 import { runWorkerLoop, type RunDesk } from './runs/worker-loop.ts';
+import type { RunOutcome } from './wire/outcome.ts';
 
 function envOf(ticket: RunTicket, desk: RunDesk): Env {
   const { redactor, metrics } = desk;
@@ -27,10 +30,17 @@ function envOf(ticket: RunTicket, desk: RunDesk): Env {
   };
 }
 
+async function compare({ runId, clock, verify: task }: RunTicket, desk: RunDesk, { plan, env }: { plan: Plan; env: Env }): Promise<RunOutcome> {
+  assert(task !== undefined, 'a ticket without a comparison is a run');
+  const { verifyErrand } = await import('./engine/verify/verify-errand.ts');
+  return verifyErrand({ plan, parts, env, runId, clock: new Date(clock), stop: desk.signal, kill: desk.signal, task });
+}
+
 runWorkerLoop(async (ticket, desk) => {
   const document = documentOfTree(parseJson(ticket.document) as JsonObject, { name: ticket.name });
   const plan = planDocument(document, parts, { cpus: availableParallelism() });
   const env = envOf(ticket, desk);
+  if (ticket.verify !== undefined) return compare(ticket, desk, { plan, env });
   return execute({
     plan,
     parts,

@@ -5,6 +5,7 @@
 import type { MetricChange, MetricDefinition } from '../lib/metrics.ts';
 import type { LogLevel, LogLine } from '../lib/log.ts';
 import type { Progress, RunOutcome } from '../wire/outcome.ts';
+import type { VerifyTask } from '../wire/verify.ts';
 
 /** Everything a worker needs to execute one run; plain JSON, it crosses a process boundary. */
 export interface RunTicket {
@@ -25,6 +26,8 @@ export interface RunTicket {
   /** Resolved secret values, for redaction in the worker. */
   readonly secrets: readonly string[];
   readonly logLevel: LogLevel;
+  /** Present when the row is not to be run, but its destination compared with its source. */
+  readonly verify?: VerifyTask;
 }
 
 export interface RunListener {

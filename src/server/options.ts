@@ -5,6 +5,7 @@ import type { Env } from '../lib/env.ts';
 import type { Audit } from '../runs/audit.ts';
 import type { Rollback } from '../runs/rollback-run.ts';
 import type { Runs } from '../runs/runs.ts';
+import type { Verify } from '../runs/verify-service.ts';
 import type { DoctorReport, DoctorRequest } from '../wire/doctor.ts';
 import type { Authenticator } from './auth.ts';
 
@@ -27,6 +28,7 @@ export interface ServerOptions {
   readonly blocks: readonly BlockListing[];
   readonly doctor: Doctor;
   readonly rollback: Rollback;
+  readonly verify: Verify;
   /** Takes denied attempts (what succeeds is recorded by whoever does it), and is read by `/v1/audit`. */
   readonly audit: Pick<Audit, 'record' | 'list'>;
   readonly authenticate: Authenticator;

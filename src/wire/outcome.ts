@@ -1,6 +1,7 @@
 /** How an execution ended, as it leaves the engine: crosses from the worker process to the server and into JSON output. */
 import type { ErrorKind } from '../lib/errors.ts';
 import type { JsonValue } from '../lib/json.ts';
+import type { VerifyReport } from './verify.ts';
 
 export interface OutcomeError {
   /** Stable snake_case code. */
@@ -88,6 +89,8 @@ export interface RunOutcome {
   readonly error: OutcomeError | null;
   /** The nodes before the sinks of a graph; sinks are invocations. */
   readonly nodes?: readonly NodeOutcome[];
+  /** Of a comparison, which runs nothing. */
+  readonly verification?: VerifyReport;
 }
 
 /** Live counts while a run executes. */

@@ -10,6 +10,7 @@ import { rollbackRoutes } from './rollback.ts';
 import { runLogRoutes } from './run-logs.ts';
 import { runRoutes } from './runs.ts';
 import { schemaRoutes } from './schemas.ts';
+import { verifyRoutes } from './verify.ts';
 
 export const ROUTES: readonly Route[] = Object.freeze([
   ...runRoutes,
@@ -17,6 +18,7 @@ export const ROUTES: readonly Route[] = Object.freeze([
   ...runLogRoutes,
   ...schemaRoutes,
   ...doctorRoutes,
+  ...verifyRoutes,
   ...deadLetterRoutes,
   ...identityRoutes,
   ...auditRoutes,

@@ -1,0 +1,21 @@
+import { verifyReportSchema, verifyRequestSchema } from '../../wire/verify.ts';
+import { defineRoute, json, type Route } from '../route.ts';
+
+const verifyRow = defineRoute({
+  method: 'POST',
+  path: '/v1/verify',
+  permission: 'run_write',
+  label: 'verify',
+  tag: 'operations',
+  summary: 'Compare the destination of a row with its source, key by key',
+  description:
+    'A difference is a result, not an error. With `repair` rows that are missing or changed are written again through the sink of the row, and with `allow_delete` those that only the destination has are deleted. The answer comes when everything is compared.',
+  body: verifyRequestSchema,
+  responses: { 200: { description: 'What was compared, and what differs.', schema: verifyReportSchema } },
+  refusals: ['unprocessable', 'queue_full', 'unavailable'],
+  async handle({ body, caller, signal }, { verify, env }) {
+    return json(200, env.redactor.json(await verify({ request: body, caller, signal })));
+  },
+});
+
+export const verifyRoutes: readonly Route[] = [verifyRow];
