@@ -1,6 +1,6 @@
 /** What a row is held to: while records travel, when it has ended, and when something fails. In short for `plan`, in words for `explain`. */
 import { maskingRulesFor } from '../document/blocks/masking.ts';
-import type { RowPlan } from '../plan/plan.ts';
+import type { RowPlan, VerifyPlan } from '../plan/plan.ts';
 import { count } from './render.ts';
 
 interface Told {
@@ -43,8 +43,9 @@ const DRIFT: Readonly<Record<NonNullable<RowPlan['governance']['schema']>['on_dr
 };
 
 /** What is judged when the row has ended. */
-export function expectationsOf({ sla, reconcile, cleanUp }: RowPlan): Told[] {
+export function expectationsOf({ sla, reconcile, cleanUp, verify }: RowPlan): Told[] {
   return [
+    ...(verify?.spec.after_run === true ? [comparisonOf(verify.spec)] : []),
     ...(reconcile === undefined
       ? []
       : [
@@ -81,6 +82,15 @@ export function expectationsOf({ sla, reconcile, cleanUp }: RowPlan): Told[] {
       ? []
       : [{ short: `usual volume (${sla.volume_anomaly.method})`, words: 'An unusual number of records is a warning.' }]),
   ];
+}
+
+function comparisonOf({ fail_on_difference: fails, repair, allow_delete: deletes }: VerifyPlan['spec']): Told {
+  const puts = repair ? `; what differs is written again${deletes ? ', and what is too much is deleted' : ''}` : '';
+  const then = fails ? `The run fails when they differ${repair ? ' still' : ''}.` : 'A difference is a warning.';
+  return {
+    short: `equal to its source${repair ? ', repaired' : ''}${fails ? '' : ', or a warning'}`,
+    words: `After a run the destination is compared with the source, key by key${puts}. ${then}`,
+  };
 }
 
 /** What happens before a failure counts. */

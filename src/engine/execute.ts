@@ -247,7 +247,7 @@ class Execution {
   /** What is done once the row has written everything and let go of it. */
   #inspectionOf(row: RowPlan): { inspect?: () => Promise<void> } {
     const { plan, parts, env, clock, runId } = this.#options;
-    if (plan.verify?.spec.after_run !== true) return {};
+    if (row.verify?.spec.after_run !== true) return {};
     const setting = { plan, parts, env, clock, runId, row, stop: this.#stop, kill: this.#kill, credentials: this.#credentials };
     return { inspect: async () => (await import('./verify/after-run.ts')).verifyAfterRun(setting) };
   }

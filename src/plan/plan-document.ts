@@ -18,7 +18,7 @@ import { planReconcile } from './gates/reconcile.ts';
 import { stampedColumns } from './gates/rollback.ts';
 import { warnAboutUnusedStates } from './gates/state.ts';
 import { checkTemplates } from './gates/templates.ts';
-import { checkVerify, planVerify } from './gates/verify.ts';
+import { checkVerify, planVerify, withVerify } from './gates/verify.ts';
 import type { ValueList } from './for-each.ts';
 import { IssueList } from './issue-list.ts';
 import { PartPlanner } from './plan-part.ts';
@@ -57,7 +57,8 @@ export function planDocument(document: Document, parts: Parts, options: PlanOpti
   checkTemplates(graph?.parts ?? [...drafts, ...listDrafts], context);
   const planned = graph?.rows ?? drafts.map((draft) => planRowParts(draft, context)).filter((row) => row !== undefined);
   checkWaiting([...drafts, ...listDrafts], drafts, issues);
-  const rows = finishRows(planned, {
+  const verify = planVerify(blocks, context);
+  const finished = finishRows(planned, {
     name: restoreEscapes(document.name),
     ids,
     lists,
@@ -68,8 +69,8 @@ export function planDocument(document: Document, parts: Parts, options: PlanOpti
     backfill,
     issues,
   });
-  const verify = planVerify(blocks, context);
-  checkVerify({ verify, topology: graph?.topology, rows }, issues);
+  const rows = withVerify(verify, finished);
+  checkVerify(verify, { topology: graph?.topology, rows }, issues);
   const retry = retryPolicyOf(blocks.resilience ?? {});
   const fanOuts = listDrafts.flatMap((draft) => planFanOut(draft, { ...context, ids, lists, retry }) ?? []);
   const selectable = [...drafts, ...listDrafts].sort((one, other) => one.index - other.index);
@@ -108,7 +109,6 @@ export function planDocument(document: Document, parts: Parts, options: PlanOpti
     ...(blocks.catalog === undefined ? {} : { catalog: blocks.catalog }),
     ...(blocks.localOutputs === undefined ? {} : { localOutputs: blocks.localOutputs }),
     ...(blocks.observability === undefined ? {} : { observability: blocks.observability }),
-    ...(verify === undefined ? {} : { verify }),
     ...topology,
     ...(blocks.recurrence === undefined ? {} : { recurrence: blocks.recurrence }),
     ...(blocks.backfill === undefined ? {} : { backfill: blocks.backfill }),

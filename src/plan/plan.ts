@@ -132,6 +132,8 @@ export interface RowPlan {
   readonly rollback?: RollbackPlan;
   /** Present when rows that vanished at the source are removed after a complete read. */
   readonly cleanUp?: CleanUpPlan;
+  /** Present when the document says how it is verified. */
+  readonly verify?: VerifyPlan;
   readonly lane: LaneChoice;
   /** `{name}::{row}`; an invocation appends `::{parent key value}` or `::{alias=value&…}`, and `::partition::{chunk}`. */
   readonly stateKey: string;
@@ -273,8 +275,6 @@ export interface Plan {
   readonly auth: Readonly<Record<string, { readonly type: string; readonly config: JsonObject }>>;
   /** Doubts that do not stop a run. */
   readonly warnings: readonly Issue[];
-  /** Present when the document says how its rows are verified. */
-  readonly verify?: VerifyPlan;
   /** Present when the document has nodes; `rows` are then its sink nodes. */
   readonly topology?: TopologyPlan;
   readonly lineage?: LineagePlan;

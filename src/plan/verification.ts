@@ -1,12 +1,15 @@
 /** Whether and how the destination of a row can be compared with its source. */
+import { VERIFY_DEFAULTS } from '../document/blocks/verify.ts';
 import type { SinkCapabilities } from '../kit/sink.ts';
 import { canonicalJson } from '../lib/json.ts';
 import type { Plan, RowPlan, SourcePlan, VerifyPlan } from './plan.ts';
 
+/** What holds for a row whose document says nothing. */
+const DEFAULT: VerifyPlan = { spec: VERIFY_DEFAULTS, destination: undefined };
+
 /** The part of a plan that decides. */
 export interface VerifyScope {
   readonly topology?: Plan['topology'] | undefined;
-  readonly verify?: VerifyPlan | undefined;
   /** Every row of the document: what one of them wrote earlier stands in its destination, whether it runs now or not. */
   readonly rows: readonly RowPlan[];
 }
@@ -23,8 +26,8 @@ export interface Obstacle {
   readonly hint: string;
 }
 
-export function verificationOf(row: RowPlan, scope: VerifyScope, spec: VerifyPlan['spec']): Verification | Obstacle {
-  const destination = scope.verify?.destination;
+export function verificationOf(row: RowPlan, scope: VerifyScope): Verification | Obstacle {
+  const { spec, destination } = row.verify ?? DEFAULT;
   const config = row.sink.parsed ?? row.sink.judged;
   const writes: SinkCapabilities | undefined = config === undefined ? undefined : row.sink.definition.capabilities(config);
   const obstacle =

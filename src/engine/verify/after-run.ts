@@ -7,7 +7,7 @@ import { verifyRow } from './verify-row.ts';
 
 /** Throws `RunError` of kind `Sink` when source and destination differ, also after a repair. */
 export async function verifyAfterRun(setting: Omit<VerifyRowOptions, 'task'>): Promise<void> {
-  const spec = setting.plan.verify?.spec;
+  const spec = setting.row.verify?.spec;
   if (spec === undefined) return;
   const look = { repair: false, allowDelete: false, dryRun: false, maxDifferences: undefined };
   const first = await verifyRow({ ...setting, task: { ...look, repair: spec.repair, allowDelete: spec.allow_delete } });

@@ -1,6 +1,5 @@
 /** Everything one comparison works with, and the reasons why there may be none. */
 import { createCredentials } from '../../credentials/index.ts';
-import { VERIFY_DEFAULTS } from '../../document/blocks/verify.ts';
 import type { Credentials } from '../../kit/context.ts';
 import type { Parts } from '../../kit/parts.ts';
 import type { SinkCapabilities } from '../../kit/sink.ts';
@@ -44,8 +43,7 @@ export interface Setting extends VerifyRowOptions {
 /** Throws `RefusedError` (`bad_config`) when there is nothing to compare, or no way to. */
 export function settingOf(options: VerifyRowOptions): Setting {
   const { plan, row, env, clock, kill, parts } = options;
-  const scope = { verify: plan.verify, topology: plan.topology, rows: [...plan.rows, ...plan.unselected] };
-  const verification = verificationOf(row, scope, plan.verify?.spec ?? VERIFY_DEFAULTS);
+  const verification = verificationOf(row, { topology: plan.topology, rows: [...plan.rows, ...plan.unselected] });
   if (isObstacle(verification)) throw impossible(verification.message, verification.hint);
   const tokens: RuntimeTokens = { now: { date: clock, zone: 'UTC' }, records: ONLY_TURN.records };
   const sinkConfig = resolvePart(row.sink, tokens);

@@ -3,7 +3,7 @@ import type { Parts } from '../../kit/parts.ts';
 import type { Blocks } from '../../document/read-blocks.ts';
 import type { IssueList } from '../issue-list.ts';
 import type { PartPlanner } from '../plan-part.ts';
-import type { VerifyPlan } from '../plan.ts';
+import type { RowPlan, VerifyPlan } from '../plan.ts';
 import { isObstacle, verificationOf, type VerifyScope } from '../verification.ts';
 import { checkAuthRef } from './auth.ts';
 
@@ -23,16 +23,21 @@ export function planVerify(
   return { spec, destination: source?.plan };
 }
 
-/** A document that asks for a comparison must be one for which it can be made. Rows that run for others are left out. */
-export function checkVerify(scope: VerifyScope, issues: IssueList): void {
-  if (scope.verify === undefined) return;
-  const { spec, destination } = scope.verify;
+/** The rows with what is to be verified of them; those that run for others are left out. */
+export function withVerify(verify: VerifyPlan | undefined, rows: readonly RowPlan[]): readonly RowPlan[] {
+  if (verify === undefined) return rows;
+  return rows.map((row) => (row.role === 'root' ? Object.freeze({ ...row, verify }) : row));
+}
+
+/** A document that asks for a comparison must be one for which it can be made. */
+export function checkVerify(verify: VerifyPlan | undefined, scope: VerifyScope, issues: IssueList): void {
+  if (verify === undefined) return;
   const roots = scope.rows.filter(({ role }) => role === 'root');
   for (const row of scope.topology === undefined ? roots : roots.slice(0, 1)) {
-    const verification = verificationOf(row, scope, spec);
+    const verification = verificationOf(row, scope);
     if (isObstacle(verification)) issues.error('verify_impossible', 'verify', verification.message, verification.hint);
   }
-  if (destination !== undefined && roots.length > 1) {
+  if (verify.destination !== undefined && roots.length > 1) {
     const message = '`verify.destination` reads one destination, and the document has several rows that write one each';
     issues.error('verify_impossible', 'verify.destination', message, 'leave it out where sinks can be read back, or split the document');
   }
