@@ -3,12 +3,13 @@ import type { RunObserver } from '../engine/observe/observer.ts';
 import type { Env } from '../lib/env.ts';
 import { teeMetrics } from '../lib/metrics.ts';
 import type { Plan } from '../plan/plan.ts';
+import { lineageObserver } from './lineage/index.ts';
 import type { Notifier } from './notifications/index.ts';
 
 /** Gives the observer of a feature, or none when the document does not ask for it; loads the feature only then. */
 type Invite = (plan: Plan, env: Env) => Promise<RunObserver | undefined>;
 
-const FEATURES: readonly Invite[] = [];
+const FEATURES: readonly Invite[] = [lineageObserver];
 
 /**
  * What `execute` is to be given by whoever runs a plan: all it does and measures is also told to those the plan names. `notifier`: that

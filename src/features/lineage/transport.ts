@@ -1,0 +1,71 @@
+/** How events leave: one at a time to a collector, or as lines of a file. */
+import { appendFile } from 'node:fs/promises';
+import { dirname, resolve } from 'node:path';
+import type { LineageTransport } from '../../document/blocks/lineage.ts';
+import type { Env } from '../../lib/env.ts';
+import { messageOf } from '../../lib/errors.ts';
+import { makeFolder } from '../../lib/make-folder.ts';
+import { splitLogin } from '../../lib/outgoing-request.ts';
+
+export interface Transport {
+  /** The last moment for an event that is still under way when its run has ended. */
+  readonly patienceMs: number;
+  /** Rejects when the event did not arrive; the message holds no secret. */
+  send(event: string, signal: AbortSignal): Promise<void>;
+}
+
+const FILE_PATIENCE_MS = 10_000;
+
+export function transportOf(transport: LineageTransport, env: Pick<Env, 'cwd' | 'fetch' | 'redactor'>): Transport {
+  switch (transport.type) {
+    case 'http':
+      return httpTransport(transport.config, env);
+    case 'file':
+      return fileTransport(transport.config.path, env.cwd);
+    default:
+      return transport satisfies never;
+  }
+}
+
+type HttpConfig = Extract<LineageTransport, { readonly type: 'http' }>['config'];
+
+function httpTransport({ url: address, timeout_secs: timeoutSecs, auth }: HttpConfig, env: Pick<Env, 'fetch' | 'redactor'>): Transport {
+  if (auth !== undefined) env.redactor.register(auth.config.token);
+  const { url, headers } = requestTo(address, auth?.config.token);
+  const patienceMs = timeoutSecs * 1000;
+  return {
+    patienceMs,
+    async send(body, signal) {
+      const both = AbortSignal.any([signal, AbortSignal.timeout(patienceMs)]);
+      const response = await env.fetch(url, { method: 'POST', headers, body, signal: both, redirect: 'error' }).catch((error: unknown) => {
+        throw new Error(whyNot(error, both));
+      });
+      await response.body?.cancel();
+      if (!response.ok) throw new Error(`the collector answered ${response.status}`);
+    },
+  };
+}
+
+/** An address may hold a login; a token counts more. */
+export function requestTo(address: string, token: string | undefined): { readonly url: URL; readonly headers: Record<string, string> } {
+  const { url, authorization } = splitLogin(address);
+  const login = token === undefined ? authorization : `Bearer ${token}`;
+  return { url, headers: { 'content-type': 'application/json', ...(login === undefined ? {} : { authorization: login }) } };
+}
+
+function whyNot(error: unknown, signal: AbortSignal): string {
+  if (signal.aborted) return 'the collector did not answer in time';
+  const cause = error instanceof Error ? error.cause : undefined;
+  return `the collector cannot be reached: ${messageOf(cause ?? error)}`;
+}
+
+function fileTransport(path: string, cwd: string): Transport {
+  const file = resolve(cwd, path);
+  return {
+    patienceMs: FILE_PATIENCE_MS,
+    async send(event) {
+      await makeFolder(dirname(file));
+      await appendFile(file, `${event}\n`);
+    },
+  };
+}
