@@ -1,0 +1,335 @@
+/** Runs that are undone, with real destinations: what the table, the position and the watermark then are. */
+import * as fc from 'fast-check';
+import { Client } from 'pg';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { run, sqliteTable } from '../../../test/fakes/engine.ts';
+import { testEnv } from '../../../test/fakes/env.ts';
+import { connectionLost, fakeSource, fakeState, noParts, part, planOf, rowPlan, type FakePage } from '../../../test/fakes/plan.ts';
+import { freshDatabase } from '../../../test/servers/postgres.ts';
+import { postgresSink } from '../../connectors/postgres/index.ts';
+import { check } from '../../kit/schema.ts';
+import type { StateStoreDefinition } from '../../kit/state-store.ts';
+import type { JsonObject, JsonValue } from '../../lib/json.ts';
+import type { Plan, RowPlan } from '../../plan/plan.ts';
+import { listUndoable, undoRun, type UndoRunOptions } from './undo-run.ts';
+
+const database = await freshDatabase();
+const client = new Client({ connectionString: database.url });
+using file = sqliteTable();
+
+beforeAll(() => client.connect());
+afterAll(async () => {
+  await client.end();
+  await database.drop();
+});
+
+interface Destination {
+  sink(config: JsonObject): RowPlan['sink'];
+  rows(table: string): Promise<JsonObject[]>;
+}
+
+const DESTINATIONS: Readonly<Record<string, Destination>> = {
+  SQLite: {
+    sink: (config) => file.sink(config),
+    rows: (table) => Promise.resolve(file.query(`SELECT * FROM ${table} ORDER BY 1, 2`).map((row) => ({ ...row }) as JsonObject)),
+  },
+  PostgreSQL: {
+    sink: (config) => {
+      const checked = check(postgresSink.config, { connection_url: database.url, column_mapping: 'auto_map', ...config });
+      if (!checked.ok) throw new Error(checked.issues[0]?.message);
+      return { ...part(postgresSink), parsed: checked.value };
+    },
+    rows: async (table) => (await client.query<JsonObject>(`SELECT * FROM ${table} ORDER BY 1, 2`)).rows,
+  },
+};
+
+const ROLLBACK = { column: '_svc_run_id', journal: true, keepPrevious: true, retain: 10 };
+let tables = 0;
+
+function pagesOf(ids: readonly number[]): FakePage[] {
+  return ids.map((id) => ({ records: [{ id, name: `n${id}` }], bookmark: id }));
+}
+
+describe.each(Object.keys(DESTINATIONS))('in %s', (name) => {
+  const { sink, rows } = DESTINATIONS[name] as Destination;
+
+  /** A row over a source that goes on after its bookmark. */
+  function pipeline(config: JsonObject = {}, overrides: Partial<RowPlan> = {}) {
+    const table = `u${(tables += 1)}`;
+    const values = new Map<string, JsonValue>();
+    const state: { definition: StateStoreDefinition } = { definition: fakeState(values) };
+    const plan = (pages: readonly FakePage[], more: Partial<RowPlan> = {}): Plan =>
+      planOf([
+        rowPlan(fakeSource(pages, { positional: true }), postgresSink, {
+          sink: sink({ table_name: table, ...config }),
+          state: part(state.definition),
+          rollback: ROLLBACK,
+          metadataColumns: [{ column: 'run_id', name: '_svc_run_id' }],
+          ...overrides,
+          ...more,
+        }),
+      ]);
+    const move = async (pages: readonly FakePage[], more: Partial<RowPlan> = {}): Promise<string> => {
+      const outcome = await run(plan(pages, more));
+      if (outcome.error !== null) throw new Error(outcome.error.message);
+      return outcome.invocations[0]?.invocation_id ?? '';
+    };
+    const options = (): Pick<UndoRunOptions, 'plan' | 'parts' | 'env' | 'signal'> => {
+      return { plan: plan([]), parts: noParts, env: testEnv(), signal: new AbortController().signal };
+    };
+    const undo = (runId: string, more: Partial<UndoRunOptions> = {}) =>
+      undoRun({ ...options(), runId, dryRun: false, force: false, ...more });
+    const list = async (): Promise<string[]> => (await listUndoable(options())).map((marker) => marker.run_id);
+    const ids = async (): Promise<unknown[]> => (await rows(table)).map((row) => row['id']).map(Number);
+    return { table, values, state, plan, move, undo, list, ids, rows: () => rows(table) };
+  }
+
+  test('an appending run is undone, and the next one reads again what it had read', async () => {
+    const { move, undo, ids, values, list } = pipeline();
+    await move(pagesOf([1, 2]));
+    const second = await move(pagesOf([1, 2, 3, 4]));
+    expect(await undo(second, { dryRun: true })).toMatchObject({ applied: false, dry_run: true, deleted: 2, bookmark_rewound: false });
+    expect(values.get('test::row-0')).toBe(4);
+    expect(await undo(second)).toEqual({
+      run_id: second,
+      row: 'row-0',
+      sink_kind: name === 'SQLite' ? 'sqlite' : 'postgres',
+      dataset: expect.stringContaining('table=') as string,
+      mode: 'append',
+      dry_run: false,
+      applied: true,
+      blocked: false,
+      deleted: 2,
+      restored: 0,
+      conflicts: 0,
+      bookmark_rewound: true,
+      token_rewound: false,
+      later_runs: [],
+      note: null,
+    });
+    expect(await ids()).toEqual([1, 2]);
+    expect(values.get('test::row-0')).toBe(2);
+    expect(await list()).toHaveLength(1);
+    await move(pagesOf([1, 2, 3, 4]));
+    expect(await ids()).toEqual([1, 2, 3, 4]);
+  });
+
+  test('the bookmark of the first run goes, because there was none before', async () => {
+    const { move, undo, ids, values } = pipeline();
+    const first = await move(pagesOf([1]));
+    await undo(first);
+    expect(await ids()).toEqual([]);
+    expect([...values.keys()]).toEqual(['test::row-0::__rollback__']);
+  });
+
+  test('appended rows of later runs would be read again, so they stand in the way', async () => {
+    const { move, undo, ids } = pipeline();
+    const first = await move(pagesOf([1]));
+    const second = await move(pagesOf([1, 2]));
+    const third = await move(pagesOf([1, 2, 3]));
+    const blocked = await undo(first);
+    expect(blocked).toMatchObject({ applied: false, blocked: true, conflicts: 2, deleted: 0, later_runs: [second, third] });
+    expect(blocked.note).toContain('undo them first');
+    expect(await ids()).toEqual([1, 2, 3]);
+    const forced = await undo(first, { force: true });
+    expect(forced).toMatchObject({ applied: true, blocked: false, conflicts: 2, deleted: 1, bookmark_rewound: true });
+    expect(forced.note).toContain('twice');
+    expect(await ids()).toEqual([2, 3]);
+  });
+
+  test('with exactly-once delivery the watermark goes back, too', async () => {
+    const exact = { delivery: 'exactly_once' } as const;
+    const { move, undo, ids, values } = pipeline({}, exact);
+    await move(pagesOf([1, 2]));
+    const stored = values.get('test::row-0');
+    const second = await move(pagesOf([1, 2, 3]));
+    expect(await undo(second)).toMatchObject({ applied: true, deleted: 1, bookmark_rewound: true, token_rewound: true });
+    expect(values.get('test::row-0')).toEqual(stored);
+    await move(pagesOf([1, 2, 3]));
+    expect(await ids()).toEqual([1, 2, 3]);
+  });
+
+  test('an upsert whose keys a later run changed is blocked, and forced if asked', async () => {
+    const { move, undo, rows: all } = pipeline({ write_mode: 'upsert', key: ['id'] });
+    const first = await move([
+      {
+        records: [
+          { id: 1, n: 1 },
+          { id: 2, n: 1 },
+        ],
+        bookmark: 'a',
+      },
+    ]);
+    await move([
+      { records: [{ id: 1, n: 1 }], bookmark: 'a' },
+      { records: [{ id: 1, n: 2 }], bookmark: 'b' },
+    ]);
+    expect(await undo(first)).toMatchObject({ applied: false, blocked: true, conflicts: 1, deleted: 0 });
+    expect(await all()).toHaveLength(2);
+    expect(await undo(first, { force: true })).toMatchObject({ applied: true, conflicts: 1, deleted: 2, bookmark_rewound: true });
+    expect(await all()).toEqual([]);
+  });
+
+  test('only the last overwrite can be undone', async () => {
+    const { move, undo, ids, list } = pipeline({ write_mode: 'overwrite' });
+    const first = await move([{ records: [{ id: 1 }] }]);
+    const second = await move([{ records: [{ id: 2 }, { id: 3 }] }]);
+    expect(await list()).toEqual([second]);
+    await expect(undo(first)).rejects.toThrow(`there is no undoable run \`${first}\``);
+    expect(await undo(second)).toMatchObject({ applied: true, mode: 'overwrite', deleted: 2, restored: 1 });
+    expect(await ids()).toEqual([1]);
+  });
+
+  test('an overwrite that failed replaced nothing, so there is nothing to undo', async () => {
+    const { plan, list, move } = pipeline({ write_mode: 'overwrite' });
+    const first = await move([{ records: [{ id: 1 }] }]);
+    const failing = fakeSource([{ records: [{ id: 2 }] }], { failAfter: connectionLost() });
+    const [row] = plan([]).rows;
+    expect((await run(planOf([{ ...(row as RowPlan), source: part(failing) }]))).status).toBe('failed');
+    expect(await list()).toEqual([first]);
+  });
+
+  test('no more runs are kept than asked for, and none that changed nothing', async () => {
+    const { move, list, table, values } = pipeline({ write_mode: 'upsert', key: ['id'] }, { rollback: { ...ROLLBACK, retain: 2 } });
+    const ran = [];
+    for (const id of [1, 2, 3, 3]) ran.push(await move(pagesOf([1, 2, 3].slice(0, id))));
+    expect(await list()).toEqual([ran[1], ran[2]]);
+    const journal = (await rows('_svc_run_journal')).filter((row) => row['table_name'] === table);
+    expect(new Set(journal.map((row) => row['run_id']))).toEqual(new Set([ran[1], ran[2]]));
+    expect([...values.keys()].filter((key) => key.includes('__rollback__::'))).toHaveLength(2);
+  });
+
+  test('what a failed run wrote can be undone', async () => {
+    const { plan, undo, ids } = pipeline();
+    const failing = fakeSource(pagesOf([1, 2]), { failAfter: connectionLost(), positional: true });
+    const [row] = plan([]).rows;
+    const outcome = await run(planOf([{ ...(row as RowPlan), source: part(failing) }]));
+    expect(await ids()).toEqual([1, 2]);
+    expect(await undo(outcome.invocations[0]?.invocation_id ?? '')).toMatchObject({ applied: true, deleted: 2, bookmark_rewound: true });
+    expect(await ids()).toEqual([]);
+  });
+
+  test('after a failure between destination and store the next run goes on as if all had been undone', async () => {
+    const { move, undo, ids, values, state, list } = pipeline();
+    await move(pagesOf([1]));
+    const second = await move(pagesOf([1, 2]));
+    const whole = state.definition;
+    state.definition = {
+      ...whole,
+      open: async (config: JsonObject, context) => {
+        const store = await whole.open(config, context);
+        return {
+          ...store,
+          put: (key: string, value: JsonValue) => (key === 'test::row-0' ? Promise.reject(connectionLost()) : store.put(key, value)),
+        };
+      },
+    } as StateStoreDefinition;
+    await expect(undo(second)).rejects.toThrow('the connection was lost');
+    expect([await ids(), values.get('test::row-0')]).toEqual([[1], 2]);
+    state.definition = whole;
+    const third = await move(pagesOf([1, 2]));
+    expect(await ids()).toEqual([1, 2]);
+    expect(await list()).toHaveLength(2);
+    expect(await undo(third)).toMatchObject({ applied: true, deleted: 1 });
+    expect(await ids()).toEqual([1]);
+  });
+
+  test('an undo that was interrupted is finished by asking again', async () => {
+    const { move, undo, ids, values, state } = pipeline();
+    const first = await move(pagesOf([1]));
+    const whole = state.definition;
+    state.definition = {
+      ...whole,
+      open: async (config: JsonObject, context) => {
+        const store = await whole.open(config, context);
+        return { ...store, delete: () => Promise.reject(connectionLost()) };
+      },
+    } as StateStoreDefinition;
+    await expect(undo(first)).rejects.toThrow('the connection was lost');
+    state.definition = whole;
+    expect(await undo(first)).toMatchObject({ applied: true, deleted: 1, bookmark_rewound: true });
+    expect([await ids(), values.get('test::row-0')]).toEqual([[], undefined]);
+  });
+
+  test('a run that was announced and never undone is not taken for undone', async () => {
+    const { move, ids, values } = pipeline();
+    const first = await move(pagesOf([1]));
+    values.set('test::row-0::__rollback__', { runs: [first], undoing: first });
+    await move(pagesOf([1, 2]));
+    expect(await ids()).toEqual([1, 2]);
+  });
+
+  test('a store that cannot remember the run does not keep it from running', async () => {
+    const { plan, ids, state, values } = pipeline();
+    const whole = state.definition;
+    state.definition = {
+      ...whole,
+      open: async (config: JsonObject, context) => {
+        const store = await whole.open(config, context);
+        return {
+          ...store,
+          put: (key: string, value: JsonValue) => (key.includes('__rollback__') ? Promise.reject(connectionLost()) : store.put(key, value)),
+        };
+      },
+    } as StateStoreDefinition;
+    const env = testEnv();
+    expect((await run(plan(pagesOf([1])), { env })).status).toBe('completed');
+    expect(env.lines.map((line) => line.line).join('\n')).toContain('cannot be undone');
+    expect([await ids(), values.get('test::row-0')]).toEqual([[1], 1]);
+  });
+
+  test('a limited run remembers nothing, so it cannot be undone', async () => {
+    const { plan, ids, list } = pipeline();
+    expect((await run(plan(pagesOf([1, 2])), { limit: 1 })).status).toBe('completed');
+    expect([await ids(), await list()]).toEqual([[1], []]);
+  });
+
+  test('what the document does not keep cannot be undone', async () => {
+    const { move, list, rows: all } = pipeline({ write_mode: 'upsert', key: ['id'] }, { rollback: { ...ROLLBACK, journal: false } });
+    const id = await move(pagesOf([1]));
+    expect(await list()).toEqual([]);
+    expect((await all())[0]?.['_svc_run_id']).toBe(id);
+  });
+
+  test('a document that now writes elsewhere is refused', async () => {
+    const { move, undo, plan } = pipeline();
+    const first = await move(pagesOf([1]));
+    const other = plan([], { sink: sink({ table_name: 'elsewhere' }) });
+    await expect(undo(first, { plan: other })).rejects.toThrow('now writes to');
+    await expect(undo(first, { row: 'nobody' })).rejects.toThrow('there is no row `nobody`');
+    await expect(undo('unheard-of')).rejects.toThrow('there is no undoable run');
+  });
+
+  test('whatever runs came before, undoing the last one leaves no trace of it', { timeout: 60_000 }, async () => {
+    const write = fc.record({ id: fc.integer({ min: 1, max: 5 }), n: fc.integer(), op: fc.constantFrom('u', 'u', 'd') });
+    const runs = fc.array(fc.array(fc.array(write, { maxLength: 4 }), { maxLength: 3 }), { minLength: 1, maxLength: 4 });
+    const delivery = fc.constantFrom('at_least_once', 'exactly_once');
+    await fc.assert(
+      fc.asyncProperty(runs, delivery, async (moves, guarantee) => {
+        const {
+          move,
+          undo,
+          rows: all,
+          values,
+        } = pipeline(
+          { write_mode: 'upsert', key: ['id'], delete_marker: { field: 'op', values: ['d'] } },
+          { delivery: guarantee as RowPlan['delivery'] },
+        );
+        await move([{ records: [{ id: 0, n: 0 }], bookmark: 'start' }]);
+        const pages: FakePage[] = [{ records: [], bookmark: 'start' }];
+        for (const [index, added] of moves.entries()) {
+          const before = { table: await all(), stored: values.get('test::row-0') };
+          pages.push(...added.map((records, page) => ({ records, bookmark: `${index}.${page}` })));
+          const id = await move(pages);
+          const after = await all();
+          if (added.length === 0) continue;
+          expect(await undo(id)).toMatchObject({ applied: true, conflicts: 0 });
+          expect({ table: await all(), stored: values.get('test::row-0') }).toEqual(before);
+          await move(pages);
+          expect((await all()).map(({ id: key, n }) => [key, n])).toEqual(after.map(({ id: key, n }) => [key, n]));
+        }
+      }),
+      { numRuns: 6 },
+    );
+  });
+});
