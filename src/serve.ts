@@ -16,6 +16,7 @@ import { parts } from './parts.ts';
 import { RUN_METRICS } from './runs/metrics.ts';
 import { createPrepare } from './runs/prepare.ts';
 import type { Prepared } from './runs/prepared.ts';
+import { createBackfill } from './features/backfill/submit-units.ts';
 import { createRollback } from './runs/rollback-run.ts';
 import { createRuns } from './runs/run-service.ts';
 import { createVerify } from './runs/verify-service.ts';
@@ -37,13 +38,8 @@ export async function serve(options: ServeOptions, version: string): Promise<Run
   const authenticate = loadAuth(options.auth, env, host);
   const base = options.defaultConfig === undefined ? undefined : await defaultTree(options.defaultConfig, env);
   const readFile = localFiles(env.cwd);
-  const prepare = createPrepare({
-    env,
-    parts,
-    cpus: availableParallelism(),
-    readFile,
-    ...(base === undefined ? {} : { base: () => base }),
-  });
+  const preparing = { env, parts, cpus: availableParallelism(), readFile, ...(base === undefined ? {} : { base: () => base }) };
+  const prepare = createPrepare(preparing);
   const preflight = ({ plan }: Prepared, signal: AbortSignal): Promise<DoctorReport> =>
     doctor({ plan, parts, env, clock: env.clock.now(), signal, timeoutMs: options.probeTimeoutSecs * 1000 });
   const history = await openHistory(options.history.kind === 'memory' ? 'memory' : `sqlite:${options.history.path}`, env);
@@ -76,6 +72,7 @@ export async function serve(options: ServeOptions, version: string): Promise<Run
     parts,
     blocks: BLOCKS,
     doctor: async (request, signal) => preflight(await prepare({ ...request, name: null }), signal),
+    backfill: createBackfill({ env, runs, prepare: createPrepare({ ...preparing, backfill: 'kept' }), audit: runs.audit }),
     rollback: createRollback({ env, parts, runs, prepare, audit: runs.audit }),
     verify: createVerify({
       env,

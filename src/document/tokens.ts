@@ -96,6 +96,11 @@ function restored(value: JsonValue): JsonValue {
   return copy;
 }
 
+/** The escapes of a text as an author writes them, `$${`: for a text that will be loaded once more. */
+export function escapesAsWritten(text: string): string {
+  return text.replaceAll(LITERAL_DOLLAR, () => '$$');
+}
+
 /** Marks inside compact JSON text, where the writer has turned them into `\u0000`. */
 export function marksInJson(text: string): string {
   return text.replaceAll('$\\u0000', LITERAL_DOLLAR);

@@ -18,6 +18,8 @@ export interface PrepareOptions {
   readonly readFile: (path: string, limitBytes: number) => Uint8Array;
   /** The server's default document as it is now: it may be reloaded. */
   readonly base?: () => JsonObject | undefined;
+  /** The tokens of backfills stay: what is prepared is the document of many runs. */
+  readonly backfill?: 'kept';
 }
 
 /** Name of a run whose submission and document give none. */
@@ -44,7 +46,7 @@ interface Fresh {
 }
 
 async function prepareAnew(submission: PrepareInput, base: JsonObject | undefined, options: PrepareOptions): Promise<Fresh> {
-  const { env, parts, cpus } = options;
+  const { env, parts, cpus, backfill } = options;
   const given = submission.name ?? '';
   const watch = new OutsideWatch();
   const learnt = new Redactor();
@@ -62,7 +64,10 @@ async function prepareAnew(submission: PrepareInput, base: JsonObject | undefine
     const loaded = await loadWithSecrets(submission.config, loading, ask);
     const { tree } = loaded;
     const isNamed = given !== '' || (typeof tree['name'] === 'string' && tree['name'] !== '');
-    const plan = planDocument(isNamed ? loaded : { ...loaded, name: UNNAMED }, parts, { cpus });
+    const plan = planDocument(isNamed ? loaded : { ...loaded, name: UNNAMED }, parts, {
+      cpus,
+      ...(backfill === undefined ? {} : { backfill }),
+    });
     const prepared = { document: stringifyJson(tree), name: plan.name, isNamed, plan, fingerprint: configFingerprint(tree) };
     return { prepared, reads: holdsSecrets(learnt, watch.reads) ? undefined : watch.reads };
   } finally {

@@ -1,5 +1,6 @@
 /** Everything the server is given. It makes nothing itself: `serve` composes. */
 import type { ZodType } from 'zod';
+import type { SubmitBackfill } from '../features/backfill/submit-units.ts';
 import type { Parts } from '../kit/parts.ts';
 import type { Env } from '../lib/env.ts';
 import type { Audit } from '../runs/audit.ts';
@@ -29,6 +30,8 @@ export interface ServerOptions {
   readonly doctor: Doctor;
   readonly rollback: Rollback;
   readonly verify: Verify;
+  /** Submits the runs of a backfill. */
+  readonly backfill: SubmitBackfill;
   /** Takes denied attempts (what succeeds is recorded by whoever does it), and is read by `/v1/audit`. */
   readonly audit: Pick<Audit, 'record' | 'list'>;
   readonly authenticate: Authenticator;

@@ -247,6 +247,9 @@ export async function startFixture(options: FixtureOptions = {}): Promise<Fixtur
       { name: 'sla', placement: 'top', description: 'What is promised.', schema: z.strictObject({ max_age: z.string() }) },
     ],
     doctor: async () => report,
+    backfill: async () => {
+      throw new RefusedError('bad_config', 'there is nothing between `from` and `to`');
+    },
     verify: async () => {
       throw new RefusedError('bad_config', 'row `row-0` has no key by which its records could be matched');
     },

@@ -1,6 +1,7 @@
 /** Every route of the server, in the order of the API description. */
 import type { Route } from '../route.ts';
 import { auditRoutes } from './audit.ts';
+import { backfillRoutes } from './backfill.ts';
 import { deadLetterRoutes } from './dead-letters.ts';
 import { descriptionRoutes } from './description.ts';
 import { doctorRoutes } from './doctor.ts';
@@ -16,6 +17,7 @@ export const ROUTES: readonly Route[] = Object.freeze([
   ...runRoutes,
   ...rollbackRoutes,
   ...runLogRoutes,
+  ...backfillRoutes,
   ...schemaRoutes,
   ...doctorRoutes,
   ...verifyRoutes,

@@ -1,0 +1,111 @@
+/** `POST /v1/backfill`: one run for each window of a range, through the same door as every other run (spec 1, section 4.4). */
+import { parseText } from '../../document/parse.ts';
+import type { Env } from '../../lib/env.ts';
+import { ConfigError, RefusedError } from '../../lib/errors.ts';
+import { stringifyJson, type JsonObject } from '../../lib/json.ts';
+import { SCOPING_HINT, unscopedSources } from '../../plan/gates/backfill.ts';
+import type { Audit } from '../../runs/audit.ts';
+import type { Prepare, Prepared } from '../../runs/prepared.ts';
+import type { Caller, Runs } from '../../runs/runs.ts';
+import type { BackfillReceipt, BackfillRequest, BackfillUnitReceipt } from '../../wire/backfill.ts';
+import { fillUnit } from './fill-unit.ts';
+import { MANY_UNITS, planUnits, type Unit, type UnitPlan } from './units.ts';
+
+export interface BackfillOptions {
+  readonly env: Pick<Env, 'log'>;
+  readonly runs: Pick<Runs, 'submit'>;
+  /** Keeps the tokens of backfills. */
+  readonly prepare: Prepare;
+  readonly audit: Pick<Audit, 'record'>;
+}
+
+export type SubmitBackfill = (request: BackfillRequest, caller: Caller) => Promise<BackfillReceipt>;
+
+/** Name of what neither the request nor the document names. */
+const UNNAMED = 'pipeline';
+
+/** Rejects with `RefusedError`, or `ConfigError` of a stage that is a 400. */
+export function createBackfill(options: BackfillOptions): SubmitBackfill {
+  return async (request, caller) => {
+    if (request.callback != null) {
+      throw new RefusedError('unprocessable', 'a backfill takes no `callback`: it becomes per-window units, each a run of its own', {
+        hint: 'look at the runs of the units, or submit them as runs with a callback each',
+      });
+    }
+    const prepared = await prepareRange(request, options);
+    const name = request.name ?? (prepared.isNamed ? prepared.name : UNNAMED);
+    const { backfill } = prepared.plan;
+    const { window, timezone, from, to } = request;
+    const range = { from, to, window: window ?? backfill?.window, timezone: timezone ?? backfill?.timezone ?? 'UTC' };
+    const plan = planUnits(range, name);
+    const count = plan.units.length;
+    if (count > MANY_UNITS) options.env.log.warn('a backfill of very many units', { backfill: plan.hash, units: count });
+    const { tree } = parseText(request.config, request.config_format, { kind: 'submitted' });
+    const units = await submitAll({ request, name, tree, plan, caller }, options.runs);
+    await options.audit.record({ ...actionOf(caller), config_fingerprint: plan.hash });
+    const submitted = units.filter(({ status }) => status === 'submitted').length;
+    return { backfill: plan.hash, descriptor: plan.descriptor, planned: count, submitted, units };
+  };
+}
+
+/** The document as a whole: a unit can only fail by what its window makes of it. */
+async function prepareRange(request: BackfillRequest, { prepare }: BackfillOptions): Promise<Prepared> {
+  let prepared: Prepared;
+  try {
+    prepared = await prepare({ config: request.config, config_format: request.config_format, name: request.name });
+  } catch (error) {
+    throw error instanceof ConfigError ? new ConfigError(error.issues, { stage: 'parse', cause: error }) : error;
+  }
+  const unscoped = unscopedSources(prepared.plan).map(({ id }) => `\`${id}\``);
+  if (unscoped.length === 0) return prepared;
+  const message = `every unit would read the same: the source of ${unscoped.join(', ')} names no window`;
+  throw new RefusedError('bad_config', message, { hint: SCOPING_HINT });
+}
+
+interface Submitting {
+  readonly request: BackfillRequest;
+  readonly name: string;
+  /** As it was written. */
+  readonly tree: JsonObject;
+  readonly plan: UnitPlan;
+  readonly caller: Caller;
+}
+
+/** One after the other. A full queue takes none of the units that are left; any other refusal is that of the whole request. */
+async function submitAll(submitting: Submitting, runs: BackfillOptions['runs']): Promise<BackfillUnitReceipt[]> {
+  const receipts: BackfillUnitReceipt[] = [];
+  let full: string | undefined;
+  for (const unit of submitting.plan.units) {
+    const { id, start, end } = unit;
+    if (full === undefined) {
+      try {
+        const { run_id } = await runs.submit(submissionOf(unit, submitting), submitting.caller);
+        receipts.push({ unit: id, start, end, status: 'submitted', run_id });
+        continue;
+      } catch (error) {
+        if (!(error instanceof RefusedError) || error.code !== 'queue_full') throw error;
+        full = `${error.message}; post the same request again later: what was submitted is not submitted twice`;
+      }
+    }
+    receipts.push({ unit: id, start, end, status: 'not_submitted', error: full });
+  }
+  return receipts;
+}
+
+function submissionOf(unit: Unit, { request, name, tree, plan }: Submitting): Parameters<Runs['submit']>[0] {
+  const { timezone, hash } = plan;
+  return {
+    config: stringifyJson(fillUnit(tree, { ...unit, timezone }, 'written')),
+    config_format: 'json',
+    name: `${name}-backfill-${unit.id}`,
+    labels: { ...request.labels, backfill: hash, backfill_unit: unit.id },
+    timeout_secs: request.timeout_secs,
+    idempotency_key: `backfill:${hash}:${unit.id}`,
+    clock: unit.start,
+  };
+}
+
+function actionOf({ principal, role, sourceIp }: Caller) {
+  const entry = { principal, role, action: 'backfill.submit', result: 'ok' };
+  return sourceIp === undefined ? entry : { ...entry, source_ip: sourceIp };
+}

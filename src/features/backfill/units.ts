@@ -1,0 +1,91 @@
+/** A range of the past, cut into the units of a backfill: what `headgate backfill` and `POST /v1/backfill` agree on. */
+import type { DateTime } from 'luxon';
+import { rfc3339 } from '../../document/now-tokens.ts';
+import { cutSpan, isZone, parseBound, parseWindow, windowTokens, type Window } from '../../document/windows.ts';
+import { RefusedError } from '../../lib/errors.ts';
+import type { JsonObject } from '../../lib/json.ts';
+import { fnv1a64 } from './fnv.ts';
+
+/** Units of one backfill. */
+export const MAX_UNITS = 10_000;
+/** More of them are a doubt. */
+export const MANY_UNITS = 1000;
+
+export interface RangeSpec {
+  /** RFC 3339, or a date for its midnight in the zone. */
+  readonly from: string;
+  /** Not part of the range. */
+  readonly to: string;
+  /** The whole range is one unit without. */
+  readonly window: string | number | undefined;
+  readonly timezone: string;
+}
+
+export interface Unit {
+  /** The start in UTC, as `YYYYMMDDTHHMMSSZ`. */
+  readonly id: string;
+  readonly startsAt: Date;
+  /** RFC 3339 in the zone. */
+  readonly start: string;
+  readonly end: string;
+  /** What `${backfill.<name>}` stands for. */
+  readonly tokens: JsonObject;
+}
+
+export interface UnitPlan {
+  /** Tells backfills apart: `time|from|to|window|name`. */
+  readonly descriptor: string;
+  /** Of the descriptor. */
+  readonly hash: string;
+  readonly timezone: string;
+  readonly units: readonly Unit[];
+}
+
+/** `name`: what is run again. Throws `RefusedError` (`bad_config`). */
+export function planUnits(range: RangeSpec, name: string): UnitPlan {
+  const { timezone, window } = range;
+  if (!isZone(timezone)) throw refuse(`timezone: \`${timezone}\` is no time zone`, 'use an IANA name such as `Europe/Oslo`');
+  const [from, to] = [boundOf('from', range), boundOf('to', range)];
+  if (window !== undefined && parseWindow(window) === undefined) {
+    throw refuse(`window: \`${window}\` is no span of time greater than 0`, 'e.g. `1d`, `6h` or a number of seconds');
+  }
+  const result = cutSpan(range, MAX_UNITS);
+  if ('fault' in result) {
+    if (result.fault === 'empty')
+      throw refuse(
+        `there is nothing between \`from\` (${range.from}) and \`to\` (${range.to})`,
+        '`to` is the first moment after the range',
+      );
+    throw refuse(`the range has more than ${MAX_UNITS} units`, 'make the window larger, or the range shorter');
+  }
+  const descriptor = ['time', rfc3339(from), rfc3339(to), windowLabel(window), name].join('|');
+  return { descriptor, hash: fnv1a64(descriptor), timezone, units: result.windows.map(unitOf) };
+}
+
+function boundOf(key: 'from' | 'to', { timezone, ...range }: RangeSpec): DateTime {
+  const bound = parseBound(range[key], timezone);
+  if (bound !== undefined) return bound;
+  throw refuse(`${key}: \`${range[key]}\` is neither a date nor an RFC 3339 time`, 'e.g. `2026-01-31` or `2026-01-31T00:00:00Z`');
+}
+
+function unitOf(window: Window): Unit {
+  const tokens = windowTokens(window);
+  return {
+    id: window.id,
+    startsAt: window.start.toJSDate(),
+    start: rfc3339(window.start),
+    end: rfc3339(window.end),
+    tokens: { ...tokens, unit: window.id },
+  };
+}
+
+/** Windows that cut the same way are told the same way. */
+function windowLabel(window: string | number | undefined): string {
+  const step = window === undefined ? undefined : parseWindow(window);
+  if (step === undefined) return 'whole';
+  return 'days' in step ? String(window) : String(step.seconds);
+}
+
+export function refuse(message: string, hint: string): RefusedError {
+  return new RefusedError('bad_config', message, { hint });
+}

@@ -1,0 +1,23 @@
+/** Backfills (spec 1, section 4.4). */
+import { backfillReceiptSchema, backfillRequestSchema } from '../../wire/backfill.ts';
+import { defineRoute, json, type Route } from '../route.ts';
+
+const submitBackfill = defineRoute({
+  method: 'POST',
+  path: '/v1/backfill',
+  permission: 'run_write',
+  label: 'backfill.submit',
+  tag: 'runs',
+  summary: 'Run a range of the past again, one run for each window',
+  description:
+    'Cuts the range into windows and submits a run for each. The same request may be posted again: what was submitted is not submitted twice, ' +
+    'and what found the queue full is submitted then.',
+  body: backfillRequestSchema,
+  responses: { 202: { description: 'What was submitted, unit by unit.', schema: backfillReceiptSchema } },
+  refusals: ['not_found', 'conflict', 'unprocessable', 'unavailable'],
+  async handle({ body, caller }, { backfill }) {
+    return json(202, await backfill(body, caller));
+  },
+});
+
+export const backfillRoutes: readonly Route[] = [submitBackfill];
