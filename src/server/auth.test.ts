@@ -18,6 +18,7 @@ const EXPECTED: Readonly<Record<string, string>> = {
   'POST /v1/runs': 'operator admin',
   'DELETE /v1/runs/{id}': 'operator admin',
   'POST /v1/runs/{id}/cancel': 'operator admin',
+  'POST /v1/backfill': 'operator admin',
   'POST /v1/runs/{id}/rollback': 'admin',
   'GET /v1/schemas': 'viewer operator admin',
   'GET /v1/schemas/{kind}/{name}': 'viewer operator admin',
