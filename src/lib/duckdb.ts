@@ -34,7 +34,9 @@ export function hasDuckdb(): boolean {
 
 export interface Duckdb {
   readonly connection: DuckDBConnection;
-  /** Never throws. */
+  /** One more connection to the same database, which works beside the others. */
+  readonly connect: () => Promise<DuckDBConnection>;
+  /** Closes every connection. Never throws. */
   readonly close: () => void;
 }
 
@@ -45,12 +47,18 @@ export async function openDuckdb(path: string, settings: Readonly<Record<string,
   try {
     instance =
       path === ':memory:' ? await DuckDBInstance.create(path, { ...settings }) : await DuckDBInstance.fromCache(path, { ...settings });
-    const connection = await instance.connect();
     const opened = instance;
+    const connections: DuckDBConnection[] = [];
+    const connect = async (): Promise<DuckDBConnection> => {
+      const connection = await opened.connect();
+      connections.push(connection);
+      return connection;
+    };
     return {
-      connection,
+      connection: await connect(),
+      connect,
       close() {
-        connection.closeSync();
+        for (const connection of connections) connection.closeSync();
         opened.closeSync();
       },
     };

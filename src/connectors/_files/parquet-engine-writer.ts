@@ -1,7 +1,7 @@
-/** Writes a Parquet file with the analytical engine: row group after row group, each encoded while the next one is being filled. */
+/** Writes a Parquet file with the analytical engine: row groups are encoded side by side while the next one is being filled. */
 import { open, rename, rm, type FileHandle } from 'node:fs/promises';
 import { CHUNK_ROWS } from '../../lib/duckdb-chunk.ts';
-import { duckdbError, duckdbLibrary, openDuckdb, quoteText, type Duckdb } from '../../lib/duckdb.ts';
+import { duckdbError, duckdbLibrary, openDuckdb, quoteText, type Duckdb, type DuckDBConnection } from '../../lib/duckdb.ts';
 import { stringifyJson, type JsonObject, type JsonValue } from '../../lib/json.ts';
 import { quoteName } from '../../lib/sql-name.ts';
 import { MISSING, type Columns } from '../../kit/columns.ts';
@@ -15,40 +15,45 @@ import { scratchPath } from './scratch.ts';
 
 /** A row group ends at the latest here: so large ones are encoded well, and larger ones only cost memory. */
 const GROUP_ROWS = 122_880;
-const GROUP_BYTES = 6 * 1024 * 1024;
-/** What the engine calls the rows of a group. */
-const ROWS = 'svc_rows';
+const GROUP_BYTES = 4 * 1024 * 1024;
+/** Row groups that are encoded at the same time, each by a thread of its own. */
+const ENCODERS = 2;
 
 export class ParquetEngineOutput implements ParquetFile {
   rows = 0;
   bytes = 0;
   readonly #options: ParquetOutputOptions;
   readonly #scratch: string;
-  readonly #part: string;
   readonly #parts: Parts;
   readonly #join: ParquetJoin;
   readonly #columns: readonly EngineColumn[];
   readonly #dropped = new Set<string>();
   /** Rows a group has at most. */
   readonly #groupRows: number;
-  /** One group is filled while the engine fetches the other. */
+  /** One group is filled while the engine fetches others. */
   #filling: ParquetRows;
-  #fetching: ParquetRows;
-  /** The encoding of the row group before. */
-  #encoding: Promise<void> = Promise.resolve();
+  readonly #encoders: readonly Encoder[];
+  #groups = 0;
+  /** Fulfilled when all groups handed over so far stand in the file. */
+  #joined: Promise<void> = Promise.resolve();
 
   private constructor(options: ParquetOutputOptions, parts: Parts, scratch: string) {
     this.#options = options;
     this.#parts = parts;
     this.#scratch = scratch;
-    this.#part = scratchPath(options.path);
     this.#join = new ParquetJoin(options.path, parts.handle);
     this.#columns = [...options.columns].map(([name, kind]) => ({ name, kind, ...engineType(kind) }));
     this.#groupRows = Math.min(GROUP_ROWS, options.rowGroupSize);
     const isText = this.#columns.map(({ type }) => type === 'VARCHAR');
     this.#filling = new ParquetRows(isText);
-    this.#fetching = new ParquetRows(isText);
-    this.#register();
+    this.#encoders = parts.connections.map((connection, index) => ({
+      connection,
+      table: `svc_rows_${index}`,
+      part: scratchPath(options.path),
+      rows: new ParquetRows(isText),
+      busy: Promise.resolve(),
+    }));
+    for (const encoder of this.#encoders) this.#register(encoder);
   }
 
   static async create(options: ParquetOutputOptions): Promise<ParquetEngineOutput> {
@@ -56,7 +61,9 @@ export class ParquetEngineOutput implements ParquetFile {
     const handle = await onDisk('write', options.path, () => open(scratch, 'wx'));
     try {
       const database = await openDuckdb(':memory:', { threads: '1' });
-      return new ParquetEngineOutput(options, { database, handle }, scratch);
+      const connections = [database.connection];
+      while (connections.length < ENCODERS) connections.push(await database.connect());
+      return new ParquetEngineOutput(options, { database, connections, handle }, scratch);
     } catch (error) {
       await handle.close();
       await rm(scratch, { force: true });
@@ -106,7 +113,7 @@ export class ParquetEngineOutput implements ParquetFile {
     const { handle } = this.#parts;
     try {
       await this.#endGroup();
-      await this.#encoding;
+      await this.#joined;
       await this.#join.finish();
       await onDisk('write', path, () => handle.sync());
     } finally {
@@ -119,12 +126,12 @@ export class ParquetEngineOutput implements ParquetFile {
 
   /** Leaves nothing behind. Never throws. */
   async discard(): Promise<void> {
-    const { handle, database } = this.#parts;
-    database.connection.interrupt();
-    await this.#encoding.catch(() => {});
+    const { handle, database, connections } = this.#parts;
+    for (const connection of connections) connection.interrupt();
+    await Promise.allSettled(this.#encoders.map(({ busy }) => busy));
     await handle.close().catch(() => {});
     database.close();
-    for (const path of [this.#scratch, this.#part]) await rm(path, { force: true }).catch(() => {});
+    for (const path of [this.#scratch, ...this.#encoders.map(({ part }) => part)]) await rm(path, { force: true }).catch(() => {});
   }
 
   /** Rows that the next chunk may have. */
@@ -138,43 +145,46 @@ export class ParquetEngineOutput implements ParquetFile {
     if (this.#filling.rows >= this.#groupRows || this.#filling.bytes >= GROUP_BYTES) await this.#endGroup();
   }
 
-  /** Hands the group over to be encoded, once the one before it is. */
+  /** Hands the group over to be encoded, once an encoder is through with an earlier one. */
   async #endGroup(): Promise<void> {
     if (this.#filling.rows === 0) return;
-    await this.#encoding;
-    [this.#filling, this.#fetching] = [this.#fetching, this.#filling];
+    const encoder = this.#encoders[this.#groups % this.#encoders.length] as Encoder;
+    await encoder.busy;
+    this.#groups += 1;
+    [this.#filling, encoder.rows] = [encoder.rows, this.#filling];
     this.#filling.clear();
-    this.#encoding = this.#encode();
+    this.#joined = encoder.busy = this.#encode(encoder, this.#joined);
     // Whoever waits for it next is told.
-    this.#encoding.catch(() => {});
+    encoder.busy.catch(() => {});
   }
 
-  async #encode(): Promise<void> {
-    const { connection } = this.#parts.database;
+  /** `before`: the groups before stand in the file. */
+  async #encode({ connection, table, part }: Encoder, before: Promise<void>): Promise<void> {
     const selected = this.#columns.map(({ name, expression }, index) => `${expression(`c${index}`)} AS ${quoteName(name)}`);
     const codec = this.#options.codec === 'lz4' ? 'lz4_raw' : this.#options.codec;
     const options = `FORMAT parquet, COMPRESSION ${codec}, ROW_GROUP_SIZE ${GROUP_ROWS}`;
     try {
-      await connection.run(`COPY (SELECT ${selected.join(', ')} FROM ${ROWS}()) TO ${quoteText(this.#part)} (${options})`);
+      await connection.run(`COPY (SELECT ${selected.join(', ')} FROM ${table}()) TO ${quoteText(part)} (${options})`);
     } catch (error) {
       throw duckdbError(error, `cannot write ${this.#options.path}`);
     }
-    await this.#join.add(this.#part);
-    await rm(this.#part, { force: true });
+    await before;
+    await this.#join.add(part);
+    await rm(part, { force: true });
   }
 
   /** The engine asks for the rows of a group as if it read a table. */
-  #register(): void {
+  #register(encoder: Encoder): void {
     const { DuckDBTableFunction, ...types } = duckdbLibrary();
     const table = DuckDBTableFunction.create({
-      name: ROWS,
+      name: encoder.table,
       bindFunction: (bind) => {
         for (const [index, { type }] of this.#columns.entries()) bind.addResultColumn(`c${index}`, types[type]);
       },
       initFunction: (init) => init.setMaxThreads(1),
-      mainFunction: (_info, chunk) => this.#fetching.fetch(chunk),
+      mainFunction: (_info, chunk) => encoder.rows.fetch(chunk),
     });
-    this.#parts.database.connection.registerTableFunction(table);
+    encoder.connection.registerTableFunction(table);
   }
 
   #drop(field: string): void {
@@ -184,8 +194,21 @@ export class ParquetEngineOutput implements ParquetFile {
   }
 }
 
+/** What encodes one row group after another. */
+interface Encoder {
+  readonly connection: DuckDBConnection;
+  /** What the engine calls the rows of a group. */
+  readonly table: string;
+  /** Where the engine puts an encoded group until it stands in the file. */
+  readonly part: string;
+  rows: ParquetRows;
+  /** The work on the last group it was given. */
+  busy: Promise<void>;
+}
+
 interface Parts {
   readonly database: Duckdb;
+  readonly connections: readonly DuckDBConnection[];
   readonly handle: FileHandle;
 }
 
