@@ -5,7 +5,6 @@ import { joinPath } from '../lib/text-path.ts';
 /** Keys of the specification that this version does not run, by the mapping they stand in, with what they are for. */
 const NOT_AVAILABLE: Readonly<Record<Place, Readonly<Record<string, string>>>> = {
   document: {
-    local_outputs: 'tracking of local output files',
     mirror: 'replication',
     replication: 'replication',
     shard: 'sharded runs',

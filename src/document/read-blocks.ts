@@ -13,6 +13,7 @@ import { documentSchema } from './blocks/document.ts';
 import type { Delivery } from './blocks/delivery.ts';
 import { executionSchema, type ExecutionSpec } from './blocks/execution.ts';
 import { lineageSchema, type LineageSpec } from './blocks/lineage.ts';
+import { localOutputsSchema, type LocalOutputsConfig } from './blocks/local-outputs.ts';
 import { maskingBlock, type MaskingConfig } from './blocks/masking.ts';
 import { rowSchema, type RowSpec } from './blocks/matrix.ts';
 import { metadataColumnsBlock, type MetadataColumnsSpec } from './blocks/metadata-columns.ts';
@@ -92,6 +93,7 @@ export interface Blocks {
   readonly lineage: LineageSpec | undefined;
   readonly catalog: CatalogSpec | undefined;
   readonly notifications: readonly NotificationRule[] | undefined;
+  readonly localOutputs: LocalOutputsConfig | undefined;
   readonly observability: ObservabilityConfig | undefined;
   readonly rollback: RollbackConfig | undefined;
   readonly sla: Placed<SlaConfig> | undefined;
@@ -137,6 +139,7 @@ export function readBlocks(document: Document, issues: Issue[]): Blocks {
       root['lineage'] === undefined || root['lineage'] === null ? undefined : salvage(lineageSchema, root['lineage'], 'lineage', issues),
     catalog: readBlock(root, 'catalog', catalogSchema, issues),
     metadataColumns: readBlock(root, 'metadata_columns', metadataColumnsBlock.schema, issues),
+    localOutputs: readBlock(root, 'local_outputs', localOutputsSchema, issues),
     observability: readBlock(root, 'observability', observabilitySchema, issues),
     notifications: readBlock(root, 'notifications', notificationsSchema, issues),
     delivery,

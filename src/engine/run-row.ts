@@ -15,6 +15,7 @@ import type { Invocation } from './invocation.ts';
 import * as metrics from './metrics.ts';
 import { flushAll, saveBookmark } from './delivery/checkpoint.ts';
 import { movePages, type Position } from './move-pages.ts';
+import { datasetOf } from './observe/datasets.ts';
 import type { ObservedRow } from './observe/observer.ts';
 import type { Observers } from './observe/observers.ts';
 import { RowSampler, type ShapeSampler } from './observe/samples.ts';
@@ -106,9 +107,13 @@ async function invoke(options: InvokeOptions, { startedAt, name }: ObservedRow):
     finished_at: env.clock.now().toISOString(),
     duration_ms: durationMs,
     ...(result.stored === undefined ? {} : { bookmark: result.stored }),
-    ...(result.outputs.length === 0 ? {} : { outputs: result.outputs }),
+    ...(result.outputs.length === 0 ? {} : { outputs: { dataset_uri: sinkUriOf(options), files: result.outputs } }),
     ...(violations.length === 0 ? {} : { sla_violations: violations }),
   };
+}
+
+function sinkUriOf({ env, plan, row, tokens }: RunRowOptions): string {
+  return datasetOf(row.id, row.sink, { plan, tokens, env }).uri ?? '';
 }
 
 /** Whether the invocation did all a run does, so that its outcome can be held against what is expected of it. */

@@ -128,7 +128,7 @@ describe('the disk of a history', () => {
     const answer: ((error?: Error) => void)[] = [];
     const sync = (): Promise<void> =>
       new Promise((resolve, reject) => answer.push((error) => (error === undefined ? resolve() : reject(error))));
-    return { log: { sync, close: () => Promise.resolve() }, answer };
+    return { log: { sync, committed: () => {}, close: () => Promise.resolve() }, answer };
   }
 
   function clientOn(log: WriteAheadLog) {

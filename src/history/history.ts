@@ -14,6 +14,7 @@ import type { LogLine } from '../lib/log.ts';
 import type { AuditQuery, AuditRecord } from '../wire/audit.ts';
 import type { RunRecord, RunStatus, StoredLogLine } from '../wire/run.ts';
 import type { CatalogStore } from './catalog.ts';
+import type { OutputStore } from './outputs.ts';
 
 export class HistoryError extends AppError {
   constructor(message: string, options: { hint?: string; cause?: unknown } = {}) {
@@ -170,6 +171,8 @@ export interface Purged {
 }
 
 export interface History extends RunStore, LeaseStore, InstanceStore, LogStore, AuditStore, CatalogStore {
+  /** Files that sinks wrote on this machine. */
+  readonly outputs: OutputStore;
   /** False: nothing survives the process, and log lines are not kept. */
   readonly persistent: boolean;
   /** Resolves when the store answers. */

@@ -1,6 +1,7 @@
 import type { ZodType } from 'zod';
 import type { RecordError } from '../lib/errors.ts';
 import { isObject, type JsonObject, type JsonValue } from '../lib/json.ts';
+import type { WrittenFile } from '../lib/written-file.ts';
 import type { SinkContext } from './context.ts';
 import type { Page } from './page.ts';
 import type { ProbeFinding } from './probe.ts';
@@ -46,6 +47,8 @@ export interface Sink {
   readonly tokens?: TokenWriter;
   /** Present when `capabilities.schema` is not `none`. */
   readonly schema?: SchemaAccess;
+  /** Files of this machine that it has written, for the ledger of outputs; asked when it has finished. */
+  outputs?(): readonly WrittenFile[];
   /**
    * Present when `capabilities.sweep` is true. Removes the rows that vanished at the source, all at once or none, and gives their
    * number; called after the last flush. Where there is no table yet there is nothing to remove.

@@ -4,6 +4,7 @@ import type { CatalogSpec } from '../document/blocks/catalog.ts';
 import type { ContractConfig } from '../document/blocks/contract.ts';
 import type { AdaptiveBatchSpec } from '../document/blocks/execution.ts';
 import type { LineageSpec } from '../document/blocks/lineage.ts';
+import type { LocalOutputsConfig } from '../document/blocks/local-outputs.ts';
 import type { MaskingConfig } from '../document/blocks/masking.ts';
 import type { NamedColumn } from '../document/blocks/metadata-columns.ts';
 import type { NotificationRule } from '../document/blocks/notifications.ts';
@@ -282,6 +283,7 @@ export interface Plan {
   readonly catalog?: CatalogSpec;
   /** Present when the document has rules. */
   readonly notifications?: NotificationsPlan;
+  readonly localOutputs?: LocalOutputsConfig;
   readonly observability?: ObservabilityConfig;
   /** When the document runs by itself, where it says so (`schedule`). */
   readonly recurrence?: ScheduleSpec;

@@ -2,7 +2,7 @@
 import type { RunFence } from '../history/history.ts';
 import type { Env } from '../lib/env.ts';
 import { messageOf } from '../lib/errors.ts';
-import type { Progress } from '../wire/outcome.ts';
+import type { Progress, RunOutcome } from '../wire/outcome.ts';
 import type { Callback } from '../wire/run.ts';
 import type { Plan } from '../plan/plan.ts';
 import type { EndedRun } from './ended-run.ts';
@@ -36,8 +36,8 @@ export interface LiveRunServices {
   readonly stopGraceMs: number;
   /** Fires when the service gives up recording. */
   readonly giveUp: AbortSignal;
-  /** After the final record is durable. */
-  readonly onEnd: (run: LiveRun, ended: EndedRun | undefined) => void;
+  /** After the final record is durable; `ended` for whoever wants to hear of it with the plan. */
+  readonly onEnd: (run: LiveRun, outcome: RunOutcome | undefined, ended: EndedRun | undefined) => void;
 }
 
 export class LiveRun {
@@ -183,6 +183,6 @@ export class LiveRun {
     const { status, error, finished_at: finishedAt } = redacted;
     const plan = this.#plan;
     const outcome = end.type === 'finished' ? end.outcome : undefined;
-    this.#services.onEnd(this, plan && { runId, plan, status, startedAt: this.#startedAt, finishedAt, error, outcome });
+    this.#services.onEnd(this, outcome, plan && { runId, plan, status, startedAt: this.#startedAt, finishedAt, error, outcome });
   }
 }

@@ -3,6 +3,7 @@ import type { History, Instance, StoredRun } from '../history/history.ts';
 import type { Env } from '../lib/env.ts';
 import { messageOf, RefusedError } from '../lib/errors.ts';
 import { doctorFailure, type DoctorReport } from '../wire/doctor.ts';
+import type { RunOutcome } from '../wire/outcome.ts';
 import type { RunPage, RunRecord, Submission, SubmissionReceipt } from '../wire/run.ts';
 import { actionOf, createAudit, type Audit } from './audit.ts';
 import type { CallbackRules } from './callback-rules.ts';
@@ -53,6 +54,8 @@ export interface RunServiceOptions {
   readonly callbacks: CallbackRules;
   /** Also told of every end. */
   readonly onEnd?: EndListener;
+  /** Takes what runs came to, as soon as that is on record; what it stores is in the history before that is closed. */
+  readonly onOutcome?: (runId: string, outcome: RunOutcome) => void;
   readonly limits: RunLimits;
   /** Address of this server, for the list of instances. */
   readonly listen?: string;
@@ -112,8 +115,9 @@ class Service implements RunService {
       writer: this.#writer,
       stopGraceMs: limits.stopGraceMs,
       giveUp: this.#giveUp.signal,
-      onEnd: ({ callback, fence }, ended) => {
+      onEnd: ({ callback, fence }, outcome, ended) => {
         if (callback !== undefined) this.#callbacks.send(callback, this.get(fence.run_id));
+        if (outcome !== undefined) options.onOutcome?.(fence.run_id, outcome);
         if (ended !== undefined) options.onEnd?.ended(ended);
       },
     };

@@ -2,6 +2,7 @@
 import type { ErrorKind } from '../lib/errors.ts';
 import type { JsonValue } from '../lib/json.ts';
 import type { VerifyReport } from './verify.ts';
+import type { WrittenFile } from '../lib/written-file.ts';
 
 export interface OutcomeError {
   /** Stable snake_case code. */
@@ -60,6 +61,8 @@ export interface InvocationOutcome {
   readonly bookmark?: JsonValue;
   /** Present when there are any. */
   readonly sla_violations?: readonly SlaViolation[];
+  /** Files of the machine that its sink wrote; present when there are any. */
+  readonly outputs?: { readonly dataset_uri: string; readonly files: readonly WrittenFile[] };
 }
 
 /** What went through a node of a graph that is no sink: `records_in - filtered + expanded = records_out`. */
@@ -91,6 +94,8 @@ export interface RunOutcome {
   readonly nodes?: readonly NodeOutcome[];
   /** Of a comparison, which runs nothing. */
   readonly verification?: VerifyReport;
+  /** What the document says about the files it writes; present when it says something. */
+  readonly local_outputs?: { readonly track: boolean; readonly retention_days?: number | undefined };
 }
 
 /** Live counts while a run executes. */

@@ -4,6 +4,7 @@ import { dirname } from 'node:path';
 import { Compressor, type Codec } from './compression.ts';
 import { onDisk } from './io-error.ts';
 import { makeFolder } from '../../lib/make-folder.ts';
+import { fileToWrite, type WrittenFile } from '../../lib/written-file.ts';
 
 export interface AppendingFileOptions {
   readonly path: string;
@@ -20,6 +21,8 @@ const EARLY_BYTES = 16 * 1024 * 1024;
  * `flush` ends the compressed member and puts everything on the disk.
  */
 export class AppendingFile {
+  /** The file itself, for the ledger of outputs; nothing for a pipe or a device. */
+  readonly written: readonly WrittenFile[];
   readonly #path: string;
   readonly #handle: FileHandle;
   readonly #codec: Codec;
@@ -33,8 +36,9 @@ export class AppendingFile {
   /** While the disk takes what it was asked to; stays when it could not, because the system tells that just once. */
   #early: Promise<void> | undefined;
 
-  private constructor(path: string, codec: Codec, file: { readonly handle: FileHandle; readonly isOnDisk: boolean }) {
-    this.#path = path;
+  private constructor(written: WrittenFile, codec: Codec, file: { readonly handle: FileHandle; readonly isOnDisk: boolean }) {
+    this.#path = written.path;
+    this.written = file.isOnDisk ? [written] : [];
     this.#codec = codec;
     this.#handle = file.handle;
     this.#isOnDisk = file.isOnDisk;
@@ -44,9 +48,10 @@ export class AppendingFile {
     const { path, codec, truncate } = options;
     const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_APPEND | (truncate ? constants.O_TRUNC : 0);
     await onDisk('create the folder of', path, () => makeFolder(dirname(path)));
+    const written = fileToWrite(path, { append: !truncate });
     const handle = await onDisk('write', path, () => open(path, flags));
     const isOnDisk = (await onDisk('write', path, () => handle.stat())).isFile();
-    return new AppendingFile(path, codec, { handle, isOnDisk });
+    return new AppendingFile(written, codec, { handle, isOnDisk });
   }
 
   async write(bytes: Uint8Array): Promise<void> {

@@ -7,6 +7,7 @@ import { batchSize, boolean } from '../../kit/schema.ts';
 import { APPEND_ONLY, defineSink, type Sink, type WriteResult } from '../../kit/sink.ts';
 import { ConnectorError } from '../../lib/errors.ts';
 import type { JsonObject } from '../../lib/json.ts';
+import type { WrittenFile } from '../../lib/written-file.ts';
 import { AppendingFile } from '../_files/appending-file.ts';
 import { chooseCodec, type Codec } from '../_files/compression.ts';
 import { byteCode, compression, filePath } from '../_files/config.ts';
@@ -106,6 +107,10 @@ class CsvSink implements Sink {
 
   async finish(): Promise<void> {
     await this.#open?.file.flush();
+  }
+
+  outputs(): readonly WrittenFile[] {
+    return this.#open?.file.written ?? [];
   }
 
   async close(): Promise<void> {

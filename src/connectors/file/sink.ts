@@ -8,6 +8,7 @@ import { ConnectorError } from '../../lib/errors.ts';
 import type { JsonObject, JsonValue } from '../../lib/json.ts';
 import { syncFolder } from '../_files/appending-file.ts';
 import { requireObjects } from '../_files/csv-writer.ts';
+import { fileToWrite, type WrittenFile } from '../../lib/written-file.ts';
 import { onDisk } from '../_files/io-error.ts';
 import { ColumnLearner } from '../_files/parquet-types.ts';
 import { fileUri, resolvePath } from '../_files/paths.ts';
@@ -53,6 +54,7 @@ class FileSink implements Sink {
   readonly #pattern: string;
   readonly #append: boolean;
   readonly #parts: Part[] = [];
+  readonly #written: WrittenFile[] = [];
   #existing: Map<number, string> | undefined;
   /** Columns of tables: those of the first page, or all fields in the order in which they came. The same for every file. */
   readonly #columns = new Set<string>();
@@ -111,7 +113,11 @@ class FileSink implements Sink {
     const made: { target: string; scratch: string }[] = [];
     try {
       for (const part of this.#parts) made.push({ target: part.target, scratch: await this.#make(part) });
-      for (const { target, scratch } of made) await onDisk('write', target, () => rename(scratch, target));
+      for (const { target, scratch } of made) {
+        const written = fileToWrite(target, { append: this.#continues(target) });
+        await onDisk('write', target, () => rename(scratch, target));
+        this.#written.push(written);
+      }
     } finally {
       for (const { scratch } of made) await rm(scratch, { force: true });
     }
@@ -192,9 +198,18 @@ class FileSink implements Sink {
     return existing;
   }
 
+  outputs(): readonly WrittenFile[] {
+    return this.#written;
+  }
+
+  /** Whether what the file held before stays in it. */
+  #continues(target: string): boolean {
+    return this.#append && !isNumbered(this.#config) && this.#existing?.get(1) === target;
+  }
+
   async #make({ target, spool }: Part): Promise<string> {
     const scratch = scratchPath(target);
-    const continued = this.#append && !isNumbered(this.#config) && this.#existing?.has(1) === true;
+    const continued = this.#continues(target);
     if (continued) await onDisk('write', target, () => copyFile(target, scratch));
     try {
       await writePart(spool, {

@@ -6,6 +6,7 @@ import type { Page } from '../../kit/page.ts';
 import { batchSize, boolean, finding } from '../../kit/schema.ts';
 import { APPEND_ONLY, defineSink, type Sink, type WriteResult } from '../../kit/sink.ts';
 import { stringifyJson } from '../../lib/json.ts';
+import type { WrittenFile } from '../../lib/written-file.ts';
 import { AppendingFile } from '../_files/appending-file.ts';
 import { chooseCodec, codecOfName } from '../_files/compression.ts';
 import { compression, encryption, filePath } from '../_files/config.ts';
@@ -89,6 +90,10 @@ class JsonlSink implements Sink {
 
   async finish(): Promise<void> {
     await this.#file?.flush();
+  }
+
+  outputs(): readonly WrittenFile[] {
+    return this.#file?.written ?? [];
   }
 
   async close(): Promise<void> {

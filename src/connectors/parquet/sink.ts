@@ -6,6 +6,7 @@ import { batchSize, boolean, finding, integer, optional, text } from '../../kit/
 import { APPEND_ONLY, defineSink, type Sink, type WriteResult } from '../../kit/sink.ts';
 import type { JsonObject } from '../../lib/json.ts';
 import { ConnectorError } from '../../lib/errors.ts';
+import { fileToWrite, type WrittenFile } from '../../lib/written-file.ts';
 import { requireObjects } from '../_files/csv-writer.ts';
 import { createParquetFile } from '../_files/create-parquet.ts';
 import { onDisk } from '../_files/io-error.ts';
@@ -129,6 +130,7 @@ class ParquetSink implements Sink {
   /** Records waiting until enough are there to learn the columns from. */
   #waiting: JsonObject[] = [];
   #output: ParquetFile | undefined;
+  readonly #written: WrittenFile[] = [];
 
   constructor(value: ParquetSinkConfig, context: SinkContext) {
     this.#config = value;
@@ -179,9 +181,14 @@ class ParquetSink implements Sink {
     this.#output = undefined;
   }
 
+  outputs(): readonly WrittenFile[] {
+    return this.#written;
+  }
+
   async #start(): Promise<void> {
     const path = this.#single ?? join(this.#folder, `${this.#context.env.ids.next()}.parquet`);
     await onDisk('create the folder', this.#folder, () => makeFolder(this.#folder));
+    this.#written.push(fileToWrite(path, { append: false }));
     this.#output = await createParquetFile({
       path,
       columns: learnColumns(this.#waiting),

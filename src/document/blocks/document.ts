@@ -7,6 +7,7 @@ import { catalogBlock } from './catalog.ts';
 import { deliveryField } from './delivery.ts';
 import { executionSchema } from './execution.ts';
 import { lineageBlock } from './lineage.ts';
+import { localOutputsBlock } from './local-outputs.ts';
 import { matrixSchema } from './matrix.ts';
 import { metadataColumnsBlock } from './metadata-columns.ts';
 import { notificationsBlock } from './notifications.ts';
@@ -66,6 +67,7 @@ export const documentSchema = z.lazy(() =>
     lineage: optional(lineageBlock.schema).meta({ description: lineageBlock.description }),
     catalog: optional(catalogBlock.schema).meta({ description: catalogBlock.description }),
     metadata_columns: optional(metadataColumnsBlock.schema).meta({ description: metadataColumnsBlock.description }),
+    local_outputs: optional(localOutputsBlock.schema).meta({ description: localOutputsBlock.description }),
     observability: optional(observabilityBlock.schema).meta({ description: observabilityBlock.description }),
     notifications: optional(notificationsBlock.schema).meta({ description: notificationsBlock.description }),
   }),

@@ -9,6 +9,7 @@ import { documentBlock } from './document.ts';
 import { executionBlock } from './execution.ts';
 import { fanOutBlock } from './fan-out.ts';
 import { lineageBlock } from './lineage.ts';
+import { localOutputsBlock } from './local-outputs.ts';
 import { maskingBlock } from './masking.ts';
 import { matrixBlock } from './matrix.ts';
 import { metadataColumnsBlock } from './metadata-columns.ts';
@@ -46,6 +47,7 @@ export const BLOCKS: readonly BlockDefinition<unknown>[] = [
   executionBlock,
   fanOutBlock,
   lineageBlock,
+  localOutputsBlock,
   maskingBlock,
   matrixBlock,
   metadataColumnsBlock,

@@ -18,6 +18,7 @@ import type {
   StoredRunQuery,
 } from '../history.ts';
 import { MemoryCatalog } from './memory-catalog.ts';
+import { MemoryOutputs } from './memory-outputs.ts';
 
 const AUDIT_ENTRIES = 10_000;
 const FINISHED_RUNS = 100_000;
@@ -40,6 +41,7 @@ export class MemoryHistory implements History {
   readonly #claims = new Map<string, HeldClaim>();
   readonly #instances = new Map<string, Instance>();
   readonly #catalog = new MemoryCatalog();
+  readonly outputs = new MemoryOutputs();
   #audit: AuditRecord[] = [];
   readonly #auditEntries: number;
   readonly #finishedRuns: number;

@@ -138,6 +138,7 @@ export class SqliteClient {
       else job.resolve(result?.value);
     });
     if (this.#unsynced.length > 0) this.#syncs ??= this.#sync();
+    this.#log.committed();
   }
 
   async #sync(): Promise<void> {

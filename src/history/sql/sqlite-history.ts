@@ -21,6 +21,7 @@ import type {
 import type { SqliteClient } from './client.ts';
 import { auditOf, instanceOf, RUN_COLUMNS, runOf, runValues, text, toJson } from './rows.ts';
 import { SqlCatalog } from './sql-catalog.ts';
+import { SqlOutputs } from './sql-outputs.ts';
 import { SqliteStore } from './sqlite-store.ts';
 
 /** As the index of these runs says it: said in other words the index is not used. */
@@ -38,10 +39,13 @@ export class SqliteHistory implements History {
   readonly persistent = true;
   readonly #client: SqliteClient;
   readonly #catalog: SqlCatalog;
+  readonly outputs: SqlOutputs;
 
   constructor(client: SqliteClient) {
     this.#client = client;
-    this.#catalog = new SqlCatalog(new SqliteStore(client));
+    const store = new SqliteStore(client);
+    this.#catalog = new SqlCatalog(store);
+    this.outputs = new SqlOutputs(store);
   }
 
   admit(run: StoredRun, options: { readonly claim?: Claim; readonly audit?: AuditRecord }): Promise<Admission> {

@@ -6,10 +6,13 @@
 import { close, fdatasync, openSync } from 'node:fs';
 import type { DatabaseSync } from 'node:sqlite';
 import { promisify } from 'node:util';
+import { Checkpointer } from './checkpointer.ts';
 
 export interface WriteAheadLog {
   /** Resolves when every commit before this call is on the disk. Rejects when the disk refuses. */
   sync(): Promise<void>;
+  /** Word of a commit: now and then the log is brought into the database. */
+  committed(): void;
   close(): Promise<void>;
 }
 
@@ -17,12 +20,13 @@ const syncFile = promisify(fdatasync);
 const closeFile = promisify(close);
 
 /** For a database without such a log (in memory, or where the file system cannot have one), a commit is as durable as it will be. */
-const NONE: WriteAheadLog = { sync: () => Promise.resolve(), close: () => Promise.resolve() };
+const NONE: WriteAheadLog = { sync: () => Promise.resolve(), committed: () => {}, close: () => Promise.resolve() };
 
 export function writeAheadLogOf(db: DatabaseSync): WriteAheadLog {
   const database = db.location();
   if (database === null || db.prepare('PRAGMA journal_mode').get()?.['journal_mode'] !== 'wal') return NONE;
   db.exec('PRAGMA synchronous = NORMAL');
+  const checkpointer = new Checkpointer(db, database);
   let file: number | undefined;
   return {
     async sync() {
@@ -30,7 +34,9 @@ export function writeAheadLogOf(db: DatabaseSync): WriteAheadLog {
       file ??= openSync(`${database}-wal`, 'r+');
       await syncFile(file);
     },
+    committed: () => checkpointer.committed(),
     async close() {
+      await checkpointer.close();
       if (file !== undefined) await closeFile(file);
       file = undefined;
     },
