@@ -3,11 +3,11 @@
  * The launcher. Written for old Node versions on purpose (16 and newer can read it): Headgate itself needs Node 24, and this file
  * finds one. It runs the bundle in an installed package; in a checkout the sources, or a bundle that was made of exactly these sources.
  */
-import { existsSync, readFileSync } from 'node:fs';
-import module from 'node:module';
-import { constants, homedir } from 'node:os';
-import path from 'node:path';
-import { fileURLToPath, pathToFileURL } from 'node:url';
+const { existsSync, readFileSync } = require('node:fs');
+const modules = require('node:module');
+const { constants, homedir } = require('node:os');
+const path = require('node:path');
+const { pathToFileURL } = require('node:url');
 
 const NEEDED_MAJOR = 24;
 /** Set for the process we start, so that a pinned Node that is itself too old cannot start another one, for ever. */
@@ -15,35 +15,31 @@ const GUARD = 'HEADGATE_LAUNCHED';
 /** Set to anything, a checkout runs its sources even when a bundle of them lies beside. */
 const SOURCES = 'HEADGATE_SOURCES';
 const FORWARDED = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT', 'SIGUSR2', 'SIGBREAK'];
-const packageFolder = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
+const packageFolder = path.dirname(__dirname);
 
-if (Number.parseInt(process.versions.node, 10) >= NEEDED_MAJOR) await start();
-else await relaunch();
+if (Number.parseInt(process.versions.node, 10) >= NEEDED_MAJOR) start();
+else relaunch();
 
-async function start() {
+function start() {
   if (process.env[GUARD] !== undefined) endWithLauncher();
   // Workers and commands started from here inherit the environment; each of them decides for itself.
   delete process.env[GUARD];
   keepCompiledCode();
-  const file = await entryFile();
-  if (file.endsWith('.ts')) await import(pathToFileURL(file).href);
-  // A CommonJS file that is imported is read twice: once to find out what it exports.
-  else module.createRequire(import.meta.url)(file);
+  const bundle = path.join(packageFolder, 'dist', 'main.cjs');
+  if (existsSync(path.join(packageFolder, 'src', 'main.ts'))) void startInCheckout(bundle);
+  else require(bundle);
 }
 
-/** Node does not strip types below node_modules, so a package brings a bundle and no sources. */
-async function entryFile() {
-  const sources = path.join(packageFolder, 'src', 'main.ts');
-  const bundle = path.join(packageFolder, 'dist', 'main.cjs');
-  if (!existsSync(sources)) return bundle;
-  if (process.env[SOURCES] !== undefined || !existsSync(bundle)) return sources;
-  const { isBundleOfSources } = await import('./bundle.js');
-  return isBundleOfSources(packageFolder) ? bundle : sources;
+/** Node does not strip types below node_modules, so a package brings a bundle and no sources; a checkout may have both. */
+async function startInCheckout(bundle) {
+  const { isBundleOfSources } = await import('./bundle.mjs');
+  if (process.env[SOURCES] === undefined && isBundleOfSources(packageFolder)) require(bundle);
+  else await import(pathToFileURL(path.join(packageFolder, 'src', 'main.ts')).href);
 }
 
 /** The next start need not compile again. Where nothing can be kept, Node goes on without; NODE_COMPILE_CACHE names another folder. */
 function keepCompiledCode() {
-  if (typeof module.enableCompileCache === 'function') module.enableCompileCache(cacheFolder());
+  if (typeof modules.enableCompileCache === 'function') modules.enableCompileCache(cacheFolder());
 }
 
 /** Undefined, for one among the temporary files, where there is no home. */
@@ -66,12 +62,12 @@ function endWithLauncher() {
   process.once('disconnect', () => process.kill(process.pid, 'SIGKILL'));
 }
 
-async function relaunch() {
+function relaunch() {
   const node = process.env[GUARD] === undefined ? findNode() : undefined;
   if (node === undefined) return refuse();
   // Not at the top: loading it is a good part of a start that does not need it.
-  const { spawn } = await import('node:child_process');
-  const child = spawn(node, [...process.execArgv, fileURLToPath(import.meta.url), ...process.argv.slice(2)], {
+  const { spawn } = require('node:child_process');
+  const child = spawn(node, [...process.execArgv, __filename, ...process.argv.slice(2)], {
     stdio: ['inherit', 'inherit', 'inherit', 'ipc'],
     env: { ...process.env, [GUARD]: '1' },
   });

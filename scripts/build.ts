@@ -1,8 +1,8 @@
 /** The bundle that is published: Node does not strip types below `node_modules`, a checkout needs no build. */
 import { rmSync, writeFileSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { basename, dirname, extname, join, relative, resolve } from 'node:path';
 import { build, type Plugin } from 'esbuild';
-import { noteOfBundle, stateOfSources } from '../bin/bundle.js';
+import { noteOfBundle, stateOfSources } from '../bin/bundle.mjs';
 
 const ROOT = resolve(import.meta.dirname, '..');
 
@@ -29,34 +29,44 @@ const external = [
   '@duckdb/*',
   '@google-cloud/*',
   '@noble/*',
+  '@opentelemetry/*',
   'jsonpath-rfc9535',
   'strftime',
   'yaml',
 ];
 
-/** What is started as a program or a thread of its own; `lib/program-file.ts` finds them by these names. */
-const PROGRAMS = ['main', 'worker', 'crash-attempt'];
+/**
+ * What is started as a program or a thread of its own, by the name by which `lib/program-file.ts` finds it, and the code that says for what
+ * purpose it runs where what it compiled is kept for the next run. Where it is not: it is killed, and keeps what it can by itself.
+ */
+const PROGRAMS: Readonly<Record<string, string | undefined>> = {
+  main: 'process.argv[2]',
+  worker: "'run'",
+  'crash-attempt': undefined,
+};
 
 /** The schema library brings its messages in fifty languages, half of its size; ours are told in `kit/schema.ts`. */
 const oneLanguage: Plugin = {
   name: 'one-language',
-  setup: ({ onLoad }) => {
-    onLoad({ filter: /zod[\\/]v4[\\/]locales[\\/]index\.js$/ }, () => ({ contents: `export { default as en } from './en.js';` }));
+  setup: (building) => {
+    building.onLoad({ filter: /zod[\\/]v4[\\/]locales[\\/]index\.js$/ }, () => ({ contents: `export { default as en } from './en.js';` }));
   },
 };
 
 /**
  * Puts the bundle into `dist` below the folder, with word of what it was made of: one file a program, in which a module is run when it is
- * first asked for. CommonJS, because a hundred modules that are linked to each other take longer than most documents take to run, and
- * because what is imported of Node is then loaded with the module that uses it.
+ * first asked for, and a small one by the name of the program that starts it. CommonJS, because a hundred modules that are linked to each
+ * other take longer than most documents take to run, and because what is imported of Node is then loaded with the module that uses it.
  */
 export async function buildBundle(folder: string): Promise<void> {
   const outdir = join(folder, 'dist');
   rmSync(outdir, { recursive: true, force: true });
   const state = stateOfSources(ROOT);
-  await build({
-    entryPoints: PROGRAMS.map((name) => join(ROOT, `src/${name}.ts`)),
+  const { metafile } = await build({
+    entryPoints: Object.keys(PROGRAMS).map((name) => join(ROOT, `src/${name}.ts`)),
     outdir,
+    outbase: join(ROOT, 'src'),
+    entryNames: '[dir]/[name]-[hash]',
     outExtension: { '.js': '.cjs' },
     bundle: true,
     format: 'cjs',
@@ -65,16 +75,34 @@ export async function buildBundle(folder: string): Promise<void> {
     external,
     plugins: [oneLanguage],
     define: { 'import.meta.url': 'urlOfFile', 'import.meta.dirname': '__dirname' },
+    // A script that is run from kept code cannot import; Node's `require` takes modules, too.
+    supported: { 'dynamic-import': false },
     banner: { js: "const urlOfFile = require('node:url').pathToFileURL(__filename).href;" },
     // Names stay readable in stack traces; the rest is time to load.
     minifySyntax: true,
     minifyWhitespace: true,
     sourcemap: 'linked',
     sourcesContent: false,
+    metafile: true,
     logLevel: 'warning',
   });
+  for (const [file, { entryPoint }] of Object.entries(metafile.outputs)) {
+    if (entryPoint !== undefined)
+      writeStarter(outdir, relative(join(ROOT, 'src'), entryPoint).slice(0, -extname(entryPoint).length), basename(file));
+  }
   // A source that changed meanwhile may or may not be in it.
   if (stateOfSources(ROOT) === state) writeFileSync(noteOfBundle(folder), state);
+}
+
+/** `file` lies in the same folder as the starter. */
+function writeStarter(outdir: string, program: string, file: string): void {
+  const purpose = PROGRAMS[program];
+  const starter = join(outdir, `${program}.cjs`);
+  const compiled = relative(dirname(starter), join(outdir, '../bin/compiled.js'));
+  writeFileSync(
+    starter,
+    purpose === undefined ? `require('./${file}');\n` : `require('${compiled}').runCompiled(__dirname + '/${file}', ${purpose});\n`,
+  );
 }
 
 if (import.meta.main) await buildBundle(ROOT);

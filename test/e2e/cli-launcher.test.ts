@@ -1,11 +1,23 @@
 /** The launcher, in a package of its own: which Node it starts, and that nobody can tell the difference. */
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { cpSync, existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  realpathSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join, resolve } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { noteOfBundle, stateOfSources } from '../../bin/bundle.js';
+import { noteOfBundle, stateOfSources } from '../../bin/bundle.mjs';
 
 const PROGRAMS = resolve(import.meta.dirname, '../../bin');
 
@@ -116,6 +128,54 @@ describe('on a Node that is new enough', () => {
     expect(existsSync(join(root, 'cache', 'headgate'))).toBe(true);
     put('no-folder', '');
     expect(launch({ XDG_CACHE_HOME: join(home, 'no-folder') })).toMatchObject({ status: 0, stdout: 'bundle\n', stderr: '' });
+  });
+});
+
+describe('a bundled program', () => {
+  let cache: string;
+
+  beforeEach(() => {
+    cache = join(root, 'cache');
+    put('dist/main.cjs', `require('../bin/compiled.js').runCompiled(__dirname + '/program-1.cjs', process.argv[2]);`);
+    put(
+      'dist/program-1.cjs',
+      'const word = () => "ran"; exports.word = word; process.exitCode = process.argv[2] === "fail" ? 1 : 0; console.log(word());',
+    );
+  });
+
+  /** What is kept of its compiled code, with the folder of Node's version left out. */
+  function kept(): string[] {
+    return readdirSync(cache, { recursive: true, encoding: 'utf8' })
+      .map((file) => basename(file))
+      .filter((file) => file.startsWith('program-1'))
+      .sort();
+  }
+
+  const run = (...args: string[]) => launch({ XDG_CACHE_HOME: cache }, ...args);
+
+  it('runs with the code it compiled before, for each purpose its own', () => {
+    expect([run('run'), run('run'), run('list')].map(({ stdout }) => stdout)).toEqual(['ran\n', 'ran\n', 'ran\n']);
+    expect(kept()).toEqual(['program-1.cjs-list', 'program-1.cjs-run']);
+  });
+
+  it('keeps nothing of a run that failed, and makes no file name of what is no word', () => {
+    expect(run('fail')).toMatchObject({ status: 1, stdout: 'ran\n' });
+    expect(run('../../escape')).toMatchObject({ status: 0 });
+    expect(kept()).toEqual(['program-1.cjs-other']);
+  });
+
+  it('compiles again where what was kept is no use', () => {
+    run('run');
+    const [file] = readdirSync(cache, { recursive: true, encoding: 'utf8' }).filter((one) => one.endsWith('-run'));
+    writeFileSync(join(cache, file ?? ''), 'broken');
+    expect(run('run')).toEqual({ status: 0, signal: null, stdout: 'ran\n', stderr: '' });
+    expect(statSync(join(cache, file ?? '')).size).toBeGreaterThan('broken'.length);
+  });
+
+  it('asks for modules as any file does', () => {
+    put('dist/other.mjs', 'export const from = import.meta.filename;');
+    put('dist/program-1.cjs', 'console.log(require("./other.mjs").from === __dirname + "/other.mjs");');
+    expect(run('run')).toMatchObject({ stdout: 'true\n', stderr: '' });
   });
 });
 

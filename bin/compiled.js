@@ -1,0 +1,54 @@
+/*
+ * Runs a bundled program with the code that V8 compiled for it when it ran before. Node's own compile cache keeps what loading a file
+ * compiles, and none of the functions that are compiled when they are first called: of a bundle, that is nearly all there is.
+ */
+const { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } = require('node:fs');
+const { createRequire, getCompileCacheDir } = require('node:module');
+const path = require('node:path');
+const vm = require('node:vm');
+
+/**
+ * `file` must have a name that changes with what stands in it. Runs for different purposes call different functions: what one of them
+ * compiled is kept for its purpose, once, and in the folder that Node has for this very version of itself.
+ */
+exports.runCompiled = function runCompiled(file, purpose) {
+  const folder = getCompileCacheDir();
+  const kept = folder === undefined ? undefined : path.join(folder, `${path.basename(file)}-${nameOf(purpose)}`);
+  const cachedData = kept === undefined ? undefined : readKept(kept);
+  // On one line, so that places in stack traces are those in the file.
+  const source = `(function (exports, require, module, __filename, __dirname) { ${readFileSync(file, 'utf8')}\n})`;
+  const script = new vm.Script(source, { filename: file, cachedData });
+  if (kept !== undefined && (cachedData === undefined || script.cachedDataRejected)) keepAtExit(script, kept);
+  const module = { exports: {} };
+  script.runInThisContext()(module.exports, createRequire(file), module, file, path.dirname(file));
+};
+
+/** A purpose is what somebody typed. */
+function nameOf(purpose) {
+  return /^[a-z-]{1,32}$/.test(purpose) ? purpose : 'other';
+}
+
+function readKept(kept) {
+  try {
+    return readFileSync(kept);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Not of a run that failed: it compiled less than others will need, and its purpose may be a slip of the pen. */
+function keepAtExit(script, kept) {
+  process.once('exit', (code) => {
+    if (code !== 0) return;
+    const part = `${kept}.${process.pid}`;
+    try {
+      mkdirSync(path.dirname(kept), { recursive: true });
+      // Flushed before it gets its name: V8 takes what it reads for whole.
+      writeFileSync(part, script.createCachedData(), { flush: true });
+      renameSync(part, kept);
+    } catch {
+      // Where nothing can be kept, the next run compiles again.
+      rmSync(part, { force: true });
+    }
+  });
+}
