@@ -31,6 +31,9 @@ const STOP_GRACE_MS = 30_000;
 
 const FAILED_START_GRACE_SECS = 5;
 
+/** They have worker processes of their own: no run waits for a comparison. */
+const COMPARISONS_AT_ONCE = 4;
+
 export async function serve(options: ServeOptions, version: string): Promise<RunningServer> {
   const registry = createRegistry(RUN_METRICS);
   const env: Env = { ...options.env, metrics: registry.metrics };
@@ -43,7 +46,7 @@ export async function serve(options: ServeOptions, version: string): Promise<Run
   const preflight = ({ plan }: Prepared, signal: AbortSignal): Promise<DoctorReport> =>
     doctor({ plan, parts, env, clock: env.clock.now(), signal, timeoutMs: options.probeTimeoutSecs * 1000 });
   const history = await openHistory(options.history.kind === 'memory' ? 'memory' : `sqlite:${options.history.path}`, env);
-  const executor = createWorkerPool({ env, entry: programFile('worker'), maxWorkers: options.maxConcurrentRuns });
+  const executor = createWorkerPool({ env, entry: programFile('worker'), maxWorkers: options.maxConcurrentRuns + COMPARISONS_AT_ONCE });
   const runs = createRuns({
     env,
     history,
@@ -80,7 +83,7 @@ export async function serve(options: ServeOptions, version: string): Promise<Run
       prepare,
       audit: runs.audit,
       applyMetrics: (changes, definitions) => registry.apply(changes, definitions),
-      maxAtOnce: options.maxConcurrentRuns,
+      maxAtOnce: COMPARISONS_AT_ONCE,
       stopGraceMs: STOP_GRACE_MS,
     }),
     audit: runs.audit,

@@ -65,11 +65,11 @@ function ticketOf(request: VerifyRequest, prepared: Prepared, env: VerifyService
     secrets: [...env.redactor.values()],
     logLevel: env.log.level,
     verify: {
-      row: request.row,
+      row: request.row ?? undefined,
       repair: request.repair,
       allowDelete: request.allow_delete,
       dryRun: request.dry_run,
-      maxDifferences: request.max_differences,
+      maxDifferences: request.max_differences ?? undefined,
     },
   };
 }

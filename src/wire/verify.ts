@@ -5,14 +5,14 @@ export const verifyRequestSchema = z
   .strictObject({
     config: z.string().meta({ description: 'The pipeline document, YAML or JSON text.' }),
     config_format: z.enum(['yaml', 'json']).default('yaml').meta({ description: 'Format of `config`.' }),
-    row: z.string().min(1).optional().meta({ description: 'Id of the row; the first one without a parent when absent.' }),
+    row: z.string().min(1).nullish().meta({ description: 'Id of the row; the first one without a parent when absent.' }),
     repair: z
       .boolean()
       .default(false)
       .meta({ description: 'Write rows that are missing or changed again, as upserts through the sink of the row.' }),
     allow_delete: z.boolean().default(false).meta({ description: 'Let a repair delete rows that only the destination has.' }),
     dry_run: z.boolean().default(false).meta({ description: 'Count what a repair would do, and write nothing.' }),
-    max_differences: z.number().int().min(1).optional().meta({ description: 'Overrides `verify.max_differences` of the document.' }),
+    max_differences: z.number().int().min(1).nullish().meta({ description: 'Overrides `verify.max_differences` of the document.' }),
   })
   .meta({ description: 'Compare the destination of one row with its source.' });
 export type VerifyRequest = z.infer<typeof verifyRequestSchema>;

@@ -21,6 +21,7 @@ import { schemaCommand } from './schema.ts';
 import { serveCommand } from './serve.ts';
 import { testCommand } from './test.ts';
 import { validateCommand } from './validate.ts';
+import { verifyCommand } from './verify.ts';
 
 /** Every command, in the order in which help lists them. */
 export const COMMANDS: readonly Command[] = [
@@ -34,6 +35,7 @@ export const COMMANDS: readonly Command[] = [
   maskingCommand,
   doctorCommand,
   runCommand,
+  verifyCommand,
   rollbackCommand,
   dlqInspectCommand,
   dlqReplayCommand,

@@ -1,0 +1,96 @@
+import { stringifyJson, type JsonObject } from '../../lib/json.ts';
+import type { Difference, VerifyReport } from '../../wire/verify.ts';
+import { defineCommand } from '../command.ts';
+import type { CliContext } from '../context.ts';
+import { DOCUMENT_OPTIONS } from '../document-options.ts';
+import { countedExit, signalExit } from '../exit.ts';
+import { integerOption, switchOption, textOption } from '../option.ts';
+import { count, thousands, type Style } from '../render.ts';
+import { CONFIG_ARGUMENT } from '../shared-options.ts';
+import { listenForStop } from '../signals.ts';
+
+export const verifyCommand = defineCommand({
+  name: 'verify',
+  summary: 'Compare the destination of a row with its source, key by key.',
+  description:
+    'Reads both sides, the source through the transforms and masking of the row, and tells which keys are missing, too many, changed, or there more than once. ' +
+    'Where both sides are databases with one integer key, ranges of keys are compared by digests first, and only what differs is read. ' +
+    'The exit code is the number of keys that differ.\n\n' +
+    'With `--repair` rows that are missing or changed are written again through the quality checks, contract and sink of the row; ' +
+    'rows that only the destination has are deleted only with `--allow-delete`. How values are compared stands in the `verify` block of the document.',
+  arguments: [CONFIG_ARGUMENT],
+  options: {
+    row: textOption({ value: 'ID', description: 'The row (default: the first that runs by itself).' }),
+    repair: switchOption({ description: 'Write rows that are missing or changed again.' }),
+    allowDelete: switchOption({ description: 'Let a repair delete rows that only the destination has.' }),
+    dryRun: switchOption({ description: 'Count what a repair would do, and write nothing.' }),
+    maxDifferences: integerOption({ value: 'N', min: 1, description: 'Stop after so many (default: `verify.max_differences`, 1000).' }),
+    json: switchOption({ description: 'Print JSON.' }),
+    ...DOCUMENT_OPTIONS,
+  },
+  examples: [
+    { command: 'headgate verify orders.yaml', description: 'What differs' },
+    { command: 'headgate verify orders.yaml --repair --allow-delete --dry-run', description: 'What a repair would do' },
+  ],
+  async run(context, { options, positionals: [config] }) {
+    const { row, repair, allowDelete, dryRun, maxDifferences } = options;
+    const { loadPlan } = await import('../load-plan.ts');
+    const { plan, parts } = await loadPlan(context, { config, completion: options });
+    const { rowToVerify, verifyRow } = await import('../../engine/verify/verify-row.ts');
+    const { env, world, terminal } = context;
+    using stops = listenForStop(world, 'cancel', () => {});
+    const report = await verifyRow({
+      plan,
+      row: rowToVerify(plan, row),
+      parts,
+      env,
+      runId: env.ids.next(),
+      clock: world.clock.now(),
+      stop: stops.signal,
+      kill: stops.signal,
+      task: { repair, allowDelete, dryRun, maxDifferences },
+    });
+    if (options.json) terminal.json(report);
+    else tell(context, report);
+    const signal = stops.received();
+    return signal === undefined ? countedExit(differingKeys(report)) : signalExit(signal);
+  },
+});
+
+/** A key that both sides have more than once is told twice. */
+function differingKeys({ differences }: VerifyReport): number {
+  return new Set(differences.map(({ key }) => stringifyJson(key as JsonObject))).size;
+}
+
+const STYLES: Readonly<Record<Difference['kind'], Style>> = {
+  missing_in_dest: 'red',
+  extra_in_dest: 'yellow',
+  changed: 'cyan',
+  duplicate: 'yellow',
+};
+const KIND_WIDTH = 15;
+
+function tell({ terminal }: CliContext, report: VerifyReport): void {
+  for (const difference of report.differences) {
+    const kind = terminal.ink(STYLES[difference.kind], difference.kind.padEnd(KIND_WIDTH));
+    terminal.print(`${kind}  ${stringifyJson(difference.key as JsonObject)}${detailOf(difference)}`);
+  }
+  const { rows_fetched_source: here, rows_fetched_dest: there, strategy, truncated } = report;
+  const keys = differingKeys(report);
+  const verdict = keys === 0 ? (truncated ? 'no difference found' : terminal.ink('green', 'equal')) : terminal.ink('red', `${count(keys, 'key')} differ${keys === 1 ? 's' : ''}`);
+  terminal.print(`${report.row}: ${verdict}, by ${report.key.join(', ')}`);
+  terminal.print(`  ${thousands(here)} rows read of the source (${report.source}), ${thousands(there)} of the destination (${report.destination})`);
+  if (strategy === 'range') {
+    const where = report.server_digests ? ', digests computed by the databases' : '';
+    terminal.print(`  ${count(report.ranges_compared, 'key range')} compared, ${thousands(report.ranges_differing)} differed${where}`);
+  }
+  if (truncated) terminal.print('  not everything was compared: raise `--max-differences`, or `verify.max_rows_scanned` in the document');
+  const { repaired_upserts: upserts, repaired_deletes: deletes } = report;
+  if (upserts !== undefined && deletes !== undefined)
+    terminal.print(`  ${report.dry_run ? 'would be repaired' : 'repaired'}: ${count(upserts, 'row')} written, ${thousands(deletes)} deleted`);
+}
+
+function detailOf({ columns, side, count: times }: Difference): string {
+  if (columns !== undefined) return `  ${columns.join(', ')}`;
+  return side === undefined || times === undefined ? '' : `  ${times} times in the ${side}`;
+}
