@@ -26,7 +26,7 @@ export async function compareRanges(comparison: Comparison): Promise<Omit<Compar
   const [low, high] = [least(one.low, other.low), greatest(one.high, other.high)];
   const cuts = low === undefined || high === undefined ? [] : cutsBetween(low, high, spec.ranges);
   try {
-    const walk = new RangeWalk(comparison, name, await rangeDigests(comparison, name));
+    const walk = new RangeWalk(comparison, name, await rangeDigests(comparison, name, cuts));
     await walk.over(cuts);
     return { strategy: 'range', ...walk.result() };
   } catch (error) {
@@ -85,8 +85,8 @@ class RangeWalk {
 
   async over(cuts: readonly bigint[]): Promise<void> {
     const spans = partsOf(ALL_KEYS, cuts);
-    // The stores answer for all ranges at once; what is read is read range by range, so that a spent budget leaves some compared.
-    const all = this.#digests.byServer ? await this.#digests.of(ALL_KEYS, cuts) : undefined;
+    // What is read is read range by range, so that a spent budget leaves some compared.
+    const { first: all } = this.#digests;
     for (const [index, span] of spans.entries()) {
       const [pair] = all === undefined ? await this.#digests.of(span, []) : [all[index]];
       if (pair === undefined || this.#over) return;

@@ -3,7 +3,7 @@ import { jsonText, type JsonObject } from '../../lib/json.ts';
 import type { KeySpan } from '../../kit/source.ts';
 import { connectorErrorOf } from '../failure.ts';
 import type { Comparison } from './comparison.ts';
-import { holds, partOf, wholeNumber } from './key-ranges.ts';
+import { ALL_KEYS, holds, partOf, wholeNumber } from './key-ranges.ts';
 import { EMPTY_RANGE, RecordDigest, type RangeDigest } from './record-digest.ts';
 import type { Side } from './side.ts';
 
@@ -17,24 +17,30 @@ export interface DigestPair {
 
 export interface RangeDigests {
   readonly byServer: boolean;
+  /** What the stores said of everything between the first cuts, which they answer for at once. */
+  readonly first?: readonly DigestPair[];
   /** For each part of the span between the cuts. */
   of(span: KeySpan, cuts: readonly bigint[]): Promise<DigestPair[]>;
 }
 
-export async function rangeDigests(comparison: Comparison, key: string): Promise<RangeDigests> {
+export async function rangeDigests(comparison: Comparison, key: string, cuts: readonly bigint[]): Promise<RangeDigests> {
   const { source, destination } = comparison;
-  const asked = await serverDigests(comparison, key);
+  const asked = await serverDigests(comparison, key, cuts);
   if (asked !== undefined) return asked;
   return {
     byServer: false,
-    of: async (span, cuts) => {
-      const of = (side: Side): Promise<RangeDigest[]> => readDigests(side, { key, span, cuts }, comparison);
+    of: async (span, between) => {
+      const of = (side: Side): Promise<RangeDigest[]> => readDigests(side, { key, span, cuts: between }, comparison);
       return paired(await Promise.all([of(source), of(destination)]));
     },
   };
 }
 
-async function serverDigests({ source, destination, counts, log }: Comparison, key: string): Promise<RangeDigests | undefined> {
+async function serverDigests(
+  { source, destination, counts, log }: Comparison,
+  key: string,
+  firstCuts: readonly bigint[],
+): Promise<RangeDigests | undefined> {
   const digests = source.slices?.digests;
   if (source.type !== destination.type || digests === undefined || !source.untouched || !destination.untouched) return undefined;
   const shapes = await Promise.all([source.shape(), destination.shape()]);
@@ -52,10 +58,9 @@ async function serverDigests({ source, destination, counts, log }: Comparison, k
     return paired(await Promise.all([ask(source), ask(destination)]));
   };
   try {
-    // An old server lacks a function; it says so as well of nothing.
-    await of({ from: 0n, to: 0n, nulls: false }, []);
-    return { byServer: true, of };
+    return { byServer: true, of, first: await of(ALL_KEYS, firstCuts) };
   } catch (error) {
+    // An old server lacks a function.
     if (connectorErrorOf(error) === undefined) throw error;
     log.info('the stores cannot compute digests; they are made of what is read', { error: (error as Error).message });
     return undefined;
