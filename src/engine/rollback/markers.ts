@@ -1,8 +1,7 @@
 /** What the state store remembers of the invocations of a row that can be undone: a marker for each, and an index of them. */
 import { z } from 'zod';
 import { ConnectorError } from '../../lib/errors.ts';
-import type { JsonObject, JsonValue } from '../../lib/json.ts';
-import { json } from '../../kit/schema.ts';
+import { isObject, type JsonObject, type JsonValue } from '../../lib/json.ts';
 import type { StateStore } from '../../kit/state-store.ts';
 
 const markerSchema = z.object({
@@ -18,14 +17,15 @@ const markerSchema = z.object({
   mode: z.enum(['append', 'upsert', 'overwrite']),
   delivery: z.enum(['at_least_once', 'exactly_once']),
   run_id_column: z.string(),
-  /** As the store held it; absent when it held none. */
-  bookmark_before: json().optional(),
   /** Present when pages were committed under a watermark; null when there was none before. */
   token_before: z.string().nullable().optional(),
   /** Present when the invocation has ended. */
   records_written: z.number().optional(),
 });
-export type Marker = Readonly<z.infer<typeof markerSchema>>;
+export interface Marker extends Readonly<z.infer<typeof markerSchema>> {
+  /** As the store held it; absent when it held none. */
+  readonly bookmark_before?: JsonValue;
+}
 
 const indexSchema = z.object({
   /** Oldest first. */
@@ -46,7 +46,9 @@ export class Markers {
 
   async index(): Promise<Index> {
     const stored = await this.#state.get(this.#key);
-    return stored === undefined ? { runs: [] } : read(indexSchema, stored, this.#key);
+    if (stored === undefined) return { runs: [] };
+    const { success, data } = indexSchema.safeParse(stored);
+    return success ? data : unreadable(this.#key);
   }
 
   async putIndex({ runs, undoing }: Index): Promise<void> {
@@ -55,7 +57,11 @@ export class Markers {
 
   async get(runId: string): Promise<Marker | undefined> {
     const stored = await this.#state.get(this.#markerKey(runId));
-    return stored === undefined ? undefined : read(markerSchema, stored, this.#markerKey(runId));
+    if (stored === undefined) return undefined;
+    const { success, data } = markerSchema.safeParse(stored);
+    if (!success || !isObject(stored)) return unreadable(this.#markerKey(runId));
+    const before = stored['bookmark_before'];
+    return before === undefined ? data : { ...data, bookmark_before: before };
   }
 
   async put(marker: Marker): Promise<void> {
@@ -83,12 +89,12 @@ export class Markers {
   }
 }
 
-function read<T>(schema: z.ZodType<T>, stored: JsonValue, key: string): T {
-  const result = schema.safeParse(stored);
-  if (result.success) return result.data;
+function unreadable(key: string): never {
   throw new ConnectorError('data', `the state \`${key}\` does not say what can be undone`, { hint: 'restore it, or delete it' });
 }
 
 function defined(marker: Marker): JsonObject {
-  return Object.fromEntries(Object.entries(marker).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])));
+  const stored: JsonObject = {};
+  for (const [name, value] of Object.entries(marker)) if (value !== undefined) stored[name] = value;
+  return stored;
 }
