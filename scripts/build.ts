@@ -43,6 +43,7 @@ const PROGRAMS: Readonly<Record<string, string | undefined>> = {
   main: 'process.argv[2]',
   worker: "'run'",
   'crash-attempt': undefined,
+  'history/sql/checkpoint-thread': undefined,
 };
 
 /** The schema library brings its messages in fifty languages, half of its size; ours are told in `kit/schema.ts`. */

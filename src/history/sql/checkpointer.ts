@@ -1,0 +1,78 @@
+/**
+ * Brings what the write-ahead log holds into the database, beside the event loop: inside of a commit, as SQLite does it by itself, that
+ * would copy pages and wait for the disk while everything else of this thread stands still.
+ */
+import type { DatabaseSync } from 'node:sqlite';
+import { Worker } from 'node:worker_threads';
+import { programFile } from '../../lib/program-file.ts';
+
+/** About 1,600 pages. */
+const COMMITS = 64;
+/** A log of so many pages (32 MB) is checkpointed by the next commit: the thread does not keep up, or could not be started. */
+const MOST_PAGES = 8000;
+
+export class Checkpointer {
+  readonly #db: DatabaseSync;
+  readonly #path: string;
+  #commits = 0;
+  #worker: Worker | undefined;
+  /** Settled when the thread has done what it was asked for. */
+  #asked: PromiseWithResolvers<void> | undefined;
+  #underway: Promise<void> | undefined;
+  /** There is no thread any more; SQLite checkpoints by itself. */
+  #over = false;
+
+  constructor(db: DatabaseSync, path: string) {
+    this.#db = db;
+    this.#path = path;
+    db.exec(`PRAGMA wal_autocheckpoint = ${MOST_PAGES}`);
+  }
+
+  /** Word of a commit. */
+  committed(): void {
+    this.#commits += 1;
+    if (this.#commits < COMMITS || this.#underway !== undefined || this.#over) return;
+    this.#commits = 0;
+    this.#underway = this.#checkpoint().finally(() => {
+      this.#underway = undefined;
+    });
+  }
+
+  async close(): Promise<void> {
+    this.#over = true;
+    await this.#underway;
+    await this.#worker?.terminate();
+  }
+
+  async #checkpoint(): Promise<void> {
+    try {
+      await this.#askThread();
+      // The few pages that were written meanwhile: only a log that is in the database as a whole is begun anew by the next commit.
+      this.#db.exec('PRAGMA wal_checkpoint(PASSIVE)');
+    } catch {
+      this.#over = true;
+    }
+  }
+
+  #askThread(): Promise<void> {
+    const worker = (this.#worker ??= this.#start());
+    this.#asked = Promise.withResolvers();
+    // A thread has no origin, which the rule asks for.
+    // oxlint-disable-next-line unicorn/require-post-message-target-origin
+    worker.postMessage('checkpoint');
+    return this.#asked.promise;
+  }
+
+  #start(): Worker {
+    const worker = new Worker(programFile('history/sql/checkpoint-thread'), { workerData: this.#path, name: 'checkpoint' });
+    worker.on('message', () => this.#asked?.resolve());
+    worker.on('error', (error) => this.#asked?.reject(error));
+    worker.on('exit', () => {
+      this.#over = true;
+      this.#asked?.reject(new Error('the thread has ended'));
+    });
+    // What is committed is safe without it.
+    worker.unref();
+    return worker;
+  }
+}
