@@ -7,6 +7,7 @@ import { loadFileWithSecrets } from './document/load.ts';
 import { localFiles } from './document/local-file.ts';
 import { doctor } from './engine/doctor.ts';
 import { createNotifier } from './features/notifications/index.ts';
+import { createCatalog } from './features/catalog/catalog.ts';
 import { openHistory } from './history/open.ts';
 import type { Env } from './lib/env.ts';
 import type { JsonObject } from './lib/json.ts';
@@ -46,6 +47,7 @@ export async function serve(options: ServeOptions, version: string): Promise<Run
   const preflight = ({ plan }: Prepared, signal: AbortSignal): Promise<DoctorReport> =>
     doctor({ plan, parts, env, clock: env.clock.now(), signal, timeoutMs: options.probeTimeoutSecs * 1000 });
   const history = await openHistory(options.history.kind === 'memory' ? 'memory' : `sqlite:${options.history.path}`, env);
+  const catalog = createCatalog(history, env);
   const executor = createWorkerPool({ env, entry: programFile('worker'), maxWorkers: options.maxConcurrentRuns + COMPARISONS_AT_ONCE });
   const runs = createRuns({
     env,
@@ -56,6 +58,7 @@ export async function serve(options: ServeOptions, version: string): Promise<Run
     applyMetrics: (changes, definitions) => registry.apply(changes, definitions),
     callbacks: { allowHosts: options.callbackAllowHosts, clustered: false },
     onEnd: createNotifier(env),
+    onMoved: (movements) => catalog.record(movements),
     limits: {
       maxConcurrent: options.maxConcurrentRuns,
       maxQueued: options.maxQueuedRuns,
@@ -86,6 +89,7 @@ export async function serve(options: ServeOptions, version: string): Promise<Run
       maxAtOnce: COMPARISONS_AT_ONCE,
       stopGraceMs: STOP_GRACE_MS,
     }),
+    catalog,
     audit: runs.audit,
     authenticate,
     metricsText: () => registry.render(),
@@ -96,6 +100,7 @@ export async function serve(options: ServeOptions, version: string): Promise<Run
   const close = async (): Promise<void> => {
     await server.close();
     await executor.close();
+    await catalog.settled();
     await history.close();
   };
   try {

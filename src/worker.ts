@@ -2,7 +2,7 @@
 import { availableParallelism } from 'node:os';
 import { documentOfTree } from './document/load.ts';
 import { execute } from './engine/execute.ts';
-import { observersOf } from './features/observers.ts';
+import { observed } from './features/observers.ts';
 import { systemClock } from './lib/clock.ts';
 import type { Env } from './lib/env.ts';
 import { assert } from './lib/errors.ts';
@@ -44,8 +44,7 @@ runWorkerLoop(async (ticket, desk) => {
   return execute({
     plan,
     parts,
-    env,
-    observers: await observersOf(plan, env),
+    ...(await observed(plan, env, { onMoved: desk.onMoved })),
     runId: ticket.runId,
     clock: new Date(ticket.clock),
     signal: desk.signal,

@@ -3,6 +3,8 @@ import type { RunObserver } from '../engine/observe/observer.ts';
 import type { Env } from '../lib/env.ts';
 import { teeMetrics } from '../lib/metrics.ts';
 import type { Plan } from '../plan/plan.ts';
+import type { Movement } from '../wire/catalog.ts';
+import { catalogObserver, movementObserver } from './catalog/index.ts';
 import { lineageObserver } from './lineage/index.ts';
 import type { Notifier } from './notifications/index.ts';
 
@@ -11,12 +13,20 @@ type Invite = (plan: Plan, env: Env) => Promise<RunObserver | undefined>;
 
 const FEATURES: readonly Invite[] = [lineageObserver];
 
+/** Who is told besides those the document names. */
+export interface Listeners {
+  /** That of the process; absent in the workers of a server, which tells of their runs itself, because it remembers more than one of them. */
+  readonly notifier?: Notifier;
+  /** Keeps the catalog of a server, which takes the place of the one a document names. */
+  readonly onMoved?: (movements: readonly Movement[]) => void;
+}
+
 /**
- * What `execute` is to be given by whoever runs a plan: all it does and measures is also told to those the plan names. `notifier`: that
- * of the process; absent in the workers of a server, which tells of their runs itself, because it remembers more than one of them.
+ * What `execute` is to be given by whoever runs a plan: all it does and measures is also told to those the plan names.
  */
-export async function observed(plan: Plan, env: Env, notifier?: Notifier): Promise<Observed> {
-  const invited = await Promise.all(FEATURES.map((invite) => invite(plan, env)));
+export async function observed(plan: Plan, env: Env, { notifier, onMoved }: Listeners = {}): Promise<Observed> {
+  const catalog = onMoved === undefined ? catalogObserver(plan, env) : movementObserver(plan, env, onMoved);
+  const invited = await Promise.all([...FEATURES.map((invite) => invite(plan, env)), catalog]);
   const observers = [...invited, notifier?.observerOf(plan)].filter((observer) => observer !== undefined);
   const otel = plan.observability?.otel;
   if (otel === undefined) return { env, observers };

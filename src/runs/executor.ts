@@ -4,6 +4,7 @@
  */
 import type { MetricChange, MetricDefinition } from '../lib/metrics.ts';
 import type { LogLevel, LogLine } from '../lib/log.ts';
+import type { Movement } from '../wire/catalog.ts';
 import type { Progress, RunOutcome } from '../wire/outcome.ts';
 import type { VerifyTask } from '../wire/verify.ts';
 
@@ -37,6 +38,8 @@ export interface RunListener {
   /** `definitions`: those this worker uses for the first time. */
   metrics(changes: readonly MetricChange[], definitions: readonly MetricDefinition[]): void;
   progress(progress: Progress): void;
+  /** What the run moved; told just before its end. */
+  moved?(movements: readonly Movement[]): void;
 }
 
 /** `crashed`: the worker died (out of memory, killed, spun past its grace); the sentence says how. */

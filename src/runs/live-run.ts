@@ -2,6 +2,7 @@
 import type { RunFence } from '../history/history.ts';
 import type { Env } from '../lib/env.ts';
 import { messageOf } from '../lib/errors.ts';
+import type { Movement } from '../wire/catalog.ts';
 import type { Progress, RunOutcome } from '../wire/outcome.ts';
 import type { Callback } from '../wire/run.ts';
 import type { Plan } from '../plan/plan.ts';
@@ -32,6 +33,8 @@ export interface LiveRunServices {
   readonly logs: RunLogs;
   readonly writer: LogWriter | undefined;
   readonly applyMetrics: ApplyMetrics;
+  /** Takes what runs moved; returns at once. */
+  readonly onMoved: ((movements: readonly Movement[]) => void) | undefined;
   /** How long a run that is asked to stop may take to flush before its worker is killed. */
   readonly stopGraceMs: number;
   /** Fires when the service gives up recording. */
@@ -130,6 +133,7 @@ export class LiveRun {
       progress: (progress) => {
         this.#progress = progress;
       },
+      moved: (movements) => this.#services.onMoved?.(movements),
     });
     this.#handle = handle;
     const end = await handle.done;

@@ -158,6 +158,7 @@ export class PoolWorker {
         return;
       case 'finished':
         this.#pass(message.rest);
+        if (message.moved.length > 0) this.#job?.listener.moved?.(message.moved);
         this.#settle({ type: 'finished', outcome: message.outcome });
         this.#options.onDone(this);
         return;

@@ -4,6 +4,7 @@ import type { Env } from '../lib/env.ts';
 import { messageOf, RefusedError } from '../lib/errors.ts';
 import { doctorFailure, type DoctorReport } from '../wire/doctor.ts';
 import type { RunOutcome } from '../wire/outcome.ts';
+import type { Movement } from '../wire/catalog.ts';
 import type { RunPage, RunRecord, Submission, SubmissionReceipt } from '../wire/run.ts';
 import { actionOf, createAudit, type Audit } from './audit.ts';
 import type { CallbackRules } from './callback-rules.ts';
@@ -51,6 +52,8 @@ export interface RunServiceOptions {
   readonly doctor: Preflight;
   /** Takes what workers measured. */
   readonly applyMetrics: ApplyMetrics;
+  /** Takes what runs moved, before their end is recorded; returns at once. */
+  readonly onMoved?: (movements: readonly Movement[]) => void;
   readonly callbacks: CallbackRules;
   /** Also told of every end. */
   readonly onEnd?: EndListener;
@@ -110,6 +113,7 @@ class Service implements RunService {
       env,
       executor,
       applyMetrics,
+      onMoved: options.onMoved,
       health: this.#health,
       logs: this.#logs,
       writer: this.#writer,

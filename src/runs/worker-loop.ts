@@ -4,6 +4,7 @@ import { AppError, messageOf, StopReason } from '../lib/errors.ts';
 import type { LogLine } from '../lib/log.ts';
 import type { Metrics } from '../lib/metrics.ts';
 import { Redactor } from '../lib/redact.ts';
+import type { Movement } from '../wire/catalog.ts';
 import type { Progress, RunOutcome } from '../wire/outcome.ts';
 import { BatchSender } from './batch-sender.ts';
 import type { RunTicket } from './executor.ts';
@@ -19,6 +20,8 @@ export interface RunDesk {
   readonly metrics: Metrics;
   readonly writeLog: (line: LogLine) => void;
   readonly onProgress: (progress: Progress) => void;
+  /** Goes with the end of the run. */
+  readonly onMoved: (movements: readonly Movement[]) => void;
 }
 
 export type ExecuteTicket = (ticket: RunTicket, desk: RunDesk) => Promise<RunOutcome>;
@@ -97,6 +100,7 @@ class WorkerProcess {
       relay: this.#relay,
       send: (batch, isAwaited) => say({ type: 'batch', batch, isAwaited }),
     });
+    const moved: Movement[] = [];
     const stop = new AbortController();
     this.#current = { stop, sender, redactor };
     try {
@@ -106,13 +110,14 @@ class WorkerProcess {
         metrics: announcing(this.#relay.metrics, sender),
         writeLog: (line) => sender.log(line),
         onProgress: (progress) => sender.progress(progress),
+        onMoved: (movements) => void moved.push(...movements),
       });
       this.#current = undefined;
-      say({ type: 'finished', outcome, rest: sender.end() });
+      say({ type: 'finished', outcome, rest: sender.end(), moved });
     } catch (error) {
       if (!(error instanceof AppError)) return this.breakDown(error);
       this.#current = undefined;
-      say({ type: 'finished', outcome: refusedOutcome(ticket, redactor.text(error.message), error.code), rest: sender.end() });
+      say({ type: 'finished', outcome: refusedOutcome(ticket, redactor.text(error.message), error.code), rest: sender.end(), moved });
     }
   }
 }

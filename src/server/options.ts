@@ -1,5 +1,6 @@
 /** Everything the server is given. It makes nothing itself: `serve` composes. */
 import type { ZodType } from 'zod';
+import type { Catalog } from '../features/catalog/catalog.ts';
 import type { SubmitBackfill } from '../features/backfill/submit-units.ts';
 import type { Parts } from '../kit/parts.ts';
 import type { Env } from '../lib/env.ts';
@@ -29,6 +30,7 @@ export interface ServerOptions {
   readonly blocks: readonly BlockListing[];
   readonly doctor: Doctor;
   readonly rollback: Rollback;
+  readonly catalog: Pick<Catalog, 'list' | 'get' | 'lineage'>;
   readonly verify: Verify;
   /** Submits the runs of a backfill. */
   readonly backfill: SubmitBackfill;

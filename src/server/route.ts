@@ -45,7 +45,7 @@ export interface RouteDefinition<P, Q, B> {
   readonly permission: Permission | 'public';
   /** Names the action in the audit log; with the method, the operation in the API description. */
   readonly label: string;
-  readonly tag: 'runs' | 'schemas' | 'operations';
+  readonly tag: 'runs' | 'schemas' | 'catalog' | 'operations';
   readonly summary: string;
   readonly description?: string;
   /** A value that does not fit is a 404: there is no such path. */

@@ -1,5 +1,7 @@
 /** A whole server for tests: real routes and framework, a run service in memory, small parts, recorded log and audit. */
 import { z } from 'zod';
+import { createCatalog } from '../features/catalog/catalog.ts';
+import { MemoryCatalog } from '../history/memory/memory-catalog.ts';
 import { text as filledText } from '../kit/schema.ts';
 import { shelve } from '../kit/parts.ts';
 import { APPEND_ONLY, defineSink } from '../kit/sink.ts';
@@ -253,6 +255,7 @@ export async function startFixture(options: FixtureOptions = {}): Promise<Fixtur
     verify: async () => {
       throw new RefusedError('bad_config', 'row `row-0` has no key by which its records could be matched');
     },
+    catalog: createCatalog(new MemoryCatalog(), env),
     rollback: async () => {
       throw new RefusedError('unprocessable', 'the document of the run is not stored here');
     },

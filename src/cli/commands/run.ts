@@ -74,7 +74,7 @@ export const runCommand = defineCommand({
       clock: options.clock ?? world.clock.now(),
       signal: stops.signal,
       dryRun: options.dryRun,
-      ...(await observed(plan, env, createNotifier(env))),
+      ...(await observed(plan, env, { notifier: createNotifier(env) })),
       ...(options.limit === undefined ? {} : { limit: options.limit }),
       ...(options.quiet ? {} : { onProgress: progressLine(terminal, world.clock, plan.rows.length) }),
     });

@@ -75,7 +75,7 @@ async function jobLoader(context: CliContext, request: LoadRequest): Promise<Loa
       plan,
       spec,
       execute: async (options) => {
-        const watched = await observed(plan, env, notifier);
+        const watched = await observed(plan, env, { notifier });
         return execute({ ...options, ...watched, plan, parts, runId: env.ids.next(), credentials });
       },
     });

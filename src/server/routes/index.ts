@@ -2,6 +2,7 @@
 import type { Route } from '../route.ts';
 import { auditRoutes } from './audit.ts';
 import { backfillRoutes } from './backfill.ts';
+import { catalogRoutes } from './catalog.ts';
 import { deadLetterRoutes } from './dead-letters.ts';
 import { descriptionRoutes } from './description.ts';
 import { doctorRoutes } from './doctor.ts';
@@ -22,6 +23,7 @@ export const ROUTES: readonly Route[] = Object.freeze([
   ...doctorRoutes,
   ...verifyRoutes,
   ...deadLetterRoutes,
+  ...catalogRoutes,
   ...identityRoutes,
   ...auditRoutes,
   ...healthRoutes,

@@ -1,0 +1,86 @@
+/** What a data set is called in the catalog: the same on every day, although a run puts the day into its address. */
+import { createHash } from 'node:crypto';
+import { renderNow } from '../../document/now-tokens.ts';
+import { classify, restoreEscapes, rewriteTokens } from '../../document/tokens.ts';
+import type { ObservedDataset } from '../../engine/observe/datasets.ts';
+import { isObject, jsonText, type JsonValue } from '../../lib/json.ts';
+import { valueAt, type RuntimeTokens } from '../../plan/resolve.ts';
+
+/** One token of a config or several without anything between them, and the characters beside it where they are fixed. */
+interface Unit {
+  readonly written: string;
+  readonly rendered: string;
+  readonly left: string;
+  readonly right: string;
+}
+
+/** Cannot stand in a text: texts with NUL are refused when a document is read. */
+const CUT = '\u0001';
+
+/** The address with `${now.*}`, and with the bounds of a chunk, where a run filled them in. */
+export function canonicalUri({ uri, part }: ObservedDataset, tokens: RuntimeTokens): string | undefined {
+  if (uri === undefined || !part.deferred) return uri;
+  const units = textsOf(part.config).flatMap((text) => unitsOf(text, tokens));
+  const longestFirst = [...units].sort((a, b) => b.rendered.length - a.rendered.length);
+  return longestFirst.reduce(putBack, uri);
+}
+
+/** First 16 hexadecimal digits of the SHA-256 of the canonical address. */
+export function datasetId(uri: string): string {
+  return createHash('sha256').update(uri, 'utf8').digest('hex').slice(0, 16);
+}
+
+function textsOf(value: JsonValue): string[] {
+  if (typeof value === 'string') return value.includes('${') ? [value] : [];
+  if (Array.isArray(value)) return value.flatMap(textsOf);
+  return isObject(value) ? Object.values(value).flatMap(textsOf) : [];
+}
+
+function unitsOf(text: string, tokens: RuntimeTokens): Unit[] {
+  const found: { readonly written: string; readonly rendered: string | undefined }[] = [];
+  const replace = (body: string): string => {
+    found.push({ written: `\${${body}}`, rendered: renderingOf(body, tokens) });
+    return CUT;
+  };
+  const literals = restoreEscapes(rewriteTokens(text, { replace, tooDeep: () => undefined })).split(CUT);
+  const units: Unit[] = [];
+  for (let index = 0; index < found.length; index += 1) {
+    const first = index;
+    while (index + 1 < found.length && literals[index + 1] === '') index += 1;
+    const run = found.slice(first, index + 1);
+    const rendered = run.map((one) => one.rendered);
+    if (rendered.some((one) => one === undefined || one === '')) continue;
+    units.push({
+      written: run.map(({ written }) => written).join(''),
+      rendered: rendered.join(''),
+      left: literals[first]?.at(-1) ?? '',
+      right: literals[index + 1]?.at(0) ?? '',
+    });
+  }
+  return units;
+}
+
+function renderingOf(body: string, { now, records }: RuntimeTokens): string | undefined {
+  const token = classify(body);
+  if (token.kind === 'now') return renderNow(token.name, now);
+  if (token.kind !== 'path' || token.root !== 'partition') return undefined;
+  const value = valueAt(records.get('partition') ?? null, token.path);
+  return value === undefined ? undefined : jsonText(value);
+}
+
+/** Where nothing is fixed beside it, it must stand by itself: a day of two digits is found in many numbers. */
+function putBack(uri: string, { written, rendered, left, right }: Unit): string {
+  let out = '';
+  let from = 0;
+  for (let at = uri.indexOf(rendered); at !== -1; at = uri.indexOf(rendered, at + 1)) {
+    const end = at + rendered.length;
+    if (at < from || !fits(uri.charAt(at - 1), left) || !fits(uri.charAt(end), right)) continue;
+    out += uri.slice(from, at) + written;
+    from = end;
+  }
+  return out + uri.slice(from);
+}
+
+function fits(beside: string, fixed: string): boolean {
+  return fixed === '' ? !/[A-Za-z0-9]/.test(beside) : beside === fixed;
+}

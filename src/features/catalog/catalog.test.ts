@@ -1,0 +1,256 @@
+/** What the catalog remembers of runs. */
+import { describe, expect, it } from 'vitest';
+import { lineageSchema } from '../../wire/catalog.ts';
+import type { CatalogStore } from '../../history/catalog.ts';
+import { HistoryError } from '../../history/history.ts';
+import { MemoryCatalog } from '../../history/memory/memory-catalog.ts';
+import { ConnectorError, StopReason } from '../../lib/errors.ts';
+import type { JsonObject, JsonValue } from '../../lib/json.ts';
+import type { PartPlan, RowPlan } from '../../plan/plan.ts';
+import type { SinkDefinition } from '../../kit/sink.ts';
+import type { Movement } from '../../wire/catalog.ts';
+import { renameField } from '../../transforms/rename-field.ts';
+import { run } from '../../../test/fakes/engine.ts';
+import { testEnv } from '../../../test/fakes/env.ts';
+import { runGraph } from '../../../test/fakes/graph.ts';
+import { fakeSink, fakeSource, part, planOf, rowPlan } from '../../../test/fakes/plan.ts';
+import { canonicalUri, datasetId } from './canonical.ts';
+import { createCatalog, type Catalog } from './catalog.ts';
+import { MovementObserver } from './movements.ts';
+import { compareSchemas, inferSchema } from './schemas.ts';
+
+const now = { date: new Date('2026-01-31T05:06:07Z'), zone: 'UTC' };
+
+/** What a config is called that was completed on the 31st of January. */
+function canonical(uri: string, config: JsonObject, records: ReadonlyMap<string, JsonValue> = new Map()): string | undefined {
+  const { definition } = fakeSink();
+  const deferred: PartPlan<SinkDefinition> = { ...part(definition, config), deferred: true };
+  return canonicalUri({ id: 'row-0', kind: 'fake', uri, part: deferred }, { now, records });
+}
+
+describe('a canonical address', () => {
+  it.each([
+    ['file:///out/2026-01-31/x.csv', '/out/${now.date}/x.csv', 'file:///out/${now.date}/x.csv'],
+    ['file:///out/31.csv', '/out/${now.day}.csv', 'file:///out/${now.day}.csv'],
+    ['s3://b/2026/01/31/y', '${now.year}/${now.month}/${now.day}/y', 's3://b/${now.year}/${now.month}/${now.day}/y'],
+    ['file:///out/20260131.csv', '/out/${now.year}${now.month}${now.day}.csv', 'file:///out/${now.year}${now.month}${now.day}.csv'],
+    ['file:///31/x-31.csv', '/31/x-${now.day}.csv', 'file:///31/x-${now.day}.csv'],
+    ['db://h/d31?table=t', '${now.day}', 'db://h/d31?table=t'],
+    ['file:///a.csv', '/a.csv', 'file:///a.csv'],
+  ])('%s of a run is %s as written', (uri, path, folded) => {
+    expect(canonical(uri, { path })).toBe(folded);
+  });
+
+  it('puts the bounds of a chunk back, too', () => {
+    const config = { query: 'SELECT * FROM t WHERE id > ${partition.start} AND id <= ${partition.end}' };
+    const uri = 'sqlite:///a.db?query=SELECT * FROM t WHERE id > 1000 AND id <= 2000';
+    expect(canonical(uri, config, new Map([['partition', { start: 1000, end: 2000 }]]))).toBe(`sqlite:///a.db?query=${config.query}`);
+  });
+
+  it('is what the id is made of', () => {
+    expect(datasetId('file:///a.csv')).toMatch(/^[0-9a-f]{16}$/);
+    expect(datasetId('file:///a.csv')).toBe('1ad4eebb6be5f3a4');
+  });
+});
+
+describe('a schema', () => {
+  const field = (name: string, types: ('integer' | 'number' | 'string')[], nulls = false) => ({ name, types, nulls });
+
+  it('tells each column with its types, nullable where a record lacked it', () => {
+    expect(inferSchema([field('id', ['integer']), field('n', ['string', 'number'], true), field('z', [], true)])).toEqual({
+      type: 'object',
+      properties: { id: { type: 'integer' }, n: { type: ['number', 'string', 'null'] }, z: { type: 'null' } },
+    });
+    expect(inferSchema([])).toBeUndefined();
+  });
+
+  it('is compared as drift is: new, wider, different and gone', () => {
+    const before = inferSchema([field('a', ['integer']), field('b', ['integer']), field('c', ['string']), field('d', ['string'])]);
+    const after = inferSchema([field('a', ['number']), field('b', ['string']), field('c', ['string'], true), field('e', ['string'])]);
+    if (before === undefined || after === undefined) throw new Error('there are columns');
+    expect(compareSchemas(before, after)).toEqual({
+      added: [{ column: 'e', from: null, to: 'string' }],
+      widened: [
+        { column: 'a', from: 'integer', to: 'number' },
+        { column: 'c', from: 'string', to: 'string|null' },
+      ],
+      changed: [{ column: 'b', from: 'integer', to: 'string' }],
+      removed: ['d'],
+    });
+    expect(compareSchemas(after, before)).toMatchObject({ changed: [{ column: 'a' }, { column: 'b' }, { column: 'c' }] });
+  });
+});
+
+/** Runs rows and hears what they moved. */
+async function movedBy(rows: readonly RowPlan[], overrides: Parameters<typeof run>[1] = {}): Promise<Movement[]> {
+  const heard: Movement[] = [];
+  const env = testEnv();
+  const observer = new MovementObserver({ env, sampleRecords: 10, deliver: (movements) => void heard.push(...movements) });
+  await run(planOf([...rows]), { env, observers: [observer], ...overrides });
+  return heard;
+}
+
+const oneRow = (over: Partial<RowPlan> = {}, records: JsonValue[] = [{ id: 1 }]): RowPlan =>
+  rowPlan(fakeSource([{ records }]), fakeSink().definition, over);
+
+describe('a movement', () => {
+  it('is told of a row that succeeded: its data sets, their schemas, and where columns come from', async () => {
+    const [movement] = await movedBy([oneRow({ transforms: [part(renameField, { fields: { id: 'key' } })] })]);
+    const schema = (column: string) => ({ type: 'object', properties: { [column]: { type: 'integer' } } });
+    expect(movement).toMatchObject({ pipeline: 'test', row: 'row-0', run_id: 'run-1' });
+    expect(movement?.datasets).toEqual([
+      { uri: 'fake://source', kind: 'fake', role: 'source', records: 1, schema: schema('id') },
+      { uri: 'fake://sink', kind: 'fake', role: 'sink', records: 1, schema: schema('key') },
+    ]);
+    expect(movement?.edges).toEqual([{ from: 'fake://source', to: 'fake://sink', records: 1, columns: { key: ['id'] } }]);
+  });
+
+  it('is not told of a dry run, a limited run, or a row that failed', async () => {
+    expect(await movedBy([oneRow()], { dryRun: true })).toEqual([]);
+    expect(await movedBy([oneRow()], { limit: 5 })).toEqual([]);
+    const failing = rowPlan(fakeSource([{ records: [{ id: 1 }] }], { failAfter: new ConnectorError('data', 'no') }), fakeSink().definition);
+    const told = await movedBy([{ ...failing, id: 'bad' }, oneRow({ id: 'good' })]);
+    expect(told.map(({ row }) => row)).toEqual(['good']);
+  });
+
+  it('is not told of a cancelled run, not even of rows that were done', async () => {
+    const stop = new AbortController();
+    const onProgress = (): void => stop.abort(new StopReason('cancel', 'the run was cancelled'));
+    const pages = [{ records: [{ id: 1 }] }, { records: [{ id: 2 }] }];
+    expect(await movedBy([rowPlan(fakeSource(pages), fakeSink().definition)], { signal: stop.signal, onProgress })).toEqual([]);
+  });
+
+  it('is not told of rows that run for the records of others', async () => {
+    const child = oneRow({ id: 'kid', parent: { row: 'top', key: 'id', fields: [] }, dependsOn: ['top'] });
+    expect((await movedBy([oneRow({ id: 'top' }), child])).map(({ row }) => row)).toEqual(['top']);
+  });
+
+  it('of a graph tells every source once, and an edge for each pair that is connected', async () => {
+    const heard: Movement[] = [];
+    const env = testEnv();
+    const observer = new MovementObserver({ env, sampleRecords: 10, deliver: (movements) => void heard.push(...movements) });
+    const source = (name: string, records: JsonValue[]) => ({ ...fakeSource([{ records }]), datasetUri: () => `fake://${name}` });
+    const sink = (name: string) => ({ ...fakeSink().definition, datasetUri: () => `fake://${name}` });
+    await runGraph(
+      {
+        nodes: {
+          a: { kind: 'source', type: 'a' },
+          b: { kind: 'source', type: 'b' },
+          t: { kind: 'tee' },
+          m: { kind: 'merge' },
+          both: { kind: 'sink', type: 'both' },
+          first: { kind: 'sink', type: 'first' },
+        },
+        edges: [
+          ['a', 't'],
+          ['t', 'm'],
+          ['b', 'm'],
+          ['m', 'both'],
+          ['t', 'first'],
+        ],
+      },
+      {
+        sources: { a: source('a', [{ x: 1 }, { x: 2 }]), b: source('b', [{ y: 1 }]) },
+        sinks: { both: sink('both'), first: sink('first') },
+      },
+      { env, observers: [observer] },
+    );
+    const datasets = heard.flatMap((movement) => movement.datasets.map(({ uri, records }) => `${uri} ${records}`));
+    expect(datasets.sort()).toEqual(['fake://a 2', 'fake://b 1', 'fake://both 3', 'fake://first 2']);
+    const edges = heard.flatMap((movement) => movement.edges.map(({ from, to, records }) => `${from} ${to} ${records}`));
+    expect(edges.sort()).toEqual(['fake://a fake://both 2', 'fake://a fake://first 2', 'fake://b fake://both 1']);
+  });
+});
+
+function movement(over: Partial<Movement> & { readonly columns?: readonly string[]; readonly path?: readonly [string, string] } = {}): Movement {
+  const { columns = ['id'], path: [from, to] = ['file:///a.csv', 'file:///b.jsonl'], ...rest } = over;
+  const schema = { type: 'object' as const, properties: Object.fromEntries(columns.map((name) => [name, { type: 'string' }])) };
+  return {
+    pipeline: 'orders',
+    row: 'row-0',
+    run_id: 'r1',
+    recorded_at: '2026-08-01T00:00:00.000Z',
+    datasets: [
+      { uri: from, kind: 'csv', role: 'source', records: 3, schema },
+      { uri: to, kind: 'jsonl', role: 'sink', records: 3, schema },
+    ],
+    edges: [{ from, to, records: 3, columns: { id: ['id'] } }],
+    ...rest,
+  };
+}
+
+const catalogOf = (store: CatalogStore = new MemoryCatalog()): Catalog => createCatalog(store, testEnv());
+
+describe('the catalog', () => {
+  it('shows what was recorded as soon as it is asked', async () => {
+    const catalog = catalogOf();
+    catalog.record([movement()]);
+    const { datasets } = await catalog.list({ limit: 10 });
+    expect(datasets.map(({ uri, roles, runs, schema_versions }) => [uri, roles, runs, schema_versions])).toEqual(
+      expect.arrayContaining([
+        ['file:///a.csv', ['source'], 1, 1],
+        ['file:///b.jsonl', ['sink'], 1, 1],
+      ]),
+    );
+  });
+
+  it('has a new version of a schema only when it is another one, with what is different', async () => {
+    const catalog = catalogOf();
+    const at = (second: number): string => new Date(Date.UTC(2026, 7, 1, 0, 0, second)).toISOString();
+    catalog.record([movement({ recorded_at: at(1) }), movement({ recorded_at: at(2), run_id: 'r2' })]);
+    await catalog.settled();
+    catalog.record([movement({ recorded_at: at(3), run_id: 'r3', columns: ['id', 'mail'] }), movement({ recorded_at: at(4), run_id: 'r4', columns: ['id', 'mail'] })]);
+    const detail = await catalog.get(datasetId('file:///b.jsonl'));
+    expect(detail).toMatchObject({ schema_versions: 2, runs: 4, total_records: 12, last_run_id: 'r4' });
+    expect(detail?.schema_timeline.map(({ version, run_id, diff }) => [version, run_id, diff])).toEqual([
+      [1, 'r1', undefined],
+      [2, 'r3', { added: [{ column: 'mail', from: null, to: 'string' }], widened: [], changed: [], removed: [] }],
+    ]);
+    expect(detail?.stats.map(({ run_id }) => run_id)).toEqual(['r4', 'r3', 'r2', 'r1']);
+    expect(lineageSchema.parse({ edges: detail?.upstream }).edges).toMatchObject([{ runs: 4, column_lineage: { fields: { id: ['id'] } } }]);
+  });
+
+  it('goes on where another recorder of the same store stopped', async () => {
+    const store = new MemoryCatalog();
+    for (const columns of [['id'], ['id'], ['id', 'n']]) {
+      const catalog = catalogOf(store);
+      catalog.record([movement({ columns })]);
+      await catalog.settled();
+    }
+    expect(await store.getDataset(datasetId('file:///a.csv'))).toMatchObject({ schema_versions: 2, runs: 3 });
+  });
+
+  it('walks from a data set in both directions, as far as it is asked', async () => {
+    const catalog = catalogOf();
+    const chain = ['a', 'b', 'c', 'd'].map((name) => `file:///${name}`);
+    const steps = [0, 1, 2].map((index) => movement({ path: [chain[index] ?? '', chain[index + 1] ?? ''], row: `r${index}` }));
+    catalog.record(steps);
+    const rows = async (query: Parameters<Catalog['lineage']>[0]): Promise<string[]> =>
+      (await catalog.lineage(query)).map(({ row }) => row).sort();
+    expect(await rows({ depth: 5 })).toEqual(['r0', 'r1', 'r2']);
+    expect(await rows({ root: datasetId(chain[1] ?? ''), depth: 1 })).toEqual(['r0', 'r1']);
+    expect(await rows({ root: datasetId(chain[0] ?? ''), depth: 2 })).toEqual(['r0', 'r1']);
+    expect(await rows({ root: datasetId(chain[0] ?? ''), depth: 32 })).toEqual(['r0', 'r1', 'r2']);
+    expect(await rows({ root: 'nobody', depth: 5 })).toEqual([]);
+  });
+
+  it('that cannot be written to is told of in the log, and takes the next movement', async () => {
+    const store = new MemoryCatalog();
+    const env = testEnv();
+    let broken = true;
+    const failing: CatalogStore = Object.assign(Object.create(store) as CatalogStore, {
+      addMovements: (gain: Parameters<CatalogStore['addMovements']>[0]) =>
+        broken ? Promise.reject(new HistoryError('the disk is full')) : MemoryCatalog.prototype.addMovements.call(store, gain),
+      listDatasets: (query: Parameters<CatalogStore['listDatasets']>[0]) => store.listDatasets(query),
+      getDataset: (id: string) => store.getDataset(id),
+      addSchema: (version: Parameters<CatalogStore['addSchema']>[0]) => store.addSchema(version),
+    });
+    const catalog = createCatalog(failing, env);
+    catalog.record([movement()]);
+    await catalog.settled();
+    expect(env.lines.some(({ line }) => line.includes('the disk is full'))).toBe(true);
+    broken = false;
+    catalog.record([movement()]);
+    expect((await catalog.list({ limit: 10 })).datasets).toHaveLength(2);
+  });
+});

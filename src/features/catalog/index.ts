@@ -1,0 +1,28 @@
+import type { RunObserver } from '../../engine/observe/observer.ts';
+import type { Env } from '../../lib/env.ts';
+import type { Plan } from '../../plan/plan.ts';
+import type { Movement } from '../../wire/catalog.ts';
+
+const SAMPLE_RECORDS = 100;
+
+/** The observer that a document with `catalog` asks for, where nobody else takes what it moves. */
+export async function catalogObserver({ catalog }: Plan, env: Env): Promise<RunObserver | undefined> {
+  if (catalog === undefined) return undefined;
+  const { MovementObserver } = await import('./movements.ts');
+  const { recordIn } = await import('./record-in.ts');
+  return new MovementObserver({
+    env,
+    sampleRecords: catalog.sample_records,
+    deliver: (movements) => recordIn(catalog.url, movements, env),
+  });
+}
+
+/** The observer of every run of a server, which keeps the catalog of all of them. */
+export async function movementObserver(
+  { catalog }: Plan,
+  env: Env,
+  deliver: (movements: readonly Movement[]) => void,
+): Promise<RunObserver> {
+  const { MovementObserver } = await import('./movements.ts');
+  return new MovementObserver({ env, sampleRecords: catalog?.sample_records ?? SAMPLE_RECORDS, deliver });
+}
