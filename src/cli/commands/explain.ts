@@ -34,6 +34,7 @@ export const explainCommand = defineCommand({
   async run(context, { options, positionals: [config] }) {
     const { loadPlan } = await import('../load-plan.ts');
     const { tellFanOut } = await import('../row-times.ts');
+    const { notificationsDocument, tellNotifications } = await import('../tell-notifications.ts');
     const { explainDocument, introduce, tellRow } = await import('../explain-plan.ts');
     const { terminal } = context;
     const { plan, parts } = await loadPlan(context, {
@@ -45,7 +46,7 @@ export const explainCommand = defineCommand({
     });
     if (options.json) {
       const graph = plan.topology === undefined ? {} : (await import('../topology-view.ts')).topologyDocument(plan.topology);
-      const document = { ...explainDocument(plan), ...graph };
+      const document = { ...explainDocument(plan), ...graph, ...notificationsDocument(plan) };
       if (options.sample === undefined) {
         terminal.json(document);
         return EXIT.ok;
@@ -71,6 +72,9 @@ export const explainCommand = defineCommand({
     }
     if (shown.length < plan.rows.length)
       terminal.print(`\nand ${count(plan.rows.length - shown.length, 'more row')}: see them with \`--rows\``);
+    const told = tellNotifications(plan);
+    if (told.length > 0) terminal.print(`\n${terminal.ink('bold', 'When a run has ended')}`);
+    for (const sentence of told) terminal.print(`  - ${sentence}`);
     if (options.sample === undefined) return EXIT.ok;
     const { tellSample } = await import('../plan-sample.ts');
     terminal.print('');
