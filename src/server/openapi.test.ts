@@ -77,6 +77,7 @@ test.each([
   ['POST /v1/runs/{id}/cancel', '200 202 401 403 404 500'],
   ['GET /v1/runs/{id}/logs', '200 400 401 403 404 500'],
   ['POST /v1/doctor', '200 400 401 403 413 415 422 500'],
+  ['POST /v1/verify', '200 400 401 403 413 415 422 429 500 503'],
   ['POST /v1/backfill', '202 400 401 403 404 409 413 415 422 500 503'],
   ['GET /readyz', '200 500 503'],
 ])('%s answers with %s', (name, statuses) => {
