@@ -1,4 +1,6 @@
+import type { Env } from '../../lib/env.ts';
 import type { Issue } from '../../lib/errors.ts';
+import type { Plan } from '../../plan/plan.ts';
 import { defineCommand } from '../command.ts';
 import { completionOf, DOCUMENT_OPTIONS } from '../document-options.ts';
 import { configFile } from '../config-file.ts';
@@ -43,14 +45,16 @@ export const doctorCommand = defineCommand({
     const { doctor } = await import('../../engine/doctor.ts');
     using stops = listenForStop(world, 'cancel', () => {});
     const from = world.clock.elapsedMs();
-    const report = await doctor({
+    const timeoutMs = options.timeoutSecs * 1000;
+    const rows = await doctor({
       plan,
       parts,
       env,
       clock: world.clock.now(),
       signal: stops.signal,
-      timeoutMs: options.timeoutSecs * 1000,
+      timeoutMs,
     });
+    const report = { invocations: [...rows.invocations, ...(await beside(plan, env, { signal: stops.signal, timeoutMs }))] };
     const summary = { ...tally(report), elapsed_ms: Math.round(world.clock.elapsedMs() - from) };
     if (options.json) terminal.json({ config: shortPath(file, world.cwd), ...report, summary });
     else tell(context, report, summary);
@@ -58,6 +62,17 @@ export const doctorCommand = defineCommand({
     return signal === undefined ? countedExit(summary.failed) : signalExit(signal);
   },
 });
+
+/** What belongs to no row. */
+async function beside(
+  { lineage }: Plan,
+  env: Env,
+  bounds: { readonly signal: AbortSignal; readonly timeoutMs: number },
+): Promise<DoctorReport['invocations']> {
+  if (lineage === undefined) return [];
+  const { probeLineage } = await import('../../features/lineage/probe.ts');
+  return [{ id: 'lineage', probes: [await probeLineage(lineage.spec, { env, ...bounds })] }];
+}
 
 interface OfflineOptions extends Values<typeof DOCUMENT_OPTIONS> {
   readonly json: boolean;

@@ -72,7 +72,8 @@ export const explainCommand = defineCommand({
     }
     if (shown.length < plan.rows.length)
       terminal.print(`\nand ${count(plan.rows.length - shown.length, 'more row')}: see them with \`--rows\``);
-    const told = tellNotifications(plan);
+    const { tellRecording } = await import('../tell-recording.ts');
+    const told = [...tellNotifications(plan), ...tellRecording(plan)];
     if (told.length > 0) terminal.print(`\n${terminal.ink('bold', 'When a run has ended')}`);
     for (const sentence of told) terminal.print(`  - ${sentence}`);
     if (options.sample === undefined) return EXIT.ok;

@@ -1,4 +1,7 @@
 import type { Command } from '../command.ts';
+import { catalogDatasetsCommand } from './catalog-datasets.ts';
+import { catalogLineageCommand } from './catalog-lineage.ts';
+import { catalogShowCommand } from './catalog-show.ts';
 import { completionsCommand } from './completions.ts';
 import { contractCommand } from './contract.ts';
 import { demoCommand } from './demo.ts';
@@ -8,6 +11,7 @@ import { dlqReplayCommand } from './dlq-replay.ts';
 import { doctorCommand } from './doctor.ts';
 import { explainCommand } from './explain.ts';
 import { fmtCommand } from './fmt.ts';
+import { historyCommand } from './history.ts';
 import { initCommand } from './init.ts';
 import { listCommand } from './list.ts';
 import { maskingCommand } from './masking.ts';
@@ -42,6 +46,10 @@ export const COMMANDS: readonly Command[] = [
   dlqDiscardCommand,
   scheduleCommand,
   notifyTestCommand,
+  catalogDatasetsCommand,
+  catalogShowCommand,
+  catalogLineageCommand,
+  historyCommand,
   serveCommand,
   demoCommand,
   fmtCommand,

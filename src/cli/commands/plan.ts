@@ -61,16 +61,18 @@ export const planCommand = defineCommand({
     const rows = options.row === undefined ? plan.rows : [rowCalled(options.row, plan)];
     if (options.diff !== undefined) return (await import('../plan-diff.ts')).tellDiff(context, { plan, other: options.diff, options });
     if (options.sample !== undefined || options.live) {
-      const document = options.json && rows[0] !== undefined ? rowDocument(rows[0]) : undefined;
+      const document = options.json && rows[0] !== undefined ? rowDocument(rows[0], plan) : undefined;
       const { tellSample } = await import('../plan-sample.ts');
       return tellSample(context, { plan, parts, rows, document, sample: options.sample, limit: options.limit });
     }
     const { topology } = plan;
     const graph = topology === undefined || options.row !== undefined ? undefined : await import('../topology-view.ts');
     if (options.json) {
-      const one = rows.length === 1 && rows[0] !== undefined ? rowDocument(rows[0]) : rows.map(rowDocument);
+      const one = rows.length === 1 && rows[0] !== undefined ? rowDocument(rows[0], plan) : rows.map((row) => rowDocument(row, plan));
       const whole =
-        graph === undefined || topology === undefined ? one : { ...graph.topologyDocument(topology), rows: rows.map(rowDocument) };
+        graph === undefined || topology === undefined
+          ? one
+          : { ...graph.topologyDocument(topology), rows: rows.map((row) => rowDocument(row, plan)) };
       context.terminal.json(whole);
     } else tell(context, { plan, rows, drawing: topology === undefined ? undefined : graph?.drawGraph(topology, plan.rows) });
     return EXIT.ok;
@@ -89,7 +91,7 @@ function rowCalled(id: string, plan: Plan): RowPlan {
   throw new AppError('unknown_row', `there is no row \`${id}\``, hint === undefined ? {} : { hint });
 }
 
-function rowDocument(row: RowPlan): Record<string, unknown> {
+function rowDocument(row: RowPlan, { lineage }: Pick<Plan, 'lineage'>): Record<string, unknown> {
   const facts = factsOf(row);
   const { quality, contract, masking, schema } = row.governance;
   return {
@@ -105,6 +107,7 @@ function rowDocument(row: RowPlan): Record<string, unknown> {
     contract: contract === undefined ? null : { version: contract.version, on_breach: contract.on_breach, fields: contract.fields.length },
     masking: masking === undefined ? null : { rules: maskingRulesFor(masking, row.sink).length },
     schema_drift: schema === undefined ? null : schema.on_drift,
+    lineage: lineage === undefined ? null : lineage.spec.transport.type,
     metadata_columns: row.metadataColumns?.map(({ name }) => name) ?? [],
     dead_letters: row.dlq === undefined ? null : row.dlq.sink.type,
     state: row.state === undefined ? null : { type: row.state.type, key: row.stateKey },

@@ -1,6 +1,5 @@
 /** What the catalog remembers of runs. */
 import { describe, expect, it } from 'vitest';
-import { lineageSchema } from '../../wire/catalog.ts';
 import type { CatalogStore } from '../../history/catalog.ts';
 import { HistoryError } from '../../history/history.ts';
 import { MemoryCatalog } from '../../history/memory/memory-catalog.ts';
@@ -49,7 +48,7 @@ describe('a canonical address', () => {
 
   it('is what the id is made of', () => {
     expect(datasetId('file:///a.csv')).toMatch(/^[0-9a-f]{16}$/);
-    expect(datasetId('file:///a.csv')).toBe('1ad4eebb6be5f3a4');
+    expect(datasetId('file:///a.csv')).toBe('611f3b7fd08649cd');
   });
 });
 
@@ -162,7 +161,9 @@ describe('a movement', () => {
   });
 });
 
-function movement(over: Partial<Movement> & { readonly columns?: readonly string[]; readonly path?: readonly [string, string] } = {}): Movement {
+function movement(
+  over: Partial<Movement> & { readonly columns?: readonly string[]; readonly path?: readonly [string, string] } = {},
+): Movement {
   const { columns = ['id'], path: [from, to] = ['file:///a.csv', 'file:///b.jsonl'], ...rest } = over;
   const schema = { type: 'object' as const, properties: Object.fromEntries(columns.map((name) => [name, { type: 'string' }])) };
   return {
@@ -199,7 +200,10 @@ describe('the catalog', () => {
     const at = (second: number): string => new Date(Date.UTC(2026, 7, 1, 0, 0, second)).toISOString();
     catalog.record([movement({ recorded_at: at(1) }), movement({ recorded_at: at(2), run_id: 'r2' })]);
     await catalog.settled();
-    catalog.record([movement({ recorded_at: at(3), run_id: 'r3', columns: ['id', 'mail'] }), movement({ recorded_at: at(4), run_id: 'r4', columns: ['id', 'mail'] })]);
+    catalog.record([
+      movement({ recorded_at: at(3), run_id: 'r3', columns: ['id', 'mail'] }),
+      movement({ recorded_at: at(4), run_id: 'r4', columns: ['id', 'mail'] }),
+    ]);
     const detail = await catalog.get(datasetId('file:///b.jsonl'));
     expect(detail).toMatchObject({ schema_versions: 2, runs: 4, total_records: 12, last_run_id: 'r4' });
     expect(detail?.schema_timeline.map(({ version, run_id, diff }) => [version, run_id, diff])).toEqual([
@@ -207,7 +211,7 @@ describe('the catalog', () => {
       [2, 'r3', { added: [{ column: 'mail', from: null, to: 'string' }], widened: [], changed: [], removed: [] }],
     ]);
     expect(detail?.stats.map(({ run_id }) => run_id)).toEqual(['r4', 'r3', 'r2', 'r1']);
-    expect(lineageSchema.parse({ edges: detail?.upstream }).edges).toMatchObject([{ runs: 4, column_lineage: { fields: { id: ['id'] } } }]);
+    expect(detail?.upstream).toMatchObject([{ runs: 4, column_lineage: { fields: { id: ['id'] } } }]);
   });
 
   it('goes on where another recorder of the same store stopped', async () => {

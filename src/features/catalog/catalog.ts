@@ -4,9 +4,6 @@ import type { Env } from '../../lib/env.ts';
 import type { DatasetDetail, LineageEdge, Movement } from '../../wire/catalog.ts';
 import { CatalogRecorder } from './recorder.ts';
 
-export const DEFAULT_DEPTH = 5;
-export const MAX_DEPTH = 32;
-
 /** Databases take only so many values in one statement. */
 const ASKED_AT_ONCE = 500;
 

@@ -1,6 +1,6 @@
 /** The catalog of data sets (spec 1, section 4.7). */
 import { z } from 'zod';
-import { DEFAULT_DEPTH, MAX_DEPTH } from '../../features/catalog/catalog.ts';
+import { DEFAULT_DEPTH, MAX_DEPTH } from '../../features/catalog/depth.ts';
 import { RefusedError } from '../../lib/errors.ts';
 import { datasetDetailSchema, datasetPageSchema, lineageSchema } from '../../wire/catalog.ts';
 import { clamped } from '../query.ts';
@@ -51,7 +51,9 @@ const getDataset = defineRoute({
 
 const lineageQuery = z.strictObject({
   root: z.string().optional().meta({ description: 'Id of a data set; the whole graph when absent.' }),
-  depth: clamped({ min: 1, max: MAX_DEPTH }).meta({ description: `Steps from the root, in both directions; ${DEFAULT_DEPTH} when absent.` }),
+  depth: clamped({ min: 1, max: MAX_DEPTH }).meta({
+    description: `Steps from the root, in both directions; ${DEFAULT_DEPTH} when absent.`,
+  }),
 });
 
 const readLineage = defineRoute({

@@ -1,0 +1,72 @@
+import type { Catalog } from '../../features/catalog/catalog.ts';
+import { AppError } from '../../lib/errors.ts';
+import type { DatasetDetail, SchemaDiff } from '../../wire/catalog.ts';
+import { defineCommand } from '../command.ts';
+import type { CliContext } from '../context.ts';
+import { CATALOG_OPTIONS, readCatalog } from '../document-catalog.ts';
+import { EXIT } from '../exit.ts';
+import { count, definitionList, thousands } from '../render.ts';
+
+const PAGE = 1000;
+
+export const catalogShowCommand = defineCommand({
+  name: 'catalog show',
+  summary: 'Show one data set: its columns, how they changed, volumes and neighbours.',
+  description: 'The id may be cut off where it still names one data set only.',
+  arguments: [{ name: 'id', required: true, description: 'Id of the data set, or its beginning.' }],
+  options: CATALOG_OPTIONS,
+  examples: [{ command: 'headgate catalog show 1ad4', description: 'The data set whose id begins so' }],
+  async run(context, { options, positionals: [id = ''] }) {
+    const dataset = await readCatalog(context, options, async (catalog) => catalog.get(await wholeId(catalog, id)));
+    if (dataset === undefined) throw unknown(id);
+    if (options.json) context.terminal.json(dataset);
+    else tell(context, dataset);
+    return EXIT.ok;
+  },
+});
+
+async function wholeId(catalog: Catalog, start: string): Promise<string> {
+  const found: string[] = [];
+  for (let cursor: string | undefined, more = true; more;) {
+    const page = await catalog.list({ limit: PAGE, ...(cursor === undefined ? {} : { cursor }) });
+    found.push(...page.datasets.map(({ id }) => id).filter((id) => id.startsWith(start)));
+    ({ more } = page);
+    cursor = page.datasets.at(-1)?.id;
+  }
+  const [only] = found;
+  if (only === undefined) throw unknown(start);
+  if (found.length === 1 || found.includes(start)) return found.includes(start) ? start : only;
+  const hint = `write more of it: ${found.slice(0, 5).join(', ')}`;
+  throw new AppError('ambiguous_dataset', `${count(found.length, 'data set')} begin with \`${start}\``, { hint });
+}
+
+function unknown(id: string): AppError {
+  return new AppError('unknown_dataset', `there is no data set \`${id}\``, { hint: 'see `headgate catalog datasets`' });
+}
+
+function tell({ terminal }: CliContext, dataset: DatasetDetail): void {
+  terminal.print(terminal.ink('bold', dataset.uri));
+  const facts: (readonly [string, string])[] = [
+    ['id', dataset.id],
+    ['kind', `${dataset.kind}, as ${dataset.roles.join(' and ')}`],
+    [
+      'runs',
+      `${thousands(dataset.runs)}, ${thousands(dataset.total_records)} records in all, ${thousands(dataset.last_records)} the last time`,
+    ],
+    ['seen', `${dataset.first_seen} to ${dataset.last_seen}, by ${dataset.pipeline}`],
+  ];
+  for (const line of definitionList(facts)) terminal.print(`  ${line}`);
+  for (const { version, recorded_at, diff } of dataset.schema_timeline) {
+    terminal.print(`  schema ${version}  ${recorded_at}  ${diff === undefined ? 'first seen' : words(diff)}`);
+  }
+  for (const edge of dataset.upstream) terminal.print(`  from ${edge.src_uri}  (${edge.pipeline}, ${edge.row})`);
+  for (const edge of dataset.downstream) terminal.print(`  to   ${edge.dst_uri}  (${edge.pipeline}, ${edge.row})`);
+}
+
+function words({ added, widened, changed, removed }: SchemaDiff): string {
+  return [
+    ...added.map(({ column, to }) => `+${column} ${to}`),
+    ...[...widened, ...changed].map(({ column, from, to }) => `${column} ${from} → ${to}`),
+    ...removed.map((column) => `-${column}`),
+  ].join(', ');
+}
