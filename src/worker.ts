@@ -30,7 +30,11 @@ function envOf(ticket: RunTicket, desk: RunDesk): Env {
   };
 }
 
-async function compare({ runId, clock, verify: task }: RunTicket, desk: RunDesk, { plan, env }: { plan: Plan; env: Env }): Promise<RunOutcome> {
+async function compare(
+  { runId, clock, verify: task }: RunTicket,
+  desk: RunDesk,
+  { plan, env }: { plan: Plan; env: Env },
+): Promise<RunOutcome> {
   assert(task !== undefined, 'a ticket without a comparison is a run');
   const { verifyErrand } = await import('./engine/verify/verify-errand.ts');
   return verifyErrand({ plan, parts, env, runId, clock: new Date(clock), stop: desk.signal, kill: desk.signal, task });

@@ -37,7 +37,8 @@ export function createVerify(services: VerifyServices): Verify {
   const { env, prepare, audit, maxAtOnce } = services;
   let underWay = 0;
   return async ({ request, caller, signal }) => {
-    if (underWay >= maxAtOnce) throw new RefusedError('queue_full', `${underWay} comparisons are under way`, { hint: 'try again when one has ended' });
+    if (underWay >= maxAtOnce)
+      throw new RefusedError('queue_full', `${underWay} comparisons are under way`, { hint: 'try again when one has ended' });
     underWay += 1;
     try {
       const prepared = await prepare({ config: request.config, config_format: request.config_format, name: null }).catch(asRefused);
@@ -74,7 +75,11 @@ function ticketOf(request: VerifyRequest, prepared: Prepared, env: VerifyService
   };
 }
 
-async function execute(ticket: RunTicket, signal: AbortSignal, { executor, env, applyMetrics, stopGraceMs }: VerifyServices): Promise<RunEnd> {
+async function execute(
+  ticket: RunTicket,
+  signal: AbortSignal,
+  { executor, env, applyMetrics, stopGraceMs }: VerifyServices,
+): Promise<RunEnd> {
   const meter = new RunMeter(applyMetrics);
   const log = env.log.at('headgate::verify');
   const handle = executor.start(ticket, {
@@ -100,9 +105,15 @@ function reportOf(end: RunEnd): VerifyReport {
 }
 
 function refusalOf(error: OutcomeError | null): Error {
-  if (error === null || error.kind === 'Panic') return new Error(`cannot happen: a comparison gave no report: ${error?.message ?? 'no error'}`);
+  if (error === null || error.kind === 'Panic')
+    return new Error(`cannot happen: a comparison gave no report: ${error?.message ?? 'no error'}`);
   const hint = error.hint === undefined ? {} : { hint: error.hint };
-  const code = error.code === 'bad_config' || error.kind === 'Config' ? 'bad_config' : error.code === 'connector_missing' ? 'bad_config' : 'unavailable';
+  const code =
+    error.code === 'bad_config' || error.kind === 'Config'
+      ? 'bad_config'
+      : error.code === 'connector_missing'
+        ? 'bad_config'
+        : 'unavailable';
   return new RefusedError(code, error.message, hint);
 }
 

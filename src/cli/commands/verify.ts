@@ -77,9 +77,16 @@ function tell({ terminal }: CliContext, report: VerifyReport): void {
   }
   const { rows_fetched_source: here, rows_fetched_dest: there, strategy, truncated } = report;
   const keys = differingKeys(report);
-  const verdict = keys === 0 ? (truncated ? 'no difference found' : terminal.ink('green', 'equal')) : terminal.ink('red', `${count(keys, 'key')} differ${keys === 1 ? 's' : ''}`);
+  const verdict =
+    keys === 0
+      ? truncated
+        ? 'no difference found'
+        : terminal.ink('green', 'equal')
+      : terminal.ink('red', `${count(keys, 'key')} differ${keys === 1 ? 's' : ''}`);
   terminal.print(`${report.row}: ${verdict}, by ${report.key.join(', ')}`);
-  terminal.print(`  ${thousands(here)} rows read of the source (${report.source}), ${thousands(there)} of the destination (${report.destination})`);
+  terminal.print(
+    `  ${thousands(here)} rows read of the source (${report.source}), ${thousands(there)} of the destination (${report.destination})`,
+  );
   if (strategy === 'range') {
     const where = report.server_digests ? ', digests computed by the databases' : '';
     terminal.print(`  ${count(report.ranges_compared, 'key range')} compared, ${thousands(report.ranges_differing)} differed${where}`);
@@ -87,7 +94,9 @@ function tell({ terminal }: CliContext, report: VerifyReport): void {
   if (truncated) terminal.print('  not everything was compared: raise `--max-differences`, or `verify.max_rows_scanned` in the document');
   const { repaired_upserts: upserts, repaired_deletes: deletes } = report;
   if (upserts !== undefined && deletes !== undefined)
-    terminal.print(`  ${report.dry_run ? 'would be repaired' : 'repaired'}: ${count(upserts, 'row')} written, ${thousands(deletes)} deleted`);
+    terminal.print(
+      `  ${report.dry_run ? 'would be repaired' : 'repaired'}: ${count(upserts, 'row')} written, ${thousands(deletes)} deleted`,
+    );
 }
 
 function detailOf({ columns, side, count: times }: Difference): string {
