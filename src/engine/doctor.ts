@@ -105,6 +105,9 @@ async function checkRow(options: DoctorOptions, row: RowPlan): Promise<RowReport
     add('source', row.source.type, await timed(options, (context, tokens) => probeSource(row.source, context, tokens), row));
   probes.push(...(await checkTransforms(options, row)));
   add('sink', row.sink.type, await timed(options, (context, tokens) => probeSink(row.sink, context, tokens), row));
+  const reader = row.verify?.destination;
+  if (reader !== undefined)
+    add('source', reader.type, await timed(options, (context, tokens) => probeSource(reader, context, tokens), row));
   const { state, dlq } = row;
   const bookmark = stateKeyOf(row, firstTurn(row));
   if (state !== undefined)

@@ -39,7 +39,7 @@ export const verifyCommand = defineCommand({
     const { rowToVerify, verifyRow } = await import('../../engine/verify/verify-row.ts');
     const { env, world, terminal } = context;
     using stops = listenForStop(world, 'cancel', () => {});
-    const report = await verifyRow({
+    const comparing = verifyRow({
       plan,
       row: rowToVerify(plan, row),
       parts,
@@ -50,10 +50,16 @@ export const verifyCommand = defineCommand({
       kill: stops.signal,
       task: { repair, allowDelete, dryRun, maxDifferences },
     });
-    if (options.json) terminal.json(report);
-    else tell(context, report);
-    const signal = stops.received();
-    return signal === undefined ? countedExit(differingKeys(report)) : signalExit(signal);
+    try {
+      const report = await comparing;
+      if (options.json) terminal.json(report);
+      else tell(context, report);
+      return countedExit(differingKeys(report));
+    } catch (error) {
+      const signal = stops.received();
+      if (signal === undefined) throw error;
+      return signalExit(signal);
+    }
   },
 });
 
