@@ -11,8 +11,8 @@ import { freshDatabase } from '../servers/postgres.ts';
 import { headgate } from './headgate.ts';
 
 const LAUNCHER = join(resolve(import.meta.dirname, '../..'), 'bin/headgate.js');
-const KEPT = 5000;
-const ROWS = 20_000;
+const KEPT = 500;
+const ROWS = 2000;
 const SIGNS = [0, 3, 4, 5, 7, Number.POSITIVE_INFINITY];
 
 const folder = mkdtempSync(join(tmpdir(), 'headgate-rollback-killed-'));

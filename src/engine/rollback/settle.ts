@@ -14,7 +14,8 @@ export async function settleUndo({ state, stateKey, undo }: Remembered, runId: s
   if (marker?.bookmark_before !== undefined) await state.put(stateKey, marker.bookmark_before);
   else if (marker !== undefined) await state.delete(stateKey);
   await new Markers(state, stateKey).remove([runId]);
-  await undo.forget([runId]);
+  // A note that stays tells nobody anything: the run has no marker any more.
+  await undo.forget([runId]).catch(() => {});
 }
 
 /** An undo that was killed between the destination and the state store comes to its end; one that never got so far did not happen. */

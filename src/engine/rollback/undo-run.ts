@@ -48,12 +48,24 @@ export async function undoRun(options: UndoRunOptions): Promise<RollbackReport> 
   await using closers = new AsyncDisposableStack();
   const { row, state, marker } = await find(options, closers);
   const undo = await openUndo(opening(options, options.runId), { row, marker }, closers);
-  const remembered = { state, stateKey: row.stateKey, undo };
   try {
-    return await undoMarked(options, remembered, marker);
+    return await undoMarked(options, { state, stateKey: row.stateKey, undo: blaming(undo, row.sink.type) }, marker);
   } catch (error) {
-    throw error instanceof RefusedError ? error : blame('Sink', row.sink.type, error);
+    throw blame('State', row.state?.type ?? 'state', error);
   }
+}
+
+/** Tells failures of the sink from those of the store. */
+function blaming(sink: Undo, type: string): Undo {
+  const told = (error: unknown): never => {
+    throw blame('Sink', type, error);
+  };
+  return {
+    record: (settings) => sink.record(settings).catch(told),
+    undo: (request) => sink.undo(request).catch(told),
+    undone: (runId) => sink.undone(runId).catch(told),
+    forget: (runIds) => sink.forget(runIds).catch(told),
+  };
 }
 
 async function undoMarked({ runId, dryRun, force }: UndoRunOptions, remembered: Remembered, marker: Marker): Promise<RollbackReport> {
