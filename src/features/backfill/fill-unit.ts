@@ -51,7 +51,7 @@ function nowValue(body: string, { startsAt, timezone }: Filling): string | undef
 }
 
 /** A window is read from its start whenever it is run again; the document of a unit is no longer one of many windows. */
-function asUnit({ matrix, ...tree }: JsonObject): JsonObject {
+export function asUnit({ matrix, ...tree }: JsonObject): JsonObject {
   const settled: JsonObject = { ...tree, backfill: null, delivery: 'at_least_once' };
   if (matrix === undefined) return settled;
   const rows = Array.isArray(matrix) ? matrix.map((row) => (isObject(row) ? { ...row, delivery: 'at_least_once' } : row)) : matrix;

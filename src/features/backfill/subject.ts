@@ -1,0 +1,134 @@
+/** What a backfill is about: one row that reads by itself with the rows that run for its records, or a whole graph. */
+import { RefusedError } from '../../lib/errors.ts';
+import { hasField, isObject, type JsonObject, type JsonValue } from '../../lib/json.ts';
+import { suggestion } from '../../lib/nearest.ts';
+import { STATE_KEY } from '../../kit/state-store.ts';
+import { rootSources } from '../../plan/gates/backfill.ts';
+import type { Plan, RowPlan } from '../../plan/plan.ts';
+import { refuse } from './units.ts';
+
+export interface Subject {
+  /** The row whose source reads the windows; of a graph its first sink. */
+  readonly row: RowPlan;
+  /** Tells backfills of one document apart: `orders`, `orders::eu`, `orders::into::archive`. */
+  readonly name: string;
+  /** Sink template that stands in the place of the row's own. */
+  readonly into: string | undefined;
+}
+
+export function subjectOf(plan: Plan, wanted: { readonly row: string | undefined; readonly into: string | undefined }): Subject {
+  const { row: id, into } = wanted;
+  const graph = plan.topology !== undefined;
+  if (graph && (id !== undefined || into !== undefined)) {
+    throw refuse(
+      'a graph of nodes runs as a whole: it has no row to choose, and its nodes name their sinks',
+      'leave out `--row` and `--into`',
+    );
+  }
+  const roots = graph ? plan.rows.slice(0, 1) : rootRows(plan);
+  const row = id === undefined ? onlyOne(roots) : rowCalled(id, roots);
+  const name = [plan.name, ...(id === undefined || roots.length === 1 ? [] : [row.id]), ...(into === undefined ? [] : ['into', into])].join(
+    '::',
+  );
+  return { row, name, into };
+}
+
+function rootRows(plan: Plan): RowPlan[] {
+  const all = { ...plan, rows: [...plan.rows, ...plan.unselected] };
+  const ids = new Set(rootSources(all).map(({ id }) => id));
+  return all.rows.filter(({ id }) => ids.has(id));
+}
+
+function onlyOne(roots: readonly RowPlan[]): RowPlan {
+  const [row] = roots;
+  if (row !== undefined && roots.length === 1) return row;
+  throw refuse(
+    `the document has ${roots.length} rows that read by themselves: say which one`,
+    `\`--row\` can be: ${roots.map(({ id }) => id).join(', ')}`,
+  );
+}
+
+function rowCalled(id: string, roots: readonly RowPlan[]): RowPlan {
+  const row = roots.find((one) => one.id === id);
+  if (row !== undefined) return row;
+  const known = roots.map((one) => one.id);
+  throw refuse(`there is no row \`${id}\` that reads by itself`, suggestion(id, known, 'rows') ?? '');
+}
+
+/** The tree with another sink template for a row. */
+export function withSink(tree: JsonObject, { row, into }: Subject): JsonObject {
+  if (into === undefined) return tree;
+  const { matrix, pipeline } = tree;
+  const templates = isObject(pipeline) && isObject(pipeline['sinks']) ? pipeline['sinks'] : {};
+  const hasSingle = isObject(pipeline) && isObject(pipeline['sink']);
+  const names = [...Object.keys(templates), ...(hasSingle ? ['default'] : [])];
+  if (!names.includes(into))
+    throw refuse(`there is no sink template \`${into}\``, suggestion(into, names, 'templates') ?? 'declare it under `pipeline.sinks`');
+  if (Array.isArray(matrix) && matrix.length > 0) {
+    return { ...tree, matrix: matrix.map((item, index) => (index === row.index ? intoTemplate(item, into) : item)) };
+  }
+  if (!isObject(pipeline) || !hasField(templates, into)) return tree;
+  const { default: _replaced, ...others } = templates;
+  return { ...tree, pipeline: { ...pipeline, sinks: others, sink: templates[into] ?? null } };
+}
+
+function intoTemplate(row: JsonValue, into: string): JsonValue {
+  if (!isObject(row)) return row;
+  const { type: _own, ...sink } = isObject(row['sink']) ? row['sink'] : {};
+  return { ...row, sink: { ...sink, ref: into } };
+}
+
+/** Where the marker of a backfill is kept, and the bookmark of each of its units. */
+export class StateKeys {
+  readonly marker: string;
+  readonly #prefix: readonly string[];
+  readonly #hash: string;
+
+  constructor(plan: Pick<Plan, 'name'>, subject: Pick<Subject, 'name'>, hash: string) {
+    this.marker = `${plan.name}::__backfill__::${hash}`;
+    const suffix = subject.name
+      .slice(plan.name.length)
+      .split('::')
+      .filter((part) => part !== '');
+    this.#prefix = [plan.name, 'backfill', ...suffix];
+    this.#hash = hash;
+    const longest = this.unit('YYYYMMDDTHHMMSSZ');
+    if (STATE_KEY.test(longest) && STATE_KEY.test(this.marker)) return;
+    throw new RefusedError('bad_config', `\`${longest}\` cannot be a state key`, {
+      hint: 'give the document a shorter `name`, of letters and digits',
+    });
+  }
+
+  unit(id: string): string {
+    const [name = '', word = '', ...suffix] = this.#prefix;
+    return [name, word, id, ...suffix].join('::');
+  }
+
+  /** Of the rows that run beside the one that reads: anew for every backfill, and every time it is begun again. */
+  beside(id: string, restarts: number, row: string): string {
+    return [this.unit(id), `${this.#hash}.${restarts}`, row].join('::');
+  }
+}
+
+/** The plan of one unit: only what the backfill is about, under state keys that no other run uses. */
+export function isolated(plan: Plan, subject: Subject, keyOf: (row: RowPlan) => string): Plan {
+  const rows = plan.topology === undefined ? familyOf(subject.row.id, [...plan.rows, ...plan.unselected]) : plan.rows;
+  const isProduct = rows.some(({ role }) => role === 'product');
+  const fanOuts = isProduct ? plan.fanOuts : [];
+  const known = new Set([...rows, ...fanOuts].map(({ id }) => id));
+  return {
+    ...plan,
+    rows: rows.map((row) => ({ ...row, stateKey: keyOf(row), dependsOn: row.dependsOn.filter((id) => known.has(id)) })),
+    fanOuts: fanOuts.map((row) => ({ ...row, dependsOn: row.dependsOn.filter((id) => known.has(id)) })),
+    unselected: [],
+    unselectedFanOuts: [],
+  };
+}
+
+/** A row, and those that run for its records, or for theirs. */
+function familyOf(root: string, rows: readonly RowPlan[]): RowPlan[] {
+  const family = new Set([root]);
+  // A set grows while it is walked.
+  for (const id of family) for (const row of rows) if (row.parent?.row === id) family.add(row.id);
+  return rows.filter(({ id }) => family.has(id)).sort((one, other) => one.index - other.index);
+}

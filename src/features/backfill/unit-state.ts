@@ -1,0 +1,30 @@
+/** Where a backfill remembers what is done. */
+import type { JsonValue } from '../../lib/json.ts';
+import type { PartContext } from '../../kit/context.ts';
+import type { StateStore } from '../../kit/state-store.ts';
+import { resolvePart } from '../../plan/resolve.ts';
+import type { RowPlan } from '../../plan/plan.ts';
+
+export interface UnitState {
+  readonly store: StateStore;
+  /** Why nothing outlives this process; `undefined` when it does. */
+  readonly forgets: string | undefined;
+}
+
+/** The state store of the row; memory where that would not outlive the process. */
+export async function openUnitState({ state }: Pick<RowPlan, 'state'>, context: PartContext): Promise<UnitState> {
+  if (state === undefined) return { store: memory(), forgets: 'the document has no `state`' };
+  if (!state.definition.durable) return { store: memory(), forgets: `the state store \`${state.type}\` does not outlive the process` };
+  const tokens = { now: { date: context.env.clock.now(), zone: 'UTC' }, records: new Map<string, JsonValue>() };
+  return { store: await state.definition.open(resolvePart(state, tokens), context), forgets: undefined };
+}
+
+function memory(): StateStore {
+  const values = new Map<string, JsonValue>();
+  return {
+    get: (key) => Promise.resolve(values.get(key)),
+    put: (key, value) => Promise.resolve(void values.set(key, value)),
+    delete: (key) => Promise.resolve(void values.delete(key)),
+    close: () => Promise.resolve(),
+  };
+}
