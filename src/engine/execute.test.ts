@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { ConnectorError, StopReason } from '../lib/errors.ts';
+import { Page } from '../kit/page.ts';
 import type { JsonValue } from '../lib/json.ts';
 import type { Plan, RowPlan } from '../plan/plan.ts';
 import type { RunOutcome } from '../wire/outcome.ts';
@@ -23,6 +24,23 @@ import { openLogins } from './logins.ts';
 function run(plan: Plan, overrides: Partial<ExecuteOptions> = {}): Promise<RunOutcome> {
   const signal = new AbortController().signal;
   return execute({ plan, parts: noParts, env: testEnv(), runId: 'run-1', clock: new Date('2026-01-31T00:00:00Z'), signal, ...overrides });
+}
+
+/** Says when it is asked and when it has stored, which is not before `when`. */
+function slowState(journal: Journal, when: Promise<void>): ReturnType<typeof fakeState> {
+  const { open, ...state } = fakeState(new Map(), journal);
+  return {
+    ...state,
+    open: async (config, context) => {
+      const store = await open(config, context);
+      const put = async (key: string, value: JsonValue): Promise<void> => {
+        await store.put(key, value);
+        await when;
+        journal.push(`stored ${JSON.stringify(value)}`);
+      };
+      return { ...store, put };
+    },
+  };
 }
 
 const pages = [
@@ -97,6 +115,36 @@ describe('one row', () => {
       'close source',
     ]);
     expect(values.get('test::row-0')).toBe(3);
+  });
+
+  it('moves the next page while a bookmark is stored, and flushes nothing before it is', async () => {
+    const journal: Journal = [];
+    const stored = Promise.withResolvers<void>();
+    const state = slowState(journal, stored.promise);
+    const sink = fakeSink({ journal, onWrite: (_, call) => (call === 2 ? setImmediate(stored.resolve) : undefined) });
+    const outcome = await run(planOf([rowPlan(fakeSource(pages, { journal }), sink.definition, { state: part(state) })]));
+    expect(outcome).toMatchObject({ status: 'completed', invocations: [{ bookmark: 3 }] });
+    expect(journal.slice(1, 10)).toEqual(['write 2', 'flush', 'put 2', 'write 1', 'stored 2', 'ack 2', 'flush', 'put 3', 'stored 3']);
+  });
+
+  it('ends at once when a bookmark cannot be stored, although the source waits for more records', async () => {
+    const broken = Promise.reject(new ConnectorError('refused', 'the disk is full'));
+    broken.catch(() => {});
+    const { open, ...source } = fakeSource(pages.slice(0, 1));
+    const waiting: typeof source & { open: typeof open } = {
+      ...source,
+      open: async (config, context) => ({
+        ...(await open(config, context)),
+        async *pages() {
+          yield Page.ofRecords([1], { bookmark: 1 });
+          context.signal.throwIfAborted();
+          await new Promise((_resolve, reject) => context.signal.addEventListener('abort', reject, { once: true }));
+        },
+      }),
+    };
+    const outcome = await run(planOf([rowPlan(waiting, fakeSink().definition, { state: part(slowState([], broken)) })]));
+    expect(outcome.invocations[0]).toMatchObject({ status: 'failed', error: { kind: 'State' }, balance: { written: 1 } });
+    expect(outcome.error?.message).toContain('the disk is full');
   });
 
   it('starts after the stored bookmark', async () => {

@@ -18,7 +18,7 @@ export interface MoveOptions {
   readonly limit: number | undefined;
   /** False for dry runs and limited runs: nothing is remembered. */
   readonly saveBookmarks: boolean;
-  /** Tells the source that nobody wants another page; called before its iterator is closed. */
+  /** Tells the source that nobody wants another page; called before its iterator is closed, perhaps more than once. */
   leave(): void;
   onPage(): void;
 }
@@ -46,7 +46,11 @@ export async function movePages(invocation: Invocation, options: MoveOptions): P
   const pages = readAhead(source.pages(request), waited, () => env.clock.elapsedMs())[Symbol.asyncIterator]();
   try {
     while (!stop.aborted && !mover.done) {
-      const next = await nextPage(pages, invocation);
+      const next = await nextPage(pages, invocation).catch(async (error: unknown) => {
+        // It may have ended because a bookmark could not be stored.
+        await mover.settle();
+        throw error;
+      });
       if (next === undefined || stop.aborted) break;
       env.metrics.inc(metrics.sourcePages, labels);
       env.metrics.inc(metrics.sourceRecords, labels, next.count);
@@ -54,7 +58,9 @@ export async function movePages(invocation: Invocation, options: MoveOptions): P
       next.release();
       options.onPage();
     }
+    await mover.settle();
   } finally {
+    await mover.rest();
     options.leave();
     await unwanted(pages.return(undefined), env.clock);
   }
@@ -82,6 +88,8 @@ class PageMover {
   readonly #options: MoveOptions;
   readonly #writer: PageWriter;
   readonly #breaker: CircuitBreaker | undefined;
+  /** The bookmark on its way to the store, while the next pages are moved. */
+  #saving: Promise<void> = Promise.resolve();
 
   constructor(invocation: Invocation, options: MoveOptions) {
     this.#invocation = invocation;
@@ -94,6 +102,16 @@ class PageMover {
   /** True once the limit is reached. */
   get done(): boolean {
     return this.#options.limit !== undefined && this.#invocation.tally.written >= this.#options.limit;
+  }
+
+  /** Every bookmark given is stored, and upstream knows; throws when that failed. */
+  settle(): Promise<void> {
+    return this.#saving;
+  }
+
+  /** No bookmark is on its way any more, whether or not it arrived. */
+  async rest(): Promise<void> {
+    await this.#saving.catch(() => {});
   }
 
   async move(page: Page): Promise<void> {
@@ -158,14 +176,27 @@ class PageMover {
     }
   }
 
-  /** Flush everything, then remember the position, then tell upstream: never in another order. */
+  /**
+   * Flush everything, then remember the position, then tell upstream: never in another order. The next page is moved meanwhile, but
+   * nothing more is flushed before the position is remembered.
+   */
   async #checkpoint(bookmark: JsonValue): Promise<void> {
+    await this.settle();
     await flushAll(this.#invocation);
     if (!this.#options.saveBookmarks) return;
     if (!this.#invocation.flushDurable) {
       this.waiting = bookmark;
       return;
     }
+    this.#saving = this.#save(bookmark);
+    // A failure is told at the next checkpoint or at the end, which a source that waits for records must not put off.
+    this.#saving.catch(() => this.#options.leave());
+    const { reach, watermark } = this.#invocation;
+    // A sink that commits positions itself is at most one ahead; whoever counts the steps of a run finds them in the same order each time.
+    if (watermark !== undefined || reach !== undefined) await this.settle();
+  }
+
+  async #save(bookmark: JsonValue): Promise<void> {
     if (await saveBookmark(this.#invocation, bookmark)) this.stored = bookmark;
   }
 }
