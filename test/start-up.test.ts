@@ -8,4 +8,4 @@ test('loading the parts and the blocks builds no schema: a run builds those its 
   await import('../src/document/blocks/index.ts');
   const fields = describe.mock.calls.map(([, meta]) => meta?.description);
   expect(fields, 'put these schemas behind `z.lazy(() => …)`').toEqual([]);
-});
+}, 120_000);

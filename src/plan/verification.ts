@@ -1,11 +1,11 @@
 /** Whether and how the destination of a row can be compared with its source. */
-import { VERIFY_DEFAULTS } from '../document/blocks/verify.ts';
+import { verifyDefaults } from '../document/blocks/verify.ts';
 import type { SinkCapabilities } from '../kit/sink.ts';
 import { canonicalJson } from '../lib/json.ts';
 import type { Plan, RowPlan, SourcePlan, VerifyPlan } from './plan.ts';
 
 /** What holds for a row whose document says nothing. */
-const DEFAULT: VerifyPlan = { spec: VERIFY_DEFAULTS, destination: undefined };
+const planByDefault = (): VerifyPlan => ({ spec: verifyDefaults(), destination: undefined });
 
 /** The part of a plan that decides. */
 export interface VerifyScope {
@@ -27,7 +27,7 @@ export interface Obstacle {
 }
 
 export function verificationOf(row: RowPlan, scope: VerifyScope): Verification | Obstacle {
-  const { spec, destination } = row.verify ?? DEFAULT;
+  const { spec, destination } = row.verify ?? planByDefault();
   const config = row.sink.parsed ?? row.sink.judged;
   const writes: SinkCapabilities | undefined = config === undefined ? undefined : row.sink.definition.capabilities(config);
   const obstacle =

@@ -75,7 +75,9 @@ export const verifySchema = z.lazy(() =>
 export type VerifySpec = z.infer<typeof verifySchema>;
 
 /** What holds for a document without the block. */
-export const VERIFY_DEFAULTS: VerifySpec = Object.freeze(verifySchema.parse({}));
+export function verifyDefaults(): VerifySpec {
+  return verifySchema.parse({});
+}
 
 export const verifyBlock = defineBlock<VerifySpec>({
   name: 'verify',
