@@ -1,4 +1,5 @@
 import type { Command } from '../command.ts';
+import { backfillCommand } from './backfill.ts';
 import { catalogDatasetsCommand } from './catalog-datasets.ts';
 import { catalogLineageCommand } from './catalog-lineage.ts';
 import { catalogShowCommand } from './catalog-show.ts';
@@ -45,6 +46,7 @@ export const COMMANDS: readonly Command[] = [
   dlqReplayCommand,
   dlqDiscardCommand,
   scheduleCommand,
+  backfillCommand,
   notifyTestCommand,
   catalogDatasetsCommand,
   catalogShowCommand,
