@@ -23,6 +23,8 @@ interface Open {
   /** What began it; a row the server refuses late is told as a failure of that. */
   readonly doing: string;
   copy: { readonly statement: CopyStatement; readonly stream: CopyIn } | undefined;
+  /** Whether the server knows of the transaction; its first statement takes the beginning along. */
+  begun: boolean;
 }
 
 export class Unit {
@@ -45,10 +47,9 @@ export class Unit {
   async work<T>(doing: string, { hold }: { readonly hold: boolean }, work: (transaction: Transaction) => Promise<T>): Promise<T> {
     if (this.#lost !== undefined) throw this.#lost.error;
     const joins = this.isOpen;
-    const open = (this.#open ??= { lent: await lend(this.#pool, this.#signal), doing, copy: undefined });
+    const open = (this.#open ??= { lent: await lend(this.#pool, this.#signal), doing, copy: undefined, begun: false });
     try {
       return await open.lent.do(doing, async () => {
-        if (!joins) await open.lent.client.query('BEGIN');
         const result = await work(transactionOf(open));
         if (!hold) await this.#end(open, 'COMMIT');
         return result;
@@ -73,7 +74,7 @@ export class Unit {
 
   async #end(open: Open, how: 'COMMIT'): Promise<void> {
     await endCopy(open);
-    await open.lent.client.query(how);
+    if (open.begun) await open.lent.client.query(how);
     this.#open = undefined;
     open.lent.release();
   }
@@ -86,7 +87,7 @@ export class Unit {
     await open.lent
       .do('rolling back', async () => {
         await open.copy?.stream.fail();
-        await open.lent.client.query('ROLLBACK');
+        if (open.begun) await open.lent.client.query('ROLLBACK');
       })
       .catch(() => {});
     open.lent.release();
@@ -97,12 +98,18 @@ function transactionOf(open: Open): Transaction {
   return {
     async client() {
       await endCopy(open);
+      if (!open.begun) {
+        open.begun = true;
+        await open.lent.client.query('BEGIN');
+      }
       return open.lent.client;
     },
     async copy(statement) {
       if (open.copy?.statement.sql === statement.sql) return open.copy.stream;
       await endCopy(open);
-      const stream = await CopyIn.start(open.lent.client, statement.sql);
+      const begin = open.begun ? '' : 'BEGIN; ';
+      open.begun = true;
+      const stream = await CopyIn.start(open.lent.client, begin + statement.sql);
       open.copy = { statement, stream };
       if (statement.head !== undefined) await stream.write(statement.head);
       return stream;
