@@ -15,6 +15,10 @@ const PROMISES: Readonly<Record<Guarantee, string>> = {
 };
 
 export function introduce(plan: Plan): string[] {
+  return [...parts(plan), ...times(plan)];
+}
+
+function parts(plan: Plan): string[] {
   const { rows } = plan;
   if (plan.topology !== undefined) {
     const others =
@@ -24,6 +28,14 @@ export function introduce(plan: Plan): string[] {
   if (rows.length === 1) return [`Pipeline ${plan.name} moves one set of records.`];
   const onError = plan.onError === 'stop' ? 'When one fails, the others are stopped.' : 'When one fails, the others go on.';
   return [`Pipeline ${plan.name} has ${count(rows.length, 'row')}; at most ${plan.maxConcurrent} of them run at the same time. ${onError}`];
+}
+
+/** When it runs by itself, and how its past is run again. */
+function times({ recurrence, backfill }: Plan): string[] {
+  const schedule = recurrence === undefined ? [] : [`\`headgate schedule\` runs it at \`${recurrence.cron}\` (${recurrence.timezone}).`];
+  if (backfill === undefined) return schedule;
+  const window = backfill.window === undefined ? 'as a whole' : `in windows of ${backfill.window}`;
+  return [...schedule, `\`headgate backfill\` runs a range of the past again ${window} (${backfill.timezone}).`];
 }
 
 /** One sentence or two for each thing a reader may wonder about. */

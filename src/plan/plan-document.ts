@@ -147,8 +147,8 @@ function finishRows(
   const metadataColumns = stampedColumns(blocks.metadataColumns, rollback, issues);
   const adaptive = blocks.execution?.adaptive_batch_size;
   const adaptiveBatch = adaptive?.enabled === true ? adaptive : undefined;
-  // Runs that can be undone are remembered in every store.
-  if (rollback?.enabled !== true) warnAboutUnusedStates(planned, issues);
+  // Runs that can be undone, and units of backfills that are done, are remembered in every store.
+  if (rollback?.enabled !== true && blocks.backfill === undefined) warnAboutUnusedStates(planned, issues);
   return planned.map((row) => {
     const own = (children.get(row.draft.id) ?? []).map((child) => child.id);
     return finishRow(row, {
