@@ -43,7 +43,7 @@ export async function execute(options: ExecuteOptions): Promise<RunOutcome> {
   const { env, plan, runId, clock, dryRun = false, limit } = options;
   const startedAt = env.clock.now();
   const observers = new Observers(options.observers ?? [], env.log.at('headgate::engine'));
-  observers.tell((observer) => observer.runStarted?.({ plan, runId, startedAt, clock, dryRun, limit }));
+  observers.tell((observer) => observer.runStarted?.({ plan, runId, startedAt, clock, dryRun, limit, signal: options.signal }));
   const outcome = await outcomeOf(options, observers, startedAt);
   const read = new Map([...observers.sampledSources].map(([id, sampler]) => [id, sampler.shape()]));
   observers.tell((observer) => observer.runEnded?.(outcome, read));

@@ -74,6 +74,7 @@ async function jobLoader(context: CliContext, request: LoadRequest): Promise<Loa
     return createJob({
       plan,
       spec,
+      giveUp: (reason) => notifier.schedulerStuck(plan, reason),
       execute: async (options) => {
         const watched = await observed(plan, env, { notifier });
         return execute({ ...options, ...watched, plan, parts, runId: env.ids.next(), credentials });

@@ -14,6 +14,8 @@ export interface ObservedRun {
   readonly dryRun: boolean;
   /** Records a row writes at most. */
   readonly limit: number | undefined;
+  /** Fires when the run is to stop; its reason says why. */
+  readonly signal: AbortSignal;
 }
 
 /** An invocation as it starts. */

@@ -1,7 +1,9 @@
 /** Notifications of a process that lasts from run to run: a command, the scheduler, a server. Loads what it needs when there is something to tell. */
-import type { RunObserver } from '../../engine/observe/observer.ts';
+import type { ObservedRun, RunObserver } from '../../engine/observe/observer.ts';
+import { StopReason } from '../../lib/errors.ts';
 import type { Plan } from '../../plan/plan.ts';
 import type { EndedRun, EndListener } from '../../runs/ended-run.ts';
+import type { RunOutcome } from '../../wire/outcome.ts';
 import type { Dispatcher, DispatcherEnv } from './dispatcher.ts';
 
 export interface Notifier extends EndListener {
@@ -54,16 +56,24 @@ async function load(env: DispatcherEnv): Promise<Dispatcher> {
 
 /** Only runs that moved everything are told of. */
 function observer(plan: Plan, tellEnd: (run: EndedRun) => Promise<void>): RunObserver {
-  let runId: string | undefined;
+  let whole: ObservedRun | undefined;
   return {
     name: 'notifications',
     runStarted: (run) => {
-      if (!run.dryRun && run.limit === undefined) runId = run.runId;
+      if (!run.dryRun && run.limit === undefined) whole = run;
     },
     runEnded: async (outcome) => {
-      if (runId === undefined) return;
-      const { status, started_at: startedAt, finished_at: finishedAt, error } = outcome;
-      await tellEnd({ runId, plan, status, startedAt, finishedAt, error: error?.message ?? null, outcome });
+      if (whole === undefined) return;
+      const { runId, signal } = whole;
+      const { started_at: startedAt, finished_at: finishedAt } = outcome;
+      await tellEnd({ runId, plan, ...endOf(outcome, signal), startedAt, finishedAt, outcome });
     },
   };
+}
+
+/** A run that is stopped because it takes too long has failed. */
+function endOf({ status, error }: RunOutcome, { reason }: AbortSignal): Pick<EndedRun, 'status' | 'error'> {
+  if (status === 'cancelled' && reason instanceof StopReason && reason.why === 'timeout')
+    return { status: 'failed', error: reason.message };
+  return { status, error: error?.message ?? null };
 }

@@ -6,6 +6,7 @@ import { stillClock } from '../../../test/fakes/clock.ts';
 import { countedMetrics } from '../../../test/fakes/engine.ts';
 import { testEnv, type TestEnv } from '../../../test/fakes/env.ts';
 import { startHttpServer, type HttpServer } from '../../../test/fakes/http-server.ts';
+import { StopReason } from '../../lib/errors.ts';
 import type { JsonValue } from '../../lib/json.ts';
 import type { EndedRun } from '../../runs/ended-run.ts';
 import type { InvocationOutcome } from '../../wire/outcome.ts';
@@ -300,6 +301,7 @@ describe('a run in this process', () => {
     clock: new Date(),
     dryRun: false,
     limit: undefined,
+    signal: new AbortController().signal,
     ...over,
   });
   const nothingRead = new Map<string, never>();
@@ -321,6 +323,17 @@ describe('a run in this process', () => {
     await run({ dryRun: true });
     await run({ limit: 5 });
     await run({}, 'cancelled');
+    expect(server.requests).toEqual([]);
+  });
+
+  it('is told of as a failure when it was stopped because it took too long', async () => {
+    await run({ signal: AbortSignal.abort(new StopReason('timeout', 'the run took longer than 5 s')) }, 'cancelled');
+    expect(server.requests.map((request) => request.json())).toMatchObject([
+      { event: 'run_failure', run_id: 'run-9', message: 'the run took longer than 5 s', details: { error_kind: 'error' } },
+      { event: 'run_success', row: 'eu' },
+    ]);
+    server.requests.length = 0;
+    await run({ signal: AbortSignal.abort(new StopReason('shutdown', 'the scheduler is ending')) }, 'cancelled');
     expect(server.requests).toEqual([]);
   });
 

@@ -21,15 +21,18 @@ export interface Job {
   run(tick: Date, signals: RunSignals): Promise<RunOutcome>;
   /** How long to leave a destination alone after a run that it refused; 0 when it did not. */
   cooldownMs(outcome: RunOutcome): number;
+  /** Tells whom the document names that the scheduler gives up. */
+  giveUp?(reason: string): Promise<void>;
 }
 
 export interface JobOptions {
   readonly plan: Plan;
   readonly spec: ScheduleSpec;
   readonly execute: (options: Pick<ExecuteOptions, 'clock' | 'zone' | 'signal' | 'killSignal'>) => Promise<RunOutcome>;
+  readonly giveUp?: (reason: string) => Promise<void>;
 }
 
-export function createJob({ plan, spec, execute }: JobOptions): Job {
+export function createJob({ plan, spec, execute, giveUp }: JobOptions): Job {
   const cron = parseCron(spec.cron, spec.timezone);
   assert(!('fault' in cron), 'the block was checked');
   return {
@@ -38,6 +41,7 @@ export function createJob({ plan, spec, execute }: JobOptions): Job {
     cron,
     run: (tick, { stop, kill }) => execute({ clock: tick, zone: spec.timezone, signal: stop, killSignal: kill }),
     cooldownMs: (outcome) => cooldownOf(plan, outcome) * 1000,
+    ...(giveUp === undefined ? {} : { giveUp }),
   };
 }
 

@@ -53,7 +53,8 @@ function stage(block: object, scripts: readonly Script[] = [], start = '2026-01-
     const parsed = scheduleSchema.parse({ cron: '* * * * *', ...spec });
     const cron = parseCron(parsed.cron, parsed.timezone);
     if ('fault' in cron) throw new Error(cron.fault);
-    return { pipeline: 'orders', spec: parsed, cron, run, cooldownMs: () => scripts[count - 1]?.cooldownMs ?? 0 };
+    const giveUp = (reason: string): Promise<void> => Promise.resolve(void runs.push(`gives up: ${reason}`));
+    return { pipeline: 'orders', spec: parsed, cron, run, cooldownMs: () => scripts[count - 1]?.cooldownMs ?? 0, giveUp };
   };
   const scheduler = new Scheduler({ env, job: job(block), signal: stopping.signal });
   let end: SchedulerEnd | undefined;
@@ -181,7 +182,8 @@ describe('a run that fails', () => {
   test('ends it after so many in a row; a success counts from the beginning', async () => {
     const { clock, runs, end } = stage({ max_consecutive_failures: 2 }, [{ fails: 'no' }, {}, { fails: 'no' }, { fails: 'no' }]);
     await clock.pass(9 * MINUTE);
-    expect([runs.length, end()]).toEqual([4, { ok: false, reason: '2 runs failed in a row (`max_consecutive_failures`)' }]);
+    const reason = '2 runs failed in a row (`max_consecutive_failures`)';
+    expect([runs.slice(4), end()]).toEqual([[`gives up: ${reason}`], { ok: false, reason, isStuck: true }]);
   });
 
   test('because its destination gives up is followed by the first tick after the cooldown', async () => {

@@ -23,6 +23,8 @@ export interface SchedulerOptions {
 export interface SchedulerEnd {
   readonly ok: boolean;
   readonly reason: string;
+  /** So many runs failed in a row that it gives up. */
+  readonly isStuck?: true;
 }
 
 export class Scheduler {
@@ -61,6 +63,7 @@ export class Scheduler {
     this.#signal.removeEventListener('abort', wake);
     this.#waiting = undefined;
     await this.#running?.drain(this.#job.spec.shutdown_grace_secs * 1000);
+    if (this.#end?.isStuck === true) await this.#job.giveUp?.(this.#end.reason);
     return this.#end ?? { ok: true, reason: 'stopped' };
   }
 
@@ -183,7 +186,8 @@ export class Scheduler {
     const { max_consecutive_failures: most, on_failure: then } = this.#job.spec;
     if (this.#signal.aborted) return;
     if (then === 'stop') this.#end ??= { ok: false, reason: 'a run failed (`on_failure: stop`)' };
-    if (this.#failures === most) this.#end ??= { ok: false, reason: `${runs(most)} failed in a row (\`max_consecutive_failures\`)` };
+    if (this.#failures === most)
+      this.#end ??= { ok: false, reason: `${runs(most)} failed in a row (\`max_consecutive_failures\`)`, isStuck: true };
     if (cooldownMs === 0 || this.#next === undefined) return;
     const earliest = new Date(now.getTime() + cooldownMs);
     if (this.#next < earliest) this.#plan(tickFrom(earliest, this.#job.cron));
