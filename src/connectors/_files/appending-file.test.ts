@@ -52,6 +52,15 @@ describe('a file that grows', () => {
     await file.close();
   });
 
+  it('is left to the system when it is scratch', async () => {
+    const asked = [vi.spyOn(handles, 'datasync'), vi.spyOn(handles, 'sync')];
+    const file = await AppendingFile.open({ path: join(folder, 'scratch'), codec: 'none', truncate: true, scratch: true });
+    for (let part = 0; part < 2; part += 1) await file.write(PART);
+    await file.flush();
+    await file.close();
+    expect(asked.flatMap((one) => one.mock.calls)).toEqual([]);
+  });
+
   it('may be closed while the disk takes a part of it', async () => {
     const file = await opened(join(folder, 'left.txt'));
     for (let part = 0; part < 2; part += 1) await file.write(PART);

@@ -11,6 +11,8 @@ export interface AppendingFileOptions {
   readonly codec: Codec;
   /** Whether to drop what the file held before. */
   readonly truncate: boolean;
+  /** Whether nobody looks for the file after a crash: then the disk is not asked to take it. */
+  readonly scratch?: boolean;
 }
 
 /** After so many bytes the disk is asked to take them while more are written: a flush then waits for the last of them only. */
@@ -26,7 +28,7 @@ export class AppendingFile {
   readonly #path: string;
   readonly #handle: FileHandle;
   readonly #codec: Codec;
-  /** A pipe or a device is not on the disk. */
+  /** A pipe or a device is not on the disk, and scratch need not be. */
   readonly #isOnDisk: boolean;
   #compressor: Compressor | undefined;
   #folderSynced = false;
@@ -45,12 +47,12 @@ export class AppendingFile {
   }
 
   static async open(options: AppendingFileOptions): Promise<AppendingFile> {
-    const { path, codec, truncate } = options;
+    const { path, codec, truncate, scratch } = options;
     const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_APPEND | (truncate ? constants.O_TRUNC : 0);
     await onDisk('create the folder of', path, () => makeFolder(dirname(path)));
     const written = fileToWrite(path, { append: !truncate });
     const handle = await onDisk('write', path, () => open(path, flags));
-    const isOnDisk = (await onDisk('write', path, () => handle.stat())).isFile();
+    const isOnDisk = scratch !== true && (await onDisk('write', path, () => handle.stat())).isFile();
     return new AppendingFile(written, codec, { handle, isOnDisk });
   }
 

@@ -24,7 +24,7 @@ export class Spool {
   /** Opens a spool beside the file it is for. */
   static async open(target: string): Promise<Spool> {
     const path = scratchPath(target);
-    return new Spool(path, await AppendingFile.open({ path, codec: 'none', truncate: true }));
+    return new Spool(path, await AppendingFile.open({ path, codec: 'none', truncate: true, scratch: true }));
   }
 
   async add(records: readonly JsonValue[]): Promise<void> {
