@@ -20,7 +20,15 @@ interface Script {
   readonly seed?: JsonValue;
 }
 
-async function backfill({ ids = ['a', 'b', 'c'], values = new Map(), fails = [], again = 'refuse', stopAt, concurrency = 1, seed }: Script) {
+async function backfill({
+  ids = ['a', 'b', 'c'],
+  values = new Map(),
+  fails = [],
+  again = 'refuse',
+  stopAt,
+  concurrency = 1,
+  seed,
+}: Script) {
   const ran: string[] = [];
   const told: UnitResult[] = [];
   const stop = new AbortController();
