@@ -1,6 +1,8 @@
-import { isListLike, isMapLike } from 'hyparquet/src/schema.js';
 import type { SchemaElement } from 'hyparquet';
 import { isObject, parseJson, setField, type JsonObject, type JsonValue } from '../../lib/json.ts';
+import { lazyLibrary } from '../../lib/lazy.ts';
+
+const library = lazyLibrary<typeof import('hyparquet/src/schema.js')>('hyparquet/src/schema.js');
 
 /** The tree of a schema as the library gives it; narrowed to what is used here. */
 export interface SchemaNode {
@@ -29,6 +31,7 @@ export function converterOf(node: SchemaNode, omitNulls: boolean): Convert {
 
 function present(node: SchemaNode, omitNulls: boolean): Convert {
   // The library's own type of the tree carries counters that are not needed here.
+  const { isListLike, isMapLike } = library();
   const tree = node as Parameters<typeof isListLike>[0];
   if (node.children.length === 0) return leaf(node.element);
   if (isListLike(tree)) {
