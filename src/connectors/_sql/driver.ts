@@ -1,6 +1,5 @@
 import type { JsonValue } from '../../lib/json.ts';
 import type { Page } from '../../kit/page.ts';
-import type { JournalDialect } from './journal.ts';
 import type { ColumnType, DestinationColumn, SchemaChange } from '../../kit/sink.ts';
 
 export interface LiveColumn extends DestinationColumn {
@@ -88,6 +87,23 @@ export interface SqlDriver {
   readonly undoing?: UndoDriver;
   drop(table: string): Promise<void>;
   close(): Promise<void>;
+}
+
+/** What databases say differently about a journal. */
+export interface JournalDialect {
+  /** The placeholder of the value at this place, from 1. */
+  readonly slot: (place: number) => string;
+  /** A table as statements name it. */
+  readonly table: (name: string) => string;
+  /** An expression of text, as JSON. */
+  readonly json: (text: string) => string;
+  /** What a kept text says, as a value of the column. */
+  readonly decode: (text: string, column: LiveColumn) => string;
+  /** Joins each row that an entry `j` keeps; then the expression it stands in. */
+  readonly images: { readonly join: string; readonly image: string };
+  /** Lets a row have what the database would make itself. */
+  readonly overriding: string;
+  readonly now: string;
 }
 
 /** A transaction in which a run is undone. */

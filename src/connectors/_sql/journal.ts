@@ -3,7 +3,6 @@
  * were none), and notes about the run as a whole. Values are text that gives the same value again, whatever its type.
  */
 import { stringifyJson } from '../../lib/json.ts';
-import type { LiveColumn } from './driver.ts';
 import { endedName } from './table-names.ts';
 
 export const JOURNAL_TABLE = '_svc_run_journal';
@@ -41,21 +40,4 @@ export function previousName(table: string): string {
 /** How a column is called inside an image: paths into JSON read some characters in a way of their own. */
 export function labelOf(name: string): string {
   return /^[A-Za-z_]\w*$/.test(name) ? name : `~${Buffer.from(name).toString('hex')}`;
-}
-
-/** What databases say differently about a journal. */
-export interface JournalDialect {
-  /** The placeholder of the value at this place, from 1. */
-  readonly slot: (place: number) => string;
-  /** A table as statements name it. */
-  readonly table: (name: string) => string;
-  /** An expression of text, as JSON. */
-  readonly json: (text: string) => string;
-  /** What a kept text says, as a value of the column. */
-  readonly decode: (text: string, column: LiveColumn) => string;
-  /** Joins each row that an entry `j` keeps; then the expression it stands in. */
-  readonly images: { readonly join: string; readonly image: string };
-  /** Lets a row have what the database would make itself. */
-  readonly overriding: string;
-  readonly now: string;
 }

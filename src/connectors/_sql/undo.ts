@@ -3,8 +3,8 @@ import { ConnectorError } from '../../lib/errors.ts';
 import { parseJson, stringifyJson, type JsonValue } from '../../lib/json.ts';
 import { quoteName, quoteNames } from '../../lib/sql-name.ts';
 import { undoResultOf, type UndoRequest, type UndoResult } from '../../kit/undo.ts';
-import type { LiveColumn, UndoDriver, UndoSession } from './driver.ts';
-import { isKey, JOURNAL_COLUMNS, JOURNAL_TABLE, labelOf, PREVIOUS, UNDONE, type JournalDialect, type Replaced } from './journal.ts';
+import type { JournalDialect, LiveColumn, UndoDriver, UndoSession } from './driver.ts';
+import { isKey, JOURNAL_COLUMNS, JOURNAL_TABLE, labelOf, PREVIOUS, UNDONE, type Replaced } from './journal.ts';
 
 type Counts = Pick<UndoResult, 'deleted' | 'restored' | 'conflicts'>;
 

@@ -1,8 +1,8 @@
 /** The journal of runs in PostgreSQL: what a page is about to change is kept by one statement, whatever way its rows take. */
 import type { ClientBase } from 'pg';
 import { quoteName } from '../../lib/sql-name.ts';
-import type { LiveColumn } from '../_sql/driver.ts';
-import { JOURNAL_COLUMNS, JOURNAL_KEY, labelOf, type JournalDialect } from '../_sql/journal.ts';
+import type { JournalDialect, LiveColumn } from '../_sql/driver.ts';
+import { JOURNAL_COLUMNS, JOURNAL_KEY, labelOf } from '../_sql/journal.ts';
 import { castSlot, fromArrays, vanished } from './statements.ts';
 
 export const JOURNAL_LINES = [

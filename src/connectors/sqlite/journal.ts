@@ -1,17 +1,8 @@
 /** The journal of runs in SQLite. */
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
 import { quoteName, quoteNames } from '../../lib/sql-name.ts';
-import type { LiveColumn } from '../_sql/driver.ts';
-import {
-  JOURNAL_COLUMNS,
-  JOURNAL_KEY,
-  JOURNAL_TABLE,
-  labelOf,
-  noteOf,
-  PREVIOUS,
-  previousName,
-  type JournalDialect,
-} from '../_sql/journal.ts';
+import type { JournalDialect, LiveColumn } from '../_sql/driver.ts';
+import { JOURNAL_COLUMNS, JOURNAL_KEY, JOURNAL_TABLE, labelOf, noteOf, PREVIOUS, previousName } from '../_sql/journal.ts';
 import { readColumns } from './schema.ts';
 
 const NOW = "strftime('%Y-%m-%dT%H:%M:%fZ')";
