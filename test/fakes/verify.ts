@@ -13,7 +13,7 @@ export function planOfTree(tree: JsonObject): Plan {
   return planDocument(documentOfTree({ version: 1, ...tree }, { name: 'test' }), parts, { cpus: 2 });
 }
 
-export function verifyTree(tree: JsonObject, task: Partial<VerifyTask> = {}, env: Env = testEnv()): Promise<VerifyReport> {
+export async function verifyTree(tree: JsonObject, task: Partial<VerifyTask> = {}, env: Env = testEnv()): Promise<VerifyReport> {
   const plan = planOfTree(tree);
   const signal = new AbortController().signal;
   const asked = { row: undefined, repair: false, allowDelete: false, dryRun: false, maxDifferences: undefined, ...task };

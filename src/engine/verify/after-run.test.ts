@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { ConfigError } from '../../lib/errors.ts';
 import type { JsonObject } from '../../lib/json.ts';
 import { parts } from '../../parts.ts';
@@ -10,13 +10,9 @@ import { countedMetrics, run } from '../../../test/fakes/engine.ts';
 import { testEnv } from '../../../test/fakes/env.ts';
 import { planOfTree, verifyTree } from '../../../test/fakes/verify.ts';
 
-let folder: string;
-let database: string;
-beforeAll(() => {
-  folder = mkdtempSync(join(tmpdir(), 'headgate-verify-'));
-  database = join(folder, 'data.db');
-  writeFileSync(join(folder, 'in.csv'), 'id,name,amount\n1,ann,1.50\n2,bob,2\n3,cid,\n');
-});
+const folder = mkdtempSync(join(tmpdir(), 'headgate-verify-'));
+const database = join(folder, 'data.db');
+writeFileSync(join(folder, 'in.csv'), 'id,name,amount\n1,ann,1.50\n2,bob,2\n3,cid,\n');
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 function document(verify: JsonObject, sink: JsonObject = {}, pipeline: JsonObject = {}): JsonObject {

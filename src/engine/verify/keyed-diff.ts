@@ -90,14 +90,14 @@ export class KeyedDiff {
 
   /** A side that was not read whole says nothing about what it lacks. */
   finish({ sourceWhole, destinationWhole }: { readonly sourceWhole: boolean; readonly destinationWhole: boolean }): Found[] {
-    const { flags } = this.#seal();
+    const { flags, repeats } = this.#seal();
     const found = [
       ...this.#changed.values(),
       ...(sourceWhole ? [...this.#extra.values()].map(({ key, count }) => extraOf(key, count)) : []),
       ...[...this.#repeatedThere.values()].map(({ key, count }) => repeatedOf('destination', key, count)),
     ];
     if (!destinationWhole) return found;
-    if (sourceWhole) found.push(...this.#repeatedHere());
+    if (sourceWhole && repeats) found.push(...this.#repeatedHere());
     for (let id = 1; id <= this.#rows && found.length <= this.#options.room; id += 1) {
       if (flags[id] !== 0) continue;
       const record = this.#recordAt(id);
@@ -146,7 +146,9 @@ export class KeyedDiff {
     const lastWins = this.#options.isDeletion !== undefined;
     this.#db.exec('CREATE INDEX by_key ON rows (key, id)');
     const flags = new Uint8Array(this.#rows + 1);
+    let repeats = false;
     for (const { id, last } of this.#rowsOfRepeatedKeys()) {
+      repeats = !lastWins;
       if (!lastWins) flags[id] = REPEATED;
       else if (id !== last) flags[id] = SUPERSEDED;
     }
@@ -155,7 +157,7 @@ export class KeyedDiff {
     const order = lastWins ? 'DESC' : 'ASC';
     const find = this.#db.prepare(`SELECT id, print FROM rows WHERE key = ? ORDER BY id ${order} LIMIT 1`);
     const insertThere = this.#db.prepare('INSERT INTO there VALUES (?, ?)');
-    return (this.#sealed = { flags, find, insertThere });
+    return (this.#sealed = { flags, repeats, find, insertThere });
   }
 
   *#rowsOfRepeatedKeys(): Generator<{ readonly id: number; readonly last: number }> {
@@ -170,7 +172,6 @@ export class KeyedDiff {
 
   /** Keys that the source has more than once, unless both sides have the very same records. */
   #repeatedHere(): Found[] {
-    if (this.#options.isDeletion !== undefined) return [];
     const rows = this.#db.prepare(REPEATED_UNEQUALLY).all(this.#options.room + 1);
     return (rows as { id: number; here: number; there: number }[]).flatMap(({ id, here, there }) => {
       const key = this.#options.forms.named(this.#recordAt(id));
@@ -187,6 +188,8 @@ export class KeyedDiff {
 
 interface Sealed {
   readonly flags: Uint8Array;
+  /** Whether the source has a key more than once, of which each record counts. */
+  readonly repeats: boolean;
   readonly find: StatementSync;
   /** Takes what the destination has of keys that the source has more than once. */
   readonly insertThere: StatementSync;

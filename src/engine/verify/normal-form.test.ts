@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { VERIFY_DEFAULTS, type NormalizeSpec } from '../../document/blocks/verify.ts';
+import { verifyDefaults, type NormalizeSpec } from '../../document/blocks/verify.ts';
 import type { ColumnHolds } from '../../kit/source.ts';
 import type { JsonValue } from '../../lib/json.ts';
 import { instantText } from './instant-text.ts';
@@ -12,7 +12,7 @@ function isSame(
   spec: Partial<NormalizeSpec> = {},
   holds: ColumnHolds[] = [],
 ): boolean {
-  const form = createForms({ ...VERIFY_DEFAULTS.normalize, ...spec });
+  const form = createForms({ ...verifyDefaults().normalize, ...spec });
   return form(one, new Set(holds)) === form(other, new Set(holds));
 }
 
@@ -29,7 +29,7 @@ describe('two values are the same', () => {
       { a: 1, b: [null, { c: null }] },
       { b: [null, {}], a: 1, d: null },
     ],
-  ])('%j and %j', (one, other) => expect(isSame(one, other)).toBe(true));
+  ])('%o and %o', (one, other) => expect(isSame(one, other)).toBe(true));
 
   it.each<[JsonValue | undefined, JsonValue | undefined]>([
     [1, '1'],
@@ -46,7 +46,7 @@ describe('two values are the same', () => {
     [[null], []],
     [9007199254740993n, 9007199254740992n],
     ['[1]', [1]],
-  ])('but not %j and %j', (one, other) => expect(isSame(one, other)).toBe(false));
+  ])('but not %o and %o', (one, other) => expect(isSame(one, other)).toBe(false));
 
   it('as the document says: numbers within a tolerance, texts as numbers, times as they are spelled', () => {
     expect(isSame(0.1, 0.100001, { float_tolerance: 0.01 })).toBe(true);
@@ -94,7 +94,7 @@ it('records meet by the text of their key, which does not count itself', () => {
     key: ['a', 'b'],
     counts: (name) => name !== 'skip',
     holding: () => new Set(),
-    normalize: VERIFY_DEFAULTS.normalize,
+    normalize: verifyDefaults().normalize,
   });
   expect(forms.key({ a: 1, b: 'x' })).toBe(forms.key({ a: '1', b: 'x', c: 3 }));
   expect(forms.key({ a: null, b: 'x' })).not.toBe(forms.key({ a: 'null', b: 'x' }));
