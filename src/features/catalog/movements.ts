@@ -85,8 +85,7 @@ export class MovementObserver implements RunObserver {
         datasets.push(dataset({ uri, kind: input.kind, role: 'source', records }, shape));
       if (sinkUri !== undefined) edges.push({ from: uri, to: sinkUri, records, ...(columns === undefined ? {} : { columns }) });
     }
-    if (sinkUri !== undefined)
-      datasets.push(dataset({ uri: sinkUri, kind: output.kind, role: 'sink', records: written }, shapes?.written));
+    if (sinkUri !== undefined) datasets.push(dataset({ uri: sinkUri, kind: output.kind, role: 'sink', records: written }, shapes?.written));
     return { datasets, edges };
   }
 }

@@ -18,7 +18,9 @@ async function openOrMemory(url: string, env: Env): Promise<OpenCatalog> {
     return await openCatalog(url, env);
   } catch (error) {
     const why = env.redactor.text(messageOf(error));
-    env.log.at('headgate::catalog').warn('the catalog cannot be reached; what this run moved is remembered only while it lasts', { error: why });
+    env.log
+      .at('headgate::catalog')
+      .warn('the catalog cannot be reached; what this run moved is remembered only while it lasts', { error: why });
     return memoryCatalog();
   }
 }

@@ -30,9 +30,7 @@ export function compareSchemas(before: InferredSchema, after: InferredSchema): S
   const names = (list: readonly { readonly name: string }[]): Set<string> => new Set(list.map(({ name }) => name));
   const [added, widened, kept] = [names(drift.added), names(drift.widened), names(fresh)];
   const change = (column: string) => ({ column, from: typesOf(before, column) ?? null, to: typesOf(after, column) ?? '' });
-  const changed = fresh.filter(
-    ({ name }) => !added.has(name) && !widened.has(name) && typesOf(before, name) !== typesOf(after, name),
-  );
+  const changed = fresh.filter(({ name }) => !added.has(name) && !widened.has(name) && typesOf(before, name) !== typesOf(after, name));
   return {
     added: [...added].map(change),
     widened: [...widened].map(change),
