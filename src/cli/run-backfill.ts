@@ -3,7 +3,7 @@ import { availableParallelism } from 'node:os';
 import { bookmarkRangeOf, type BookmarkRange } from '../features/backfill/bookmark-range.ts';
 import { isFailed, Marker } from '../features/backfill/marker.ts';
 import { runUnits, type UnitResult } from '../features/backfill/run-units.ts';
-import { StateKeys, subjectOf, type Subject } from '../features/backfill/subject.ts';
+import { StateKeys, subjectOf, withSink, type Subject } from '../features/backfill/subject.ts';
 import { bookmarkWork, windowWork, type UnitWork, type Working } from '../features/backfill/unit-work.ts';
 import { openUnitState, type UnitState } from '../features/backfill/unit-state.ts';
 import { MANY_UNITS, planUnits, type UnitPlan } from '../features/backfill/units.ts';
@@ -126,6 +126,8 @@ function preparedOf({ loaded, subject, range }: Preparing, work: (working: Worki
   const { hash, descriptor } = range;
   const keys = new StateKeys(loaded.plan, subject, hash);
   const { document, parts } = loaded;
+  // A template that does not exist is no fault of each unit.
+  withSink(document.tree, subject);
   return { loaded, subject, keys, hash, descriptor, units: work({ document, parts, cpus: availableParallelism(), subject, keys }) };
 }
 
