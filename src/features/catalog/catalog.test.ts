@@ -161,7 +161,7 @@ describe('a movement', () => {
   });
 });
 
-function movement(
+function aMovement(
   over: Partial<Movement> & { readonly columns?: readonly string[]; readonly path?: readonly [string, string] } = {},
 ): Movement {
   const { columns = ['id'], path: [from, to] = ['file:///a.csv', 'file:///b.jsonl'], ...rest } = over;
@@ -185,7 +185,7 @@ const catalogOf = (store: CatalogStore = new MemoryCatalog()): Catalog => create
 describe('the catalog', () => {
   it('shows what was recorded as soon as it is asked', async () => {
     const catalog = catalogOf();
-    catalog.record([movement()]);
+    catalog.record([aMovement()]);
     const { datasets } = await catalog.list({ limit: 10 });
     expect(datasets.map(({ uri, roles, runs, schema_versions }) => [uri, roles, runs, schema_versions])).toEqual(
       expect.arrayContaining([
@@ -198,11 +198,11 @@ describe('the catalog', () => {
   it('has a new version of a schema only when it is another one, with what is different', async () => {
     const catalog = catalogOf();
     const at = (second: number): string => new Date(Date.UTC(2026, 7, 1, 0, 0, second)).toISOString();
-    catalog.record([movement({ recorded_at: at(1) }), movement({ recorded_at: at(2), run_id: 'r2' })]);
+    catalog.record([aMovement({ recorded_at: at(1) }), aMovement({ recorded_at: at(2), run_id: 'r2' })]);
     await catalog.settled();
     catalog.record([
-      movement({ recorded_at: at(3), run_id: 'r3', columns: ['id', 'mail'] }),
-      movement({ recorded_at: at(4), run_id: 'r4', columns: ['id', 'mail'] }),
+      aMovement({ recorded_at: at(3), run_id: 'r3', columns: ['id', 'mail'] }),
+      aMovement({ recorded_at: at(4), run_id: 'r4', columns: ['id', 'mail'] }),
     ]);
     const detail = await catalog.get(datasetId('file:///b.jsonl'));
     expect(detail).toMatchObject({ schema_versions: 2, runs: 4, total_records: 12, last_run_id: 'r4' });
@@ -218,7 +218,7 @@ describe('the catalog', () => {
     const store = new MemoryCatalog();
     for (const columns of [['id'], ['id'], ['id', 'n']]) {
       const catalog = catalogOf(store);
-      catalog.record([movement({ columns })]);
+      catalog.record([aMovement({ columns })]);
       await catalog.settled();
     }
     expect(await store.getDataset(datasetId('file:///a.csv'))).toMatchObject({ schema_versions: 2, runs: 3 });
@@ -227,7 +227,7 @@ describe('the catalog', () => {
   it('walks from a data set in both directions, as far as it is asked', async () => {
     const catalog = catalogOf();
     const chain = ['a', 'b', 'c', 'd'].map((name) => `file:///${name}`);
-    const steps = [0, 1, 2].map((index) => movement({ path: [chain[index] ?? '', chain[index + 1] ?? ''], row: `r${index}` }));
+    const steps = [0, 1, 2].map((index) => aMovement({ path: [chain[index] ?? '', chain[index + 1] ?? ''], row: `r${index}` }));
     catalog.record(steps);
     const rows = async (query: Parameters<Catalog['lineage']>[0]): Promise<string[]> =>
       (await catalog.lineage(query)).map(({ row }) => row).sort();
@@ -250,11 +250,11 @@ describe('the catalog', () => {
       addSchema: (version: Parameters<CatalogStore['addSchema']>[0]) => store.addSchema(version),
     });
     const catalog = createCatalog(failing, env);
-    catalog.record([movement()]);
+    catalog.record([aMovement()]);
     await catalog.settled();
     expect(env.lines.some(({ line }) => line.includes('the disk is full'))).toBe(true);
     broken = false;
-    catalog.record([movement()]);
+    catalog.record([aMovement()]);
     expect((await catalog.list({ limit: 10 })).datasets).toHaveLength(2);
   });
 });
