@@ -117,7 +117,7 @@ function refusalOf(error: OutcomeError | null): Error {
   return new RefusedError(code, error.message, hint);
 }
 
-/** A document that asks for a comparison that cannot be made is told as any request for one. */
+/** A document that asks for a comparison that cannot be made is told like every request for one. */
 function asRefused(error: unknown): never {
   if (!(error instanceof ConfigError) || !error.issues.every(({ code }) => code === 'verify_impossible')) throw error;
   throw new ConfigError(error.issues, { stage: 'parse', cause: error });
