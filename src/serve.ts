@@ -8,6 +8,7 @@ import { localFiles } from './document/local-file.ts';
 import { doctor } from './engine/doctor.ts';
 import { createNotifier } from './features/notifications/index.ts';
 import { createCatalog } from './features/catalog/catalog.ts';
+import { createLocalOutputs, keepCollecting, recordOutputs } from './features/local-outputs/local-outputs.ts';
 import { openHistory } from './history/open.ts';
 import type { Env } from './lib/env.ts';
 import type { JsonObject } from './lib/json.ts';
@@ -48,6 +49,13 @@ export async function serve(options: ServeOptions, version: string): Promise<Run
     doctor({ plan, parts, env, clock: env.clock.now(), signal, timeoutMs: options.probeTimeoutSecs * 1000 });
   const history = await openHistory(options.history.kind === 'memory' ? 'memory' : `sqlite:${options.history.path}`, env);
   const catalog = createCatalog(history, env);
+  const ledger = { env, store: history.outputs };
+  const localOutputs = createLocalOutputs({
+    ...ledger,
+    ...options.localOutputs,
+    parts,
+    isRunning: async (runId) => ['queued', 'running'].includes((await history.getRun(runId))?.status ?? ''),
+  });
   const executor = createWorkerPool({ env, entry: programFile('worker'), maxWorkers: options.maxConcurrentRuns + COMPARISONS_AT_ONCE });
   const runs = createRuns({
     env,
@@ -58,6 +66,7 @@ export async function serve(options: ServeOptions, version: string): Promise<Run
     applyMetrics: (changes, definitions) => registry.apply(changes, definitions),
     callbacks: { allowHosts: options.callbackAllowHosts, clustered: false },
     onEnd: createNotifier(env),
+    onOutcome: (runId, outcome) => void recordOutputs(runId, outcome, ledger),
     onMoved: (movements) => catalog.record(movements),
     limits: {
       maxConcurrent: options.maxConcurrentRuns,
@@ -90,6 +99,7 @@ export async function serve(options: ServeOptions, version: string): Promise<Run
       stopGraceMs: STOP_GRACE_MS,
     }),
     catalog,
+    localOutputs,
     audit: runs.audit,
     authenticate,
     metricsText: () => registry.render(),
@@ -97,7 +107,11 @@ export async function serve(options: ServeOptions, version: string): Promise<Run
     corsOrigins: options.corsOrigins,
   });
   const closed = Promise.withResolvers<void>();
+  const closing = new AbortController();
+  let collecting = Promise.resolve();
   const close = async (): Promise<void> => {
+    closing.abort();
+    await collecting;
     await server.close();
     await executor.close();
     await catalog.settled();
@@ -106,6 +120,7 @@ export async function serve(options: ServeOptions, version: string): Promise<Run
   try {
     await runs.start();
     const { address } = await server.listen(host, port);
+    if (localOutputs.retentionDays > 0) collecting = keepCollecting(localOutputs, env, closing.signal);
     return {
       url: address,
       historyText: options.history.kind,

@@ -182,8 +182,8 @@ async function tellUnits({ terminal }: CliContext, prepared: Prepared, { store }
   const { hash, descriptor, keys, units } = prepared;
   const marker = await Marker.open({ store, key: keys.marker, descriptor });
   const told = units.map(({ id, start, end }) => {
-    const status = marker.statusOf(id) ?? 'pending';
-    return { unit: id, start, end, status: isFailed(status) ? 'failed' : status === 'running' ? 'interrupted' : status };
+    const status = marker.statusOf(id);
+    return { unit: id, start, end, status: isFailed(status) ? 'failed' : status === 'running' ? 'interrupted' : (status ?? 'pending') };
   });
   if (json) {
     terminal.json({ backfill: hash, descriptor, dry_run: true, planned: units.length, units: told });

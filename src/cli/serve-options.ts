@@ -40,6 +40,14 @@ export interface ServeOptions {
   readonly probeTimeoutSecs: number;
   /** Hosts that callbacks may reach although their address is private. */
   readonly callbackAllowHosts: readonly string[];
+  /** Files that sinks write on this machine. */
+  readonly localOutputs: {
+    /** 0 keeps them for ever. */
+    readonly retentionDays: number;
+    readonly graceSecs: number;
+    /** Undefined: rows are not shown. Null: no bound. */
+    readonly preview: { readonly defaultRows: number | null; readonly maxRows: number | null } | undefined;
+  };
 }
 
 export interface RunningServer {

@@ -29,7 +29,10 @@ const REPORT: VerifyReport = {
 
 function outcome(rest: Partial<RunOutcome>): RunEnd {
   const times = { started_at: '', finished_at: '' };
-  return { type: 'finished', outcome: { pipeline: 'p', status: 'completed', ...times, records_written: 0, invocations: [], error: null, ...rest } };
+  return {
+    type: 'finished',
+    outcome: { pipeline: 'p', status: 'completed', ...times, records_written: 0, invocations: [], error: null, ...rest },
+  };
 }
 
 interface Desk {

@@ -1,6 +1,7 @@
 /** Everything the server is given. It makes nothing itself: `serve` composes. */
 import type { ZodType } from 'zod';
 import type { Catalog } from '../features/catalog/catalog.ts';
+import type { LocalOutputs } from '../features/local-outputs/local-outputs.ts';
 import type { SubmitBackfill } from '../features/backfill/submit-units.ts';
 import type { Parts } from '../kit/parts.ts';
 import type { Env } from '../lib/env.ts';
@@ -32,6 +33,7 @@ export interface ServerOptions {
   readonly rollback: Rollback;
   readonly catalog: Pick<Catalog, 'list' | 'get' | 'lineage'>;
   readonly verify: Verify;
+  readonly localOutputs: LocalOutputs;
   /** Submits the runs of a backfill. */
   readonly backfill: SubmitBackfill;
   /** Takes denied attempts (what succeeds is recorded by whoever does it), and is read by `/v1/audit`. */

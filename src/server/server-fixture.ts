@@ -1,7 +1,10 @@
 /** A whole server for tests: real routes and framework, a run service in memory, small parts, recorded log and audit. */
 import { z } from 'zod';
 import { createCatalog } from '../features/catalog/catalog.ts';
+import { createLocalOutputs } from '../features/local-outputs/local-outputs.ts';
 import { MemoryCatalog } from '../history/memory/memory-catalog.ts';
+import { MemoryOutputs } from '../history/memory/memory-outputs.ts';
+import type { OutputStore } from '../history/outputs.ts';
 import { text as filledText } from '../kit/schema.ts';
 import { shelve } from '../kit/parts.ts';
 import { APPEND_ONLY, defineSink } from '../kit/sink.ts';
@@ -214,10 +217,20 @@ export interface FixtureOptions extends Partial<
   readonly auditFails?: boolean;
   /** Where relative paths start. */
   readonly cwd?: string;
+  readonly outputs?: OutputStore;
+  /** Whether rows of outputs may be looked at. */
+  readonly showsRows?: boolean;
 }
 
 export async function startFixture(options: FixtureOptions = {}): Promise<Fixture> {
-  const { report = { invocations: [] }, auditFails = false, cwd = process.cwd(), ...given } = options;
+  const {
+    report = { invocations: [] },
+    auditFails = false,
+    cwd = process.cwd(),
+    outputs = new MemoryOutputs(),
+    showsRows = false,
+    ...given
+  } = options;
   const script = newScript();
   const [audited, auditQueries, logged, clock, redactor] = [
     [] as AuditEntry[],
@@ -256,6 +269,15 @@ export async function startFixture(options: FixtureOptions = {}): Promise<Fixtur
       throw new RefusedError('bad_config', 'row `row-0` has no key by which its records could be matched');
     },
     catalog: createCatalog(new MemoryCatalog(), env),
+    localOutputs: createLocalOutputs({
+      env: { ...env, fetch, variables: {} },
+      parts,
+      store: outputs,
+      retentionDays: 7,
+      graceSecs: 0,
+      isRunning: () => Promise.resolve(false),
+      preview: showsRows ? { defaultRows: 2, maxRows: 3 } : undefined,
+    }),
     rollback: async () => {
       throw new RefusedError('unprocessable', 'the document of the run is not stored here');
     },

@@ -85,11 +85,23 @@ const options = withVariables('SVC_SERVE_', {
   templatesSync: unavailableOption('template registry', 'FILE'),
   mcp: unavailableOption('tool-protocol endpoint'),
   mcpAllowMutations: unavailableOption('tool-protocol endpoint'),
-  localOutputRetentionDays: unavailableOption('local output management', 'N'),
-  localOutputInFlightGraceSecs: unavailableOption('local output management', 'N'),
-  previewLocalOutputs: unavailableOption('local output management'),
-  previewDefaultRows: unavailableOption('local output management', 'N'),
-  previewMaxRows: unavailableOption('local output management', 'N'),
+  localOutputRetentionDays: integerOption({
+    value: 'N',
+    min: 0,
+    default: 7,
+    env: 'SVC_LOCAL_SINK_OUTPUT_RETENTION_DAYS',
+    description: 'Days after which files that sinks wrote here are deleted, where their documents do not say; 0 keeps them.',
+  }),
+  localOutputInFlightGraceSecs: integerOption({
+    value: 'N',
+    min: 0,
+    default: 60,
+    env: 'SVC_LOCAL_SINK_OUTPUT_IN_FLIGHT_GRACE_SECS',
+    description: 'A file touched within this time counts as in use and is not deleted; 0 turns the rule off.',
+  }),
+  previewLocalOutputs: switchOption({ description: 'Show rows of files that sinks wrote here to whoever may read the API.' }),
+  previewDefaultRows: integerOption({ value: 'N', min: 0, default: 500, description: 'Rows of such a preview; 0 shows all.' }),
+  previewMaxRows: integerOption({ value: 'N', min: 0, default: 5000, description: 'Most rows of such a preview; 0 lifts the ceiling.' }),
 });
 
 export type ServeValues = Values<typeof options>;
@@ -154,6 +166,13 @@ export function readServeOptions({ world, env }: Pick<CliContext, 'world' | 'env
     leaseTtlSecs: values.leaseTtlSecs,
     probeTimeoutSecs: values.probeTimeoutSecs,
     callbackAllowHosts: values.callbackAllowHost,
+    localOutputs: {
+      retentionDays: values.localOutputRetentionDays,
+      graceSecs: values.localOutputInFlightGraceSecs,
+      preview: values.previewLocalOutputs
+        ? { defaultRows: values.previewDefaultRows || null, maxRows: values.previewMaxRows || null }
+        : undefined,
+    },
   };
 }
 

@@ -9,6 +9,7 @@ import { doctorRoutes } from './doctor.ts';
 import { healthRoutes } from './health.ts';
 import { identityRoutes } from './identity.ts';
 import { rollbackRoutes } from './rollback.ts';
+import { localOutputRoutes } from './local-outputs.ts';
 import { runLogRoutes } from './run-logs.ts';
 import { runRoutes } from './runs.ts';
 import { schemaRoutes } from './schemas.ts';
@@ -24,6 +25,7 @@ export const ROUTES: readonly Route[] = Object.freeze([
   ...verifyRoutes,
   ...deadLetterRoutes,
   ...catalogRoutes,
+  ...localOutputRoutes,
   ...identityRoutes,
   ...auditRoutes,
   ...healthRoutes,

@@ -1,0 +1,77 @@
+/** Which files a run wrote, as the ledger keeps them, and what state a kept one is in. */
+import { createHash } from 'node:crypto';
+import type { StoredOutput } from '../../history/outputs.ts';
+import type { OutputRecord, OutputState } from '../../wire/local-outputs.ts';
+import type { RunOutcome } from '../../wire/outcome.ts';
+
+const DAY_MS = 86_400_000;
+
+function shortId(text: string): string {
+  return createHash('sha256').update(text).digest('hex').slice(0, 16);
+}
+
+/** A file that several rows wrote stands there once, as the last of them left it. */
+export function writtenBy(runId: string, { pipeline, invocations, local_outputs: said }: RunOutcome): StoredOutput[] {
+  const written = new Map<string, StoredOutput>();
+  for (const { row_id: row, sink: kind, outputs, started_at, finished_at } of invocations) {
+    if (outputs === undefined) continue;
+    const uri = { dataset_uri: outputs.dataset_uri, dataset_id: shortId(outputs.dataset_uri) };
+    for (const { path, before } of outputs.files) {
+      const known = written.get(path);
+      written.set(path, {
+        id: shortId(path),
+        path,
+        ...uri,
+        kind,
+        pipeline,
+        row,
+        run_id: runId,
+        pre_existing: known?.pre_existing ?? before !== 'nothing',
+        replaced: known?.replaced === true || before === 'replaced',
+        retention_days: said?.retention_days ?? null,
+        first_written_at: known?.first_written_at ?? started_at,
+        last_written_at: finished_at,
+        deleted_at: null,
+        deleted_bytes: null,
+      });
+    }
+  }
+  return [...written.values()];
+}
+
+export function stateOf({ deleted_at, pre_existing, replaced }: StoredOutput): OutputState {
+  if (deleted_at !== null) return 'expired';
+  if (!pre_existing) return 'present';
+  return replaced ? 'replaced' : 'external';
+}
+
+/** Days after the last write; null: never. */
+export function retentionOf({ retention_days: own }: StoredOutput, ofServer: number): number | null {
+  return (own ?? ofServer) || null;
+}
+
+export function ageMs({ last_written_at: at }: StoredOutput, now: Date): number {
+  return Math.max(0, now.getTime() - Date.parse(at));
+}
+
+export function isExpired(output: StoredOutput, ofServer: number, now: Date): boolean {
+  const days = retentionOf(output, ofServer);
+  return days !== null && isOlderThan(output, days, now);
+}
+
+export function isOlderThan(output: StoredOutput, days: number, now: Date): boolean {
+  return ageMs(output, now) >= days * DAY_MS;
+}
+
+export function presented(output: StoredOutput, ofServer: number, now: Date): OutputRecord {
+  const { replaced: _replaced, retention_days: own, deleted_at, deleted_bytes, ...rest } = output;
+  return {
+    ...rest,
+    ...(own === null ? {} : { retention_days: own }),
+    retention_days_effective: retentionOf(output, ofServer),
+    ...(deleted_at === null ? {} : { deleted_at }),
+    ...(deleted_bytes === null ? {} : { deleted_bytes }),
+    state: stateOf(output),
+    age_secs: Math.floor(ageMs(output, now) / 1000),
+  };
+}

@@ -1,0 +1,96 @@
+/** Files that sinks wrote on the machine of the server: recorded, listed, shown and collected (spec 1, section 4.8). */
+import type { StoredOutput } from '../../history/outputs.ts';
+import type { Env } from '../../lib/env.ts';
+import { messageOf, RefusedError } from '../../lib/errors.ts';
+import type { Parts } from '../../kit/parts.ts';
+import type { CleanupRequest, OutputPreview, OutputRecord, SweepReport } from '../../wire/local-outputs.ts';
+import type { RunOutcome } from '../../wire/outcome.ts';
+import { presented, writtenBy } from './ledger.ts';
+import { previewOutput, rowLimitOf, type PreviewLimits } from './preview.ts';
+import { cleanUp, sweep, type SweepServices } from './sweep.ts';
+
+export interface LocalOutputOptions extends Omit<SweepServices, 'clock'> {
+  readonly env: Env;
+  readonly parts: Parts;
+  /** Undefined: rows are not shown to anybody. */
+  readonly preview: PreviewLimits | undefined;
+}
+
+export interface OutputFilter {
+  readonly dataset_id?: string | undefined;
+  readonly pipeline?: string | undefined;
+  readonly include_expired: boolean;
+  readonly limit: number;
+}
+
+export interface LocalOutputs {
+  readonly retentionDays: number;
+  readonly preview: PreviewLimits | undefined;
+  list(filter: OutputFilter): Promise<OutputRecord[]>;
+  /** Rejects with `RefusedError` for an unknown id. */
+  remove(id: string): Promise<SweepReport>;
+  cleanUp(request: CleanupRequest): Promise<SweepReport>;
+  /** Rejects with `RefusedError`. */
+  show(id: string, rowCountToLoad: string | undefined): Promise<OutputPreview>;
+}
+
+/** How often expired files are looked for. */
+const SWEEP_EVERY_MS = 3_600_000;
+
+export function createLocalOutputs(options: LocalOutputOptions): LocalOutputs {
+  const { env, store, retentionDays, preview } = options;
+  const services: SweepServices = { ...options, clock: env.clock };
+  return {
+    retentionDays,
+    preview,
+    list: async ({ include_expired, limit, dataset_id, pipeline }) => {
+      const filter = { ...(dataset_id === undefined ? {} : { dataset_id }), ...(pipeline === undefined ? {} : { pipeline }) };
+      const outputs = await store.listOutputs({ ...filter, include_deleted: include_expired, limit });
+      return outputs.map((output) => presented(output, retentionDays, env.clock.now()));
+    },
+    remove: async (id) => sweep({ scope: 'output', dryRun: false, outputs: [await find(id, options)] }, services),
+    cleanUp: (request) => cleanUp(request, services),
+    show: async (id, asked) => {
+      if (preview === undefined) {
+        throw new RefusedError('forbidden', 'rows of files are not shown: the server was started without --preview-local-outputs');
+      }
+      const output = await find(id, options);
+      return previewOutput(output, rowLimitOf(asked, preview), { env, parts: options.parts, limits: preview });
+    },
+  };
+}
+
+async function find(id: string, { store }: Pick<LocalOutputOptions, 'store'>): Promise<StoredOutput> {
+  const [output] = await store.listOutputs({ ids: [id], include_deleted: true, limit: 1 });
+  if (output === undefined) throw new RefusedError('not_found', 'there is no such output');
+  return output;
+}
+
+/** Notes what a run wrote. A ledger that cannot be written is worth a warning: the run is over. */
+export async function recordOutputs(
+  runId: string,
+  outcome: RunOutcome,
+  { env, store }: Pick<LocalOutputOptions, 'env' | 'store'>,
+): Promise<void> {
+  try {
+    const written = writtenBy(runId, outcome);
+    if (written.length === 0) return;
+    if (outcome.local_outputs?.track === false) await store.forgetOutputs(written.map(({ id }) => id));
+    else await store.putOutputs(written);
+  } catch (error) {
+    env.log.warn('files that a run wrote could not be recorded', { run_id: runId, error: messageOf(error) });
+  }
+}
+
+/** Collects expired files, at once and then every hour. */
+export async function keepCollecting(outputs: LocalOutputs, env: Pick<Env, 'clock' | 'log'>, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    try {
+      const { deleted, bytes } = await outputs.cleanUp({ expired: true, dry_run: false, confirm: false });
+      if (deleted > 0) env.log.info('expired output files were deleted', { files: deleted, bytes });
+    } catch (error) {
+      env.log.warn('expired output files could not be collected', { error: messageOf(error) });
+    }
+    await env.clock.sleep(SWEEP_EVERY_MS, signal);
+  }
+}

@@ -1,0 +1,108 @@
+/** Files that sinks wrote on the machine of the server: list, show, delete (spec 1, section 4.8). */
+import { z } from 'zod';
+import { actionOf } from '../../runs/audit.ts';
+import type { Caller } from '../../runs/runs.ts';
+import { cleanupRequestSchema, outputListSchema, previewSchema, sweepReportSchema, type SweepReport } from '../../wire/local-outputs.ts';
+import type { ServerOptions } from '../options.ts';
+import { permits } from '../permissions.ts';
+import { clamped } from '../query.ts';
+import { defineRoute, json, type Route } from '../route.ts';
+
+const params = z.strictObject({
+  id: z
+    .string()
+    .regex(/^[\w-]{1,64}$/)
+    .meta({ description: 'Id of the output.' }),
+});
+const DEFAULT_LIMIT = 200;
+
+const listOutputs = defineRoute({
+  method: 'GET',
+  path: '/v1/local-outputs',
+  permission: 'local_output_read',
+  label: 'local_output.list',
+  tag: 'catalog',
+  summary: 'List the files that sinks wrote, newest first',
+  query: z.strictObject({
+    dataset_id: z.string().optional().meta({ description: 'Only files of this data set.' }),
+    pipeline: z.string().optional().meta({ description: 'Only files of this pipeline.' }),
+    include_expired: z.enum(['true', 'false']).optional().meta({ description: 'Also files that were collected; false when absent.' }),
+    limit: clamped({ min: 1, max: 2000 }).meta({ description: 'Files to list; 200 when absent.' }),
+  }),
+  responses: { 200: { description: 'The files, and what may be done with them.', schema: outputListSchema } },
+  async handle({ query, principal }, { localOutputs }) {
+    const { limit, include_expired: expired, ...filter } = query;
+    const { preview, retentionDays } = localOutputs;
+    return json(200, {
+      outputs: await localOutputs.list({ ...filter, include_expired: expired === 'true', limit: limit ?? DEFAULT_LIMIT }),
+      retention_days: retentionDays,
+      gc_enabled: retentionDays > 0,
+      can_manage: permits(principal.role, 'local_output_manage'),
+      preview_enabled: preview !== undefined,
+      preview_default_rows: preview?.defaultRows ?? null,
+      preview_max_rows: preview?.maxRows ?? null,
+    });
+  },
+});
+
+const deleteOutput = defineRoute({
+  method: 'DELETE',
+  path: '/v1/local-outputs/{id}',
+  permission: 'local_output_manage',
+  label: 'local_output.delete',
+  tag: 'catalog',
+  summary: 'Delete a file that a sink wrote',
+  description: 'A file that may not be deleted is reported as skipped. The records of runs, data sets and the ledger stay.',
+  params,
+  responses: { 200: { description: 'What became of it.', schema: sweepReportSchema } },
+  async handle({ params: { id }, caller }, server) {
+    return json(200, await noted('local_output.delete', await server.localOutputs.remove(id), caller, server));
+  },
+});
+
+const previewOutput = defineRoute({
+  method: 'GET',
+  path: '/v1/local-outputs/{id}/preview',
+  permission: 'local_output_read',
+  label: 'local_output.preview',
+  tag: 'catalog',
+  summary: 'Show the first rows of a file that a sink wrote',
+  description: 'Only where the server was started with `--preview-local-outputs`.',
+  params,
+  query: z.strictObject({
+    row_count_to_load: z.string().optional().meta({ description: 'Rows to show, or `all`; the ceiling of the server holds.' }),
+  }),
+  responses: { 200: { description: 'Rows of the file.', schema: previewSchema } },
+  refusals: ['conflict', 'unprocessable', 'unavailable'],
+  async handle({ params: { id }, query, caller }, { localOutputs, audit }) {
+    const preview = await localOutputs.show(id, query.row_count_to_load);
+    const { output_id, kind, row_count, run_id } = preview;
+    await audit.record({ ...actionOf(caller, 'local_output.preview', run_id), result: `${output_id} ${kind} rows=${row_count}` });
+    return json(200, preview);
+  },
+});
+
+const cleanUpOutputs = defineRoute({
+  method: 'POST',
+  path: '/v1/local-outputs/cleanup',
+  permission: 'local_output_manage',
+  label: 'local_output.cleanup',
+  tag: 'catalog',
+  summary: 'Delete files that sinks wrote, by exactly one scope',
+  body: cleanupRequestSchema,
+  responses: { 200: { description: 'What became of them.', schema: sweepReportSchema } },
+  async handle({ body, caller }, server) {
+    return json(200, await noted('local_output.cleanup', await server.localOutputs.cleanUp(body), caller, server));
+  },
+});
+
+async function noted(action: string, report: SweepReport, caller: Caller, { audit }: ServerOptions): Promise<SweepReport> {
+  const { scope, deleted, bytes, skipped_count: skipped, dry_run: dry } = report;
+  await audit.record({
+    ...actionOf(caller, action),
+    result: `deleted=${deleted} bytes=${bytes} skipped=${skipped} scope=${scope}${dry ? ' dry_run' : ''}`,
+  });
+  return report;
+}
+
+export const localOutputRoutes: readonly Route[] = [listOutputs, previewOutput, deleteOutput, cleanUpOutputs];
