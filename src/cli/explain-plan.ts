@@ -15,7 +15,7 @@ const PROMISES: Readonly<Record<Guarantee, string>> = {
 };
 
 export function introduce(plan: Plan): string[] {
-  return [...parts(plan), ...times(plan)];
+  return [...parts(plan), ...occasions(plan)];
 }
 
 function parts(plan: Plan): string[] {
@@ -31,7 +31,7 @@ function parts(plan: Plan): string[] {
 }
 
 /** When it runs by itself, and how its past is run again. */
-function times({ recurrence, backfill }: Plan): string[] {
+function occasions({ recurrence, backfill }: Plan): string[] {
   const schedule = recurrence === undefined ? [] : [`\`headgate schedule\` runs it at \`${recurrence.cron}\` (${recurrence.timezone}).`];
   if (backfill === undefined) return schedule;
   const window = backfill.window === undefined ? 'as a whole' : `in windows of ${backfill.window}`;

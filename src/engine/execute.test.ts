@@ -28,11 +28,11 @@ function run(plan: Plan, overrides: Partial<ExecuteOptions> = {}): Promise<RunOu
 
 /** Says when it is asked and when it has stored, which is not before `when`. */
 function slowState(journal: Journal, when: Promise<void>): ReturnType<typeof fakeState> {
-  const { open, ...state } = fakeState(new Map(), journal);
+  const state = fakeState(new Map(), journal);
   return {
     ...state,
     open: async (config, context) => {
-      const store = await open(config, context);
+      const store = await state.open(config, context);
       const put = async (key: string, value: JsonValue): Promise<void> => {
         await store.put(key, value);
         await when;
@@ -130,11 +130,11 @@ describe('one row', () => {
   it('ends at once when a bookmark cannot be stored, although the source waits for more records', async () => {
     const broken = Promise.reject(new ConnectorError('refused', 'the disk is full'));
     broken.catch(() => {});
-    const { open, ...source } = fakeSource(pages.slice(0, 1));
-    const waiting: typeof source & { open: typeof open } = {
+    const source = fakeSource(pages.slice(0, 1));
+    const waiting: typeof source = {
       ...source,
       open: async (config, context) => ({
-        ...(await open(config, context)),
+        ...(await source.open(config, context)),
         async *pages() {
           yield Page.ofRecords([1], { bookmark: 1 });
           context.signal.throwIfAborted();

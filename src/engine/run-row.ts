@@ -33,7 +33,7 @@ export interface RunRowOptions extends Omit<OpenOptions, 'sampler'> {
   /** Asked where to go on when others read from the same source. */
   agree?(own: Start): Promise<Start>;
   /** Looks at what was written once everything is closed; a failure of it is one of the row. */
-  inspect?(): Promise<void>;
+  readonly inspect?: () => Promise<void>;
 }
 
 /** Never throws: whatever happens is in the outcome. */
@@ -175,7 +175,6 @@ async function attempt(options: InvokeOptions): Promise<Attempt> {
   return { tally, stored, outputs, failure, cancelled };
 }
 
-/** What a run that remembers nothing writes cannot be undone either. */
 /** Only what is whole and all there is can be held against the source. */
 async function inspected(options: RunRowOptions, result: Attempt): Promise<Attempt> {
   const { inspect, stop, kill } = options;

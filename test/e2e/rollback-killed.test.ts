@@ -28,8 +28,8 @@ afterAll(async () => {
 interface Target {
   readonly sink: string;
   /** Rows by their name: those of before the run, and those it wrote. */
-  counts(): Promise<{ before: number; after: number }>;
-  journal(): Promise<number>;
+  readonly counts: () => Promise<{ before: number; after: number }>;
+  readonly journal: () => Promise<number>;
 }
 
 const COUNTS = "SELECT count(*) FILTER (WHERE name LIKE 'old%') AS before, count(*) FILTER (WHERE name LIKE 'new%') AS after FROM t";

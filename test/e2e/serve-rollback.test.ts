@@ -98,8 +98,11 @@ test('what cannot be undone is refused', async () => {
   const pipeline = { ...(elsewhere['pipeline'] as Body), state: { type: 'file', config: { path: shop.path('no-state') } } };
   const other = await undo(id, { config: JSON.stringify({ ...elsewhere, pipeline }), config_format: 'json' });
   expect(other.status).toBe(400);
-  const { status, json } = await undo(id, withConfig('refused', { invocation_id: invocation?.run_id, row: 'row-0' }));
-  expect([status, json()]).toMatchObject([200, { applied: true, run_id: invocation?.run_id, row: 'row-0', sink_kind: 'sqlite' }]);
+  const undone = await undo(id, withConfig('refused', { invocation_id: invocation?.run_id, row: 'row-0' }));
+  expect([undone.status, undone.json()]).toMatchObject([
+    200,
+    { applied: true, run_id: invocation?.run_id, row: 'row-0', sink_kind: 'sqlite' },
+  ]);
 });
 
 test('of several invocations one has to be named', async () => {

@@ -39,7 +39,7 @@ export function told(differences: readonly Difference[]): string[] {
 
 /** What two lists of records differ in, found by looking at everything. Values are compared as JSON. */
 export function naively(source: readonly JsonObject[], destination: readonly JsonObject[], key: readonly string[]): Difference[] {
-  const keyOf = (record: JsonObject): string => JSON.stringify(key.map((name) => String(record[name] ?? null)));
+  const keyOf = (record: JsonObject): string => JSON.stringify(key.map((name) => JSON.stringify(record[name] ?? null)));
   const [here, there] = [Map.groupBy(source, keyOf), Map.groupBy(destination, keyOf)];
   const named = (record: JsonObject | undefined): Record<string, JsonValue> =>
     Object.fromEntries(key.map((name) => [name, record?.[name] ?? null]));

@@ -205,7 +205,10 @@ class Undoing {
         conflicts: await this.#count(theirs, [...inside.values, this.#request.runId]),
       }),
       apply: async () => {
-        if (previous === undefined) return void (await this.#session.run(`DROP TABLE ${this.#table}`));
+        if (previous === undefined) {
+          await this.#session.run(`DROP TABLE ${this.#table}`);
+          return;
+        }
         await this.#session.run(`DELETE FROM ${here}`, inside.values);
         await this.#session.run(`INSERT INTO ${this.#table} (${names}) ${this.#dialect.overriding} SELECT ${names} FROM ${previous}`);
         await this.#session.run(`DROP TABLE ${previous}`);

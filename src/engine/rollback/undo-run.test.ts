@@ -24,8 +24,8 @@ afterAll(async () => {
 });
 
 interface Destination {
-  sink(config: JsonObject): RowPlan['sink'];
-  rows(table: string): Promise<JsonObject[]>;
+  readonly sink: (config: JsonObject) => RowPlan['sink'];
+  readonly rows: (table: string) => Promise<JsonObject[]>;
 }
 
 const DESTINATIONS: Readonly<Record<string, Destination>> = {
@@ -311,10 +311,7 @@ describe.each(Object.keys(DESTINATIONS))('in %s', (name) => {
           undo,
           rows: all,
           values,
-        } = pipeline(
-          { write_mode: 'upsert', key: ['id'], delete_marker: { field: 'op', values: ['d'] } },
-          { delivery: guarantee as RowPlan['delivery'] },
-        );
+        } = pipeline({ write_mode: 'upsert', key: ['id'], delete_marker: { field: 'op', values: ['d'] } }, { delivery: guarantee });
         await move([{ records: [{ id: 0, n: 0 }], bookmark: 'start' }]);
         const pages: FakePage[] = [{ records: [], bookmark: 'start' }];
         for (const [index, added] of moves.entries()) {

@@ -78,10 +78,10 @@ describe('a comparison finds exactly what differs', { timeout: 60_000 }, () => {
     ['a key of two fields', 'a INTEGER, b TEXT, name TEXT, n INTEGER', ['a', 'b'], () => (n) => ({ a: n % 10, b: `b${n}` })],
     ['keys that are null', 'id INTEGER, name TEXT, n INTEGER', ['id'], (next) => (n) => ({ id: next(20) === 0 ? null : n })],
   ];
-  it.each(keys)('by %s', async (_name, columns, key, keys) => {
+  it.each(keys)('by %s', async (_name, columns, key, make) => {
     for (let seed = 1; seed <= 6; seed += 1) {
       const next = sequence(seed);
-      const rows = damaged(next, keys(next));
+      const rows = damaged(next, make(next));
       const { document, db } = tables(columns, rows, { key: [...key], ranges: 1 + next(5), leaf_rows: 1 + next(20) });
       const report = await verifyTree(document);
       db.close();
