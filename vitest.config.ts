@@ -8,7 +8,7 @@ export default defineConfig({
     globalSetup: ['test/servers/postgres.ts'],
     pool: 'forks',
     reporters: ['default', new SummaryReporter()],
-    testTimeout: 20_000,
-    hookTimeout: 60_000,
+    testTimeout: 60_000,
+    hookTimeout: 120_000,
   },
 });

@@ -19,9 +19,10 @@ import { RUN_METRICS } from './runs/metrics.ts';
 import { createPrepare } from './runs/prepare.ts';
 import type { Prepared } from './runs/prepared.ts';
 import { createBackfill } from './features/backfill/submit-units.ts';
+import { createReplay, type ReplayServices } from './runs/replay-service.ts';
 import { createRollback } from './runs/rollback-run.ts';
 import { createRuns } from './runs/run-service.ts';
-import { createVerify } from './runs/verify-service.ts';
+import { createVerify, type VerifyServices } from './runs/verify-service.ts';
 import { createWorkerPool } from './runs/worker-pool.ts';
 import { loadAuth } from './server/auth-settings.ts';
 import { createServer } from './server/http.ts';
@@ -33,8 +34,8 @@ const STOP_GRACE_MS = 30_000;
 
 const FAILED_START_GRACE_SECS = 5;
 
-/** They have worker processes of their own: no run waits for a comparison. */
-const COMPARISONS_AT_ONCE = 4;
+/** Of each kind; they have worker processes of their own, so that no run waits for them. */
+const ERRANDS_AT_ONCE = 4;
 
 export async function serve(options: ServeOptions, version: string): Promise<RunningServer> {
   const registry = createRegistry(RUN_METRICS);
@@ -56,7 +57,7 @@ export async function serve(options: ServeOptions, version: string): Promise<Run
     parts,
     isRunning: async (runId) => ['queued', 'running'].includes((await history.getRun(runId))?.status ?? ''),
   });
-  const executor = createWorkerPool({ env, entry: programFile('worker'), maxWorkers: options.maxConcurrentRuns + COMPARISONS_AT_ONCE });
+  const executor = createWorkerPool({ env, entry: programFile('worker'), maxWorkers: options.maxConcurrentRuns + 2 * ERRANDS_AT_ONCE });
   const runs = createRuns({
     env,
     history,
@@ -80,6 +81,15 @@ export async function serve(options: ServeOptions, version: string): Promise<Run
     },
     listen: options.listen,
   });
+  const errands: VerifyServices & ReplayServices = {
+    env,
+    executor,
+    prepare,
+    audit: runs.audit,
+    applyMetrics: (changes, definitions) => registry.apply(changes, definitions),
+    maxAtOnce: ERRANDS_AT_ONCE,
+    stopGraceMs: STOP_GRACE_MS,
+  };
   const server = await createServer({
     version,
     env,
@@ -89,15 +99,8 @@ export async function serve(options: ServeOptions, version: string): Promise<Run
     doctor: async (request, signal) => preflight(await prepare({ ...request, name: null }), signal),
     backfill: createBackfill({ env, runs, prepare: createPrepare({ ...preparing, backfill: 'kept' }), audit: runs.audit }),
     rollback: createRollback({ env, parts, runs, prepare, audit: runs.audit }),
-    verify: createVerify({
-      env,
-      executor,
-      prepare,
-      audit: runs.audit,
-      applyMetrics: (changes, definitions) => registry.apply(changes, definitions),
-      maxAtOnce: COMPARISONS_AT_ONCE,
-      stopGraceMs: STOP_GRACE_MS,
-    }),
+    verify: createVerify(errands),
+    replay: createReplay(errands),
     catalog,
     localOutputs,
     audit: runs.audit,

@@ -5,7 +5,6 @@ import { execute } from './engine/execute.ts';
 import { observed } from './features/observers.ts';
 import { systemClock } from './lib/clock.ts';
 import type { Env } from './lib/env.ts';
-import { assert } from './lib/errors.ts';
 import { uuidIds } from './lib/ids.ts';
 import { parseJson, type JsonObject } from './lib/json.ts';
 import { createLog } from './lib/log.ts';
@@ -30,21 +29,27 @@ function envOf(ticket: RunTicket, desk: RunDesk): Env {
   };
 }
 
-async function compare(
-  { runId, clock, verify: task }: RunTicket,
-  desk: RunDesk,
-  { plan, env }: { plan: Plan; env: Env },
-): Promise<RunOutcome> {
-  assert(task !== undefined, 'a ticket without a comparison is a run');
-  const { verifyErrand } = await import('./engine/verify/verify-errand.ts');
-  return verifyErrand({ plan, parts, env, runId, clock: new Date(clock), stop: desk.signal, kill: desk.signal, task });
+/** Work that is no run; `undefined` when the ticket is for one. */
+async function errand(
+  { runId, clock, verify, replay }: RunTicket,
+  { signal }: RunDesk,
+  world: { plan: Plan; env: Env },
+): Promise<RunOutcome | undefined> {
+  if (verify !== undefined) {
+    const { verifyErrand } = await import('./engine/verify/verify-errand.ts');
+    return verifyErrand({ ...world, parts, runId, clock: new Date(clock), stop: signal, kill: signal, task: verify });
+  }
+  if (replay === undefined) return undefined;
+  const { replayErrand } = await import('./features/dlq/replay.ts');
+  return replayErrand({ ...world, ...replay, parts, signal });
 }
 
 runWorkerLoop(async (ticket, desk) => {
   const document = documentOfTree(parseJson(ticket.document) as JsonObject, { name: ticket.name });
   const plan = planDocument(document, parts, { cpus: availableParallelism() });
   const env = envOf(ticket, desk);
-  if (ticket.verify !== undefined) return compare(ticket, desk, { plan, env });
+  const done = await errand(ticket, desk, { plan, env });
+  if (done !== undefined) return done;
   return execute({
     plan,
     parts,

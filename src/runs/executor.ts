@@ -6,6 +6,7 @@ import type { MetricChange, MetricDefinition } from '../lib/metrics.ts';
 import type { LogLevel, LogLine } from '../lib/log.ts';
 import type { Movement } from '../wire/catalog.ts';
 import type { Progress, RunOutcome } from '../wire/outcome.ts';
+import type { ReplayTask } from '../wire/dlq.ts';
 import type { VerifyTask } from '../wire/verify.ts';
 
 /** Everything a worker needs to execute one run; plain JSON, it crosses a process boundary. */
@@ -29,6 +30,8 @@ export interface RunTicket {
   readonly logLevel: LogLevel;
   /** Present when the row is not to be run, but its destination compared with its source. */
   readonly verify?: VerifyTask;
+  /** Present when dead letters are to be sent through the document instead of records of its source. */
+  readonly replay?: ReplayTask;
 }
 
 export interface RunListener {

@@ -32,6 +32,7 @@ const EXPECTED: Readonly<Record<string, string>> = {
   'POST /v1/doctor': 'operator admin',
   'POST /v1/verify': 'operator admin',
   'POST /v1/dlq/inspect': 'viewer operator admin',
+  'POST /v1/dlq/replay': 'operator admin',
   'POST /v1/dlq/discard': 'operator admin',
   'GET /v1/whoami': 'viewer operator admin',
   'GET /v1/audit': 'admin',
@@ -59,7 +60,7 @@ test.each(cases)('$name as $role is let in or refused by the table', async ({ ro
   expect(answer.json()).toEqual({
     error: { code: 'forbidden', message: `the role ${role} of principal the-${role} lacks the permission ${route.permission}` },
   });
-  const runId = route.path.includes('{id}') ? { run_id: 'run-1' } : {};
+  const runId = route.path.startsWith('/v1/runs/{id}') ? { run_id: 'run-1' } : {};
   expect(audited).toEqual([{ principal: `the-${role}`, role, action: route.label, result: 'denied', source_ip: '127.0.0.1', ...runId }]);
 });
 

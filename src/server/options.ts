@@ -8,6 +8,7 @@ import type { Env } from '../lib/env.ts';
 import type { Audit } from '../runs/audit.ts';
 import type { Rollback } from '../runs/rollback-run.ts';
 import type { Runs } from '../runs/runs.ts';
+import type { Replay } from '../runs/replay-service.ts';
 import type { Verify } from '../runs/verify-service.ts';
 import type { DoctorReport, DoctorRequest } from '../wire/doctor.ts';
 import type { Authenticator } from './auth.ts';
@@ -33,6 +34,7 @@ export interface ServerOptions {
   readonly rollback: Rollback;
   readonly catalog: Pick<Catalog, 'list' | 'get' | 'lineage'>;
   readonly verify: Verify;
+  readonly replay: Replay;
   readonly localOutputs: LocalOutputs;
   /** Submits the runs of a backfill. */
   readonly backfill: SubmitBackfill;

@@ -246,7 +246,7 @@ export async function startFixture(options: FixtureOptions = {}): Promise<Fixtur
     observe: ({ name }, labels) => void counted.push({ name, labels }),
   };
   const log = createLog({ level: 'debug', target: 'headgate', clock, redactor, write: ({ line }) => logged.push(line) });
-  const env = { clock, ids: { next: () => 'an-id' }, log, metrics, redactor, cwd: cwd };
+  const env = { clock, ids: { next: () => 'an-id' }, log, metrics, redactor, cwd };
   const server = await createServer({
     version: '0.0.0',
     env,
@@ -266,6 +266,9 @@ export async function startFixture(options: FixtureOptions = {}): Promise<Fixtur
       throw new RefusedError('bad_config', 'there is nothing between `from` and `to`');
     },
     verify: async () => {
+      throw new RefusedError('bad_config', 'row `row-0` has no key by which its records could be matched');
+    },
+    replay: async () => {
       throw new RefusedError('bad_config', 'row `row-0` has no key by which its records could be matched');
     },
     catalog: createCatalog(new MemoryCatalog(), env),

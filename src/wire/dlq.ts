@@ -1,7 +1,7 @@
 /** Dead letters as the HTTP API and the command line tell of them (spec 1, section 4.6). */
 import { z } from 'zod';
 import type { JsonValue } from '../lib/json.ts';
-import { DEAD_REASONS } from './dead-reasons.ts';
+import { DEAD_REASONS, type DeadReason } from './dead-reasons.ts';
 
 const reason = z.enum(DEAD_REASONS).optional().meta({ description: 'Only letters put aside for this reason.' });
 const encryptionKeys = z.array(z.string().min(1)).default([]).meta({ description: 'Keys of a sealed queue, the current one first.' });
@@ -74,6 +74,19 @@ export const replayReportSchema = z
   })
   .meta({ description: 'What became of the letters.' });
 export type ReplayReport = Readonly<z.infer<typeof replayReportSchema>>;
+
+/** A replay, whoever asks for it. */
+export interface ReplayTask {
+  readonly from: string;
+  readonly reason?: DeadReason | undefined;
+  readonly row?: string | undefined;
+  readonly failedDlq?: string | undefined;
+  readonly dryRun: boolean;
+  /** Leave out transforms and masking: payloads had passed both when they were put aside. */
+  readonly asWritten: boolean;
+  /** Of the queue; the row's own dead-letter sink says them when empty. */
+  readonly keys: readonly string[];
+}
 
 export const discardRequestSchema = z
   .strictObject({

@@ -1,6 +1,7 @@
 /** How an execution ended, as it leaves the engine: crosses from the worker process to the server and into JSON output. */
 import type { ErrorKind } from '../lib/errors.ts';
 import type { JsonValue } from '../lib/json.ts';
+import type { ReplayReport } from './dlq.ts';
 import type { VerifyReport } from './verify.ts';
 import type { WrittenFile } from '../lib/written-file.ts';
 
@@ -94,6 +95,8 @@ export interface RunOutcome {
   readonly nodes?: readonly NodeOutcome[];
   /** Of a comparison, which runs nothing. */
   readonly verification?: VerifyReport;
+  /** Of a replay of dead letters, which reads no source. */
+  readonly replay?: ReplayReport;
   /** What the document says about the files it writes; present when it says something. */
   readonly local_outputs?: { readonly track: boolean; readonly retention_days?: number | undefined };
 }

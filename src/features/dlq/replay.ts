@@ -1,6 +1,7 @@
 /** Gives dead letters another chance: their payloads go through a row's stages to its sink, and what fails again to a fresh queue. */
 import { resolve } from 'node:path';
 import { execute } from '../../engine/execute.ts';
+import { outcomeErrorOf } from '../../engine/failure.ts';
 import { RECORDS_LANE } from '../../kit/page.ts';
 import type { Parts } from '../../kit/parts.ts';
 import { check } from '../../kit/schema.ts';
@@ -9,31 +10,17 @@ import type { Env } from '../../lib/env.ts';
 import { RefusedError } from '../../lib/errors.ts';
 import { isObject, type JsonObject } from '../../lib/json.ts';
 import type { DlqPlan, Plan, RowPlan, SinkPlan } from '../../plan/plan.ts';
-import type { DeadReason } from '../../wire/dead-reasons.ts';
-import type { ReplayReport } from '../../wire/dlq.ts';
-import type { OutcomeError } from '../../wire/outcome.ts';
+import type { ReplayReport, ReplayTask } from '../../wire/dlq.ts';
+import type { OutcomeError, RunOutcome } from '../../wire/outcome.ts';
 import { letterSource } from './letter-source.ts';
 import { isWanted, linesOf } from './letters.ts';
 import { locate } from './location.ts';
 
-export interface ReplayRequest {
+export interface ReplayRequest extends ReplayTask {
   readonly plan: Plan;
   readonly parts: Parts;
   readonly env: Env;
   readonly signal: AbortSignal;
-  /** Where the letters lie. */
-  readonly from: string;
-  readonly reason?: DeadReason | undefined;
-  /** The first root row when absent. */
-  readonly row?: string | undefined;
-  /** File for what fails again. */
-  readonly failedDlq?: string | undefined;
-  /** Count, and write nothing. */
-  readonly dryRun: boolean;
-  /** Leave out transforms and masking: payloads had passed both when they were put aside. */
-  readonly asWritten: boolean;
-  /** Of the queue; the row's own dead-letter sink says them when empty. */
-  readonly keys: readonly string[];
 }
 
 export interface Replayed {
@@ -87,6 +74,25 @@ export async function replay(request: ReplayRequest): Promise<Replayed> {
     failedAgain: outcome.invocations.reduce((sum, { balance }) => sum + balance.dead_lettered, 0),
     error: outcome.error,
   };
+}
+
+/** A replay as a worker process makes it for the server. Never throws: what is wrong is in the outcome, and so is the report. */
+export async function replayErrand(request: ReplayRequest): Promise<RunOutcome> {
+  const { plan, env } = request;
+  const startedAt = env.clock.now().toISOString();
+  const ended = (): Pick<RunOutcome, 'pipeline' | 'started_at' | 'finished_at' | 'invocations'> => ({
+    pipeline: plan.name,
+    started_at: startedAt,
+    finished_at: env.clock.now().toISOString(),
+    invocations: [],
+  });
+  try {
+    const { report, error } = await replay(request);
+    const status = error === null ? 'completed' : 'failed';
+    return { ...ended(), status, records_written: report.records_written, error, replay: report };
+  } catch (error) {
+    return { ...ended(), status: 'failed', records_written: 0, error: outcomeErrorOf(error, env.redactor) };
+  }
 }
 
 function rootRow({ rows }: Plan, id: string | undefined): RowPlan {

@@ -1,7 +1,14 @@
 /** Queues of dead letters on the server's disk: look, replay, discard (spec 1, section 4.6). */
 import { actionOf } from '../../runs/audit.ts';
 import type { Caller } from '../../runs/runs.ts';
-import { discardReportSchema, discardRequestSchema, inspectionSchema, inspectRequestSchema } from '../../wire/dlq.ts';
+import {
+  discardReportSchema,
+  discardRequestSchema,
+  inspectionSchema,
+  inspectRequestSchema,
+  replayReportSchema,
+  replayRequestSchema,
+} from '../../wire/dlq.ts';
 import type { ServerOptions } from '../options.ts';
 import { defineRoute, json, type Route } from '../route.ts';
 
@@ -18,6 +25,23 @@ const inspectLetters = defineRoute({
     const { inspect } = await import('../../features/dlq/inspect.ts');
     const { encryption_keys: keys, ...asked } = body;
     return json(200, await inspect({ ...asked, keys, cwd: env.cwd }));
+  },
+});
+
+const replayLetters = defineRoute({
+  method: 'POST',
+  path: '/v1/dlq/replay',
+  permission: 'dlq_manage',
+  label: 'dlq.replay',
+  tag: 'operations',
+  summary: 'Send dead letters through a document once more',
+  description:
+    'Their payloads go through the transforms, masking, checks and sink of a row. Records that fail again go to a file of their own; the letters stay where they are. The answer comes when all are replayed.',
+  body: replayRequestSchema,
+  responses: { 200: { description: 'What became of them.', schema: replayReportSchema } },
+  refusals: ['unprocessable', 'queue_full', 'unavailable'],
+  async handle({ body, caller, signal }, { replay }) {
+    return json(200, await replay({ request: body, caller, signal }));
   },
 });
 
@@ -51,4 +75,4 @@ async function audited<T>(action: string, caller: Caller, { audit }: ServerOptio
   }
 }
 
-export const deadLetterRoutes: readonly Route[] = [inspectLetters, discardLetters];
+export const deadLetterRoutes: readonly Route[] = [inspectLetters, replayLetters, discardLetters];
