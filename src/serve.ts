@@ -34,7 +34,7 @@ const STOP_GRACE_MS = 30_000;
 
 const FAILED_START_GRACE_SECS = 5;
 
-/** Of each kind; they have worker processes of their own, so that no run waits for them. */
+/** Of each kind; they have worker processes of their own: no run waits for them, and runs never get more than theirs. */
 const ERRANDS_AT_ONCE = 4;
 
 export async function serve(options: ServeOptions, version: string): Promise<RunningServer> {
@@ -57,7 +57,9 @@ export async function serve(options: ServeOptions, version: string): Promise<Run
     parts,
     isRunning: async (runId) => ['queued', 'running'].includes((await history.getRun(runId))?.status ?? ''),
   });
-  const executor = createWorkerPool({ env, entry: programFile('worker'), maxWorkers: options.maxConcurrentRuns + 2 * ERRANDS_AT_ONCE });
+  const entry = programFile('worker');
+  const executor = createWorkerPool({ env, entry, maxWorkers: options.maxConcurrentRuns });
+  const messengers = createWorkerPool({ env, entry, maxWorkers: 2 * ERRANDS_AT_ONCE, spares: 0 });
   const runs = createRuns({
     env,
     history,
@@ -83,7 +85,7 @@ export async function serve(options: ServeOptions, version: string): Promise<Run
   });
   const errands: VerifyServices & ReplayServices = {
     env,
-    executor,
+    executor: messengers,
     prepare,
     audit: runs.audit,
     applyMetrics: (changes, definitions) => registry.apply(changes, definitions),
@@ -116,7 +118,7 @@ export async function serve(options: ServeOptions, version: string): Promise<Run
     closing.abort();
     await collecting;
     await server.close();
-    await executor.close();
+    await Promise.all([executor.close(), messengers.close()]);
     await catalog.settled();
     await history.close();
   };
