@@ -49,7 +49,7 @@ export async function serve(options: ServeOptions, version: string): Promise<Run
   const preflight = ({ plan }: Prepared, signal: AbortSignal): Promise<DoctorReport> =>
     doctor({ plan, parts, env, clock: env.clock.now(), signal, timeoutMs: options.probeTimeoutSecs * 1000 });
   const history = await openHistory(options.history.kind === 'memory' ? 'memory' : `sqlite:${options.history.path}`, env);
-  const catalog = createCatalog(history, env);
+  const catalog = createCatalog(history.catalog, env);
   const ledger = { env, store: history.outputs };
   const localOutputs = createLocalOutputs({
     ...ledger,

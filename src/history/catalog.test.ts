@@ -22,8 +22,8 @@ let count = 0;
 describeCatalog('memory', { open: () => openCatalog('memory', env) });
 describeCatalog('memory history', {
   async open() {
-    const store = new MemoryHistory();
-    return { store, close: () => store.close() };
+    const history = new MemoryHistory();
+    return { store: history.catalog, close: () => history.close() };
   },
 });
 describeCatalog('sqlite', { open: () => openCatalog(`sqlite:catalog-${(count += 1)}.db`, env) });

@@ -170,7 +170,9 @@ export interface Purged {
   readonly instances: number;
 }
 
-export interface History extends RunStore, LeaseStore, InstanceStore, LogStore, AuditStore, CatalogStore {
+export interface History extends RunStore, LeaseStore, InstanceStore, LogStore, AuditStore {
+  /** Data sets and how they hang together. */
+  readonly catalog: CatalogStore;
   /** Files that sinks wrote on this machine. */
   readonly outputs: OutputStore;
   /** False: nothing survives the process, and log lines are not kept. */

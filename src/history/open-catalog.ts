@@ -16,7 +16,7 @@ export async function openCatalog(url: string, env: Pick<Env, 'clock' | 'cwd' | 
   if (url === 'memory') return memoryCatalog();
   if (url.startsWith('sqlite:')) {
     const history = await openHistory(url, env);
-    return { store: history, persistent: true, close: () => history.close() };
+    return { store: history.catalog, persistent: true, close: () => history.close() };
   }
   if (/^postgres(?:ql)?:\/\//.test(url)) {
     const { PostgresStore } = await import('./sql/postgres-store.ts');

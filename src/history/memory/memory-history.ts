@@ -1,8 +1,6 @@
 /** History that ends with the process. Bounded: the oldest finished runs and audit entries make room for new ones. */
 import type { AuditQuery, AuditRecord } from '../../wire/audit.ts';
-import type { DatasetDetail, LineageEdge, SchemaVersion } from '../../wire/catalog.ts';
 import { isTerminal } from '../../wire/run.ts';
-import type { CatalogGain, DatasetPage, DatasetQuery, PastMovement } from '../catalog.ts';
 import type {
   Admission,
   Claim,
@@ -40,7 +38,7 @@ export class MemoryHistory implements History {
   readonly #unfinished = new Set<string>();
   readonly #claims = new Map<string, HeldClaim>();
   readonly #instances = new Map<string, Instance>();
-  readonly #catalog = new MemoryCatalog();
+  readonly catalog = new MemoryCatalog();
   readonly outputs = new MemoryOutputs();
   #audit: AuditRecord[] = [];
   readonly #auditEntries: number;
@@ -174,30 +172,6 @@ export class MemoryHistory implements History {
     );
     found.sort((a, b) => (a.timestamp === b.timestamp ? (a.id < b.id ? 1 : -1) : a.timestamp < b.timestamp ? 1 : -1));
     return found.slice(0, query.limit);
-  }
-
-  addMovements(gain: CatalogGain): Promise<void> {
-    return this.#catalog.addMovements(gain);
-  }
-
-  addSchema(version: SchemaVersion): Promise<boolean> {
-    return this.#catalog.addSchema(version);
-  }
-
-  listDatasets(query: DatasetQuery): Promise<DatasetPage> {
-    return this.#catalog.listDatasets(query);
-  }
-
-  getDataset(id: string): Promise<DatasetDetail | undefined> {
-    return this.#catalog.getDataset(id);
-  }
-
-  listEdges(datasets?: readonly string[]): Promise<readonly LineageEdge[]> {
-    return this.#catalog.listEdges(datasets);
-  }
-
-  listMovements(query: { readonly row?: string; readonly limit: number }): Promise<readonly PastMovement[]> {
-    return this.#catalog.listMovements(query);
   }
 
   async ping(): Promise<void> {}

@@ -1,8 +1,6 @@
 import type { SQLInputValue } from 'node:sqlite';
 import type { AuditQuery, AuditRecord } from '../../wire/audit.ts';
-import type { DatasetDetail, LineageEdge, SchemaVersion } from '../../wire/catalog.ts';
 import { isTerminal } from '../../wire/run.ts';
-import type { CatalogGain, DatasetPage, DatasetQuery, PastMovement } from '../catalog.ts';
 import type {
   Admission,
   Claim,
@@ -38,13 +36,13 @@ const FAIL = `UPDATE svc_serve_runs SET status = 'failed', finished_at = ?, erro
 export class SqliteHistory implements History {
   readonly persistent = true;
   readonly #client: SqliteClient;
-  readonly #catalog: SqlCatalog;
+  readonly catalog: SqlCatalog;
   readonly outputs: SqlOutputs;
 
   constructor(client: SqliteClient) {
     this.#client = client;
     const store = new SqliteStore(client);
-    this.#catalog = new SqlCatalog(store);
+    this.catalog = new SqlCatalog(store);
     this.outputs = new SqlOutputs(store);
   }
 
@@ -180,30 +178,6 @@ export class SqliteHistory implements History {
     if (query.until !== undefined) where.add('timestamp <= ?', query.until.toISOString());
     const sql = `SELECT * FROM svc_serve_audit ${where.text()} ORDER BY timestamp DESC, id DESC LIMIT ?`;
     return (await this.#client.read(sql, ...where.values, query.limit)).map(auditOf);
-  }
-
-  addMovements(gain: CatalogGain): Promise<void> {
-    return this.#catalog.addMovements(gain);
-  }
-
-  addSchema(version: SchemaVersion): Promise<boolean> {
-    return this.#catalog.addSchema(version);
-  }
-
-  listDatasets(query: DatasetQuery): Promise<DatasetPage> {
-    return this.#catalog.listDatasets(query);
-  }
-
-  getDataset(id: string): Promise<DatasetDetail | undefined> {
-    return this.#catalog.getDataset(id);
-  }
-
-  listEdges(datasets?: readonly string[]): Promise<readonly LineageEdge[]> {
-    return this.#catalog.listEdges(datasets);
-  }
-
-  listMovements(query: { readonly row?: string; readonly limit: number }): Promise<readonly PastMovement[]> {
-    return this.#catalog.listMovements(query);
   }
 
   async ping(): Promise<void> {
