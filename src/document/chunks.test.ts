@@ -197,6 +197,12 @@ describe('a span of time', () => {
     ]);
   });
 
+  test('begins where it is said to, also in an hour that the clocks there show a second time', () => {
+    const from = '2017-02-19T02:00:00Z';
+    const spec = { kind: 'timestamp', from, to: '2017-02-21T00:00:00Z', chunk_size: '1d', timezone: 'America/Sao_Paulo' };
+    expect(tokens(spec, ['start_unix']).map(([start]) => start)).toEqual([1_487_469_600, 1_487_556_000]);
+  });
+
   test('is covered exactly once in every zone', () => {
     const zones = fc.constantFrom(
       'UTC',

@@ -71,8 +71,8 @@ export function cutSpan(span: SpanSpec, most: number): { readonly windows: reado
 
 /** One more than the most that are possible, where there are too many. */
 function startsOf({ from, to }: { readonly from: DateTime; readonly to: DateTime }, step: Step, most: number): DateTime[] {
-  const starts: DateTime[] = [];
-  for (let index = 0; starts.length <= most; index += 1) {
+  const starts = [from];
+  for (let index = 1; starts.length <= most; index += 1) {
     const start = 'days' in step ? earliest(from.plus({ days: index * step.days })) : from.plus({ seconds: index * step.seconds });
     if (start >= to) break;
     // A zone that skipped a whole day has two starts at one moment.
