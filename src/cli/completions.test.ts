@@ -9,7 +9,7 @@ describe('completion scripts', () => {
   it.each(SHELLS)('for %s offer every command and every flag', (shell) => {
     const script = completionScript(shell, COMMANDS);
     for (const command of COMMANDS) {
-      expect(script).toContain(command.name);
+      for (const word of command.name.split(' ')) expect(script).toContain(word);
       for (const [key] of shownOptions(command.options))
         expect(script).toContain(shell === 'fish' ? `-l ${flagOf(key).slice(2)}` : flagOf(key));
     }
@@ -21,6 +21,8 @@ describe('completion scripts', () => {
     [['headgate', 'run', '--output', 'nd'], 'ndjson'],
     [['headgate', 'completions', 'po'], 'powershell'],
     [['headgate', 'run', '--log-level', 'w'], 'warn'],
+    [['headgate', 'dlq', 'ins'], 'inspect'],
+    [['headgate', 'dlq', 'discard', '--bef'], '--before'],
   ])('complete %j in bash', (words, expected) => {
     const script = `${completionScript('bash', COMMANDS)}
 COMP_WORDS=(${words.join(' ')}); COMP_CWORD=${words.length - 1}; _headgate; printf '%s\\n' "\${COMPREPLY[@]}"`;
