@@ -148,14 +148,17 @@ interface Pipeline {
   readonly sink?: object;
   readonly dlq?: object;
   readonly more?: object;
+  /** Blocks beside the pipeline. */
+  readonly beside?: object;
 }
 
 function again(pipeline: Pipeline, overrides: Partial<ReplayRequest> = {}) {
-  const { sink = { type: 'jsonl', config: { path: 'out.jsonl' } }, dlq, more } = pipeline;
+  const { sink = { type: 'jsonl', config: { path: 'out.jsonl' } }, dlq, more, beside } = pipeline;
   const document = loadDocument(
     JSON.stringify({
       version: 1,
       name: 'p',
+      ...beside,
       pipeline: { source: { type: 'csv', config: { path: 'in.csv' } }, sink, ...(dlq === undefined ? {} : { dlq }), ...more },
     }),
     { format: 'json', origin: { kind: 'file', path: 'p.json' }, variables: {}, redactor: new Redactor(), readFile: () => new Uint8Array() },
@@ -241,6 +244,16 @@ describe('replaying', () => {
   it('takes a root row by its id only', async () => {
     await put('dead.jsonl', [letter({ name: 'a' })]);
     await expect(again({}, { row: 'none' })).rejects.toMatchObject({ code: 'bad_config', hint: 'root rows: row-0' });
+  });
+
+  it('is not held against the source of the row, which it does not read', async () => {
+    const table = { database_url: `sqlite:${join(cwd, 'shop.db')}?mode=rwc`, table_name: 'shop', column_mapping: 'auto_map' };
+    const sink = { type: 'sqlite', config: { ...table, write_mode: 'upsert', key: ['id'] } };
+    for (const id of [1, 2]) {
+      await put('dead.jsonl', [letter({ id })]);
+      const { error, report } = await again({ sink, beside: { verify: {} } });
+      expect([error, report.records_written]).toEqual([null, 1]);
+    }
   });
 
   it('stops at the budget of the row, and tells so', async () => {

@@ -103,9 +103,9 @@ function rootRow({ rows }: Plan, id: string | undefined): RowPlan {
   throw new RefusedError('bad_config', told, { hint: `root rows: ${roots.map((one) => one.id).join(', ')}` });
 }
 
-/** The row without what belongs to reading its own source, or to remembering how far that got. */
+/** The row without what belongs to reading its own source: remembering how far that got, and comparing the destination with it. */
 function rowAlone(row: RowPlan, asWritten: boolean): RowPlan {
-  const { cleanUp: _cleanUp, ...rest } = row;
+  const { cleanUp: _cleanUp, verify: _verify, ...rest } = row;
   return {
     ...rest,
     index: 0,
