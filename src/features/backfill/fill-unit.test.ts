@@ -18,6 +18,7 @@ describe('a document as a unit runs it', () => {
       since: 1_772_319_600,
       list: [{ '20260228T230000Z': 1 }],
       backfill: null,
+      verify: null,
       delivery: 'at_least_once',
     });
   });
@@ -58,6 +59,7 @@ describe('a document as a unit runs it', () => {
       fill({ backfill: { window: '1d' }, delivery: 'exactly_once', matrix: [{ id: 'a', delivery: 'exactly_once' }, { id: 'b' }] }),
     ).toEqual({
       backfill: null,
+      verify: null,
       delivery: 'at_least_once',
       matrix: [
         { id: 'a', delivery: 'at_least_once' },
@@ -65,4 +67,9 @@ describe('a document as a unit runs it', () => {
       ],
     });
   });
+});
+
+test('is not compared with its destination, where other windows stand too', () => {
+  const settled = fill({ version: 1, verify: { repair: true, allow_delete: true } });
+  expect(settled).toEqual({ version: 1, verify: null, backfill: null, delivery: 'at_least_once' });
 });

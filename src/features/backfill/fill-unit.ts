@@ -50,9 +50,12 @@ function nowValue(body: string, { startsAt, timezone }: Filling): string | undef
   return renderNow(token.name, { date: startsAt, zone: timezone });
 }
 
-/** A window is read from its start whenever it is run again; the document of a unit is no longer one of many windows. */
+/**
+ * A window is read from its start whenever it is run again; the document of a unit is no longer one of many windows. Nor is the
+ * destination compared with its source: all that other windows wrote would be too much there, and a repair would delete it.
+ */
 export function asUnit({ matrix, ...tree }: JsonObject): JsonObject {
-  const settled: JsonObject = { ...tree, backfill: null, delivery: 'at_least_once' };
+  const settled: JsonObject = { ...tree, backfill: null, verify: null, delivery: 'at_least_once' };
   if (matrix === undefined) return settled;
   const rows = Array.isArray(matrix) ? matrix.map((row) => (isObject(row) ? { ...row, delivery: 'at_least_once' } : row)) : matrix;
   return { ...settled, matrix: rows };
