@@ -14,6 +14,7 @@ describe('an address told outside', () => {
     ['sqlserver://h;Database=d;Shared%20Access%20Key=abc==;x=1', 'sqlserver://h;Database=d;Shared%20Access%20Key=***;x=1'],
     ['https://h/blob?sv=1&sig=abc%2F', 'https://h/blob?sv=1&sig=***'],
     ['https://h/x#access_token=abc', 'https://h/x#access_token=***'],
+    ['mssql://h;d=e;password=@a?b&z=1', 'mssql://h;d=e;password=***&z=1'],
     ['stdout://', 'stdout://'],
   ])('%s is told as %s', (uri, safe) => {
     expect(redactUri(uri)).toBe(safe);

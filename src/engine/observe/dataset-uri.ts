@@ -58,7 +58,7 @@ function withoutUserInfo(uri: string): string {
 
 /** What stands behind a parameter that is secret by its name is a part of its value. */
 function isUserInfo(text: string): boolean {
-  return !/[/?#]/.test(text) || (text.includes(':') && withoutSecretValues(text) === text);
+  return withoutSecretValues(text) === text && (!/[/?#]/.test(text) || text.includes(':'));
 }
 
 /** What stands behind is text of our own making, in which an `@` is no address. */
