@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { createServer, type AddressInfo } from 'node:net';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -51,6 +53,20 @@ describe('headgate backfill', () => {
     expect([second.code, second.err]).toEqual([1, expect.stringContaining('2 of 2 units are done, 0 failed')]);
     const third = await backfill(...RANGE, '--resume', '--json');
     expect(JSON.parse(third.out)).toMatchObject({ planned: 2, done: 0, skipped: 2, failed: 0, pending: 0 });
+  });
+
+  test('serves its metrics where the document says', async () => {
+    const taken = createServer().listen(0, '127.0.0.1');
+    await once(taken, 'listening');
+    try {
+      const listen = `127.0.0.1:${(taken.address() as AddressInfo).port}`;
+      document({ observability: { prometheus: { listen } } });
+      const { code, err } = await backfill(...RANGE);
+      expect([code, err]).toEqual([1, expect.stringContaining(`metrics cannot be served at ${listen}`)]);
+      expect((await backfill(...RANGE, '--dry-run')).code).toBe(0);
+    } finally {
+      taken.close();
+    }
   });
 
   test('only says what there is to run when asked, and writes nothing', async () => {

@@ -17,6 +17,7 @@ import { SCOPING_HINT, unscopedSources } from '../plan/gates/backfill.ts';
 import type { Plan, RowPlan } from '../plan/plan.ts';
 import { AppError } from '../lib/errors.ts';
 import type { CliContext } from './context.ts';
+import { documentEnv } from './document-env.ts';
 import type { DOCUMENT_OPTIONS } from './document-options.ts';
 import { countedExit, signalExit, usageError } from './exit.ts';
 import { loadPlan, type Loaded } from './load-plan.ts';
@@ -61,7 +62,9 @@ export async function backfill(context: CliContext, config: string | undefined, 
   using stops = listenForStop(context.world, 'cancel', (signal) =>
     context.terminal.note(`${signal}: stopping at the next page; \`--resume\` goes on; once more ends at once`),
   );
-  const env = { ...context.env, log: quieterLog(context.env.log) };
+  await using surroundings = options.dryRun ? undefined : await documentEnv(context, loaded.plan, false);
+  const { env: loud } = surroundings ?? context;
+  const env = { ...loud, log: quieterLog(loud.log) };
   const credentials = openLogins({ ...loaded, env }, stops.signal);
   const opener = {
     env,

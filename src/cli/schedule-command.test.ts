@@ -18,12 +18,18 @@ function write(name: string, text: string): void {
   writeFileSync(path.join(cwd, name), text);
 }
 
-function document(block: object | undefined, input = 'in.csv'): void {
+function document(block: object | undefined, input = 'in.csv', more: object = {}): void {
   const source = { type: 'csv', config: { path: input } };
   const sink = { type: 'jsonl', config: { path: 'out-${now.strftime.%H%M}.jsonl' } };
   write(
     'nightly.json',
-    JSON.stringify({ version: 1, name: 'nightly', ...(block === undefined ? {} : { schedule: block }), pipeline: { source, sink } }),
+    JSON.stringify({
+      version: 1,
+      name: 'nightly',
+      ...(block === undefined ? {} : { schedule: block }),
+      pipeline: { source, sink },
+      ...more,
+    }),
   );
 }
 
@@ -80,6 +86,23 @@ describe('headgate schedule', () => {
     await clock.pass(MINUTE);
     expect(await code).toBe(1);
     expect(world.err()).toContain('error: 1 run failed in a row (`max_consecutive_failures`)');
+  });
+
+  test('serves its metrics where the document says, and logs as much as it says', async () => {
+    const observability = { prometheus: { listen: '127.0.0.1:0' }, tracing: { level: 'debug' } };
+    document({ cron: '* * * * *' }, 'in.csv', { observability });
+    const { world, clock, code, told } = schedule();
+    await told('schedule started');
+    const address = `http://127.0.0.1:${/port=(\d+)/.exec(world.err())?.[1]}/metrics`;
+    await clock.pass(MINUTE);
+    await told('run completed');
+    expect(world.err()).toContain('headgate::engine: row completed');
+    const text = await (await fetch(address)).text();
+    expect(text).toContain('svc_schedule_runs_total{pipeline="nightly",outcome="ok"} 1');
+    expect(text).toContain('svc_sink_records_total{');
+    world.send('SIGTERM', 0);
+    expect(await code).toBe(0);
+    await expect(fetch(address)).rejects.toThrow();
   });
 
   test('runs just once, now, when asked', async () => {

@@ -47,8 +47,15 @@ export async function execute(options: ExecuteOptions): Promise<RunOutcome> {
   const outcome = await outcomeOf(options, observers, startedAt);
   const read = new Map([...observers.sampledSources].map(([id, sampler]) => [id, sampler.shape()]));
   observers.tell((observer) => observer.runEnded?.(outcome, read));
-  await observers.settled();
+  const told = observers.settled({ clock: env.clock, signal: anyOf(options) });
+  if (options.onTelling === undefined) await told;
+  else options.onTelling(told);
   return outcome;
+}
+
+/** However the run is to stop. */
+function anyOf({ signal, killSignal }: ExecuteOptions): AbortSignal {
+  return killSignal === undefined ? signal : AbortSignal.any([signal, killSignal]);
 }
 
 async function outcomeOf(options: ExecuteOptions, observers: Observers, startedAt: Date): Promise<RunOutcome> {
@@ -65,7 +72,7 @@ async function outcomeOf(options: ExecuteOptions, observers: Observers, startedA
   }
   const failed = outcomes.filter((outcome) => outcome.status === 'failed');
   failure ??= summaryOf(failed);
-  const cancelled = options.signal.aborted || options.killSignal?.aborted === true;
+  const cancelled = anyOf(options).aborted;
   const status = failure !== null ? 'failed' : cancelled ? 'cancelled' : 'completed';
   const written = outcomes.reduce((sum, outcome) => sum + outcome.balance.written, 0);
   const log = env.log.at('headgate::engine');

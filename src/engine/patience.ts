@@ -5,13 +5,22 @@ import type { Clock } from '../lib/clock.ts';
 const PATIENCE_MS = 500;
 
 /** What `work` gives; `undefined` when the signal has fired and `work` did not settle in time. Rejects as `work` does. */
-export async function whileWanted<T>(work: Promise<T>, signal: AbortSignal, clock: Clock): Promise<{ readonly value: T } | undefined> {
+export function whileWanted<T>(work: Promise<T>, signal: AbortSignal, clock: Clock): Promise<{ readonly value: T } | undefined> {
+  return patiently(work, signal, { clock, patienceMs: PATIENCE_MS });
+}
+
+/** The same with another time. */
+export async function patiently<T>(
+  work: Promise<T>,
+  signal: AbortSignal,
+  { clock, patienceMs }: { readonly clock: Clock; readonly patienceMs: number },
+): Promise<{ readonly value: T } | undefined> {
   const settled = work.then((value) => ({ value }));
   const answer = (signal.aborted ? undefined : await Promise.race([settled, fired(signal, settled)])) ?? (await promptly(settled));
   if (answer !== undefined) return answer;
   const answered = new AbortController();
   try {
-    return await Promise.race([settled, clock.sleep(PATIENCE_MS, answered.signal).then(() => undefined)]);
+    return await Promise.race([settled, clock.sleep(patienceMs, answered.signal).then(() => undefined)]);
   } finally {
     answered.abort();
     // Left behind, it may still fail; nobody is there to hear it.

@@ -10,6 +10,8 @@ export interface EventClock extends Clock {
   pass(ms: number): Promise<void>;
   /** The machine sleeps: time is gone when it wakes, and nobody was woken meanwhile. */
   leap(ms: number): Promise<void>;
+  /** Time is gone, and the system has not woken anybody yet. */
+  hold(ms: number): void;
 }
 
 export function eventClock(start = '2026-01-31T12:00:00.000Z'): EventClock {
@@ -49,6 +51,9 @@ export function eventClock(start = '2026-01-31T12:00:00.000Z'): EventClock {
       await settled();
       nowMs += ms;
       await wakeUntil(nowMs);
+    },
+    hold: (ms) => {
+      nowMs += ms;
     },
   };
 }

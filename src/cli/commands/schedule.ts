@@ -1,11 +1,13 @@
 import { AppError } from '../../lib/errors.ts';
 import type { Credentials } from '../../kit/context.ts';
+import type { Env } from '../../lib/env.ts';
 import type { Job } from '../../features/schedule/job.ts';
 import type { CliContext } from '../context.ts';
 import { defineCommand } from '../command.ts';
+import { documentEnv } from '../document-env.ts';
 import { DOCUMENT_OPTIONS } from '../document-options.ts';
 import { EXIT, signalExit } from '../exit.ts';
-import type { LoadRequest } from '../load-plan.ts';
+import type { Loaded } from '../load-plan.ts';
 import { switchOption } from '../option.ts';
 import { quieterLog } from '../quieter-log.ts';
 import { summarizeRun } from '../run-report.ts';
@@ -32,37 +34,59 @@ export const scheduleCommand = defineCommand({
     { command: 'headgate schedule orders.yaml --once', description: 'The next run, now' },
   ],
   async run(context, { options, positionals: [config] }) {
-    const request = { config, selection: options, completion: options };
-    const load = await jobLoader(context, request);
-    const job = await load();
+    const { loadPlan } = await import('../load-plan.ts');
+    const load = () => loadPlan(context, { config, selection: options, completion: options });
+    const loaded = await load();
+    // Where metrics are read and how much is logged stays as it is when the document is read again.
+    await using surroundings = await documentEnv(context, loaded.plan, false);
+    const { env } = surroundings;
+    const { jobOf, settle } = await jobMaker(env);
+    const job = jobOf(loaded);
     const grace = job.spec.shutdown_grace_secs;
     using stops = listenForStop(context.world, 'shutdown', (signal) => {
       const then = options.once ? 'stopping at the next page' : `starting no further run; one under way has ${grace} s to finish`;
       context.terminal.note(`${signal}: ${then}; once more ends at once`);
     });
     // Awaited: signals are heard until the end.
-    return await (options.once ? runOnce(context, job, stops) : runOnSchedule(context, job, { load, stops }));
+    const code = await (options.once
+      ? runOnce(context, job, stops)
+      : runOnSchedule(context, job, { env, load: async () => jobOf(await load()), stops }));
+    await settle();
+    return code;
   },
 });
 
-type LoadJob = () => Promise<Job>;
+/** What runs have still to tell when the scheduler ends has this long: two attempts of a notification. */
+const LAST_WORDS_MS = 25_000;
 
-/** Reads the document anew each time; logins stay as long as the document declares the same ones. */
-async function jobLoader(context: CliContext, request: LoadRequest): Promise<LoadJob> {
-  const { loadPlan } = await import('../load-plan.ts');
+interface Jobs {
+  /** Logins stay as long as the document declares the same ones. */
+  readonly jobOf: (loaded: Loaded) => Job;
+  /** Resolves when everybody was told of the runs so far, or could not be reached. */
+  readonly settle: () => Promise<unknown>;
+}
+
+async function jobMaker(loud: Env): Promise<Jobs> {
   const { createJob } = await import('../../features/schedule/job.ts');
   const { execute } = await import('../../engine/execute.ts');
   const { openLogins } = await import('../../engine/logins.ts');
   const { observed } = await import('../../features/observers.ts');
   const { createNotifier } = await import('../../features/notifications/index.ts');
+  const { patiently } = await import('../../engine/patience.ts');
   const { canonicalJson } = await import('../../lib/json.ts');
-  const env = { ...context.env, log: quieterLog(context.env.log) };
+  const env = { ...loud, log: quieterLog(loud.log) };
   // Remembers more than one run: what was told a minute ago is not told again.
   const notifier = createNotifier(env);
   const { signal } = new AbortController();
   let logins: { readonly declared: string; readonly credentials: Credentials } | undefined;
-  return async () => {
-    const { plan, parts } = await loadPlan(context, request);
+  // A receiver that does not answer must not make runs overlap.
+  const telling = new Set<Promise<void>>();
+  const onTelling = (told: Promise<void>): void => {
+    telling.add(told);
+    void told.finally(() => telling.delete(told));
+  };
+  const settle = () => patiently(Promise.all(telling), AbortSignal.abort(), { clock: env.clock, patienceMs: LAST_WORDS_MS });
+  const jobOf = ({ plan, parts }: Loaded): Job => {
     const { recurrence: spec } = plan;
     if (spec === undefined) {
       const hint = 'add one, e.g. `schedule: {cron: "0 3 * * *"}`, or run the document once with `headgate run`';
@@ -77,10 +101,11 @@ async function jobLoader(context: CliContext, request: LoadRequest): Promise<Loa
       giveUp: (reason) => notifier.schedulerStuck(plan, reason),
       execute: async (options) => {
         const watched = await observed(plan, env, { notifier });
-        return execute({ ...options, ...watched, plan, parts, runId: env.ids.next(), credentials });
+        return execute({ ...options, ...watched, plan, parts, runId: env.ids.next(), credentials, onTelling });
       },
     });
   };
+  return { jobOf, settle };
 }
 
 async function runOnce({ terminal, world }: CliContext, job: Job, stops: Stops): Promise<number> {
@@ -97,11 +122,12 @@ async function runOnce({ terminal, world }: CliContext, job: Job, stops: Stops):
 }
 
 interface Scheduling {
-  readonly load: LoadJob;
+  readonly env: Env;
+  readonly load: () => Promise<Job>;
   readonly stops: Stops;
 }
 
-async function runOnSchedule({ env, terminal, world }: CliContext, job: Job, { load, stops }: Scheduling): Promise<number> {
+async function runOnSchedule({ terminal, world }: CliContext, job: Job, { env, load, stops }: Scheduling): Promise<number> {
   const { Scheduler } = await import('../../features/schedule/scheduler.ts');
   const scheduler = new Scheduler({ env, job, signal: stops.signal });
   const deafen = world.onHangup(() => void scheduler.reload(load));

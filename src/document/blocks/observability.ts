@@ -57,7 +57,7 @@ const prometheus = z.lazy(() =>
           }),
         );
       })
-      .meta({ description: '`host:port` at which `/metrics` answers while a command runs.' }),
+      .meta({ description: '`host:port` at which `/metrics` answers while `run`, `schedule` or `backfill` runs.' }),
     buckets: optional(z.array(number()).min(1)).meta({ description: 'Upper bounds of the histograms, in seconds.' }),
   }),
 );

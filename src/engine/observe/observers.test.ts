@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { testEnv } from '../../../test/fakes/env.ts';
+import { eventClock } from '../../../test/fakes/event-clock.ts';
 import { fakeSink, fakeSource, noParts, planOf, rowPlan } from '../../../test/fakes/plan.ts';
+import type { Env } from '../../lib/env.ts';
 import { ConnectorError } from '../../lib/errors.ts';
 import type { RowPlan } from '../../plan/plan.ts';
 import { execute } from '../execute.ts';
@@ -8,9 +10,12 @@ import type { RunObserver } from './observer.ts';
 
 const pages = [{ records: [{ id: 1 }, { id: 2 }], bookmark: 2 }];
 
-function run(rows: readonly RowPlan[], observers: readonly RunObserver[], env = testEnv()) {
+function run(
+  rows: readonly RowPlan[],
+  observers: readonly RunObserver[],
+  { env = testEnv(), signal = new AbortController().signal }: { readonly env?: Env; readonly signal?: AbortSignal } = {},
+) {
   const clock = new Date('2026-01-31T00:00:00Z');
-  const { signal } = new AbortController();
   return execute({ plan: planOf([...rows]), parts: noParts, env, runId: 'run-1', clock, signal, observers });
 }
 
@@ -73,9 +78,27 @@ describe('an observer', () => {
         throw new Error('nobody home');
       },
     };
-    const outcome = await run([rowPlan(fakeSource(pages), fakeSink().definition)], [broken], env);
+    const outcome = await run([rowPlan(fakeSource(pages), fakeSink().definition)], [broken], { env });
     expect(outcome.status).toBe('completed');
     expect(heard.at(-1)).toBe('run completed');
     expect(env.lines.filter(({ line }) => line.includes('nobody home'))).toHaveLength(1);
+  });
+
+  it('is waited for some time only once the run is to stop', async () => {
+    const clock = eventClock();
+    const env = testEnv({ clock });
+    const stop = new AbortController();
+    const deaf: RunObserver = { name: 'deaf', runEnded: () => new Promise<void>(() => {}) };
+    let ended: string | undefined;
+    const running = run([rowPlan(fakeSource(pages), fakeSink().definition)], [deaf], { env, signal: stop.signal });
+    void running.then(({ status }) => (ended = status));
+    await clock.pass(3_600_000);
+    expect(ended).toBeUndefined();
+    stop.abort();
+    await clock.pass(9999);
+    expect(ended).toBeUndefined();
+    await clock.pass(1);
+    expect(ended).toBe('completed');
+    expect(env.lines.some(({ line }) => line.includes('before it was told to all how it ended to=deaf'))).toBe(true);
   });
 });

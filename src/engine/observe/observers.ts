@@ -1,8 +1,12 @@
 import { messageOf } from '../../lib/errors.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Log } from '../../lib/log.ts';
+import { patiently } from '../patience.ts';
 import type { ObservedRow, RunObserver } from './observer.ts';
 import { ShapeSampler } from './samples.ts';
+
+/** Whoever takes longer once the run is to stop is not waited for: a run that has ended must not be taken for one that does not end. */
+const LAST_WORDS_MS = 10_000;
 
 type Tell = (observer: RunObserver) => void | Promise<void>;
 
@@ -13,8 +17,10 @@ export class Observers {
   /** By source node, in a graph. */
   readonly sampledSources = new Map<string, ShapeSampler>();
   readonly #lines: readonly Line[];
+  readonly #log: Log;
 
   constructor(observers: readonly RunObserver[], log: Log) {
+    this.#log = log;
     this.sampleRecords = Math.max(0, ...observers.map(({ sampleRecords }) => sampleRecords ?? 0));
     this.#lines = observers.map((observer) => new Line(observer, log));
   }
@@ -43,9 +49,12 @@ export class Observers {
     await Promise.all(beats);
   }
 
-  /** Resolves when everything has been told. */
-  async settled(): Promise<void> {
-    await Promise.all(this.#lines.map((line) => line.last));
+  /** Resolves when everything has been told; some time after the signal in any case. */
+  async settled({ clock, signal }: { readonly clock: Clock; readonly signal: AbortSignal }): Promise<void> {
+    const told = Promise.all(this.#lines.map((line) => line.last));
+    if ((await patiently(told, signal, { clock, patienceMs: LAST_WORDS_MS })) !== undefined) return;
+    const to = this.#lines.filter(({ busy }) => busy).map(({ observer }) => observer.name);
+    this.#log.warn('the run was stopped before it was told to all how it ended', { to: to.join(', ') });
   }
 }
 

@@ -256,4 +256,37 @@ describe('a reload', () => {
     await clock.pass(MINUTE);
     expect(runs).toEqual(['12:01:00 → 12:01:20 completed', '12:01:30 → 12:01:30 completed']);
   });
+
+  test('loses no tick that comes while the document is read', async () => {
+    const { clock, runs, scheduler, job } = stage({ cron: '1 12 * * *' });
+    await clock.pass(MINUTE - SECOND);
+    const reading = Promise.withResolvers<Job>();
+    const reloaded = scheduler.reload(() => reading.promise);
+    // The new document is there before the scheduler has looked at the clock again.
+    clock.hold(2 * SECOND);
+    reading.resolve(job({ cron: '0 3 * * *' }));
+    await reloaded;
+    await clock.pass(MINUTE);
+    expect(runs).toEqual(['12:01:01 for 12:01:00 → 12:01:01 completed']);
+  });
+
+  test('that asks for fewer runs than there were already ends it with the next', async () => {
+    const { clock, runs, scheduler, job, end } = stage({});
+    await clock.pass(3 * MINUTE + SECOND);
+    await scheduler.reload(() => Promise.resolve(job({ max_runs: 2 })));
+    await clock.pass(3 * MINUTE);
+    expect(runs).toHaveLength(4);
+    expect(end()).toEqual({ ok: true, reason: '4 runs succeeded (`max_runs`)' });
+  });
+
+  test('that allows fewer failures than there were already ends it with the next', async () => {
+    const { clock, scheduler, job, end } = stage(
+      {},
+      Array.from({ length: 9 }, () => ({ fails: 'no' })),
+    );
+    await clock.pass(3 * MINUTE + SECOND);
+    await scheduler.reload(() => Promise.resolve(job({ max_consecutive_failures: 2 })));
+    await clock.pass(3 * MINUTE);
+    expect(end()).toMatchObject({ ok: false, reason: '4 runs failed in a row (`max_consecutive_failures`)' });
+  });
 });

@@ -74,13 +74,18 @@ export class Scheduler {
   }
 
   async #take(load: () => Promise<Job>): Promise<void> {
+    let job: Job;
     try {
-      this.#job = await load();
+      job = await load();
     } catch (error) {
       this.#count(metrics.scheduleReloads, { outcome: 'error' });
       this.#log.error('the document cannot be reloaded; the one before stays', { error: messageOf(error) });
       return;
     }
+    if (this.#isOver()) return;
+    // A tick that came meanwhile is one of the document before.
+    this.#look(this.#env.clock.now());
+    this.#job = job;
     this.#count(metrics.scheduleReloads, { outcome: 'ok' });
     this.#plan(this.#job.cron.next(this.#env.clock.now()));
     this.#log.info('the document was reloaded', {
@@ -178,7 +183,8 @@ export class Scheduler {
     this.#failures = 0;
     this.#successes += 1;
     const { max_runs: most } = this.#job.spec;
-    if (this.#successes === most) this.#end ??= { ok: true, reason: `${runs(most)} succeeded (\`max_runs\`)` };
+    if (most !== undefined && this.#successes >= most)
+      this.#end ??= { ok: true, reason: `${runs(this.#successes)} succeeded (\`max_runs\`)` };
   }
 
   #failed(now: Date, cooldownMs: number): void {
@@ -186,8 +192,8 @@ export class Scheduler {
     const { max_consecutive_failures: most, on_failure: then } = this.#job.spec;
     if (this.#signal.aborted) return;
     if (then === 'stop') this.#end ??= { ok: false, reason: 'a run failed (`on_failure: stop`)' };
-    if (this.#failures === most)
-      this.#end ??= { ok: false, reason: `${runs(most)} failed in a row (\`max_consecutive_failures\`)`, isStuck: true };
+    if (most !== undefined && this.#failures >= most)
+      this.#end ??= { ok: false, reason: `${runs(this.#failures)} failed in a row (\`max_consecutive_failures\`)`, isStuck: true };
     if (cooldownMs === 0 || this.#next === undefined) return;
     const earliest = new Date(now.getTime() + cooldownMs);
     if (this.#next < earliest) this.#plan(tickFrom(earliest, this.#job.cron));
