@@ -34,7 +34,9 @@ export interface TransformContext {
 export type ColumnFlow =
   | { readonly kind: 'identity' | 'opaque' }
   | { readonly kind: 'rename'; readonly fields: Readonly<Record<string, string>> }
-  | { readonly kind: 'select' | 'drop' | 'add'; readonly fields: readonly string[] };
+  | { readonly kind: 'select' | 'drop' | 'add'; readonly fields: readonly string[] }
+  /** Fields that are made of others, which stay. */
+  | { readonly kind: 'derive'; readonly fields: Readonly<Record<string, readonly string[]>> };
 
 // See SourceDefinition for why the type is erased.
 // oxlint-disable-next-line typescript/no-explicit-any

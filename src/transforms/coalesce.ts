@@ -32,7 +32,8 @@ export const coalesce = defineTransform<z.infer<typeof schema>>({
     },
   ],
   reads: (config) => ({ kind: 'fields', names: [config.field, ...(config.from ?? [])] }),
-  columns: () => ({ kind: 'identity' }),
+  columns: ({ field, from }) =>
+    from === undefined ? { kind: 'identity' } : { kind: 'derive', fields: { [field]: [...new Set([field, ...from])] } },
   compile({ field, from, default: fallback, treat_empty_string_as_null: emptyIsNull }) {
     const valueIn = (record: JsonObject, name: string): JsonValue | undefined => {
       const value = hasField(record, name) ? record[name] : undefined;

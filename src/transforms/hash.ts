@@ -53,7 +53,7 @@ export const hash = defineTransform<HashConfig>({
     },
   ],
   reads: (config) => ({ kind: 'fields', names: config.fields }),
-  columns: (config) => (config.into === undefined ? { kind: 'identity' } : { kind: 'add', fields: [config.into] }),
+  columns: ({ fields, into }) => (into === undefined ? { kind: 'identity' } : { kind: 'derive', fields: { [into]: fields } }),
   worksOnColumns: () => true,
   compile(config) {
     const digest = digestOf(config);

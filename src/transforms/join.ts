@@ -25,7 +25,7 @@ export const join = defineTransform<z.infer<typeof schema>>({
     { config: { field: 'v', delimiter: ',', into: 't' }, input: [{ v: [] }], output: [{ v: [], t: '' }] },
   ],
   reads: (config) => ({ kind: 'fields', names: [config.field] }),
-  columns: () => ({ kind: 'identity' }),
+  columns: ({ field, into }) => (into === undefined ? { kind: 'identity' } : { kind: 'derive', fields: { [into]: [field] } }),
   compile: ({ field, delimiter, into = field }) =>
     editing((record) => {
       const value = hasField(record, field) ? record[field] : undefined;

@@ -34,7 +34,7 @@ export const jsonParse = defineTransform<z.infer<typeof schema>>({
     { config: { fields: ['body'], into: 'parsed', on_error: 'null' }, input: [{ body: '{' }], output: [{ body: '{', parsed: null }] },
   ],
   reads: (config) => ({ kind: 'fields', names: config.fields }),
-  columns: (config) => (config.into === undefined ? { kind: 'identity' } : { kind: 'add', fields: [config.into] }),
+  columns: ({ fields, into }) => (into === undefined ? { kind: 'identity' } : { kind: 'derive', fields: { [into]: fields } }),
   compile: ({ fields, on_error: onError, into }) =>
     editing((record) => {
       for (const name of fields) {

@@ -26,7 +26,7 @@ export const split = defineTransform<z.infer<typeof schema>>({
     { config: { field: 'tags', delimiter: '', into: 'list' }, input: [{ tags: 'ab' }, {}], output: [{ tags: 'ab', list: ['ab'] }, {}] },
   ],
   reads: (config) => ({ kind: 'fields', names: [config.field] }),
-  columns: () => ({ kind: 'identity' }),
+  columns: ({ field, into }) => (into === undefined ? { kind: 'identity' } : { kind: 'derive', fields: { [into]: [field] } }),
   compile: ({ field, delimiter, trim, into = field }) =>
     editing((record) => {
       const value = hasField(record, field) ? record[field] : undefined;

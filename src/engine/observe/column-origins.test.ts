@@ -50,6 +50,15 @@ describe('where columns come from', () => {
     expect(originsOf(flows, ['a', 'c', 'n', 'b'], over)).toEqual({ a: ['a'] });
   });
 
+  it('may be several, and other columns than the one of their name', () => {
+    const flows: ColumnFlow[] = [
+      { kind: 'derive', fields: { c: ['a'], d: ['b', 'a'] } },
+      { kind: 'rename', fields: { d: 'e' } },
+      { kind: 'derive', fields: { a: ['a', 'c'] } },
+    ];
+    expect(originsOf(flows, ['a', 'b', 'c', 'e'])).toEqual({ a: ['a'], b: ['b'], c: ['a'], e: ['b', 'a'] });
+  });
+
   it('is not told behind a transform that says nothing of its columns', () => {
     expect(originsOf([{ kind: 'opaque' }, { kind: 'identity' }], ['a'])).toBeUndefined();
   });

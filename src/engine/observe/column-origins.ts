@@ -16,8 +16,8 @@ export function columnOriginsOf(row: RowPlan, plan: Plan, shapes: RowShapes): Co
   const read = new Set(shapes.read.get(path.source)?.map(({ name }) => name));
   const origins: [string, readonly string[]][] = [];
   for (const { name } of shapes.written) {
-    const origin = supplied.has(name) ? undefined : originOf(name, flows);
-    if (origin !== undefined && read.has(origin)) origins.push([name, [origin]]);
+    const known = supplied.has(name) ? [] : originsOf(name, flows).filter((origin) => read.has(origin));
+    if (known.length > 0) origins.push([name, known]);
   }
   return Object.fromEntries(origins);
 }
@@ -42,25 +42,28 @@ function flowOf({ definition, parsed, judged }: TransformPlan): ColumnFlow {
   return config === undefined ? { kind: 'opaque' } : definition.columns(config);
 }
 
-/** Walks back from the end: the name that a column had before each transform. */
-function originOf(column: string, flows: readonly ColumnFlow[]): string | undefined {
-  return flows.reduceRight<string | undefined>((name, flow) => (name === undefined ? undefined : nameBefore(name, flow)), column);
+/** Walks back from the end: which columns it was before each transform. */
+function originsOf(column: string, flows: readonly ColumnFlow[]): readonly string[] {
+  return flows.reduceRight<readonly string[]>((names, flow) => [...new Set(names.flatMap((name) => namesBefore(name, flow)))], [column]);
 }
 
-function nameBefore(name: string, flow: ColumnFlow): string | undefined {
+function namesBefore(name: string, flow: ColumnFlow): readonly string[] {
   switch (flow.kind) {
     case 'identity':
     case 'opaque':
-      return name;
+      return [name];
     case 'rename': {
       const before = Object.entries(flow.fields).find(([, after]) => after === name)?.[0];
-      return before ?? (Object.hasOwn(flow.fields, name) ? undefined : name);
+      if (before !== undefined) return [before];
+      return Object.hasOwn(flow.fields, name) ? [] : [name];
     }
     case 'select':
-      return flow.fields.includes(name) ? name : undefined;
+      return flow.fields.includes(name) ? [name] : [];
     case 'drop':
     case 'add':
-      return flow.fields.includes(name) ? undefined : name;
+      return flow.fields.includes(name) ? [] : [name];
+    case 'derive':
+      return Object.hasOwn(flow.fields, name) ? (flow.fields[name] ?? []) : [name];
     default:
       return flow satisfies never;
   }

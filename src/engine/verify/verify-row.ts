@@ -133,6 +133,8 @@ function keeps(part: RowPlan['transforms'][number], field: string, { tokens }: S
     case 'drop':
     case 'add':
       return !flow.fields.includes(field);
+    case 'derive':
+      return !Object.hasOwn(flow.fields, field);
     default:
       return flow satisfies never;
   }
