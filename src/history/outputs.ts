@@ -11,7 +11,7 @@ export interface StoredOutput {
   readonly pipeline: string;
   readonly row: string;
   readonly run_id: string;
-  /** Of the first write: it stays as it was then. */
+  /** Of the first write, and of the first one after it was deleted: it stays as it was then. */
   readonly pre_existing: boolean;
   /** What was there before was truncated. */
   readonly replaced: boolean;
@@ -34,7 +34,8 @@ export interface OutputQuery {
 
 export interface OutputStore {
   /**
-   * Notes writes. A file that is known keeps when it was first written and whether it was there before; that it was deleted is over.
+   * Notes writes. A file that is known keeps when it was first written and whether it was there before. That it was deleted is over, and
+   * what was there when it was written again is somebody else's.
    */
   putOutputs(outputs: readonly StoredOutput[]): Promise<void>;
   /** Newest write first, then by id. */

@@ -50,7 +50,7 @@ export function describeOutputs(name: string, open: () => Promise<OutputStore>):
 
     it('keeps of the first write when it was and what it met, and takes the rest from the last', async () => {
       const store = await open();
-      await store.putOutputs([anOutput('a', { deleted_at: at(15), deleted_bytes: 1 })]);
+      await store.putOutputs([anOutput('a')]);
       await store.putOutputs([
         anOutput('a', { pre_existing: true, run_id: 'r2', row: 'eu', first_written_at: at(30), last_written_at: at(30) }),
       ]);
@@ -62,6 +62,17 @@ export function describeOutputs(name: string, open: () => Promise<OutputStore>):
       await store.putOutputs([anOutput('a', { pre_existing: true, replaced: true })]);
       await store.putOutputs([anOutput('a', { last_written_at: at(30) })]);
       expect(await store.listOutputs(all)).toEqual([anOutput('a', { pre_existing: true, replaced: true, last_written_at: at(30) })]);
+    });
+
+    it.each([
+      ['nothing is there', { pre_existing: false, replaced: false }],
+      ['somebody else has put a file there', { pre_existing: true, replaced: false }],
+      ['a file of somebody else is replaced', { pre_existing: true, replaced: true }],
+    ])('takes a deleted file for a new one when it is written again: %s', async (_what, met) => {
+      const store = await open();
+      await store.putOutputs([anOutput('a', { replaced: true, deleted_at: at(15), deleted_bytes: 1 })]);
+      await store.putOutputs([anOutput('a', { ...met, first_written_at: at(30), last_written_at: at(30) })]);
+      expect(await store.listOutputs(all)).toEqual([anOutput('a', { ...met, last_written_at: at(30) })]);
     });
 
     it('marks a file as deleted unless it was written again meanwhile', async () => {

@@ -7,8 +7,9 @@ export class MemoryOutputs implements OutputStore {
   async putOutputs(outputs: readonly StoredOutput[]): Promise<void> {
     for (const output of outputs) {
       const known = this.#known.get(output.id);
-      const kept = known === undefined ? {} : { first_written_at: known.first_written_at, pre_existing: known.pre_existing };
-      this.#known.set(output.id, { ...output, ...kept, replaced: output.replaced || known?.replaced === true });
+      const first = known === undefined ? {} : { first_written_at: known.first_written_at };
+      const same = known?.deleted_at === null ? { pre_existing: known.pre_existing, replaced: output.replaced || known.replaced } : {};
+      this.#known.set(output.id, { ...output, ...first, ...same });
     }
   }
 

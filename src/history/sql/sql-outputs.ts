@@ -27,7 +27,8 @@ const RENEWED = COLUMNS.filter((column) => !STICKY.has(column)).map((column) => 
 
 const PUT = `INSERT INTO ${TABLE} (${COLUMNS.join(', ')}) VALUES (${COLUMNS.map(() => '?').join(', ')})
   ON CONFLICT (id) DO UPDATE SET ${RENEWED.join(', ')},
-    replaced = CASE WHEN excluded.replaced = 1 THEN 1 ELSE ${TABLE}.replaced END`;
+    pre_existing = CASE WHEN ${TABLE}.deleted_at IS NULL THEN ${TABLE}.pre_existing ELSE excluded.pre_existing END,
+    replaced = CASE WHEN excluded.replaced = 1 OR ${TABLE}.deleted_at IS NOT NULL THEN excluded.replaced ELSE ${TABLE}.replaced END`;
 const MARK = `UPDATE ${TABLE} SET deleted_at = ?, deleted_bytes = ? WHERE id = ? AND last_written_at = ?`;
 
 export class SqlOutputs implements OutputStore {
