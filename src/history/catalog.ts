@@ -30,6 +30,14 @@ export interface CatalogGain {
   readonly points: readonly PointGain[];
 }
 
+/** How far the timeline of the schema of a data set reaches. */
+export interface CurrentSchema {
+  /** 0: there is none yet. */
+  readonly version: number;
+  readonly schema: Readonly<Record<string, unknown>> | undefined;
+  readonly hash: string | undefined;
+}
+
 export interface DatasetQuery {
   readonly kind?: string;
   /** Part of the address, in any case. */
@@ -55,8 +63,13 @@ export interface PastMovement extends VolumePoint {
 export interface CatalogStore {
   /** Adds up numbers, moves `last_*` on, keeps the newest points: all or nothing. */
   addMovements(gain: CatalogGain): Promise<void>;
-  /** Adds the version after the newest. False when the data set is not known or its newest is another one by now: nothing was changed then. */
-  addSchema(version: SchemaVersion): Promise<boolean>;
+  /** Of the data sets that are known. */
+  currentSchemas(ids: readonly string[]): Promise<ReadonlyMap<string, CurrentSchema>>;
+  /**
+   * Adds versions one after the other, each behind the newest of its data set, in one change. False for one whose data set is not known or
+   * has another newest one by then: it was left out.
+   */
+  addSchemas(versions: readonly SchemaVersion[]): Promise<readonly boolean[]>;
   /** Last seen first, then by id descending. */
   listDatasets(query: DatasetQuery): Promise<DatasetPage>;
   getDataset(id: string): Promise<DatasetDetail | undefined>;

@@ -124,16 +124,33 @@ export function describeCatalog(name: string, harness: CatalogHarness): void {
 
     it('keeps the timeline of a schema, each version once', async () => {
       const store = await open();
-      expect(await store.addSchema(aVersion('a', 1))).toBe(false);
-      await store.addMovements({ ...none, datasets: [aGain('a')] });
+      expect(await store.addSchemas([])).toEqual([]);
+      expect(await store.addSchemas([aVersion('a', 1)])).toEqual([false]);
+      await store.addMovements({ ...none, datasets: [aGain('a'), aGain('b')] });
       const diff = { added: [{ column: 'n', from: null, to: 'string' }], widened: [], changed: [], removed: [] };
-      expect(await store.addSchema(aVersion('a', 1))).toBe(true);
-      expect(await store.addSchema(aVersion('a', 1, { schema_hash: 'other' }))).toBe(false);
-      expect(await store.addSchema(aVersion('a', 3))).toBe(false);
-      expect(await store.addSchema(aVersion('a', 2, { diff }))).toBe(true);
+      expect(await store.addSchemas([aVersion('b', 1), aVersion('c', 1), aVersion('a', 1)])).toEqual([true, false, true]);
+      expect(await store.addSchemas([aVersion('b', 2), aVersion('a', 1, { schema_hash: 'other' })])).toEqual([true, false]);
+      expect(await store.addSchemas([aVersion('a', 3)])).toEqual([false]);
+      expect(await store.addSchemas([aVersion('a', 2, { diff })])).toEqual([true]);
       const detail = await store.getDataset('a');
       expect(detail).toMatchObject({ schema_versions: 2, current_schema_hash: 'h2', current_schema: aVersion('a', 2).schema });
       expect(detail?.schema_timeline).toEqual([aVersion('a', 1), aVersion('a', 2, { diff })]);
+      expect((await store.getDataset('b'))?.schema_timeline).toEqual([aVersion('b', 1), aVersion('b', 2)]);
+    });
+
+    it('tells how far timelines reach, of many data sets at once', async () => {
+      const store = await open();
+      const ids = Array.from({ length: 1200 }, (_, index) => `d${index}`);
+      await store.addMovements({ ...none, datasets: ids.map((id) => aGain(id)) });
+      await store.addSchemas([aVersion('d7', 1), aVersion('d1100', 1)]);
+      await store.addSchemas([aVersion('d1100', 2)]);
+      expect(await store.currentSchemas([])).toEqual(new Map());
+      const found = await store.currentSchemas([...ids, 'nobody']);
+      expect(found.size).toBe(1200);
+      const { schema } = aVersion('a', 1);
+      expect(found.get('d0')).toEqual({ version: 0, schema: undefined, hash: undefined });
+      expect(found.get('d7')).toEqual({ version: 1, schema, hash: 'h1' });
+      expect(found.get('d1100')).toEqual({ version: 2, schema, hash: 'h2' });
     });
 
     it('keeps the newest volume points, and tells the newest of them', async () => {
@@ -187,8 +204,8 @@ export function describeCatalog(name: string, harness: CatalogHarness): void {
       const gain = { ...none, datasets: [aGain('b'), aGain('a')], edges: [anEdge('a', 'b')] };
       await Promise.all(Array.from({ length: 8 }, () => store.addMovements(gain)));
       expect((await store.listDatasets({ limit: 2 })).datasets.map(({ runs }) => runs)).toEqual([8, 8]);
-      const added = await Promise.all(Array.from({ length: 4 }, () => store.addSchema(aVersion('a', 1))));
-      expect(added.filter(Boolean)).toHaveLength(1);
+      const added = await Promise.all(Array.from({ length: 4 }, () => store.addSchemas([aVersion('a', 1)])));
+      expect(added.flat().filter(Boolean)).toHaveLength(1);
     });
   });
 }

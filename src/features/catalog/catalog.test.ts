@@ -1,5 +1,5 @@
 /** What the catalog remembers of runs. */
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import type { CatalogStore } from '../../history/catalog.ts';
 import { HistoryError } from '../../history/history.ts';
 import { MemoryCatalog } from '../../history/memory/memory-catalog.ts';
@@ -224,6 +224,49 @@ describe('the catalog', () => {
     expect(await store.getDataset(datasetId('file:///a.csv'))).toMatchObject({ schema_versions: 2, runs: 3 });
   });
 
+  it('follows a schema that changes back and forth', async () => {
+    const catalog = catalogOf();
+    catalog.record([['id'], ['id', 'n'], ['id', 'n'], ['id']].map((columns) => aMovement({ columns })));
+    const detail = await catalog.get(datasetId('file:///b.jsonl'));
+    expect(detail?.schema_timeline.map(({ diff }) => [diff?.added.length, diff?.removed])).toEqual([
+      [undefined, undefined],
+      [1, []],
+      [0, ['n']],
+    ]);
+  });
+
+  it('continues the timeline of another instance that was faster', async () => {
+    const store = new MemoryCatalog();
+    const { addSchemas } = MemoryCatalog.prototype;
+    let isFirst = true;
+    vi.spyOn(store, 'addSchemas').mockImplementation(async (versions) => {
+      const others = isFirst
+        ? versions.map((version) => ({ ...version, schema: { type: 'object', properties: {} }, schema_hash: 'theirs' }))
+        : [];
+      isFirst = false;
+      await addSchemas.call(store, others);
+      return addSchemas.call(store, versions);
+    });
+    const catalog = catalogOf(store);
+    catalog.record([aMovement()]);
+    const detail = await catalog.get(datasetId('file:///b.jsonl'));
+    expect(
+      detail?.schema_timeline.map(({ version, schema_hash, diff }) => [version, schema_hash === 'theirs', diff?.added.length]),
+    ).toEqual([
+      [1, true, undefined],
+      [2, false, 1],
+    ]);
+  });
+
+  it('asks its store as often for many data sets as for one', async () => {
+    const store = new MemoryCatalog();
+    const [asked, added] = [vi.spyOn(store, 'currentSchemas'), vi.spyOn(store, 'addSchemas')];
+    const catalog = catalogOf(store);
+    catalog.record(Array.from({ length: 50 }, (_, index) => aMovement({ path: ['file:///in.csv', `file:///out-${index}.jsonl`] })));
+    expect((await catalog.list({ limit: 100 })).datasets.every(({ schema_versions }) => schema_versions === 1)).toBe(true);
+    expect([asked.mock.calls.length, added.mock.calls.length]).toEqual([1, 1]);
+  });
+
   it('walks from a data set in both directions, as far as it is asked', async () => {
     const catalog = catalogOf();
     const chain = ['a', 'b', 'c', 'd'].map((name) => `file:///${name}`);
@@ -247,7 +290,8 @@ describe('the catalog', () => {
         broken ? Promise.reject(new HistoryError('the disk is full')) : MemoryCatalog.prototype.addMovements.call(store, gain),
       listDatasets: (query: Parameters<CatalogStore['listDatasets']>[0]) => store.listDatasets(query),
       getDataset: (id: string) => store.getDataset(id),
-      addSchema: (version: Parameters<CatalogStore['addSchema']>[0]) => store.addSchema(version),
+      currentSchemas: (ids: readonly string[]) => store.currentSchemas(ids),
+      addSchemas: (versions: Parameters<CatalogStore['addSchemas']>[0]) => store.addSchemas(versions),
     });
     const catalog = createCatalog(failing, env);
     catalog.record([aMovement()]);

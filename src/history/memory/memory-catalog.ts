@@ -5,6 +5,7 @@ import {
   TOLD_POINTS,
   type CatalogGain,
   type CatalogStore,
+  type CurrentSchema,
   type DatasetGain,
   type DatasetPage,
   type DatasetQuery,
@@ -46,13 +47,15 @@ export class MemoryCatalog implements CatalogStore {
     while (this.#known.size > this.#limit) this.#forgetOldest();
   }
 
-  async addSchema(version: SchemaVersion): Promise<boolean> {
-    const known = this.#known.get(version.dataset_id);
-    if (known === undefined || known.dataset.schema_versions !== version.version - 1) return false;
-    const current = { schema_versions: version.version, current_schema: version.schema, current_schema_hash: version.schema_hash };
-    const dataset = { ...known.dataset, ...current };
-    this.#known.set(dataset.id, { ...known, dataset, timeline: [...known.timeline, version] });
-    return true;
+  async currentSchemas(ids: readonly string[]): Promise<ReadonlyMap<string, CurrentSchema>> {
+    const found = ids.flatMap((id) => this.#known.get(id)?.dataset ?? []);
+    return new Map(
+      found.map(({ id, schema_versions: version, current_schema: schema, current_schema_hash: hash }) => [id, { version, schema, hash }]),
+    );
+  }
+
+  async addSchemas(versions: readonly SchemaVersion[]): Promise<readonly boolean[]> {
+    return versions.map((version) => this.#addSchema(version));
   }
 
   async listDatasets({ kind, q, limit, cursor }: DatasetQuery): Promise<DatasetPage> {
@@ -96,6 +99,15 @@ export class MemoryCatalog implements CatalogStore {
         .map(({ role: _role, ...point }) => ({ ...point, uri: dataset.uri })),
     );
     return found.sort((a, b) => compare(b.recorded_at, a.recorded_at)).slice(0, limit);
+  }
+
+  #addSchema(version: SchemaVersion): boolean {
+    const known = this.#known.get(version.dataset_id);
+    if (known === undefined || known.dataset.schema_versions !== version.version - 1) return false;
+    const current = { schema_versions: version.version, current_schema: version.schema, current_schema_hash: version.schema_hash };
+    const dataset = { ...known.dataset, ...current };
+    this.#known.set(dataset.id, { ...known, dataset, timeline: [...known.timeline, version] });
+    return true;
   }
 
   #gain(gain: DatasetGain): void {

@@ -1,6 +1,7 @@
 /** Between rows of the catalog and its records. JSON columns hold what this program wrote, so they are read without checking. */
 import { parseJson } from '../../lib/json.ts';
 import type { Dataset, LineageEdge, SchemaDiff, SchemaVersion } from '../../wire/catalog.ts';
+import type { CurrentSchema } from '../catalog.ts';
 import type { Row } from './client.ts';
 import { text } from './rows.ts';
 
@@ -23,6 +24,15 @@ export function datasetOf(row: Row): Dataset {
     schema_versions: Number(row['schema_versions']),
     ...(schema === null ? {} : { current_schema: parseJson(text(schema)) as Record<string, unknown> }),
     ...(hash === null ? {} : { current_schema_hash: text(hash) }),
+  };
+}
+
+export function currentSchemaOf(row: Row): CurrentSchema {
+  const { schema_now: schema, schema_now_hash: hash } = row;
+  return {
+    version: Number(row['schema_versions']),
+    schema: schema === null ? undefined : (parseJson(text(schema)) as Record<string, unknown>),
+    hash: hash === null ? undefined : text(hash),
   };
 }
 

@@ -5,6 +5,7 @@ import {
   TOLD_POINTS,
   type CatalogGain,
   type CatalogStore,
+  type CurrentSchema,
   type DatasetGain,
   type DatasetPage,
   type DatasetQuery,
@@ -12,7 +13,7 @@ import {
   type PastMovement,
   type PointGain,
 } from '../catalog.ts';
-import { datasetOf, edgeOf, schemaVersionOf } from './catalog-rows.ts';
+import { currentSchemaOf, datasetOf, edgeOf, schemaVersionOf } from './catalog-rows.ts';
 import { text, toJson } from './rows.ts';
 import type { SqlStatement, SqlStore, SqlValue } from './sql-store.ts';
 
@@ -52,6 +53,9 @@ const NEXT_SCHEMA = `UPDATE ${DATASETS} SET schema_versions = ?, schema_now = ?,
 const ADD_SCHEMA = `INSERT INTO svc_catalog_schemas (dataset_id, version, recorded_at, run_id, schema, schema_hash, diff)
   SELECT id, ?, ?, ?, ?, ?, ? FROM ${DATASETS} WHERE id = ? AND schema_versions = ? ON CONFLICT (dataset_id, version) DO NOTHING`;
 
+/** Databases take only so many values in one statement. */
+const IDS_A_STATEMENT = 512;
+
 export class SqlCatalog implements CatalogStore {
   readonly #store: SqlStore;
 
@@ -61,26 +65,30 @@ export class SqlCatalog implements CatalogStore {
 
   async addMovements({ datasets, edges, points }: CatalogGain): Promise<void> {
     const trimmed = [...new Set(points.map(({ dataset_id }) => dataset_id))];
-    // Always in the same order: two instances that add to the same rows wait for each other instead of for ever.
     await this.#store.write([
-      ...datasets.map(addDataset).sort(byKey),
-      ...edges.map(addEdge).sort(byKey),
+      ...inOrder(datasets, ({ id }) => id).map(addDataset),
+      ...inOrder(edges, ({ src_id, dst_id, pipeline, row }) => [src_id, dst_id, pipeline, row].join('\n')).map(addEdge),
       ...points.map(addPoint),
       ...trimmed.sort().map((id) => ({ sql: TRIM_POINTS, values: [id, id] })),
     ]);
   }
 
-  async addSchema(version: SchemaVersion): Promise<boolean> {
-    const { dataset_id, version: number, recorded_at, run_id, schema_hash, diff } = version;
-    const schema = toJson(version.schema);
-    const [changed] = await this.#store.write([
-      { sql: NEXT_SCHEMA, values: [number, schema, schema_hash, dataset_id, number - 1] },
-      {
-        sql: ADD_SCHEMA,
-        values: [number, recorded_at, run_id, schema, schema_hash, diff === undefined ? null : toJson(diff), dataset_id, number],
-      },
-    ]);
-    return changed === 1;
+  async currentSchemas(ids: readonly string[]): Promise<ReadonlyMap<string, CurrentSchema>> {
+    const found = new Map<string, CurrentSchema>();
+    for (let from = 0; from < ids.length; from += IDS_A_STATEMENT) {
+      const some = filled(ids.slice(from, from + IDS_A_STATEMENT));
+      const sql = `SELECT id, schema_versions, schema_now, schema_now_hash FROM ${DATASETS} WHERE id IN (${some.map(() => '?').join(', ')})`;
+      for (const row of await this.#store.read(sql, some)) found.set(text(row['id']), currentSchemaOf(row));
+    }
+    return found;
+  }
+
+  async addSchemas(versions: readonly SchemaVersion[]): Promise<readonly boolean[]> {
+    if (versions.length === 0) return [];
+    const ordered = inOrder(versions, ({ dataset_id }) => dataset_id);
+    const changed = await this.#store.write(ordered.flatMap(addSchema));
+    const added = new Set(ordered.filter((_, index) => changed[2 * index] === 1));
+    return versions.map((version) => added.has(version));
   }
 
   async listDatasets({ kind, q, limit, cursor }: DatasetQuery): Promise<DatasetPage> {
@@ -170,11 +178,27 @@ function addEdge(gain: EdgeGain): SqlStatement {
   };
 }
 
+/** The data set goes ahead, where the version is its next one; the version follows it. */
+function addSchema({ dataset_id, version, recorded_at, run_id, schema_hash, diff, ...rest }: SchemaVersion): readonly SqlStatement[] {
+  const [schema, change] = [toJson(rest.schema), diff === undefined ? null : toJson(diff)];
+  return [
+    { sql: NEXT_SCHEMA, values: [version, schema, schema_hash, dataset_id, version - 1] },
+    { sql: ADD_SCHEMA, values: [version, recorded_at, run_id, schema, schema_hash, change, dataset_id, version] },
+  ];
+}
+
 function addPoint({ dataset_id, recorded_at, run_id, records, role, pipeline, row }: PointGain): SqlStatement {
   return { sql: ADD_POINT, values: [dataset_id, recorded_at, run_id, records, role, pipeline, row] };
 }
 
-function byKey(a: SqlStatement, b: SqlStatement): number {
-  const [one, other] = [a.values.join('\n'), b.values.join('\n')];
-  return one === other ? 0 : one < other ? -1 : 1;
+/** Up to a power of two, by naming the first once more: statements are kept prepared, and so there are few of them. */
+function filled(ids: readonly string[]): readonly string[] {
+  const [first = ''] = ids;
+  return [...ids, ...Array.from({ length: 2 ** Math.ceil(Math.log2(ids.length)) - ids.length }, () => first)];
+}
+
+/** Always the same order: two instances that change the same rows wait for each other instead of for ever. */
+function inOrder<T>(rows: readonly T[], keyOf: (row: T) => string): readonly T[] {
+  const keyed = rows.map((row) => ({ row, key: keyOf(row) }));
+  return keyed.sort((a, b) => (a.key === b.key ? 0 : a.key < b.key ? -1 : 1)).map(({ row }) => row);
 }
