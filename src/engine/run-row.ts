@@ -198,7 +198,7 @@ export async function moveAndFinish(opened: Invocation, options: RunRowOptions, 
   const { watermark, bookmark } = (await options.agree?.(own)) ?? own;
   const invocation = { ...opened, watermark };
   const sinkUri = (): string => options.row.sink.definition.datasetUri(resolve(options, options.row.sink));
-  const kept = saveBookmarks ? await keepRun(invocation, { clock: options.tokens.now.date, sinkUri }) : undefined;
+  const kept = saveBookmarks ? await keepRun(invocation, { now: options.tokens.now, sinkUri }) : undefined;
   try {
     return await moveFrom(bookmark, invocation, { ...options, saveBookmarks, leave, kept });
   } finally {

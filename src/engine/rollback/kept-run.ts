@@ -3,6 +3,7 @@ import { messageOf, RunError } from '../../lib/errors.ts';
 import { canonicalJson, type JsonValue } from '../../lib/json.ts';
 import type { StateStore } from '../../kit/state-store.ts';
 import type { Undo, UndoMode } from '../../kit/undo.ts';
+import type { RuntimeTokens } from '../../plan/resolve.ts';
 import { undoModeOf } from '../../plan/undo-mode.ts';
 import { blame } from '../failure.ts';
 import type { Invocation } from '../invocation.ts';
@@ -11,7 +12,8 @@ import { settleInterrupted } from './settle.ts';
 
 /** What belongs to the run rather than the invocation. */
 export interface RunFacts {
-  readonly clock: Date;
+  /** What run-time tokens are filled in with. */
+  readonly now: RuntimeTokens['now'];
   /** Asked only where the run is kept. */
   sinkUri(): string;
 }
@@ -72,7 +74,7 @@ export class KeptRun {
   }
 
   async begin(facts: RunFacts): Promise<void> {
-    const { env, id, row, labels, stateKey, sink, watermark } = this.#invocation;
+    const { env, id, row, labels, stateKey, sink, watermark, capabilities } = this.#invocation;
     const before = await this.#keeping.state.get(stateKey);
     const token = watermark === undefined ? {} : { token_before: (await sink.tokens?.last(stateKey)) ?? null };
     this.#marker = {
@@ -81,12 +83,14 @@ export class KeptRun {
       row: row.id,
       state_key: stateKey,
       started_at: env.clock.now().toISOString(),
-      clock: facts.clock.toISOString(),
+      clock: facts.now.date.toISOString(),
+      zone: facts.now.zone,
       sink_kind: row.sink.type,
       sink_uri: facts.sinkUri(),
       mode: this.#keeping.mode,
       delivery: row.delivery,
       run_id_column: row.rollback?.column ?? '',
+      ...(this.#keeping.mode === 'upsert' ? { key: [...capabilities.key] } : {}),
       ...(before === undefined ? {} : { bookmark_before: before }),
       ...token,
     };
@@ -102,12 +106,13 @@ export class KeptRun {
 
   /** Never throws. An invocation that changed nothing is not kept: it would push out one that did. */
   async end(): Promise<void> {
-    const { env, row, id, tally } = this.#invocation;
+    const { env, row, id, tally, stateKey } = this.#invocation;
     const marker = this.#marker;
     if (marker === undefined) return;
     try {
       if (!(await this.#hasChanged())) return await this.#forget([id]);
-      await this.#markers.put({ ...marker, records_written: tally.written });
+      const after = await this.#keeping.state.get(stateKey);
+      await this.#markers.put({ ...marker, records_written: tally.written, ...(after === undefined ? {} : { bookmark_after: after }) });
       await this.#forget(await this.#outdated());
     } catch (error) {
       env.log.warn('what can be undone could not be brought up to date', { row: row.id, error: messageOf(error) });

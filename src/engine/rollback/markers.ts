@@ -12,11 +12,15 @@ const markerSchema = z.object({
   started_at: z.string(),
   /** What run-time tokens were filled in with. */
   clock: z.string(),
+  /** The zone in which they were told; UTC when absent. */
+  zone: z.string().optional(),
   sink_kind: z.string(),
   sink_uri: z.string(),
   mode: z.enum(['append', 'upsert', 'overwrite']),
   delivery: z.enum(['at_least_once', 'exactly_once']),
   run_id_column: z.string(),
+  /** Columns by which rows were told from each other; present when before-images are kept by them. */
+  key: z.array(z.string()).optional(),
   /** Present when pages were committed under a watermark; null when there was none before. */
   token_before: z.string().nullable().optional(),
   /** Present when the invocation has ended. */
@@ -25,6 +29,8 @@ const markerSchema = z.object({
 export interface Marker extends Readonly<z.infer<typeof markerSchema>> {
   /** As the store held it; absent when it held none. */
   readonly bookmark_before?: JsonValue;
+  /** The same when the invocation had ended. */
+  readonly bookmark_after?: JsonValue;
 }
 
 const indexSchema = z.object({
@@ -60,12 +66,30 @@ export class Markers {
     if (stored === undefined) return undefined;
     const { success, data } = markerSchema.safeParse(stored);
     if (!success || !isObject(stored)) return unreadable(this.#markerKey(runId));
-    const before = stored['bookmark_before'];
-    return before === undefined ? data : { ...data, bookmark_before: before };
+    const { bookmark_before: before, bookmark_after: after } = stored;
+    return {
+      ...data,
+      ...(before === undefined ? {} : { bookmark_before: before }),
+      ...(after === undefined ? {} : { bookmark_after: after }),
+    };
   }
 
   async put(marker: Marker): Promise<void> {
     await this.#state.put(this.#markerKey(marker.run_id), defined(marker));
+  }
+
+  /** Runs after the one that is undone began behind what it had read: undone in their turn, they must not lead past it again. */
+  async pullBack({ run_id: runId, bookmark_before: bookmark, token_before: token }: Marker): Promise<void> {
+    const { runs } = await this.index();
+    const place = runs.indexOf(runId);
+    for (const later of place === -1 ? [] : runs.slice(place + 1)) {
+      const marker = await this.get(later);
+      if (marker === undefined) continue;
+      const { bookmark_before: _further, ...rest } = marker;
+      const isTogether = token !== undefined && marker.token_before !== undefined;
+      const position = bookmark === undefined ? {} : { bookmark_before: bookmark };
+      await this.put({ ...rest, ...position, ...(isTogether ? { token_before: token } : {}) });
+    }
   }
 
   /** The markers go first: a run without one is only a name. */

@@ -11,9 +11,13 @@ export interface Remembered {
 
 /** May be repeated wherever it was interrupted. */
 export async function settleUndo({ state, stateKey, undo }: Remembered, runId: string, marker: Marker | undefined): Promise<void> {
-  if (marker?.bookmark_before !== undefined) await state.put(stateKey, marker.bookmark_before);
-  else if (marker !== undefined) await state.delete(stateKey);
-  await new Markers(state, stateKey).remove([runId]);
+  const markers = new Markers(state, stateKey);
+  if (marker !== undefined) {
+    await markers.pullBack(marker);
+    if (marker.bookmark_before === undefined) await state.delete(stateKey);
+    else await state.put(stateKey, marker.bookmark_before);
+  }
+  await markers.remove([runId]);
   // A note that stays tells nobody anything: the run has no marker any more.
   await undo.forget([runId]).catch(() => {});
 }

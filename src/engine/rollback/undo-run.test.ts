@@ -1,15 +1,19 @@
 /** Runs that are undone, with real destinations: what the table, the position and the watermark then are. */
+import { writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import * as fc from 'fast-check';
 import { Client } from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { run, sqliteTable } from '../../../test/fakes/engine.ts';
 import { testEnv } from '../../../test/fakes/env.ts';
 import { connectionLost, fakeSource, fakeState, noParts, part, planOf, rowPlan, type FakePage } from '../../../test/fakes/plan.ts';
+import { planOfTree } from '../../../test/fakes/verify.ts';
 import { freshDatabase } from '../../../test/servers/postgres.ts';
 import { postgresSink } from '../../connectors/postgres/index.ts';
 import { check } from '../../kit/schema.ts';
 import type { StateStoreDefinition } from '../../kit/state-store.ts';
 import type { JsonObject, JsonValue } from '../../lib/json.ts';
+import { parts } from '../../parts.ts';
 import type { Plan, RowPlan } from '../../plan/plan.ts';
 import { listUndoable, undoRun, type UndoRunOptions } from './undo-run.ts';
 
@@ -170,6 +174,44 @@ describe.each(Object.keys(DESTINATIONS))('in %s', (name) => {
     expect(await all()).toEqual([]);
   });
 
+  test.each<[string, JsonObject, Partial<RowPlan>]>([
+    ['an upsert', { write_mode: 'upsert', key: ['id'] }, {}],
+    ['an upsert that delivers exactly once', { write_mode: 'upsert', key: ['id'] }, { delivery: 'exactly_once' }],
+    ['an appending row that was forced', {}, {}],
+    ['an appending row that delivers exactly once', {}, { delivery: 'exactly_once' }],
+  ])('undoing an earlier run and then a later one loses nothing of either: %s', async (_what, config, more) => {
+    const { move, undo, ids } = pipeline(config, { ...more, stateKey: `test::pulled-${(tables += 1)}` });
+    await move(pagesOf([1]));
+    const second = await move(pagesOf([1, 2]));
+    const third = await move(pagesOf([1, 2, 3]));
+    expect(await undo(second, { force: true })).toMatchObject({ applied: true, deleted: 1 });
+    expect(await ids()).toEqual([1, 3]);
+    expect(await undo(third)).toMatchObject({ applied: true, deleted: 1, blocked: false });
+    expect(await ids()).toEqual([1]);
+    await move(pagesOf([1, 2, 3]));
+    expect(await ids()).toEqual([1, 2, 3]);
+  });
+
+  test('what a run that is not kept appended would be read again, so it stands in the way', async () => {
+    const { move, undo, ids } = pipeline();
+    const first = await move(pagesOf([1]));
+    await move(pagesOf([1, 2]), { rollback: undefined });
+    const blocked = await undo(first);
+    expect(blocked).toMatchObject({ applied: false, blocked: true, conflicts: 1, later_runs: [] });
+    expect(blocked.note).toContain('a later run that is not kept');
+    expect(await ids()).toEqual([1, 2]);
+    expect(await undo(first, { force: true })).toMatchObject({ applied: true, deleted: 1, conflicts: 1 });
+  });
+
+  test('a document that tells rows apart by another key is refused', async () => {
+    const { move, undo, plan, table, ids } = pipeline({ write_mode: 'upsert', key: ['id'] });
+    await move([{ records: [{ id: 1, code: 7 }], bookmark: 1 }]);
+    const second = await move([{ records: [{ id: 7, code: 1 }], bookmark: 2 }]);
+    const other = plan([], { sink: sink({ table_name: table, write_mode: 'upsert', key: ['code'] }) });
+    await expect(undo(second, { plan: other })).rejects.toThrow('the run told rows apart by `id`, but row `row-0` now does so by `code`');
+    expect(await ids()).toEqual([1, 7]);
+  });
+
   test('only the last overwrite can be undone', async () => {
     const { move, undo, ids, list } = pipeline({ write_mode: 'overwrite' });
     const first = await move([{ records: [{ id: 1 }] }]);
@@ -327,4 +369,22 @@ describe.each(Object.keys(DESTINATIONS))('in %s', (name) => {
       { numRuns: 8 },
     );
   });
+});
+
+test('tokens of the sink stand for what they stood for in the zone of the run', async () => {
+  const folder = dirname(file.path);
+  writeFileSync(join(folder, 'in.csv'), 'id\n1\n');
+  const plan = planOfTree({
+    rollback: {},
+    pipeline: {
+      source: { type: 'csv', config: { path: join(folder, 'in.csv') } },
+      sink: { type: 'sqlite', config: { database_url: file.path, table_name: 'day_${now.date}', column_mapping: 'auto_map' } },
+      state: { type: 'file', config: { path: join(folder, 'state') } },
+    },
+  });
+  const outcome = await run(plan, { parts, clock: new Date('2026-01-30T20:00:00Z'), zone: 'Asia/Tokyo' });
+  expect(file.query('SELECT count(*) AS n FROM "day_2026-01-31"')[0]).toEqual({ n: 1 });
+  const runId = outcome.invocations[0]?.invocation_id ?? '';
+  const request = { plan, parts, env: testEnv(), signal: new AbortController().signal, runId, dryRun: false, force: false };
+  expect(await undoRun(request)).toMatchObject({ applied: true, deleted: 1 });
 });

@@ -71,18 +71,21 @@ function blaming(sink: Undo, type: string): Undo {
 async function undoMarked({ runId, dryRun, force }: UndoRunOptions, remembered: Remembered, marker: Marker): Promise<RollbackReport> {
   const { state, stateKey, undo } = remembered;
   const markers = new Markers(state, stateKey);
-  const rewinds = !isSame(await state.get(stateKey), marker.bookmark_before);
+  const position = async () => ({ stored: await state.get(stateKey) });
   const { undoing } = await markers.index();
   const done = dryRun || undoing !== runId ? undefined : await undo.undone(runId);
   if (done !== undefined) {
+    const rewinds = isRewound(await position(), marker);
     await settleUndo(remembered, runId, marker);
     return reportOf({ marker, result: done, dryRun, force: true, dependent: 0, laterRuns: [], rewinds });
   }
   if (!dryRun) await settleInterrupted(remembered);
   const { runs } = await markers.index();
   const laterRuns = runs.slice(runs.indexOf(runId) + 1);
+  const now = await position();
+  const rewinds = isRewound(now, marker);
   // What is appended and read again stands there twice; keys make that harmless.
-  const dependent = marker.mode === 'append' && rewinds ? laterRuns.length : 0;
+  const dependent = marker.mode === 'append' && rewinds ? laterRuns.length || runsUnknown(now, marker) : 0;
   const isBlocked = dependent > 0 && !force;
   const isAllowed = !dryRun && !isBlocked;
   if (isAllowed) await markers.putIndex({ runs, undoing: runId });
@@ -97,6 +100,19 @@ async function undoMarked({ runId, dryRun, force }: UndoRunOptions, remembered: 
   if (isAllowed && result.applied) await settleUndo(remembered, runId, marker);
   else if (isAllowed) await markers.putIndex({ runs });
   return reportOf({ marker, result: { ...result, applied: isAllowed && result.applied }, dryRun, force, dependent, laterRuns, rewinds });
+}
+
+interface StoredPosition {
+  readonly stored: JsonValue | undefined;
+}
+
+function isRewound({ stored }: StoredPosition, { bookmark_before: before }: Marker): boolean {
+  return !isSame(stored, before);
+}
+
+/** Runs that are not kept leave nothing but a position behind that of the last one that is: there is one at least. */
+function runsUnknown({ stored }: StoredPosition, { bookmark_after: after }: Marker): number {
+  return after === undefined || isSame(stored, after) ? 0 : 1;
 }
 
 interface Told {
@@ -133,11 +149,17 @@ function reportOf(told: Told): RollbackReport {
 }
 
 function noteOf({ marker, result, dependent, laterRuns }: Told, blocked: boolean): string | null {
+  if (blocked && dependent > 0 && laterRuns.length === 0) {
+    return 'a later run that is not kept appended what comes after it, which would be read and appended again: force it only if that is wanted';
+  }
   if (blocked && dependent > 0) {
     return `${laterRuns.length} later run(s) appended what comes after it, and would be read and appended again: undo them first, the newest one before the others`;
   }
+  if (blocked && laterRuns.length === 0) {
+    return 'what this run wrote was changed or removed since by something that is not kept (a repair, a replay, a backfill, somebody else): only force undoes it';
+  }
   if (blocked) return 'later runs changed or removed what this one wrote: undo them first, or force it';
-  if (dependent > 0) return `the next run reads again what ${laterRuns.length} later run(s) appended: their rows will stand there twice`;
+  if (dependent > 0) return `the next run reads again what ${dependent} later run(s) appended: their rows will stand there twice`;
   const written = marker.mode === 'append' ? marker.records_written : undefined;
   if (written === undefined || written <= result.deleted) return null;
   return `${written - result.deleted} of the ${written} rows that the run wrote are gone already, or were changed by another run`;
@@ -187,8 +209,8 @@ function opening({ env, plan, parts, signal }: RollbackOptions, invocationId: st
   return { env, plan, invocationId, kill: signal, credentials: createCredentials(parts.credentials, plan.auth, { env, signal }) };
 }
 
-function tokensAt(clock: Date): RuntimeTokens {
-  return { now: { date: clock, zone: 'UTC' }, records: new Map<string, JsonValue>() };
+function tokensAt(date: Date, zone = 'UTC'): RuntimeTokens {
+  return { now: { date, zone }, records: new Map<string, JsonValue>() };
 }
 
 async function openState(options: Opening, row: RowPlan, closers: AsyncDisposableStack): Promise<StateStore> {
@@ -206,10 +228,17 @@ async function openState(options: Opening, row: RowPlan, closers: AsyncDisposabl
 /** The sink as the run had it: tokens stand for what they stood for then. */
 async function openUndo(options: Opening, { row, marker }: Pick<Found, 'row' | 'marker'>, closers: AsyncDisposableStack): Promise<Undo> {
   const { definition, type } = row.sink;
-  const config = resolvePart(row.sink, tokensAt(new Date(marker.clock)));
+  const config = resolvePart(row.sink, tokensAt(new Date(marker.clock), marker.zone));
   const uri = definition.datasetUri(config);
   if (uri !== marker.sink_uri) {
     throw new RefusedError('bad_config', `the run wrote to ${marker.sink_uri}, but row \`${row.id}\` now writes to ${uri}`, {
+      hint: 'use the document the run was made with',
+    });
+  }
+  const { key } = definition.capabilities(config);
+  if (marker.key !== undefined && !isSame([...marker.key], [...key])) {
+    const [then, now] = [marker.key, key].map((names) => names.map((name) => `\`${name}\``).join(', ') || 'nothing');
+    throw new RefusedError('bad_config', `the run told rows apart by ${then}, but row \`${row.id}\` now does so by ${now}`, {
       hint: 'use the document the run was made with',
     });
   }
