@@ -237,15 +237,15 @@ describe('the catalog', () => {
 
   it('continues the timeline of another instance that was faster', async () => {
     const store = new MemoryCatalog();
-    const { addSchemas } = MemoryCatalog.prototype;
+    const addSchemas = store.addSchemas.bind(store);
     let isFirst = true;
     vi.spyOn(store, 'addSchemas').mockImplementation(async (versions) => {
       const others = isFirst
         ? versions.map((version) => ({ ...version, schema: { type: 'object', properties: {} }, schema_hash: 'theirs' }))
         : [];
       isFirst = false;
-      await addSchemas.call(store, others);
-      return addSchemas.call(store, versions);
+      await addSchemas(others);
+      return addSchemas(versions);
     });
     const catalog = catalogOf(store);
     catalog.record([aMovement()]);
