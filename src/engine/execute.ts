@@ -253,9 +253,9 @@ class Execution {
 
   /** What is done once the row has written everything and let go of it. */
   #inspectionOf(row: RowPlan): { inspect?: () => Promise<void> } {
-    const { plan, parts, env, clock, runId } = this.#options;
+    const { plan, parts, env, clock, zone, runId } = this.#options;
     if (row.verify?.spec.after_run !== true) return {};
-    const setting = { plan, parts, env, clock, runId, row, stop: this.#stop, kill: this.#kill, credentials: this.#credentials };
+    const setting = { plan, parts, env, clock, zone, runId, row, stop: this.#stop, kill: this.#kill, credentials: this.#credentials };
     return { inspect: async () => (await import('./verify/after-run.ts')).verifyAfterRun(setting) };
   }
 

@@ -39,6 +39,13 @@ function damage(sql: string): void {
   db.close();
 }
 
+function asked(sql: string): unknown[] {
+  const db = new DatabaseSync(database);
+  const rows = db.prepare(sql).all();
+  db.close();
+  return rows.map((row) => ({ ...row }));
+}
+
 describe('after a run (spec 2.13)', { timeout: 60_000 }, () => {
   it('a destination that holds what was written lets it pass, whatever types it gives the values', async () => {
     const metrics = countedMetrics();
@@ -64,6 +71,21 @@ describe('after a run (spec 2.13)', { timeout: 60_000 }, () => {
     expect((await run(planOfTree(document({ repair: true })), { parts })).error).toMatchObject({ code: 'verify_different' });
     expect((await run(planOfTree(document({ repair: true, allow_delete: true })), { parts })).error).toBeNull();
     expect((await verifyTree(document({}))).differences).toEqual([]);
+  });
+});
+
+describe('a run that a schedule made', { timeout: 60_000 }, () => {
+  it('is held against what it read and wrote, in the zone of the schedule', async () => {
+    writeFileSync(join(folder, 'in-2026-01-31.csv'), 'id,name\n1,a\n');
+    writeFileSync(join(folder, 'in-2026-01-30.csv'), 'id,name\n2,b\n');
+    damage('CREATE TABLE "day_2026-01-30" (id INTEGER PRIMARY KEY, name TEXT); INSERT INTO "day_2026-01-30" VALUES (3, \'c\')');
+    const dated = document({ repair: true, allow_delete: true }, { table_name: 'day_${now.date}' });
+    const source = { type: 'csv', config: { path: join(folder, 'in-${now.date}.csv') } };
+    const plan = planOfTree({ ...dated, pipeline: { ...(dated['pipeline'] as JsonObject), source } });
+    const outcome = await run(plan, { parts, clock: new Date('2026-01-30T20:00:00Z'), zone: 'Asia/Tokyo' });
+    expect([outcome.error, outcome.records_written]).toEqual([null, 1]);
+    expect(asked('SELECT * FROM "day_2026-01-30"')).toEqual([{ id: 3, name: 'c' }]);
+    expect(asked('SELECT * FROM "day_2026-01-31"')).toEqual([{ id: '1', name: 'a' }]);
   });
 });
 

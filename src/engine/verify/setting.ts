@@ -19,6 +19,8 @@ export interface VerifyRowOptions {
   readonly runId: string;
   /** What `${now.*}` renders. */
   readonly clock: Date;
+  /** In which it is told; UTC when absent. */
+  readonly zone?: string | undefined;
   /** Ends the comparison. */
   readonly stop: AbortSignal;
   /** Ends everything, also a write of a repair. */
@@ -42,10 +44,10 @@ export interface Setting extends VerifyRowOptions {
 
 /** Throws `RefusedError` (`bad_config`) when there is nothing to compare, or no way to. */
 export function settingOf(options: VerifyRowOptions): Setting {
-  const { plan, row, env, clock, kill, parts } = options;
+  const { plan, row, env, clock, zone = 'UTC', kill, parts } = options;
   const verification = verificationOf(row, { topology: plan.topology, rows: [...plan.rows, ...plan.unselected] });
   if (isObstacle(verification)) throw impossible(verification.message, verification.hint);
-  const tokens: RuntimeTokens = { now: { date: clock, zone: 'UTC' }, records: ONLY_TURN.records };
+  const tokens: RuntimeTokens = { now: { date: clock, zone }, records: ONLY_TURN.records };
   const sinkConfig = resolvePart(row.sink, tokens);
   const writes = row.sink.definition.capabilities(sinkConfig);
   const key = verification.key.length > 0 ? verification.key : writes.key;
