@@ -12,7 +12,10 @@ import { fingerprint } from './record-digest.ts';
 /** A difference, and what a repair needs. */
 export interface Found {
   readonly difference: Difference;
-  /** The record as the source has it; absent where it has none, or several. */
+  /**
+   * The record as the source has it; absent where it has none, or several. Its key is spelled as in the destination, where that has it: in
+   * another spelling it might be another row there.
+   */
   readonly record?: JsonObject;
 }
 
@@ -137,7 +140,11 @@ export class KeyedDiff {
     if (fingerprint(forms.text(there)) === print) return;
     const record = this.#recordAt(id);
     const columns = forms.differing(record, there);
-    this.#changed.set(id, { difference: { key: forms.named(record), kind: 'changed', columns }, record });
+    const spelled = Object.entries(forms.named(there)).filter(([, value]) => typeof value === 'string');
+    this.#changed.set(id, {
+      difference: { key: forms.named(record), kind: 'changed', columns },
+      record: { ...record, ...Object.fromEntries(spelled) },
+    });
   }
 
   /** Called once the source is in: finds by key from now on. */

@@ -31,23 +31,31 @@ export function assertRepairable({ row, writes, task }: Setting): void {
   );
 }
 
-/** A key that is there more than once is left as it is: which of its records is right nobody can say. */
+/**
+ * A key that is there more than once is left as it is: which of its records is right nobody can say. What is too many goes first: a
+ * record may take the place of one whose key only the comparison, or only the destination, takes for another.
+ */
 export async function repair(
   setting: Setting,
   found: readonly Found[],
 ): Promise<Pick<VerifyReport, 'repaired_upserts' | 'repaired_deletes'>> {
   const { task, row } = setting;
   const records = found.flatMap(({ record }) => (record === undefined ? [] : [record]));
-  const extra = task.allowDelete
-    ? found.flatMap(({ difference: { kind, key } }) => (kind === 'extra_in_dest' ? [key as JsonObject] : []))
-    : [];
+  const extra = task.allowDelete ? found.flatMap(deletable) : [];
   if (task.dryRun) return { repaired_upserts: records.length, repaired_deletes: extra.length };
   const { governance } = row;
   const upserts = { ...governance, masking: undefined };
+  const deleted = await write(setting, extra, { ...rowFor(setting, 'delete'), governance: UNGOVERNED, metadataColumns: undefined });
   return {
     repaired_upserts: await write(setting, records, { ...rowFor(setting, 'upsert'), governance: upserts }),
-    repaired_deletes: await write(setting, extra, { ...rowFor(setting, 'delete'), governance: UNGOVERNED, metadataColumns: undefined }),
+    repaired_deletes: deleted,
   };
+}
+
+/** The key of a record that only the destination has; where it is null in part, no deletion can name it. */
+function deletable({ difference: { kind, key } }: Found): JsonObject[] {
+  const values = Object.values(key);
+  return kind === 'extra_in_dest' && values.every((value) => value !== null) ? [key as JsonObject] : [];
 }
 
 /** Gives how many records the sink took. */

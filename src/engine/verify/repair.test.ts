@@ -1,0 +1,119 @@
+/** What a repair leaves in the table, where keys are the trouble. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { Client } from 'pg';
+import { afterAll, describe, expect, it } from 'vitest';
+import { told, verifyTree } from '../../../test/fakes/verify.ts';
+import { freshDatabase } from '../../../test/servers/postgres.ts';
+import type { JsonObject } from '../../lib/json.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'headgate-repair-'));
+const database = await freshDatabase();
+const client = new Client({ connectionString: database.url });
+await client.connect();
+afterAll(async () => {
+  await client.end();
+  await database.drop();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+interface Destination {
+  readonly sink: JsonObject;
+  ask(sql: string): Promise<JsonObject[]>;
+}
+
+const DESTINATIONS: Readonly<Record<string, Destination>> = {
+  SQLite: {
+    sink: { type: 'sqlite', config: { database_url: join(folder, 'data.db') } },
+    ask: (sql) => {
+      const db = new DatabaseSync(join(folder, 'data.db'));
+      const rows = sql.startsWith('SELECT') ? db.prepare(sql).all() : (db.exec(sql), []);
+      db.close();
+      return Promise.resolve(rows.map((row) => ({ ...row }) as JsonObject));
+    },
+  },
+  PostgreSQL: {
+    sink: { type: 'postgres', config: { connection_url: database.url } },
+    ask: async (sql) => (await client.query<JsonObject>(sql)).rows,
+  },
+};
+
+let tables = 0;
+
+describe.each(Object.keys(DESTINATIONS))('in %s', (name) => {
+  const { sink, ask } = DESTINATIONS[name] as Destination;
+
+  /** A table made by `ddl`, in which `t` stands for its name, and a document that writes the lines into it. */
+  async function setting(ddl: string, lines: readonly JsonObject[]) {
+    const table = `t${(tables += 1)}`;
+    await ask(ddl.replaceAll(/\bt\b/g, table));
+    const path = join(folder, `${table}-${name}.jsonl`);
+    writeFileSync(path, lines.map((line) => `${JSON.stringify(line)}\n`).join(''));
+    const config = { ...(sink['config'] as JsonObject), table_name: table, column_mapping: 'auto_map', write_mode: 'upsert', key: ['id'] };
+    const document = { pipeline: { source: { type: 'jsonl', config: { path } }, sink: { ...sink, config } } };
+    const rows = async (): Promise<string[]> =>
+      (await ask(`SELECT * FROM ${table}`)).map((row) => Object.values(row).map(String).join(' ')).sort();
+    const repair = () => verifyTree(document, { repair: true, allowDelete: true });
+    return { document, rows, repair };
+  }
+
+  it('what is too many goes first, so that what is missing can take its place', async () => {
+    const { rows, repair, document } = await setting(
+      "CREATE TABLE t (id INTEGER PRIMARY KEY, mail TEXT UNIQUE); INSERT INTO t VALUES (1, 'a@x'), (3, 'c@x')",
+      [
+        { id: 2, mail: 'a@x' },
+        { id: 3, mail: 'c@x' },
+      ],
+    );
+    expect(await repair()).toMatchObject({ repaired_upserts: 1, repaired_deletes: 1 });
+    expect(await rows()).toEqual(['2 a@x', '3 c@x']);
+    expect((await verifyTree(document)).differences).toEqual([]);
+  });
+
+  it('a key that only looks like another is not written beside it', async () => {
+    const { rows, repair, document } = await setting(
+      "CREATE TABLE t (id TEXT PRIMARY KEY, v TEXT); INSERT INTO t VALUES ('2026-01-02', 'old'), ('2026-01-03 00:00:00', 'same')",
+      [
+        { id: '2026-01-02T00:00:00Z', v: 'new' },
+        { id: '2026-01-03T00:00:00Z', v: 'same' },
+      ],
+    );
+    expect(await repair()).toMatchObject({ repaired_upserts: 1, repaired_deletes: 0 });
+    expect(await rows()).toEqual(['2026-01-02 new', '2026-01-03 00:00:00 same']);
+    expect((await verifyTree(document)).differences).toEqual([]);
+  });
+
+  it('a row without a key is told and left where it is, and keeps nothing else from being repaired', async () => {
+    const { rows, repair, document } = await setting(
+      "CREATE TABLE t (id TEXT UNIQUE, v TEXT); INSERT INTO t VALUES (NULL, 'none'), ('a', 'old'), ('b', 'extra')",
+      [{ id: 'a', v: 'new' }],
+    );
+    expect(await verifyTree(document, { repair: true, allowDelete: true, dryRun: true })).toMatchObject({ repaired_deletes: 1 });
+    expect(await repair()).toMatchObject({ repaired_upserts: 1, repaired_deletes: 1 });
+    expect(await rows()).toEqual(['a new', 'null none']);
+    expect(told((await verifyTree(document)).differences)).toEqual(['extra_in_dest {"id":null} ']);
+  });
+});
+
+it('a key in other letters, which the table takes for the same, is not lost', async () => {
+  const { ask } = DESTINATIONS['SQLite'] as Destination;
+  await ask("CREATE TABLE letters (id TEXT PRIMARY KEY COLLATE NOCASE, v INTEGER); INSERT INTO letters VALUES ('abc', 1), ('x', 2)");
+  writeFileSync(join(folder, 'letters.csv'), 'id,v\nAbc,1\nx,2\n');
+  const config = {
+    database_url: join(folder, 'data.db'),
+    table_name: 'letters',
+    column_mapping: 'auto_map',
+    write_mode: 'upsert',
+    key: ['id'],
+  };
+  const document = {
+    pipeline: { source: { type: 'csv', config: { path: join(folder, 'letters.csv') } }, sink: { type: 'sqlite', config } },
+  };
+  await verifyTree(document, { repair: true, allowDelete: true });
+  expect(await ask('SELECT id, v FROM letters ORDER BY 1')).toEqual([
+    { id: 'Abc', v: 1 },
+    { id: 'x', v: 2 },
+  ]);
+});
