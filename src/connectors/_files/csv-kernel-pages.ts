@@ -50,6 +50,10 @@ export class KernelPages implements PageMaker {
     return page;
   }
 
+  close(): void {
+    this.#kernel.close();
+  }
+
   #takeLines(): Page {
     const { bytes, release } = this.#out.take();
     return Page.ofBlock(JSON_LINES, bytes, this.count, { release });

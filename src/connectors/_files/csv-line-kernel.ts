@@ -46,6 +46,11 @@ const MARKED_CELLS = 32 * 1024;
 const MARK_BYTES = 9;
 const MOST = 0x7fff_ffff;
 
+/** Machines that wait for the next file: to make one anew takes longer than to convert a small file, and its memory is garbage afterwards. */
+const IDLE_MACHINES = 4;
+const IDLE_BYTES = 1024 * 1024;
+const idle: CsvLineExports[] = [];
+
 let compiled: WasmModule | undefined;
 
 /** Whether this machine has the vectors that the kernel works with. */
@@ -57,7 +62,10 @@ export function hasCsvLineKernel(): boolean {
   return true;
 }
 
-/** Writes rows as lines of JSON. A row that cannot be written leaves no trace: the kernel stands before it and says why. */
+/**
+ * Writes rows as lines of JSON, once it is told the columns. A row that cannot be written leaves no trace: the kernel stands before it and
+ * says why.
+ */
 export class CsvLineKernel {
   /** Rows written by the last call. */
   rows = 0;
@@ -72,11 +80,14 @@ export class CsvLineKernel {
   #loaded: Stretch | undefined;
 
   constructor(options: KernelOptions) {
-    if (compiled === undefined) throw new Error('cannot happen: nobody asked whether there is a kernel');
     this.#options = options;
     this.#nulls = options.nullValues.map((text) => Buffer.from(JSON.stringify(text).slice(1, -1)));
-    this.#exports = new wasmApi.Instance(compiled, {}).exports as unknown as CsvLineExports;
-    this.setColumns([]);
+    this.#exports = idle.pop() ?? newMachine();
+  }
+
+  /** Lets go of the memory; afterwards nothing can be converted. To be called once. */
+  close(): void {
+    if (idle.length < IDLE_MACHINES && this.#exports.memory.buffer.byteLength <= IDLE_BYTES) idle.push(this.#exports);
   }
 
   setColumns(names: readonly string[]): void {
@@ -160,11 +171,6 @@ export class CsvLineKernel {
 
   #writeTables(labelsAt: number, nullsAt: number): void {
     const bytes = this.#bytes;
-    for (const [byte, escape] of JSON_ESCAPE.entries()) {
-      const at = ESCAPES_AT + byte * ESCAPE_BYTES;
-      bytes.set(escape, at);
-      bytes[at + ESCAPE_BYTES - 1] = escape.length;
-    }
     this.#set('labels', labelsAt);
     let at = labelsAt;
     for (const label of this.#labels) {
@@ -203,6 +209,18 @@ export class CsvLineKernel {
   #get(name: keyof typeof WORDS): number {
     return this.#words.getInt32(WORDS[name], true);
   }
+}
+
+function newMachine(): CsvLineExports {
+  if (compiled === undefined) throw new Error('cannot happen: nobody asked whether there is a kernel');
+  const machine = new wasmApi.Instance(compiled, {}).exports as unknown as CsvLineExports;
+  const bytes = Buffer.from(machine.memory.buffer);
+  for (const [byte, escape] of JSON_ESCAPE.entries()) {
+    const at = ESCAPES_AT + byte * ESCAPE_BYTES;
+    bytes.set(escape, at);
+    bytes[at + ESCAPE_BYTES - 1] = escape.length;
+  }
+  return machine;
 }
 
 interface Sizes {

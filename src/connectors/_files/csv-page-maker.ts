@@ -32,6 +32,8 @@ export interface PageMaker {
   /** Reads rows until the page is full (true) or the stretch holds no more whole rows; reads no more than `left` records a page. */
   fill(stretch: Stretch, left: number): boolean;
   take(): Page;
+  /** Lets go of what it works with; pages that were taken stay. */
+  close(): void;
 }
 
 /** Throws when the row is no text. */

@@ -273,6 +273,26 @@ describe('csv pages', () => {
     expect((await read('a\n1\n2\n3\n', { limit: 2, lane: BYTES })).lines).toHaveLength(2);
   });
 
+  it.each([BYTES, COLUMNS])('of several files at once are each read by their own rules, in $form', async (lane) => {
+    const files = Array.from({ length: 12 }, (_, file) => ({
+      text: Array.from({ length: 40 }, (_row, row) => `${file}${file % 2 === 0 ? ',' : ';'}${row === 3 ? '' : 'x'.repeat(row)}\n`).join(''),
+      options: {
+        lane,
+        size: 7 + file,
+        records: 5,
+        shape: {
+          dialect: { delimiter: file % 2 === 0 ? 44 : 59, quote: 34 },
+          hasHeaders: file % 3 === 0,
+          nullValues: file < 6 ? [''] : [],
+        },
+      },
+    }));
+    const expected = await Promise.all(files.map(({ text, options }) => read(text, { ...options, lane: RECORDS })));
+    for (let round = 0; round < 2; round += 1) {
+      expect(await Promise.all(files.map(({ text, options }) => read(text, options)))).toEqual(expected);
+    }
+  });
+
   it('take the columns apart of a page of any number of rows', async () => {
     const text = `a,b\n${Array.from({ length: 5000 }, (_, i) => (i % 7 === 0 ? `${i}` : `${i},"x""${i}"`)).join('\n')}\n1,2,3\n`;
     const reading = { records: Infinity, shape: { flexible: true } };

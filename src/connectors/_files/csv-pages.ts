@@ -14,22 +14,26 @@ export async function* csvPages(blocks: AsyncIterable<Uint8Array>, options: CsvP
   if (left <= 0) return;
   const scanner = new CsvScanner(shape.dialect);
   let maker: PageMaker | undefined;
-  for await (const stretch of csvStretches(withoutBom(blocks), scanner, name)) {
-    if (maker === undefined) {
-      const columns = columnsOf(stretch, scanner, options);
-      if (columns === undefined) continue;
-      const asRecords = lane.form === 'records' || !hasCsvLineKernel();
-      maker = asRecords ? new RecordPages(columns, scanner, options) : new KernelPages(columns, scanner, options);
+  try {
+    for await (const stretch of csvStretches(withoutBom(blocks), scanner, name)) {
+      if (maker === undefined) {
+        const columns = columnsOf(stretch, scanner, options);
+        if (columns === undefined) continue;
+        const asRecords = lane.form === 'records' || !hasCsvLineKernel();
+        maker = asRecords ? new RecordPages(columns, scanner, options) : new KernelPages(columns, scanner, options);
+      }
+      while (left > 0 && maker.fill(stretch, left)) {
+        signal.throwIfAborted();
+        left -= maker.count;
+        yield maker.take();
+      }
+      if (left <= maker.count) break;
     }
-    while (left > 0 && maker.fill(stretch, left)) {
-      signal.throwIfAborted();
-      left -= maker.count;
-      yield maker.take();
-    }
-    if (left <= maker.count) break;
+    signal.throwIfAborted();
+    if (maker !== undefined && maker.count > 0) yield maker.take();
+  } finally {
+    maker?.close();
   }
-  signal.throwIfAborted();
-  if (maker !== undefined && maker.count > 0) yield maker.take();
 }
 
 /** The names of the columns, taken from the first row; a header is read away. */

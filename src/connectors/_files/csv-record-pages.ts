@@ -52,6 +52,8 @@ export class RecordPages implements PageMaker {
     return page;
   }
 
+  close(): void {}
+
   #scan(stretch: Stretch): void {
     this.#scanned = stretch;
     stretch.at = this.#scanner.scan(stretch.bytes, stretch.at);

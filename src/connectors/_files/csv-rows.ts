@@ -21,7 +21,7 @@ export const MAX_ROW_BYTES = 64 * 1024 * 1024;
 export class CsvScanner {
   readonly dialect: CsvDialect;
   /** Two numbers a cell: where its text starts, and where it ends. An end of `~e` means the cell must be unquoted first. */
-  cells = new Int32Array(4096);
+  cells = new Int32Array(256);
   cellCount = 0;
   /** First cell of row `i`; one more entry than there are rows. */
   rowCells: number[] = [0];
