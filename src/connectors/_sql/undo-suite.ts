@@ -135,6 +135,73 @@ export function sqlUndoSuite(harness: SqlHarness): void {
     expect(await rows(table)).toEqual(before);
   });
 
+  test('columns that the table got since the run keep what stands in them, in rows that come back too', async () => {
+    const table = harness.table();
+    await run({
+      id: 'r1',
+      mode: 'upsert',
+      config: keyed(table),
+      pages: [
+        [
+          { id: 1, n: 1 },
+          { id: 2, n: 1 },
+        ],
+      ],
+    });
+    const config = keyed(table, { delete_marker: { field: 'op', values: ['d'] } });
+    await run({
+      id: 'r2',
+      mode: 'upsert',
+      config,
+      pages: [
+        [
+          { id: 1, n: 2 },
+          { id: 2, op: 'd' },
+        ],
+      ],
+    });
+    await harness.exec(`ALTER TABLE ${quoteName(table)} ADD COLUMN note TEXT NOT NULL DEFAULT 'none'`);
+    await harness.exec(`UPDATE ${quoteName(table)} SET note = 'by hand'`);
+    expect(await undo({ id: 'r2', mode: 'upsert', config: keyed(table) })).toMatchObject({ applied: true, restored: 2 });
+    expect(await rows(table)).toEqual([
+      JSON.stringify({ id: 1, n: 1, [RUN]: 'r1', note: 'by hand' }),
+      JSON.stringify({ id: 2, n: 1, [RUN]: 'r1', note: 'none' }),
+    ]);
+  });
+
+  test('a column that another page of the run was the first to have is empty again', async () => {
+    const table = harness.table();
+    await run({
+      id: 'r1',
+      mode: 'upsert',
+      config: keyed(table),
+      pages: [
+        [
+          { id: 1, n: 1 },
+          { id: 2, n: 1 },
+        ],
+      ],
+    });
+    await withSink(keyed(table), async (sink) => {
+      await sink.undo?.record({ runId: 'r2', mode: 'upsert', column: RUN });
+      await sink.write(Page.ofRecords([{ id: 1, n: 2, [RUN]: 'r2' }]), { partial: false });
+      await sink.schema?.evolve?.({ add: [{ name: 'extra', type: 'string' }], widen: [], relaxNull: [] });
+      await sink.write(
+        Page.ofRecords([
+          { id: 1, extra: 'a', [RUN]: 'r2' },
+          { id: 2, extra: 'b', [RUN]: 'r2' },
+        ]),
+        { partial: false },
+      );
+      await sink.flush();
+    });
+    expect(await undo({ id: 'r2', mode: 'upsert', config: keyed(table) })).toMatchObject({ applied: true, restored: 2 });
+    expect(await rows(table)).toEqual([
+      JSON.stringify({ id: 1, n: 1, [RUN]: 'r1', extra: null }),
+      JSON.stringify({ id: 2, n: 1, [RUN]: 'r1', extra: null }),
+    ]);
+  });
+
   test('what a later run changed or removed is a conflict, and nothing changes without force', async () => {
     const table = harness.table();
     await run({

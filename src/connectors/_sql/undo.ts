@@ -140,7 +140,6 @@ class Undoing {
       `${keys.length === 1 ? keys.join('') : `(${keys.join(', ')})`} IN (SELECT ${placesOf('j').join(', ')} FROM ${entries} AND ${which})`;
     const kept = `${this.#journal} AS j ${images.join} WHERE ${mine} AND ${isKey('j')}`;
     const value = (column: LiveColumn): string => decode(`i.image ->> '${labelOf(column.name)}'`, column);
-    const names = columns.map((column) => column.name);
     const source = `(SELECT j.key_json, ${images.image} AS image FROM ${kept}) AS i`;
     const run = (sql: string): Promise<number> => this.#session.run(sql, values);
     return {
@@ -152,17 +151,26 @@ class Undoing {
       apply: async () => {
         // Several rows with one key cannot be told apart: those that are there now make way for those that were.
         await run(`DELETE FROM ${this.#table} AS t WHERE ${isAmong(`(j.before_json IS NULL OR ${this.#length('j.before_json')} > 1)`)}`);
-        const settable = columns.filter((column) => column.settable !== false);
+        const known = await this.#imaged(columns, source, values);
+        if (known.length === 0) return;
+        const settable = known.filter((column) => column.settable !== false);
         await run(
           `UPDATE ${this.#table} AS t SET ${settable.map((column) => `${quoteName(column.name)} = ${value(column)}`).join(', ')}
            FROM ${source} WHERE ${same('i')}`,
         );
         await run(
-          `INSERT INTO ${this.#table} (${quoteNames(names)}) ${overriding} SELECT ${columns.map(value).join(', ')}
+          `INSERT INTO ${this.#table} (${quoteNames(known.map(({ name }) => name))}) ${overriding} SELECT ${known.map(value).join(', ')}
            FROM ${source} WHERE NOT EXISTS (SELECT 1 FROM ${this.#table} AS t WHERE ${same('i')})`,
         );
       },
     };
+  }
+
+  /** The columns that an image has: what the table got since the run was not there to be kept, and is not touched. */
+  async #imaged(columns: readonly LiveColumn[], source: string, values: readonly string[]): Promise<LiveColumn[]> {
+    const has = columns.map(({ name }, index) => `count(i.image -> '${labelOf(name)}') AS c${index}`);
+    const [counts] = await this.#session.all(`SELECT ${has.join(', ')} FROM ${source}`, values);
+    return columns.filter((_, index) => Number(counts?.[`c${index}`]) > 0);
   }
 
   /** Keys whose row has another run since, or was removed by one. */

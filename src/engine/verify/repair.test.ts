@@ -21,7 +21,7 @@ afterAll(async () => {
 
 interface Destination {
   readonly sink: JsonObject;
-  ask(sql: string): Promise<JsonObject[]>;
+  readonly ask: (sql: string) => Promise<JsonObject[]>;
 }
 
 const DESTINATIONS: Readonly<Record<string, Destination>> = {
