@@ -44,6 +44,7 @@ const PROGRAMS: Readonly<Record<string, string | undefined>> = {
   worker: "'run'",
   'crash-attempt': undefined,
   'history/sql/checkpoint-thread': undefined,
+  'stage-thread': "'stages'",
 };
 
 /** The schema library brings its messages in fifty languages, half of its size; ours are told in `kit/schema.ts`. */

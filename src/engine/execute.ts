@@ -21,6 +21,7 @@ import { Observers } from './observe/observers.ts';
 import { OutputClaims } from './output-claims.ts';
 import { runInvocation } from './run-row.ts';
 import { Tally } from './tally.ts';
+import { ThreadBudget } from './threads/budget.ts';
 import type { TopologyOutcome } from './topology/run-topology.ts';
 
 /** After `on_error: stop` the other rows have this long to flush before everything is ended. */
@@ -110,6 +111,7 @@ class Execution {
   readonly #results = new Map<string, Promise<RowResult>>();
   readonly #counts = new LiveCounts();
   readonly #claims: OutputClaims;
+  readonly #threads: ThreadBudget;
   readonly #siblings = new AbortController();
   readonly #hardStop = new AbortController();
   readonly #stop: AbortSignal;
@@ -119,6 +121,7 @@ class Execution {
     this.#options = options;
     this.#observers = observers;
     this.#claims = new OutputClaims(options.env.cwd);
+    this.#threads = new ThreadBudget(options.threads ?? 0);
     this.#gate = new Gate(options.plan.maxConcurrent);
     this.#stop = AbortSignal.any([options.signal, this.#siblings.signal]);
     this.#kill = options.killSignal === undefined ? this.#hardStop.signal : AbortSignal.any([options.killSignal, this.#hardStop.signal]);
@@ -239,6 +242,8 @@ class Execution {
       limit: this.#options.limit,
       onStep: this.#options.onStep,
       claims: this.#claims,
+      // Whoever writes only the first records must not read many ahead.
+      threads: this.#options.limit === undefined ? this.#threads : undefined,
       observers: this.#observers,
       ...this.#inspectionOf(row),
       onPage: (tally) => {

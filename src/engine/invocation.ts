@@ -10,8 +10,7 @@ import type { DeadLetters } from './dlq/dead-letters.ts';
 import type { SeenKeys } from './delivery/seen-keys.ts';
 import type { Watermark } from './delivery/watermark.ts';
 import type { RowSampler } from './observe/samples.ts';
-import type { Stage } from './stages/stage.ts';
-import type { TransformChain } from './stages/transform-chain.ts';
+import type { Crew } from './threads/work-ahead.ts';
 import type { Tally } from './tally.ts';
 
 export interface Invocation {
@@ -28,8 +27,8 @@ export interface Invocation {
   /** Whether a flush makes records and dead letters durable; otherwise bookmarks wait for `finish`. */
   readonly flushDurable: boolean;
   readonly deadLetters: DeadLetters | undefined;
-  readonly transforms: TransformChain;
-  readonly stages: readonly Stage[];
+  /** Works on pages: transforms and governance stages. */
+  readonly crew: Crew;
   readonly state: StateStore | undefined;
   readonly stateKey: string;
   /** Present when pages are committed together with a watermark. */

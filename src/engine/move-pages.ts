@@ -10,7 +10,9 @@ import type { Invocation } from './invocation.ts';
 import * as metrics from './metrics.ts';
 import { unwanted, whileWanted } from './patience.ts';
 import { readAhead } from './read-ahead.ts';
-import { PageInWork, type DeadRecord } from './stages/stage.ts';
+import type { WorkedPage } from './stages/page-work.ts';
+import type { DeadRecord } from './stages/stage.ts';
+import { workAhead } from './threads/work-ahead.ts';
 
 export interface MoveOptions {
   readonly bookmark: JsonValue | undefined;
@@ -33,7 +35,7 @@ export interface Position {
 
 /** Moves pages until the source ends, the stop signal fires (at a page boundary) or the limit is reached. */
 export async function movePages(invocation: Invocation, options: MoveOptions): Promise<Position> {
-  const { env, row, source, stop } = invocation;
+  const { env, row, source, stop, crew, sampler } = invocation;
   const labels = { ...invocation.labels, connector: row.source.type };
   const request = {
     lane: row.lane.lane,
@@ -44,19 +46,25 @@ export async function movePages(invocation: Invocation, options: MoveOptions): P
   const mover = new PageMover(invocation, options);
   const waited = (ms: number): void => env.metrics.observe(metrics.sourcePageDuration, labels, ms / 1000);
   const pages = readAhead(source.pages(request), waited, () => env.clock.elapsedMs())[Symbol.asyncIterator]();
+  const next = async (): Promise<Page | undefined> => {
+    const page = await nextPage(pages, invocation).catch(async (error: unknown) => {
+      // It may have ended because a bookmark could not be stored.
+      await mover.settle();
+      throw error;
+    });
+    if (page !== undefined) sampler?.read(page);
+    return page;
+  };
   try {
-    while (!stop.aborted && !mover.done) {
-      const next = await nextPage(pages, invocation).catch(async (error: unknown) => {
-        // It may have ended because a bookmark could not be stored.
-        await mover.settle();
-        throw error;
-      });
-      if (next === undefined || stop.aborted) break;
+    for await (const { page, worked } of workAhead(next, crew)) {
+      if (stop.aborted) break;
       env.metrics.inc(metrics.sourcePages, labels);
-      env.metrics.inc(metrics.sourceRecords, labels, next.count);
-      await mover.move(next);
-      next.release();
+      env.metrics.inc(metrics.sourceRecords, labels, page.count);
+      await mover.move(page, worked);
+      worked.page.release();
+      page.release();
       options.onPage();
+      if (stop.aborted || mover.done) break;
     }
     await mover.settle();
   } finally {
@@ -114,20 +122,21 @@ class PageMover {
     await this.#saving.catch(() => {});
   }
 
-  async move(page: Page): Promise<void> {
-    const { tally, deadLetters, sampler } = this.#invocation;
-    sampler?.read(page);
+  async move(page: Page, worked: WorkedPage): Promise<void> {
+    const { tally, deadLetters, sampler, capture } = this.#invocation;
     tally.read += page.count;
     tally.bytes += page.bytes;
     tally.pages += 1;
     const readAt = this.#invocation.env.clock.now();
-    const dead: DeadRecord[] = [];
-    const governed = await this.#govern(page, dead).catch(async (error: unknown) => {
-      if (error instanceof RunError && error.kind === 'SchemaDrift') await this.#divert(dead);
-      throw error;
-    });
-    if (governed.count === 0 && dead.length === 0 && page.bookmark === undefined) return;
-    const fate = await this.#writer.write(governed, { readAt, dead });
+    const dead = [...worked.dead];
+    tally.filtered += worked.filtered;
+    tally.expanded += worked.expanded;
+    tally.transformed += worked.transformed;
+    if (worked.failure !== undefined) return this.#giveUp(worked.failure, dead);
+    sampler?.written(worked.page);
+    capture?.take(worked.page.records());
+    if (worked.page.count === 0 && dead.length === 0 && page.bookmark === undefined) return;
+    const fate = await this.#writer.write(worked.page, { readAt, dead });
     await this.#divert(dead);
     if (page.bookmark !== undefined) await this.#checkpoint(page.bookmark);
     const ending = deadLetters?.budgetError(dead.length) ?? this.#breaker?.note(fate);
@@ -135,45 +144,16 @@ class PageMover {
   }
 
   /** Records that earlier stages put aside are kept even where drift then ends the run. */
+  async #giveUp(failure: unknown, dead: readonly DeadRecord[]): Promise<never> {
+    if (failure instanceof RunError && failure.kind === 'SchemaDrift') await this.#divert(dead);
+    throw failure;
+  }
+
   async #divert(dead: readonly DeadRecord[]): Promise<void> {
     const { tally, deadLetters } = this.#invocation;
     if (deadLetters === undefined) return;
     await deadLetters.write(dead);
     tally.deadLettered += dead.length;
-  }
-
-  /** Transforms and governance stages; the page keeps its form when there are none. */
-  async #govern(page: Page, dead: DeadRecord[]): Promise<Page> {
-    const { transforms, stages, tally, capture, sampler, kill } = this.#invocation;
-    let current = page;
-    if (!transforms.empty) current = await this.#transform(page, kill);
-    tally.transformed += current.count;
-    if (stages.length > 0) {
-      const work = new PageInWork(current, dead);
-      for (const stage of stages) await stage.run(work);
-      current = work.page;
-    }
-    sampler?.written(current);
-    capture?.take(current.records());
-    return current;
-  }
-
-  async #transform(page: Page, signal: AbortSignal): Promise<Page> {
-    const { env, labels, transforms, tally } = this.#invocation;
-    const from = env.clock.elapsedMs();
-    try {
-      const result = await transforms.run(page, signal);
-      tally.filtered += result.filtered;
-      tally.expanded += result.expanded;
-      env.metrics.inc(metrics.transformIn, labels, page.count);
-      env.metrics.inc(metrics.transformOut, labels, result.page.count);
-      return result.page;
-    } catch (error) {
-      env.metrics.inc(metrics.transformErrors, labels);
-      throw error;
-    } finally {
-      env.metrics.observe(metrics.transformDuration, labels, (env.clock.elapsedMs() - from) / 1000);
-    }
   }
 
   /**

@@ -15,13 +15,19 @@ import * as metrics from './metrics.ts';
 import type { Capture, Invocation } from './invocation.ts';
 import { SeenKeys } from './delivery/seen-keys.ts';
 import { METADATA_TYPES } from './delivery/stamp.ts';
+import { pageWork, type PageWork } from './stages/page-work.ts';
 import { assertCanEvolve } from './stages/schema-drift.ts';
+import { stagePlace } from './stages/stage.ts';
 import { stagesOf } from './stages/stages.ts';
 import type { RowSampler } from './observe/samples.ts';
 import type { OutputClaims } from './output-claims.ts';
 import { unwanted } from './patience.ts';
 import { TransformChain, type NamedTransform } from './stages/transform-chain.ts';
 import { Tally } from './tally.ts';
+import type { ThreadBudget } from './threads/budget.ts';
+import { crewOfOne, GrowingCrew } from './threads/crew.ts';
+import { setupOf } from './threads/setup.ts';
+import type { Crew } from './threads/work-ahead.ts';
 import { dryRunSink } from './dry-run-sink.ts';
 
 /** How much one page may hold in encoded form; with one page ahead this bounds a row's memory. */
@@ -46,6 +52,8 @@ export interface OpenOptions {
   readonly sampler?: RowSampler | undefined;
   /** Of the whole run. */
   readonly claims: OutputClaims;
+  /** Absent where pages are to be worked on one by one. */
+  readonly threads?: ThreadBudget | undefined;
 }
 
 export async function openInvocation(options: OpenOptions, closers: AsyncDisposableStack): Promise<Invocation> {
@@ -78,11 +86,12 @@ export async function openInvocation(options: OpenOptions, closers: AsyncDisposa
   const queue = row.dlq === undefined ? undefined : await openDeadLetters(options, row.dlq, { ...context, reach }, closers);
   const flushDurable = capabilities.flushDurable && queue?.capabilities.flushDurable !== false;
   if (row.governance.schema !== undefined) assertCanEvolve(row.governance.schema, capabilities, row.sink.type);
-  const stages = stagesOf(
-    { env: context.env, pipeline: plan.name, row: row.id, sinkTemplate: row.sink.template, sinkType: row.sink.type },
-    row.governance,
-    { schema: sink.schema, supplied: suppliedColumns(row) },
-  );
+  const stages = stagesOf({ env: context.env, ...stagePlace(plan, row) }, row.governance, {
+    schema: sink.schema,
+    supplied: suppliedColumns(row),
+  });
+  const crew = crewOf(options, pageWork({ env: context.env, labels, transforms, stages, kill }), capabilities);
+  closers.defer(() => crew.close());
   return {
     env: context.env,
     id: options.invocationId,
@@ -94,8 +103,7 @@ export async function openInvocation(options: OpenOptions, closers: AsyncDisposa
     replay: row.source.definition.capabilities(sourceConfig).replay,
     flushDurable,
     deadLetters: queue?.deadLetters,
-    transforms,
-    stages,
+    crew,
     state,
     stateKey,
     watermark: undefined,
@@ -107,6 +115,20 @@ export async function openInvocation(options: OpenOptions, closers: AsyncDisposa
     stop,
     kill,
   };
+}
+
+/** Threads look ahead. Whoever counts the steps of a run, or keeps what it read for others, is to find one page after the other. */
+function crewOf(options: OpenOptions, work: PageWork, { encodings }: SinkCapabilities): Crew {
+  const { env, plan, row, tokens, threads, dryRun } = options;
+  const isSideBySide = row.lane.sideBySide === true && !dryRun && options.onStep === undefined && options.capture === undefined;
+  if (threads === undefined || !isSideBySide) return crewOfOne(work);
+  return new GrowingCrew({
+    setup: setupOf({ plan, row, tokens, encodings }),
+    work,
+    budget: threads,
+    metrics: env.metrics,
+    log: env.log.at('headgate::engine'),
+  });
 }
 
 /** Nothing at all when nobody listens. */

@@ -52,7 +52,8 @@ export class ByteWriter {
     return { writer, release };
   }
 
-  constructor(taken?: ByteWriter) {
+  /** Goes on where something was written already. */
+  constructor(taken?: Pick<ByteWriter, 'bytes' | 'length'>) {
     if (taken === undefined) return;
     this.bytes = taken.bytes;
     this.length = taken.length;

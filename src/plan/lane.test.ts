@@ -32,14 +32,25 @@ function laneOfDocument(text: string): string | undefined {
   return row?.lane.reason;
 }
 
+const SIDE_BY_SIDE = '; threads can work on several pages at once';
 const RENAME = '{type: rename_field, config: {fields: {a: b}}}';
 const JOIN = '{type: coalesce, config: {field: a, default: 0}}';
 
 test('stages that can do with cells get columns', () => {
-  expect(laneOf(`transforms: [${RENAME}]`)).toBe('columns: transform `rename_field` reads `a`');
-  expect(laneOf(`transforms: [${RENAME}]`, { source: 'jsonl' })).toBe('columns: transform `rename_field` reads `a`');
-  expect(laneOf('masking: {rules: [{match: {fields: [a]}, action: {type: hash}}]}')).toBe('columns: `masking` looks at every field');
-  expect(laneOf('contract: {version: "1", fields: [{name: a, type: string}]}')).toBe('columns: `contract` checks every record');
+  expect(laneOf(`transforms: [${RENAME}]`)).toBe(`columns: transform \`rename_field\` reads \`a\`${SIDE_BY_SIDE}`);
+  expect(laneOf(`transforms: [${RENAME}]`, { source: 'jsonl' })).toBe(`columns: transform \`rename_field\` reads \`a\`${SIDE_BY_SIDE}`);
+  expect(laneOf('masking: {rules: [{match: {fields: [a]}, action: {type: hash}}]}')).toBe(
+    `columns: \`masking\` looks at every field${SIDE_BY_SIDE}`,
+  );
+  expect(laneOf('contract: {version: "1", fields: [{name: a, type: string}]}')).toBe(
+    `columns: \`contract\` checks every record${SIDE_BY_SIDE}`,
+  );
+});
+
+test('threads are for stages that look at one page and forget it', () => {
+  const contract = 'contract: {version: "1", on_breach: warn, fields: [{name: a, type: string}]}';
+  expect(laneOf(contract)).toBe('columns: `contract` checks every record');
+  expect(laneOf(`transforms: [${RENAME}, ${JOIN}]`)).not.toContain(SIDE_BY_SIDE);
 });
 
 test('the reason says from where on records are made', () => {

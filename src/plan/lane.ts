@@ -21,8 +21,11 @@ export function chooseLane(row: PlannedRow, setting: LaneSetting): LaneChoice {
   if (first === undefined) return laneWithoutReaders(row);
   if (!first.onColumns || row.reads?.columns !== true) return { lane: RECORDS_LANE, reason: `records: ${first.why}` };
   const until = others.find((reader) => !reader.onColumns)?.why ?? sinkNeedsRecords(row);
-  const records = until === undefined ? '' : `; records are made because ${until}`;
-  return { lane: COLUMNS_LANE, reason: `columns: ${first.why}${records}` };
+  const reason = `columns: ${first.why}`;
+  if (until !== undefined) return { lane: COLUMNS_LANE, reason: `${reason}; records are made because ${until}` };
+  // A contract that only warns does so once a row.
+  if (setting.governance.contract?.on_breach === 'warn') return { lane: COLUMNS_LANE, reason };
+  return { lane: COLUMNS_LANE, reason: `${reason}; threads can work on several pages at once`, sideBySide: true };
 }
 
 function laneWithoutReaders({ reads, writes, source, sink }: PlannedRow): LaneChoice {

@@ -81,6 +81,8 @@ export interface VerifyPlan {
 export interface LaneChoice {
   readonly lane: Lane;
   readonly reason: string;
+  /** Whether everything between source and sink looks at one page at a time and forgets it: several pages can then be worked on at once. */
+  readonly sideBySide?: true;
 }
 
 /** Guarantee a row really gives, judged from its parts. */

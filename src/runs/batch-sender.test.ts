@@ -1,7 +1,7 @@
 import { describe, expect, it, vi } from 'vitest';
 import { defineMetric } from '../lib/metrics.ts';
 import { BatchSender } from './batch-sender.ts';
-import { createMetricRelay } from './metric-relay.ts';
+import { createMetricRelay } from '../lib/metric-relay.ts';
 import type { Batch } from './protocol.ts';
 import { FakeClock } from './testing.ts';
 

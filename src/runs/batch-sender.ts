@@ -1,7 +1,7 @@
 import type { Clock } from '../lib/clock.ts';
 import type { LogLine } from '../lib/log.ts';
 import type { Progress } from '../wire/outcome.ts';
-import type { MetricRelay } from './metric-relay.ts';
+import type { MetricRelay } from '../lib/metric-relay.ts';
 import type { Batch } from './protocol.ts';
 
 const INTERVAL_MS = 50;

@@ -13,6 +13,8 @@ export interface WorkerPoolOptions {
   readonly maxWorkers: number;
   /** JavaScript heap of one worker. */
   readonly heapMb?: number;
+  /** That each worker may use beside its own (`engine/threads/budget.ts`). */
+  readonly threads?: number;
   /** Idle processes kept ready. */
   readonly spares?: number;
   /** An idle process beyond the spares ends after this. */
@@ -37,7 +39,7 @@ class WorkerPool implements RunExecutor {
   #unfit = false;
 
   constructor(options: WorkerPoolOptions) {
-    this.#options = { heapMb: DEFAULT_HEAP_MB, spares: 1, idleMs: 60_000, runsPerWorker: 1000, ...options };
+    this.#options = { heapMb: DEFAULT_HEAP_MB, threads: 0, spares: 1, idleMs: 60_000, runsPerWorker: 1000, ...options };
     this.#fill();
   }
 
@@ -83,11 +85,12 @@ class WorkerPool implements RunExecutor {
   }
 
   #spawn(): void {
-    const { env, entry, heapMb } = this.#options;
+    const { env, entry, heapMb, threads } = this.#options;
     const worker = new PoolWorker({
       env,
       entry,
       heapMb,
+      threads,
       onReady: (ready) => this.#rest(ready),
       onDone: (done) => {
         if (done.wasStopped) void done.kill();

@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os';
 import type { RunOutcome } from '../../wire/outcome.ts';
 import { CONFIG_ARGUMENT, SELECTION_OPTIONS } from '../shared-options.ts';
 import { defineCommand } from '../command.ts';
@@ -26,6 +27,12 @@ export const runCommand = defineCommand({
       value: 'DIR',
       completes: 'directory',
       description: 'Keep bookmarks in this folder; for documents that name no state store.',
+    }),
+    threads: integerOption({
+      value: 'N',
+      min: 0,
+      description:
+        'Threads that may work on the records of long rows, beside the one that moves them; 0 for none. By default one a processor.',
     }),
     output: choiceOption({
       value: 'FORMAT',
@@ -62,6 +69,7 @@ export const runCommand = defineCommand({
       fromEnv: options.fromEnv,
     });
     const { execute } = await import('../../engine/execute.ts');
+    const { threadsToSpare } = await import('../../engine/threads/budget.ts');
     const { observed } = await import('../../features/observers.ts');
     const { createNotifier } = await import('../../features/notifications/index.ts');
     await using surroundings = await documentEnv(context, plan, options.quiet);
@@ -74,6 +82,7 @@ export const runCommand = defineCommand({
       clock: options.clock ?? world.clock.now(),
       signal: stops.signal,
       dryRun: options.dryRun,
+      threads: options.threads ?? threadsToSpare(availableParallelism()),
       ...(await observed(plan, env, { notifier: createNotifier(env) })),
       ...(options.limit === undefined ? {} : { limit: options.limit }),
       ...(options.quiet ? {} : { onProgress: progressLine(terminal, world.clock, plan.rows.length) }),

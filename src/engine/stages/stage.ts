@@ -4,6 +4,7 @@ import type { Page } from '../../kit/page.ts';
 import type { Env } from '../../lib/env.ts';
 import type { ErrorKind } from '../../lib/errors.ts';
 import type { JsonValue } from '../../lib/json.ts';
+import type { Plan, RowPlan } from '../../plan/plan.ts';
 import type { DeadReason } from '../../wire/dead-reasons.ts';
 
 /** A record on its way to the dead-letter queue. */
@@ -95,4 +96,9 @@ export interface StageContext {
   /** Sink template name (`default` for the singular block) and connector kind, for `applies_to`. */
   readonly sinkTemplate: string;
   readonly sinkType: string;
+}
+
+/** The same, but for the world around it. */
+export function stagePlace({ name }: Pick<Plan, 'name'>, row: Pick<RowPlan, 'id' | 'sink'>): Omit<StageContext, 'env'> {
+  return { pipeline: name, row: row.id, sinkTemplate: row.sink.template, sinkType: row.sink.type };
 }

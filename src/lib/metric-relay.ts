@@ -1,7 +1,7 @@
-/** Measurements of a worker process on their way to the server: sums are added up, everything else is kept in order. */
-import type { Labels, MetricChange, MetricDefinition, Metrics } from '../lib/metrics.ts';
+/** Measurements on their way out of a process or a thread: sums are added up, everything else is kept in order. */
+import type { Labels, MetricChange, MetricDefinition, Metrics } from './metrics.ts';
 
-/** Beyond this, observations are let go: the server has not listened for a long time. */
+/** Beyond this, observations are let go: nobody has listened for a long time. */
 const MAX_OBSERVATIONS = 50_000;
 
 export interface Measurements {
@@ -65,5 +65,17 @@ export function createMetricRelay(): MetricRelay {
       definitions = [];
       return taken;
     },
+  };
+}
+
+/** Where measurements of a relay arrive: there they are measured as if they had been made on the spot. */
+export function measurementsInto(metrics: Metrics): (measured: Measurements) => void {
+  const known = new Map<string, MetricDefinition>();
+  return ({ changes, definitions }) => {
+    for (const definition of definitions) known.set(definition.name, definition);
+    for (const { metric, op, labels, value } of changes) {
+      const definition = known.get(metric);
+      if (definition !== undefined) metrics[op](definition, labels, value);
+    }
   };
 }

@@ -1,0 +1,95 @@
+/** What the transforms and governance stages of a row make of its pages. */
+import type { Page } from '../../kit/page.ts';
+import type { Env } from '../../lib/env.ts';
+import type { Labels } from '../../lib/metrics.ts';
+import * as metrics from '../metrics.ts';
+import { PageInWork, type DeadRecord, type Stage } from './stage.ts';
+import type { TransformChain } from './transform-chain.ts';
+
+/** A page as the sink is to take it, and where the records went that are not in it any more. */
+export interface WorkedPage {
+  readonly page: Page;
+  readonly filtered: number;
+  readonly expanded: number;
+  /** Records that left the transforms. */
+  readonly transformed: number;
+  /** Put aside by the stages. */
+  readonly dead: readonly DeadRecord[];
+  /** What ended the work; the numbers and the dead records are those up to then. */
+  readonly failure?: unknown;
+}
+
+/** Never rejects. A page keeps its form when nothing looks at it. */
+export type PageWork = (page: Page) => Promise<WorkedPage>;
+
+export interface PageWorkOptions {
+  readonly env: Pick<Env, 'clock' | 'metrics'>;
+  readonly labels: Labels;
+  readonly transforms: TransformChain;
+  readonly stages: readonly Stage[];
+  /** Everything ends now. */
+  readonly kill: AbortSignal;
+}
+
+export function pageWork(options: PageWorkOptions): PageWork {
+  return async (page) => {
+    const work = new Work(options, page);
+    try {
+      await work.transform();
+      await work.govern();
+      return work.result();
+    } catch (failure) {
+      return { ...work.result(), failure };
+    }
+  };
+}
+
+class Work {
+  readonly #options: PageWorkOptions;
+  readonly #dead: DeadRecord[] = [];
+  #page: Page;
+  #filtered = 0;
+  #expanded = 0;
+  #transformed = 0;
+
+  constructor(options: PageWorkOptions, page: Page) {
+    this.#options = options;
+    this.#page = page;
+  }
+
+  async transform(): Promise<void> {
+    const { transforms } = this.#options;
+    if (!transforms.empty) await this.#runChain(transforms);
+    this.#transformed = this.#page.count;
+  }
+
+  async govern(): Promise<void> {
+    const { stages } = this.#options;
+    if (stages.length === 0) return;
+    const work = new PageInWork(this.#page, this.#dead);
+    for (const stage of stages) await stage.run(work);
+    this.#page = work.page;
+  }
+
+  result(): WorkedPage {
+    return { page: this.#page, filtered: this.#filtered, expanded: this.#expanded, transformed: this.#transformed, dead: this.#dead };
+  }
+
+  async #runChain(transforms: TransformChain): Promise<void> {
+    const { env, labels, kill } = this.#options;
+    const from = env.clock.elapsedMs();
+    try {
+      const result = await transforms.run(this.#page, kill);
+      env.metrics.inc(metrics.transformIn, labels, this.#page.count);
+      env.metrics.inc(metrics.transformOut, labels, result.page.count);
+      this.#page = result.page;
+      this.#filtered = result.filtered;
+      this.#expanded = result.expanded;
+    } catch (error) {
+      env.metrics.inc(metrics.transformErrors, labels);
+      throw error;
+    } finally {
+      env.metrics.observe(metrics.transformDuration, labels, (env.clock.elapsedMs() - from) / 1000);
+    }
+  }
+}

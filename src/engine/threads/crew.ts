@@ -1,0 +1,70 @@
+/** Who works on the pages of a row: the thread that moves them, and others where that pays. */
+import type { Page } from '../../kit/page.ts';
+import type { Log } from '../../lib/log.ts';
+import type { PageWork, WorkedPage } from '../stages/page-work.ts';
+import type { ThreadBudget } from './budget.ts';
+import type { StageThreads, StageThreadsOptions } from './stage-threads.ts';
+import type { Crew } from './work-ahead.ts';
+
+/** A row that is through before it has read so much is through before threads have started. */
+const LONG_ROW_BYTES = 8 * 1024 * 1024;
+
+/** One page at a time, on the spot. */
+export function crewOfOne(work: PageWork): Crew {
+  return { width: 1, work, close: async () => {} };
+}
+
+export interface GrowingCrewOptions extends Omit<StageThreadsOptions, 'count'> {
+  /** Does what no thread does. */
+  readonly work: PageWork;
+  readonly budget: ThreadBudget;
+  readonly log: Log;
+}
+
+/** One page at a time, until the row turns out to be a long one: then threads are started, and take over when they are ready. */
+export class GrowingCrew implements Crew {
+  readonly #options: GrowingCrewOptions;
+  #bytes = 0;
+  #growing: Promise<void> | undefined;
+  #taken = 0;
+  #threads: StageThreads | undefined;
+
+  constructor(options: GrowingCrewOptions) {
+    this.#options = options;
+  }
+
+  get width(): number {
+    return Math.max(1, this.#threads?.width ?? 0);
+  }
+
+  work(page: Page): Promise<WorkedPage> {
+    this.#bytes += page.bytes;
+    if (this.#bytes > LONG_ROW_BYTES) this.#growing ??= this.#grow();
+    const threads = this.#threads;
+    return threads !== undefined && threads.width > 0 && page.columns !== undefined ? threads.work(page) : this.#options.work(page);
+  }
+
+  async close(): Promise<void> {
+    await this.#growing;
+    await this.#threads?.close();
+    this.#options.budget.giveBack(this.#taken);
+    this.#taken = 0;
+  }
+
+  async #grow(): Promise<void> {
+    const { budget, setup, metrics } = this.#options;
+    this.#taken = budget.take();
+    if (this.#taken === 0) return;
+    const { StageThreads } = await import('./stage-threads.ts');
+    this.#threads = new StageThreads({ setup, metrics, count: this.#taken });
+    void this.#tellFault(this.#threads);
+  }
+
+  async #tellFault(threads: StageThreads): Promise<void> {
+    await threads.started();
+    const { log, setup } = this.#options;
+    if (threads.fault !== undefined) {
+      log.warn('threads could not be started; the row goes on without', { row: setup.row, reason: threads.fault });
+    }
+  }
+}

@@ -1,0 +1,44 @@
+/** What a row and the threads that work on its pages say to each other (structured clone; memory is handed over, not copied). */
+import type { ColumnParcel } from '../../kit/column-parcel.ts';
+import type { JsonObject, JsonValue } from '../../lib/json.ts';
+import type { Measurements } from '../../lib/metric-relay.ts';
+import type { Labels } from '../../lib/metrics.ts';
+import type { Governance } from '../../plan/plan.ts';
+import type { StageContext } from '../stages/stage.ts';
+import type { WorkedPage } from '../stages/page-work.ts';
+import type { ToldFailure } from './told-failure.ts';
+
+/** What a thread is started with. */
+export interface ThreadSetup extends Omit<StageContext, 'env'> {
+  readonly labels: Labels;
+  /** With the config as it stands in the document, run-time tokens filled in. */
+  readonly transforms: readonly { readonly type: string; readonly config: JsonObject }[];
+  readonly governance: Omit<Governance, 'schema'>;
+  /** Whether the sink takes lines of JSON: they are made by the thread, too. */
+  readonly asLines: boolean;
+}
+
+export type ToThread = PagesRequest | { readonly type: 'exit' };
+
+/** Pages to work on; a thread answers in the order in which it is asked. */
+export interface PagesRequest {
+  readonly type: 'pages';
+  readonly pages: readonly ColumnParcel[];
+}
+
+/** `ready` is said once, when the thread can take pages. */
+export type FromThread =
+  | { readonly type: 'ready' }
+  | { readonly type: 'pages'; readonly answers: readonly PageAnswer[]; readonly measured: Measurements };
+
+export interface PageAnswer extends Omit<WorkedPage, 'page' | 'failure'> {
+  readonly content: PageContent;
+  readonly failure?: ToldFailure;
+  /** Memory that came with the page and does not hold the answer. */
+  readonly spare?: ArrayBuffer;
+}
+
+export type PageContent =
+  | { readonly form: 'lines'; readonly lines: Uint8Array<ArrayBuffer>; readonly count: number }
+  | { readonly form: 'columns'; readonly columns: ColumnParcel }
+  | { readonly form: 'records'; readonly records: readonly JsonValue[] };

@@ -1,0 +1,28 @@
+import { JSON_LINES } from '../../kit/json-lines.ts';
+import type { SinkCapabilities } from '../../kit/sink.ts';
+import { joinPath } from '../../lib/text-path.ts';
+import type { Plan, RowPlan } from '../../plan/plan.ts';
+import { fillConfig, type RuntimeTokens } from '../../plan/resolve.ts';
+import { stagePlace } from '../stages/stage.ts';
+import type { ThreadSetup } from './messages.ts';
+
+export interface SetupOptions extends Pick<SinkCapabilities, 'encodings'> {
+  readonly plan: Pick<Plan, 'name'>;
+  readonly row: RowPlan;
+  readonly tokens: RuntimeTokens;
+}
+
+/** What a thread needs to know to work on pages of the row. */
+export function setupOf({ plan, row, tokens, encodings }: SetupOptions): ThreadSetup {
+  const { masking, quality, contract } = row.governance;
+  return {
+    ...stagePlace(plan, row),
+    labels: { pipeline: plan.name, row: row.id },
+    transforms: row.transforms.map(({ type, path, config }) => ({
+      type,
+      config: fillConfig(config, tokens, { base: joinPath(path, 'config') }),
+    })),
+    governance: { masking, quality, contract },
+    asLines: encodings.includes(JSON_LINES.name),
+  };
+}

@@ -1,0 +1,118 @@
+/** What a thread does that works on pages of a row: the transforms and stages of the row, compiled once more, page after page. */
+import { isMarkedAsUntransferable, type MessagePort } from 'node:worker_threads';
+import { packColumns, unpackColumns, type ColumnParcel } from '../../kit/column-parcel.ts';
+import { JSON_LINES } from '../../kit/json-lines.ts';
+import { Page } from '../../kit/page.ts';
+import type { TransformDefinition } from '../../kit/transform.ts';
+import { systemClock } from '../../lib/clock.ts';
+import type { Env } from '../../lib/env.ts';
+import { uuidIds } from '../../lib/ids.ts';
+import { createLog } from '../../lib/log.ts';
+import { createMetricRelay, type MetricRelay } from '../../lib/metric-relay.ts';
+import { Redactor } from '../../lib/redact.ts';
+import { pageWork, type PageWork } from '../stages/page-work.ts';
+import { stagesOf } from '../stages/stages.ts';
+import { TransformChain, type NamedTransform } from '../stages/transform-chain.ts';
+import type { FromThread, PageAnswer, PageContent, PagesRequest, ThreadSetup, ToThread } from './messages.ts';
+import { tellFailure } from './told-failure.ts';
+
+/** Call once, in a thread of its own. */
+export async function serveStages(port: MessagePort, setup: ThreadSetup, transforms: readonly TransformDefinition[]): Promise<void> {
+  const relay = createMetricRelay();
+  const work = await compileWork(setup, transforms, threadEnv(relay));
+  const desk = new Desk({ work, asLines: setup.asLines });
+  const answer = async ({ pages }: PagesRequest): Promise<void> => {
+    const answers: PageAnswer[] = [];
+    for (const page of pages) answers.push(await desk.answer(page));
+    const memory = answers.flatMap(({ content, spare }) => [memoryOf(content), spare]).filter((block) => block !== undefined);
+    port.postMessage({ type: 'pages', answers, measured: relay.take() } satisfies FromThread, memory);
+  };
+  let last = Promise.resolve();
+  port.on('message', (message: ToThread) => {
+    // What it has compiled is kept for the next thread only when it ends like a program.
+    if (message.type === 'exit') process.exit(0);
+    last = last.then(() => answer(message));
+  });
+  port.postMessage({ type: 'ready' } satisfies FromThread);
+}
+
+/** The row itself has logged what there was to say when its parts were compiled; what works page by page logs nothing. */
+function threadEnv({ metrics }: MetricRelay): Env {
+  const redactor = new Redactor();
+  return {
+    clock: systemClock,
+    ids: uuidIds,
+    log: createLog({ level: 'error', target: 'headgate', clock: systemClock, redactor, write: () => {} }),
+    metrics,
+    redactor,
+    // Asked for, it would be loaded.
+    fetch: (...request) => globalThis.fetch(...request),
+    variables: process.env,
+    cwd: process.cwd(),
+  };
+}
+
+async function compileWork(setup: ThreadSetup, definitions: readonly TransformDefinition[], env: Env): Promise<PageWork> {
+  const named: NamedTransform[] = [];
+  for (const { type, config } of setup.transforms) {
+    const definition = definitions.find((one) => one.type === type);
+    if (definition === undefined) throw new Error(`cannot happen: there is no transform ${type}`);
+    named.push({ type, compiled: await definition.compile(definition.config.parse(config), { env }) });
+  }
+  return pageWork({
+    env,
+    labels: setup.labels,
+    transforms: new TransformChain(named),
+    stages: stagesOf({ ...setup, env }, { ...setup.governance, schema: undefined }),
+    kill: new AbortController().signal,
+  });
+}
+
+interface DeskOptions {
+  readonly work: PageWork;
+  readonly asLines: boolean;
+}
+
+class Desk {
+  readonly #options: DeskOptions;
+
+  constructor(options: DeskOptions) {
+    this.#options = options;
+  }
+
+  async answer(parcel: ColumnParcel): Promise<PageAnswer> {
+    const { page, failure, ...counts } = await this.#options.work(Page.ofColumns(unpackColumns(parcel)));
+    const content: PageContent = failure === undefined ? this.#contentOf(page) : { form: 'records', records: [] };
+    return {
+      ...counts,
+      content,
+      ...(failure === undefined ? {} : { failure: tellFailure(failure) }),
+      ...(memoryOf(content) === parcel.memory ? {} : { spare: parcel.memory }),
+    };
+  }
+
+  #contentOf(page: Page): PageContent {
+    if (this.#options.asLines) return { form: 'lines', lines: ownMemory(page.block(JSON_LINES)), count: page.count };
+    if (page.columns !== undefined) return { form: 'columns', columns: packColumns(page.columns) };
+    return { form: 'records', records: page.records() };
+  }
+}
+
+/** What lies in memory that is shared with others cannot be handed over. */
+function ownMemory(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
+  const { buffer } = bytes;
+  return buffer instanceof ArrayBuffer && !isMarkedAsUntransferable(buffer) ? (bytes as Uint8Array<ArrayBuffer>) : new Uint8Array(bytes);
+}
+
+function memoryOf(content: PageContent): ArrayBuffer | undefined {
+  switch (content.form) {
+    case 'lines':
+      return content.lines.buffer;
+    case 'columns':
+      return content.columns.memory;
+    case 'records':
+      return undefined;
+    default:
+      return content satisfies never;
+  }
+}

@@ -1,0 +1,187 @@
+/** Threads make of pages what the row itself makes of them. Real threads, real pages of a real file. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, it } from 'vitest';
+import { countedMetrics } from '../../../test/fakes/engine.ts';
+import { sourceContext, testEnv } from '../../../test/fakes/env.ts';
+import { documentOfTree } from '../../document/load.ts';
+import { JSON_LINES } from '../../kit/json-lines.ts';
+import type { Page } from '../../kit/page.ts';
+import type { JsonObject } from '../../lib/json.ts';
+import { parts } from '../../parts.ts';
+import { planDocument } from '../../plan/plan-document.ts';
+import type { Plan, RowPlan } from '../../plan/plan.ts';
+import { resolvePart, type RuntimeTokens } from '../../plan/resolve.ts';
+import { pageWork, type PageWork, type WorkedPage } from '../stages/page-work.ts';
+import { stagePlace } from '../stages/stage.ts';
+import { stagesOf } from '../stages/stages.ts';
+import { TransformChain, type NamedTransform } from '../stages/transform-chain.ts';
+import { setupOf } from './setup.ts';
+import { StageThreads } from './stage-threads.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'headgate-threads-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const TOKENS: RuntimeTokens = { now: { date: new Date('2026-01-31T00:00:00Z'), zone: 'UTC' }, records: new Map() };
+const PAGES = 40;
+const ROWS_A_PAGE = 25;
+
+/** Some amounts are no numbers, some names are missing, some mails break the contract. */
+function people(): string {
+  const lines = Array.from({ length: PAGES * ROWS_A_PAGE }, (_, id) => {
+    const mail = id % 17 === 0 ? 'none' : `p${id}@example.com`;
+    return `${id},${id % 11 === 0 ? '' : `"Person ""${id}"" é"`},${mail},${id % 400 === 399 ? 'much' : id / 8},${id % 3 === 0}`;
+  });
+  return `id,name,mail,amount,active\n${lines.join('\n')}\n`;
+}
+
+interface Setting {
+  readonly transforms?: readonly JsonObject[];
+  readonly governance?: JsonObject;
+  readonly sink?: JsonObject;
+}
+
+function planned({ transforms = [], governance = {}, sink }: Setting): { readonly plan: Plan; readonly row: RowPlan } {
+  const path = join(folder, 'people.csv');
+  writeFileSync(path, people());
+  const tree: JsonObject = {
+    version: 1,
+    name: 'threads',
+    pipeline: {
+      source: { type: 'csv', config: { path, batch_size: ROWS_A_PAGE } },
+      transforms: [...transforms],
+      ...governance,
+      dlq: { sink: { type: 'jsonl', config: { path: join(folder, 'dead.jsonl') } } },
+      sink: sink ?? { type: 'jsonl', config: { path: join(folder, 'out.jsonl') } },
+    },
+  };
+  const plan = planDocument(documentOfTree(tree), parts, { cpus: 2 });
+  return { plan, row: plan.rows[0] as RowPlan };
+}
+
+async function* pagesOf(row: RowPlan): AsyncGenerator<Page> {
+  const source = await row.source.definition.open(row.source.parsed, sourceContext());
+  yield* source.pages({ lane: row.lane.lane });
+  await source.close();
+}
+
+/** What can be seen of a page that was worked on. */
+function seen({ page, failure, ...counts }: WorkedPage): object {
+  const told = failure instanceof Error ? { failure: failure.message, kind: (failure as { kind?: string }).kind } : {};
+  const lines = failure === undefined ? Buffer.from(page.block(JSON_LINES)).toString() : undefined;
+  return { ...counts, ...told, lines, bookmark: page.bookmark, bytes: page.bytes };
+}
+
+async function bothWays(setting: Setting) {
+  const { plan, row } = planned(setting);
+  expect(row.lane).toMatchObject({ lane: { form: 'columns' }, sideBySide: true });
+  const [own, others] = [countedMetrics(), countedMetrics()];
+  const work = await ownWork(plan, row, own);
+  const expected: object[] = [];
+  for await (const page of pagesOf(row)) {
+    expected.push(seen(await work(page)));
+    page.release();
+  }
+  const { encodings } = row.sink.definition.capabilities(row.sink.parsed);
+  const setup = setupOf({ plan, row, tokens: TOKENS, encodings });
+  await using threads = disposable(new StageThreads({ setup, count: 2, metrics: others }));
+  await threads.started();
+  expect(threads.width).toBeGreaterThan(2);
+  const underway: Promise<object>[] = [];
+  for await (const page of pagesOf(row)) {
+    underway.push(
+      threads.work(page).then((worked) => {
+        const found = seen(worked);
+        worked.page.release();
+        return found;
+      }),
+    );
+    if (underway.length % threads.width === 0) await underway.at(-threads.width);
+  }
+  return { expected, found: await Promise.all(underway), own: own.counts, others: others.counts };
+}
+
+function disposable(threads: StageThreads): StageThreads & AsyncDisposable {
+  return Object.assign(threads, { [Symbol.asyncDispose]: () => threads.close() });
+}
+
+async function ownWork(plan: Plan, row: RowPlan, metrics: ReturnType<typeof countedMetrics>): Promise<PageWork> {
+  const env = testEnv({ metrics });
+  const named: NamedTransform[] = [];
+  for (const part of row.transforms)
+    named.push({ type: part.type, compiled: await part.definition.compile(resolvePart(part, TOKENS), { env }) });
+  const stages = stagesOf({ ...stagePlace(plan, row), env }, row.governance);
+  const labels = { pipeline: plan.name, row: row.id };
+  return pageWork({ env, labels, transforms: new TransformChain(named), stages, kill: new AbortController().signal });
+}
+
+const CAST: JsonObject = { type: 'cast', config: { fields: { id: 'int', active: 'bool' } } };
+const CONTRACT: JsonObject = {
+  version: '1.0.0',
+  on_breach: 'quarantine',
+  fields: [
+    { name: 'id', type: 'integer' },
+    { name: 'mail', type: 'string', min_length: 5 },
+  ],
+};
+
+describe('threads', () => {
+  it.each<[string, Setting]>([
+    [
+      'lines of governed pages, with everything that is put aside and counted',
+      {
+        transforms: [
+          { type: 'rename_field', config: { fields: { name: 'full_name' } } },
+          CAST,
+          { type: 'filter', config: { path: 'active', op: 'eq', value: true } },
+          { type: 'set', config: { values: { 'the "shop"': 'one of $${all}', day: '${now.date}' } } },
+        ],
+        governance: {
+          masking: { key: 'a key', rules: [{ match: { field_pattern: 'name' }, action: { type: 'tokenize', prefix: 't_' } }] },
+          quality: {
+            record: [{ type: 'not_null', field: 'full_name', on_failure: 'quarantine' }],
+            batch: [{ type: 'row_count', min: 1, max: 100, on_failure: 'abort' }],
+          },
+          contract: CONTRACT,
+        },
+      },
+    ],
+    ['columns for a sink that takes them', { transforms: [CAST], sink: { type: 'csv', config: { path: join(folder, 'out.csv') } } }],
+    [
+      'pages that cannot be worked on as columns',
+      { transforms: [CAST, { type: 'cast', config: { fields: { amount: 'float' }, on_error: 'null' } }] },
+    ],
+    ['failures, and what was done before them', { transforms: [CAST], governance: { contract: { ...CONTRACT, on_breach: 'fail' } } }],
+    ['failures of transforms', { transforms: [{ type: 'cast', config: { fields: { amount: 'float' } } }] }],
+  ])('give %s', async (_what, setting) => {
+    const { expected, found, own, others } = await bothWays(setting);
+    expect(expected).toHaveLength(PAGES);
+    expect(found).toEqual(expected);
+    expect(others).toEqual(own);
+  });
+
+  it('that are ended take their pages with them, and say so', async () => {
+    const { plan, row } = planned({ transforms: [CAST] });
+    const setup = setupOf({ plan, row, tokens: TOKENS, encodings: ['jsonl'] });
+    const threads = new StageThreads({ setup, count: 1, metrics: countedMetrics() });
+    await threads.started();
+    const pages = pagesOf(row);
+    const first = await pages.next();
+    const underway = threads.work(first.value as Page);
+    await threads.close();
+    await pages.return(undefined);
+    expect((await underway).failure).toMatchObject({ code: 'thread_ended', hint: expect.stringContaining('--threads 0') });
+    expect(threads.width).toBe(0);
+  });
+
+  it('that cannot work are never ready', async () => {
+    const { plan, row } = planned({ transforms: [CAST] });
+    const setup = setupOf({ plan, row, tokens: TOKENS, encodings: [] });
+    const broken = { ...setup, transforms: [{ type: 'no such', config: {} }] };
+    const threads = new StageThreads({ setup: broken, count: 1, metrics: countedMetrics() });
+    await threads.started();
+    expect(threads.width).toBe(0);
+    await threads.close();
+  });
+});

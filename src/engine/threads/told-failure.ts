@@ -1,0 +1,31 @@
+/** Failures across threads: structured clone would lose what kind of error they are. */
+import { AppError, messageOf, RecordError, RunError, type ErrorKind } from '../../lib/errors.ts';
+
+export interface ToldFailure {
+  readonly family: 'run' | 'record' | 'unexpected';
+  readonly kind: ErrorKind;
+  readonly code: string;
+  readonly message: string;
+  readonly hint?: string;
+  readonly stack?: string;
+}
+
+export function tellFailure(error: unknown): ToldFailure {
+  const message = messageOf(error);
+  if (error instanceof RunError || error instanceof RecordError) {
+    const { kind, code, hint } = error;
+    return { family: error instanceof RunError ? 'run' : 'record', kind, code, message, ...(hint === undefined ? {} : { hint }) };
+  }
+  const stack = error instanceof Error ? error.stack : undefined;
+  const code = error instanceof AppError ? error.code : '';
+  return { family: 'unexpected', kind: 'Panic', code, message, ...(stack === undefined ? {} : { stack }) };
+}
+
+export function failureOf({ family, kind, code, message, hint, stack }: ToldFailure): Error {
+  const options = hint === undefined ? {} : { hint };
+  if (family === 'run') return new RunError(kind, code, message, options);
+  if (family === 'record') return new RecordError(kind, message, options);
+  const error = new Error(message);
+  if (stack !== undefined) error.stack = stack;
+  return error;
+}
