@@ -6,10 +6,9 @@ import { secretAsker } from './document/ask-secrets.ts';
 import { loadFileWithSecrets } from './document/load.ts';
 import { localFiles } from './document/local-file.ts';
 import { doctor } from './engine/doctor.ts';
-import { threadsToSpare } from './engine/threads/budget.ts';
 import { createNotifier } from './features/notifications/index.ts';
 import { createCatalog } from './features/catalog/catalog.ts';
-import { createLocalOutputs, keepCollecting, recordOutputs } from './features/local-outputs/local-outputs.ts';
+import { createLocalOutputs, keepCollecting, noteOutputs, recordOutputs } from './features/local-outputs/local-outputs.ts';
 import { openHistory } from './history/open.ts';
 import type { Env } from './lib/env.ts';
 import type { JsonObject } from './lib/json.ts';
@@ -59,8 +58,7 @@ export async function serve(options: ServeOptions, version: string): Promise<Run
     isRunning: async (runId) => ['queued', 'running'].includes((await history.getRun(runId))?.status ?? ''),
   });
   const entry = programFile('worker');
-  const threads = threadsToSpare(availableParallelism(), options.maxConcurrentRuns);
-  const executor = createWorkerPool({ env, entry, maxWorkers: options.maxConcurrentRuns, threads });
+  const executor = createWorkerPool({ env, entry, maxWorkers: options.maxConcurrentRuns });
   const messengers = createWorkerPool({ env, entry, maxWorkers: 2 * ERRANDS_AT_ONCE, spares: 0 });
   const runs = createRuns({
     env,
@@ -73,6 +71,7 @@ export async function serve(options: ServeOptions, version: string): Promise<Run
     onEnd: createNotifier(env),
     onOutcome: (runId, outcome) => void recordOutputs(runId, outcome, ledger),
     onMoved: (movements) => catalog.record(movements),
+    onOpened: (runId, news) => void noteOutputs(runId, news, ledger),
     limits: {
       maxConcurrent: options.maxConcurrentRuns,
       maxQueued: options.maxQueuedRuns,

@@ -1,7 +1,4 @@
-/**
- * Entry of a worker process: composes what one run needs and executes it. The server starts these (`runs/worker-pool.ts`), and says how many
- * threads each may use.
- */
+/** Entry of a worker process: composes what one run needs and executes it. The server starts these (`runs/worker-pool.ts`). */
 import { availableParallelism } from 'node:os';
 import { documentOfTree } from './document/load.ts';
 import { execute } from './engine/execute.ts';
@@ -56,12 +53,11 @@ runWorkerLoop(async (ticket, desk) => {
   return execute({
     plan,
     parts,
-    ...(await observed(plan, env, { onMoved: desk.onMoved })),
+    ...(await observed(plan, env, { onMoved: desk.onMoved, onOpened: desk.onOpened })),
     runId: ticket.runId,
     clock: new Date(ticket.clock),
     signal: desk.signal,
     onProgress: desk.onProgress,
-    threads: Number(process.argv[2] ?? 0),
     ...(ticket.concurrency === null ? {} : { concurrency: ticket.concurrency }),
   });
 });

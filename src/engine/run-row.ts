@@ -1,6 +1,6 @@
 /** One invocation from open to close, and its outcome. */
 import { messageOf, StopReason } from '../lib/errors.ts';
-import type { FinishReason } from '../kit/sink.ts';
+import type { FinishReason, Sink } from '../kit/sink.ts';
 import type { StateStore } from '../kit/state-store.ts';
 import type { JsonValue } from '../lib/json.ts';
 import type { WrittenFile } from '../lib/written-file.ts';
@@ -15,6 +15,7 @@ import type { Invocation } from './invocation.ts';
 import * as metrics from './metrics.ts';
 import { flushAll, saveBookmark } from './delivery/checkpoint.ts';
 import { movePages, type Position } from './move-pages.ts';
+import { canonicalUri } from './observe/canonical-uri.ts';
 import { datasetOf } from './observe/datasets.ts';
 import type { ObservedRow } from './observe/observer.ts';
 import type { Observers } from './observe/observers.ts';
@@ -30,6 +31,8 @@ export interface RunRowOptions extends Omit<OpenOptions, 'sampler'> {
   /** What the source nodes of a graph read. */
   readonly sampledSources?: ReadonlyMap<string, ShapeSampler>;
   onPage(tally: Tally): void;
+  /** Takes the files that the sink has opened since the last time. */
+  onFiles?(files: readonly WrittenFile[]): void;
   /** Asked where to go on when others read from the same source. */
   agree?(own: Start): Promise<Start>;
   /** Looks at what was written once everything is closed; a failure of it is one of the row. */
@@ -46,7 +49,9 @@ export async function runInvocation(options: RunRowOptions): Promise<InvocationO
   const ended = new AbortController();
   observers.tell((observer) => observer.rowStarted?.(observed));
   const beating = observers.keepTelling(observed, { clock: env.clock, signal: ended.signal });
-  const outcome = await invoke({ ...options, sampler }, observed);
+  const onFiles = (files: readonly WrittenFile[]): void =>
+    observers.tell((observer) => observer.filesOpened?.(observed, { dataset_uri: sinkUriOf(options), files }));
+  const outcome = await invoke({ ...options, sampler, onFiles }, observed);
   ended.abort();
   await beating;
   const shapes = sampler?.shapes();
@@ -113,7 +118,7 @@ async function invoke(options: InvokeOptions, { startedAt, name }: ObservedRow):
 }
 
 function sinkUriOf({ env, plan, row, tokens }: RunRowOptions): string {
-  return datasetOf(row.id, row.sink, { plan, tokens, env }).uri ?? '';
+  return canonicalUri(datasetOf(row.id, row.sink, { plan, tokens, env }), tokens) ?? '';
 }
 
 /** Whether the invocation did all a run does, so that its outcome can be held against what is expected of it. */
@@ -214,6 +219,7 @@ interface MoveFromOptions extends RunRowOptions {
 
 async function moveFrom(bookmark: JsonValue | undefined, invocation: Invocation, options: MoveFromOptions): Promise<JsonValue | undefined> {
   const { saveBookmarks, leave, kept } = options;
+  const tellFiles = fileTeller(invocation.sink, options);
   let position: Position | undefined;
   try {
     position = await movePages(invocation, {
@@ -221,7 +227,10 @@ async function moveFrom(bookmark: JsonValue | undefined, invocation: Invocation,
       limit: options.limit,
       saveBookmarks,
       leave: () => leave.abort(new StopReason('cancel', 'no more pages are wanted')),
-      onPage: () => options.onPage(invocation.tally),
+      onPage: () => {
+        options.onPage(invocation.tally);
+        tellFiles();
+      },
     });
     await flushAll(invocation);
     // Held pages whose commit never came are read again by the next run.
@@ -243,6 +252,15 @@ async function moveFrom(bookmark: JsonValue | undefined, invocation: Invocation,
     await reconcile(authority, invocation.tally.written, context, options.tokens);
   }
   return saved ? waiting : position.stored;
+}
+
+function fileTeller(sink: Sink, options: RunRowOptions): () => void {
+  let told = 0;
+  return () => {
+    const files = sink.outputs?.() ?? [];
+    if (files.length > told) options.onFiles?.(files.slice(told));
+    told = files.length;
+  };
 }
 
 async function finish(invocation: Invocation, reason: FinishReason): Promise<void> {

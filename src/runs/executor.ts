@@ -5,7 +5,7 @@
 import type { MetricChange, MetricDefinition } from '../lib/metrics.ts';
 import type { LogLevel, LogLine } from '../lib/log.ts';
 import type { Movement } from '../wire/catalog.ts';
-import type { Progress, RunOutcome } from '../wire/outcome.ts';
+import type { OutputNews, Progress, RunOutcome } from '../wire/outcome.ts';
 import type { ReplayTask } from '../wire/dlq.ts';
 import type { VerifyTask } from '../wire/verify.ts';
 
@@ -41,6 +41,8 @@ export interface RunListener {
   /** `definitions`: those this worker uses for the first time. */
   metrics(changes: readonly MetricChange[], definitions: readonly MetricDefinition[]): void;
   progress(progress: Progress): void;
+  /** Files that it writes from now on. */
+  opened?(news: OutputNews): void;
   /** What the run moved; told just before its end. */
   moved?(movements: readonly Movement[]): void;
 }

@@ -3,7 +3,7 @@ import type { RunFence } from '../history/history.ts';
 import type { Env } from '../lib/env.ts';
 import { messageOf } from '../lib/errors.ts';
 import type { Movement } from '../wire/catalog.ts';
-import type { Progress, RunOutcome } from '../wire/outcome.ts';
+import type { OutputNews, Progress, RunOutcome } from '../wire/outcome.ts';
 import type { Callback } from '../wire/run.ts';
 import type { Plan } from '../plan/plan.ts';
 import type { EndedRun } from './ended-run.ts';
@@ -35,6 +35,8 @@ export interface LiveRunServices {
   readonly applyMetrics: ApplyMetrics;
   /** Takes what runs moved; returns at once. */
   readonly onMoved: ((movements: readonly Movement[]) => void) | undefined;
+  /** Takes the files that a run writes from now on; returns at once. */
+  readonly onOpened: ((runId: string, news: OutputNews) => void) | undefined;
   /** How long a run that is asked to stop may take to flush before its worker is killed. */
   readonly stopGraceMs: number;
   /** Fires when the service gives up recording. */
@@ -133,6 +135,7 @@ export class LiveRun {
       progress: (progress) => {
         this.#progress = progress;
       },
+      opened: (news) => this.#services.onOpened?.(this.fence.run_id, news),
       moved: (movements) => this.#services.onMoved?.(movements),
     });
     this.#handle = handle;

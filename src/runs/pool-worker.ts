@@ -51,7 +51,6 @@ export interface PoolWorkerOptions {
   readonly env: Pick<Env, 'cwd' | 'variables'>;
   readonly entry: string;
   readonly heapMb: number;
-  readonly threads: number;
   readonly onReady: (worker: PoolWorker) => void;
   readonly onDone: (worker: PoolWorker) => void;
   /** After the process has ended; `tail` is the end of what it wrote to its standard error. */
@@ -75,7 +74,7 @@ export class PoolWorker {
 
   constructor(options: PoolWorkerOptions) {
     this.#options = options;
-    this.#child = fork(options.entry, [String(options.threads)], {
+    this.#child = fork(options.entry, [], {
       execArgv: [`--max-old-space-size=${options.heapMb}`],
       serialization: 'advanced',
       cwd: options.env.cwd,
@@ -156,6 +155,9 @@ export class PoolWorker {
       case 'batch':
         this.#pass(message.batch);
         if (message.isAwaited) this.#say({ type: 'ack' });
+        return;
+      case 'opened':
+        this.#job?.listener.opened?.(message.news);
         return;
       case 'finished':
         this.#pass(message.rest);

@@ -1,9 +1,9 @@
 /** What the server and its worker processes say to each other, over the channel of `child_process.fork` (structured clone). */
 import type { LogLine } from '../lib/log.ts';
 import type { Movement } from '../wire/catalog.ts';
-import type { Progress, RunOutcome } from '../wire/outcome.ts';
+import type { OutputNews, Progress, RunOutcome } from '../wire/outcome.ts';
 import type { RunTicket } from './executor.ts';
-import type { Measurements } from '../lib/metric-relay.ts';
+import type { Measurements } from './metric-relay.ts';
 import type { StopCause } from './record.ts';
 
 export type ToWorker =
@@ -24,6 +24,8 @@ export interface Batch {
 export type FromWorker =
   | { readonly type: 'ready' }
   | { readonly type: 'batch'; readonly batch: Batch; readonly isAwaited: boolean }
+  /** Files of this machine that the run writes from now on. */
+  | { readonly type: 'opened'; readonly news: OutputNews }
   /** `rest`: the last news of the run; `moved`: what it tells the catalog. */
   | { readonly type: 'finished'; readonly outcome: RunOutcome; readonly rest: Batch; readonly moved: readonly Movement[] }
   /** The worker cannot go on and ends itself; the sentence is redacted. */

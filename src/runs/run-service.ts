@@ -3,7 +3,7 @@ import type { History, Instance, StoredRun } from '../history/history.ts';
 import type { Env } from '../lib/env.ts';
 import { messageOf, RefusedError } from '../lib/errors.ts';
 import { doctorFailure, type DoctorReport } from '../wire/doctor.ts';
-import type { RunOutcome } from '../wire/outcome.ts';
+import type { OutputNews, RunOutcome } from '../wire/outcome.ts';
 import type { Movement } from '../wire/catalog.ts';
 import type { RunPage, RunRecord, Submission, SubmissionReceipt } from '../wire/run.ts';
 import { actionOf, createAudit, type Audit } from './audit.ts';
@@ -54,6 +54,8 @@ export interface RunServiceOptions {
   readonly applyMetrics: ApplyMetrics;
   /** Takes what runs moved, before their end is recorded; returns at once. */
   readonly onMoved?: (movements: readonly Movement[]) => void;
+  /** Takes files of this machine as soon as a run writes them; what it stores is in the history before what `onOutcome` does. */
+  readonly onOpened?: (runId: string, news: OutputNews) => void;
   readonly callbacks: CallbackRules;
   /** Also told of every end. */
   readonly onEnd?: EndListener;
@@ -114,6 +116,7 @@ class Service implements RunService {
       executor,
       applyMetrics,
       onMoved: options.onMoved,
+      onOpened: options.onOpened,
       health: this.#health,
       logs: this.#logs,
       writer: this.#writer,

@@ -5,10 +5,10 @@ import type { LogLine } from '../lib/log.ts';
 import type { Metrics } from '../lib/metrics.ts';
 import { Redactor } from '../lib/redact.ts';
 import type { Movement } from '../wire/catalog.ts';
-import type { Progress, RunOutcome } from '../wire/outcome.ts';
+import type { OutputNews, Progress, RunOutcome } from '../wire/outcome.ts';
 import { BatchSender } from './batch-sender.ts';
 import type { RunTicket } from './executor.ts';
-import { createMetricRelay, type MetricRelay } from '../lib/metric-relay.ts';
+import { createMetricRelay, type MetricRelay } from './metric-relay.ts';
 import type { FromWorker, ToWorker } from './protocol.ts';
 import type { StopCause } from './record.ts';
 import { watchParent } from './watchdog.ts';
@@ -22,6 +22,8 @@ export interface RunDesk {
   readonly onProgress: (progress: Progress) => void;
   /** Goes with the end of the run. */
   readonly onMoved: (movements: readonly Movement[]) => void;
+  /** Goes at once: the process may die while it writes. */
+  readonly onOpened: (news: OutputNews) => void;
 }
 
 export type ExecuteTicket = (ticket: RunTicket, desk: RunDesk) => Promise<RunOutcome>;
@@ -111,6 +113,7 @@ class WorkerProcess {
         writeLog: (line) => sender.log(line),
         onProgress: (progress) => sender.progress(progress),
         onMoved: (movements) => void moved.push(...movements),
+        onOpened: (news) => say({ type: 'opened', news }),
       });
       this.#current = undefined;
       say({ type: 'finished', outcome, rest: sender.end(), moved });

@@ -39,6 +39,13 @@ export interface SlaViolation {
   readonly message: string;
 }
 
+/** Files of this machine that a sink wrote. */
+export interface WrittenFiles {
+  /** Canonical address of the data set they belong to: the same on every day. */
+  readonly dataset_uri: string;
+  readonly files: readonly WrittenFile[];
+}
+
 export interface InvocationOutcome {
   readonly invocation_id: string;
   /** Id of the row; `{row}::partition::{chunk}` for a chunk of one. */
@@ -62,8 +69,8 @@ export interface InvocationOutcome {
   readonly bookmark?: JsonValue;
   /** Present when there are any. */
   readonly sla_violations?: readonly SlaViolation[];
-  /** Files of the machine that its sink wrote; present when there are any. */
-  readonly outputs?: { readonly dataset_uri: string; readonly files: readonly WrittenFile[] };
+  /** Present when there are any. */
+  readonly outputs?: WrittenFiles;
 }
 
 /** What went through a node of a graph that is no sink: `records_in - filtered + expanded = records_out`. */
@@ -99,6 +106,11 @@ export interface RunOutcome {
   readonly replay?: ReplayReport;
   /** What the document says about the files it writes; present when it says something. */
   readonly local_outputs?: { readonly track: boolean; readonly retention_days?: number | undefined };
+}
+
+/** What the ledger of output files is told: of files as they are opened, and of all of them by the outcome of the run. */
+export interface OutputNews extends Pick<RunOutcome, 'pipeline' | 'local_outputs'> {
+  readonly invocations: readonly Pick<InvocationOutcome, 'row_id' | 'sink' | 'outputs' | 'started_at' | 'finished_at'>[];
 }
 
 /** Live counts while a run executes. */

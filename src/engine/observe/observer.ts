@@ -1,7 +1,7 @@
 /** Who is told what a run does. Observers see everything and change nothing: what fails in one is logged, and the run goes on. */
 import type { Plan, RowPlan } from '../../plan/plan.ts';
 import type { RuntimeTokens } from '../../plan/resolve.ts';
-import type { InvocationOutcome, RunOutcome } from '../../wire/outcome.ts';
+import type { InvocationOutcome, RunOutcome, WrittenFiles } from '../../wire/outcome.ts';
 import type { RecordShape, RowShapes } from './samples.ts';
 
 /** A run as it starts. */
@@ -41,6 +41,8 @@ export interface RunObserver {
   rowStarted?(row: ObservedRow): void | Promise<void>;
   /** Left out while it is still busy with what it was told before. */
   rowRuns?(row: ObservedRow): void | Promise<void>;
+  /** Files of this machine that its sink has opened since it was last told, as soon as a page is in them; the outcome tells of all. */
+  filesOpened?(row: ObservedRow, opened: WrittenFiles): void | Promise<void>;
   /** Only for invocations that had started; `runEnded` tells of all. */
   rowEnded?(row: ObservedRow, outcome: InvocationOutcome, shapes: RowShapes | undefined): void | Promise<void>;
   /** The last thing it is told; with what the source nodes of a graph read, by node. */

@@ -1,56 +1,21 @@
 /** What the catalog remembers of runs. */
 import { describe, expect, it, vi } from 'vitest';
+import { datasetId } from '../../engine/observe/canonical-uri.ts';
 import type { CatalogStore } from '../../history/catalog.ts';
 import { HistoryError } from '../../history/history.ts';
 import { MemoryCatalog } from '../../history/memory/memory-catalog.ts';
 import { ConnectorError, StopReason } from '../../lib/errors.ts';
-import type { JsonObject, JsonValue } from '../../lib/json.ts';
-import type { PartPlan, RowPlan } from '../../plan/plan.ts';
-import type { SinkDefinition } from '../../kit/sink.ts';
+import type { JsonValue } from '../../lib/json.ts';
+import type { RowPlan } from '../../plan/plan.ts';
 import type { Movement } from '../../wire/catalog.ts';
 import { renameField } from '../../transforms/rename-field.ts';
 import { run } from '../../../test/fakes/engine.ts';
 import { testEnv } from '../../../test/fakes/env.ts';
 import { runGraph } from '../../../test/fakes/graph.ts';
 import { fakeSink, fakeSource, part, planOf, rowPlan } from '../../../test/fakes/plan.ts';
-import { canonicalUri, datasetId } from './canonical.ts';
 import { createCatalog, type Catalog } from './catalog.ts';
 import { MovementObserver } from './movements.ts';
 import { compareSchemas, inferSchema } from './schemas.ts';
-
-const now = { date: new Date('2026-01-31T05:06:07Z'), zone: 'UTC' };
-
-/** What a config is called that was completed on the 31st of January. */
-function canonical(uri: string, config: JsonObject, records: ReadonlyMap<string, JsonValue> = new Map()): string | undefined {
-  const { definition } = fakeSink();
-  const deferred: PartPlan<SinkDefinition> = { ...part(definition, config), deferred: true };
-  return canonicalUri({ id: 'row-0', kind: 'fake', uri, part: deferred }, { now, records });
-}
-
-describe('a canonical address', () => {
-  it.each([
-    ['file:///out/2026-01-31/x.csv', '/out/${now.date}/x.csv', 'file:///out/${now.date}/x.csv'],
-    ['file:///out/31.csv', '/out/${now.day}.csv', 'file:///out/${now.day}.csv'],
-    ['s3://b/2026/01/31/y', '${now.year}/${now.month}/${now.day}/y', 's3://b/${now.year}/${now.month}/${now.day}/y'],
-    ['file:///out/20260131.csv', '/out/${now.year}${now.month}${now.day}.csv', 'file:///out/${now.year}${now.month}${now.day}.csv'],
-    ['file:///31/x-31.csv', '/31/x-${now.day}.csv', 'file:///31/x-${now.day}.csv'],
-    ['db://h/d31?table=t', '${now.day}', 'db://h/d31?table=t'],
-    ['file:///a.csv', '/a.csv', 'file:///a.csv'],
-  ])('%s of a run is %s as written', (uri, path, folded) => {
-    expect(canonical(uri, { path })).toBe(folded);
-  });
-
-  it('puts the bounds of a chunk back, too', () => {
-    const config = { query: 'SELECT * FROM t WHERE id > ${partition.start} AND id <= ${partition.end}' };
-    const uri = 'sqlite:///a.db?query=SELECT * FROM t WHERE id > 1000 AND id <= 2000';
-    expect(canonical(uri, config, new Map([['partition', { start: 1000, end: 2000 }]]))).toBe(`sqlite:///a.db?query=${config.query}`);
-  });
-
-  it('is what the id is made of', () => {
-    expect(datasetId('file:///a.csv')).toMatch(/^[0-9a-f]{16}$/);
-    expect(datasetId('file:///a.csv')).toBe('611f3b7fd08649cd');
-  });
-});
 
 describe('a schema', () => {
   const field = (name: string, types: ('integer' | 'number' | 'string')[], nulls = false) => ({ name, types, nulls });

@@ -1,4 +1,5 @@
 /** Hears what the root rows of a run move, and tells it as movements when the run has ended. */
+import { canonicalUri } from '../../engine/observe/canonical-uri.ts';
 import { columnOriginsOf } from '../../engine/observe/column-origins.ts';
 import { datasetsOf, sourceNodesOf } from '../../engine/observe/datasets.ts';
 import type { ObservedRow, ObservedRun, RunObserver } from '../../engine/observe/observer.ts';
@@ -6,7 +7,6 @@ import type { RecordShape, RowShapes } from '../../engine/observe/samples.ts';
 import type { Env } from '../../lib/env.ts';
 import type { MovedDataset, Movement } from '../../wire/catalog.ts';
 import type { InvocationOutcome, RunOutcome } from '../../wire/outcome.ts';
-import { canonicalUri } from './canonical.ts';
 import { inferSchema } from './schemas.ts';
 
 export interface MovementOptions {

@@ -1,10 +1,10 @@
 /** Writes movements into a catalog, behind the back of the runs that made them: gathered, bounded, never failing a run. */
+import { datasetId } from '../../engine/observe/canonical-uri.ts';
 import type { CatalogStore, CurrentSchema } from '../../history/catalog.ts';
 import type { Env } from '../../lib/env.ts';
 import { messageOf } from '../../lib/errors.ts';
 import { memo } from '../../lib/memo.ts';
 import type { InferredSchema, Movement, SchemaVersion } from '../../wire/catalog.ts';
-import { datasetId } from './canonical.ts';
 import { gainOf } from './gain.ts';
 import { compareSchemas, schemaHash } from './schemas.ts';
 

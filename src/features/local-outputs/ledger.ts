@@ -1,25 +1,26 @@
 /** Which files a run wrote, as the ledger keeps them, and what state a kept one is in. */
 import { createHash } from 'node:crypto';
+import { datasetId } from '../../engine/observe/canonical-uri.ts';
 import type { StoredOutput } from '../../history/outputs.ts';
 import type { OutputRecord, OutputState } from '../../wire/local-outputs.ts';
-import type { RunOutcome } from '../../wire/outcome.ts';
+import type { OutputNews } from '../../wire/outcome.ts';
 
 const DAY_MS = 86_400_000;
 
-function shortId(text: string): string {
-  return createHash('sha256').update(text).digest('hex').slice(0, 16);
+function outputId(path: string): string {
+  return createHash('sha256').update(path).digest('hex').slice(0, 16);
 }
 
 /** A file that several rows wrote stands there once, as the last of them left it. */
-export function writtenBy(runId: string, { pipeline, invocations, local_outputs: said }: RunOutcome): StoredOutput[] {
+export function writtenBy(runId: string, { pipeline, invocations, local_outputs: said }: OutputNews): StoredOutput[] {
   const written = new Map<string, StoredOutput>();
   for (const { row_id: row, sink: kind, outputs, started_at, finished_at } of invocations) {
     if (outputs === undefined) continue;
-    const uri = { dataset_uri: outputs.dataset_uri, dataset_id: shortId(outputs.dataset_uri) };
+    const uri = { dataset_uri: outputs.dataset_uri, dataset_id: datasetId(outputs.dataset_uri) };
     for (const { path, before } of outputs.files) {
       const known = written.get(path);
       written.set(path, {
-        id: shortId(path),
+        id: outputId(path),
         path,
         ...uri,
         kind,

@@ -3,12 +3,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { testEnv } from '../../../test/fakes/env.ts';
+import { fakeSink, fakeSource, planOf, rowPlan } from '../../../test/fakes/plan.ts';
 import { MemoryOutputs } from '../../history/memory/memory-outputs.ts';
 import { parts } from '../../parts.ts';
 import type { CleanupRequest } from '../../wire/local-outputs.ts';
 import { cleanupRequestSchema } from '../../wire/local-outputs.ts';
-import type { InvocationOutcome, RunOutcome } from '../../wire/outcome.ts';
-import { createLocalOutputs, recordOutputs, type LocalOutputOptions } from './local-outputs.ts';
+import type { InvocationOutcome, OutputNews, RunOutcome } from '../../wire/outcome.ts';
+import { createLocalOutputs, noteOutputs, recordOutputs, type LocalOutputOptions } from './local-outputs.ts';
+import { OpenedFiles } from './opened-files.ts';
 import { rowLimitOf } from './preview.ts';
 
 const NOW = new Date('2026-02-01T00:00:00.000Z');
@@ -53,7 +55,7 @@ async function ran(runId: string, files: readonly Written[], said?: RunOutcome['
     invocations: invocations as InvocationOutcome[],
     ...(said === undefined ? {} : { local_outputs: said }),
   };
-  await recordOutputs(runId, outcome as unknown as RunOutcome, { env: env(), store });
+  await recordOutputs(runId, outcome, { env: env(), store });
 }
 
 const idOf = async (name: string): Promise<string> => {
@@ -150,6 +152,39 @@ describe('deleting one file', () => {
     await mkdir(join(cwd, 'a.jsonl'));
     await utimes(join(cwd, 'a.jsonl'), 0, 0);
     expect(await service().remove(id)).toMatchObject({ skipped: 'delete_failed', outputs: [{ error: expect.any(String) as string }] });
+  });
+});
+
+describe('a file that a run is writing', () => {
+  it('is known from then on, and not deleted while the run is running', async () => {
+    await ran('r1', [{ name: 'a.jsonl', daysAgo: 9 }]);
+    const path = join(cwd, 'a.jsonl');
+    const news: OutputNews[] = [];
+    const watch = new OpenedFiles(env().clock, (one) => news.push(one));
+    const row = rowPlan(fakeSource([]), fakeSink().definition);
+    const started = {
+      invocationId: 'i',
+      name: 'row-0',
+      row,
+      tokens: { now: { date: NOW, zone: 'UTC' }, records: new Map() },
+      startedAt: NOW,
+    };
+    watch.runStarted({
+      plan: planOf([row]),
+      runId: 'r2',
+      startedAt: NOW,
+      clock: NOW,
+      dryRun: false,
+      limit: undefined,
+      signal: new AbortController().signal,
+    });
+    watch.filesOpened(started, { dataset_uri: `file://${path}`, files: [{ path, before: 'kept' }] });
+    for (const one of news) await noteOutputs('r2', one, { env: env(), store });
+    const isRunning = (run: string) => Promise.resolve(run === 'r2');
+    expect(await clean({ older_than_days: 1 }, { isRunning })).toMatchObject({ deleted: 0, outputs: [] });
+    expect(await clean({ run_id: 'r2' }, { isRunning })).toMatchObject({ deleted: 0, outputs: [{ path, skipped: 'in_flight' }] });
+    // Its process died: it never says what it wrote.
+    expect(await clean({ run_id: 'r2' })).toMatchObject({ deleted: 1 });
   });
 });
 

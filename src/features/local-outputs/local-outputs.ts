@@ -4,12 +4,13 @@ import type { Env } from '../../lib/env.ts';
 import { messageOf, RefusedError } from '../../lib/errors.ts';
 import type { Parts } from '../../kit/parts.ts';
 import type { CleanupRequest, OutputPreview, OutputRecord, SweepReport } from '../../wire/local-outputs.ts';
-import type { RunOutcome } from '../../wire/outcome.ts';
+import type { OutputNews } from '../../wire/outcome.ts';
 import { presented, writtenBy } from './ledger.ts';
+import { RECORDED } from './metrics.ts';
 import { previewOutput, rowLimitOf, type PreviewLimits } from './preview.ts';
 import { cleanUp, sweep, type SweepServices } from './sweep.ts';
 
-export interface LocalOutputOptions extends Omit<SweepServices, 'clock'> {
+export interface LocalOutputOptions extends Omit<SweepServices, 'clock' | 'metrics'> {
   readonly env: Env;
   readonly parts: Parts;
   /** Undefined: rows are not shown to anybody. */
@@ -39,7 +40,7 @@ const SWEEP_EVERY_MS = 3_600_000;
 
 export function createLocalOutputs(options: LocalOutputOptions): LocalOutputs {
   const { env, store, retentionDays, preview } = options;
-  const services: SweepServices = { ...options, clock: env.clock };
+  const services: SweepServices = { ...options, clock: env.clock, metrics: env.metrics };
   return {
     retentionDays,
     preview,
@@ -66,19 +67,23 @@ async function find(id: string, { store }: Pick<LocalOutputOptions, 'store'>): P
   return output;
 }
 
-/** Notes what a run wrote. A ledger that cannot be written is worth a warning: the run is over. */
-export async function recordOutputs(
-  runId: string,
-  outcome: RunOutcome,
-  { env, store }: Pick<LocalOutputOptions, 'env' | 'store'>,
-): Promise<void> {
+type Ledger = Pick<LocalOutputOptions, 'env' | 'store'>;
+
+/** Notes what a run wrote. */
+export async function recordOutputs(runId: string, outcome: OutputNews, ledger: Ledger): Promise<void> {
+  for (const { kind } of await noteOutputs(runId, outcome, ledger)) ledger.env.metrics.inc(RECORDED, { kind });
+}
+
+/** Notes what a run writes: then it is in use, and known when the run never tells how it ended. A ledger that cannot be written is worth a warning. */
+export async function noteOutputs(runId: string, news: OutputNews, { env, store }: Ledger): Promise<readonly StoredOutput[]> {
   try {
-    const written = writtenBy(runId, outcome);
-    if (written.length === 0) return;
-    if (outcome.local_outputs?.track === false) await store.forgetOutputs(written.map(({ id }) => id));
-    else await store.putOutputs(written);
+    const written = writtenBy(runId, news);
+    const isTracked = news.local_outputs?.track !== false;
+    if (written.length > 0) await (isTracked ? store.putOutputs(written) : store.forgetOutputs(written.map(({ id }) => id)));
+    return isTracked ? written : [];
   } catch (error) {
     env.log.warn('files that a run wrote could not be recorded', { run_id: runId, error: messageOf(error) });
+    return [];
   }
 }
 

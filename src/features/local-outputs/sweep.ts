@@ -3,12 +3,15 @@ import { rm, stat } from 'node:fs/promises';
 import type { OutputQuery, OutputStore, StoredOutput } from '../../history/outputs.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { messageOf } from '../../lib/errors.ts';
+import type { Metrics } from '../../lib/metrics.ts';
 import type { CleanupRequest, SkipReason, SweepReport, SweepScope, SweptOutput } from '../../wire/local-outputs.ts';
 import { isExpired, isOlderThan } from './ledger.ts';
+import { BYTES_DELETED, DELETED, SKIPPED, SWEEPS } from './metrics.ts';
 
 export interface SweepServices {
   readonly store: OutputStore;
   readonly clock: Clock;
+  readonly metrics: Metrics;
   /** Of the server; 0 keeps files for ever. */
   readonly retentionDays: number;
   /** A file touched within this time is in use; 0 turns the rule off. */
@@ -49,16 +52,30 @@ export async function sweep({ scope, dryRun, outputs }: Sweep, services: SweepSe
   const swept: SweptOutput[] = [];
   for (const output of outputs) swept.push(await sweepOne(output, dryRun, services));
   const gone = swept.filter((one) => one.deleted);
+  const bytes = gone.reduce((sum, one) => sum + one.bytes, 0);
+  if (!dryRun) measure({ scope, swept, bytes }, services);
   const [only] = swept;
   return {
     dry_run: dryRun,
     scope,
     deleted: gone.length,
-    bytes: gone.reduce((sum, { bytes }) => sum + bytes, 0),
+    bytes,
     ...(scope === 'output' && only?.skipped !== undefined ? { skipped: only.skipped } : {}),
     skipped_count: swept.length - gone.length,
     outputs: swept,
   };
+}
+
+function measure(
+  { scope, swept, bytes }: { readonly scope: SweepScope; readonly swept: readonly SweptOutput[]; readonly bytes: number },
+  { metrics }: SweepServices,
+): void {
+  metrics.inc(SWEEPS, { scope });
+  metrics.inc(BYTES_DELETED, { scope }, bytes);
+  for (const { skipped } of swept) {
+    if (skipped === undefined) metrics.inc(DELETED, { scope });
+    else metrics.inc(SKIPPED, { scope, reason: skipped });
+  }
 }
 
 async function sweepOne(output: StoredOutput, dryRun: boolean, services: SweepServices): Promise<SweptOutput> {

@@ -1,10 +1,10 @@
-/** What a data set is called in the catalog: the same on every day, although a run puts the day into its address. */
+/** What a data set is called where it is remembered: the same on every day, although a run puts the day into its address. */
 import { createHash } from 'node:crypto';
 import { renderNow } from '../../document/now-tokens.ts';
 import { classify, restoreEscapes, rewriteTokens } from '../../document/tokens.ts';
-import type { ObservedDataset } from '../../engine/observe/datasets.ts';
 import { isObject, jsonText, type JsonValue } from '../../lib/json.ts';
 import { valueAt, type RuntimeTokens } from '../../plan/resolve.ts';
+import type { ObservedDataset } from './datasets.ts';
 
 /** One token of a config or several without anything between them, and the characters beside it where they are fixed. */
 interface Unit {
@@ -20,9 +20,16 @@ const CUT = '\u0001';
 /** The address with `${now.*}`, and with the bounds of a chunk, where a run filled them in. */
 export function canonicalUri({ uri, part }: ObservedDataset, tokens: RuntimeTokens): string | undefined {
   if (uri === undefined || !part.deferred) return uri;
-  const units = textsOf(part.config).flatMap((text) => unitsOf(text, tokens));
-  const longestFirst = [...units].sort((a, b) => b.rendered.length - a.rendered.length);
-  return longestFirst.reduce(putBack, uri);
+  let canonical = uri;
+  const units: Unit[] = [];
+  for (const text of textsOf(part.config)) {
+    const filled = filledText(text, tokens);
+    // On the first of January month and day look the same: what stands there as a whole is not taken apart.
+    const whole = putBack(canonical, wholeOf(filled));
+    if (whole === canonical) units.push(...unitsOf(filled));
+    canonical = whole;
+  }
+  return units.sort((a, b) => b.rendered.length - a.rendered.length).reduce(putBack, canonical);
 }
 
 /** First 16 hexadecimal digits of the SHA-256 of the canonical address. */
@@ -36,20 +43,36 @@ function textsOf(value: JsonValue): string[] {
   return isObject(value) ? Object.values(value).flatMap(textsOf) : [];
 }
 
-function unitsOf(text: string, tokens: RuntimeTokens): Unit[] {
+/** A text of a config: what is fixed in it, and the tokens between that. */
+interface FilledText {
+  readonly literals: readonly string[];
+  readonly found: readonly { readonly written: string; readonly rendered: string | undefined }[];
+}
+
+function filledText(text: string, tokens: RuntimeTokens): FilledText {
   const found: { readonly written: string; readonly rendered: string | undefined }[] = [];
   const replace = (body: string): string => {
     found.push({ written: `\${${body}}`, rendered: renderingOf(body, tokens) });
     return CUT;
   };
-  const literals = restoreEscapes(rewriteTokens(text, { replace, tooDeep: () => undefined })).split(CUT);
+  return { literals: restoreEscapes(rewriteTokens(text, { replace, tooDeep: () => undefined })).split(CUT), found };
+}
+
+function wholeOf({ literals, found }: FilledText): Unit {
+  const isKnown = found.every(({ rendered }) => rendered !== undefined);
+  const joined = (side: 'written' | 'rendered'): string =>
+    literals.map((literal, index) => literal + (found[index]?.[side] ?? '')).join('');
+  return { written: joined('written'), rendered: isKnown ? joined('rendered') : '', left: '', right: '' };
+}
+
+function unitsOf({ literals, found }: FilledText): Unit[] {
   const units: Unit[] = [];
   for (let index = 0; index < found.length; index += 1) {
     const first = index;
     while (index + 1 < found.length && literals[index + 1] === '') index += 1;
     const run = found.slice(first, index + 1);
     const rendered = run.map((one) => one.rendered);
-    if (rendered.some((one) => one === undefined || one === '')) continue;
+    if (rendered.includes(undefined)) continue;
     units.push({
       written: run.map(({ written }) => written).join(''),
       rendered: rendered.join(''),
@@ -70,6 +93,7 @@ function renderingOf(body: string, { now, records }: RuntimeTokens): string | un
 
 /** Where nothing is fixed beside it, it must stand by itself: a day of two digits is found in many numbers. */
 function putBack(uri: string, { written, rendered, left, right }: Unit): string {
+  if (rendered === '') return uri;
   let out = '';
   let from = 0;
   for (let at = uri.indexOf(rendered); at !== -1; at = uri.indexOf(rendered, at + 1)) {

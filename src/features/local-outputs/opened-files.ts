@@ -1,0 +1,31 @@
+/** Hears which files a run opens: the ledger is to name the run that writes them before it has ended, and also when its process dies. */
+import type { ObservedRow, ObservedRun, RunObserver } from '../../engine/observe/observer.ts';
+import type { Clock } from '../../lib/clock.ts';
+import type { OutputNews, WrittenFiles } from '../../wire/outcome.ts';
+
+export class OpenedFiles implements RunObserver {
+  readonly name = 'local outputs';
+  readonly #clock: Clock;
+  readonly #deliver: (news: OutputNews) => void;
+  #run: ObservedRun | undefined;
+
+  constructor(clock: Clock, deliver: (news: OutputNews) => void) {
+    this.#clock = clock;
+    this.#deliver = deliver;
+  }
+
+  runStarted(run: ObservedRun): void {
+    this.#run = run;
+  }
+
+  filesOpened({ name, row, startedAt }: ObservedRow, outputs: WrittenFiles): void {
+    if (this.#run === undefined) return;
+    const { name: pipeline, localOutputs } = this.#run.plan;
+    const times = { started_at: startedAt.toISOString(), finished_at: this.#clock.now().toISOString() };
+    this.#deliver({
+      pipeline,
+      invocations: [{ row_id: name, sink: row.sink.type, outputs, ...times }],
+      ...(localOutputs === undefined ? {} : { local_outputs: localOutputs }),
+    });
+  }
+}
