@@ -6,6 +6,7 @@ import { secretAsker } from './document/ask-secrets.ts';
 import { loadFileWithSecrets } from './document/load.ts';
 import { localFiles } from './document/local-file.ts';
 import { doctor } from './engine/doctor.ts';
+import { threadsToSpare } from './engine/threads/budget.ts';
 import { createNotifier } from './features/notifications/index.ts';
 import { createCatalog } from './features/catalog/catalog.ts';
 import { createLocalOutputs, keepCollecting, noteOutputs, recordOutputs } from './features/local-outputs/local-outputs.ts';
@@ -58,7 +59,8 @@ export async function serve(options: ServeOptions, version: string): Promise<Run
     isRunning: async (runId) => ['queued', 'running'].includes((await history.getRun(runId))?.status ?? ''),
   });
   const entry = programFile('worker');
-  const executor = createWorkerPool({ env, entry, maxWorkers: options.maxConcurrentRuns });
+  const threads = threadsToSpare(availableParallelism(), options.maxConcurrentRuns);
+  const executor = createWorkerPool({ env, entry, maxWorkers: options.maxConcurrentRuns, threads });
   const messengers = createWorkerPool({ env, entry, maxWorkers: 2 * ERRANDS_AT_ONCE, spares: 0 });
   const runs = createRuns({
     env,

@@ -1,4 +1,7 @@
-/** Entry of a worker process: composes what one run needs and executes it. The server starts these (`runs/worker-pool.ts`). */
+/**
+ * Entry of a worker process: composes what one run needs and executes it. The server starts these (`runs/worker-pool.ts`), and says how many
+ * threads each may use.
+ */
 import { availableParallelism } from 'node:os';
 import { documentOfTree } from './document/load.ts';
 import { execute } from './engine/execute.ts';
@@ -58,6 +61,7 @@ runWorkerLoop(async (ticket, desk) => {
     clock: new Date(ticket.clock),
     signal: desk.signal,
     onProgress: desk.onProgress,
+    threads: Number(process.argv[2] ?? 0),
     ...(ticket.concurrency === null ? {} : { concurrency: ticket.concurrency }),
   });
 });

@@ -51,6 +51,7 @@ export interface PoolWorkerOptions {
   readonly env: Pick<Env, 'cwd' | 'variables'>;
   readonly entry: string;
   readonly heapMb: number;
+  readonly threads: number;
   readonly onReady: (worker: PoolWorker) => void;
   readonly onDone: (worker: PoolWorker) => void;
   /** After the process has ended; `tail` is the end of what it wrote to its standard error. */
@@ -74,7 +75,7 @@ export class PoolWorker {
 
   constructor(options: PoolWorkerOptions) {
     this.#options = options;
-    this.#child = fork(options.entry, [], {
+    this.#child = fork(options.entry, [String(options.threads)], {
       execArgv: [`--max-old-space-size=${options.heapMb}`],
       serialization: 'advanced',
       cwd: options.env.cwd,

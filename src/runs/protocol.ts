@@ -3,7 +3,7 @@ import type { LogLine } from '../lib/log.ts';
 import type { Movement } from '../wire/catalog.ts';
 import type { OutputNews, Progress, RunOutcome } from '../wire/outcome.ts';
 import type { RunTicket } from './executor.ts';
-import type { Measurements } from './metric-relay.ts';
+import type { Measurements } from '../lib/metric-relay.ts';
 import type { StopCause } from './record.ts';
 
 export type ToWorker =

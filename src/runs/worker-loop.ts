@@ -8,7 +8,7 @@ import type { Movement } from '../wire/catalog.ts';
 import type { OutputNews, Progress, RunOutcome } from '../wire/outcome.ts';
 import { BatchSender } from './batch-sender.ts';
 import type { RunTicket } from './executor.ts';
-import { createMetricRelay, type MetricRelay } from './metric-relay.ts';
+import { createMetricRelay, type MetricRelay } from '../lib/metric-relay.ts';
 import type { FromWorker, ToWorker } from './protocol.ts';
 import type { StopCause } from './record.ts';
 import { watchParent } from './watchdog.ts';
