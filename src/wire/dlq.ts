@@ -58,7 +58,7 @@ export const replayRequestSchema = z
       .min(1)
       .optional()
       .meta({ description: 'File for records that fail again; `<name>.replay-failed.jsonl` beside the letters when absent.' }),
-    row: z.string().min(1).optional().meta({ description: 'The root row that takes the records; the first when absent.' }),
+    row: z.string().min(1).optional().meta({ description: 'The root row that takes the records; the first when absent. Letters of other rows of the document are left out.' }),
     dry_run: z.boolean().default(false).meta({ description: 'Count the letters, write nothing.' }),
     encryption_keys: encryptionKeys,
   })
@@ -71,6 +71,15 @@ export const replayReportSchema = z
     records_written: count('Records the sink took.'),
     failed_dlq: z.string().meta({ description: 'Path for records that fail again; there is no file when none did.' }),
     dry_run: z.boolean().meta({ description: 'Whether nothing was written.' }),
+    passed_over: z
+      .object({
+        other_rows: count('Letters of other rows of the document.'),
+        malformed: count('Lines that are no JSON.'),
+        non_envelope: count('Lines without a payload.'),
+        undecryptable: count('Sealed lines that no key opens.'),
+      })
+      .optional()
+      .meta({ description: 'What was read and not replayed; absent when there was nothing of that kind.' }),
   })
   .meta({ description: 'What became of the letters.' });
 export type ReplayReport = Readonly<z.infer<typeof replayReportSchema>>;

@@ -3,7 +3,7 @@ import { defineCommand } from '../command.ts';
 import type { CliContext } from '../context.ts';
 import { KEY_OPTION, keysOf, REASON_OPTION } from '../dlq-options.ts';
 import { DOCUMENT_OPTIONS } from '../document-options.ts';
-import { EXIT, usageError } from '../exit.ts';
+import { EXIT, signalExit, usageError } from '../exit.ts';
 import { switchOption, textOption } from '../option.ts';
 import { count } from '../render.ts';
 import { reportFailure } from '../run-report.ts';
@@ -24,7 +24,10 @@ export const dlqReplayCommand = defineCommand({
       description: 'A file of dead letters, a folder of `.jsonl` files, or a glob in quotes.',
     }),
     reason: REASON_OPTION,
-    row: textOption({ value: 'ID', description: 'The root row that takes them (default: the first).' }),
+    row: textOption({
+      value: 'ID',
+      description: 'The root row that takes them (default: the first); letters of other rows of the document stay out.',
+    }),
     failedDlq: textOption({
       value: 'FILE',
       completes: 'file',
@@ -65,16 +68,26 @@ export const dlqReplayCommand = defineCommand({
     else tell(context, report, failedAgain);
     if (error === null) return EXIT.ok;
     reportFailure(terminal, error);
-    return EXIT.failed;
+    const signal = stops.received();
+    return signal === undefined ? EXIT.failed : signalExit(signal);
   },
 });
 
 function tell(
   { terminal }: CliContext,
-  { candidates, records_written: written, failed_dlq: failed, dry_run: dry }: ReplayReport,
+  { candidates, records_written: written, failed_dlq: failed, dry_run: dry, passed_over: passed }: ReplayReport,
   again: number,
 ): void {
   if (dry) terminal.print(`${count(candidates, 'dead letter')} would be replayed`);
   else terminal.print(`${count(candidates, 'dead letter')} replayed, ${count(written, 'record')} written`);
+  if (passed !== undefined) {
+    const { other_rows: others, malformed, non_envelope: odd, undecryptable: shut } = passed;
+    const kinds = [
+      others === 0 ? [] : [`${count(others, 'letter')} of other rows (see --row)`],
+      malformed + odd === 0 ? [] : [`${count(malformed + odd, 'line')} that are no dead letters`],
+      shut === 0 ? [] : [`${count(shut, 'line')} that no key opens (see --key-env)`],
+    ];
+    terminal.print(`passed over: ${kinds.flat().join(', ')}`);
+  }
   if (again > 0) terminal.print(`${count(again, 'record')} failed again: ${failed}`);
 }

@@ -5,6 +5,7 @@ import { randomUUID } from 'node:crypto';
 import type { DiscardReport } from '../../wire/dlq.ts';
 import { isWanted, linesOf, type LetterFilter, type Line } from './letters.ts';
 import { archiveOf, locate } from './location.ts';
+import { assertOpened } from './reading.ts';
 
 export interface DiscardRequest {
   readonly location: string;
@@ -18,16 +19,18 @@ export interface DiscardRequest {
 /** Throws `RefusedError` when there is nothing to read. */
 export async function discard(request: DiscardRequest): Promise<DiscardReport> {
   const { files } = await locate(request.location, request.cwd);
+  const seen = { readable: 0, undecryptable: 0 };
   let discarded = 0;
   let rewritten = 0;
   const archives: string[] = [];
   for (const file of files) {
-    const gone = await discardFrom(file, request);
+    const gone = await discardFrom(file, request, seen);
     if (gone === 0) continue;
     discarded += gone;
     rewritten += 1;
     if (!request.delete) archives.push(archiveOf(file));
   }
+  assertOpened(seen);
   return { discarded, files_rewritten: rewritten, archived_to: archives };
 }
 
@@ -35,9 +38,9 @@ export async function discard(request: DiscardRequest): Promise<DiscardReport> {
  * The number of letters taken out. The archive is on disk before the file is replaced, so that a crash leaves letters twice rather
  * than nowhere.
  */
-async function discardFrom(file: string, request: DiscardRequest): Promise<number> {
+async function discardFrom(file: string, request: DiscardRequest, seen: Seen): Promise<number> {
   const isMeant = (line: Line): boolean => line.kind === 'letter' && isWanted(line.letter, request.filter);
-  if (!(await holdsAny(file, request.keys, isMeant))) return 0;
+  if (!(await holdsAny(file, request.keys, { isMeant, seen }))) return 0;
   const fresh = join(dirname(file), `.${basename(file)}.${randomUUID()}.tmp`);
   const { mode } = await stat(file);
   try {
@@ -67,8 +70,23 @@ async function discardFrom(file: string, request: DiscardRequest): Promise<numbe
   }
 }
 
-async function holdsAny(file: string, keys: readonly string[], meant: (line: Line) => boolean): Promise<boolean> {
-  for await (const line of linesOf(file, keys)) if (meant(line)) return true;
+/** Lines that were looked at for the first letter that is meant. */
+interface Seen {
+  readable: number;
+  undecryptable: number;
+}
+
+interface Looking {
+  readonly isMeant: (line: Line) => boolean;
+  readonly seen: Seen;
+}
+
+async function holdsAny(file: string, keys: readonly string[], { isMeant, seen }: Looking): Promise<boolean> {
+  for await (const line of linesOf(file, keys)) {
+    if (line.kind === 'letter') seen.readable += 1;
+    if (line.kind === 'undecryptable') seen.undecryptable += 1;
+    if (isMeant(line)) return true;
+  }
   return false;
 }
 

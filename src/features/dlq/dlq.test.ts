@@ -5,6 +5,7 @@ import * as fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { testEnv } from '../../../test/fakes/env.ts';
 import { loadDocument } from '../../document/load.ts';
+import { StopReason } from '../../lib/errors.ts';
 import { Redactor } from '../../lib/redact.ts';
 import { seal } from '../../lib/seal.ts';
 import { parts } from '../../parts.ts';
@@ -185,7 +186,13 @@ describe('replaying', () => {
   it('writes what passes now, and puts what fails again into a fresh file', async () => {
     await put('dead.jsonl', [letter({ name: 'a' }), letter({ name: null }), 'garbage']);
     const { report, failedAgain } = await again({ dlq: queue, more: needsName });
-    expect(report).toEqual({ candidates: 2, records_written: 1, failed_dlq: join(cwd, 'dead.replay-failed.jsonl'), dry_run: false });
+    expect(report).toEqual({
+      candidates: 2,
+      records_written: 1,
+      failed_dlq: join(cwd, 'dead.replay-failed.jsonl'),
+      dry_run: false,
+      passed_over: { other_rows: 0, malformed: 1, non_envelope: 0, undecryptable: 0 },
+    });
     expect(failedAgain).toBe(1);
     expect(await lines('out.jsonl')).toEqual(['{"name":"a"}']);
     expect(await lines('dead.jsonl')).toHaveLength(3);
@@ -234,6 +241,44 @@ describe('replaying', () => {
     const { report } = await again({ dlq, more: needsName });
     expect(report).toMatchObject({ candidates: 1, records_written: 0 });
     expect(await look('dead.replay-failed.jsonl', { keys: ['now'] })).toMatchObject({ total_envelopes: 1, malformed: 0 });
+  });
+
+  it('takes only the letters of the row, where they are of rows of the document', async () => {
+    const of = (row: string | undefined, id: number): string => JSON.stringify({ reason: 'quality', payload: { id }, row });
+    await put('dead.jsonl', [of('a', 1), of('b', 2), of('kid', 3), of('gone', 4), of(undefined, 5), of('a', 6)]);
+    const into = (id: string, more: object = {}) => ({ id, sink: { config: { path: `${id}.jsonl` } }, ...more });
+    const matrix = [
+      into('a'),
+      into('b'),
+      into('kid', { parent: 'a', source: { config: { path: '${a.id}.csv' } }, sink: { config: { path: 'kid-${a.id}.jsonl' } } }),
+    ];
+    const first = await again({ beside: { matrix } });
+    expect(first.report).toMatchObject({ candidates: 4, records_written: 4, passed_over: { other_rows: 2 } });
+    expect(await lines('a.jsonl')).toEqual([1, 4, 5, 6].map((id) => `{"id":${id}}`));
+    await again({ beside: { matrix } }, { row: 'b' });
+    expect(await lines('b.jsonl')).toEqual([2, 4, 5].map((id) => `{"id":${id}}`));
+  });
+
+  it('is refused, as is discarding, where no key opens anything: that is not an empty queue', async () => {
+    await put('dead.jsonl', [Buffer.from(seal('lost', Buffer.from(letter({ name: 'a' })))).toString('base64')]);
+    for (const dryRun of [true, false]) {
+      await expect(again({}, { keys: ['wrong'], dryRun })).rejects.toThrow('no key opens the letters');
+    }
+    const discarding = discard({ location: 'dead.jsonl', filter: {}, delete: true, keys: ['wrong'], cwd });
+    await expect(discarding).rejects.toMatchObject({ code: 'bad_config' });
+    expect(await lines('dead.jsonl')).toHaveLength(1);
+  });
+
+  it('that is stopped before the last letter is no success', async () => {
+    await put('dead.jsonl', [letter({ name: 'a' })]);
+    const { report, error } = await again({}, { signal: AbortSignal.abort(new StopReason('cancel', 'enough')) });
+    expect([report.records_written, error]).toMatchObject([0, { code: 'replay_stopped' }]);
+  });
+
+  it('refuses a sink that can only replace also when it is only tried', async () => {
+    await put('dead.jsonl', [letter({ name: 'a' })]);
+    const sink = { type: 'parquet', config: { destination: { type: 'local_path', path: 'out.parquet' } } };
+    await expect(again({ sink }, { dryRun: true })).rejects.toMatchObject({ code: 'unprocessable' });
   });
 
   it('never writes failures into a file that it reads', async () => {

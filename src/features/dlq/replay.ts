@@ -13,8 +13,8 @@ import type { DlqPlan, Plan, RowPlan, SinkPlan } from '../../plan/plan.ts';
 import type { ReplayReport, ReplayTask } from '../../wire/dlq.ts';
 import type { OutcomeError, RunOutcome } from '../../wire/outcome.ts';
 import { letterSource } from './letter-source.ts';
-import { isWanted, linesOf } from './letters.ts';
 import { locate } from './location.ts';
+import { Reading } from './reading.ts';
 
 export interface ReplayRequest extends ReplayTask {
   readonly plan: Plan;
@@ -44,23 +44,16 @@ export async function replay(request: ReplayRequest): Promise<Replayed> {
       hint: 'name another file with `failed_dlq`, or replay fewer files',
     });
   }
-  let candidates = 0;
-  const letters = async function* () {
-    for (const file of files) {
-      for await (const line of linesOf(file, keys)) {
-        if (line.kind !== 'letter' || !isWanted(line.letter, { reason })) continue;
-        candidates += 1;
-        yield { letter: line.letter, size: line.bytes.length };
-      }
-    }
-  };
+  const sink = addingSink(row.sink);
+  const others = new Set([...plan.rows, ...plan.unselected].map(({ id }) => id).filter((id) => id !== row.id));
+  const reading = new Reading(files, { keys, reason, isOther: (id) => others.has(id) });
   if (dryRun) {
-    for await (const _letter of letters()) request.signal.throwIfAborted();
-    return { report: { candidates, records_written: 0, failed_dlq: failed, dry_run: true }, failedAgain: 0, error: null };
+    for await (const _letter of reading.letters()) request.signal.throwIfAborted();
+    return { report: reading.report({ records_written: 0, failed_dlq: failed, dry_run: true }), failedAgain: 0, error: null };
   }
   const dlq = freshQueue({ row, parts, failed, sealing });
-  const source = { ...row.source, deferred: false, parsed: {}, definition: letterSource(letters) };
-  const replayed: RowPlan = { ...rowAlone(row, request.asWritten), source, sink: addingSink(row.sink), dlq };
+  const source = { ...row.source, deferred: false, parsed: {}, definition: letterSource(() => reading.letters()) };
+  const replayed: RowPlan = { ...rowAlone(row, request.asWritten), source, sink, dlq };
   const outcome = await execute({
     plan: { ...withoutGraph(plan), rows: [replayed], unselected: [], fanOuts: [], unselectedFanOuts: [] },
     parts,
@@ -70,11 +63,19 @@ export async function replay(request: ReplayRequest): Promise<Replayed> {
     signal: request.signal,
   });
   return {
-    report: { candidates, records_written: outcome.records_written, failed_dlq: failed, dry_run: false },
+    report: reading.report({ records_written: outcome.records_written, failed_dlq: failed, dry_run: false }),
     failedAgain: outcome.invocations.reduce((sum, { balance }) => sum + balance.dead_lettered, 0),
-    error: outcome.error,
+    error: outcome.error ?? (outcome.status === 'cancelled' ? STOPPED : null),
   };
 }
+
+/** Whoever discards the letters after a replay must know that it did not get to all of them. */
+const STOPPED: OutcomeError = {
+  code: 'replay_stopped',
+  kind: 'Custom',
+  message: 'the replay was stopped before the last letter: what it wrote stays, and the letters stay where they are',
+  hint: 'replay them again before they are discarded; a sink that appends then has twice what was written already',
+};
 
 /** A replay as a worker process makes it for the server. Never throws: what is wrong is in the outcome, and so is the report. */
 export async function replayErrand(request: ReplayRequest): Promise<RunOutcome> {

@@ -1,0 +1,63 @@
+/** The letters of a replay, and what stands between them. */
+import { RefusedError } from '../../lib/errors.ts';
+import type { DeadReason } from '../../wire/dead-reasons.ts';
+import type { ReplayReport } from '../../wire/dlq.ts';
+import { isWanted, linesOf, type Letter } from './letters.ts';
+
+export interface Wanted {
+  readonly keys: readonly string[];
+  readonly reason: DeadReason | undefined;
+  /** Whether this is another row of the document: its records belong elsewhere. */
+  readonly isOther: (row: string) => boolean;
+}
+
+export class Reading {
+  readonly #files: readonly string[];
+  readonly #wanted: Wanted;
+  readonly #passedOver = { other_rows: 0, malformed: 0, non_envelope: 0, undecryptable: 0 };
+  #readable = 0;
+  #candidates = 0;
+
+  constructor(files: readonly string[], wanted: Wanted) {
+    this.#files = files;
+    this.#wanted = wanted;
+  }
+
+  async *letters(): AsyncGenerator<{ readonly letter: Letter; readonly size: number }> {
+    const { keys, reason, isOther } = this.#wanted;
+    for (const file of this.#files) {
+      for await (const line of linesOf(file, keys)) {
+        if (line.kind === 'blank') continue;
+        if (line.kind !== 'letter') {
+          this.#passedOver[line.kind] += 1;
+          continue;
+        }
+        this.#readable += 1;
+        const { letter, bytes } = line;
+        if (!isWanted(letter, { reason })) continue;
+        if (letter.row !== null && isOther(letter.row)) {
+          this.#passedOver.other_rows += 1;
+          continue;
+        }
+        this.#candidates += 1;
+        yield { letter, size: bytes.length };
+      }
+    }
+  }
+
+  /** Throws `RefusedError` when there are letters and no key opens any of them: then nothing was replayed. */
+  report(told: Pick<ReplayReport, 'records_written' | 'failed_dlq' | 'dry_run'>): ReplayReport {
+    const passed = this.#passedOver;
+    assertOpened({ readable: this.#readable, undecryptable: passed.undecryptable });
+    const isAny = Object.values(passed).some((lines) => lines > 0);
+    return { candidates: this.#candidates, ...told, ...(isAny ? { passed_over: { ...passed } } : {}) };
+  }
+}
+
+/** A queue that no key opens is not an empty one. Throws `RefusedError`. */
+export function assertOpened({ readable, undecryptable }: { readonly readable: number; readonly undecryptable: number }): void {
+  if (readable > 0 || undecryptable === 0) return;
+  throw new RefusedError('bad_config', `no key opens the letters: ${undecryptable} sealed, and none that can be read`, {
+    hint: 'name the key they were sealed with: `--key-env`, or `encryption_keys`',
+  });
+}
