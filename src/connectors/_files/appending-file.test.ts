@@ -1,18 +1,16 @@
-import { mkdtemp, open, readFile, rm, type FileHandle } from 'node:fs/promises';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { OpenFile } from '../../lib/open-file.ts';
 import { AppendingFile } from './appending-file.ts';
 
 const PART = Buffer.alloc(10 * 1024 * 1024, 'a line of text\n');
 
 let folder: string;
-let handles: FileHandle;
+const files = OpenFile.prototype;
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'appending-'));
-  const any = await open(join(folder, 'any'), 'w');
-  handles = Object.getPrototypeOf(any) as FileHandle;
-  await any.close();
 });
 afterEach(async () => {
   vi.restoreAllMocks();
@@ -25,8 +23,8 @@ describe('a file that grows', () => {
   it('goes to the disk while it is written, and whole when it is flushed', async () => {
     const steps: string[] = [];
     for (const name of ['datasync', 'sync'] as const) {
-      const real = handles[name];
-      vi.spyOn(handles, name).mockImplementation(async function (this: FileHandle) {
+      const real = files[name];
+      vi.spyOn(files, name).mockImplementation(async function (this: OpenFile) {
         steps.push(`${name} begins`);
         await real.call(this);
         steps.push(`${name} ends`);
@@ -44,7 +42,7 @@ describe('a file that grows', () => {
 
   it('is never durable again once the disk has failed to take a part of it', async () => {
     const failure = Object.assign(new Error('EIO: i/o error, fdatasync'), { code: 'EIO' });
-    vi.spyOn(handles, 'datasync').mockRejectedValueOnce(failure);
+    vi.spyOn(files, 'datasync').mockRejectedValueOnce(failure);
     const file = await opened(join(folder, 'lost.txt'));
     for (let part = 0; part < 4; part += 1) await file.write(PART);
     await expect(file.flush()).rejects.toThrow('cannot write');
@@ -53,7 +51,7 @@ describe('a file that grows', () => {
   });
 
   it('is left to the system when it is scratch', async () => {
-    const asked = [vi.spyOn(handles, 'datasync'), vi.spyOn(handles, 'sync')];
+    const asked = [vi.spyOn(files, 'datasync'), vi.spyOn(files, 'sync')];
     const file = await AppendingFile.open({ path: join(folder, 'scratch'), codec: 'none', truncate: true, scratch: true });
     for (let part = 0; part < 2; part += 1) await file.write(PART);
     await file.flush();

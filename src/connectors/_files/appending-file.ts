@@ -1,9 +1,9 @@
 import { constants } from 'node:fs';
-import { open, type FileHandle } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { Compressor, type Codec } from './compression.ts';
-import { onDisk } from './io-error.ts';
+import { codeOf, fileError, onDisk } from './io-error.ts';
 import { makeFolder } from '../../lib/make-folder.ts';
+import { OpenFile } from '../../lib/open-file.ts';
 import { fileToWrite, type WrittenFile } from '../../lib/written-file.ts';
 
 export interface AppendingFileOptions {
@@ -26,7 +26,7 @@ export class AppendingFile {
   /** The file itself, for the ledger of outputs; nothing for a pipe or a device. */
   readonly written: readonly WrittenFile[];
   readonly #path: string;
-  readonly #handle: FileHandle;
+  readonly #file: OpenFile;
   readonly #codec: Codec;
   /** A pipe or a device is not on the disk, and scratch need not be. */
   readonly #isOnDisk: boolean;
@@ -38,22 +38,20 @@ export class AppendingFile {
   /** While the disk takes what it was asked to; stays when it could not, because the system tells that just once. */
   #early: Promise<void> | undefined;
 
-  private constructor(written: WrittenFile, codec: Codec, file: { readonly handle: FileHandle; readonly isOnDisk: boolean }) {
+  private constructor(written: WrittenFile, codec: Codec, opened: { readonly file: OpenFile; readonly isOnDisk: boolean }) {
     this.#path = written.path;
-    this.written = file.isOnDisk ? [written] : [];
+    this.written = opened.isOnDisk ? [written] : [];
     this.#codec = codec;
-    this.#handle = file.handle;
-    this.#isOnDisk = file.isOnDisk;
+    this.#file = opened.file;
+    this.#isOnDisk = opened.isOnDisk;
   }
 
   static async open(options: AppendingFileOptions): Promise<AppendingFile> {
     const { path, codec, truncate, scratch } = options;
     const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_APPEND | (truncate ? constants.O_TRUNC : 0);
-    await onDisk('create the folder of', path, () => makeFolder(dirname(path)));
     const written = fileToWrite(path, { append: !truncate });
-    const handle = await onDisk('write', path, () => open(path, flags));
-    const isOnDisk = scratch !== true && (await onDisk('write', path, () => handle.stat())).isFile();
-    return new AppendingFile(written, codec, { handle, isOnDisk });
+    const file = await openInFolder(path, flags);
+    return new AppendingFile(written, codec, { file, isOnDisk: scratch !== true && file.stat().isFile() });
   }
 
   async write(bytes: Uint8Array): Promise<void> {
@@ -67,17 +65,18 @@ export class AppendingFile {
     if (!this.#dirty || !this.#isOnDisk) return;
     await onDisk('write', this.#path, async () => {
       await this.#early;
-      await this.#handle.sync();
+      // One of the two is done while the other one is: the file system writes down both at once.
+      await Promise.all([this.#file.sync(), this.#folderSynced ? undefined : syncFolder(this.#path)]);
     });
     this.#dirty = false;
     this.#unasked = 0;
-    if (!this.#folderSynced) await syncFolder(this.#path);
     this.#folderSynced = true;
   }
 
   async close(): Promise<void> {
     await this.#early?.catch(() => {});
-    await this.#handle.close();
+    if (this.#dirty) await this.#file.close();
+    else this.#file.closeNow();
   }
 
   async #append(parts: readonly Uint8Array[]): Promise<void> {
@@ -91,7 +90,7 @@ export class AppendingFile {
   async #appendWhole(bytes: Uint8Array): Promise<void> {
     let written = 0;
     try {
-      while (written < bytes.length) written += (await this.#handle.write(bytes, written)).bytesWritten;
+      while (written < bytes.length) written += await this.#file.write(bytes, written);
       this.#askEarly(written);
     } catch (error) {
       if (written > 0) await this.#takeBack(written);
@@ -103,7 +102,7 @@ export class AppendingFile {
     this.#unasked += bytes;
     if (this.#unasked < EARLY_BYTES || this.#early !== undefined || !this.#isOnDisk) return;
     this.#unasked = 0;
-    this.#early = this.#handle.datasync().then(() => (this.#early = undefined));
+    this.#early = this.#file.datasync().then(() => (this.#early = undefined));
     // A failure is told by the flush that waits for it.
     this.#early.catch(() => {});
   }
@@ -111,8 +110,7 @@ export class AppendingFile {
   /** Best effort: the failure that led here is what gets reported. */
   async #takeBack(count: number): Promise<void> {
     try {
-      const { size } = await this.#handle.stat();
-      await this.#handle.truncate(size - count);
+      await this.#file.truncate(this.#file.stat().size - count);
     } catch {
       // The next writer repairs the torn end.
     }
@@ -121,13 +119,21 @@ export class AppendingFile {
 
 /** Makes the name of a new file survive a crash, where the system can. */
 export async function syncFolder(path: string): Promise<void> {
-  const folder = await open(dirname(path), 'r').catch(() => undefined);
-  if (folder === undefined) return;
   try {
-    await folder.sync();
+    const folder = OpenFile.openNow(dirname(path));
+    await folder.sync().finally(() => folder.closeNow());
   } catch {
     // Some file systems cannot sync folders; the file itself is on the disk.
-  } finally {
-    await folder.close();
   }
+}
+
+/** Most files are written where others lie: their folder is made only when it turns out to be missing. */
+async function openInFolder(path: string, flags: number): Promise<OpenFile> {
+  try {
+    return await OpenFile.open(path, flags);
+  } catch (error) {
+    if (codeOf(error) !== 'ENOENT') throw fileError(error, 'write', path);
+  }
+  await onDisk('create the folder of', path, () => makeFolder(dirname(path)));
+  return onDisk('write', path, () => OpenFile.open(path, flags));
 }

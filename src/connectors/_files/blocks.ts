@@ -1,4 +1,4 @@
-import { open, type FileHandle } from 'node:fs/promises';
+import { OpenFile } from '../../lib/open-file.ts';
 import { decompress, type Codec } from './compression.ts';
 import { onDisk } from './io-error.ts';
 
@@ -18,31 +18,25 @@ export interface BlockOptions {
 export async function* readBlocks(options: BlockOptions): AsyncGenerator<Uint8Array> {
   const { path, codec, signal } = options;
   signal.throwIfAborted();
-  const handle = await onDisk('read', path, () => open(path, 'r'));
+  const file = await onDisk('read', path, () => OpenFile.open(path, 'r'));
   try {
-    const size = options.borrowed === true && codec === 'none' ? await sizeOfPlainFile(handle, path) : undefined;
-    if (size !== undefined) yield* borrowedBlocks(handle, size, options);
+    // Nothing of a pipe is read that nobody asked for, because such a read might never end.
+    if (options.borrowed === true && codec === 'none' && file.stat().isFile()) yield* borrowedBlocks(file, options);
     // A decompressor still looks at a block when it asks for the next one.
-    else yield* decompress(storedBlocks(handle, options), codec, path);
+    else yield* decompress(storedBlocks(file, options), codec, path);
   } finally {
-    await handle.close();
+    file.closeNow();
   }
 }
 
-/** Undefined of a pipe: nothing of it is read that nobody asked for, because such a read might never end. */
-async function sizeOfPlainFile(handle: FileHandle, path: string): Promise<number | undefined> {
-  const entry = await onDisk('read', path, () => handle.stat());
-  return entry.isFile() ? entry.size : undefined;
-}
-
-async function* storedBlocks(handle: FileHandle, options: BlockOptions): AsyncGenerator<Uint8Array> {
+async function* storedBlocks(file: OpenFile, options: BlockOptions): AsyncGenerator<Uint8Array> {
   const size = options.blockBytes ?? BLOCK_BYTES;
   for (;;) {
     options.signal.throwIfAborted();
     const buffer = Buffer.allocUnsafe(size);
-    const { bytesRead } = await onDisk('read', options.path, () => handle.read(buffer, 0, size, null));
-    if (bytesRead === 0) return;
-    yield buffer.subarray(0, bytesRead);
+    const length = await onDisk('read', options.path, () => file.read(buffer));
+    if (length === 0) return;
+    yield buffer.subarray(0, length);
   }
 }
 
@@ -52,12 +46,15 @@ const BLOCKS_A_READ = 4;
 const SMALLEST_READ = 4096;
 
 /** One buffer is read into while the consumer works on the other; small ones for a small file, which cost the collector of garbage less. */
-async function* borrowedBlocks(handle: FileHandle, fileBytes: number, options: BlockOptions): AsyncGenerator<Uint8Array> {
+async function* borrowedBlocks(file: OpenFile, options: BlockOptions): AsyncGenerator<Uint8Array> {
   const size = options.blockBytes ?? BLOCK_BYTES;
-  const room = Math.min(size * BLOCKS_A_READ, Math.max(fileBytes, SMALLEST_READ));
+  const room = Math.min(size * BLOCKS_A_READ, Math.max(file.stat().size, SMALLEST_READ));
+  let at = 0;
   const read = async (buffer: Buffer<ArrayBuffer>): Promise<Buffer<ArrayBuffer>> => {
-    const { bytesRead } = await onDisk('read', options.path, () => handle.read(buffer, 0, buffer.length, null));
-    return buffer.subarray(0, bytesRead);
+    // The end of a file that knows its size is seen without a read that brings nothing.
+    const length = at > 0 && at === file.stat().size ? 0 : await onDisk('read', options.path, () => file.read(buffer));
+    at += length;
+    return buffer.subarray(0, length);
   };
   let spare = Buffer.allocUnsafeSlow(room);
   let next = read(Buffer.allocUnsafeSlow(room));
@@ -70,7 +67,7 @@ async function* borrowedBlocks(handle: FileHandle, fileBytes: number, options: B
       // A failure is told when its turn comes; until then it must not count as unhandled.
       next.catch(() => {});
       spare = Buffer.from(bytes.buffer);
-      for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size);
+      for (let from = 0; from < bytes.length; from += size) yield bytes.subarray(from, from + size);
     }
   } finally {
     await next.catch(() => {});
