@@ -11,6 +11,7 @@ import type { Env } from './lib/env.ts';
 import { uuidIds } from './lib/ids.ts';
 import { parseJson, type JsonObject } from './lib/json.ts';
 import { createLog } from './lib/log.ts';
+import { Outages } from './lib/outages.ts';
 import { parts } from './parts.ts';
 import type { Plan } from './plan/plan.ts';
 import { planDocument } from './plan/plan-document.ts';
@@ -47,6 +48,8 @@ async function errand(
   return replayErrand({ ...world, ...replay, parts, signal });
 }
 
+const outages = new Outages(systemClock);
+
 runWorkerLoop(async (ticket, desk) => {
   const document = documentOfTree(parseJson(ticket.document) as JsonObject, { name: ticket.name });
   const plan = planDocument(document, parts, { cpus: availableParallelism() });
@@ -56,7 +59,7 @@ runWorkerLoop(async (ticket, desk) => {
   return execute({
     plan,
     parts,
-    ...(await observed(plan, env, { onMoved: desk.onMoved, onOpened: desk.onOpened })),
+    ...(await observed(plan, env, { onMoved: desk.onMoved, onOpened: desk.onOpened, outages })),
     runId: ticket.runId,
     clock: new Date(ticket.clock),
     signal: desk.signal,

@@ -2,6 +2,7 @@
 import type { RunObserver } from '../engine/observe/observer.ts';
 import type { Env } from '../lib/env.ts';
 import { teeMetrics } from '../lib/metrics.ts';
+import { Outages } from '../lib/outages.ts';
 import type { Plan } from '../plan/plan.ts';
 import type { Movement } from '../wire/catalog.ts';
 import type { OutputNews } from '../wire/outcome.ts';
@@ -9,11 +10,6 @@ import { catalogObserver, movementObserver } from './catalog/index.ts';
 import { lineageObserver } from './lineage/index.ts';
 import { OpenedFiles } from './local-outputs/opened-files.ts';
 import type { Notifier } from './notifications/index.ts';
-
-/** Gives the observer of a feature, or none when the document does not ask for it; loads the feature only then. */
-type Invite = (plan: Plan, env: Env) => Promise<RunObserver | undefined>;
-
-const FEATURES: readonly Invite[] = [lineageObserver];
 
 /** Who is told besides those the document names. */
 export interface Listeners {
@@ -23,23 +19,26 @@ export interface Listeners {
   readonly onMoved?: (movements: readonly Movement[]) => void;
   /** Keeps the ledger of files of a server. */
   readonly onOpened?: (news: OutputNews) => void;
+  /** That of a process which executes one run after the other; otherwise a run knows its own. */
+  readonly outages?: Outages;
 }
 
 /**
  * What `execute` is to be given by whoever runs a plan: all it does and measures is also told to those the plan names.
  */
-export async function observed(plan: Plan, env: Env, { notifier, onMoved, onOpened }: Listeners = {}): Promise<Observed> {
+export async function observed(plan: Plan, env: Env, listeners: Listeners = {}): Promise<Observed> {
+  const { notifier, onMoved, onOpened, outages = new Outages(env.clock) } = listeners;
   const catalog = onMoved === undefined ? catalogObserver(plan, env) : movementObserver(plan, env, onMoved);
-  const invited = await Promise.all([...FEATURES.map((invite) => invite(plan, env)), catalog]);
+  const invited = await Promise.all([lineageObserver(plan, env, outages), catalog]);
   const opened = onOpened === undefined ? undefined : new OpenedFiles(env.clock, onOpened);
   const observers = [...invited, opened, notifier?.observerOf(plan)].filter((observer) => observer !== undefined);
   const otel = plan.observability?.otel;
   if (otel === undefined) return { env, observers };
   const { exportRun } = await import('./telemetry/telemetry.ts');
-  const listeners = await exportRun(otel, env);
+  const exported = await exportRun(otel, env, outages);
   return {
-    env: { ...env, metrics: teeMetrics(env.metrics, ...listeners.map(({ metrics }) => metrics)) },
-    observers: [...observers, ...listeners.map(({ observer }) => observer)],
+    env: { ...env, metrics: teeMetrics(env.metrics, ...exported.map(({ metrics }) => metrics)) },
+    observers: [...observers, ...exported.map(({ observer }) => observer)],
   };
 }
 

@@ -1,4 +1,5 @@
 import { AppError } from '../../lib/errors.ts';
+import { Outages } from '../../lib/outages.ts';
 import type { Credentials } from '../../kit/context.ts';
 import type { Env } from '../../lib/env.ts';
 import type { Job } from '../../features/schedule/job.ts';
@@ -77,6 +78,7 @@ async function jobMaker(loud: Env): Promise<Jobs> {
   const env = { ...loud, log: quieterLog(loud.log) };
   // Remembers more than one run: what was told a minute ago is not told again.
   const notifier = createNotifier(env);
+  const outages = new Outages(env.clock);
   const { signal } = new AbortController();
   let logins: { readonly declared: string; readonly credentials: Credentials } | undefined;
   // A receiver that does not answer must not make runs overlap.
@@ -100,7 +102,7 @@ async function jobMaker(loud: Env): Promise<Jobs> {
       spec,
       giveUp: (reason) => notifier.schedulerStuck(plan, reason),
       execute: async (options) => {
-        const watched = await observed(plan, env, { notifier });
+        const watched = await observed(plan, env, { notifier, outages });
         return execute({ ...options, ...watched, plan, parts, runId: env.ids.next(), credentials, onTelling });
       },
     });

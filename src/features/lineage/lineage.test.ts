@@ -19,7 +19,15 @@ import { testEnv } from '../../../test/fakes/env.ts';
 import { runGraph } from '../../../test/fakes/graph.ts';
 import { startHttpServer } from '../../../test/fakes/http-server.ts';
 import { fakeSink, fakeSource, part, planOf, rowPlan, type FakePage } from '../../../test/fakes/plan.ts';
+import type { Env } from '../../lib/env.ts';
+import { systemClock } from '../../lib/clock.ts';
+import { Outages } from '../../lib/outages.ts';
+import type { LineagePlan } from '../../plan/plan.ts';
 import { createLineageObserver } from './observer.ts';
+
+function observerOf(plan: LineagePlan, env: Env, outages = new Outages(env.clock)): RunObserver {
+  return createLineageObserver(plan, env, outages);
+}
 
 const folder = mkdtempSync(join(tmpdir(), 'headgate-lineage-'));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -107,7 +115,7 @@ function moved({ spec = {}, pages = PAGES, row = {}, fail, document, overrides =
   const source = fakeSource(pages, fail === undefined ? {} : { failAfter: fail });
   const plan: Plan = planOf([rowPlan(source, fakeSink().definition, row)]);
   const lineage = { spec: lineageSchema.parse({ namespace: 'ns', ...spec }), ...(document === undefined ? {} : { document }) };
-  return run(plan, { runId: '0198c0de-0000-7000-8000-000000000001', ...overrides, env, observers: [createLineageObserver(lineage, env)] });
+  return run(plan, { runId: '0198c0de-0000-7000-8000-000000000001', ...overrides, env, observers: [observerOf(lineage, env)] });
 }
 
 describe('the events of a row', () => {
@@ -239,7 +247,7 @@ describe('the events of a graph', () => {
         ],
       },
       { sources: { one, two }, sinks: { out: fakeSink().definition } },
-      { env, observers: [createLineageObserver(lineage, env)] },
+      { env, observers: [observerOf(lineage, env)] },
     );
     expect(outcome.error).toBeNull();
     const ended = Object.fromEntries(
@@ -286,11 +294,32 @@ describe('a collector', () => {
     const rows = ['a', 'b', 'c', 'd', 'e', 'f'].map((id) => rowPlan(fakeSource(PAGES), fakeSink().definition, { id }));
     const env = testEnv();
     const spec = lineageSchema.parse({ namespace: 'ns', ...http(collector.url, { timeout_secs: 1 }) });
-    const outcome = await run(planOf(rows), { env, observers: [createLineageObserver({ spec }, env)] });
+    const outcome = await run(planOf(rows), { env, observers: [observerOf({ spec }, env)] });
     expect(outcome.status).toBe('completed');
     // Twelve events were to be sent, four at a time: those that had not begun when patience ended never left.
     expect(collector.requests.length).toBeLessThan(12);
     expect(env.lines.some(({ line }) => line.includes('events=12'))).toBe(true);
+  });
+});
+
+describe('a collector that kept a run waiting for nothing', () => {
+  it('is left alone by the runs that follow in the same process, for a while', async () => {
+    let nowMs = 0;
+    // It takes two seconds to answer.
+    await using collector = await startHttpServer(() => ({ status: (nowMs += 2000) > 0 ? 503 : 200 }));
+    const env = testEnv({ clock: { ...systemClock, elapsedMs: () => nowMs } });
+    const outages = new Outages(env.clock);
+    const transport = { type: 'http', config: { url: collector.url } };
+    const spec = lineageSchema.parse({ namespace: 'ns', transport, emit_on: { start: false } });
+    const once = () =>
+      run(planOf([rowPlan(fakeSource(PAGES), fakeSink().definition)]), { env, observers: [observerOf({ spec }, env, outages)] });
+    await once();
+    await once();
+    expect(collector.requests).toHaveLength(1);
+    expect(env.lines.some(({ line }) => line.includes('the collector was not asked: it did not answer a moment ago'))).toBe(true);
+    nowMs += 30_000;
+    await once();
+    expect(collector.requests).toHaveLength(2);
   });
 });
 
@@ -299,9 +328,9 @@ describe('a running row', () => {
     const { transport, events } = file();
     const env = testEnv();
     const spec = lineageSchema.parse({ namespace: 'ns', transport, emit_on: { running: true }, heartbeat_interval: 5 });
-    const observer = createLineageObserver({ spec }, env);
+    const observer = observerOf({ spec }, env);
     expect(observer.heartbeatMs).toBe(5000);
-    expect(createLineageObserver({ spec: lineageSchema.parse({ namespace: 'ns', transport }) }, env).heartbeatMs).toBeUndefined();
+    expect(observerOf({ spec: lineageSchema.parse({ namespace: 'ns', transport }) }, env).heartbeatMs).toBeUndefined();
     let running: ObservedRow | undefined;
     const beat: RunObserver = { name: 'heart', rowStarted: (row) => void (running = row) };
     const source = fakeSource(PAGES, {

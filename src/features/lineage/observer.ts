@@ -1,5 +1,5 @@
 /** Tells a collector what the rows of a run read and write. */
-import type { LineageEventKind, LineageTransport } from '../../document/blocks/lineage.ts';
+import type { LineageEventKind } from '../../document/blocks/lineage.ts';
 import { columnOriginsOf } from '../../engine/observe/column-origins.ts';
 import { datasetsOf, type ObservedDataset, type RowDatasets } from '../../engine/observe/datasets.ts';
 import type { ObservedRow, ObservedRun, RunObserver } from '../../engine/observe/observer.ts';
@@ -7,6 +7,7 @@ import type { RecordShape, RowShapes } from '../../engine/observe/samples.ts';
 import type { Env } from '../../lib/env.ts';
 import { assert, messageOf } from '../../lib/errors.ts';
 import { stringifyJson } from '../../lib/json.ts';
+import type { Outages } from '../../lib/outages.ts';
 import { programVersion } from '../../lib/version.ts';
 import type { LineagePlan } from '../../plan/plan.ts';
 import type { InvocationOutcome } from '../../wire/outcome.ts';
@@ -15,7 +16,7 @@ import { jobName } from './job-name.ts';
 import { lineageDropped } from './metrics.ts';
 import { EventSender } from './sender.ts';
 import { sourceCodeOf } from './source-code.ts';
-import { transportOf } from './transport.ts';
+import { transportOf, type Transport } from './transport.ts';
 
 const TYPES: Readonly<Record<LineageEventKind, EventType>> = {
   start: 'START',
@@ -33,10 +34,10 @@ const ENDINGS: Readonly<Record<InvocationOutcome['status'], LineageEventKind>> =
   skipped: 'abort',
 };
 
-export function createLineageObserver(plan: LineagePlan, env: Env): RunObserver {
+export function createLineageObserver(plan: LineagePlan, env: Env, outages: Outages): RunObserver {
   const { transport } = plan.spec;
   assert(transport.type === 'http' || transport.type === 'file', 'other transports are refused when the document is loaded');
-  return new LineageObserver(plan, env, transport);
+  return new LineageObserver(plan, env, transportOf(transport, env, outages));
 }
 
 interface Ending {
@@ -55,13 +56,13 @@ class LineageObserver implements RunObserver {
   #run: ObservedRun | undefined;
   #sourceCode: string | undefined;
 
-  constructor(plan: LineagePlan, env: Env, transport: LineageTransport) {
+  constructor(plan: LineagePlan, env: Env, transport: Transport) {
     const { include_schema_facet: schema, include_column_lineage: columns, ...spec } = plan.spec;
     this.#plan = plan;
     this.#env = { ...env, log: env.log.at('headgate::lineage') };
     this.sampleRecords = schema || columns ? spec.sample_records : 0;
     if (spec.emit_on.running) this.heartbeatMs = spec.heartbeat_interval * 1000;
-    this.#sender = new EventSender(transportOf(transport, env), this.#env);
+    this.#sender = new EventSender(transport, this.#env);
   }
 
   runStarted(run: ObservedRun): void {

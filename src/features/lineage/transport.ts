@@ -5,6 +5,7 @@ import type { LineageTransport } from '../../document/blocks/lineage.ts';
 import type { Env } from '../../lib/env.ts';
 import { messageOf } from '../../lib/errors.ts';
 import { makeFolder } from '../../lib/make-folder.ts';
+import { LEFT_ALONE, type Outages } from '../../lib/outages.ts';
 import { splitLogin } from '../../lib/outgoing-request.ts';
 
 export interface Transport {
@@ -16,10 +17,12 @@ export interface Transport {
 
 const FILE_PATIENCE_MS = 10_000;
 
-export function transportOf(transport: LineageTransport, env: Pick<Env, 'cwd' | 'fetch' | 'redactor'>): Transport {
+type TransportEnv = Pick<Env, 'clock' | 'cwd' | 'fetch' | 'redactor'>;
+
+export function transportOf(transport: LineageTransport, env: TransportEnv, outages: Outages): Transport {
   switch (transport.type) {
     case 'http':
-      return httpTransport(transport.config, env);
+      return httpTransport(transport.config, env, outages);
     case 'file':
       return fileTransport(transport.config.path, env.cwd);
     default:
@@ -29,19 +32,24 @@ export function transportOf(transport: LineageTransport, env: Pick<Env, 'cwd' | 
 
 type HttpConfig = Extract<LineageTransport, { readonly type: 'http' }>['config'];
 
-function httpTransport({ url: address, timeout_secs: timeoutSecs, auth }: HttpConfig, env: Pick<Env, 'fetch' | 'redactor'>): Transport {
+function httpTransport({ url: address, timeout_secs: timeoutSecs, auth }: HttpConfig, env: TransportEnv, outages: Outages): Transport {
   if (auth !== undefined) env.redactor.register(auth.config.token);
   const { url, headers } = requestTo(address, auth?.config.token);
   const patienceMs = timeoutSecs * 1000;
   return {
     patienceMs,
     async send(body, signal) {
+      if (outages.isLeftAlone(url.href)) throw new Error(`the collector was not asked: ${LEFT_ALONE}`);
+      const from = env.clock.elapsedMs();
       const both = AbortSignal.any([signal, AbortSignal.timeout(patienceMs)]);
       const response = await env.fetch(url, { method: 'POST', headers, body, signal: both, redirect: 'error' }).catch((error: unknown) => {
+        outages.failed(url.href, from);
         throw new Error(whyNot(error, both));
       });
       await response.body?.cancel();
-      if (!response.ok) throw new Error(`the collector answered ${response.status}`);
+      if (response.ok) return;
+      outages.failed(url.href, from);
+      throw new Error(`the collector answered ${response.status}`);
     },
   };
 }

@@ -2,6 +2,7 @@
 import type { OtelConfig, Signal } from '../../document/blocks/observability.ts';
 import type { Env } from '../../lib/env.ts';
 import { defineMetric } from '../../lib/metrics.ts';
+import { LEFT_ALONE, type Outages } from '../../lib/outages.ts';
 
 export const EXPORT_FAILURES = defineMetric({
   name: 'svc_otel_export_failures_total',
@@ -26,23 +27,30 @@ async function settingsOf(config: OtelConfig, signal: Signal) {
   return { ...reached, metadata };
 }
 
-export async function traceExporter(config: OtelConfig, env: Env) {
+export async function traceExporter(config: OtelConfig, services: ExportServices) {
   const settings = await settingsOf(config, 'traces');
   const { OTLPTraceExporter } =
     config.protocol === 'grpc'
       ? await import('@opentelemetry/exporter-trace-otlp-grpc')
       : await import('@opentelemetry/exporter-trace-otlp-proto');
-  return countingFailures(new OTLPTraceExporter(settings), 'traces', env);
+  return countingFailures(new OTLPTraceExporter(settings), { ...services, signal: 'traces', address: settings.url });
 }
 
-export async function metricExporter(config: OtelConfig, env: Env) {
+export async function metricExporter(config: OtelConfig, services: ExportServices) {
   const settings = await settingsOf(config, 'metrics');
   const { OTLPMetricExporter } =
     config.protocol === 'grpc'
       ? await import('@opentelemetry/exporter-metrics-otlp-grpc')
       : await import('@opentelemetry/exporter-metrics-otlp-proto');
-  return countingFailures(new OTLPMetricExporter(settings), 'metrics', env);
+  return countingFailures(new OTLPMetricExporter(settings), { ...services, signal: 'metrics', address: settings.url });
 }
+
+export interface ExportServices {
+  readonly env: Env;
+  readonly outages: Outages;
+}
+
+const FAILED = 1;
 
 interface ExportResult {
   /** 0 is success. */
@@ -53,19 +61,29 @@ interface ExportResult {
 /** Counts what could not be sent, and says so once: a collector that is gone must not fill the log. */
 function countingFailures<E extends { export(items: never, done: (result: ExportResult) => void): void }>(
   exporter: E,
-  signal: Signal,
-  env: Env,
+  { env, outages, signal, address }: ExportServices & { readonly signal: Signal; readonly address: string },
 ): E {
   const send = exporter.export.bind(exporter);
   let told = false;
-  exporter.export = (items: never, done: (result: ExportResult) => void) =>
+  const failed = (error: Error | undefined): void => {
+    env.metrics.inc(EXPORT_FAILURES, { signal });
+    if (!told) env.log.warn(`${signal} could not be sent to the collector`, { error: error?.message ?? 'unknown' });
+    told = true;
+  };
+  exporter.export = (items: never, done: (result: ExportResult) => void) => {
+    if (outages.isLeftAlone(address)) {
+      const error = new Error(LEFT_ALONE);
+      failed(error);
+      return done({ code: FAILED, error });
+    }
+    const from = env.clock.elapsedMs();
     send(items, (result) => {
       if (result.code !== 0) {
-        env.metrics.inc(EXPORT_FAILURES, { signal });
-        if (!told) env.log.warn(`${signal} could not be sent to the collector`, { error: result.error?.message ?? 'unknown' });
-        told = true;
+        outages.failed(address, from);
+        failed(result.error);
       }
       done(result);
     });
+  };
   return exporter;
 }

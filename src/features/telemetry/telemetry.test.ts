@@ -10,6 +10,8 @@ import { execute } from '../../engine/execute.ts';
 import { ConnectorError } from '../../lib/errors.ts';
 import type { MetricDefinition, Metrics } from '../../lib/metrics.ts';
 import { noMetrics } from '../../lib/metrics.ts';
+import { systemClock } from '../../lib/clock.ts';
+import { Outages } from '../../lib/outages.ts';
 import type { RowPlan } from '../../plan/plan.ts';
 import { observed } from '../observers.ts';
 import { addressOf } from './collector.ts';
@@ -30,9 +32,12 @@ interface Received {
 let server: Server;
 let received: Received[] = [];
 let answer = 200;
+/** Time passes while it answers. */
+let whileAnswering = (): unknown => undefined;
 beforeEach(async () => {
   received = [];
   answer = 200;
+  whileAnswering = () => undefined;
   server = createServer((request, response) => {
     const chunks: Buffer[] = [];
     request.on('data', (chunk: Buffer) => chunks.push(chunk));
@@ -40,6 +45,7 @@ beforeEach(async () => {
       const bytes = Buffer.concat(chunks);
       const body = request.headers['content-encoding'] === 'gzip' ? gunzipSync(bytes) : bytes;
       received.push({ path: request.url ?? '', headers: request.headers, body });
+      whileAnswering();
       response.writeHead(answer).end();
     });
   });
@@ -67,11 +73,11 @@ function counting(): Counted {
   return { metrics: { ...noMetrics, inc }, failures };
 }
 
-async function run(otel: OtelConfig, row: RowPlan, env = testEnv()) {
+async function run(otel: OtelConfig, row: RowPlan, env = testEnv(), outages = new Outages(env.clock)) {
   const plan = { ...planOf([row]), observability: { otel } };
   const { signal } = new AbortController();
   const clock = new Date('2026-01-31T00:00:00Z');
-  return execute({ plan, parts: noParts, ...(await observed(plan, env)), runId: 'run-1', clock, signal });
+  return execute({ plan, parts: noParts, ...(await observed(plan, env, { outages })), runId: 'run-1', clock, signal });
 }
 
 const moving = (): RowPlan =>
@@ -130,6 +136,22 @@ describe('a run that is exported', () => {
     expect(outcome.status).toBe('completed');
     expect(failures).toEqual(expect.arrayContaining([{ signal: 'traces' }, { signal: 'metrics' }]));
     expect(env.lines.filter(({ line }) => line.includes('could not be sent'))).toHaveLength(2);
+  });
+
+  it('leaves a collector alone that kept an earlier run of the process waiting, for a while', async () => {
+    const { metrics, failures } = counting();
+    let nowMs = 0;
+    const env = testEnv({ metrics, clock: { ...systemClock, elapsedMs: () => nowMs } });
+    const outages = new Outages(env.clock);
+    const otel = otelOf({ endpoint: endpoint(), protocol: 'http', export: ['traces'] });
+    answer = 400;
+    whileAnswering = () => (nowMs += 2000);
+    await run(otel, moving(), env, outages);
+    await run(otel, moving(), env, outages);
+    expect([received.length, failures.length]).toEqual([1, 2]);
+    nowMs += 30_000;
+    await run(otel, moving(), env, outages);
+    expect(received).toHaveLength(2);
   });
 
   it('reaches a collector over gRPC, with its headers as metadata', async () => {

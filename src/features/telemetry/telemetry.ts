@@ -4,7 +4,8 @@ import type { OtelConfig } from '../../document/blocks/observability.ts';
 import type { RunObserver } from '../../engine/observe/observer.ts';
 import type { Env } from '../../lib/env.ts';
 import type { Metrics } from '../../lib/metrics.ts';
-import { metricExporter, traceExporter } from './collector.ts';
+import type { Outages } from '../../lib/outages.ts';
+import { metricExporter, traceExporter, type ExportServices } from './collector.ts';
 import { exportedMetrics } from './export-metrics.ts';
 import { RunSpans } from './run-spans.ts';
 
@@ -14,26 +15,25 @@ export interface Listener {
   readonly metrics: Metrics;
 }
 
-interface Export {
+interface Export extends ExportServices {
   readonly config: OtelConfig;
-  readonly env: Env;
   readonly resource: Resource;
 }
 
 /** Sends until the run has ended, and then what is left. */
-export async function exportRun(config: OtelConfig, env: Env): Promise<readonly Listener[]> {
+export async function exportRun(config: OtelConfig, env: Env, outages: Outages): Promise<readonly Listener[]> {
   const { resourceFromAttributes } = await import('@opentelemetry/resources');
   const resource = resourceFromAttributes({ 'service.name': config.service_name, 'service.instance.id': env.ids.next() });
-  return Promise.all(config.export.map((signal) => (signal === 'traces' ? traces : metrics)({ config, env, resource })));
+  return Promise.all(config.export.map((signal) => (signal === 'traces' ? traces : metrics)({ config, env, outages, resource })));
 }
 
-async function traces({ config, env, resource }: Export): Promise<Listener> {
+async function traces({ config, env, outages, resource }: Export): Promise<Listener> {
   const { BatchSpanProcessor, TraceIdRatioBasedSampler, TracerProvider } = await import('@opentelemetry/sdk-trace');
   const provider = new TracerProvider({
     resource,
     sampler: new TraceIdRatioBasedSampler(config.sample_ratio),
     spanProcessors: [
-      new BatchSpanProcessor({ exporter: await traceExporter(config, env), exportTimeoutMillis: config.timeout_secs * 1000 }),
+      new BatchSpanProcessor({ exporter: await traceExporter(config, { env, outages }), exportTimeoutMillis: config.timeout_secs * 1000 }),
     ],
   });
   const spans = new RunSpans(provider.getTracer('headgate'), env.clock);
@@ -50,11 +50,11 @@ async function traces({ config, env, resource }: Export): Promise<Listener> {
   return { observer, metrics: spans.metrics };
 }
 
-async function metrics({ config, env, resource }: Export): Promise<Listener> {
+async function metrics({ config, env, outages, resource }: Export): Promise<Listener> {
   const { MeterProvider, PeriodicExportingMetricReader } = await import('@opentelemetry/sdk-metrics');
   const timeoutMs = config.timeout_secs * 1000;
   const reader = new PeriodicExportingMetricReader({
-    exporter: await metricExporter(config, env),
+    exporter: await metricExporter(config, { env, outages }),
     exportIntervalMillis: Math.max(config.metric_interval_secs * 1000, timeoutMs),
     exportTimeoutMillis: timeoutMs,
   });
