@@ -47,6 +47,8 @@ export async function serve(options: ServeOptions, version: string): Promise<Run
   const readFile = localFiles(env.cwd);
   const preparing = { env, parts, cpus: availableParallelism(), readFile, ...(base === undefined ? {} : { base: () => base }) };
   const prepare = createPrepare(preparing);
+  /** For documents of many runs: those of a backfill, and the one a run was made with, which may be such. */
+  const prepareRange = createPrepare({ ...preparing, backfill: 'kept' });
   const preflight = ({ plan }: Prepared, signal: AbortSignal): Promise<DoctorReport> =>
     doctor({ plan, parts, env, clock: env.clock.now(), signal, timeoutMs: options.probeTimeoutSecs * 1000 });
   const history = await openHistory(options.history.kind === 'memory' ? 'memory' : `sqlite:${options.history.path}`, env);
@@ -102,8 +104,8 @@ export async function serve(options: ServeOptions, version: string): Promise<Run
     parts,
     blocks: BLOCKS,
     doctor: async (request, signal) => preflight(await prepare({ ...request, name: null }), signal),
-    backfill: createBackfill({ env, runs, prepare: createPrepare({ ...preparing, backfill: 'kept' }), audit: runs.audit }),
-    rollback: createRollback({ env, parts, runs, prepare, audit: runs.audit }),
+    backfill: createBackfill({ env, runs, prepare: prepareRange, audit: runs.audit }),
+    rollback: createRollback({ env, parts, runs, prepare: prepareRange, audit: runs.audit }),
     verify: createVerify(errands),
     replay: createReplay(errands),
     catalog,

@@ -13,7 +13,7 @@ import { execute } from '../engine/execute.ts';
 import { openLogins } from '../engine/logins.ts';
 import { partContext } from '../engine/open.ts';
 import { findTokens } from '../plan/run-time-tokens.ts';
-import { SCOPING_HINT, unscopedSources } from '../plan/gates/backfill.ts';
+import { CLEAN_UP_HINT, cleanUpFault, SCOPING_HINT, unscopedCleanUps, unscopedSources } from '../plan/gates/backfill.ts';
 import type { Plan, RowPlan } from '../plan/plan.ts';
 import { AppError } from '../lib/errors.ts';
 import type { CliContext } from './context.ts';
@@ -144,6 +144,8 @@ function spanOf({ from, to, window, timezone }: BackfillValues, { backfill: bloc
 /** Every window must read something else. */
 function checkScope(plan: Plan, { row }: Subject): void {
   const about = plan.topology === undefined ? { ...plan, rows: [row] } : plan;
+  const sweeping = unscopedCleanUps(about);
+  if (sweeping.length > 0) throw new AppError('clean_up_unsafe', cleanUpFault(sweeping), { hint: CLEAN_UP_HINT });
   const unscoped = unscopedSources(about).map(({ id }) => `\`${id}\``);
   if (unscoped.length === 0) return;
   throw new AppError('backfill_unscoped', `every unit would read the same: the source of ${unscoped.join(', ')} names no window`, {
@@ -158,6 +160,10 @@ function checkBookmarks({ topology }: Plan, row: RowPlan, { from }: BookmarkRang
   if (topology !== undefined) refuse('a graph of nodes has no range of bookmarks', 'use `--from` and `--to`');
   if (row.partition !== undefined)
     refuse(`row \`${row.id}\` is cut into chunks, each with a bookmark of its own`, 'set `partition: null`, or use `--from` and `--to`');
+  if (row.cleanUp !== undefined) {
+    const message = `row \`${row.id}\` removes rows that vanished at the source, and a range of bookmarks does not read all of it`;
+    refuse(message, 'set `complete_for.on_missing: ignore` in the document of the backfill');
+  }
   if (from === undefined) return;
   if (row.state === undefined)
     refuse('`--from-bookmark` needs a state store, in which the source finds it', 'add a `state` to the document');

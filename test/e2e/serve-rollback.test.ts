@@ -131,3 +131,26 @@ test('a run that goes on cannot be undone yet', async () => {
   await program.ended(id);
   api.close();
 });
+
+test('a unit of a backfill is undone with the document of the backfill', async () => {
+  const db = new DatabaseSync(shop.path('shop.db'));
+  db.exec("CREATE TABLE days (id INTEGER, name TEXT); INSERT INTO days VALUES (1, 'a'), (2, 'b')");
+  db.close();
+  const source = (query: string): Body => ({ type: 'sqlite', config: { database_url: shop.path('shop.db'), query } });
+  const original = document('units');
+  const pipeline = {
+    ...(original['pipeline'] as Body),
+    source: source("SELECT * FROM days WHERE id = substr('${backfill.start_date}', 10)"),
+  };
+  const config = JSON.stringify({ ...original, pipeline });
+  const range = { from: '2026-01-01', to: '2026-01-03', window: '1d' };
+  const posted = (await program.call('POST', '/v1/backfill', { config, config_format: 'json', ...range })).json() as {
+    units: { run_id: string }[];
+  };
+  const [first = '', second = ''] = posted.units.map(({ run_id: id }) => id);
+  for (const id of [first, second]) expect((await program.ended(id)).error).toBeNull();
+  expect(rowsOf('units')).toEqual(['1a', '2b']);
+  const undone = await undo(second, { config, config_format: 'json' });
+  expect([undone.status, undone.json()]).toMatchObject([200, { applied: true, deleted: 1 }]);
+  expect(rowsOf('units')).toEqual(['1a']);
+});

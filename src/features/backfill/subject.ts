@@ -118,11 +118,19 @@ export function isolated(plan: Plan, subject: Subject, keyOf: (row: RowPlan) => 
   const known = new Set([...rows, ...fanOuts].map(({ id }) => id));
   return {
     ...plan,
-    rows: rows.map((row) => ({ ...row, stateKey: keyOf(row), dependsOn: row.dependsOn.filter((id) => known.has(id)) })),
+    rows: rows.map((row) => ({ ...onlyMarked(row), stateKey: keyOf(row), dependsOn: row.dependsOn.filter((id) => known.has(id)) })),
     fanOuts: fanOuts.map((row) => ({ ...row, dependsOn: row.dependsOn.filter((id) => known.has(id)) })),
     unselected: [],
     unselectedFanOuts: [],
   };
+}
+
+/**
+ * As with chunks: what a unit writes carries the id of its run, but what it replaces is not kept. `headgate rollback` knows the runs of a row by
+ * its state key, which is not that of a unit, so that nobody could undo it, or would ever forget what was kept.
+ */
+function onlyMarked({ rollback: _rollback, ...row }: RowPlan): RowPlan {
+  return row;
 }
 
 /** A row, and those that run for its records, or for theirs. */

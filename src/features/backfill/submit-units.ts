@@ -3,7 +3,7 @@ import { parseText } from '../../document/parse.ts';
 import type { Env } from '../../lib/env.ts';
 import { ConfigError, RefusedError } from '../../lib/errors.ts';
 import { stringifyJson, type JsonObject } from '../../lib/json.ts';
-import { SCOPING_HINT, unscopedSources } from '../../plan/gates/backfill.ts';
+import { CLEAN_UP_HINT, cleanUpFault, SCOPING_HINT, unscopedCleanUps, unscopedSources } from '../../plan/gates/backfill.ts';
 import type { Audit } from '../../runs/audit.ts';
 import type { Prepare, Prepared } from '../../runs/prepared.ts';
 import type { Caller, Runs } from '../../runs/runs.ts';
@@ -56,6 +56,8 @@ async function prepareRange(request: BackfillRequest, { prepare }: BackfillOptio
   } catch (error) {
     throw error instanceof ConfigError ? new ConfigError(error.issues, { stage: 'parse', cause: error }) : error;
   }
+  const sweeping = unscopedCleanUps(prepared.plan);
+  if (sweeping.length > 0) throw new RefusedError('bad_config', cleanUpFault(sweeping), { hint: CLEAN_UP_HINT });
   const unscoped = unscopedSources(prepared.plan).map(({ id }) => `\`${id}\``);
   if (unscoped.length === 0) return prepared;
   const message = `every unit would read the same: the source of ${unscoped.join(', ')} names no window`;

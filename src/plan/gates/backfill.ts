@@ -2,7 +2,7 @@
 import { joinPath } from '../../lib/text-path.ts';
 import { WINDOW_TOKENS } from '../../document/windows.ts';
 import type { IssueList } from '../issue-list.ts';
-import type { Plan, SourcePlan } from '../plan.ts';
+import type { Plan, RowPlan, SourcePlan } from '../plan.ts';
 import { findTokens } from '../run-time-tokens.ts';
 
 /** What `${backfill.<name>}` may name. */
@@ -24,6 +24,11 @@ export function unscopedSources(plan: Pick<Plan, 'rows' | 'topology'>): readonly
   return rootSources(plan).filter(({ source }) => !findTokens(source.config).some(({ token }) => isWindowed(token)));
 }
 
+/** Rows that would take what the other windows hold for vanished: every unit reads one of them, and the scope is all of them. */
+export function unscopedCleanUps({ rows }: Pick<Plan, 'rows'>): readonly RowPlan[] {
+  return rows.filter(({ role, cleanUp }) => role !== 'child' && cleanUp?.tokens.some(({ token }) => isWindowed(token)) === false);
+}
+
 function isWindowed(token: ReturnType<typeof findTokens>[number]['token']): boolean {
   return token.kind === 'now' || (token.kind === 'path' && token.root === 'backfill');
 }
@@ -34,6 +39,14 @@ export function checkBackfill(plan: Pick<Plan, 'rows' | 'topology'>, issues: Iss
     const message = `every unit of a backfill would read the same: the source of ${what} \`${id}\` names no window`;
     issues.error('backfill_unscoped', joinPath(source.path, 'config'), message, SCOPING_HINT);
   }
+  for (const row of unscopedCleanUps(plan)) issues.error('clean_up_unsafe', row.cleanUp?.path ?? '', cleanUpFault([row]), CLEAN_UP_HINT);
+}
+
+export function cleanUpFault(rows: readonly RowPlan[]): string {
+  const named = rows.map(({ id }) => `\`${id}\``).join(', ');
+  return `every unit of a backfill would remove what the other windows hold: \`complete_for.scope\` of row ${named} names no window`;
 }
 
 export const SCOPING_HINT = 'use `${backfill.start}` and `${backfill.end}`, or `${now.date}`, in the `config` of the source';
+export const CLEAN_UP_HINT =
+  'name the window in the scope, e.g. `day: "${backfill.start_date}"`, or set `on_missing: ignore` in the document of the backfill';
