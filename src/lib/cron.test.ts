@@ -92,6 +92,25 @@ describe('where clocks are changed', () => {
     ]);
   });
 
+  test('each of several times of day counts once, and on every day', () => {
+    expect(ticks('0 2,14 * * *', 'Europe/Berlin', '2026-03-28T20:00:00Z', 3)).toEqual([
+      '2026-03-29T01:00:00.000Z',
+      '2026-03-29T12:00:00.000Z',
+      '2026-03-30T00:00:00.000Z',
+    ]);
+    expect(ticks('0 1,13 * * *', 'America/New_York', '2026-11-01T03:00:00Z', 2)).toEqual([
+      '2026-11-01T05:00:00.000Z',
+      '2026-11-01T18:00:00.000Z',
+    ]);
+    expect(ticks('0,30 1-2 * * *', 'America/New_York', '2026-11-01T03:00:00Z', 5)).toEqual([
+      '2026-11-01T05:00:00.000Z',
+      '2026-11-01T05:30:00.000Z',
+      '2026-11-01T07:00:00.000Z',
+      '2026-11-01T07:30:00.000Z',
+      '2026-11-02T06:00:00.000Z',
+    ]);
+  });
+
   test('what comes every few minutes goes on doing so', () => {
     const all = ticks('*/30 * * * *', 'Europe/Berlin', '2026-10-24T23:40:00Z', 6).map((at) => Date.parse(at));
     expect(all.slice(1).map((at, index) => at - (all[index] ?? 0))).toEqual(Array.from({ length: 5 }, () => 30 * 60_000));

@@ -47,14 +47,15 @@ const MACROS: Readonly<Record<string, string>> = {
 };
 
 /**
- * Five fields, or six with the seconds in front. Where clocks are set forward, a time that is skipped is the first moment after the
- * gap; where they are set back, a time of day that comes twice counts once.
+ * Five fields, or six with the seconds in front. Times of day are what is written without `*` and steps in seconds, minutes and hours:
+ * where clocks are set forward, one that is skipped is the first moment after the gap; where they are set back, one that comes twice counts
+ * once. What comes every few minutes or hours goes by the clocks as they are.
  */
 export function parseCron(text: string, zone: string): Cron | CronFault {
   const fault = faultOf(text);
   if (fault !== undefined) return fault;
   const { Cron: Pattern } = croner();
-  const pattern: CronPattern = new Pattern(text.trim(), { timezone: zone, paused: true });
+  const pattern: CronPattern = new Pattern(text.trim(), { timezone: zone, paused: true, fixedTimeRule: 'no-wildcard' });
   return { next: (after) => pattern.nextRun(after) ?? undefined };
 }
 
