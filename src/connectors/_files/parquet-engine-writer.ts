@@ -34,6 +34,8 @@ export class ParquetEngineOutput implements ParquetFile {
   #filling: ParquetRows;
   readonly #encoders: readonly Encoder[];
   #groups = 0;
+  /** Whether the engine is closed: nothing more is to be encoded. */
+  #isClosed = false;
   /** Fulfilled when all groups handed over so far stand in the file. */
   #joined: Promise<void> = Promise.resolve();
 
@@ -114,6 +116,9 @@ export class ParquetEngineOutput implements ParquetFile {
     try {
       await this.#endGroup();
       await this.#joined;
+      // The footer of a long file needs memory, too.
+      this.#parts.database.close();
+      this.#isClosed = true;
       await this.#join.finish();
       await onDisk('write', path, () => handle.sync());
     } finally {
@@ -121,16 +126,15 @@ export class ParquetEngineOutput implements ParquetFile {
     }
     await onDisk('write', path, () => rename(this.#scratch, path));
     await syncFolder(path);
-    this.#parts.database.close();
   }
 
   /** Leaves nothing behind. Never throws. */
   async discard(): Promise<void> {
     const { handle, database, connections } = this.#parts;
-    for (const connection of connections) connection.interrupt();
+    if (!this.#isClosed) for (const connection of connections) connection.interrupt();
     await Promise.allSettled(this.#encoders.map(({ busy }) => busy));
     await handle.close().catch(() => {});
-    database.close();
+    if (!this.#isClosed) database.close();
     for (const path of [this.#scratch, ...this.#encoders.map(({ part }) => part)]) await rm(path, { force: true }).catch(() => {});
   }
 
