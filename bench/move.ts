@@ -57,10 +57,11 @@ export function headgate(...args: readonly string[]): Command {
 }
 
 /** `headgate run` of a document, written to the folder of the bench and run there. */
-export function headgateRun(folder: string, name: string, document: string): Command {
+// oxlint-disable-next-line max-params
+export function headgateRun(folder: string, name: string, document: string, ...options: readonly string[]): Command {
   const path = join(folder, `${name}.yaml`);
   writeFileSync(path, document);
-  return { ...headgate('run', path), cwd: folder };
+  return { ...headgate('run', path, ...options), cwd: folder };
 }
 
 export function program(name: string, ...args: readonly string[]): Command {

@@ -61,6 +61,27 @@ const governed: Move = {
   },
 };
 
+/** Long enough for the time that threads take to start not to matter. */
+const LONG = 5;
+
+const governedThreads: Move = {
+  kind: 'processes',
+  name: 'csv-jsonl-governed-threads',
+  title: `CSV → JSON Lines as above, ${LONG} times as many rows, a thread beside the one that reads and writes`,
+  async contest(bench) {
+    const rows = bench.rows * LONG;
+    const input = peopleFile(bench.folder, rows);
+    const expected = expectedDigest(rows, (index) => governedValues(personAt(index)));
+    const side = (name: string, threads: number): Side => {
+      const document = `governed-${threads}-threads`;
+      const output = join(bench.folder, `${document}.jsonl`);
+      const command = headgateRun(bench.folder, document, governedDocument(input, output), '--threads', String(threads));
+      return linesSide(name, output, GOVERNED_FIELDS, expected, command);
+    };
+    return { rows, subject: side('headgate', 1), others: [{ ...side('headgate with one worker', 0), role: 'baseline', target: 1.5 }] };
+  },
+};
+
 const csvToParquet: Move = {
   kind: 'processes',
   name: 'csv-parquet',
@@ -87,7 +108,7 @@ const csvToParquet: Move = {
   },
 };
 
-export const fileMoves: readonly Move[] = [csvToJsonl, governed, wideCsvToJsonl, csvToParquet];
+export const fileMoves: readonly Move[] = [csvToJsonl, governed, governedThreads, wideCsvToJsonl, csvToParquet];
 
 interface LinesContest {
   readonly name: string;
