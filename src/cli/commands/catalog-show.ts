@@ -1,13 +1,15 @@
 import type { Catalog } from '../../features/catalog/catalog.ts';
 import { AppError } from '../../lib/errors.ts';
-import type { DatasetDetail, SchemaDiff } from '../../wire/catalog.ts';
+import type { DatasetDetail, InferredSchema, SchemaDiff } from '../../wire/catalog.ts';
 import { defineCommand } from '../command.ts';
 import type { CliContext } from '../context.ts';
 import { CATALOG_OPTIONS, readCatalog } from '../document-catalog.ts';
 import { EXIT } from '../exit.ts';
-import { count, definitionList, thousands } from '../render.ts';
+import { count, definitionList, table, thousands } from '../render.ts';
 
 const PAGE = 1000;
+/** `--json` tells all that are known. */
+const TOLD_VOLUMES = 10;
 
 export const catalogShowCommand = defineCommand({
   name: 'catalog show',
@@ -56,11 +58,20 @@ function tell({ terminal }: CliContext, dataset: DatasetDetail): void {
     ['seen', `${dataset.first_seen} to ${dataset.last_seen}, by ${dataset.pipeline}`],
   ];
   for (const line of definitionList(facts)) terminal.print(`  ${line}`);
+  const columns = Object.entries(columnsOf(dataset.current_schema)).map(([name, { type }]) => [name, [type].flat().join(', ')]);
+  if (columns.length > 0) for (const line of table(['column', 'types'], columns)) terminal.print(`  ${line}`);
   for (const { version, recorded_at, diff } of dataset.schema_timeline) {
     terminal.print(`  schema ${version}  ${recorded_at}  ${diff === undefined ? 'first seen' : words(diff)}`);
   }
+  const volumes = dataset.stats.slice(0, TOLD_VOLUMES).map(({ recorded_at, records }) => [recorded_at, thousands(records)]);
+  for (const line of table(['run ended', 'records'], volumes, [1])) terminal.print(`  ${line}`);
   for (const edge of dataset.upstream) terminal.print(`  from ${edge.src_uri}  (${edge.pipeline}, ${edge.row})`);
   for (const edge of dataset.downstream) terminal.print(`  to   ${edge.dst_uri}  (${edge.pipeline}, ${edge.row})`);
+}
+
+/** What this program inferred is of this form. */
+function columnsOf(schema: DatasetDetail['current_schema']): InferredSchema['properties'] {
+  return (schema as InferredSchema | undefined)?.properties ?? {};
 }
 
 function words({ added, widened, changed, removed }: SchemaDiff): string {

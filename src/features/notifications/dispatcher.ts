@@ -146,15 +146,21 @@ function secretsOf(channel: Channel): readonly string[] {
   switch (channel.type) {
     case 'slack':
     case 'chat_webhook':
-      return [channel.config.webhook_url];
+      return secretAddress(channel.config.webhook_url);
     case 'pagerduty':
     case 'incident_api':
       return [channel.config.routing_key];
     case 'webhook':
-      return [channel.config.url, channel.config.hmac_secret ?? '', ...Object.values(channel.config.headers)];
+      return [...secretAddress(channel.config.url), channel.config.hmac_secret ?? '', ...Object.values(channel.config.headers)];
     default:
       return channel satisfies never;
   }
+}
+
+/** Servers and proxies tell what they were asked for without their own name in front. */
+function secretAddress(address: string): readonly string[] {
+  const { pathname, search } = new URL(address);
+  return [address, pathname + search, pathname];
 }
 
 function messageTo(channel: Channel, event: NotificationEvent): Message {

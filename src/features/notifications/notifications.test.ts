@@ -260,7 +260,7 @@ describe('a delivery', () => {
   });
 
   it('tells nobody where it was going: neither the address of a chat nor keys, though the receiver repeats them', async () => {
-    server.respond(({ path, body }) => ({ status: 400, body: `${server.url}${path} ${body}` }));
+    server.respond(({ path, body }) => ({ status: 400, body: `${server.url}${path} Cannot POST ${path} ${body}` }));
     const chat = { channel: { type: 'slack', config: { webhook_url: `${server.url}/services/T0/B0/canary` } } };
     const signed = hook({}, { url: `${server.url}/canary-path`, hmac_secret: 'canary-key', headers: { 'X-Key': 'canary-header' } });
     await tell([chat, pager(), signed], [broken('eu')]);
