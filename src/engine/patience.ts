@@ -4,6 +4,9 @@ import type { Clock } from '../lib/clock.ts';
 /** A source that is asked to stop has this long; one that is blocked in a call of the system is then left behind. */
 const PATIENCE_MS = 500;
 
+/** Made once: each has an error of its own, with its stack. */
+const NOBODY_WAITS = AbortSignal.abort();
+
 /** What `work` gives; `undefined` when the signal has fired and `work` did not settle in time. Rejects as `work` does. */
 export function whileWanted<T>(work: Promise<T>, signal: AbortSignal, clock: Clock): Promise<{ readonly value: T } | undefined> {
   return patiently(work, signal, { clock, patienceMs: PATIENCE_MS });
@@ -35,7 +38,7 @@ function promptly<T>(settled: Promise<T>): Promise<T | undefined> {
 
 /** The same for work that nobody wants any more. */
 export function unwanted<T>(work: Promise<T>, clock: Clock): Promise<{ readonly value: T } | undefined> {
-  return whileWanted(work, AbortSignal.abort(), clock);
+  return whileWanted(work, NOBODY_WAITS, clock);
 }
 
 /** Resolves when the signal fires; stops listening when `work` has settled. */

@@ -125,10 +125,10 @@ export class LiveRun {
     const { timeoutSecs } = this.ticket;
     if (this.#stopped !== undefined) return UNSTARTED;
     const meter = new RunMeter(applyMetrics);
-    const over = new AbortController();
+    const over = timeoutSecs === null ? undefined : new AbortController();
     const handle = executor.start(this.ticket, {
       begun: () => {
-        if (timeoutSecs !== null) void this.#expire(timeoutSecs, over.signal);
+        if (timeoutSecs !== null && over !== undefined) void this.#expire(timeoutSecs, over.signal);
       },
       log: (lines) => this.#take(lines),
       metrics: (changes, definitions) => meter.apply(changes, definitions),
@@ -140,7 +140,7 @@ export class LiveRun {
     });
     this.#handle = handle;
     const end = await handle.done;
-    over.abort();
+    over?.abort();
     this.#closing = true;
     if (end.type === 'crashed') {
       meter.settle();
