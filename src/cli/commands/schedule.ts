@@ -57,13 +57,10 @@ export const scheduleCommand = defineCommand({
   },
 });
 
-/** What runs have still to tell when the scheduler ends has this long: two attempts of a notification. */
-const LAST_WORDS_MS = 25_000;
-
 interface Jobs {
   /** Logins stay as long as the document declares the same ones. */
   readonly jobOf: (loaded: Loaded) => Job;
-  /** Resolves when everybody was told of the runs so far, or could not be reached. */
+  /** Resolves when everybody was told of the runs so far, could not be reached, or does not answer. */
   readonly settle: () => Promise<unknown>;
 }
 
@@ -73,6 +70,7 @@ async function jobMaker(loud: Env): Promise<Jobs> {
   const { openLogins } = await import('../../engine/logins.ts');
   const { observed } = await import('../../features/observers.ts');
   const { createNotifier } = await import('../../features/notifications/index.ts');
+  const { LAST_WORDS_MS } = await import('../../engine/observe/observers.ts');
   const { patiently } = await import('../../engine/patience.ts');
   const { canonicalJson } = await import('../../lib/json.ts');
   const env = { ...loud, log: quieterLog(loud.log) };

@@ -6,7 +6,7 @@ import type { ObservedRow, RunObserver } from './observer.ts';
 import { ShapeSampler } from './samples.ts';
 
 /** Whoever takes longer once the run is to stop is not waited for: a run that has ended must not be taken for one that does not end. */
-const LAST_WORDS_MS = 10_000;
+export const LAST_WORDS_MS = 10_000;
 
 type Tell = (observer: RunObserver) => void | Promise<void>;
 
