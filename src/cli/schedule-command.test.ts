@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { eventClock } from '../../test/fakes/event-clock.ts';
 import { parts } from '../parts.ts';
 import { runCli } from './run-cli.ts';
-import { testWiring, testWorld } from './testing.ts';
+import { testWiring, testWorld, type TestWorld } from './testing.ts';
 
 let cwd: string;
 beforeEach(() => {
@@ -34,9 +34,13 @@ function document(block: object | undefined, input = 'in.csv', more: object = {}
 }
 
 function schedule(...more: readonly string[]) {
+  return scheduleIn({}, ...more);
+}
+
+function scheduleIn(over: Partial<TestWorld>, ...more: readonly string[]) {
   const made = testWorld({ cwd });
   const clock = eventClock('2026-01-31T08:00:00Z');
-  const world = { ...made, clock };
+  const world = { ...made, clock, ...over };
   const code = runCli(['schedule', 'nightly.json', ...more], testWiring(parts), world);
   const told = (text: string): Promise<void> => vi.waitFor(() => expect(world.err()).toContain(text), { timeout: 15_000, interval: 5 });
   return { world, clock, code, told };
@@ -103,6 +107,23 @@ describe('headgate schedule', () => {
     world.send('SIGTERM', 0);
     expect(await code).toBe(0);
     await expect(fetch(address)).rejects.toThrow();
+  });
+
+  test('does not let runs overlap because a receiver of notifications does not answer', async () => {
+    const channel = { type: 'webhook', config: { url: 'http://hook.test/in' } };
+    document({ cron: '* * * * *', overlap_policy: 'forbid' }, 'in.csv', { notifications: [{ name: 'hook', channel }] });
+    const asked = vi.fn<typeof fetch>(() => new Promise(() => {}));
+    const { world, clock, code, told } = scheduleIn({ fetch: asked });
+    await told('schedule started');
+    for (const minute of ['08:01', '08:02', '08:03']) {
+      await clock.pass(MINUTE);
+      await told(`run completed tick=2026-01-31T${minute}:00+00:00`);
+    }
+    await vi.waitFor(() => expect(asked).toHaveBeenCalledOnce(), { timeout: 15_000, interval: 5 });
+    world.send('SIGTERM', 0);
+    await told('ended: stopped');
+    await clock.pass(10_000);
+    expect(await code).toBe(0);
   });
 
   test('runs just once, now, when asked', async () => {
