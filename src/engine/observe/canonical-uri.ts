@@ -1,5 +1,5 @@
 /** What a data set is called where it is remembered: the same on every day, although a run puts the day into its address. */
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { renderNow } from '../../document/now-tokens.ts';
 import { classify, restoreEscapes, rewriteTokens } from '../../document/tokens.ts';
 import { isObject, jsonText, type JsonValue } from '../../lib/json.ts';
@@ -34,7 +34,7 @@ export function canonicalUri({ uri, part }: ObservedDataset, tokens: RuntimeToke
 
 /** First 16 hexadecimal digits of the SHA-256 of the canonical address. */
 export function datasetId(uri: string): string {
-  return createHash('sha256').update(uri, 'utf8').digest('hex').slice(0, 16);
+  return hash('sha256', uri).slice(0, 16);
 }
 
 function textsOf(value: JsonValue): string[] {

@@ -1,5 +1,5 @@
 /** Which files a run wrote, as the ledger keeps them, and what state a kept one is in. */
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { datasetId } from '../../engine/observe/canonical-uri.ts';
 import type { StoredOutput } from '../../history/outputs.ts';
 import type { OutputRecord, OutputState } from '../../wire/local-outputs.ts';
@@ -8,7 +8,7 @@ import type { OutputNews } from '../../wire/outcome.ts';
 const DAY_MS = 86_400_000;
 
 function outputId(path: string): string {
-  return createHash('sha256').update(path).digest('hex').slice(0, 16);
+  return hash('sha256', path).slice(0, 16);
 }
 
 /** A file that several rows wrote stands there once, as the last of them left it. */
