@@ -1,6 +1,8 @@
 /** The catalog part of a history, as plain data: every change adds to what is there, so that several instances may share a store. */
 import type { Dataset, DatasetDetail, LineageEdge, SchemaVersion, VolumePoint } from '../wire/catalog.ts';
 
+/** Versions of the schema of a data set that are kept: samples of a run may look another way in the next one, again and again. */
+export const KEPT_VERSIONS = 200;
 /** Volume points that are kept of a data set, and that its detail tells. */
 export const KEPT_POINTS = 500;
 export const TOLD_POINTS = 50;
@@ -66,7 +68,7 @@ export interface CatalogStore {
   /** Of the data sets that are known. */
   currentSchemas(ids: readonly string[]): Promise<ReadonlyMap<string, CurrentSchema>>;
   /**
-   * Adds versions one after the other, each behind the newest of its data set, in one change. False for one whose data set is not known or
+   * Adds versions one after the other, each behind the newest of its data set, in one change, and keeps the newest. False for one whose data set is not known or
    * has another newest one by then: it was left out.
    */
   addSchemas(versions: readonly SchemaVersion[]): Promise<readonly boolean[]>;

@@ -89,7 +89,7 @@ export type LineageEdge = z.infer<typeof lineageEdgeSchema>;
 
 export const datasetDetailSchema = datasetSchema
   .extend({
-    schema_timeline: z.array(schemaVersionSchema).meta({ description: 'Oldest first.' }),
+    schema_timeline: z.array(schemaVersionSchema).meta({ description: 'Oldest first; of very many the newest 200.' }),
     stats: z.array(volumePointSchema).meta({ description: 'Newest first, at most 50.' }),
     upstream: z.array(lineageEdgeSchema).meta({ description: 'Where its records come from.' }),
     downstream: z.array(lineageEdgeSchema).meta({ description: 'Where its records go.' }),

@@ -1,6 +1,6 @@
 /** The contract of a catalog store, as a suite every implementation is held to. */
 import { afterEach, describe, expect, it } from 'vitest';
-import { KEPT_POINTS, TOLD_POINTS, type CatalogStore, type DatasetGain, type PointGain } from '../../src/history/catalog.ts';
+import { KEPT_POINTS, KEPT_VERSIONS, TOLD_POINTS, type CatalogStore, type DatasetGain, type PointGain } from '../../src/history/catalog.ts';
 import type { LineageEdge, SchemaVersion } from '../../src/wire/catalog.ts';
 
 export interface CatalogHarness {
@@ -136,6 +136,18 @@ export function describeCatalog(name: string, harness: CatalogHarness): void {
       expect(detail).toMatchObject({ schema_versions: 2, current_schema_hash: 'h2', current_schema: aVersion('a', 2).schema });
       expect(detail?.schema_timeline).toEqual([aVersion('a', 1), aVersion('a', 2, { diff })]);
       expect((await store.getDataset('b'))?.schema_timeline).toEqual([aVersion('b', 1), aVersion('b', 2)]);
+    });
+
+    it('keeps the newest versions of a schema', async () => {
+      const store = await open();
+      await store.addMovements({ ...none, datasets: [aGain('a')] });
+      await store.addSchemas(Array.from({ length: KEPT_VERSIONS + 5 }, (_, index) => aVersion('a', index + 1)));
+      await store.addSchemas([aVersion('a', KEPT_VERSIONS + 6)]);
+      const detail = await store.getDataset('a');
+      expect([detail?.schema_versions, detail?.schema_timeline.map(({ version }) => version)]).toEqual([
+        KEPT_VERSIONS + 6,
+        Array.from({ length: KEPT_VERSIONS }, (_, index) => index + 7),
+      ]);
     });
 
     it('tells how far timelines reach, of many data sets at once', async () => {

@@ -2,6 +2,7 @@
 import type { Dataset, DatasetDetail, LineageEdge, SchemaVersion } from '../../wire/catalog.ts';
 import {
   KEPT_POINTS,
+  KEPT_VERSIONS,
   TOLD_POINTS,
   type CatalogGain,
   type CatalogStore,
@@ -106,7 +107,7 @@ export class MemoryCatalog implements CatalogStore {
     if (known === undefined || known.dataset.schema_versions !== version.version - 1) return false;
     const current = { schema_versions: version.version, current_schema: version.schema, current_schema_hash: version.schema_hash };
     const dataset = { ...known.dataset, ...current };
-    this.#known.set(dataset.id, { ...known, dataset, timeline: [...known.timeline, version] });
+    this.#known.set(dataset.id, { ...known, dataset, timeline: [...known.timeline, version].slice(-KEPT_VERSIONS) });
     return true;
   }
 

@@ -2,6 +2,7 @@
 import type { Dataset, DatasetDetail, LineageEdge, SchemaVersion } from '../../wire/catalog.ts';
 import {
   KEPT_POINTS,
+  KEPT_VERSIONS,
   TOLD_POINTS,
   type CatalogGain,
   type CatalogStore,
@@ -53,6 +54,8 @@ const NEXT_SCHEMA = `UPDATE ${DATASETS} SET schema_versions = ?, schema_now = ?,
 const ADD_SCHEMA = `INSERT INTO svc_catalog_schemas (dataset_id, version, recorded_at, run_id, schema, schema_hash, diff)
   SELECT id, ?, ?, ?, ?, ?, ? FROM ${DATASETS} WHERE id = ? AND schema_versions = ? ON CONFLICT (dataset_id, version) DO NOTHING`;
 
+const TRIM_SCHEMAS = `DELETE FROM svc_catalog_schemas WHERE dataset_id = ? AND version <= ?`;
+
 /** Databases take only so many values in one statement. */
 const IDS_A_STATEMENT = 512;
 
@@ -86,7 +89,10 @@ export class SqlCatalog implements CatalogStore {
   async addSchemas(versions: readonly SchemaVersion[]): Promise<readonly boolean[]> {
     if (versions.length === 0) return [];
     const ordered = inOrder(versions, ({ dataset_id }) => dataset_id);
-    const changed = await this.#store.write(ordered.flatMap(addSchema));
+    const trims = ordered.flatMap(({ dataset_id, version }) =>
+      version <= KEPT_VERSIONS ? [] : [{ sql: TRIM_SCHEMAS, values: [dataset_id, version - KEPT_VERSIONS] }],
+    );
+    const changed = await this.#store.write([...ordered.flatMap(addSchema), ...trims]);
     const added = new Set(ordered.filter((_, index) => changed[2 * index] === 1));
     return versions.map((version) => added.has(version));
   }
