@@ -110,6 +110,17 @@ describe('a run that is exported', () => {
     }
   });
 
+  it('makes no series of its own: nothing of its metrics tells it from the run before', async () => {
+    const otel = otelOf({ endpoint: endpoint(), protocol: 'http', export: ['metrics'] });
+    await run(otel, moving());
+    await run(otel, moving());
+    const instances = received.map(({ body }) => /service\.instance\.id[^\w]+([\w.:-]+)/.exec(body.toString('latin1'))?.[1]);
+    expect(instances).toHaveLength(2);
+    expect(instances[0]).toContain(`:${process.pid}`);
+    expect(new Set(instances).size).toBe(1);
+    expect(sent('/v1/metrics')).not.toContain('run-1');
+  });
+
   it('marks what failed', async () => {
     const { definition } = fakeSink({
       onWrite: () => {

@@ -1,4 +1,5 @@
 /** `observability` of one run: what the engine tells and measures also goes where the document says. */
+import { hostname } from 'node:os';
 import type { Resource } from '@opentelemetry/resources';
 import type { OtelConfig } from '../../document/blocks/observability.ts';
 import type { RunObserver } from '../../engine/observe/observer.ts';
@@ -23,7 +24,9 @@ interface Export extends ExportServices {
 /** Sends until the run has ended, and then what is left. */
 export async function exportRun(config: OtelConfig, env: Env, outages: Outages): Promise<readonly Listener[]> {
   const { resourceFromAttributes } = await import('@opentelemetry/resources');
-  const resource = resourceFromAttributes({ 'service.name': config.service_name, 'service.instance.id': env.ids.next() });
+  // Of the process, not of the run: metrics of each run would be series of their own, and never end to grow in number.
+  const instance = `${hostname()}:${process.pid}`;
+  const resource = resourceFromAttributes({ 'service.name': config.service_name, 'service.instance.id': instance });
   return Promise.all(config.export.map((signal) => (signal === 'traces' ? traces : metrics)({ config, env, outages, resource })));
 }
 
