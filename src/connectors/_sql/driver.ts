@@ -79,7 +79,11 @@ export interface SqlDriver {
   sweep?(sweep: TableSweep): Promise<number>;
   lastToken(scope: string): Promise<string | undefined>;
   evolve(table: string, change: SchemaChange): Promise<void>;
-  /** Makes `staging` an empty copy of `table`, replacing a leftover. */
+  /** Which part of the table an overwrite replaces; absent where that is all of it. */
+  readonly part?: string;
+  /** Tables whose names begin so. */
+  tablesFrom(prefix: string): Promise<readonly string[]>;
+  /** Makes `staging` an empty copy of `table`. */
   stage(table: string, staging: string): Promise<void>;
   /** Puts the rows of `staging` in the place of those of `table` at once, or renames it when there is no `table`; `staging` is gone after. With `journal`, the replaced rows are kept for that run. */
   swap(table: string, staging: string, journal?: string): Promise<void>;

@@ -42,6 +42,13 @@ export function sqlSinkSuite(harness: SqlHarness): void {
     }
   };
   const rows = (table: string): Promise<JsonObject[]> => harness.query(`SELECT * FROM ${quoteName(table)} ORDER BY 1`);
+  /** Tables that an overwrite made and did not take away. */
+  const leftBeside = async (table: string): Promise<unknown[]> => {
+    const tables =
+      harness.definition.type === 'sqlite' ? 'SELECT name FROM sqlite_master' : 'SELECT table_name AS name FROM information_schema.tables';
+    const { prefix } = stagingName(table);
+    return (await harness.query(tables)).map(({ name }) => name).filter((name) => typeof name === 'string' && name.startsWith(prefix));
+  };
   const failure = async (work: Promise<unknown>): Promise<ConnectorError> => {
     const error: unknown = await work.then(
       () => undefined,
@@ -223,8 +230,27 @@ export function sqlSinkSuite(harness: SqlHarness): void {
       { id: 2, v: 'new' },
       { id: 3, v: 'new' },
     ]);
-    expect((await failure(run(auto(stagingName(table), { create_table: false }), [[{ id: 1 }]]))).kind).toBe('missing');
+    expect(await leftBeside(table)).toEqual([]);
   });
+
+  test.each(['a table that is there', 'a table that is not'])(
+    'of two overwrites at once the last to begin does it, and the other fails: %s',
+    async (which) => {
+      const table = harness.table();
+      if (which === 'a table that is there') await run(auto(table), [[{ id: 0 }]]);
+      const [first, second] = [await open(auto(table, { write_mode: 'overwrite' })), await open(auto(table, { write_mode: 'overwrite' }))];
+      await first.write(Page.ofRecords([{ id: 1 }]), WHOLE);
+      await second.write(Page.ofRecords([{ id: 3 }]), WHOLE);
+      const late = await failure(first.write(Page.ofRecords([{ id: 2 }]), WHOLE));
+      expect([late.kind, late.message]).toEqual(['refused', expect.stringContaining('another run began to replace')]);
+      expect((await failure(first.finish('success'))).kind).toBe('refused');
+      await second.write(Page.ofRecords([{ id: 4 }]), WHOLE);
+      await second.finish('success');
+      await Promise.all([first.close(), second.close()]);
+      expect(await rows(table)).toEqual([{ id: 3 }, { id: 4 }]);
+      expect(await leftBeside(table)).toEqual([]);
+    },
+  );
 
   test.each(['failed', 'cancelled'] as const)('a %s overwrite leaves the table as it was', async (reason) => {
     const table = harness.table();
@@ -242,9 +268,10 @@ export function sqlSinkSuite(harness: SqlHarness): void {
 
   test('an overwrite makes the table on its first run and ignores what an interrupted run left', async () => {
     const table = harness.table();
-    await harness.exec(`CREATE TABLE ${quoteName(stagingName(table))} (id INTEGER, stale TEXT)`);
+    await harness.exec(`CREATE TABLE ${quoteName(stagingName(table).name)} (id INTEGER, stale TEXT)`);
     await run(auto(table, { write_mode: 'overwrite' }), [[{ id: 1 }]]);
     expect(await rows(table)).toEqual([{ id: 1 }]);
+    expect(await leftBeside(table)).toEqual([]);
     await run({ table_name: `${table}_json`, write_mode: 'overwrite' }, [[{ id: 1 }]]);
     expect(await rows(`${table}_json`)).toHaveLength(1);
   });

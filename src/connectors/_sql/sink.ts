@@ -40,7 +40,10 @@ export function createSqlSink(written: SqlSinkConfig, driver: SqlDriver, context
     }
     if (commit !== undefined || (rows !== undefined && rows.rows.length + rows.deletes.length > 0)) {
       const journal = recording.runIn('upsert');
-      await driver.apply({ ...(rows ?? NO_ROWS), table: table.target, hold, journal, ...(commit === undefined ? {} : { commit }) });
+      const change = { ...(rows ?? NO_ROWS), table: table.target, hold, journal, ...(commit === undefined ? {} : { commit }) };
+      await driver.apply(change).catch(async (error: unknown) => {
+        throw (await table.isTaken().catch(() => false)) ? takenOver(config.table_name, error) : error;
+      });
     }
     const skipped = rows?.skipped ?? 0;
     return skipped === 0 ? result : { ...result, written: result.written - skipped, skipped };
@@ -130,24 +133,32 @@ interface TableAccess extends SchemaAccess {
   columnsFor(plan: PagePlan): Promise<readonly LiveColumn[] | undefined>;
   finish(reason: FinishReason): Promise<void>;
   evolve(change: SchemaChange): Promise<void>;
+  /** Whether somebody else began to replace the same since. */
+  isTaken(): Promise<boolean>;
 }
 
 function createTableAccess(config: SqlSinkConfig, driver: SqlDriver, recording: Recording): TableAccess {
   const table = config.table_name;
   const overwrite = config.write_mode === 'overwrite';
-  const target = overwrite ? stagingName(table) : table;
+  const { name: target, prefix } = overwrite ? stagingName(table, driver.part) : { name: table, prefix: '' };
   let live: readonly LiveColumn[] | undefined;
   let staging: Promise<void> | undefined;
+  let isMade = false;
 
+  /** Of those that replace the same at the same time the last one to begin does it, and the others fail: what they staged is gone. */
   const stage = async (): Promise<void> => {
-    if ((await driver.columns(table)) === undefined) await driver.drop(target);
-    else await driver.stage(table, target);
+    for (const other of await driver.tablesFrom(prefix)) await driver.drop(other);
+    if ((await driver.columns(table)) === undefined) return;
+    await driver.stage(table, target);
+    isMade = true;
   };
   const begin = (): Promise<void> | undefined => (overwrite ? (staging ??= stage()) : undefined);
   const load = async (): Promise<readonly LiveColumn[] | undefined> => (live ??= await driver.columns(target));
+  const isTaken = async (): Promise<boolean> => isMade && (await driver.columns(target)) === undefined;
   const create = async (records: readonly JsonValue[]): Promise<void> => {
     if (!config.create_table || config.write_mode === 'delete') throw noTable(table);
     await driver.createTable(target, newColumns(config, records), config.write_mode === 'upsert' ? config.key : []);
+    isMade = overwrite;
   };
 
   return {
@@ -155,7 +166,9 @@ function createTableAccess(config: SqlSinkConfig, driver: SqlDriver, recording: 
     async columnsFor({ upserts, deletes }) {
       await begin();
       const wanted = upserts.length > 0 || (config.write_mode === 'delete' && deletes.length > 0);
-      if ((await load()) === undefined && wanted) await create(upserts);
+      if ((await load()) !== undefined) return live;
+      if (await isTaken()) throw takenOver(table);
+      if (wanted) await create(upserts);
       return load();
     },
     current: () => driver.columns(table),
@@ -163,11 +176,13 @@ function createTableAccess(config: SqlSinkConfig, driver: SqlDriver, recording: 
       await driver.evolve(table, change);
       live = undefined;
     },
+    isTaken,
     async finish(reason) {
       if (!overwrite) return;
       if (reason !== 'success') return staging === undefined ? undefined : driver.drop(target);
       await begin();
-      if ((await driver.columns(target)) !== undefined) await driver.swap(table, target, recording.runIn('overwrite'));
+      if (await isTaken()) throw takenOver(table);
+      if (isMade) await driver.swap(table, target, recording.runIn('overwrite'));
     },
   };
 }
@@ -187,6 +202,13 @@ async function sweepTable(
   };
   const inside = Object.entries(scope).map(([name, value]) => ({ column: column(name), value }));
   return (await driver.sweep?.({ table, scope: inside, key: key.map(column), keys, journal })) ?? 0;
+}
+
+function takenOver(table: string, cause?: unknown): ConnectorError {
+  return new ConnectorError('refused', `another run began to replace the rows of \`${table}\`, so this one cannot`, {
+    hint: 'run one after the other',
+    cause,
+  });
 }
 
 function noTable(table: string): ConnectorError {

@@ -1,5 +1,5 @@
 /** Names of the tables a sink makes beside its own. */
-import { createHash } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 
 /** PostgreSQL cuts longer names, and a cut name could be the name of the table itself. */
 const NAME_BYTES = 63;
@@ -12,6 +12,23 @@ export function endedName(table: string, ending: string): string {
 }
 
 /** Where an overwrite collects its rows. */
-export function stagingName(table: string): string {
-  return endedName(table, '__svc_ovw');
+export interface StagingName {
+  /** Nobody else's. */
+  readonly name: string;
+  /** What the names of all have in common that replace the same: of those that are killed they stay. */
+  readonly prefix: string;
+}
+
+const UNIQUE_BYTES = 4;
+
+/** `part`: what of the table is replaced; all of it when absent. */
+export function stagingName(table: string, part = 'all'): StagingName {
+  const unique = randomBytes(UNIQUE_BYTES).toString('hex');
+  const name = endedName(table, `__svc_ovw_${part}_${unique}`);
+  return { name, prefix: name.slice(0, -unique.length) };
+}
+
+/** A short name for a part of a table, the same whenever it is the same part. */
+export function partName(description: string): string {
+  return createHash('sha256').update(description).digest('hex').slice(0, 8);
 }

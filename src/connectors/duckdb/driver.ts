@@ -44,6 +44,7 @@ export async function openDuckdbDriver(config: DuckdbSinkConfig, context: SinkCo
     lastToken: (scope) => run('reading the commit token', () => lastToken(connection, scope)),
     evolve: (table, change) =>
       run(`changing the table \`${table}\``, () => inTransaction(connection, () => evolve(connection, table, change))),
+    tablesFrom: (prefix) => run('looking for what other runs left', () => tablesFrom(connection, prefix)),
     stage: (table, staging) => run(`staging \`${table}\``, () => inTransaction(connection, () => stage(connection, table, staging))),
     swap: (table, staging) => run(`replacing \`${table}\``, () => inTransaction(connection, () => swap(connection, table, staging))),
     drop: (table) => run(`dropping \`${table}\``, () => execute(`DROP TABLE IF EXISTS ${quoteName(table)}`)),
@@ -180,7 +181,15 @@ async function stage(connection: DuckDBConnection, table: string, staging: strin
   const lines = columns.map(({ name, sqlType, nullable, fallback }) => {
     return `${quoteName(name)} ${sqlType}${nullable ? '' : ' NOT NULL'}${fallback === undefined ? '' : ` DEFAULT (${fallback})`}`;
   });
-  await connection.run(`CREATE OR REPLACE TABLE ${quoteName(staging)} (${lines.join(', ')})`);
+  await connection.run(`CREATE TABLE ${quoteName(staging)} (${lines.join(', ')})`);
+}
+
+async function tablesFrom(connection: DuckDBConnection, prefix: string): Promise<string[]> {
+  const result = await connection.runAndReadAll(
+    'SELECT table_name FROM duckdb_tables() WHERE database_name = current_database() AND starts_with(table_name, $1)',
+    [prefix],
+  );
+  return result.getRows().map(([name]) => String(name));
 }
 
 async function swap(connection: DuckDBConnection, table: string, staging: string): Promise<void> {

@@ -1,6 +1,6 @@
 import type { ClientBase, Pool } from 'pg';
 import { ConnectorError } from '../../lib/errors.ts';
-import type { JsonValue } from '../../lib/json.ts';
+import { stringifyJson, type JsonValue } from '../../lib/json.ts';
 import { codeOf, inPostgresTransaction, openPostgresPool, withClient } from '../../lib/postgres.ts';
 import { quoteName, quoteNames } from '../../lib/sql-name.ts';
 import type { SinkContext } from '../../kit/context.ts';
@@ -8,6 +8,7 @@ import type { Page } from '../../kit/page.ts';
 import type { SchemaChange } from '../../kit/sink.ts';
 import { TOKEN_TABLE, type LiveColumn, type SqlDriver, type TableChange, type TableSweep } from '../_sql/driver.ts';
 import { JOURNAL_TABLE } from '../_sql/journal.ts';
+import { partName } from '../_sql/table-names.ts';
 import { BINARY_TYPES } from './binary-text.ts';
 import { carry, passageOf } from './bulk.ts';
 import { binaryBlock } from './copy-binary.ts';
@@ -16,7 +17,7 @@ import type { PostgresSinkConfig } from './config.ts';
 import { copyLines, encoderOf, finishedText, type Encoder } from './encode.ts';
 import { journalDialect, JOURNAL_LINES, keepKeys, sweepAndKeep } from './journal.ts';
 import { replaceRows } from './overwrite.ts';
-import { POSTGRES_TYPES, readColumns, readCopyTarget, type CopyTarget } from './schema.ts';
+import { POSTGRES_TYPES, readColumns, readCopyTarget, tablesFrom, type CopyTarget } from './schema.ts';
 import { arrivalTable, deleteFrom, deleteVanished, fromArrays, insertInto } from './statements.ts';
 import { lastToken, storeToken } from './tokens.ts';
 import { keepReplaced, undoSession } from './undo.ts';
@@ -111,17 +112,18 @@ export async function openPostgresDriver(config: PostgresSinkConfig, context: Si
         targets.delete(table);
         return evolve(client, qualified(table), change);
       }),
+    ...(config.scope === undefined ? {} : { part: partName(stringifyJson({ ...config.scope.window })) }),
+    tablesFrom: (prefix) => run('looking for what other runs left', (client) => tablesFrom(client, prefix, config.schema)),
     stage: (table, staging) =>
-      run(`staging \`${table}\``, (client) =>
-        inPostgresTransaction(client, async () => {
-          await client.query(`DROP TABLE IF EXISTS ${qualified(staging)}`);
-          const parts = 'INCLUDING DEFAULTS INCLUDING GENERATED INCLUDING IDENTITY INCLUDING CONSTRAINTS';
-          await client.query(`CREATE TABLE ${qualified(staging)} (LIKE ${qualified(table)} ${parts})`);
-        }),
-      ),
+      run(`staging \`${table}\``, async (client) => {
+        const parts = 'INCLUDING DEFAULTS INCLUDING GENERATED INCLUDING IDENTITY INCLUDING CONSTRAINTS';
+        await client.query(`CREATE TABLE ${qualified(staging)} (LIKE ${qualified(table)} ${parts})`);
+      }),
     swap: (table, staging, runId) =>
       run(`replacing \`${table}\``, (client) =>
         inPostgresTransaction(client, async () => {
+          // Parts of one table may be replaced at the same time, but what was there before stands in one place.
+          await client.query('SELECT pg_advisory_xact_lock(hashtext($1))', [`headgate replace ${qualified(table)}`]);
           const replacement = { table: qualified(table), name: table, staging: qualified(staging), window: config.scope?.window };
           if (runId !== undefined) await keepReplaced(client, replacement, { runId, qualified });
           await replaceRows(client, replacement);

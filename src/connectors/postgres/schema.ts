@@ -39,6 +39,14 @@ export async function readColumns(client: ClientBase, table: string): Promise<Li
   }));
 }
 
+/** Tables whose names begin so, in the schema; without one where a bare name finds them. */
+export async function tablesFrom(client: ClientBase, prefix: string, schema: string | undefined): Promise<string[]> {
+  const text = `SELECT relname AS name FROM pg_class JOIN pg_namespace AS n ON n.oid = relnamespace
+    WHERE relkind = 'r' AND starts_with(relname, $1) AND CASE WHEN $2::text IS NULL THEN pg_table_is_visible(pg_class.oid) ELSE nspname = $2 END`;
+  const { rows } = await client.query<{ name: string }>(text, [prefix, schema ?? null]);
+  return rows.map(({ name }) => name);
+}
+
 /** What COPY may write to: the type of each column, by name; `undefined` when only INSERT gives the table what it asks for. */
 export type CopyTarget = ReadonlyMap<string, TargetColumn>;
 

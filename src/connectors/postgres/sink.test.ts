@@ -210,6 +210,32 @@ describe('the postgres sink', () => {
     }
   });
 
+  test('different windows of a table are replaced at the same time', async () => {
+    const name = table();
+    await client.query(`CREATE TABLE ${name} (id int, day date); INSERT INTO ${name} VALUES (1, '2024-01-01'), (2, '2024-01-02')`);
+    const days = ['2024-01-01', '2024-01-02', '2024-01-03'];
+    const into = (from: string, to: string) => ({
+      table_name: name,
+      write_mode: 'overwrite',
+      scope: { window: { column: 'day', from, to } },
+    });
+    const windows = [days.slice(0, 2), days.slice(1)] as [string, string][];
+    const sinks = await Promise.all(windows.map(([from, to]) => postgresSink.open(configOf(into(from, to)), testContext('/'))));
+    for (const [page, half] of [10, 20].entries()) {
+      await Promise.all(
+        sinks.map((sink, at) => sink.write(Page.ofRecords([{ id: half + at + page, day: days[at] ?? '' }]), { partial: false })),
+      );
+    }
+    await Promise.all(sinks.map((sink) => sink.finish('success')));
+    await Promise.all(sinks.map((sink) => sink.close()));
+    expect(await query(`SELECT id, day::text FROM ${name} ORDER BY 1`)).toEqual([
+      { id: 10, day: '2024-01-01' },
+      { id: 11, day: '2024-01-02' },
+      { id: 21, day: '2024-01-01' },
+      { id: 22, day: '2024-01-02' },
+    ]);
+  });
+
   test('a scope without overwrite is refused', () => {
     const scope = { window: { column: 'day', from: 1, to: 2 } };
     const checked = check(postgresSink.config, { connection_url: database.url, table_name: 't', column_mapping: 'auto_map', scope });

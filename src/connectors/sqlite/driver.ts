@@ -73,6 +73,7 @@ export function openSqliteDriver(config: SqliteSinkConfig, context: SinkContext)
           }
         });
       }),
+    tablesFrom: (prefix) => run('looking for what other runs left', () => tablesFrom(db, prefix)),
     stage: (table, staging) => run(`staging \`${table}\``, () => stage(db, table, staging)),
     swap: (table, staging, runId) => run(`replacing \`${table}\``, () => swap(db, table, staging, runId)),
     undoing: {
@@ -236,7 +237,12 @@ function stage(db: DatabaseSync, table: string, staging: string): void {
   const lines = columns.map(({ name, sqlType, nullable, fallback }) => {
     return `${quoteName(name)} ${sqlType}${nullable ? '' : ' NOT NULL'}${fallback === undefined ? '' : ` DEFAULT (${fallback})`}`;
   });
-  inTransaction(db, () => db.exec(`DROP TABLE IF EXISTS ${quoteName(staging)}; CREATE TABLE ${quoteName(staging)} (${lines.join(', ')})`));
+  db.exec(`CREATE TABLE ${quoteName(staging)} (${lines.join(', ')})`);
+}
+
+function tablesFrom(db: DatabaseSync, prefix: string): string[] {
+  const rows = db.prepare("SELECT name FROM sqlite_master WHERE type = 'table' AND substr(name, 1, length(?1)) = ?1").all(prefix);
+  return rows.map(({ name }) => String(name));
 }
 
 function swap(db: DatabaseSync, table: string, staging: string, runId: string | undefined): void {
