@@ -3,7 +3,7 @@ import type { Env } from '../lib/env.ts';
 import type { Labels, MetricDefinition } from '../lib/metrics.ts';
 import type { JsonObject } from '../lib/json.ts';
 import type { Credentials, PartContext } from '../kit/context.ts';
-import { replacedFile, type ColumnType, type Sink, type SinkCapabilities } from '../kit/sink.ts';
+import { replacedOutput, type ColumnType, type Sink, type SinkCapabilities } from '../kit/sink.ts';
 import type { Source } from '../kit/source.ts';
 import type { DlqPlan, PartPlan, Plan, RowPlan, SinkPlan, SourcePlan } from '../plan/plan.ts';
 import { resolvePart, type RuntimeTokens } from '../plan/resolve.ts';
@@ -191,9 +191,9 @@ export async function openSource(
 /** Whoever has written nothing has replaced nothing either. */
 function claimOutput(options: OpenOptions, tally: Tally, closers: AsyncDisposableStack): void {
   const { row, claims, dryRun } = options;
-  const file = dryRun ? undefined : replacedFile(row.sink.definition, resolve(options, row.sink));
-  if (file === undefined) return;
-  const release = claims.claim(file, row.id);
+  const output = dryRun ? undefined : replacedOutput(row.sink.definition, resolve(options, row.sink));
+  if (output === undefined) return;
+  const release = claims.claim(output, row.id);
   closers.defer(() => {
     if (tally.written === 0) release();
   });

@@ -101,6 +101,8 @@ export interface SinkCapabilities {
   readonly writeModes: readonly WriteMode[];
   /** The mode the live config asks for. */
   readonly writeMode: WriteMode;
+  /** Of an overwrite that replaces only a part of its destination: which. */
+  readonly overwrites?: string;
   /** Key columns of the live config; empty when not keyed. */
   readonly key: readonly string[];
   /** What may have landed when a page failed as a whole. */
@@ -161,12 +163,20 @@ export function defineSink<C>(definition: Omit<SinkDefinition<C>, 'role'>): Sink
   return Object.freeze({ role: 'sink' as const, ...definition });
 }
 
-/** The local file that a sink of this config would replace; none when it adds to it, or writes no file. */
-export function replacedFile(definition: SinkDefinition, config: unknown): string | undefined {
-  const file = definition.localPath?.(config);
-  if (file === undefined || file.startsWith('/dev/')) return undefined;
+/** The path of its local file, or its address: two sinks of the same write to the same place. */
+export function outputOf(definition: SinkDefinition, config: unknown): string {
+  return definition.localPath?.(config) ?? definition.datasetUri(config);
+}
+
+/** What a sink of this config would replace: its local file, or what an overwrite replaces at its address. None when it adds to it. */
+export function replacedOutput(definition: SinkDefinition, config: unknown): string | undefined {
+  const output = outputOf(definition, config);
+  if (output.startsWith('/dev/')) return undefined;
+  const { writeMode, overwrites } = definition.capabilities(config);
+  if (writeMode === 'overwrite') return overwrites === undefined ? output : `${output}, ${overwrites}`;
+  if (definition.localPath?.(config) === undefined) return undefined;
   const adds = isObject(config) && (config['append'] === true || config['if_exists'] === 'append');
-  return adds ? undefined : file;
+  return adds ? undefined : output;
 }
 
 /** Capabilities of a sink that only appends records; spread it and change what differs. */

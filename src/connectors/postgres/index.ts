@@ -67,6 +67,7 @@ export const postgresSink = defineSink<PostgresSinkConfig>({
     encodings: encodingsOf(config),
     columns: takesColumns(config),
     sweep: canSweep(config),
+    ...(config.scope === undefined ? {} : { overwrites: windowOf(config.scope) }),
   }),
   datasetUri: ({ connection_url, schema, table_name }) =>
     datasetUri(connection_url, { table: schema === undefined ? table_name : `${schema}.${table_name}` }, PORT),
@@ -74,6 +75,10 @@ export const postgresSink = defineSink<PostgresSinkConfig>({
   open: async (config, context) => createSqlSink(config, await openPostgresDriver(config, context), context),
   probe: async (config) => [await probeConnection(config.connection_url)],
 });
+
+function windowOf({ window: { column, from, to } }: NonNullable<PostgresSinkConfig['scope']>): string {
+  return `${column} from ${from} to ${to}`;
+}
 
 function encodingsOf(config: PostgresSinkConfig): string[] {
   if (!takesBlocks(config)) return [];

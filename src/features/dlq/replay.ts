@@ -5,7 +5,7 @@ import { outcomeErrorOf } from '../../engine/failure.ts';
 import { RECORDS_LANE } from '../../kit/page.ts';
 import type { Parts } from '../../kit/parts.ts';
 import { check } from '../../kit/schema.ts';
-import { replacedFile } from '../../kit/sink.ts';
+import { replacedOutput } from '../../kit/sink.ts';
 import type { Env } from '../../lib/env.ts';
 import { RefusedError } from '../../lib/errors.ts';
 import { isObject, type JsonObject } from '../../lib/json.ts';
@@ -152,7 +152,7 @@ function addingSink(sink: SinkPlan): SinkPlan {
 
 function replaces({ definition }: SinkPlan, config: unknown): boolean {
   if (config === undefined) return false;
-  return replacedFile(definition, config) !== undefined || definition.capabilities(config).writeMode === 'overwrite';
+  return replacedOutput(definition, config) !== undefined;
 }
 
 interface Sealing {

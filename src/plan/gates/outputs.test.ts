@@ -58,6 +58,31 @@ describe('a sink that appends by `if_exists`', () => {
   });
 });
 
+describe('a table that is replaced', () => {
+  const table = (config: JsonObject): JsonObject => ({ type: 'table', config: { table: 't', write_mode: 'overwrite', ...config } });
+  const CHUNKS: JsonObject = { partition: { kind: 'integer', from: 1, to: 4, chunk_size: 2, bounds: 'inclusive' } };
+  const source: JsonObject = { type: 'lines', config: { path: 'in-${partition.id}' } };
+
+  test('is no place for what chunks of a row write one after the other, unless each has one of its own', () => {
+    expect(issuesOf(() => planned({ source, sink: table({}) }, CHUNKS))).toEqual(['output_clash pipeline.sink.config']);
+    expect(planned({ source, sink: table({ table: 't_${partition.id}' }) }, CHUNKS).rows).toHaveLength(1);
+    expect(planned({ source, sink: table({ write_mode: 'append' }) }, CHUNKS).rows).toHaveLength(1);
+  });
+
+  test('is no place for what single parent records lead to either', () => {
+    const [parent, child] = CHILD['matrix'] as JsonObject[];
+    const matrix = [{ ...parent, sink: { config: { table: 'other' } } }, child ?? {}];
+    expect(issuesOf(() => planned({ sink: table({}) }, { matrix }))).toEqual(['output_clash pipeline.sink.config']);
+  });
+
+  test('by two rows is a doubt, and so is one that another row adds to', () => {
+    const codes = (matrix: JsonObject[]) => planned({ sink: table({}) }, { matrix }).warnings.map(({ code }) => code);
+    expect(codes([{ id: 'a' }, { id: 'b' }])).toEqual(['output_clash']);
+    expect(codes([{ id: 'a' }, { id: 'b', sink: { config: { write_mode: 'append' } } }])).toEqual(['output_clash']);
+    expect(codes([{ id: 'a' }, { id: 'b', sink: { config: { table: 'other' } } }])).toEqual([]);
+  });
+});
+
 describe('a file that two rows replace', () => {
   test('is a doubt: one of them may be left out or fail before it writes', () => {
     const { rows, warnings } = planned({ sink: sink({}) }, ROWS);

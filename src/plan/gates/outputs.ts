@@ -1,14 +1,18 @@
-/** Rows must not replace each other's files. */
+/** Rows must not replace each other's files and tables. */
 import { normalize } from 'node:path';
 import { joinPath } from '../../lib/text-path.ts';
 import type { ValueList } from '../for-each.ts';
 import type { IssueList } from '../issue-list.ts';
 import type { PlannedPart } from '../plan-part.ts';
 import { rowName, type PlannedRow } from '../planned-row.ts';
-import { replacedFile, type SinkDefinition } from '../../kit/sink.ts';
+import { outputOf, replacedOutput, type SinkDefinition } from '../../kit/sink.ts';
 
 interface Output {
-  readonly file: string;
+  /** Where it stands. */
+  readonly place: string;
+  /** As people are told. */
+  readonly name: string;
+  readonly isFile: boolean;
   readonly replaces: boolean;
   /** What its config names in tokens. */
   readonly named: ReadonlySet<string>;
@@ -28,12 +32,12 @@ export function checkOutputs(rows: readonly PlannedRow[], lists: ReadonlyMap<str
   const inCircle = issues.errors.some((issue) => issue.code === 'dependency_cycle');
   for (const row of rows) {
     for (const output of outputsOf(row)) {
-      const other = taken.get(output.file);
-      if (other === undefined) taken.set(output.file, output);
+      const other = taken.get(output.place);
+      if (other === undefined) taken.set(output.place, output);
       // Two rows of one id are told as that.
       else if (other.owner !== output.owner && (output.replaces || other.replaces)) {
-        const message = `${output.owner} and ${other.owner} write the same file \`${output.file}\``;
-        const hint = 'give each a file of its own, or let both append';
+        const message = `${output.owner} and ${other.owner} write the same ${output.name}`;
+        const hint = `give each ${output.isFile ? 'a file' : 'one'} of its own, or let both append`;
         if (output.mayBeAlone && other.mayBeAlone) issues.warn('output_clash', output.path, message, hint);
         else issues.error('output_clash', output.path, message, hint);
       }
@@ -48,8 +52,13 @@ export function checkOutputs(rows: readonly PlannedRow[], lists: ReadonlyMap<str
 function refuseSharing(output: Output, times: readonly Times[], issues: IssueList): void {
   const shared = times.find(({ name }) => !output.named.has(name));
   if (shared === undefined) return;
-  const message = `${output.owner} runs once ${shared.per}, and each invocation would replace the file \`${output.file}\``;
-  issues.error('output_clash', output.path, message, `put a token such as \`\${${shared.example}}\` into the path, or let it append`);
+  const message = `${output.owner} runs once ${shared.per}, and each invocation would replace the ${output.name}`;
+  issues.error(
+    'output_clash',
+    output.path,
+    message,
+    `put a token such as \`\${${shared.example}}\` into ${output.isFile ? 'the path' : 'its name'}, or let it append`,
+  );
 }
 
 /** For what a row runs several times. */
@@ -73,32 +82,37 @@ export function refuseOwnSource(row: PlannedRow, issues: IssueList): void {
   const read = judged === undefined ? undefined : plan.definition.localPath?.(judged);
   if (read === undefined) return;
   for (const output of outputsOf(row)) {
-    if (output.file !== normalize(read)) continue;
-    issues.error('output_clash', output.path, `${output.owner} writes the file it reads: \`${output.file}\``, 'write to another file');
+    if (output.place !== normalize(read)) continue;
+    issues.error('output_clash', output.path, `${output.owner} writes the ${output.name} it reads`, 'write to another file');
   }
 }
 
 function outputsOf(row: PlannedRow): Output[] {
   const owner = rowName(row.draft);
-  const main = outputOf(row.sink, owner, row.draft.node === undefined);
-  const dead = row.dlq === undefined ? undefined : outputOf(row.dlq.sink, `the \`dlq\` of ${owner}`);
+  const main = placeOf(row.sink, owner, row.draft.node === undefined);
+  const dead = row.dlq === undefined ? undefined : placeOf(row.dlq.sink, `the \`dlq\` of ${owner}`);
   // Dead-letter queues append: several rows may share one, but nobody may replace it.
   return [main, dead === undefined ? undefined : { ...dead, replaces: false }].filter((output) => output !== undefined);
 }
 
-function outputOf({ plan, judged, tokens }: PlannedPart<SinkDefinition>, owner: string, mayBeAlone = false): Output | undefined {
-  const file = judged === undefined ? undefined : plan.definition.localPath?.(judged);
-  if (file === undefined || file.startsWith('/dev/')) return undefined;
-  const replaces = replacedFile(plan.definition, judged) !== undefined;
+function placeOf({ plan, judged, tokens }: PlannedPart<SinkDefinition>, owner: string, mayBeAlone = false): Output | undefined {
+  if (judged === undefined) return undefined;
+  const replaced = replacedOutput(plan.definition, judged);
+  const output = replaced ?? outputOf(plan.definition, judged);
+  if (output.startsWith('/dev/')) return undefined;
+  const isFile = plan.definition.localPath?.(judged) !== undefined;
   const named = new Set(tokens.flatMap(({ token }) => (token.kind === 'path' ? [token.root] : [])));
-  return { file: normalize(file), replaces, named, path: joinPath(plan.path, 'config'), owner, mayBeAlone };
+  const place = isFile ? normalize(output) : output;
+  const name = isFile ? `file \`${place}\`` : `data set \`${place}\``;
+  return { place, name, isFile, replaces: replaced !== undefined, named, path: joinPath(plan.path, 'config'), owner, mayBeAlone };
 }
 
 /** With a bookmark the next run reads only what is new; a file that starts over then loses what came before. */
 function warnAboutReplacing(row: PlannedRow, issues: IssueList): void {
-  const output = outputOf(row.sink, rowName(row.draft));
+  const output = placeOf(row.sink, rowName(row.draft));
   if (output?.replaces !== true || row.state === undefined || row.reads?.bookmarks !== true) return;
   if (row.sink.tokens.length > 0) return;
-  const message = `with \`state\` the next run reads only what is new, and replaces the file \`${output.file}\` with that`;
-  issues.warn('replaced_output', output.path, message, 'set `append: true`, or put `${now.date}` into the path');
+  const message = `with \`state\` the next run reads only what is new, and replaces the ${output.name} with that`;
+  const hint = output.isFile ? 'set `append: true`, or put `${now.date}` into the path' : 'use `write_mode: append`, or `upsert`';
+  issues.warn('replaced_output', output.path, message, hint);
 }
