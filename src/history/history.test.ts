@@ -9,6 +9,8 @@ import { openSqlite } from '../lib/sqlite.ts';
 import { MemoryHistory } from './memory/memory-history.ts';
 import { openHistory } from './open.ts';
 import { openDatabase, SqliteClient } from './sql/client.ts';
+import { migrate } from './sql/migrate.ts';
+import { MIGRATIONS } from './sql/migrations/index.ts';
 import type { WriteAheadLog } from './sql/write-ahead-log.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'headgate-history-'));
@@ -57,6 +59,29 @@ describe('opening a history', () => {
     db.exec(`INSERT INTO svc_serve_migrations VALUES (99, 'later', 'now')`);
     db.close();
     await expect(openHistory(url, env)).rejects.toThrow('newer version (99');
+  });
+
+  it('keeps audit entries and log lines of older tables', async () => {
+    const url = fresh();
+    const old = openDatabase(url, folder);
+    migrate(old, MIGRATIONS.slice(0, 4), new Date(0));
+    const at = (second: number): string => new Date(second * 1000).toISOString();
+    for (const second of [1, 3, 2]) {
+      old
+        .prepare(`INSERT INTO svc_serve_audit VALUES (?, ?, 'ann', 'admin', 'run.submit', 'ok', 'r1', 'f', NULL)`)
+        .run(`a${second}`, at(second));
+      old.prepare(`INSERT INTO svc_serve_run_logs VALUES ('r1', ?, ?, 'INFO', ?, 0)`).run(second, at(second), `line ${second}`);
+    }
+    old.close();
+    const history = await openHistory(url, env);
+    const entry = { principal: 'ann', role: 'admin', action: 'run.submit', result: 'ok', run_id: 'r1', config_fingerprint: 'f' };
+    expect(await history.listAudit({ limit: 10 })).toEqual(
+      [3, 2, 1].map((second) => ({ id: `a${second}`, timestamp: at(second), ...entry })),
+    );
+    const { lines } = await history.readLog('r1', { after: 1, limit: 10 });
+    expect(lines.map(({ line }) => line)).toEqual(['line 2', 'line 3']);
+    expect(await history.purge({ auditBefore: at(3), logsBefore: at(2) })).toMatchObject({ audit: 2, logs: 1 });
+    await history.close();
   });
 
   it('waits for a database that another process is setting up', async () => {

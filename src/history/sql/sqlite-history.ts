@@ -33,6 +33,13 @@ const FINISH = `UPDATE svc_serve_runs SET status = ?, finished_at = ?, records_w
 const PURGE_ROWS = 2000;
 const FAIL = `UPDATE svc_serve_runs SET status = 'failed', finished_at = ?, error = ?`;
 
+/** With what tells its rows apart. */
+interface Table {
+  readonly name: string;
+  readonly key: string;
+}
+const IDEM: Table = { name: 'svc_serve_idem', key: 'rowid' };
+
 export class SqliteHistory implements History {
   readonly persistent = true;
   readonly #client: SqliteClient;
@@ -187,13 +194,13 @@ export class SqliteHistory implements History {
   async purge(bounds: PurgeBounds): Promise<Purged> {
     const { runsBefore, claimsBefore, auditBefore, logsBefore, instancesBefore } = bounds;
     const claimsOfRuns = 'run_id IN (SELECT run_id FROM svc_serve_runs WHERE finished_at < ?)';
-    const claims = await this.#purge('svc_serve_idem', claimsOfRuns, runsBefore);
+    const claims = await this.#purge(IDEM, claimsOfRuns, runsBefore);
     return {
-      runs: await this.#purge('svc_serve_runs', 'finished_at < ?', runsBefore),
-      claims: claims + (await this.#purge('svc_serve_idem', 'claimed_at < ?', claimsBefore)),
-      audit: await this.#purge('svc_serve_audit', 'timestamp < ?', auditBefore),
-      logs: await this.#purge('svc_serve_run_logs', 'ts < ?', logsBefore),
-      instances: await this.#purge('svc_serve_instances', 'seen_at < ?', instancesBefore),
+      runs: await this.#purge({ name: 'svc_serve_runs', key: 'rowid' }, 'finished_at < ?', runsBefore),
+      claims: claims + (await this.#purge(IDEM, 'claimed_at < ?', claimsBefore)),
+      audit: await this.#purge({ name: 'svc_serve_audit', key: 'timestamp, id' }, 'timestamp < ?', auditBefore),
+      logs: await this.#purge({ name: 'svc_serve_run_logs', key: 'run_id, seq' }, 'ts < ?', logsBefore),
+      instances: await this.#purge({ name: 'svc_serve_instances', key: 'rowid' }, 'seen_at < ?', instancesBefore),
     };
   }
 
@@ -221,9 +228,9 @@ export class SqliteHistory implements History {
   }
 
   /** In parts: the event loop and other writers get their turn. */
-  async #purge(table: string, condition: string, before: string | undefined): Promise<number> {
+  async #purge({ name, key }: Table, condition: string, before: string | undefined): Promise<number> {
     if (before === undefined) return 0;
-    const sql = `DELETE FROM ${table} WHERE rowid IN (SELECT rowid FROM ${table} WHERE ${condition} LIMIT ${PURGE_ROWS})`;
+    const sql = `DELETE FROM ${name} WHERE (${key}) IN (SELECT ${key} FROM ${name} WHERE ${condition} LIMIT ${PURGE_ROWS})`;
     for (let total = 0; ;) {
       const removed = await this.#client.write(() => this.#client.run(sql, before));
       total += removed;

@@ -3,6 +3,7 @@ import { controlPlane } from './0001-control-plane.ts';
 import { catalog } from './0002-catalog.ts';
 import { runsByStatus } from './0003-runs-by-status.ts';
 import { outputs } from './0004-outputs.ts';
+import { oneTree } from './0005-one-tree.ts';
 
 /** In order; a migration that was released is never changed, only followed by another. */
-export const MIGRATIONS: readonly Migration[] = [controlPlane, catalog, runsByStatus, outputs];
+export const MIGRATIONS: readonly Migration[] = [controlPlane, catalog, runsByStatus, outputs, oneTree];
