@@ -86,6 +86,7 @@ export async function serve(options: ServeOptions, version: string): Promise<Run
       leaseTtlSecs: options.leaseTtlSecs,
       stopGraceMs: STOP_GRACE_MS,
     },
+    isLevelChosen: options.isLevelChosen,
     listen: options.listen,
   });
   const errands: VerifyServices & ReplayServices = {

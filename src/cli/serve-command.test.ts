@@ -72,6 +72,7 @@ describe('serve', () => {
       callbackAllowHosts: [],
     });
     expect(options.maxQueuedRuns).toBe(8 * options.maxConcurrentRuns);
+    expect([options.isLevelChosen, (await optionsOf('--no-auth --log-level warn')).isLevelChosen]).toEqual([false, true]);
     expect(existsSync(path.join(cwd, '.headgate'))).toBe(true);
   });
 

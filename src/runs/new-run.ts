@@ -13,6 +13,8 @@ export interface NewRunOptions {
   readonly env: Pick<Env, 'clock' | 'ids' | 'log' | 'redactor'>;
   readonly owner: string;
   readonly leaseTtlSecs: number;
+  /** Whoever started the server chose how much is logged: documents have no say in it. */
+  readonly isLevelChosen?: boolean | undefined;
   /** 0: keys are not looked at. */
   readonly idempotencySecs: number;
 }
@@ -59,7 +61,7 @@ export function newRun(submission: Submission, prepared: Prepared, report: Docto
     concurrency: submission.concurrency ?? null,
     timeoutSecs: submission.timeout_secs ?? null,
     secrets: [...env.redactor.values()],
-    logLevel: env.log.level,
+    logLevel: (options.isLevelChosen === true ? undefined : prepared.plan.observability?.tracing?.level) ?? env.log.level,
   };
   return {
     run,

@@ -62,6 +62,8 @@ export interface RunServiceOptions {
   /** Takes what runs came to, as soon as that is on record; what it stores is in the history before that is closed. */
   readonly onOutcome?: (runId: string, outcome: RunOutcome) => void;
   readonly limits: RunLimits;
+  /** Whoever started the server chose how much is logged: documents have no say in it. */
+  readonly isLevelChosen?: boolean;
   /** Address of this server, for the list of instances. */
   readonly listen?: string;
 }
@@ -242,8 +244,8 @@ class Service implements RunService {
   }
 
   #newRun(submission: Submission, prepared: Prepared, report: DoctorReport | null): NewRun {
-    const { env, limits } = this.#options;
-    return newRun(submission, prepared, report, { env, owner: this.#self.instance_id, ...limits });
+    const { env, limits, isLevelChosen } = this.#options;
+    return newRun(submission, prepared, report, { env, isLevelChosen, owner: this.#self.instance_id, ...limits });
   }
 
   /** Stores the run; or gives the run that this submission repeats. */

@@ -55,6 +55,16 @@ describe('a run', () => {
     expect(readFileSync(shop.path('day-2020-02-03.jsonl'), 'utf8')).toContain('"name":"a"');
   });
 
+  test('logs as much as its document says, where the server was not told', async () => {
+    const logOf = async (level: string): Promise<string> => {
+      const id = await program.submit(quick('logged.jsonl', { observability: { tracing: { level } } }));
+      await program.ended(id);
+      return (await program.call('GET', `/v1/runs/${id}/logs`)).text;
+    };
+    expect(await logOf('info')).toContain('row completed');
+    expect(await logOf('warn')).not.toContain('row completed');
+  });
+
   test('accepts a concurrency that none of its connectors has', async () => {
     expect((await program.ended(await program.submit(quick('c.jsonl'), { concurrency: 3 }))).status).toBe('completed');
   });

@@ -52,7 +52,7 @@ export const demoCommand = defineCommand({
       ['noAuth', ['true']],
       ['dataDir', [options.dataDir]],
     ]);
-    const serveOptions = readServeOptions({ world, env: quietEnv(context) }, serveValues(given, world.variables));
+    const serveOptions = readServeOptions({ world, env: quietEnv(context), isLevelChosen: true }, serveValues(given, world.variables));
     using stops = listenForStop(world, 'shutdown', (signal) => terminal.note(`${signal}: closing`));
     const server = await context.wiring.serve(serveOptions).catch((error: unknown) => {
       throw portHint(error, options.listen);

@@ -140,8 +140,10 @@ export const serveCommand = defineCommand({
   },
 });
 
+type ServeContext = Pick<CliContext, 'world' | 'env' | 'isLevelChosen'>;
+
 /** Also for other commands that start a server. */
-export function readServeOptions({ world, env }: Pick<CliContext, 'world' | 'env'>, values: ServeValues): ServeOptions {
+export function readServeOptions({ world, env, isLevelChosen }: ServeContext, values: ServeValues): ServeOptions {
   const auth = authOf(values);
   // Before anything can be logged: even a startup error must not repeat a token.
   for (const token of [auth.authToken, auth.readToken, auth.writeToken, auth.adminToken])
@@ -149,6 +151,7 @@ export function readServeOptions({ world, env }: Pick<CliContext, 'world' | 'env
   const dataDir = path.resolve(world.cwd, values.dataDir);
   return {
     env,
+    isLevelChosen,
     listen: values.listen,
     auth,
     history: historyOf(values.history, dataDir, world.cwd),

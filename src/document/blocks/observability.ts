@@ -70,7 +70,7 @@ export const observabilitySchema = z.lazy(() =>
       description: 'A listener of its own for metrics; `serve` has one anyway and leaves this out.',
     }),
     tracing: optional(z.strictObject({ level: z.enum(LOG_LEVELS).meta({ description: 'Least important level to log.' }) })).meta({
-      description: 'How much is logged, where neither `--log-level` nor `SVC_LOG` says.',
+      description: 'How much is logged, where neither `--log-level` nor `SVC_LOG` says; of a server, how much of the run.',
     }),
   }),
 );
