@@ -1,6 +1,7 @@
 /** What the catalog remembers of runs. */
 import { describe, expect, it, vi } from 'vitest';
 import { datasetId } from '../../engine/observe/canonical-uri.ts';
+import type { RunObserver } from '../../engine/observe/observer.ts';
 import type { CatalogStore } from '../../history/catalog.ts';
 import { HistoryError } from '../../history/history.ts';
 import { MemoryCatalog } from '../../history/memory/memory-catalog.ts';
@@ -75,6 +76,30 @@ describe('a movement', () => {
     const failing = rowPlan(fakeSource([{ records: [{ id: 1 }] }], { failAfter: new ConnectorError('data', 'no') }), fakeSink().definition);
     const told = await movedBy([{ ...failing, id: 'bad' }, oneRow({ id: 'good' })]);
     expect(told.map(({ row }) => row)).toEqual(['good']);
+  });
+
+  it('is not told of a row of which some chunks never ran, because another row had failed', async () => {
+    const heard: Movement[] = [];
+    const observer = new MovementObserver({ env: testEnv(), sampleRecords: 0, deliver: (movements) => void heard.push(...movements) });
+    const row = oneRow();
+    const watched: RunObserver = {
+      name: 'chunks',
+      runStarted: (started) => observer.runStarted(started),
+      rowEnded: (ended, outcome, shapes) => observer.rowEnded(ended, { ...outcome, row_id: 'row-0::partition::0' }, shapes),
+      runEnded: async (outcome, read) => {
+        const [done] = outcome.invocations;
+        if (done === undefined) throw new Error('the row ran');
+        const chunk = (index: number) => `row-0::partition::${index}`;
+        const chunks = [
+          { ...done, row_id: chunk(0) },
+          { ...done, row_id: chunk(1), status: 'skipped' as const },
+        ];
+        await observer.runEnded({ ...outcome, status: 'failed', invocations: chunks }, read);
+        await observer.runEnded({ ...outcome, status: 'failed', invocations: chunks.slice(0, 1) }, read);
+      },
+    };
+    await run(planOf([row]), { env: testEnv(), observers: [watched] });
+    expect(heard.map(({ row: id }) => id)).toEqual(['row-0']);
   });
 
   it('is not told of a cancelled run, not even of rows that were done', async () => {

@@ -1,4 +1,5 @@
 /** Hears what the root rows of a run move, and tells it as movements when the run has ended. */
+import { rowOfInvocation } from '../../engine/expand/turn.ts';
 import { canonicalUri } from '../../engine/observe/canonical-uri.ts';
 import { columnOriginsOf } from '../../engine/observe/column-origins.ts';
 import { datasetsOf, sourceNodesOf } from '../../engine/observe/datasets.ts';
@@ -56,8 +57,13 @@ export class MovementObserver implements RunObserver {
   }
 
   #movements(run: ObservedRun, outcome: RunOutcome, read: ReadonlyMap<string, RecordShape>): Movement[] {
-    const byRow = Map.groupBy(this.#ended, ({ row }) => row.row.id);
-    const whole = [...byRow].filter(([, parts]) => parts.every((part) => part.outcome.status === 'completed'));
+    const rows = new Set(run.plan.rows.map(({ id }) => id));
+    const isRow = (id: string): boolean => rows.has(id);
+    // Chunks that never started are only told of here.
+    const broken = new Set(
+      outcome.invocations.flatMap(({ row_id: name, status }) => (status === 'completed' ? [] : rowOfInvocation(name, isRow))),
+    );
+    const whole = [...Map.groupBy(this.#ended, ({ row }) => row.row.id)].filter(([id]) => !broken.has(id));
     const about = { pipeline: run.plan.name, run_id: run.runId, recorded_at: outcome.finished_at };
     return whole.flatMap(([row, parts]) => {
       const moved = together(parts.map((part) => this.#moved(run, part, { outcome, read })));
