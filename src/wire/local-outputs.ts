@@ -95,12 +95,15 @@ export const cleanupRequestSchema = z
   .superRefine((body, ctx) => {
     const named = SCOPE_KEYS.filter((key) => body[key] !== undefined);
     if (named.length !== 1) {
-      const told = named.length === 0 ? 'no scope is named' : `several scopes are named (${named.join(', ')})`;
-      ctx.addIssue({ code: 'custom', message: `${told}: give exactly one of ${SCOPE_KEYS.join(', ')}` });
+      const isNone = named.length === 0;
+      const message = isNone ? 'no scope is named' : `several scopes are named: ${named.join(', ')}`;
+      const hint = `give exactly one of ${SCOPE_KEYS.join(', ')}`;
+      ctx.addIssue({ code: 'custom', message, params: { code: isNone ? 'missing_key' : 'conflicting_keys', hint } });
       return;
     }
     if ((body.all === true || body.older_than_days === 0) && !body.dry_run && !body.confirm) {
-      ctx.addIssue({ code: 'custom', path: ['confirm'], message: 'this deletes every file of the ledger: say so with `confirm: true`' });
+      const message = 'this deletes every file of the ledger';
+      ctx.addIssue({ code: 'custom', path: ['confirm'], message, params: { code: 'unconfirmed', hint: 'say so with `confirm: true`' } });
     }
   })
   .meta({ description: 'Which files to delete.' });

@@ -49,6 +49,16 @@ test('files of all days belong to the data set that the catalog knows', async ()
   expect((await program.call('GET', '/metrics')).text).toContain('svc_local_outputs_deleted_total{scope="dataset"} 2');
 });
 
+test.each([
+  [{}, 'no scope is named — give exactly one of older_than_days, expired, dataset_id, run_id, all'],
+  [{ all: true, expired: true }, 'several scopes are named: expired, all'],
+  [{ all: true }, 'this deletes every file of the ledger — say so with `confirm: true`'],
+  [{ older_than_days: 0 }, 'confirm: this deletes every file of the ledger'],
+])('a clean-up that asks for %j is told what is wrong with it', async (body, message) => {
+  const answer = await program.call('POST', '/v1/local-outputs/cleanup', body);
+  expect([answer.status, answer.json()]).toMatchObject([400, { error: { code: 'bad_config', message: expect.stringContaining(message) } }]);
+});
+
 test('a file that a run is writing is not deleted', async () => {
   const run = await firstPage('busy');
   const [output] = await outputs('pipeline=busy');
