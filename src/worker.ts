@@ -48,11 +48,15 @@ async function errand(
   return replayErrand({ ...world, ...replay, parts, signal });
 }
 
+function planOf(plan: Plan, { anew }: RunTicket): Plan {
+  return anew === undefined ? plan : { ...plan, rows: plan.rows.map((row) => ({ ...row, readsAnew: anew })) };
+}
+
 const outages = new Outages(systemClock);
 
 runWorkerLoop(async (ticket, desk) => {
   const document = documentOfTree(parseJson(ticket.document) as JsonObject, { name: ticket.name });
-  const plan = planDocument(document, parts, { cpus: availableParallelism() });
+  const plan = planOf(planDocument(document, parts, { cpus: availableParallelism() }), ticket);
   const env = envOf(ticket, desk);
   const done = await errand(ticket, desk, { plan, env });
   if (done !== undefined) return done;

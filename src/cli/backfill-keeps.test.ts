@@ -73,9 +73,7 @@ describe('rows that vanished at the source', () => {
     const { code, err } = await headgate('backfill', 'orders.json', ...DAYS);
     expect([code, err]).toEqual([1, expect.stringContaining('would remove what the other windows hold')]);
     document({ scope: { n: 0 }, more: { backfill: { window: '1d' } } });
-    expect((await headgate('validate', 'orders.json')).err + (await headgate('validate', 'orders.json')).out).toContain(
-      'clean_up_unsafe',
-    );
+    expect((await headgate('validate', 'orders.json')).err + (await headgate('validate', 'orders.json')).out).toContain('clean_up_unsafe');
     expect(rows('SELECT count(*) FROM kept')).toEqual(['2']);
   });
 

@@ -45,7 +45,7 @@ function tokensOf({ row, sink, capabilities, replay, state, deadLetters }: Invoc
 
 async function lastBookmark(invocation: Invocation): Promise<JsonValue | undefined> {
   const { state, stateKey, env, labels, row } = invocation;
-  if (state === undefined) return undefined;
+  if (state === undefined || row.readsAnew === true) return undefined;
   const from = env.clock.elapsedMs();
   try {
     const value = await state.get(stateKey);

@@ -140,6 +140,8 @@ export interface RowPlan {
   readonly lane: LaneChoice;
   /** `{name}::{row}`; an invocation appends `::{parent key value}` or `::{alias=value&…}`, and `::partition::{chunk}`. */
   readonly stateKey: string;
+  /** Whether its source begins at the beginning, whatever position is stored. */
+  readonly readsAnew?: boolean;
   readonly weight: number | undefined;
   readonly tags: readonly string[];
   /** Tier of the row: by default only `mandatory` and `active` rows run. */

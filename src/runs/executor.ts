@@ -25,6 +25,8 @@ export interface RunTicket {
   readonly clock: string;
   readonly concurrency: number | null;
   readonly timeoutSecs: number | null;
+  /** Present when its sources begin at the beginning, whatever positions are stored. */
+  readonly anew?: true;
   /** Resolved secret values, for redaction in the worker. */
   readonly secrets: readonly string[];
   readonly logLevel: LogLevel;

@@ -8,6 +8,7 @@ import { maskCallback } from './callback-rules.ts';
 import type { RunTicket } from './executor.ts';
 import { requestFingerprint } from './fingerprint.ts';
 import type { Prepared } from './prepared.ts';
+import type { How } from './runs.ts';
 
 export interface NewRunOptions {
   readonly env: Pick<Env, 'clock' | 'ids' | 'log' | 'redactor'>;
@@ -15,6 +16,7 @@ export interface NewRunOptions {
   readonly leaseTtlSecs: number;
   /** Whoever started the server chose how much is logged: documents have no say in it. */
   readonly isLevelChosen?: boolean | undefined;
+  readonly how?: How;
   /** 0: keys are not looked at. */
   readonly idempotencySecs: number;
 }
@@ -61,6 +63,7 @@ export function newRun(submission: Submission, prepared: Prepared, report: Docto
     concurrency: submission.concurrency ?? null,
     timeoutSecs: submission.timeout_secs ?? null,
     secrets: [...env.redactor.values()],
+    ...options.how,
     logLevel: (options.isLevelChosen === true ? undefined : prepared.plan.observability?.tracing?.level) ?? env.log.level,
   };
   return {

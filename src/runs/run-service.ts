@@ -24,7 +24,7 @@ import { presentRun } from './record.ts';
 import { keepRetention } from './retention.ts';
 import { RunLogs } from './run-log.ts';
 import type { ApplyMetrics } from './run-meter.ts';
-import type { Caller, LogEvent, RunQuery, Runs, StoredLog } from './runs.ts';
+import type { Caller, How, LogEvent, RunQuery, Runs, StoredLog } from './runs.ts';
 import { checkSettings } from './submission.ts';
 
 /** Probes a plan before it runs; failed probes are a report, not an error. */
@@ -148,14 +148,14 @@ class Service implements RunService {
     this.#loops = Promise.all([keeper.keep(signal), keepRetention({ env, history, limits, signal })]);
   }
 
-  async submit(submission: Submission, caller: Caller): Promise<SubmissionReceipt> {
+  async submit(submission: Submission, caller: Caller, how: How = {}): Promise<SubmissionReceipt> {
     this.#refuseWhenDraining();
     const prepared = await this.#options.prepare(submission);
     checkSettings(submission, this.#options.callbacks);
     const place = this.#queue.reserve();
     try {
       const report = submission.doctor_first === true ? await this.#preflight(prepared) : null;
-      const fresh = this.#newRun(submission, prepared, report);
+      const fresh = this.#newRun(submission, prepared, { report, how });
       const repeated = await this.#admit(fresh, caller);
       if (repeated === undefined) this.#enter(fresh, submission, place);
       else place.release();
@@ -243,9 +243,9 @@ class Service implements RunService {
     return report;
   }
 
-  #newRun(submission: Submission, prepared: Prepared, report: DoctorReport | null): NewRun {
+  #newRun(submission: Submission, prepared: Prepared, { report, how }: { report: DoctorReport | null; how: How }): NewRun {
     const { env, limits, isLevelChosen } = this.#options;
-    return newRun(submission, prepared, report, { env, isLevelChosen, owner: this.#self.instance_id, ...limits });
+    return newRun(submission, prepared, report, { env, isLevelChosen, owner: this.#self.instance_id, how, ...limits });
   }
 
   /** Stores the run; or gives the run that this submission repeats. */

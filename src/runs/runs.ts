@@ -8,6 +8,12 @@ export interface Caller {
   readonly sourceIp?: string;
 }
 
+/** What a submission from outside cannot ask for. */
+export interface How {
+  /** Sources begin at the beginning, whatever positions an earlier run of the same name has stored. */
+  readonly anew?: true;
+}
+
 export interface RunQuery {
   readonly status?: readonly RunStatus[];
   readonly name?: string;
@@ -38,7 +44,7 @@ export interface StoredLog {
  */
 export interface Runs {
   /** Validates, interpolates, claims the key, stores; resolves when the record is durable. */
-  submit(submission: Submission, caller: Caller): Promise<SubmissionReceipt>;
+  submit(submission: Submission, caller: Caller, how?: How): Promise<SubmissionReceipt>;
   get(runId: string): Promise<RunRecord>;
   list(query: RunQuery): Promise<RunPage>;
   /** `requested` (202) or, when already terminal, `noop` (200). */

@@ -1,8 +1,10 @@
 /** Backfills over HTTP, as a client of the real program sees them (spec 1, section 4.4). */
 import { DatabaseSync } from 'node:sqlite';
 import { readFileSync } from 'node:fs';
+import { Client } from 'pg';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import type { BackfillReceipt } from '../../src/wire/backfill.ts';
+import { freshDatabase } from '../servers/postgres.ts';
 import { silentApi } from './serve-documents.ts';
 import { workshop, type Answer, type Body, type Program } from './serve-program.ts';
 
@@ -123,6 +125,35 @@ describe('a backfill', () => {
       config_fingerprint: expect.stringMatching(/^[0-9a-f]{16}$/),
     });
   });
+});
+
+test('a window that was in another range before is read from its beginning again', async () => {
+  const database = await freshDatabase();
+  const client = new Client({ connectionString: database.url });
+  await client.connect();
+  await client.query("CREATE TABLE orders AS SELECT i AS id, date '2026-01-01' + i % 2 AS day FROM generate_series(1, 6) AS i");
+  const query = "SELECT * FROM orders WHERE day >= '${backfill.start_date}' AND day < '${backfill.end_date}'";
+  const connection = { connection_url: database.url };
+  const replication = { type: 'incremental', column: 'id', initial_value: 0 };
+  const window = { column: 'day', from: '${backfill.start_date}', to: '${backfill.end_date}' };
+  const config = { ...connection, table_name: 'copied', column_mapping: 'auto_map', write_mode: 'overwrite', scope: { window } };
+  const pipeline = {
+    source: { type: 'postgres', config: { ...connection, query, replication } },
+    sink: { type: 'postgres', config },
+    state: { type: 'file', config: { path: shop.path('state') } },
+  };
+  const fill = async (range: Body): Promise<number[]> => {
+    const receipt = receiptOf(await post({ config: JSON.stringify({ version: 1, name: 'again', pipeline }), window: '1d', ...range }));
+    const runs = [];
+    for (const id of idsOf(receipt)) runs.push(await program.ended(id));
+    expect(runs.map(({ error }) => error)).toEqual(runs.map(() => null));
+    return runs.map(({ records_written: written }) => written);
+  };
+  expect(await fill({ from: '2026-01-01', to: '2026-01-02' })).toEqual([3]);
+  expect(await fill(twoDays)).toEqual([3, 3]);
+  expect((await client.query('SELECT count(*)::int AS n FROM copied')).rows).toEqual([{ n: 6 }]);
+  await client.end();
+  await database.drop();
 });
 
 describe('a backfill is refused', () => {

@@ -7,6 +7,7 @@ import type { Plan } from '../../plan/plan.ts';
 import type { RunOutcome } from '../../wire/outcome.ts';
 import { isFailed, Marker, type MarkerPlace } from './marker.ts';
 import { backfillProgress, backfillUnits } from './metrics.ts';
+import { replaces } from './subject.ts';
 import type { UnitWork } from './unit-work.ts';
 
 export type UnitEnd = 'done' | 'failed' | 'skipped' | 'interrupted' | 'pending';
@@ -80,7 +81,8 @@ async function runUnit(unit: UnitWork, marker: Marker, run: BackfillRun): Promis
   const took = (): number => Math.round(clock.elapsedMs() - from);
   try {
     const plan = unit.plan(marker.restarts);
-    if (marker.statusOf(unit.id) === undefined) await beginAnew(unit, plan, run.place.store);
+    const reader = plan.rows.find(({ role }) => role !== 'child');
+    if (marker.statusOf(unit.id) === undefined || (reader !== undefined && replaces(reader))) await beginAnew(unit, plan, run.place.store);
     await marker.set(unit.id, 'running');
     const outcome = await run.execute(unit, plan);
     const known = { records_written: outcome.records_written, duration_ms: took() };

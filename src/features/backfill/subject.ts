@@ -2,6 +2,7 @@
 import { RefusedError } from '../../lib/errors.ts';
 import { hasField, isObject, type JsonObject, type JsonValue } from '../../lib/json.ts';
 import { suggestion } from '../../lib/nearest.ts';
+import { replacedOutput } from '../../kit/sink.ts';
 import { STATE_KEY } from '../../kit/state-store.ts';
 import { rootSources } from '../../plan/gates/backfill.ts';
 import type { Plan, RowPlan } from '../../plan/plan.ts';
@@ -118,7 +119,12 @@ export function isolated(plan: Plan, subject: Subject, keyOf: (row: RowPlan) => 
   const known = new Set([...rows, ...fanOuts].map(({ id }) => id));
   return {
     ...plan,
-    rows: rows.map((row) => ({ ...onlyMarked(row), stateKey: keyOf(row), dependsOn: row.dependsOn.filter((id) => known.has(id)) })),
+    rows: rows.map((row) => ({
+      ...onlyMarked(row),
+      readsAnew: row.id !== subject.row.id && replaces(row),
+      stateKey: keyOf(row),
+      dependsOn: row.dependsOn.filter((id) => known.has(id)),
+    })),
     fanOuts: fanOuts.map((row) => ({ ...row, dependsOn: row.dependsOn.filter((id) => known.has(id)) })),
     unselected: [],
     unselectedFanOuts: [],
@@ -131,6 +137,15 @@ export function isolated(plan: Plan, subject: Subject, keyOf: (row: RowPlan) => 
  */
 function onlyMarked({ rollback: _rollback, ...row }: RowPlan): RowPlan {
   return row;
+}
+
+/**
+ * Whether the row replaces what it wrote before: then it has to read all of its window in every attempt. What a first one stored a position
+ * for is gone with the next.
+ */
+export function replaces({ sink: { definition, parsed, judged } }: RowPlan): boolean {
+  const config = judged ?? parsed;
+  return config !== undefined && replacedOutput(definition, config) !== undefined;
 }
 
 /** A row, and those that run for its records, or for theirs. */

@@ -81,7 +81,8 @@ async function submitAll(submitting: Submitting, runs: BackfillOptions['runs']):
     const { id, start, end } = unit;
     if (full === undefined) {
       try {
-        const { run_id } = await runs.submit(submissionOf(unit, submitting), submitting.caller);
+        // A unit of another range may have had the same name.
+        const { run_id } = await runs.submit(submissionOf(unit, submitting), submitting.caller, { anew: true });
         receipts.push({ unit: id, start, end, status: 'submitted', run_id });
         continue;
       } catch (error) {
