@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { finding, integer, number, optional, text } from '../../kit/schema.ts';
 import { LOG_LEVELS } from '../../lib/log.ts';
+import { headerFault } from '../../lib/outgoing-request.ts';
 import { defineBlock } from '../block.ts';
 import { nullAsAbsent } from './null-as-absent.ts';
 
@@ -15,7 +16,15 @@ const endpoint = z.lazy(() =>
   }),
 );
 
-const otel = z.lazy(() =>
+/** Why a header cannot be sent, without its value. Metadata of gRPC is narrower than headers of HTTP, and has names for bytes. */
+function faultOf(name: string, value: string, protocol: 'grpc' | 'http'): string | undefined {
+  const fault = headerFault(name, value);
+  if (fault !== undefined || protocol === 'http') return fault;
+  const isText = /^[0-9a-z_.-]+$/i.test(name) && !/-bin$/i.test(name) && /^[ -~]*$/.test(value);
+  return isText ? undefined : `${JSON.stringify(name)} is not metadata of gRPC that can be sent as text`;
+}
+
+const otelFields = z.lazy(() =>
   z.strictObject({
     endpoint: optional(endpoint).meta({
       description: 'Collector; `http://localhost:4317` for grpc and `http://localhost:4318` for http when absent.',
@@ -35,10 +44,19 @@ const otel = z.lazy(() =>
         .default([...SIGNALS]),
     ).meta({ description: 'What is sent.' }),
     service_name: nullAsAbsent(text().default('svc')).meta({ description: '`service.name` of what is sent.' }),
-    timeout_secs: nullAsAbsent(integer({ min: 1 }).default(10)).meta({ description: 'How long an export may take.' }),
-    metric_interval_secs: nullAsAbsent(integer({ min: 1 }).default(60)).meta({
-      description: 'How often metrics are sent; and once at the end.',
+    timeout_secs: nullAsAbsent(integer({ min: 1, max: 3600 }).default(10)).meta({ description: 'How long an export may take.' }),
+    metric_interval_secs: nullAsAbsent(integer({ min: 1, max: 86_400 }).default(60)).meta({
+      description: 'How often metrics are sent; and once at the end. An export may not take longer than this either.',
     }),
+  }),
+);
+
+const otel = z.lazy(() =>
+  otelFields.superRefine(({ headers, protocol }, ctx) => {
+    for (const [name, value] of Object.entries(headers)) {
+      const fault = faultOf(name, value, protocol);
+      if (fault !== undefined) ctx.addIssue(finding('invalid_value', fault, { path: ['headers', name] }));
+    }
   }),
 );
 export type OtelConfig = z.infer<typeof otel>;
@@ -58,7 +76,15 @@ const prometheus = z.lazy(() =>
         );
       })
       .meta({ description: '`host:port` at which `/metrics` answers while `run`, `schedule` or `backfill` runs.' }),
-    buckets: optional(z.array(number()).min(1)).meta({ description: 'Upper bounds of the histograms, in seconds.' }),
+    buckets: optional(
+      z
+        .array(number({ min: 0 }))
+        .min(1)
+        .superRefine((bounds, ctx) => {
+          const late = bounds.findIndex((bound, index) => index > 0 && bound <= (bounds[index - 1] ?? 0));
+          if (late > 0) ctx.addIssue(finding('invalid_value', 'must be larger than the bound before', { path: [late] }));
+        }),
+    ).meta({ description: 'Upper bounds of the histograms, in seconds, from the smallest to the largest.' }),
   }),
 );
 export type PrometheusConfig = z.infer<typeof prometheus>;

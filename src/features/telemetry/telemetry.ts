@@ -55,11 +55,11 @@ async function traces({ config, env, outages, resource }: Export): Promise<Liste
 
 async function metrics({ config, env, outages, resource }: Export): Promise<Listener> {
   const { MeterProvider, PeriodicExportingMetricReader } = await import('@opentelemetry/sdk-metrics');
-  const timeoutMs = config.timeout_secs * 1000;
+  const intervalMs = config.metric_interval_secs * 1000;
   const reader = new PeriodicExportingMetricReader({
     exporter: await metricExporter(config, { env, outages }),
-    exportIntervalMillis: Math.max(config.metric_interval_secs * 1000, timeoutMs),
-    exportTimeoutMillis: timeoutMs,
+    exportIntervalMillis: intervalMs,
+    exportTimeoutMillis: Math.min(config.timeout_secs * 1000, intervalMs),
   });
   const provider = new MeterProvider({ resource, readers: [reader] });
   const observer: RunObserver = { name: 'metrics', runEnded: () => provider.shutdown().catch(alreadyTold) };
