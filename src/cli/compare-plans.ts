@@ -98,6 +98,7 @@ function compareRows(was: RowPlan, row: RowPlan): PlanChange[] {
     ...compareBlock(row.id, 'sla', was.sla, row.sla),
     ...compareBlock(row.id, 'adaptive_batch_size', was.adaptiveBatch, row.adaptiveBatch),
     ...compareBlock(row.id, 'partition', was.partition?.spec, row.partition?.spec),
+    ...compareBlock(row.id, 'shard', was.shard, row.shard),
     ...differing('delivery', was.delivery, row.delivery),
     ...differing('guarantee', was.guarantee, row.guarantee),
     ...differing('lane', laneName(was), laneName(row)),

@@ -1,7 +1,7 @@
 /** A plan in plain words, for somebody who has not seen the document before. */
 import type { Guarantee, Plan, RowPlan, TopologyPlan } from '../plan/plan.ts';
 import { count } from './render.ts';
-import { chunksOf, partitionDocument, timesOf } from './row-times.ts';
+import { chunksOf, partitionDocument, shardsOf, timesOf } from './row-times.ts';
 import { checksOf, expectationsOf, patienceOf } from './row-checks.ts';
 import { undoOf } from './row-undo.ts';
 import { factsOf, laneName, type RowFacts } from './row-facts.ts';
@@ -64,7 +64,8 @@ function reads(row: RowPlan, { sourceUri }: RowFacts): string {
   const from = `Reads from ${row.source.type}${sourceUri === undefined ? '' : ` (${sourceUri})`}`;
   const times = timesOf(row);
   const chunks = row.partition === undefined ? '' : ` The range is read in parts: ${chunksOf(row.partition)}.`;
-  return `${from}${times === undefined ? '' : `, ${times}`}.${chunks}`;
+  const shards = row.shard === undefined ? '' : ` The result is read in ${shardsOf(row.shard)}.`;
+  return `${from}${times === undefined ? '' : `, ${times}`}.${chunks}${shards}`;
 }
 
 function waits(row: RowPlan): string[] {
@@ -164,6 +165,7 @@ function rowDocument(row: RowPlan): Record<string, unknown> {
     ...(row.parent === undefined ? {} : { parent: row.parent.row }),
     ...(row.forEach.length === 0 ? {} : { for_each: row.forEach }),
     ...(row.partition === undefined ? {} : { partition: partitionDocument(row.partition) }),
+    ...(row.shard === undefined ? {} : { shard: row.shard }),
     source: row.source.type,
     transforms: row.transforms.map((transform) => transform.type),
     sink: row.sink.type,

@@ -1,6 +1,6 @@
 /** How often a row runs and for what, told before a run. */
 import { jsonText, type JsonObject } from '../lib/json.ts';
-import type { FanOutPlan, PartitionPlan, RowPlan } from '../plan/plan.ts';
+import type { FanOutPlan, PartitionPlan, RowPlan, ShardPlan } from '../plan/plan.ts';
 import { count } from './render.ts';
 
 /** `once for each value of a and b`; `undefined` for a row that runs once. */
@@ -19,6 +19,10 @@ export function chunksOf({ spec, chunks }: PartitionPlan): string {
   if (first === undefined || last === undefined) return `by ${spec.kind}, none: the range is empty`;
   const shown = first === last ? tell(first.tokens) : `${tell(first.tokens)} … ${tell(last.tokens)}`;
   return `${count(chunks.length, 'chunk')} by ${spec.kind}: ${shown}`;
+}
+
+export function shardsOf({ count: most, key }: ShardPlan): string {
+  return `up to ${most} ranges of \`${key}\`, known when the row starts`;
 }
 
 function tell({ id, start, end, offset, limit }: JsonObject): string {

@@ -53,6 +53,7 @@ export const ISSUES = {
   param_value: 'A value is not possible for its parameter.',
   parked_ancestor: 'A row runs against its status because another one needs it.',
   partition_referenced: 'A row waits for one that is cut into chunks, or runs for its records.',
+  shard_impossible: 'A row cannot be read in ranges of a column.',
   partition_unused: 'A row is cut into chunks that its source does not know of.',
   replaced_output: 'The next run would replace a file with only what is new.',
   reserved_row_id: 'The row id means something else inside tokens.',

@@ -7,7 +7,6 @@ const NOT_AVAILABLE: Readonly<Record<Place, Readonly<Record<string, string>>>> =
   document: {
     mirror: 'replication',
     replication: 'replication',
-    shard: 'sharded runs',
   },
   pipeline: {},
   'source node': { complete_for: 'clean-up of vanished rows in a graph' },

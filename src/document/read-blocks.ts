@@ -29,6 +29,7 @@ import { scheduleSchema, type ScheduleSpec } from './blocks/schedule.ts';
 import { schemaDriftBlock, type SchemaDriftConfig } from './blocks/schema-drift.ts';
 import { selectionSchema, type SelectionSpec } from './blocks/selection.ts';
 import { sinkSchema, type SinkSpec } from './blocks/sink.ts';
+import { shardSchema, type ShardSpec } from './blocks/shard.ts';
 import { slaSchema, type SlaConfig } from './blocks/sla.ts';
 import { sourceSchema, type SourceSpec } from './blocks/source.ts';
 import { stateSchema, type StateSpec } from './blocks/state.ts';
@@ -98,6 +99,7 @@ export interface Blocks {
   readonly rollback: RollbackConfig | undefined;
   readonly sla: Placed<SlaConfig> | undefined;
   readonly partition: Placed<PartitionSpec> | undefined;
+  readonly shard: ShardSpec | undefined;
   /** The block `schedule`. */
   readonly recurrence: ScheduleSpec | undefined;
   readonly backfill: BackfillSpec | undefined;
@@ -126,6 +128,7 @@ export function readBlocks(document: Document, issues: Issue[]): Blocks {
     selection: readMapping(root['selection'], 'selection', selectionSchema, issues),
     resilience: readMapping(root['resilience'], 'resilience', resilienceSchema, issues),
     sla: placedAt('sla', readBlock(root, 'sla', slaSchema, issues)),
+    shard: readBlock(root, 'shard', shardSchema, issues),
     partition: placedAt('partition', readBlock(root, 'partition', partitionSchema, issues)),
     recurrence: readBlock(root, 'schedule', scheduleSchema, issues),
     backfill: readBlock(root, 'backfill', backfillSchema, issues),

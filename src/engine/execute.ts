@@ -9,6 +9,7 @@ import type { ExecuteOptions } from './engine.ts';
 import { outcomeErrorOf } from './failure.ts';
 import { childExpansion } from './expand/children.ts';
 import { chunkExpansion, chunksOf } from './expand/chunks.ts';
+import { shardExpansion, shardsOf } from './expand/shards.ts';
 import { ONCE, type Expansion } from './expand/expansion.ts';
 import { runFanOut } from './expand/run-fan-out.ts';
 import { tupleExpansion, tupleId, type ValueLists } from './expand/tuples.ts';
@@ -169,12 +170,13 @@ class Execution {
 
   async #expand(row: Runnable, waited: ReadonlyMap<string, RowResult>): Promise<Expansion> {
     const base = expansionOf(row, waited);
-    if (row.role === 'discovery' || row.partition === undefined || base.size === 0) return base;
+    if (row.role === 'discovery' || (row.partition === undefined && row.shard === undefined) || base.size === 0) return base;
     const { tokens, ...opener } = this.#invocationOf(ONLY_TURN);
     const release = await this.#gate.enter();
     try {
       const context = { ...partContext({ ...opener, row }), signal: this.#stop, pageBytes: PAGE_BYTES };
-      return chunkExpansion(row.id, base, await chunksOf(row.partition, { context, tokens }));
+      if (row.partition !== undefined) return chunkExpansion(row.id, base, await chunksOf(row.partition, { context, tokens }));
+      return row.shard === undefined ? base : shardExpansion(await shardsOf(row.shard, row.source, { context, tokens }));
     } finally {
       release();
     }

@@ -77,7 +77,7 @@ export async function openInvocation(options: OpenOptions, closers: AsyncDisposa
     records: options.tokens.records,
     ...(turn.parent === undefined ? {} : { parent: turn.parent }),
   };
-  const sourceConfig = resolve(options, row.source);
+  const sourceConfig = sharded(resolve(options, row.source), options);
   const source = await openSource(row.source, () => row.source.definition.open(sourceConfig, sourceContext), options, closers);
   inFlight(metrics.sourceInFlight, { ...labels, connector: row.source.type }, options, closers);
   claimOutput(options, tally, closers);
@@ -115,6 +115,12 @@ export async function openInvocation(options: OpenOptions, closers: AsyncDisposa
     stop,
     kill,
   };
+}
+
+/** What the source is to read of its result. */
+function sharded(config: unknown, { row, turn: { shard } }: OpenOptions): unknown {
+  if (shard === undefined || row.shard === undefined) return config;
+  return row.source.definition.slices?.within(config, row.shard.key, [shard.span]);
 }
 
 /** Threads look ahead. Whoever counts the steps of a run, or keeps what it read for others, is to find one page after the other. */

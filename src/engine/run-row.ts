@@ -10,7 +10,7 @@ import { cleanUp } from './after-run/clean-up.ts';
 import { reconcile } from './after-run/reconcile.ts';
 import { judgeSla } from './after-run/sla.ts';
 import { blame, outcomeErrorOf } from './failure.ts';
-import { invocationName, stateKeyOf } from './expand/turn.ts';
+import { invocationName, isWholeTurn, stateKeyOf } from './expand/turn.ts';
 import type { Invocation } from './invocation.ts';
 import * as metrics from './metrics.ts';
 import { flushAll, saveBookmark } from './delivery/checkpoint.ts';
@@ -75,6 +75,7 @@ async function invoke(options: InvokeOptions, { startedAt, name }: ObservedRow):
     lane: laneName(options),
     key: options.turn.key ?? undefined,
     chunk: options.turn.chunk,
+    shard: options.turn.shard?.id,
   });
   const result = await inspected(options, await attempt(options));
   const durationMs = Math.round(env.clock.elapsedMs() - from);
@@ -123,12 +124,12 @@ function sinkUriOf({ env, plan, row, tokens }: RunRowOptions): string {
 
 /** Whether the invocation did all a run does, so that its outcome can be held against what is expected of it. */
 function isWhole({ row, dryRun, limit }: RunRowOptions): boolean {
-  return row.role !== 'child' && !dryRun && limit === undefined;
+  return row.role !== 'child' && row.shard === undefined && !dryRun && limit === undefined;
 }
 
 /** Whether what it wrote is all that the row writes. */
 function isOnlyOne({ row, turn }: RunRowOptions): boolean {
-  return row.role === 'root' && turn.chunk === undefined;
+  return row.role === 'root' && isWholeTurn(turn);
 }
 
 async function judge(options: RunRowOptions, { tally, failure }: Attempt): Promise<readonly SlaViolation[]> {

@@ -16,6 +16,7 @@ import { checkOutputs } from './gates/outputs.ts';
 import { checkWaiting, planPartitions } from './gates/partition.ts';
 import { planReconcile } from './gates/reconcile.ts';
 import { stampedColumns } from './gates/rollback.ts';
+import { warnAboutUnusedShard } from './gates/shard.ts';
 import { warnAboutUnusedStates } from './gates/state.ts';
 import { checkTemplates } from './gates/templates.ts';
 import { checkVerify, planVerify, withVerify } from './gates/verify.ts';
@@ -57,6 +58,7 @@ export function planDocument(document: Document, parts: Parts, options: PlanOpti
   checkTemplates(graph?.parts ?? [...drafts, ...listDrafts], context);
   const planned = graph?.rows ?? drafts.map((draft) => planRowParts(draft, context)).filter((row) => row !== undefined);
   checkWaiting([...drafts, ...listDrafts], drafts, issues);
+  if (graph === undefined) warnAboutUnusedShard(blocks, drafts, issues);
   const verify = planVerify(blocks, context);
   const finished = finishRows(planned, {
     name: restoreEscapes(document.name),

@@ -19,6 +19,7 @@ import { checkReconcile } from './gates/reconcile.ts';
 import { planRollback } from './gates/rollback.ts';
 import { checkResilience } from './gates/resilience.ts';
 import { checkTokens, collectedOf, parentLinkOf } from './gates/row-tokens.ts';
+import { checkShard } from './gates/shard.ts';
 import { checkSla } from './gates/sla.ts';
 import { checkState, stateKeyOf } from './gates/state.ts';
 import { checkWriteMode } from './gates/write-mode.ts';
@@ -112,6 +113,7 @@ export function finishRow(row: PlannedRow, setting: RowSetting): RowPlan {
   checkTokens({ draft: draft.source, tokens: row.source.tokens, own: row.source.plan.definition.ownTokens }, scope, issues);
   checkTokens({ draft: draft.sink, tokens: row.sink.tokens, own: undefined }, scope, issues);
   checkPartition(row, issues);
+  checkShard(row, issues);
   checkReconcile(row, setting.reconcile, issues);
   checkWriteMode(row, issues);
   checkDelivery(row, governance, issues);
@@ -132,6 +134,7 @@ export function finishRow(row: PlannedRow, setting: RowSetting): RowPlan {
     forEach: draft.forEach,
     collected: collectedOf([row.source, row.sink], lists),
     partition: setting.partition,
+    ...(draft.shard === undefined ? {} : { shard: draft.shard }),
     source: row.source.plan,
     sink: row.sink.plan,
     transforms: row.transforms.map((transform) => transform.plan),

@@ -111,6 +111,8 @@ export interface RowPlan {
   /** Fan-out rows whose collected lists its tokens name. */
   readonly collected: readonly string[];
   readonly partition: PartitionPlan | undefined;
+  /** Present when its result is read in ranges. */
+  readonly shard?: ShardPlan | undefined;
   readonly source: SourcePlan;
   readonly sink: SinkPlan;
   /** Already layered: pipeline, source template, row. */
@@ -166,6 +168,13 @@ export interface CleanUpPlan {
   /** Destination columns and their values; may hold run-time tokens. */
   readonly scope: JsonObject;
   readonly tokens: readonly FoundToken[];
+}
+
+/** Into how many ranges of which column of its source a row is cut. */
+export interface ShardPlan {
+  /** At most. */
+  readonly count: number;
+  readonly key: string;
 }
 
 /** The range of a row, cut into chunks. */

@@ -9,10 +9,12 @@ import type { RowStatus, SourceSpec } from '../document/blocks/source.ts';
 import type { StateSpec } from '../document/blocks/state.ts';
 import type { TransformSpec } from '../document/blocks/transform.ts';
 import type { Blocks, Placed, PlacedRow } from '../document/read-blocks.ts';
+import { shardOf } from './cut.ts';
 import { draftFanOut, draftListSource, type FanOutDraft } from './fan-out-draft.ts';
 import { fanOutOf, type ValueList } from './for-each.ts';
 import { draftPart, type Drafting, type PartDraft } from './part-draft.ts';
 import { readIds, readLinks, type RowLinks } from './row-graph.ts';
+import type { ShardPlan } from './plan.ts';
 import { findTokens } from './run-time-tokens.ts';
 
 export interface RowDraft {
@@ -30,6 +32,7 @@ export interface RowDraft {
   readonly dlq: Placed<DlqSpec> | undefined;
   readonly sla: Placed<SlaConfig> | undefined;
   readonly partition: Placed<PartitionSpec> | undefined;
+  readonly shard?: ShardPlan | undefined;
   /** What a read of the source is complete for. */
   readonly completeFor?: Placed<CompleteFor>;
   readonly delivery: Delivery;
@@ -132,6 +135,7 @@ function draftRow(row: PlacedRow, link: RowLinks, parts: PartDrafts, blocks: Blo
     state: inherit(spec.state, joinPath(path, 'state'), pipeline.state),
     dlq: inherit(spec.dlq, joinPath(path, 'dlq'), pipeline.dlq),
     partition: inherit(spec.partition, joinPath(path, 'partition'), isRoot ? blocks.partition : undefined),
+    shard: isRoot ? shardOf(blocks, parts.source) : undefined,
     sla: inherit(spec.sla, joinPath(path, 'sla'), blocks.sla),
     delivery: spec.delivery ?? blocks.delivery ?? 'at_least_once',
     deliveryPath: spec.delivery === undefined ? 'delivery' : joinPath(path, 'delivery'),

@@ -32,6 +32,7 @@ export function verificationOf(row: RowPlan, scope: VerifyScope): Verification |
   const writes: SinkCapabilities | undefined = config === undefined ? undefined : row.sink.definition.capabilities(config);
   const obstacle =
     shapeObstacle(row, scope) ??
+    shardObstacle(row) ??
     modeObstacle(row, writes) ??
     sharingObstacle(row, scope.rows) ??
     (destination === undefined && config !== undefined && row.sink.definition.readBack?.(config) === undefined
@@ -57,6 +58,15 @@ function shapeObstacle({ id, role, partition }: RowPlan, { topology }: VerifySco
   return {
     message: `row \`${id}\` is cut into chunks, and its destination holds what all of them read`,
     hint: 'verify a row without `partition` that reads the whole range',
+  };
+}
+
+/** What one shard wrote is not all that there is, and the last one does not know that it is the last. */
+function shardObstacle({ id, shard, verify }: RowPlan): Obstacle | undefined {
+  if (shard === undefined || verify?.spec.after_run !== true) return undefined;
+  return {
+    message: `row \`${id}\` is cut into shards, and no shard is all of it`,
+    hint: 'set `after_run: false`, and use `headgate verify`',
   };
 }
 

@@ -124,7 +124,7 @@ export class LiveRun {
     const { executor, env, applyMetrics } = this.#services;
     const { timeoutSecs } = this.ticket;
     if (this.#stopped !== undefined) return UNSTARTED;
-    const meter = new RunMeter(applyMetrics);
+    const meter = new RunMeter(applyMetrics, this.ticket);
     const over = timeoutSecs === null ? undefined : new AbortController();
     const handle = executor.start(this.ticket, {
       begun: () => {

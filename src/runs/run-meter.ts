@@ -2,16 +2,26 @@ import type { Labels, MetricChange, MetricDefinition } from '../lib/metrics.ts';
 
 export type ApplyMetrics = (changes: readonly MetricChange[], definitions: readonly MetricDefinition[]) => void;
 
+/** What a run is called, and where its measurements are added if not there. */
+interface Measured {
+  readonly name: string;
+  readonly measuredAs?: string | undefined;
+}
+
 /** Passes a run's measurements on, and takes back what a worker that died would have taken back: its "in flight" gauges. */
 export class RunMeter {
   readonly #apply: ApplyMetrics;
+  readonly #run: Measured;
   readonly #inFlight = new Map<string, { readonly metric: string; readonly labels: Labels }>();
 
-  constructor(apply: ApplyMetrics) {
+  constructor(apply: ApplyMetrics, run: Measured) {
     this.#apply = apply;
+    this.#run = run;
   }
 
-  apply(changes: readonly MetricChange[], definitions: readonly MetricDefinition[]): void {
+  apply(measured: readonly MetricChange[], definitions: readonly MetricDefinition[]): void {
+    const { name, measuredAs } = this.#run;
+    const changes = measuredAs === undefined ? measured : measured.map((change) => labelled(change, { name, measuredAs }));
     for (const change of changes) {
       if (change.op !== 'set' || !change.metric.endsWith('_in_flight')) continue;
       const key = `${change.metric} ${JSON.stringify(change.labels)}`;
@@ -29,4 +39,8 @@ export class RunMeter {
     );
     this.#inFlight.clear();
   }
+}
+
+function labelled(change: MetricChange, { name, measuredAs }: Required<Measured>): MetricChange {
+  return change.labels['pipeline'] === name ? { ...change, labels: { ...change.labels, pipeline: measuredAs ?? name } } : change;
 }

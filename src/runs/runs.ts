@@ -12,6 +12,8 @@ export interface Caller {
 export interface How {
   /** Sources begin at the beginning, whatever positions an earlier run of the same name has stored. */
   readonly anew?: true;
+  /** Pipeline to which what it measures is added, in place of its own name: names that do not come again would make series without end. */
+  readonly measuredAs?: string;
 }
 
 export interface RunQuery {

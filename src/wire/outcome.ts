@@ -48,7 +48,7 @@ export interface WrittenFiles {
 
 export interface InvocationOutcome {
   readonly invocation_id: string;
-  /** Id of the row; `{row}::partition::{chunk}` for a chunk of one. */
+  /** Id of the row; `{row}::partition::{chunk}` for a chunk of one, `{row}::shard::{shard}` for a shard. */
   readonly row_id: string;
   /** Key of the parent record, or the tuple of a row with `for_each`: `alias=value&…`. */
   readonly parent_record_key: string | null;

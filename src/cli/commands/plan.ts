@@ -11,7 +11,7 @@ import { maskingRulesFor } from '../../document/blocks/masking.ts';
 import { checksOf, expectationsOf, patienceOf } from '../row-checks.ts';
 import { undoOf } from '../row-undo.ts';
 import { factsOf, laneName } from '../row-facts.ts';
-import { chunksOf, partitionDocument, tellFanOut, timesOf } from '../row-times.ts';
+import { chunksOf, partitionDocument, shardsOf, tellFanOut, timesOf } from '../row-times.ts';
 import { CONFIG_ARGUMENT, SELECTION_OPTIONS } from '../shared-options.ts';
 
 export const planCommand = defineCommand({
@@ -118,6 +118,7 @@ function rowDocument(row: RowPlan, { lineage }: Pick<Plan, 'lineage'>): Record<s
     parent: row.parent?.row ?? null,
     for_each: row.forEach,
     partition: partitionDocument(row.partition),
+    shard: row.shard ?? null,
     depends_on: row.dependsOn,
     weight: row.weight ?? null,
     tags: row.tags,
@@ -168,6 +169,7 @@ function linesOf(row: RowPlan): (readonly [string, string])[] {
     ...(row.parent === undefined ? [] : [['parent', `${row.parent.row}, once a record, by ${row.parent.key}`] as const]),
     ...(row.forEach.length === 0 ? [] : [['runs', timesOf(row) ?? ''] as const]),
     ...(row.partition === undefined ? [] : [['chunks', chunksOf(row.partition)] as const]),
+    ...(row.shard === undefined ? [] : [['shards', shardsOf(row.shard)] as const]),
     ...(row.dependsOn.length === 0 ? [] : [['after', row.dependsOn.join(', ')] as const]),
   ];
 }

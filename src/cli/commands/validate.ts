@@ -116,6 +116,7 @@ async function validityOf(plan: Plan, document: Document): Promise<Record<string
       depends_on: row.dependsOn,
       for_each: row.forEach,
       partition: row.role === 'discovery' ? null : partitionDocument(row.partition),
+      shard: row.role === 'discovery' ? null : (row.shard ?? null),
       delivery: row.role === 'discovery' ? null : row.delivery,
       status: row.status,
       tags: row.tags,

@@ -25,13 +25,11 @@ const nonNull = z.lazy(() => z.union([z.string(), z.number(), z.bigint(), z.bool
 const scalar = z.lazy(() => z.union([nonNull, z.null()]));
 
 const shard = z.lazy(() =>
-  optional(
-    z
-      .strictObject({ key: text().meta({ description: 'Integer column whose range is cut into shards.' }) })
-      .superRefine((_shard, ctx) =>
-        ctx.addIssue(finding('not_available', 'reading by shards is not available yet', { hint: 'remove `shard`' })),
-      ),
-  ).meta({ description: 'Cuts the result into ranges of an integer column. Not available yet.', advanced: true }),
+  optional(z.strictObject({ key: text().meta({ description: 'Integer column of the result.' }) })).meta({
+    description: 'The column by whose ranges the result is read when the document asks for shards (`shard: {count}`).',
+    examples: [{ key: 'id' }],
+    advanced: true,
+  }),
 );
 
 const replication = z.lazy(() =>

@@ -212,7 +212,7 @@ describe('the definition', () => {
   });
 
   test.each([
-    [{ shard: { key: 'id' } }, 'not_available', 'shard'],
+    [{ shard: {} }, 'missing_key', 'shard.key'],
     [{ query: "SELECT 'a ${p.id}'" }, 'invalid_value', 'query'],
     [{ replication: { type: 'incremental', column: 'a', initial_value: null } }, 'missing_key', 'replication.initial_value'],
     [{ connection_url: 'mysql://h' }, 'invalid_value', 'connection_url'],

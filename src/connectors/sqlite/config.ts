@@ -23,13 +23,11 @@ function connections(fallback: number) {
 }
 
 const shard = z.lazy(() =>
-  optional(
-    z
-      .strictObject({ key: text().meta({ description: 'Integer column whose range is cut into shards.' }) })
-      .superRefine((_shard, ctx) =>
-        ctx.addIssue(finding('not_available', 'reading by shards is not available yet', { hint: 'remove `shard`' })),
-      ),
-  ).meta({ description: 'Cuts the result into ranges of an integer column. Not available yet.', advanced: true }),
+  optional(z.strictObject({ key: text().meta({ description: 'Integer column of the result.' }) })).meta({
+    description: 'The column by whose ranges the result is read when the document asks for shards (`shard: {count}`).',
+    examples: [{ key: 'id' }],
+    advanced: true,
+  }),
 );
 
 export const sqliteSourceConfig = z.lazy(() =>

@@ -115,9 +115,4 @@ describe('the sqlite source', () => {
     });
     for (const one of found) expect((await records(one.config_patch)).length).toBeGreaterThan(0);
   });
-
-  test('sharding is refused, not ignored', () => {
-    const checked = check(sqliteSource.config, { database_url: 'a.db', query: 'SELECT 1', shard: { key: 'id' } });
-    expect(!checked.ok && checked.issues[0]).toMatchObject({ code: 'not_available', path: 'shard' });
-  });
 });

@@ -14,6 +14,7 @@ import { notificationsBlock } from './notifications.ts';
 import { observabilityBlock } from './observability.ts';
 import { paramsSchema } from './params.ts';
 import { partitionBlock } from './partition.ts';
+import { shardBlock } from './shard.ts';
 import { pipelineSchema } from './pipeline.ts';
 import { reconcileBlock } from './reconcile.ts';
 import { resilienceSchema } from './resilience.ts';
@@ -59,6 +60,7 @@ export const documentSchema = z.lazy(() =>
     resilience: optional(resilienceSchema).meta({ description: 'What is tried again.' }),
     sla: optional(slaBlock.schema).meta({ description: slaBlock.description }),
     partition: optional(partitionBlock.schema).meta({ description: partitionBlock.description }),
+    shard: optional(shardBlock.schema).meta({ description: shardBlock.description }),
     backfill: optional(backfillBlock.schema).meta({ description: backfillBlock.description }),
     schedule: optional(scheduleBlock.schema).meta({ description: scheduleBlock.description }),
     reconcile: optional(reconcileBlock.schema).meta({ description: reconcileBlock.description }),

@@ -25,6 +25,7 @@ import { scheduleBlock } from './schedule.ts';
 import { rollbackBlock } from './rollback.ts';
 import { schemaDriftBlock } from './schema-drift.ts';
 import { selectionBlock } from './selection.ts';
+import { shardBlock } from './shard.ts';
 import { sinkBlock } from './sink.ts';
 import { slaBlock } from './sla.ts';
 import { sourceBlock } from './source.ts';
@@ -64,6 +65,7 @@ export const BLOCKS: readonly BlockDefinition<unknown>[] = [
   scheduleBlock,
   schemaDriftBlock,
   selectionBlock,
+  shardBlock,
   sinkBlock,
   slaBlock,
   sourceBlock,

@@ -8,6 +8,7 @@ import type { PartitionPlan } from '../../plan/plan.ts';
 import type { RuntimeTokens } from '../../plan/resolve.ts';
 import { firstRecord } from '../first-record.ts';
 import type { Expansion } from './expansion.ts';
+import { wholeNumber } from './whole-number.ts';
 
 /** Invocations of one row, whatever they are for: the outcome of each is kept. */
 const MAX_INVOCATIONS = 100_000;
@@ -46,15 +47,14 @@ export async function chunksOf({ spec, chunks, probe }: PartitionPlan, asking: A
   const path = parseFieldPath(probe.valuePath);
   const value = 'error' in path ? undefined : readerOf(path)(record);
   if (value === undefined) throw unknownBound(`the record of \`${type}\` has nothing at \`${probe.valuePath}\``);
-  const result = cut(spec, wholeNumber(value, `\`${probe.valuePath}\` of \`${type}\``));
+  const result = cut(spec, boundOf(value, `\`${probe.valuePath}\` of \`${type}\``));
   if ('fault' in result) throw unknownBound(result.fault);
   return result.chunks;
 }
 
-/** Databases give exact numbers as text. */
-function wholeNumber(value: JsonValue, place: string): bigint {
-  if (typeof value === 'bigint' || (typeof value === 'number' && Number.isSafeInteger(value))) return BigInt(value);
-  if (typeof value === 'string' && /^-?\d{1,19}$/.test(value)) return BigInt(value);
+function boundOf(value: JsonValue, place: string): bigint {
+  const bound = wholeNumber(value);
+  if (bound !== undefined) return bound;
   const found = value === null ? 'null' : typeof value === 'object' ? 'a structure' : stringifyJson(value).slice(0, 60);
   throw unknownBound(`${place} is no whole number but ${found}`);
 }

@@ -1,6 +1,7 @@
 /** One time that a row runs: what makes this invocation differ from the others of its row. */
 import { ConfigError, RunError } from '../../lib/errors.ts';
 import type { JsonValue } from '../../lib/json.ts';
+import type { KeySpan } from '../../kit/source.ts';
 import { STATE_KEY } from '../../kit/state-store.ts';
 import type { RowPlan } from '../../plan/plan.ts';
 
@@ -11,10 +12,18 @@ export interface Turn {
   readonly keyPart: string | null;
   /** Id of the chunk of a partitioned row. */
   readonly chunk: string | undefined;
+  /** The range of a row that is read in ranges. */
+  readonly shard?: Shard;
   /** What run-time tokens stand for, by the name before the first dot. */
   readonly records: ReadonlyMap<string, JsonValue>;
   /** The record of the parent row. */
   readonly parent: JsonValue | undefined;
+}
+
+/** One of the ranges that a row reads. */
+export interface Shard {
+  readonly id: string;
+  readonly span: KeySpan;
 }
 
 /** The turn of a row that runs once. */
@@ -31,19 +40,30 @@ export function firstTurn({ id, partition }: Pick<RowPlan, 'id' | 'partition'>):
   });
 }
 
-/** `{row}`, or `{row}::partition::{chunk}`: how outcomes call the invocation. */
-export function invocationName(row: Pick<RowPlan, 'id'>, { chunk }: Turn): string {
-  return chunk === undefined ? row.id : `${row.id}::partition::${chunk}`;
+/** What stands between a row and one of its parts, which have names of their own in outcomes. */
+const PARTS = ['::partition::', '::shard::'] as const;
+const [OF_CHUNK, OF_SHARD] = PARTS;
+
+/** `{row}`, `{row}::partition::{chunk}` or `{row}::shard::{shard}`: how outcomes call the invocation. */
+export function invocationName(row: Pick<RowPlan, 'id'>, { chunk, shard }: Turn): string {
+  if (shard !== undefined) return `${row.id}${OF_SHARD}${shard.id}`;
+  return chunk === undefined ? row.id : `${row.id}${OF_CHUNK}${chunk}`;
+}
+
+/** Whether the invocation is all that its row does, as far as one record of a parent or one value goes. */
+export function isWholeTurn({ chunk, shard }: Turn): boolean {
+  return chunk === undefined && shard === undefined;
 }
 
 /** The row of an invocation, by its name in an outcome. */
 export function rowOfInvocation(name: string, isRow: (id: string) => boolean): string {
-  return isRow(name) ? name : name.slice(0, Math.max(0, name.lastIndexOf('::partition::')));
+  return isRow(name) ? name : name.slice(0, Math.max(0, ...PARTS.map((part) => name.lastIndexOf(part))));
 }
 
 /** `{name}::{row}`, with the parent key or tuple and the chunk behind it. Throws `ConfigError` when the store cannot hold it. */
-export function stateKeyOf(row: RowPlan, { key, keyPart, chunk }: Turn): string {
-  const stateKey = [row.stateKey, ...(keyPart === null ? [] : [keyPart]), ...(chunk === undefined ? [] : ['partition', chunk])].join('::');
+export function stateKeyOf(row: RowPlan, { key, keyPart, chunk, shard }: Turn): string {
+  const part = shard === undefined ? (chunk === undefined ? [] : ['partition', chunk]) : [shard.id];
+  const stateKey = [row.stateKey, ...(keyPart === null ? [] : [keyPart]), ...part].join('::');
   if (row.state === undefined || (key === null && chunk === undefined) || STATE_KEY.test(stateKey)) return stateKey;
   throw new ConfigError([
     {

@@ -18,6 +18,11 @@ export interface ObservedRun {
   readonly signal: AbortSignal;
 }
 
+/** Whether the run moves all there is and is told of as a whole: not when it only tries, and not when it is cut into shards. */
+export function isWholeRun({ plan, dryRun, limit }: ObservedRun): boolean {
+  return !dryRun && limit === undefined && plan.rows.every(({ shard }) => shard === undefined);
+}
+
 /** An invocation as it starts. */
 export interface ObservedRow {
   readonly invocationId: string;

@@ -187,8 +187,8 @@ async function find(options: UndoRunOptions, closers: AsyncDisposableStack): Pro
 
 /** Rows that run once and remember something; whether they were kept undoable, their store knows. */
 function candidates({ plan, row: name }: RollbackOptions): RowPlan[] {
-  const rows = [...plan.rows, ...plan.unselected].filter(({ role, partition, state }) => {
-    return role === 'root' && partition === undefined && state !== undefined && plan.topology === undefined;
+  const rows = [...plan.rows, ...plan.unselected].filter(({ role, partition, shard, state }) => {
+    return role === 'root' && partition === undefined && shard === undefined && state !== undefined && plan.topology === undefined;
   });
   if (name === undefined) return rows;
   const named = rows.filter((row) => row.id === name);

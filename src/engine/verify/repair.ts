@@ -104,6 +104,7 @@ function rowFor({ row, key }: Setting, mode: 'upsert' | 'delete'): RowPlan {
     reconcile: undefined,
     adaptiveBatch: undefined,
     partition: undefined,
+    shard: undefined,
     lane: { lane: RECORDS_LANE, reason: 'records: a repair' },
   };
 }

@@ -3,7 +3,7 @@ import { rowOfInvocation } from '../../engine/expand/turn.ts';
 import { canonicalUri } from '../../engine/observe/canonical-uri.ts';
 import { columnOriginsOf } from '../../engine/observe/column-origins.ts';
 import { datasetsOf, sourceNodesOf } from '../../engine/observe/datasets.ts';
-import type { ObservedRow, ObservedRun, RunObserver } from '../../engine/observe/observer.ts';
+import { isWholeRun, type ObservedRow, type ObservedRun, type RunObserver } from '../../engine/observe/observer.ts';
 import type { RecordShape, RowShapes } from '../../engine/observe/samples.ts';
 import type { Env } from '../../lib/env.ts';
 import type { MovedDataset, Movement } from '../../wire/catalog.ts';
@@ -41,7 +41,7 @@ export class MovementObserver implements RunObserver {
   }
 
   runStarted(run: ObservedRun): void {
-    if (!run.dryRun && run.limit === undefined) this.#run = run;
+    if (isWholeRun(run)) this.#run = run;
   }
 
   rowEnded(row: ObservedRow, outcome: InvocationOutcome, shapes: RowShapes | undefined): void {

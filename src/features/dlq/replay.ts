@@ -115,6 +115,7 @@ function rowAlone(row: RowPlan, asWritten: boolean): RowPlan {
     forEach: [],
     collected: [],
     partition: undefined,
+    shard: undefined,
     state: undefined,
     delivery: 'at_least_once',
     sla: undefined,

@@ -1,5 +1,5 @@
 /** Notifications of a process that lasts from run to run: a command, the scheduler, a server. Loads what it needs when there is something to tell. */
-import type { ObservedRun, RunObserver } from '../../engine/observe/observer.ts';
+import { isWholeRun, type ObservedRun, type RunObserver } from '../../engine/observe/observer.ts';
 import { StopReason } from '../../lib/errors.ts';
 import type { Plan } from '../../plan/plan.ts';
 import type { EndedRun, EndListener } from '../../runs/ended-run.ts';
@@ -60,7 +60,7 @@ function observer(plan: Plan, tellEnd: (run: EndedRun) => Promise<void>): RunObs
   return {
     name: 'notifications',
     runStarted: (run) => {
-      if (!run.dryRun && run.limit === undefined) whole = run;
+      if (isWholeRun(run)) whole = run;
     },
     runEnded: async (outcome) => {
       if (whole === undefined) return;

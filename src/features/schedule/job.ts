@@ -1,6 +1,7 @@
 /** A document as its scheduler sees it. */
 import type { ScheduleSpec } from '../../document/blocks/schedule.ts';
 import type { ExecuteOptions } from '../../engine/engine.ts';
+import { rowOfInvocation } from '../../engine/expand/turn.ts';
 import { assert } from '../../lib/errors.ts';
 import { parseCron, type Cron } from '../../lib/cron.ts';
 import type { Plan } from '../../plan/plan.ts';
@@ -47,6 +48,7 @@ export function createJob({ plan, spec, execute, giveUp }: JobOptions): Job {
 
 function cooldownOf({ rows }: Plan, { invocations }: RunOutcome): number {
   const open = invocations.filter(({ error }) => error?.code === 'circuit_open');
-  const isOpen = (id: string): boolean => open.some(({ row_id: name }) => name === id || name.startsWith(`${id}::partition::`));
-  return Math.max(0, ...rows.filter(({ id }) => isOpen(id)).map(({ breaker }) => breaker?.cooldownSecs ?? 0));
+  const ids = new Set(rows.map(({ id }) => id));
+  const isOpen = new Set(open.map(({ row_id: name }) => rowOfInvocation(name, (id) => ids.has(id))));
+  return Math.max(0, ...rows.filter(({ id }) => isOpen.has(id)).map(({ breaker }) => breaker?.cooldownSecs ?? 0));
 }

@@ -3,6 +3,7 @@ import { contractQuarantines } from '../../document/blocks/contract.ts';
 import { qualityQuarantines } from '../../document/blocks/quality.ts';
 import { driftQuarantines } from '../../document/blocks/schema-drift.ts';
 import { joinPath } from '../../lib/text-path.ts';
+import { isCut } from '../cut.ts';
 import type { IssueList } from '../issue-list.ts';
 import type { CleanUpPlan, Governance } from '../plan.ts';
 import type { PlannedRow } from '../planned-row.ts';
@@ -36,7 +37,7 @@ function limitOf({ draft, writes, sink }: PlannedRow, { quality, contract, schem
     return [`the sink \`${sink.plan.type}\` offers no way to do it`, 'use `on_missing: ignore`'];
   if (draft.delivery === 'exactly_once')
     return ['the row delivers `exactly_once`', 'use `at_least_once`: an upsert makes repeats harmless'];
-  if (draft.partition !== undefined) return ['the row is cut into chunks, and none of them sees everything', keep];
+  if (isCut(draft)) return ['the row is cut into parts, and none of them sees everything', keep];
   const quarantines =
     quality !== undefined && qualityQuarantines(quality)
       ? 'quality'

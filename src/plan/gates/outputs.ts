@@ -53,12 +53,9 @@ function refuseSharing(output: Output, times: readonly Times[], issues: IssueLis
   const shared = times.find(({ name }) => !output.named.has(name));
   if (shared === undefined) return;
   const message = `${output.owner} runs once ${shared.per}, and each invocation would replace the ${output.name}`;
-  issues.error(
-    'output_clash',
-    output.path,
-    message,
-    `put a token such as \`\${${shared.example}}\` into ${output.isFile ? 'the path' : 'its name'}, or let it append`,
-  );
+  const place = output.isFile ? 'the path' : 'its name';
+  const token = shared.example === undefined ? '' : `put a token such as \`\${${shared.example}}\` into ${place}, or `;
+  issues.error('output_clash', output.path, message, `${token}let it append`);
 }
 
 /** For what a row runs several times. */
@@ -66,14 +63,16 @@ interface Times {
   /** As tokens name it. */
   readonly name: string;
   readonly per: string;
-  readonly example: string;
+  /** A token that tells them apart; absent where none does. */
+  readonly example?: string;
 }
 
-function timesOf({ parent, forEach, partition }: PlannedRow['draft'], lists: ReadonlyMap<string, ValueList>): Times[] {
+function timesOf({ parent, forEach, partition, shard }: PlannedRow['draft'], lists: ReadonlyMap<string, ValueList>): Times[] {
   const ofParent = parent === undefined ? [] : [{ name: parent.row, per: 'per parent record', example: `${parent.row}.id` }];
   const ofTuple = forEach.map((id) => ({ name: id, per: `per value of \`${id}\``, example: `${id}.${lists.get(id)?.alias}` }));
   const ofChunk = partition === undefined ? [] : [{ name: 'partition', per: 'per chunk', example: 'partition.id' }];
-  return [...ofParent, ...ofTuple, ...ofChunk];
+  const ofShard = shard === undefined ? [] : [{ name: '', per: 'per shard' }];
+  return [...ofParent, ...ofTuple, ...ofChunk, ...ofShard];
 }
 
 /** A row that writes the file it reads cuts off its own source. */
@@ -83,7 +82,7 @@ export function refuseOwnSource(row: PlannedRow, issues: IssueList): void {
   if (read === undefined) return;
   for (const output of outputsOf(row)) {
     if (output.place !== normalize(read)) continue;
-    issues.error('output_clash', output.path, `${output.owner} writes the ${output.name} it reads`, 'write to another file');
+    issues.error('output_clash', output.path, `${output.owner} writes the file it reads: \`${output.place}\``, 'write to another file');
   }
 }
 

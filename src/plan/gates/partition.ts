@@ -5,6 +5,7 @@ import type { SourceDefinition } from '../../kit/source.ts';
 import { probeOf } from '../../document/blocks/partition.ts';
 import { CHUNK_TOKENS, cut } from '../../document/chunks.ts';
 import type { Blocks } from '../../document/read-blocks.ts';
+import { isCut } from '../cut.ts';
 import type { IssueList } from '../issue-list.ts';
 import type { PartDraft } from '../part-draft.ts';
 import type { PartPlanner } from '../plan-part.ts';
@@ -85,23 +86,23 @@ export function partitionTokenFault(
   return names.includes(name) ? undefined : { message: `a chunk of kind \`${kind}\` has no \`\${partition.${name}}\``, names };
 }
 
-/** Chunks are invocations with positions of their own: nobody can wait for them, or run for their records, as for one row. */
+/** Chunks and shards are invocations with positions of their own: nobody can wait for them, or run for their records, as for one row. */
 export function checkWaiting(
   drafts: readonly Pick<RowDraft, 'path' | 'parent' | 'dependsOn'>[],
   rows: readonly RowDraft[],
   issues: IssueList,
 ): void {
-  const cutRows = new Set(rows.filter(({ partition }) => partition !== undefined).map(({ id }) => id));
+  const cutRows = new Set(rows.filter(isCut).map(({ id }) => id));
   if (cutRows.size === 0) return;
   for (const { path, parent, dependsOn } of drafts) {
     for (const [key, target] of [['parent', parent?.row] as const, ...dependsOn.map((id) => ['depends_on', id] as const)]) {
       if (target === undefined || !cutRows.has(target)) continue;
-      const message = `row \`${target}\` is cut into chunks, so it cannot be the ${key === 'parent' ? 'parent' : 'dependency'} of another row`;
+      const message = `row \`${target}\` is cut into parts, so it cannot be the ${key === 'parent' ? 'parent' : 'dependency'} of another row`;
       issues.error(
         'partition_referenced',
         joinPath(path, key),
         message,
-        `set \`partition: null\` in row \`${target}\`, or remove the reference`,
+        `set \`partition: null\` in row \`${target}\`, remove \`shard\` from its source, or remove the reference`,
       );
     }
   }

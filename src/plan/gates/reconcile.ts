@@ -1,6 +1,7 @@
 import type { SourceDefinition } from '../../kit/source.ts';
 import type { Parts } from '../../kit/parts.ts';
 import type { Blocks } from '../../document/read-blocks.ts';
+import { isCut } from '../cut.ts';
 import type { IssueList } from '../issue-list.ts';
 import type { PartPlanner } from '../plan-part.ts';
 import type { ReconcilePlan } from '../plan.ts';
@@ -9,7 +10,7 @@ import { checkAuthRef } from './auth.ts';
 
 /** What the authority counts is what one whole row writes. */
 export function checkReconcile({ draft }: PlannedRow, plan: ReconcilePlan | undefined, issues: IssueList): void {
-  if (plan === undefined || (draft.forEach.length === 0 && draft.partition === undefined)) return;
+  if (plan === undefined || (draft.forEach.length === 0 && !isCut(draft))) return;
   issues.warn('without_effect', 'reconcile', `${rowName(draft)} runs several times, and what each time writes is not counted`);
 }
 

@@ -2,6 +2,7 @@
 import { metadataColumnsOf, type MetadataColumnsSpec, type NamedColumn } from '../../document/blocks/metadata-columns.ts';
 import type { RollbackConfig } from '../../document/blocks/rollback.ts';
 import { STATE_KEY } from '../../kit/state-store.ts';
+import { isCut } from '../cut.ts';
 import type { IssueList } from '../issue-list.ts';
 import type { RollbackPlan, RowPlan } from '../plan.ts';
 import { rowName, type PlannedRow } from '../planned-row.ts';
@@ -49,7 +50,7 @@ export function planRollback(
 const LONGEST_KEY = 256;
 
 function runsSeveralTimes({ draft }: PlannedRow): boolean {
-  return draft.parent !== undefined || draft.forEach.length > 0 || draft.partition !== undefined;
+  return draft.parent !== undefined || draft.forEach.length > 0 || isCut(draft);
 }
 
 type Limit = readonly [message: string, hint: string];

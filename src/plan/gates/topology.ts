@@ -5,12 +5,13 @@ import type { SourceSpec } from '../../document/blocks/source.ts';
 import type { IssueList } from '../issue-list.ts';
 
 export function checkBesideNodes(blocks: Blocks, issues: IssueList): void {
-  const { pipeline, matrix, execution, selection, partition } = blocks;
+  const { pipeline, matrix, execution, selection, partition, shard } = blocks;
   const exclude = (path: string, what: string, hint: string): void =>
     issues.error('conflicting_keys', path, `${what} and \`pipeline.nodes\` exclude each other`, hint);
   if (matrix !== undefined) exclude('matrix', '`matrix`', 'each sink node is a row of its own');
   if (pipeline.transforms.length > 0) exclude('pipeline.transforms', '`pipeline.transforms`', 'put them into a `transform` node');
   if (partition !== undefined) exclude('partition', '`partition`', 'the nodes of a graph run once');
+  if (shard !== undefined) exclude('shard', '`shard`', 'the nodes of a graph run once');
   const warn = (path: string, why: string): void => issues.warn('without_effect', path, why);
   if (execution?.max_concurrent !== undefined) {
     warn('execution.max_concurrent', '`max_concurrent` has no effect: all nodes of a graph run at the same time');
