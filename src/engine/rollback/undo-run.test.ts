@@ -203,6 +203,31 @@ describe.each(Object.keys(DESTINATIONS))('in %s', (name) => {
     expect(await undo(first, { force: true })).toMatchObject({ applied: true, deleted: 1, conflicts: 1 });
   });
 
+  test('a later run that has not ended would store its position over the one that is put back, so it stands in the way', async () => {
+    const { plan, move, undo, ids, values } = pipeline({ write_mode: 'upsert', key: ['id'] });
+    const first = await move(pagesOf([1]));
+    const reached = Promise.withResolvers<void>();
+    const goOn = Promise.withResolvers<void>();
+    const slow = fakeSource(pagesOf([1, 2, 3]), {
+      positional: true,
+      beforePage: (index) => {
+        if (index === 0) return;
+        reached.resolve();
+        return goOn.promise;
+      },
+    });
+    const [row] = plan([]).rows;
+    const running = run(planOf([{ ...(row as RowPlan), source: part(slow) }]));
+    await reached.promise;
+    const blocked = await undo(first);
+    goOn.resolve();
+    const second = (await running).invocations[0]?.invocation_id;
+    expect(blocked).toMatchObject({ applied: false, blocked: true, conflicts: 1, later_runs: [second] });
+    expect(blocked.note).toContain('have not ended');
+    expect([await ids(), values.get('test::row-0')]).toEqual([[1, 2, 3], 3]);
+    expect(await undo(first)).toMatchObject({ applied: true, deleted: 1, conflicts: 0 });
+  });
+
   test('a document that tells rows apart by another key is refused', async () => {
     const { move, undo, plan, table, ids } = pipeline({ write_mode: 'upsert', key: ['id'] });
     await move([{ records: [{ id: 1, code: 7 }], bookmark: 1 }]);

@@ -77,7 +77,7 @@ async function undoMarked({ runId, dryRun, force }: UndoRunOptions, remembered: 
   if (done !== undefined) {
     const rewinds = isRewound(await position(), marker);
     await settleUndo(remembered, runId, marker);
-    return reportOf({ marker, result: done, dryRun, force: true, dependent: 0, laterRuns: [], rewinds });
+    return reportOf({ marker, result: done, dryRun, force: true, dependent: 0, open: 0, laterRuns: [], rewinds });
   }
   if (!dryRun) await settleInterrupted(remembered);
   const { runs } = await markers.index();
@@ -85,7 +85,9 @@ async function undoMarked({ runId, dryRun, force }: UndoRunOptions, remembered: 
   const now = await position();
   const rewinds = isRewound(now, marker);
   // What is appended and read again stands there twice; keys make that harmless.
-  const dependent = marker.mode === 'append' && rewinds ? laterRuns.length || runsUnknown(now, marker) : 0;
+  const appended = marker.mode === 'append' && rewinds ? laterRuns.length || runsUnknown(now, marker) : 0;
+  const open = rewinds ? await openAmong(markers, laterRuns) : 0;
+  const dependent = appended || open;
   const isBlocked = dependent > 0 && !force;
   const isAllowed = !dryRun && !isBlocked;
   if (isAllowed) await markers.putIndex({ runs, undoing: runId });
@@ -99,7 +101,16 @@ async function undoMarked({ runId, dryRun, force }: UndoRunOptions, remembered: 
   });
   if (isAllowed && result.applied) await settleUndo(remembered, runId, marker);
   else if (isAllowed) await markers.putIndex({ runs });
-  return reportOf({ marker, result: { ...result, applied: isAllowed && result.applied }, dryRun, force, dependent, laterRuns, rewinds });
+  return reportOf({
+    marker,
+    result: { ...result, applied: isAllowed && result.applied },
+    dryRun,
+    force,
+    dependent,
+    open,
+    laterRuns,
+    rewinds,
+  });
 }
 
 interface StoredPosition {
@@ -115,12 +126,19 @@ function runsUnknown({ stored }: StoredPosition, { bookmark_after: after }: Mark
   return after === undefined || isSame(stored, after) ? 0 : 1;
 }
 
+/** Runs that were killed, or go on and will store a position of their own. */
+async function openAmong(markers: Markers, runIds: readonly string[]): Promise<number> {
+  const found = await Promise.all(runIds.map((runId) => markers.get(runId)));
+  return found.filter((marker) => marker !== undefined && marker.records_written === undefined).length;
+}
+
 interface Told {
   readonly marker: Marker;
   readonly result: UndoResult;
   readonly dryRun: boolean;
   readonly force: boolean;
   readonly dependent: number;
+  readonly open: number;
   readonly laterRuns: readonly string[];
   readonly rewinds: boolean;
 }
@@ -148,7 +166,11 @@ function reportOf(told: Told): RollbackReport {
   };
 }
 
-function noteOf({ marker, result, dependent, laterRuns }: Told, blocked: boolean): string | null {
+function noteOf({ marker, result, dependent, open, laterRuns }: Told, blocked: boolean): string | null {
+  if (open > 0 && blocked) {
+    return `${open} later run(s) of the row have not ended, or were killed: wait for them, or undo them first, the newest one before the others`;
+  }
+  if (open > 0) return `${open} later run(s) of the row have not ended: one that goes on stores its position over the one that is put back`;
   if (blocked && dependent > 0 && laterRuns.length === 0) {
     return 'a later run that is not kept appended what comes after it, which would be read and appended again: force it only if that is wanted';
   }
