@@ -55,7 +55,7 @@ export class Errands {
   async run({ prepared, task, signal }: Errand): Promise<RunOutcome> {
     const { executor, env, applyMetrics, stopGraceMs } = this.#services;
     const { name, word } = this.#kind;
-    const meter = new RunMeter(applyMetrics);
+    const meter = new RunMeter(applyMetrics, prepared);
     const log = env.log.at(`headgate::${name}`);
     const ticket: RunTicket = {
       runId: env.ids.next(),

@@ -27,6 +27,8 @@ export interface RunTicket {
   readonly timeoutSecs: number | null;
   /** Present when its sources begin at the beginning, whatever positions are stored. */
   readonly anew?: true;
+  /** Pipeline to which its measurements are added, in place of `name`. */
+  readonly measuredAs?: string;
   /** Resolved secret values, for redaction in the worker. */
   readonly secrets: readonly string[];
   readonly logLevel: LogLevel;

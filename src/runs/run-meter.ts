@@ -41,6 +41,6 @@ export class RunMeter {
   }
 }
 
-function labelled(change: MetricChange, { name, measuredAs }: Required<Measured>): MetricChange {
-  return change.labels['pipeline'] === name ? { ...change, labels: { ...change.labels, pipeline: measuredAs ?? name } } : change;
+function labelled(change: MetricChange, { name, measuredAs }: { readonly name: string; readonly measuredAs: string }): MetricChange {
+  return change.labels['pipeline'] === name ? { ...change, labels: { ...change.labels, pipeline: measuredAs } } : change;
 }

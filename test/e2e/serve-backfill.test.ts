@@ -87,6 +87,10 @@ describe('a backfill', () => {
     expect(again).toEqual(receipt);
     const other = await post({ config: daily({}, 'select 1 as id where ${backfill.start_unix} > 0'), ...twoDays, labels: { team: 'a' } });
     expect([other.status, other.text.includes('idempotency key')]).toEqual([409, true]);
+    // A name of its own for each window would make series without end.
+    const { text } = await program.call('GET', '/metrics');
+    expect(text).toContain('svc_sink_records_total{pipeline="orders",row="row-0",connector="jsonl"} 3');
+    expect(text).not.toContain('orders-backfill');
   });
 
   test('counts days by the zone, with the clock of each unit in it', async () => {

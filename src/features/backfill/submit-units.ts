@@ -82,7 +82,10 @@ async function submitAll(submitting: Submitting, runs: BackfillOptions['runs']):
     if (full === undefined) {
       try {
         // A unit of another range may have had the same name.
-        const { run_id } = await runs.submit(submissionOf(unit, submitting), submitting.caller, { anew: true, measuredAs: submitting.name });
+        const { run_id } = await runs.submit(submissionOf(unit, submitting), submitting.caller, {
+          anew: true,
+          measuredAs: submitting.name,
+        });
         receipts.push({ unit: id, start, end, status: 'submitted', run_id });
         continue;
       } catch (error) {
