@@ -41,10 +41,15 @@ export class DeadLetters {
     const { env, plan, sink } = this.#context;
     const now = env.clock.now().getTime();
     const started = env.clock.elapsedMs();
-    try {
-      await sink.write(Page.ofRecords(dead.map((record) => this.#envelope(record, now))), { partial: false });
-    } catch (error) {
+    const envelopes = Page.ofRecords(dead.map((record) => this.#envelope(record, now)));
+    const { skipped = 0 } = await sink.write(envelopes, { partial: false }).catch((error: unknown) => {
       throw blame('Sink', `${plan.sink.type} (dead-letter queue)`, error);
+    });
+    if (skipped > 0) {
+      const message = `the dead-letter queue \`${plan.sink.type}\` left out ${skipped} of ${dead.length} dead letters: its destination has a place for none of their fields`;
+      throw new RunError('Sink', 'dead_letters_left_out', message, {
+        hint: 'give the `dlq` a destination of its own, with columns such as `payload`, `reason` and `error`',
+      });
     }
     env.metrics.observe(dlqWriteDuration, this.#labels, (env.clock.elapsedMs() - started) / 1000);
     this.#context.reach?.('after_dead_letters');
