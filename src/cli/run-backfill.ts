@@ -11,6 +11,7 @@ import { createNotifier } from '../features/notifications/index.ts';
 import { observed } from '../features/observers.ts';
 import { execute } from '../engine/execute.ts';
 import { openLogins } from '../engine/logins.ts';
+import { threadsToSpare } from '../engine/threads/budget.ts';
 import { partContext } from '../engine/open.ts';
 import { findTokens } from '../plan/run-time-tokens.ts';
 import { CLEAN_UP_HINT, cleanUpFault, SCOPING_HINT, unscopedCleanUps, unscopedSources } from '../plan/gates/backfill.ts';
@@ -79,17 +80,20 @@ export async function backfill(context: CliContext, config: string | undefined, 
     if (options.dryRun) return await tellUnits(context, prepared, state, options);
     warn(context, prepared, state);
     const notifier = createNotifier(env);
+    const concurrency = options.concurrency ?? loaded.plan.backfill?.concurrency ?? 1;
+    const threads = threadsToSpare(availableParallelism(), concurrency);
     const results = await runUnits({
       env,
       pipeline: loaded.plan.name,
       units: prepared.units,
       place: { store: state.store, key: prepared.keys.marker, descriptor: prepared.descriptor },
-      concurrency: options.concurrency ?? loaded.plan.backfill?.concurrency ?? 1,
+      concurrency,
       again: options.resume ? 'resume' : options.restart ? 'restart' : 'refuse',
       signal: stops.signal,
       execute: async ({ clock }, plan) => {
         const watched = await observed(plan, env, { notifier });
-        return execute({ ...watched, plan, parts: loaded.parts, runId: env.ids.next(), clock, signal: stops.signal, credentials });
+        const { parts } = loaded;
+        return execute({ ...watched, plan, parts, runId: env.ids.next(), clock, signal: stops.signal, credentials, threads });
       },
       onUnit: (result) => tellUnit(context, result),
     });

@@ -1,3 +1,5 @@
+import { availableParallelism } from 'node:os';
+import { threadsToSpare } from '../../engine/threads/budget.ts';
 import { AppError } from '../../lib/errors.ts';
 import { Outages } from '../../lib/outages.ts';
 import type { Credentials } from '../../kit/context.ts';
@@ -101,7 +103,8 @@ async function jobMaker(loud: Env): Promise<Jobs> {
       giveUp: (reason) => notifier.schedulerStuck(plan, reason),
       execute: async (options) => {
         const watched = await observed(plan, env, { notifier, outages });
-        return execute({ ...options, ...watched, plan, parts, runId: env.ids.next(), credentials, onTelling });
+        const threads = threadsToSpare(availableParallelism());
+        return execute({ ...options, ...watched, plan, parts, runId: env.ids.next(), credentials, threads, onTelling });
       },
     });
   };
