@@ -7,20 +7,24 @@ import type { SqlStatement, SqlStore, SqlValue } from './sql-store.ts';
 
 const CONNECTIONS = 2;
 const CONNECT_TIMEOUT_MS = 5000;
+/** A run waits for what it has to tell: tables that somebody else has locked must not keep it for ever. */
+const STATEMENT_TIMEOUT_MS = 10_000;
 /** Names the lock under which tables are made; several processes may start at once. */
 const MAKING_TABLES = 7_246_103_553;
 
 export class PostgresStore implements SqlStore {
   readonly #pool: Pool;
+  readonly #statementTimeoutMs: number;
 
-  private constructor(pool: Pool) {
+  private constructor(pool: Pool, statementTimeoutMs: number) {
     this.#pool = pool;
+    this.#statementTimeoutMs = statementTimeoutMs;
   }
 
   /** Makes the tables where they are missing. Rejects with `HistoryError`. */
-  static async open(url: string, tables: string): Promise<PostgresStore> {
+  static async open(url: string, tables: string, statementTimeoutMs = STATEMENT_TIMEOUT_MS): Promise<PostgresStore> {
     const pool = await openPostgresPool({ url, max: CONNECTIONS, connectTimeoutMs: CONNECT_TIMEOUT_MS });
-    const store = new PostgresStore(pool);
+    const store = new PostgresStore(pool, statementTimeoutMs);
     try {
       await store.#inTransaction(async (client) => {
         await client.query(`SELECT pg_advisory_xact_lock(${MAKING_TABLES})`);
@@ -55,8 +59,12 @@ export class PostgresStore implements SqlStore {
   }
 
   async #inTransaction<T>(work: (client: ClientBase) => Promise<T>): Promise<T> {
+    const limited = async (client: ClientBase): Promise<T> => {
+      await client.query(`SET LOCAL statement_timeout = ${this.#statementTimeoutMs}`);
+      return work(client);
+    };
     try {
-      return await withClient(this.#pool, { doing: 'writing' }, (client) => inPostgresTransaction(client, () => work(client)));
+      return await withClient(this.#pool, { doing: 'writing' }, (client) => inPostgresTransaction(client, () => limited(client)));
     } catch (error) {
       throw historyError(error);
     }
