@@ -210,10 +210,10 @@ describe.each(Object.keys(DESTINATIONS))('in %s', (name) => {
     const goOn = Promise.withResolvers<void>();
     const slow = fakeSource(pagesOf([1, 2, 3]), {
       positional: true,
-      beforePage: (index) => {
+      beforePage: async (index) => {
         if (index === 0) return;
         reached.resolve();
-        return goOn.promise;
+        await goOn.promise;
       },
     });
     const [row] = plan([]).rows;
@@ -366,6 +366,38 @@ describe.each(Object.keys(DESTINATIONS))('in %s', (name) => {
     await expect(undo(first, { row: 'nobody' })).rejects.toThrow('there is no row `nobody`');
     await expect(undo('unheard-of')).rejects.toThrow('there is no undoable run');
   });
+
+  test(
+    'whichever runs are undone in whatever order, the next run makes it whole: nothing is lost, and nothing is there twice',
+    { timeout: 60_000 },
+    async () => {
+      const step = fc.oneof(fc.constant('run' as const), fc.nat({ max: 5 }));
+      const config = fc.constantFrom({}, { write_mode: 'upsert', key: ['id'] });
+      const delivery = fc.constantFrom('at_least_once', 'exactly_once');
+      await fc.assert(
+        fc.asyncProperty(fc.array(step, { minLength: 2, maxLength: 9 }), config, delivery, async (steps, written, guarantee) => {
+          const { move, undo, ids } = pipeline(written, { delivery: guarantee, stateKey: `test::any-${(tables += 1)}` });
+          const all = [1];
+          const ran = [await move(pagesOf(all))];
+          for (const what of steps) {
+            if (what === 'run') {
+              all.push(all.length + 1);
+              ran.push(await move(pagesOf(all)));
+              continue;
+            }
+            const [runId] = ran.splice(what % ran.length, ran.length === 0 ? 0 : 1);
+            if (runId === undefined) continue;
+            const report = await undo(runId);
+            if (!report.applied) ran.push(runId);
+          }
+          all.push(all.length + 1);
+          await move(pagesOf(all));
+          expect(await ids()).toEqual(all);
+        }),
+        { numRuns: 12 },
+      );
+    },
+  );
 
   test('whatever runs came before, undoing the last one leaves no trace of it', { timeout: 60_000 }, async () => {
     const write = fc.record({ id: fc.integer({ min: 1, max: 5 }), n: fc.integer(), op: fc.constantFrom('u', 'u', 'd') });
