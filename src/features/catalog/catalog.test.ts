@@ -70,6 +70,14 @@ describe('a movement', () => {
     expect(movement?.edges).toEqual([{ from: 'fake://source', to: 'fake://sink', records: 1, columns: { key: ['id'] } }]);
   });
 
+  it('has no schemas where none are asked for, although another observer has records looked at', async () => {
+    const heard: Movement[] = [];
+    const observer = new MovementObserver({ env: testEnv(), sampleRecords: 0, deliver: (movements) => void heard.push(...movements) });
+    await run(planOf([oneRow()]), { env: testEnv(), observers: [observer, { name: 'curious', sampleRecords: 10 }] });
+    expect(heard).toMatchObject([{ datasets: [{ records: 1 }, { records: 1 }] }]);
+    expect(JSON.stringify(heard)).not.toMatch(/schema|columns/);
+  });
+
   it('is not told of a dry run, a limited run, or a row that failed', async () => {
     expect(await movedBy([oneRow()], { dryRun: true })).toEqual([]);
     expect(await movedBy([oneRow()], { limit: 5 })).toEqual([]);

@@ -40,19 +40,25 @@ export class MovementObserver implements RunObserver {
     this.sampleRecords = options.sampleRecords;
   }
 
+  /** Samples may be there because another observer asks for them. */
+  get #isAsked(): boolean {
+    return this.sampleRecords > 0;
+  }
+
   runStarted(run: ObservedRun): void {
     if (isWholeRun(run)) this.#run = run;
   }
 
   rowEnded(row: ObservedRow, outcome: InvocationOutcome, shapes: RowShapes | undefined): void {
-    if (this.#run !== undefined && row.row.role === 'root') this.#ended.push({ row, outcome, shapes });
+    if (this.#run === undefined || row.row.role !== 'root') return;
+    this.#ended.push({ row, outcome, shapes: this.#isAsked ? shapes : undefined });
   }
 
   async runEnded(outcome: RunOutcome, read: ReadonlyMap<string, RecordShape>): Promise<void> {
     const run = this.#run;
     if (run === undefined || outcome.status === 'cancelled') return;
     const graphFailed = run.plan.topology !== undefined && outcome.status !== 'completed';
-    const movements = graphFailed ? [] : this.#movements(run, outcome, read);
+    const movements = graphFailed ? [] : this.#movements(run, outcome, this.#isAsked ? read : new Map());
     if (movements.length > 0) await this.#options.deliver(movements);
   }
 
