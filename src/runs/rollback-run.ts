@@ -2,6 +2,7 @@
 import { undoRun } from '../engine/rollback/undo-run.ts';
 import type { Parts } from '../kit/parts.ts';
 import type { Env } from '../lib/env.ts';
+import { Gate } from '../lib/gate.ts';
 import { ConfigError, ConnectorError, RefusedError, RunError } from '../lib/errors.ts';
 import type { RollbackReport, RollbackRequest } from '../wire/rollback.ts';
 import { isTerminal, type RunRecord } from '../wire/run.ts';
@@ -28,12 +29,16 @@ export interface RollbackCall {
 export type Rollback = (call: RollbackCall) => Promise<RollbackReport>;
 
 export function createRollback({ env, parts, runs, prepare, audit }: RollbackServices): Rollback {
+  // One after the other: two at once would each put back a position, and one of them over the other.
+  const turn = new Gate(1);
   return async ({ runId, request, caller, signal }) => {
     const run = await runs.get(runId);
     const invocationId = invocationOf(run, request);
     const { plan } = await prepared(request, run, prepare);
     const { dry_run: dryRun, force, row } = request;
-    const report = await undoRun({ plan, parts, env, runId: invocationId, row: row ?? undefined, dryRun, force, signal }).catch(refused);
+    const release = await turn.enter(signal);
+    const undoing = undoRun({ plan, parts, env, runId: invocationId, row: row ?? undefined, dryRun, force, signal });
+    const report = await undoing.catch(refused).finally(release);
     const result = dryRun ? 'dry_run' : report.blocked ? 'blocked' : 'ok';
     await audit.record({ ...actionOf(caller, 'run.rollback', runId), result });
     return report;
