@@ -2,6 +2,7 @@
 import { verifyDefaults } from '../document/blocks/verify.ts';
 import type { SinkCapabilities } from '../kit/sink.ts';
 import { canonicalJson } from '../lib/json.ts';
+import { inOneSpelling } from './one-spelling.ts';
 import type { Plan, RowPlan, SourcePlan, VerifyPlan } from './plan.ts';
 
 /** What holds for a row whose document says nothing. */
@@ -95,7 +96,7 @@ function sharingObstacle(row: RowPlan, rows: readonly RowPlan[]): Obstacle | und
 }
 
 function addressOf({ sink: { definition, type, config, parsed } }: RowPlan): string {
-  return parsed === undefined ? canonicalJson({ type, config }) : definition.datasetUri(parsed);
+  return parsed === undefined ? canonicalJson({ type, config }) : inOneSpelling(definition.datasetUri(parsed));
 }
 
 function unreadable({ id, sink }: RowPlan): Obstacle {

@@ -372,7 +372,7 @@ describe.each(Object.keys(DESTINATIONS))('in %s', (name) => {
     { timeout: 60_000 },
     async () => {
       const step = fc.oneof(fc.constant('run' as const), fc.nat({ max: 5 }));
-      const config = fc.constantFrom({}, { write_mode: 'upsert', key: ['id'] });
+      const config = fc.constantFrom<JsonObject>({}, { write_mode: 'upsert', key: ['id'] });
       const delivery = fc.constantFrom('at_least_once', 'exactly_once');
       await fc.assert(
         fc.asyncProperty(fc.array(step, { minLength: 2, maxLength: 9 }), config, delivery, async (steps, written, guarantee) => {

@@ -129,6 +129,17 @@ describe('a document that cannot be verified is refused when it is loaded', () =
     ['no key', document({}, { write_mode: 'append', key: null }), 'no key'],
     ['a sink that cannot be read', document({ key: ['id'] }, {}, { sink: { type: 'stdout' } }), 'cannot be read back from `stdout`'],
     ['one destination of two rows', { ...document({}), matrix: [{ id: 'a' }, { id: 'b' }] }, 'write the same destination'],
+    [
+      'one destination of two rows that name it in two ways',
+      {
+        ...document({}),
+        matrix: [
+          { id: 'a' },
+          { id: 'b', sink: { config: { database_url: join(folder, 'x/../data.db').replace('data.db', './data.db') } } },
+        ],
+      },
+      'write the same destination',
+    ],
     ['chunks', { ...document({}), partition: { kind: 'integer', from: 0, to: 10, chunk_size: 5, bounds: 'inclusive' } }, 'cut into chunks'],
   ])('%s', (_name, tree, told) => expect(issuesOf(tree).find((issue) => issue.startsWith('verify_impossible'))).toContain(told));
 

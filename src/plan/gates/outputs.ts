@@ -4,6 +4,7 @@ import { joinPath } from '../../lib/text-path.ts';
 import type { ValueList } from '../for-each.ts';
 import type { IssueList } from '../issue-list.ts';
 import type { PlannedPart } from '../plan-part.ts';
+import { inOneSpelling } from '../one-spelling.ts';
 import { rowName, type PlannedRow } from '../planned-row.ts';
 import { outputOf, replacedOutput, type SinkDefinition } from '../../kit/sink.ts';
 
@@ -101,7 +102,7 @@ function placeOf({ plan, judged, tokens }: PlannedPart<SinkDefinition>, owner: s
   if (output.startsWith('/dev/')) return undefined;
   const isFile = plan.definition.localPath?.(judged) !== undefined;
   const named = new Set(tokens.flatMap(({ token }) => (token.kind === 'path' ? [token.root] : [])));
-  const place = isFile ? normalize(output) : output;
+  const place = isFile ? normalize(output) : inOneSpelling(output);
   const name = isFile ? `file \`${place}\`` : `data set \`${place}\``;
   return { place, name, isFile, replaces: replaced !== undefined, named, path: joinPath(plan.path, 'config'), owner, mayBeAlone };
 }
