@@ -15,6 +15,9 @@ describe('an address told outside', () => {
     ['https://h/blob?sv=1&sig=abc%2F', 'https://h/blob?sv=1&sig=***'],
     ['https://h/x#access_token=abc', 'https://h/x#access_token=***'],
     ['mssql://h;d=e;password=@a?b&z=1', 'mssql://h;d=e;password=***&z=1'],
+    ['postgres://h/d?sslpassword=abc&table=t', 'postgres://h/d?sslpassword=***&table=t'],
+    ['https://h/x?X-Amz-Credential=a&X-Amz-Signature=abc', 'https://h/x?X-Amz-Credential=a&X-Amz-Signature=***'],
+    ['duckdb://a.db?motherduck_token=abc', 'duckdb://a.db?motherduck_token=***'],
     ['stdout://', 'stdout://'],
   ])('%s is told as %s', (uri, safe) => {
     expect(redactUri(uri)).toBe(safe);

@@ -7,10 +7,13 @@ const LOCAL = /^(file|sqlite|duckdb):\/\/(.*)$/s;
 /** Names whose values are secret, in any case and however their words are joined. */
 const SECRET_KEYS: ReadonlySet<string> = new Set(
   (
-    'password pwd passwd token apikey accesstoken refreshtoken sessiontoken clientsecret secret secretkey accesskey accesskeyid ' +
-    'secretaccesskey sig sas accountkey sharedaccesskey authorization auth'
+    'pwd apikey secretkey accesskey accesskeyid secretaccesskey sig sas accountkey sharedaccesskey authorization auth ' +
+    'routingkey webhookurl'
   ).split(' '),
 );
+
+/** `client_secret`, `sslpassword`, `X-Amz-Signature`: whatever stands in front. */
+const SECRET_ENDINGS = /(?:password|passwd|token|secret|signature)$/;
 
 /** An `@` with what can be the name of a host behind it. */
 const BEFORE_HOST = /@(?=(?:[\w.-]+|\[[0-9a-f:.]+\])(?::\d+)?(?:[/?#;,]|$))/gi;
@@ -29,11 +32,10 @@ function withoutSecretValues(text: string): string {
 }
 
 export function isSecretKey(name: string): boolean {
-  return SECRET_KEYS.has(
-    decoded(name)
-      .toLowerCase()
-      .replaceAll(/[^a-z0-9]/g, ''),
-  );
+  const bare = decoded(name)
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9]/g, '');
+  return SECRET_KEYS.has(bare) || SECRET_ENDINGS.test(bare);
 }
 
 /** A relative path told from the root: the same file has the same address in every folder. */

@@ -210,6 +210,8 @@ describe('the facets of the last event', () => {
           config: { url: 'postgres://me:CANARY@h/d', text: 'a CANARY-registered b', auth: { config: { api_key: 'CANARY' } } },
         },
         masking: { key: 'CANARY' },
+        headers: { 'X-Key': 'CANARY' },
+        channels: [{ routing_key: 'CANARY', hmac_secret: 'CANARY', webhook_url: 'https://chat/CANARY' }],
         sink: { config: { key: ['id'], path: '$\u0000{x}', n: 12345678901234567890n } },
       },
     };

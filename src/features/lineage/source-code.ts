@@ -22,7 +22,8 @@ function masked(value: JsonValue, block: string): JsonValue {
   if (!isObject(value)) return value;
   return Object.fromEntries(
     Object.entries(value).map(([key, item]) => {
-      const isSecret = isSecretKey(key) || (key === 'key' && HAS_KEY.has(block));
+      // Which header holds a key is for the other side to know.
+      const isSecret = isSecretKey(key) || (key === 'key' && HAS_KEY.has(block)) || block === 'headers';
       return [key, isSecret && (typeof item === 'string' || typeof item === 'number') ? MASK : masked(item, key)];
     }),
   );
