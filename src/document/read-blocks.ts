@@ -1,5 +1,6 @@
 /** The blocks of a document, each read by its own schema. Faults are collected, never thrown, so that all are told at once. */
 import type { ZodType } from 'zod';
+import { check, type Check } from '../kit/schema.ts';
 import type { Issue } from '../lib/errors.ts';
 import { isObject, type JsonObject, type JsonValue } from '../lib/json.ts';
 import { suggestion } from '../lib/nearest.ts';
@@ -41,7 +42,7 @@ import type { Document } from './document.ts';
 import { isFull } from './locate.ts';
 import { withoutUnavailable } from './not-available.ts';
 import { compositionRefusal } from './origin.ts';
-import { salvage } from './salvage.ts';
+import { salvage, salvageBy, type Salvage } from './salvage.ts';
 import { stepsOf } from './steps.ts';
 import { restoreEscapes } from './tokens.ts';
 
@@ -109,7 +110,8 @@ export interface Blocks {
   readonly verify: VerifySpec | undefined;
 }
 
-export function readBlocks(document: Document, issues: Issue[]): Blocks {
+/** `checking` may know what was checked before. */
+export function readBlocks(document: Document, issues: Issue[], checking: Check = check): Blocks {
   const root = withoutUnavailable('document', withoutComposition(document, issues), '', issues);
   const { shape } = documentSchema._zod.innerType;
   refuseUnknownKeys(root, shape, '', issues);
@@ -121,7 +123,7 @@ export function readBlocks(document: Document, issues: Issue[]): Blocks {
   for (const key of ['kind', 'name', 'vars'] as const) salvage(shape[key] as ZodType, restored(root[key]), key, issues);
   const delivery = salvage(shape.delivery, restored(root['delivery']), 'delivery', issues);
   const blocks = {
-    pipeline: readPipeline(root['pipeline'], issues),
+    pipeline: readPipeline(root['pipeline'], issues, salvageBy(checking)),
     matrix: readMatrix(root['matrix'], issues),
     auth: readNamed(root['auth'], 'auth', issues, (value, path) => salvage(providerSchema, restored(value), path, issues)),
     execution: readMapping(root['execution'], 'execution', executionSchema, issues),
@@ -160,7 +162,7 @@ function withoutComposition({ tree }: Document, issues: Issue[]): JsonObject {
   return rest;
 }
 
-function readPipeline(value: JsonValue | undefined, issues: Issue[]): PipelineBlocks {
+function readPipeline(value: JsonValue | undefined, issues: Issue[], read: Salvage): PipelineBlocks {
   const path = 'pipeline';
   const given = isObject(value) ? withoutUnavailable('pipeline', value, path, issues) : undefined;
   if (given === undefined) {
@@ -174,7 +176,7 @@ function readPipeline(value: JsonValue | undefined, issues: Issue[]): PipelineBl
   refuseUnknownKeys(pipeline, pipelineSchema._zod.innerType.shape, path, issues);
   const block = <T>(key: string, schema: ZodType<T>): T | undefined => {
     const found = pipeline[key];
-    return found === undefined || found === null ? undefined : salvage(schema, restored(found), joinPath(path, key), issues);
+    return found === undefined || found === null ? undefined : read(schema, restored(found), joinPath(path, key), issues);
   };
   const placed = <T>(key: string, schema: ZodType<T>): Placed<T> | undefined => {
     const found = block(key, schema);
@@ -182,9 +184,11 @@ function readPipeline(value: JsonValue | undefined, issues: Issue[]): PipelineBl
   };
   return {
     present: given !== undefined,
-    sources: readTemplates(pipeline, 'source', (spec, at) => readSource(spec, at, issues), issues),
+    sources: readTemplates(pipeline, 'source', (spec, at) => read(sourceSchema, spec, at, issues), issues),
     sinks: readTemplates(pipeline, 'sink', (spec, at) => readSink(spec, at, issues), issues),
-    transforms: readTransforms(pipeline['transforms'], joinPath(path, 'transforms'), issues),
+    transforms: readList(pipeline['transforms'], joinPath(path, 'transforms'), issues, (item, at) =>
+      read(transformSchema, item, at, issues),
+    ),
     state: placed('state', stateSchema),
     dlq: placed('dlq', dlqSchema),
     quality: block('quality', qualityBlock.schema),
@@ -253,10 +257,6 @@ function readNamed<T>(value: JsonValue | undefined, path: string, issues: Issue[
   return named;
 }
 
-function readSource(value: JsonValue, path: string, issues: Issue[]): SourceSpec | undefined {
-  return salvage(sourceSchema, value, path, issues);
-}
-
 function readSink(value: JsonValue, path: string, issues: Issue[]): SinkSpec | undefined {
   return salvage(sinkSchema, withoutSourceKeys(value, path, issues), path, issues);
 }
@@ -275,10 +275,6 @@ function withoutSourceKeys(value: JsonValue, path: string, issues: Issue[]): Jso
     });
   }
   return rest;
-}
-
-function readTransforms(value: JsonValue | undefined, path: string, issues: Issue[]): Placed<TransformSpec>[] {
-  return readList(value, path, issues, (item, at) => salvage(transformSchema, item, at, issues));
 }
 
 function readList<T>(value: JsonValue | undefined, path: string, issues: Issue[], read: ReadOne<T>): Placed<T>[] {

@@ -1,5 +1,5 @@
 import type { ZodType } from 'zod';
-import { check } from '../kit/schema.ts';
+import { check, type Check } from '../kit/schema.ts';
 import type { Issue } from '../lib/errors.ts';
 import { isObject, type JsonValue } from '../lib/json.ts';
 import { isFull } from './locate.ts';
@@ -15,12 +15,27 @@ const MAX_LEFT_OUT = 50;
  * Reads a value by its schema. Where it does not fit, the faults are reported and then left out, so that one mistake does not hide
  * the next; `undefined` when nothing usable is left. What comes back while issues were found serves only to look for more of them.
  */
-export function salvage<T>(schema: ZodType<T>, value: unknown, path: string, issues: Issue[]): T | undefined {
+export const salvage: Salvage = (schema, value, path, issues) => salvaged(schema, value, { path, issues, checking: check });
+
+export type Salvage = <T>(schema: ZodType<T>, value: unknown, path: string, issues: Issue[]) => T | undefined;
+
+/** The same with another way to check. */
+export function salvageBy(checking: Check): Salvage {
+  return (schema, value, path, issues) => salvaged(schema, value, { path, issues, checking });
+}
+
+interface Salvaging {
+  readonly path: string;
+  readonly issues: Issue[];
+  readonly checking: Check;
+}
+
+function salvaged<T>(schema: ZodType<T>, value: unknown, { path, issues, checking }: Salvaging): T | undefined {
   if (isFull(issues)) return undefined;
   let rest = value;
   const told = new Set<string>();
   for (let round = 0; round < ROUNDS; round += 1) {
-    const result = check(schema, rest, path);
+    const result = checking(schema, rest, path);
     if (result.ok) return result.value;
     issues.push(...result.issues.filter((issue) => !told.has(issue.path) && !isConsequence(issue, told)));
     if (result.issues.length > MAX_LEFT_OUT) return undefined;

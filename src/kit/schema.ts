@@ -93,6 +93,8 @@ export function check<T>(schema: ZodType<T>, given: unknown, base = ''): Checked
   return { ok: false, issues: translateAll(result.error.issues, { value, base, shape, above: [] }) };
 }
 
+export type Check = typeof check;
+
 /** The value without the keys whose `null` was refused; the value itself when there is none. */
 function withoutNulls(value: unknown, issues: readonly { readonly code?: string; readonly path: readonly PropertyKey[] }[]): unknown {
   // A check of our own that refuses null means it.

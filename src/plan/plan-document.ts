@@ -1,5 +1,6 @@
 /** Document to plan: everything is decided, or everything wrong is told, before the first record moves. */
 import type { Parts } from '../kit/parts.ts';
+import type { Check } from '../kit/schema.ts';
 import { ConfigError, type Issue } from '../lib/errors.ts';
 import { isAtOrBelow, joinPath } from '../lib/text-path.ts';
 import { breakerPolicyOf, poisonPolicyOf, retryPolicyOf } from '../document/blocks/resilience.ts';
@@ -39,18 +40,20 @@ export interface PlanOptions {
   readonly selection?: SelectionFlags;
   /** The tokens of backfills stay as they are: the plan is only looked at. Elsewhere they are refused, for nobody would fill them in. */
   readonly backfill?: 'kept';
+  /** Checks values against their schemas, and may remember which were checked before. */
+  readonly check?: Check;
 }
 
 /** A function of its arguments. Throws `ConfigError` (stage `validate`) with every issue of the document. */
 export function planDocument(document: Document, parts: Parts, options: PlanOptions): Plan {
   const issues = new IssueList();
-  const blocks = readBlocks(document, issues.errors);
+  const blocks = readBlocks(document, issues.errors, options.check);
   if (isFull(issues.errors)) throw new ConfigError(withPlaces(issues.errors, document.locate));
   checkTokenScopes(document.tree, issues);
   const auth = planProviders(blocks, parts, issues);
   checkMaskingTargets(blocks, parts, issues);
   const backfill = options.backfill === 'kept';
-  const context = { blocks, parts, issues, planner: new PartPlanner(issues), backfill };
+  const context = { blocks, parts, issues, planner: new PartPlanner(issues, options.check), backfill };
   const graph = planTopology(context);
   const { rows: drafts, fanOuts: listDrafts, lists } = graph?.drafts ?? draftRows(context);
   // Tokens name rows; nodes have no records that others run for.

@@ -1,7 +1,7 @@
 /** A drafted part becomes a planned one: its definition is found and its config parsed, as far as run-time tokens let it. */
 import type { ZodType } from 'zod';
 import type { Shelf } from '../kit/parts.ts';
-import { check } from '../kit/schema.ts';
+import { check, type Check } from '../kit/schema.ts';
 import type { Issue } from '../lib/errors.ts';
 import { isObject, type JsonObject, type JsonValue } from '../lib/json.ts';
 import { isAtOrBelow, joinPath } from '../lib/text-path.ts';
@@ -40,10 +40,12 @@ export interface PlannedPart<D> {
 /** Looks parts up and parses them; what several rows share is parsed once. */
 export class PartPlanner {
   readonly #issues: IssueList;
+  readonly #check: Check;
   readonly #known = new Map<unknown, Map<JsonObject, Parsed>>();
 
-  constructor(issues: IssueList) {
+  constructor(issues: IssueList, checking: Check = check) {
     this.#issues = issues;
+    this.#check = checking;
   }
 
   plan<D extends Definition>(draft: PartDraft, shelf: Shelf<D & Definition>, kind: string): PlannedPart<D> | undefined {
@@ -62,7 +64,7 @@ export class PartPlanner {
 
   /** Tells what is wrong with the config of a template that no row completes: what a row could still change is left out. */
   judgeTemplate(draft: Pick<PartDraft, 'path' | 'config'>, definition: Definition): void {
-    const { issues } = parseConfig(definition, draft.config);
+    const { issues } = parseConfig(definition, draft.config, this.#check);
     for (const issue of issues) {
       if (STAYS_WRONG.has(issue.code)) this.#issues.add({ ...issue, path: joinPath(draft.path, 'config', ...stepsOf(issue.path)) });
     }
@@ -73,7 +75,7 @@ export class PartPlanner {
     if (byConfig === undefined) this.#known.set(definition, (byConfig = new Map<JsonObject, Parsed>()));
     let parsed = byConfig.get(draft.config);
     if (parsed === undefined) {
-      parsed = parseConfig(definition, draft.config);
+      parsed = parseConfig(definition, draft.config, this.#check);
       byConfig.set(draft.config, parsed);
     }
     for (const issue of parsed.issues) this.#issues.add({ ...issue, path: placeInConfig(draft, issue.path) });
@@ -90,10 +92,10 @@ interface Parsed {
   readonly issues: readonly Issue[];
 }
 
-function parseConfig({ type, config: schema }: Definition, config: JsonObject): Parsed {
+function parseConfig({ type, config: schema }: Definition, config: JsonObject, checking: Check): Parsed {
   const tokens = findTokens(config).filter((token) => !isGroup(token, type));
   const plain = restoreEscapes(config);
-  const result = check(schema, plain);
+  const result = checking(schema, plain);
   if (result.ok) return { judged: result.value, tokens, issues: [] };
   return tokens.length === 0 ? { judged: undefined, tokens, issues: result.issues } : judgeAround(schema, plain, tokens);
 }

@@ -1,5 +1,6 @@
 import { secretAsker } from '../document/ask-secrets.ts';
 import { loadWithSecrets } from '../document/load.ts';
+import { CheckedValues } from '../kit/checked-values.ts';
 import type { Parts } from '../kit/parts.ts';
 import type { Env } from '../lib/env.ts';
 import { stringifyJson, type JsonObject } from '../lib/json.ts';
@@ -28,12 +29,13 @@ const UNNAMED = 'serve';
 export function createPrepare(options: PrepareOptions): Prepare {
   const { variables, clock } = options.env;
   const cache = new PreparedCache(clock);
+  const checked = new CheckedValues(clock);
   return async (submission) => {
     const base = options.base?.();
     const key = keyOf(submission);
     const known = cache.find(key, { variables, base });
     if (known !== undefined) return known;
-    const { prepared, reads } = await prepareAnew(submission, base, options);
+    const { prepared, reads } = await prepareAnew(submission, base, { ...options, checked });
     if (reads !== undefined) cache.keep(key, { prepared, base, reads, chars: submission.config.length });
     return prepared;
   };
@@ -45,8 +47,12 @@ interface Fresh {
   readonly reads: VariableReads | undefined;
 }
 
-async function prepareAnew(submission: PrepareInput, base: JsonObject | undefined, options: PrepareOptions): Promise<Fresh> {
-  const { env, parts, cpus, backfill } = options;
+async function prepareAnew(
+  submission: PrepareInput,
+  base: JsonObject | undefined,
+  options: PrepareOptions & { readonly checked: CheckedValues },
+): Promise<Fresh> {
+  const { env, parts, cpus, backfill, checked } = options;
   const given = submission.name ?? '';
   const watch = new OutsideWatch();
   const learnt = new Redactor();
@@ -64,12 +70,14 @@ async function prepareAnew(submission: PrepareInput, base: JsonObject | undefine
     const loaded = await loadWithSecrets(submission.config, loading, ask);
     const { tree } = loaded;
     const isNamed = given !== '' || (typeof tree['name'] === 'string' && tree['name'] !== '');
+    const isOpen = !holdsSecrets(learnt, watch.reads);
     const plan = planDocument(isNamed ? loaded : { ...loaded, name: UNNAMED }, parts, {
       cpus,
+      ...(isOpen ? { check: checked.check } : {}),
       ...(backfill === undefined ? {} : { backfill }),
     });
     const prepared = { document: stringifyJson(tree), name: plan.name, isNamed, plan, fingerprint: configFingerprint(tree) };
-    return { prepared, reads: holdsSecrets(learnt, watch.reads) ? undefined : watch.reads };
+    return { prepared, reads: isOpen ? watch.reads : undefined };
   } finally {
     for (const value of learnt.values()) env.redactor.register(value);
   }

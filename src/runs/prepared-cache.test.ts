@@ -125,6 +125,20 @@ test('a secret is asked for every time, and no document that holds one is kept',
   expect(redacted('first-secret second-secret written-down')).toBe('*** *** ***');
 });
 
+test('what other documents held is not checked again, unless a secret stands in the document', async () => {
+  const { prepare, secrets } = world();
+  const path = 'incoming-orders';
+  secrets['team/key'] = path;
+  const parsed = async (name: string, written: string): Promise<unknown> =>
+    (await prepare({ ...submission(written), name })).plan.rows[0]?.source.parsed;
+  const [first, second, third] = [await parsed('a', path), await parsed('b', path), await parsed('c', path)];
+  expect(second).not.toBe(first);
+  expect(third).toBe(second);
+  const withSecret = await parsed('d', '${vault:team/key}');
+  expect(withSecret).toEqual(third);
+  expect(withSecret).not.toBe(third);
+});
+
 test('a new default document of the server changes what it lies beneath', async () => {
   const world1 = world();
   world1.base = { name: 'old' };

@@ -2,6 +2,7 @@
 import { hash } from 'node:crypto';
 import type { Clock } from '../lib/clock.ts';
 import type { JsonObject } from '../lib/json.ts';
+import { RecentValues } from '../lib/recent-values.ts';
 import type { Variables, VariableReads } from './outside-watch.ts';
 import type { Prepared, PrepareInput } from './prepared.ts';
 
@@ -26,46 +27,33 @@ interface Entry {
   /** The variables that the document read, as they were. */
   readonly reads: VariableReads;
   readonly chars: number;
-  usedAt: number;
 }
 
 export class PreparedCache {
-  readonly #clock: Pick<Clock, 'elapsedMs'>;
-  /** Least recently used first. */
-  readonly #entries = new Map<string, Entry>();
+  readonly #entries: RecentValues<Entry>;
   /** Keys of documents that came once, the oldest first. Most of them never come again: to keep those would be work for nothing. */
   readonly #seen = new Set<string>();
-  #chars = 0;
 
   constructor(clock: Pick<Clock, 'elapsedMs'>) {
-    this.#clock = clock;
+    this.#entries = new RecentValues({ entries: MAX_ENTRIES, size: MAX_TEXT_CHARS, idleMs: IDLE_MS }, clock);
   }
 
   get size(): number {
-    return this.#entries.size;
+    return this.#entries.count;
   }
 
   /** Undefined when the submission was not prepared before, or something it depends on has changed since. */
   find(key: string, { variables, base }: Surroundings): Prepared | undefined {
-    this.#expire();
-    const entry = this.#entries.get(key);
+    const entry = this.#entries.find(key);
     if (entry === undefined) return undefined;
-    this.#forget(key, entry);
-    if (entry.base !== base || entry.reads.some(({ name, value }) => variables[name] !== value)) return undefined;
-    this.#remember(key, entry);
-    return entry.prepared;
+    if (entry.base === base && entry.reads.every(({ name, value }) => variables[name] === value)) return entry.prepared;
+    this.#entries.forget(key);
+    return undefined;
   }
 
   /** From its second time on, and while it is not too long. */
-  keep(key: string, entry: Omit<Entry, 'usedAt'>): void {
-    if (entry.chars > MAX_TEXT_CHARS / 8 || !this.#isSeen(key)) return;
-    const before = this.#entries.get(key);
-    if (before !== undefined) this.#forget(key, before);
-    this.#remember(key, { ...entry, usedAt: 0 });
-    for (const [oldest, least] of this.#entries) {
-      if (this.#entries.size <= MAX_ENTRIES && this.#chars <= MAX_TEXT_CHARS) return;
-      this.#forget(oldest, least);
-    }
+  keep(key: string, entry: Entry): void {
+    if (entry.chars <= MAX_TEXT_CHARS / 8 && this.#isSeen(key)) this.#entries.keep(key, entry, entry.chars);
   }
 
   #isSeen(key: string): boolean {
@@ -74,25 +62,6 @@ export class PreparedCache {
     const [oldest = key] = this.#seen;
     if (this.#seen.size > MAX_SEEN) this.#seen.delete(oldest);
     return false;
-  }
-
-  #remember(key: string, entry: Entry): void {
-    entry.usedAt = this.#clock.elapsedMs();
-    this.#entries.set(key, entry);
-    this.#chars += entry.chars;
-  }
-
-  #forget(key: string, entry: Entry): void {
-    this.#entries.delete(key);
-    this.#chars -= entry.chars;
-  }
-
-  #expire(): void {
-    const before = this.#clock.elapsedMs() - IDLE_MS;
-    for (const [oldest, entry] of this.#entries) {
-      if (entry.usedAt > before) return;
-      this.#forget(oldest, entry);
-    }
   }
 }
 
