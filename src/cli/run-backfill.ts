@@ -11,12 +11,14 @@ import { createNotifier } from '../features/notifications/index.ts';
 import { observed } from '../features/observers.ts';
 import { execute } from '../engine/execute.ts';
 import { openLogins } from '../engine/logins.ts';
+import { LastWords } from '../engine/observe/last-words.ts';
 import { threadsToSpare } from '../engine/threads/budget.ts';
 import { partContext } from '../engine/open.ts';
 import { findTokens } from '../plan/run-time-tokens.ts';
 import { CLEAN_UP_HINT, cleanUpFault, SCOPING_HINT, unscopedCleanUps, unscopedSources } from '../plan/gates/backfill.ts';
 import type { Plan, RowPlan } from '../plan/plan.ts';
 import { AppError } from '../lib/errors.ts';
+import { Outages } from '../lib/outages.ts';
 import type { CliContext } from './context.ts';
 import { documentEnv } from './document-env.ts';
 import type { DOCUMENT_OPTIONS } from './document-options.ts';
@@ -80,6 +82,7 @@ export async function backfill(context: CliContext, config: string | undefined, 
     if (options.dryRun) return await tellUnits(context, prepared, state, options);
     warn(context, prepared, state);
     const notifier = createNotifier(env);
+    const [outages, lastWords] = [new Outages(env.clock), new LastWords()];
     const concurrency = options.concurrency ?? loaded.plan.backfill?.concurrency ?? 1;
     const threads = threadsToSpare(availableParallelism(), concurrency);
     const results = await runUnits({
@@ -91,13 +94,15 @@ export async function backfill(context: CliContext, config: string | undefined, 
       again: options.resume ? 'resume' : options.restart ? 'restart' : 'refuse',
       signal: stops.signal,
       execute: async ({ clock }, plan) => {
-        const watched = await observed(plan, env, { notifier });
+        const watched = await observed(plan, env, { notifier, outages });
         const { parts } = loaded;
-        return execute({ ...watched, plan, parts, runId: env.ids.next(), clock, signal: stops.signal, credentials, threads });
+        const onTelling = lastWords.add;
+        return execute({ ...watched, plan, parts, runId: env.ids.next(), clock, signal: stops.signal, credentials, threads, onTelling });
       },
       onUnit: (result) => tellUnit(context, result),
     });
     tellEnd(context, prepared, results, options.json);
+    await lastWords.settle(env.clock);
     const signal = stops.received();
     if (signal !== undefined && results.some(({ status }) => status === 'interrupted' || status === 'pending')) return signalExit(signal);
     return countedExit(results.filter(({ status }) => status === 'failed').length);

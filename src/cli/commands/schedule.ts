@@ -4,6 +4,7 @@ import { AppError } from '../../lib/errors.ts';
 import { Outages } from '../../lib/outages.ts';
 import type { Credentials } from '../../kit/context.ts';
 import type { Env } from '../../lib/env.ts';
+import type { LastWords } from '../../engine/observe/last-words.ts';
 import type { Job } from '../../features/schedule/job.ts';
 import type { CliContext } from '../context.ts';
 import { defineCommand } from '../command.ts';
@@ -43,7 +44,7 @@ export const scheduleCommand = defineCommand({
     // Where metrics are read and how much is logged stays as it is when the document is read again.
     await using surroundings = await documentEnv(context, loaded.plan, false);
     const { env } = surroundings;
-    const { jobOf, settle } = await jobMaker(env);
+    const { jobOf, lastWords } = await jobMaker(env);
     const job = jobOf(loaded);
     const grace = job.spec.shutdown_grace_secs;
     using stops = listenForStop(context.world, 'shutdown', (signal) => {
@@ -54,7 +55,7 @@ export const scheduleCommand = defineCommand({
     const code = await (options.once
       ? runOnce(context, job, stops)
       : runOnSchedule(context, job, { env, load: async () => jobOf(await load()), stops }));
-    await settle();
+    await lastWords.settle(env.clock);
     return code;
   },
 });
@@ -62,8 +63,7 @@ export const scheduleCommand = defineCommand({
 interface Jobs {
   /** Logins stay as long as the document declares the same ones. */
   readonly jobOf: (loaded: Loaded) => Job;
-  /** Resolves when everybody was told of the runs so far, could not be reached, or does not answer. */
-  readonly settle: () => Promise<unknown>;
+  readonly lastWords: LastWords;
 }
 
 async function jobMaker(loud: Env): Promise<Jobs> {
@@ -72,8 +72,7 @@ async function jobMaker(loud: Env): Promise<Jobs> {
   const { openLogins } = await import('../../engine/logins.ts');
   const { observed } = await import('../../features/observers.ts');
   const { createNotifier } = await import('../../features/notifications/index.ts');
-  const { LAST_WORDS_MS } = await import('../../engine/observe/observers.ts');
-  const { patiently } = await import('../../engine/patience.ts');
+  const { LastWords } = await import('../../engine/observe/last-words.ts');
   const { canonicalJson } = await import('../../lib/json.ts');
   const env = { ...loud, log: quieterLog(loud.log) };
   // Remembers more than one run: what was told a minute ago is not told again.
@@ -82,12 +81,7 @@ async function jobMaker(loud: Env): Promise<Jobs> {
   const { signal } = new AbortController();
   let logins: { readonly declared: string; readonly credentials: Credentials } | undefined;
   // A receiver that does not answer must not make runs overlap.
-  const telling = new Set<Promise<void>>();
-  const onTelling = (told: Promise<void>): void => {
-    telling.add(told);
-    void told.finally(() => telling.delete(told));
-  };
-  const settle = () => patiently(Promise.all(telling), AbortSignal.abort(), { clock: env.clock, patienceMs: LAST_WORDS_MS });
+  const lastWords = new LastWords();
   const jobOf = ({ plan, parts }: Loaded): Job => {
     const { recurrence: spec } = plan;
     if (spec === undefined) {
@@ -104,11 +98,11 @@ async function jobMaker(loud: Env): Promise<Jobs> {
       execute: async (options) => {
         const watched = await observed(plan, env, { notifier, outages });
         const threads = threadsToSpare(availableParallelism());
-        return execute({ ...options, ...watched, plan, parts, runId: env.ids.next(), credentials, threads, onTelling });
+        return execute({ ...options, ...watched, plan, parts, runId: env.ids.next(), credentials, threads, onTelling: lastWords.add });
       },
     });
   };
-  return { jobOf, settle };
+  return { jobOf, lastWords };
 }
 
 async function runOnce({ terminal, world }: CliContext, job: Job, stops: Stops): Promise<number> {

@@ -2,11 +2,9 @@ import { messageOf } from '../../lib/errors.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Log } from '../../lib/log.ts';
 import { patiently } from '../patience.ts';
+import { LAST_WORDS_MS } from './last-words.ts';
 import type { ObservedRow, RunObserver } from './observer.ts';
 import { ShapeSampler } from './samples.ts';
-
-/** Whoever takes longer once the run is to stop is not waited for: a run that has ended must not be taken for one that does not end. */
-export const LAST_WORDS_MS = 10_000;
 
 type Tell = (observer: RunObserver) => void | Promise<void>;
 
