@@ -46,6 +46,8 @@ async function discardFrom(file: string, request: DiscardRequest, seen: Seen): P
   try {
     await using kept = await writer(fresh, 'wx', mode);
     await using archive = request.delete ? undefined : await writer(archiveOf(file), 'a', mode);
+    // What was killed in the middle of a line ends there.
+    if (archive !== undefined && !(await endsWithLine(archiveOf(file)))) await archive.write(Buffer.of(LINE_FEED));
     let gone = 0;
     let read = 0;
     // A run may add letters meanwhile: they are taken over before the file is replaced.
@@ -68,6 +70,14 @@ async function discardFrom(file: string, request: DiscardRequest, seen: Seen): P
     await rm(fresh, { force: true });
     throw error;
   }
+}
+
+async function endsWithLine(file: string): Promise<boolean> {
+  await using handle = await open(file, 'r');
+  const { size } = await handle.stat();
+  if (size === 0) return true;
+  const { buffer } = await handle.read({ buffer: Buffer.alloc(1), position: size - 1 });
+  return buffer[0] === LINE_FEED;
 }
 
 /** Lines that were looked at for the first letter that is meant. */

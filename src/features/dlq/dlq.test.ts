@@ -113,6 +113,13 @@ describe('discarding', () => {
     expect(await lines('dead.archived.jsonl')).toEqual(['earlier', letter(1)]);
   });
 
+  it('loses no letter to what a killed discard left half written in the archive', async () => {
+    await put('dead.jsonl', [letter(1), letter(2)]);
+    await writeFile(join(cwd, 'dead.archived.jsonl'), letter(1).slice(0, 20));
+    await discard({ location: 'dead.jsonl', filter: {}, delete: false, keys: [], cwd });
+    expect(await lines('dead.archived.jsonl')).toEqual([letter(1).slice(0, 20), letter(1), letter(2)]);
+  });
+
   it('deletes where that is asked for, and takes only what is strictly older', async () => {
     await put('dead.jsonl', [letter(1, 'quality', 999), letter(2, 'quality', 1000), '{"payload":3}']);
     const report = await discard({ location: 'dead.jsonl', filter: { beforeMs: 1000 }, delete: true, keys: [], cwd });
