@@ -50,7 +50,11 @@ function invocationOf({ status, invocations }: RunRecord, { invocation_id: wante
     throw new RefusedError('conflict', 'the run has not ended; only ended runs can be undone', { hint: 'cancel it first' });
   const ids = invocations.map((invocation) => invocation.run_id);
   const [first] = ids;
-  if (first === undefined) throw new RefusedError('unprocessable', 'the run recorded no invocations, so there is nothing to undo');
+  if (first === undefined) {
+    throw new RefusedError('unprocessable', 'the run recorded no invocations, so there is nothing to undo', {
+      hint: 'where its worker died, `headgate rollback --list` shows what it left that can be undone',
+    });
+  }
   const hint = `its invocations are: ${ids.join(', ')}`;
   if (wanted !== undefined && wanted !== null) {
     if (ids.includes(wanted)) return wanted;

@@ -2,6 +2,7 @@
 import { open, rename, rm, stat, type FileHandle } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { randomUUID } from 'node:crypto';
+import { Gate } from '../../lib/gate.ts';
 import type { DiscardReport } from '../../wire/dlq.ts';
 import { isWanted, linesOf, type LetterFilter, type Line } from './letters.ts';
 import { archiveOf, locate } from './location.ts';
@@ -16,8 +17,20 @@ export interface DiscardRequest {
   readonly cwd: string;
 }
 
+/** Each rewrites a whole file: of two at once, one would put back what the other took out. */
+const turn = new Gate(1);
+
 /** Throws `RefusedError` when there is nothing to read. */
 export async function discard(request: DiscardRequest): Promise<DiscardReport> {
+  const release = await turn.enter();
+  try {
+    return await discardAll(request);
+  } finally {
+    release();
+  }
+}
+
+async function discardAll(request: DiscardRequest): Promise<DiscardReport> {
   const { files } = await locate(request.location, request.cwd);
   const seen = { readable: 0, undecryptable: 0 };
   let discarded = 0;

@@ -120,6 +120,19 @@ describe('discarding', () => {
     expect(await lines('dead.archived.jsonl')).toEqual([letter(1).slice(0, 20), letter(1), letter(2)]);
   });
 
+  it('takes turns, so that none puts back what another took out', async () => {
+    const reasons = ['quality', 'contract', 'partial'] as const;
+    await put(
+      'dead.jsonl',
+      Array.from({ length: 900 }, (_, id) => letter({ id }, reasons[id % 3])),
+    );
+    const request = { location: 'dead.jsonl', delete: false, keys: [], cwd };
+    const reports = await Promise.all([...reasons, ...reasons].map((reason) => discard({ ...request, filter: { reason } })));
+    expect(reports.map(({ discarded }) => discarded)).toEqual([300, 300, 300, 0, 0, 0]);
+    expect(await lines('dead.jsonl')).toEqual([]);
+    expect(await lines('dead.archived.jsonl')).toHaveLength(900);
+  });
+
   it('deletes where that is asked for, and takes only what is strictly older', async () => {
     await put('dead.jsonl', [letter(1, 'quality', 999), letter(2, 'quality', 1000), '{"payload":3}']);
     const report = await discard({ location: 'dead.jsonl', filter: { beforeMs: 1000 }, delete: true, keys: [], cwd });
