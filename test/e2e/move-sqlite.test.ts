@@ -136,10 +136,8 @@ describe('write modes', () => {
 
   it('overwrite replaces everything, also with nothing', async () => {
     const config = { table_name: 'o', write_mode: 'overwrite' };
-    await steps('overwrite', [
-      { id: 'first', config, records: [{ id: 1 }, { id: 2 }] },
-      { id: 'second', config, records: [{ id: 3 }] },
-    ]);
+    await steps('overwrite', [{ id: 'first', config, records: [{ id: 1 }, { id: 2 }] }]);
+    await steps('overwrite', [{ id: 'second', config, records: [{ id: 3 }] }]);
     expect(table('overwrite', 'select id from o')).toEqual([{ id: 3 }]);
     await steps('overwrite', [{ id: 'empty', config, records: [] }]);
     expect(table('overwrite', 'select id from o')).toEqual([]);
