@@ -205,6 +205,56 @@ describe('the disk of a history', () => {
     expect(told).toEqual(['one']);
   });
 
+  it('is not asked to take by itself what goes with the next write, which is told with it and not before', async () => {
+    const { log, answer } = slowDisk();
+    const { client, told, note } = clientOn(log);
+    note(
+      'in passing',
+      client.writeInPassing(() => client.run('INSERT INTO t VALUES (1)')),
+    );
+    await client.writeAtOnce(() => client.run('INSERT INTO t VALUES (2)'));
+    expect(answer).toHaveLength(0);
+    note(
+      'write',
+      client.write(() => client.run('UPDATE t SET id = 3 WHERE id = 1')),
+    );
+    await vi.waitUntil(() => answer.length === 1);
+    expect(told).toEqual([]);
+    answer[0]?.();
+    await client.close();
+    expect(told).toEqual(['in passing', 'write']);
+    expect(answer).toHaveLength(1);
+  });
+
+  it('gets what goes with the next write also when there is none, or somebody reads', async () => {
+    const { log, answer } = slowDisk();
+    const { client, told, note } = clientOn(log);
+    note(
+      'one',
+      client.writeInPassing(() => client.run('INSERT INTO t VALUES (1)')),
+    );
+    await vi.waitUntil(() => answer.length === 1);
+    answer[0]?.();
+    await vi.waitUntil(() => told.length === 1);
+    note(
+      'two',
+      client.writeInPassing(() => client.run('INSERT INTO t VALUES (2)')),
+    );
+    const read = client.read('SELECT id FROM t');
+    expect(answer).toHaveLength(2);
+    note(
+      'three',
+      client.writeInPassing(() => client.run('INSERT INTO t VALUES (3)')),
+    );
+    answer[1]?.();
+    expect((await read).map((row) => row['id'])).toEqual([1, 2]);
+    const closed = client.close();
+    await vi.waitUntil(() => answer.length === 3);
+    answer[2]?.();
+    await closed;
+    expect(told).toEqual(['one', 'two', 'three']);
+  });
+
   it('is asked for nothing more once it refused something', async () => {
     const { log, answer } = slowDisk();
     const { client, told, note } = clientOn(log);

@@ -11,6 +11,8 @@ export type Row = Readonly<Record<string, SQLOutputValue>>;
 const JOBS_PER_COMMIT = 1000;
 /** While more and more writes come in, a commit waits for this long at most: fewer syncs of the disk serve them all. */
 const GATHER_MS = 1;
+/** What can wait for the writes of others waits for this long at most. */
+const PASSING_MS = 20;
 
 interface Job {
   /** Nothing but statements: it may be done again after it was taken back. */
@@ -31,6 +33,9 @@ export class SqliteClient {
   readonly #log: WriteAheadLog;
   readonly #statements = new Map<string, StatementSync>();
   #jobs: Job[] = [];
+  /** Go with the next write. */
+  #passing: Job[] = [];
+  #passingTimer: NodeJS.Timeout | undefined;
   #scheduled = false;
   /** Wait for a sync that begins after their commit. */
   #unsynced: Waiter[] = [];
@@ -49,6 +54,7 @@ export class SqliteClient {
   async read(sql: string, ...values: SQLInputValue[]): Promise<Row[]> {
     if (this.#over !== undefined) throw this.#over;
     try {
+      if (this.#join()) this.#commitAll();
       const rows = this.all(sql, ...values);
       await this.#onDisk();
       return rows;
@@ -69,8 +75,18 @@ export class SqliteClient {
 
   /** Atomic, in order of the calls; resolves when it is on the disk. `work` is synchronous. */
   write<T>(work: () => T): Promise<T> {
+    this.#join();
     const written = this.#enqueue(work, true);
     this.#schedule();
+    return written;
+  }
+
+  /** As `write`, for what nobody waits for: it goes with the next write, or soon, and so costs no commit and no sync of its own. */
+  writeInPassing<T>(work: () => T): Promise<T> {
+    const written = this.#enqueue(work, true, this.#passing);
+    this.#passingTimer ??= setTimeout(() => {
+      if (this.#join()) this.#schedule();
+    }, PASSING_MS);
     return written;
   }
 
@@ -83,6 +99,7 @@ export class SqliteClient {
 
   /** Commits what is waiting. */
   async close(): Promise<void> {
+    this.#join();
     this.#commitAll();
     this.#over ??= new HistoryError('the history database is closed');
     while (this.#syncs !== undefined) await this.#syncs;
@@ -90,11 +107,20 @@ export class SqliteClient {
     this.#db.close();
   }
 
-  #enqueue<T>(work: () => T, durable: boolean): Promise<T> {
+  #enqueue<T>(work: () => T, durable: boolean, queue = this.#jobs): Promise<T> {
     if (this.#over !== undefined) return Promise.reject(this.#over);
     return new Promise((resolve, reject) => {
-      this.#jobs.push({ work, durable, resolve: resolve as (value: unknown) => void, reject });
+      queue.push({ work, durable, resolve: resolve as (value: unknown) => void, reject });
     });
+  }
+
+  /** What could wait waits no more. False when there is none of it. */
+  #join(): boolean {
+    if (this.#passing.length === 0) return false;
+    clearTimeout(this.#passingTimer);
+    this.#passingTimer = undefined;
+    this.#jobs.push(...this.#passing.splice(0));
+    return true;
   }
 
   #schedule(): void {
@@ -156,6 +182,7 @@ export class SqliteClient {
   #giveUp(failure: HistoryError): void {
     this.#over ??= failure;
     for (const tell of this.#unsynced.splice(0)) tell(failure);
+    this.#join();
     for (const job of this.#jobs.splice(0)) job.reject(failure);
   }
 

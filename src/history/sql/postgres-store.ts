@@ -54,6 +54,10 @@ export class PostgresStore implements SqlStore {
     });
   }
 
+  writeInPassing(statements: readonly SqlStatement[]): Promise<readonly number[]> {
+    return this.write(statements);
+  }
+
   async close(): Promise<void> {
     await this.#pool.end();
   }

@@ -41,7 +41,7 @@ export class SqlOutputs implements OutputStore {
   async putOutputs(outputs: readonly StoredOutput[]): Promise<void> {
     // Always in the same order: two instances that write the same rows wait for each other instead of for ever.
     const ordered = [...outputs].sort((a, b) => (a.id < b.id ? -1 : 1));
-    await this.#store.write(ordered.map((output): SqlStatement => ({ sql: PUT, values: valuesOf(output) })));
+    await this.#store.writeInPassing(ordered.map((output): SqlStatement => ({ sql: PUT, values: valuesOf(output) })));
   }
 
   async listOutputs({ ids, dataset_id, pipeline, run_id, include_deleted, limit }: OutputQuery): Promise<readonly StoredOutput[]> {
@@ -68,7 +68,7 @@ export class SqlOutputs implements OutputStore {
   }
 
   async forgetOutputs(ids: readonly string[]): Promise<void> {
-    await this.#store.write(ids.map((id) => ({ sql: `DELETE FROM ${TABLE} WHERE id = ?`, values: [id] })));
+    await this.#store.writeInPassing(ids.map((id) => ({ sql: `DELETE FROM ${TABLE} WHERE id = ?`, values: [id] })));
   }
 }
 

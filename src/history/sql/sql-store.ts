@@ -12,4 +12,6 @@ export interface SqlStore {
   read(sql: string, values: readonly SqlValue[]): Promise<readonly Row[]>;
   /** In one transaction; gives the number of rows that each statement changed. Rejects with `HistoryError`. */
   write(statements: readonly SqlStatement[]): Promise<readonly number[]>;
+  /** The same for what nobody waits for: it may go together with later writes, before anything that is read later. */
+  writeInPassing(statements: readonly SqlStatement[]): Promise<readonly number[]>;
 }

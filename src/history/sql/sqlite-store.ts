@@ -13,6 +13,14 @@ export class SqliteStore implements SqlStore {
   }
 
   write(statements: readonly SqlStatement[]): Promise<readonly number[]> {
-    return this.#client.write(() => statements.map(({ sql, values }) => this.#client.run(sql, ...values)));
+    return this.#client.write(() => this.#run(statements));
+  }
+
+  writeInPassing(statements: readonly SqlStatement[]): Promise<readonly number[]> {
+    return this.#client.writeInPassing(() => this.#run(statements));
+  }
+
+  #run(statements: readonly SqlStatement[]): readonly number[] {
+    return statements.map(({ sql, values }) => this.#client.run(sql, ...values));
   }
 }
