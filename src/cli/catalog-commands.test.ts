@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -60,6 +60,14 @@ describe('a catalog', () => {
       ]),
     );
     expect((await headgate('catalog', 'datasets', '--q', 'nothing', ...CONFIG)).err).toContain('nothing is recorded yet');
+  });
+
+  test('is not made by looking into it', async () => {
+    document();
+    for (const command of ['datasets', 'lineage'])
+      expect((await headgate('catalog', command, ...CONFIG)).err).toContain('nothing is recorded yet');
+    expect((await headgate('catalog', 'show', 'a', ...CONFIG)).err).toContain('there is no data set `a`');
+    expect(readdirSync(cwd)).toEqual(['orders.json']);
   });
 
   test('shows a data set: its columns, how they changed, volumes and neighbours', async () => {

@@ -26,9 +26,9 @@ export async function readCatalog<T>(
   if (plan.catalog === undefined) {
     throw new AppError('no_catalog', 'the document has no `catalog`', { hint: 'see `headgate schema catalog`' });
   }
-  const { openCatalog } = await import('../history/open-catalog.ts');
+  const { openCatalogToRead } = await import('../history/open-catalog.ts');
   const { createCatalog } = await import('../features/catalog/catalog.ts');
-  const { store, persistent, close } = await openCatalog(plan.catalog.url, context.env);
+  const { store, persistent, close } = await openCatalogToRead(plan.catalog.url, context.env);
   try {
     if (!persistent) context.terminal.warn('the catalog of this document is kept in memory, and ends with each run');
     return await read(createCatalog(store, context.env));

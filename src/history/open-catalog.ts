@@ -1,4 +1,7 @@
+import { existsSync } from 'node:fs';
+import { resolve } from 'node:path';
 import type { Env } from '../lib/env.ts';
+import { MEMORY, parseSqliteUrl } from '../lib/sqlite.ts';
 import { HistoryError } from './history.ts';
 import type { CatalogStore } from './catalog.ts';
 import { MemoryCatalog } from './memory/memory-catalog.ts';
@@ -28,6 +31,13 @@ export async function openCatalog(url: string, env: Pick<Env, 'clock' | 'cwd' | 
   throw new HistoryError('the catalog address is of a kind this build does not have', {
     hint: 'accepted forms: `memory`, `sqlite:PATH`, `postgres://…`',
   });
+}
+
+/** The same for whoever only reads: a file that nobody has made yet is an empty catalog, and is not made. */
+export async function openCatalogToRead(url: string, env: Pick<Env, 'clock' | 'cwd' | 'log'>): Promise<OpenCatalog> {
+  const address = url.startsWith('sqlite:') ? parseSqliteUrl(url) : undefined;
+  const isFile = address !== undefined && 'path' in address && address.path !== MEMORY;
+  return isFile && !existsSync(resolve(env.cwd, address.path)) ? { ...memoryCatalog(), persistent: true } : openCatalog(url, env);
 }
 
 export function memoryCatalog(): OpenCatalog {
