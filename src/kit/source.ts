@@ -57,9 +57,10 @@ export interface Discovered {
 /**
  * What the values of a column have in common, whatever single ones look like: `numbers` (a text spells one, booleans are 0 and 1),
  * `texts` (a number or boolean went in as its text), `cells` (the same, and the empty text is no value), `json` (texts are read as
- * the JSON they spell).
+ * the JSON they spell), `documents` (those that spell an object or a list), `padded` (blanks at the end do not count), `uuids` and `booleans` (in
+ * whatever way they are spelled).
  */
-export type ColumnHolds = 'numbers' | 'texts' | 'cells' | 'json';
+export type ColumnHolds = 'numbers' | 'texts' | 'cells' | 'json' | 'documents' | 'padded' | 'uuids' | 'booleans';
 
 export interface ResultColumn {
   readonly name: string;

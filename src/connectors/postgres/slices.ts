@@ -10,7 +10,15 @@ import { describeCursor } from './cursor.ts';
 import { OID } from './decode.ts';
 import { compileQuery, withoutSemicolon } from './query.ts';
 
-const TEXT_OIDS: ReadonlySet<number> = new Set([18, 19, 25, 1042, 1043, 2950]);
+/** What columns hold that are no numbers: of the types that keep values in a spelling of their own, and of texts. */
+const HOLDS: ReadonlyMap<number, ColumnHolds> = new Map([
+  [OID.bool, 'booleans'],
+  [OID.json, 'documents'],
+  [OID.jsonb, 'documents'],
+  [1042, 'padded'],
+  [2950, 'uuids'],
+  ...[18, 19, 25, 1043].map((oid) => [oid, 'texts'] as const),
+]);
 const NUMBER_OIDS: ReadonlySet<number> = new Set([OID.int2, OID.int4, OID.int8, OID.oid, OID.float4, OID.float8, OID.numeric]);
 const VARIABLE_TEXT_OIDS: ReadonlySet<number> = new Set([25, 1043]);
 
@@ -28,7 +36,7 @@ export async function describeResult(config: PostgresSourceConfig, context: Sour
 }
 
 function columnOf({ name, dataTypeID: oid, dataTypeModifier: modifier }: FieldDef): ResultColumn {
-  const holds: ColumnHolds | undefined = NUMBER_OIDS.has(oid) ? 'numbers' : TEXT_OIDS.has(oid) ? 'texts' : undefined;
+  const holds = NUMBER_OIDS.has(oid) ? 'numbers' : HOLDS.get(oid);
   return { name, type: typeName(oid, modifier), ...(holds === undefined ? {} : { holds }) };
 }
 

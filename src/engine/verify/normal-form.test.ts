@@ -66,6 +66,16 @@ describe('two values are the same', () => {
     expect(isSame('', null, {}, ['cells'])).toBe(true);
     expect(isSame('', null, {}, ['texts'])).toBe(false);
     expect(isSame('12', 12, {}, ['json'])).toBe(true);
+    expect(isSame('[1, {"b":2}]', [1, { b: 2 }], {}, ['documents'])).toBe(true);
+    expect(isSame('12', 12, {}, ['documents'])).toBe(false);
+    expect(isSame('ab  ', 'ab', {}, ['padded'])).toBe(true);
+    expect(isSame(' ab', 'ab', {}, ['padded'])).toBe(false);
+    expect(isSame('{A0EEBC99-9C0B-4EF8-BB6D-6BB9BD380A11}', 'a0eebc999c0b4ef8bb6d6bb9bd380a11', {}, ['uuids', 'texts'])).toBe(true);
+    for (const text of ['t', 'Yes', ' on ', '1']) expect(isSame(text, true, {}, ['booleans', 'cells']), text).toBe(true);
+    for (const text of ['f', 'No', 'off', '0']) expect(isSame(text, false, {}, ['booleans']), text).toBe(true);
+    expect(isSame(1, true, {}, ['booleans'])).toBe(true);
+    expect(isSame(2, true, {}, ['booleans'])).toBe(false);
+    expect(isSame('ja', true, {}, ['booleans'])).toBe(false);
   });
 });
 

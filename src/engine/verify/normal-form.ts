@@ -37,6 +37,9 @@ export function createForms(spec: NormalizeSpec): FormOf {
     if (spelled !== undefined) return holdsOnlyTexts(holding) ? quoted(spelled) : spelled;
     const parsed = spells(value, holding) ? jsonOf(value) : undefined;
     if (parsed !== undefined && typeof parsed !== 'string') return form(parsed, holding);
+    const stored = asStored(value, holding);
+    if (typeof stored === 'boolean') return boolean(stored, holding);
+    if (stored !== undefined) return quoted(stored);
     const instant = timestamps ? instantText(value) : undefined;
     return instant === undefined ? quoted(value) : `@${instant}`;
   };
@@ -46,6 +49,7 @@ export function createForms(spec: NormalizeSpec): FormOf {
     if (typeof value === 'string') return text(value, holding);
     if (typeof value === 'boolean') return boolean(value, holding);
     if (typeof value === 'number' || typeof value === 'bigint') {
+      if (holding.has('booleans') && (value == 0 || value == 1)) return boolean(value == 1, holding);
       const written = number(value);
       return holdsOnlyTexts(holding) ? quoted(written) : written;
     }
@@ -72,11 +76,25 @@ function boolean(value: boolean, holding: Holding): string {
 }
 
 function holdsOnlyTexts(holding: Holding): boolean {
-  return (holding.has('texts') || holding.has('cells')) && !holding.has('numbers');
+  return TEXTS.some((texts) => holding.has(texts)) && !holding.has('numbers');
 }
 
+const TEXTS = ['texts', 'cells', 'padded', 'uuids'] as const;
+
 function spells(value: string, holding: Holding): boolean {
-  return holding.has('json') || (holdsOnlyTexts(holding) && /^\s*[[{]/.test(value));
+  return holding.has('json') || ((holding.has('documents') || holdsOnlyTexts(holding)) && /^\s*[[{]/.test(value));
+}
+
+const UUID = /^\{?[0-9a-f]{4}(?:-?[0-9a-f]{4}){7}\}?$/i;
+const TRUE = /^\s*(?:t(?:r(?:ue?)?)?|y(?:es?)?|on|1)\s*$/i;
+const FALSE = /^\s*(?:f(?:a(?:l(?:se?)?)?)?|no?|of?f|0)\s*$/i;
+
+/** What a column with a spelling of its own makes of a text; `undefined` when it keeps it. */
+function asStored(text: string, holding: Holding): string | boolean | undefined {
+  if (holding.has('uuids') && UUID.test(text)) return text.toLowerCase().replaceAll(/[^0-9a-f]/g, '');
+  if (holding.has('booleans') && TRUE.test(text)) return true;
+  if (holding.has('booleans') && FALSE.test(text)) return false;
+  return holding.has('padded') ? text.replace(/ +$/, '') : undefined;
 }
 
 function jsonOf(text: string): JsonValue | undefined {

@@ -55,6 +55,18 @@ describe('a comparison of two PostgreSQL tables', { timeout: 60_000 }, () => {
     expect(report.rows_fetched_source).toBeLessThan(1000);
   });
 
+  it('takes no difference for one that the type of a column cannot hold', async () => {
+    const uuid = 'A0EEBC99-9C0B-4EF8-BB6D-6BB9BD380A11';
+    await client.query(`
+      CREATE TABLE spelled AS SELECT '${uuid}'::text AS id, '{"b": 1, "a": [2]}'::text AS doc, 'yes'::text AS yes, 'ab'::text AS code;
+      CREATE TABLE typed (id uuid PRIMARY KEY, doc jsonb, yes boolean, code char(5));
+      INSERT INTO typed SELECT id::uuid, doc::jsonb, yes::boolean, code FROM spelled`);
+    const document = moving('spelled', 'typed', { key: ['id'] });
+    expect((await verifyTree(document)).differences).toEqual([]);
+    await client.query(`UPDATE typed SET doc = '{"a": [3], "b": 1}', yes = false, code = 'abc'`);
+    expect(told((await verifyTree(document)).differences)).toEqual([`changed {"id":"${uuid}"} code+doc+yes`]);
+  });
+
   it('finds two rows that changed places: their values stay the same, taken together', async () => {
     await client.query(`CREATE TABLE pair (id int, v text); INSERT INTO pair VALUES (1, 'a'), (2, 'b');
       CREATE TABLE swapped (id int, v text); INSERT INTO swapped VALUES (2, 'a'), (1, 'b')`);
