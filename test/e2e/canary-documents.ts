@@ -153,6 +153,42 @@ function databaseDocuments(): Record<string, Json> {
   return made;
 }
 
+/** Those who are told of a run repeat what they were sent, or keep it in files. */
+function toldDocuments(api: string): Record<string, Json> {
+  const refuse = `${api}/refuse/500`;
+  const login = api.replace('://', `://me:${password('Url')}@`);
+  const salted = { transforms: [{ type: 'hash', config: { fields: ['name'], salt: TOKENS.Vault } }] };
+  const failing = { source: { type: 'jsonl', config: { path: `in-${TOKENS.Env}.jsonl` } } };
+  const webhook = { url: `${refuse}?key=${TOKENS.Env}`, headers: { 'X-Key': TOKENS.Vault }, hmac_secret: TOKENS.Aws };
+  const receivers = {
+    lineage: {
+      namespace: 'canary',
+      transport: {
+        type: 'http',
+        config: { url: `${login}/refuse/500?token=${TOKENS.Env}`, auth: { type: 'bearer', config: { token: TOKENS.Vault } } },
+      },
+      include_source_code_facet: true,
+    },
+    catalog: { url: '${env:C_PGURL}' },
+    observability: { otel: { endpoint: `${login}/refuse/500`, protocol: 'http', headers: { 'x-key': TOKENS.Aws }, timeout_secs: 1 } },
+    notifications: [
+      { name: 'hook', channel: { type: 'webhook', config: webhook } },
+      { name: 'chat', channel: { type: 'slack', config: { webhook_url: `${refuse}?key=${password('Static')}` } } },
+      { name: 'pager', channel: { type: 'pagerduty', config: { routing_key: canary('Header'), endpoint: refuse } } },
+    ],
+  };
+  const files = {
+    lineage: { namespace: 'canary', transport: { type: 'file', config: { path: 'lineage.jsonl' } }, include_source_code_facet: true },
+    catalog: { url: 'sqlite:catalog.db' },
+  };
+  return {
+    'told-success': document(salted, receivers),
+    'told-failure': document({ ...salted, ...failing }, receivers),
+    'kept-success': document(salted, files),
+    'kept-failure': document({ ...salted, ...failing }, files),
+  };
+}
+
 export function canaryDocuments(api: string): Record<string, Json> {
-  return { ...apiDocuments(api), ...placedDocuments(), ...databaseDocuments() };
+  return { ...apiDocuments(api), ...placedDocuments(), ...databaseDocuments(), ...toldDocuments(api) };
 }
