@@ -2,7 +2,6 @@ import { resolve } from 'node:path';
 import { setImmediate as pause } from 'node:timers/promises';
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { ConnectorError } from '../../lib/errors.ts';
-import { Gate } from '../../lib/gate.ts';
 import { quoteName, quoteNames } from '../../lib/sql-name.ts';
 import { inTransaction, MEMORY, openSqlite, parseSqliteUrl, rollBack, sqliteError } from '../../lib/sqlite.ts';
 import type { SinkContext } from '../../kit/context.ts';
@@ -20,6 +19,7 @@ import { addJournalFunctions, emptyKeys, JOURNAL_DIALECT, keepKeys, keepReplaced
 import { Passage } from './passage.ts';
 import { readColumns, SQLITE_TYPES } from './schema.ts';
 import { onConflict } from './statements.ts';
+import { turnAt } from './turns.ts';
 import { toSqlite } from './values.ts';
 
 /** Rows written between two pauses when `batch_size` sets no bound. */
@@ -28,9 +28,9 @@ const PAUSE_EVERY = 10_000;
 export function openSqliteDriver(config: SqliteSinkConfig, context: SinkContext): SqlDriver {
   const connect = (): DatabaseSync => prepared(openSqlite(config.database_url, { mode: 'rwc', cwd: context.env.cwd }));
   const db = connect();
-  const passage = passageInto(config, context, connect);
-  // One connection has one transaction: changes take turns.
-  const turn = new Gate(1);
+  const file = fileOf(config, context);
+  const passage = file === undefined || config.column_mapping.kind !== 'auto' ? undefined : new Passage(file, connect);
+  const turn = turnAt(file);
   const pauseEvery = config.batch_size === 0 ? PAUSE_EVERY : config.batch_size;
 
   const run = async <T>(doing: string, work: () => T | Promise<T>): Promise<T> => {
@@ -85,6 +85,7 @@ export function openSqliteDriver(config: SqliteSinkConfig, context: SinkContext)
     close() {
       passage?.close();
       if (db.isOpen) db.close();
+      turn.leave();
       return Promise.resolve();
     },
   };
@@ -101,10 +102,10 @@ function prepared(db: DatabaseSync): DatabaseSync {
   }
 }
 
-function passageInto(config: SqliteSinkConfig, { env }: SinkContext, connect: () => DatabaseSync): Passage | undefined {
+/** Its whole path; `undefined` when the database is in memory. */
+function fileOf(config: SqliteSinkConfig, { env }: SinkContext): string | undefined {
   const address = parseSqliteUrl(config.database_url);
-  const isFile = !('error' in address) && address.path !== MEMORY;
-  return isFile && config.column_mapping.kind === 'auto' ? new Passage(resolve(env.cwd, address.path), connect) : undefined;
+  return 'error' in address || address.path === MEMORY ? undefined : resolve(env.cwd, address.path);
 }
 
 interface Pace {

@@ -43,6 +43,26 @@ describe('the sqlite sink', () => {
     ]);
   });
 
+  test('several that write one file in one process take turns', async () => {
+    const config = {
+      database_url: path,
+      table_name: 'shared',
+      column_mapping: 'auto_map',
+      write_mode: 'upsert',
+      key: ['id'],
+      batch_size: 2,
+    };
+    const checked = check(sqliteSink.config, config);
+    if (!checked.ok) throw new Error('config');
+    const sinks = await Promise.all([1, 2, 3].map(() => sqliteSink.open(checked.value, testContext(folder))));
+    const page = (from: number): Page => Page.ofRecords(Array.from({ length: 10 }, (_, index) => ({ id: from + index })));
+    for (let round = 0; round < 5; round += 1) {
+      await Promise.all(sinks.map((sink, at) => sink.write(page(at * 100 + round * 10), { partial: false })));
+    }
+    await Promise.all(sinks.map((sink) => sink.close()));
+    expect(query('SELECT count(*) AS n FROM shared')).toEqual([{ n: 150 }]);
+  });
+
   test('whole numbers in a column without a type stay whole', async () => {
     db.exec('CREATE TABLE plain (a, b TEXT)');
     const checked = check(sqliteSink.config, { database_url: path, table_name: 'plain', column_mapping: 'auto_map' });
