@@ -33,13 +33,16 @@ import type { DoctorReport } from './wire/doctor.ts';
 /** How long a run that was asked to stop may take to flush (spec 1, section 3.1). */
 const STOP_GRACE_MS = 30_000;
 
+/** Names of runs may never come again; their series would stay for good, ten kilobytes of text for each. */
+const PIPELINES_MEASURED = 1000;
+
 const FAILED_START_GRACE_SECS = 5;
 
 /** Of each kind; they have worker processes of their own: no run waits for them, and runs never get more than theirs. */
 const ERRANDS_AT_ONCE = 4;
 
 export async function serve(options: ServeOptions, version: string): Promise<RunningServer> {
-  const registry = createRegistry(RUN_METRICS);
+  const registry = createRegistry(RUN_METRICS, { bound: { label: 'pipeline', values: PIPELINES_MEASURED } });
   const env: Env = { ...options.env, metrics: registry.metrics };
   const { host, port } = parseListen(options.listen);
   const authenticate = loadAuth(options.auth, env, host);

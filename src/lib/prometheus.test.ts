@@ -43,6 +43,32 @@ describe('metric registry', () => {
     expect(await shown(registry)).toEqual(['svc_hits_total 2', 'svc_depth{queue="a"} 9']);
   });
 
+  it('keeps series for so many values of a label as it is told, the latest', async () => {
+    const RUNS = defineMetric({ name: 'svc_runs_total', type: 'counter', help: 'Runs.', labels: ['pipeline', 'row'] });
+    const TOOK = defineMetric({ name: 'svc_took_seconds', type: 'histogram', help: 'Time.', labels: ['pipeline'], buckets: [1] });
+    const registry = createRegistry([HITS], { bound: { label: 'pipeline', values: 10 } });
+    const measure = (pipeline: string): void =>
+      registry.apply(
+        [
+          { metric: 'svc_hits_total', op: 'inc', labels: {}, value: 1 },
+          { metric: 'svc_runs_total', op: 'inc', labels: { pipeline, row: 'a' }, value: 1 },
+          { metric: 'svc_runs_total', op: 'inc', labels: { pipeline, row: 'b' }, value: 1 },
+          { metric: 'svc_took_seconds', op: 'observe', labels: { pipeline }, value: 2 },
+        ],
+        [RUNS, TOOK],
+      );
+    for (let index = 0; index < 10; index += 1) measure(`p${index}`);
+    expect(await shown(registry)).toHaveLength(1 + 10 * (2 + 4));
+    measure('p0');
+    measure('p10');
+    const left = await shown(registry);
+    // Nine tenths are left, so that not every new name has them looked through.
+    expect(left).toHaveLength(1 + 9 * (2 + 4));
+    expect(left).toContain('svc_hits_total 12');
+    expect(left).toContain('svc_runs_total{pipeline="p0",row="b"} 2');
+    expect(left.filter((line) => /"p[12]"/.test(line))).toEqual([]);
+  });
+
   it('drops a measurement that does not fit instead of failing', async () => {
     const registry = createRegistry([HITS]);
     registry.metrics.inc(HITS, { unknown: 'label' });

@@ -15,13 +15,19 @@ type Meter =
   | { readonly type: 'gauge'; readonly meter: Gauge; readonly labels: readonly string[] }
   | { readonly type: 'histogram'; readonly meter: Histogram; readonly labels: readonly string[] };
 
-/**
- * Listed metrics are shown from the start (at zero where they have no labels); others when they are first used. `buckets`, in seconds,
- * stand for those of every histogram.
- */
-export function createRegistry(definitions: readonly MetricDefinition[], buckets?: readonly number[]): MetricRegistry {
+export interface RegistryOptions {
+  /** In seconds; they stand for those of every histogram. */
+  readonly buckets?: readonly number[] | undefined;
+  /** A label whose values may come without end: of the changes measured elsewhere, series are kept for so many of its values, the latest. */
+  readonly bound?: { readonly label: string; readonly values: number };
+}
+
+/** Listed metrics are shown from the start (at zero where they have no labels); others when they are first used. */
+export function createRegistry(definitions: readonly MetricDefinition[], { buckets, bound }: RegistryOptions = {}): MetricRegistry {
   const registry = new Registry();
   const meters = new Map<string, Meter>();
+  const latest = bound === undefined ? undefined : new Latest(bound.values);
+  let forgetting: Promise<unknown> = Promise.resolve();
 
   const meterOf = (definition: MetricDefinition): Meter => {
     let meter = meters.get(definition.name);
@@ -39,15 +45,63 @@ export function createRegistry(definitions: readonly MetricDefinition[], buckets
       set: (definition, labels, value) => change(meterOf(definition), 'set', labels, value),
       observe: (definition, labels, value) => change(meterOf(definition), 'observe', labels, value),
     },
-    render: () => registry.metrics(),
+    render: async () => {
+      await forgetting;
+      return registry.metrics();
+    },
     apply: (changes, explained = []) => {
       for (const definition of explained) meterOf(definition);
       for (const { metric, op, labels, value } of changes) {
         const meter = meters.get(metric);
         if (meter !== undefined) change(meter, op, labels, value);
+        if (bound !== undefined) latest?.see(labels[bound.label]);
       }
+      const old = latest?.takeOld() ?? [];
+      if (bound === undefined || old.length === 0) return;
+      const gone = { label: bound.label, values: new Set(old) };
+      forgetting = Promise.all([forgetting, ...[...meters.values()].map((meter) => forget(meter, gone))]);
     },
   };
+}
+
+/** The values of a label, by when they were last seen. */
+class Latest {
+  readonly #most: number;
+  /** The one seen longest ago first. */
+  readonly #seen = new Set<string>();
+  #last: string | undefined;
+
+  constructor(most: number) {
+    this.#most = most;
+  }
+
+  see(value: string | number | undefined): void {
+    // What comes together is mostly of one run.
+    if (typeof value !== 'string' || value === this.#last) return;
+    this.#last = value;
+    this.#seen.delete(value);
+    this.#seen.add(value);
+  }
+
+  /** Where there are too many: several at once, because looking for their series takes long. */
+  takeOld(): readonly string[] {
+    if (this.#seen.size <= this.#most) return [];
+    const old = [...this.#seen].slice(0, this.#seen.size - Math.ceil(this.#most * 0.9));
+    for (const value of old) this.#seen.delete(value);
+    return old;
+  }
+}
+
+async function forget(
+  { meter, labels: names }: Meter,
+  { label, values }: { readonly label: string; readonly values: ReadonlySet<string> },
+): Promise<void> {
+  if (!names.includes(label)) return;
+  const { values: series } = await meter.get();
+  for (const { labels } of series) {
+    if (!values.has(String(labels[label]))) continue;
+    meter.remove(Object.fromEntries(names.flatMap((name) => (labels[name] === undefined ? [] : [[name, labels[name]]]))));
+  }
 }
 
 function makeMeter(definition: MetricDefinition, registry: Registry): Meter {

@@ -14,7 +14,7 @@ export interface MetricsListener extends AsyncDisposable {
 
 /** Throws `AppError` when the address cannot be listened on. */
 export async function listenForScrapes({ listen, buckets }: PrometheusConfig): Promise<MetricsListener> {
-  const registry = createRegistry([], buckets);
+  const registry = createRegistry([], { buckets });
   const server = createServer((request, response) => {
     if (request.url?.split('?')[0] !== '/metrics') {
       response.writeHead(404).end();
