@@ -129,7 +129,7 @@ function crewOf(options: OpenOptions, work: PageWork, { encodings }: SinkCapabil
   const isSideBySide = row.lane.sideBySide === true && !dryRun && options.onStep === undefined && options.capture === undefined;
   if (threads === undefined || !isSideBySide) return crewOfOne(work);
   return new GrowingCrew({
-    setup: setupOf({ plan, row, tokens, encodings }),
+    setup: () => setupOf({ plan, row, tokens, encodings }),
     work,
     budget: threads,
     metrics: env.metrics,

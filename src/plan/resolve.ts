@@ -17,13 +17,21 @@ export interface RuntimeTokens {
 /** The parsed config of a part for one invocation. Throws `ConfigError` with every issue, at the part's place. */
 export function resolvePart(part: PartPlan<unknown>, tokens: RuntimeTokens): unknown {
   if (!part.deferred) return part.parsed;
-  const base = joinPath(part.path, 'config');
-  // Every definition carries the schema of its config; the type of the definition is erased here.
-  const definition = part.definition as { readonly config: ZodType; readonly boundKeys?: readonly string[] };
-  const config = fillConfig(part.config, tokens, { base, boundKeys: definition.boundKeys ?? [] });
-  const checked = check(definition.config, config, base);
+  const checked = check(schemaOf(part), resolveConfig(part, tokens), joinPath(part.path, 'config'));
   if (!checked.ok) throw new ConfigError(checked.issues);
   return checked.value;
+}
+
+/** The same before it is parsed. */
+export function resolveConfig(part: PartPlan<unknown>, tokens: RuntimeTokens): JsonObject {
+  if (!part.deferred) return restoreEscapes(part.config);
+  const { boundKeys = [] } = part.definition as { readonly boundKeys?: readonly string[] };
+  return fillConfig(part.config, tokens, { base: joinPath(part.path, 'config'), boundKeys });
+}
+
+/** Every definition carries the schema of its config; the type of the definition is erased here. */
+function schemaOf({ definition }: PartPlan<unknown>): ZodType {
+  return (definition as { readonly config: ZodType }).config;
 }
 
 /** A config with its tokens filled in and its literals restored. Throws `ConfigError`. */

@@ -19,7 +19,7 @@ it('the second row to come fails, and the file of the first stays whole', async 
   expect(validated.stderr).toContain('row `b` and row `a` write the same file `out.jsonl`');
   const run = await folder.run(['run', 'clash.json']);
   expect(run.code).toBe(1);
-  expect(run.stderr).toContain('row `b` would replace the file `out.jsonl`, which row `a` writes in this run');
+  expect(run.stderr).toContain('row `b` would replace `out.jsonl`, which row `a` writes in this run');
   expect(folder.lines('out.jsonl')).toEqual(RECORDS);
 });
 

@@ -3,6 +3,7 @@ import type { Page } from '../../kit/page.ts';
 import type { Log } from '../../lib/log.ts';
 import type { PageWork, WorkedPage } from '../stages/page-work.ts';
 import type { ThreadBudget } from './budget.ts';
+import type { ThreadSetup } from './messages.ts';
 import type { StageThreads, StageThreadsOptions } from './stage-threads.ts';
 import type { Crew } from './work-ahead.ts';
 
@@ -14,7 +15,9 @@ export function crewOfOne(work: PageWork): Crew {
   return { width: 1, work, close: async () => {} };
 }
 
-export interface GrowingCrewOptions extends Omit<StageThreadsOptions, 'count'> {
+export interface GrowingCrewOptions extends Pick<StageThreadsOptions, 'metrics'> {
+  /** Asked for when threads are started. */
+  readonly setup: () => ThreadSetup;
   /** Does what no thread does. */
   readonly work: PageWork;
   readonly budget: ThreadBudget;
@@ -52,19 +55,18 @@ export class GrowingCrew implements Crew {
   }
 
   async #grow(): Promise<void> {
-    const { budget, setup, metrics } = this.#options;
+    const { budget, metrics } = this.#options;
     this.#taken = budget.take();
     if (this.#taken === 0) return;
+    const setup = this.#options.setup();
     const { StageThreads } = await import('./stage-threads.ts');
     this.#threads = new StageThreads({ setup, metrics, count: this.#taken });
-    void this.#tellFault(this.#threads);
+    void this.#tellFault(this.#threads, setup.row);
   }
 
-  async #tellFault(threads: StageThreads): Promise<void> {
+  async #tellFault(threads: StageThreads, row: string): Promise<void> {
     await threads.started();
-    const { log, setup } = this.#options;
-    if (threads.fault !== undefined) {
-      log.warn('threads could not be started; the row goes on without', { row: setup.row, reason: threads.fault });
-    }
+    if (threads.fault === undefined) return;
+    this.#options.log.warn('threads could not be started; the row goes on without', { row, reason: threads.fault });
   }
 }

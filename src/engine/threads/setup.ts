@@ -1,8 +1,7 @@
 import { JSON_LINES } from '../../kit/json-lines.ts';
 import type { SinkCapabilities } from '../../kit/sink.ts';
-import { joinPath } from '../../lib/text-path.ts';
 import type { Plan, RowPlan } from '../../plan/plan.ts';
-import { fillConfig, type RuntimeTokens } from '../../plan/resolve.ts';
+import { resolveConfig, type RuntimeTokens } from '../../plan/resolve.ts';
 import { stagePlace } from '../stages/stage.ts';
 import type { ThreadSetup } from './messages.ts';
 
@@ -18,10 +17,7 @@ export function setupOf({ plan, row, tokens, encodings }: SetupOptions): ThreadS
   return {
     ...stagePlace(plan, row),
     labels: { pipeline: plan.name, row: row.id },
-    transforms: row.transforms.map(({ type, path, config }) => ({
-      type,
-      config: fillConfig(config, tokens, { base: joinPath(path, 'config') }),
-    })),
+    transforms: row.transforms.map((part) => ({ type: part.type, config: resolveConfig(part, tokens) })),
     governance: { masking, quality, contract },
     asLines: encodings.includes(JSON_LINES.name),
   };

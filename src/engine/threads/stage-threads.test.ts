@@ -133,6 +133,7 @@ describe('threads', () => {
       {
         transforms: [
           { type: 'rename_field', config: { fields: { name: 'full_name' } } },
+          { type: 'rename_keys', config: { pattern: '^(mai)(l)$', replacement: '${1}${2}' } },
           CAST,
           { type: 'filter', config: { path: 'active', op: 'eq', value: true } },
           { type: 'set', config: { values: { 'the "shop"': 'one of $${all}', day: '${now.date}' } } },
