@@ -133,6 +133,7 @@ function crewOf(options: OpenOptions, work: PageWork, { encodings }: SinkCapabil
     work,
     budget: threads,
     metrics: env.metrics,
+    row: row.id,
     log: env.log.at('headgate::engine'),
   });
 }

@@ -1,5 +1,6 @@
 /** Who works on the pages of a row: the thread that moves them, and others where that pays. */
 import type { Page } from '../../kit/page.ts';
+import { messageOf } from '../../lib/errors.ts';
 import type { Log } from '../../lib/log.ts';
 import type { PageWork, WorkedPage } from '../stages/page-work.ts';
 import type { ThreadBudget } from './budget.ts';
@@ -21,6 +22,7 @@ export interface GrowingCrewOptions extends Pick<StageThreadsOptions, 'metrics'>
   /** Does what no thread does. */
   readonly work: PageWork;
   readonly budget: ThreadBudget;
+  readonly row: string;
   readonly log: Log;
 }
 
@@ -54,19 +56,24 @@ export class GrowingCrew implements Crew {
     this.#taken = 0;
   }
 
+  /** Never rejects. */
   async #grow(): Promise<void> {
     const { budget, metrics } = this.#options;
     this.#taken = budget.take();
     if (this.#taken === 0) return;
-    const setup = this.#options.setup();
-    const { StageThreads } = await import('./stage-threads.ts');
-    this.#threads = new StageThreads({ setup, metrics, count: this.#taken });
-    void this.#tellFault(this.#threads, setup.row);
+    try {
+      const setup = this.#options.setup();
+      const { StageThreads } = await import('./stage-threads.ts');
+      const threads = new StageThreads({ setup, metrics, count: this.#taken });
+      this.#threads = threads;
+      void threads.started().then(() => this.#tell(threads.fault));
+    } catch (error) {
+      this.#tell(messageOf(error));
+    }
   }
 
-  async #tellFault(threads: StageThreads, row: string): Promise<void> {
-    await threads.started();
-    if (threads.fault === undefined) return;
-    this.#options.log.warn('threads could not be started; the row goes on without', { row, reason: threads.fault });
+  #tell(fault: string | undefined): void {
+    const { log, row } = this.#options;
+    if (fault !== undefined) log.warn('threads could not be started; the row goes on without', { row, reason: fault });
   }
 }

@@ -1,0 +1,36 @@
+import { expect, test } from 'vitest';
+import { countedMetrics } from '../../../test/fakes/engine.ts';
+import { testEnv } from '../../../test/fakes/env.ts';
+import { Page } from '../../kit/page.ts';
+import type { WorkedPage } from '../stages/page-work.ts';
+import { ThreadBudget, threadsToSpare } from './budget.ts';
+import { GrowingCrew } from './crew.ts';
+
+test('a machine spares a thread for each processor but one, and none where there are as many runs as processors', () => {
+  expect([1, 2, 3, 4, 64].map((cpus) => threadsToSpare(cpus))).toEqual([0, 1, 2, 3, 4]);
+  expect([1, 2, 4].map((runs) => threadsToSpare(4, runs))).toEqual([3, 1, 0]);
+});
+
+test('a row whose threads cannot be started goes on without, and says so', async () => {
+  const env = testEnv();
+  const budget = new ThreadBudget(2);
+  const worked = (page: Page): WorkedPage => ({ page, filtered: 0, expanded: 0, transformed: page.count, dead: [] });
+  const crew = new GrowingCrew({
+    setup: () => {
+      throw new Error('no setup today');
+    },
+    work: async (page) => worked(page),
+    budget,
+    metrics: countedMetrics(),
+    row: 'orders',
+    log: env.log,
+  });
+  const page = Page.ofRecords([1], { bytes: 20 * 1024 * 1024 });
+  expect((await crew.work(page)).page).toBe(page);
+  expect((await crew.work(page)).page).toBe(page);
+  await crew.close();
+  expect(env.lines.map(({ line }) => line)).toEqual([
+    'WARN test: threads could not be started; the row goes on without row=orders reason="no setup today"',
+  ]);
+  expect(budget.take()).toBe(2);
+});
