@@ -105,6 +105,8 @@ export interface JournalDialect {
   readonly decode: (text: string, column: LiveColumn) => string;
   /** Joins each row that an entry `j` keeps; then the expression it stands in. */
   readonly images: { readonly join: string; readonly image: string };
+  /** The labels of an image, as a relation `k` with a column `key`. */
+  readonly labels: (image: string) => string;
   /** Lets a row have what the database would make itself. */
   readonly overriding: string;
   readonly now: string;

@@ -41,3 +41,8 @@ export function previousName(table: string): string {
 export function labelOf(name: string): string {
   return /^[A-Za-z_]\w*$/.test(name) ? name : `~${Buffer.from(name).toString('hex')}`;
 }
+
+/** The column of a label. */
+export function columnOf(label: string): string {
+  return label.startsWith('~') ? Buffer.from(label.slice(1), 'hex').toString() : label;
+}

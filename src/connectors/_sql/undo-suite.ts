@@ -169,6 +169,38 @@ export function sqlUndoSuite(harness: SqlHarness): void {
     ]);
   });
 
+  test('a column that is gone cannot get back what stood in it: nothing changes without force', async () => {
+    const table = harness.table();
+    const name = 'the "name"';
+    const first = [
+      { id: 1, n: 1, [name]: 'a' },
+      { id: 2, n: 1, [name]: 'b' },
+    ];
+    await run({ id: 'r1', mode: 'upsert', config: keyed(table), pages: [first] });
+    await run({ id: 'r2', mode: 'upsert', config: keyed(table), pages: [[{ id: 1, n: 2, [name]: 'x' }]] });
+    await harness.exec(`ALTER TABLE ${quoteName(table)} RENAME COLUMN ${quoteName(name)} TO title`);
+    const before = await rows(table);
+    const again = { id: 'r2', mode: 'upsert', config: keyed(table) } as const;
+    for (const dryRun of [true, false]) await expect(undo(again, { dryRun })).rejects.toThrow(`no column \`${name}\` any more`);
+    expect(await rows(table)).toEqual(before);
+    expect(await undo(again, { force: true })).toMatchObject({ applied: true, restored: 1 });
+    expect(await rows(table)).toEqual([
+      JSON.stringify({ id: 1, n: 1, title: 'x', [RUN]: 'r1' }),
+      JSON.stringify({ id: 2, n: 1, title: 'b', [RUN]: 'r1' }),
+    ]);
+  });
+
+  test('what an overwrite replaced stays where it is kept while a column of it is gone', async () => {
+    const table = harness.table();
+    const config = { table_name: table, write_mode: 'overwrite' };
+    await run({ id: 'r1', mode: 'overwrite', config, pages: [[{ id: 1, n: 1 }]] });
+    await run({ id: 'r2', mode: 'overwrite', config, pages: [[{ id: 2, n: 2 }]] });
+    await harness.exec(`ALTER TABLE ${quoteName(table)} RENAME COLUMN n TO m`);
+    await expect(undo({ id: 'r2', mode: 'overwrite', config })).rejects.toThrow('no column `n` any more');
+    expect(await undo({ id: 'r2', mode: 'overwrite', config }, { force: true })).toMatchObject({ applied: true, restored: 1 });
+    expect(await rows(table)).toEqual([JSON.stringify({ id: 1, m: null, [RUN]: 'r1' })]);
+  });
+
   test('a column that another page of the run was the first to have is empty again', async () => {
     const table = harness.table();
     await run({

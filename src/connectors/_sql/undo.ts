@@ -4,7 +4,7 @@ import { parseJson, stringifyJson, type JsonValue } from '../../lib/json.ts';
 import { quoteName, quoteNames } from '../../lib/sql-name.ts';
 import { undoResultOf, type UndoRequest, type UndoResult } from '../../kit/undo.ts';
 import type { JournalDialect, LiveColumn, UndoDriver, UndoSession } from './driver.ts';
-import { isKey, JOURNAL_COLUMNS, JOURNAL_TABLE, labelOf, PREVIOUS, UNDONE, type Replaced } from './journal.ts';
+import { columnOf, isKey, JOURNAL_COLUMNS, JOURNAL_TABLE, labelOf, PREVIOUS, UNDONE, type Replaced } from './journal.ts';
 
 type Counts = Pick<UndoResult, 'deleted' | 'restored' | 'conflicts'>;
 
@@ -143,11 +143,14 @@ class Undoing {
     const source = `(SELECT j.key_json, ${images.image} AS image FROM ${kept}) AS i`;
     const run = (sql: string): Promise<number> => this.#session.run(sql, values);
     return {
-      measure: async () => ({
-        deleted: await this.#count(`${this.#table} AS t WHERE ${isAmong('j.before_json IS NULL')}`, values),
-        restored: await this.#count(kept, values),
-        conflicts: await this.#conflicts(columns, { mine, values, same: same('j'), present: keys[0] ?? 'NULL' }),
-      }),
+      measure: async () => {
+        this.#assertPlaces(await this.#keptColumns(source, values), columns);
+        return {
+          deleted: await this.#count(`${this.#table} AS t WHERE ${isAmong('j.before_json IS NULL')}`, values),
+          restored: await this.#count(kept, values),
+          conflicts: await this.#conflicts(columns, { mine, values, same: same('j'), present: keys[0] ?? 'NULL' }),
+        };
+      },
       apply: async () => {
         // Several rows with one key cannot be told apart: those that are there now make way for those that were.
         await run(`DELETE FROM ${this.#table} AS t WHERE ${isAmong(`(j.before_json IS NULL OR ${this.#length('j.before_json')} > 1)`)}`);
@@ -164,6 +167,20 @@ class Undoing {
         );
       },
     };
+  }
+
+  async #keptColumns(source: string, values: readonly string[]): Promise<string[]> {
+    const labels = await this.#session.all(`SELECT DISTINCT k.key AS label FROM ${source}, ${this.#dialect.labels('i.image')}`, values);
+    return labels.map(({ label }) => columnOf(String(label)));
+  }
+
+  /** What stood in a column that was dropped or renamed since has no place to come back to. */
+  #assertPlaces(kept: readonly string[], columns: readonly LiveColumn[]): void {
+    const gone = kept.find((name) => !columns.some((column) => column.name === name));
+    if (gone === undefined || this.#request.force) return;
+    this.#fail(
+      `the table \`${this.#target.table}\` has no column \`${gone}\` any more, and what stood in it could not come back (force leaves it out)`,
+    );
   }
 
   /** The columns that an image has: what the table got since the run was not there to be kept, and is not touched. */
@@ -205,6 +222,10 @@ class Undoing {
       replaced === undefined
         ? []
         : ((await this.#session.columns(replaced.table)) ?? this.#fail(`there is no table \`${replaced.table}\` any more`));
+    this.#assertPlaces(
+      known.map(({ name }) => name),
+      columns,
+    );
     const names = quoteNames(columns.map(({ name }) => name).filter((name) => known.some((column) => column.name === name)));
     return {
       measure: async () => ({

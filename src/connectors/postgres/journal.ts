@@ -21,6 +21,7 @@ export function journalDialect(qualified: (table: string) => string): JournalDia
     json: (text) => `(${text})::json`,
     decode: (text, column) => `CAST(${text} AS ${column.sqlType})`,
     images: { join: 'CROSS JOIN LATERAL json_array_elements(j.before_json::json) AS e(image)', image: 'e.image' },
+    labels: (image) => `LATERAL json_object_keys(${image}) AS k(key)`,
     overriding: 'OVERRIDING SYSTEM VALUE',
     now: 'clock_timestamp()',
   };

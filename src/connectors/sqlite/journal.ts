@@ -35,6 +35,7 @@ export const JOURNAL_DIALECT: JournalDialect = {
   json: (text) => text,
   decode: decoded,
   images: { join: 'JOIN json_each(j.before_json) AS e', image: 'e.value' },
+  labels: (image) => `json_each(${image}) AS k`,
   overriding: '',
   now: NOW,
 };
