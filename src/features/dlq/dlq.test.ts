@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import * as fc from 'fast-check';
@@ -304,6 +304,17 @@ describe('replaying', () => {
   it('never writes failures into a file that it reads', async () => {
     await put('dead.jsonl', [letter({ name: 'a' })]);
     await expect(again({}, { failedDlq: './dead.jsonl' })).rejects.toMatchObject({ code: 'bad_config' });
+  });
+
+  it('never does so under another name of the file, and reads no letters that come while it reads', async () => {
+    await put('dead.jsonl', [letter({ name: null })]);
+    await symlink('dead.jsonl', join(cwd, 'other.jsonl'));
+    await expect(again({}, { failedDlq: 'other.jsonl' })).rejects.toMatchObject({ code: 'bad_config' });
+    const file = { type: 'jsonl', config: { path: 'dead.jsonl' } };
+    const wrap = { transforms: [{ type: 'set', config: { values: { payload: { name: 'again' } } } }] };
+    const { report } = await again({ sink: file, more: wrap });
+    expect(report).toMatchObject({ candidates: 1, records_written: 1 });
+    expect(await lines('dead.jsonl')).toHaveLength(2);
   });
 
   it('takes a root row by its id only', async () => {

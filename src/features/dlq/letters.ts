@@ -1,5 +1,6 @@
 /** Reads queues of dead letters line by line: whatever stands there is told, nothing is thrown away, and memory stays bounded. */
 import { createReadStream } from 'node:fs';
+import { stat } from 'node:fs/promises';
 import { isObject, parseJson, type JsonObject, type JsonValue } from '../../lib/json.ts';
 import { messageOf, RefusedError } from '../../lib/errors.ts';
 import { isSealed, open } from '../../lib/seal.ts';
@@ -62,7 +63,10 @@ export async function* linesOf(file: string, keys: readonly string[], start = 0)
 
 async function* blocksOf(file: string, start: number): AsyncGenerator<Buffer> {
   try {
-    for await (const block of createReadStream(file, { start })) yield block as Buffer;
+    // A replay may add to what it reads: what is there now is all that is read.
+    const { size } = await stat(file);
+    if (size <= start) return;
+    for await (const block of createReadStream(file, { start, end: size - 1 })) yield block as Buffer;
   } catch (error) {
     throw unreadable(file, messageOf(error), error);
   }

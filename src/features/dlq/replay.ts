@@ -1,4 +1,5 @@
 /** Gives dead letters another chance: their payloads go through a row's stages to its sink, and what fails again to a fresh queue. */
+import { realpath } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { execute } from '../../engine/execute.ts';
 import { outcomeErrorOf } from '../../engine/failure.ts';
@@ -39,7 +40,8 @@ export async function replay(request: ReplayRequest): Promise<Replayed> {
   const keys = request.keys.length > 0 ? request.keys : sealing === undefined ? [] : [sealing.key, ...sealing.previous];
   const { files, failedAgain } = await locate(request.from, env.cwd);
   const failed = request.failedDlq === undefined ? failedAgain : resolve(env.cwd, request.failedDlq);
-  if (files.includes(failed)) {
+  const [place, ...read] = await Promise.all([failed, ...files].map((path) => realpath(path).catch(() => path)));
+  if (read.some((path) => path === place)) {
     throw new RefusedError('bad_config', `${failed} is one of the files that are replayed`, {
       hint: 'name another file with `failed_dlq`, or replay fewer files',
     });
