@@ -4,6 +4,7 @@ import { catalog } from './0002-catalog.ts';
 import { runsByStatus } from './0003-runs-by-status.ts';
 import { outputs } from './0004-outputs.ts';
 import { oneTree } from './0005-one-tree.ts';
+import { ascending } from './0006-ascending.ts';
 
 /** In order; a migration that was released is never changed, only followed by another. */
-export const MIGRATIONS: readonly Migration[] = [controlPlane, catalog, runsByStatus, outputs, oneTree];
+export const MIGRATIONS: readonly Migration[] = [controlPlane, catalog, runsByStatus, outputs, oneTree, ascending];
