@@ -86,8 +86,9 @@ export interface PoisonPolicy extends BackoffPolicy {
 
 export function poisonPolicyOf(spec: ResilienceSpec): PoisonPolicy | undefined {
   const { poison } = spec;
+  if (poison === undefined) return undefined;
   const waits = retryPolicyOf({ ...spec, retry: spec.retry ?? retrySchema.parse({}) });
-  if (poison === undefined || waits === undefined) return undefined;
+  if (waits === undefined) return undefined;
   const { maxAttempts: _ofPages, ...rest } = waits;
   return { ...rest, maxRowAttempts: poison.max_row_attempts, action: poison.action };
 }
