@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -73,6 +73,26 @@ describe('after a run (spec 2.13)', { timeout: 60_000 }, () => {
     expect((await verifyTree(document({}))).differences).toEqual([]);
   });
 });
+
+it(
+  'what a run has put aside is told as missing, and a repair after it does not put it aside a second time',
+  { timeout: 60_000 },
+  async () => {
+    writeFileSync(join(folder, 'checked.jsonl'), '{"id":1,"name":"a"}\n{"id":2,"name":null}\n');
+    const checks = {
+      source: { type: 'jsonl', config: { path: join(folder, 'checked.jsonl') } },
+      quality: { record: [{ type: 'not_null', field: 'name', on_failure: 'quarantine' }] },
+      dlq: { sink: { type: 'jsonl', config: { path: join(folder, 'dead.jsonl') } } },
+    };
+    const checked = document({ repair: true }, { table_name: 'checked' }, checks);
+    const letters = (): number => readFileSync(join(folder, 'dead.jsonl'), 'utf8').trim().split('\n').length;
+    const outcome = await run(planOfTree(checked), { parts });
+    expect(outcome.error?.message).toContain('differ in 1 key (1 missing)');
+    expect([outcome.invocations[0]?.balance.dead_lettered, letters()]).toEqual([1, 1]);
+    await verifyTree(checked, { repair: true });
+    expect(letters()).toBe(2);
+  },
+);
 
 describe('a run that a schedule made', { timeout: 60_000 }, () => {
   it('is held against what it read and wrote, in the zone of the schedule', async () => {

@@ -10,7 +10,7 @@ export async function verifyAfterRun(setting: Omit<VerifyRowOptions, 'task'>): P
   const spec = setting.row.verify?.spec;
   if (spec === undefined) return;
   const look = { repair: false, allowDelete: false, dryRun: false, maxDifferences: undefined };
-  const first = await verifyRow({ ...setting, task: { ...look, repair: spec.repair, allowDelete: spec.allow_delete } });
+  const first = await verifyRow({ ...setting, task: { ...look, repair: spec.repair, allowDelete: spec.allow_delete }, hasPutAside: true });
   // Whether a repair did what it should is seen only by looking again.
   const report = hasRepaired(first) ? await verifyRow({ ...setting, task: look }) : first;
   const log = setting.env.log.at('headgate::verify');

@@ -3,8 +3,9 @@ import { RefusedError, StopReason } from '../../lib/errors.ts';
 import type { JsonObject } from '../../lib/json.ts';
 import { RECORDS_LANE } from '../../kit/page.ts';
 import type { WriteMode } from '../../kit/sink.ts';
-import type { Governance, RowPlan, SinkPlan } from '../../plan/plan.ts';
+import type { DlqPlan, Governance, RowPlan, SinkPlan } from '../../plan/plan.ts';
 import type { VerifyReport } from '../../wire/verify.ts';
+import { dryRunSink } from '../dry-run-sink.ts';
 import { ONLY_TURN } from '../expand/turn.ts';
 import { openInvocation } from '../open.ts';
 import { OutputClaims } from '../output-claims.ts';
@@ -92,11 +93,12 @@ async function write(setting: Setting, records: readonly JsonObject[], row: RowP
 }
 
 /** The row with only what a write of given records needs; they went through its transforms and masking already. */
-function rowFor({ row, key }: Setting, mode: 'upsert' | 'delete'): RowPlan {
+function rowFor({ row, key, hasPutAside }: Setting, mode: 'upsert' | 'delete'): RowPlan {
   const { cleanUp: _cleanUp, rollback: _rollback, ...rest } = row;
   return {
     ...rest,
     sink: sinkFor(row.sink, mode, key),
+    dlq: row.dlq === undefined || hasPutAside !== true ? row.dlq : leadingNowhere(row.dlq),
     transforms: [],
     state: undefined,
     delivery: 'at_least_once',
@@ -107,6 +109,11 @@ function rowFor({ row, key }: Setting, mode: 'upsert' | 'delete'): RowPlan {
     shard: undefined,
     lane: { lane: RECORDS_LANE, reason: 'records: a repair' },
   };
+}
+
+function leadingNowhere(dlq: DlqPlan): DlqPlan {
+  const definition = { ...dlq.sink.definition, open: () => Promise.resolve(dryRunSink()) };
+  return { ...dlq, sink: { ...dlq.sink, definition } };
 }
 
 function sinkFor(sink: SinkPlan, mode: 'upsert' | 'delete', key: readonly string[]): SinkPlan {

@@ -26,6 +26,8 @@ export interface VerifyRowOptions {
   /** Ends everything, also a write of a repair. */
   readonly kill: AbortSignal;
   readonly task: Omit<VerifyTask, 'row'>;
+  /** Whether the run has put aside what its checks turn away: a repair need not do it again. */
+  readonly hasPutAside?: boolean;
   /** Those of a run; others log in by themselves. */
   readonly credentials?: Credentials;
 }
