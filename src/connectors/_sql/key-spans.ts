@@ -1,13 +1,14 @@
 /** Parts of a result, by the values of one integer column. */
 import type { KeySpan } from '../../kit/source.ts';
 import { quoteName } from '../../lib/sql-name.ts';
+import { withoutSemicolon } from './sql-text.ts';
 
 /** The name of the result inside of a statement around its query. */
 export const PART = 'svc_part';
 
-/** A query as it can stand inside of another statement; it must not end with a semicolon. */
+/** A query as it can stand inside of another statement. */
 export function inner(query: string): string {
-  return `(\n${query}\n) AS ${PART}`;
+  return `(\n${withoutSemicolon(query)}\n) AS ${PART}`;
 }
 
 export function keyColumn(key: string): string {

@@ -77,6 +77,13 @@ function dollarQuoteAt(sql: string, at: number): { kind: 'literal'; end: number 
   return { kind: 'literal', end: close === -1 ? sql.length : close + tag.length };
 }
 
+/** A statement as it can stand inside of another. Comments stay. */
+export function withoutSemicolon(sql: string): string {
+  const pieces = sqlPieces(sql);
+  const last = pieces.findLastIndex(({ kind, text }) => kind !== 'comment' && /[^;\s]/.test(text));
+  return pieces.map(({ kind, text }, index) => (kind === 'code' && index >= last ? text.replace(/[;\s]+$/, ' ') : text)).join('');
+}
+
 export interface TokenPlace {
   /** What stands inside the token. */
   readonly name: string;

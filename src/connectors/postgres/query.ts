@@ -3,7 +3,7 @@ import { jsonText, type JsonValue } from '../../lib/json.ts';
 import { quoteName } from '../../lib/sql-name.ts';
 import type { SourceContext } from '../../kit/context.ts';
 import { rowValue } from '../_sql/parent-value.ts';
-import { bindTokens, sqlPieces, type BoundSql } from '../_sql/sql-text.ts';
+import { bindTokens, withoutSemicolon, type BoundSql } from '../_sql/sql-text.ts';
 
 /** Tokens somebody else fills in as text. */
 const FOREIGN = 'env|file|secret|matrix|pipeline|now|backfill|param|partition|job_id|window|trigger|vars|sources|sinks|map|tenant';
@@ -71,11 +71,4 @@ function tokenValues(bound: BoundSql, records: SourceContext['records'], bookmar
 /** Values travel as text; the server gives each the type its place asks for, so integers stay exact. */
 function parameter(value: JsonValue): string | null {
   return value === null ? null : jsonText(value);
-}
-
-/** A statement as it can stand inside of another. */
-export function withoutSemicolon(sql: string): string {
-  const pieces = sqlPieces(sql);
-  const last = pieces.findLastIndex((piece) => piece.kind !== 'comment' && piece.text.trim() !== '');
-  return pieces.map((piece, index) => (index === last && piece.kind === 'code' ? piece.text.replace(/[;\s]+$/, ' ') : piece.text)).join('');
 }

@@ -8,7 +8,7 @@ import type { PostgresSourceConfig } from './config.ts';
 import { declareQuery, openConnection } from './connection.ts';
 import { describeCursor } from './cursor.ts';
 import { OID } from './decode.ts';
-import { compileQuery, withoutSemicolon } from './query.ts';
+import { compileQuery } from './query.ts';
 
 /** What columns hold that are no numbers: of the types that keep values in a spelling of their own, and of texts. */
 const HOLDS: ReadonlyMap<number, ColumnHolds> = new Map([
@@ -54,20 +54,16 @@ export const postgresSlices: Slices<PostgresSourceConfig> = {
     const strange = `count(${column}) FILTER (WHERE pg_typeof(${column})::text NOT IN ('smallint', 'integer', 'bigint'))`;
     return asking(
       config,
-      `SELECT min(${column})::text AS low, max(${column})::text AS high, ${strange} AS strange FROM ${innerOf(config)}`,
+      `SELECT min(${column})::text AS low, max(${column})::text AS high, ${strange} AS strange FROM ${inner(config.query)}`,
     );
   },
-  within: (config, key, spans) => asking(config, `SELECT * FROM ${innerOf(config)} WHERE ${spansCondition(key, spans)}`),
+  within: (config, key, spans) => asking(config, `SELECT * FROM ${inner(config.query)} WHERE ${spansCondition(key, spans)}`),
   digests: { algorithm, config: digesting },
 };
 
 /** The same source with another query: all of its result, whatever an incremental run would leave out. */
 function asking(config: PostgresSourceConfig, query: string): PostgresSourceConfig {
   return { ...config, query, replication: { type: 'full' } };
-}
-
-function innerOf({ query }: PostgresSourceConfig): string {
-  return inner(withoutSemicolon(query));
 }
 
 function algorithm(shape: ResultShape, columns: readonly string[]): string {
@@ -98,7 +94,7 @@ function digesting(config: PostgresSourceConfig, { key, cuts, spans, columns, sh
        SELECT key, ('x' || substr(print, 1, 16))::bit(64)::bigint AS head, ('x' || substr(print, 17, 16))::bit(64)::bigint AS tail
        FROM (
          SELECT ${keyColumn(key)}::bigint AS key, encode(sha256(convert_to(jsonb_strip_nulls(${counted})::text, 'UTF8')), 'hex') AS print
-         FROM ${innerOf(config)} WHERE ${spansCondition(key, spans)}
+         FROM ${inner(config.query)} WHERE ${spansCondition(key, spans)}
        ) AS svc_print
      ) AS svc_halves
      GROUP BY 1`,

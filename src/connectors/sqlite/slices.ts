@@ -26,11 +26,7 @@ export const sqliteSlices: Slices<SqliteSourceConfig> = {
   bounds: (config, key) => {
     const column = keyColumn(key);
     const strange = `coalesce(sum(typeof(${column}) NOT IN ('integer', 'null')), 0)`;
-    return { ...config, query: `SELECT min(${column}) AS low, max(${column}) AS high, ${strange} AS strange FROM ${innerOf(config)}` };
+    return { ...config, query: `SELECT min(${column}) AS low, max(${column}) AS high, ${strange} AS strange FROM ${inner(config.query)}` };
   },
-  within: (config, key, spans) => ({ ...config, query: `SELECT * FROM ${innerOf(config)} WHERE ${spansCondition(key, spans)}` }),
+  within: (config, key, spans) => ({ ...config, query: `SELECT * FROM ${inner(config.query)} WHERE ${spansCondition(key, spans)}` }),
 };
-
-function innerOf({ query }: SqliteSourceConfig): string {
-  return inner(query.replace(/[;\s]+$/, ''));
-}

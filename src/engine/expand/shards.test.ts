@@ -77,6 +77,17 @@ describe.each(['sqlite', 'postgres'] as const)('shards of %s', (type) => {
     expect(outcome.invocations.map(({ row_id: id }) => id)).toEqual(outcome.invocations.map((_, index) => `row-0::shard::${index}`));
   });
 
+  it.each([
+    'SELECT n FROM t; -- all of them',
+    'SELECT n FROM t; /* all; */',
+    'SELECT n FROM t /* all */; ; -- of them;',
+    'SELECT n FROM t -- all',
+  ])('read a query as it ends: %s', async (query) => {
+    await makeTable(type, [1n, 2n, null]);
+    const outcome = await run(planOf(type, ADDRESS[type], query, 2), { parts });
+    expect(outcome).toMatchObject({ status: 'completed', records_written: 3 });
+  });
+
   it('are refused where the column holds no integers', async () => {
     await makeTable(type, [1n]);
     const outcome = await run(planOf(type, ADDRESS[type], `SELECT 'a text' AS n FROM t`, 2), { parts });
