@@ -39,6 +39,10 @@ export interface RunRowOptions extends Omit<OpenOptions, 'sampler'> {
   readonly inspect?: () => Promise<void>;
 }
 
+/** Made once: making an error costs more than a small row has time for. */
+const ROW_ENDED = new StopReason('cancel', 'the row has ended');
+const NO_MORE_PAGES = new StopReason('cancel', 'no more pages are wanted');
+
 /** Never throws: whatever happens is in the outcome. */
 export async function runInvocation(options: RunRowOptions): Promise<InvocationOutcome> {
   const { env, row, turn, tokens, invocationId, observers, sampledSources: sources } = options;
@@ -52,7 +56,7 @@ export async function runInvocation(options: RunRowOptions): Promise<InvocationO
   const onFiles = (files: readonly WrittenFile[]): void =>
     observers.tell((observer) => observer.filesOpened?.(observed, { dataset_uri: sinkUriOf(options), files }));
   const outcome = await invoke({ ...options, sampler, onFiles }, observed);
-  ended.abort();
+  ended.abort(ROW_ENDED);
   await beating;
   const shapes = sampler?.shapes();
   observers.tell((observer) => observer.rowEnded?.(observed, outcome, shapes));
@@ -171,7 +175,7 @@ async function attempt(options: InvokeOptions): Promise<Attempt> {
     failure = options.kill.aborted ? options.kill.reason : error;
   } finally {
     outputs = invocation?.sink.outputs?.() ?? [];
-    leave.abort(new StopReason('cancel', 'the row has ended'));
+    leave.abort(ROW_ENDED);
     await closers
       .disposeAsync()
       .catch((error: unknown) => env.log.warn('closing failed', { row: options.row.id, error: messageOf(error) }));
@@ -227,7 +231,7 @@ async function moveFrom(bookmark: JsonValue | undefined, invocation: Invocation,
       bookmark,
       limit: options.limit,
       saveBookmarks,
-      leave: () => leave.abort(new StopReason('cancel', 'no more pages are wanted')),
+      leave: () => leave.abort(NO_MORE_PAGES),
       onPage: () => {
         options.onPage(invocation.tally);
         tellFiles();

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { columnsOf } from '../../test/fakes/columns.ts';
-import { stringifyJson, type JsonValue } from '../lib/json.ts';
+import { parseJson, stringifyJson, type JsonValue } from '../lib/json.ts';
 import { constantColumn, hasCharacters, isExactInCells, readNumber, valuesOf } from './cells.ts';
 import { readRecords } from './column-records.ts';
 import { JSON_LINES } from './json-lines.ts';
@@ -69,7 +69,8 @@ describe('cells', () => {
         fc.oneof(plain, fc.double({ noNaN: true, noDefaultInfinity: true }).map(String), fc.maxSafeInteger().map(String)),
         (text) => {
           const bytes = Buffer.from(` ${text} `);
-          expect(readNumber(bytes, 1, bytes.length - 1)).toBe(Number(text));
+          // What a double may not be exact for comes as a bigint.
+          expect(readNumber(bytes, 1, bytes.length - 1)).toBe(parseJson(text));
         },
       ),
     );
