@@ -32,7 +32,7 @@ export const runCommand = defineCommand({
       value: 'N',
       min: 0,
       description:
-        'Threads that may work on the records of long rows, beside the one that moves them; 0 for none. By default one a processor.',
+        'Threads that may work on the records of long rows, beside the one that moves them; 0 for none. By default one for each processor but the first, at most 4.',
     }),
     output: choiceOption({
       value: 'FORMAT',
