@@ -1,10 +1,17 @@
 import { resolve } from 'node:path';
+import { partsMeet, type ReplacedOutput } from '../kit/sink.ts';
 import { RunError } from '../lib/errors.ts';
 import { withWholePath } from './observe/dataset-uri.ts';
 
+interface Claim {
+  readonly place: string;
+  readonly replaced: ReplacedOutput;
+  readonly owner: string;
+}
+
 /** The files and tables that invocations of one run replace: a second one would destroy what the first has written. */
 export class OutputClaims {
-  readonly #owners = new Map<string, string>();
+  readonly #claims = new Set<Claim>();
   readonly #cwd: string;
 
   constructor(cwd: string) {
@@ -12,14 +19,17 @@ export class OutputClaims {
   }
 
   /** Throws `RunError` for everyone but the first, who gets the way to give the file back. */
-  claim(output: string, row: string): () => void {
+  claim(replaced: ReplacedOutput, row: string): () => void {
+    const { output, part } = replaced;
     const place = output.includes('://') ? withWholePath(output, this.#cwd) : resolve(this.#cwd, output);
-    const owner = this.#owners.get(place);
-    if (owner !== undefined) {
-      const message = `row \`${row}\` would replace \`${output}\`, which row \`${owner}\` writes in this run`;
+    const other = [...this.#claims].find((one) => one.place === place && partsMeet(one.replaced, replaced));
+    if (other !== undefined) {
+      const name = part === undefined ? output : `${output}, ${part}`;
+      const message = `row \`${row}\` would replace \`${name}\`, which row \`${other.owner}\` writes in this run`;
       throw new RunError('Config', 'output_clash', message, { hint: 'give each a file of its own, or let both append' });
     }
-    this.#owners.set(place, row);
-    return () => this.#owners.delete(place);
+    const claim = { place, replaced, owner: row };
+    this.#claims.add(claim);
+    return () => this.#claims.delete(claim);
   }
 }

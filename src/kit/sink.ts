@@ -148,6 +148,8 @@ export interface SinkDefinition<C = any> {
   readonly examples: readonly JsonObject[];
   capabilities(config: C): SinkCapabilities;
   datasetUri(config: C): string;
+  /** Where it writes, spelled the same for all configs that name it; absent where the address already is. */
+  place?(config: C): string;
   /** Local file the sink writes, when it writes one; used by the output ledger and the clash check. */
   localPath?(config: C): string | undefined;
   /** `undefined` when records cannot be read as they were written, with this config or at all. */
@@ -165,18 +167,30 @@ export function defineSink<C>(definition: Omit<SinkDefinition<C>, 'role'>): Sink
 
 /** The path of its local file, or its address: two sinks of the same write to the same place. */
 export function outputOf(definition: SinkDefinition, config: unknown): string {
-  return definition.localPath?.(config) ?? definition.datasetUri(config);
+  return definition.localPath?.(config) ?? definition.place?.(config) ?? definition.datasetUri(config);
+}
+
+/** What an overwrite replaces. */
+export interface ReplacedOutput {
+  readonly output: string;
+  /** All of it when absent. */
+  readonly part?: string;
 }
 
 /** What a sink of this config would replace: its local file, or what an overwrite replaces at its address. None when it adds to it. */
-export function replacedOutput(definition: SinkDefinition, config: unknown): string | undefined {
+export function replacedOutput(definition: SinkDefinition, config: unknown): ReplacedOutput | undefined {
   const output = outputOf(definition, config);
   if (output.startsWith('/dev/')) return undefined;
   const { writeMode, overwrites } = definition.capabilities(config);
-  if (writeMode === 'overwrite') return overwrites === undefined ? output : `${output}, ${overwrites}`;
+  if (writeMode === 'overwrite') return overwrites === undefined ? { output } : { output, part: overwrites };
   if (definition.localPath?.(config) === undefined) return undefined;
   const adds = isObject(config) && (config['append'] === true || config['if_exists'] === 'append');
-  return adds ? undefined : output;
+  return adds ? undefined : { output };
+}
+
+/** Whether two parts of one output have something in common: the whole has with each. */
+export function partsMeet({ part }: Pick<ReplacedOutput, 'part'>, other: Pick<ReplacedOutput, 'part'>): boolean {
+  return part === undefined || other.part === undefined || part === other.part;
 }
 
 /** Capabilities of a sink that only appends records; spread it and change what differs. */

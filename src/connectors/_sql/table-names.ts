@@ -4,6 +4,11 @@ import { createHash, randomBytes } from 'node:crypto';
 /** PostgreSQL cuts longer names, and a cut name could be the name of the table itself. */
 const NAME_BYTES = 63;
 
+/** For databases to which names that differ only in the case of their letters are one; beyond ASCII not all of them agree. */
+export function inOneCase(table: string): string {
+  return table.replaceAll(/[A-Z]+/g, (letters) => letters.toLowerCase());
+}
+
 /** The name with an ending, or one made from a hash when that is too long. */
 export function endedName(table: string, ending: string): string {
   const name = `${table}${ending}`;

@@ -6,6 +6,7 @@ import { defineSink } from '../../kit/sink.ts';
 import { defineSource } from '../../kit/source.ts';
 import { createSqlSink } from '../_sql/sink.ts';
 import { readTable, sqlSinkCapabilities } from '../_sql/sink-fields.ts';
+import { inOneCase } from '../_sql/table-names.ts';
 import {
   duckdbSinkConfig,
   duckdbSourceConfig,
@@ -41,6 +42,7 @@ export const duckdbSink = defineSink<DuckdbSinkConfig>({
   ],
   capabilities: sqlSinkCapabilities,
   datasetUri: (config) => `duckdb://${config.database}?table=${config.table_name}`,
+  place: (config) => `duckdb://${config.database}?table=${inOneCase(config.table_name)}`,
   readBack: (config) => (config.database === MEMORY ? undefined : { type: 'duckdb', ...readTable(config, { database: config.database }) }),
   scratch: (config, folder) => ({ ...config, database: join(folder, 'scratch.duckdb') }),
   open: async (config, context) => {

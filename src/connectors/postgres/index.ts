@@ -15,6 +15,8 @@ import { describeResult, postgresSlices } from './slices.ts';
 import { openPostgresSource } from './source.ts';
 
 const PORT = 5432;
+/** That of tables for which no other is named, unless the server was told otherwise. */
+const USUAL_SCHEMA = 'public';
 
 export const postgresSource = defineSource<PostgresSourceConfig>({
   type: 'postgres',
@@ -71,6 +73,8 @@ export const postgresSink = defineSink<PostgresSinkConfig>({
   }),
   datasetUri: ({ connection_url, schema, table_name }) =>
     datasetUri(connection_url, { table: schema === undefined ? table_name : `${schema}.${table_name}` }, PORT),
+  place: ({ connection_url, schema, table_name }) =>
+    datasetUri(connection_url.replace(/^postgresql:/i, 'postgres:'), { table: `${schema ?? USUAL_SCHEMA}.${table_name}` }, PORT),
   readBack: (config) => ({ type: 'postgres', ...readTable(config, { connection_url: config.connection_url }) }),
   open: async (config, context) => createSqlSink(config, await openPostgresDriver(config, context), context),
   probe: async (config) => [await probeConnection(config.connection_url)],

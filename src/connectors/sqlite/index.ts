@@ -7,6 +7,7 @@ import { defineSink, type SinkCapabilities } from '../../kit/sink.ts';
 import { defineSource } from '../../kit/source.ts';
 import { createSqlSink } from '../_sql/sink.ts';
 import { canSweep, readTable, sqlSinkCapabilities, takesBlocks } from '../_sql/sink-fields.ts';
+import { inOneCase } from '../_sql/table-names.ts';
 import { sqliteSinkConfig, sqliteSourceConfig, type SqliteSinkConfig, type SqliteSourceConfig } from './config.ts';
 import { openSqliteDriver } from './driver.ts';
 import { SQLITE_ROWS } from './row-blocks.ts';
@@ -42,6 +43,7 @@ export const sqliteSink = defineSink<SqliteSinkConfig>({
   ],
   capabilities: (config) => ({ ...sqlSinkCapabilities(config), ...formOf(config), sweep: canSweep(config) }),
   datasetUri: (config) => `sqlite://${pathOf(config.database_url)}?table=${config.table_name}`,
+  place: (config) => `sqlite://${pathOf(config.database_url)}?table=${inOneCase(config.table_name)}`,
   readBack: (config) => {
     const path = pathOf(config.database_url);
     return path === MEMORY ? undefined : { type: 'sqlite', ...readTable(config, { database_url: `sqlite:${path}?mode=ro` }) };

@@ -19,6 +19,22 @@ const blobs = defineSink({
   open: () => Promise.reject(new Error('not opened here')),
 });
 
+/** A table of which only a part is replaced. */
+const windows = defineSink({
+  type: 'windows',
+  description: 'a part of a table',
+  config: z.strictObject({ part: z.string().optional(), append: z.boolean().default(false) }),
+  examples: [],
+  capabilities: ({ part, append }) => ({
+    ...APPEND_ONLY,
+    writeModes: ['append', 'overwrite'],
+    writeMode: append ? 'append' : 'overwrite',
+    ...(part === undefined ? {} : { overwrites: part }),
+  }),
+  datasetUri: () => 'windows:t',
+  open: () => Promise.reject(new Error('not opened here')),
+});
+
 const parts = {
   ...FAKE_PARTS,
   sources: new Shelf(
@@ -26,7 +42,7 @@ const parts = {
       source.type === 'lines' ? { ...source, localPath: (config: { path: string }) => config.path } : source,
     ),
   ),
-  sinks: new Shelf([...FAKE_PARTS.sinks.all, blobs]),
+  sinks: new Shelf([...FAKE_PARTS.sinks.all, blobs, windows]),
 };
 
 const planned = (pipeline: JsonObject, rest: JsonObject = {}) => {
@@ -81,6 +97,18 @@ describe('a table that is replaced', () => {
     expect(codes([{ id: 'a' }, { id: 'b', sink: { config: { write_mode: 'append' } } }])).toEqual(['output_clash']);
     expect(codes([{ id: 'a' }, { id: 'b', sink: { config: { table: 'other' } } }])).toEqual([]);
   });
+});
+
+test.each([
+  [{ part: 'one' }, { part: 'two' }, []],
+  [{ part: 'one' }, { part: 'one' }, ['output_clash']],
+  [{}, { part: 'one' }, ['output_clash']],
+  [{ part: 'one' }, {}, ['output_clash']],
+  [{ part: 'one' }, { append: true }, []],
+  [{}, { append: true }, ['output_clash']],
+])('a row that replaces %j beside one that writes %j: %j', (one, other, codes) => {
+  const matrix = [one, other].map((config, index) => ({ id: `r${index}`, sink: { config } }));
+  expect(planned({ sink: { type: 'windows', config: {} } }, { matrix }).warnings.map(({ code }) => code)).toEqual(codes);
 });
 
 describe('a file that two rows replace', () => {

@@ -6,7 +6,7 @@ import type { IssueList } from '../issue-list.ts';
 import type { PlannedPart } from '../plan-part.ts';
 import { inOneSpelling } from '../one-spelling.ts';
 import { rowName, type PlannedRow } from '../planned-row.ts';
-import { outputOf, replacedOutput, type SinkDefinition } from '../../kit/sink.ts';
+import { outputOf, partsMeet, replacedOutput, type SinkDefinition } from '../../kit/sink.ts';
 
 interface Output {
   /** Where it stands. */
@@ -15,6 +15,8 @@ interface Output {
   readonly name: string;
   readonly isFile: boolean;
   readonly replaces: boolean;
+  /** Of what it replaces; all of it when absent. */
+  readonly part: string | undefined;
   /** What its config names in tokens. */
   readonly named: ReadonlySet<string>;
   readonly path: string;
@@ -28,25 +30,33 @@ interface Output {
  * second one fails (`engine/output-claims.ts`). What cannot but clash is an error.
  */
 export function checkOutputs(rows: readonly PlannedRow[], lists: ReadonlyMap<string, ValueList>, issues: IssueList): void {
-  const taken = new Map<string, Output>();
+  const taken = new Map<string, Output[]>();
   // In a circle nobody can say which row is the child.
   const inCircle = issues.errors.some((issue) => issue.code === 'dependency_cycle');
   for (const row of rows) {
     for (const output of outputsOf(row)) {
-      const other = taken.get(output.place);
-      if (other === undefined) taken.set(output.place, output);
-      // Two rows of one id are told as that.
-      else if (other.owner !== output.owner && (output.replaces || other.replaces)) {
+      const others = taken.get(output.place) ?? [];
+      const other = others.find((one) => clash(one, output));
+      if (other !== undefined) {
         const message = `${output.owner} and ${other.owner} write the same ${output.name}`;
         const hint = `give each ${output.isFile ? 'a file' : 'one'} of its own, or let both append`;
         if (output.mayBeAlone && other.mayBeAlone) issues.warn('output_clash', output.path, message, hint);
         else issues.error('output_clash', output.path, message, hint);
       }
+      taken.set(output.place, [...others, output]);
       if (!inCircle && output.replaces) refuseSharing(output, timesOf(row.draft, lists), issues);
     }
     refuseOwnSource(row, issues);
     warnAboutReplacing(row, issues);
   }
+}
+
+function clash(one: Output, other: Output): boolean {
+  // Two rows of one id are told as that.
+  if (one.owner === other.owner) return false;
+  if (one.replaces && other.replaces) return partsMeet(one, other);
+  // What is added beside a part need not lie in it.
+  return [one, other].some(({ replaces, part }) => replaces && part === undefined);
 }
 
 /** The invocations of one row must not replace each other's file: whatever tells them apart has to stand in the path. */
@@ -98,13 +108,15 @@ function outputsOf(row: PlannedRow): Output[] {
 function placeOf({ plan, judged, tokens }: PlannedPart<SinkDefinition>, owner: string, mayBeAlone = false): Output | undefined {
   if (judged === undefined) return undefined;
   const replaced = replacedOutput(plan.definition, judged);
-  const output = replaced ?? outputOf(plan.definition, judged);
+  const output = outputOf(plan.definition, judged);
   if (output.startsWith('/dev/')) return undefined;
   const isFile = plan.definition.localPath?.(judged) !== undefined;
   const named = new Set(tokens.flatMap(({ token }) => (token.kind === 'path' ? [token.root] : [])));
   const place = isFile ? normalize(output) : inOneSpelling(output);
-  const name = isFile ? `file \`${place}\`` : `data set \`${place}\``;
-  return { place, name, isFile, replaces: replaced !== undefined, named, path: joinPath(plan.path, 'config'), owner, mayBeAlone };
+  const whole = replaced?.part === undefined ? place : `${place}, ${replaced.part}`;
+  const name = isFile ? `file \`${place}\`` : `data set \`${whole}\``;
+  const replaces = replaced !== undefined;
+  return { place, name, isFile, replaces, part: replaced?.part, named, path: joinPath(plan.path, 'config'), owner, mayBeAlone };
 }
 
 /** With a bookmark the next run reads only what is new; a file that starts over then loses what came before. */
