@@ -127,6 +127,7 @@ class PageMover {
     tally.read += page.count;
     tally.bytes += page.bytes;
     tally.pages += 1;
+    worked.measure?.();
     const readAt = this.#invocation.env.clock.now();
     const dead = [...worked.dead];
     tally.filtered += worked.filtered;

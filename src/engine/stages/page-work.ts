@@ -17,6 +17,8 @@ export interface WorkedPage {
   readonly dead: readonly DeadRecord[];
   /** What ended the work; the numbers and the dead records are those up to then. */
   readonly failure?: unknown;
+  /** Puts in place what was measured elsewhere: for whoever moves the page, as pages that nobody moves do not count. */
+  measure?(this: void): void;
 }
 
 /** Never rejects. A page keeps its form when nothing looks at it. */

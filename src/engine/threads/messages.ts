@@ -27,12 +27,11 @@ export interface PagesRequest {
 }
 
 /** `ready` is said once, when the thread can take pages. */
-export type FromThread =
-  | { readonly type: 'ready' }
-  | { readonly type: 'pages'; readonly answers: readonly PageAnswer[]; readonly measured: Measurements };
+export type FromThread = { readonly type: 'ready' } | { readonly type: 'pages'; readonly answers: readonly PageAnswer[] };
 
-export interface PageAnswer extends Omit<WorkedPage, 'page' | 'failure'> {
+export interface PageAnswer extends Omit<WorkedPage, 'page' | 'failure' | 'measure'> {
   readonly content: PageContent;
+  readonly measured: Measurements;
   readonly failure?: ToldFailure;
   /** Memory that came with the page and does not hold the answer. */
   readonly spare?: ArrayBuffer;

@@ -20,12 +20,12 @@ import { tellFailure } from './told-failure.ts';
 export async function serveStages(port: MessagePort, setup: ThreadSetup, transforms: readonly TransformDefinition[]): Promise<void> {
   const relay = createMetricRelay();
   const work = await compileWork(setup, transforms, threadEnv(relay));
-  const desk = new Desk({ work, asLines: setup.asLines });
+  const desk = new Desk({ work, relay, asLines: setup.asLines });
   const answer = async ({ pages }: PagesRequest): Promise<void> => {
     const answers: PageAnswer[] = [];
     for (const page of pages) answers.push(await desk.answer(page));
     const memory = answers.flatMap(({ content, spare }) => [memoryOf(content), spare]).filter((block) => block !== undefined);
-    port.postMessage({ type: 'pages', answers, measured: relay.take() } satisfies FromThread, memory);
+    port.postMessage({ type: 'pages', answers } satisfies FromThread, memory);
   };
   let last = Promise.resolve();
   port.on('message', (message: ToThread) => {
@@ -70,6 +70,7 @@ async function compileWork(setup: ThreadSetup, definitions: readonly TransformDe
 
 interface DeskOptions {
   readonly work: PageWork;
+  readonly relay: MetricRelay;
   readonly asLines: boolean;
 }
 
@@ -81,11 +82,16 @@ class Desk {
   }
 
   async answer(parcel: ColumnParcel): Promise<PageAnswer> {
-    const { page, failure, ...counts } = await this.#options.work(Page.ofColumns(unpackColumns(parcel)));
+    const { work, relay } = this.#options;
+    const { page, failure, filtered, expanded, transformed, dead } = await work(Page.ofColumns(unpackColumns(parcel)));
     const content: PageContent = failure === undefined ? this.#contentOf(page) : { form: 'records', records: [] };
     return {
-      ...counts,
+      filtered,
+      expanded,
+      transformed,
+      dead,
       content,
+      measured: relay.take(),
       ...(failure === undefined ? {} : { failure: tellFailure(failure) }),
       ...(memoryOf(content) === parcel.memory ? {} : { spare: parcel.memory }),
     };

@@ -67,7 +67,8 @@ async function* pagesOf(row: RowPlan): AsyncGenerator<Page> {
 }
 
 /** What can be seen of a page that was worked on. */
-function seen({ page, failure, ...counts }: WorkedPage): object {
+function seen({ page, failure, measure, ...counts }: WorkedPage): object {
+  measure?.();
   const told = failure instanceof Error ? { failure: failure.message, kind: (failure as { kind?: string }).kind } : {};
   const lines = failure === undefined ? Buffer.from(page.block(JSON_LINES)).toString() : undefined;
   return { ...counts, ...told, lines, bookmark: page.bookmark, bytes: page.bytes };
@@ -160,6 +161,26 @@ describe('threads', () => {
     expect(expected).toHaveLength(PAGES);
     expect(found).toEqual(expected);
     expect(others).toEqual(own);
+  });
+
+  it('count what they did for a page when it is moved, and not before', async () => {
+    const { plan, row } = planned({ transforms: [CAST] });
+    const setup = setupOf({ plan, row, tokens: TOKENS, encodings: ['jsonl'] });
+    const metrics = countedMetrics();
+    await using threads = disposable(new StageThreads({ setup, count: 1, metrics }));
+    await threads.started();
+    const underway: Promise<WorkedPage>[] = [];
+    for await (const page of pagesOf(row)) {
+      underway.push(threads.work(page));
+      if (underway.length === 2) break;
+    }
+    const [moved, left] = await Promise.all(underway);
+    const counted = (): number[] => [...new Set(metrics.counts.values())];
+    expect(counted()).toEqual([]);
+    moved?.measure?.();
+    expect(counted()).toEqual([ROWS_A_PAGE]);
+    left?.measure?.();
+    expect(counted()).toEqual([2 * ROWS_A_PAGE]);
   });
 
   it('that are ended take their pages with them, and say so', async () => {

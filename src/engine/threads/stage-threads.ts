@@ -155,16 +155,16 @@ class StageThread {
     this.#messages -= 1;
     if (this.#gathered.length > 0) this.#send();
     if (this.#messages === 0) this.#worker.unref();
-    this.#surroundings.measured(message.measured);
     for (const answer of message.answers) this.#settle(answer);
   }
 
-  #settle({ content, failure, filtered, expanded, transformed, dead, spare }: PageAnswer): void {
+  #settle({ content, failure, measured, spare, ...counts }: PageAnswer): void {
     if (spare !== undefined) this.#surroundings.spare.give(spare);
     const pending = this.#pending.shift();
     if (pending === undefined) throw new Error('cannot happen: a thread answers what it was not asked');
     const page = this.#pageOf(content, pending.read);
-    pending.settle({ page, filtered, expanded, transformed, dead, ...(failure === undefined ? {} : { failure: failureOf(failure) }) });
+    const measure = (): void => this.#surroundings.measured(measured);
+    pending.settle({ ...counts, page, measure, ...(failure === undefined ? {} : { failure: failureOf(failure) }) });
   }
 
   #pageOf(content: PageContent, { bytes, bookmark }: Pending['read']): Page {
