@@ -147,8 +147,10 @@ class Execution {
     try {
       return await this.#runWhenReady(row);
     } catch (error) {
+      if (this.#stop.aborted) return { ok: false, outcomes: [this.#notRun(row, ONLY_TURN)], captured: [] };
       const failure = outcomeErrorOf(error, this.#options.env.redactor);
       this.#log().error('row failed', { row: row.id, error: failure.message });
+      if (this.#options.plan.onError === 'stop') this.#stopSiblings(row);
       return { ok: false, outcomes: [{ ...this.#notRun(row, ONLY_TURN), status: 'failed', error: failure }], captured: [] };
     }
   }

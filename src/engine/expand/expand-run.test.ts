@@ -217,6 +217,38 @@ describe('a partitioned row', () => {
     expect(outcome.error?.message).toContain(message);
   });
 
+  const failing = (beforePage: () => void) => ({
+    probe: { source: part(fakeSource([{ records: [] }], { beforePage, failAfter: connectionLost() })), valuePath: '$.max' },
+  });
+
+  it('is cancelled while it asks for a bound, and that is no failure', async () => {
+    const stop = new AbortController();
+    const asking = failing(() => stop.abort(new StopReason('cancel', 'asked')));
+    const outcome = await run(planOf([row(partitionOf(unknown, asking))]), { signal: stop.signal });
+    expect(outcome).toMatchObject({ status: 'cancelled', error: null });
+    expect(told(outcome)).toEqual([['orders', null, 'cancelled']]);
+  });
+
+  it('stops the others when it cannot learn its bound, where the document says so', async () => {
+    const other = rowPlan(fakeSource([{ records: [{ n: 1 }] }]), fakeSink().definition, { id: 'other' });
+    const plan = planOf(
+      [
+        row(
+          partitionOf(
+            unknown,
+            failing(() => {}),
+          ),
+        ),
+        other,
+      ],
+      { onError: 'stop', maxConcurrent: 1 },
+    );
+    expect(told(await run(plan))).toEqual([
+      ['orders', null, 'failed'],
+      ['other', null, 'cancelled'],
+    ]);
+  });
+
   it('has nothing to do, and is no failure, where there are no records to offset', async () => {
     const outcome = await run(planOf([row(partitionOf({ kind: 'offset', total: 0, chunk_size: 5 }))]));
     expect([outcome.status, outcome.invocations]).toEqual(['completed', []]);
