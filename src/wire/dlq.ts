@@ -58,13 +58,9 @@ export const replayRequestSchema = z
       .min(1)
       .optional()
       .meta({ description: 'File for records that fail again; `<name>.replay-failed.jsonl` beside the letters when absent.' }),
-    row: z
-      .string()
-      .min(1)
-      .optional()
-      .meta({
-        description: 'The root row that takes the records; the first when absent. Letters of other rows of the document are left out.',
-      }),
+    row: z.string().min(1).optional().meta({
+      description: 'The root row that takes the records; the first when absent. Letters of other rows of the document are left out.',
+    }),
     dry_run: z.boolean().default(false).meta({ description: 'Count the letters, write nothing.' }),
     encryption_keys: encryptionKeys,
   })
