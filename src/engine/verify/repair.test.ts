@@ -85,6 +85,19 @@ describe.each(Object.keys(DESTINATIONS))('in %s', (name) => {
     expect((await verifyTree(document)).differences).toEqual([]);
   });
 
+  it('a key that reads like a truth value is told and left where it is: it would be taken for a number', async () => {
+    const { rows, repair, document } = await setting(
+      "CREATE TABLE t (id TEXT PRIMARY KEY, v TEXT); INSERT INTO t VALUES ('true', 'extra'), ('1', 'kept'), ('0', 'kept')",
+      [
+        { id: '1', v: 'kept' },
+        { id: '0', v: 'kept' },
+      ],
+    );
+    await repair();
+    expect((await rows()).filter((row) => row.endsWith('kept'))).toEqual(['0 kept', '1 kept']);
+    expect((await verifyTree(document)).differences.every(({ kind }) => kind === 'extra_in_dest')).toBe(true);
+  });
+
   it('a row without a key is told and left where it is, and keeps nothing else from being repaired', async () => {
     const { rows, repair, document } = await setting(
       "CREATE TABLE t (id TEXT UNIQUE, v TEXT); INSERT INTO t VALUES (NULL, 'none'), ('a', 'old'), ('b', 'extra')",

@@ -53,10 +53,14 @@ export async function repair(
   };
 }
 
-/** The key of a record that only the destination has; where it is null in part, no deletion can name it. */
+/**
+ * The key of a record that only the destination has, where a deletion can name it and nothing else: not where it is null in part, and not where
+ * it is true or false, which some databases read out of a text and would take for 1 or 0.
+ */
 function deletable({ difference: { kind, key } }: Found): JsonObject[] {
   const values = Object.values(key);
-  return kind === 'extra_in_dest' && values.every((value) => value !== null) ? [key as JsonObject] : [];
+  const isNamed = values.every((value) => value !== null && typeof value !== 'boolean');
+  return kind === 'extra_in_dest' && isNamed ? [key as JsonObject] : [];
 }
 
 /** Gives how many records the sink took. */
