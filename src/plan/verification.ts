@@ -2,7 +2,7 @@
 import { verifyDefaults } from '../document/blocks/verify.ts';
 import type { SinkCapabilities } from '../kit/sink.ts';
 import { canonicalJson } from '../lib/json.ts';
-import { inOneSpelling } from './one-spelling.ts';
+import { inOneSpelling } from '../lib/local-address.ts';
 import type { Plan, RowPlan, SourcePlan, VerifyPlan } from './plan.ts';
 
 /** What holds for a row whose document says nothing. */

@@ -1,8 +1,6 @@
 /** What a data set is called outside: never with a credential, and the same from wherever the program was started. */
 import { isAbsolute, resolve } from 'node:path';
-
-/** Addresses of these schemes are paths of this machine. */
-const LOCAL = /^(file|sqlite|duckdb):\/\/(.*)$/s;
+import { localAddress } from '../../lib/local-address.ts';
 
 /** Names whose values are secret, in any case and however their words are joined. */
 const SECRET_KEYS: ReadonlySet<string> = new Set(
@@ -20,7 +18,7 @@ const BEFORE_HOST = /@(?=(?:[\w.-]+|\[[0-9a-f:.]+\])(?::\d+)?(?:[/?#;,]|$))/gi;
 
 /** The address without user info, and with `***` instead of the values of parameters that are secret by their name. */
 export function redactUri(uri: string): string {
-  const bare = LOCAL.test(uri) ? uri : withoutUserInfo(uri);
+  const bare = localAddress(uri) === undefined ? withoutUserInfo(uri) : uri;
   return withoutSecretValues(bare);
 }
 
@@ -40,8 +38,9 @@ export function isSecretKey(name: string): boolean {
 
 /** A relative path told from the root: the same file has the same address in every folder. */
 export function withWholePath(uri: string, cwd: string): string {
-  const [, scheme, rest = ''] = LOCAL.exec(uri) ?? [];
-  if (scheme === undefined) return uri;
+  const local = localAddress(uri);
+  if (local === undefined) return uri;
+  const { scheme, rest } = local;
   const cut = scheme === 'file' ? -1 : rest.indexOf('?');
   const [path, query] = cut === -1 ? [rest, ''] : [rest.slice(0, cut), rest.slice(cut)];
   if (path === '' || path.startsWith(':') || isAbsolute(path)) return uri;

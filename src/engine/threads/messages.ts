@@ -2,7 +2,6 @@
 import type { ColumnParcel } from '../../kit/column-parcel.ts';
 import type { JsonObject, JsonValue } from '../../lib/json.ts';
 import type { Measurements } from '../../lib/metric-relay.ts';
-import type { Labels } from '../../lib/metrics.ts';
 import type { Governance } from '../../plan/plan.ts';
 import type { StageContext } from '../stages/stage.ts';
 import type { WorkedPage } from '../stages/page-work.ts';
@@ -10,7 +9,6 @@ import type { ToldFailure } from './told-failure.ts';
 
 /** What a thread is started with. */
 export interface ThreadSetup extends Omit<StageContext, 'env'> {
-  readonly labels: Labels;
   /** With the config as it stands in the document, run-time tokens filled in. */
   readonly transforms: readonly { readonly type: string; readonly config: JsonObject }[];
   readonly governance: Omit<Governance, 'schema'>;

@@ -61,7 +61,7 @@ async function compileWork(setup: ThreadSetup, definitions: readonly TransformDe
   }
   return pageWork({
     env,
-    labels: setup.labels,
+    labels: { pipeline: setup.pipeline, row: setup.row },
     transforms: new TransformChain(named),
     stages: stagesOf({ ...setup, env }, { ...setup.governance, schema: undefined }),
     kill: new AbortController().signal,

@@ -2,7 +2,7 @@
 import { realpath } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { execute } from '../../engine/execute.ts';
-import { outcomeErrorOf } from '../../engine/failure.ts';
+import { errandOutcome } from '../../engine/errand-outcome.ts';
 import { RECORDS_LANE } from '../../kit/page.ts';
 import type { Parts } from '../../kit/parts.ts';
 import { check } from '../../kit/schema.ts';
@@ -79,23 +79,12 @@ const STOPPED: OutcomeError = {
   hint: 'replay them again before they are discarded; a sink that appends then has twice what was written already',
 };
 
-/** A replay as a worker process makes it for the server. Never throws: what is wrong is in the outcome, and so is the report. */
-export async function replayErrand(request: ReplayRequest): Promise<RunOutcome> {
-  const { plan, env } = request;
-  const startedAt = env.clock.now().toISOString();
-  const ended = (): Pick<RunOutcome, 'pipeline' | 'started_at' | 'finished_at' | 'invocations'> => ({
-    pipeline: plan.name,
-    started_at: startedAt,
-    finished_at: env.clock.now().toISOString(),
-    invocations: [],
-  });
-  try {
+/** A replay as a worker process makes it for the server. Never rejects: what is wrong is in the outcome, and so is the report. */
+export function replayErrand(request: ReplayRequest): Promise<RunOutcome> {
+  return errandOutcome(request, async () => {
     const { report, error } = await replay(request);
-    const status = error === null ? 'completed' : 'failed';
-    return { ...ended(), status, records_written: report.records_written, error, replay: report };
-  } catch (error) {
-    return { ...ended(), status: 'failed', records_written: 0, error: outcomeErrorOf(error, env.redactor) };
-  }
+    return { records_written: report.records_written, error, replay: report };
+  });
 }
 
 function rootRow({ rows }: Plan, id: string | undefined): RowPlan {

@@ -1,10 +1,10 @@
 /** Rows must not replace each other's files and tables. */
 import { normalize } from 'node:path';
+import { inOneSpelling } from '../../lib/local-address.ts';
 import { joinPath } from '../../lib/text-path.ts';
 import type { ValueList } from '../for-each.ts';
 import type { IssueList } from '../issue-list.ts';
 import type { PlannedPart } from '../plan-part.ts';
-import { inOneSpelling } from '../one-spelling.ts';
 import { rowName, type PlannedRow } from '../planned-row.ts';
 import { outputOf, partsMeet, replacedOutput, type SinkDefinition } from '../../kit/sink.ts';
 
