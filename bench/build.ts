@@ -15,7 +15,10 @@ export function launcherPath(): string {
   return launcher;
 }
 
-/** The bundle gets a folder of its own: nothing that is written into the checkout meanwhile changes what is measured. */
+/**
+ * The bundle gets a folder of its own: nothing that is written into the checkout meanwhile changes
+ * what is measured.
+ */
 export async function chooseBuild(build: Build, folder: string): Promise<void> {
   if (build === 'sources') {
     process.env['HEADGATE_SOURCES'] = '1';
@@ -25,7 +28,8 @@ export async function chooseBuild(build: Build, folder: string): Promise<void> {
   rmSync(installed, { recursive: true, force: true });
   mkdirSync(installed, { recursive: true });
   await buildBundle(installed);
-  for (const name of ['bin', 'package.json']) cpSync(join(ROOT, name), join(installed, name), { recursive: true });
+  for (const name of ['bin', 'package.json'])
+    cpSync(join(ROOT, name), join(installed, name), { recursive: true });
   symlinkSync(join(ROOT, 'node_modules'), join(installed, 'node_modules'));
   launcher = join(installed, LAUNCHER);
 }

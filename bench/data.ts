@@ -1,4 +1,7 @@
-/** The data of the moves: made from a seed and the row number alone, so that everybody measures the same bytes. */
+/**
+ * The data of the moves: made from a seed and the row number alone, so that everybody measures the
+ * same bytes.
+ */
 import { closeSync, existsSync, mkdirSync, openSync, renameSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -20,8 +23,36 @@ export interface Person {
 
 export const PERSON_FIELDS = ['id', 'name', 'email', 'amount', 'ts', 'active', 'payload'] as const;
 
-const GIVEN = ['Anna', 'Bram', 'Chloé', 'Dmitri', 'Elif', 'Farid', 'Greta', 'Hans', 'Inês', 'Jürgen', 'Katarzyna', 'Liam', 'Mia', 'Noor'];
-const FAMILY = ['Schmidt', 'de Vries', 'Moreau', 'Novák', 'Rossi', 'Kowalska', 'Jensen', 'Öztürk', 'Silva', "O'Brien", 'Weber', 'Horváth'];
+const GIVEN = [
+  'Anna',
+  'Bram',
+  'Chloé',
+  'Dmitri',
+  'Elif',
+  'Farid',
+  'Greta',
+  'Hans',
+  'Inês',
+  'Jürgen',
+  'Katarzyna',
+  'Liam',
+  'Mia',
+  'Noor',
+];
+const FAMILY = [
+  'Schmidt',
+  'de Vries',
+  'Moreau',
+  'Novák',
+  'Rossi',
+  'Kowalska',
+  'Jensen',
+  'Öztürk',
+  'Silva',
+  "O'Brien",
+  'Weber',
+  'Horváth',
+];
 const DOMAINS = ['example.com', 'example.org', 'example.net'];
 const PLANS = ['free', 'team', 'pro', 'trial'];
 /** 2024-01-01. */
@@ -55,9 +86,15 @@ export function personLine(person: Person): string {
 }
 
 export const WIDE_COLUMNS = 60;
-export const WIDE_FIELDS = Array.from({ length: WIDE_COLUMNS }, (_, index) => `c${String(index + 1).padStart(2, '0')}`);
+export const WIDE_FIELDS = Array.from(
+  { length: WIDE_COLUMNS },
+  (_, index) => `c${String(index + 1).padStart(2, '0')}`,
+);
 
-/** Whole numbers, decimals, words and names in turn; no empty cells, because engines differ in what those mean. */
+/**
+ * Whole numbers, decimals, words and names in turn; no empty cells, because engines differ in what
+ * those mean.
+ */
 export function wideAt(index: number): readonly string[] {
   const random = generator(index ^ 0x71de);
   return WIDE_FIELDS.map((_, column) => {
@@ -81,11 +118,23 @@ function wideLine(cells: readonly string[]): string {
 
 /** The file with the shape that data movers publish figures for. */
 export function peopleFile(folder: string, rows: number): string {
-  return generate({ folder, name: `people-${rows}`, header: PERSON_FIELDS, rows, line: (index) => personLine(personAt(index)) });
+  return generate({
+    folder,
+    name: `people-${rows}`,
+    header: PERSON_FIELDS,
+    rows,
+    line: (index) => personLine(personAt(index)),
+  });
 }
 
 export function wideFile(folder: string, rows: number): string {
-  return generate({ folder, name: `wide-${rows}`, header: WIDE_FIELDS, rows, line: (index) => wideLine(wideAt(index)) });
+  return generate({
+    folder,
+    name: `wide-${rows}`,
+    header: WIDE_FIELDS,
+    rows,
+    line: (index) => wideLine(wideAt(index)),
+  });
 }
 
 interface Generation {

@@ -1,4 +1,7 @@
-/** The PostgreSQL that moves read and write, and how its tables are compared: by the server itself, never by the program. */
+/**
+ * The PostgreSQL that moves read and write, and how its tables are compared: by the server itself,
+ * never by the program.
+ */
 import { createReadStream } from 'node:fs';
 import { pipeline } from 'node:stream/promises';
 import { Client } from 'pg';
@@ -13,7 +16,8 @@ export interface Database {
   stop(): Promise<void>;
 }
 
-export const PEOPLE_COLUMNS = 'id bigint, name text, email text, amount float8, ts timestamptz, active boolean, payload jsonb';
+export const PEOPLE_COLUMNS =
+  'id bigint, name text, email text, amount float8, ts timestamptz, active boolean, payload jsonb';
 
 /** With the durability of a real server, and the CSV file loaded into the table `people`. */
 export async function startDatabase(csv: string): Promise<Database> {
@@ -21,7 +25,10 @@ export async function startDatabase(csv: string): Promise<Database> {
   const client = new Client({ connectionString: server.url });
   await client.connect();
   await client.query(`CREATE TABLE people (${PEOPLE_COLUMNS})`);
-  await pipeline(createReadStream(csv), client.query(from('COPY people FROM STDIN (FORMAT csv, HEADER)')));
+  await pipeline(
+    createReadStream(csv),
+    client.query(from('COPY people FROM STDIN (FORMAT csv, HEADER)')),
+  );
   await client.query('ALTER TABLE people ADD PRIMARY KEY (id)');
   await client.query('VACUUM (FREEZE, ANALYZE) people');
   const digest = async (query: string): Promise<string> => {
@@ -37,7 +44,8 @@ export async function startDatabase(csv: string): Promise<Database> {
     },
     async compare(one, other) {
       const digests = [await digest(one), await digest(other)];
-      if (digests[0] !== digests[1]) throw new Error(`${one} gives ${digests[0]}, ${other} gives ${digests[1]}`);
+      if (digests[0] !== digests[1])
+        throw new Error(`${one} gives ${digests[0]}, ${other} gives ${digests[1]}`);
     },
     async stop() {
       await client.end();

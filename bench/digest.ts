@@ -1,4 +1,7 @@
-/** What an output holds, whatever the order of its records: how many there are, and the sum of their hashes. */
+/**
+ * What an output holds, whatever the order of its records: how many there are, and the sum of their
+ * hashes.
+ */
 import { hash } from 'node:crypto';
 
 export interface Digest {
@@ -21,10 +24,15 @@ export function createDigest(): DigestSum {
   return {
     add(values) {
       const bytes = hash('md5', JSON.stringify(values.map(canonical)), 'buffer');
-      LANES.forEach((offset, lane) => (sums[lane] = (sums[lane] ?? 0) + bytes.readUInt32LE(offset)));
+      LANES.forEach(
+        (offset, lane) => (sums[lane] = (sums[lane] ?? 0) + bytes.readUInt32LE(offset)),
+      );
       records++;
     },
-    digest: () => ({ records, sum: [...sums].map((lane) => lane.toString(16).padStart(8, '0')).join('') }),
+    digest: () => ({
+      records,
+      sum: [...sums].map((lane) => lane.toString(16).padStart(8, '0')).join(''),
+    }),
   };
 }
 
@@ -35,8 +43,14 @@ function canonical(value: unknown): unknown {
   return Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1));
 }
 
-/** The digest of what a correct program writes: `project` says so for one row, undefined for a row that is left out. */
-export function expectedDigest(rows: number, project: (index: number) => readonly unknown[] | undefined): Digest {
+/**
+ * The digest of what a correct program writes: `project` says so for one row, undefined for a row
+ * that is left out.
+ */
+export function expectedDigest(
+  rows: number,
+  project: (index: number) => readonly unknown[] | undefined,
+): Digest {
   const digest = createDigest();
   for (let index = 0; index < rows; index++) {
     const values = project(index);

@@ -3,7 +3,9 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { ROOT } from './machine.ts';
 
-/** Writes a file the way the house formats files, so that generating it again leaves no difference. */
+/**
+ * Writes a file the way the house formats files, so that generating it again leaves no difference.
+ */
 export function writeFormatted(path: string, text: string): void {
   mkdirSync(dirname(path), { recursive: true });
   writeFileSync(path, text);

@@ -54,12 +54,19 @@ export function psqlVersion(): string | undefined {
 
 export function currentCommit(): string {
   try {
-    return execFileSync('git', ['describe', '--always', '--dirty=+changes'], { cwd: ROOT, encoding: 'utf8' }).trim();
+    return execFileSync('git', ['describe', '--always', '--dirty=+changes'], {
+      cwd: ROOT,
+      encoding: 'utf8',
+    }).trim();
   } catch {
     return 'unknown';
   }
 }
 
 function versionOf(name: string): string {
-  return (JSON.parse(readFileSync(join(ROOT, 'node_modules', name, 'package.json'), 'utf8')) as { version: string }).version;
+  return (
+    JSON.parse(readFileSync(join(ROOT, 'node_modules', name, 'package.json'), 'utf8')) as {
+      version: string;
+    }
+  ).version;
 }

@@ -35,7 +35,10 @@ export interface Contest {
   /** Records the subject reads. */
   readonly rows: number;
   readonly subject: Side;
-  readonly others: readonly (Side & { readonly role: Exclude<Role, 'subject' | 'control'>; readonly target?: number })[];
+  readonly others: readonly (Side & {
+    readonly role: Exclude<Role, 'subject' | 'control'>;
+    readonly target?: number;
+  })[];
 }
 
 interface Named {
@@ -46,7 +49,11 @@ interface Named {
 export type Move = Named &
   (
     | { readonly kind: 'processes'; contest(bench: Bench): Promise<Contest> }
-    | { readonly kind: 'service'; readonly how: string; measure(bench: Bench): Promise<readonly Figure[]> }
+    | {
+        readonly kind: 'service';
+        readonly how: string;
+        measure(bench: Bench): Promise<readonly Figure[]>;
+      }
   );
 
 const run = promisify(execFile);
@@ -58,7 +65,12 @@ export function headgate(...args: readonly string[]): Command {
 
 /** `headgate run` of a document, written to the folder of the bench and run there. */
 // oxlint-disable-next-line max-params
-export function headgateRun(folder: string, name: string, document: string, ...options: readonly string[]): Command {
+export function headgateRun(
+  folder: string,
+  name: string,
+  document: string,
+  ...options: readonly string[]
+): Command {
   const path = join(folder, `${name}.yaml`);
   writeFileSync(path, document);
   return { ...headgate('run', path, ...options), cwd: folder };

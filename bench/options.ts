@@ -52,6 +52,7 @@ export function readOptions(args: readonly string[]): Options {
 
 function wholeNumber(name: string, text: string): number {
   const value = Number(text);
-  if (!Number.isSafeInteger(value) || value < 1) throw new Error(`${name} is a whole number from 1 on, not "${text}"`);
+  if (!Number.isSafeInteger(value) || value < 1)
+    throw new Error(`${name} is a whole number from 1 on, not "${text}"`);
   return value;
 }

@@ -1,7 +1,9 @@
 /**
- * Runs a command as a whole process and measures it from outside, with nothing but a shell and `/proc`: wall time around the spawn,
- * CPU time of the process and everything it waited for (the shell's own account of its children), and the peak of resident memory
- * (the kernel's high-water mark of each process, read every few milliseconds; it only grows, so just the last moments can be missed).
+ * Runs a command as a whole process and measures it from outside, with nothing but a shell and
+ * `/proc`: wall time around the spawn, CPU time of the process and everything it waited for (the
+ * shell's own account of its children), and the peak of resident memory (the kernel's high-water
+ * mark of each process, read every few milliseconds; it only grows, so just the last moments can be
+ * missed).
  */
 import { spawn } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
@@ -28,7 +30,9 @@ const TICKS_A_SECOND = 100;
 const [CHILDREN_USER, CHILDREN_SYSTEM] = [13, 14];
 const OUTPUT_TAIL = 4000;
 const HAS_PROC = existsSync('/proc/self/stat');
-const SCRIPT = HAS_PROC ? '"$@" 3>&-; code=$?; IFS= read -r stat </proc/$$/stat; echo "$stat" >&3; exit $code' : '"$@"';
+const SCRIPT = HAS_PROC
+  ? '"$@" 3>&-; code=$?; IFS= read -r stat </proc/$$/stat; echo "$stat" >&3; exit $code'
+  : '"$@"';
 
 export async function measure(command: Command): Promise<Usage> {
   const begun = performance.now();
@@ -48,18 +52,25 @@ export async function measure(command: Command): Promise<Usage> {
   child.on('close', (code) => ended.resolve(code ?? 1));
   const code = await ended.promise;
   if (code !== 0) throw new Error(`${command.argv.join(' ')}\nended with ${code}:\n${output()}`);
-  return { wallMs, cpuMs: HAS_PROC ? cpuOf(account()) : null, peakRssBytes: HAS_PROC ? memory.peak() : null };
+  return {
+    wallMs,
+    cpuMs: HAS_PROC ? cpuOf(account()) : null,
+    peakRssBytes: HAS_PROC ? memory.peak() : null,
+  };
 }
 
 function tail(streams: readonly (Readable | null)[]): () => string {
   let text = '';
-  for (const stream of streams) stream?.on('data', (chunk: Buffer) => (text = (text + chunk.toString()).slice(-OUTPUT_TAIL)));
+  for (const stream of streams)
+    stream?.on('data', (chunk: Buffer) => (text = (text + chunk.toString()).slice(-OUTPUT_TAIL)));
   return () => text;
 }
 
 function cpuOf(stat: string): number {
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-  return ((Number(fields[CHILDREN_USER]) + Number(fields[CHILDREN_SYSTEM])) * 1000) / TICKS_A_SECOND;
+  return (
+    ((Number(fields[CHILDREN_USER]) + Number(fields[CHILDREN_SYSTEM])) * 1000) / TICKS_A_SECOND
+  );
 }
 
 export interface MemoryWatch {
@@ -71,7 +82,8 @@ export interface MemoryWatch {
 export function watchMemory(pid: number | undefined): MemoryWatch {
   const peaks = new Map<number, number>();
   const look = (): void => {
-    for (const below of pid === undefined ? [] : descendants(pid)) peaks.set(below, Math.max(peaks.get(below) ?? 0, highWater(below)));
+    for (const below of pid === undefined ? [] : descendants(pid))
+      peaks.set(below, Math.max(peaks.get(below) ?? 0, highWater(below)));
   };
   const timer = HAS_PROC ? setInterval(look, SAMPLE_MS) : undefined;
   return {
@@ -81,7 +93,10 @@ export function watchMemory(pid: number | undefined): MemoryWatch {
 }
 
 function descendants(pid: number): number[] {
-  const children = readProc(`/proc/${pid}/task/${pid}/children`).split(' ').filter(Boolean).map(Number);
+  const children = readProc(`/proc/${pid}/task/${pid}/children`)
+    .split(' ')
+    .filter(Boolean)
+    .map(Number);
   return children.flatMap((child) => [child, ...descendants(child)]);
 }
 

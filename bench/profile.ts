@@ -1,4 +1,7 @@
-/** `node bench/profile.ts NAME [--rows N]`: where the program spends its processor time in one move, function by function. */
+/**
+ * `node bench/profile.ts NAME [--rows N]`: where the program spends its processor time in one move,
+ * function by function.
+ */
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { chooseBuild } from './build.ts';
@@ -26,7 +29,8 @@ interface CallFrame {
 const [name = '', ...rest] = process.argv.slice(2);
 const options = readOptions(rest);
 const move = MOVES.find((one) => one.name === name);
-if (move?.kind !== 'processes') throw new Error(`"${name}" is no move that is one process; see npm run bench -- --list`);
+if (move?.kind !== 'processes')
+  throw new Error(`"${name}" is no move that is one process; see npm run bench -- --list`);
 // Names and lines of the sources say more than those of the bundle.
 await chooseBuild('sources', options.folder);
 let database: Promise<Database> | undefined;
@@ -39,9 +43,13 @@ const folder = mkdtempSync(join(options.folder, 'profile-'));
 try {
   const [node = '', ...args] = subject.command.argv;
   await subject.prepare?.();
-  await measure({ ...subject.command, argv: [node, '--cpu-prof', `--cpu-prof-dir=${folder}`, ...args] });
+  await measure({
+    ...subject.command,
+    argv: [node, '--cpu-prof', `--cpu-prof-dir=${folder}`, ...args],
+  });
   await subject.verify();
-  for (const file of readdirSync(folder)) console.log(table(JSON.parse(readFileSync(join(folder, file), 'utf8')) as Profile));
+  for (const file of readdirSync(folder))
+    console.log(table(JSON.parse(readFileSync(join(folder, file), 'utf8')) as Profile));
 } finally {
   rmSync(folder, { recursive: true });
   await (await database)?.stop();
@@ -56,7 +64,12 @@ function table({ nodes, samples, timeDeltas }: Profile): string {
   });
   const total = [...selfMs.values()].reduce((sum, ms) => sum + ms, 0);
   const top = [...selfMs].sort((a, b) => b[1] - a[1]).slice(0, MOST);
-  return top.map(([where, ms]) => `${((ms * 100) / total).toFixed(1).padStart(5)} %  ${ms.toFixed(0).padStart(6)} ms  ${where}`).join('\n');
+  return top
+    .map(
+      ([where, ms]) =>
+        `${((ms * 100) / total).toFixed(1).padStart(5)} %  ${ms.toFixed(0).padStart(6)} ms  ${where}`,
+    )
+    .join('\n');
 }
 
 function place({ functionName, url, lineNumber }: CallFrame): string {

@@ -18,7 +18,14 @@ function body(move: MoveResult): string[] {
         ),
         '',
         ...table(
-          ['headgate is … times as fast as', 'ratio', 'lowest – highest pair', 'by CPU time', 'target', ''],
+          [
+            'headgate is … times as fast as',
+            'ratio',
+            'lowest – highest pair',
+            'by CPU time',
+            'target',
+            '',
+          ],
           move.comparisons.map(comparisonCells),
         ),
         '',
@@ -28,7 +35,10 @@ function body(move: MoveResult): string[] {
       ];
     case 'service':
       return [
-        ...table(['', 'median', 'min – max', 'IQR', 'samples', 'target', ''], move.figures.map(figureCells)),
+        ...table(
+          ['', 'median', 'min – max', 'IQR', 'samples', 'target', ''],
+          move.figures.map(figureCells),
+        ),
         '',
         move.how,
         '',
@@ -39,7 +49,13 @@ function body(move: MoveResult): string[] {
   }
 }
 
-function sideCells({ name, wallMs, rowsPerSecond, cpuSecondsPerMillionRows, peakRssBytes }: SideResult): string[] {
+function sideCells({
+  name,
+  wallMs,
+  rowsPerSecond,
+  cpuSecondsPerMillionRows,
+  peakRssBytes,
+}: SideResult): string[] {
   const seconds = (ms: number): string => (ms / 1000).toFixed(2);
   return [
     name,
@@ -53,15 +69,36 @@ function sideCells({ name, wallMs, rowsPerSecond, cpuSecondsPerMillionRows, peak
 }
 
 function comparisonCells({ against, ratio, low, high, cpuRatio, target }: Comparison): string[] {
-  const judged = target === undefined ? ['', ''] : [target.toFixed(2), ratio >= target ? 'reached' : '**missed**'];
-  return [against, ratio.toFixed(2), `${low.toFixed(2)} – ${high.toFixed(2)}`, cpuRatio?.toFixed(2) ?? '', ...judged];
+  const judged =
+    target === undefined
+      ? ['', '']
+      : [target.toFixed(2), ratio >= target ? 'reached' : '**missed**'];
+  return [
+    against,
+    ratio.toFixed(2),
+    `${low.toFixed(2)} – ${high.toFixed(2)}`,
+    cpuRatio?.toFixed(2) ?? '',
+    ...judged,
+  ];
 }
 
 function figureCells({ name, unit, samples, target }: Figure): string[] {
   const { median, min, max, q1, q3 } = summarize(samples);
   const judged =
-    target === undefined ? ['', ''] : [`${target.bound} ${number(target.value)}`, meets(median, target) ? 'reached' : '**missed**'];
-  return [`${name}, ${unit}`, number(median), `${number(min)} – ${number(max)}`, number(q3 - q1), String(samples.length), ...judged];
+    target === undefined
+      ? ['', '']
+      : [
+          `${target.bound} ${number(target.value)}`,
+          meets(median, target) ? 'reached' : '**missed**',
+        ];
+  return [
+    `${name}, ${unit}`,
+    number(median),
+    `${number(min)} – ${number(max)}`,
+    number(q3 - q1),
+    String(samples.length),
+    ...judged,
+  ];
 }
 
 export function meets(value: number, target: NonNullable<Figure['target']>): boolean {
@@ -69,7 +106,9 @@ export function meets(value: number, target: NonNullable<Figure['target']>): boo
 }
 
 function checks(sides: readonly SideResult[]): string {
-  const bySide = sides.filter(({ role }) => role !== 'control').map(({ name, verified }) => `${name}: ${verified}`);
+  const bySide = sides
+    .filter(({ role }) => role !== 'control')
+    .map(({ name, verified }) => `${name}: ${verified}`);
   return bySide.join('; ');
 }
 
@@ -78,8 +117,13 @@ function sittingLine({ taken, commit, build = 'sources', load }: Sitting): strin
 }
 
 function table(head: readonly string[], rows: readonly (readonly string[])[]): string[] {
-  const line = (cells: readonly string[]): string => `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`;
-  return [line(head), line(head.map((_, index) => (index === 0 ? '---' : '--:'))), ...rows.map(line)];
+  const line = (cells: readonly string[]): string =>
+    `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`;
+  return [
+    line(head),
+    line(head.map((_, index) => (index === 0 ? '---' : '--:'))),
+    ...rows.map(line),
+  ];
 }
 
 function count(value: number): string {

@@ -45,7 +45,10 @@ run each that is not counted; every output of every run is checked by content wi
 
 const [path] = process.argv.slice(2);
 if (path === undefined) throw new Error('name a stored result: node bench/report.ts FILE');
-writeFormatted(join(ROOT, 'docs/benchmarks.md'), page(readResult(path), relative(ROOT, resolve(path))));
+writeFormatted(
+  join(ROOT, 'docs/benchmarks.md'),
+  page(readResult(path), relative(ROOT, resolve(path))),
+);
 
 function page(result: Result, source: string): string {
   const moves = inOrder(result.moves);
@@ -78,7 +81,14 @@ function inOrder(moves: readonly MoveResult[]): readonly MoveResult[] {
   return [...moves].sort((a, b) => place(a) - place(b));
 }
 
-function machineLines({ cpu, cores, memoryBytes, kernel, fileSystem, versions }: Machine): string[] {
+function machineLines({
+  cpu,
+  cores,
+  memoryBytes,
+  kernel,
+  fileSystem,
+  versions,
+}: Machine): string[] {
   const software = Object.entries(versions).map(([name, version]) => `${name} ${version}`);
   return [
     `- Machine: ${cpu}, ${cores} cores, ${Math.round(memoryBytes / 2 ** 30)} GiB of memory, ${kernel}; data and outputs on ${fileSystem}`,
@@ -88,7 +98,10 @@ function machineLines({ cpu, cores, memoryBytes, kernel, fileSystem, versions }:
 
 function glance(move: MoveResult): string[] {
   const row = (...cells: readonly string[]): string => {
-    const line = [move.title, ...cells, ...Array.from({ length: GLANCE_COLUMNS }, () => '')].slice(0, GLANCE_COLUMNS);
+    const line = [move.title, ...cells, ...Array.from({ length: GLANCE_COLUMNS }, () => '')].slice(
+      0,
+      GLANCE_COLUMNS,
+    );
     return `| ${line.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`;
   };
   const verdict = (reached: boolean): string => (reached ? 'reached' : '**missed**');

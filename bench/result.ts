@@ -1,4 +1,7 @@
-/** The stored result: raw samples, and what describes how they were taken. The report is made from it alone. */
+/**
+ * The stored result: raw samples, and what describes how they were taken. The report is made from
+ * it alone.
+ */
 import { existsSync, readFileSync } from 'node:fs';
 import { writeFormatted } from './formatted-file.ts';
 import type { Build } from './build.ts';
@@ -22,7 +25,10 @@ export interface SideResult {
 
 export interface Comparison extends Ratio {
   readonly against: string;
-  /** Of CPU time, medians: what remains of the ratio when other programs take turns on the processors. */
+  /**
+   * Of CPU time, medians: what remains of the ratio when other programs take turns on the
+   * processors.
+   */
   readonly cpuRatio: number | null;
   readonly target: number | undefined;
 }
@@ -49,7 +55,13 @@ export interface Figure {
 }
 
 export type MoveResult =
-  | { readonly kind: 'failed'; readonly name: string; readonly title: string; readonly error: string; readonly sitting: Sitting }
+  | {
+      readonly kind: 'failed';
+      readonly name: string;
+      readonly title: string;
+      readonly error: string;
+      readonly sitting: Sitting;
+    }
   | {
       readonly kind: 'processes';
       readonly name: string;
@@ -78,11 +90,16 @@ export function readResult(path: string): Result {
   return JSON.parse(readFileSync(path, 'utf8')) as Result;
 }
 
-/** Moves that were measured earlier stay, unless they were measured again; another machine or other versions need another file. */
+/**
+ * Moves that were measured earlier stay, unless they were measured again; another machine or other
+ * versions need another file.
+ */
 export function storeResult(path: string, result: Result): void {
   const earlier = existsSync(path) ? readResult(path) : undefined;
   if (earlier !== undefined && JSON.stringify(earlier.machine) !== JSON.stringify(result.machine))
-    throw new Error(`${path} holds figures of another machine or other versions; choose another file`);
+    throw new Error(
+      `${path} holds figures of another machine or other versions; choose another file`,
+    );
   const names = new Set(result.moves.map(({ name }) => name));
   const moves = [...(earlier?.moves ?? []).filter(({ name }) => !names.has(name)), ...result.moves];
   writeFormatted(path, JSON.stringify({ ...result, moves }, null, 2));

@@ -19,7 +19,8 @@ try {
 }
 
 async function main(options: Options): Promise<void> {
-  if (options.list) return console.log(MOVES.map(({ name, title }) => `${name.padEnd(30)} ${title}`).join('\n'));
+  if (options.list)
+    return console.log(MOVES.map(({ name, title }) => `${name.padEnd(30)} ${title}`).join('\n'));
   const moves = chosen(options.only);
   mkdirSync(options.folder, { recursive: true });
   await chooseBuild(options.build, options.folder);

@@ -13,9 +13,22 @@ export interface Service {
 }
 
 /** `headgate serve` with a durable history of its own in the folder. */
-export async function startHeadgate(folder: string, ...options: readonly string[]): Promise<Service> {
+export async function startHeadgate(
+  folder: string,
+  ...options: readonly string[]
+): Promise<Service> {
   const data = await mkdtemp(join(folder, 'serve-'));
-  const command = headgate('serve', '--no-auth', '--listen', '127.0.0.1:0', '--data-dir', data, '--shutdown-grace-secs', '1', ...options);
+  const command = headgate(
+    'serve',
+    '--no-auth',
+    '--listen',
+    '127.0.0.1:0',
+    '--data-dir',
+    data,
+    '--shutdown-grace-secs',
+    '1',
+    ...options,
+  );
   const service = await startService({ ...command, cwd: folder, env: { SVC_LOG: 'error' } });
   return {
     url: service.url,
@@ -29,7 +42,11 @@ export async function startHeadgate(folder: string, ...options: readonly string[
 /** A program that says `listens on URL` when it does. */
 export async function startService({ argv, cwd, env }: Command): Promise<Service> {
   const [file = '', ...args] = argv;
-  const child = spawn(file, args, { cwd, env: { ...process.env, ...env }, stdio: ['ignore', 'pipe', 'pipe'] });
+  const child = spawn(file, args, {
+    cwd,
+    env: { ...process.env, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
   return { url: await addressOf(child), stop: () => end(child) };
 }
 
@@ -73,12 +90,25 @@ export interface LoadRequest {
   readonly expectedStatus: string;
 }
 
-/** From a process of its own, so that measuring does not slow down what is measured more than a client would. */
-export async function load({ url, seconds, connections, bodyFile, everyMs, expectedStatus }: LoadRequest): Promise<Load> {
+/**
+ * From a process of its own, so that measuring does not slow down what is measured more than a
+ * client would.
+ */
+export async function load({
+  url,
+  seconds,
+  connections,
+  bodyFile,
+  everyMs,
+  expectedStatus,
+}: LoadRequest): Promise<Load> {
   const args = [url, String(seconds), String(connections), bodyFile ?? '', String(everyMs ?? 0)];
   const result = (await ask(program('http-load', ...args))) as Load;
   const others = Object.keys(result.statuses).filter((status) => status !== expectedStatus);
-  if (others.length > 0) throw new Error(`${url} was to answer ${expectedStatus}, but answered ${JSON.stringify(result.statuses)}`);
+  if (others.length > 0)
+    throw new Error(
+      `${url} was to answer ${expectedStatus}, but answered ${JSON.stringify(result.statuses)}`,
+    );
   return result;
 }
 
@@ -89,7 +119,8 @@ export async function submit(url: string, config: string): Promise<string> {
     body: JSON.stringify({ config }),
   });
   const text = await response.text();
-  if (response.status !== 202) throw new Error(`a submission was answered with ${response.status}: ${text}`);
+  if (response.status !== 202)
+    throw new Error(`a submission was answered with ${response.status}: ${text}`);
   return (JSON.parse(text) as { run_id: string }).run_id;
 }
 

@@ -25,18 +25,44 @@ export async function sit(move: Move, bench: Bench): Promise<MoveResult> {
   });
   try {
     if (move.kind === 'service')
-      return { kind: 'service', name, title, how: move.how, figures: await move.measure(bench), sitting: sitting() };
+      return {
+        kind: 'service',
+        name,
+        title,
+        how: move.how,
+        figures: await move.measure(bench),
+        sitting: sitting(),
+      };
     const contest = await move.contest(bench);
     const seats = await compete(contest, bench);
     const sides = seats.map((seat) => sideResult(seat, contest.rows));
-    return { kind: 'processes', name, title, rows: contest.rows, sides, comparisons: comparisons(seats), sitting: sitting() };
+    return {
+      kind: 'processes',
+      name,
+      title,
+      rows: contest.rows,
+      sides,
+      comparisons: comparisons(seats),
+      sitting: sitting(),
+    };
   } catch (error) {
-    return { kind: 'failed', name, title, error: error instanceof Error ? error.message : String(error), sitting: sitting() };
+    return {
+      kind: 'failed',
+      name,
+      title,
+      error: error instanceof Error ? error.message : String(error),
+      sitting: sitting(),
+    };
   }
 }
 
 async function compete({ subject, others }: Contest, bench: Bench): Promise<readonly Seat[]> {
-  const seat = (side: Side, role: Role, target?: number): Seat => ({ side, role, target, usages: [] });
+  const seat = (side: Side, role: Role, target?: number): Seat => ({
+    side,
+    role,
+    target,
+    usages: [],
+  });
   const seats = [
     seat(subject, 'subject'),
     ...others.map((side) => seat(side, side.role, side.target)),
@@ -47,7 +73,8 @@ async function compete({ subject, others }: Contest, bench: Bench): Promise<read
   for (let round = 0; round < bench.runs; round++) {
     bench.say(`  round ${round + 1} of ${bench.runs}`);
     // Whoever goes first in one round goes last in the next.
-    for (const { side, usages } of round % 2 === 0 ? seats : seats.toReversed()) usages.push(await perform(side));
+    for (const { side, usages } of round % 2 === 0 ? seats : seats.toReversed())
+      usages.push(await perform(side));
   }
   return seats;
 }

@@ -40,8 +40,15 @@ export interface Ratio {
   readonly high: number;
 }
 
-/** How many times as fast `subject` is as `other`; both are times, in the order in which they were taken. */
+/**
+ * How many times as fast `subject` is as `other`; both are times, in the order in which they were
+ * taken.
+ */
 export function speedRatio(subject: readonly number[], other: readonly number[]): Ratio {
   const pairs = subject.map((time, index) => (other[index] ?? Number.NaN) / time);
-  return { ratio: median(other) / median(subject), low: Math.min(...pairs), high: Math.max(...pairs) };
+  return {
+    ratio: median(other) / median(subject),
+    low: Math.min(...pairs),
+    high: Math.max(...pairs),
+  };
 }

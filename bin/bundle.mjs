@@ -4,7 +4,12 @@ import path from 'node:path';
 
 const NOTE = path.join('dist', 'made-of.txt');
 /** Beside the sources: what is built, how, and of which libraries. */
-const OTHERS = ['package.json', 'package-lock.json', path.join('scripts', 'build.ts'), path.join('node_modules', '.package-lock.json')];
+const OTHERS = [
+  'package.json',
+  'package-lock.json',
+  path.join('scripts', 'build.ts'),
+  path.join('node_modules', '.package-lock.json'),
+];
 const LEFT_OUT = /\.(test\.ts|md)$/;
 
 /** Every file that a bundle is made of with its size and time of change: never two states with the same text, short of a forged clock. */
@@ -13,7 +18,9 @@ export function stateOfSources(folder) {
     .filter((entry) => entry.isFile() && !LEFT_OUT.test(entry.name))
     .map((entry) => path.relative(folder, path.join(entry.parentPath, entry.name)))
     .sort();
-  return [...sources, ...OTHERS].map((name) => `${name} ${stampOf(path.join(folder, name))}\n`).join('');
+  return [...sources, ...OTHERS]
+    .map((name) => `${name} ${stampOf(path.join(folder, name))}\n`)
+    .join('');
 }
 
 function stampOf(file) {

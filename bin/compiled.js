@@ -13,12 +13,16 @@ const vm = require('node:vm');
  */
 exports.runCompiled = function runCompiled(file, purpose) {
   const folder = getCompileCacheDir();
-  const kept = folder === undefined ? undefined : path.join(folder, `${path.basename(file)}-${nameOf(purpose)}`);
+  const kept =
+    folder === undefined
+      ? undefined
+      : path.join(folder, `${path.basename(file)}-${nameOf(purpose)}`);
   const cachedData = kept === undefined ? undefined : readKept(kept);
   // On one line, so that places in stack traces are those in the file.
   const source = `(function (exports, require, module, __filename, __dirname) { ${readFileSync(file, 'utf8')}\n})`;
   const script = new vm.Script(source, { filename: file, cachedData });
-  if (kept !== undefined && (cachedData === undefined || script.cachedDataRejected)) keepAtExit(script, kept);
+  if (kept !== undefined && (cachedData === undefined || script.cachedDataRejected))
+    keepAtExit(script, kept);
   const module = { exports: {} };
   script.runInThisContext()(module.exports, createRequire(file), module, file, path.dirname(file));
 };

@@ -46,10 +46,16 @@ function keepCompiledCode() {
 function cacheFolder() {
   const { XDG_CACHE_HOME, LOCALAPPDATA } = process.env;
   if (process.env.NODE_COMPILE_CACHE) return process.env.NODE_COMPILE_CACHE;
-  if (process.platform === 'win32') return LOCALAPPDATA && path.join(LOCALAPPDATA, 'headgate', 'cache');
-  if (XDG_CACHE_HOME && path.isAbsolute(XDG_CACHE_HOME)) return path.join(XDG_CACHE_HOME, 'headgate');
+  if (process.platform === 'win32')
+    return LOCALAPPDATA && path.join(LOCALAPPDATA, 'headgate', 'cache');
+  if (XDG_CACHE_HOME && path.isAbsolute(XDG_CACHE_HOME))
+    return path.join(XDG_CACHE_HOME, 'headgate');
   try {
-    return path.join(homedir(), process.platform === 'darwin' ? path.join('Library', 'Caches') : '.cache', 'headgate');
+    return path.join(
+      homedir(),
+      process.platform === 'darwin' ? path.join('Library', 'Caches') : '.cache',
+      'headgate',
+    );
   } catch {
     return undefined;
   }
@@ -94,8 +100,18 @@ function findNode() {
   const executable = process.platform === 'win32' ? 'node.exe' : 'node';
   const places = [
     ['node', 'bin', executable],
-    [`node-${process.platform === 'win32' ? 'win' : process.platform}-${process.arch}`, 'bin', executable],
-    ['node', 'node_modules', `node-${process.platform === 'win32' ? 'win' : process.platform}-${process.arch}`, 'bin', executable],
+    [
+      `node-${process.platform === 'win32' ? 'win' : process.platform}-${process.arch}`,
+      'bin',
+      executable,
+    ],
+    [
+      'node',
+      'node_modules',
+      `node-${process.platform === 'win32' ? 'win' : process.platform}-${process.arch}`,
+      'bin',
+      executable,
+    ],
     ['.bin', executable],
   ];
   for (let folder = packageFolder; ; folder = path.dirname(folder)) {
@@ -108,7 +124,9 @@ function findNode() {
 }
 
 function refuse() {
-  const { dependencies } = JSON.parse(readFileSync(path.join(packageFolder, 'package.json'), 'utf8'));
+  const { dependencies } = JSON.parse(
+    readFileSync(path.join(packageFolder, 'package.json'), 'utf8'),
+  );
   process.stderr.write(
     `error: Headgate needs Node ${NEEDED_MAJOR} or newer; this is Node ${process.versions.node} and no newer one was found beside the package\n` +
       `hint: install Node ${NEEDED_MAJOR} from https://nodejs.org, or run \`npm install node@${dependencies.node}\` in ${packageFolder} ` +

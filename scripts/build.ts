@@ -1,4 +1,7 @@
-/** The bundle that is published: Node does not strip types below `node_modules`, a checkout needs no build. */
+/**
+ * The bundle that is published: Node does not strip types below `node_modules`, a checkout needs no
+ * build.
+ */
 import { rmSync, writeFileSync } from 'node:fs';
 import { basename, dirname, extname, join, relative, resolve } from 'node:path';
 import { build, type Plugin } from 'esbuild';
@@ -6,7 +9,10 @@ import { noteOfBundle, stateOfSources } from '../bin/bundle.mjs';
 
 const ROOT = resolve(import.meta.dirname, '..');
 
-/** Libraries that few runs need, or that find files of their own beside them: they stay in `node_modules`. */
+/**
+ * Libraries that few runs need, or that find files of their own beside them: they stay in
+ * `node_modules`.
+ */
 const external = [
   'fastify',
   'pg',
@@ -36,8 +42,9 @@ const external = [
 ];
 
 /**
- * What is started as a program or a thread of its own, by the name by which `lib/program-file.ts` finds it, and the code that says for what
- * purpose it runs where what it compiled is kept for the next run. Where it is not: it is killed, and keeps what it can by itself.
+ * What is started as a program or a thread of its own, by the name by which `lib/program-file.ts`
+ * finds it, and the code that says for what purpose it runs where what it compiled is kept for the
+ * next run. Where it is not: it is killed, and keeps what it can by itself.
  */
 const PROGRAMS: Readonly<Record<string, string | undefined>> = {
   main: 'process.argv[2]',
@@ -47,18 +54,25 @@ const PROGRAMS: Readonly<Record<string, string | undefined>> = {
   'stage-thread': "'stages'",
 };
 
-/** The schema library brings its messages in fifty languages, half of its size; ours are told in `kit/schema.ts`. */
+/**
+ * The schema library brings its messages in fifty languages, half of its size; ours are told in
+ * `kit/schema.ts`.
+ */
 const oneLanguage: Plugin = {
   name: 'one-language',
   setup: (building) => {
-    building.onLoad({ filter: /zod[\\/]v4[\\/]locales[\\/]index\.js$/ }, () => ({ contents: `export { default as en } from './en.js';` }));
+    building.onLoad({ filter: /zod[\\/]v4[\\/]locales[\\/]index\.js$/ }, () => ({
+      contents: `export { default as en } from './en.js';`,
+    }));
   },
 };
 
 /**
- * Puts the bundle into `dist` below the folder, with word of what it was made of: one file a program, in which a module is run when it is
- * first asked for, and a small one by the name of the program that starts it. CommonJS, because a hundred modules that are linked to each
- * other take longer than most documents take to run, and because what is imported of Node is then loaded with the module that uses it.
+ * Puts the bundle into `dist` below the folder, with word of what it was made of: one file a
+ * program, in which a module is run when it is first asked for, and a small one by the name of the
+ * program that starts it. CommonJS, because a hundred modules that are linked to each other take
+ * longer than most documents take to run, and because what is imported of Node is then loaded with
+ * the module that uses it.
  */
 export async function buildBundle(folder: string): Promise<void> {
   const outdir = join(folder, 'dist');
@@ -90,7 +104,11 @@ export async function buildBundle(folder: string): Promise<void> {
   });
   for (const [file, { entryPoint }] of Object.entries(metafile.outputs)) {
     if (entryPoint !== undefined)
-      writeStarter(outdir, relative(join(ROOT, 'src'), entryPoint).slice(0, -extname(entryPoint).length), basename(file));
+      writeStarter(
+        outdir,
+        relative(join(ROOT, 'src'), entryPoint).slice(0, -extname(entryPoint).length),
+        basename(file),
+      );
   }
   // A source that changed meanwhile may or may not be in it.
   if (stateOfSources(ROOT) === state) writeFileSync(noteOfBundle(folder), state);
@@ -103,7 +121,9 @@ function writeStarter(outdir: string, program: string, file: string): void {
   const compiled = relative(dirname(starter), join(outdir, '../bin/compiled.js'));
   writeFileSync(
     starter,
-    purpose === undefined ? `require('./${file}');\n` : `require('${compiled}').runCompiled(__dirname + '/${file}', ${purpose});\n`,
+    purpose === undefined
+      ? `require('./${file}');\n`
+      : `require('${compiled}').runCompiled(__dirname + '/${file}', ${purpose});\n`,
   );
 }
 

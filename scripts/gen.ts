@@ -1,5 +1,16 @@
-/** Writes everything that is derived from the definitions; `--check` only compares and fails on a difference. */
-import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+/**
+ * Writes everything that is derived from the definitions; `--check` only compares and fails on a
+ * difference.
+ */
+import {
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import { COMMANDS } from '../src/cli/commands/index.ts';
 import { cliReference } from '../src/cli/reference.ts';
@@ -25,12 +36,17 @@ const files: GeneratedFile[] = [
 
 const stale = process.argv.includes('--check') ? compare() : write();
 if (stale.length > 0) {
-  console.error(`generated files are out of date, run \`npm run gen\`:\n${stale.map((path) => `  ${path}`).join('\n')}`);
+  console.error(
+    `generated files are out of date, run \`npm run gen\`:\n${stale.map((path) => `  ${path}`).join('\n')}`,
+  );
   process.exitCode = 1;
 }
 
 function compare(): string[] {
-  const changed = files.filter(({ path, text }) => !existsSync(join(ROOT, path)) || readFileSync(join(ROOT, path), 'utf8') !== text);
+  const changed = files.filter(
+    ({ path, text }) =>
+      !existsSync(join(ROOT, path)) || readFileSync(join(ROOT, path), 'utf8') !== text,
+  );
   return [...changed.map(({ path }) => path), ...leftovers()];
 }
 

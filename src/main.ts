@@ -7,7 +7,9 @@ import { programFile } from './lib/program-file.ts';
 /** How long what is still open may keep the process when its work is done. */
 const LINGER_MS = 1000;
 
-const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as { version: string };
+const { version } = JSON.parse(
+  readFileSync(new URL('../package.json', import.meta.url), 'utf8'),
+) as { version: string };
 
 // No `await` at the top: the bundle is CommonJS.
 void runCli(process.argv.slice(2), {
@@ -19,8 +21,9 @@ void runCli(process.argv.slice(2), {
 
 function end(code: number): void {
   process.exitCode = code;
-  // A source left behind in a call of the system that never returns (a silent pipe) would keep the process for ever,
-  // and an orderly exit waits for such calls too: after a stop the process dies of the signal that asked for it.
+  // A source left behind in a call of the system that never returns (a silent pipe) would keep the
+  // process for ever, and an orderly exit waits for such calls too: after a stop the process dies
+  // of the signal that asked for it.
   setTimeout(() => {
     if (code === EXIT.interrupted) process.kill(process.pid, 'SIGINT');
     else if (code === EXIT.terminated) process.kill(process.pid, 'SIGTERM');

@@ -9,7 +9,12 @@ import { doctor } from './engine/doctor.ts';
 import { threadsToSpare } from './engine/threads/budget.ts';
 import { createNotifier } from './features/notifications/index.ts';
 import { createCatalog } from './features/catalog/catalog.ts';
-import { createLocalOutputs, keepCollecting, noteOutputs, recordOutputs } from './features/local-outputs/local-outputs.ts';
+import {
+  createLocalOutputs,
+  keepCollecting,
+  noteOutputs,
+  recordOutputs,
+} from './features/local-outputs/local-outputs.ts';
 import { openHistory } from './history/open.ts';
 import type { Env } from './lib/env.ts';
 import type { JsonObject } from './lib/json.ts';
@@ -33,35 +38,64 @@ import type { DoctorReport } from './wire/doctor.ts';
 /** How long a run that was asked to stop may take to flush (spec 1, section 3.1). */
 const STOP_GRACE_MS = 30_000;
 
-/** Names of runs may never come again; their series would stay for good, ten kilobytes of text for each. */
+/**
+ * Names of runs may never come again; their series would stay for good, ten kilobytes of text for
+ * each.
+ */
 const PIPELINES_MEASURED = 1000;
 
 const FAILED_START_GRACE_SECS = 5;
 
-/** Of each kind; they have worker processes of their own: no run waits for them, and runs never get more than theirs. */
+/**
+ * Of each kind; they have worker processes of their own: no run waits for them, and runs never get
+ * more than theirs.
+ */
 const ERRANDS_AT_ONCE = 4;
 
 export async function serve(options: ServeOptions, version: string): Promise<RunningServer> {
-  const registry = createRegistry(RUN_METRICS, { bound: { label: 'pipeline', values: PIPELINES_MEASURED } });
+  const registry = createRegistry(RUN_METRICS, {
+    bound: { label: 'pipeline', values: PIPELINES_MEASURED },
+  });
   const env: Env = { ...options.env, metrics: registry.metrics };
   const { host, port } = parseListen(options.listen);
   const authenticate = loadAuth(options.auth, env, host);
-  const base = options.defaultConfig === undefined ? undefined : await defaultTree(options.defaultConfig, env);
+  const base =
+    options.defaultConfig === undefined ? undefined : await defaultTree(options.defaultConfig, env);
   const readFile = localFiles(env.cwd);
-  const preparing = { env, parts, cpus: availableParallelism(), readFile, ...(base === undefined ? {} : { base: () => base }) };
+  const preparing = {
+    env,
+    parts,
+    cpus: availableParallelism(),
+    readFile,
+    ...(base === undefined ? {} : { base: () => base }),
+  };
   const prepare = createPrepare(preparing);
-  /** For documents of many runs: those of a backfill, and the one a run was made with, which may be such. */
+  /**
+   * For documents of many runs: those of a backfill, and the one a run was made with, which may be
+   * such.
+   */
   const prepareRange = createPrepare({ ...preparing, backfill: 'kept' });
   const preflight = ({ plan }: Prepared, signal: AbortSignal): Promise<DoctorReport> =>
-    doctor({ plan, parts, env, clock: env.clock.now(), signal, timeoutMs: options.probeTimeoutSecs * 1000 });
-  const history = await openHistory(options.history.kind === 'memory' ? 'memory' : `sqlite:${options.history.path}`, env);
+    doctor({
+      plan,
+      parts,
+      env,
+      clock: env.clock.now(),
+      signal,
+      timeoutMs: options.probeTimeoutSecs * 1000,
+    });
+  const history = await openHistory(
+    options.history.kind === 'memory' ? 'memory' : `sqlite:${options.history.path}`,
+    env,
+  );
   const catalog = createCatalog(history.catalog, env);
   const ledger = { env, store: history.outputs };
   const localOutputs = createLocalOutputs({
     ...ledger,
     ...options.localOutputs,
     parts,
-    isRunning: async (runId) => ['queued', 'running'].includes((await history.getRun(runId))?.status ?? ''),
+    isRunning: async (runId) =>
+      ['queued', 'running'].includes((await history.getRun(runId))?.status ?? ''),
   });
   const entry = programFile('worker');
   const threads = threadsToSpare(availableParallelism(), options.maxConcurrentRuns);
@@ -134,7 +168,8 @@ export async function serve(options: ServeOptions, version: string): Promise<Run
   try {
     await runs.start();
     const { address } = await server.listen(host, port);
-    if (localOutputs.retentionDays > 0) collecting = keepCollecting(localOutputs, env, closing.signal);
+    if (localOutputs.retentionDays > 0)
+      collecting = keepCollecting(localOutputs, env, closing.signal);
     return {
       url: address,
       historyText: options.history.kind,
@@ -146,7 +181,8 @@ export async function serve(options: ServeOptions, version: string): Promise<Run
       closed: closed.promise,
     };
   } catch (error) {
-    // Nothing runs yet; this ends what looks after leases and retention, which would keep the process for ever.
+    // Nothing runs yet; this ends what looks after leases and retention, which would keep the
+    // process for ever.
     await runs.drain(FAILED_START_GRACE_SECS * 1000);
     await close();
     throw error;
@@ -156,6 +192,12 @@ export async function serve(options: ServeOptions, version: string): Promise<Run
 async function defaultTree(path: string, env: Env): Promise<JsonObject> {
   const profile = env.variables['FAUCET_PROFILE'] || env.variables['SVC_PROFILE'];
   const overlay = profile === undefined || profile === '' ? {} : { profile };
-  const loading = { variables: env.variables, redactor: env.redactor, readFile: localFiles(env.cwd), ...overlay };
-  return (await loadFileWithSecrets(path, loading, secretAsker({ managers: parts.secrets, env }))).tree;
+  const loading = {
+    variables: env.variables,
+    redactor: env.redactor,
+    readFile: localFiles(env.cwd),
+    ...overlay,
+  };
+  return (await loadFileWithSecrets(path, loading, secretAsker({ managers: parts.secrets, env })))
+    .tree;
 }

@@ -27,7 +27,11 @@ beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'headgate-worker-'));
   registry = createRegistry(RUN_METRICS);
   const env = testEnv({ metrics: registry.metrics, variables: { FOLDER: folder } });
-  executor = createWorkerPool({ env, entry: fileURLToPath(new URL('worker.ts', import.meta.url)), maxWorkers: 1 });
+  executor = createWorkerPool({
+    env,
+    entry: fileURLToPath(new URL('worker.ts', import.meta.url)),
+    maxWorkers: 1,
+  });
   runs = createRuns({
     env,
     history: new MemoryHistory(),
@@ -78,13 +82,34 @@ async function ended(runId: string): Promise<{ record: RunRecord; lines: string[
 describe('preparing a submission', () => {
   it('merges it over the default document, which may change meanwhile', async () => {
     const env = testEnv({ variables: { FOLDER: folder } });
-    let base: JsonObject | undefined = { version: 1, name: 'defaults', execution: { on_error: 'stop' } };
-    const prepare = createPrepare({ env, parts, cpus: 2, readFile: localFiles(folder), base: () => base });
+    let base: JsonObject | undefined = {
+      version: 1,
+      name: 'defaults',
+      execution: { on_error: 'stop' },
+    };
+    const prepare = createPrepare({
+      env,
+      parts,
+      cpus: 2,
+      readFile: localFiles(folder),
+      base: () => base,
+    });
     const request = { config: document(), config_format: 'yaml' as const, name: null };
-    expect(await prepare(request)).toMatchObject({ name: 'defaults', isNamed: true, plan: { onError: 'stop' } });
-    expect(await prepare({ ...request, config: document({ name: 'own' }) })).toMatchObject({ name: 'own', plan: { onError: 'stop' } });
+    expect(await prepare(request)).toMatchObject({
+      name: 'defaults',
+      isNamed: true,
+      plan: { onError: 'stop' },
+    });
+    expect(await prepare({ ...request, config: document({ name: 'own' }) })).toMatchObject({
+      name: 'own',
+      plan: { onError: 'stop' },
+    });
     base = undefined;
-    expect(await prepare(request)).toMatchObject({ name: 'serve', isNamed: false, plan: { onError: 'continue' } });
+    expect(await prepare(request)).toMatchObject({
+      name: 'serve',
+      isNamed: false,
+      plan: { onError: 'continue' },
+    });
   });
 });
 
@@ -95,40 +120,70 @@ describe('a worker', () => {
       CALLER,
     );
     const { record, lines } = await ended(runId);
-    expect(record).toMatchObject({ name: 'people', status: 'completed', records_written: 3, error: null });
-    expect(record.invocations).toMatchObject([{ row_id: 'row-0', records_written: 3, error: null, balance: { read: 3, written: 3 } }]);
-    expect(readFileSync(join(folder, 'out-2026-03-04.jsonl'), 'utf8').trim().split('\n')).toHaveLength(3);
+    expect(record).toMatchObject({
+      name: 'people',
+      status: 'completed',
+      records_written: 3,
+      error: null,
+    });
+    expect(record.invocations).toMatchObject([
+      { row_id: 'row-0', records_written: 3, error: null, balance: { read: 3, written: 3 } },
+    ]);
+    expect(
+      readFileSync(join(folder, 'out-2026-03-04.jsonl'), 'utf8').trim().split('\n'),
+    ).toHaveLength(3);
     expect(lines[0]).toContain('pipeline run starting');
     const metrics = await registry.render();
-    expect(metrics).toContain('svc_sink_records_total{pipeline="people",row="row-0",connector="jsonl"} 3');
+    expect(metrics).toContain(
+      'svc_sink_records_total{pipeline="people",row="row-0",connector="jsonl"} 3',
+    );
     expect(metrics).toContain('svc_serve_runs_total{status="completed",reason="ok"} 1');
     expect(metrics).not.toContain(runId);
   });
 
   it('names pipelines after the submission, then the document, then `serve`', async () => {
     const names: unknown[] = [];
-    for (const over of [{ config: document({ name: 'people' }), name: 'mine' }, { config: document() }]) {
+    for (const over of [
+      { config: document({ name: 'people' }), name: 'mine' },
+      { config: document() },
+    ]) {
       const { run_id: runId } = await runs.submit(submission(over), CALLER);
       names.push((await ended(runId)).record.name);
     }
     expect(names).toEqual(['mine', null]);
     const metrics = await registry.render();
-    for (const name of ['mine', 'serve']) expect(metrics).toContain(`svc_sink_records_total{pipeline="${name}"`);
+    for (const name of ['mine', 'serve'])
+      expect(metrics).toContain(`svc_sink_records_total{pipeline="${name}"`);
   });
 
   it('fails a run whose input is missing, with the sentence of the connector', async () => {
-    const { run_id: runId } = await runs.submit(submission({ config: document({ input: 'missing.csv' }) }), CALLER);
+    const { run_id: runId } = await runs.submit(
+      submission({ config: document({ input: 'missing.csv' }) }),
+      CALLER,
+    );
     const { record } = await ended(runId);
-    expect(record).toMatchObject({ status: 'failed', error: expect.stringContaining('1 invocation(s) failed') });
+    expect(record).toMatchObject({
+      status: 'failed',
+      error: expect.stringContaining('1 invocation(s) failed'),
+    });
     expect(record.error).toContain('missing.csv');
   });
 
   it('refuses at submit what cannot be read, filled in, or planned', async () => {
-    const refused = (config: string): Promise<unknown> => runs.submit(submission({ config }), CALLER);
+    const refused = (config: string): Promise<unknown> =>
+      runs.submit(submission({ config }), CALLER);
     await expect(refused('version: [')).rejects.toMatchObject({ stage: 'parse' });
-    await expect(refused(`${document()}schedule: { every: 1h }\n`)).rejects.toMatchObject({ stage: 'parse' });
-    await expect(refused(document().replace('FOLDER', 'NOT_SET'))).rejects.toMatchObject({ stage: 'interpolate' });
-    await expect(refused(document().replace('csv', 'cvs'))).rejects.toMatchObject({ stage: 'validate' });
-    await expect(refused(`extends: other.yaml\n${document()}`)).rejects.toMatchObject({ code: 'bad_config' });
+    await expect(refused(`${document()}schedule: { every: 1h }\n`)).rejects.toMatchObject({
+      stage: 'parse',
+    });
+    await expect(refused(document().replace('FOLDER', 'NOT_SET'))).rejects.toMatchObject({
+      stage: 'interpolate',
+    });
+    await expect(refused(document().replace('csv', 'cvs'))).rejects.toMatchObject({
+      stage: 'validate',
+    });
+    await expect(refused(`extends: other.yaml\n${document()}`)).rejects.toMatchObject({
+      code: 'bad_config',
+    });
   });
 });

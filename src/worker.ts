@@ -1,6 +1,6 @@
 /**
- * Entry of a worker process: composes what one run needs and executes it. The server starts these (`runs/worker-pool.ts`), and says how many
- * threads each may use.
+ * Entry of a worker process: composes what one run needs and executes it. The server starts these
+ * (`runs/worker-pool.ts`), and says how many threads each may use.
  */
 import { availableParallelism } from 'node:os';
 import { documentOfTree } from './document/load.ts';
@@ -24,7 +24,13 @@ function envOf(ticket: RunTicket, desk: RunDesk): Env {
   return {
     clock: systemClock,
     ids: uuidIds,
-    log: createLog({ level: ticket.logLevel, target: 'headgate', clock: systemClock, redactor, write: desk.writeLog }),
+    log: createLog({
+      level: ticket.logLevel,
+      target: 'headgate',
+      clock: systemClock,
+      redactor,
+      write: desk.writeLog,
+    }),
     metrics,
     redactor,
     fetch: globalThis.fetch,
@@ -41,7 +47,15 @@ async function errand(
 ): Promise<RunOutcome | undefined> {
   if (verify !== undefined) {
     const { verifyErrand } = await import('./engine/verify/verify-errand.ts');
-    return verifyErrand({ ...world, parts, runId, clock: new Date(clock), stop: signal, kill: signal, task: verify });
+    return verifyErrand({
+      ...world,
+      parts,
+      runId,
+      clock: new Date(clock),
+      stop: signal,
+      kill: signal,
+      task: verify,
+    });
   }
   if (replay === undefined) return undefined;
   const { replayErrand } = await import('./features/dlq/replay.ts');
@@ -49,7 +63,9 @@ async function errand(
 }
 
 function planOf(plan: Plan, { anew }: RunTicket): Plan {
-  return anew === undefined ? plan : { ...plan, rows: plan.rows.map((row) => ({ ...row, readsAnew: anew })) };
+  return anew === undefined
+    ? plan
+    : { ...plan, rows: plan.rows.map((row) => ({ ...row, readsAnew: anew })) };
 }
 
 const outages = new Outages(systemClock);

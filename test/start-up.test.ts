@@ -53,9 +53,18 @@ test(
       writeFileSync(join(folder, 'd.yaml'), DOCUMENT);
       writeFileSync(join(folder, 'in.csv'), 'id\n1\n');
       const env = { ...process.env, HEADGATE_SOURCES: '1' };
-      execFileSync(process.execPath, ['--import', './recorder.mjs', LAUNCHER, 'run', 'd.yaml', '--quiet'], { cwd: folder, env });
+      execFileSync(
+        process.execPath,
+        ['--import', './recorder.mjs', LAUNCHER, 'run', 'd.yaml', '--quiet'],
+        { cwd: folder, env },
+      );
       expect(readFileSync(join(folder, 'out.jsonl'), 'utf8')).toBe('{"id":"1"}\n');
-      expect(readFileSync(join(folder, 'packages.txt'), 'utf8').split(' ')).toEqual(['commander', 'js-yaml', 'uuid', 'zod']);
+      expect(readFileSync(join(folder, 'packages.txt'), 'utf8').split(' ')).toEqual([
+        'commander',
+        'js-yaml',
+        'uuid',
+        'zod',
+      ]);
     } finally {
       rmSync(folder, { recursive: true, force: true });
     }

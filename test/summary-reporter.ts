@@ -2,7 +2,10 @@
 import { relative } from 'node:path';
 import type { Reporter, TestCase, TestModule } from 'vitest/node';
 
-/** A suite that needs something this machine lacks says so in its title: `the redis state store [no Redis: set …]`. */
+/**
+ * A suite that needs something this machine lacks says so in its title: `the redis state store [no
+ * Redis: set …]`.
+ */
 const REASON = /\[([^\]]+)\]/;
 
 export class SummaryReporter implements Reporter {
@@ -22,7 +25,9 @@ export class SummaryReporter implements Reporter {
     }
     console.log('');
     for (const [line, times] of skipped) console.log(`skipped ${times} in ${line}`);
-    console.log(`tests: ${counts.passed} passed, ${counts.failed} failed, ${counts.skipped + counts.pending} skipped`);
+    console.log(
+      `tests: ${counts.passed} passed, ${counts.failed} failed, ${counts.skipped + counts.pending} skipped`,
+    );
   }
 }
 

@@ -1,4 +1,7 @@
-/** House rules that are a test: layers, cycles, sizes, names, dependencies. The table is the one of ARCHITECTURE.md. */
+/**
+ * House rules that are a test: layers, cycles, sizes, names, dependencies. The table is the one of
+ * ARCHITECTURE.md.
+ */
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -6,7 +9,10 @@ import { describe, expect, it } from 'vitest';
 const ROOT = resolve(import.meta.dirname, '..');
 const SRC = join(ROOT, 'src');
 
-/** Which folders a folder may import besides itself. `*` stands for each member on its own: members never import each other. */
+/**
+ * Which folders a folder may import besides itself. `*` stands for each member on its own: members
+ * never import each other.
+ */
 const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   lib: [],
   kit: ['lib'],
@@ -25,7 +31,14 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   server: ['features', 'runs', 'engine', 'plan', 'document', 'history', 'wire', 'kit', 'lib'],
   cli: ['features', 'runs', 'engine', 'plan', 'document', 'history', 'wire', 'kit', 'lib'],
 };
-const TOP_FILES_MAY_IMPORT_ALL = ['main.ts', 'parts.ts', 'serve.ts', 'worker.ts', 'crash-attempt.ts', 'stage-thread.ts'];
+const TOP_FILES_MAY_IMPORT_ALL = [
+  'main.ts',
+  'parts.ts',
+  'serve.ts',
+  'worker.ts',
+  'crash-attempt.ts',
+  'stage-thread.ts',
+];
 const BANNED_NAMES = /(^|[-.])(utils?|helpers?|common|base|manager|misc)(\.|-|$)/;
 const LONGEST_SOURCE = 500;
 const LONGEST_TEST = 800;
@@ -61,31 +74,49 @@ describe('the tree', () => {
 
   it('has no default exports, enums, namespaces or casts to any', () => {
     const offenders = files.filter((path) =>
-      /^export default |^(export )?(const )?enum |^(export )?namespace |\bas any\b/m.test(readFileSync(path, 'utf8')),
+      /^export default |^(export )?(const )?enum |^(export )?namespace |\bas any\b/m.test(
+        readFileSync(path, 'utf8'),
+      ),
     );
     expect(offenders.map((path) => relative(ROOT, path))).toEqual([]);
   });
 
   it('leaves no work notes behind', () => {
-    const offenders = files.filter((path) => /\b(TODO|FIXME|XXX|HACK)\b/.test(readFileSync(path, 'utf8')));
+    const offenders = files.filter((path) =>
+      /\b(TODO|FIXME|XXX|HACK)\b/.test(readFileSync(path, 'utf8')),
+    );
     expect(offenders.map((path) => relative(ROOT, path))).toEqual([]);
   });
 });
 
 describe('dependencies', () => {
-  const manifest = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as Record<string, Record<string, string>>;
+  const manifest = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as Record<
+    string,
+    Record<string, string>
+  >;
   const described = new Set(
-    [...readFileSync(join(ROOT, 'docs/dependencies.md'), 'utf8').matchAll(/^\| `([^`]+)` *\|/gm)].map((match) => match[1]),
+    [
+      ...readFileSync(join(ROOT, 'docs/dependencies.md'), 'utf8').matchAll(/^\| `([^`]+)` *\|/gm),
+    ].map((match) => match[1]),
   );
-  const declared = Object.keys({ ...manifest['dependencies'], ...manifest['devDependencies'], ...manifest['optionalDependencies'] });
+  const declared = Object.keys({
+    ...manifest['dependencies'],
+    ...manifest['devDependencies'],
+    ...manifest['optionalDependencies'],
+  });
 
   it('each have a line in docs/dependencies.md, and no other has one', () => {
     expect(described.symmetricDifference(new Set(declared))).toEqual(new Set());
   });
 
   it('are pinned exactly', () => {
-    const versions = Object.entries({ ...manifest['dependencies'], ...manifest['devDependencies'] });
-    expect(versions.filter(([, version]) => !/^\d+\.\d+\.\d+([-.][\w.]+)?$/.test(version))).toEqual([]);
+    const versions = Object.entries({
+      ...manifest['dependencies'],
+      ...manifest['devDependencies'],
+    });
+    expect(versions.filter(([, version]) => !/^\d+\.\d+\.\d+([-.][\w.]+)?$/.test(version))).toEqual(
+      [],
+    );
   });
 
   it('of the product are imported by the product', () => {
@@ -117,7 +148,10 @@ interface Room {
 function room(path: string): Room {
   const [folder = '', member] = relative(SRC, path).split('/');
   const separate = folder === 'connectors' || folder === 'features';
-  return { folder, member: separate && member !== undefined && !member.endsWith('.ts') ? member : undefined };
+  return {
+    folder,
+    member: separate && member !== undefined && !member.endsWith('.ts') ? member : undefined,
+  };
 }
 
 function isAllowed(from: Room, to: Room): boolean {
@@ -128,7 +162,11 @@ function isAllowed(from: Room, to: Room): boolean {
 
 function importsOf(path: string): string[] {
   const text = readFileSync(path, 'utf8');
-  const found = [...text.matchAll(/(?:^|\n)\s*(?:import|export)\s[^;]*?from\s+'(\.[^']+)'|import\('(\.[^']+)'\)/g)];
+  const found = [
+    ...text.matchAll(
+      /(?:^|\n)\s*(?:import|export)\s[^;]*?from\s+'(\.[^']+)'|import\('(\.[^']+)'\)/g,
+    ),
+  ];
   return found
     .map((match) => resolve(dirname(path), match[1] ?? match[2] ?? ''))
     .filter((target) => target.endsWith('.ts') && target.startsWith(SRC));
@@ -139,7 +177,8 @@ function findCycle(): string[] | undefined {
   const trail: string[] = [];
   const visit = (path: string): string[] | undefined => {
     if (state.get(path) === 'closed') return undefined;
-    if (state.get(path) === 'open') return [...trail.slice(trail.indexOf(path)), path].map((one) => relative(SRC, one));
+    if (state.get(path) === 'open')
+      return [...trail.slice(trail.indexOf(path)), path].map((one) => relative(SRC, one));
     state.set(path, 'open');
     trail.push(path);
     for (const target of imports.get(path) ?? []) {

@@ -6,7 +6,15 @@ import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { PERSON_FIELDS, peopleFile, personAt, WIDE_FIELDS, wideAt, wideFile } from '../data.ts';
 import { expectedDigest, type Digest } from '../digest.ts';
-import { ask, headgateRun, program, type Bench, type Contest, type Move, type Side } from '../move.ts';
+import {
+  ask,
+  headgateRun,
+  program,
+  type Bench,
+  type Contest,
+  type Move,
+  type Side,
+} from '../move.ts';
 import { GOVERNED_FIELDS, governedDocument, governedValues } from './governed.ts';
 
 /** A wide row is about eight times as long. */
@@ -20,7 +28,14 @@ const csvToJsonl: Move = {
   async contest(bench) {
     const input = peopleFile(bench.folder, bench.rows);
     const expected = expectedDigest(bench.rows, (index) => personTexts(index));
-    return linesContest(bench, { name: 'csv-jsonl', input, rows: bench.rows, fields: PERSON_FIELDS, expected, target: 2 });
+    return linesContest(bench, {
+      name: 'csv-jsonl',
+      input,
+      rows: bench.rows,
+      fields: PERSON_FIELDS,
+      expected,
+      target: 2,
+    });
   },
 };
 
@@ -31,14 +46,21 @@ const wideCsvToJsonl: Move = {
   async contest(bench) {
     const rows = Math.max(1, Math.round(bench.rows * WIDE_SHARE));
     const input = wideFile(bench.folder, rows);
-    return linesContest(bench, { name: 'wide-csv-jsonl', input, rows, fields: WIDE_FIELDS, expected: expectedDigest(rows, wideAt) });
+    return linesContest(bench, {
+      name: 'wide-csv-jsonl',
+      input,
+      rows,
+      fields: WIDE_FIELDS,
+      expected: expectedDigest(rows, wideAt),
+    });
   },
 };
 
 const governed: Move = {
   kind: 'processes',
   name: 'csv-jsonl-governed',
-  title: 'CSV → JSON Lines with rename, cast, filter, hash mask, contract of 6 fields and dead letters',
+  title:
+    'CSV → JSON Lines with rename, cast, filter, hash mask, contract of 6 fields and dead letters',
   async contest(bench) {
     const input = peopleFile(bench.folder, bench.rows);
     const output = join(bench.folder, 'csv-jsonl-governed.jsonl');
@@ -55,7 +77,12 @@ const governed: Move = {
         headgateRun(bench.folder, 'governed', governedDocument(input, output)),
       ),
       others: [
-        { ...recordLoop(input, plain, PERSON_FIELDS, texts), name: 'record loop (udsv) doing nothing', role: 'baseline', target: 1 },
+        {
+          ...recordLoop(input, plain, PERSON_FIELDS, texts),
+          name: 'record loop (udsv) doing nothing',
+          role: 'baseline',
+          target: 1,
+        },
       ],
     };
   },
@@ -75,10 +102,20 @@ const governedThreads: Move = {
     const side = (name: string, threads: number): Side => {
       const document = `governed-${threads}-threads`;
       const output = join(bench.folder, `${document}.jsonl`);
-      const command = headgateRun(bench.folder, document, governedDocument(input, output), '--threads', String(threads));
+      const command = headgateRun(
+        bench.folder,
+        document,
+        governedDocument(input, output),
+        '--threads',
+        String(threads),
+      );
       return linesSide(name, output, GOVERNED_FIELDS, expected, command);
     };
-    return { rows, subject: side('headgate', 1), others: [{ ...side('headgate with one worker', 0), role: 'baseline', target: 1.5 }] };
+    return {
+      rows,
+      subject: side('headgate', 1),
+      others: [{ ...side('headgate with one worker', 0), role: 'baseline', target: 1.5 }],
+    };
   },
 };
 
@@ -96,19 +133,38 @@ const csvToParquet: Move = {
       command,
       prepare: () => rm(path, { force: true }),
       verify: () => verifyParquet(path, input),
-      verified: 'record count and hash of every value against the CSV file, by the analytical engine',
+      verified:
+        'record count and hash of every value against the CSV file, by the analytical engine',
     });
     return {
       rows: bench.rows,
-      subject: side('headgate', output, headgateRun(bench.folder, 'csv-parquet', fileDocument('csv-parquet', input, sink))),
+      subject: side(
+        'headgate',
+        output,
+        headgateRun(bench.folder, 'csv-parquet', fileDocument('csv-parquet', input, sink)),
+      ),
       others: [
-        { ...side('analytical engine COPY, one thread', other, program('duckdb-copy', input, other)), role: 'baseline', target: 0.8 },
+        {
+          ...side(
+            'analytical engine COPY, one thread',
+            other,
+            program('duckdb-copy', input, other),
+          ),
+          role: 'baseline',
+          target: 0.8,
+        },
       ],
     };
   },
 };
 
-export const fileMoves: readonly Move[] = [csvToJsonl, governed, governedThreads, wideCsvToJsonl, csvToParquet];
+export const fileMoves: readonly Move[] = [
+  csvToJsonl,
+  governed,
+  governedThreads,
+  wideCsvToJsonl,
+  csvToParquet,
+];
 
 interface LinesContest {
   readonly name: string;
@@ -119,9 +175,16 @@ interface LinesContest {
   readonly target?: number;
 }
 
-function linesContest(bench: Bench, { name, input, rows, fields, expected, target }: LinesContest): Contest {
+function linesContest(
+  bench: Bench,
+  { name, input, rows, fields, expected, target }: LinesContest,
+): Contest {
   const output = (side: string): string => join(bench.folder, `${name}-${side}.jsonl`);
-  const document = fileDocument(name, input, `{ type: jsonl, config: { path: ${output('headgate')} } }`);
+  const document = fileDocument(
+    name,
+    input,
+    `{ type: jsonl, config: { path: ${output('headgate')} } }`,
+  );
   const engine = linesSide(
     'analytical engine COPY, one thread',
     output('engine'),
@@ -131,7 +194,13 @@ function linesContest(bench: Bench, { name, input, rows, fields, expected, targe
   );
   return {
     rows,
-    subject: linesSide('headgate', output('headgate'), fields, expected, headgateRun(bench.folder, name, document)),
+    subject: linesSide(
+      'headgate',
+      output('headgate'),
+      fields,
+      expected,
+      headgateRun(bench.folder, name, document),
+    ),
     others: [
       { ...engine, role: 'baseline', ...(target === undefined ? {} : { target }) },
       { ...recordLoop(input, output('loop'), fields, expected), role: 'baseline' },
@@ -140,11 +209,28 @@ function linesContest(bench: Bench, { name, input, rows, fields, expected, targe
   };
 }
 
-function recordLoop(input: string, output: string, fields: readonly string[], expected: Digest): Side {
-  return linesSide('record loop (udsv)', output, fields, expected, program('udsv-loop', input, output));
+function recordLoop(
+  input: string,
+  output: string,
+  fields: readonly string[],
+  expected: Digest,
+): Side {
+  return linesSide(
+    'record loop (udsv)',
+    output,
+    fields,
+    expected,
+    program('udsv-loop', input, output),
+  );
 }
 
-export function linesSide(name: string, output: string, fields: readonly string[], expected: Digest, command: Side['command']): Side {
+export function linesSide(
+  name: string,
+  output: string,
+  fields: readonly string[],
+  expected: Digest,
+  command: Side['command'],
+): Side {
   const known = new Set<string>();
   return {
     name,
@@ -167,16 +253,23 @@ function copySide(input: string, output: string): Side {
     command: { argv: ['cp', input, output] },
     prepare: () => rm(output, { force: true }),
     async verify() {
-      if ((await hashFile(input)) !== (await hashFile(output))) throw new Error(`${output} is not a copy of ${input}`);
+      if ((await hashFile(input)) !== (await hashFile(output)))
+        throw new Error(`${output} is not a copy of ${input}`);
     },
     verified: 'hash of the bytes',
   };
 }
 
-export async function verifyLines(path: string, fields: readonly string[], expected: Digest): Promise<void> {
+export async function verifyLines(
+  path: string,
+  fields: readonly string[],
+  expected: Digest,
+): Promise<void> {
   const found = (await ask(program('digest-lines', path, fields.join(',')))) as Digest;
   if (found.records !== expected.records || found.sum !== expected.sum)
-    throw new Error(`${path} holds ${found.records} records with digest ${found.sum}, not ${expected.records} with ${expected.sum}`);
+    throw new Error(
+      `${path} holds ${found.records} records with digest ${found.sum}, not ${expected.records} with ${expected.sum}`,
+    );
 }
 
 async function verifyParquet(path: string, csv: string): Promise<void> {

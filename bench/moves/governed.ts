@@ -4,11 +4,26 @@ import type { Person } from '../data.ts';
 
 const KEY = 'a-key-for-the-benchmark';
 
-export const GOVERNED_FIELDS = ['id', 'full_name', 'email', 'amount', 'ts', 'active', 'payload'] as const;
+export const GOVERNED_FIELDS = [
+  'id',
+  'full_name',
+  'email',
+  'amount',
+  'ts',
+  'active',
+  'payload',
+] as const;
 
 /** Texts of a CSV file are cast first. */
-export function governedDocument(input: string, output: string, from: 'csv' | 'jsonl' = 'csv'): string {
-  const cast = from === 'csv' ? '\n    - { type: cast, config: { fields: { id: int, amount: float, active: bool } } }' : '';
+export function governedDocument(
+  input: string,
+  output: string,
+  from: 'csv' | 'jsonl' = 'csv',
+): string {
+  const cast =
+    from === 'csv'
+      ? '\n    - { type: cast, config: { fields: { id: int, amount: float, active: bool } } }'
+      : '';
   return `version: 1
 name: governed
 pipeline:

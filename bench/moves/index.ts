@@ -6,4 +6,11 @@ import { postgresMoves } from './postgres.ts';
 import { serviceMoves } from './service.ts';
 import { sqliteMoves } from './sqlite.ts';
 
-export const MOVES: readonly Move[] = [...fileMoves, ...jsonLinesMoves, ...postgresMoves, ...sqliteMoves, ...serviceMoves, ...memoryMoves];
+export const MOVES: readonly Move[] = [
+  ...fileMoves,
+  ...jsonLinesMoves,
+  ...postgresMoves,
+  ...sqliteMoves,
+  ...serviceMoves,
+  ...memoryMoves,
+];

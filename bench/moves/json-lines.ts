@@ -12,12 +12,17 @@ const LINES_A_WRITE = 10_000;
 const governed: Move = {
   kind: 'processes',
   name: 'jsonl-jsonl-governed',
-  title: 'JSON Lines → JSON Lines with rename, filter, hash mask, contract of 6 fields and dead letters',
+  title:
+    'JSON Lines → JSON Lines with rename, filter, hash mask, contract of 6 fields and dead letters',
   async contest(bench) {
     const input = peopleLines(bench.folder, bench.rows);
     const output = join(bench.folder, 'jsonl-jsonl-governed.jsonl');
     const plain = join(bench.folder, 'jsonl-jsonl-governed-loop.jsonl');
-    const command = headgateRun(bench.folder, 'jsonl-governed', governedDocument(input, output, 'jsonl'));
+    const command = headgateRun(
+      bench.folder,
+      'jsonl-governed',
+      governedDocument(input, output, 'jsonl'),
+    );
     const expected = expectedDigest(bench.rows, (index) => governedValues(personAt(index)));
     const same = expectedDigest(bench.rows, (index) => {
       const person = personAt(index);
@@ -28,7 +33,13 @@ const governed: Move = {
       subject: linesSide('headgate', output, GOVERNED_FIELDS, expected, command),
       others: [
         {
-          ...linesSide('record loop (JSON.parse) doing nothing', plain, PERSON_FIELDS, same, program('json-loop', input, plain)),
+          ...linesSide(
+            'record loop (JSON.parse) doing nothing',
+            plain,
+            PERSON_FIELDS,
+            same,
+            program('json-loop', input, plain),
+          ),
           role: 'baseline',
           target: 0.8,
         },
@@ -46,7 +57,13 @@ function peopleLines(folder: string, rows: number): string {
   const file = openSync(`${path}.part`, 'w');
   for (let from = 0; from < rows; from += LINES_A_WRITE) {
     const count = Math.min(LINES_A_WRITE, rows - from);
-    writeSync(file, Array.from({ length: count }, (_, index) => `${JSON.stringify(personAt(from + index))}\n`).join(''));
+    writeSync(
+      file,
+      Array.from(
+        { length: count },
+        (_, index) => `${JSON.stringify(personAt(from + index))}\n`,
+      ).join(''),
+    );
   }
   closeSync(file);
   renameSync(`${path}.part`, path);

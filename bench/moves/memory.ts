@@ -26,15 +26,25 @@ const LANES: readonly Lane[] = [
     name: 'CSV → JSON Lines, bytes',
     limitMiB: 120,
     ending: 'jsonl',
-    document: (input, output) => fileDocument('memory-bytes', input, `{ type: jsonl, config: { path: ${output} } }`),
+    document: (input, output) =>
+      fileDocument('memory-bytes', input, `{ type: jsonl, config: { path: ${output} } }`),
   },
-  { name: 'CSV → JSON Lines, governed', limitMiB: 220, ending: 'jsonl', document: governedDocument },
+  {
+    name: 'CSV → JSON Lines, governed',
+    limitMiB: 220,
+    ending: 'jsonl',
+    document: governedDocument,
+  },
   {
     name: 'CSV → Parquet',
     limitMiB: 220,
     ending: 'parquet',
     document: (input, output) =>
-      fileDocument('memory-parquet', input, `{ type: parquet, config: { destination: { type: local_path, path: ${output} } } }`),
+      fileDocument(
+        'memory-parquet',
+        input,
+        `{ type: parquet, config: { destination: { type: local_path, path: ${output} } } }`,
+      ),
   },
 ];
 
@@ -50,14 +60,23 @@ const memory: Move = {
       const small = await peakOf(bench, lane, bench.rows);
       const large = await peakOf(bench, lane, bench.rows * GROWTH);
       figures.push(
-        { name: `${lane.name}: ${bench.rows.toLocaleString('en')} records`, unit: 'MiB', samples: [small] },
+        {
+          name: `${lane.name}: ${bench.rows.toLocaleString('en')} records`,
+          unit: 'MiB',
+          samples: [small],
+        },
         {
           name: `${lane.name}: ${(bench.rows * GROWTH).toLocaleString('en')} records`,
           unit: 'MiB',
           samples: [large],
           target: { bound: 'at most', value: lane.limitMiB },
         },
-        { name: `${lane.name}: growth`, unit: '×', samples: [large / small], target: { bound: 'at most', value: MOST_GROWTH } },
+        {
+          name: `${lane.name}: growth`,
+          unit: '×',
+          samples: [large / small],
+          target: { bound: 'at most', value: MOST_GROWTH },
+        },
       );
     }
     return figures;

@@ -30,7 +30,11 @@ const toJsonl: Move = {
       rows: bench.rows,
       subject: {
         name: 'headgate',
-        command: headgateRun(bench.folder, 'postgres-jsonl', document('postgres-jsonl', source, sink)),
+        command: headgateRun(
+          bench.folder,
+          'postgres-jsonl',
+          document('postgres-jsonl', source, sink),
+        ),
         prepare: () => rm(output, { force: true }),
         verify: () => verifyLines(output, PERSON_FIELDS, expected),
         verified: 'record count and hash of every value against the generator',
@@ -54,8 +58,14 @@ const between: Move = {
       'postgres-postgres',
       `${document('postgres-postgres', incremental(url), copySink(url, 'people_copy'))}  state: { type: file, config: { path: ${state} } }\n`,
     );
-    const subject = tableSide(database, 'headgate', command, 'SELECT * FROM people', () => rm(state, { recursive: true, force: true }));
-    return { rows: bench.rows, subject, others: [{ ...passThrough(database), role: 'baseline', target: 0.8 }] };
+    const subject = tableSide(database, 'headgate', command, 'SELECT * FROM people', () =>
+      rm(state, { recursive: true, force: true }),
+    );
+    return {
+      rows: bench.rows,
+      subject,
+      others: [{ ...passThrough(database), role: 'baseline', target: 0.8 }],
+    };
   },
 };
 
@@ -92,10 +102,14 @@ const upsert: Move = {
   async contest(bench) {
     const database = await bench.database();
     const { url } = database;
-    await database.execute('CREATE TABLE IF NOT EXISTS people_keyed (LIKE people, PRIMARY KEY (id))');
+    await database.execute(
+      'CREATE TABLE IF NOT EXISTS people_keyed (LIKE people, PRIMARY KEY (id))',
+    );
     const prepare = async (): Promise<void> => {
       await database.execute('TRUNCATE people_keyed');
-      await database.execute(`INSERT INTO people_keyed SELECT id, 'old', 'old', 0, ts, false, '{}' FROM people WHERE id % 2 = 0`);
+      await database.execute(
+        `INSERT INTO people_keyed SELECT id, 'old', 'old', 0, ts, false, '{}' FROM people WHERE id % 2 = 0`,
+      );
       await settle(database, 'people_keyed');
     };
     const sink = copySink(url, 'people_keyed', ', write_mode: upsert, key: [id]');
@@ -110,8 +124,21 @@ const upsert: Move = {
     });
     return {
       rows: bench.rows,
-      subject: side('headgate', headgateRun(bench.folder, 'postgres-upsert', document('postgres-upsert', plainSource(url), sink))),
-      others: [{ ...side('one INSERT … ON CONFLICT in the server', statementCommand(url, statement)), role: 'baseline', target: 0.5 }],
+      subject: side(
+        'headgate',
+        headgateRun(
+          bench.folder,
+          'postgres-upsert',
+          document('postgres-upsert', plainSource(url), sink),
+        ),
+      ),
+      others: [
+        {
+          ...side('one INSERT … ON CONFLICT in the server', statementCommand(url, statement)),
+          role: 'baseline',
+          target: 0.5,
+        },
+      ],
     };
   },
 };
@@ -125,7 +152,10 @@ function discard(url: string): Side {
       ? program('postgres-discard', url, statement)
       : { argv: ['sh', '-c', 'psql "$0" -qc "$1" > /dev/null', url, statement] };
   return {
-    name: psqlVersion() === undefined ? 'pg-copy-streams COPY text, discarded' : 'psql COPY text to /dev/null',
+    name:
+      psqlVersion() === undefined
+        ? 'pg-copy-streams COPY text, discarded'
+        : 'psql COPY text to /dev/null',
     command,
     verify: async () => {},
     verified: 'nothing: its output is thrown away',
@@ -134,21 +164,33 @@ function discard(url: string): Side {
 
 /** What moves a table at the least cost that clients know of. */
 function passThrough(database: Database): Side {
-  const [out, into] = ['COPY people TO STDOUT (FORMAT binary)', 'COPY people_copy FROM STDIN (FORMAT binary)'];
+  const [out, into] = [
+    'COPY people TO STDOUT (FORMAT binary)',
+    'COPY people_copy FROM STDIN (FORMAT binary)',
+  ];
   const { url } = database;
   const command =
     psqlVersion() === undefined
       ? program('postgres-pass', url, out, into)
       : { argv: ['sh', '-c', 'psql "$0" -qc "$1" | psql "$0" -qc "$2"', url, out, into] };
-  const name = psqlVersion() === undefined ? 'pg-copy-streams, binary COPY' : 'psql | psql, binary COPY';
+  const name =
+    psqlVersion() === undefined ? 'pg-copy-streams, binary COPY' : 'psql | psql, binary COPY';
   return tableSide(database, name, command, 'SELECT * FROM people');
 }
 
 function statementCommand(url: string, statement: string): Command {
-  return psqlVersion() === undefined ? program('postgres-statement', url, statement) : { argv: ['psql', url, '-qc', statement] };
+  return psqlVersion() === undefined
+    ? program('postgres-statement', url, statement)
+    : { argv: ['psql', url, '-qc', statement] };
 }
 
-function tableSide(database: Database, name: string, command: Command, expected: string, reset?: () => Promise<void>): Side {
+function tableSide(
+  database: Database,
+  name: string,
+  command: Command,
+  expected: string,
+  reset?: () => Promise<void>,
+): Side {
   return {
     name,
     command,

@@ -1,4 +1,6 @@
-/** Moves of the control plane: submissions, small runs, and answers while runs take every processor. */
+/**
+ * Moves of the control plane: submissions, small runs, and answers while runs take every processor.
+ */
 import { randomUUID } from 'node:crypto';
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { DatabaseSync } from 'node:sqlite';
@@ -8,7 +10,16 @@ import { PERSON_FIELDS, peopleFile, personAt, personLine } from '../data.ts';
 import { program, type Bench, type Move } from '../move.ts';
 import type { Figure } from '../result.ts';
 import { SERIAL } from '../programs/serial.ts';
-import { countRuns, load, startHeadgate, startService, statusOf, submit, untilIdle, type Load } from '../service.ts';
+import {
+  countRuns,
+  load,
+  startHeadgate,
+  startService,
+  statusOf,
+  submit,
+  untilIdle,
+  type Load,
+} from '../service.ts';
 import { governedDocument } from './governed.ts';
 
 const CONNECTIONS = 32;
@@ -59,7 +70,12 @@ function submissionMove({ name, title, what, isDifferent }: SubmissionMove): Mov
 async function measureSubmissions(bench: Bench, isDifferent: boolean): Promise<readonly Figure[]> {
   const sleeping = await sleepingDocument(bench);
   const bodyFile = join(bench.folder, 'submission.json');
-  await writeFile(bodyFile, JSON.stringify({ config: submittedDocument(isDifferent ? SERIAL : SERIAL.replaceAll('#', '0')) }));
+  await writeFile(
+    bodyFile,
+    JSON.stringify({
+      config: submittedDocument(isDifferent ? SERIAL : SERIAL.replaceAll('#', '0')),
+    }),
+  );
   const rounds = { headgate: [] as Load[], bare: [] as Load[], again: [] as Load[] };
   await oneHeadgate(bench, sleeping, bodyFile);
   for (let round = 0; round < bench.runs; round++) {
@@ -72,11 +88,29 @@ async function measureSubmissions(bench: Bench, isDifferent: boolean): Promise<r
     one.map(({ perSecond }, index) => perSecond / (other[index]?.perSecond ?? Number.NaN));
   const samples = rounds.headgate;
   return [
-    { name: 'headgate, submissions', unit: 'per second', samples: samples.map(({ perSecond }) => perSecond) },
+    {
+      name: 'headgate, submissions',
+      unit: 'per second',
+      samples: samples.map(({ perSecond }) => perSecond),
+    },
     { name: 'headgate, p50', unit: 'ms', samples: samples.map(({ p50Ms }) => p50Ms) },
-    { name: 'headgate, p99', unit: 'ms', samples: samples.map(({ p99Ms }) => p99Ms), target: { bound: 'at most', value: 25 } },
-    { name: 'bare node:http, answers', unit: 'per second', samples: rounds.bare.map(({ perSecond }) => perSecond) },
-    { name: 'headgate / bare', unit: '×', samples: share(samples, rounds.bare), target: { bound: 'at least', value: 0.2 } },
+    {
+      name: 'headgate, p99',
+      unit: 'ms',
+      samples: samples.map(({ p99Ms }) => p99Ms),
+      target: { bound: 'at most', value: 25 },
+    },
+    {
+      name: 'bare node:http, answers',
+      unit: 'per second',
+      samples: rounds.bare.map(({ perSecond }) => perSecond),
+    },
+    {
+      name: 'headgate / bare',
+      unit: '×',
+      samples: share(samples, rounds.bare),
+      target: { bound: 'at least', value: 0.2 },
+    },
     { name: 'headgate / headgate again', unit: '×', samples: share(samples, rounds.again) },
   ];
 }
@@ -94,7 +128,9 @@ const manyRuns: Move = {
       bench.say(`  round ${round + 1} of ${bench.runs}`);
       samples.push(await runMany(bench));
     }
-    return [{ name: 'runs', unit: 'per second', samples, target: { bound: 'at least', value: 300 } }];
+    return [
+      { name: 'runs', unit: 'per second', samples, target: { bound: 'at least', value: 300 } },
+    ];
   },
 };
 
@@ -113,7 +149,14 @@ const firstRow: Move = {
         const latency = await timeToFirstRow(bench, server.url, index);
         if (index >= 0) samples.push(latency);
       }
-      return [{ name: 'submit → first row, p50', unit: 'ms', samples, target: { bound: 'at most', value: 20 } }];
+      return [
+        {
+          name: 'submit → first row, p50',
+          unit: 'ms',
+          samples,
+          target: { bound: 'at most', value: 20 },
+        },
+      ];
     } finally {
       await server.stop();
     }
@@ -128,8 +171,20 @@ const health: Move = {
     'One connection asks every 5 ms from another process, 5 s a sample, first on an idle server, then while two runs with transforms, ' +
     'masking and a contract are executing and more of them wait, which is checked before and after each sample.',
   async measure(bench) {
-    const server = await startHeadgate(bench.folder, '--max-concurrent-runs', '2', '--max-queued-runs', NO_LIMIT);
-    const asked = { url: `${server.url}/healthz`, seconds: HEALTH_SECONDS, connections: 1, everyMs: 5, expectedStatus: '200' };
+    const server = await startHeadgate(
+      bench.folder,
+      '--max-concurrent-runs',
+      '2',
+      '--max-queued-runs',
+      NO_LIMIT,
+    );
+    const asked = {
+      url: `${server.url}/healthz`,
+      seconds: HEALTH_SECONDS,
+      connections: 1,
+      everyMs: 5,
+      expectedStatus: '200',
+    };
     try {
       const [idle, busy]: [Load[], Load[]] = [[], []];
       for (let round = 0; round < bench.runs; round++) idle.push(await load(asked));
@@ -142,7 +197,12 @@ const health: Move = {
       return [
         { name: 'idle, p99', unit: 'ms', samples: idle.map(({ p99Ms }) => p99Ms) },
         { name: 'two runs, p50', unit: 'ms', samples: busy.map(({ p50Ms }) => p50Ms) },
-        { name: 'two runs, p99', unit: 'ms', samples: busy.map(({ p99Ms }) => p99Ms), target: { bound: 'at most', value: 25 } },
+        {
+          name: 'two runs, p99',
+          unit: 'ms',
+          samples: busy.map(({ p99Ms }) => p99Ms),
+          target: { bound: 'at most', value: 25 },
+        },
         { name: 'two runs, slowest', unit: 'ms', samples: busy.map(({ maxMs }) => maxMs) },
       ] satisfies Figure[];
     } finally {
@@ -152,10 +212,22 @@ const health: Move = {
   },
 };
 
-export const serviceMoves: readonly Move[] = [submissions, differentSubmissions, manyRuns, firstRow, health];
+export const serviceMoves: readonly Move[] = [
+  submissions,
+  differentSubmissions,
+  manyRuns,
+  firstRow,
+  health,
+];
 
 async function oneHeadgate(bench: Bench, sleeping: string, bodyFile: string): Promise<Load> {
-  const server = await startHeadgate(bench.folder, '--max-concurrent-runs', '1', '--max-queued-runs', NO_LIMIT);
+  const server = await startHeadgate(
+    bench.folder,
+    '--max-concurrent-runs',
+    '1',
+    '--max-queued-runs',
+    NO_LIMIT,
+  );
   try {
     const id = await submit(server.url, sleeping);
     while ((await statusOf(server.url, id)) === 'queued') await pause(20);
@@ -166,7 +238,8 @@ async function oneHeadgate(bench: Bench, sleeping: string, bodyFile: string): Pr
       bodyFile,
       expectedStatus: '202',
     });
-    if ((await statusOf(server.url, id)) !== 'running') throw new Error('the run that was to keep the worker waiting has ended');
+    if ((await statusOf(server.url, id)) !== 'running')
+      throw new Error('the run that was to keep the worker waiting has ended');
     return result;
   } finally {
     await server.stop();
@@ -176,7 +249,13 @@ async function oneHeadgate(bench: Bench, sleeping: string, bodyFile: string): Pr
 async function oneBare(bodyFile: string): Promise<Load> {
   const server = await startService(program('bare-http'));
   try {
-    return await load({ url: `${server.url}/v1/runs`, seconds: LOAD_SECONDS, connections: CONNECTIONS, bodyFile, expectedStatus: '202' });
+    return await load({
+      url: `${server.url}/v1/runs`,
+      seconds: LOAD_SECONDS,
+      connections: CONNECTIONS,
+      bodyFile,
+      expectedStatus: '202',
+    });
   } finally {
     await server.stop();
   }
@@ -194,7 +273,8 @@ async function runMany(bench: Bench): Promise<number> {
     const begun = performance.now();
     let next = 0;
     const submitAll = async (): Promise<void> => {
-      while (next < MANY) await submit(server.url, smallDocument(input, join(folder, `${next++}.jsonl`)));
+      while (next < MANY)
+        await submit(server.url, smallDocument(input, join(folder, `${next++}.jsonl`)));
     };
     await Promise.all(Array.from({ length: CONNECTIONS }, submitAll));
     await untilIdle(server.url, 25);
@@ -211,12 +291,21 @@ async function verifyMany(url: string, folder: string): Promise<void> {
   if (failed > 0) throw new Error(`${failed} of the runs did not complete`);
   const expected = Array.from({ length: SMALL_ROWS }, (_, index) => personAt(index))
     .map(({ id, name, email, amount, ts, active, payload }) =>
-      JSON.stringify({ id: String(id), name, email, amount: String(amount), ts, active: String(active), payload }),
+      JSON.stringify({
+        id: String(id),
+        name,
+        email,
+        amount: String(amount),
+        ts,
+        active: String(active),
+        payload,
+      }),
     )
     .join('\n');
   for (let index = 0; index < MANY; index++) {
     const path = join(folder, `${index}.jsonl`);
-    if ((await readFile(path, 'utf8')).trim() !== expected) throw new Error(`${path} does not hold what it must`);
+    if ((await readFile(path, 'utf8')).trim() !== expected)
+      throw new Error(`${path} does not hold what it must`);
   }
 }
 
@@ -238,7 +327,9 @@ async function timeToFirstRow(bench: Bench, url: string, index: number): Promise
   return readAt * 1000 - sent;
 }
 
-/** Runs that take seconds each, more than can execute at once: when one ends, the next one follows. */
+/**
+ * Runs that take seconds each, more than can execute at once: when one ends, the next one follows.
+ */
 async function keepTwoRunning(bench: Bench, url: string): Promise<void> {
   const input = peopleFile(bench.folder, bench.rows);
   for (let waiting = await countRuns(url, 'queued'); waiting < SUCCESSORS; waiting++)
@@ -247,8 +338,10 @@ async function keepTwoRunning(bench: Bench, url: string): Promise<void> {
 }
 
 async function stillSaturated(url: string): Promise<void> {
-  if ((await countRuns(url, 'queued')) === 0) throw new Error('the runs ended while the answers were timed; use more --rows');
-  if ((await countRuns(url, 'failed,cancelled')) > 0) throw new Error('a run that was to keep a processor busy failed');
+  if ((await countRuns(url, 'queued')) === 0)
+    throw new Error('the runs ended while the answers were timed; use more --rows');
+  if ((await countRuns(url, 'failed,cancelled')) > 0)
+    throw new Error('a run that was to keep a processor busy failed');
 }
 
 function busyFolder({ folder }: Bench): string {

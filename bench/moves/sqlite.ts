@@ -6,7 +6,8 @@ import { DatabaseSync } from 'node:sqlite';
 import { PERSON_FIELDS, personAt } from '../data.ts';
 import { headgateRun, program, type Move, type Side } from '../move.ts';
 
-const TABLE = 'CREATE TABLE people (id INTEGER PRIMARY KEY, name TEXT, email TEXT, amount REAL, ts TEXT, active BOOLEAN, payload TEXT)';
+const TABLE =
+  'CREATE TABLE people (id INTEGER PRIMARY KEY, name TEXT, email TEXT, amount REAL, ts TEXT, active BOOLEAN, payload TEXT)';
 
 const between: Move = {
   kind: 'processes',
@@ -21,13 +22,23 @@ const between: Move = {
       verify: () => Promise.resolve(verifyPeople(output, input)),
       verified: 'both tables, row by row, by the database',
     });
-    const [ours, theirs] = ['headgate', 'statement'].map((name) => join(bench.folder, `sqlite-${name}.db`)) as [string, string];
+    const [ours, theirs] = ['headgate', 'statement'].map((name) =>
+      join(bench.folder, `sqlite-${name}.db`),
+    ) as [string, string];
     return {
       rows: bench.rows,
-      subject: side('headgate', ours, headgateRun(bench.folder, 'sqlite-sqlite', document(input, ours))),
+      subject: side(
+        'headgate',
+        ours,
+        headgateRun(bench.folder, 'sqlite-sqlite', document(input, ours)),
+      ),
       others: [
         {
-          ...side('ATTACH and one INSERT … SELECT', theirs, program('sqlite-statement', input, theirs, 'people')),
+          ...side(
+            'ATTACH and one INSERT … SELECT',
+            theirs,
+            program('sqlite-statement', input, theirs, 'people'),
+          ),
           role: 'baseline',
           target: 0.2,
         },
@@ -53,7 +64,9 @@ function peopleDatabase(folder: string, rows: number): string {
   if (existsSync(path)) return path;
   const db = new DatabaseSync(`${path}.part`);
   db.exec(`PRAGMA synchronous = OFF; DROP TABLE IF EXISTS people; ${TABLE}; BEGIN`);
-  const insert = db.prepare(`INSERT INTO people VALUES (${PERSON_FIELDS.map(() => '?').join(', ')})`);
+  const insert = db.prepare(
+    `INSERT INTO people VALUES (${PERSON_FIELDS.map(() => '?').join(', ')})`,
+  );
   for (let index = 0; index < rows; index += 1) {
     const { id, name, email, amount, ts, active, payload } = personAt(index);
     insert.run(id, name, email, amount, ts, active ? 1 : 0, payload);
@@ -74,8 +87,13 @@ async function emptyDatabase(path: string): Promise<void> {
 function verifyPeople(path: string, input: string): void {
   const db = new DatabaseSync(path);
   db.prepare('ATTACH ? AS origin').run(input);
-  const missing = db.prepare('SELECT count(*) AS n FROM (SELECT * FROM origin.people EXCEPT SELECT * FROM people)').get();
-  const counts = db.prepare('SELECT (SELECT count(*) FROM people) - (SELECT count(*) FROM origin.people) AS n').get();
+  const missing = db
+    .prepare('SELECT count(*) AS n FROM (SELECT * FROM origin.people EXCEPT SELECT * FROM people)')
+    .get();
+  const counts = db
+    .prepare('SELECT (SELECT count(*) FROM people) - (SELECT count(*) FROM origin.people) AS n')
+    .get();
   db.close();
-  if (missing?.['n'] !== 0 || counts?.['n'] !== 0) throw new Error(`${path} does not hold the rows of ${input}`);
+  if (missing?.['n'] !== 0 || counts?.['n'] !== 0)
+    throw new Error(`${path} does not hold the rows of ${input}`);
 }

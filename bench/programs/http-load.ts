@@ -1,6 +1,8 @@
 /**
- * `node http-load.ts URL SECONDS CONNECTIONS [BODY_FILE [EVERY_MS]]`: keeps that many connections busy, each with one request at a time,
- * and prints what came back. With a body it is a POST of JSON, with the number of the request where the body holds `########`. EVERY_MS paces each connection instead of asking at once again.
+ * `node http-load.ts URL SECONDS CONNECTIONS [BODY_FILE [EVERY_MS]]`: keeps that many connections
+ * busy, each with one request at a time, and prints what came back. With a body it is a POST of
+ * JSON, with the number of the request where the body holds `########`. EVERY_MS paces each
+ * connection instead of asking at once again.
  */
 import { readFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
@@ -8,7 +10,8 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { quantile } from '../statistics.ts';
 import { placesOfSerial, withSerial } from './serial.ts';
 
-const [address = '', seconds = '1', connections = '1', bodyFile = '', everyMs = '0'] = process.argv.slice(2);
+const [address = '', seconds = '1', connections = '1', bodyFile = '', everyMs = '0'] =
+  process.argv.slice(2);
 const url = new URL(address);
 const request = requestBytes(bodyFile === '' ? undefined : readFileSync(bodyFile));
 const places = placesOfSerial(request);
@@ -37,7 +40,9 @@ async function keepBusy(): Promise<void> {
   while (performance.now() < deadline) {
     const sent = performance.now();
     // A copy: the socket may still hold the last one.
-    socket.write(places.length === 0 ? request : withSerial(Buffer.from(request), places, serial++));
+    socket.write(
+      places.length === 0 ? request : withSerial(Buffer.from(request), places, serial++),
+    );
     const { value } = await answers.next();
     if (value === undefined) throw new Error('the server closed the connection');
     latencies.push(performance.now() - sent);
@@ -63,7 +68,11 @@ async function* answersOf(socket: Socket): AsyncGenerator<string, undefined> {
 }
 
 function requestBytes(body: Buffer | undefined): Buffer {
-  const head = [`${body === undefined ? 'GET' : 'POST'} ${url.pathname} HTTP/1.1`, `Host: ${url.host}`];
-  if (body !== undefined) head.push('Content-Type: application/json', `Content-Length: ${body.length}`);
+  const head = [
+    `${body === undefined ? 'GET' : 'POST'} ${url.pathname} HTTP/1.1`,
+    `Host: ${url.host}`,
+  ];
+  if (body !== undefined)
+    head.push('Content-Type: application/json', `Content-Length: ${body.length}`);
   return Buffer.concat([Buffer.from(`${head.join('\r\n')}\r\n\r\n`), body ?? Buffer.alloc(0)]);
 }

@@ -1,4 +1,7 @@
-/** `node json-loop.ts IN OUT`: reads every line of a JSON Lines file into an object and writes it again. */
+/**
+ * `node json-loop.ts IN OUT`: reads every line of a JSON Lines file into an object and writes it
+ * again.
+ */
 import { createReadStream, createWriteStream } from 'node:fs';
 import { once } from 'node:events';
 

@@ -1,4 +1,7 @@
-/** `node postgres-discard.ts URL STATEMENT`: reads a COPY TO STDOUT and throws it away, for machines without psql. */
+/**
+ * `node postgres-discard.ts URL STATEMENT`: reads a COPY TO STDOUT and throws it away, for machines
+ * without psql.
+ */
 import { Client } from 'pg';
 import { to } from 'pg-copy-streams';
 

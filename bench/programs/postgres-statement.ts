@@ -1,4 +1,7 @@
-/** `node postgres-statement.ts URL STATEMENT`: lets the server do one thing, for machines without psql. */
+/**
+ * `node postgres-statement.ts URL STATEMENT`: lets the server do one thing, for machines without
+ * psql.
+ */
 import { Client } from 'pg';
 
 const [connectionString = '', statement = ''] = process.argv.slice(2);

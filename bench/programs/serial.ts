@@ -1,4 +1,7 @@
-/** Stands in the body of a request for its number; as many digits, so that all requests are of one length. */
+/**
+ * Stands in the body of a request for its number; as many digits, so that all requests are of one
+ * length.
+ */
 export const SERIAL = '########';
 
 /** The bytes with the number in every place that `places` names. */
@@ -10,6 +13,7 @@ export function withSerial(bytes: Buffer, places: readonly number[], serial: num
 
 export function placesOfSerial(bytes: Buffer): number[] {
   const places: number[] = [];
-  for (let at = bytes.indexOf(SERIAL); at >= 0; at = bytes.indexOf(SERIAL, at + SERIAL.length)) places.push(at);
+  for (let at = bytes.indexOf(SERIAL); at >= 0; at = bytes.indexOf(SERIAL, at + SERIAL.length))
+    places.push(at);
   return places;
 }

@@ -1,4 +1,7 @@
-/** `node sqlite-statement.ts FROM INTO TABLE`: attaches a database file to another and copies a table with one statement. */
+/**
+ * `node sqlite-statement.ts FROM INTO TABLE`: attaches a database file to another and copies a
+ * table with one statement.
+ */
 import { DatabaseSync } from 'node:sqlite';
 
 const [from = '', into = '', table = ''] = process.argv.slice(2);

@@ -1,4 +1,7 @@
-/** `node udsv-loop.ts IN OUT`: the plainest record loop there is, with the fastest CSV library: an object a row, written as JSON. */
+/**
+ * `node udsv-loop.ts IN OUT`: the plainest record loop there is, with the fastest CSV library: an
+ * object a row, written as JSON.
+ */
 import { createReadStream, createWriteStream } from 'node:fs';
 import { finished } from 'node:stream/promises';
 import { inferSchema, initParser, type BaseParse, type Parser } from 'udsv';

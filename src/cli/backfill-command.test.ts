@@ -33,7 +33,9 @@ function document(more: object = {}, query = QUERY): void {
   );
 }
 
-async function backfill(...more: readonly string[]): Promise<{ code: number; out: string; err: string }> {
+async function backfill(
+  ...more: readonly string[]
+): Promise<{ code: number; out: string; err: string }> {
   const world = testWorld({ cwd });
   const code = await runCli(['backfill', 'orders.json', ...more], testWiring(parts), world);
   return { code, out: world.out(), err: world.err() };
@@ -47,12 +49,26 @@ describe('headgate backfill', () => {
     document();
     const first = await backfill(...RANGE);
     expect(first.err).toContain('2 of 2 units done, 3 records written');
-    expect([first.code, written('out')]).toEqual([0, ['20260101T000000Z.jsonl', '20260102T000000Z.jsonl']]);
-    expect(readFileSync(path.join(cwd, 'out/20260102T000000Z.jsonl'), 'utf8')).toBe('{"id":2}\n{"id":3}\n');
+    expect([first.code, written('out')]).toEqual([
+      0,
+      ['20260101T000000Z.jsonl', '20260102T000000Z.jsonl'],
+    ]);
+    expect(readFileSync(path.join(cwd, 'out/20260102T000000Z.jsonl'), 'utf8')).toBe(
+      '{"id":2}\n{"id":3}\n',
+    );
     const second = await backfill(...RANGE);
-    expect([second.code, second.err]).toEqual([1, expect.stringContaining('2 of 2 units are done, 0 failed')]);
+    expect([second.code, second.err]).toEqual([
+      1,
+      expect.stringContaining('2 of 2 units are done, 0 failed'),
+    ]);
     const third = await backfill(...RANGE, '--resume', '--json');
-    expect(JSON.parse(third.out)).toMatchObject({ planned: 2, done: 0, skipped: 2, failed: 0, pending: 0 });
+    expect(JSON.parse(third.out)).toMatchObject({
+      planned: 2,
+      done: 0,
+      skipped: 2,
+      failed: 0,
+      pending: 0,
+    });
   });
 
   test('serves its metrics where the document says', async () => {
@@ -62,7 +78,10 @@ describe('headgate backfill', () => {
       const listen = `127.0.0.1:${(taken.address() as AddressInfo).port}`;
       document({ observability: { prometheus: { listen } } });
       const { code, err } = await backfill(...RANGE);
-      expect([code, err]).toEqual([1, expect.stringContaining(`metrics cannot be served at ${listen}`)]);
+      expect([code, err]).toEqual([
+        1,
+        expect.stringContaining(`metrics cannot be served at ${listen}`),
+      ]);
       expect((await backfill(...RANGE, '--dry-run')).code).toBe(0);
     } finally {
       taken.close();
@@ -72,7 +91,10 @@ describe('headgate backfill', () => {
   test('only says what there is to run when asked, and writes nothing', async () => {
     document();
     const { code, out } = await backfill(...RANGE, '--dry-run');
-    expect([code, out.split('\n')[1]]).toEqual([0, expect.stringMatching(/^20260101T000000Z {2}.*pending$/)]);
+    expect([code, out.split('\n')[1]]).toEqual([
+      0,
+      expect.stringMatching(/^20260101T000000Z {2}.*pending$/),
+    ]);
     expect(readdirSync(cwd)).not.toContain('out');
   });
 
@@ -91,7 +113,10 @@ describe('headgate backfill', () => {
 
   test('needs a source that names its window, and a row to choose', async () => {
     document({ backfill: null }, 'select 1');
-    expect(await backfill(...RANGE)).toMatchObject({ code: 1, err: expect.stringContaining('names no window') as unknown });
+    expect(await backfill(...RANGE)).toMatchObject({
+      code: 1,
+      err: expect.stringContaining('names no window') as unknown,
+    });
     const matrix = [
       { id: 'eu', sink: { config: { path: 'eu-${backfill.unit}.jsonl' } } },
       { id: 'us', sink: { config: { path: 'us-${backfill.unit}.jsonl' } } },
@@ -99,6 +124,9 @@ describe('headgate backfill', () => {
     document({ matrix });
     expect((await backfill(...RANGE)).err).toContain('`--row` can be: eu, us');
     expect((await backfill(...RANGE, '--row', 'us')).code).toBe(0);
-    expect(written('.').filter((name) => name.endsWith('.jsonl'))).toEqual(['us-20260101T000000Z.jsonl', 'us-20260102T000000Z.jsonl']);
+    expect(written('.').filter((name) => name.endsWith('.jsonl'))).toEqual([
+      'us-20260101T000000Z.jsonl',
+      'us-20260102T000000Z.jsonl',
+    ]);
   });
 });

@@ -19,10 +19,15 @@ function document(more: object = { catalog: { url: 'sqlite:catalog.db' } }): voi
   const source = { type: 'csv', config: { path: 'in.csv' } };
   const transforms = [{ type: 'rename_field', config: { fields: { id: 'key' } } }];
   const sink = { type: 'jsonl', config: { path: 'out-${now.date}.jsonl' } };
-  write('orders.json', JSON.stringify({ version: 1, name: 'orders', ...more, pipeline: { source, transforms, sink } }));
+  write(
+    'orders.json',
+    JSON.stringify({ version: 1, name: 'orders', ...more, pipeline: { source, transforms, sink } }),
+  );
 }
 
-async function headgate(...args: readonly string[]): Promise<{ code: number; out: string; err: string }> {
+async function headgate(
+  ...args: readonly string[]
+): Promise<{ code: number; out: string; err: string }> {
   const world = testWorld({ cwd });
   // Each command is later than the one before.
   world.advance((commands += 1) * 1000);
@@ -59,14 +64,20 @@ describe('a catalog', () => {
         expect.stringMatching(/ sink +1 +2 .*out-\$\{now\.date\}\.jsonl$/),
       ]),
     );
-    expect((await headgate('catalog', 'datasets', '--q', 'nothing', ...CONFIG)).err).toContain('nothing is recorded yet');
+    expect((await headgate('catalog', 'datasets', '--q', 'nothing', ...CONFIG)).err).toContain(
+      'nothing is recorded yet',
+    );
   });
 
   test('is not made by looking into it', async () => {
     document();
     for (const command of ['datasets', 'lineage'])
-      expect((await headgate('catalog', command, ...CONFIG)).err).toContain('nothing is recorded yet');
-    expect((await headgate('catalog', 'show', 'a', ...CONFIG)).err).toContain('there is no data set `a`');
+      expect((await headgate('catalog', command, ...CONFIG)).err).toContain(
+        'nothing is recorded yet',
+      );
+    expect((await headgate('catalog', 'show', 'a', ...CONFIG)).err).toContain(
+      'there is no data set `a`',
+    );
     expect(readdirSync(cwd)).toEqual(['orders.json']);
   });
 
@@ -98,7 +109,9 @@ describe('a catalog', () => {
   test('tells from where records went where, and when', async () => {
     await moved();
     const lineage = await headgate('catalog', 'lineage', ...CONFIG);
-    expect(lineage.out).toMatch(/in\.csv → .*out-\$\{now\.date\}\.jsonl {2}orders, row-0, .*\n {4}id → key\n {4}note → note\n/);
+    expect(lineage.out).toMatch(
+      /in\.csv → .*out-\$\{now\.date\}\.jsonl {2}orders, row-0, .*\n {4}id → key\n {4}note → note\n/,
+    );
     const { out } = await headgate('history', '--limit', '1', ...CONFIG);
     expect(out.split('\n')).toHaveLength(3);
   });
@@ -106,9 +119,15 @@ describe('a catalog', () => {
   test('is asked for what it does not know', async () => {
     await moved();
     const unknown = await headgate('catalog', 'show', 'zzzz', ...CONFIG);
-    expect([unknown.code, unknown.err]).toEqual([1, expect.stringContaining('there is no data set `zzzz`')]);
+    expect([unknown.code, unknown.err]).toEqual([
+      1,
+      expect.stringContaining('there is no data set `zzzz`'),
+    ]);
     document({});
     const none = await headgate('catalog', 'datasets', ...CONFIG);
-    expect([none.code, none.err]).toEqual([1, expect.stringContaining('the document has no `catalog`')]);
+    expect([none.code, none.err]).toEqual([
+      1,
+      expect.stringContaining('the document has no `catalog`'),
+    ]);
   });
 });

@@ -29,8 +29,17 @@ export function tellChaos(terminal: Terminal, report: ChaosReport): void {
   for (const note of report.notes) line(terminal.ink('dim', `  note: ${note}`));
 }
 
-function cellsOf({ step, crashes, lost, doubled, strange, failed, broken }: StepFindings): string[] {
-  const result = crashes === 0 ? 'not tried' : broken ? 'BROKEN' : doubled > 0 ? 'ok, written again' : 'ok';
+function cellsOf({
+  step,
+  crashes,
+  lost,
+  doubled,
+  strange,
+  failed,
+  broken,
+}: StepFindings): string[] {
+  const result =
+    crashes === 0 ? 'not tried' : broken ? 'BROKEN' : doubled > 0 ? 'ok, written again' : 'ok';
   return [DURABLE_STEPS[step], ...[crashes, lost, doubled, strange, failed].map(String), result];
 }
 

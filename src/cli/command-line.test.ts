@@ -34,7 +34,12 @@ const inspect = defineCommand({
   examples: [],
   run: () => Promise.resolve(0),
 });
-const discard = defineCommand({ ...inspect, name: 'dlq discard', options: {}, run: () => Promise.resolve(0) });
+const discard = defineCommand({
+  ...inspect,
+  name: 'dlq discard',
+  options: {},
+  run: () => Promise.resolve(0),
+});
 const COMMANDS = [run, fmt, inspect, discard];
 
 function parsed(...argv: string[]): Extract<ParsedLine, { kind: 'command' }> {
@@ -61,15 +66,26 @@ describe('a command line', () => {
     expect(line.command).toBe(inspect);
     expect(line.positionals).toEqual(['dead.jsonl']);
     expect(line.flags.get('limit')).toEqual(['5']);
-    expect(parseLine(['dlq', 'discard', '--help'], COMMANDS)).toEqual({ kind: 'help', command: discard });
-    expect(parseLine(['help', 'dlq', 'inspect'], COMMANDS)).toEqual({ kind: 'help', command: inspect });
+    expect(parseLine(['dlq', 'discard', '--help'], COMMANDS)).toEqual({
+      kind: 'help',
+      command: discard,
+    });
+    expect(parseLine(['help', 'dlq', 'inspect'], COMMANDS)).toEqual({
+      kind: 'help',
+      command: inspect,
+    });
   });
 
-  it.each([[['dlq']], [['dlq', 'explode']], [['help', 'dlq']]])('says what a group can do, for %j', (argv) => {
-    expect(() => parseLine(argv, COMMANDS)).toThrow(
-      expect.objectContaining({ hint: 'write one of `headgate dlq inspect`, `headgate dlq discard`' }),
-    );
-  });
+  it.each([[['dlq']], [['dlq', 'explode']], [['help', 'dlq']]])(
+    'says what a group can do, for %j',
+    (argv) => {
+      expect(() => parseLine(argv, COMMANDS)).toThrow(
+        expect.objectContaining({
+          hint: 'write one of `headgate dlq inspect`, `headgate dlq discard`',
+        }),
+      );
+    },
+  );
 
   it('takes short flags', () => {
     expect(parsed('run', '-n', '5').flags.get('limit')).toEqual(['5']);
@@ -91,7 +107,10 @@ describe('a command line', () => {
   });
 
   it('takes everything after -- as an argument', () => {
-    expect(parsed('fmt', '--', '--odd.yaml', 'b.yaml').positionals).toEqual(['--odd.yaml', 'b.yaml']);
+    expect(parsed('fmt', '--', '--odd.yaml', 'b.yaml').positionals).toEqual([
+      '--odd.yaml',
+      'b.yaml',
+    ]);
   });
 
   it('asks for help in any position', () => {
@@ -108,7 +127,11 @@ describe('a command line', () => {
     [['--wat', 'run'], '`headgate run` has no option `--wat`', 'see `headgate run --help`'],
     [['run', '--limit'], '`--limit` needs a value', undefined],
     [['fmt'], '`headgate fmt` needs `files`', 'see `headgate fmt --help`'],
-    [['run', 'a', 'b'], '`headgate run` was given more arguments than it takes', 'see `headgate run --help`'],
+    [
+      ['run', 'a', 'b'],
+      '`headgate run` was given more arguments than it takes',
+      'see `headgate run --help`',
+    ],
   ])('explains %j', (argv, message, hint) => {
     expect(() => parseLine(argv, COMMANDS)).toThrow(
       expect.objectContaining({ code: 'usage', message, ...(hint === undefined ? {} : { hint }) }),

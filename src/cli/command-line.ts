@@ -1,4 +1,7 @@
-/** From arguments to a command and the texts of its flags. The parser library stays behind this file. */
+/**
+ * From arguments to a command and the texts of its flags. The parser library stays behind this
+ * file.
+ */
 import { Command as Parser, CommanderError, Option as Flag } from 'commander';
 import { suggestion } from '../lib/nearest.ts';
 import { groupsOf, shownOptions, type ArgumentDefinition, type Command } from './command.ts';
@@ -23,19 +26,33 @@ export function parseLine(argv: readonly string[], commands: readonly Command[])
   const [first] = argv;
   if (first === undefined) return { kind: 'nothing' };
   if (first === '--version' || first === '-V' || first === 'version') return { kind: 'version' };
-  if (first === 'help') return { kind: 'help', command: argv[1] === undefined ? undefined : find(argv.slice(1), commands) };
+  if (first === 'help')
+    return {
+      kind: 'help',
+      command: argv[1] === undefined ? undefined : find(argv.slice(1), commands),
+    };
   let found: ParsedLine = { kind: 'nothing' };
   const root = quiet(new Parser('headgate'));
   for (const [key, option] of Object.entries(SHARED_OPTIONS)) root.addOption(flag(key, option));
   root.addOption(new Flag('-h, --help'));
-  const groups = new Map([...groupsOf(commands).keys()].map((name) => [name, quiet(root.command(name))]));
+  const groups = new Map(
+    [...groupsOf(commands).keys()].map((name) => [name, quiet(root.command(name))]),
+  );
   for (const command of commands) {
     const [name = '', second] = command.name.split(' ');
-    const parser = quiet(second === undefined ? root.command(name) : (groups.get(name) ?? root).command(second));
+    const parser = quiet(
+      second === undefined ? root.command(name) : (groups.get(name) ?? root).command(second),
+    );
     for (const argument of command.arguments ?? []) parser.argument(argumentText(argument));
-    for (const [key, option] of Object.entries(command.options)) parser.addOption(flag(key, option));
+    for (const [key, option] of Object.entries(command.options))
+      parser.addOption(flag(key, option));
     parser.action(() => {
-      found = { kind: 'command', command, positionals: parser.args, flags: new Map([...textsOf(root), ...textsOf(parser)]) };
+      found = {
+        kind: 'command',
+        command,
+        positionals: parser.args,
+        flags: new Map([...textsOf(root), ...textsOf(parser)]),
+      };
     });
   }
   if (asksForHelp(argv)) return { kind: 'help', command: mentioned(argv, commands) };
@@ -67,7 +84,9 @@ function find(words: readonly string[], commands: readonly Command[]): Command {
 /** The first argument, or pair of arguments, that names a command. */
 function mentioned(argv: readonly string[], commands: readonly Command[]): Command | undefined {
   return argv
-    .map((text, index) => commands.find(({ name }) => name === text || name === `${text} ${argv[index + 1] ?? ''}`))
+    .map((text, index) =>
+      commands.find(({ name }) => name === text || name === `${text} ${argv[index + 1] ?? ''}`),
+    )
     .find((command) => command !== undefined);
 }
 
@@ -78,8 +97,14 @@ function refuseBareGroup(argv: readonly string[], commands: readonly Command[]):
   if (group === undefined) return;
   const words = group.map((command) => command.name.slice(name.length + 1));
   if (second !== undefined && words.includes(second)) return;
-  const told = second === undefined ? `\`headgate ${name}\` needs to know what to do` : `\`headgate ${name}\` cannot \`${second}\``;
-  throw usageError(told, `write one of ${words.map((word) => `\`headgate ${name} ${word}\``).join(', ')}`);
+  const told =
+    second === undefined
+      ? `\`headgate ${name}\` needs to know what to do`
+      : `\`headgate ${name}\` cannot \`${second}\``;
+  throw usageError(
+    told,
+    `write one of ${words.map((word) => `\`headgate ${name} ${word}\``).join(', ')}`,
+  );
 }
 
 /** Help wins over everything else on the line, also over arguments that are still missing. */
@@ -100,13 +125,17 @@ function quiet(parser: Parser): Parser {
 }
 
 function flag(key: string, option: Option<unknown>): Flag {
-  const long = option.value === undefined ? flagOf(key) : `${flagOf(key)} <${option.value.toLowerCase()}>`;
+  const long =
+    option.value === undefined ? flagOf(key) : `${flagOf(key)} <${option.value.toLowerCase()}>`;
   const made = new Flag(option.short === undefined ? long : `-${option.short}, ${long}`);
   // The library reads `--no-x` as "x is false"; ours are options of their own.
   made.negate = false;
   return option.value === undefined
     ? made
-    : made.argParser((text: string, before: readonly string[] | undefined) => [...(before ?? []), text]);
+    : made.argParser((text: string, before: readonly string[] | undefined) => [
+        ...(before ?? []),
+        text,
+      ]);
 }
 
 function argumentText({ name, required, variadic }: ArgumentDefinition): string {
@@ -121,7 +150,11 @@ function textsOf(parser: Parser): [string, readonly string[]][] {
 }
 
 /** The library's findings in our words. */
-function explained(error: CommanderError, argv: readonly string[], commands: readonly Command[]): Error {
+function explained(
+  error: CommanderError,
+  argv: readonly string[],
+  commands: readonly Command[],
+): Error {
   const named = /'([^']*)'/.exec(error.message)?.[1] ?? '';
   const command = mentioned(argv, commands);
   switch (error.code) {
@@ -141,7 +174,10 @@ function explained(error: CommanderError, argv: readonly string[], commands: rea
     case 'commander.missingArgument':
       return usageError(`\`headgate ${command?.name ?? ''}\` needs \`${named}\``, seeHelp(command));
     case 'commander.excessArguments':
-      return usageError(`\`headgate ${command?.name ?? ''}\` was given more arguments than it takes`, seeHelp(command));
+      return usageError(
+        `\`headgate ${command?.name ?? ''}\` was given more arguments than it takes`,
+        seeHelp(command),
+      );
     default:
       return usageError(error.message.replace(/^error: /, ''), seeHelp(command));
   }
@@ -152,9 +188,14 @@ function unknownOption(named: string, command: Command | undefined): Error {
   const flags = shownOptions(known).map(([key]) => flagOf(key));
   const near = suggestion(named, flags);
   const where = command === undefined ? '`headgate`' : `\`headgate ${command.name}\``;
-  return usageError(`${where} has no option \`${named}\``, near?.startsWith('did you mean') === true ? near : seeHelp(command));
+  return usageError(
+    `${where} has no option \`${named}\``,
+    near?.startsWith('did you mean') === true ? near : seeHelp(command),
+  );
 }
 
 function seeHelp(command: Command | undefined): string {
-  return command === undefined ? 'see `headgate --help`' : `see \`headgate ${command.name} --help\``;
+  return command === undefined
+    ? 'see `headgate --help`'
+    : `see \`headgate ${command.name} --help\``;
 }

@@ -1,4 +1,7 @@
-/** Commands as data. The list is `commands/index.ts`; parser, help, completions and the reference page walk it. */
+/**
+ * Commands as data. The list is `commands/index.ts`; parser, help, completions and the reference
+ * page walk it.
+ */
 import type { CliContext } from './context.ts';
 import type { Option, Options, Values } from './option.ts';
 
@@ -32,7 +35,10 @@ export interface CommandDefinition<O extends Options> {
   readonly arguments?: readonly ArgumentDefinition[];
   readonly options: O;
   readonly examples: readonly Example[];
-  /** Gives the exit code; throws what a user should read. Heavy modules are imported inside, so that help stays fast. */
+  /**
+   * Gives the exit code; throws what a user should read. Heavy modules are imported inside, so that
+   * help stays fast.
+   */
   run(context: CliContext, input: Input<O>): Promise<number>;
 }
 
@@ -40,7 +46,10 @@ export interface CommandDefinition<O extends Options> {
 export interface Command extends Omit<CommandDefinition<Options>, 'run'> {
   run(
     context: CliContext,
-    input: { readonly options: Readonly<Record<string, unknown>>; readonly positionals: readonly string[] },
+    input: {
+      readonly options: Readonly<Record<string, unknown>>;
+      readonly positionals: readonly string[];
+    },
   ): Promise<number>;
 }
 
@@ -48,8 +57,17 @@ export function defineCommand<O extends Options>(definition: CommandDefinition<O
   return Object.freeze({
     ...definition,
     // The values were read by these very options.
-    run: (context: CliContext, input: { readonly options: Readonly<Record<string, unknown>>; readonly positionals: readonly string[] }) =>
-      definition.run(context, { options: input.options as Values<O>, positionals: input.positionals }),
+    run: (
+      context: CliContext,
+      input: {
+        readonly options: Readonly<Record<string, unknown>>;
+        readonly positionals: readonly string[];
+      },
+    ) =>
+      definition.run(context, {
+        options: input.options as Values<O>,
+        positionals: input.positionals,
+      }),
   });
 }
 

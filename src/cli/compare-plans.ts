@@ -1,6 +1,16 @@
-/** What is different between two plans, in words; settings are named, never shown, because they may hold secrets. */
+/**
+ * What is different between two plans, in words; settings are named, never shown, because they may
+ * hold secrets.
+ */
 import { hasField, jsonEqual, type JsonObject, type JsonValue } from '../lib/json.ts';
-import type { DlqPlan, PartPlan, Plan, RowPlan, TopologyPlan, TransformPlan } from '../plan/plan.ts';
+import type {
+  DlqPlan,
+  PartPlan,
+  Plan,
+  RowPlan,
+  TopologyPlan,
+  TransformPlan,
+} from '../plan/plan.ts';
 import { expectationsOf, patienceOf } from './row-checks.ts';
 import { undoOf } from './row-undo.ts';
 import { factsOf, laneName } from './row-facts.ts';
@@ -25,8 +35,16 @@ function compareGraphs(was: TopologyPlan | undefined, now: TopologyPlan | undefi
   const edges = (graph: TopologyPlan | undefined): string | null =>
     graph === undefined
       ? null
-      : listed(graph.edges.map(({ from, to, label }) => `${from} → ${to}${label === undefined ? '' : ` (${label})`}`));
-  return [...changed(null, 'nodes', nodes(was), nodes(now)), ...changed(null, 'edges', edges(was), edges(now)), ...compareNodes(was, now)];
+      : listed(
+          graph.edges.map(
+            ({ from, to, label }) => `${from} → ${to}${label === undefined ? '' : ` (${label})`}`,
+          ),
+        );
+  return [
+    ...changed(null, 'nodes', nodes(was), nodes(now)),
+    ...changed(null, 'edges', edges(was), edges(now)),
+    ...compareNodes(was, now),
+  ];
 }
 
 /** The order in which they are written says nothing. */
@@ -38,10 +56,12 @@ function compareNodes(was: TopologyPlan | undefined, now: TopologyPlan | undefin
   return (now?.nodes ?? []).flatMap((node) => {
     const old = was?.nodes.find(({ id }) => id === node.id);
     const what = `node ${node.id}`;
-    if (node.kind === 'source' && old?.kind === 'source') return comparePart(null, what, old.source, node.source);
+    if (node.kind === 'source' && old?.kind === 'source')
+      return comparePart(null, what, old.source, node.source);
     if (node.kind === 'transform' && old?.kind === 'transform')
       return compareTransforms({ row: null, place: `${what}, ` }, old.transforms, node.transforms);
-    if (node.kind === 'join' && old?.kind === 'join') return compareBlock(null, what, old.join, node.join);
+    if (node.kind === 'join' && old?.kind === 'join')
+      return compareBlock(null, what, old.join, node.join);
     return [];
   });
 }
@@ -62,14 +82,29 @@ function compareRowsOf(before: Plan, after: Plan): readonly PlanChange[] {
 }
 
 function gone(row: RowPlan): PlanChange {
-  const change = { row: row.id, what: 'row', before: `${row.source.type} → ${row.sink.type}`, after: null };
-  return factsOf(row).incremental ? { ...change, warning: `its bookmark stays behind under ${row.stateKey}` } : change;
+  const change = {
+    row: row.id,
+    what: 'row',
+    before: `${row.source.type} → ${row.sink.type}`,
+    after: null,
+  };
+  return factsOf(row).incremental
+    ? { ...change, warning: `its bookmark stays behind under ${row.stateKey}` }
+    : change;
 }
 
 function added(row: RowPlan): PlanChange {
-  const change = { row: row.id, what: 'row', before: null, after: `${row.source.type} → ${row.sink.type}` };
+  const change = {
+    row: row.id,
+    what: 'row',
+    before: null,
+    after: `${row.source.type} → ${row.sink.type}`,
+  };
   return factsOf(row).incremental
-    ? { ...change, warning: `it has no bookmark under ${row.stateKey} yet, unless it had one before: its first run reads everything` }
+    ? {
+        ...change,
+        warning: `it has no bookmark under ${row.stateKey} yet, unless it had one before: its first run reads everything`,
+      }
     : change;
 }
 
@@ -109,14 +144,26 @@ function compareRows(was: RowPlan, row: RowPlan): PlanChange[] {
   ];
 }
 
-function changed(row: string | null, what: string, before: string | null, after: string | null): PlanChange[] {
+function changed(
+  row: string | null,
+  what: string,
+  before: string | null,
+  after: string | null,
+): PlanChange[] {
   return before === after ? [] : [{ row, what, before, after }];
 }
 
-function comparePart(row: string | null, what: string, was: PartPlan<unknown>, part: PartPlan<unknown>): PlanChange[] {
+function comparePart(
+  row: string | null,
+  what: string,
+  was: PartPlan<unknown>,
+  part: PartPlan<unknown>,
+): PlanChange[] {
   if (was.type !== part.type) return changed(row, what, was.type, part.type);
   const keys = differingKeys(was.config, part.config);
-  return keys.length === 0 ? [] : [{ row, what: `settings of the ${what}`, before: null, after: keys.join(', ') }];
+  return keys.length === 0
+    ? []
+    : [{ row, what: `settings of the ${what}`, before: null, after: keys.join(', ') }];
 }
 
 function inShort(told: readonly { readonly short: string }[]): string {
@@ -124,12 +171,20 @@ function inShort(told: readonly { readonly short: string }[]): string {
 }
 
 function compareDeadLetters({ dlq: was }: RowPlan, { id, dlq }: RowPlan): PlanChange[] {
-  if (was === undefined || dlq === undefined) return changed(id, 'dead letters', was?.sink.type ?? null, dlq?.sink.type ?? null);
-  return [...comparePart(id, 'dead letters', was.sink, dlq.sink), ...compareBlock(id, 'dlq', limitsOf(was), limitsOf(dlq))];
+  if (was === undefined || dlq === undefined)
+    return changed(id, 'dead letters', was?.sink.type ?? null, dlq?.sink.type ?? null);
+  return [
+    ...comparePart(id, 'dead letters', was.sink, dlq.sink),
+    ...compareBlock(id, 'dlq', limitsOf(was), limitsOf(dlq)),
+  ];
 }
 
 function limitsOf({ onBatchError, maxFailuresPerPage, maxFailuresTotal }: DlqPlan): JsonObject {
-  return asJson({ on_batch_error: onBatchError, max_failures_per_page: maxFailuresPerPage, max_failures_total: maxFailuresTotal });
+  return asJson({
+    on_batch_error: onBatchError,
+    max_failures_per_page: maxFailuresPerPage,
+    max_failures_total: maxFailuresTotal,
+  });
 }
 
 function compareTransforms(
@@ -137,31 +192,60 @@ function compareTransforms(
   was: readonly TransformPlan[],
   now: readonly TransformPlan[],
 ): PlanChange[] {
-  const types = (list: readonly TransformPlan[]): string => list.map(({ type }) => type).join(' → ');
+  const types = (list: readonly TransformPlan[]): string =>
+    list.map(({ type }) => type).join(' → ');
   if (types(was) !== types(now)) return changed(row, `${place}transforms`, types(was), types(now));
   return now.flatMap((transform, index) => {
     const keys = differingKeys(was[index]?.config ?? {}, transform.config);
     return keys.length === 0
       ? []
-      : [{ row, what: `settings of ${place}transform ${index + 1} (${transform.type})`, before: null, after: keys.join(', ') }];
+      : [
+          {
+            row,
+            what: `settings of ${place}transform ${index + 1} (${transform.type})`,
+            before: null,
+            after: keys.join(', '),
+          },
+        ];
   });
 }
 
 function differingKeys(before: JsonObject, after: JsonObject): string[] {
   const keys = new Set([...Object.keys(before), ...Object.keys(after)]);
-  return [...keys].filter((key) => hasField(before, key) !== hasField(after, key) || !jsonEqual(before[key], after[key])).sort();
+  return [...keys]
+    .filter(
+      (key) =>
+        hasField(before, key) !== hasField(after, key) || !jsonEqual(before[key], after[key]),
+    )
+    .sort();
 }
 
 function compareBlock(row: string | null, block: string, was: unknown, now: unknown): PlanChange[] {
   if ((was === undefined) !== (now === undefined))
-    return changed(row, block, was === undefined ? null : 'there', now === undefined ? null : 'there');
+    return changed(
+      row,
+      block,
+      was === undefined ? null : 'there',
+      now === undefined ? null : 'there',
+    );
   const same = jsonEqual(asJson(was), asJson(now));
-  return same ? [] : [{ row, what: `settings of ${block}`, before: null, after: differingKeys(asJson(was), asJson(now)).join(', ') }];
+  return same
+    ? []
+    : [
+        {
+          row,
+          what: `settings of ${block}`,
+          before: null,
+          after: differingKeys(asJson(was), asJson(now)).join(', '),
+        },
+      ];
 }
 
 /** Blocks are plain data; what is absent in one may be `undefined` in the other. */
 function asJson(block: unknown): JsonObject {
-  return block === undefined ? {} : (JSON.parse(JSON.stringify(block)) as Record<string, JsonValue>);
+  return block === undefined
+    ? {}
+    : (JSON.parse(JSON.stringify(block)) as Record<string, JsonValue>);
 }
 
 /** A bookmark is found by store and key: when either is another one, the next run finds none. */
@@ -170,10 +254,15 @@ function compareState(was: RowPlan, row: RowPlan): PlanChange[] {
   const moved =
     before !== undefined &&
     after !== undefined &&
-    (was.stateKey !== row.stateKey || before.type !== after.type || differingKeys(before.config, after.config).length > 0);
+    (was.stateKey !== row.stateKey ||
+      before.type !== after.type ||
+      differingKeys(before.config, after.config).length > 0);
   const lost = factsOf(was).incremental && (after === undefined || moved);
-  const warning = lost ? { warning: 'the next run finds no bookmark and reads everything again' } : {};
+  const warning = lost
+    ? { warning: 'the next run finds no bookmark and reads everything again' }
+    : {};
   if (!moved && (before === undefined) === (after === undefined)) return [];
-  const told = (plan: RowPlan): string | null => (plan.state === undefined ? null : `${plan.state.type}, key ${plan.stateKey}`);
+  const told = (plan: RowPlan): string | null =>
+    plan.state === undefined ? null : `${plan.state.type}, key ${plan.stateKey}`;
   return [{ row: row.id, what: 'state', before: told(was), after: told(row), ...warning }];
 }

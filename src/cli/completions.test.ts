@@ -26,7 +26,10 @@ describe('completion scripts', () => {
   ])('complete %j in bash', (words, expected) => {
     const script = `${completionScript('bash', COMMANDS)}
 COMP_WORDS=(${words.join(' ')}); COMP_CWORD=${words.length - 1}; _headgate; printf '%s\\n' "\${COMPREPLY[@]}"`;
-    const { stdout, stderr, status } = spawnSync('bash', ['--norc', '-c', script], { encoding: 'utf8', cwd: import.meta.dirname });
+    const { stdout, stderr, status } = spawnSync('bash', ['--norc', '-c', script], {
+      encoding: 'utf8',
+      cwd: import.meta.dirname,
+    });
     expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
     expect(stdout.trim().split('\n')).toEqual([expected]);
   });

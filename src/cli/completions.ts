@@ -13,7 +13,9 @@ export function completionScript(shell: Shell, commands: readonly Command[]): st
 /** Commands by their first word: a group offers its second words and what any of them takes. */
 function firstWords(commands: readonly Command[]): Command[] {
   const groups = groupsOf(commands);
-  const named = new Map(commands.map((command) => [command.name.split(' ')[0] ?? command.name, command]));
+  const named = new Map(
+    commands.map((command) => [command.name.split(' ')[0] ?? command.name, command]),
+  );
   return [...named].map(([name, command]) => {
     const group = groups.get(name);
     if (group === undefined) return command;
@@ -22,7 +24,10 @@ function firstWords(commands: readonly Command[]): Command[] {
       ...command,
       name,
       summary: group.map((member) => member.summary).join(' '),
-      arguments: [{ name: 'what', description: 'What to do.', choices }, ...group.flatMap((member) => member.arguments ?? [])],
+      arguments: [
+        { name: 'what', description: 'What to do.', choices },
+        ...group.flatMap((member) => member.arguments ?? []),
+      ],
       options: Object.assign({}, ...group.map((member) => member.options)) as Options,
     };
   });
@@ -42,7 +47,9 @@ interface Flag {
 }
 
 function flagsOf(command: Command): Flag[] {
-  return [...shownOptions(command.options), ...shownOptions(SHARED_OPTIONS)].map(([key, option]) => ({ flag: flagOf(key), option }));
+  return [...shownOptions(command.options), ...shownOptions(SHARED_OPTIONS)].map(
+    ([key, option]) => ({ flag: flagOf(key), option }),
+  );
 }
 
 /** Fixed words that may stand as an argument of the command. */
@@ -51,20 +58,30 @@ function wordsOf(command: Command): readonly string[] {
 }
 
 function takesFiles(command: Command): boolean {
-  return (command.arguments ?? []).some((argument: ArgumentDefinition) => argument.completes !== undefined);
+  return (command.arguments ?? []).some(
+    (argument: ArgumentDefinition) => argument.completes !== undefined,
+  );
 }
 
 function bash(commands: readonly Command[]): string[] {
   const names = commands.map((command) => command.name).join(' ');
   const branches = commands.flatMap((command) => {
-    const words = [...flagsOf(command).map(({ flag }) => flag), '--help', ...wordsOf(command)].join(' ');
+    const words = [...flagsOf(command).map(({ flag }) => flag), '--help', ...wordsOf(command)].join(
+      ' ',
+    );
     return [`    ${command.name}) words="${words}" files=${takesFiles(command) ? 1 : 0} ;;`];
   });
-  const values = [...new Map(commands.flatMap(flagsOf).map((flag) => [flag.flag, flag])).values()].flatMap(({ flag, option }) => {
+  const values = [
+    ...new Map(commands.flatMap(flagsOf).map((flag) => [flag.flag, flag])).values(),
+  ].flatMap(({ flag, option }) => {
     if (option.choices !== undefined)
-      return [`    ${flag}) COMPREPLY=($(compgen -W "${option.choices.join(' ')}" -- "$current")); return ;;`];
+      return [
+        `    ${flag}) COMPREPLY=($(compgen -W "${option.choices.join(' ')}" -- "$current")); return ;;`,
+      ];
     if (option.completes !== undefined)
-      return [`    ${flag}) COMPREPLY=($(compgen -${option.completes === 'file' ? 'f' : 'd'} -- "$current")); return ;;`];
+      return [
+        `    ${flag}) COMPREPLY=($(compgen -${option.completes === 'file' ? 'f' : 'd'} -- "$current")); return ;;`,
+      ];
     return option.value === undefined ? [] : [`    ${flag}) COMPREPLY=(); return ;;`];
   });
   return [
@@ -88,7 +105,9 @@ function bash(commands: readonly Command[]): string[] {
 }
 
 function zsh(commands: readonly Command[]): string[] {
-  const described = commands.map((command) => `    ${zshQuote(`${command.name}:${command.summary.replaceAll(':', '\\:')}`)}`);
+  const described = commands.map(
+    (command) => `    ${zshQuote(`${command.name}:${command.summary.replaceAll(':', '\\:')}`)}`,
+  );
   const branches = commands.flatMap((command) => {
     const specs = flagsOf(command).map(({ flag, option }) => zshQuote(zshOption(flag, option)));
     const rest =
@@ -97,7 +116,9 @@ function zsh(commands: readonly Command[]): string[] {
         : takesFiles(command)
           ? [zshQuote('*:file:_files')]
           : [];
-    return [`      ${command.name}) _arguments ${[...specs, zshQuote('--help[Help]'), ...rest].join(' ')} ;;`];
+    return [
+      `      ${command.name}) _arguments ${[...specs, zshQuote('--help[Help]'), ...rest].join(' ')} ;;`,
+    ];
   });
   return [
     '#compdef headgate',
@@ -123,20 +144,30 @@ function zshOption(flag: string, option: Option<unknown>): string {
   const text = `${flag}[${option.description.replaceAll(/[[\]:]/g, String.raw`\$&`)}]`;
   const repeat = option.repeatable === true ? '*' : '';
   if (option.value === undefined) return repeat + text;
-  if (option.choices !== undefined) return `${repeat}${text}:${option.value}:(${option.choices.join(' ')})`;
-  const action = option.completes === undefined ? ' ' : option.completes === 'file' ? '_files' : '_files -/';
+  if (option.choices !== undefined)
+    return `${repeat}${text}:${option.value}:(${option.choices.join(' ')})`;
+  const action =
+    option.completes === undefined ? ' ' : option.completes === 'file' ? '_files' : '_files -/';
   return `${repeat}${text}:${option.value}:${action}`;
 }
 
 function fish(commands: readonly Command[]): string[] {
-  const lines = ['complete -c headgate -f', "complete -c headgate -n __fish_use_subcommand -l version -s V -d 'The version'"];
+  const lines = [
+    'complete -c headgate -f',
+    "complete -c headgate -n __fish_use_subcommand -l version -s V -d 'The version'",
+  ];
   for (const command of commands) {
     const here = `-n '__fish_seen_subcommand_from ${command.name}'`;
-    lines.push(`complete -c headgate -n __fish_use_subcommand -a ${command.name} -d ${single(command.summary)}`);
-    if (wordsOf(command).length > 0) lines.push(`complete -c headgate ${here} -a ${single(wordsOf(command).join(' '))}`);
+    lines.push(
+      `complete -c headgate -n __fish_use_subcommand -a ${command.name} -d ${single(command.summary)}`,
+    );
+    if (wordsOf(command).length > 0)
+      lines.push(`complete -c headgate ${here} -a ${single(wordsOf(command).join(' '))}`);
     if (takesFiles(command)) lines.push(`complete -c headgate ${here} -F`);
     for (const { flag, option } of flagsOf(command))
-      lines.push(`complete -c headgate ${here} -l ${flag.slice(2)}${fishValue(option)} -d ${single(option.description)}`);
+      lines.push(
+        `complete -c headgate ${here} -l ${flag.slice(2)}${fishValue(option)} -d ${single(option.description)}`,
+      );
   }
   return lines;
 }
@@ -170,7 +201,8 @@ function elvish(commands: readonly Command[]): string[] {
   const branches = commands.flatMap((command) => [
     `    &${single(command.name)}= {`,
     ...flagsOf(command).map(
-      ({ flag, option }) => `      edit:complex-candidate ${single(flag)} &display=${doubled(`${flag}  ${option.description}`)}`,
+      ({ flag, option }) =>
+        `      edit:complex-candidate ${single(flag)} &display=${doubled(`${flag}  ${option.description}`)}`,
     ),
     ...wordsOf(command).map((word) => `      put ${single(word)}`),
     '    }',
@@ -182,7 +214,8 @@ function elvish(commands: readonly Command[]): string[] {
     '  ]',
     '  if (== (count $words) 2) {',
     ...commands.map(
-      (command) => `    edit:complex-candidate ${single(command.name)} &display=${doubled(`${command.name}  ${command.summary}`)}`,
+      (command) =>
+        `    edit:complex-candidate ${single(command.name)} &display=${doubled(`${command.name}  ${command.summary}`)}`,
     ),
     '  } elif (has-key $by-command $words[1]) {',
     '    $by-command[$words[1]]',
@@ -197,7 +230,10 @@ function zshQuote(text: string): string {
   return `'${text.replaceAll("'", `'\\''`)}'`;
 }
 
-/** Single-quoted for fish and elvish; descriptions with an apostrophe get a typographic one, which both take. */
+/**
+ * Single-quoted for fish and elvish; descriptions with an apostrophe get a typographic one, which
+ * both take.
+ */
 function single(text: string): string {
   return `'${text.replaceAll("'", '’')}'`;
 }

@@ -42,7 +42,10 @@ pipeline:
   sink: { type: jsonl, config: { path: '\${vars.out}-\${env:WHO}.jsonl' } }
 `;
 
-async function cli(line: string, variables: TestWorldOptions['variables'] = {}): Promise<{ code: number; out: string; err: string }> {
+async function cli(
+  line: string,
+  variables: TestWorldOptions['variables'] = {},
+): Promise<{ code: number; out: string; err: string }> {
   const world = testWorld({ cwd, variables: { WHO: 'me', ...variables } });
   const code = await runCli(line.split(' '), testWiring(parts), world);
   return { code, out: world.out(), err: world.err() };
@@ -55,7 +58,9 @@ function write(name: string, text: string): void {
 describe('a document of several files', () => {
   it('runs', async () => {
     expect(await cli('run --quiet --param file=people.csv')).toMatchObject({ code: 0, err: '' });
-    expect(readFileSync(path.join(cwd, 'dev-me.jsonl'), 'utf8')).toBe('{"name":"Ada","age":"36"}\n');
+    expect(readFileSync(path.join(cwd, 'dev-me.jsonl'), 'utf8')).toBe(
+      '{"name":"Ada","age":"36"}\n',
+    );
   });
 
   it('is shown merged, with its tokens and without what merged it', async () => {
@@ -63,7 +68,11 @@ describe('a document of several files', () => {
     expect(parseText(out, 'yaml', { kind: 'submitted' }).tree).toEqual({
       version: 1,
       vars: { out: 'prod' },
-      params: { file: { required: true }, token: { secret: true, default: 'nothing' }, empty: { default: 'something' } },
+      params: {
+        file: { required: true },
+        token: { secret: true, default: 'nothing' },
+        empty: { default: 'something' },
+      },
       pipeline: {
         source: { type: 'csv', config: { path: '${param.file}' } },
         sink: { type: 'jsonl', config: { path: '${vars.out}-${env:WHO}.jsonl' } },
@@ -74,21 +83,31 @@ describe('a document of several files', () => {
   it('is shown as it is written when it is a single file', async () => {
     const text = '# mine\nversion:   1\n';
     write('single.yaml', text);
-    expect(await cli('validate single.yaml --show-composed')).toEqual({ code: 0, out: text, err: '' });
+    expect(await cli('validate single.yaml --show-composed')).toEqual({
+      code: 0,
+      out: text,
+      err: '',
+    });
   });
 
   it('tells a fault in its own file', async () => {
     write('shared/source.yaml', SOURCE.replace('csv', 'cvs'));
     const { err } = await cli('validate');
-    expect(err).toContain('shared/source.yaml:1:1  pipeline.source.type  there is no source called `cvs`');
+    expect(err).toContain(
+      'shared/source.yaml:1:1  pipeline.source.type  there is no source called `cvs`',
+    );
     write('shared/base.yaml', BASE.replace('out: dev }', 'out: dev, idle: 1 }'));
-    expect((await cli('doctor --offline')).err).toContain('shared/base.yaml:5:19  warning  vars.idle');
+    expect((await cli('doctor --offline')).err).toContain(
+      'shared/base.yaml:5:19  warning  vars.idle',
+    );
   });
 
   it('is formatted without its files', async () => {
     write('list.yaml', 'pipeline:   !include gone.yaml\nversion: 1\n');
     expect((await cli('fmt list.yaml')).code).toBe(0);
-    expect(readFileSync(path.join(cwd, 'list.yaml'), 'utf8')).toBe('version: 1\npipeline: !include gone.yaml\n');
+    expect(readFileSync(path.join(cwd, 'list.yaml'), 'utf8')).toBe(
+      'version: 1\npipeline: !include gone.yaml\n',
+    );
   });
 });
 
@@ -118,7 +137,10 @@ describe('the profile', () => {
 describe('parameters', () => {
   it('are stood in for where nothing runs, unless one is given', async () => {
     const checked = await cli('validate --json');
-    expect(JSON.parse(checked.out)).toMatchObject({ valid: true, params: { file: '<param>', token: '***' } });
+    expect(JSON.parse(checked.out)).toMatchObject({
+      valid: true,
+      params: { file: '<param>', token: '***' },
+    });
     for (const line of ['run', 'preview', 'doctor', 'validate --param token=abcd']) {
       const { code, err } = await cli(line);
       expect([line, code]).toEqual([line, 1]);
@@ -136,15 +158,21 @@ describe('parameters', () => {
 
   it('of variables hold for one run only', async () => {
     const variables = Object.freeze({ FROM: 'abc' });
-    expect((await cli('plan --param-env WHO=you', variables)).out).toContain('file://dev-you.jsonl');
+    expect((await cli('plan --param-env WHO=you', variables)).out).toContain(
+      'file://dev-you.jsonl',
+    );
     write('headgate.yaml', MAIN.replace('env:WHO', 'env:FROM'));
     expect((await cli('plan --param-env FROM', variables)).out).toContain('file://dev-abc.jsonl');
     expect((await cli('plan --param-env FROM=me', variables)).out).toContain('file://dev-me.jsonl');
-    expect((await cli('plan --param-env GONE')).err).toContain('--param-env GONE: there is no such variable');
+    expect((await cli('plan --param-env GONE')).err).toContain(
+      '--param-env GONE: there is no such variable',
+    );
   });
 
   it('may hold an equals sign, or nothing', async () => {
-    expect(JSON.parse((await cli('validate --json --param file=a --param empty=')).out)).toMatchObject({ params: { empty: '' } });
+    expect(
+      JSON.parse((await cli('validate --json --param file=a --param empty=')).out),
+    ).toMatchObject({ params: { empty: '' } });
     expect((await cli('plan --param file=a=b.csv')).out).toContain('file://a=b.csv');
   });
 });
@@ -155,7 +183,11 @@ it('what is shown composed reads back as the same document', () => {
     fc.property(fc.dictionary(fc.string({ unit: 'binary' }), value), (tree) => {
       const text = JSON.stringify(tree);
       fc.pre(
-        text.isWellFormed() && !text.includes('\\u0000') && !text.includes('-0') && !text.includes('"<<"') && Object.keys(tree).length > 0,
+        text.isWellFormed() &&
+          !text.includes('\\u0000') &&
+          !text.includes('-0') &&
+          !text.includes('"<<"') &&
+          Object.keys(tree).length > 0,
       );
       const read = parseText(text, 'json', { kind: 'submitted' }).tree;
       const shown = stringify(read, { lineWidth: 0, aliasDuplicateObjects: false });

@@ -15,10 +15,17 @@ export function configFile(context: CliContext, named: string | undefined): stri
 function discover({ world, terminal }: CliContext): string {
   const [first, ...others] = NAMES.filter((name) => existsSync(path.join(world.cwd, name)));
   if (first === undefined) {
-    throw new AppError('no_document', `no document was named and there is no ${NAMES.join(', ')} in ${world.cwd}`, {
-      hint: 'name one, or start with `headgate init`',
-    });
+    throw new AppError(
+      'no_document',
+      `no document was named and there is no ${NAMES.join(', ')} in ${world.cwd}`,
+      {
+        hint: 'name one, or start with `headgate init`',
+      },
+    );
   }
-  if (others.length > 0) terminal.warn(`${first} is used; ${others.join(' and ')} beside it ${others.length === 1 ? 'is' : 'are'} not`);
+  if (others.length > 0)
+    terminal.warn(
+      `${first} is used; ${others.join(' and ')} beside it ${others.length === 1 ? 'is' : 'are'} not`,
+    );
   return first;
 }

@@ -31,7 +31,11 @@ export interface CliContext {
   document(): string | undefined;
 }
 
-export function createContext(world: World, wiring: Wiring, log: { readonly level: LogLevel; readonly isChosen: boolean }): CliContext {
+export function createContext(
+  world: World,
+  wiring: Wiring,
+  log: { readonly level: LogLevel; readonly isChosen: boolean },
+): CliContext {
   const redactor = new Redactor();
   const { stdout, stderr, variables, clock, ids, cwd } = world;
   const terminal = new Terminal({ stdout, stderr, variables, redactor });
@@ -39,7 +43,13 @@ export function createContext(world: World, wiring: Wiring, log: { readonly leve
   const envAt = (level: LogLevel): Env => ({
     clock,
     ids,
-    log: createLog({ level, target: 'headgate', clock, redactor, write: (line) => terminal.log(line) }),
+    log: createLog({
+      level,
+      target: 'headgate',
+      clock,
+      redactor,
+      write: (line) => terminal.log(line),
+    }),
     metrics: noMetrics,
     redactor,
     fetch: world.fetch,

@@ -20,7 +20,10 @@ export const REASON_OPTION: Option<DeadReason | undefined> = {
     const written = given?.texts.at(-1);
     const reason = DEAD_REASONS.find((one) => one === written);
     if (written === undefined || reason !== undefined) return reason;
-    throw usageError(`${given?.from} cannot be ${JSON.stringify(written)}`, `one of ${DEAD_REASONS.join(', ')}`);
+    throw usageError(
+      `${given?.from} cannot be ${JSON.stringify(written)}`,
+      `one of ${DEAD_REASONS.join(', ')}`,
+    );
   },
 };
 
@@ -33,7 +36,8 @@ export const KEY_OPTION = listOption({
 export function keysOf({ env }: CliContext, names: readonly string[]): string[] {
   return names.map((name) => {
     const key = env.variables[name];
-    if (key === undefined || key === '') throw usageError(`--key-env names \`${name}\`, which is not set`);
+    if (key === undefined || key === '')
+      throw usageError(`--key-env names \`${name}\`, which is not set`);
     env.redactor.register(key);
     return key;
   });
@@ -45,7 +49,8 @@ const UNIT_MS = { m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 } as co
 export const BEFORE_OPTION: Option<((now: Date) => number) | undefined> = {
   ...textOption({
     value: 'TIME',
-    description: 'Only letters older than a time (`2026-01-31T08:00:00Z`, a date) or an age (`7d`, `24h`, `30m`).',
+    description:
+      'Only letters older than a time (`2026-01-31T08:00:00Z`, a date) or an age (`7d`, `24h`, `30m`).',
   }),
   read: (given) => {
     const written = given?.texts.at(-1);
@@ -57,6 +62,8 @@ export const BEFORE_OPTION: Option<((now: Date) => number) | undefined> = {
     }
     const moment = parseMoment(written);
     if (moment !== undefined) return () => moment.getTime();
-    throw usageError(`${given?.from} must be a time such as 2026-01-31T08:00:00Z, or an age such as 7d, got ${JSON.stringify(written)}`);
+    throw usageError(
+      `${given?.from} must be a time such as 2026-01-31T08:00:00Z, or an age such as 7d, got ${JSON.stringify(written)}`,
+    );
   },
 };

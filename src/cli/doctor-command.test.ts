@@ -31,6 +31,8 @@ it('a bookmark that this document cannot read is told before a run stumbles over
   const rotated = await doctor('{ key: new }');
   expect(rotated.code).toBe(1);
   expect(rotated.out).toContain('pass  state file: sentinel');
-  expect(rotated.out).toMatch(/fail {2}state file: bookmark {2}the state `t::row-0` cannot be read.*\n.*previous_keys/);
+  expect(rotated.out).toMatch(
+    /fail {2}state file: bookmark {2}the state `t::row-0` cannot be read.*\n.*previous_keys/,
+  );
   expect((await doctor('{ key: new, previous_keys: [old] }')).code).toBe(0);
 });

@@ -22,15 +22,24 @@ export async function readCatalog<T>(
   read: (catalog: Catalog) => Promise<T>,
 ): Promise<T> {
   const { loadPlan } = await import('./load-plan.ts');
-  const { plan } = await loadPlan(context, { config: options.config, completion: options, onlyChecked: true });
+  const { plan } = await loadPlan(context, {
+    config: options.config,
+    completion: options,
+    onlyChecked: true,
+  });
   if (plan.catalog === undefined) {
-    throw new AppError('no_catalog', 'the document has no `catalog`', { hint: 'see `headgate schema catalog`' });
+    throw new AppError('no_catalog', 'the document has no `catalog`', {
+      hint: 'see `headgate schema catalog`',
+    });
   }
   const { openCatalogToRead } = await import('../history/open-catalog.ts');
   const { createCatalog } = await import('../features/catalog/catalog.ts');
   const { store, persistent, close } = await openCatalogToRead(plan.catalog.url, context.env);
   try {
-    if (!persistent) context.terminal.warn('the catalog of this document is kept in memory, and ends with each run');
+    if (!persistent)
+      context.terminal.warn(
+        'the catalog of this document is kept in memory, and ends with each run',
+      );
     return await read(createCatalog(store, context.env));
   } finally {
     await close();

@@ -13,16 +13,24 @@ const profileOption: Option<string | undefined> = {
   description: 'Apply this overlay of `profiles`.',
   read: (given) => {
     const name = given?.texts.at(-1);
-    if (name === '' && given?.from.startsWith('--') === true) throw usageError(`${given.from} must not be empty`);
+    if (name === '' && given?.from.startsWith('--') === true)
+      throw usageError(`${given.from} must not be empty`);
     return name === '' ? undefined : name;
   },
 };
 
 export const DOCUMENT_OPTIONS = {
   profile: profileOption,
-  param: assignmentsOption({ value: 'NAME=VALUE', description: 'Value of a parameter of the document.' }, 'with value'),
+  param: assignmentsOption(
+    { value: 'NAME=VALUE', description: 'Value of a parameter of the document.' },
+    'with value',
+  ),
   paramEnv: assignmentsOption(
-    { value: 'NAME[=VALUE]', description: 'Variable that the document sees in this run only; without a value, the one of the caller.' },
+    {
+      value: 'NAME[=VALUE]',
+      description:
+        'Variable that the document sees in this run only; without a value, the one of the caller.',
+    },
     'value optional',
   ),
 };
@@ -32,9 +40,14 @@ export interface Completion extends Binding {
 }
 
 /** What the options say, for loading. Variables without a value are taken from the caller's. */
-export function completionOf(options: Values<typeof DOCUMENT_OPTIONS>, variables: Variables): Completion {
+export function completionOf(
+  options: Values<typeof DOCUMENT_OPTIONS>,
+  variables: Variables,
+): Completion {
   const { profile } = options;
-  const overlay = [...options.paramEnv].map(([name, value]) => [name, value ?? callersValue(name, variables)] as const);
+  const overlay = [...options.paramEnv].map(
+    ([name, value]) => [name, value ?? callersValue(name, variables)] as const,
+  );
   return {
     ...(profile === undefined ? {} : { profile }),
     params: Object.fromEntries([...options.param].map(([name, value]) => [name, value ?? ''])),
@@ -45,7 +58,10 @@ export function completionOf(options: Values<typeof DOCUMENT_OPTIONS>, variables
 function callersValue(name: string, variables: Variables): string {
   const value = Object.hasOwn(variables, name) ? variables[name] : undefined;
   if (value !== undefined) return value;
-  throw usageError(`--param-env ${name}: there is no such variable`, `set it, or write \`--param-env ${name}=VALUE\``);
+  throw usageError(
+    `--param-env ${name}: there is no such variable`,
+    `set it, or write \`--param-env ${name}=VALUE\``,
+  );
 }
 
 function assignmentsOption(
@@ -56,14 +72,19 @@ function assignmentsOption(
 }
 
 /** Values are not told in messages: they may be secret. */
-function readAssignments(given: Given | undefined, form: 'with value' | 'value optional'): Assignments {
+function readAssignments(
+  given: Given | undefined,
+  form: 'with value' | 'value optional',
+): Assignments {
   const assignments = new Map<string, string | undefined>();
   if (given === undefined) return assignments;
   for (const text of given.texts) {
     const equals = text.indexOf('=');
     const name = equals === -1 ? text : text.slice(0, equals);
-    if (name === '') throw usageError(`${given.from} has no name`, `write \`${given.from} NAME=VALUE\``);
-    if (equals === -1 && form === 'with value') throw usageError(`${given.from} has no value`, `write \`${given.from} NAME=VALUE\``);
+    if (name === '')
+      throw usageError(`${given.from} has no name`, `write \`${given.from} NAME=VALUE\``);
+    if (equals === -1 && form === 'with value')
+      throw usageError(`${given.from} has no value`, `write \`${given.from} NAME=VALUE\``);
     if (assignments.has(name)) throw usageError(`${given.from} is given twice for ${name}`);
     assignments.set(name, equals === -1 ? undefined : text.slice(equals + 1));
   }

@@ -14,7 +14,11 @@ const nothing = { envFile: undefined, noEnvFile: false };
 
 it('loads .env when it is there, and variables that are already set win', () => {
   writeFileSync(path.join(folder, '.env'), `# comment\nexport A=1\nB='two words'\nC="x"\n`);
-  expect(loadVariables(nothing, folder, { C: 'set' })).toEqual({ A: '1', B: 'two words', C: 'set' });
+  expect(loadVariables(nothing, folder, { C: 'set' })).toEqual({
+    A: '1',
+    B: 'two words',
+    C: 'set',
+  });
 });
 
 it('is content without .env', () => {
@@ -33,9 +37,13 @@ it('loads the named file instead of .env', () => {
 });
 
 it('fails when the named file is missing', () => {
-  expect(() => loadVariables({ envFile: 'gone.env', noEnvFile: false }, folder, {})).toThrow('the env file gone.env cannot be read');
+  expect(() => loadVariables({ envFile: 'gone.env', noEnvFile: false }, folder, {})).toThrow(
+    'the env file gone.env cannot be read',
+  );
 });
 
 it('refuses both flags together', () => {
-  expect(() => loadVariables({ envFile: 'a', noEnvFile: true }, folder, {})).toThrow('exclude each other');
+  expect(() => loadVariables({ envFile: 'a', noEnvFile: true }, folder, {})).toThrow(
+    'exclude each other',
+  );
 });

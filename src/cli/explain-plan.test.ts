@@ -8,13 +8,25 @@ import { explainDocument, introduce, tellRow } from './explain-plan.ts';
 import { checksOf, expectationsOf, patienceOf } from './row-checks.ts';
 
 function planOf(document: object): Plan {
-  const options = { format: 'json', origin: { kind: 'submitted' }, variables: {}, redactor: new Redactor() } as const;
+  const options = {
+    format: 'json',
+    origin: { kind: 'submitted' },
+    variables: {},
+    redactor: new Redactor(),
+  } as const;
   const readFile = (): never => {
     throw new Error('no files in this test');
   };
-  return planDocument(loadDocument(JSON.stringify({ version: 1, name: 'test', ...document }), { ...options, readFile }), parts, {
-    cpus: 4,
-  });
+  return planDocument(
+    loadDocument(JSON.stringify({ version: 1, name: 'test', ...document }), {
+      ...options,
+      readFile,
+    }),
+    parts,
+    {
+      cpus: 4,
+    },
+  );
 }
 
 function told(row: RowPlan | undefined): string {
@@ -34,7 +46,9 @@ describe('a simple document', () => {
     expect(text).toContain(
       'Reads from csv (file://in.csv).\nRecords are passed on unchanged.\nWrites to jsonl (file://out.jsonl): records are added (append).',
     );
-    expect(text).toContain('A record that cannot be written fails the run: there is no dead-letter queue.');
+    expect(text).toContain(
+      'A record that cannot be written fails the run: there is no dead-letter queue.',
+    );
     expect(text).toContain('(at-least-once)');
     expect(text).toContain('Every run starts from the beginning: there is no state store.');
     expect(text).toContain('Records travel as raw jsonl bytes, without being taken apart');
@@ -58,7 +72,13 @@ describe('a document with everything', () => {
         id: 'table',
         sink: {
           type: 'sqlite',
-          config: { database_url: 'sqlite:x.db', table_name: 't', column_mapping: 'auto_map', write_mode: 'upsert', key: ['id'] },
+          config: {
+            database_url: 'sqlite:x.db',
+            table_name: 't',
+            column_mapping: 'auto_map',
+            write_mode: 'upsert',
+            key: ['id'],
+          },
         },
       },
       {
@@ -112,7 +132,14 @@ describe('a document with everything', () => {
       children: 1,
       incremental_rows: 0,
       rows: [
-        { id: 'table', write_mode: 'upsert', key: ['id'], dead_letters: 'jsonl', state: 'file', state_key: 'test::table' },
+        {
+          id: 'table',
+          write_mode: 'upsert',
+          key: ['id'],
+          dead_letters: 'jsonl',
+          state: 'file',
+          state_key: 'test::table',
+        },
         { id: 'child', role: 'child', parent: 'table' },
       ],
     });
@@ -120,11 +147,17 @@ describe('a document with everything', () => {
 });
 
 describe('what a row is held to', () => {
-  const table = { type: 'sqlite', config: { database_url: 'sqlite:x.db', table_name: 't', column_mapping: 'auto_map' } };
+  const table = {
+    type: 'sqlite',
+    config: { database_url: 'sqlite:x.db', table_name: 't', column_mapping: 'auto_map' },
+  };
   const rule = { match: { fields: ['a'] }, action: { type: 'redact' } };
   const [row] = planOf({
     sla: { min_rows_per_run: 10, max_staleness_secs: 60, volume_anomaly: {} },
-    reconcile: { tolerance_pct: 5, count: { type: 'sqlite', config: { database_url: 'sqlite:x.db', query: 'select 1' } } },
+    reconcile: {
+      tolerance_pct: 5,
+      count: { type: 'sqlite', config: { database_url: 'sqlite:x.db', query: 'select 1' } },
+    },
     resilience: {
       retry: { max_attempts: 3, retry_on: ['timeout'] },
       circuit_breaker: { consecutive_failures: 2 },
@@ -159,7 +192,9 @@ describe('what a row is held to', () => {
 
   it('is told in short, with the masking rules that count for its sink', () => {
     if (row === undefined) throw new Error('expected a row');
-    expect([...checksOf(row), ...patienceOf(row), ...expectationsOf(row)].map(({ short }) => short)).toEqual([
+    expect(
+      [...checksOf(row), ...patienceOf(row), ...expectationsOf(row)].map(({ short }) => short),
+    ).toEqual([
       'masking (1 rule)',
       'schema (on drift evolve)',
       '3 attempts',

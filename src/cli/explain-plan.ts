@@ -7,7 +7,8 @@ import { undoOf } from './row-undo.ts';
 import { factsOf, laneName, type RowFacts } from './row-facts.ts';
 
 const PROMISES: Readonly<Record<Guarantee, string>> = {
-  'at-least-once': 'No record is lost; after a crash some may be written a second time (at-least-once).',
+  'at-least-once':
+    'No record is lost; after a crash some may be written a second time (at-least-once).',
   'effectively-once (keyed upsert)':
     'No record is lost, and one that is written a second time after a crash only replaces itself (effectively-once, by key).',
   'effectively-once (atomic watermark)':
@@ -22,27 +23,44 @@ function parts(plan: Plan): string[] {
   const { rows } = plan;
   if (plan.topology !== undefined) {
     const others =
-      plan.onError === 'stop' ? 'When a node fails, the others are stopped.' : 'When a node fails, those it does not feed go on.';
-    return [`Pipeline ${plan.name} is a graph of ${count(plan.topology.nodes.length, 'node')} that run at the same time. ${others}`];
+      plan.onError === 'stop'
+        ? 'When a node fails, the others are stopped.'
+        : 'When a node fails, those it does not feed go on.';
+    return [
+      `Pipeline ${plan.name} is a graph of ${count(plan.topology.nodes.length, 'node')} that run at the same time. ${others}`,
+    ];
   }
   if (rows.length === 1) return [`Pipeline ${plan.name} moves one set of records.`];
-  const onError = plan.onError === 'stop' ? 'When one fails, the others are stopped.' : 'When one fails, the others go on.';
-  return [`Pipeline ${plan.name} has ${count(rows.length, 'row')}; at most ${plan.maxConcurrent} of them run at the same time. ${onError}`];
+  const onError =
+    plan.onError === 'stop'
+      ? 'When one fails, the others are stopped.'
+      : 'When one fails, the others go on.';
+  return [
+    `Pipeline ${plan.name} has ${count(rows.length, 'row')}; at most ${plan.maxConcurrent} of them run at the same time. ${onError}`,
+  ];
 }
 
 /** When it runs by itself, and how its past is run again. */
 function occasions({ recurrence, backfill }: Plan): string[] {
-  const schedule = recurrence === undefined ? [] : [`\`headgate schedule\` runs it at \`${recurrence.cron}\` (${recurrence.timezone}).`];
+  const schedule =
+    recurrence === undefined
+      ? []
+      : [`\`headgate schedule\` runs it at \`${recurrence.cron}\` (${recurrence.timezone}).`];
   if (backfill === undefined) return schedule;
   const window = backfill.window === undefined ? 'as a whole' : `in windows of ${backfill.window}`;
-  return [...schedule, `\`headgate backfill\` runs a range of the past again ${window} (${backfill.timezone}).`];
+  return [
+    ...schedule,
+    `\`headgate backfill\` runs a range of the past again ${window} (${backfill.timezone}).`,
+  ];
 }
 
 /** One sentence or two for each thing a reader may wonder about. */
 export function tellRow(row: RowPlan, topology?: TopologyPlan): string[] {
   const facts = factsOf(row);
   return [
-    ...(topology === undefined ? [reads(row, facts), ...waits(row), ...changes(row)] : [takes(row, topology)]),
+    ...(topology === undefined
+      ? [reads(row, facts), ...waits(row), ...changes(row)]
+      : [takes(row, topology)]),
     ...words(checksOf(row)),
     ...stamps(row),
     writes(row, facts),
@@ -63,13 +81,16 @@ function takes({ id }: RowPlan, { edges }: TopologyPlan): string {
 function reads(row: RowPlan, { sourceUri }: RowFacts): string {
   const from = `Reads from ${row.source.type}${sourceUri === undefined ? '' : ` (${sourceUri})`}`;
   const times = timesOf(row);
-  const chunks = row.partition === undefined ? '' : ` The range is read in parts: ${chunksOf(row.partition)}.`;
+  const chunks =
+    row.partition === undefined ? '' : ` The range is read in parts: ${chunksOf(row.partition)}.`;
   const shards = row.shard === undefined ? '' : ` The result is read in ${shardsOf(row.shard)}.`;
   return `${from}${times === undefined ? '' : `, ${times}`}.${chunks}${shards}`;
 }
 
 function waits(row: RowPlan): string[] {
-  return row.dependsOn.length === 0 ? [] : [`Starts when ${list(row.dependsOn)} ${row.dependsOn.length === 1 ? 'is' : 'are'} done.`];
+  return row.dependsOn.length === 0
+    ? []
+    : [`Starts when ${list(row.dependsOn)} ${row.dependsOn.length === 1 ? 'is' : 'are'} done.`];
 }
 
 function changes(row: RowPlan): string[] {
@@ -87,7 +108,9 @@ function words(told: readonly { readonly words: string }[]): string[] {
 }
 
 function stamps({ metadataColumns: columns }: RowPlan): string[] {
-  return columns === undefined ? [] : [`Each record gets ${list(columns.map(({ name }) => name))}.`];
+  return columns === undefined
+    ? []
+    : [`Each record gets ${list(columns.map(({ name }) => name))}.`];
 }
 
 function writes(row: RowPlan, { sinkUri, writeMode, key }: RowFacts): string {
@@ -107,27 +130,36 @@ function writes(row: RowPlan, { sinkUri, writeMode, key }: RowFacts): string {
 }
 
 function rejects({ dlq }: RowPlan): string {
-  if (dlq === undefined) return 'A record that cannot be written fails the run: there is no dead-letter queue.';
+  if (dlq === undefined)
+    return 'A record that cannot be written fails the run: there is no dead-letter queue.';
   const budgets = [
-    ...(dlq.maxFailuresPerPage === undefined ? [] : [`${count(dlq.maxFailuresPerPage, 'record')} of a page`]),
-    ...(dlq.maxFailuresTotal === undefined ? [] : [`${count(dlq.maxFailuresTotal, 'record')} in all`]),
+    ...(dlq.maxFailuresPerPage === undefined
+      ? []
+      : [`${count(dlq.maxFailuresPerPage, 'record')} of a page`]),
+    ...(dlq.maxFailuresTotal === undefined
+      ? []
+      : [`${count(dlq.maxFailuresTotal, 'record')} in all`]),
   ];
   const limit = budgets.length === 0 ? '' : ` More than ${budgets.join(', or ')} fail the run.`;
   return `A record that cannot be written goes to ${dlq.sink.type}, with the reason beside it.${limit}`;
 }
 
 function resumes(row: RowPlan, { bookmarks }: RowFacts): string {
-  if (row.state === undefined) return 'Every run starts from the beginning: there is no state store.';
+  if (row.state === undefined)
+    return 'Every run starts from the beginning: there is no state store.';
   if (bookmarks === undefined)
     return `If the source keeps a bookmark, ${row.state.type} stores it under ${row.stateKey}, and the next run goes on there.`;
-  if (bookmarks) return `The next run goes on where this one stops; ${row.state.type} keeps the bookmark under ${row.stateKey}.`;
+  if (bookmarks)
+    return `The next run goes on where this one stops; ${row.state.type} keeps the bookmark under ${row.stateKey}.`;
   return `Every run starts from the beginning: the source keeps no bookmark, although there is a state store (${row.state.type}).`;
 }
 
 function travels({ lane: { lane, reason } }: RowPlan): string {
   const why = reason.replace(/^(records|columns|bytes): /, '');
-  if (lane.form === 'bytes') return `Records travel as raw ${lane.encoding} bytes, without being taken apart: ${why}.`;
-  if (lane.form === 'columns') return `Records travel as columns of cells, of which only those that are looked at are read: ${why}.`;
+  if (lane.form === 'bytes')
+    return `Records travel as raw ${lane.encoding} bytes, without being taken apart: ${why}.`;
+  if (lane.form === 'columns')
+    return `Records travel as columns of cells, of which only those that are looked at are read: ${why}.`;
   return `Records are parsed on the way: ${why}.`;
 }
 

@@ -59,22 +59,28 @@ describe('a YAML document', () => {
 
   it('keeps texts exactly, whatever brackets they hold', () => {
     const text = `version: 1\nvars: { a: "[ x ]", b: '[ ', c: [" ]"] }\nname: "${'word '.repeat(40)}"\n`;
-    expect(formatYaml(text, 'a.yaml')).toBe(`version: 1\nname: "${'word '.repeat(40)}"\nvars: { a: "[ x ]", b: '[ ', c: [" ]"] }\n`);
+    expect(formatYaml(text, 'a.yaml')).toBe(
+      `version: 1\nname: "${'word '.repeat(40)}"\nvars: { a: "[ x ]", b: '[ ', c: [" ]"] }\n`,
+    );
   });
 
   it('keeps the order inside of config, vars and params', () => {
-    const text = 'version: 1\nvars: { type: 1, id: 2 }\npipeline: { source: { type: x, config: { sink: 1, source: 2 } } }\n';
+    const text =
+      'version: 1\nvars: { type: 1, id: 2 }\npipeline: { source: { type: x, config: { sink: 1, source: 2 } } }\n';
     expect(formatYaml(text, 'a.yaml')).toBe(text);
   });
 
   it('that cannot be read is refused with its place', () => {
-    expect(() => formatYaml('a: [1\nb: 2', 'a.yaml')).toThrow(expect.objectContaining({ code: 'bad_config', stage: 'parse' }));
+    expect(() => formatYaml('a: [1\nb: 2', 'a.yaml')).toThrow(
+      expect.objectContaining({ code: 'bad_config', stage: 'parse' }),
+    );
   });
 });
 
 describe('a JSON document', () => {
   it('gets the same order, and its numbers stay digit by digit', () => {
-    const text = '{"pipeline":{"sink":{"config":{"n":9007199254740993},"type":"jsonl"},"source":{"type":"csv"}},"version":1}';
+    const text =
+      '{"pipeline":{"sink":{"config":{"n":9007199254740993},"type":"jsonl"},"source":{"type":"csv"}},"version":1}';
     const formatted = formatJson(text, 'a.json');
     expect(formatted.replaceAll(/\s/g, '')).toBe(
       '{"version":1,"pipeline":{"source":{"type":"csv"},"sink":{"type":"jsonl","config":{"n":9007199254740993}}}}',

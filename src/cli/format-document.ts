@@ -1,6 +1,18 @@
-/** One way to write a document: stable key order, even indentation, comments kept. Formatting never changes what it says. */
+/**
+ * One way to write a document: stable key order, even indentation, comments kept. Formatting never
+ * changes what it says.
+ */
 import { isDeepStrictEqual } from 'node:util';
-import { isMap, isScalar, isSeq, Lexer, parseDocument, type Document, type Pair, type YAMLMap } from 'yaml';
+import {
+  isMap,
+  isScalar,
+  isSeq,
+  Lexer,
+  parseDocument,
+  type Document,
+  type Pair,
+  type YAMLMap,
+} from 'yaml';
 import { assert } from '../lib/errors.ts';
 import { isObject, stringifyJson, type JsonValue } from '../lib/json.ts';
 import { joinPath } from '../lib/text-path.ts';
@@ -43,7 +55,10 @@ const INNER_ORDER = [
   'state',
   'dlq',
 ];
-/** Below these keys names are the author's own: their order may mean something to people, so it stays. */
+/**
+ * Below these keys names are the author's own: their order may mean something to people, so it
+ * stays.
+ */
 const FREE_KEYS = new Set(['config', 'vars', 'params', 'labels', 'headers', 'fields', 'match']);
 
 export function formatYaml(text: string, file: string): string {
@@ -51,7 +66,8 @@ export function formatYaml(text: string, file: string): string {
   const document = parseDocument(text, { keepSourceTokens: true });
   if (isMap(document.contents)) orderMap(document.contents, { top: true, commentOnName: false });
   const formatted = print(document);
-  if (formatted !== undefined && isDeepStrictEqual(meaningOf(formatted, 'yaml', file), says)) return formatted;
+  if (formatted !== undefined && isDeepStrictEqual(meaningOf(formatted, 'yaml', file), says))
+    return formatted;
   // An alias may not stand before its anchor: then the order stays as it was.
   const asWritten = print(parseDocument(text));
   assert(asWritten !== undefined, 'a document that was read can be written as it was');
@@ -64,9 +80,16 @@ export function formatJson(text: string, file: string): string {
 }
 
 /** What a text says; files that it includes are not looked into. */
-function meaningOf(text: string, format: Format, file: string): { value: JsonValue; includes: ReadonlyMap<string, string> } {
+function meaningOf(
+  text: string,
+  format: Format,
+  file: string,
+): { value: JsonValue; includes: ReadonlyMap<string, string> } {
   const { value, includes } = parseFragment(text, format, { kind: 'file', path: file });
-  return { value, includes: new Map(includes.map(({ steps, target }) => [joinPath('', ...steps), target])) };
+  return {
+    value,
+    includes: new Map(includes.map(({ steps, target }) => [joinPath('', ...steps), target])),
+  };
 }
 
 /** Nothing when the document cannot be written in this order. */
@@ -93,7 +116,9 @@ function tightenLists(text: string): string {
 
 interface MapPlace {
   readonly top: boolean;
-  /** The comment above the first key stands beside the name of the mapping and is about all of it. */
+  /**
+   * The comment above the first key stands beside the name of the mapping and is about all of it.
+   */
   readonly commentOnName: boolean;
 }
 
@@ -110,7 +135,8 @@ function orderMap(map: YAMLMap, { top, commentOnName }: MapPlace): void {
     const opening = map.items[0]?.key;
     if (isScalar(opening)) opening.spaceBefore = false;
   }
-  for (const pair of map.items) if (!FREE_KEYS.has(keyText(pair.key))) orderNode(pair.value, hasCommentOnName(pair));
+  for (const pair of map.items)
+    if (!FREE_KEYS.has(keyText(pair.key))) orderNode(pair.value, hasCommentOnName(pair));
 }
 
 /** `name: # comment`, before the line ends. */

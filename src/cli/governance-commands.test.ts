@@ -63,7 +63,10 @@ describe('contract', () => {
     write(GOVERNED);
     const { out } = await cli('contract --export contract');
     expect(out).toMatch(/^\{"allow_extra_fields":true,"fields":\[\{.*"version":"2"\}\n$/);
-    expect(JSON.parse((await cli('contract --export json-schema')).out)).toMatchObject({ 'x-contract-version': '2', required: ['id'] });
+    expect(JSON.parse((await cli('contract --export json-schema')).out)).toMatchObject({
+      'x-contract-version': '2',
+      required: ['id'],
+    });
     expect(JSON.parse((await cli('contract --export openlineage')).out)).toMatchObject({
       _producer: 'urn:headgate:1.2.3',
       contractVersion: '2',
@@ -73,7 +76,11 @@ describe('contract', () => {
 
   it('is missed where there is none', async () => {
     write(PLAIN + MATRIX);
-    expect(await cli('contract')).toMatchObject({ code: 1, out: '', err: expect.stringContaining('no `pipeline.contract`') as string });
+    expect(await cli('contract')).toMatchObject({
+      code: 1,
+      out: '',
+      err: expect.stringContaining('no `pipeline.contract`') as string,
+    });
   });
 });
 
@@ -105,7 +112,13 @@ describe('masking', () => {
           sink: 'jsonl',
           template: 'feed',
           rows: ['b'],
-          rules: [{ rule: 'mail', match: { value_detector: 'email', fields: ['mail'] }, action: { type: 'tokenize', prefix: 'm_' } }],
+          rules: [
+            {
+              rule: 'mail',
+              match: { value_detector: 'email', fields: ['mail'] },
+              action: { type: 'tokenize', prefix: 'm_' },
+            },
+          ],
         },
       ],
     });
@@ -113,6 +126,10 @@ describe('masking', () => {
 
   it('is missed where there is none', async () => {
     write(PLAIN + MATRIX);
-    expect(await cli('masking')).toMatchObject({ code: 1, out: '', err: expect.stringContaining('no `pipeline.masking`') as string });
+    expect(await cli('masking')).toMatchObject({
+      code: 1,
+      out: '',
+      err: expect.stringContaining('no `pipeline.masking`') as string,
+    });
   });
 });

@@ -34,7 +34,9 @@ export function overview(commands: readonly Command[], heading: Heading = String
 export function commandHelp(command: Command, heading: Heading = String): string {
   const named = command.arguments ?? [];
   const sections = [
-    command.description.split('\n\n').flatMap((paragraph, index) => [...(index === 0 ? [] : ['']), ...wrap(paragraph, WIDTH)]),
+    command.description
+      .split('\n\n')
+      .flatMap((paragraph, index) => [...(index === 0 ? [] : ['']), ...wrap(paragraph, WIDTH)]),
     [`${heading('Usage:')} ${usageOf(command)}`],
     named.length === 0
       ? []
@@ -45,11 +47,19 @@ export function commandHelp(command: Command, heading: Heading = String): string
             WIDTH,
           ),
         ],
-    shownOptions(command.options).length === 0 ? [] : [heading('Options:'), ...optionLines(command.options)],
+    shownOptions(command.options).length === 0
+      ? []
+      : [heading('Options:'), ...optionLines(command.options)],
     [heading('Common options:'), ...optionLines(SHARED_OPTIONS, [['-h, --help', 'This help.']])],
     command.examples.length === 0
       ? []
-      : [heading('Examples:'), ...command.examples.flatMap((example) => [`  # ${example.description}`, `  ${example.command}`])],
+      : [
+          heading('Examples:'),
+          ...command.examples.flatMap((example) => [
+            `  # ${example.description}`,
+            `  ${example.command}`,
+          ]),
+        ],
   ];
   return sections
     .filter((lines) => lines.length > 0)
@@ -59,7 +69,12 @@ export function commandHelp(command: Command, heading: Heading = String): string
 
 export function usageOf(command: Command): string {
   const words = (command.arguments ?? []).map(argumentText);
-  return ['headgate', command.name, ...words, ...(shownOptions(command.options).length === 0 ? [] : ['[options]'])].join(' ');
+  return [
+    'headgate',
+    command.name,
+    ...words,
+    ...(shownOptions(command.options).length === 0 ? [] : ['[options]']),
+  ].join(' ');
 }
 
 export function argumentText({ name, required, variadic }: ArgumentDefinition): string {
@@ -84,7 +99,12 @@ export function optionDescription(option: Option<unknown>): string {
   return notes.length === 0 ? option.description : `${option.description} (${notes.join('; ')})`;
 }
 
-function optionLines(options: Options, more: readonly (readonly [string, string])[] = []): string[] {
-  const described = shownOptions(options).map(([key, option]) => [optionText(key, option), optionDescription(option)] as const);
+function optionLines(
+  options: Options,
+  more: readonly (readonly [string, string])[] = [],
+): string[] {
+  const described = shownOptions(options).map(
+    ([key, option]) => [optionText(key, option), optionDescription(option)] as const,
+  );
   return definitionList([...described, ...more], WIDTH);
 }

@@ -22,21 +22,29 @@ describe('logins', () => {
   });
 
   it('that are declared but not named are doubtful', () => {
-    expect(codes({ auth, pipeline: {} })).toEqual(['warning unreferenced-auth-provider auth.login']);
+    expect(codes({ auth, pipeline: {} })).toEqual([
+      'warning unreferenced-auth-provider auth.login',
+    ]);
   });
 
   it('are fine when declared and named', () => {
-    expect(codes({ auth, matrix: [{ source: { config: { auth: { ref: 'login' } } } }] })).toEqual([]);
+    expect(codes({ auth, matrix: [{ source: { config: { auth: { ref: 'login' } } } }] })).toEqual(
+      [],
+    );
   });
 
   it('that a token names may be any of them', () => {
-    expect(codes({ auth, pipeline: { source: { config: { auth: { ref: '${env:LOGIN}' } } } } })).toEqual([]);
+    expect(
+      codes({ auth, pipeline: { source: { config: { auth: { ref: '${env:LOGIN}' } } } } }),
+    ).toEqual([]);
   });
 });
 
 describe('variables', () => {
   it('are doubtful when nothing uses them', () => {
-    expect(codes({ vars: { a: 1, 'b-c': '${vars.d}', d: 2 }, pipeline: { '${vars.b-c}': 1 } })).toEqual(['warning unused-var vars.a']);
+    expect(
+      codes({ vars: { a: 1, 'b-c': '${vars.d}', d: 2 }, pipeline: { '${vars.b-c}': 1 } }),
+    ).toEqual(['warning unused-var vars.a']);
   });
 });
 
@@ -47,7 +55,9 @@ describe('batch sizes', () => {
   });
 
   it('of a sink are doubtful above the page size of the source', () => {
-    expect(codes({ pipeline: pipeline({}, { batch_size: 1001 }) })).toEqual(['warning noop-batch-size pipeline.sink.config.batch_size']);
+    expect(codes({ pipeline: pipeline({}, { batch_size: 1001 }) })).toEqual([
+      'warning noop-batch-size pipeline.sink.config.batch_size',
+    ]);
     expect(codes({ pipeline: pipeline({}, { batch_size: 1000 }) })).toEqual([]);
     expect(codes({ pipeline: pipeline({ batch_size: 5000 }, { batch_size: 5000 }) })).toEqual([]);
   });
@@ -58,7 +68,12 @@ describe('batch sizes', () => {
   });
 
   it('are judged for each row that changes them', () => {
-    const matrix: JsonObject[] = [{ sink: { config: { batch_size: 2000 } } }, { sink: { config: { path: 'x' } } }];
-    expect(codes({ pipeline: pipeline({}, {}), matrix })).toEqual(['warning noop-batch-size matrix[0].sink.config.batch_size']);
+    const matrix: JsonObject[] = [
+      { sink: { config: { batch_size: 2000 } } },
+      { sink: { config: { path: 'x' } } },
+    ];
+    expect(codes({ pipeline: pipeline({}, {}), matrix })).toEqual([
+      'warning noop-batch-size matrix[0].sink.config.batch_size',
+    ]);
   });
 });

@@ -6,7 +6,11 @@ import { mergeTrees } from '../document/merge.ts';
 
 export interface Finding {
   readonly severity: 'error' | 'warning';
-  readonly code: 'dangling-auth-ref' | 'unreferenced-auth-provider' | 'unused-var' | 'noop-batch-size';
+  readonly code:
+    | 'dangling-auth-ref'
+    | 'unreferenced-auth-provider'
+    | 'unused-var'
+    | 'noop-batch-size';
   readonly message: string;
   readonly hint: string;
   /** Where it stands in the document. */
@@ -57,7 +61,8 @@ function* authRefs(value: JsonValue, path: string): Generator<AuthRef> {
     for (const [index, item] of value.entries()) yield* authRefs(item, joinPath(path, index));
   } else if (isObject(value)) {
     const auth = value['auth'];
-    if (isObject(auth) && typeof auth['ref'] === 'string') yield { name: auth['ref'], path: joinPath(path, 'auth', 'ref') };
+    if (isObject(auth) && typeof auth['ref'] === 'string')
+      yield { name: auth['ref'], path: joinPath(path, 'auth', 'ref') };
     for (const [key, item] of Object.entries(value)) yield* authRefs(item, joinPath(path, key));
   }
 }
@@ -95,7 +100,8 @@ function lintBatchSizes(tree: JsonObject): Finding[] {
   const rows = Array.isArray(tree['matrix']) ? tree['matrix'] : [];
   const places: { path: string; pipeline: JsonObject }[] = [{ path: 'pipeline', pipeline }];
   for (const [index, row] of rows.entries()) {
-    if (isObject(row) && isObject(row['sink'])) places.push({ path: `matrix[${index}]`, pipeline: mergeTrees(pipeline, row) });
+    if (isObject(row) && isObject(row['sink']))
+      places.push({ path: `matrix[${index}]`, pipeline: mergeTrees(pipeline, row) });
   }
   return places.flatMap(({ path, pipeline: merged }) => {
     const batch = batchSizeOf(merged['sink']);

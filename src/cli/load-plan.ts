@@ -4,7 +4,12 @@ import { hasField, isObject, stringifyJson } from '../lib/json.ts';
 import type { Parts } from '../kit/parts.ts';
 import type { Document } from '../document/document.ts';
 import { secretAsker, type AskSecrets } from '../document/ask-secrets.ts';
-import { loadDocumentFile, loadFileWithSecrets, loadWithSecrets, type FileOptions } from '../document/load.ts';
+import {
+  loadDocumentFile,
+  loadFileWithSecrets,
+  loadWithSecrets,
+  type FileOptions,
+} from '../document/load.ts';
 import { canonicalPaths, localFiles } from '../document/local-file.ts';
 import type { Plan } from '../plan/plan.ts';
 import { planDocument } from '../plan/plan-document.ts';
@@ -22,11 +27,15 @@ export interface LoadRequest {
   readonly selection?: Values<typeof SELECTION_OPTIONS>;
   /** Profile and parameters. */
   readonly completion?: Values<typeof DOCUMENT_OPTIONS>;
-  /** Whether parameters that nobody supplied may be stood in for, because nothing is going to run. */
+  /**
+   * Whether parameters that nobody supplied may be stood in for, because nothing is going to run.
+   */
   readonly onlyChecked?: boolean;
   /** The tokens of backfills stay as they are; they do where the document is only checked, too. */
   readonly backfill?: 'kept';
-  /** Leaves the tokens of secrets managers as they are: nothing is contacted, and nothing can run. */
+  /**
+   * Leaves the tokens of secrets managers as they are: nothing is contacted, and nothing can run.
+   */
   readonly keepSecrets?: boolean;
   /** Hears which secrets were asked for, by token; once each. */
   readonly onSecret?: (token: string) => void;
@@ -69,7 +78,8 @@ export async function loadPlan(context: CliContext, request: LoadRequest): Promi
     selection: request.selection ?? {},
     ...(request.onlyChecked === true || request.backfill === 'kept' ? { backfill: 'kept' } : {}),
   });
-  for (const warning of plan.warnings) reportIssue(warning, 'warning', { terminal, cwd: world.cwd, document: context.document() });
+  for (const warning of plan.warnings)
+    reportIssue(warning, 'warning', { terminal, cwd: world.cwd, document: context.document() });
   return { file, document, plan, parts };
 }
 
@@ -80,7 +90,11 @@ async function loadEnvironment(options: FileOptions, ask: AskSecrets): Promise<D
   const { documentFromEnv } = await import('../document/env-document.ts');
   const { tree, values } = documentFromEnv(options.variables);
   for (const value of values) options.redactor.register(value);
-  return loadWithSecrets(stringifyJson(tree, 2), { ...options, format: 'json', origin: { kind: 'file', path: ENVIRONMENT } }, ask);
+  return loadWithSecrets(
+    stringifyJson(tree, 2),
+    { ...options, format: 'json', origin: { kind: 'file', path: ENVIRONMENT } },
+    ask,
+  );
 }
 
 function telling(ask: AskSecrets, onSecret: ((token: string) => void) | undefined): AskSecrets {

@@ -12,7 +12,9 @@ export function momentOption(about: { readonly description: string }): Option<Da
       if (written === undefined) return undefined;
       const moment = parseMoment(written);
       if (moment !== undefined) return moment;
-      throw usageError(`${given?.from} must be a time such as 2026-01-31T08:00:00Z, or a date, got ${JSON.stringify(written)}`);
+      throw usageError(
+        `${given?.from} must be a time such as 2026-01-31T08:00:00Z, or a date, got ${JSON.stringify(written)}`,
+      );
     },
   };
 }

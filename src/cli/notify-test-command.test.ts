@@ -19,11 +19,27 @@ beforeAll(async () => {
       dedupe_window_secs: 60,
       channel: { type: 'slack', config: { webhook_url: `${server.url}/chat` } },
     },
-    { name: 'page', channel: { type: 'pagerduty', config: { routing_key: 'the-routing-key', endpoint: `${server.url}/page` } } },
-    { name: 'hook', dlq_threshold: 50, channel: { type: 'webhook', config: { url: `${server.url}/hook` } } },
+    {
+      name: 'page',
+      channel: {
+        type: 'pagerduty',
+        config: { routing_key: 'the-routing-key', endpoint: `${server.url}/page` },
+      },
+    },
+    {
+      name: 'hook',
+      dlq_threshold: 50,
+      channel: { type: 'webhook', config: { url: `${server.url}/hook` } },
+    },
   ];
-  const pipeline = { source: { type: 'csv', config: { path: 'in.csv' } }, sink: { type: 'jsonl', config: { path: 'out.jsonl' } } };
-  writeFileSync(join(dir, 'orders.json'), JSON.stringify({ version: 1, name: 'orders', pipeline, notifications: rules }));
+  const pipeline = {
+    source: { type: 'csv', config: { path: 'in.csv' } },
+    sink: { type: 'jsonl', config: { path: 'out.jsonl' } },
+  };
+  writeFileSync(
+    join(dir, 'orders.json'),
+    JSON.stringify({ version: 1, name: 'orders', pipeline, notifications: rules }),
+  );
   writeFileSync(join(dir, 'silent.json'), JSON.stringify({ version: 1, name: 'orders', pipeline }));
 });
 afterEach(() => {
@@ -38,11 +54,18 @@ afterAll(async () => {
 async function notify(...args: string[]) {
   const world = { ...testWorld({ cwd: dir }), fetch };
   const code = await runCli(['notify', 'test', ...args], testWiring(parts), world);
-  return { code, out: world.out(), err: world.err(), paths: server.requests.map(({ path }) => path).sort() };
+  return {
+    code,
+    out: world.out(),
+    err: world.err(),
+    paths: server.requests.map(({ path }) => path).sort(),
+  };
 }
 
 const bodies = (path: string): Record<string, unknown>[] =>
-  server.requests.filter((request) => request.path === path).map((request) => request.json() as Record<string, unknown>);
+  server.requests
+    .filter((request) => request.path === path)
+    .map((request) => request.json() as Record<string, unknown>);
 
 test('every rule is sent a failure, whatever it asks for, and the answer says which would be silent', async () => {
   const { code, out, paths } = await notify('orders.json');
@@ -85,19 +108,35 @@ test('a success is nothing to incidents, and so many records go to the dead lett
 
 test('the scheduler has no run: what belongs to one is null', async () => {
   await notify('orders.json', '--event', 'scheduler_stuck');
-  const unknown = { run_id: null, invocation_id: null, started_at: null, finished_at: null, duration_secs: null };
-  expect(bodies('/hook')).toMatchObject([{ event: 'scheduler_stuck', severity: 'critical', details: {}, ...unknown }]);
+  const unknown = {
+    run_id: null,
+    invocation_id: null,
+    started_at: null,
+    finished_at: null,
+    duration_secs: null,
+  };
+  expect(bodies('/hook')).toMatchObject([
+    { event: 'scheduler_stuck', severity: 'critical', details: {}, ...unknown },
+  ]);
 });
 
 test('what does not arrive fails the command, and says why without the address', async () => {
-  server.respond(({ path }) => (path === '/chat' ? { status: 404, body: `no_service at ${server.url}/chat` } : {}));
+  server.respond(({ path }) =>
+    path === '/chat' ? { status: 404, body: `no_service at ${server.url}/chat` } : {},
+  );
   const { code, out, err } = await notify('orders.json');
-  expect([code, out]).toEqual([1, expect.stringContaining('failed: the receiver answered 404: no_service at ***\n')]);
+  expect([code, out]).toEqual([
+    1,
+    expect.stringContaining('failed: the receiver answered 404: no_service at ***\n'),
+  ]);
   expect(out + err).not.toContain('/chat');
 });
 
 test('a document without rules, and an event that does not exist, are refused', async () => {
-  expect(await notify('silent.json')).toMatchObject({ code: 1, err: expect.stringContaining('the document has no `notifications`') });
+  expect(await notify('silent.json')).toMatchObject({
+    code: 1,
+    err: expect.stringContaining('the document has no `notifications`'),
+  });
   expect(await notify('orders.json', '--event', 'done')).toMatchObject({
     code: 2,
     err: expect.stringContaining('--event cannot be "done"'),

@@ -11,7 +11,8 @@ import {
   withVariables,
 } from './option.ts';
 
-const flags = (key: string, ...texts: string[]): ReadonlyMap<string, readonly string[]> => new Map([[key, texts]]);
+const flags = (key: string, ...texts: string[]): ReadonlyMap<string, readonly string[]> =>
+  new Map([[key, texts]]);
 const none: ReadonlyMap<string, readonly string[]> = new Map();
 
 describe('the flag of an option', () => {
@@ -22,9 +23,18 @@ describe('the flag of an option', () => {
 });
 
 describe('the value of an option', () => {
-  const limit = integerOption({ value: 'N', min: 1, max: 9, default: 3, env: 'SVC_LIMIT', description: '' });
-  const read = (given: ReadonlyMap<string, readonly string[]>, variables: Record<string, string> = {}): number =>
-    limit.read(givenFor('limit', limit, given, variables));
+  const limit = integerOption({
+    value: 'N',
+    min: 1,
+    max: 9,
+    default: 3,
+    env: 'SVC_LIMIT',
+    description: '',
+  });
+  const read = (
+    given: ReadonlyMap<string, readonly string[]>,
+    variables: Record<string, string> = {},
+  ): number => limit.read(givenFor('limit', limit, given, variables));
 
   it('comes from the flag before the variable before the default', () => {
     expect(read(flags('limit', '5'), { SVC_LIMIT: '7' })).toBe(5);
@@ -47,22 +57,33 @@ describe('the value of an option', () => {
   });
 
   it('is refused outside its range, naming the flag or the variable it came from', () => {
-    expect(() => read(flags('limit', '0'))).toThrow('--limit must be a whole number from 1 to 9, got "0"');
+    expect(() => read(flags('limit', '0'))).toThrow(
+      '--limit must be a whole number from 1 to 9, got "0"',
+    );
     expect(() => read(flags('limit', '1.5'))).toThrow('--limit must be a whole number');
     expect(() => read(none, { SVC_LIMIT: 'many' })).toThrow('SVC_LIMIT must be a whole number');
     expect(() => read(none, { SVC_LIMIT: '' })).toThrow('SVC_LIMIT must be a whole number');
   });
 
   it('of a choice is one of the choices', () => {
-    const output = choiceOption({ value: 'F', choices: ['text', 'json'], default: 'text', description: '' });
+    const output = choiceOption({
+      value: 'F',
+      choices: ['text', 'json'],
+      default: 'text',
+      description: '',
+    });
     expect(output.read({ texts: ['json'], from: '--output' })).toBe('json');
-    expect(() => output.read({ texts: ['jsno'], from: '--output' })).toThrow('--output cannot be "jsno"');
+    expect(() => output.read({ texts: ['jsno'], from: '--output' })).toThrow(
+      '--output cannot be "jsno"',
+    );
   });
 
   it('of a text must not be empty', () => {
     const token = textOption({ value: 'T', env: 'SVC_TOKEN', description: '' });
     expect(token.read(undefined)).toBeUndefined();
-    expect(() => token.read(givenFor('token', token, none, { SVC_TOKEN: '' }))).toThrow('SVC_TOKEN must not be empty');
+    expect(() => token.read(givenFor('token', token, none, { SVC_TOKEN: '' }))).toThrow(
+      'SVC_TOKEN must not be empty',
+    );
   });
 
   it('of a list is comma-separated in a variable and counts repeated values once', () => {
@@ -77,25 +98,31 @@ describe('the value of an option', () => {
     expect(quiet.read({ texts: ['true'], from: '--quiet' })).toBe(true);
     expect(quiet.read(undefined)).toBe(false);
     expect(quiet.read(givenFor('quiet', quiet, none, { SVC_QUIET: '0' }))).toBe(false);
-    expect(() => quiet.read(givenFor('quiet', quiet, none, { SVC_QUIET: 'maybe' }))).toThrow('SVC_QUIET must be true or false');
+    expect(() => quiet.read(givenFor('quiet', quiet, none, { SVC_QUIET: 'maybe' }))).toThrow(
+      'SVC_QUIET must be true or false',
+    );
   });
 });
 
 describe('an option that this build does not have', () => {
-  const cluster = withVariables('SVC_SERVE_', { cluster: unavailableOption('cluster mode') }).cluster;
+  const cluster = withVariables('SVC_SERVE_', {
+    cluster: unavailableOption('cluster mode'),
+  }).cluster;
 
   it('is refused when given, also as a variable', () => {
     expect(cluster.read(undefined)).toBeUndefined();
     expect(() => cluster.read({ texts: ['true'], from: '--cluster' })).toThrow(
       '--cluster is not available: this version has no cluster mode',
     );
-    expect(() => cluster.read(givenFor('cluster', cluster, none, { SVC_SERVE_CLUSTER: '1' }))).toThrow(
-      'SVC_SERVE_CLUSTER is not available',
-    );
+    expect(() =>
+      cluster.read(givenFor('cluster', cluster, none, { SVC_SERVE_CLUSTER: '1' })),
+    ).toThrow('SVC_SERVE_CLUSTER is not available');
   });
 
   it('may be switched off explicitly', () => {
-    expect(cluster.read(givenFor('cluster', cluster, none, { SVC_SERVE_CLUSTER: 'false' }))).toBeUndefined();
+    expect(
+      cluster.read(givenFor('cluster', cluster, none, { SVC_SERVE_CLUSTER: 'false' })),
+    ).toBeUndefined();
   });
 });
 

@@ -1,4 +1,7 @@
-/** Options as data: one declaration gives parsing, environment variable, help, shell completion and reference page. */
+/**
+ * Options as data: one declaration gives parsing, environment variable, help, shell completion and
+ * reference page.
+ */
 import { AppError } from '../lib/errors.ts';
 import { suggestion } from '../lib/nearest.ts';
 import { usageError } from './exit.ts';
@@ -32,7 +35,9 @@ export interface Option<T> {
 export type Options = Readonly<Record<string, Option<unknown>>>;
 
 /** What a command gets for its options. */
-export type Values<O extends Options> = { readonly [K in keyof O]: O[K] extends Option<infer T> ? T : never };
+export type Values<O extends Options> = {
+  readonly [K in keyof O]: O[K] extends Option<infer T> ? T : never;
+};
 
 /** The flag of an option's key: `statePath` is written `--state-path`. */
 export function flagOf(key: string): string {
@@ -58,7 +63,9 @@ interface Valued<D> extends Described {
   readonly completes?: 'file' | 'directory';
 }
 
-export function textOption<D extends string | undefined = undefined>(about: Valued<D>): Option<string | D> {
+export function textOption<D extends string | undefined = undefined>(
+  about: Valued<D>,
+): Option<string | D> {
   return valued(about, (text, from) => {
     if (text === '') throw usageError(`${from} must not be empty`);
     return text;
@@ -88,7 +95,10 @@ export function choiceOption<const C extends string>(
   });
 }
 
-/** May be given several times; its variable holds a comma-separated list. Repeated values count once. */
+/**
+ * May be given several times; its variable holds a comma-separated list. Repeated values count
+ * once.
+ */
 export function listOption(
   about: Described & { readonly value: string; readonly completes?: 'file' | 'directory' },
 ): Option<readonly string[]> {
@@ -103,7 +113,10 @@ export function listOption(
   };
 }
 
-/** Part of the command's interface that this build does not have: refused with a sentence, never ignored. */
+/**
+ * Part of the command's interface that this build does not have: refused with a sentence, never
+ * ignored.
+ */
 export function unavailableOption(feature: string, value?: string): Option<undefined> {
   return {
     description: feature,
@@ -111,14 +124,20 @@ export function unavailableOption(feature: string, value?: string): Option<undef
     refused: true,
     read: (given) => {
       if (given === undefined || (value === undefined && !readSwitch(given))) return undefined;
-      throw new AppError('not_available', `${given.from} is not available: this version has no ${feature}`);
+      throw new AppError(
+        'not_available',
+        `${given.from} is not available: this version has no ${feature}`,
+      );
     },
   };
 }
 
 /** Gives every option the variable `{prefix}{FLAG}` unless it names its own. */
 export function withVariables<O extends Options>(prefix: string, options: O): O {
-  const named = Object.entries(options).map(([key, option]) => [key, { env: variableOf(prefix, key), ...option }]);
+  const named = Object.entries(options).map(([key, option]) => [
+    key,
+    { env: variableOf(prefix, key), ...option },
+  ]);
   // Same keys, same values: only `env` was added.
   return Object.fromEntries(named) as O;
 }
@@ -136,7 +155,9 @@ export function givenFor(
 ): Given | undefined {
   const texts = flags.get(key);
   if (texts !== undefined) return { texts, from: flagOf(key) };
-  const from = variablesOf(option).find((name) => variables[name] !== undefined && variables[name] !== '') ?? option.env;
+  const from =
+    variablesOf(option).find((name) => variables[name] !== undefined && variables[name] !== '') ??
+    option.env;
   const text = from === undefined ? undefined : variables[from];
   if (from === undefined || text === undefined) return undefined;
   if (option.repeatable === true) {
@@ -160,7 +181,10 @@ export function readOptions<O extends Options>(
   flags: ReadonlyMap<string, readonly string[]>,
   variables: Readonly<Record<string, string | undefined>>,
 ): Values<O> {
-  const values = Object.entries(options).map(([key, option]) => [key, option.read(givenFor(key, option, flags, variables))]);
+  const values = Object.entries(options).map(([key, option]) => [
+    key,
+    option.read(givenFor(key, option, flags, variables)),
+  ]);
   // Every value was read by the option of its key.
   return Object.fromEntries(values) as Values<O>;
 }

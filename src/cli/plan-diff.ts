@@ -17,8 +17,17 @@ interface DiffRequest {
     Values<typeof SELECTION_OPTIONS> & { readonly json: boolean; readonly resolveSecrets: boolean };
 }
 
-export async function tellDiff(context: CliContext, { plan, other, options }: DiffRequest): Promise<number> {
-  const loading = { config: other, completion: options, selection: options, onlyChecked: true, keepSecrets: !options.resolveSecrets };
+export async function tellDiff(
+  context: CliContext,
+  { plan, other, options }: DiffRequest,
+): Promise<number> {
+  const loading = {
+    config: other,
+    completion: options,
+    selection: options,
+    onlyChecked: true,
+    keepSecrets: !options.resolveSecrets,
+  };
   const before = await loadPlan(context, loading);
   const changes = comparePlans(before.plan, plan);
   if (options.json) context.terminal.json({ before: other, changes });
@@ -36,13 +45,15 @@ function tell({ terminal }: CliContext, other: string, changes: readonly PlanCha
     if (row !== null) terminal.print(`\n${terminal.ink('bold', row)}`);
     for (const { what, before, after, warning } of group) {
       terminal.print(`  ${terminal.ink('dim', what)}  ${sentenceOf(what, before, after)}`);
-      if (warning !== undefined) terminal.print(`    ${terminal.ink('yellow', `careful: ${warning}`)}`);
+      if (warning !== undefined)
+        terminal.print(`    ${terminal.ink('yellow', `careful: ${warning}`)}`);
     }
   }
 }
 
 function sentenceOf(what: string, before: string | null, after: string | null): string {
-  if (what.startsWith('settings')) return `${after} ${after?.includes(',') === true ? 'are' : 'is'} different`;
+  if (what.startsWith('settings'))
+    return `${after} ${after?.includes(',') === true ? 'are' : 'is'} different`;
   if (before === null || before === '') return `new: ${after}`;
   return after === null || after === '' ? `gone: ${before}` : `${before} → ${after}`;
 }

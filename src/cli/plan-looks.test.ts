@@ -40,7 +40,10 @@ const PEOPLE = 'age,contact,note\n36,ada@x.org,write ada@x.org\n7,bo@x.org,\n,cy
 
 describe('a sample', () => {
   beforeEach(() => {
-    write('headgate.yaml', DOCUMENT.replace('rename_field, config: { mapping:', 'rename_field, config: { fields:'));
+    write(
+      'headgate.yaml',
+      DOCUMENT.replace('rename_field, config: { mapping:', 'rename_field, config: { fields:'),
+    );
     write('in.csv', PEOPLE);
   });
 
@@ -60,7 +63,8 @@ describe('a sample', () => {
       expect(out).toContain('quality  2 → 1 (1 dead)');
       expect(out).toMatch(/dead \(quality\) \{"age":7,.*\} {2}\S/);
       expect(out).toContain('to jsonl: 1 record; to the dead-letter queue: 1');
-      for (const name of ['out.jsonl', 'dead.jsonl']) expect(existsSync(path.join(cwd, name))).toBe(false);
+      for (const name of ['out.jsonl', 'dead.jsonl'])
+        expect(existsSync(path.join(cwd, name))).toBe(false);
     },
   );
 
@@ -99,8 +103,14 @@ describe('a sample', () => {
       code: 2,
       err: expect.stringContaining('exclude each other') as string,
     });
-    write('two.yaml', `${DOCUMENT.replace('mapping', 'fields')}matrix: [{ id: a }, { id: b, sink: { config: { path: b } } }]\n`);
-    expect(await cli('plan two.yaml --sample in.csv')).toMatchObject({ code: 2, err: expect.stringContaining('rows: a, b') as string });
+    write(
+      'two.yaml',
+      `${DOCUMENT.replace('mapping', 'fields')}matrix: [{ id: a }, { id: b, sink: { config: { path: b } } }]\n`,
+    );
+    expect(await cli('plan two.yaml --sample in.csv')).toMatchObject({
+      code: 2,
+      err: expect.stringContaining('rows: a, b') as string,
+    });
   });
 });
 
@@ -120,7 +130,9 @@ describe('a comparison of two documents', () => {
 
   it('finds nothing where nothing is decided otherwise', async () => {
     write('after.yaml', BEFORE.replace('version: 1', '# another text\nversion: 1'));
-    expect((await cli('plan after.yaml --diff before.yaml')).out).toBe('nothing is decided otherwise than in before.yaml\n');
+    expect((await cli('plan after.yaml --diff before.yaml')).out).toBe(
+      'nothing is decided otherwise than in before.yaml\n',
+    );
   });
 
   it('tells rows, parts, settings by name, and bookmarks that are not found any more', async () => {
@@ -135,7 +147,9 @@ describe('a comparison of two documents', () => {
     const { code, out } = await cli('plan after.yaml --diff before.yaml');
     expect(code).toBe(0);
     expect(out).toContain('name  orders → sales');
-    expect(out).toContain('row  gone: postgres → jsonl\n    careful: its bookmark stays behind under orders::us');
+    expect(out).toContain(
+      'row  gone: postgres → jsonl\n    careful: its bookmark stays behind under orders::us',
+    );
     expect(out).toContain('settings of transform 1 (select)  fields is different');
     expect(out).toContain('sink  jsonl → csv');
     expect(out).toContain(
@@ -151,7 +165,10 @@ describe('a comparison of two documents', () => {
         `  dlq: { ${budget}sink: { type: jsonl, config: { path: dead.jsonl } } }\nsla: { min_rows_per_run: ${least} }\n${more}matrix:`,
       );
     write('before.yaml', governed('', 1));
-    write('after.yaml', governed('max_failures_total: 3, ', 5, 'resilience: { retry: {} }\nmetadata_columns: {}\n'));
+    write(
+      'after.yaml',
+      governed('max_failures_total: 3, ', 5, 'resilience: { retry: {} }\nmetadata_columns: {}\n'),
+    );
     const { out } = await cli('plan after.yaml --diff before.yaml --select us');
     expect(out).toContain('settings of dlq  max_failures_total is different');
     expect(out).toContain('expects  at least 1 record → at least 5 records');
@@ -166,9 +183,14 @@ describe('a comparison of two documents', () => {
       `  edges: [{ from: s, to: x }, ${edges}]\n`;
     write('before.yaml', graph('int', '', '{ from: x, to: w }'));
     const more = ', t: { kind: tee }, v: { kind: sink, config: { path: v } }';
-    write('after.yaml', graph('float', more, '{ from: x, to: t }, { from: t, to: w }, { from: t, to: v }'));
+    write(
+      'after.yaml',
+      graph('float', more, '{ from: x, to: t }, { from: t, to: w }, { from: t, to: v }'),
+    );
     const { out } = await cli('plan after.yaml --diff before.yaml');
-    expect(out).toContain('nodes  s (source), w (sink), x (transform) → s (source), t (tee), v (sink), w (sink), x (transform)');
+    expect(out).toContain(
+      'nodes  s (source), w (sink), x (transform) → s (source), t (tee), v (sink), w (sink), x (transform)',
+    );
     expect(out).toContain('settings of node x, transform 1 (cast)  fields is different');
   });
 
@@ -178,7 +200,9 @@ describe('a comparison of two documents', () => {
     expect(out).not.toContain('hidden');
     expect(JSON.parse(out)).toEqual({
       before: 'before.yaml',
-      changes: [{ row: 'eu', what: 'settings of the source', before: null, after: 'connection_url' }],
+      changes: [
+        { row: 'eu', what: 'settings of the source', before: null, after: 'connection_url' },
+      ],
     });
   });
 });

@@ -1,4 +1,6 @@
-/** What every stage of a row does to some records: those of a file, or the first ones of its source. */
+/**
+ * What every stage of a row does to some records: those of a file, or the first ones of its source.
+ */
 import path from 'node:path';
 import { columnsOf } from '../engine/stages/drift-columns.ts';
 import type { SampleTrace, StageTrace } from '../engine/trace-stages.ts';
@@ -30,7 +32,8 @@ export interface SampleRequest {
 export async function tellSample(context: CliContext, request: SampleRequest): Promise<number> {
   const { plan, rows, document, sample } = request;
   const [only] = rows;
-  const row = only === undefined || plan.topology === undefined ? only : rowOfNode(plan.topology, only);
+  const row =
+    only === undefined || plan.topology === undefined ? only : rowOfNode(plan.topology, only);
   if (row === undefined || rows.length > 1)
     throw usageError(
       plan.topology === undefined
@@ -39,10 +42,20 @@ export async function tellSample(context: CliContext, request: SampleRequest): P
       `rows: ${rows.map(({ id }) => id).join(', ')}`,
     );
   using stops = listenForStop(context.world, 'cancel', () => {});
-  const records = sample === undefined ? await fromSource(context, request, row, stops.signal) : fromFile(context, sample, request.limit);
+  const records =
+    sample === undefined
+      ? await fromSource(context, request, row, stops.signal)
+      : fromFile(context, sample, request.limit);
   const { traceStages } = await import('../engine/trace-stages.ts');
   const env = context.envAt('error');
-  const trace = await traceStages({ plan, row, records, env, clock: request.clock ?? context.world.clock.now(), signal: stops.signal });
+  const trace = await traceStages({
+    plan,
+    row,
+    records,
+    env,
+    clock: request.clock ?? context.world.clock.now(),
+    signal: stops.signal,
+  });
   const source = sample ?? `live: ${row.source.type}`;
   if (document === undefined) tell(context, row, trace, source);
   else context.terminal.json({ ...document, sample: sampleDocument(trace, source) });
@@ -50,7 +63,11 @@ export async function tellSample(context: CliContext, request: SampleRequest): P
 }
 
 function fromFile({ world }: CliContext, name: string, limit: number): readonly JsonValue[] {
-  const read = readRecords({ name, path: path.resolve(world.cwd, name), readFile: localFiles(world.cwd) });
+  const read = readRecords({
+    name,
+    path: path.resolve(world.cwd, name),
+    readFile: localFiles(world.cwd),
+  });
   if (read.ok) return read.records.slice(0, limit);
   throw new ConfigError([{ ...read.fault, path: '', file: name }], { stage: 'parse' });
 }
@@ -64,9 +81,21 @@ async function fromSource(
   const { preview } = await import('../engine/preview.ts');
   const { plan, parts, limit } = request;
   // The records as the source gives them: nothing of the row stands between.
-  const bare = { ...row, transforms: [], governance: { quality: undefined, contract: undefined, masking: undefined, schema: undefined } };
+  const bare = {
+    ...row,
+    transforms: [],
+    governance: { quality: undefined, contract: undefined, masking: undefined, schema: undefined },
+  };
   const records: JsonValue[] = [];
-  for await (const record of preview({ plan, parts, env, row: bare, limit, clock: request.clock ?? world.clock.now(), signal }))
+  for await (const record of preview({
+    plan,
+    parts,
+    env,
+    row: bare,
+    limit,
+    clock: request.clock ?? world.clock.now(),
+    signal,
+  }))
     records.push(record);
   return records;
 }
@@ -77,7 +106,11 @@ function sampleDocument(trace: SampleTrace, source: string): Record<string, unkn
     input_records: trace.input.length,
     output_records: trace.output.length,
     dlq_records: deadOf(trace),
-    inferred_schema: columnsOf(trace.output).map(({ name, types, nulls }) => ({ name, types: [...types], nullable: nulls })),
+    inferred_schema: columnsOf(trace.output).map(({ name, types, nulls }) => ({
+      name,
+      types: [...types],
+      nullable: nulls,
+    })),
     stages: trace.stages,
     ...(trace.error === undefined ? {} : { error: trace.error }),
   };
@@ -97,8 +130,12 @@ function tell({ terminal }: CliContext, row: RowPlan, trace: SampleTrace, source
     for (const { reason, message, record } of stage.dead)
       line(`    ${terminal.ink('red', `dead (${reason})`)} ${stringifyJson(record)}  ${message}`);
   }
-  if (trace.error !== undefined) line(`\n  ${terminal.ink('red', 'the run would end here:')} ${trace.error}`);
-  else line(`\n  to ${row.sink.type}: ${count(trace.output.length, 'record')}; to the dead-letter queue: ${deadOf(trace)}`);
+  if (trace.error !== undefined)
+    line(`\n  ${terminal.ink('red', 'the run would end here:')} ${trace.error}`);
+  else
+    line(
+      `\n  to ${row.sink.type}: ${count(trace.output.length, 'record')}; to the dead-letter queue: ${deadOf(trace)}`,
+    );
 }
 
 function countsOf({ before, after, filtered, expanded, dead }: StageTrace): string {
@@ -113,7 +150,8 @@ function countsOf({ before, after, filtered, expanded, dead }: StageTrace): stri
 /** Record by record where they still answer to each other, otherwise what there is now. */
 function changesOf({ before, after, filtered, expanded, dead }: StageTrace): string[] {
   const texts = after.map((record) => stringifyJson(record));
-  if (filtered > 0 || expanded > 0 || dead.length > 0 || before.length !== after.length) return texts;
+  if (filtered > 0 || expanded > 0 || dead.length > 0 || before.length !== after.length)
+    return texts;
   const changed = texts.flatMap((text, index) => {
     const was = stringifyJson(before[index] ?? null);
     return was === text ? [] : [`${was}  →  ${text}`];

@@ -21,10 +21,22 @@ function lines(text: string): string[] {
   return text.split('\r\u001B[2K').slice(1);
 }
 
-function lineOn(tty: boolean, rows = 1): { show: (progress: Progress) => void; shown: () => string[]; advance: (ms: number) => void } {
+function lineOn(
+  tty: boolean,
+  rows = 1,
+): { show: (progress: Progress) => void; shown: () => string[]; advance: (ms: number) => void } {
   const world = testWorld({ tty });
-  const terminal = new Terminal({ stdout: world.stdout, stderr: world.stderr, variables: {}, redactor: new Redactor() });
-  return { show: progressLine(terminal, world.clock, rows), shown: () => lines(world.err()), advance: (ms) => world.advance(ms) };
+  const terminal = new Terminal({
+    stdout: world.stdout,
+    stderr: world.stderr,
+    variables: {},
+    redactor: new Redactor(),
+  });
+  return {
+    show: progressLine(terminal, world.clock, rows),
+    shown: () => lines(world.err()),
+    advance: (ms) => world.advance(ms),
+  };
 }
 
 it('shows counts and rates, at most ten times a second', () => {
@@ -34,7 +46,9 @@ it('shows counts and rates, at most ten times a second', () => {
   show(progress(1001));
   advance(99);
   show(progress(1002));
-  expect(shown()).toEqual(['orders  ·  1,000 read  ·  1,000 written  ·  2,000 records/s  ·  2.0 MiB/s']);
+  expect(shown()).toEqual([
+    'orders  ·  1,000 read  ·  1,000 written  ·  2,000 records/s  ·  2.0 MiB/s',
+  ]);
   advance(1);
   show(progress(1200));
   expect(shown()).toHaveLength(2);

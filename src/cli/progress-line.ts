@@ -3,7 +3,9 @@ import type { Progress } from '../wire/outcome.ts';
 import { byteSize, count, thousands, type Terminal } from './render.ts';
 
 const REFRESH_MS = 100;
-/** Rates are those of the last second or so, not of the whole run: people want to see it slow down. */
+/**
+ * Rates are those of the last second or so, not of the whole run: people want to see it slow down.
+ */
 const RATE_WINDOW_MS = 1000;
 
 interface Sample {
@@ -13,7 +15,11 @@ interface Sample {
 }
 
 /** Shows the counts of a running run on a terminal, at most ten times a second. */
-export function progressLine(terminal: Terminal, clock: Clock, rows: number): (progress: Progress) => void {
+export function progressLine(
+  terminal: Terminal,
+  clock: Clock,
+  rows: number,
+): (progress: Progress) => void {
   let shownAtMs = Number.NEGATIVE_INFINITY;
   let from: Sample = { atMs: clock.elapsedMs(), records: 0, bytes: 0 };
   let rate: { records: number; bytes: number } | undefined;
@@ -36,14 +42,20 @@ function rateBetween(from: Sample, to: Sample): { records: number; bytes: number
   return { records: (to.records - from.records) / secs, bytes: (to.bytes - from.bytes) / secs };
 }
 
-function lineOf(progress: Progress, rate: { records: number; bytes: number }, rows: number): string {
+function lineOf(
+  progress: Progress,
+  rate: { records: number; bytes: number },
+  rows: number,
+): string {
   const parts = [
     progress.row_id,
     `${thousands(progress.records_read)} read`,
     `${thousands(progress.records_written)} written`,
     `${thousands(rate.records)} records/s`,
     `${byteSize(rate.bytes)}/s`,
-    ...(progress.records_dead_lettered > 0 ? [count(progress.records_dead_lettered, 'dead letter')] : []),
+    ...(progress.records_dead_lettered > 0
+      ? [count(progress.records_dead_lettered, 'dead letter')]
+      : []),
     ...(rows > 1 ? [`${progress.invocations_done} done of ${count(rows, 'row')}`] : []),
   ];
   return parts.join('  ·  ');

@@ -25,7 +25,13 @@ function commandSection(command: Command): string[] {
     `## ${command.name}`,
     command.description,
     fence([usageOf(command)]),
-    ...(named.length === 0 ? [] : [named.map((argument) => `- \`${argumentText(argument)}\`: ${argument.description}`).join('\n')]),
+    ...(named.length === 0
+      ? []
+      : [
+          named
+            .map((argument) => `- \`${argumentText(argument)}\`: ${argument.description}`)
+            .join('\n'),
+        ]),
     ...(shownOptions(command.options).length === 0 ? [] : [optionTable(command.options)]),
     ...command.examples.map((example) => `${example.description}:\n\n${fence([example.command])}`),
   ];
@@ -43,7 +49,9 @@ function optionTable(options: Options): string {
 
 function about(option: Option<unknown>): string {
   const notes = [
-    option.choices === undefined ? '' : ` One of ${option.choices.map((choice) => `\`${choice}\``).join(', ')}.`,
+    option.choices === undefined
+      ? ''
+      : ` One of ${option.choices.map((choice) => `\`${choice}\``).join(', ')}.`,
     option.repeatable === true ? ' Repeatable.' : '',
   ];
   return option.description.replaceAll('|', '\\|') + notes.join('');
@@ -58,12 +66,20 @@ function exitTable(): string {
   const rows: readonly (readonly [number, string])[] = [
     [EXIT.ok, 'everything went well'],
     [EXIT.failed, 'the document, the run or the command failed; `fmt --check` has something to do'],
-    [EXIT.usage, 'the command line cannot be understood, or asks for something this version does not have'],
+    [
+      EXIT.usage,
+      'the command line cannot be understood, or asks for something this version does not have',
+    ],
     [EXIT.interrupted, 'stopped by SIGINT'],
     [EXIT.terminated, 'stopped by SIGTERM'],
   ];
   const counted = '| n | `doctor`: the number of failed probes or lint errors, at most 255 |';
-  return ['| code | when |', '|---|---|', ...rows.map(([code, when]) => `| ${code} | ${when} |`), counted].join('\n');
+  return [
+    '| code | when |',
+    '|---|---|',
+    ...rows.map(([code, when]) => `| ${code} | ${when} |`),
+    counted,
+  ].join('\n');
 }
 
 function fence(lines: readonly string[]): string {

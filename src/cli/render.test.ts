@@ -3,10 +3,23 @@ import { Redactor } from '../lib/redact.ts';
 import { byteSize, count, definitionList, seconds, table, Terminal, wrap } from './render.ts';
 import { testWorld, type TestWorld, type TestWorldOptions } from './testing.ts';
 
-function terminalOn(options: TestWorldOptions = {}): { terminal: Terminal; world: TestWorld; redactor: Redactor } {
+function terminalOn(options: TestWorldOptions = {}): {
+  terminal: Terminal;
+  world: TestWorld;
+  redactor: Redactor;
+} {
   const world = testWorld(options);
   const redactor = new Redactor();
-  return { world, redactor, terminal: new Terminal({ stdout: world.stdout, stderr: world.stderr, variables: world.variables, redactor }) };
+  return {
+    world,
+    redactor,
+    terminal: new Terminal({
+      stdout: world.stdout,
+      stderr: world.stderr,
+      variables: world.variables,
+      redactor,
+    }),
+  };
 }
 
 describe('a terminal', () => {
@@ -38,9 +51,15 @@ describe('a terminal', () => {
   it('colours only what a person watches, and only when that is welcome', () => {
     expect(terminalOn().terminal.paint('red', 'x')).toBe('x');
     expect(terminalOn({ tty: true }).terminal.paint('red', 'x')).toBe('\u001B[31mx\u001B[39m');
-    expect(terminalOn({ tty: true, variables: { NO_COLOR: '1' } }).terminal.paint('red', 'x')).toBe('x');
-    expect(terminalOn({ tty: true, variables: { NO_COLOR: '' } }).terminal.paint('red', 'x')).toBe('\u001B[31mx\u001B[39m');
-    expect(terminalOn({ tty: true, variables: { TERM: 'dumb' } }).terminal.paint('red', 'x')).toBe('x');
+    expect(terminalOn({ tty: true, variables: { NO_COLOR: '1' } }).terminal.paint('red', 'x')).toBe(
+      'x',
+    );
+    expect(terminalOn({ tty: true, variables: { NO_COLOR: '' } }).terminal.paint('red', 'x')).toBe(
+      '\u001B[31mx\u001B[39m',
+    );
+    expect(terminalOn({ tty: true, variables: { TERM: 'dumb' } }).terminal.paint('red', 'x')).toBe(
+      'x',
+    );
   });
 
   it('shows progress on one line, clears it for other lines, and gives a pipe none', () => {
@@ -63,7 +82,11 @@ describe('a terminal', () => {
 
   it('prints log lines with time and level in front', () => {
     const { terminal, world } = terminalOn();
-    terminal.log({ ts: '2026-01-31T08:00:00.000Z', level: 'WARN', line: 'WARN headgate::engine: slow row=a' });
+    terminal.log({
+      ts: '2026-01-31T08:00:00.000Z',
+      level: 'WARN',
+      line: 'WARN headgate::engine: slow row=a',
+    });
     expect(world.err()).toBe('2026-01-31T08:00:00.000Z WARN headgate::engine: slow row=a\n');
   });
 });
@@ -96,11 +119,20 @@ describe('layout', () => {
         ],
         60,
       ),
-    ).toEqual([`  -a${' '.repeat(30)}first`, '  --a-very-long-option-name VALUE-NAME', `${' '.repeat(34)}second`]);
+    ).toEqual([
+      `  -a${' '.repeat(30)}first`,
+      '  --a-very-long-option-name VALUE-NAME',
+      `${' '.repeat(34)}second`,
+    ]);
   });
 
   it('says sizes, times and counts the way people read them', () => {
-    expect([byteSize(0), byteSize(1023), byteSize(1536), byteSize(5 * 1024 ** 3)]).toEqual(['0 B', '1023 B', '1.5 KiB', '5.0 GiB']);
+    expect([byteSize(0), byteSize(1023), byteSize(1536), byteSize(5 * 1024 ** 3)]).toEqual([
+      '0 B',
+      '1023 B',
+      '1.5 KiB',
+      '5.0 GiB',
+    ]);
     expect([seconds(12), seconds(1234), seconds(61_000)]).toEqual(['12 ms', '1.2 s', '1 min 1 s']);
     expect([count(1, 'row'), count(1200, 'row')]).toEqual(['1 row', '1,200 rows']);
   });

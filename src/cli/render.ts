@@ -8,7 +8,13 @@ import type { Output } from './world.ts';
 
 export type Style = 'bold' | 'dim' | 'red' | 'yellow' | 'green' | 'cyan';
 
-const LEVEL_STYLES: Readonly<Record<string, Style>> = { ERROR: 'red', WARN: 'yellow', INFO: 'green', DEBUG: 'cyan', TRACE: 'dim' };
+const LEVEL_STYLES: Readonly<Record<string, Style>> = {
+  ERROR: 'red',
+  WARN: 'yellow',
+  INFO: 'green',
+  DEBUG: 'cyan',
+  TRACE: 'dim',
+};
 const CLEAR_LINE = '\r\u001B[2K';
 const PLAIN_WIDTH = 80;
 
@@ -43,7 +49,10 @@ export class Terminal {
     this.#stdout.write(text);
   }
 
-  /** Text a person asked for (`list`, `explain`, help): it is the product of the command, so it goes to stdout. */
+  /**
+   * Text a person asked for (`list`, `explain`, help): it is the product of the command, so it goes
+   * to stdout.
+   */
   print(text: string): void {
     this.#stdout.write(`${this.#redactor.text(text)}\n`);
   }
@@ -74,7 +83,9 @@ export class Terminal {
   /** Replaces the progress line. A pipe never gets one. */
   progress(text: string): void {
     if (!this.watched) return;
-    this.#stderr.write(CLEAR_LINE + this.#redactor.text(text).slice(0, (this.#stderr.columns ?? PLAIN_WIDTH) - 1));
+    this.#stderr.write(
+      CLEAR_LINE + this.#redactor.text(text).slice(0, (this.#stderr.columns ?? PLAIN_WIDTH) - 1),
+    );
     this.#progressShown = true;
   }
 
@@ -95,29 +106,48 @@ export class Terminal {
   }
 
   #styled(style: Style, text: string, on: Output): string {
-    return on.isTTY === true && !this.#plain && text !== '' ? styleText(style, text, { validateStream: false }) : text;
+    return on.isTTY === true && !this.#plain && text !== ''
+      ? styleText(style, text, { validateStream: false })
+      : text;
   }
 }
 
-/** Columns two spaces apart; columns named in `right` hold numbers. The last column is not padded. */
-export function table(header: readonly string[], rows: readonly (readonly string[])[], right: readonly number[] = []): string[] {
-  const widths = header.map((title, column) => Math.max(title.length, ...rows.map((row) => (row[column] ?? '').length)));
+/**
+ * Columns two spaces apart; columns named in `right` hold numbers. The last column is not padded.
+ */
+export function table(
+  header: readonly string[],
+  rows: readonly (readonly string[])[],
+  right: readonly number[] = [],
+): string[] {
+  const widths = header.map((title, column) =>
+    Math.max(title.length, ...rows.map((row) => (row[column] ?? '').length)),
+  );
   return [header, ...rows].map((row) =>
     row
-      .map((cell, column) => (right.includes(column) ? cell.padStart(widths[column] ?? 0) : cell.padEnd(widths[column] ?? 0)))
+      .map((cell, column) =>
+        right.includes(column)
+          ? cell.padStart(widths[column] ?? 0)
+          : cell.padEnd(widths[column] ?? 0),
+      )
       .join('  ')
       .trimEnd(),
   );
 }
 
 /** Two columns as help prints them: names, and descriptions wrapped beside them. */
-export function definitionList(entries: readonly (readonly [string, string])[], width = 100): string[] {
+export function definitionList(
+  entries: readonly (readonly [string, string])[],
+  width = 100,
+): string[] {
   const left = Math.min(34, Math.max(0, ...entries.map(([name]) => name.length)) + 4);
   return entries.flatMap(([name, text]) => {
     const lines = wrap(text, Math.max(24, width - left));
     const head = `  ${name}`;
     const beside =
-      head.length + 2 > left ? [head, ...indent(lines, left)] : [head.padEnd(left) + (lines[0] ?? ''), ...indent(lines.slice(1), left)];
+      head.length + 2 > left
+        ? [head, ...indent(lines, left)]
+        : [head.padEnd(left) + (lines[0] ?? ''), ...indent(lines.slice(1), left)];
     return beside.map((line) => line.trimEnd());
   });
 }
@@ -148,7 +178,9 @@ export function thousands(value: number): string {
 export function byteSize(bytes: number): string {
   const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
   const power = Math.min(units.length - 1, bytes < 1024 ? 0 : Math.floor(Math.log2(bytes) / 10));
-  return power === 0 ? `${Math.round(bytes)} B` : `${(bytes / 1024 ** power).toFixed(1)} ${units[power]}`;
+  return power === 0
+    ? `${Math.round(bytes)} B`
+    : `${(bytes / 1024 ** power).toFixed(1)} ${units[power]}`;
 }
 
 export function seconds(ms: number): string {

@@ -17,7 +17,8 @@ export function reportError(error: unknown, options: ReportOptions): void {
     reportIssues(error, options);
   } else {
     terminal.note(`${terminal.paint('red', 'error:')} ${messageOf(error)}`);
-    if (error instanceof AppError && error.hint !== undefined) terminal.note(`${terminal.paint('cyan', 'hint:')} ${error.hint}`);
+    if (error instanceof AppError && error.hint !== undefined)
+      terminal.note(`${terminal.paint('cyan', 'hint:')} ${error.hint}`);
   }
   for (const cause of causesOf(error)) terminal.note(`caused by: ${cause}`);
   if (!(error instanceof AppError) && error instanceof Error && error.stack !== undefined) {
@@ -34,12 +35,23 @@ function reportIssues(error: ConfigError, options: ReportOptions): void {
   for (const issue of error.issues) reportIssue(issue, undefined, options);
 }
 
-/** Where issues of both kinds stand together, each says its severity. `headgate.yaml:12:7  matrix[2].sink.config.write_mode  "upsrt" is not …  (did you mean `upsert`?)  [invalid_value]` */
-export function reportIssue(issue: Issue, severity: 'error' | 'warning' | undefined, options: ReportOptions): void {
+/**
+ * Where issues of both kinds stand together, each says its severity. `headgate.yaml:12:7
+ * matrix[2].sink.config.write_mode  "upsrt" is not …  (did you mean `upsert`?)  [invalid_value]`
+ */
+export function reportIssue(
+  issue: Issue,
+  severity: 'error' | 'warning' | undefined,
+  options: ReportOptions,
+): void {
   const { terminal, cwd } = options;
   const style = severity === 'warning' ? 'yellow' : 'red';
   const file = issue.file ?? options.document;
-  const place = [file === undefined ? undefined : shortPath(file, cwd), issue.line, issue.line === undefined ? undefined : issue.column];
+  const place = [
+    file === undefined ? undefined : shortPath(file, cwd),
+    issue.line,
+    issue.line === undefined ? undefined : issue.column,
+  ];
   const parts = [
     terminal.paint('bold', place.filter((step) => step !== undefined).join(':')),
     severity === undefined ? '' : terminal.paint(style, severity),
@@ -54,8 +66,15 @@ export function reportIssue(issue: Issue, severity: 'error' | 'warning' | undefi
     terminal.note(terminal.paint(line.caret ? style : 'dim', line.text));
 }
 
-/** The line before, the line itself and a caret under the place; nothing when the file cannot be read (any more). */
-function excerpt(file: string, line: number, column: number | undefined): { text: string; caret: boolean }[] {
+/**
+ * The line before, the line itself and a caret under the place; nothing when the file cannot be
+ * read (any more).
+ */
+function excerpt(
+  file: string,
+  line: number,
+  column: number | undefined,
+): { text: string; caret: boolean }[] {
   let lines: string[];
   try {
     lines = readFileSync(file, 'utf8').split(/\r?\n/);
@@ -65,7 +84,10 @@ function excerpt(file: string, line: number, column: number | undefined): { text
   const gutter = String(line).length + 4;
   const shown = [line - 1, line]
     .filter((number) => number >= 1 && lines[number - 1] !== undefined)
-    .map((number) => ({ text: `${String(number).padStart(gutter)} | ${lines[number - 1]}`, caret: false }));
+    .map((number) => ({
+      text: `${String(number).padStart(gutter)} | ${lines[number - 1]}`,
+      caret: false,
+    }));
   if (column === undefined || shown.length === 0) return shown;
   // Tabs are kept, so that the caret stands under its character whatever a tab is wide.
   const before = (lines[line - 1] ?? '').slice(0, column - 1).replaceAll(/[^\t]/g, ' ');
@@ -77,7 +99,10 @@ function causesOf(error: unknown): string[] {
   const sentences: string[] = [];
   let told = messageOf(error);
   const seen = new Set<unknown>([error]);
-  for (let cause = error instanceof Error ? error.cause : undefined; cause !== undefined && !seen.has(cause);) {
+  for (
+    let cause = error instanceof Error ? error.cause : undefined;
+    cause !== undefined && !seen.has(cause);
+  ) {
     seen.add(cause);
     const sentence = messageOf(cause);
     if (!told.includes(sentence)) sentences.push(sentence);

@@ -1,4 +1,7 @@
-/** What a row is held to: while records travel, when it has ended, and when something fails. In short for `plan`, in words for `explain`. */
+/**
+ * What a row is held to: while records travel, when it has ended, and when something fails. In
+ * short for `plan`, in words for `explain`.
+ */
 import { maskingRulesFor } from '../document/blocks/masking.ts';
 import type { RowPlan, VerifyPlan } from '../plan/plan.ts';
 import { count } from './render.ts';
@@ -13,7 +16,14 @@ export function checksOf({ governance, sink }: RowPlan): Told[] {
   const { masking, quality, contract, schema } = governance;
   const rules = masking === undefined ? 0 : maskingRulesFor(masking, sink).length;
   return [
-    ...(rules === 0 ? [] : [{ short: `masking (${count(rules, 'rule')})`, words: 'Fields are masked before anything else sees them.' }]),
+    ...(rules === 0
+      ? []
+      : [
+          {
+            short: `masking (${count(rules, 'rule')})`,
+            words: 'Fields are masked before anything else sees them.',
+          },
+        ]),
     ...(quality === undefined
       ? []
       : [
@@ -30,15 +40,19 @@ export function checksOf({ governance, sink }: RowPlan): Told[] {
             words: 'Records have to keep the contract.',
           },
         ]),
-    ...(schema === undefined ? [] : [{ short: `schema (on drift ${schema.on_drift})`, words: DRIFT[schema.on_drift] }]),
+    ...(schema === undefined
+      ? []
+      : [{ short: `schema (on drift ${schema.on_drift})`, words: DRIFT[schema.on_drift] }]),
   ];
 }
 
 const DRIFT: Readonly<Record<NonNullable<RowPlan['governance']['schema']>['on_drift'], string>> = {
   warn: 'Fields that do not fit the columns of the destination are logged.',
-  evolve: 'Fields that do not fit the columns of the destination change it: columns are added and widened.',
+  evolve:
+    'Fields that do not fit the columns of the destination change it: columns are added and widened.',
   ignore: 'Fields that the destination has no column for are left out.',
-  quarantine: 'Records with fields that do not fit the columns of the destination go to the dead-letter queue.',
+  quarantine:
+    'Records with fields that do not fit the columns of the destination go to the dead-letter queue.',
   fail: 'Fields that do not fit the columns of the destination fail the run.',
 };
 
@@ -80,13 +94,26 @@ export function expectationsOf({ sla, reconcile, cleanUp, verify }: RowPlan): To
         ]),
     ...(sla?.volume_anomaly === undefined
       ? []
-      : [{ short: `usual volume (${sla.volume_anomaly.method})`, words: 'An unusual number of records is a warning.' }]),
+      : [
+          {
+            short: `usual volume (${sla.volume_anomaly.method})`,
+            words: 'An unusual number of records is a warning.',
+          },
+        ]),
   ];
 }
 
-function comparisonOf({ fail_on_difference: fails, repair, allow_delete: deletes }: VerifyPlan['spec']): Told {
-  const puts = repair ? `; what differs is written again${deletes ? ', and what is too much is deleted' : ''}` : '';
-  const then = fails ? `The run fails when they differ${repair ? ' still' : ''}.` : 'A difference is a warning.';
+function comparisonOf({
+  fail_on_difference: fails,
+  repair,
+  allow_delete: deletes,
+}: VerifyPlan['spec']): Told {
+  const puts = repair
+    ? `; what differs is written again${deletes ? ', and what is too much is deleted' : ''}`
+    : '';
+  const then = fails
+    ? `The run fails when they differ${repair ? ' still' : ''}.`
+    : 'A difference is a warning.';
   return {
     short: `equal to its source${repair ? ', repaired' : ''}${fails ? '' : ', or a warning'}`,
     words: `After a run the destination is compared with the source, key by key${puts}. ${then}`,

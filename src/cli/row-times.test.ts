@@ -21,14 +21,28 @@ const [sales, parts, later, pages, none] = made.rows;
 
 describe('how often a row runs', () => {
   it('is told with its dimensions', () => {
-    expect(made.rows.map(timesOf)).toEqual(['once for each value of row regions', undefined, undefined, undefined, undefined]);
-    expect(timesOf({ parent: undefined, forEach: ['a', 'b'] })).toBe('once for each combination of the values of rows a, b');
-    expect(timesOf({ parent: { row: 'p', key: 'id', fields: [] }, forEach: [] })).toBe('once for every record of row p');
-    expect(sales === undefined ? [] : tellRow(sales)[0]).toBe('Reads from lines, once for each value of row regions.');
+    expect(made.rows.map(timesOf)).toEqual([
+      'once for each value of row regions',
+      undefined,
+      undefined,
+      undefined,
+      undefined,
+    ]);
+    expect(timesOf({ parent: undefined, forEach: ['a', 'b'] })).toBe(
+      'once for each combination of the values of rows a, b',
+    );
+    expect(timesOf({ parent: { row: 'p', key: 'id', fields: [] }, forEach: [] })).toBe(
+      'once for every record of row p',
+    );
+    expect(sales === undefined ? [] : tellRow(sales)[0]).toBe(
+      'Reads from lines, once for each value of row regions.',
+    );
   });
 
   it('is told by the first and the last chunk, or as something to be discovered', () => {
-    const told = [parts, later, pages, none].map((row) => (row?.partition === undefined ? '' : chunksOf(row.partition)));
+    const told = [parts, later, pages, none].map((row) =>
+      row?.partition === undefined ? '' : chunksOf(row.partition),
+    );
     expect(told).toEqual([
       '3 chunks by integer: 0 (1 to 4) … 2 (9 to 10)',
       'by integer, bound discovered at run time',
@@ -40,7 +54,12 @@ describe('how often a row runs', () => {
   it('is told to programs', () => {
     expect([sales, parts, later].map((row) => partitionDocument(row?.partition))).toEqual([
       null,
-      { kind: 'integer', chunks: 3, first: { start: 1, end: 4, index: 0, id: '0' }, last: { start: 9, end: 10, index: 2, id: '2' } },
+      {
+        kind: 'integer',
+        chunks: 3,
+        first: { start: 1, end: 4, index: 0, id: '0' },
+        last: { start: 9, end: 10, index: 2, id: '2' },
+      },
       { kind: 'integer', chunks: null, note: 'bound discovered at run time' },
     ]);
     expect(explainDocument(made)).toMatchObject({

@@ -16,7 +16,10 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(cwd, { recursive: true }));
 
-async function cli(line: string, options: TestWorldOptions = {}): Promise<{ code: number; out: string; err: string }> {
+async function cli(
+  line: string,
+  options: TestWorldOptions = {},
+): Promise<{ code: number; out: string; err: string }> {
   const world = testWorld({ cwd, ...options });
   const code = await runCli(line === '' ? [] : line.split(' '), testWiring(parts), world);
   return { code, out: world.out(), err: world.err() };
@@ -80,39 +83,65 @@ describe('help', () => {
     expect(page).not.toContain('--cluster');
   });
 
-  it.each(COMMANDS.map((command) => command.name))('describes %s and its options in sentences', (name) => {
-    const command = COMMANDS.find((one) => one.name === name);
-    for (const text of [command?.summary, ...shownOptions(command?.options ?? {}).map(([, option]) => option.description)]) {
-      expect(text).toMatch(/^[A-Z].*[.]$/s);
-    }
-  });
+  it.each(COMMANDS.map((command) => command.name))(
+    'describes %s and its options in sentences',
+    (name) => {
+      const command = COMMANDS.find((one) => one.name === name);
+      for (const text of [
+        command?.summary,
+        ...shownOptions(command?.options ?? {}).map(([, option]) => option.description),
+      ]) {
+        expect(text).toMatch(/^[A-Z].*[.]$/s);
+      }
+    },
+  );
 });
 
 it('prints its version', async () => {
-  for (const line of ['--version', '-V', 'version']) expect(await cli(line)).toEqual({ code: 0, out: 'headgate 1.2.3\n', err: '' });
+  for (const line of ['--version', '-V', 'version'])
+    expect(await cli(line)).toEqual({ code: 0, out: 'headgate 1.2.3\n', err: '' });
 });
 
 describe('usage errors', () => {
   it.each([
     ['rnu', 'error: there is no command `rnu`\nhint: did you mean `run`?\n'],
     ['run --limit 0', 'error: --limit must be a whole number of at least 1, got "0"\n'],
-    ['run --clock yesterday', 'error: --clock must be a time such as 2026-01-31T08:00:00Z, or a date, got "yesterday"\n'],
-    ['run --clock 2026-02-30', 'error: --clock must be a time such as 2026-01-31T08:00:00Z, or a date, got "2026-02-30"\n'],
+    [
+      'run --clock yesterday',
+      'error: --clock must be a time such as 2026-01-31T08:00:00Z, or a date, got "yesterday"\n',
+    ],
+    [
+      'run --clock 2026-02-30',
+      'error: --clock must be a time such as 2026-01-31T08:00:00Z, or a date, got "2026-02-30"\n',
+    ],
     ['run --param a', 'error: --param has no value\nhint: write `--param NAME=VALUE`\n'],
     ['run --param =1', 'error: --param has no name\nhint: write `--param NAME=VALUE`\n'],
     ['run --param a=1 --param a=1', 'error: --param is given twice for a\n'],
     ['validate --profile=', 'error: --profile must not be empty\n'],
-    ['serve --no-auth --lease-ttl-secs 0', 'error: --lease-ttl-secs must be a whole number of at least 1, got "0"\n'],
-    ['serve --no-auth --cluster', 'error: --cluster is not available: this version has no cluster mode\n'],
-    ['serve --no-auth --history mysql://x', 'error: --history is neither `memory` nor `sqlite:PATH`\n'],
+    [
+      'serve --no-auth --lease-ttl-secs 0',
+      'error: --lease-ttl-secs must be a whole number of at least 1, got "0"\n',
+    ],
+    [
+      'serve --no-auth --cluster',
+      'error: --cluster is not available: this version has no cluster mode\n',
+    ],
+    [
+      'serve --no-auth --history mysql://x',
+      'error: --history is neither `memory` nor `sqlite:PATH`\n',
+    ],
   ])('%s exits with 2', async (line, err) => {
     expect(await cli(line)).toEqual({ code: 2, out: '', err });
   });
 
   it('name the variable a value came from', async () => {
-    const { code, err } = await cli('serve --no-auth', { variables: { SVC_SERVE_MAX_CONCURRENT_RUNS: '0' } });
+    const { code, err } = await cli('serve --no-auth', {
+      variables: { SVC_SERVE_MAX_CONCURRENT_RUNS: '0' },
+    });
     expect(code).toBe(2);
-    expect(err).toContain('SVC_SERVE_MAX_CONCURRENT_RUNS must be a whole number from 1 to 1024, got "0"');
+    expect(err).toContain(
+      'SVC_SERVE_MAX_CONCURRENT_RUNS must be a whole number from 1 to 1024, got "0"',
+    );
   });
 });
 
@@ -121,7 +150,10 @@ describe('the document', () => {
     write('headgate.yaml', DOCUMENT);
     write('headgate.json', '{}');
     const { code, out, err } = await cli('validate');
-    expect({ code, err }).toEqual({ code: 0, err: 'warning: headgate.yaml is used; headgate.json beside it is not\n' });
+    expect({ code, err }).toEqual({
+      code: 0,
+      err: 'warning: headgate.yaml is used; headgate.json beside it is not\n',
+    });
     expect(out).toContain('valid  people: 1 row');
   });
 
@@ -137,12 +169,20 @@ describe('the document', () => {
     write('.env', 'FILE=people.csv\n');
     expect((await cli('preview --limit 1')).out).toBe('{"name":"Ada","age":36}\n');
     write('other.csv', 'name,age\nEve,7\n');
-    expect((await cli('preview', { variables: { FILE: 'other.csv' } })).out).toBe('{"name":"Eve","age":7}\n');
+    expect((await cli('preview', { variables: { FILE: 'other.csv' } })).out).toBe(
+      '{"name":"Eve","age":7}\n',
+    );
     expect((await cli('preview --no-env-file')).err).toContain('FILE');
   });
 
   it('that cannot be used gives all problems, on stdout too when JSON was asked for', async () => {
-    write('bad.yaml', DOCUMENT.replace('type: csv', 'type: cvs').replace('fields: { age: int }', 'fields: { age: intt }'));
+    write(
+      'bad.yaml',
+      DOCUMENT.replace('type: csv', 'type: cvs').replace(
+        'fields: { age: int }',
+        'fields: { age: intt }',
+      ),
+    );
     const { code, out, err } = await cli('validate bad.yaml --json');
     expect(code).toBe(1);
     expect(err.split('\n')).toHaveLength(4);
@@ -164,7 +204,9 @@ describe('run', () => {
     expect({ code, out }).toEqual({ code: 0, out: '' });
     expect(err).toContain('people completed in 0 ms: 3 records written');
     expect(err).toMatch(/row-0 +csv +jsonl +completed +3 +0 +0 +3/);
-    expect(read('people.jsonl')).toBe('{"name":"Ada","age":36}\n{"name":"Grace","age":85}\n{"name":"Alan","age":41}\n');
+    expect(read('people.jsonl')).toBe(
+      '{"name":"Ada","age":36}\n{"name":"Grace","age":85}\n{"name":"Alan","age":41}\n',
+    );
   });
 
   it('logs to stderr, less when quiet', async () => {
@@ -183,7 +225,15 @@ describe('run', () => {
       pipeline: 'people',
       status: 'completed',
       totals: { rows: 1, rows_out: 3, dlq_count: 0, ok: 1, failed: 0 },
-      rows: [{ row_id: 'row-0', status: 'ok', rows_in: 3, rows_out: 3, balance: { read: 3, written: 3, withheld: 0 } }],
+      rows: [
+        {
+          row_id: 'row-0',
+          status: 'ok',
+          rows_in: 3,
+          rows_out: 3,
+          balance: { read: 3, written: 3, withheld: 0 },
+        },
+      ],
     });
   });
 
@@ -226,7 +276,9 @@ describe('run', () => {
   it('writes at most the limit', async () => {
     write('headgate.yaml', DOCUMENT);
     write('people.csv', PEOPLE);
-    expect((await cli('run --limit 2 --log-level error')).err).toContain('limited to 2 records a row');
+    expect((await cli('run --limit 2 --log-level error')).err).toContain(
+      'limited to 2 records a row',
+    );
     expect(read('people.jsonl').trim().split('\n')).toHaveLength(2);
   });
 
@@ -254,13 +306,31 @@ describe('run', () => {
 
   it('takes a document from environment variables', async () => {
     write('people.csv', PEOPLE);
-    const move = { SVC_SOURCE: 'csv', SVC_SOURCE_CSV_PATH: 'people.csv', SVC_SINK: 'jsonl', SVC_SINK_JSONL_PATH: 'people.jsonl' };
-    const variables = { ...move, SVC_TRANSFORM_1: 'cast', SVC_TRANSFORM_1_FIELDS_JSON: '{"age":"int"}' };
-    expect(await cli('run --from-env --quiet', { variables })).toEqual({ code: 0, out: '', err: '' });
+    const move = {
+      SVC_SOURCE: 'csv',
+      SVC_SOURCE_CSV_PATH: 'people.csv',
+      SVC_SINK: 'jsonl',
+      SVC_SINK_JSONL_PATH: 'people.jsonl',
+    };
+    const variables = {
+      ...move,
+      SVC_TRANSFORM_1: 'cast',
+      SVC_TRANSFORM_1_FIELDS_JSON: '{"age":"int"}',
+    };
+    expect(await cli('run --from-env --quiet', { variables })).toEqual({
+      code: 0,
+      out: '',
+      err: '',
+    });
     expect(read('people.jsonl')).toContain('{"name":"Ada","age":36}');
     expect(await cli('run x.yaml --from-env')).toMatchObject({ code: 2 });
-    const wrong = await cli('run --from-env', { variables: { ...move, SVC_SINK_JSONL_PATHS: 'x' } });
-    expect(wrong).toMatchObject({ code: 1, err: expect.stringContaining('pipeline.sink.config.paths  unknown key `paths`') as string });
+    const wrong = await cli('run --from-env', {
+      variables: { ...move, SVC_SINK_JSONL_PATHS: 'x' },
+    });
+    expect(wrong).toMatchObject({
+      code: 1,
+      err: expect.stringContaining('pipeline.sink.config.paths  unknown key `paths`') as string,
+    });
     const missing = await cli('run --from-env', { variables: { SVC_SOURCE: 'csv' } });
     expect(missing.err).toContain('`SVC_SINK` is not set');
   });
@@ -281,7 +351,11 @@ describe('commands that only look', () => {
   });
 
   it('preview prints records after transforms and writes nothing', async () => {
-    expect(await cli('preview --limit 2')).toEqual({ code: 0, out: '{"name":"Ada","age":36}\n{"name":"Grace","age":85}\n', err: '' });
+    expect(await cli('preview --limit 2')).toEqual({
+      code: 0,
+      out: '{"name":"Ada","age":36}\n{"name":"Grace","age":85}\n',
+      err: '',
+    });
     expect(existsSync(path.join(cwd, 'people.jsonl'))).toBe(false);
   });
 
@@ -324,7 +398,10 @@ describe('commands that only look', () => {
     rmSync(path.join(cwd, 'people.csv'));
     const failed = await cli('doctor --json');
     expect(failed.code).toBe(1);
-    expect(JSON.parse(failed.out)).toMatchObject({ config: 'headgate.yaml', summary: { failed: 1 } });
+    expect(JSON.parse(failed.out)).toMatchObject({
+      config: 'headgate.yaml',
+      summary: { failed: 1 },
+    });
   });
 
   it('doctor --offline counts errors, not warnings', async () => {
@@ -332,7 +409,10 @@ describe('commands that only look', () => {
     const doubtful = await cli('doctor lint.yaml --offline');
     expect(doubtful.code).toBe(0);
     expect(doubtful.err).toContain('nothing uses the variable `unused`');
-    write('dangling.yaml', DOCUMENT.replace("{ path: '${vars.in}' }", "{ path: '${vars.in}', auth: { ref: login } }"));
+    write(
+      'dangling.yaml',
+      DOCUMENT.replace("{ path: '${vars.in}' }", "{ path: '${vars.in}', auth: { ref: login } }"),
+    );
     const dangling = await cli('doctor dangling.yaml --offline --json');
     expect(dangling.code).toBe(1);
     expect(JSON.parse(dangling.out)).toMatchObject({
@@ -360,7 +440,9 @@ describe('init', () => {
 
   it('starts from any parts of the build', async () => {
     for (const source of parts.sources.types()) {
-      expect((await cli(`init it --source ${source} --sink postgres -o ${source}.yaml`)).code).toBe(0);
+      expect((await cli(`init it --source ${source} --sink postgres -o ${source}.yaml`)).code).toBe(
+        0,
+      );
       expect(read(`${source}.yaml`)).toContain(`type: ${source}\n`);
       expect((await cli(`fmt --check ${source}.yaml`)).code).toBe(0);
     }
@@ -373,13 +455,17 @@ describe('list and schema', () => {
     const listed = JSON.parse((await cli('list --json')).out) as Record<string, unknown[]>;
     expect(listed['sources']).toHaveLength(parts.sources.all.length);
     expect(listed['state_stores']).toEqual(parts.states.types());
-    expect(listed['quality_checks']).toContainEqual({ name: 'unique', description: expect.any(String) as string });
+    expect(listed['quality_checks']).toContainEqual({
+      name: 'unique',
+      description: expect.any(String) as string,
+    });
   });
 
   it('give a schema for everything that is listed', async () => {
     const names = (await cli('schema --list')).out.trim().split('\n');
     expect(names.length).toBeGreaterThan(20);
-    for (const name of names) expect(JSON.parse((await cli(`schema ${name}`)).out)).toHaveProperty('$schema');
+    for (const name of names)
+      expect(JSON.parse((await cli(`schema ${name}`)).out)).toHaveProperty('$schema');
     expect((await cli('schema sink cvs')).err).toContain('did you mean `csv`?');
   });
 });

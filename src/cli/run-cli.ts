@@ -9,10 +9,15 @@ import { reportError } from './report-error.ts';
 import { processWorld, type World } from './world.ts';
 
 /** Never throws: failures are printed and become the exit code. */
-export async function runCli(argv: readonly string[], wiring: Wiring, world: World = processWorld()): Promise<number> {
+export async function runCli(
+  argv: readonly string[],
+  wiring: Wiring,
+  world: World = processWorld(),
+): Promise<number> {
   let context = createContext(world, wiring, { level: 'info', isChosen: false });
   try {
-    if (argv.length === 1 && (argv[0] === '--version' || argv[0] === '-V')) return printVersion(context);
+    if (argv.length === 1 && (argv[0] === '--version' || argv[0] === '-V'))
+      return printVersion(context);
     const { COMMANDS } = await import('./commands/index.ts');
     const { parseLine } = await import('./command-line.ts');
     const line = parseLine(argv, COMMANDS);
@@ -23,12 +28,17 @@ export async function runCli(argv: readonly string[], wiring: Wiring, world: Wor
     const variables = loadVariables(common, world.cwd, world.variables);
     // Read again: the file may set the log level.
     const { logLevel } = readOptions(SHARED_OPTIONS, line.flags, variables);
-    const isChosen = givenFor('logLevel', SHARED_OPTIONS.logLevel, line.flags, variables) !== undefined;
+    const isChosen =
+      givenFor('logLevel', SHARED_OPTIONS.logLevel, line.flags, variables) !== undefined;
     context = createContext({ ...world, variables }, wiring, { level: logLevel, isChosen });
     const options = readOptions(line.command.options, line.flags, variables);
     return await line.command.run(context, { options, positionals: line.positionals });
   } catch (error) {
-    reportError(error, { terminal: context.terminal, cwd: world.cwd, document: context.document() });
+    reportError(error, {
+      terminal: context.terminal,
+      cwd: world.cwd,
+      document: context.document(),
+    });
     return exitOf(error);
   } finally {
     context.terminal.clearProgress();
@@ -40,15 +50,24 @@ function printVersion({ terminal, wiring }: CliContext): number {
   return EXIT.ok;
 }
 
-async function printHelp({ terminal }: CliContext, command: Command | undefined, commands: readonly Command[]): Promise<number> {
+async function printHelp(
+  { terminal }: CliContext,
+  command: Command | undefined,
+  commands: readonly Command[],
+): Promise<number> {
   const { commandHelp, overview } = await import('./help.ts');
   const heading = (text: string): string => terminal.ink('bold', text);
-  terminal.print(command === undefined ? overview(commands, heading) : commandHelp(command, heading));
+  terminal.print(
+    command === undefined ? overview(commands, heading) : commandHelp(command, heading),
+  );
   return EXIT.ok;
 }
 
 /** No command at all: help, but a script that forgot its arguments must notice. */
-async function printOverview({ terminal }: CliContext, commands: readonly Command[]): Promise<number> {
+async function printOverview(
+  { terminal }: CliContext,
+  commands: readonly Command[],
+): Promise<number> {
   const { overview } = await import('./help.ts');
   terminal.note(overview(commands, (text) => terminal.paint('bold', text)));
   return EXIT.usage;

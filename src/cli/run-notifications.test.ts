@@ -40,7 +40,10 @@ const sink = { type: 'jsonl', config: { path: 'out.jsonl' } };
 async function run(pipeline: object, rest: object = {}, ...args: string[]): Promise<number> {
   const document = { version: 1, name: 'orders', pipeline, notifications: [hook()], ...rest };
   writeFileSync(join(dir, 'orders.json'), JSON.stringify(document));
-  return runCli(['run', 'orders.json', ...args], testWiring(parts), { ...testWorld({ cwd: dir }), fetch });
+  return runCli(['run', 'orders.json', ...args], testWiring(parts), {
+    ...testWorld({ cwd: dir }),
+    fetch,
+  });
 }
 
 test('`headgate run` tells of a success before it ends, under the id of the run', async () => {
@@ -66,7 +69,12 @@ test('`headgate run` tells of a success before it ends, under the id of the run'
 test('`headgate run` tells of a source that fails', async () => {
   expect(await run({ source: { type: 'csv', config: { path: 'none.csv' } }, sink })).toBe(1);
   expect(told()).toMatchObject([
-    { event: 'run_failure', severity: 'error', message: expect.stringContaining('it does not exist'), details: { error_kind: 'source' } },
+    {
+      event: 'run_failure',
+      severity: 'error',
+      message: expect.stringContaining('it does not exist'),
+      details: { error_kind: 'source' },
+    },
   ]);
 });
 
@@ -74,14 +82,24 @@ test('`headgate run` tells of a broken contract, and of nothing else', async () 
   const contract = { version: '1', on_breach: 'fail', fields: [{ name: 'name', type: 'string' }] };
   expect(await run({ source, sink, contract })).toBe(1);
   expect(told()).toMatchObject([
-    { event: 'contract_abort', severity: 'error', title: 'contract breach aborted the run: orders', details: {} },
+    {
+      event: 'contract_abort',
+      severity: 'error',
+      title: 'contract breach aborted the run: orders',
+      details: {},
+    },
   ]);
 });
 
 test('`headgate run` tells of an open circuit and of the dead letters that opened it', async () => {
   const broken = {
     type: 'sqlite',
-    config: { database_url: 'out.db', table_name: 'missing', column_mapping: 'auto_map', create_table: false },
+    config: {
+      database_url: 'out.db',
+      table_name: 'missing',
+      column_mapping: 'auto_map',
+      create_table: false,
+    },
   };
   const pipeline = {
     source: { type: 'jsonl', config: { path: 'in.jsonl', batch_size: 1 } },
@@ -89,7 +107,11 @@ test('`headgate run` tells of an open circuit and of the dead letters that opene
     dlq: { sink: { type: 'jsonl', config: { path: 'dead.jsonl' } }, on_batch_error: 'dlq_all' },
   };
   writeFileSync(join(dir, 'out.db'), '');
-  expect(await run(pipeline, { resilience: { circuit_breaker: { consecutive_failures: 2, cooldown_secs: 30 } } })).toBe(1);
+  expect(
+    await run(pipeline, {
+      resilience: { circuit_breaker: { consecutive_failures: 2, cooldown_secs: 30 } },
+    }),
+  ).toBe(1);
   expect(told()).toMatchObject([
     { event: 'circuit_open', severity: 'critical', details: { failures: 2, cooldown_secs: 30 } },
     { event: 'dlq_threshold', details: { records_dlq: 2 } },
@@ -97,18 +119,35 @@ test('`headgate run` tells of an open circuit and of the dead letters that opene
 });
 
 test('`headgate run` tells of dead letters and service levels, row by row', async () => {
-  const quality = { record: [{ type: 'compare', field: 'id', op: 'lte', value: 1, on_failure: 'quarantine' }] };
+  const quality = {
+    record: [{ type: 'compare', field: 'id', op: 'lte', value: 1, on_failure: 'quarantine' }],
+  };
   const dlq = { sink: { type: 'jsonl', config: { path: 'dead.jsonl' } } };
   const rest = {
-    matrix: [{ id: 'eu' }, { id: 'us', sink: { config: { path: 'us.jsonl' } }, sla: { min_rows_per_run: 1 } }],
+    matrix: [
+      { id: 'eu' },
+      { id: 'us', sink: { config: { path: 'us.jsonl' } }, sla: { min_rows_per_run: 1 } },
+    ],
     sla: { min_rows_per_run: 10 },
     notifications: [hook({ dlq_threshold: 2 })],
   };
   expect(await run({ source, sink, quality, dlq }, rest)).toBe(0);
-  expect(events()).toEqual(['run_success eu', 'sla_breach eu', 'dlq_threshold eu', 'run_success us', 'dlq_threshold us']);
-  expect(told()[1]).toMatchObject({ title: 'SLA breach (min_rows): orders / eu', details: { sla_kind: 'min_rows' } });
+  expect(events()).toEqual([
+    'run_success eu',
+    'sla_breach eu',
+    'dlq_threshold eu',
+    'run_success us',
+    'dlq_threshold us',
+  ]);
+  expect(told()[1]).toMatchObject({
+    title: 'SLA breach (min_rows): orders / eu',
+    details: { sla_kind: 'min_rows' },
+  });
   receiver.requests.length = 0;
-  await run({ source, sink, quality, dlq }, { ...rest, notifications: [hook({ dlq_threshold: 3 })] });
+  await run(
+    { source, sink, quality, dlq },
+    { ...rest, notifications: [hook({ dlq_threshold: 3 })] },
+  );
   expect(events()).toEqual(['run_success eu', 'sla_breach eu', 'run_success us']);
 });
 
@@ -127,12 +166,20 @@ test('`headgate run` tells of the sink nodes of a graph', async () => {
   expect(await run({ nodes, edges })).toBe(0);
   expect(events()).toEqual(['run_success one', 'run_success two']);
   receiver.requests.length = 0;
-  expect(await run({ nodes: { ...nodes, in: { kind: 'source', type: 'csv', config: { path: 'none.csv' } } }, edges })).toBe(1);
+  expect(
+    await run({
+      nodes: { ...nodes, in: { kind: 'source', type: 'csv', config: { path: 'none.csv' } } },
+      edges,
+    }),
+  ).toBe(1);
   expect(events()).toEqual(['run_failure one', 'run_failure two']);
 });
 
 test('`headgate run` tells nothing of dry and limited runs', async () => {
-  expect([await run({ source, sink }, {}, '--dry-run'), await run({ source, sink }, {}, '--limit', '1')]).toEqual([0, 0]);
+  expect([
+    await run({ source, sink }, {}, '--dry-run'),
+    await run({ source, sink }, {}, '--limit', '1'),
+  ]).toEqual([0, 0]);
   expect(receiver.requests).toEqual([]);
 });
 

@@ -7,20 +7,28 @@ export interface RunReportOptions {
   readonly limit?: number | undefined;
 }
 
-export function summarizeRun(terminal: Terminal, outcome: RunOutcome, { dryRun, limit }: RunReportOptions): void {
+export function summarizeRun(
+  terminal: Terminal,
+  outcome: RunOutcome,
+  { dryRun, limit }: RunReportOptions,
+): void {
   const elapsed = seconds(Date.parse(outcome.finished_at) - Date.parse(outcome.started_at));
   const verdict = { completed: 'green', failed: 'red', cancelled: 'yellow' } as const;
   const written = `${count(outcome.records_written, 'record')} ${dryRun ? 'would be written' : 'written'}`;
   terminal.note(
     `${terminal.paint('bold', outcome.pipeline)} ${terminal.paint(verdict[outcome.status], outcome.status)} in ${elapsed}: ${written}`,
   );
-  if (outcome.invocations.length > 0) for (const line of rowTable(outcome.invocations)) terminal.note(`  ${line}`);
+  if (outcome.invocations.length > 0)
+    for (const line of rowTable(outcome.invocations)) terminal.note(`  ${line}`);
   if (dryRun) terminal.note('  dry run: nothing was written and no bookmark was stored');
-  else if (limit !== undefined) terminal.note(`  limited to ${count(limit, 'record')} a row: no bookmark was stored`);
-  if (outcome.nodes !== undefined) for (const line of nodeTable(outcome.nodes)) terminal.note(`  ${line}`);
+  else if (limit !== undefined)
+    terminal.note(`  limited to ${count(limit, 'record')} a row: no bookmark was stored`);
+  if (outcome.nodes !== undefined)
+    for (const line of nodeTable(outcome.nodes)) terminal.note(`  ${line}`);
   for (const row of outcome.invocations) tellFailure(terminal, row);
   // A failure of the run as a whole, before any row could have one.
-  if (outcome.error !== null && outcome.invocations.every((row) => row.error === null)) reportFailure(terminal, outcome.error);
+  if (outcome.error !== null && outcome.invocations.every((row) => row.error === null))
+    reportFailure(terminal, outcome.error);
 }
 
 export function reportFailure(terminal: Terminal, error: OutcomeError): void {
@@ -29,7 +37,18 @@ export function reportFailure(terminal: Terminal, error: OutcomeError): void {
 }
 
 function rowTable(invocations: readonly InvocationOutcome[]): string[] {
-  const header = ['row', 'source', 'sink', 'status', 'read', 'filtered', 'dead letters', 'written', 'time', 'records/s'];
+  const header = [
+    'row',
+    'source',
+    'sink',
+    'status',
+    'read',
+    'filtered',
+    'dead letters',
+    'written',
+    'time',
+    'records/s',
+  ];
   const cells = invocations.map(({ balance, ...row }) => [
     row.parent_record_key === null ? row.row_id : `${row.row_id} (${row.parent_record_key})`,
     row.source,
@@ -55,7 +74,11 @@ function nodeTable(nodes: readonly NodeOutcome[]): string[] {
     thousands(node.expanded),
     thousands(node.records_out),
   ]);
-  return table(['node', 'kind', 'status', 'in', 'filtered', 'expanded', 'out'], cells, [3, 4, 5, 6]);
+  return table(
+    ['node', 'kind', 'status', 'in', 'filtered', 'expanded', 'out'],
+    cells,
+    [3, 4, 5, 6],
+  );
 }
 
 function tellFailure(terminal: Terminal, row: InvocationOutcome): void {
@@ -63,7 +86,8 @@ function tellFailure(terminal: Terminal, row: InvocationOutcome): void {
   terminal.note(
     `${terminal.paint('red', 'error:')} row ${row.row_id}: ${row.error.message}  ${terminal.paint('dim', `[${row.error.code}]`)}`,
   );
-  if (row.error.hint !== undefined) terminal.note(`${terminal.paint('cyan', 'hint:')} ${row.error.hint}`);
+  if (row.error.hint !== undefined)
+    terminal.note(`${terminal.paint('cyan', 'hint:')} ${row.error.hint}`);
 }
 
 export function rowDocument(row: InvocationOutcome): Record<string, unknown> {
@@ -92,8 +116,12 @@ function statusWord({ status }: InvocationOutcome): 'ok' | 'error' | 'cancelled'
   return status === 'cancelled' ? 'cancelled' : 'error';
 }
 
-export function runDocument(outcome: RunOutcome, { dryRun, limit }: RunReportOptions): Record<string, unknown> {
-  const sum = (pick: (row: InvocationOutcome) => number): number => outcome.invocations.reduce((total, row) => total + pick(row), 0);
+export function runDocument(
+  outcome: RunOutcome,
+  { dryRun, limit }: RunReportOptions,
+): Record<string, unknown> {
+  const sum = (pick: (row: InvocationOutcome) => number): number =>
+    outcome.invocations.reduce((total, row) => total + pick(row), 0);
   return {
     pipeline: outcome.pipeline,
     started_at: outcome.started_at,
@@ -111,6 +139,8 @@ export function runDocument(outcome: RunOutcome, { dryRun, limit }: RunReportOpt
     },
     rows: outcome.invocations.map(rowDocument),
     ...(outcome.nodes === undefined ? {} : { nodes: outcome.nodes }),
-    ...(outcome.error === null ? {} : { error: outcome.error.message, error_code: outcome.error.code }),
+    ...(outcome.error === null
+      ? {}
+      : { error: outcome.error.message, error_code: outcome.error.code }),
   };
 }

@@ -42,7 +42,8 @@ function scheduleIn(over: Partial<TestWorld>, ...more: readonly string[]) {
   const clock = eventClock('2026-01-31T08:00:00Z');
   const world = { ...made, clock, ...over };
   const code = runCli(['schedule', 'nightly.json', ...more], testWiring(parts), world);
-  const told = (text: string): Promise<void> => vi.waitFor(() => expect(world.err()).toContain(text), { timeout: 15_000, interval: 5 });
+  const told = (text: string): Promise<void> =>
+    vi.waitFor(() => expect(world.err()).toContain(text), { timeout: 15_000, interval: 5 });
   return { world, clock, code, told };
 }
 
@@ -62,7 +63,9 @@ describe('headgate schedule', () => {
     world.send('SIGTERM', 0);
     expect(await code).toBe(0);
     expect(readFileSync(path.join(cwd, 'out-1705.jsonl'), 'utf8').split('\n')).toHaveLength(3);
-    expect(world.err()).toContain('SIGTERM: starting no further run; one under way has 30 s to finish');
+    expect(world.err()).toContain(
+      'SIGTERM: starting no further run; one under way has 30 s to finish',
+    );
     expect(world.err().trimEnd().endsWith('ended: stopped')).toBe(true);
   });
 
@@ -111,7 +114,9 @@ describe('headgate schedule', () => {
 
   test('does not let runs overlap because a receiver of notifications does not answer', async () => {
     const channel = { type: 'webhook', config: { url: 'http://hook.test/in' } };
-    document({ cron: '* * * * *', overlap_policy: 'forbid' }, 'in.csv', { notifications: [{ name: 'hook', channel }] });
+    document({ cron: '* * * * *', overlap_policy: 'forbid' }, 'in.csv', {
+      notifications: [{ name: 'hook', channel }],
+    });
     const asked = vi.fn<typeof fetch>(() => new Promise(() => {}));
     const { world, clock, code, told } = scheduleIn({ fetch: asked });
     await told('schedule started');

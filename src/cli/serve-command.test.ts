@@ -41,11 +41,19 @@ function serve(line: string, variables: Record<string, string> = {}): Served {
       return Promise.resolve(server);
     },
   };
-  return { world, code: runCli(['serve', ...line.split(' ')], wiring, world), options: asked.promise, drained };
+  return {
+    world,
+    code: runCli(['serve', ...line.split(' ')], wiring, world),
+    options: asked.promise,
+    drained,
+  };
 }
 
 /** Starts, stops and gives the options the server was built from. */
-async function optionsOf(line: string, variables: Record<string, string> = {}): Promise<ServeOptions> {
+async function optionsOf(
+  line: string,
+  variables: Record<string, string> = {},
+): Promise<ServeOptions> {
   const served = serve(line, variables);
   const options = await served.options;
   served.world.send('SIGTERM', 0);
@@ -72,12 +80,18 @@ describe('serve', () => {
       callbackAllowHosts: [],
     });
     expect(options.maxQueuedRuns).toBe(8 * options.maxConcurrentRuns);
-    expect([options.isLevelChosen, (await optionsOf('--no-auth --log-level warn')).isLevelChosen]).toEqual([false, true]);
+    expect([
+      options.isLevelChosen,
+      (await optionsOf('--no-auth --log-level warn')).isLevelChosen,
+    ]).toEqual([false, true]);
     expect(existsSync(path.join(cwd, '.headgate'))).toBe(true);
   });
 
   it('takes every option as a variable, also from the env file; flags win', async () => {
-    writeFileSync(path.join(cwd, '.env'), 'SVC_SERVE_LISTEN=127.0.0.1:1\nSVC_SERVE_READ_TOKEN=reader-token\n');
+    writeFileSync(
+      path.join(cwd, '.env'),
+      'SVC_SERVE_LISTEN=127.0.0.1:1\nSVC_SERVE_READ_TOKEN=reader-token\n',
+    );
     const variables = {
       SVC_SERVE_CORS_ORIGIN: 'http://a, http://b',
       SVC_SERVE_DATA_DIR: 'data',
@@ -129,7 +143,10 @@ describe('serve', () => {
 
   it('tells why it cannot start', async () => {
     const world = testWorld({ cwd });
-    const wiring = { ...testWiring(), serve: () => Promise.reject(new AppError('bad_option', '--listen "x" is not an address')) };
+    const wiring = {
+      ...testWiring(),
+      serve: () => Promise.reject(new AppError('bad_option', '--listen "x" is not an address')),
+    };
     expect(await runCli(['serve', '--no-auth', '--listen', 'x'], wiring, world)).toBe(2);
     expect(world.err()).toBe('error: --listen "x" is not an address\n');
   });

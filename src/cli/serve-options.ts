@@ -1,4 +1,7 @@
-/** What `serve` asks for once its flags are read and found sound; the composition root builds the server from it. */
+/**
+ * What `serve` asks for once its flags are read and found sound; the composition root builds the
+ * server from it.
+ */
 import type { Env } from '../lib/env.ts';
 
 /** As given; which of them go together is the server's to judge. Absent means not given. */
@@ -13,7 +16,9 @@ export interface ServeAuth {
 }
 
 /** `memory`, or the path of a SQLite file. */
-export type ServeHistory = { readonly kind: 'memory' } | { readonly kind: 'sqlite'; readonly path: string };
+export type ServeHistory =
+  | { readonly kind: 'memory' }
+  | { readonly kind: 'sqlite'; readonly path: string };
 
 export interface ServeOptions {
   /** Made for this process: its log goes to stderr, its redactor knows the tokens already. */
@@ -48,7 +53,9 @@ export interface ServeOptions {
     readonly retentionDays: number;
     readonly graceSecs: number;
     /** Undefined: rows are not shown. Null: no bound. */
-    readonly preview: { readonly defaultRows: number | null; readonly maxRows: number | null } | undefined;
+    readonly preview:
+      | { readonly defaultRows: number | null; readonly maxRows: number | null }
+      | undefined;
   };
 }
 

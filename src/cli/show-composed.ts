@@ -7,8 +7,15 @@ import type { CliContext } from './context.ts';
 import { completionOf, type DOCUMENT_OPTIONS } from './document-options.ts';
 import type { Values } from './option.ts';
 
-/** Prints the merged document, its tokens as they are. One that consists of a single file is printed as it is written. */
-export function showComposed(context: CliContext, config: string | undefined, options: Values<typeof DOCUMENT_OPTIONS>): void {
+/**
+ * Prints the merged document, its tokens as they are. One that consists of a single file is printed
+ * as it is written.
+ */
+export function showComposed(
+  context: CliContext,
+  config: string | undefined,
+  options: Values<typeof DOCUMENT_OPTIONS>,
+): void {
   const { world, env, terminal } = context;
   const { profile } = completionOf(options, env.variables);
   const { tree, text, format, changed } = composeFile(configFile(context, config), {
@@ -17,5 +24,10 @@ export function showComposed(context: CliContext, config: string | undefined, op
     ...(profile === undefined ? {} : { profile }),
   });
   if (!changed) terminal.data(text);
-  else terminal.data(format === 'json' ? `${stringifyJson(tree, 2)}\n` : stringify(tree, { lineWidth: 0, aliasDuplicateObjects: false }));
+  else
+    terminal.data(
+      format === 'json'
+        ? `${stringifyJson(tree, 2)}\n`
+        : stringify(tree, { lineWidth: 0, aliasDuplicateObjects: false }),
+    );
 }

@@ -3,8 +3,9 @@ import { signalExit } from './exit.ts';
 import type { StopSignal, World } from './world.ts';
 
 /**
- * One request to stop often arrives twice: from the terminal to the whole process group and again from a launcher (`npx`, npm,
- * `timeout`, systemd). Within this time after the first, a signal is that echo and not an impatient second request.
+ * One request to stop often arrives twice: from the terminal to the whole process group and again
+ * from a launcher (`npx`, npm, `timeout`, systemd). Within this time after the first, a signal is
+ * that echo and not an impatient second request.
  */
 const ECHO_MS = 400;
 
@@ -16,7 +17,11 @@ export interface Stops extends Disposable {
 }
 
 /** The first SIGINT or SIGTERM asks to stop, the second ends the process at once. */
-export function listenForStop(world: World, why: 'cancel' | 'shutdown', announce: (signal: StopSignal) => void): Stops {
+export function listenForStop(
+  world: World,
+  why: 'cancel' | 'shutdown',
+  announce: (signal: StopSignal) => void,
+): Stops {
   const controller = new AbortController();
   let first: { readonly signal: StopSignal; readonly atMs: number } | undefined;
   const unsubscribe = world.onSignal((signal) => {
@@ -29,7 +34,11 @@ export function listenForStop(world: World, why: 'cancel' | 'shutdown', announce
       world.exit(signalExit(signal));
     }
   });
-  return { signal: controller.signal, received: () => first?.signal, [Symbol.dispose]: unsubscribe };
+  return {
+    signal: controller.signal,
+    received: () => first?.signal,
+    [Symbol.dispose]: unsubscribe,
+  };
 }
 
 export function untilAborted(signal: AbortSignal): Promise<void> {

@@ -97,7 +97,10 @@ function configLines(part: StarterPart, config: JsonObject | undefined): string[
     const written = stringify({ [key]: value }, { lineWidth: 0 })
       .trimEnd()
       .split('\n');
-    return [...(typeof about === 'string' && config === undefined ? [`# ${about}`] : []), ...written];
+    return [
+      ...(typeof about === 'string' && config === undefined ? [`# ${about}`] : []),
+      ...written,
+    ];
   });
   return ['    config:', ...lines.map((line) => `      ${line}`)];
 }

@@ -5,7 +5,9 @@ import { notificationsDocument, tellNotifications } from './tell-notifications.t
 
 const chat = { type: 'slack', config: { webhook_url: 'https://chat.test/canary' } };
 const pager = { type: 'pagerduty', config: { routing_key: 'canary' } };
-const plan = (...rules: JsonObject[]) => ({ notifications: { rules: notificationsSchema.parse(rules), isOneRow: true } });
+const plan = (...rules: JsonObject[]) => ({
+  notifications: { rules: notificationsSchema.parse(rules), isOneRow: true },
+});
 
 test('each rule is told by what it sends, without what its channel keeps secret', () => {
   const told = plan(

@@ -12,7 +12,10 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(cwd, { recursive: true }));
 
-async function cli(line: string, options: TestWorldOptions = {}): Promise<{ code: number; out: string; err: string }> {
+async function cli(
+  line: string,
+  options: TestWorldOptions = {},
+): Promise<{ code: number; out: string; err: string }> {
   const world = testWorld({ cwd, ...options });
   const code = await runCli(line.split(' '), testWiring(parts), world);
   return { code, out: world.out(), err: world.err() };
@@ -48,7 +51,9 @@ async function failures(text: string): Promise<string[]> {
   write('people.test.yaml', text);
   const { out, err } = await cli('test --json');
   if (out === '') throw new Error(err);
-  return (JSON.parse(out) as { tests: { failures: string[] }[] }).tests.flatMap((test) => test.failures);
+  return (JSON.parse(out) as { tests: { failures: string[] }[] }).tests.flatMap(
+    (test) => test.failures,
+  );
 }
 
 const TWO = '[{ age: "36", mail: a@b.cd }, { age: "7", mail: e@f.gh }]';
@@ -80,19 +85,30 @@ describe('a case on a graph', () => {
   it('has to name one when there are several', async () => {
     write('people.yaml', graph);
     write('people.test.yaml', spec(given, '{ dlq_count: 1 }'));
-    expect((await cli('test')).err).toContain('the document has 2 sink nodes: say which  (`row` can be: w, v)');
+    expect((await cli('test')).err).toContain(
+      'the document has 2 sink nodes: say which  (`row` can be: w, v)',
+    );
   });
 });
 
 describe('a case on a document', () => {
   it('goes through its transforms, masking and checks, and touches nothing outside', async () => {
-    expect(await failures(spec(TWO, '{ records: [{ age: 36, mail: "***" }], dlq: [{ age: 7, mail: "***" }] }'))).toEqual([]);
-    for (const name of ['out', 'state', 'dead.jsonl']) expect(existsSync(path.join(cwd, name))).toBe(false);
+    expect(
+      await failures(
+        spec(TWO, '{ records: [{ age: 36, mail: "***" }], dlq: [{ age: 7, mail: "***" }] }'),
+      ),
+    ).toEqual([]);
+    for (const name of ['out', 'state', 'dead.jsonl'])
+      expect(existsSync(path.join(cwd, name))).toBe(false);
   });
 
   it('counts where records went', async () => {
-    expect(await failures(spec(TWO, '{ records_written: 2, dlq_count: 1 }'))).toEqual(['records_written: expected 2, got 1']);
-    expect(await failures(spec(TWO, '{ records_written: 1, dlq_count: 0 }'))).toEqual(['dlq_count: expected 0, got 1']);
+    expect(await failures(spec(TWO, '{ records_written: 2, dlq_count: 1 }'))).toEqual([
+      'records_written: expected 2, got 1',
+    ]);
+    expect(await failures(spec(TWO, '{ records_written: 1, dlq_count: 0 }'))).toEqual([
+      'dlq_count: expected 0, got 1',
+    ]);
   });
 
   it('fails when the run fails, unless that is expected', async () => {
@@ -101,8 +117,12 @@ describe('a case on a document', () => {
     expect(await failures(spec(broken, '{ error: nothing of it }'))).toEqual([
       expect.stringContaining('error: expected a message with "nothing of it"'),
     ]);
-    expect(await failures(spec(broken, '{ records_written: 0 }'))).toEqual([expect.stringContaining('the run failed: transform `cast`')]);
-    expect(await failures(spec(TWO, '{ error: oops }'))).toEqual(['error: expected a failure with "oops", got none']);
+    expect(await failures(spec(broken, '{ records_written: 0 }'))).toEqual([
+      expect.stringContaining('the run failed: transform `cast`'),
+    ]);
+    expect(await failures(spec(TWO, '{ error: oops }'))).toEqual([
+      'error: expected a failure with "oops", got none',
+    ]);
   });
 
   it('is cut into pages: budgets of a page count for each', async () => {
@@ -117,8 +137,13 @@ describe('a case on a document', () => {
       `${DOCUMENT.replace('name: people', 'name: rows')}matrix:\n  - { id: a }\n  - { id: b, transforms: [{ type: set, config: { values: { b: true } } }], sink: { config: { path: b.jsonl } } }\n`,
     );
     const rows = (row: string): string =>
-      spec('[{ age: 20 }]', '{ records: [{ age: 20, b: true }] }', row).replace('people.yaml', 'rows.yaml');
-    await expect(failures(rows(''))).rejects.toThrow('the document has 2 rows: say which  (`row` can be: a, b)');
+      spec('[{ age: 20 }]', '{ records: [{ age: 20, b: true }] }', row).replace(
+        'people.yaml',
+        'rows.yaml',
+      );
+    await expect(failures(rows(''))).rejects.toThrow(
+      'the document has 2 rows: say which  (`row` can be: a, b)',
+    );
     await expect(failures(rows('    row: c\n'))).rejects.toThrow('there is no row `c`');
     expect(await failures(rows('    row: b\n'))).toEqual([]);
   });
@@ -132,7 +157,9 @@ describe('a case on a document', () => {
     await expect(failures(spec('data/bad.jsonl', '{ records: [] }'))).rejects.toThrow(
       /people\.test\.yaml:5:5 {2}tests\[0\]\.input {2}`data\/bad\.jsonl`, line 2 is not JSON/,
     );
-    await expect(failures(spec('data/in.csv', '{ records: [] }'))).rejects.toThrow('`data/in.csv` is no file of records');
+    await expect(failures(spec('data/in.csv', '{ records: [] }'))).rejects.toThrow(
+      '`data/in.csv` is no file of records',
+    );
   });
 });
 
@@ -160,22 +187,44 @@ ${clock}    input: [{ m: 1, n: 1 }, { m: 2, n: x }]
     write('a.test.yaml', inline('').replace('type: set', 'type: sett'));
     const { code, err } = await cli('test');
     expect(code).toBe(1);
-    expect(err).toMatch(/a\.test\.yaml:5:\d+ {2}tests\[0\]\.pipeline\.transforms\[0\]\.type {2}there is no transform called `sett`/);
+    expect(err).toMatch(
+      /a\.test\.yaml:5:\d+ {2}tests\[0\]\.pipeline\.transforms\[0\]\.type {2}there is no transform called `sett`/,
+    );
   });
 });
 
 describe('a spec file', () => {
   it.each([
-    ['nothing expected', spec('[]', '{ unordered: true }'), 'nothing is expected, so the case could not fail'],
+    [
+      'nothing expected',
+      spec('[]', '{ unordered: true }'),
+      'nothing is expected, so the case could not fail',
+    ],
     [
       'an unknown key, deep down',
       spec('[]', '{ records: [], mach: subset }'),
       'tests[0].expect.mach  unknown key `mach`  (did you mean `match`?)',
     ],
-    ['a blank name', spec('[]', '{ records: [] }').replace('name: one', 'name: " "'), 'tests[0].name  must not be blank'],
-    ['nothing under test', spec('[]', '{ records: [] }').replace('config: people.yaml', 'row: a'), 'nothing is under test'],
-    ['both', spec('[]', '{ records: [] }', '    pipeline: {}\n'), '`config` and `pipeline` exclude each other'],
-    ['a moment that is none', spec('[]', '{ records: [] }', '    clock: yesterday\n'), 'tests[0].clock  must be a time'],
+    [
+      'a blank name',
+      spec('[]', '{ records: [] }').replace('name: one', 'name: " "'),
+      'tests[0].name  must not be blank',
+    ],
+    [
+      'nothing under test',
+      spec('[]', '{ records: [] }').replace('config: people.yaml', 'row: a'),
+      'nothing is under test',
+    ],
+    [
+      'both',
+      spec('[]', '{ records: [] }', '    pipeline: {}\n'),
+      '`config` and `pipeline` exclude each other',
+    ],
+    [
+      'a moment that is none',
+      spec('[]', '{ records: [] }', '    clock: yesterday\n'),
+      'tests[0].clock  must be a time',
+    ],
     ['no tests', 'version: 1\ntests: []\n', 'tests  must not be empty'],
     ['another version', 'version: 2\ntests: []\n', 'version  2 is not one of `1`'],
   ])('with %s is refused', async (_what, text, sentence) => {
@@ -183,7 +232,11 @@ describe('a spec file', () => {
   });
 
   it('has no two cases of one name', async () => {
-    const twice = spec('[]', '{ records: [] }', spec('[]', '{ records: [] }').split('\n').slice(2).join('\n'));
+    const twice = spec(
+      '[]',
+      '{ records: [] }',
+      spec('[]', '{ records: [] }').split('\n').slice(2).join('\n'),
+    );
     await expect(failures(twice)).rejects.toThrow('tests[1].name  the case `one` is listed twice');
   });
 });
@@ -244,7 +297,12 @@ describe('the command', () => {
       failed: 1,
       tests: [
         { name: 'right', spec: 'one.test.yaml', status: 'pass', failures: [] },
-        { name: 'wrong', spec: 'one.test.yaml', status: 'fail', failures: ['records[0].a.amount: expected 2, got 1'] },
+        {
+          name: 'wrong',
+          spec: 'one.test.yaml',
+          status: 'fail',
+          failures: ['records[0].a.amount: expected 2, got 1'],
+        },
       ],
     });
   });
@@ -254,6 +312,12 @@ describe('the command', () => {
     write('s.test.yaml', spec('[{ age: 20 }]', '{ records_written: 1 }'));
     expect((await cli('test s.test.yaml')).code).toBe(0);
     expect((await cli('test s.test.yaml --resolve-secrets')).err).toContain('`NOT_SET`');
-    expect((await cli('test s.test.yaml --resolve-secrets', { variables: { NOT_SET: 'postgres://u@h/d' } })).code).toBe(0);
+    expect(
+      (
+        await cli('test s.test.yaml --resolve-secrets', {
+          variables: { NOT_SET: 'postgres://u@h/d' },
+        })
+      ).code,
+    ).toBe(0);
   });
 });

@@ -28,7 +28,11 @@ export function testWorld(options: TestWorldOptions = {}): TestWorld {
   const exits: number[] = [];
   let nowMs = 0;
   let ids = 0;
-  const clock: Clock = { now: () => new Date(Date.UTC(2026, 0, 31, 8) + nowMs), elapsedMs: () => nowMs, sleep: () => Promise.resolve() };
+  const clock: Clock = {
+    now: () => new Date(Date.UTC(2026, 0, 31, 8) + nowMs),
+    elapsedMs: () => nowMs,
+    sleep: () => Promise.resolve(),
+  };
   const output = (name: 'out' | 'err') => ({
     write: (text: string) => {
       written[name] += text;
@@ -69,7 +73,14 @@ export function testWorld(options: TestWorldOptions = {}): TestWorld {
 
 /** Wiring for tests that start no server; without `parts` the build is empty. */
 export function testWiring(
-  parts: Parts = shelve({ sources: [], sinks: [], transforms: [], states: [], credentials: [], secrets: [] }),
+  parts: Parts = shelve({
+    sources: [],
+    sinks: [],
+    transforms: [],
+    states: [],
+    credentials: [],
+    secrets: [],
+  }),
 ): Wiring {
   return {
     version: '1.2.3',

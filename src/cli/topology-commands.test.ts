@@ -39,7 +39,10 @@ pipeline:
     - { from: j, to: w }
 `;
 
-async function cli(line: string, text = GRAPH): Promise<{ code: number; out: string; err: string }> {
+async function cli(
+  line: string,
+  text = GRAPH,
+): Promise<{ code: number; out: string; err: string }> {
   writeFileSync(path.join(cwd, 'headgate.yaml'), text);
   writeFileSync(path.join(cwd, 'c.csv'), 'id,tier\n1,gold\n2,free\n');
   writeFileSync(path.join(cwd, 'o.csv'), 'n,cust_id\n10,2\n11,1\n12,3\n');
@@ -69,11 +72,14 @@ it('validate says which nodes there are', async () => {
     warnings: [
       {
         block: 'pipeline.state',
-        consequence: 'every run reads everything, and no bookmark is stored: the graph has 2 source nodes, and a position is of one source',
+        consequence:
+          'every run reads everything, and no bookmark is stored: the graph has 2 source nodes, and a position is of one source',
       },
     ],
   });
-  expect(JSON.parse((await cli('validate --json', GRAPH.replace('to: w', 'to: v'))).out)).toMatchObject({ valid: false, mode: 'topology' });
+  expect(
+    JSON.parse((await cli('validate --json', GRAPH.replace('to: w', 'to: v'))).out),
+  ).toMatchObject({ valid: false, mode: 'topology' });
 });
 
 it('plan and explain draw the graph and describe each sink', async () => {
@@ -83,10 +89,16 @@ it('plan and explain draw the graph and describe each sink', async () => {
   expect(out).toMatch(/^ {2}t +tee +every record to each +→ j \(left\) {2}→ r$/m);
   expect(out).toContain('every run reads everything: the graph has 2 source nodes');
   expect(out).toMatch(/state +file, key enrich::w/);
-  const { rows, ...graph } = JSON.parse((await cli('plan --json')).out) as { rows: { row: string }[]; edges: unknown[] };
+  const { rows, ...graph } = JSON.parse((await cli('plan --json')).out) as {
+    rows: { row: string }[];
+    edges: unknown[];
+  };
   expect(rows.map(({ row }) => row)).toEqual(['w', 'r']);
   expect(graph.edges[0]).toEqual({ from: 'c', to: 'j', as: 'right', capacity: 4, spills: false });
-  expect(JSON.parse((await cli('plan --json --row w')).out)).toMatchObject({ row: 'w', sink: { type: 'jsonl' } });
+  expect(JSON.parse((await cli('plan --json --row w')).out)).toMatchObject({
+    row: 'w',
+    sink: { type: 'jsonl' },
+  });
   const explained = (await cli('explain')).out;
   expect(explained).toContain('Pipeline enrich is a graph of 6 nodes that run at the same time.');
   expect(explained).toMatch(/j +join/);
@@ -118,7 +130,10 @@ it('run moves the records and tells what went through each node', async () => {
   expect(readFileSync(path.join(cwd, 'o.jsonl'), 'utf8')).toBe(
     '{"n":"10","cust_id":"2","tier":"free"}\n{"n":"11","cust_id":"1","tier":"gold"}\n{"n":"12","cust_id":"3","tier":null}\n',
   );
-  const document = JSON.parse((await cli('run --output json')).out) as { rows: { row_id: string }[]; nodes: { id: string }[] };
+  const document = JSON.parse((await cli('run --output json')).out) as {
+    rows: { row_id: string }[];
+    nodes: { id: string }[];
+  };
   expect(document.rows.map(({ row_id: id }) => id)).toEqual(['w', 'r']);
   expect(document.nodes.map(({ id }) => id)).toEqual(['c', 'o', 't', 'j']);
 });
@@ -126,8 +141,12 @@ it('run moves the records and tells what went through each node', async () => {
 it('doctor checks every source once, and every sink', async () => {
   const { code, out } = await cli('doctor --json');
   expect(code).toBe(0);
-  const { invocations } = JSON.parse(out) as { invocations: { id: string; probes: { role: string }[] }[] };
-  expect(invocations.map(({ id, probes }) => [id, [...new Set(probes.map(({ role }) => role))]])).toEqual([
+  const { invocations } = JSON.parse(out) as {
+    invocations: { id: string; probes: { role: string }[] }[];
+  };
+  expect(
+    invocations.map(({ id, probes }) => [id, [...new Set(probes.map(({ role }) => role))]]),
+  ).toEqual([
     ['c', ['source']],
     ['o', ['source']],
     ['w', ['sink', 'state']],
@@ -142,7 +161,9 @@ it('no sink may write a file that the graph reads', async () => {
 });
 
 it('rows cannot be selected where there are nodes', async () => {
-  expect((await cli('run --only w')).err).toContain('--only cannot be used: the document has no `matrix`');
+  expect((await cli('run --only w')).err).toContain(
+    '--only cannot be used: the document has no `matrix`',
+  );
 });
 
 it('plan shows what a sink node does to the records of a file', async () => {
@@ -151,7 +172,10 @@ it('plan shows what a sink node does to the records of a file', async () => {
   expect(JSON.parse(masked.out)).toMatchObject({
     row: 'r',
     masking: { rules: 1 },
-    sample: { output_records: 1, stages: [{ stage: 'masking', after: [{ n: '10', cust_id: '***' }] }] },
+    sample: {
+      output_records: 1,
+      stages: [{ stage: 'masking', after: [{ n: '10', cust_id: '***' }] }],
+    },
   });
   expect(masked.out).not.toContain('"2"');
   expect((await cli('plan --sample s.jsonl --row w')).out).toContain('{"n":"10","cust_id":"2"}');

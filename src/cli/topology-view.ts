@@ -8,7 +8,10 @@ export function sizeOf({ nodes, edges }: TopologyPlan): string {
   return `${count(nodes.length, 'node')}, ${count(edges.length, 'edge')}`;
 }
 
-/** A line for each node in the order in which records pass, with where it hands them, and what is to be known of the whole. */
+/**
+ * A line for each node in the order in which records pass, with where it hands them, and what is to
+ * be known of the whole.
+ */
 export function drawGraph(topology: TopologyPlan, rows: readonly RowPlan[]): string[] {
   const { nodes, edges, startsOver } = topology;
   const cells = nodes.map((node) => [
@@ -24,8 +27,12 @@ export function drawGraph(topology: TopologyPlan, rows: readonly RowPlan[]): str
     ...table(['node', 'kind', 'what', 'hands on'], cells),
     ...edges
       .filter(({ spills }) => spills)
-      .map((edge) => `${edge.from} → ${target(edge)}: pages wait on disk until the build side is read`),
-    ...(startsOver === undefined || rows.every(({ state }) => state === undefined) ? [] : [`every run reads everything: ${startsOver}`]),
+      .map(
+        (edge) => `${edge.from} → ${target(edge)}: pages wait on disk until the build side is read`,
+      ),
+    ...(startsOver === undefined || rows.every(({ state }) => state === undefined)
+      ? []
+      : [`every run reads everything: ${startsOver}`]),
   ];
 }
 
@@ -47,7 +54,8 @@ function describe(node: NodePlan, rows: readonly RowPlan[]): string {
       return 'pages in order of arrival';
     case 'join': {
       const { mode, build, probe, project } = node.join;
-      const brought = project.length === 0 ? '' : `, brings ${project.map(({ as }) => as).join(', ')}`;
+      const brought =
+        project.length === 0 ? '' : `, brings ${project.map(({ as }) => as).join(', ')}`;
       return `${mode}: ${probe.edge}.${probe.key} = ${build.edge}.${build.key}${brought}`;
     }
     case 'sink': {
@@ -61,7 +69,11 @@ function describe(node: NodePlan, rows: readonly RowPlan[]): string {
   }
 }
 
-export function topologyDocument({ nodes, edges, startsOver }: TopologyPlan): Record<string, unknown> {
+export function topologyDocument({
+  nodes,
+  edges,
+  startsOver,
+}: TopologyPlan): Record<string, unknown> {
   return {
     nodes: nodes.map(({ id, kind }) => ({ id, kind })),
     edges: edges.map(({ from, to, label, capacity, spills }) => ({

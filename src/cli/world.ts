@@ -21,14 +21,18 @@ export interface World {
   readonly fetch: typeof fetch;
   /** Calls back for every SIGINT and SIGTERM until the returned function is called. */
   onSignal(listener: (signal: StopSignal) => void): () => void;
-  /** Calls back for every SIGHUP until the returned function is called; a process that nobody listens for ends of it. */
+  /**
+   * Calls back for every SIGHUP until the returned function is called; a process that nobody
+   * listens for ends of it.
+   */
   onHangup(listener: () => void): () => void;
   /** Ends the process now. */
   exit(code: number): void;
 }
 
 export function processWorld(): World {
-  // A reader that has left (`headgate list | head`) is nobody to tell anything, and no reason to break off what is being moved.
+  // A reader that has left (`headgate list | head`) is nobody to tell anything, and no reason to
+  // break off what is being moved.
   for (const stream of [process.stdout, process.stderr]) {
     stream.on('error', (error: NodeJS.ErrnoException) => {
       if (error.code !== 'EPIPE') throw error;

@@ -14,7 +14,11 @@ import { createCredentials, CREDENTIALS, type DeclaredLogins } from './index.ts'
 
 let server: HttpServer;
 let nowMs = 0;
-const clock: Clock = { now: () => new Date(nowMs), elapsedMs: () => nowMs, sleep: () => Promise.resolve() };
+const clock: Clock = {
+  now: () => new Date(nowMs),
+  elapsedMs: () => nowMs,
+  sleep: () => Promise.resolve(),
+};
 
 beforeAll(async () => {
   server = await startHttpServer();
@@ -26,7 +30,10 @@ beforeEach(() => {
 });
 
 function logins(declared: DeclaredLogins, env: TestEnv = testEnv({ clock })): Credentials {
-  return createCredentials(new Shelf(CREDENTIALS), declared, { env, signal: new AbortController().signal });
+  return createCredentials(new Shelf(CREDENTIALS), declared, {
+    env,
+    signal: new AbortController().signal,
+  });
 }
 
 function countTokens(extra: JsonObject = {}): void {
@@ -38,12 +45,22 @@ function countTokens(extra: JsonObject = {}): void {
 }
 
 const oauth2 = (more: JsonObject = {}): DeclaredLogins => ({
-  crm: { type: 'oauth2', config: { token_url: `${server.url}/token`, client_id: 'me', client_secret: 's3cret', ...more } },
+  crm: {
+    type: 'oauth2',
+    config: { token_url: `${server.url}/token`, client_id: 'me', client_secret: 's3cret', ...more },
+  },
 });
-const header = async (of: Credentials, auth: JsonObject = { ref: 'crm' }): Promise<string | undefined> =>
-  (await of.resolve(auth).get()).headers['authorization'];
+const header = async (
+  of: Credentials,
+  auth: JsonObject = { ref: 'crm' },
+): Promise<string | undefined> => (await of.resolve(auth).get()).headers['authorization'];
 
-function refusal(act: () => unknown): { readonly code: string; readonly path: string; readonly message: string; readonly hint?: string } {
+function refusal(act: () => unknown): {
+  readonly code: string;
+  readonly path: string;
+  readonly message: string;
+  readonly hint?: string;
+} {
   try {
     act();
   } catch (error) {
@@ -66,14 +83,29 @@ describe('static', () => {
       .get();
 
   it('is a bearer token, a header, or a user with a password', async () => {
-    expect(await of({ token: 'abcd' })).toEqual({ token: 'abcd', headers: { authorization: 'Bearer abcd' }, query: {} });
-    expect(await of({ header: 'X-Key', value: 'abcd' })).toMatchObject({ headers: { 'X-Key': 'abcd' } });
-    expect(await of({ username: 'u', password: 'p:w' })).toMatchObject({ headers: { authorization: 'Basic dTpwOnc=' } });
+    expect(await of({ token: 'abcd' })).toEqual({
+      token: 'abcd',
+      headers: { authorization: 'Bearer abcd' },
+      query: {},
+    });
+    expect(await of({ header: 'X-Key', value: 'abcd' })).toMatchObject({
+      headers: { 'X-Key': 'abcd' },
+    });
+    expect(await of({ username: 'u', password: 'p:w' })).toMatchObject({
+      headers: { authorization: 'Basic dTpwOnc=' },
+    });
   });
 
   it('is refused when it says nothing, two things, or half of one', () => {
-    for (const config of [{}, { token: 'a', header: 'b', value: 'c' }, { header: 'b' }, { password: 'p' }] as JsonObject[]) {
-      expect(refusal(() => logins({ a: { type: 'static', config } })).path).toMatch(/^auth\.a\.config/);
+    for (const config of [
+      {},
+      { token: 'a', header: 'b', value: 'c' },
+      { header: 'b' },
+      { password: 'p' },
+    ] as JsonObject[]) {
+      expect(refusal(() => logins({ a: { type: 'static', config } })).path).toMatch(
+        /^auth\.a\.config/,
+      );
     }
   });
 });
@@ -83,7 +115,9 @@ describe('oauth2', () => {
     countTokens({ expires_in: 3600 });
     const shared = logins(oauth2({ scopes: ['a', 'b'] }));
     expect(server.requests).toEqual([]);
-    expect(await Promise.all([header(shared), header(shared), header(shared)])).toEqual(Array(3).fill('Bearer token-1'));
+    expect(await Promise.all([header(shared), header(shared), header(shared)])).toEqual(
+      Array(3).fill('Bearer token-1'),
+    );
     expect(server.requests).toHaveLength(1);
     expect(server.requests[0]?.headers['content-type']).toBe('application/x-www-form-urlencoded');
     expect(Object.fromEntries(new URLSearchParams(server.requests[0]?.body))).toEqual({
@@ -172,16 +206,29 @@ describe('oauth2_refresh', () => {
   const refresh = (more: JsonObject = {}): DeclaredLogins => ({
     crm: {
       type: 'oauth2_refresh',
-      config: { token_url: `${server.url}/token`, client_id: 'me', client_secret: 's3cret', refresh_token: 'seed', ...more },
+      config: {
+        token_url: `${server.url}/token`,
+        client_id: 'me',
+        client_secret: 's3cret',
+        refresh_token: 'seed',
+        ...more,
+      },
     },
   });
-  const sent = (): (string | null)[] => server.requests.map(({ body }) => new URLSearchParams(body).get('refresh_token'));
+  const sent = (): (string | null)[] =>
+    server.requests.map(({ body }) => new URLSearchParams(body).get('refresh_token'));
 
   function rotate(): void {
     let count = 0;
     server.respond(() => {
       count += 1;
-      return { json: { access_token: `access-${count}`, refresh_token: `refresh-${count}`, expires_in: 10 } };
+      return {
+        json: {
+          access_token: `access-${count}`,
+          refresh_token: `refresh-${count}`,
+          expires_in: 10,
+        },
+      };
     });
   }
 
@@ -204,7 +251,10 @@ describe('oauth2_refresh', () => {
     };
     const shared = logins(two);
     await Promise.all([header(shared), header(shared, { ref: 'erp' })]);
-    expect(Object.keys(JSON.parse(await readFile(path, 'utf8')) as object).sort()).toEqual(['a', 'b']);
+    expect(Object.keys(JSON.parse(await readFile(path, 'utf8')) as object).sort()).toEqual([
+      'a',
+      'b',
+    ]);
     expect((await stat(path)).mode & 0o077).toBe(0);
     expect(await readdir(join(folder, 'state'))).toEqual(['login.json']);
     server.requests.length = 0;
@@ -218,7 +268,10 @@ describe('oauth2_refresh', () => {
     await header(logins(refresh({ persist: { path } })));
     await header(logins(refresh({ persist: { path }, client_id: 'another' })));
     const names = Object.keys(JSON.parse(await readFile(path, 'utf8')) as object);
-    expect(names).toEqual([expect.stringMatching(/^oauth2_refresh_[0-9a-f]{16}$/), expect.stringMatching(/^oauth2_refresh_[0-9a-f]{16}$/)]);
+    expect(names).toEqual([
+      expect.stringMatching(/^oauth2_refresh_[0-9a-f]{16}$/),
+      expect.stringMatching(/^oauth2_refresh_[0-9a-f]{16}$/),
+    ]);
     expect(new Set(names).size).toBe(2);
   });
 
@@ -238,7 +291,12 @@ describe('token_endpoint', () => {
   const endpoint = (more: JsonObject = {}): DeclaredLogins => ({
     crm: {
       type: 'token_endpoint',
-      config: { url: `${server.url}/login`, body: { password: 'hunter2', n: 1 }, token_path: '$.data.token', ...more },
+      config: {
+        url: `${server.url}/login`,
+        body: { password: 'hunter2', n: 1 },
+        token_path: '$.data.token',
+        ...more,
+      },
     },
   });
 
@@ -246,13 +304,24 @@ describe('token_endpoint', () => {
     server.respond([{ json: { data: { token: 'tok$&en', ttl: 10 } } }]);
     expect(await header(logins(endpoint()))).toBe('Bearer tok$&en');
     expect(server.requests[0]?.json()).toEqual({ password: 'hunter2', n: 1 });
-    const form = logins(endpoint({ encoding: 'form', method: 'put', apply_as: { header: 'X-Session', template: 'S {token}' } }));
-    expect((await form.resolve({ ref: 'crm' }).get()).headers).toEqual({ 'X-Session': 'S tok$&en' });
+    const form = logins(
+      endpoint({
+        encoding: 'form',
+        method: 'put',
+        apply_as: { header: 'X-Session', template: 'S {token}' },
+      }),
+    );
+    expect((await form.resolve({ ref: 'crm' }).get()).headers).toEqual({
+      'X-Session': 'S tok$&en',
+    });
     expect(server.requests[1]).toMatchObject({ method: 'PUT', body: 'password=hunter2&n=1' });
   });
 
   it('renews by the lifetime at expiry_path', async () => {
-    server.respond([{ json: { data: { token: 'one', ttl: 10 } } }, { json: { data: { token: 'two', ttl: 10 } } }]);
+    server.respond([
+      { json: { data: { token: 'one', ttl: 10 } } },
+      { json: { data: { token: 'two', ttl: 10 } } },
+    ]);
     const shared = logins(endpoint({ expiry_path: '$.data.ttl' }));
     await header(shared);
     nowMs = 9000;
@@ -268,9 +337,15 @@ describe('token_endpoint', () => {
   });
 
   it('is refused with a form body that is no mapping, or a template without its token', () => {
-    expect(refusal(() => logins(endpoint({ encoding: 'form', body: [1] }))).path).toBe('auth.crm.config.body');
-    expect(refusal(() => logins(endpoint({ apply_as: { header: 'a', template: 'b' } }))).path).toBe('auth.crm.config.apply_as.template');
-    expect(refusal(() => logins(endpoint({ token_path: '$.[' }))).path).toBe('auth.crm.config.token_path');
+    expect(refusal(() => logins(endpoint({ encoding: 'form', body: [1] }))).path).toBe(
+      'auth.crm.config.body',
+    );
+    expect(refusal(() => logins(endpoint({ apply_as: { header: 'a', template: 'b' } }))).path).toBe(
+      'auth.crm.config.apply_as.template',
+    );
+    expect(refusal(() => logins(endpoint({ token_path: '$.[' }))).path).toBe(
+      'auth.crm.config.token_path',
+    );
   });
 });
 
@@ -283,41 +358,84 @@ describe('resolving', () => {
   it.each<[string, JsonObject | undefined, JsonObject]>([
     ['nothing', undefined, { headers: {}, query: {} }],
     ['none', { type: 'none' }, { headers: {}, query: {} }],
-    ['bearer', { type: 'bearer', config: { token: 'abcd' } }, { token: 'abcd', headers: { authorization: 'Bearer abcd' }, query: {} }],
-    ['basic', { type: 'basic', config: { username: 'u', password: '' } }, { headers: { authorization: 'Basic dTo=' }, query: {} }],
-    ['api_key', { type: 'api_key', config: { header: 'X-K', value: 'abcd' } }, { headers: { 'X-K': 'abcd' }, query: {} }],
+    [
+      'bearer',
+      { type: 'bearer', config: { token: 'abcd' } },
+      { token: 'abcd', headers: { authorization: 'Bearer abcd' }, query: {} },
+    ],
+    [
+      'basic',
+      { type: 'basic', config: { username: 'u', password: '' } },
+      { headers: { authorization: 'Basic dTo=' }, query: {} },
+    ],
+    [
+      'api_key',
+      { type: 'api_key', config: { header: 'X-K', value: 'abcd' } },
+      { headers: { 'X-K': 'abcd' }, query: {} },
+    ],
     [
       'api_key_query',
       { type: 'api_key_query', config: { param: 'k', value: 'a b+c' } },
       { token: 'a b+c', headers: {}, query: { k: 'a b+c' } },
     ],
-    ['custom', { type: 'custom', config: { headers: { A: '1', B: '2' } } }, { headers: { A: '1', B: '2' }, query: {} }],
+    [
+      'custom',
+      { type: 'custom', config: { headers: { A: '1', B: '2' } } },
+      { headers: { A: '1', B: '2' }, query: {} },
+    ],
   ])('reads an inline %s', async (_type, auth, credential) => {
     expect(await logins({}).resolve(auth).get()).toEqual(credential);
   });
 
   it('reads an inline oauth2 and token_endpoint', async () => {
     countTokens();
-    expect(await header(logins({}), { type: 'oauth2', config: oauth2()['crm']?.config ?? {} })).toBe('Bearer token-1');
-    expect(await header(logins({}), { type: 'token_endpoint', config: { url: server.url, token_path: '$.access_token' } })).toBe(
-      'Bearer token-2',
-    );
+    expect(
+      await header(logins({}), { type: 'oauth2', config: oauth2()['crm']?.config ?? {} }),
+    ).toBe('Bearer token-1');
+    expect(
+      await header(logins({}), {
+        type: 'token_endpoint',
+        config: { url: server.url, token_path: '$.access_token' },
+      }),
+    ).toBe('Bearer token-2');
   });
 
   it('refuses what it cannot read, and says what to do', () => {
     const shared = logins(oauth2());
-    expect(refusal(() => shared.resolve({ ref: 'crn' }))).toMatchObject({ code: 'unknown_auth', hint: 'did you mean `crm`?' });
-    expect(refusal(() => logins({}).resolve({ ref: 'crm' })).hint).toContain('top-level `auth` block');
-    expect(refusal(() => shared.resolve({ ref: 'crm', type: 'bearer', config: {} })).hint).toContain('remove `type`, `config`');
-    expect(refusal(() => shared.resolve({ type: 'bearr', config: {} })).hint).toBe('did you mean `bearer`?');
-    expect(refusal(() => shared.resolve({ type: 'oauth2_refresh', config: {} })).hint).toContain('`auth: {ref: <name>}`');
-    expect(refusal(() => shared.resolve({ type: 'bearer', token: 'abcd' })).hint).toContain('under `config`');
-    expect(refusal(() => shared.resolve({ type: 'bearer', config: { tokn: 'abcd' } })).path).toMatch(/^auth\.config/);
+    expect(refusal(() => shared.resolve({ ref: 'crn' }))).toMatchObject({
+      code: 'unknown_auth',
+      hint: 'did you mean `crm`?',
+    });
+    expect(refusal(() => logins({}).resolve({ ref: 'crm' })).hint).toContain(
+      'top-level `auth` block',
+    );
+    expect(
+      refusal(() => shared.resolve({ ref: 'crm', type: 'bearer', config: {} })).hint,
+    ).toContain('remove `type`, `config`');
+    expect(refusal(() => shared.resolve({ type: 'bearr', config: {} })).hint).toBe(
+      'did you mean `bearer`?',
+    );
+    expect(refusal(() => shared.resolve({ type: 'oauth2_refresh', config: {} })).hint).toContain(
+      '`auth: {ref: <name>}`',
+    );
+    expect(refusal(() => shared.resolve({ type: 'bearer', token: 'abcd' })).hint).toContain(
+      'under `config`',
+    );
+    expect(
+      refusal(() => shared.resolve({ type: 'bearer', config: { tokn: 'abcd' } })).path,
+    ).toMatch(/^auth\.config/);
   });
 
   it('builds every declared login, used or not, and names the bad ones', () => {
-    expect(refusal(() => logins({ x: { type: 'oauth3', config: {} } }))).toMatchObject({ code: 'unknown_type', path: 'auth.x.type' });
-    expect(refusal(() => logins(oauth2({ token_url: 'ftp://x' })))).toMatchObject({ path: 'auth.crm.config.token_url' });
-    expect(refusal(() => logins(oauth2({ expiry_ratio: 0 })))).toMatchObject({ code: 'out_of_range' });
+    expect(refusal(() => logins({ x: { type: 'oauth3', config: {} } }))).toMatchObject({
+      code: 'unknown_type',
+      path: 'auth.x.type',
+    });
+    expect(refusal(() => logins(oauth2({ token_url: 'ftp://x' })))).toMatchObject({
+      path: 'auth.crm.config.token_url',
+    });
+    expect(refusal(() => logins(oauth2({ expiry_ratio: 0 })))).toMatchObject({
+      code: 'out_of_range',
+    });
   });
 });

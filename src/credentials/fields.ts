@@ -23,7 +23,8 @@ export function expiryRatio() {
   return number()
     .default(0.9)
     .superRefine((value, ctx) => {
-      if (value <= 0 || value > 1) ctx.addIssue(finding('out_of_range', 'must be greater than 0 and at most 1'));
+      if (value <= 0 || value > 1)
+        ctx.addIssue(finding('out_of_range', 'must be greater than 0 and at most 1'));
     })
     .meta({ description: 'Part of the lifetime of a token after which a new one is asked for.' });
 }
@@ -32,6 +33,9 @@ export function clientFields() {
   return {
     token_url: httpUrl('Address of the token endpoint.'),
     client_id: text().meta({ description: 'Client id.' }),
-    client_secret: text().meta({ description: 'Client secret; sent in the form body.', secret: true }),
+    client_secret: text().meta({
+      description: 'Client secret; sent in the form body.',
+      secret: true,
+    }),
   };
 }

@@ -19,10 +19,19 @@ export const CREDENTIALS: readonly CredentialDefinition[] = [
   tokenEndpointCredential,
 ];
 
-export type DeclaredLogins = Readonly<Record<string, { readonly type: string; readonly config: JsonObject }>>;
+export type DeclaredLogins = Readonly<
+  Record<string, { readonly type: string; readonly config: JsonObject }>
+>;
 
-/** Builds every declared provider, used or not, without making a request. Throws `ConfigError` naming each that cannot be built. */
-export function createCredentials(shelf: Shelf<CredentialDefinition>, declared: DeclaredLogins, context: CredentialContext): Credentials {
+/**
+ * Builds every declared provider, used or not, without making a request. Throws `ConfigError`
+ * naming each that cannot be built.
+ */
+export function createCredentials(
+  shelf: Shelf<CredentialDefinition>,
+  declared: DeclaredLogins,
+  context: CredentialContext,
+): Credentials {
   const issues: Issue[] = [];
   const shared = new Map<string, CredentialProvider>();
   for (const [name, login] of Object.entries(declared)) {
@@ -44,21 +53,38 @@ function resolveLogin(auth: JsonObject | undefined, world: World): CredentialPro
   if (auth === undefined) return fixed(NO_CREDENTIAL);
   const { ref, type, ...rest } = auth;
   if (ref !== undefined && ref !== null) {
-    const beside = Object.keys(auth).filter((key) => key !== 'ref' && auth[key] !== null && auth[key] !== undefined);
+    const beside = Object.keys(auth).filter(
+      (key) => key !== 'ref' && auth[key] !== null && auth[key] !== undefined,
+    );
     if (beside.length > 0) throw bothForms(beside);
     return sharedLogin(ref, world.shared);
   }
   const stray = Object.keys(rest).find((key) => key !== 'config');
   if (stray !== undefined)
-    throw refuse('unknown_key', `auth.${stray}`, `unknown key \`${stray}\``, 'put the fields of the login under `config`');
-  if (typeof type !== 'string') throw refuse('missing_key', 'auth', '`auth` needs `type` or `ref`', `types: ${inlineTypes().join(', ')}`);
+    throw refuse(
+      'unknown_key',
+      `auth.${stray}`,
+      `unknown key \`${stray}\``,
+      'put the fields of the login under `config`',
+    );
+  if (typeof type !== 'string')
+    throw refuse(
+      'missing_key',
+      'auth',
+      '`auth` needs `type` or `ref`',
+      `types: ${inlineTypes().join(', ')}`,
+    );
   return inlineLogin(type, rest['config'] ?? {}, world);
 }
 
-function sharedLogin(ref: JsonValue, shared: ReadonlyMap<string, CredentialProvider>): CredentialProvider {
+function sharedLogin(
+  ref: JsonValue,
+  shared: ReadonlyMap<string, CredentialProvider>,
+): CredentialProvider {
   const found = typeof ref === 'string' ? shared.get(ref) : undefined;
   if (found !== undefined) return found;
-  const hint = typeof ref === 'string' ? suggestion(ref, [...shared.keys()], 'declared') : undefined;
+  const hint =
+    typeof ref === 'string' ? suggestion(ref, [...shared.keys()], 'declared') : undefined;
   throw refuse(
     'unknown_auth',
     'auth.ref',
@@ -69,19 +95,28 @@ function sharedLogin(ref: JsonValue, shared: ReadonlyMap<string, CredentialProvi
 
 function inlineLogin(type: string, config: JsonValue, world: World): CredentialProvider {
   const login = INLINE_LOGINS[type];
-  const named = (NAMED_TYPES_INLINE as readonly string[]).includes(type) ? world.shelf.get(type) : undefined;
+  const named = (NAMED_TYPES_INLINE as readonly string[]).includes(type)
+    ? world.shelf.get(type)
+    : undefined;
   const schema = login?.config ?? named?.config;
   if (schema === undefined) {
     const hint =
       world.shelf.get(type) === undefined
         ? suggestion(type, inlineTypes())
         : 'declare it in the top-level `auth` block and write `auth: {ref: <name>}`';
-    throw refuse('unknown_type', 'auth.type', `\`${type}\` is not a login that can stand here`, hint);
+    throw refuse(
+      'unknown_type',
+      'auth.type',
+      `\`${type}\` is not a login that can stand here`,
+      hint,
+    );
   }
   const checked = check(schema, config, 'auth.config');
   if (!checked.ok) throw new ConfigError(checked.issues);
-  const provider = login?.open(checked.value, world.context) ?? named?.open(checked.value, world.context);
-  if (provider === undefined) throw new Error(`cannot happen: ${type} has a schema but no way to open it`);
+  const provider =
+    login?.open(checked.value, world.context) ?? named?.open(checked.value, world.context);
+  if (provider === undefined)
+    throw new Error(`cannot happen: ${type} has a schema but no way to open it`);
   return provider;
 }
 
@@ -94,10 +129,18 @@ function build(
   const definition = shelf.get(login.type);
   if (definition === undefined) {
     const hint = shelf.suggest(login.type);
-    const issue = { code: 'unknown_type', path: `${path}.type`, message: `there is no login type \`${login.type}\`` };
+    const issue = {
+      code: 'unknown_type',
+      path: `${path}.type`,
+      message: `there is no login type \`${login.type}\``,
+    };
     return [hint === undefined ? issue : { ...issue, hint }];
   }
-  const checked = check(definition.config, isObject(login.config) ? login.config : {}, `${path}.config`);
+  const checked = check(
+    definition.config,
+    isObject(login.config) ? login.config : {},
+    `${path}.config`,
+  );
   return checked.ok ? definition.open(checked.value, context) : [...checked.issues];
 }
 
@@ -115,6 +158,13 @@ function bothForms(beside: readonly string[]): ConfigError {
   );
 }
 
-function refuse(code: string, path: string, message: string, hint: string | undefined): ConfigError {
-  return new ConfigError([hint === undefined ? { code, path, message } : { code, path, message, hint }]);
+function refuse(
+  code: string,
+  path: string,
+  message: string,
+  hint: string | undefined,
+): ConfigError {
+  return new ConfigError([
+    hint === undefined ? { code, path, message } : { code, path, message, hint },
+  ]);
 }

@@ -12,17 +12,27 @@ import { requestToken } from './token-request.ts';
 
 const persist = z.lazy(() =>
   z.strictObject({
-    path: text().meta({ description: 'File that keeps the newest refresh token; relative paths start at the folder the process runs in.' }),
-    key: optional(text()).meta({ description: 'Name of the entry in the file; unset: made from `token_url` and `client_id`.' }),
+    path: text().meta({
+      description:
+        'File that keeps the newest refresh token; relative paths start at the folder the process runs in.',
+    }),
+    key: optional(text()).meta({
+      description: 'Name of the entry in the file; unset: made from `token_url` and `client_id`.',
+    }),
   }),
 );
 
 const config = z.lazy(() =>
   z.strictObject({
     ...clientFields(),
-    refresh_token: text().meta({ description: 'First refresh token; a newer one from `persist` goes before it.', secret: true }),
+    refresh_token: text().meta({
+      description: 'First refresh token; a newer one from `persist` goes before it.',
+      secret: true,
+    }),
     expiry_ratio: expiryRatio(),
-    persist: optional(persist).meta({ description: 'Where a refresh token that the server replaced is kept for the next process.' }),
+    persist: optional(persist).meta({
+      description: 'Where a refresh token that the server replaced is kept for the next process.',
+    }),
   }),
 );
 
@@ -30,7 +40,8 @@ type RefreshConfig = z.infer<typeof config>;
 
 export const oauth2RefreshCredential = defineCredential<RefreshConfig>({
   type: 'oauth2_refresh',
-  description: 'OAuth 2.0 with a refresh token, which may be replaced by the server with every use.',
+  description:
+    'OAuth 2.0 with a refresh token, which may be replaced by the server with every use.',
   config,
   examples: [
     {
@@ -44,11 +55,18 @@ export const oauth2RefreshCredential = defineCredential<RefreshConfig>({
   open(value, context) {
     context.env.redactor.register(value.client_secret);
     const refresh = new Refresh(value, context);
-    return cachedToken({ clock: context.env.clock, expiryRatio: value.expiry_ratio, request: () => refresh.token() });
+    return cachedToken({
+      clock: context.env.clock,
+      expiryRatio: value.expiry_ratio,
+      request: () => refresh.token(),
+    });
   },
 });
 
-/** Holds the refresh token that is good now. Calls of `token` do not overlap: the cache sees to that. */
+/**
+ * Holds the refresh token that is good now. Calls of `token` do not overlap: the cache sees to
+ * that.
+ */
 class Refresh {
   readonly #config: RefreshConfig;
   readonly #context: CredentialContext;
@@ -62,18 +80,30 @@ class Refresh {
     this.#refreshToken = value.refresh_token;
     context.env.redactor.register(value.refresh_token);
     if (value.persist !== undefined) {
-      this.#file = new TokenFile(resolve(context.env.cwd, value.persist.path), value.persist.key ?? entryName(value));
+      this.#file = new TokenFile(
+        resolve(context.env.cwd, value.persist.path),
+        value.persist.key ?? entryName(value),
+      );
     }
   }
 
   async token(): Promise<FreshToken> {
     await this.#seed();
     const { token_url: url, client_id, client_secret } = this.#config;
-    const body = { grant_type: 'refresh_token', refresh_token: this.#refreshToken, client_id, client_secret };
-    const answer = await requestToken({ url, method: 'POST', encoding: 'form', body }, this.#context);
+    const body = {
+      grant_type: 'refresh_token',
+      refresh_token: this.#refreshToken,
+      client_id,
+      client_secret,
+    };
+    const answer = await requestToken(
+      { url, method: 'POST', encoding: 'form', body },
+      this.#context,
+    );
     const fresh = tokenOf(answer, this.#context);
     const next = isObject(answer) ? answer['refresh_token'] : undefined;
-    if (typeof next === 'string' && next !== '' && next !== this.#refreshToken) await this.#rotate(next);
+    if (typeof next === 'string' && next !== '' && next !== this.#refreshToken)
+      await this.#rotate(next);
     return fresh;
   }
 
@@ -96,7 +126,10 @@ class Refresh {
     try {
       await this.#file?.write(next);
     } catch (error) {
-      this.#warn('the replaced refresh token cannot be kept; the next process will start with an old one', error);
+      this.#warn(
+        'the replaced refresh token cannot be kept; the next process will start with an old one',
+        error,
+      );
     }
   }
 

@@ -12,7 +12,10 @@ import { requestToken } from './token-request.ts';
 const config = z.lazy(() =>
   z.strictObject({
     ...clientFields(),
-    scopes: z.array(text()).default([]).meta({ description: 'Scopes to ask for; left out of the request when empty.' }),
+    scopes: z
+      .array(text())
+      .default([])
+      .meta({ description: 'Scopes to ask for; left out of the request when empty.' }),
     expiry_ratio: expiryRatio(),
   }),
 );
@@ -21,15 +24,33 @@ export const oauth2Credential = defineCredential<z.infer<typeof config>>({
   type: 'oauth2',
   description: 'OAuth 2.0 client credentials: asks for a token and renews it before it expires.',
   config,
-  examples: [{ token_url: 'https://login.example.com/token', client_id: 'mover', client_secret: 'abcd1234', scopes: ['orders.read'] }],
+  examples: [
+    {
+      token_url: 'https://login.example.com/token',
+      client_id: 'mover',
+      client_secret: 'abcd1234',
+      scopes: ['orders.read'],
+    },
+  ],
   open(value, context) {
     context.env.redactor.register(value.client_secret);
-    const body: JsonObject = { grant_type: 'client_credentials', client_id: value.client_id, client_secret: value.client_secret };
+    const body: JsonObject = {
+      grant_type: 'client_credentials',
+      client_id: value.client_id,
+      client_secret: value.client_secret,
+    };
     if (value.scopes.length > 0) body['scope'] = value.scopes.join(' ');
     return cachedToken({
       clock: context.env.clock,
       expiryRatio: value.expiry_ratio,
-      request: async () => tokenOf(await requestToken({ url: value.token_url, method: 'POST', encoding: 'form', body }, context), context),
+      request: async () =>
+        tokenOf(
+          await requestToken(
+            { url: value.token_url, method: 'POST', encoding: 'form', body },
+            context,
+          ),
+          context,
+        ),
     });
   },
 });
@@ -38,7 +59,9 @@ export const oauth2Credential = defineCredential<z.infer<typeof config>>({
 export function tokenOf(answer: JsonValue, context: CredentialContext): FreshToken {
   const token = isObject(answer) ? answer['access_token'] : undefined;
   if (typeof token !== 'string' || token === '') {
-    throw new ConnectorError('auth', 'the token endpoint answered without `access_token`', { hint: 'check the client and its grants' });
+    throw new ConnectorError('auth', 'the token endpoint answered without `access_token`', {
+      hint: 'check the client and its grants',
+    });
   }
   const seconds = isObject(answer) ? secondsOf(answer['expires_in']) : undefined;
   const credential = bearer(token, context.env.redactor);
@@ -48,5 +71,7 @@ export function tokenOf(answer: JsonValue, context: CredentialContext): FreshTok
 /** Some servers write the lifetime as text. */
 export function secondsOf(value: JsonValue | undefined): number | undefined {
   const seconds = typeof value === 'string' && value.trim() !== '' ? Number(value) : value;
-  return typeof seconds === 'number' && Number.isFinite(seconds) && seconds >= 0 ? seconds : undefined;
+  return typeof seconds === 'number' && Number.isFinite(seconds) && seconds >= 0
+    ? seconds
+    : undefined;
 }

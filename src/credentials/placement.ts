@@ -20,7 +20,10 @@ export function namedHeader(header: string, value: string, redactor: Redactor): 
   return namedHeaders({ [header]: value }, redactor);
 }
 
-export function namedHeaders(headers: Readonly<Record<string, string>>, redactor: Redactor): Credential {
+export function namedHeaders(
+  headers: Readonly<Record<string, string>>,
+  redactor: Redactor,
+): Credential {
   for (const value of Object.values(headers)) redactor.register(value);
   return { headers, query: {} };
 }

@@ -20,7 +20,10 @@ interface Held {
   readonly goodUntilMs: number;
 }
 
-/** Holds one token for everybody: whoever comes while it is being asked for waits for the same answer. */
+/**
+ * Holds one token for everybody: whoever comes while it is being asked for waits for the same
+ * answer.
+ */
 export function cachedToken(options: TokenCacheOptions): CredentialProvider {
   const { clock, expiryRatio } = options;
   let held: Held | undefined;
@@ -30,7 +33,10 @@ export function cachedToken(options: TokenCacheOptions): CredentialProvider {
     const askedMs = clock.elapsedMs();
     try {
       const { credential, lifetimeMs } = await options.request();
-      held = { credential, goodUntilMs: lifetimeMs === undefined ? Infinity : askedMs + lifetimeMs * expiryRatio };
+      held = {
+        credential,
+        goodUntilMs: lifetimeMs === undefined ? Infinity : askedMs + lifetimeMs * expiryRatio,
+      };
       return credential;
     } finally {
       pending = undefined;
@@ -39,7 +45,8 @@ export function cachedToken(options: TokenCacheOptions): CredentialProvider {
 
   return {
     get(signal) {
-      if (held !== undefined && clock.elapsedMs() < held.goodUntilMs) return Promise.resolve(held.credential);
+      if (held !== undefined && clock.elapsedMs() < held.goodUntilMs)
+        return Promise.resolve(held.credential);
       pending ??= renew();
       return whileWanted(pending, signal);
     },

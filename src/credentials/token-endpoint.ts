@@ -23,7 +23,11 @@ const applyAs = z.lazy(() => {
     header,
     template: template.superRefine((value, ctx) => {
       if (!value.includes(TOKEN))
-        ctx.addIssue(finding('invalid_value', '`template` must contain `{token}`', { hint: 'e.g. `Token {token}`' }));
+        ctx.addIssue(
+          finding('invalid_value', '`template` must contain `{token}`', {
+            hint: 'e.g. `Token {token}`',
+          }),
+        );
     }),
   });
 });
@@ -35,14 +39,22 @@ const config = z.lazy(() =>
       ...tokenRequestFields(),
       token_path: jsonPath('JSONPath of the token in the answer.'),
       expiry_path: optional(jsonPath('JSONPath of the lifetime in seconds.')).meta({
-        description: 'JSONPath of the lifetime in seconds; unset: a token is kept until it is refused.',
+        description:
+          'JSONPath of the lifetime in seconds; unset: a token is kept until it is refused.',
       }),
       expiry_ratio: expiryRatio(),
-      apply_as: optional(applyAs).meta({ description: 'How requests carry the token; unset: as a bearer token.' }),
+      apply_as: optional(applyAs).meta({
+        description: 'How requests carry the token; unset: as a bearer token.',
+      }),
     })
     .superRefine((value, ctx) => {
       if (value.encoding === 'form' && value.body !== undefined && !isObject(value.body)) {
-        ctx.addIssue(finding('wrong_type', 'a form `body` must be a mapping', { path: ['body'], hint: 'or set `encoding: json`' }));
+        ctx.addIssue(
+          finding('wrong_type', 'a form `body` must be a mapping', {
+            path: ['body'],
+            hint: 'or set `encoding: json`',
+          }),
+        );
       }
     }),
 );
@@ -52,7 +64,11 @@ export const tokenEndpointCredential = defineCredential<z.infer<typeof config>>(
   description: 'Asks any HTTP endpoint for a token and places it in a header.',
   config,
   examples: [
-    { url: 'https://api.example.com/login', body: { user: 'mover', password: 'abcd1234' }, token_path: '$.session.token' },
+    {
+      url: 'https://api.example.com/login',
+      body: { user: 'mover', password: 'abcd1234' },
+      token_path: '$.session.token',
+    },
     {
       url: 'https://api.example.com/login',
       encoding: 'form',
@@ -65,15 +81,26 @@ export const tokenEndpointCredential = defineCredential<z.infer<typeof config>>(
   open(value, context) {
     const { redactor, clock } = context.env;
     registerTexts(value.body, redactor);
-    const request = { url: value.url, method: value.method.toUpperCase(), encoding: value.encoding, body: value.body };
+    const request = {
+      url: value.url,
+      method: value.method.toUpperCase(),
+      encoding: value.encoding,
+      body: value.body,
+    };
     return cachedToken({
       clock,
       expiryRatio: value.expiry_ratio,
       request: async () => {
         const answer = await requestToken(request, context);
-        const seconds = value.expiry_path === undefined ? undefined : secondsOf(firstMatch(answer, value.expiry_path));
+        const seconds =
+          value.expiry_path === undefined
+            ? undefined
+            : secondsOf(firstMatch(answer, value.expiry_path));
         const token = textAt(answer, value.token_path);
-        return { credential: place(token, value.apply_as, redactor), lifetimeMs: seconds === undefined ? undefined : seconds * 1000 };
+        return {
+          credential: place(token, value.apply_as, redactor),
+          lifetimeMs: seconds === undefined ? undefined : seconds * 1000,
+        };
       },
     });
   },
@@ -85,13 +112,21 @@ function jsonPath(description: string) {
       try {
         library().query(null, value);
       } catch {
-        ctx.addIssue(finding('invalid_value', `\`${value}\` is not a JSONPath`, { hint: 'e.g. `$.data.token`' }));
+        ctx.addIssue(
+          finding('invalid_value', `\`${value}\` is not a JSONPath`, {
+            hint: 'e.g. `$.data.token`',
+          }),
+        );
       }
     })
     .meta({ description });
 }
 
-function place(token: string, as: z.infer<typeof applyAs> | undefined, redactor: Redactor): Credential {
+function place(
+  token: string,
+  as: z.infer<typeof applyAs> | undefined,
+  redactor: Redactor,
+): Credential {
   redactor.register(token);
   if (as === undefined) return bearer(token, redactor);
   return {
@@ -108,7 +143,9 @@ function textAt(answer: JsonValue, path: string): string {
   const found = firstMatch(answer, path);
   if (typeof found === 'string' && found !== '') return found;
   const says = found === undefined ? 'holds nothing' : 'does not hold a text';
-  throw new ConnectorError('auth', `the answer of the token endpoint ${says} at \`${path}\``, { hint: 'check `token_path`' });
+  throw new ConnectorError('auth', `the answer of the token endpoint ${says} at \`${path}\``, {
+    hint: 'check `token_path`',
+  });
 }
 
 function firstMatch(answer: JsonValue, path: string): JsonValue | undefined {
@@ -118,7 +155,9 @@ function firstMatch(answer: JsonValue, path: string): JsonValue | undefined {
 
 /** Texts of a login body whose name sounds like a secret. */
 function registerTexts(body: JsonValue | undefined, redactor: Redactor, name = ''): void {
-  if (typeof body === 'string' && /pass|secret|token|key|credential|assertion/i.test(name)) redactor.register(body);
+  if (typeof body === 'string' && /pass|secret|token|key|credential|assertion/i.test(name))
+    redactor.register(body);
   if (Array.isArray(body)) for (const item of body) registerTexts(item, redactor, name);
-  else if (isObject(body)) for (const [key, value] of Object.entries(body)) registerTexts(value, redactor, key);
+  else if (isObject(body))
+    for (const [key, value] of Object.entries(body)) registerTexts(value, redactor, key);
 }

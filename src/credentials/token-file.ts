@@ -1,10 +1,20 @@
 import { randomBytes } from 'node:crypto';
 import { open, readFile, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { hasField, isObject, parseJson, setField, stringifyJson, type JsonObject } from '../lib/json.ts';
+import {
+  hasField,
+  isObject,
+  parseJson,
+  setField,
+  stringifyJson,
+  type JsonObject,
+} from '../lib/json.ts';
 import { makeFolder } from '../lib/make-folder.ts';
 
-/** Writers of one file in this process take turns, so that providers sharing it do not lose each other's entries. */
+/**
+ * Writers of one file in this process take turns, so that providers sharing it do not lose each
+ * other's entries.
+ */
 const turns = new Map<string, Promise<void>>();
 
 /** A file of refresh tokens by name, readable only by its owner and replaced as a whole. */

@@ -14,8 +14,14 @@ export interface TokenRequest {
   readonly body?: JsonValue | undefined;
 }
 
-/** Asks a token endpoint and gives its JSON answer. Redirects are not followed: the body holds secrets. */
-export async function requestToken(request: TokenRequest, context: CredentialContext): Promise<JsonValue> {
+/**
+ * Asks a token endpoint and gives its JSON answer. Redirects are not followed: the body holds
+ * secrets.
+ */
+export async function requestToken(
+  request: TokenRequest,
+  context: CredentialContext,
+): Promise<JsonValue> {
   const where = safeAddress(request.url);
   const response = await send(request, context, where);
   const text = await readText(response, where);
@@ -27,43 +33,68 @@ export async function requestToken(request: TokenRequest, context: CredentialCon
   }
   if (!response.ok) {
     const excerpt = excerptOf(text, context.env.redactor);
-    throw new ConnectorError(kindOf(response.status), `the token endpoint ${where} answers ${response.status}: ${excerpt}`, {
-      status: response.status,
-    });
+    throw new ConnectorError(
+      kindOf(response.status),
+      `the token endpoint ${where} answers ${response.status}: ${excerpt}`,
+      {
+        status: response.status,
+      },
+    );
   }
   try {
     return parseJson(text);
   } catch (error) {
-    throw new ConnectorError('auth', `the token endpoint ${where} does not answer with JSON`, { cause: error });
+    throw new ConnectorError('auth', `the token endpoint ${where} does not answer with JSON`, {
+      cause: error,
+    });
   }
 }
 
-async function send(request: TokenRequest, context: CredentialContext, where: string): Promise<Response> {
+async function send(
+  request: TokenRequest,
+  context: CredentialContext,
+  where: string,
+): Promise<Response> {
   const { env, signal } = context;
   const { body, type } = encode(request);
   try {
     return await env.fetch(request.url, {
       method: request.method,
       redirect: 'manual',
-      headers: { accept: 'application/json', ...(type === undefined ? {} : { 'content-type': type }) },
+      headers: {
+        accept: 'application/json',
+        ...(type === undefined ? {} : { 'content-type': type }),
+      },
       signal: AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]),
       ...(body === undefined ? {} : { body }),
     });
   } catch (error) {
     signal.throwIfAborted();
     if (error instanceof DOMException && error.name === 'TimeoutError') {
-      throw new ConnectorError('timeout', `the token endpoint ${where} did not answer within ${TIMEOUT_MS / 1000} s`, { cause: error });
+      throw new ConnectorError(
+        'timeout',
+        `the token endpoint ${where} did not answer within ${TIMEOUT_MS / 1000} s`,
+        { cause: error },
+      );
     }
     const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
-    throw new ConnectorError('connection', `the token endpoint ${where} cannot be reached: ${messageOf(cause)}`, { cause: error });
+    throw new ConnectorError(
+      'connection',
+      `the token endpoint ${where} cannot be reached: ${messageOf(cause)}`,
+      { cause: error },
+    );
   }
 }
 
-function encode({ body, encoding, method }: TokenRequest): { readonly body?: string; readonly type?: string } {
+function encode({ body, encoding, method }: TokenRequest): {
+  readonly body?: string;
+  readonly type?: string;
+} {
   if (body === undefined || method === 'GET' || method === 'HEAD') return {};
   if (encoding === 'json') return { body: stringifyJson(body), type: 'application/json' };
   const form = new URLSearchParams();
-  for (const [name, value] of Object.entries(body as JsonObject)) form.set(name, typeof value === 'string' ? value : stringifyJson(value));
+  for (const [name, value] of Object.entries(body as JsonObject))
+    form.set(name, typeof value === 'string' ? value : stringifyJson(value));
   return { body: form.toString(), type: 'application/x-www-form-urlencoded' };
 }
 
@@ -72,10 +103,15 @@ async function readText(response: Response, where: string): Promise<string> {
   try {
     text = await readLimited(response, LONGEST_ANSWER_BYTES);
   } catch (error) {
-    throw new ConnectorError('connection', `the answer of the token endpoint ${where} broke off`, { cause: error });
+    throw new ConnectorError('connection', `the answer of the token endpoint ${where} broke off`, {
+      cause: error,
+    });
   }
   if (text !== undefined) return text;
-  throw new ConnectorError('auth', `the answer of the token endpoint ${where} is larger than ${LONGEST_ANSWER_BYTES} bytes`);
+  throw new ConnectorError(
+    'auth',
+    `the answer of the token endpoint ${where} is larger than ${LONGEST_ANSWER_BYTES} bytes`,
+  );
 }
 
 function kindOf(status: number): 'rate_limited' | 'http_5xx' | 'auth' {

@@ -1,12 +1,28 @@
-/** Asks secrets managers for what a document names: each secret once, several at a time, again after a passing failure. */
+/**
+ * Asks secrets managers for what a document names: each secret once, several at a time, again after
+ * a passing failure.
+ */
 import type { Shelf } from '../kit/parts.ts';
 import type { SecretManager, SecretManagerDefinition } from '../kit/secrets.ts';
 import { backoffMs, type BackoffPolicy } from '../lib/backoff.ts';
 import type { Env } from '../lib/env.ts';
 import { ConnectorError, messageOf, type ConnectorErrorKind } from '../lib/errors.ts';
 import { Gate } from '../lib/gate.ts';
-import { hasField, isObject, jsonText, parseJson, stringifyJson, type JsonObject, type JsonValue } from '../lib/json.ts';
-import type { SecretAnswer, SecretAnswers, SecretReference, WantedSecret } from './secret-tokens.ts';
+import {
+  hasField,
+  isObject,
+  jsonText,
+  parseJson,
+  stringifyJson,
+  type JsonObject,
+  type JsonValue,
+} from '../lib/json.ts';
+import type {
+  SecretAnswer,
+  SecretAnswers,
+  SecretReference,
+  WantedSecret,
+} from './secret-tokens.ts';
 
 export type AskSecrets = (wanted: readonly WantedSecret[]) => Promise<SecretAnswers>;
 
@@ -22,23 +38,36 @@ const AT_ONCE = 8;
 const ATTEMPTS = 3;
 const TIMEOUT_MS = 10_000;
 const BACKOFF: BackoffPolicy = { backoff: 'exponential', baseMs: 200, maxMs: 2000, jitter: true };
-const PASSING: ReadonlySet<ConnectorErrorKind> = new Set(['connection', 'timeout', 'rate_limited', 'http_5xx']);
+const PASSING: ReadonlySet<ConnectorErrorKind> = new Set([
+  'connection',
+  'timeout',
+  'rate_limited',
+  'http_5xx',
+]);
 const MAX_LISTED = 20;
 
-type Read = { readonly ok: true; readonly value: string | JsonObject } | { readonly ok: false; readonly error: ConnectorError };
+type Read =
+  | { readonly ok: true; readonly value: string | JsonObject }
+  | { readonly ok: false; readonly error: ConnectorError };
 
 /** Every secret that is wanted gets an answer. Rejects only when the signal fires. */
 export function secretAsker(settings: SecretSettings): AskSecrets {
   return async (wanted) => {
     await using desk = new Desk(settings);
     const answers = await Promise.all(
-      wanted.map(async ({ token, reference }) => [token, answerOf(await desk.read(reference), { token, reference })] as const),
+      wanted.map(
+        async ({ token, reference }) =>
+          [token, answerOf(await desk.read(reference), { token, reference })] as const,
+      ),
     );
     return new Map(answers);
   };
 }
 
-/** The managers that are asked in one round. Fields of one secret come from one reading, so that they fit together. */
+/**
+ * The managers that are asked in one round. Fields of one secret come from one reading, so that
+ * they fit together.
+ */
 class Desk implements AsyncDisposable {
   readonly #settings: SecretSettings;
   readonly #gate = new Gate(AT_ONCE);
@@ -58,7 +87,9 @@ class Desk implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     const opened = await Promise.allSettled(this.#managers.values());
-    await Promise.allSettled(opened.flatMap((one) => (one.status === 'fulfilled' ? [one.value.close()] : [])));
+    await Promise.allSettled(
+      opened.flatMap((one) => (one.status === 'fulfilled' ? [one.value.close()] : [])),
+    );
   }
 
   async #readOnce({ manager, name }: SecretReference): Promise<Read> {
@@ -84,16 +115,27 @@ class Desk implements AsyncDisposable {
   async #attempt(manager: string, name: string): Promise<Read> {
     const { timeoutMs = TIMEOUT_MS } = this.#settings;
     const timeout = AbortSignal.timeout(timeoutMs);
-    const signal = this.#settings.signal === undefined ? timeout : AbortSignal.any([timeout, this.#settings.signal]);
+    const signal =
+      this.#settings.signal === undefined
+        ? timeout
+        : AbortSignal.any([timeout, this.#settings.signal]);
     try {
       const open = await this.#open(manager);
       return { ok: true, value: await untilAborted(open.read(name, signal), signal) };
     } catch (error) {
       if (timeout.aborted)
-        return { ok: false, error: new ConnectorError('timeout', `no answer within ${timeoutMs / 1000} s`, { cause: error }) };
+        return {
+          ok: false,
+          error: new ConnectorError('timeout', `no answer within ${timeoutMs / 1000} s`, {
+            cause: error,
+          }),
+        };
       return {
         ok: false,
-        error: error instanceof ConnectorError ? error : new ConnectorError('refused', messageOf(error), { cause: error }),
+        error:
+          error instanceof ConnectorError
+            ? error
+            : new ConnectorError('refused', messageOf(error), { cause: error }),
       };
     }
   }
@@ -124,19 +166,37 @@ async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T
   }
 }
 
-function answerOf(read: Read, { token, reference }: Pick<WantedSecret, 'token' | 'reference'>): SecretAnswer {
+function answerOf(
+  read: Read,
+  { token, reference }: Pick<WantedSecret, 'token' | 'reference'>,
+): SecretAnswer {
   if (!read.ok) return refusalOf(read.error, token);
   const { value } = read;
-  if (reference.field === undefined) return { ok: true, text: typeof value === 'string' ? value : stringifyJson(value) };
+  if (reference.field === undefined)
+    return { ok: true, text: typeof value === 'string' ? value : stringifyJson(value) };
   const fields = typeof value === 'string' ? parsed(value) : value;
   if (!isObject(fields)) {
     const message = `\`\${${token}}\`: the secret is not a JSON object, so it has no field \`${reference.field}\``;
-    return { ok: false, code: 'secret_field', message, hint: 'leave `#…` out to take the secret as it is' };
+    return {
+      ok: false,
+      code: 'secret_field',
+      message,
+      hint: 'leave `#…` out to take the secret as it is',
+    };
   }
-  if (hasField(fields, reference.field)) return { ok: true, text: jsonText(fields[reference.field] ?? null) };
+  if (hasField(fields, reference.field))
+    return { ok: true, text: jsonText(fields[reference.field] ?? null) };
   const names = Object.keys(fields).slice(0, MAX_LISTED);
-  const hint = names.length === 0 ? 'it has no fields' : `it has ${names.map((name) => `\`${name}\``).join(', ')}`;
-  return { ok: false, code: 'secret_field', message: `\`\${${token}}\`: the secret has no field \`${reference.field}\``, hint };
+  const hint =
+    names.length === 0
+      ? 'it has no fields'
+      : `it has ${names.map((name) => `\`${name}\``).join(', ')}`;
+  return {
+    ok: false,
+    code: 'secret_field',
+    message: `\`\${${token}}\`: the secret has no field \`${reference.field}\``,
+    hint,
+  };
 }
 
 function parsed(text: string): JsonValue | undefined {
@@ -152,10 +212,25 @@ function refusalOf({ kind, message: why, hint }: ConnectorError, token: string):
   const name = `\`\${${token}}\``;
   switch (kind) {
     case 'missing':
-      return { ok: false, code: 'secret_not_found', message: `${name} is not there: ${why}`, ...told };
+      return {
+        ok: false,
+        code: 'secret_not_found',
+        message: `${name} is not there: ${why}`,
+        ...told,
+      };
     case 'auth':
-      return { ok: false, code: 'secret_denied', message: `${name} may not be read: ${why}`, ...told };
+      return {
+        ok: false,
+        code: 'secret_denied',
+        message: `${name} may not be read: ${why}`,
+        ...told,
+      };
     default:
-      return { ok: false, code: 'secret_unavailable', message: `${name} cannot be read: ${why}`, ...told };
+      return {
+        ok: false,
+        code: 'secret_unavailable',
+        message: `${name} cannot be read: ${why}`,
+        ...told,
+      };
   }
 }

@@ -1,4 +1,6 @@
-/** `params`: what was supplied, checked and typed, so that `${param.…}` can be filled in (spec 2.7). */
+/**
+ * `params`: what was supplied, checked and typed, so that `${param.…}` can be filled in (spec 2.7).
+ */
 import type { Issue } from '../lib/errors.ts';
 import {
   hasField,
@@ -15,7 +17,14 @@ import type { Redactor } from '../lib/redact.ts';
 import { joinPath } from '../lib/text-path.ts';
 import { PARAM_NAME, paramSchema, type ParamSpec } from './blocks/params.ts';
 import { MAX_REFERENCE_CHAIN, MAX_TOKEN_DEPTH, MAX_TOKEN_TEXT } from './limits.ts';
-import { declaredHint, findParam, lookUp, type ParamSource, type ParamState, type Report } from './param-tokens.ts';
+import {
+  declaredHint,
+  findParam,
+  lookUp,
+  type ParamSource,
+  type ParamState,
+  type Report,
+} from './param-tokens.ts';
 import { coerced, literalValue, PLACEHOLDERS } from './param-type.ts';
 import { salvage } from './salvage.ts';
 import { classify, restoreEscapes, rewriteTokens } from './tokens.ts';
@@ -24,7 +33,10 @@ import { classify, restoreEscapes, rewriteTokens } from './tokens.ts';
 export interface Binding {
   /** Values by name, as JSON or as text. */
   readonly params?: Readonly<Record<string, JsonValue>>;
-  /** `placeholders`: when no value is supplied at all, required ones get a stand-in, so that the document can be checked. */
+  /**
+   * `placeholders`: when no value is supplied at all, required ones get a stand-in, so that the
+   * document can be checked.
+   */
   readonly paramMode?: 'strict' | 'placeholders';
   /** Variables that `${env:…}` and `${secret:…}` see instead of those of the environment. */
   readonly paramEnv?: Readonly<Record<string, string>>;
@@ -45,7 +57,11 @@ export interface BoundParams extends ParamSource {
   shown(): Readonly<Record<string, JsonValue>>;
 }
 
-export function bindParams(declared: DeclaredParams, binding: Binding, redactor: Redactor): BoundParams {
+export function bindParams(
+  declared: DeclaredParams,
+  binding: Binding,
+  redactor: Redactor,
+): BoundParams {
   const binder = new Binder(declared, binding, redactor);
   binder.bindAll();
   return binder;
@@ -74,7 +90,11 @@ class Binder implements BoundParams {
   readonly #chain: string[] = [];
   #derivedChars = 0;
 
-  constructor({ block, written }: DeclaredParams, { params = {}, paramMode = 'strict' }: Binding, redactor: Redactor) {
+  constructor(
+    { block, written }: DeclaredParams,
+    { params = {}, paramMode = 'strict' }: Binding,
+    redactor: Redactor,
+  ) {
     this.block = { ...block };
     this.names = Object.keys(block);
     this.#written = isObject(written) ? written : {};
@@ -99,8 +119,13 @@ class Binder implements BoundParams {
   bindAll(): void {
     for (const name of Object.keys(this.#supplied)) {
       if (this.names.includes(name)) continue;
-      const hint = this.names.length === 0 ? 'the document declares none' : declaredHint(name, this.names);
-      this.#report({ code: 'undeclared_param', name }, `a value was supplied for \`${name}\`, which is no parameter of the document`, hint);
+      const hint =
+        this.names.length === 0 ? 'the document declares none' : declaredHint(name, this.names);
+      this.#report(
+        { code: 'undeclared_param', name },
+        `a value was supplied for \`${name}\`, which is no parameter of the document`,
+        hint,
+      );
     }
     for (const name of this.names) this.find(name);
   }
@@ -118,7 +143,9 @@ class Binder implements BoundParams {
   shown(): Readonly<Record<string, JsonValue>> {
     const shown = this.names.flatMap((name): [string, JsonValue][] => {
       const state = this.#states.get(name);
-      return state?.kind === 'bound' ? [[name, state.secret ? MASK : restoreEscapes(state.value)]] : [];
+      return state?.kind === 'bound'
+        ? [[name, state.secret ? MASK : restoreEscapes(state.value)]]
+        : [];
     });
     return Object.fromEntries(shown);
   }
@@ -129,7 +156,8 @@ class Binder implements BoundParams {
     const fallback = spec.default === undefined ? undefined : this.#default(name, spec);
     if (supplied !== undefined) return this.#suppliedValue(name, spec, supplied);
     if (fallback !== undefined) return fallback;
-    if (this.#placeholders) return this.#bound(spec, spec.values?.[0] ?? PLACEHOLDERS[spec.type], true);
+    if (this.#placeholders)
+      return this.#bound(spec, spec.values?.[0] ?? PLACEHOLDERS[spec.type], true);
     if (spec.required !== true) return { kind: 'absent' };
     const about = spec.description === undefined ? '' : `: ${spec.description}`;
     return this.#fail(
@@ -146,12 +174,18 @@ class Binder implements BoundParams {
   }
 
   #suppliedValue(name: string, spec: ParamSpec, supplied: JsonValue): ParamState {
-    if (spec.secret === true && typeof supplied !== 'object') this.#redactor.register(jsonText(supplied));
+    if (spec.secret === true && typeof supplied !== 'object')
+      this.#redactor.register(jsonText(supplied));
     if (typeof supplied === 'string' && (supplied.includes('${') || supplied.includes('\u0000'))) {
-      return this.#fail({ code: 'param_value', name }, `the value of \`${name}\` holds \`\${\` or NUL: a supplied value is plain data`);
+      return this.#fail(
+        { code: 'param_value', name },
+        `the value of \`${name}\` holds \`\${\` or NUL: a supplied value is plain data`,
+      );
     }
     const value = coerced(spec.type, supplied);
-    return value === undefined ? this.#wrongType(name, spec, supplied) : this.#inSet(name, spec, value);
+    return value === undefined
+      ? this.#wrongType(name, spec, supplied)
+      : this.#inSet(name, spec, value);
   }
 
   /** A default is a literal of its type, or text with tokens, which have been filled in. */
@@ -174,11 +208,18 @@ class Binder implements BoundParams {
     const told = spec.secret === true ? 'its value' : `\`${jsonText(value)}\``;
     const message = `the parameter \`${name}\` cannot be ${told}`;
     const hint = `one of: ${spec.values.map((one) => jsonText(one)).join(', ')}`;
-    return this.#fail({ code: 'param_value', name, ...(key === undefined ? {} : { key }) }, message, hint);
+    return this.#fail(
+      { code: 'param_value', name, ...(key === undefined ? {} : { key }) },
+      message,
+      hint,
+    );
   }
 
   #wrongType(name: string, spec: ParamSpec, value: JsonValue, key?: 'default'): ParamState {
-    const told = spec.secret === true || typeof value === 'object' ? kindOf(value) : stringifyJson(restoreEscapes(value));
+    const told =
+      spec.secret === true || typeof value === 'object'
+        ? kindOf(value)
+        : stringifyJson(restoreEscapes(value));
     const message = `the parameter \`${name}\` is of type \`${spec.type}\`, which ${told} is not`;
     return this.#fail({ code: 'param_type', name, ...(key === undefined ? {} : { key }) }, message);
   }
@@ -194,7 +235,10 @@ class Binder implements BoundParams {
     const loop = this.#chain.indexOf(name);
     if (loop !== -1) {
       const members = this.#chain.slice(loop).sort();
-      this.#report({ code: 'param_cycle', name }, `computed parameters depend on each other: ${members.join(', ')}`);
+      this.#report(
+        { code: 'param_cycle', name },
+        `computed parameters depend on each other: ${members.join(', ')}`,
+      );
       return { kind: 'failed' };
     }
     if (this.#chain.length >= MAX_REFERENCE_CHAIN) {
@@ -223,10 +267,12 @@ class Binder implements BoundParams {
         return state;
       },
     };
-    const report: Report = (code, message, hint) => this.#report({ code, name, key: 'computed' }, message, hint);
+    const report: Report = (code, message, hint) =>
+      this.#report({ code, name, key: 'computed' }, message, hint);
     const text = rewriteTokens(expression, {
       replace: (body) => this.#bounded(this.#token(body, watch, report), report),
-      tooDeep: () => report('invalid_token', `tokens are nested deeper than ${MAX_TOKEN_DEPTH} levels`),
+      tooDeep: () =>
+        report('invalid_token', `tokens are nested deeper than ${MAX_TOKEN_DEPTH} levels`),
     });
     if (used.failed || this.issues.length > before) return { kind: 'failed' };
     return { kind: 'bound', value: text, secret: used.secret, placeholder: used.placeholder };
@@ -234,12 +280,17 @@ class Binder implements BoundParams {
 
   #token(body: string, params: ParamSource, report: Report): string {
     const token = classify(body);
-    if (token.kind === 'directive' && token.prefix === 'map') return lookUp(params, token.rest, report);
+    if (token.kind === 'directive' && token.prefix === 'map')
+      return lookUp(params, token.rest, report);
     if (token.kind === 'path' && token.root === 'param') {
       const value = findParam(params, token.path, report)?.value;
       return value === undefined ? '' : jsonText(value);
     }
-    report('token_out_of_scope', `\`\${${body}}\` cannot stand in \`computed\``, 'it may use `${param.…}` and `${map:…}`');
+    report(
+      'token_out_of_scope',
+      `\`\${${body}}\` cannot stand in \`computed\``,
+      'it may use `${param.…}` and `${map:…}`',
+    );
     return '';
   }
 
@@ -248,7 +299,11 @@ class Binder implements BoundParams {
     const before = this.#derivedChars;
     this.#derivedChars += text.length;
     if (this.#derivedChars <= MAX_TOKEN_TEXT) return text;
-    if (before <= MAX_TOKEN_TEXT) report('too_large', `parameters bring in more than ${MAX_TOKEN_TEXT / 1024 / 1024} MB of text`);
+    if (before <= MAX_TOKEN_TEXT)
+      report(
+        'too_large',
+        `parameters bring in more than ${MAX_TOKEN_TEXT / 1024 / 1024} MB of text`,
+      );
     return '';
   }
 
@@ -258,7 +313,9 @@ class Binder implements BoundParams {
   }
 
   #report({ code, name, key }: ParamFault, message: string, hint?: string): void {
-    const path = hasField(this.block, name) ? joinPath('params', name, ...(key === undefined ? [] : [key])) : 'params';
+    const path = hasField(this.block, name)
+      ? joinPath('params', name, ...(key === undefined ? [] : [key]))
+      : 'params';
     this.issues.push({ code, path, message, ...(hint === undefined ? {} : { hint }) });
   }
 }

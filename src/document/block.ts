@@ -1,8 +1,9 @@
 import type { ZodType } from 'zod';
 
 /**
- * One block of the document, declared once: the parser, `/v1/schemas/block/{name}`, the reference pages and the editor schema
- * are derived from it. `placement` says where it stands: inside `pipeline` or at the top level.
+ * One block of the document, declared once: the parser, `/v1/schemas/block/{name}`, the reference
+ * pages and the editor schema are derived from it. `placement` says where it stands: inside
+ * `pipeline` or at the top level.
  */
 export interface BlockDefinition<T> {
   readonly name: string;

@@ -25,7 +25,11 @@ export type PartitionSpec =
       readonly chunk_size: number | string;
       readonly timezone: string;
     }
-  | { readonly kind: 'offset'; readonly total: number | string | ProbeSpec; readonly chunk_size: number | string };
+  | {
+      readonly kind: 'offset';
+      readonly total: number | string | ProbeSpec;
+      readonly chunk_size: number | string;
+    };
 
 export interface Chunk {
   /** Part of the state key. */
@@ -72,11 +76,14 @@ export function cut(spec: PartitionSpec, found?: bigint): Cut {
 function cutIntegers(spec: Of<'integer'>, found: bigint | undefined): Cut {
   const [from, size] = [BigInt(spec.from), BigInt(spec.chunk_size)];
   const inclusive = spec.bounds === 'inclusive';
-  if (found !== undefined && found < from) return { fault: `the bound that was found (${found}) is below \`from\` (${from})` };
+  if (found !== undefined && found < from)
+    return { fault: `the bound that was found (${found}) is below \`from\` (${from})` };
   // The end of a half-open range is no longer part of it, but a value that was found is.
-  const to = found === undefined ? BigInt(spec.to as number | string) : inclusive ? found : found + 1n;
+  const to =
+    found === undefined ? BigInt(spec.to as number | string) : inclusive ? found : found + 1n;
   const width = to - from + (inclusive ? 1n : 0n);
-  if (width <= 0n) return { fault: `there is nothing between \`from\` (${from}) and \`to\` (${to})` };
+  if (width <= 0n)
+    return { fault: `there is nothing between \`from\` (${from}) and \`to\` (${to})` };
   const count = (width + size - 1n) / size;
   if (count > MAX_CHUNKS) return { fault: tooMany(count) };
   const open = spec.to_unbounded ?? found !== undefined;
@@ -101,7 +108,10 @@ function cutOffsets(spec: Of<'offset'>, found: bigint | undefined): Cut {
     chunks: Array.from({ length: last + 1 }, (_, index) => {
       const offset = BigInt(index) * size;
       const rest = total - offset;
-      return numbered(index, last, { offset: integer(offset), limit: integer(rest < size ? rest : size) });
+      return numbered(index, last, {
+        offset: integer(offset),
+        limit: integer(rest < size ? rest : size),
+      });
     }),
   };
 }
@@ -120,10 +130,18 @@ function integer(value: bigint): JsonValue {
 function cutTime({ from, to, chunk_size: window, timezone }: Of<'timestamp'>): Cut {
   const result = cutSpan({ from, to, window, timezone }, MAX_CHUNKS);
   if ('fault' in result) {
-    return { fault: result.fault === 'empty' ? `there is nothing between \`from\` (${from}) and \`to\` (${to})` : tooMany() };
+    return {
+      fault:
+        result.fault === 'empty'
+          ? `there is nothing between \`from\` (${from}) and \`to\` (${to})`
+          : tooMany(),
+    };
   }
   return {
-    chunks: result.windows.map((one, index) => ({ id: one.id, tokens: { ...windowTokens(one), index, id: one.id } })),
+    chunks: result.windows.map((one, index) => ({
+      id: one.id,
+      tokens: { ...windowTokens(one), index, id: one.id },
+    })),
   };
 }
 

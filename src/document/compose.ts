@@ -1,12 +1,34 @@
-/** One document from several files: `extends`, `!include` and `profiles` (spec 2.4). Happens before any token is filled in. */
+/**
+ * One document from several files: `extends`, `!include` and `profiles` (spec 2.4). Happens before
+ * any token is filled in.
+ */
 import { dirname, isAbsolute, join, relative } from 'node:path';
 import { ConfigError, type Issue } from '../lib/errors.ts';
 import { isObject, type JsonObject, type JsonValue } from '../lib/json.ts';
 import { suggestion } from '../lib/nearest.ts';
 import { joinPath } from '../lib/text-path.ts';
-import { extensionFault, formatOf, readFileText, type FileFault, type ReadFile } from './file-text.ts';
-import { graft, heightOf, layerAt, mergeLayers, type Graft, type Layer, type Part } from './layer.ts';
-import { MAX_COMPOSED_FILES, MAX_COMPOSITION_DEPTH, MAX_DEPTH, MAX_DOCUMENT_BYTES } from './limits.ts';
+import {
+  extensionFault,
+  formatOf,
+  readFileText,
+  type FileFault,
+  type ReadFile,
+} from './file-text.ts';
+import {
+  graft,
+  heightOf,
+  layerAt,
+  mergeLayers,
+  type Graft,
+  type Layer,
+  type Part,
+} from './layer.ts';
+import {
+  MAX_COMPOSED_FILES,
+  MAX_COMPOSITION_DEPTH,
+  MAX_DEPTH,
+  MAX_DOCUMENT_BYTES,
+} from './limits.ts';
 import { withPlaces, type Locate } from './locate.ts';
 import { NO_MAPPING, parseFragment, type Format, type ParsedFragment } from './parse.ts';
 
@@ -35,7 +57,8 @@ export interface DocumentText {
 export function composeDocument(file: DocumentText, options: ComposeOptions): Composed {
   const composer = new Composer(file, options);
   const whole = composer.whole();
-  if (composer.issues.length > 0) throw new ConfigError(withPlaces(unique(composer.issues), whole.locate), { stage: 'parse' });
+  if (composer.issues.length > 0)
+    throw new ConfigError(withPlaces(unique(composer.issues), whole.locate), { stage: 'parse' });
   return { tree: whole.value, locate: whole.locate, changed: composer.changed };
 }
 
@@ -81,11 +104,20 @@ class Composer {
     const name = this.#options.profile;
     if (name === undefined || profiles === undefined) return plain;
     const overlay = Object.hasOwn(profiles, name) ? profiles[name] : undefined;
-    if (overlay !== undefined) return isObject(overlay) ? mergeLayers(plain, layerAt(layer, ['profiles', name], overlay)) : plain;
+    if (overlay !== undefined)
+      return isObject(overlay)
+        ? mergeLayers(plain, layerAt(layer, ['profiles', name], overlay))
+        : plain;
     // It may be declared in what could not be read.
     if (this.issues.length > 0) return plain;
-    const hint = suggestion(name, Object.keys(profiles), 'there are') ?? 'the document declares none';
-    this.issues.push({ code: 'unknown_profile', path: 'profiles', message: `there is no profile \`${name}\``, hint });
+    const hint =
+      suggestion(name, Object.keys(profiles), 'there are') ?? 'the document declares none';
+    this.issues.push({
+      code: 'unknown_profile',
+      path: 'profiles',
+      message: `there is no profile \`${name}\``,
+      hint,
+    });
     return plain;
   }
 
@@ -95,10 +127,16 @@ class Composer {
     if (profiles === undefined || profiles === null) return {};
     this.changed = true;
     if (!isObject(profiles)) {
-      this.issues.push({ code: 'wrong_type', path: 'profiles', message: '`profiles` maps names to overlays', ...layer.locate('profiles') });
+      this.issues.push({
+        code: 'wrong_type',
+        path: 'profiles',
+        message: '`profiles` maps names to overlays',
+        ...layer.locate('profiles'),
+      });
       return undefined;
     }
-    for (const [name, overlay] of Object.entries(profiles)) this.#checkOverlay(layer, name, overlay);
+    for (const [name, overlay] of Object.entries(profiles))
+      this.#checkOverlay(layer, name, overlay);
     return profiles;
   }
 
@@ -114,7 +152,13 @@ class Composer {
       if (!Object.hasOwn(overlay, key)) continue;
       const at = joinPath(path, key);
       const message = `a profile cannot have \`${key}\``;
-      this.issues.push({ code: 'unknown_key', path: at, message, hint: 'it belongs at the top of a file', ...layer.locate(at) });
+      this.issues.push({
+        code: 'unknown_key',
+        path: at,
+        message,
+        hint: 'it belongs at the top of a file',
+        ...layer.locate(at),
+      });
     }
   }
 
@@ -122,7 +166,8 @@ class Composer {
   #document(file: DocumentText): Layer {
     const { value: root, locate } = this.#fragment(file);
     if (!isObject(root)) {
-      if (!this.#hasFailed(file)) this.issues.push({ ...NO_MAPPING, file: file.path, line: 1, column: 1 });
+      if (!this.#hasFailed(file))
+        this.issues.push({ ...NO_MAPPING, file: file.path, line: 1, column: 1 });
       return { value: {}, locate };
     }
     const { extends: bases, ...value } = root;
@@ -142,9 +187,16 @@ class Composer {
       const path = joinPath('extends', ...(Array.isArray(bases) ? [index] : []));
       const at = { path, ...locate(path) };
       if (typeof target === 'string' && target !== '') {
-        return this.#enter({ from: at.file ?? file.path, target, at }, (base) => this.#document(base)) ?? [];
+        return (
+          this.#enter({ from: at.file ?? file.path, target, at }, (base) => this.#document(base)) ??
+          []
+        );
       }
-      this.issues.push({ code: 'wrong_type', message: '`extends` takes the path of a file, or a list of paths', ...at });
+      this.issues.push({
+        code: 'wrong_type',
+        message: '`extends` takes the path of a file, or a list of paths',
+        ...at,
+      });
       return [];
     });
   }
@@ -156,10 +208,16 @@ class Composer {
     const grafts = parsed.includes.flatMap(({ steps, target }): Graft[] => {
       const path = joinPath('', ...steps);
       const at = { path, ...parsed.locate(path) };
-      const content = this.#enter({ from: file.path, target, at }, (included) => this.#fragment(included));
+      const content = this.#enter({ from: file.path, target, at }, (included) =>
+        this.#fragment(included),
+      );
       if (content === undefined) return [];
       if (steps.length + heightOf(content.value) <= MAX_DEPTH) return [{ steps, content }];
-      this.issues.push({ code: 'too_deep', message: `with \`${target}\` the document is nested deeper than ${MAX_DEPTH} levels`, ...at });
+      this.issues.push({
+        code: 'too_deep',
+        message: `with \`${target}\` the document is nested deeper than ${MAX_DEPTH} levels`,
+        ...at,
+      });
       return [];
     });
     if (parsed.includes.length > 0) this.changed = true;
@@ -176,17 +234,28 @@ class Composer {
     }
   }
 
-  /** Goes into a file that another one names; `undefined`, with an issue at the reference, when that is not possible. */
+  /**
+   * Goes into a file that another one names; `undefined`, with an issue at the reference, when that
+   * is not possible.
+   */
   #enter<T>(reference: Reference, read: (file: DocumentText) => T): T | undefined {
     const { from, target, at } = reference;
     const path = isAbsolute(target) ? target : join(dirname(from), target);
     const format = formatOf(path);
     if (format === undefined) return this.#refuse(reference, extensionFault(path));
     const canonical = this.#options.canonicalPath(path);
-    const loop = this.#active.findIndex((active) => (active.canonical ??= this.#options.canonicalPath(active.path)) === canonical);
+    const loop = this.#active.findIndex(
+      (active) => (active.canonical ??= this.#options.canonicalPath(active.path)) === canonical,
+    );
     if (loop !== -1) {
-      const chain = [...this.#active.slice(loop), { path }].map((active) => this.#shown(active.path)).join(' → ');
-      this.issues.push({ code: 'composition_cycle', message: `files name each other in a circle: ${chain}`, ...at });
+      const chain = [...this.#active.slice(loop), { path }]
+        .map((active) => this.#shown(active.path))
+        .join(' → ');
+      this.issues.push({
+        code: 'composition_cycle',
+        message: `files name each other in a circle: ${chain}`,
+        ...at,
+      });
       return undefined;
     }
     if (this.#active.length > MAX_COMPOSITION_DEPTH) {
@@ -207,7 +276,10 @@ class Composer {
     if (this.#filesLeft < 0 || this.#bytesLeft < 0) return undefined;
     this.#filesLeft -= 1;
     if (this.#filesLeft < 0) {
-      return this.#refuse(reference, { code: 'too_large', message: `the document names more than ${MAX_COMPOSED_FILES} files` });
+      return this.#refuse(reference, {
+        code: 'too_large',
+        message: `the document names more than ${MAX_COMPOSED_FILES} files`,
+      });
     }
     const read = readFileText(path, this.#options.readFile);
     if (!read.ok) return this.#refuse(reference, read.fault);
@@ -218,8 +290,15 @@ class Composer {
   }
 
   #refuse({ target, at }: Reference, { code, message, hint }: FileFault): undefined {
-    const told = target.includes('${') ? 'tokens are filled in after composition: a path cannot hold any' : hint;
-    this.issues.push({ code, message: `\`${target}\`: ${message}`, ...at, ...(told === undefined ? {} : { hint: told }) });
+    const told = target.includes('${')
+      ? 'tokens are filled in after composition: a path cannot hold any'
+      : hint;
+    this.issues.push({
+      code,
+      message: `\`${target}\`: ${message}`,
+      ...at,
+      ...(told === undefined ? {} : { hint: told }),
+    });
     return undefined;
   }
 

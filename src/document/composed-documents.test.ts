@@ -9,15 +9,23 @@ import { ISSUES } from './issues.ts';
 import { loadDocumentFile } from './load.ts';
 import { localFiles } from './local-file.ts';
 
-/** Folders with a document made of several files that must be refused, and what is to be said about it. */
+/**
+ * Folders with a document made of several files that must be refused, and what is to be said about
+ * it.
+ */
 const FOLDER = resolve(import.meta.dirname, '../../test/fixtures/documents/composed');
 
 function refusalFor(name: string): ConfigError {
   const folder = join(FOLDER, name);
-  const main = ['main.yaml', 'main.json'].map((file) => join(folder, file)).find((file) => existsSync(file)) ?? '';
+  const main =
+    ['main.yaml', 'main.json'].map((file) => join(folder, file)).find((file) => existsSync(file)) ??
+    '';
   return refusalOf(() => {
     const options = { ...loadOptions({ readFile: localFiles(folder) }), profile: 'test' };
-    const document = loadDocumentFile(main, name === 'include-not-yaml' ? loadOptions({ readFile: localFiles(folder) }) : options);
+    const document = loadDocumentFile(
+      main,
+      name === 'include-not-yaml' ? loadOptions({ readFile: localFiles(folder) }) : options,
+    );
     planDocument(document, FAKE_PARTS, { cpus: 4 });
   });
 }
@@ -25,8 +33,13 @@ function refusalFor(name: string): ConfigError {
 describe('a document of several files is refused with every issue, in its file', () => {
   test.each(readdirSync(FOLDER))('%s', (name) => {
     const { stage, issues } = refusalFor(name);
-    const told = issues.map((issue) => ({ ...issue, file: relative(join(FOLDER, name), issue.file ?? '') }));
-    expect({ stage, issues: told }).toEqual(JSON.parse(readFileSync(join(FOLDER, name, 'issues.json'), 'utf8')));
+    const told = issues.map((issue) => ({
+      ...issue,
+      file: relative(join(FOLDER, name), issue.file ?? ''),
+    }));
+    expect({ stage, issues: told }).toEqual(
+      JSON.parse(readFileSync(join(FOLDER, name, 'issues.json'), 'utf8')),
+    );
     for (const issue of issues) expect(Object.keys(ISSUES)).toContain(issue.code);
   });
 });

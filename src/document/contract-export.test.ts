@@ -13,7 +13,14 @@ const people = contract({
   fields: [
     { name: 'id', type: 'integer', min: 1, max: 9 },
     { name: 'tier', type: 'string', enum: ['free', 'paid'], nullable: true, description: 'Plan.' },
-    { name: 'code', type: 'string', pattern: '(?i)^(?P<a>[a-z])-', min_length: 2, max_length: 4, required: false },
+    {
+      name: 'code',
+      type: 'string',
+      pattern: '(?i)^(?P<a>[a-z])-',
+      min_length: 2,
+      max_length: 4,
+      required: false,
+    },
   ],
 });
 
@@ -45,7 +52,9 @@ describe('the JSON Schema of a contract', () => {
 
   it('keeps a pattern that other readers cannot know as an annotation', () => {
     for (const pattern of ['a\\z', '[[:alpha:]]', '[x[:alpha:][:digit:]]', 'a(?i)b', '\\pLa']) {
-      const { properties } = contractJsonSchema(contract({ fields: [{ name: 'a', type: 'string', pattern }] }));
+      const { properties } = contractJsonSchema(
+        contract({ fields: [{ name: 'a', type: 'string', pattern }] }),
+      );
       expect(properties).toEqual({ a: { type: 'string', 'x-pattern': pattern } });
     }
   });
@@ -54,7 +63,10 @@ describe('the JSON Schema of a contract', () => {
 describe('the canonical JSON of a contract', () => {
   it('is the same text for the same contract, however it is written', () => {
     const one = contract({ fields: [{ name: 'a', type: 'string' }], on_breach: 'fail' });
-    const other = contract({ allow_extra_fields: true, fields: [{ type: 'string', required: true, name: 'a' }] });
+    const other = contract({
+      allow_extra_fields: true,
+      fields: [{ type: 'string', required: true, name: 'a' }],
+    });
     expect(contractJson(one)).toBe(contractJson(other));
     expect(contractJson(one)).toBe(
       '{"allow_extra_fields":true,"fields":[{"name":"a","nullable":false,"required":true,"type":"string"}],"on_breach":"fail","owner":"team","version":"1.0"}',
@@ -66,7 +78,8 @@ describe('the lineage facet of a contract', () => {
   it('lists names, types and descriptions, and the version', () => {
     expect(contractLineageFacet(people, 'https://example.org/1')).toEqual({
       _producer: 'https://example.org/1',
-      _schemaURL: 'https://openlineage.io/spec/facets/1-1-1/SchemaDatasetFacet.json#/$defs/SchemaDatasetFacet',
+      _schemaURL:
+        'https://openlineage.io/spec/facets/1-1-1/SchemaDatasetFacet.json#/$defs/SchemaDatasetFacet',
       fields: [
         { name: 'id', type: 'integer' },
         { name: 'tier', type: 'string', description: 'Plan.' },

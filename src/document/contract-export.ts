@@ -1,10 +1,18 @@
-/** A contract in the forms other tools read. Pure functions of the block: command line and lineage share them. */
+/**
+ * A contract in the forms other tools read. Pure functions of the block: command line and lineage
+ * share them.
+ */
 import { canonicalJson, setField, type JsonObject, type JsonValue } from '../lib/json.ts';
 import type { ContractConfig, ContractField } from './blocks/contract.ts';
 
-/** The contract with all defaults written out, keys sorted at every level: equal contracts give equal text. */
+/**
+ * The contract with all defaults written out, keys sorted at every level: equal contracts give
+ * equal text.
+ */
 export function contractJson(contract: ContractConfig): string {
-  return canonicalJson(present({ ...contract, fields: contract.fields.map((field) => present(field)) }));
+  return canonicalJson(
+    present({ ...contract, fields: contract.fields.map((field) => present(field)) }),
+  );
 }
 
 /** A JSON Schema (2020-12) that accepts what the contract accepts. */
@@ -30,7 +38,8 @@ function fieldSchema(field: ContractField): JsonObject {
     type: field.nullable ? [field.type, 'null'] : field.type,
     enum: field.enum !== undefined && field.nullable ? [...field.enum, null] : field.enum,
     pattern,
-    // Readers of JSON Schema know another dialect; what cannot be said in it is kept as an annotation.
+    // Readers of JSON Schema know another dialect; what cannot be said in it is kept as an
+    // annotation.
     'x-pattern': pattern === undefined ? field.pattern : undefined,
     minimum: field.min,
     maximum: field.max,
@@ -39,7 +48,10 @@ function fieldSchema(field: ContractField): JsonObject {
   });
 }
 
-/** The pattern as ECMA-262 writes it, as far as only leading flags and the spelling of named groups differ. */
+/**
+ * The pattern as ECMA-262 writes it, as far as only leading flags and the spelling of named groups
+ * differ.
+ */
 function ecmaPattern(pattern: string): string | undefined {
   const named = pattern.replaceAll('(?P<', '(?<');
   const [head = '', flags = ''] = /^\(\?([ims]+)\)/.exec(named) ?? [];
@@ -56,12 +68,17 @@ function ecmaPattern(pattern: string): string | undefined {
 export function contractLineageFacet(contract: ContractConfig, producer: string): JsonObject {
   return {
     _producer: producer,
-    _schemaURL: 'https://openlineage.io/spec/facets/1-1-1/SchemaDatasetFacet.json#/$defs/SchemaDatasetFacet',
-    fields: contract.fields.map(({ name, type, description }) => present({ name, type, description })),
+    _schemaURL:
+      'https://openlineage.io/spec/facets/1-1-1/SchemaDatasetFacet.json#/$defs/SchemaDatasetFacet',
+    fields: contract.fields.map(({ name, type, description }) =>
+      present({ name, type, description }),
+    ),
     contractVersion: contract.version,
   };
 }
 
 function present(fields: Readonly<Record<string, JsonValue | undefined>>): JsonObject {
-  return Object.fromEntries(Object.entries(fields).filter((entry): entry is [string, JsonValue] => entry[1] !== undefined));
+  return Object.fromEntries(
+    Object.entries(fields).filter((entry): entry is [string, JsonValue] => entry[1] !== undefined),
+  );
 }

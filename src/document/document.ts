@@ -2,9 +2,15 @@ import type { JsonObject, JsonValue } from '../lib/json.ts';
 import type { Locate } from './locate.ts';
 import type { Origin } from './origin.ts';
 
-/** A document as far as it can be known without the parts of a build: read, interpolated, merged. The plan judges its blocks. */
+/**
+ * A document as far as it can be known without the parts of a build: read, interpolated, merged.
+ * The plan judges its blocks.
+ */
 export interface Document {
-  /** After load-time interpolation. Holds run-time tokens, and marks where `$${` stood; survives a trip through JSON. */
+  /**
+   * After load-time interpolation. Holds run-time tokens, and marks where `$${` stood; survives a
+   * trip through JSON.
+   */
   readonly tree: JsonObject;
   /** Drives state keys and metric labels. */
   readonly name: string;

@@ -1,4 +1,7 @@
-/** The JSON Schema of whole documents, for editors: the grammar of the blocks, with the settings of every part of a build filled in. */
+/**
+ * The JSON Schema of whole documents, for editors: the grammar of the blocks, with the settings of
+ * every part of a build filled in.
+ */
 import type { Parts } from '../kit/parts.ts';
 import { jsonSchemaOf, type JsonSchema } from '../kit/schema.ts';
 import { documentSchema } from './blocks/document.ts';
@@ -49,7 +52,9 @@ function withParts(schema: unknown, kind: Kind | undefined): unknown {
   for (const [key, value] of Object.entries(schema))
     node[key] = key === 'properties' ? propertiesWithParts(value, kind) : withParts(value, kind);
   const named = kind ?? kindOfNode(schema as JsonSchema);
-  return named !== undefined && namesPart(schema as JsonSchema) ? { ...node, $ref: `#/$defs/${named}` } : node;
+  return named !== undefined && namesPart(schema as JsonSchema)
+    ? { ...node, $ref: `#/$defs/${named}` }
+    : node;
 }
 
 /** Nodes of a graph say themselves what they are. */
@@ -60,7 +65,9 @@ function kindOfNode({ properties }: JsonSchema): Kind | undefined {
 
 function propertiesWithParts(properties: unknown, kind: Kind | undefined): unknown {
   const entries = Object.entries(properties as Record<string, unknown>);
-  return Object.fromEntries(entries.map(([name, value]) => [name, withParts(value, KIND_BELOW[name] ?? kind)]));
+  return Object.fromEntries(
+    entries.map(([name, value]) => [name, withParts(value, KIND_BELOW[name] ?? kind)]),
+  );
 }
 
 function namesPart({ properties }: JsonSchema): boolean {
@@ -68,8 +75,9 @@ function namesPart({ properties }: JsonSchema): boolean {
 }
 
 /**
- * One condition a type, so that an editor shows the settings of the type that stands there. Rows complete the sources and sinks
- * they start from, so that nothing is required of one that stands alone.
+ * One condition a type, so that an editor shows the settings of the type that stands there. Rows
+ * complete the sources and sinks they start from, so that nothing is required of one that stands
+ * alone.
  */
 function partSchema(definitions: readonly Typed[], config: 'whole' | 'partial'): object {
   const names = ({ type, aliases = [] }: Typed): string[] => [type, ...aliases];

@@ -2,13 +2,19 @@ import { describe, expect, it } from 'vitest';
 import { documentFromEnv, type Variables } from './env-document.ts';
 import { ConfigError } from '../lib/errors.ts';
 
-const MOVE = { SVC_SOURCE: 'csv', SVC_SOURCE_CSV_PATH: 'in.csv', SVC_SINK: 'jsonl', SVC_SINK_JSONL_PATH: 'out.jsonl' };
+const MOVE = {
+  SVC_SOURCE: 'csv',
+  SVC_SOURCE_CSV_PATH: 'in.csv',
+  SVC_SINK: 'jsonl',
+  SVC_SINK_JSONL_PATH: 'out.jsonl',
+};
 
 function faults(variables: Variables): string[] {
   try {
     documentFromEnv(variables);
   } catch (error) {
-    if (error instanceof ConfigError) return error.issues.map(({ code, message }) => `${code} ${message}`);
+    if (error instanceof ConfigError)
+      return error.issues.map(({ code, message }) => `${code} ${message}`);
     throw error;
   }
   return [];
@@ -53,7 +59,9 @@ describe('a document of environment variables', () => {
       SVC_SOURCE_POSTGRES_CDC_LIVE: 'true',
       SVC_SOURCE_POSTGRES_CDC_SLOT: 'a b',
     });
-    expect(tree['pipeline']).toMatchObject({ source: { type: 'postgres-cdc', config: { batch_size: 10, live: true, slot: 'a b' } } });
+    expect(tree['pipeline']).toMatchObject({
+      source: { type: 'postgres-cdc', config: { batch_size: 10, live: true, slot: 'a b' } },
+    });
   });
 
   it('takes several parts by name: a field belongs to the longest name that fits', () => {
@@ -65,7 +73,10 @@ describe('a document of environment variables', () => {
       SVC_SINK: 'stdout',
     });
     expect(tree['pipeline']).toEqual({
-      sources: { default: { type: 'csv', config: { path: 'a' } }, default_old: { type: 'jsonl', config: { path: 'b' } } },
+      sources: {
+        default: { type: 'csv', config: { path: 'a' } },
+        default_old: { type: 'jsonl', config: { path: 'b' } },
+      },
       sink: { type: 'stdout', config: {} },
     });
   });
@@ -78,7 +89,11 @@ describe('a document of environment variables', () => {
       { ...MOVE, SVC_SINK_JSONL_PATH_JSON: '"x"' },
       'conflicting_keys `SVC_SINK_JSONL_PATH` and `SVC_SINK_JSONL_PATH_JSON` are both set',
     ],
-    ['broken JSON', { ...MOVE, SVC_SINK_JSONL_ENCRYPTION_JSON: '{' }, 'bad_json `SVC_SINK_JSONL_ENCRYPTION_JSON` is not JSON'],
+    [
+      'broken JSON',
+      { ...MOVE, SVC_SINK_JSONL_ENCRYPTION_JSON: '{' },
+      'bad_json `SVC_SINK_JSONL_ENCRYPTION_JSON` is not JSON',
+    ],
     [
       'a gap between transforms',
       { ...MOVE, SVC_TRANSFORM_2: 'drop' },

@@ -1,6 +1,7 @@
 /**
- * A document that consists of environment variables: `SVC_SOURCE=csv`, `SVC_SOURCE_CSV_PATH=in.csv`, `SVC_SINK=…`, and so on.
- * Kinds are written in upper case with `_` for `-`, fields in upper case; `<FIELD>_JSON` holds a value that is more than a scalar.
+ * A document that consists of environment variables: `SVC_SOURCE=csv`,
+ * `SVC_SOURCE_CSV_PATH=in.csv`, `SVC_SINK=…`, and so on. Kinds are written in upper case with `_`
+ * for `-`, fields in upper case; `<FIELD>_JSON` holds a value that is more than a scalar.
  */
 import { ConfigError, messageOf, type Issue } from '../lib/errors.ts';
 import { hasField, parseJson, setField, type JsonObject, type JsonValue } from '../lib/json.ts';
@@ -22,7 +23,8 @@ export function documentFromEnv(variables: Variables): EnvDocument {
     const one = reader.part(`SVC_${role.toUpperCase()}`);
     if (one !== undefined) pipeline[role] = one;
     if (Object.keys(named).length > 0) pipeline[`${role}s`] = named;
-    if (one === undefined && !hasField(named, 'default')) reader.missing(`SVC_${role.toUpperCase()}`, `the kind of the ${role}`);
+    if (one === undefined && !hasField(named, 'default'))
+      reader.missing(`SVC_${role.toUpperCase()}`, `the kind of the ${role}`);
   }
   const state = reader.part('SVC_STATE');
   const transforms = reader.transforms();
@@ -50,16 +52,25 @@ class EnvReader {
   }
 
   missing(variable: string, what: string): void {
-    this.#report('missing_variable', `\`${variable}\` is not set: it names ${what}`, `for example ${variable}=csv`);
+    this.#report(
+      'missing_variable',
+      `\`${variable}\` is not set: it names ${what}`,
+      `for example ${variable}=csv`,
+    );
   }
 
   /** `SELECTOR=kind` and `SELECTOR_KIND_FIELD=value`. */
   part(selector: string): JsonObject | undefined {
     const kind = this.#variables.get(selector);
-    return kind === undefined || kind === '' ? undefined : { type: kind, config: this.fields(`${selector}_${upper(kind)}_`) };
+    return kind === undefined || kind === ''
+      ? undefined
+      : { type: kind, config: this.fields(`${selector}_${upper(kind)}_`) };
   }
 
-  /** `PREFIX_NAME_TYPE=kind` and `PREFIX_NAME_FIELD=value`; of several names that fit the longest one owns a field. */
+  /**
+   * `PREFIX_NAME_TYPE=kind` and `PREFIX_NAME_FIELD=value`; of several names that fit the longest
+   * one owns a field.
+   */
   named(prefix: string): JsonObject {
     const names = [...this.#variables.keys()]
       .filter((key) => key.startsWith(prefix) && key.endsWith('_TYPE'))
@@ -67,17 +78,25 @@ class EnvReader {
       .filter((name) => name !== '');
     const parts: JsonObject = {};
     for (const name of names) {
-      const longer = names.filter((other) => other.startsWith(`${name}_`)).map((other) => `${prefix}${other}_`);
-      const isOwn = (key: string): boolean => key !== `${prefix}${name}_TYPE` && !longer.some((start) => key.startsWith(start));
+      const longer = names
+        .filter((other) => other.startsWith(`${name}_`))
+        .map((other) => `${prefix}${other}_`);
+      const isOwn = (key: string): boolean =>
+        key !== `${prefix}${name}_TYPE` && !longer.some((start) => key.startsWith(start));
       const type = this.#variables.get(`${prefix}${name}_TYPE`) ?? '';
-      setField(parts, name.toLowerCase(), { type, config: this.fields(`${prefix}${name}_`, isOwn) });
+      setField(parts, name.toLowerCase(), {
+        type,
+        config: this.fields(`${prefix}${name}_`, isOwn),
+      });
     }
     return parts;
   }
 
   /** `SVC_TRANSFORM_1=kind`, `SVC_TRANSFORM_1_FIELD=value`, numbered from 1 without a gap. */
   transforms(): JsonObject[] {
-    const numbers = [...this.#variables.keys()].flatMap((key) => /^SVC_TRANSFORM_(\d+)(?:_|$)/.exec(key)?.[1] ?? []).map(Number);
+    const numbers = [...this.#variables.keys()]
+      .flatMap((key) => /^SVC_TRANSFORM_(\d+)(?:_|$)/.exec(key)?.[1] ?? [])
+      .map(Number);
     const last = Math.max(0, ...numbers);
     const found: JsonObject[] = [];
     for (let number = 1; number <= Math.min(last, 1000); number += 1) {
@@ -103,11 +122,19 @@ class EnvReader {
       const isJson = key.endsWith(JSON_SUFFIX) && key.length > prefix.length + JSON_SUFFIX.length;
       const plain = isJson ? key.slice(0, -JSON_SUFFIX.length) : key;
       if (isJson && this.#variables.has(plain)) {
-        this.#report('conflicting_keys', `\`${plain}\` and \`${key}\` are both set`, 'keep one of them');
+        this.#report(
+          'conflicting_keys',
+          `\`${plain}\` and \`${key}\` are both set`,
+          'keep one of them',
+        );
         continue;
       }
       this.values.push(text);
-      setField(fields, plain.slice(prefix.length).toLowerCase(), isJson ? this.#json(key, text) : typed(text));
+      setField(
+        fields,
+        plain.slice(prefix.length).toLowerCase(),
+        isJson ? this.#json(key, text) : typed(text),
+      );
     }
     return fields;
   }

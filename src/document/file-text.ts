@@ -13,7 +13,11 @@ export type FileText =
   | { readonly ok: true; readonly text: string; readonly bytes: number }
   | { readonly ok: false; readonly fault: FileFault };
 
-const FORMATS: Readonly<Record<string, Format>> = { '.yaml': 'yaml', '.yml': 'yaml', '.json': 'json' };
+const FORMATS: Readonly<Record<string, Format>> = {
+  '.yaml': 'yaml',
+  '.yml': 'yaml',
+  '.json': 'json',
+};
 
 /** The extension decides. */
 export function formatOf(path: string): Format | undefined {
@@ -37,10 +41,17 @@ export function readFileText(path: string, readFile: ReadFile): FileText {
     return faulty('file_unreadable', missing ? 'there is no such file' : 'the file cannot be read');
   }
   if (bytes.byteLength > MAX_DOCUMENT_BYTES) {
-    return faulty('too_large', `the document is larger than ${MAX_DOCUMENT_BYTES / 1024 / 1024} MB`);
+    return faulty(
+      'too_large',
+      `the document is larger than ${MAX_DOCUMENT_BYTES / 1024 / 1024} MB`,
+    );
   }
   try {
-    return { ok: true, text: new TextDecoder('utf-8', { fatal: true }).decode(bytes), bytes: bytes.byteLength };
+    return {
+      ok: true,
+      text: new TextDecoder('utf-8', { fatal: true }).decode(bytes),
+      bytes: bytes.byteLength,
+    };
   } catch {
     return faulty('bad_encoding', 'the file is not UTF-8 text');
   }

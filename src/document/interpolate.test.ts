@@ -18,7 +18,9 @@ function faults(tree: JsonObject): string[] {
 
 describe('load-time tokens (spec 2.5)', () => {
   test('are filled in in texts and keys at every depth, and nowhere else', () => {
-    expect(fill({ a: ['${env:NAME}', { '${secret:NAME}s': 'x${env:NAME}y', n: 1, b: true, z: null }] })).toEqual({
+    expect(
+      fill({ a: ['${env:NAME}', { '${secret:NAME}s': 'x${env:NAME}y', n: 1, b: true, z: null }] }),
+    ).toEqual({
       a: ['value', { values: 'xvaluey', n: 1, b: true, z: null }],
     });
   });
@@ -26,7 +28,10 @@ describe('load-time tokens (spec 2.5)', () => {
   test('secrets stay as they are written for whoever must touch none', () => {
     const written = { a: '${secret:NO_SUCH} ${env:NAME}', b: '${vault:app#key}' };
     const { tree, issues } = interpolate(written, { ...loadOptions(), keepSecrets: true });
-    expect([restoreEscapes(tree), issues]).toEqual([{ a: '${secret:NO_SUCH} value', b: '${vault:app#key}' }, []]);
+    expect([restoreEscapes(tree), issues]).toEqual([
+      { a: '${secret:NO_SUCH} value', b: '${vault:app#key}' },
+      [],
+    ]);
   });
 
   test('files lose trailing blanks, and may have exactly 1 MiB', () => {
@@ -36,7 +41,9 @@ describe('load-time tokens (spec 2.5)', () => {
   });
 
   test('a value is data: it changes no shape and holds no tokens', () => {
-    expect(fill({ a: '${env:YAML}', b: '${env:TOKEN}', c: '${vars.t}', vars: { t: '${env:TOKEN}' } })).toMatchObject({
+    expect(
+      fill({ a: '${env:YAML}', b: '${env:TOKEN}', c: '${vars.t}', vars: { t: '${env:TOKEN}' } }),
+    ).toMatchObject({
       a: '{a: [1]}',
       b: '${now.date}',
       c: '${now.date}',
@@ -49,13 +56,20 @@ describe('load-time tokens (spec 2.5)', () => {
   });
 
   test('escapes survive every pass once', () => {
-    expect(fill({ vars: { a: '$${env:NAME}', b: '${vars.a}' }, x: '${vars.b} $$${env:NAME}' })['x']).toBe('${env:NAME} $${env:NAME}');
+    expect(
+      fill({ vars: { a: '$${env:NAME}', b: '${vars.a}' }, x: '${vars.b} $$${env:NAME}' })['x'],
+    ).toBe('${env:NAME} $${env:NAME}');
     expect(fill({ vars: { o: { k: '$${x}' } }, x: '${vars.o}' })['x']).toBe('{"k":"${x}"}');
   });
 
   test('inner tokens come first', () => {
     const vars = { which: 'NAME', format: '%H:%M' };
-    const filled = fill({ vars, a: '${env:${vars.which}}', b: '${env:N${env:PART}E}', c: '${now.strftime.${vars.format}}' });
+    const filled = fill({
+      vars,
+      a: '${env:${vars.which}}',
+      b: '${env:N${env:PART}E}',
+      c: '${now.strftime.${vars.format}}',
+    });
     expect(filled).toMatchObject({ a: 'value', b: 'value', c: '${now.strftime.%H:%M}' });
   });
 });
@@ -63,9 +77,11 @@ describe('load-time tokens (spec 2.5)', () => {
 describe('references', () => {
   test('are texts, whatever they name', () => {
     const vars = { n: 1, t: true, z: null, o: { a: [1, 'x'] }, s: 's', 'dotted.name': 'd' };
-    expect(fill({ vars, a: '${vars.n}|${vars.t}|${vars.z}|${vars.o}|${vars.s}|${vars.dotted.name}' })['a']).toBe(
-      '1|true|null|{"a":[1,"x"]}|s|d',
-    );
+    expect(
+      fill({ vars, a: '${vars.n}|${vars.t}|${vars.z}|${vars.o}|${vars.s}|${vars.dotted.name}' })[
+        'a'
+      ],
+    ).toBe('1|true|null|{"a":[1,"x"]}|s|d');
   });
 
   test('reach into the configs of templates and follow chains', () => {
@@ -73,16 +89,25 @@ describe('references', () => {
       source: { type: 'a', config: { url: 'http://x', list: ['p', { q: '${sinks.out.dir}' }] } },
       sinks: { out: { type: 'b', config: { dir: '${vars.dir}/o' } } },
     };
-    const filled = fill({ vars: { dir: '${env:NAME}' }, pipeline, a: '${sources.default.url} ${sources.default.list.1.q}' });
+    const filled = fill({
+      vars: { dir: '${env:NAME}' },
+      pipeline,
+      a: '${sources.default.url} ${sources.default.list.1.q}',
+    });
     expect(filled['a']).toBe('http://x value/o');
   });
 
   test('circles are told with their chain, once', () => {
-    const { issues } = interpolate({ vars: { a: '${vars.b}', b: '${vars.c}', c: '${vars.a}', d: '${vars.d}' } }, loadOptions());
+    const { issues } = interpolate(
+      { vars: { a: '${vars.b}', b: '${vars.c}', c: '${vars.a}', d: '${vars.d}' } },
+      loadOptions(),
+    );
     expect(issues.map((issue) => issue.message)).toContain(
       'tokens refer to each other in a circle: ${vars.b} → ${vars.c} → ${vars.a} → ${vars.b}',
     );
-    expect(issues.filter((issue) => issue.message.includes('${vars.d} → ${vars.d}'))).toHaveLength(1);
+    expect(issues.filter((issue) => issue.message.includes('${vars.d} → ${vars.d}'))).toHaveLength(
+      1,
+    );
   });
 
   test('doubling again and again ends at a bound', () => {
@@ -107,14 +132,22 @@ describe('references', () => {
 
 test('every value from outside is known to the redactor', () => {
   const redactor = new Redactor();
-  interpolate({ a: '${env:NAME} ${file:key.txt} ${secret:YAML} ${env:SHORT} ${env:TOKEN}' }, loadOptions({ redactor }));
-  expect(redactor.values()).toEqual(expect.arrayContaining(['value', 'from-file', '{a: [1]}', '${now.date}']));
+  interpolate(
+    { a: '${env:NAME} ${file:key.txt} ${secret:YAML} ${env:SHORT} ${env:TOKEN}' },
+    loadOptions({ redactor }),
+  );
+  expect(redactor.values()).toEqual(
+    expect.arrayContaining(['value', 'from-file', '{a: [1]}', '${now.date}']),
+  );
   expect(redactor.text('abc value')).toBe('abc ***');
 });
 
 test('parameters are possible only where somebody declares them', () => {
   const { issues, stage } = interpolate({ a: 'x${param.p}' }, loadOptions());
-  expect([stage, issues.map((issue) => `${issue.code} ${issue.path}`)]).toEqual(['validate', ['unknown_param a']]);
+  expect([stage, issues.map((issue) => `${issue.code} ${issue.path}`)]).toEqual([
+    'validate',
+    ['unknown_param a'],
+  ]);
 });
 
 test('keys that meet after filling in are refused', () => {
@@ -129,11 +162,34 @@ interface Piece {
 
 const plain = fc.stringMatching(/^[ -#%-~]{0,4}$/);
 /** Data may hold anything that looks like a token or begins one. */
-const data = fc.array(fc.constantFrom('$', '{', '}', '${', 'vars.a', 'x', ':', '$${'), { maxLength: 5 }).map((bits) => bits.join(''));
+const data = fc
+  .array(fc.constantFrom('$', '{', '}', '${', 'vars.a', 'x', ':', '$${'), { maxLength: 5 })
+  .map((bits) => bits.join(''));
 
 test('texts made of tokens agree with putting the values together by hand', () => {
-  const values = fc.record({ E: data, F: data, a: plain, b: plain, p: data.map((text) => text.replaceAll('{', '(')), n: fc.integer() });
-  const pieceOf = ({ E, F, a, b, p, n }: { E: string; F: string; a: string; b: string; p: string; n: number }) =>
+  const values = fc.record({
+    E: data,
+    F: data,
+    a: plain,
+    b: plain,
+    p: data.map((text) => text.replaceAll('{', '(')),
+    n: fc.integer(),
+  });
+  const pieceOf = ({
+    E,
+    F,
+    a,
+    b,
+    p,
+    n,
+  }: {
+    E: string;
+    F: string;
+    a: string;
+    b: string;
+    p: string;
+    n: number;
+  }) =>
     fc.oneof(
       plain.map((text): Piece => ({ source: text, result: text })),
       plain.map((text): Piece => ({ source: `$\${${text}`, result: `\${${text}` })),
@@ -153,7 +209,9 @@ test('texts made of tokens agree with putting the values together by hand', () =
         { source: '${now.date}', result: '${now.date}' },
       ),
     );
-  const given = values.chain((one) => fc.tuple(fc.constant(one), fc.array(pieceOf(one), { minLength: 2, maxLength: 6 })));
+  const given = values.chain((one) =>
+    fc.tuple(fc.constant(one), fc.array(pieceOf(one), { minLength: 2, maxLength: 6 })),
+  );
   fc.assert(
     fc.property(given, ([{ E, F, a, b, p, n }, pieces]) => {
       const text = pieces.map((piece) => piece.source).join('');
@@ -165,7 +223,11 @@ test('texts made of tokens agree with putting the values together by hand', () =
         keys: { [text]: 1 },
       };
       const readFile = (): Uint8Array => new TextEncoder().encode(F);
-      const { tree: filled, issues } = interpolate(tree, { ...loadOptions(), variables: { E, F }, readFile }, { params: { p, n } });
+      const { tree: filled, issues } = interpolate(
+        tree,
+        { ...loadOptions(), variables: { E, F }, readFile },
+        { params: { p, n } },
+      );
       const result = pieces.map((piece) => piece.result).join('');
       expect(issues).toEqual([]);
       // A parameter by itself keeps its type, but not as a key.

@@ -1,6 +1,16 @@
-/** Load-time tokens: `${env:…}`, `${secret:…}`, `${file:…}`, `${vars.…}`, `${sources.…}`, `${sinks.…}`, `${param.…}`, `${map:…}` (spec 2.5, 2.7). */
+/**
+ * Load-time tokens: `${env:…}`, `${secret:…}`, `${file:…}`, `${vars.…}`, `${sources.…}`,
+ * `${sinks.…}`, `${param.…}`, `${map:…}` (spec 2.5, 2.7).
+ */
 import type { Issue } from '../lib/errors.ts';
-import { hasField, isObject, jsonText, setField, type JsonObject, type JsonValue } from '../lib/json.ts';
+import {
+  hasField,
+  isObject,
+  jsonText,
+  setField,
+  type JsonObject,
+  type JsonValue,
+} from '../lib/json.ts';
 import { suggestion } from '../lib/nearest.ts';
 import type { Redactor } from '../lib/redact.ts';
 import { joinPath } from '../lib/text-path.ts';
@@ -10,14 +20,29 @@ import { isFull } from './locate.ts';
 import { nowFault } from './now-tokens.ts';
 import { OutsideValues, type TokenSources } from './outside-values.ts';
 import { findParam, lookUp, type Report } from './param-tokens.ts';
-import { isSecretManager, SECRET_MANAGERS, type SecretManagerName, type WantedSecret } from './secret-tokens.ts';
+import {
+  isSecretManager,
+  SECRET_MANAGERS,
+  type SecretManagerName,
+  type WantedSecret,
+} from './secret-tokens.ts';
 import type { Steps } from './steps.ts';
-import { classify, marksInJson, PENDING, rewriteTokens, wholeToken, type TokenHandlers } from './tokens.ts';
+import {
+  classify,
+  marksInJson,
+  PENDING,
+  rewriteTokens,
+  wholeToken,
+  type TokenHandlers,
+} from './tokens.ts';
 
 export interface Interpolated {
   readonly tree: JsonObject;
   readonly issues: readonly Issue[];
-  /** `validate` when only parameters are at fault: their declaration, what was supplied, or how they are used. */
+  /**
+   * `validate` when only parameters are at fault: their declaration, what was supplied, or how they
+   * are used.
+   */
   readonly stage: 'interpolate' | 'validate';
   /** The values of all parameters; secret ones are masked. */
   readonly params: Readonly<Record<string, JsonValue>>;
@@ -26,10 +51,14 @@ export interface Interpolated {
 }
 
 /**
- * A new tree whose load-time tokens are filled in; run-time tokens stay. A token becomes text and can never change the shape; only
- * a parameter that fills a whole value keeps its type.
+ * A new tree whose load-time tokens are filled in; run-time tokens stay. A token becomes text and
+ * can never change the shape; only a parameter that fills a whole value keeps its type.
  */
-export function interpolate(tree: JsonObject, sources: TokenSources, binding: Binding = {}): Interpolated {
+export function interpolate(
+  tree: JsonObject,
+  sources: TokenSources,
+  binding: Binding = {},
+): Interpolated {
   const session = new Session(tree, sources, binding);
   const filled = session.tree();
   const stage = session.issues.length > 0 ? 'interpolate' : 'validate';
@@ -52,7 +81,13 @@ const MAX_LISTED = 100;
 /** Which tokens have a meaning: everywhere all, in `params` only those that need no parameter. */
 type Scope = 'document' | 'params' | 'computed';
 
-const NO_PARAMS: BoundParams = { names: [], find: () => undefined, issues: [], block: {}, shown: () => ({}) };
+const NO_PARAMS: BoundParams = {
+  names: [],
+  find: () => undefined,
+  issues: [],
+  block: {},
+  shown: () => ({}),
+};
 
 class Session {
   readonly issues: Issue[] = [];
@@ -72,7 +107,8 @@ class Session {
   #insertedChars = 0;
   readonly #handlers: TokenHandlers = {
     replace: (body) => this.#insert(body),
-    tooDeep: () => this.#report('invalid_token', `tokens are nested deeper than ${MAX_TOKEN_DEPTH} levels`),
+    tooDeep: () =>
+      this.#report('invalid_token', `tokens are nested deeper than ${MAX_TOKEN_DEPTH} levels`),
     unended: (rest) => this.#checkUnended(rest),
   };
 
@@ -82,7 +118,9 @@ class Session {
     this.#binding = binding;
     this.#redactor = sources.redactor;
     this.#outside = new OutsideValues(
-      paramEnv === undefined ? sources : { ...sources, variables: { ...sources.variables, ...paramEnv } },
+      paramEnv === undefined
+        ? sources
+        : { ...sources, variables: { ...sources.variables, ...paramEnv } },
       this.#report,
     );
   }
@@ -96,13 +134,19 @@ class Session {
     // Also without the block: values may have been supplied for it.
     this.#bind(params);
     const tree = this.#object(rest);
-    return params === undefined ? tree : { ...tree, params: isObject(params) ? this.params.block : params };
+    return params === undefined
+      ? tree
+      : { ...tree, params: isObject(params) ? this.params.block : params };
   }
 
   #bind(written: JsonValue | undefined): void {
     const block = isObject(written) ? this.#paramsBlock(written) : {};
     if (written !== undefined && written !== null && !isObject(written)) {
-      this.paramIssues.push({ code: 'wrong_type', path: 'params', message: 'expected a mapping of names' });
+      this.paramIssues.push({
+        code: 'wrong_type',
+        path: 'params',
+        message: 'expected a mapping of names',
+      });
     }
     this.params = bindParams({ block, written }, this.#binding, this.#redactor);
     this.paramIssues.push(...this.params.issues);
@@ -112,7 +156,8 @@ class Session {
     this.#place = ['params'];
     this.#scope = 'params';
     const block: JsonObject = {};
-    for (const [name, entry] of Object.entries(written)) setField(block, name, this.#below(name, entry));
+    for (const [name, entry] of Object.entries(written))
+      setField(block, name, this.#below(name, entry));
     this.#scope = 'document';
     this.#place = [];
     return block;
@@ -127,7 +172,8 @@ class Session {
   #text(text: string): JsonValue {
     if (!text.includes('${')) return text;
     const whole = wholeToken(text);
-    if (whole?.startsWith(PARAM) !== true || this.#scope !== 'document') return rewriteTokens(text, this.#handlers);
+    if (whole?.startsWith(PARAM) !== true || this.#scope !== 'document')
+      return rewriteTokens(text, this.#handlers);
     return findParam(this.params, whole.slice(PARAM.length), this.#reportParam)?.value ?? '';
   }
 
@@ -138,7 +184,11 @@ class Session {
       this.#inKey = true;
       const name = rewriteTokens(key, this.#handlers);
       this.#inKey = false;
-      if (name !== key && hasField(out, name)) this.#report('duplicate_key', `two keys become \`${name}\` once their tokens are filled in`);
+      if (name !== key && hasField(out, name))
+        this.#report(
+          'duplicate_key',
+          `two keys become \`${name}\` once their tokens are filled in`,
+        );
       setField(out, name, this.#below(key, item));
     }
     return out;
@@ -147,7 +197,13 @@ class Session {
   #below(step: string | number, value: JsonValue): JsonValue {
     const scope = this.#scope;
     this.#place.push(step);
-    if (scope === 'params' && this.#place.length === 3 && this.#place[0] === 'params' && step === 'computed') this.#scope = 'computed';
+    if (
+      scope === 'params' &&
+      this.#place.length === 3 &&
+      this.#place[0] === 'params' &&
+      step === 'computed'
+    )
+      this.#scope = 'computed';
     const out = this.#value(value);
     this.#scope = scope;
     this.#place.pop();
@@ -158,7 +214,11 @@ class Session {
   #checkUnended(rest: string): void {
     const [name] = /^\$\{partition\.\w*/.exec(rest) ?? [];
     if (name === undefined) return;
-    this.#report('invalid_token', `\`${name}\` is not ended`, 'end it with `}`, or write `$${` for a literal `${`');
+    this.#report(
+      'invalid_token',
+      `\`${name}\` is not ended`,
+      'end it with `}`, or write `$${` for a literal `${`',
+    );
   }
 
   #insert(body: string): string {
@@ -166,7 +226,10 @@ class Session {
     this.#insertedChars += text.length;
     if (this.#insertedChars <= MAX_TOKEN_TEXT) return text;
     if (this.#insertedChars - text.length <= MAX_TOKEN_TEXT) {
-      this.#report('too_large', `tokens bring in more than ${MAX_TOKEN_TEXT / 1024 / 1024} MB of text`);
+      this.#report(
+        'too_large',
+        `tokens bring in more than ${MAX_TOKEN_TEXT / 1024 / 1024} MB of text`,
+      );
     }
     return '';
   }
@@ -175,7 +238,10 @@ class Session {
     if (body.includes(PENDING)) return PENDING;
     if (this.#scope === 'computed' && !this.#isOutside(body)) return `\${${body}}`;
     if (body.includes('${')) {
-      this.#report('invalid_token', 'a token that is filled in at run time cannot stand inside another one');
+      this.#report(
+        'invalid_token',
+        'a token that is filled in at run time cannot stand inside another one',
+      );
       return '';
     }
     const token = classify(body);
@@ -219,19 +285,32 @@ class Session {
     if (prefix === 'env' || prefix === 'secret') return this.#outside.variable(prefix, rest);
     if (prefix === 'file') return this.#outside.file(rest);
     if (isSecretManager(prefix)) return this.#secret(prefix, rest);
-    if (prefix === 'map') return this.#hasParams(`map:${rest}`) ? lookUp(this.params, rest, this.#reportParam) : '';
-    this.#report('unknown_token', `\`\${${prefix}:…}\` is not a token`, suggestion(prefix, DIRECTIVES, 'there are'));
+    if (prefix === 'map')
+      return this.#hasParams(`map:${rest}`) ? lookUp(this.params, rest, this.#reportParam) : '';
+    this.#report(
+      'unknown_token',
+      `\`\${${prefix}:…}\` is not a token`,
+      suggestion(prefix, DIRECTIVES, 'there are'),
+    );
     return '';
   }
 
   #secret(manager: SecretManagerName, rest: string): string {
-    if (this.#scope === 'document' && !this.#inKey) return this.#outside.secret(manager, rest, joinPath('', ...this.#place));
+    if (this.#scope === 'document' && !this.#inKey)
+      return this.#outside.secret(manager, rest, joinPath('', ...this.#place));
     const where = this.#inKey ? 'a key' : 'a parameter';
-    this.#report('token_out_of_scope', `\`\${${manager}:${rest}}\` cannot stand in ${where}`, 'name the secret in the value that needs it');
+    this.#report(
+      'token_out_of_scope',
+      `\`\${${manager}:${rest}}\` cannot stand in ${where}`,
+      'name the secret in the value that needs it',
+    );
     return '';
   }
 
-  /** Expressions of `computed` keep all tokens but these: the others are judged when the parameters are bound. */
+  /**
+   * Expressions of `computed` keep all tokens but these: the others are judged when the parameters
+   * are bound.
+   */
   #isOutside(body: string): boolean {
     if (body.includes('${')) return false;
     const token = classify(body);
@@ -241,7 +320,11 @@ class Session {
   #hasParams(body: string): boolean {
     if (this.#scope === 'document') return true;
     const hint = 'give it `computed` instead of a default';
-    this.#reportParam('token_out_of_scope', `\`\${${body}}\` cannot stand here: a parameter cannot use others this way`, hint);
+    this.#reportParam(
+      'token_out_of_scope',
+      `\`\${${body}}\` cannot stand here: a parameter cannot use others this way`,
+      hint,
+    );
     return false;
   }
 
@@ -263,10 +346,18 @@ class Session {
       case 'env':
       case 'secret':
       case 'file':
-        this.#report('unknown_token', `\`\${${body}}\` is not a token`, `write \`\${${root}:…}\` with a colon`);
+        this.#report(
+          'unknown_token',
+          `\`\${${body}}\` is not a token`,
+          `write \`\${${root}:…}\` with a colon`,
+        );
         return '';
       case '':
-        this.#report('unknown_token', 'an empty token `${}` has no meaning', 'write `$${` for a literal `${`');
+        this.#report(
+          'unknown_token',
+          'an empty token `${}` has no meaning',
+          'write `$${` for a literal `${`',
+        );
         return '';
       default:
         return `\${${body}}`;
@@ -277,10 +368,17 @@ class Session {
     const [name = '', ...steps] = path.split('.');
     const templates = at(this.#root, ['pipeline', root]);
     const singular = root === 'sources' ? 'source' : 'sink';
-    const own: Steps = isObject(templates) && hasField(templates, name) ? ['pipeline', root, name] : ['pipeline', singular];
+    const own: Steps =
+      isObject(templates) && hasField(templates, name)
+        ? ['pipeline', root, name]
+        : ['pipeline', singular];
     if (own.length === 2 && name !== 'default') {
       const hint = this.#hintFrom(name, templates);
-      this.#report('unknown_reference', `\`\${${body}}\` names no template under \`pipeline.${root}\``, hint);
+      this.#report(
+        'unknown_reference',
+        `\`\${${body}}\` names no template under \`pipeline.${root}\``,
+        hint,
+      );
       return '';
     }
     return this.#reference(body, [...own, 'config', ...steps]);
@@ -294,7 +392,10 @@ class Session {
       return '';
     }
     if (this.#chain.length >= MAX_REFERENCE_CHAIN) {
-      this.#report('invalid_token', `tokens refer to each other over more than ${MAX_REFERENCE_CHAIN} steps`);
+      this.#report(
+        'invalid_token',
+        `tokens refer to each other over more than ${MAX_REFERENCE_CHAIN} steps`,
+      );
       return '';
     }
     const raw = at(this.#root, steps);
@@ -306,7 +407,10 @@ class Session {
     return this.#once(body, () => this.#render(body, raw, steps));
   }
 
-  /** The text of a value elsewhere in the document, with its own tokens filled in; its issues are told there. */
+  /**
+   * The text of a value elsewhere in the document, with its own tokens filled in; its issues are
+   * told there.
+   */
   #render(body: string, raw: JsonValue, steps: Steps): string {
     const here = this.#place;
     this.#place = [...steps];

@@ -4,7 +4,16 @@ import { expect, test } from 'vitest';
 import { ISSUES } from './issues.ts';
 
 const SRC = resolve(import.meta.dirname, '..');
-const FOLDERS = ['document', 'plan', 'kit', 'connectors', 'credentials', 'state', 'transforms', 'engine'];
+const FOLDERS = [
+  'document',
+  'plan',
+  'kit',
+  'connectors',
+  'credentials',
+  'state',
+  'transforms',
+  'engine',
+];
 
 function sources(folder: string): string[] {
   const files = readdirSync(join(SRC, folder), { recursive: true, encoding: 'utf8' });
@@ -28,7 +37,9 @@ const IN_DOCUMENT = /\breport\(\s*'([a-z_0-9]+)'/g;
 test('every code that is used stands in the catalogue, and every code of the catalogue is used', () => {
   const used = new Set<string>();
   const matches = [
-    ...FOLDERS.flatMap(sources).flatMap((source) => PATTERNS.flatMap((pattern) => [...source.matchAll(pattern)])),
+    ...FOLDERS.flatMap(sources).flatMap((source) =>
+      PATTERNS.flatMap((pattern) => [...source.matchAll(pattern)]),
+    ),
     ...sources('document').flatMap((source) => [...source.matchAll(IN_DOCUMENT)]),
   ];
   for (const [, code] of matches) if (code !== undefined) used.add(code);

@@ -1,14 +1,19 @@
-/** Every code an issue of a document can have, with what it means. A test holds this list against the sources. */
+/**
+ * Every code an issue of a document can have, with what it means. A test holds this list against
+ * the sources.
+ */
 export const ISSUES = {
   alias_limit: 'YAML aliases contain themselves or expand to too many nodes.',
   backfill_unscoped: 'Every unit of a backfill would read the same.',
   bad_encoding: 'The text is not well-formed UTF-8 or holds a NUL character.',
   bad_json: 'The text is not valid JSON.',
   bad_yaml: 'The text is not valid YAML.',
-  clean_up_unsafe: 'Rows that seem to have vanished at the source may still be there, or cannot be removed.',
+  clean_up_unsafe:
+    'Rows that seem to have vanished at the source may still be there, or cannot be removed.',
   composition_cycle: 'Files extend or include each other in a circle.',
   breaker_unused: 'A circuit breaker in a row that has no dead-letter queue.',
-  composition_file_only: '`extends`, `profiles` and `!include` work only in files, not in submitted documents.',
+  composition_file_only:
+    '`extends`, `profiles` and `!include` work only in files, not in submitted documents.',
   conflicting_keys: 'Two keys of one entry exclude each other.',
   dependency_cycle: 'Rows wait for each other in a circle.',
   dlq_all_unsafe: '`dlq_all` on a sink where part of a failed page may have landed.',

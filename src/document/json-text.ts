@@ -1,4 +1,7 @@
-/** JSON text to plain values. Our own scan beside the runtime's parser: it tells duplicate keys, depth and places. */
+/**
+ * JSON text to plain values. Our own scan beside the runtime's parser: it tells duplicate keys,
+ * depth and places.
+ */
 import { parseJson } from '../lib/json.ts';
 import { MAX_DEPTH, MAX_KEYS } from './limits.ts';
 import type { PlaceNode } from './locate.ts';
@@ -26,7 +29,8 @@ interface Level {
 }
 
 const SPACE = /[ \t\r\n]*/y;
-const STRING = /"[^"\\\p{Cc}]*(?:(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})|[\u007f-\u009f])[^"\\\p{Cc}]*)*"/uy;
+const STRING =
+  /"[^"\\\p{Cc}]*(?:(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})|[\u007f-\u009f])[^"\\\p{Cc}]*)*"/uy;
 const SCALAR = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null/y;
 
 /** Reads the whole text by its grammar, without recursion. */
@@ -51,7 +55,13 @@ function scan(text: string, root: PlaceNode | undefined): void {
     const opened = openLevel(text, at, levels, root);
     if (opened !== undefined) {
       levels.push(opened);
-      if (levels.length > MAX_DEPTH) throw textFault(text, at, 'too_deep', `the document is nested deeper than ${MAX_DEPTH} levels`);
+      if (levels.length > MAX_DEPTH)
+        throw textFault(
+          text,
+          at,
+          'too_deep',
+          `the document is nested deeper than ${MAX_DEPTH} levels`,
+        );
       at = skip(text, at + 1);
       first = true;
     } else {
@@ -79,16 +89,23 @@ function nextEntry(text: string, from: number, level: Level, first: boolean): nu
   const end = match(STRING, text, at);
   if (end === -1) throw broken(text, at);
   const key = JSON.parse(text.slice(at, end)) as string;
-  if (level.keys.has(key)) throw textFault(text, at, 'duplicate_key', 'this key stands twice in one object');
+  if (level.keys.has(key))
+    throw textFault(text, at, 'duplicate_key', 'this key stands twice in one object');
   level.keys.add(key);
-  if (level.keys.size > MAX_KEYS) throw textFault(text, at, 'too_large', `a mapping has more than ${MAX_KEYS} keys`);
+  if (level.keys.size > MAX_KEYS)
+    throw textFault(text, at, 'too_large', `a mapping has more than ${MAX_KEYS} keys`);
   level.step = key;
   at = skip(text, end);
   if (text[at] !== ':') throw broken(text, at);
   return skip(text, at + 1);
 }
 
-function openLevel(text: string, at: number, levels: readonly Level[], root: PlaceNode | undefined): Level | undefined {
+function openLevel(
+  text: string,
+  at: number,
+  levels: readonly Level[],
+  root: PlaceNode | undefined,
+): Level | undefined {
   const kind = text[at] === '{' ? 'mapping' : text[at] === '[' ? 'list' : undefined;
   if (kind === undefined) return undefined;
   const above = levels.at(-1);
@@ -98,7 +115,10 @@ function openLevel(text: string, at: number, levels: readonly Level[], root: Pla
 
 function place(level: Level | undefined, at: number): PlaceNode | undefined {
   if (level?.node === undefined) return undefined;
-  const node: PlaceNode = { offset: level.kind === 'mapping' ? level.offset : at, below: new Map() };
+  const node: PlaceNode = {
+    offset: level.kind === 'mapping' ? level.offset : at,
+    below: new Map(),
+  };
   level.node.below.set(level.step, node);
   return node;
 }
@@ -121,6 +141,7 @@ function skip(text: string, at: number): number {
 }
 
 function broken(text: string, at: number): TextFault {
-  const what = at >= text.length ? 'the JSON text ends too early' : 'the text is not valid JSON from here on';
+  const what =
+    at >= text.length ? 'the JSON text ends too early' : 'the text is not valid JSON from here on';
   return textFault(text, at, 'bad_json', what);
 }

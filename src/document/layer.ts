@@ -13,11 +13,15 @@ export interface Part<T extends JsonValue = JsonValue> {
 
 export type Layer = Part<JsonObject>;
 
-/** The upper tree over the lower one. A node stands in the file that it was taken from; one that both have, in the upper file. */
+/**
+ * The upper tree over the lower one. A node stands in the file that it was taken from; one that
+ * both have, in the upper file.
+ */
 export function mergeLayers(lower: Layer, upper: Layer): Layer {
   return {
     value: mergeTrees(lower.value, upper.value),
-    locate: (path) => (isOfLower(lower.value, upper.value, stepsOf(path)) ? lower : upper).locate(path),
+    locate: (path) =>
+      (isOfLower(lower.value, upper.value, stepsOf(path)) ? lower : upper).locate(path),
   };
 }
 
@@ -32,7 +36,11 @@ function isOfLower(lower: JsonValue, upper: JsonValue, steps: Steps): boolean {
 /** The mapping at a key, seen as a layer of its own. */
 export function layerAt(layer: Layer, steps: Steps, value: JsonObject): Layer {
   const base = joinPath('', ...steps);
-  return { value, locate: (path) => layer.locate(path === '' || path.startsWith('[') ? base + path : `${base}.${path}`) };
+  return {
+    value,
+    locate: (path) =>
+      layer.locate(path === '' || path.startsWith('[') ? base + path : `${base}.${path}`),
+  };
 }
 
 export interface Graft {
@@ -40,12 +48,18 @@ export interface Graft {
   readonly content: Part;
 }
 
-/** Puts contents of files into their places. What stands below a place is in that file; the place itself stays where it is. */
+/**
+ * Puts contents of files into their places. What stands below a place is in that file; the place
+ * itself stays where it is.
+ */
 export function graft(part: Part, grafts: readonly Graft[]): Part {
   if (grafts.length === 0) return part;
   const byPlace = new Map(grafts.map((one) => [joinPath('', ...one.steps), one.content]));
   return {
-    value: grafts.reduce((value, { steps, content }) => replaceAt(value, steps, content.value), part.value),
+    value: grafts.reduce(
+      (value, { steps, content }) => replaceAt(value, steps, content.value),
+      part.value,
+    ),
     locate: (path) => {
       const steps = stepsOf(path);
       for (let length = 0; length < steps.length; length += 1) {
@@ -62,7 +76,8 @@ function replaceAt(root: JsonValue, steps: Steps, value: JsonValue): JsonValue {
   const last = steps.at(-1);
   if (last === undefined) return value;
   let above: JsonValue | undefined = root;
-  for (const step of steps.slice(0, -1)) above = Array.isArray(above) ? above[Number(step)] : isObject(above) ? above[step] : undefined;
+  for (const step of steps.slice(0, -1))
+    above = Array.isArray(above) ? above[Number(step)] : isObject(above) ? above[step] : undefined;
   if (Array.isArray(above)) above[Number(last)] = value;
   else if (isObject(above)) setField(above, String(last), value);
   return root;

@@ -1,4 +1,7 @@
-/** Bounds on a document, so that a hostile or broken text is refused quickly instead of eating memory. */
+/**
+ * Bounds on a document, so that a hostile or broken text is refused quickly instead of eating
+ * memory.
+ */
 export const MAX_DOCUMENT_BYTES = 10 * 1024 * 1024;
 export const MAX_DEPTH = 64;
 /** Keys of one mapping. */

@@ -13,7 +13,9 @@ describe('the name of a document', () => {
     expect(load('name: own', { name: 'given' }).name).toBe('given');
     expect(load('name: own').name).toBe('own');
     expect(load('name: "${env:NAME}"').name).toBe('value');
-    expect(load('a: 1', { origin: { kind: 'file', path: 'dir/orders.daily.yaml' } }).name).toBe('orders.daily');
+    expect(load('a: 1', { origin: { kind: 'file', path: 'dir/orders.daily.yaml' } }).name).toBe(
+      'orders.daily',
+    );
     expect(load('a: 1', { origin: submitted }).name).toBe('pipeline');
   });
 });
@@ -34,7 +36,11 @@ describe('stages of refusal', () => {
 
   test('a schedule in a submitted document is told as `parse`; a file may hold one', () => {
     const refusal = refusalOf(() => load('schedule: {cron: "* * * * *"}', { origin: submitted }));
-    expect([refusal.stage, refusal.issues[0]?.code, refusal.issues[0]?.line]).toEqual(['parse', 'schedule_refused', 1]);
+    expect([refusal.stage, refusal.issues[0]?.code, refusal.issues[0]?.line]).toEqual([
+      'parse',
+      'schedule_refused',
+      1,
+    ]);
     expect(load('schedule: {cron: "* * * * *"}').tree['schedule']).toBeDefined();
   });
 
@@ -47,7 +53,9 @@ describe('stages of refusal', () => {
 describe('the defaults of a server', () => {
   test('lie beneath the document', () => {
     const base = { execution: { max_concurrent: 2, on_error: 'stop' }, vars: { a: 1, b: 2 } };
-    expect(load('execution: {max_concurrent: 5}\nvars: {b: 3}\nx: "${vars.a}${vars.b}"', { base }).tree).toEqual({
+    expect(
+      load('execution: {max_concurrent: 5}\nvars: {b: 3}\nx: "${vars.a}${vars.b}"', { base }).tree,
+    ).toEqual({
       execution: { max_concurrent: 5, on_error: 'stop' },
       vars: { a: 1, b: 3 },
       x: '13',
@@ -56,7 +64,9 @@ describe('the defaults of a server', () => {
 
   test('may be the tree of a loaded document: what was escaped there stays escaped', () => {
     const base = load('vars: {a: "$${env:NAME}", b: "${env:TOKEN}"}').tree;
-    expect(load('x: "${vars.a}${vars.b}"', { base }).tree['x']).toBe('$\u0000{env:NAME}$\u0000{now.date}');
+    expect(load('x: "${vars.a}${vars.b}"', { base }).tree['x']).toBe(
+      '$\u0000{env:NAME}$\u0000{now.date}',
+    );
   });
 });
 
@@ -78,9 +88,17 @@ describe('files', () => {
   });
 
   test('files that are absent or no text are refused by name', () => {
-    const refusal = refusalOf(() => loadDocumentFile(join(folder, 'none.yaml'), loadOptions({ readFile: localFiles(folder) })));
-    expect(refusal.issues[0]).toMatchObject({ code: 'file_unreadable', message: 'there is no such file', file: join(folder, 'none.yaml') });
-    expect(codeOf(() => read('c.yaml', new Uint8Array([0x61, 0x3a, 0x20, 0xff])))).toBe('bad_encoding');
+    const refusal = refusalOf(() =>
+      loadDocumentFile(join(folder, 'none.yaml'), loadOptions({ readFile: localFiles(folder) })),
+    );
+    expect(refusal.issues[0]).toMatchObject({
+      code: 'file_unreadable',
+      message: 'there is no such file',
+      file: join(folder, 'none.yaml'),
+    });
+    expect(codeOf(() => read('c.yaml', new Uint8Array([0x61, 0x3a, 0x20, 0xff])))).toBe(
+      'bad_encoding',
+    );
   });
 
   test('tokens read files from the folder', () => {
@@ -91,6 +109,8 @@ describe('files', () => {
 
 test('a loaded tree makes the same document again in another process', () => {
   const first = load('name: n\na: "$${x} ${now.date} ${env:TOKEN}"');
-  const again = documentOfTree(JSON.parse(JSON.stringify(first.tree)) as typeof first.tree, { name: first.name });
+  const again = documentOfTree(JSON.parse(JSON.stringify(first.tree)) as typeof first.tree, {
+    name: first.name,
+  });
   expect([again.name, again.tree]).toEqual([first.name, first.tree]);
 });

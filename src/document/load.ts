@@ -1,12 +1,26 @@
-/** Text to document: parse, compose, merge over the server's defaults, interpolate and bind. Effects come in through the options. */
+/**
+ * Text to document: parse, compose, merge over the server's defaults, interpolate and bind. Effects
+ * come in through the options.
+ */
 import { basename, extname } from 'node:path';
 import { assert, ConfigError, type Issue } from '../lib/errors.ts';
 import type { JsonObject, JsonValue } from '../lib/json.ts';
 import type { AskSecrets } from './ask-secrets.ts';
 import type { Binding } from './bind-params.ts';
-import { composeDocument, type Composed, type ComposeOptions, type DocumentText } from './compose.ts';
+import {
+  composeDocument,
+  type Composed,
+  type ComposeOptions,
+  type DocumentText,
+} from './compose.ts';
 import type { Document } from './document.ts';
-import { extensionFault, formatOf, readFileText, type FileFault, type ReadFile } from './file-text.ts';
+import {
+  extensionFault,
+  formatOf,
+  readFileText,
+  type FileFault,
+  type ReadFile,
+} from './file-text.ts';
 import { interpolate, type Interpolated } from './interpolate.ts';
 import { canonicalPaths } from './local-file.ts';
 import { withPlaces, type Locate } from './locate.ts';
@@ -19,30 +33,48 @@ import type { SecretAnswer } from './secret-tokens.ts';
 export interface LoadOptions extends TokenSources, Binding {
   readonly format: Format;
   readonly origin: Origin;
-  /** The server's default document, merged beneath this one: a parsed tree, or the tree of a loaded document. */
+  /**
+   * The server's default document, merged beneath this one: a parsed tree, or the tree of a loaded
+   * document.
+   */
   readonly base?: JsonObject;
   /** Overrides the name the document gives itself. */
   readonly name?: string;
   /** Files only: the overlay under `profiles` that is applied. */
   readonly profile?: string;
-  /** One name for a file, however it is reached; by default relative paths start at the working folder of the process. */
+  /**
+   * One name for a file, however it is reached; by default relative paths start at the working
+   * folder of the process.
+   */
   readonly canonicalPath?: (path: string) => string;
 }
 
-/** Throws `ConfigError` of stage `parse` or `interpolate`, or `validate` where only `params` are at fault, with every issue of that stage. */
+/**
+ * Throws `ConfigError` of stage `parse` or `interpolate`, or `validate` where only `params` are at
+ * fault, with every issue of that stage.
+ */
 export function loadDocument(text: string, options: LoadOptions): Document {
   const read = readMerged(text, options);
   return finishDocument(interpolate(read.tree, options, options), read, options);
 }
 
-/** As `loadDocument`, with what secrets managers hold. They are asked only once nothing else is wrong with the tokens. */
-export async function loadWithSecrets(text: string, options: LoadOptions, ask: AskSecrets): Promise<Document> {
+/**
+ * As `loadDocument`, with what secrets managers hold. They are asked only once nothing else is
+ * wrong with the tokens.
+ */
+export async function loadWithSecrets(
+  text: string,
+  options: LoadOptions,
+  ask: AskSecrets,
+): Promise<Document> {
   const read = readMerged(text, options);
   const secrets = new Map<string, SecretAnswer>();
   for (;;) {
     const filled = interpolate(read.tree, { ...options, secrets }, options);
-    if (filled.issues.length > 0 || filled.wanted.length === 0) return finishDocument(filled, read, options);
-    // The name of a secret may hold a token of another one; each round answers what the one before made known.
+    if (filled.issues.length > 0 || filled.wanted.length === 0)
+      return finishDocument(filled, read, options);
+    // The name of a secret may hold a token of another one; each round answers what the one before
+    // made known.
     const answers = await ask(filled.wanted);
     for (const { token } of filled.wanted) {
       const answer = answers.get(token);
@@ -57,14 +89,20 @@ function readMerged(text: string, options: LoadOptions): ParsedText {
   return { tree: options.base === undefined ? tree : mergeTrees(options.base, tree), locate };
 }
 
-function finishDocument(filled: Interpolated, { locate }: ParsedText, options: LoadOptions): Document {
-  if (filled.issues.length > 0) throw new ConfigError(withPlaces(unique(filled.issues), locate), { stage: filled.stage });
+function finishDocument(
+  filled: Interpolated,
+  { locate }: ParsedText,
+  options: LoadOptions,
+): Document {
+  if (filled.issues.length > 0)
+    throw new ConfigError(withPlaces(unique(filled.issues), locate), { stage: filled.stage });
   return documentOf(filled.tree, { ...options, locate, params: filled.params });
 }
 
 function readTree(text: string, options: LoadOptions): ParsedText {
   const { origin, format } = options;
-  if (origin.kind === 'file') return composeDocument({ path: origin.path, format, text }, compositionOf(options));
+  if (origin.kind === 'file')
+    return composeDocument({ path: origin.path, format, text }, compositionOf(options));
   const parsed = parseText(text, format, origin);
   refuseSchedule(parsed.tree, parsed.locate);
   return parsed;
@@ -77,26 +115,39 @@ function compositionOf(options: ComposeFileOptions): ComposeOptions {
 
 export type FileOptions = Omit<LoadOptions, 'format' | 'origin'>;
 
-/** Reads a `.yaml`, `.yml` or `.json` file. Its name without extension is the name of a document that gives itself none. */
+/**
+ * Reads a `.yaml`, `.yml` or `.json` file. Its name without extension is the name of a document
+ * that gives itself none.
+ */
 export function loadDocumentFile(path: string, options: FileOptions): Document {
   const { text, format } = readDocument(path, options.readFile);
   return loadDocument(text, { ...options, format, origin: { kind: 'file', path } });
 }
 
-export function loadFileWithSecrets(path: string, options: FileOptions, ask: AskSecrets): Promise<Document> {
+export function loadFileWithSecrets(
+  path: string,
+  options: FileOptions,
+  ask: AskSecrets,
+): Promise<Document> {
   const { text, format } = readDocument(path, options.readFile);
   return loadWithSecrets(text, { ...options, format, origin: { kind: 'file', path } }, ask);
 }
 
 export type ComposeFileOptions = Pick<LoadOptions, 'readFile' | 'canonicalPath' | 'profile'>;
 
-/** The document of a file with its bases, includes and profile merged, before any token is filled in; and its text. */
+/**
+ * The document of a file with its bases, includes and profile merged, before any token is filled
+ * in; and its text.
+ */
 export function composeFile(path: string, options: ComposeFileOptions): Composed & DocumentText {
   const file = { path, ...readDocument(path, options.readFile) };
   return { ...file, ...composeDocument(file, compositionOf(options)) };
 }
 
-function readDocument(path: string, readFile: ReadFile): { readonly text: string; readonly format: Format } {
+function readDocument(
+  path: string,
+  readFile: ReadFile,
+): { readonly text: string; readonly format: Format } {
   const format = formatOf(path);
   if (format === undefined) throw fileRefusal(path, extensionFault(path));
   const read = readFileText(path, readFile);
@@ -109,13 +160,21 @@ function fileRefusal(file: string, fault: FileFault): ConfigError {
 }
 
 /** A document whose tree is already interpolated: a worker process plans again from it. */
-export function documentOfTree(tree: JsonObject, options: { readonly name?: string; readonly origin?: Origin } = {}): Document {
+export function documentOfTree(
+  tree: JsonObject,
+  options: { readonly name?: string; readonly origin?: Origin } = {},
+): Document {
   return documentOf(tree, { origin: { kind: 'submitted' }, ...options });
 }
 
 function documentOf(
   tree: JsonObject,
-  from: { name?: string; origin: Origin; locate?: Locate; params?: Readonly<Record<string, JsonValue>> },
+  from: {
+    name?: string;
+    origin: Origin;
+    locate?: Locate;
+    params?: Readonly<Record<string, JsonValue>>;
+  },
 ): Document {
   const { origin, locate = () => undefined, params = {} } = from;
   return Object.freeze({ tree, name: nameOf(tree, from), origin, locate, params });
@@ -124,7 +183,9 @@ function documentOf(
 function nameOf(tree: JsonObject, from: { name?: string; origin: Origin }): string {
   if (from.name !== undefined && from.name !== '') return from.name;
   if (typeof tree['name'] === 'string' && tree['name'] !== '') return tree['name'];
-  return from.origin.kind === 'file' ? basename(from.origin.path, extname(from.origin.path)) || 'pipeline' : 'pipeline';
+  return from.origin.kind === 'file'
+    ? basename(from.origin.path, extname(from.origin.path)) || 'pipeline'
+    : 'pipeline';
 }
 
 function refuseSchedule(tree: JsonObject, locate: Locate): void {
@@ -139,6 +200,8 @@ function refuseSchedule(tree: JsonObject, locate: Locate): void {
 }
 
 function unique(issues: readonly Issue[]): Issue[] {
-  const seen = new Map(issues.map((issue) => [`${issue.code} ${issue.path} ${issue.message}`, issue]));
+  const seen = new Map(
+    issues.map((issue) => [`${issue.code} ${issue.path} ${issue.message}`, issue]),
+  );
   return [...seen.values()];
 }

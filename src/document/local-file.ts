@@ -1,7 +1,10 @@
 import { closeSync, openSync, readSync, realpathSync } from 'node:fs';
 import { resolve } from 'node:path';
 
-/** Reads files for documents; relative paths start at `cwd`. Never takes in more than it is asked for. */
+/**
+ * Reads files for documents; relative paths start at `cwd`. Never takes in more than it is asked
+ * for.
+ */
 export function localFiles(cwd: string): (path: string, limitBytes: number) => Uint8Array {
   return (path, limitBytes) => {
     const file = openSync(resolve(cwd, path), 'r');
@@ -13,7 +16,10 @@ export function localFiles(cwd: string): (path: string, limitBytes: number) => U
   };
 }
 
-/** One name for a file, whatever links lead to it; a file that is not there keeps its own. Relative paths start at `cwd`. */
+/**
+ * One name for a file, whatever links lead to it; a file that is not there keeps its own. Relative
+ * paths start at `cwd`.
+ */
 export function canonicalPaths(cwd: string): (path: string) => string {
   return (path) => {
     const absolute = resolve(cwd, path);

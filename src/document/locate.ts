@@ -18,7 +18,10 @@ export interface PlaceNode {
   readonly below: Map<string | number, PlaceNode>;
 }
 
-/** Finds paths in a text; a path that is not there is told at the closest node above it. The index is built on first use. */
+/**
+ * Finds paths in a text; a path that is not there is told at the closest node above it. The index
+ * is built on first use.
+ */
 export function locatorOf(text: string, index: () => PlaceNode | undefined): Locate {
   let root: PlaceNode | undefined;
   let lines: readonly number[] | undefined;
@@ -42,7 +45,8 @@ export function positionAt(text: string, offset: number): Position {
 
 function lineStarts(text: string): number[] {
   const starts = [0];
-  for (let newline = text.indexOf('\n'); newline !== -1; newline = text.indexOf('\n', newline + 1)) starts.push(newline + 1);
+  for (let newline = text.indexOf('\n'); newline !== -1; newline = text.indexOf('\n', newline + 1))
+    starts.push(newline + 1);
   return starts;
 }
 
@@ -68,7 +72,10 @@ export function isFull(issues: readonly Issue[]): boolean {
   return issues.length > MAX_ISSUES;
 }
 
-/** The issues with their places filled in, file by file in the order of the text; a document with very many tells the first ones. */
+/**
+ * The issues with their places filled in, file by file in the order of the text; a document with
+ * very many tells the first ones.
+ */
 export function withPlaces(issues: readonly Issue[], locate: Locate): Issue[] {
   const placed = issues.slice(0, MAX_ISSUES).map((issue) => {
     if (issue.line !== undefined) return issue;
@@ -78,6 +85,9 @@ export function withPlaces(issues: readonly Issue[], locate: Locate): Issue[] {
   const files = [...new Set(placed.map((issue) => issue.file))];
   const rank = new Map(files.map((file, index) => [file, index]));
   const rankOf = ({ file }: Issue): number => rank.get(file) ?? 0;
-  placed.sort((a, b) => rankOf(a) - rankOf(b) || (a.line ?? 0) - (b.line ?? 0) || (a.column ?? 0) - (b.column ?? 0));
+  placed.sort(
+    (a, b) =>
+      rankOf(a) - rankOf(b) || (a.line ?? 0) - (b.line ?? 0) || (a.column ?? 0) - (b.column ?? 0),
+  );
   return isFull(issues) ? [...placed, MORE_ISSUES] : placed;
 }

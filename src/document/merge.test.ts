@@ -10,23 +10,39 @@ interface Leaf {
 }
 
 function leaves(value: JsonValue, path = ''): Leaf[] {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return [{ path, text: JSON.stringify(value) }];
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    return [{ path, text: JSON.stringify(value) }];
   return Object.entries(value).flatMap(([key, item]) => leaves(item, `${path}/${key}`));
 }
 
-/** The rule seen from the leaves: all of the upper tree, and those of the lower one that stand neither above nor below them. */
+/**
+ * The rule seen from the leaves: all of the upper tree, and those of the lower one that stand
+ * neither above nor below them.
+ */
 function model(lower: JsonObject, upper: JsonObject): Leaf[] {
   const over = leaves(upper);
   const isTaken = ({ path }: Leaf): boolean =>
-    over.some((leaf) => leaf.path === path || leaf.path.startsWith(`${path}/`) || path.startsWith(`${leaf.path}/`));
+    over.some(
+      (leaf) =>
+        leaf.path === path || leaf.path.startsWith(`${path}/`) || path.startsWith(`${leaf.path}/`),
+    );
   return [...leaves(lower).filter((leaf) => !isTaken(leaf)), ...over];
 }
 
-const sorted = (list: readonly Leaf[]): string[] => list.map(({ path, text }) => `${path} = ${text}`).sort();
+const sorted = (list: readonly Leaf[]): string[] =>
+  list.map(({ path, text }) => `${path} = ${text}`).sort();
 
 const tree = fc.letrec<{ value: JsonValue; object: JsonObject }>((tie) => ({
-  value: fc.oneof({ depthSize: 'small' }, fc.constantFrom(null, 1, 'x', true), fc.array(fc.integer(), { maxLength: 2 }), tie('object')),
-  object: fc.dictionary(fc.constantFrom('a', 'b', 'c', '__proto__'), tie('value'), { minKeys: 1, maxKeys: 3 }),
+  value: fc.oneof(
+    { depthSize: 'small' },
+    fc.constantFrom(null, 1, 'x', true),
+    fc.array(fc.integer(), { maxLength: 2 }),
+    tie('object'),
+  ),
+  object: fc.dictionary(fc.constantFrom('a', 'b', 'c', '__proto__'), tie('value'), {
+    minKeys: 1,
+    maxKeys: 3,
+  }),
 })).object;
 
 test('mappings merge key by key, everything else is replaced, and the inputs stay as they are', () => {
@@ -49,7 +65,9 @@ test('merging with nothing changes nothing', () => {
 });
 
 test('lists are taken whole, null replaces', () => {
-  expect(mergeTrees({ a: [1, 2], b: { c: 1 }, d: { e: 1 } }, { a: [3], b: null, d: { f: 2 } })).toEqual({
+  expect(
+    mergeTrees({ a: [1, 2], b: { c: 1 }, d: { e: 1 } }, { a: [3], b: null, d: { f: 2 } }),
+  ).toEqual({
     a: [3],
     b: null,
     d: { e: 1, f: 2 },

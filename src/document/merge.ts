@@ -1,6 +1,9 @@
 import { hasField, isObject, setField, type JsonObject, type JsonValue } from '../lib/json.ts';
 
-/** Two mappings merge key by key; any other pairing takes the upper value (lists wholesale, scalars, null). Inputs stay as they are. */
+/**
+ * Two mappings merge key by key; any other pairing takes the upper value (lists wholesale, scalars,
+ * null). Inputs stay as they are.
+ */
 export function mergeValues(lower: JsonValue, upper: JsonValue): JsonValue {
   return isObject(lower) && isObject(upper) ? mergeTrees(lower, upper) : upper;
 }

@@ -2,7 +2,10 @@ import type { Issue } from '../lib/errors.ts';
 import { hasField, type JsonObject } from '../lib/json.ts';
 import { joinPath } from '../lib/text-path.ts';
 
-/** Keys of the specification that this version does not run, by the mapping they stand in, with what they are for. */
+/**
+ * Keys of the specification that this version does not run, by the mapping they stand in, with what
+ * they are for.
+ */
 const NOT_AVAILABLE: Readonly<Record<Place, Readonly<Record<string, string>>>> = {
   document: {
     mirror: 'replication',
@@ -29,8 +32,16 @@ export function isOfSpecification(kind: string, type: string): boolean {
 
 type Place = 'document' | 'pipeline' | 'source node' | 'row';
 
-/** Reports the keys that cannot be used yet and returns the mapping without them. A key set to null counts as absent. */
-export function withoutUnavailable(place: Place, mapping: JsonObject, path: string, issues: Issue[]): JsonObject {
+/**
+ * Reports the keys that cannot be used yet and returns the mapping without them. A key set to null
+ * counts as absent.
+ */
+export function withoutUnavailable(
+  place: Place,
+  mapping: JsonObject,
+  path: string,
+  issues: Issue[],
+): JsonObject {
   const keys = NOT_AVAILABLE[place];
   let rest = mapping;
   for (const key of Object.keys(mapping)) {

@@ -41,5 +41,8 @@ export interface Wish {
 
 /** Whether events of a kind are asked for. */
 export function wants({ on, min_severity: least }: Wish, kind: EventKind): boolean {
-  return (on.length === 0 || on.includes(kind)) && SEVERITIES.indexOf(EVENT_SEVERITY[kind]) >= SEVERITIES.indexOf(least);
+  return (
+    (on.length === 0 || on.includes(kind)) &&
+    SEVERITIES.indexOf(EVENT_SEVERITY[kind]) >= SEVERITIES.indexOf(least)
+  );
 }

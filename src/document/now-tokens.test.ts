@@ -35,20 +35,37 @@ describe('the clock of a run (spec 2.5)', () => {
   });
 
   test('milliseconds are kept when there are some', () => {
-    expect(renderNow('iso', { date: new Date('2026-01-05T03:04:09.070Z'), zone: 'UTC' })).toBe('2026-01-05T03:04:09.070+00:00');
+    expect(renderNow('iso', { date: new Date('2026-01-05T03:04:09.070Z'), zone: 'UTC' })).toBe(
+      '2026-01-05T03:04:09.070+00:00',
+    );
   });
 
   test('RFC 3339 text names the same instant', () => {
     fc.assert(
-      fc.property(fc.date({ min: new Date('1970-01-01'), max: new Date('2200-01-01'), noInvalidDate: true }), (date) => {
-        expect(DateTime.fromISO(renderNow('iso', { date, zone: 'America/New_York' })).toMillis()).toBe(date.getTime());
-      }),
+      fc.property(
+        fc.date({ min: new Date('1970-01-01'), max: new Date('2200-01-01'), noInvalidDate: true }),
+        (date) => {
+          expect(
+            DateTime.fromISO(renderNow('iso', { date, zone: 'America/New_York' })).toMillis(),
+          ).toBe(date.getTime());
+        },
+      ),
     );
   });
 });
 
 describe('what is no token', () => {
-  test.each(['', 'dat', 'Date', 'strftime', 'strftime.', 'strftime.%', 'strftime.%Q', 'strftime.%:H', 'toString'])('%j', (name) => {
+  test.each([
+    '',
+    'dat',
+    'Date',
+    'strftime',
+    'strftime.',
+    'strftime.%',
+    'strftime.%Q',
+    'strftime.%:H',
+    'toString',
+  ])('%j', (name) => {
     expect(nowFault(name)?.message).toContain('now');
   });
 

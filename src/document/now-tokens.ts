@@ -32,12 +32,17 @@ export function rfc3339(at: DateTime): string {
 const STRFTIME = 'strftime.';
 
 /** What is wrong with `${now.<name>}`, with a hint; `undefined` when it can be rendered. */
-export function nowFault(name: string): { readonly message: string; readonly hint?: string } | undefined {
+export function nowFault(
+  name: string,
+): { readonly message: string; readonly hint?: string } | undefined {
   if (name.startsWith(STRFTIME)) {
     const fault = strftimeFault(name.slice(STRFTIME.length));
     return fault === undefined
       ? undefined
-      : { message: `\`\${now.${name}}\`: ${fault}`, hint: 'specifiers are those of strftime, e.g. `%Y/%m/%d`' };
+      : {
+          message: `\`\${now.${name}}\`: ${fault}`,
+          hint: 'specifiers are those of strftime, e.g. `%Y/%m/%d`',
+        };
   }
   if (Object.hasOwn(RENDERERS, name)) return undefined;
   const hint = suggestion(name, [...Object.keys(RENDERERS), 'strftime.<format>'], 'there are');

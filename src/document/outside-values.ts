@@ -1,21 +1,38 @@
-/** Values that do not stand in the document: variables, files, secrets. Each is known to the redactor, and is plain data. */
+/**
+ * Values that do not stand in the document: variables, files, secrets. Each is known to the
+ * redactor, and is plain data.
+ */
 import type { Redactor } from '../lib/redact.ts';
 import type { ReadFile } from './file-text.ts';
 import { MAX_FILE_BYTES } from './limits.ts';
 import type { Report } from './param-tokens.ts';
-import { formOf, readSecretReference, type SecretAnswers, type SecretManagerName, type WantedSecret } from './secret-tokens.ts';
+import {
+  formOf,
+  readSecretReference,
+  type SecretAnswers,
+  type SecretManagerName,
+  type WantedSecret,
+} from './secret-tokens.ts';
 import { PENDING, protectTokens, restoreEscapes } from './tokens.ts';
 
 export interface TokenSources {
   /** Environment variables that `${env:…}` and `${secret:…}` see. */
   readonly variables: Readonly<Record<string, string | undefined>>;
-  /** Bytes of a file for `${file:…}`, at most `limitBytes` of them; throws when it cannot be read. */
+  /**
+   * Bytes of a file for `${file:…}`, at most `limitBytes` of them; throws when it cannot be read.
+   */
   readonly readFile: ReadFile;
   /** Learns every value that came from the environment, a file or a secrets manager. */
   readonly redactor: Redactor;
-  /** What secrets managers said so far; `keep` leaves their tokens as they are. Without it such tokens are refused. */
+  /**
+   * What secrets managers said so far; `keep` leaves their tokens as they are. Without it such
+   * tokens are refused.
+   */
   readonly secrets?: SecretAnswers | 'keep';
-  /** As `secrets: 'keep'`, and `${secret:…}` stays as it is written, too: for whoever must touch no secret. */
+  /**
+   * As `secrets: 'keep'`, and `${secret:…}` stays as it is written, too: for whoever must touch no
+   * secret.
+   */
   readonly keepSecrets?: boolean;
 }
 
@@ -33,7 +50,11 @@ export class OutsideValues {
 
   variable(prefix: 'env' | 'secret', name: string): string {
     if (name === '') {
-      this.#report('invalid_token', `\`\${${prefix}:}\` names no environment variable`, `write \`\${${prefix}:NAME}\``);
+      this.#report(
+        'invalid_token',
+        `\`\${${prefix}:}\` names no environment variable`,
+        `write \`\${${prefix}:NAME}\``,
+      );
       return '';
     }
     const { variables, keepSecrets } = this.#sources;
@@ -61,7 +82,11 @@ export class OutsideValues {
       return '';
     }
     if (bytes.byteLength > MAX_FILE_BYTES) {
-      this.#report('too_large', `the file \`${path}\` is larger than 1 MiB`, 'a token is meant for a key or a short text');
+      this.#report(
+        'too_large',
+        `the file \`${path}\` is larger than 1 MiB`,
+        'a token is meant for a key or a short text',
+      );
       return '';
     }
     return this.#data(new TextDecoder().decode(bytes).trimEnd(), `the file \`${path}\``);
@@ -71,14 +96,22 @@ export class OutsideValues {
   secret(manager: SecretManagerName, rest: string, path: string): string {
     const reference = readSecretReference(manager, restoreEscapes(rest));
     if (reference === undefined) {
-      this.#report('invalid_token', `\`\${${manager}:${rest}}\` does not name a secret`, `write \`${formOf(manager)}\``);
+      this.#report(
+        'invalid_token',
+        `\`\${${manager}:${rest}}\` does not name a secret`,
+        `write \`${formOf(manager)}\``,
+      );
       return '';
     }
     const { secrets, keepSecrets } = this.#sources;
     const token = `${manager}:${rest}`;
     if (secrets === 'keep' || keepSecrets === true) return `\${${token}}`;
     if (secrets === undefined) {
-      this.#report('token_out_of_scope', `\`\${${token}}\`: secrets managers are not asked here`, 'use `${env:…}` or `${file:…}`');
+      this.#report(
+        'token_out_of_scope',
+        `\`\${${token}}\`: secrets managers are not asked here`,
+        'use `${env:…}` or `${file:…}`',
+      );
       return '';
     }
     const answer = secrets.get(token);

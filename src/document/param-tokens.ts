@@ -1,4 +1,6 @@
-/** `${param.NAME}` and `${map:NAME|case=value|*=default}`: what parameters are used for (spec 2.7). */
+/**
+ * `${param.NAME}` and `${map:NAME|case=value|*=default}`: what parameters are used for (spec 2.7).
+ */
 import { jsonText, type JsonScalar } from '../lib/json.ts';
 import { suggestion } from '../lib/nearest.ts';
 import { restoreEscapes } from './tokens.ts';
@@ -23,15 +25,33 @@ export interface ParamSource {
   find(name: string): ParamState | undefined;
 }
 
-export function findParam(params: ParamSource, name: string, report: Report): BoundParam | undefined {
-  if (name === '') report('invalid_token', '`${param.}` names no parameter', 'write `${param.<name>}`');
-  else if (name.includes('.')) report('invalid_token', `\`\${param.${name}}\`: a parameter is a single value and has nothing inside`);
+export function findParam(
+  params: ParamSource,
+  name: string,
+  report: Report,
+): BoundParam | undefined {
+  if (name === '')
+    report('invalid_token', '`${param.}` names no parameter', 'write `${param.<name>}`');
+  else if (name.includes('.'))
+    report(
+      'invalid_token',
+      `\`\${param.${name}}\`: a parameter is a single value and has nothing inside`,
+    );
   else {
     const found = params.find(name);
     if (found?.kind === 'bound') return found;
-    if (found === undefined) report('unknown_param', `the parameter \`${name}\` is not declared`, declaredHint(name, params.names));
+    if (found === undefined)
+      report(
+        'unknown_param',
+        `the parameter \`${name}\` is not declared`,
+        declaredHint(name, params.names),
+      );
     else if (found.kind === 'absent') {
-      report('missing_param', `the parameter \`${name}\` has no value`, 'supply it, or give it a `default`');
+      report(
+        'missing_param',
+        `the parameter \`${name}\` has no value`,
+        'supply it, or give it a `default`',
+      );
     }
   }
   return undefined;
@@ -48,7 +68,11 @@ export function lookUp(params: ParamSource, rest: string, report: Report): strin
   for (const arm of arms) {
     const equals = arm.indexOf('=');
     if (equals === -1) {
-      report('invalid_token', `\`\${map:${rest}}\`: \`${arm}\` is no \`case=value\``, 'write `${map:NAME|case=value|*=default}`');
+      report(
+        'invalid_token',
+        `\`\${map:${rest}}\`: \`${arm}\` is no \`case=value\``,
+        'write `${map:NAME|case=value|*=default}`',
+      );
       return '';
     }
     cases.set(arm.slice(0, equals).trim(), arm.slice(equals + 1));

@@ -8,7 +8,8 @@ export function coerced(type: ParamType, value: JsonValue): JsonScalar | undefin
   if (typeof value !== 'string' || type === 'string') return literalValue(type, value);
   const text = value.trim();
   if (type === 'int') return integerOf(text);
-  if (type === 'float') return NUMBER.test(text) && Number.isFinite(Number(text)) ? Number(text) : undefined;
+  if (type === 'float')
+    return NUMBER.test(text) && Number.isFinite(Number(text)) ? Number(text) : undefined;
   return BOOLEANS[text.toLowerCase()];
 }
 
@@ -30,17 +31,25 @@ export function literalValue(type: ParamType, value: JsonValue): JsonScalar | un
 }
 
 /** What stands for a value that nobody has supplied yet, while a document is only checked. */
-export const PLACEHOLDERS: Readonly<Record<ParamType, JsonScalar>> = { string: '<param>', int: 0, float: 0, bool: false };
+export const PLACEHOLDERS: Readonly<Record<ParamType, JsonScalar>> = {
+  string: '<param>',
+  int: 0,
+  float: 0,
+  bool: false,
+};
 
 const NUMBER = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/;
-const BOOLEANS: Readonly<Record<string, boolean | undefined>> = Object.assign(Object.create(null) as Record<string, boolean>, {
-  true: true,
-  yes: true,
-  '1': true,
-  false: false,
-  no: false,
-  '0': false,
-});
+const BOOLEANS: Readonly<Record<string, boolean | undefined>> = Object.assign(
+  Object.create(null) as Record<string, boolean>,
+  {
+    true: true,
+    yes: true,
+    '1': true,
+    false: false,
+    no: false,
+    '0': false,
+  },
+);
 
 /** Beyond the safe range every digit is kept. */
 function integerOf(text: string): number | bigint | undefined {

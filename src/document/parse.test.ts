@@ -9,11 +9,16 @@ import { stepsOf } from './steps.ts';
 
 const submitted = { kind: 'submitted' } as const;
 const parse = (text: string, format: Format = 'yaml') => parseText(text, format, submitted);
-const codeOf = (text: string, format: Format = 'yaml') => refusalOf(() => parse(text, format)).issues[0]?.code;
+const codeOf = (text: string, format: Format = 'yaml') =>
+  refusalOf(() => parse(text, format)).issues[0]?.code;
 
 describe('YAML', () => {
   test('values are those of YAML 1.2 core', () => {
-    expect(parse('a: yes\nb: 0o17\nc: 1e3\nd: ~\ne: 2026-01-01\nf: "1"\n1: x\ng: 9007199254740993\nh: -0.5').tree).toEqual({
+    expect(
+      parse(
+        'a: yes\nb: 0o17\nc: 1e3\nd: ~\ne: 2026-01-01\nf: "1"\n1: x\ng: 9007199254740993\nh: -0.5',
+      ).tree,
+    ).toEqual({
       a: 'yes',
       b: 15,
       c: 1000,
@@ -48,11 +53,19 @@ describe('what is refused at once, whatever its size', () => {
   test.each<[string, string, Format]>([
     ['too_large', 'a: ' + 'x'.repeat(10 * 1024 * 1024), 'yaml'],
     ['too_large', Array.from({ length: 100_001 }, (_, index) => `k${index}: 0`).join('\n'), 'yaml'],
-    ['too_large', `{${Array.from({ length: 100_001 }, (_, index) => `"k${index}": 0`).join()}}`, 'json'],
+    [
+      'too_large',
+      `{${Array.from({ length: 100_001 }, (_, index) => `"k${index}": 0`).join()}}`,
+      'json',
+    ],
     ['too_deep', '['.repeat(1_000_000), 'yaml'],
     ['too_deep', '{"a":'.repeat(1_000_000), 'json'],
     ['too_deep', '['.repeat(65) + ']'.repeat(65), 'json'],
-    ['too_deep', `a: &a ${'['.repeat(40)}${']'.repeat(40)}\nb: ${'['.repeat(40)}*a${']'.repeat(40)}`, 'yaml'],
+    [
+      'too_deep',
+      `a: &a ${'['.repeat(40)}${']'.repeat(40)}\nb: ${'['.repeat(40)}*a${']'.repeat(40)}`,
+      'yaml',
+    ],
     ['bad_encoding', 'a: "\ud800"', 'yaml'],
     ['bad_encoding', 'a: "\\0"', 'yaml'],
     ['bad_encoding', '{"a\\u0000": 1}', 'json'],
@@ -86,7 +99,13 @@ const paths = (value: JsonValue, path = ''): string[] => {
 const noNul = (text: string): string => text.replaceAll('\u0000', '_');
 const json = fc
   .dictionary(fc.string(), fc.jsonValue({ maxDepth: 4 }))
-  .map((value) => JSON.parse(noNul(JSON.stringify(value).replaceAll('\\u0000', '_'))) as Record<string, JsonValue>);
+  .map(
+    (value) =>
+      JSON.parse(noNul(JSON.stringify(value).replaceAll('\\u0000', '_'))) as Record<
+        string,
+        JsonValue
+      >,
+  );
 
 describe('JSON', () => {
   test('the strict reader and the runtime agree on every text', () => {
@@ -108,7 +127,8 @@ describe('JSON', () => {
           found = parse(source, 'json').tree;
         } catch (error) {
           if (!(error instanceof ConfigError)) throw error;
-          if (error.issues[0]?.code !== 'bad_json' && error.issues[0]?.code !== 'empty_document') return;
+          if (error.issues[0]?.code !== 'bad_json' && error.issues[0]?.code !== 'empty_document')
+            return;
         }
         expect(found).toEqual(expected);
       }),
@@ -153,9 +173,12 @@ test('places in YAML point at keys and list items, also below aliases', () => {
 
 test('paths are read back as they were written', () => {
   fc.assert(
-    fc.property(fc.array(fc.oneof(fc.string(), fc.nat(), fc.stringMatching(/^[a-z_-]{1,6}$/))), (steps) => {
-      expect(stepsOf(joinPath('', ...steps))).toEqual(steps);
-    }),
+    fc.property(
+      fc.array(fc.oneof(fc.string(), fc.nat(), fc.stringMatching(/^[a-z_-]{1,6}$/))),
+      (steps) => {
+        expect(stepsOf(joinPath('', ...steps))).toEqual(steps);
+      },
+    ),
   );
 });
 
@@ -190,21 +213,26 @@ test('any text is read or refused, never more', () => {
     '\\',
   );
   fc.assert(
-    fc.property(fc.array(piece, { maxLength: 40 }), fc.constantFrom<Format>('yaml', 'json'), (pieces, format) => {
-      try {
-        const { locate } = parse(pieces.join(''), format);
-        expect(locate('a.a[0]')).toBeDefined();
-      } catch (error) {
-        expect(error).toBeInstanceOf(ConfigError);
-      }
-    }),
+    fc.property(
+      fc.array(piece, { maxLength: 40 }),
+      fc.constantFrom<Format>('yaml', 'json'),
+      (pieces, format) => {
+        try {
+          const { locate } = parse(pieces.join(''), format);
+          expect(locate('a.a[0]')).toBeDefined();
+        } catch (error) {
+          expect(error).toBeInstanceOf(ConfigError);
+        }
+      },
+    ),
     { numRuns: 2000 },
   );
 });
 
 test('`!include` is a value, neither a key nor something to merge', () => {
   const messageOf = (text: string): string =>
-    refusalOf(() => parseText(text, 'yaml', { kind: 'file', path: 'a.yaml' })).issues[0]?.message ?? '';
+    refusalOf(() => parseText(text, 'yaml', { kind: 'file', path: 'a.yaml' })).issues[0]?.message ??
+    '';
   expect(messageOf('? !include a.yaml\n: 1')).toBe('a key must be a plain text');
   expect(messageOf('a:\n  <<: !include a.yaml')).toBe('`<<` can merge nothing but mappings');
   expect(messageOf('a: !include')).toBe('`!include` takes the path of a file');

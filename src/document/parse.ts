@@ -1,4 +1,6 @@
-/** The first stage: text to a plain tree. A text that cannot be read is refused at its first fault. */
+/**
+ * The first stage: text to a plain tree. A text that cannot be read is refused at its first fault.
+ */
 import { ConfigError, type Issue } from '../lib/errors.ts';
 import { isObject, setField, type JsonObject, type JsonValue } from '../lib/json.ts';
 import { joinPath } from '../lib/text-path.ts';
@@ -36,7 +38,10 @@ export interface PlacedInclude {
 export function parseText(text: string, format: Format, origin: Origin): ParsedText {
   const { value, includes, locate } = parseFragment(text, format, origin);
   const refused = includes.map(({ steps }) => includeRefusal(origin, joinPath('', ...steps)));
-  if (refused.length > 0) throw new ConfigError(withPlaces(refused, locate), { stage: origin.kind === 'submitted' ? 'validate' : 'parse' });
+  if (refused.length > 0)
+    throw new ConfigError(withPlaces(refused, locate), {
+      stage: origin.kind === 'submitted' ? 'validate' : 'parse',
+    });
   if (!isObject(value)) throw new ConfigError(withPlaces([NO_MAPPING], locate), { stage: 'parse' });
   return { tree: value, locate };
 }
@@ -53,17 +58,25 @@ export function parseFragment(text: string, format: Format, origin: Origin): Par
   checkText(text, origin);
   const body = text.startsWith('\uFEFF') ? text.slice(1) : text;
   const root = readText(body, format, origin);
-  const places = locatorOf(body, () => (format === 'json' ? placesOfJson(body) : placesOfYaml(body)));
+  const places = locatorOf(body, () =>
+    format === 'json' ? placesOfJson(body) : placesOfYaml(body),
+  );
   const locate = placesIn(origin, places);
   const found: Found = { issues: [], includes: [], steps: [] };
   const value = plainCopy(root, found);
-  if (found.issues.length > 0) throw new ConfigError(withPlaces(found.issues, locate), { stage: 'parse' });
+  if (found.issues.length > 0)
+    throw new ConfigError(withPlaces(found.issues, locate), { stage: 'parse' });
   return { value, includes: found.includes, locate };
 }
 
 function includeRefusal(origin: Origin, path: string): Issue {
   if (origin.kind === 'submitted') return compositionRefusal('!include', path);
-  return { code: 'yaml_tag', path, message: '`!include` is not possible in this file', hint: 'write the content itself' };
+  return {
+    code: 'yaml_tag',
+    path,
+    message: '`!include` is not possible in this file',
+    hint: 'write the content itself',
+  };
 }
 
 function checkText(text: string, origin: Origin): void {
@@ -78,7 +91,12 @@ function checkText(text: string, origin: Origin): void {
   }
   if (text.isWellFormed()) return;
   const broken = text.search(/[\uD800-\uDFFF]/u);
-  const { fault } = textFault(text, broken, 'bad_encoding', 'the document holds half a character (an unpaired surrogate)');
+  const { fault } = textFault(
+    text,
+    broken,
+    'bad_encoding',
+    'the document holds half a character (an unpaired surrogate)',
+  );
   throw refusal(origin, { path: '', ...fault });
 }
 

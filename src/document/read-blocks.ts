@@ -1,4 +1,7 @@
-/** The blocks of a document, each read by its own schema. Faults are collected, never thrown, so that all are told at once. */
+/**
+ * The blocks of a document, each read by its own schema. Faults are collected, never thrown, so
+ * that all are told at once.
+ */
 import type { ZodType } from 'zod';
 import { check, type Check } from '../kit/schema.ts';
 import type { Issue } from '../lib/errors.ts';
@@ -67,7 +70,10 @@ export interface PipelineBlocks {
   readonly contract: ContractConfig | undefined;
   readonly masking: MaskingConfig | undefined;
   readonly schema: SchemaDriftConfig | undefined;
-  /** `undefined` where the document has rows instead; a node that cannot be read is there without a value. */
+  /**
+   * `undefined` where the document has rows instead; a node that cannot be read is there without a
+   * value.
+   */
   readonly nodes: ReadonlyMap<string, Placed<NodeSpec> | undefined> | undefined;
   readonly edges: readonly Placed<EdgeSpec>[];
 }
@@ -116,16 +122,24 @@ export function readBlocks(document: Document, issues: Issue[], checking: Check 
   const { shape } = documentSchema._zod.innerType;
   refuseUnknownKeys(root, shape, '', issues);
   if (root['version'] === undefined || root['version'] === null) {
-    issues.push({ code: 'missing_key', path: '', message: '`version` is required', hint: 'write `version: 1` at the top' });
+    issues.push({
+      code: 'missing_key',
+      path: '',
+      message: '`version` is required',
+      hint: 'write `version: 1` at the top',
+    });
   } else {
     salvage(shape.version, root['version'], 'version', issues);
   }
-  for (const key of ['kind', 'name', 'vars'] as const) salvage(shape[key] as ZodType, restored(root[key]), key, issues);
+  for (const key of ['kind', 'name', 'vars'] as const)
+    salvage(shape[key] as ZodType, restored(root[key]), key, issues);
   const delivery = salvage(shape.delivery, restored(root['delivery']), 'delivery', issues);
   const blocks = {
     pipeline: readPipeline(root['pipeline'], issues, salvageBy(checking)),
     matrix: readMatrix(root['matrix'], issues),
-    auth: readNamed(root['auth'], 'auth', issues, (value, path) => salvage(providerSchema, restored(value), path, issues)),
+    auth: readNamed(root['auth'], 'auth', issues, (value, path) =>
+      salvage(providerSchema, restored(value), path, issues),
+    ),
     execution: readMapping(root['execution'], 'execution', executionSchema, issues),
     selection: readMapping(root['selection'], 'selection', selectionSchema, issues),
     resilience: readMapping(root['resilience'], 'resilience', resilienceSchema, issues),
@@ -139,9 +153,14 @@ export function readBlocks(document: Document, issues: Issue[], checking: Check 
         ? undefined
         : salvage(reconcileSchema, root['reconcile'], 'reconcile', issues),
     rollback: readBlock(root, 'rollback', rollbackSchema, issues),
-    verify: root['verify'] === undefined || root['verify'] === null ? undefined : salvage(verifySchema, root['verify'], 'verify', issues),
+    verify:
+      root['verify'] === undefined || root['verify'] === null
+        ? undefined
+        : salvage(verifySchema, root['verify'], 'verify', issues),
     lineage:
-      root['lineage'] === undefined || root['lineage'] === null ? undefined : salvage(lineageSchema, root['lineage'], 'lineage', issues),
+      root['lineage'] === undefined || root['lineage'] === null
+        ? undefined
+        : salvage(lineageSchema, root['lineage'], 'lineage', issues),
     catalog: readBlock(root, 'catalog', catalogSchema, issues),
     metadataColumns: readBlock(root, 'metadata_columns', metadataColumnsBlock.schema, issues),
     localOutputs: readBlock(root, 'local_outputs', localOutputsSchema, issues),
@@ -162,13 +181,22 @@ function withoutComposition({ tree }: Document, issues: Issue[]): JsonObject {
   return rest;
 }
 
-function readPipeline(value: JsonValue | undefined, issues: Issue[], read: Salvage): PipelineBlocks {
+function readPipeline(
+  value: JsonValue | undefined,
+  issues: Issue[],
+  read: Salvage,
+): PipelineBlocks {
   const path = 'pipeline';
   const given = isObject(value) ? withoutUnavailable('pipeline', value, path, issues) : undefined;
   if (given === undefined) {
     issues.push(
       value === undefined || value === null
-        ? { code: 'missing_key', path, message: '`pipeline` is required', hint: 'give it a `source` and a `sink`' }
+        ? {
+            code: 'missing_key',
+            path,
+            message: '`pipeline` is required',
+            hint: 'give it a `source` and a `sink`',
+          }
         : { code: 'wrong_type', path, message: 'expected a mapping' },
     );
   }
@@ -176,7 +204,9 @@ function readPipeline(value: JsonValue | undefined, issues: Issue[], read: Salva
   refuseUnknownKeys(pipeline, pipelineSchema._zod.innerType.shape, path, issues);
   const block = <T>(key: string, schema: ZodType<T>): T | undefined => {
     const found = pipeline[key];
-    return found === undefined || found === null ? undefined : read(schema, restored(found), joinPath(path, key), issues);
+    return found === undefined || found === null
+      ? undefined
+      : read(schema, restored(found), joinPath(path, key), issues);
   };
   const placed = <T>(key: string, schema: ZodType<T>): Placed<T> | undefined => {
     const found = block(key, schema);
@@ -184,7 +214,12 @@ function readPipeline(value: JsonValue | undefined, issues: Issue[], read: Salva
   };
   return {
     present: given !== undefined,
-    sources: readTemplates(pipeline, 'source', (spec, at) => read(sourceSchema, spec, at, issues), issues),
+    sources: readTemplates(
+      pipeline,
+      'source',
+      (spec, at) => read(sourceSchema, spec, at, issues),
+      issues,
+    ),
     sinks: readTemplates(pipeline, 'sink', (spec, at) => readSink(spec, at, issues), issues),
     transforms: readList(pipeline['transforms'], joinPath(path, 'transforms'), issues, (item, at) =>
       read(transformSchema, item, at, issues),
@@ -200,9 +235,15 @@ function readPipeline(value: JsonValue | undefined, issues: Issue[], read: Salva
 }
 
 /** An empty map of nodes is none. */
-function readGraph(pipeline: JsonObject, above: string, issues: Issue[]): Pick<PipelineBlocks, 'nodes' | 'edges'> {
+function readGraph(
+  pipeline: JsonObject,
+  above: string,
+  issues: Issue[],
+): Pick<PipelineBlocks, 'nodes' | 'edges'> {
   const path = joinPath(above, 'nodes');
-  const nodes = readNamed(pipeline['nodes'], path, issues, (value, at) => readNode(value, at, issues));
+  const nodes = readNamed(pipeline['nodes'], path, issues, (value, at) =>
+    readNode(value, at, issues),
+  );
   const edges = readList(pipeline['edges'], joinPath(above, 'edges'), issues, (value, at) =>
     salvage(edgeSchema, restored(value), at, issues),
   );
@@ -217,24 +258,47 @@ function readGraph(pipeline: JsonObject, above: string, issues: Issue[]): Pick<P
   return { nodes: nodes.size === 0 ? undefined : nodes, edges };
 }
 
-/** Settings of parts are left as they are: what is escaped in them is put back when they are parsed. */
+/**
+ * Settings of parts are left as they are: what is escaped in them is put back when they are parsed.
+ */
 function readNode(value: JsonValue, path: string, issues: Issue[]): NodeSpec | undefined {
   const kind = isObject(value) ? value['kind'] : undefined;
   if (!isObject(value) || kind === 'transform') return salvage(nodeSchema, value, path, issues);
-  if (kind === 'source') return salvage(nodeSchema, withoutUnavailable('source node', value, path, issues), path, issues);
-  return salvage(nodeSchema, kind === 'sink' ? withoutSourceKeys(value, path, issues) : restored(value), path, issues);
+  if (kind === 'source')
+    return salvage(
+      nodeSchema,
+      withoutUnavailable('source node', value, path, issues),
+      path,
+      issues,
+    );
+  return salvage(
+    nodeSchema,
+    kind === 'sink' ? withoutSourceKeys(value, path, issues) : restored(value),
+    path,
+    issues,
+  );
 }
 
 type ReadOne<T> = (value: JsonValue, path: string) => T | undefined;
 
-function readTemplates<T>(pipeline: JsonObject, role: 'source' | 'sink', read: ReadOne<T>, issues: Issue[]): Templates<T> {
+function readTemplates<T>(
+  pipeline: JsonObject,
+  role: 'source' | 'sink',
+  read: ReadOne<T>,
+  issues: Issue[],
+): Templates<T> {
   const path = `pipeline.${role}s`;
   const templates = new Map(readNamed(pipeline[`${role}s`], path, issues, read));
   const single = pipeline[role];
   if (single === undefined || single === null) return templates;
   if (templates.has('default')) {
     const message = `\`pipeline.${role}\` and \`${path}.default\` are the same template, declared twice`;
-    issues.push({ code: 'duplicate_template', path: `pipeline.${role}`, message, hint: 'keep one of them' });
+    issues.push({
+      code: 'duplicate_template',
+      path: `pipeline.${role}`,
+      message,
+      hint: 'keep one of them',
+    });
   }
   const at = `pipeline.${role}`;
   const value = read(single, at);
@@ -242,7 +306,12 @@ function readTemplates<T>(pipeline: JsonObject, role: 'source' | 'sink', read: R
   return templates;
 }
 
-function readNamed<T>(value: JsonValue | undefined, path: string, issues: Issue[], read: ReadOne<T>): Map<string, Placed<T> | undefined> {
+function readNamed<T>(
+  value: JsonValue | undefined,
+  path: string,
+  issues: Issue[],
+  read: ReadOne<T>,
+): Map<string, Placed<T> | undefined> {
   const named = new Map<string, Placed<T> | undefined>();
   if (value === undefined || value === null) return named;
   if (!isObject(value)) {
@@ -265,22 +334,38 @@ function readSink(value: JsonValue, path: string, issues: Issue[]): SinkSpec | u
 function withoutSourceKeys(value: JsonValue, path: string, issues: Issue[]): JsonValue {
   if (!isObject(value)) return value;
   const { transforms, inherit_transforms: inherit, complete_for: complete, ...rest } = value;
-  for (const [key, found] of Object.entries({ transforms, inherit_transforms: inherit, complete_for: complete })) {
+  for (const [key, found] of Object.entries({
+    transforms,
+    inherit_transforms: inherit,
+    complete_for: complete,
+  })) {
     if (found === undefined) continue;
     issues.push({
       code: 'not_on_sink',
       path: joinPath(path, key),
       message: `the sink at \`${path}\` cannot have \`${key}\``,
-      hint: key === 'complete_for' ? 'it belongs to the source' : 'transforms belong to the pipeline, a source template or a row',
+      hint:
+        key === 'complete_for'
+          ? 'it belongs to the source'
+          : 'transforms belong to the pipeline, a source template or a row',
     });
   }
   return rest;
 }
 
-function readList<T>(value: JsonValue | undefined, path: string, issues: Issue[], read: ReadOne<T>): Placed<T>[] {
+function readList<T>(
+  value: JsonValue | undefined,
+  path: string,
+  issues: Issue[],
+  read: ReadOne<T>,
+): Placed<T>[] {
   if (value === undefined || value === null) return [];
   if (!Array.isArray(value)) {
-    issues.push({ code: 'wrong_type', path, message: `expected a list of ${stepsOf(path).at(-1)}` });
+    issues.push({
+      code: 'wrong_type',
+      path,
+      message: `expected a list of ${stepsOf(path).at(-1)}`,
+    });
     return [];
   }
   return value.flatMap((item, index) => {
@@ -309,17 +394,29 @@ function readRow(item: JsonValue, index: number, issues: Issue[]): PlacedRow {
     given = withoutUnavailable('row', given, path, issues);
     refuseLoneParentKey(given, path, issues);
     const { sink } = given;
-    if (isObject(sink)) given = { ...given, sink: withoutSourceKeys(sink, joinPath(path, 'sink'), issues) };
+    if (isObject(sink))
+      given = { ...given, sink: withoutSourceKeys(sink, joinPath(path, 'sink'), issues) };
   }
   const spec: RowSpec = salvage(rowSchema, given, path, issues) ?? {};
-  const lostList = isObject(given) && LIST_KEYS.some((key) => (given[key] ?? null) !== null && spec[key] === undefined);
+  const lostList =
+    isObject(given) &&
+    LIST_KEYS.some((key) => (given[key] ?? null) !== null && spec[key] === undefined);
   return { path, index, spec, ...(lostList ? { hasFaultyList: true } : {}) };
 }
 
-function refuseLoneParentKey({ parent, parent_key: key }: JsonObject, path: string, issues: Issue[]): void {
+function refuseLoneParentKey(
+  { parent, parent_key: key }: JsonObject,
+  path: string,
+  issues: Issue[],
+): void {
   if (key === undefined || key === null || (parent !== undefined && parent !== null)) return;
   const message = '`parent_key` says nothing without `parent`';
-  issues.push({ code: 'missing_key', path: joinPath(path, 'parent_key'), message, hint: 'give the row a `parent`, or remove the key' });
+  issues.push({
+    code: 'missing_key',
+    path: joinPath(path, 'parent_key'),
+    message,
+    hint: 'give the row a `parent`, or remove the key',
+  });
 }
 
 function readMapping<T>(
@@ -336,24 +433,44 @@ function placedAt<T>(path: string, value: T | undefined): Placed<T> | undefined 
   return value === undefined ? undefined : { path, value };
 }
 
-function readBlock<T>(root: JsonObject, key: string, schema: ZodType<T>, issues: Issue[]): T | undefined {
+function readBlock<T>(
+  root: JsonObject,
+  key: string,
+  schema: ZodType<T>,
+  issues: Issue[],
+): T | undefined {
   const value = root[key];
-  return value === undefined || value === null ? undefined : salvage(schema, restored(value), key, issues);
+  return value === undefined || value === null
+    ? undefined
+    : salvage(schema, restored(value), key, issues);
 }
 
-function refuseUnknownKeys(mapping: JsonObject, known: Readonly<Record<string, ZodType>>, path: string, issues: Issue[]): void {
+function refuseUnknownKeys(
+  mapping: JsonObject,
+  known: Readonly<Record<string, ZodType>>,
+  path: string,
+  issues: Issue[],
+): void {
   for (const key of Object.keys(mapping)) {
     if (isFull(issues)) return;
     if (Object.hasOwn(known, key)) continue;
-    const issue = { code: 'unknown_key', path: joinPath(path, key), message: `unknown key \`${key}\`` };
+    const issue = {
+      code: 'unknown_key',
+      path: joinPath(path, key),
+      message: `unknown key \`${key}\``,
+    };
     const hint = placeHint(key, path) ?? suggestion(key, Object.keys(known), 'known keys');
     issues.push(hint === undefined ? issue : { ...issue, hint });
   }
 }
 
-/** Where a block belongs that stands at the top instead of inside `pipeline`, or the other way round. */
+/**
+ * Where a block belongs that stands at the top instead of inside `pipeline`, or the other way
+ * round.
+ */
 function placeHint(key: string, path: string): string | undefined {
-  if (path === '' && Object.hasOwn(pipelineSchema._zod.innerType.shape, key)) return 'it belongs inside `pipeline`';
+  if (path === '' && Object.hasOwn(pipelineSchema._zod.innerType.shape, key))
+    return 'it belongs inside `pipeline`';
   if (path === 'pipeline' && Object.hasOwn(documentSchema._zod.innerType.shape, key))
     return 'it belongs at the top of the document, beside `pipeline`';
   return undefined;
@@ -365,19 +482,23 @@ const PROTOTYPE = '__proto__';
 function refusePrototypes(value: JsonValue, path: string, issues: Issue[]): void {
   if (typeof value !== 'object' || value === null || isFull(issues)) return;
   if (Array.isArray(value)) {
-    for (const [index, item] of value.entries()) refusePrototypes(item, joinPath(path, index), issues);
+    for (const [index, item] of value.entries())
+      refusePrototypes(item, joinPath(path, index), issues);
     return;
   }
   for (const [key, item] of Object.entries(value)) {
     if (key === PROTOTYPE) refusePrototype(joinPath(path, key), issues);
-    else if (typeof item === 'object' && item !== null) refusePrototypes(item, joinPath(path, key), issues);
+    else if (typeof item === 'object' && item !== null)
+      refusePrototypes(item, joinPath(path, key), issues);
   }
 }
 
 function holdsPrototype(value: JsonValue | undefined): boolean {
   if (typeof value !== 'object' || value === null) return false;
   if (Array.isArray(value)) return value.some(holdsPrototype);
-  return Object.hasOwn(value, PROTOTYPE) || Object.keys(value).some((key) => holdsPrototype(value[key]));
+  return (
+    Object.hasOwn(value, PROTOTYPE) || Object.keys(value).some((key) => holdsPrototype(value[key]))
+  );
 }
 
 function refusePrototype(path: string, issues: Issue[]): void {

@@ -1,4 +1,7 @@
-/** Records that stand in a file beside a document: sample and test data, not what a source would read. */
+/**
+ * Records that stand in a file beside a document: sample and test data, not what a source would
+ * read.
+ */
 import { extname } from 'node:path';
 import { messageOf, type Issue } from '../lib/errors.ts';
 import { parseJson, type JsonValue } from '../lib/json.ts';
@@ -11,7 +14,10 @@ export type RecordsText =
 
 const LINES: ReadonlySet<string> = new Set(['.jsonl', '.ndjson']);
 
-/** `name` is the file as the user wrote it, `path` the one to read. Throws `ConfigError` for a file that is not YAML or JSON. */
+/**
+ * `name` is the file as the user wrote it, `path` the one to read. Throws `ConfigError` for a file
+ * that is not YAML or JSON.
+ */
 export function readRecords({
   name,
   path,
@@ -24,12 +30,19 @@ export function readRecords({
   const isLines = LINES.has(extname(path).toLowerCase());
   const format = formatOf(path);
   if (!isLines && format === undefined)
-    return faulty('unsupported_extension', `\`${name}\` is no file of records`, 'possible are .jsonl, .ndjson, .json, .yaml and .yml');
+    return faulty(
+      'unsupported_extension',
+      `\`${name}\` is no file of records`,
+      'possible are .jsonl, .ndjson, .json, .yaml and .yml',
+    );
   const read = readFileText(path, readFile);
-  if (!read.ok) return { ok: false, fault: { ...read.fault, message: `\`${name}\`: ${read.fault.message}` } };
+  if (!read.ok)
+    return { ok: false, fault: { ...read.fault, message: `\`${name}\`: ${read.fault.message}` } };
   if (isLines || format === undefined) return linesOf(read.text, name);
   const { value } = parseFragment(read.text, format, { kind: 'file', path });
-  return Array.isArray(value) ? { ok: true, records: value } : faulty('wrong_type', `\`${name}\` holds no list of records`);
+  return Array.isArray(value)
+    ? { ok: true, records: value }
+    : faulty('wrong_type', `\`${name}\` holds no list of records`);
 }
 
 function linesOf(text: string, name: string): RecordsText {

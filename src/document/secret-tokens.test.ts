@@ -5,8 +5,18 @@ describe('names of secrets (spec 2.5)', () => {
   test.each<[SecretManagerName, string, string, string | undefined]>([
     ['vault', 'secret/data/app', 'secret/data/app', undefined],
     ['vault', 'app#password', 'app', 'password'],
-    ['aws-sm', 'arn:aws:secretsmanager:eu-west-1:1:secret:app-x#a.b', 'arn:aws:secretsmanager:eu-west-1:1:secret:app-x', 'a.b'],
-    ['gcp-sm', 'projects/p/secrets/s/versions/latest', 'projects/p/secrets/s/versions/latest', undefined],
+    [
+      'aws-sm',
+      'arn:aws:secretsmanager:eu-west-1:1:secret:app-x#a.b',
+      'arn:aws:secretsmanager:eu-west-1:1:secret:app-x',
+      'a.b',
+    ],
+    [
+      'gcp-sm',
+      'projects/p/secrets/s/versions/latest',
+      'projects/p/secrets/s/versions/latest',
+      undefined,
+    ],
     ['azure-kv', 'vault/secret', 'vault/secret', undefined],
     ['azure-kv', 'vault/secret/1', 'vault/secret/1', undefined],
   ])('%s:%s', (manager, rest, name, field) => {

@@ -21,7 +21,11 @@ const GRAMMARS = {
     hasField: false,
     name: /^projects\/[^/\s]+\/secrets\/[^/\s]+\/versions\/[^/\s]+$/,
   },
-  'azure-kv': { form: '${azure-kv:<vault>/<secret>[/<version>]}', hasField: false, name: /^[^/\s]+\/[^/\s]+(?:\/[^/\s]+)?$/ },
+  'azure-kv': {
+    form: '${azure-kv:<vault>/<secret>[/<version>]}',
+    hasField: false,
+    name: /^[^/\s]+\/[^/\s]+(?:\/[^/\s]+)?$/,
+  },
 } as const satisfies Readonly<Record<string, Grammar>>;
 
 export type SecretManagerName = keyof typeof GRAMMARS;
@@ -32,12 +36,17 @@ export function isSecretManager(prefix: string): prefix is SecretManagerName {
 }
 
 /** `undefined` when the text is not of the form of this manager. */
-export function readSecretReference(manager: SecretManagerName, rest: string): SecretReference | undefined {
+export function readSecretReference(
+  manager: SecretManagerName,
+  rest: string,
+): SecretReference | undefined {
   const grammar: Grammar = GRAMMARS[manager];
   const hash = grammar.hasField ? rest.indexOf('#') : -1;
   const name = hash === -1 ? rest : rest.slice(0, hash);
   const field = hash === -1 ? undefined : rest.slice(hash + 1);
-  return !grammar.name.test(name) || name.includes('#') || field === '' ? undefined : { manager, name, field };
+  return !grammar.name.test(name) || name.includes('#') || field === ''
+    ? undefined
+    : { manager, name, field };
 }
 
 export function formOf(manager: SecretManagerName): string {

@@ -56,8 +56,10 @@ const CONVERSION = /%(:?)([-_0]?)(.?)/gsu;
 export function strftimeFault(format: string): string | undefined {
   if (format === '') return 'the format is empty';
   for (const [whole, colon, , letter] of format.matchAll(CONVERSION)) {
-    if (letter === '' || letter === undefined) return 'the format ends in the middle of a specifier';
-    if (!Object.hasOwn(CONVERSIONS, letter) || (colon === ':' && letter !== 'z')) return `\`${whole}\` is no specifier`;
+    if (letter === '' || letter === undefined)
+      return 'the format ends in the middle of a specifier';
+    if (!Object.hasOwn(CONVERSIONS, letter) || (colon === ':' && letter !== 'z'))
+      return `\`${whole}\` is no specifier`;
   }
   return undefined;
 }

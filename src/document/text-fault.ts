@@ -18,7 +18,13 @@ export interface Fault {
   readonly column?: number;
 }
 
-export function textFault(text: string, offset: number, code: string, message: string, hint?: string): TextFault {
+export function textFault(
+  text: string,
+  offset: number,
+  code: string,
+  message: string,
+  hint?: string,
+): TextFault {
   const fault = { code, message, ...positionAt(text, offset) };
   return new TextFault(hint === undefined ? fault : { ...fault, hint });
 }

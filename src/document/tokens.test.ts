@@ -9,7 +9,10 @@ function rewrite(text: string, replace: (body: string) => string): string {
   return restoreEscapes(rewriteTokens(text, { replace, tooDeep }));
 }
 
-/** The grammar once more: a stack of tokens that are not ended. What is never ended stays as it is, from the outermost one on. */
+/**
+ * The grammar once more: a stack of tokens that are not ended. What is never ended stays as it is,
+ * from the outermost one on.
+ */
 function readBySign(text: string): string {
   const open: { readonly start: number; body: string }[] = [{ start: 0, body: '' }];
   for (const { 0: sign, index } of text.matchAll(/\$\$\{|\$\{|[^]/g)) {
@@ -48,21 +51,31 @@ describe('replacing tokens', () => {
 
   test('data that ends in a dollar begins no token and no escape with what follows', () => {
     const data = (body: string): string => (body === 'd' ? protectTokens('$') : `<${body}>`);
-    expect(rewrite(rewriteTokens('${d}{x}', { replace: data, tooDeep: () => undefined }), data)).toBe('${x}');
-    expect(rewriteTokens('${d}${x}', { replace: data, tooDeep: () => undefined })).toBe('$\u0000<x>');
+    expect(
+      rewrite(rewriteTokens('${d}{x}', { replace: data, tooDeep: () => undefined }), data),
+    ).toBe('${x}');
+    expect(rewriteTokens('${d}${x}', { replace: data, tooDeep: () => undefined })).toBe(
+      '$\u0000<x>',
+    );
     expect(restoreEscapes(protectTokens('a$ $${b}$$'))).toBe('a$ $${b}$$');
   });
 
   test('pieces of text and tokens come back as they were put together', () => {
     const piece = fc.oneof(
       fc.stringMatching(/^[a-z ]{0,5}$/).map((text) => ({ source: text, result: text })),
-      fc.stringMatching(/^[a-z.:]{0,5}$/).map((body) => ({ source: `\${${body}}`, result: body.toUpperCase() })),
-      fc.stringMatching(/^[a-z]{0,5}$/).map((body) => ({ source: `$\${${body}}`, result: `\${${body}}` })),
+      fc
+        .stringMatching(/^[a-z.:]{0,5}$/)
+        .map((body) => ({ source: `\${${body}}`, result: body.toUpperCase() })),
+      fc
+        .stringMatching(/^[a-z]{0,5}$/)
+        .map((body) => ({ source: `$\${${body}}`, result: `\${${body}}` })),
     );
     fc.assert(
       fc.property(fc.array(piece), (pieces) => {
         const text = pieces.map((one) => one.source).join('');
-        expect(rewrite(text, (body) => body.toUpperCase())).toBe(pieces.map((one) => one.result).join(''));
+        expect(rewrite(text, (body) => body.toUpperCase())).toBe(
+          pieces.map((one) => one.result).join(''),
+        );
       }),
     );
   });
@@ -86,15 +99,21 @@ describe('replacing tokens', () => {
 test('tokens are told apart by their first separator, and `now.` comes before the colon', () => {
   expect(classify('env:A.b:c')).toEqual({ kind: 'directive', prefix: 'env', rest: 'A.b:c' });
   expect(classify('now.strftime.%H:%M')).toEqual({ kind: 'now', name: 'strftime.%H:%M' });
-  expect(classify('users.address.city')).toEqual({ kind: 'path', root: 'users', path: 'address.city' });
+  expect(classify('users.address.city')).toEqual({
+    kind: 'path',
+    root: 'users',
+    path: 'address.city',
+  });
   expect(classify('users')).toEqual({ kind: 'path', root: 'users', path: '' });
-  for (const body of ['bookmark', 'bookmark.id', 'job_id', 'window.start']) expect(classify(body)).toEqual({ kind: 'connector' });
+  for (const body of ['bookmark', 'bookmark.id', 'job_id', 'window.start'])
+    expect(classify(body)).toEqual({ kind: 'connector' });
   expect(classify('windows.start')).toEqual({ kind: 'path', root: 'windows', path: 'start' });
 });
 
 test('a token fills a text only when nothing stands beside it', () => {
   expect(wholeToken('${a.b}')).toBe('a.b');
-  for (const text of [' ${a}', '${a} ', '${a}${b}', '$${a}', 'a', '${a']) expect(wholeToken(text)).toBeUndefined();
+  for (const text of [' ${a}', '${a} ', '${a}${b}', '$${a}', 'a', '${a'])
+    expect(wholeToken(text)).toBeUndefined();
 });
 
 test('a value without escapes is not copied', () => {

@@ -1,6 +1,7 @@
 /**
- * The grammar of `${…}`. `$${` is an escape for a literal `${`; it is marked once, when the document is loaded, and the literal is
- * put back at the very end, so that no later pass can read it as a token. The mark is a NUL behind the `$`: a text cannot hold NUL.
+ * The grammar of `${…}`. `$${` is an escape for a literal `${`; it is marked once, when the
+ * document is loaded, and the literal is put back at the very end, so that no later pass can read
+ * it as a token. The mark is a NUL behind the `$`: a text cannot hold NUL.
  */
 import { isObject, setField, type JsonObject, type JsonValue } from '../lib/json.ts';
 import { MAX_TOKEN_DEPTH } from './limits.ts';
@@ -8,11 +9,17 @@ import { MAX_TOKEN_DEPTH } from './limits.ts';
 const LITERAL_DOLLAR = '$\u0000';
 const ESCAPED = `${LITERAL_DOLLAR}{`;
 
-/** Stands for a text that is not known yet; a tree that holds it is only for finding out what else is needed. */
+/**
+ * Stands for a text that is not known yet; a tree that holds it is only for finding out what else
+ * is needed.
+ */
 export const PENDING = '\u0000\u0000';
 
 export interface TokenHandlers {
-  /** What stands instead of a token; `body` is the text between the braces, its inner tokens already replaced. */
+  /**
+   * What stands instead of a token; `body` is the text between the braces, its inner tokens already
+   * replaced.
+   */
   replace(body: string): string;
   /** Tokens are nested beyond the limit; the rest of the text stays as it is. */
   tooDeep(): void;
@@ -20,7 +27,10 @@ export interface TokenHandlers {
   unended?(rest: string): void;
 }
 
-/** Replaces every token of a text, innermost first, and marks escapes. An unterminated token stays literal text. */
+/**
+ * Replaces every token of a text, innermost first, and marks escapes. An unterminated token stays
+ * literal text.
+ */
 export function rewriteTokens(text: string, handlers: TokenHandlers): string {
   let next = text.indexOf('${');
   if (next === -1) return text;
@@ -44,7 +54,12 @@ export function rewriteTokens(text: string, handlers: TokenHandlers): string {
   return out + text.slice(at);
 }
 
-function readToken(text: string, start: number, depth: number, handlers: TokenHandlers): { body: string; end: number } | undefined {
+function readToken(
+  text: string,
+  start: number,
+  depth: number,
+  handlers: TokenHandlers,
+): { body: string; end: number } | undefined {
   if (depth > MAX_TOKEN_DEPTH) {
     handlers.tooDeep();
     return undefined;
@@ -69,7 +84,10 @@ function readToken(text: string, start: number, depth: number, handlers: TokenHa
   }
 }
 
-/** Makes data safe to stand in a text whose tokens are still to be read, whatever stands behind it: it holds no token and begins none. */
+/**
+ * Makes data safe to stand in a text whose tokens are still to be read, whatever stands behind it:
+ * it holds no token and begins none.
+ */
 export function protectTokens(text: string): string {
   const marked = text.replaceAll('${', ESCAPED);
   return marked.endsWith('$') ? `${marked}\u0000` : marked;
@@ -84,7 +102,10 @@ export function restoreEscapes(value: JsonValue): JsonValue {
 function holdsMark(value: JsonValue | undefined): boolean {
   if (typeof value === 'string') return value.includes(LITERAL_DOLLAR);
   if (Array.isArray(value)) return value.some(holdsMark);
-  return isObject(value) && Object.keys(value).some((key) => key.includes(LITERAL_DOLLAR) || holdsMark(value[key]));
+  return (
+    isObject(value) &&
+    Object.keys(value).some((key) => key.includes(LITERAL_DOLLAR) || holdsMark(value[key]))
+  );
 }
 
 function restored(value: JsonValue): JsonValue {
@@ -92,11 +113,14 @@ function restored(value: JsonValue): JsonValue {
   if (Array.isArray(value)) return value.map(restored);
   if (!isObject(value)) return value;
   const copy: JsonObject = {};
-  for (const [key, item] of Object.entries(value)) setField(copy, key.replaceAll(LITERAL_DOLLAR, '$'), restored(item));
+  for (const [key, item] of Object.entries(value))
+    setField(copy, key.replaceAll(LITERAL_DOLLAR, '$'), restored(item));
   return copy;
 }
 
-/** The escapes of a text as an author writes them, `$${`: for a text that will be loaded once more. */
+/**
+ * The escapes of a text as an author writes them, `$${`: for a text that will be loaded once more.
+ */
 export function escapesAsWritten(text: string): string {
   return text.replaceAll(LITERAL_DOLLAR, () => '$$');
 }
@@ -122,7 +146,8 @@ export function classify(body: string): Token {
   if (CONNECTOR_TOKEN.test(body)) return { kind: 'connector' };
   if (body === 'now' || body.startsWith('now.')) return { kind: 'now', name: body.slice(4) };
   const colon = body.indexOf(':');
-  if (colon !== -1) return { kind: 'directive', prefix: body.slice(0, colon), rest: body.slice(colon + 1) };
+  if (colon !== -1)
+    return { kind: 'directive', prefix: body.slice(0, colon), rest: body.slice(colon + 1) };
   const dot = body.indexOf('.');
   if (dot === -1) return { kind: 'path', root: body, path: '' };
   return { kind: 'path', root: body.slice(0, dot), path: body.slice(dot + 1) };
@@ -130,6 +155,11 @@ export function classify(body: string): Token {
 
 /** The body of the token that fills a whole text. */
 export function wholeToken(text: string): string | undefined {
-  if (!text.startsWith('${') || text.indexOf('}') !== text.length - 1 || text.indexOf('${', 2) !== -1) return undefined;
+  if (
+    !text.startsWith('${') ||
+    text.indexOf('}') !== text.length - 1 ||
+    text.indexOf('${', 2) !== -1
+  )
+    return undefined;
   return text.slice(2, -1);
 }

@@ -1,4 +1,7 @@
-/** YAML 1.2 core text to plain values, over the event stream of the parser: checks and places come from the same events. */
+/**
+ * YAML 1.2 core text to plain values, over the event stream of the parser: checks and places come
+ * from the same events.
+ */
 import {
   CORE_SCHEMA,
   constructFromEvents,
@@ -23,7 +26,9 @@ const exactInteger = defineScalarTag<number | bigint>(intCoreTag.tagName, {
   resolve(source, isExplicit, tagName) {
     const value = intCoreTag.resolve(source, isExplicit, tagName);
     if (typeof value !== 'number') return NOT_RESOLVED;
-    return Number.isSafeInteger(value) || !/^[-+]?\d+$/.test(source) ? value : BigInt(source.replace('+', ''));
+    return Number.isSafeInteger(value) || !/^[-+]?\d+$/.test(source)
+      ? value
+      : BigInt(source.replace('+', ''));
   },
 });
 
@@ -34,7 +39,10 @@ const includeTag = defineScalarTag<Include>('!include', {
 
 const SCHEMA = CORE_SCHEMA.withTags(mergeTag, exactInteger, includeTag);
 
-/** The single document of the text, with an `Include` for each `!include`. Throws `TextFault`. Nodes may be shared where aliases stood. */
+/**
+ * The single document of the text, with an `Include` for each `!include`. Throws `TextFault`. Nodes
+ * may be shared where aliases stood.
+ */
 export function parseYaml(text: string): unknown {
   try {
     const events = parseEvents(text, { maxDepth: MAX_DEPTH + 1 });
@@ -47,19 +55,34 @@ export function parseYaml(text: string): unknown {
 }
 
 function faultOf(error: YAMLException): TextFault {
-  const place = error.mark === undefined ? {} : { line: error.mark.line + 1, column: error.mark.column + 1 };
+  const place =
+    error.mark === undefined ? {} : { line: error.mark.line + 1, column: error.mark.column + 1 };
   if (error.reason.includes('duplicated mapping key')) {
-    return new TextFault({ code: 'duplicate_key', message: 'this key stands twice in one mapping', ...place });
+    return new TextFault({
+      code: 'duplicate_key',
+      message: 'this key stands twice in one mapping',
+      ...place,
+    });
   }
   if (error.reason.includes('complex keys')) {
     return new TextFault({ code: 'bad_yaml', message: 'a key must be a plain text', ...place });
   }
   if (error.reason.includes('cannot merge mappings')) {
     const hint = '`<<` takes an alias of a mapping in the same file; `extends` merges files';
-    return new TextFault({ code: 'bad_yaml', message: '`<<` can merge nothing but mappings', hint, ...place });
+    return new TextFault({
+      code: 'bad_yaml',
+      message: '`<<` can merge nothing but mappings',
+      hint,
+      ...place,
+    });
   }
-  if (error.reason.includes('nesting exceeded')) return new TextFault({ code: 'too_deep', message: tooDeep(), ...place });
-  return new TextFault({ code: 'bad_yaml', message: `the text is not valid YAML: ${error.reason}`, ...place });
+  if (error.reason.includes('nesting exceeded'))
+    return new TextFault({ code: 'too_deep', message: tooDeep(), ...place });
+  return new TextFault({
+    code: 'bad_yaml',
+    message: `the text is not valid YAML: ${error.reason}`,
+    ...place,
+  });
 }
 
 /** A line that begins with a tab, where the parser stumbled over it. */
@@ -70,7 +93,12 @@ function tabFault(text: string, { mark }: YAMLException): TextFault | undefined 
   const line = [at, at + 1].find((one) => /^ *\t/.test(lines[one] ?? ''));
   if (line === undefined) return undefined;
   const message = `line ${line + 1} is indented with a tab; YAML wants spaces`;
-  return new TextFault({ code: 'bad_yaml', message, line: line + 1, column: (lines[line] ?? '').indexOf('\t') + 1 });
+  return new TextFault({
+    code: 'bad_yaml',
+    message,
+    line: line + 1,
+    column: (lines[line] ?? '').indexOf('\t') + 1,
+  });
 }
 
 function tooDeep(): string {
@@ -115,15 +143,25 @@ function checkEvents(text: string, events: readonly Event[]): void {
       if (done !== undefined) close(done, done.anchor);
       continue;
     }
-    if (open.at(-1)?.room === 0) throw textFault(text, Math.max(0, offsetOf(event)), 'too_large', TOO_MANY_KEYS);
-    const anchor = event.anchorStart === -1 ? undefined : text.slice(event.anchorStart, event.anchorEnd);
+    if (open.at(-1)?.room === 0)
+      throw textFault(text, Math.max(0, offsetOf(event)), 'too_large', TOO_MANY_KEYS);
+    const anchor =
+      event.anchorStart === -1 ? undefined : text.slice(event.anchorStart, event.anchorEnd);
     if (event.type === EVENT_ID.ALIAS) {
       const target = anchors.get(anchor ?? '');
-      if (target === 'open') throw textFault(text, event.anchorStart - 1, 'alias_limit', 'an alias stands inside the node it names');
+      if (target === 'open')
+        throw textFault(
+          text,
+          event.anchorStart - 1,
+          'alias_limit',
+          'an alias stands inside the node it names',
+        );
       if (target === undefined) continue;
       aliased += target.nodes;
-      if (aliased > MAX_ALIASED_NODES) throw textFault(text, event.anchorStart - 1, 'alias_limit', tooManyNodes());
-      if (open.length - 1 + target.height > MAX_DEPTH) throw textFault(text, event.anchorStart - 1, 'too_deep', tooDeep());
+      if (aliased > MAX_ALIASED_NODES)
+        throw textFault(text, event.anchorStart - 1, 'alias_limit', tooManyNodes());
+      if (open.length - 1 + target.height > MAX_DEPTH)
+        throw textFault(text, event.anchorStart - 1, 'too_deep', tooDeep());
       close(target, undefined);
       continue;
     }
@@ -133,14 +171,25 @@ function checkEvents(text: string, events: readonly Event[]): void {
       continue;
     }
     if (anchor !== undefined) anchors.set(anchor, 'open');
-    open.push({ nodes: 1, height: 1, anchor, room: event.type === EVENT_ID.MAPPING ? 2 * MAX_KEYS : Infinity });
+    open.push({
+      nodes: 1,
+      height: 1,
+      anchor,
+      room: event.type === EVENT_ID.MAPPING ? 2 * MAX_KEYS : Infinity,
+    });
     if (open.length - 1 > MAX_DEPTH) throw textFault(text, event.start, 'too_deep', tooDeep());
   }
   if (documents === 0) throw textFault(text, 0, 'empty_document', 'the document is empty');
 }
 
 function severalDocuments(text: string, offset: number): TextFault {
-  return textFault(text, offset, 'several_documents', 'the text holds several documents', 'keep one, without `---` between');
+  return textFault(
+    text,
+    offset,
+    'several_documents',
+    'the text holds several documents',
+    'keep one, without `---` between',
+  );
 }
 
 function offsetOf(event: Event): number {
@@ -157,10 +206,22 @@ function checkTag(text: string, event: Exclude<Event, { type: 1 | 5 | 6 }>): voi
   const tag = text.slice(event.tagStart, event.tagEnd);
   if (tag !== '!include') {
     const hint = 'remove the tag; only `!include` has a meaning';
-    throw textFault(text, event.tagStart, 'yaml_tag', `the YAML tag \`${tag}\` is not possible here`, hint);
+    throw textFault(
+      text,
+      event.tagStart,
+      'yaml_tag',
+      `the YAML tag \`${tag}\` is not possible here`,
+      hint,
+    );
   }
   if (event.type === EVENT_ID.SCALAR && getScalarValue(text, event) !== '') return;
-  throw textFault(text, event.tagStart, 'wrong_type', '`!include` takes the path of a file', 'write `!include path/to/file.yaml`');
+  throw textFault(
+    text,
+    event.tagStart,
+    'wrong_type',
+    '`!include` takes the path of a file',
+    'write `!include path/to/file.yaml`',
+  );
 }
 
 /** Where every node stands. The text must have parsed. */
@@ -194,7 +255,12 @@ class PlaceBuilder {
       return;
     }
     if (event.type === EVENT_ID.DOCUMENT) {
-      this.#levels.push({ node: { offset: 0, below: new Map() }, kind: 'document', count: 0, key: undefined });
+      this.#levels.push({
+        node: { offset: 0, below: new Map() },
+        kind: 'document',
+        count: 0,
+        key: undefined,
+      });
       return;
     }
     const level = this.#levels.at(-1);
@@ -211,16 +277,20 @@ class PlaceBuilder {
   }
 
   #place(event: Exclude<Event, { type: 1 | 6 }>, level: Level, offset: number): void {
-    const anchor = event.anchorStart === -1 ? undefined : this.#text.slice(event.anchorStart, event.anchorEnd);
-    const shared = event.type === EVENT_ID.ALIAS ? this.#anchors.get(anchor ?? '')?.below : undefined;
+    const anchor =
+      event.anchorStart === -1 ? undefined : this.#text.slice(event.anchorStart, event.anchorEnd);
+    const shared =
+      event.type === EVENT_ID.ALIAS ? this.#anchors.get(anchor ?? '')?.below : undefined;
     const node: PlaceNode = { offset: level.key?.offset ?? offset, below: shared ?? new Map() };
     if (level.kind === 'document') this.root = node;
     else level.node.below.set(level.key?.name ?? level.count, node);
     level.count += 1;
     level.key = undefined;
     if (anchor !== undefined && event.type !== EVENT_ID.ALIAS) this.#anchors.set(anchor, node);
-    if (event.type === EVENT_ID.SEQUENCE) this.#levels.push({ node, kind: 'list', count: 0, key: undefined });
-    if (event.type === EVENT_ID.MAPPING) this.#levels.push({ node, kind: 'mapping', count: 0, key: undefined });
+    if (event.type === EVENT_ID.SEQUENCE)
+      this.#levels.push({ node, kind: 'list', count: 0, key: undefined });
+    if (event.type === EVENT_ID.MAPPING)
+      this.#levels.push({ node, kind: 'mapping', count: 0, key: undefined });
   }
 
   /** The events point behind an opening quote; people count the quote. */

@@ -1,4 +1,7 @@
-/** A row moved as columns writes, diverts, counts and says what it writes, diverts, counts and says as records. */
+/**
+ * A row moved as columns writes, diverts, counts and says what it writes, diverts, counts and says
+ * as records.
+ */
 import { mkdtempSync, readFileSync, existsSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -35,7 +38,9 @@ interface Setting {
   readonly limit?: number | undefined;
 }
 
-function configured<D extends { readonly type: string; readonly config: Parameters<typeof check>[0] }>(definition: D, config: JsonObject) {
+function configured<
+  D extends { readonly type: string; readonly config: Parameters<typeof check>[0] },
+>(definition: D, config: JsonObject) {
   const checked = check<unknown>(definition.config, config);
   if (!checked.ok) throw new Error(checked.issues[0]?.message);
   return { ...part(definition, config), parsed: checked.value } as PartPlan<D>;
@@ -54,7 +59,9 @@ function governanceOf({ masking, quality, contract }: Setting): Governance {
 async function move(setting: Setting, lane: Lane) {
   const place = mkdtempSync(join(folder, lane.form));
 
-  const [input, output, letters] = ['in.csv', 'out', 'dead.jsonl'].map((name) => join(place, name)) as [string, string, string];
+  const [input, output, letters] = ['in.csv', 'out', 'dead.jsonl'].map((name) =>
+    join(place, name),
+  ) as [string, string, string];
   for (const path of [output, letters]) rmSync(path, { force: true });
   writeFileSync(input, setting.text);
   const metrics = countedMetrics();
@@ -65,7 +72,10 @@ async function move(setting: Setting, lane: Lane) {
       setting.format === 'jsonl'
         ? configured(jsonlSource, { path: input, ...setting.source })
         : configured(csvSource, { path: input, ...setting.source }),
-    sink: setting.sink === 'csv' ? configured(csvSink, { path: output }) : configured(jsonlSink, { path: output }),
+    sink:
+      setting.sink === 'csv'
+        ? configured(csvSink, { path: output })
+        : configured(jsonlSink, { path: output }),
     dlq: { ...dlqPlan(jsonlSink), sink: configured(jsonlSink, { path: letters }) },
     transforms: (setting.transforms ?? []).map(({ type, config }) => {
       const definition = TRANSFORMS.find((one) => one.type === type);
@@ -75,25 +85,40 @@ async function move(setting: Setting, lane: Lane) {
     governance: governanceOf(setting),
     lane: { lane, reason: 'a test' },
   };
-  const { invocations } = await run(planOf([row]), { env, ...(setting.limit === undefined ? {} : { limit: setting.limit }) });
-  const [{ balance, bytes_read: bytes, pages, status, error, lane: told } = { lane: '' }] = invocations as Partial<
-    (typeof invocations)[number]
-  >[];
-  const textOf = (path: string): string => (existsSync(path) ? readFileSync(path, 'utf8') : 'nothing').replaceAll(place, '');
+  const { invocations } = await run(planOf([row]), {
+    env,
+    ...(setting.limit === undefined ? {} : { limit: setting.limit }),
+  });
+  const [{ balance, bytes_read: bytes, pages, status, error, lane: told } = { lane: '' }] =
+    invocations as Partial<(typeof invocations)[number]>[];
+  const textOf = (path: string): string =>
+    (existsSync(path) ? readFileSync(path, 'utf8') : 'nothing').replaceAll(place, '');
   return {
     told,
     seen: {
       written: textOf(output),
       dead: textOf(letters),
-      outcome: { balance, bytes, pages, status, error: error?.message.replaceAll(place, ''), code: error?.code },
+      outcome: {
+        balance,
+        bytes,
+        pages,
+        status,
+        error: error?.message.replaceAll(place, ''),
+        code: error?.code,
+      },
       metrics: Object.fromEntries([...metrics.counts].sort(([a], [b]) => (a < b ? -1 : 1))),
-      lines: env.lines.map(({ line }) => line.replaceAll(place, '').replace(/ (?:lane|duration_ms)=\w+/g, '')),
+      lines: env.lines.map(({ line }) =>
+        line.replaceAll(place, '').replace(/ (?:lane|duration_ms)=\w+/g, ''),
+      ),
     },
   };
 }
 
 async function expectSame(setting: Setting) {
-  const [asRecords, asColumns] = [await move(setting, RECORDS_LANE), await move(setting, COLUMNS_LANE)];
+  const [asRecords, asColumns] = [
+    await move(setting, RECORDS_LANE),
+    await move(setting, COLUMNS_LANE),
+  ];
   expect([asRecords.told, asColumns.told]).toEqual(['records', 'columns']);
   expect(asColumns.seen).toEqual(asRecords.seen);
   return asColumns.seen;
@@ -133,21 +158,30 @@ const cellText = fc.oneof(
     '{"k":1}',
     '4111 1111 1111 1111',
   ),
-  fc.string({ unit: fc.constantFrom('a', '"', ',', '\n', '\r', '\\', 'é', '€', '😀', '\u0001', ' '), maxLength: 8 }),
+  fc.string({
+    unit: fc.constantFrom('a', '"', ',', '\n', '\r', '\\', 'é', '€', '😀', '\u0001', ' '),
+    maxLength: 8,
+  }),
 );
 const quoted = (text: string): string => `"${text.replaceAll('"', '""')}"`;
 
 const table = fc
   .record({
     header: fc.uniqueArray(name, { minLength: 1, maxLength: 5 }),
-    cells: fc.array(fc.array(fc.tuple(cellText, fc.boolean()), { minLength: 1, maxLength: 6 }), { maxLength: 12 }),
+    cells: fc.array(fc.array(fc.tuple(cellText, fc.boolean()), { minLength: 1, maxLength: 6 }), {
+      maxLength: 12,
+    }),
     ragged: fc.boolean(),
   })
   .map(({ header, cells, ragged }) => {
     const rows = cells.map((row) => {
       const wanted = ragged ? row : header.map((_, index) => row[index % row.length] ?? ['', true]);
       // A bare quote would open a cell that never ends.
-      return wanted.map(([text, bare]) => (bare === true && !/[",\n\r]/.test(String(text)) ? text : quoted(String(text)))).join(',');
+      return wanted
+        .map(([text, bare]) =>
+          bare === true && !/[",\n\r]/.test(String(text)) ? text : quoted(String(text)),
+        )
+        .join(',');
     });
     return { text: [header.map(quoted).join(','), ...rows].join('\n'), ragged };
   });
@@ -176,7 +210,8 @@ const path = fc.oneof(
   name.map((one) => `$['${one}']`),
   fc.constant('$.a.firstName'),
 );
-const of = (type: string, config: fc.Arbitrary<JsonObject>) => config.map((made) => ({ type, config: made }));
+const of = (type: string, config: fc.Arbitrary<JsonObject>) =>
+  config.map((made) => ({ type, config: made }));
 
 const transform = fc.oneof(
   of('select', fc.record({ fields: names })),
@@ -190,15 +225,26 @@ const transform = fc.oneof(
   of('spell_symbols', fc.constant({})),
   of(
     'set',
-    fc.tuple(name, value).map(([key, constant]) => ({ values: Object.fromEntries([[key, constant]]) })),
+    fc
+      .tuple(name, value)
+      .map(([key, constant]) => ({ values: Object.fromEntries([[key, constant]]) })),
   ),
   of('filter', fc.record({ path, op: fc.constantFrom('eq', 'ne'), value })),
   of('filter', fc.record({ path, op: fc.constant('exists') })),
-  of('filter', fc.record({ path, op: fc.constantFrom('in', 'not_in'), value: fc.array(value, { maxLength: 3 }) })),
+  of(
+    'filter',
+    fc.record({
+      path,
+      op: fc.constantFrom('in', 'not_in'),
+      value: fc.array(value, { maxLength: 3 }),
+    }),
+  ),
   of(
     'cast',
     fc.record({
-      fields: fc.dictionary(name, fc.constantFrom('int', 'float', 'bool', 'string', 'timestamp'), { maxKeys: 2 }),
+      fields: fc.dictionary(name, fc.constantFrom('int', 'float', 'bool', 'string', 'timestamp'), {
+        maxKeys: 2,
+      }),
       on_error: fc.constantFrom('error', 'null', 'skip', 'skip', 'skip'),
     }),
   ),
@@ -228,7 +274,10 @@ const rule = fc.record({
   ),
   action,
 });
-const masking = fc.record({ rules: fc.array(rule, { minLength: 1, maxLength: 3 }), key: fc.constantFrom('secret', 'schlüssel') });
+const masking = fc.record({
+  rules: fc.array(rule, { minLength: 1, maxLength: 3 }),
+  key: fc.constantFrom('secret', 'schlüssel'),
+});
 
 const field = fc.oneof(
   fc.record({
@@ -238,8 +287,18 @@ const field = fc.oneof(
     nullable: fc.boolean(),
     required: fc.boolean(),
   }),
-  fc.record({ name, type: fc.constant('string'), pattern: fc.constantFrom('^[a-z]*$', 'é'), required: fc.boolean() }),
-  fc.record({ name, type: fc.constantFrom('integer', 'number'), min: fc.constant(1), required: fc.boolean() }),
+  fc.record({
+    name,
+    type: fc.constant('string'),
+    pattern: fc.constantFrom('^[a-z]*$', 'é'),
+    required: fc.boolean(),
+  }),
+  fc.record({
+    name,
+    type: fc.constantFrom('integer', 'number'),
+    min: fc.constant(1),
+    required: fc.boolean(),
+  }),
   fc.record({ name, type: fc.constantFrom('boolean', 'object', 'array'), required: fc.boolean() }),
 );
 const contract = fc.record({
@@ -250,15 +309,28 @@ const contract = fc.record({
 });
 
 const checked = <T extends object>(config: fc.Arbitrary<T>, ...policies: string[]) =>
-  fc.tuple(config, fc.constantFrom(...policies)).map(([made, policy]) => ({ ...made, on_failure: policy }));
+  fc
+    .tuple(config, fc.constantFrom(...policies))
+    .map(([made, policy]) => ({ ...made, on_failure: policy }));
 const recordCheck = fc.oneof(
   fc.record({ type: fc.constantFrom('not_null', 'not_empty'), field: path }),
   fc.record({ type: fc.constant('regex_match'), field: path, pattern: fc.constant('^[^a]*$') }),
-  fc.record({ type: fc.constantFrom('value_in_set', 'not_in_set'), field: path, values: fc.array(value, { minLength: 1, maxLength: 3 }) }),
-  fc.record({ type: fc.constant('type_is'), field: path, expected: fc.constantFrom('string', 'number', 'null', 'object') }),
+  fc.record({
+    type: fc.constantFrom('value_in_set', 'not_in_set'),
+    field: path,
+    values: fc.array(value, { minLength: 1, maxLength: 3 }),
+  }),
+  fc.record({
+    type: fc.constant('type_is'),
+    field: path,
+    expected: fc.constantFrom('string', 'number', 'null', 'object'),
+  }),
   fc.constant({ type: 'json_schema', schema: { required: ['a'] } }),
 );
-const unique = fc.record({ type: fc.constant('unique'), fields: fc.array(path, { minLength: 1, maxLength: 2 }) });
+const unique = fc.record({
+  type: fc.constant('unique'),
+  fields: fc.array(path, { minLength: 1, maxLength: 2 }),
+});
 const pageCheck = fc.oneof(
   fc.record({ type: fc.constant('null_rate'), field: path, max: fc.constant(0.5) }),
   fc.record({ type: fc.constant('distinct_count'), field: path, max: fc.constant(2) }),
@@ -266,7 +338,13 @@ const pageCheck = fc.oneof(
 );
 const quality = fc.record({
   record: fc.array(checked(recordCheck, 'quarantine', 'quarantine', 'abort'), { maxLength: 2 }),
-  batch: fc.array(fc.oneof(checked(unique, 'quarantine', 'abort'), checked(pageCheck, 'quarantine_batch', 'abort')), { maxLength: 1 }),
+  batch: fc.array(
+    fc.oneof(
+      checked(unique, 'quarantine', 'abort'),
+      checked(pageCheck, 'quarantine_batch', 'abort'),
+    ),
+    { maxLength: 1 },
+  ),
 });
 const sometimes = <T>(arbitrary: fc.Arbitrary<T>) => fc.option(arbitrary, { nil: undefined });
 
@@ -317,9 +395,16 @@ describe('a row in the columns lane', () => {
       limit: sometimes(fc.integer({ min: 1, max: 5 })),
     });
     await fc.assert(
-      fc.asyncProperty(settings, async ({ table: { text, ragged }, batch_size, null_values, ...setting }) => {
-        await expectSame({ text, source: { flexible: ragged, batch_size, null_values }, ...setting });
-      }),
+      fc.asyncProperty(
+        settings,
+        async ({ table: { text, ragged }, batch_size, null_values, ...setting }) => {
+          await expectSame({
+            text,
+            source: { flexible: ragged, batch_size, null_values },
+            ...setting,
+          });
+        },
+      ),
       { numRuns: 60 },
     );
   });
@@ -327,9 +412,15 @@ describe('a row in the columns lane', () => {
   it('cannot be told from the same row in the records lane when it comes from JSON Lines either', async () => {
     const lines = fc.uniqueArray(name, { minLength: 1, maxLength: 4 }).chain((keys) => {
       const record = fc
-        .tuple(fc.array(jsonText, { minLength: keys.length, maxLength: keys.length }), fc.constantFrom('', '', ' '), fc.nat({ max: 9 }))
+        .tuple(
+          fc.array(jsonText, { minLength: keys.length, maxLength: keys.length }),
+          fc.constantFrom('', '', ' '),
+          fc.nat({ max: 9 }),
+        )
         .map(([values, space, lacking]) => {
-          const fields = keys.map((key, index) => `${JSON.stringify(key)}:${space}${values[index]}`);
+          const fields = keys.map(
+            (key, index) => `${JSON.stringify(key)}:${space}${values[index]}`,
+          );
           return `{${fields.filter((_, index) => index !== lacking).join(`,${space}`)}}`;
         });
       return fc.array(record, { maxLength: 10 });
@@ -346,7 +437,12 @@ describe('a row in the columns lane', () => {
     });
     await fc.assert(
       fc.asyncProperty(settings, async ({ lines: given, batch_size, ...setting }) => {
-        await expectSame({ text: `${given.join('\n')}\n`, format: 'jsonl', source: { batch_size }, ...setting });
+        await expectSame({
+          text: `${given.join('\n')}\n`,
+          format: 'jsonl',
+          source: { batch_size },
+          ...setting,
+        });
       }),
       { numRuns: 60 },
     );
@@ -361,13 +457,25 @@ describe('a row in the columns lane', () => {
         { type: 'filter', config: { path: 'paid', op: 'eq', value: true } },
       ],
       masking: { rules: [{ match: { fields: ['mail'] }, action: { type: 'redact' } }] },
-      contract: { version: '1', on_breach: 'quarantine', fields: [{ name: 'full_name', type: 'string', min_length: 1 }] },
+      contract: {
+        version: '1',
+        on_breach: 'quarantine',
+        fields: [{ name: 'full_name', type: 'string', min_length: 1 }],
+      },
     });
     expect(seen.written).toBe(
       '{"id":1,"full_name":"Ada","mail":"***","paid":true}\n{"id":4,"full_name":"é\\n","mail":"***","paid":true}\n',
     );
-    expect(JSON.parse(seen.dead)).toMatchObject({ payload: { id: 2, full_name: '', mail: '***', paid: true }, record_index: 1 });
-    expect(seen.outcome.balance).toMatchObject({ read: 4, filtered: 1, written: 2, dead_lettered: 1 });
+    expect(JSON.parse(seen.dead)).toMatchObject({
+      payload: { id: 2, full_name: '', mail: '***', paid: true },
+      record_index: 1,
+    });
+    expect(seen.outcome.balance).toMatchObject({
+      read: 4,
+      filtered: 1,
+      written: 2,
+      dead_lettered: 1,
+    });
   });
 
   it('fails like records do, at the first record that cannot be cast', async () => {

@@ -1,4 +1,7 @@
-/** Compiles the transforms of a plan and lets them go again: what only compiling shows is told before anything runs. */
+/**
+ * Compiles the transforms of a plan and lets them go again: what only compiling shows is told
+ * before anything runs.
+ */
 import type { Env } from '../lib/env.ts';
 import { ConfigError, messageOf, type Issue } from '../lib/errors.ts';
 import { joinPath } from '../lib/text-path.ts';
@@ -13,26 +16,38 @@ export interface CompileOptions {
 
 /** Every transform of a plan; what several rows share stands in it once. */
 export function transformsOf({ rows, topology }: Plan): TransformPlan[] {
-  const nodes = (topology?.nodes ?? []).flatMap((node) => (node.kind === 'transform' ? node.transforms : []));
+  const nodes = (topology?.nodes ?? []).flatMap((node) =>
+    node.kind === 'transform' ? node.transforms : [],
+  );
   const all = [...rows.flatMap(({ transforms }) => transforms), ...nodes];
   return [...new Map(all.map((transform) => [transform.path, transform])).values()];
 }
 
-export async function compileIssues(transforms: readonly TransformPlan[], options: CompileOptions): Promise<Issue[]> {
+export async function compileIssues(
+  transforms: readonly TransformPlan[],
+  options: CompileOptions,
+): Promise<Issue[]> {
   const issues: Issue[] = [];
   for (const transform of transforms) issues.push(...(await issuesOf(transform, options)));
   return issues;
 }
 
-async function issuesOf(transform: TransformPlan, { env, tokens }: CompileOptions): Promise<readonly Issue[]> {
+async function issuesOf(
+  transform: TransformPlan,
+  { env, tokens }: CompileOptions,
+): Promise<readonly Issue[]> {
   try {
     const compiled = await transform.definition.compile(resolvePart(transform, tokens), { env });
     await compiled.close?.();
     return [];
   } catch (error) {
     const config = joinPath(transform.path, 'config');
-    if (!(error instanceof ConfigError)) return [{ code: 'invalid_value', path: config, message: messageOf(error) }];
-    return error.issues.map((issue) => ({ ...issue, path: placeIn(config, transform, issue.path) }));
+    if (!(error instanceof ConfigError))
+      return [{ code: 'invalid_value', path: config, message: messageOf(error) }];
+    return error.issues.map((issue) => ({
+      ...issue,
+      path: placeIn(config, transform, issue.path),
+    }));
   }
 }
 

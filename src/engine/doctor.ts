@@ -16,7 +16,10 @@ import { firstTurn, stateKeyOf } from './expand/turn.ts';
 /** Rows checked at the same time. */
 const PARALLEL_ROWS = 8;
 
-export interface DoctorOptions extends Pick<ExecuteOptions, 'plan' | 'parts' | 'env' | 'clock' | 'signal'> {
+export interface DoctorOptions extends Pick<
+  ExecuteOptions,
+  'plan' | 'parts' | 'env' | 'clock' | 'signal'
+> {
   /** Budget of one part's probes. */
   readonly timeoutMs: number;
 }
@@ -37,7 +40,8 @@ export interface DoctorReport {
 }
 
 export function failedProbes(report: DoctorReport): number {
-  return report.invocations.flatMap((row) => row.probes).filter((probe) => probe.status === 'fail').length;
+  return report.invocations.flatMap((row) => row.probes).filter((probe) => probe.status === 'fail')
+    .length;
 }
 
 export async function doctor(options: DoctorOptions): Promise<DoctorReport> {
@@ -51,14 +55,22 @@ export async function doctor(options: DoctorOptions): Promise<DoctorReport> {
       release();
     }
   };
-  const nodes = (topology?.nodes ?? []).flatMap((node) => (node.kind === 'transform' ? [node] : []));
+  const nodes = (topology?.nodes ?? []).flatMap((node) =>
+    node.kind === 'transform' ? [node] : [],
+  );
   const alone = [
     ...(topology?.nodes ?? []).flatMap((node) => (node.kind === 'source' ? [node] : [])),
     ...fanOuts.filter(({ forEach }) => forEach.length === 0),
   ];
   const sources = alone.map((one) => inLine(() => checkSource(options, one)));
-  const steps = nodes.map((node) => inLine(async () => ({ id: node.id, probes: await checkTransforms(options, node) })));
-  const reports = await Promise.all([...sources, ...steps, ...rows.map((row) => inLine(() => checkRow(options, row)))]);
+  const steps = nodes.map((node) =>
+    inLine(async () => ({ id: node.id, probes: await checkTransforms(options, node) })),
+  );
+  const reports = await Promise.all([
+    ...sources,
+    ...steps,
+    ...rows.map((row) => inLine(() => checkRow(options, row))),
+  ]);
   return { invocations: reports.filter(({ probes }) => probes.length > 0) };
 }
 
@@ -67,13 +79,28 @@ async function checkSource(
   options: DoctorOptions,
   { id, source }: { readonly id: string; readonly source: SourcePlan },
 ): Promise<RowReport> {
-  const found = await timed(options, (context, tokens) => probeSource(source, context, tokens), { id });
-  return { id, probes: found.map((probe) => ({ role: 'source', connector: source.type, ...probe })) };
+  const found = await timed(options, (context, tokens) => probeSource(source, context, tokens), {
+    id,
+  });
+  return {
+    id,
+    probes: found.map((probe) => ({ role: 'source', connector: source.type, ...probe })),
+  };
 }
 
-/** Compiling is all a transform does before its first record; only one that cannot be compiled is told of. */
-async function checkTransforms(options: DoctorOptions, { id, transforms }: Pick<RowPlan, 'id' | 'transforms'>): Promise<RowProbe[]> {
-  const check = async (part: TransformPlan, { env }: PartContext, tokens: RuntimeTokens): Promise<ProbeFinding[]> => {
+/**
+ * Compiling is all a transform does before its first record; only one that cannot be compiled is
+ * told of.
+ */
+async function checkTransforms(
+  options: DoctorOptions,
+  { id, transforms }: Pick<RowPlan, 'id' | 'transforms'>,
+): Promise<RowProbe[]> {
+  const check = async (
+    part: TransformPlan,
+    { env }: PartContext,
+    tokens: RuntimeTokens,
+  ): Promise<ProbeFinding[]> => {
     const issues = await compileIssues([part], { env, tokens });
     return issues.map(({ message, hint }) => ({
       name: 'compile',
@@ -85,7 +112,9 @@ async function checkTransforms(options: DoctorOptions, { id, transforms }: Pick<
   const probes: RowProbe[] = [];
   for (const part of transforms) {
     const found = await timed(options, (context, tokens) => check(part, context, tokens), { id });
-    probes.push(...found.map((probe) => ({ role: 'transform' as const, connector: part.type, ...probe })));
+    probes.push(
+      ...found.map((probe) => ({ role: 'transform' as const, connector: part.type, ...probe })),
+    );
   }
   return probes;
 }
@@ -102,20 +131,49 @@ async function checkRow(options: DoctorOptions, row: RowPlan): Promise<RowReport
   }
   // A sink node reads an edge; the sources of its graph are checked once each, by themselves.
   if (options.plan.topology === undefined)
-    add('source', row.source.type, await timed(options, (context, tokens) => probeSource(row.source, context, tokens), row));
+    add(
+      'source',
+      row.source.type,
+      await timed(options, (context, tokens) => probeSource(row.source, context, tokens), row),
+    );
   probes.push(...(await checkTransforms(options, row)));
-  add('sink', row.sink.type, await timed(options, (context, tokens) => probeSink(row.sink, context, tokens), row));
+  add(
+    'sink',
+    row.sink.type,
+    await timed(options, (context, tokens) => probeSink(row.sink, context, tokens), row),
+  );
   const reader = row.verify?.destination;
   if (reader !== undefined)
-    add('source', reader.type, await timed(options, (context, tokens) => probeSource(reader, context, tokens), row));
+    add(
+      'source',
+      reader.type,
+      await timed(options, (context, tokens) => probeSource(reader, context, tokens), row),
+    );
   const { state, dlq } = row;
   const bookmark = stateKeyOf(row, firstTurn(row));
   if (state !== undefined)
-    add('state', state.type, await timed(options, (context, tokens) => probeState(state, context, { tokens, bookmark }), row));
+    add(
+      'state',
+      state.type,
+      await timed(
+        options,
+        (context, tokens) => probeState(state, context, { tokens, bookmark }),
+        row,
+      ),
+    );
   if (state !== undefined && row.sla?.max_staleness_secs !== undefined) {
-    add('state', state.type, await timed(options, (context, tokens) => probeStaleness(row, state, context, tokens), row));
+    add(
+      'state',
+      state.type,
+      await timed(options, (context, tokens) => probeStaleness(row, state, context, tokens), row),
+    );
   }
-  if (dlq !== undefined) add('sink', dlq.sink.type, await timed(options, (context, tokens) => probeSink(dlq.sink, context, tokens), row));
+  if (dlq !== undefined)
+    add(
+      'sink',
+      dlq.sink.type,
+      await timed(options, (context, tokens) => probeSink(dlq.sink, context, tokens), row),
+    );
   return { id: row.id, delivery: row.guarantee, probes };
 }
 
@@ -124,7 +182,9 @@ function unknownBefore({ role, partition }: RowPlan): string | undefined {
   if (role === 'child') return 'a child row depends on the records of its parent';
   if (role === 'product') return 'a row with `for_each` depends on the values of other rows';
   if (partition === undefined || partition.chunks?.at(0) !== undefined) return undefined;
-  return partition.chunks === undefined ? 'the chunks of the row are discovered at run time' : 'the range of the row is empty';
+  return partition.chunks === undefined
+    ? 'the chunks of the row are discovered at run time'
+    : 'the range of the row is empty';
 }
 
 type Check = (context: PartContext, tokens: RuntimeTokens) => Promise<ProbeFinding[]>;
@@ -137,17 +197,33 @@ async function timed(options: DoctorOptions, check: Check, row: Checked): Promis
   const { env, plan, clock, timeoutMs } = options;
   const budget = new AbortController();
   const signal = AbortSignal.any([options.signal, budget.signal]);
-  const timer = setTimeout(() => budget.abort(new StopReason('timeout', `no answer within ${timeoutMs / 1000} s`)), timeoutMs);
+  const timer = setTimeout(
+    () => budget.abort(new StopReason('timeout', `no answer within ${timeoutMs / 1000} s`)),
+    timeoutMs,
+  );
   const from = env.clock.elapsedMs();
   const credentials = createCredentials(options.parts.credentials, plan.auth, { env, signal });
-  const context: PartContext = { env, pipeline: plan.name, row: row.id, invocationId: env.ids.next(), signal, credentials };
+  const context: PartContext = {
+    env,
+    pipeline: plan.name,
+    row: row.id,
+    invocationId: env.ids.next(),
+    signal,
+    credentials,
+  };
   const { records } = firstTurn({ id: row.id, partition: row.partition });
   let found: ProbeFinding[];
   try {
-    found = await Promise.race([check(context, { now: { date: clock, zone: 'UTC' }, records }), expired(signal)]);
+    found = await Promise.race([
+      check(context, { now: { date: clock, zone: 'UTC' }, records }),
+      expired(signal),
+    ]);
   } catch (error) {
     const name = signal.aborted ? 'timeout' : 'construct';
-    const hint = error instanceof AppError && error.hint !== undefined ? { hint: env.redactor.text(error.hint) } : {};
+    const hint =
+      error instanceof AppError && error.hint !== undefined
+        ? { hint: env.redactor.text(error.hint) }
+        : {};
     found = [{ name, status: 'fail', reason: messageOf(error), ...hint }];
   } finally {
     clearTimeout(timer);
@@ -163,7 +239,11 @@ function expired(signal: AbortSignal): Promise<never> {
   });
 }
 
-async function probeSource(part: SourcePlan, context: PartContext, tokens: RuntimeTokens): Promise<ProbeFinding[]> {
+async function probeSource(
+  part: SourcePlan,
+  context: PartContext,
+  tokens: RuntimeTokens,
+): Promise<ProbeFinding[]> {
   const { definition } = part;
   const config = resolvePart(shrunk(part), tokens);
   const sourceContext = { ...context, pageBytes: 1024 * 1024 };
@@ -186,10 +266,21 @@ function shrunk(part: SourcePlan): SourcePlan {
   return { ...part, config: { ...part.config, batch_size: 1 }, deferred: true, parsed: undefined };
 }
 
-async function probeSink(part: SinkPlan, context: PartContext, tokens: RuntimeTokens): Promise<ProbeFinding[]> {
+async function probeSink(
+  part: SinkPlan,
+  context: PartContext,
+  tokens: RuntimeTokens,
+): Promise<ProbeFinding[]> {
   const { definition } = part;
-  if (definition.probe === undefined) return [{ name: 'check', status: 'skip', reason: 'this sink has no check that would not write' }];
-  return definition.probe(resolvePart(part, tokens), { ...context, runId: context.invocationId, role: 'main' });
+  if (definition.probe === undefined)
+    return [
+      { name: 'check', status: 'skip', reason: 'this sink has no check that would not write' },
+    ];
+  return definition.probe(resolvePart(part, tokens), {
+    ...context,
+    runId: context.invocationId,
+    role: 'main',
+  });
 }
 
 async function probeState(
@@ -207,7 +298,10 @@ async function probeState(
     await store.put(key, { at: context.env.clock.now().toISOString() });
     const back = await store.get(key);
     await store.delete(key);
-    if (back === undefined) return [{ name: 'sentinel', status: 'fail', reason: 'a value that was put could not be read back' }];
+    if (back === undefined)
+      return [
+        { name: 'sentinel', status: 'fail', reason: 'a value that was put could not be read back' },
+      ];
     return [{ name: 'sentinel', status: 'pass' }, ...(await unreadable(store, bookmark))];
   } catch (error) {
     return [{ name: 'sentinel', status: 'fail', reason: messageOf(error) }];
@@ -216,7 +310,10 @@ async function probeState(
   }
 }
 
-/** What an earlier run left may be out of reach for this document: written with another key, or damaged. */
+/**
+ * What an earlier run left may be out of reach for this document: written with another key, or
+ * damaged.
+ */
 async function unreadable(store: StateStore, bookmark: string): Promise<ProbeFinding[]> {
   try {
     await store.get(bookmark);
@@ -228,7 +325,12 @@ async function unreadable(store: StateStore, bookmark: string): Promise<ProbeFin
 }
 
 /** Looks at the history of the row and writes nothing. */
-async function probeStaleness(row: RowPlan, part: StatePlan, context: PartContext, tokens: RuntimeTokens): Promise<ProbeFinding[]> {
+async function probeStaleness(
+  row: RowPlan,
+  part: StatePlan,
+  context: PartContext,
+  tokens: RuntimeTokens,
+): Promise<ProbeFinding[]> {
   const store = await part.definition.open(resolvePart(part, tokens), context);
   try {
     const value = await store.get(historyKey(stateKeyOf(row, firstTurn(row))));

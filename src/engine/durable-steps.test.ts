@@ -1,16 +1,27 @@
 import { describe, expect, it } from 'vitest';
 import type { JsonValue } from '../lib/json.ts';
 import { run } from '../../test/fakes/engine.ts';
-import { dlqPlan, fakeSink, fakeSource, fakeState, part, planOf, rowPlan } from '../../test/fakes/plan.ts';
+import {
+  dlqPlan,
+  fakeSink,
+  fakeSource,
+  fakeState,
+  part,
+  planOf,
+  rowPlan,
+} from '../../test/fakes/plan.ts';
 import { DURABLE_STEPS, type DurableStep, type StepPlace } from './durable-steps.ts';
 
 describe('durable steps', () => {
   it('are told in the order in which things become durable, page by page', async () => {
     const told: string[] = [];
-    const onStep = (step: DurableStep, { row, page }: StepPlace): void => void told.push(`${row} ${page} ${step}`);
+    const onStep = (step: DurableStep, { row, page }: StepPlace): void =>
+      void told.push(`${row} ${page} ${step}`);
     const dead = fakeSink({ name: 'dlq' });
     const pages = [1, 2].map((n) => ({ records: [{ n }, { n: -n }], bookmark: n }));
-    const sink = fakeSink({ reject: (record) => ((record as { n: number }).n < 0 ? 'negative' : undefined) });
+    const sink = fakeSink({
+      reject: (record) => ((record as { n: number }).n < 0 ? 'negative' : undefined),
+    });
     const row = rowPlan(fakeSource(pages), sink.definition, {
       state: part(fakeState(new Map<string, JsonValue>())),
       dlq: dlqPlan(dead.definition),

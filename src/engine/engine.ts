@@ -31,10 +31,16 @@ export interface ExecuteOptions {
   readonly limit?: number;
   /** Who else is told what the run does. */
   readonly observers?: readonly RunObserver[];
-  /** Waits for what is still to be told when the run is over, so that the run need not; without it the run does. */
+  /**
+   * Waits for what is still to be told when the run is over, so that the run need not; without it
+   * the run does.
+   */
   readonly onTelling?: (told: Promise<void>) => void;
   readonly onProgress?: (progress: Progress) => void;
-  /** How many threads may work on pages beside the one that moves them (`threadsToSpare`); none when absent. */
+  /**
+   * How many threads may work on pages beside the one that moves them (`threadsToSpare`); none when
+   * absent.
+   */
   readonly threads?: number;
   /** For whoever tries out what a crash would leave behind. */
   readonly onStep?: OnStep;

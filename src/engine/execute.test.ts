@@ -23,7 +23,15 @@ import { openLogins } from './logins.ts';
 
 function run(plan: Plan, overrides: Partial<ExecuteOptions> = {}): Promise<RunOutcome> {
   const signal = new AbortController().signal;
-  return execute({ plan, parts: noParts, env: testEnv(), runId: 'run-1', clock: new Date('2026-01-31T00:00:00Z'), signal, ...overrides });
+  return execute({
+    plan,
+    parts: noParts,
+    env: testEnv(),
+    runId: 'run-1',
+    clock: new Date('2026-01-31T00:00:00Z'),
+    signal,
+    ...overrides,
+  });
 }
 
 /** Says when it is asked and when it has stored, which is not before `when`. */
@@ -52,22 +60,30 @@ describe('a failure', () => {
   it.each([
     ['the same', 'the stream broke', 0],
     ['another', 'the disk is full', 1],
-  ])('that leads to %s one on the way out is told once, and what is new about it beside it', async (_what, second, warnings) => {
-    const broken = (message: string) => new ConnectorError('data', message);
-    const { definition } = fakeSink({
-      onWrite: () => {
-        throw broken('the stream broke');
-      },
-    });
-    const leaving: typeof definition = {
-      ...definition,
-      open: async (config, context) => ({ ...(await definition.open(config, context)), flush: () => Promise.reject(broken(second)) }),
-    };
-    const env = testEnv();
-    const outcome = await run(planOf([rowPlan(fakeSource(pages), leaving)]), { env });
-    expect(outcome.invocations[0]?.error?.message).toContain('the stream broke');
-    expect(env.lines.filter(({ line }) => line.includes('cleaning up after the failure'))).toHaveLength(warnings);
-  });
+  ])(
+    'that leads to %s one on the way out is told once, and what is new about it beside it',
+    async (_what, second, warnings) => {
+      const broken = (message: string) => new ConnectorError('data', message);
+      const { definition } = fakeSink({
+        onWrite: () => {
+          throw broken('the stream broke');
+        },
+      });
+      const leaving: typeof definition = {
+        ...definition,
+        open: async (config, context) => ({
+          ...(await definition.open(config, context)),
+          flush: () => Promise.reject(broken(second)),
+        }),
+      };
+      const env = testEnv();
+      const outcome = await run(planOf([rowPlan(fakeSource(pages), leaving)]), { env });
+      expect(outcome.invocations[0]?.error?.message).toContain('the stream broke');
+      expect(
+        env.lines.filter(({ line }) => line.includes('cleaning up after the failure')),
+      ).toHaveLength(warnings);
+    },
+  );
 });
 
 describe('who calls', () => {
@@ -81,11 +97,21 @@ describe('who calls', () => {
         return source.open(config, context);
       },
     };
-    const row = { ...rowPlan(watched, fakeSink().definition), source: { ...part(watched, { at: '${now.iso}' }), deferred: true } };
-    const credentials = openLogins({ plan: planOf([]), parts: noParts, env: testEnv() }, new AbortController().signal);
+    const row = {
+      ...rowPlan(watched, fakeSink().definition),
+      source: { ...part(watched, { at: '${now.iso}' }), deferred: true },
+    };
+    const credentials = openLogins(
+      { plan: planOf([]), parts: noParts, env: testEnv() },
+      new AbortController().signal,
+    );
     await run(planOf([row]), { zone: 'Asia/Tokyo', credentials });
     await run(planOf([row]));
-    expect(seen.slice(0, 3)).toEqual([{ at: '2026-01-31T09:00:00+09:00' }, credentials, { at: '2026-01-31T00:00:00+00:00' }]);
+    expect(seen.slice(0, 3)).toEqual([
+      { at: '2026-01-31T09:00:00+09:00' },
+      credentials,
+      { at: '2026-01-31T00:00:00+00:00' },
+    ]);
     expect(seen[1]).toBe(credentials);
     expect(seen[3]).not.toBe(credentials);
   });
@@ -96,7 +122,9 @@ describe('one row', () => {
     const journal: Journal = [];
     const values = new Map<string, JsonValue>();
     const sink = fakeSink({ journal });
-    const row = rowPlan(fakeSource(pages, { journal }), sink.definition, { state: part(fakeState(values, journal)) });
+    const row = rowPlan(fakeSource(pages, { journal }), sink.definition, {
+      state: part(fakeState(values, journal)),
+    });
     const outcome = await run(planOf([row]));
     expect(outcome).toMatchObject({ status: 'completed', records_written: 3, error: null });
     expect(journal).toEqual([
@@ -121,10 +149,25 @@ describe('one row', () => {
     const journal: Journal = [];
     const stored = Promise.withResolvers<void>();
     const state = slowState(journal, stored.promise);
-    const sink = fakeSink({ journal, onWrite: (_, call) => (call === 2 ? setImmediate(stored.resolve) : undefined) });
-    const outcome = await run(planOf([rowPlan(fakeSource(pages, { journal }), sink.definition, { state: part(state) })]));
+    const sink = fakeSink({
+      journal,
+      onWrite: (_, call) => (call === 2 ? setImmediate(stored.resolve) : undefined),
+    });
+    const outcome = await run(
+      planOf([rowPlan(fakeSource(pages, { journal }), sink.definition, { state: part(state) })]),
+    );
     expect(outcome).toMatchObject({ status: 'completed', invocations: [{ bookmark: 3 }] });
-    expect(journal.slice(1, 10)).toEqual(['write 2', 'flush', 'put 2', 'write 1', 'stored 2', 'ack 2', 'flush', 'put 3', 'stored 3']);
+    expect(journal.slice(1, 10)).toEqual([
+      'write 2',
+      'flush',
+      'put 2',
+      'write 1',
+      'stored 2',
+      'ack 2',
+      'flush',
+      'put 3',
+      'stored 3',
+    ]);
   });
 
   it('ends at once when a bookmark cannot be stored, although the source waits for more records', async () => {
@@ -138,18 +181,28 @@ describe('one row', () => {
         async *pages() {
           yield Page.ofRecords([1], { bookmark: 1 });
           context.signal.throwIfAborted();
-          await new Promise((_resolve, reject) => context.signal.addEventListener('abort', reject, { once: true }));
+          await new Promise((_resolve, reject) =>
+            context.signal.addEventListener('abort', reject, { once: true }),
+          );
         },
       }),
     };
-    const outcome = await run(planOf([rowPlan(waiting, fakeSink().definition, { state: part(slowState([], broken)) })]));
-    expect(outcome.invocations[0]).toMatchObject({ status: 'failed', error: { kind: 'State' }, balance: { written: 1 } });
+    const outcome = await run(
+      planOf([rowPlan(waiting, fakeSink().definition, { state: part(slowState([], broken)) })]),
+    );
+    expect(outcome.invocations[0]).toMatchObject({
+      status: 'failed',
+      error: { kind: 'State' },
+      balance: { written: 1 },
+    });
     expect(outcome.error?.message).toContain('the disk is full');
   });
 
   it('starts after the stored bookmark', async () => {
     const journal: Journal = [];
-    const row = rowPlan(fakeSource([], { journal }), fakeSink().definition, { state: part(fakeState(new Map([['test::row-0', 41]]))) });
+    const row = rowPlan(fakeSource([], { journal }), fakeSink().definition, {
+      state: part(fakeState(new Map([['test::row-0', 41]]))),
+    });
     await run(planOf([row]));
     expect(journal[0]).toBe('read from 41');
   });
@@ -161,9 +214,13 @@ describe('one row', () => {
         if (call === 2) throw connectionLost();
       },
     });
-    const outcome = await run(planOf([rowPlan(fakeSource(pages), sink.definition, { state: part(fakeState(values)) })]));
+    const outcome = await run(
+      planOf([rowPlan(fakeSource(pages), sink.definition, { state: part(fakeState(values)) })]),
+    );
     expect(outcome.status).toBe('failed');
-    expect(outcome.error?.message).toBe('1 invocation(s) failed: row-0: sink `fake`: the connection was lost');
+    expect(outcome.error?.message).toBe(
+      '1 invocation(s) failed: row-0: sink `fake`: the connection was lost',
+    );
     expect(outcome.invocations[0]).toMatchObject({
       status: 'failed',
       balance: { read: 3, written: 2 },
@@ -175,22 +232,35 @@ describe('one row', () => {
   it('keeps the pages before a failing source and flushes them', async () => {
     const journal: Journal = [];
     const sink = fakeSink({ journal });
-    const outcome = await run(planOf([rowPlan(fakeSource(pages, { failAfter: connectionLost() }), sink.definition)]));
-    expect(outcome.invocations[0]).toMatchObject({ status: 'failed', error: { kind: 'Source' }, balance: { written: 3 } });
+    const outcome = await run(
+      planOf([rowPlan(fakeSource(pages, { failAfter: connectionLost() }), sink.definition)]),
+    );
+    expect(outcome.invocations[0]).toMatchObject({
+      status: 'failed',
+      error: { kind: 'Source' },
+      balance: { written: 3 },
+    });
     expect(journal.slice(-3)).toEqual(['flush', 'finish failed', 'close']);
   });
 
   it('stores the bookmark only after finish when a flush is not durable', async () => {
     const journal: Journal = [];
     const sink = fakeSink({ journal, capabilities: { flushDurable: false } });
-    const row = rowPlan(fakeSource(pages), sink.definition, { state: part(fakeState(new Map(), journal)) });
+    const row = rowPlan(fakeSource(pages), sink.definition, {
+      state: part(fakeState(new Map(), journal)),
+    });
     await run(planOf([row]));
-    expect(journal.filter((what) => what.startsWith('put') || what.startsWith('finish'))).toEqual(['finish success', 'put 3']);
+    expect(journal.filter((what) => what.startsWith('put') || what.startsWith('finish'))).toEqual([
+      'finish success',
+      'put 3',
+    ]);
   });
 
   it('moves the bookmark for an empty page that carries one', async () => {
     const values = new Map<string, JsonValue>();
-    const row = rowPlan(fakeSource([{ records: [], bookmark: 9 }]), fakeSink().definition, { state: part(fakeState(values)) });
+    const row = rowPlan(fakeSource([{ records: [], bookmark: 9 }]), fakeSink().definition, {
+      state: part(fakeState(values)),
+    });
     expect((await run(planOf([row]))).status).toBe('completed');
     expect(values.get('test::row-0')).toBe(9);
   });
@@ -212,9 +282,17 @@ describe('one row', () => {
 describe('dead letters', () => {
   it('take rejected records with their reason and the rest is written', async () => {
     const dead = fakeSink({ name: 'dlq' });
-    const sink = fakeSink({ reject: (record) => (JSON.stringify(record) === '{"id":2}' ? 'too even' : undefined) });
-    const outcome = await run(planOf([rowPlan(fakeSource(pages), sink.definition, { dlq: dlqPlan(dead.definition) })]));
-    expect(outcome.invocations[0]?.balance).toMatchObject({ read: 3, written: 2, dead_lettered: 1 });
+    const sink = fakeSink({
+      reject: (record) => (JSON.stringify(record) === '{"id":2}' ? 'too even' : undefined),
+    });
+    const outcome = await run(
+      planOf([rowPlan(fakeSource(pages), sink.definition, { dlq: dlqPlan(dead.definition) })]),
+    );
+    expect(outcome.invocations[0]?.balance).toMatchObject({
+      read: 3,
+      written: 2,
+      dead_lettered: 1,
+    });
     expect(sink.records).toEqual([{ id: 1 }, { id: 3 }]);
     expect(dead.records).toEqual([
       {
@@ -256,7 +334,10 @@ describe('dead letters', () => {
     });
     const outcome = await run(planOf([row]));
     expect(outcome.invocations[0]?.balance).toMatchObject({ written: 1, dead_lettered: 2 });
-    expect(dead.records).toMatchObject([{ reason: 'dlq_all', error: { kind: 'Sink' } }, { reason: 'dlq_all' }]);
+    expect(dead.records).toMatchObject([
+      { reason: 'dlq_all', error: { kind: 'Sink' } },
+      { reason: 'dlq_all' },
+    ]);
     expect(values.get('test::row-0')).toBe(3);
   });
 
@@ -294,9 +375,19 @@ describe('stopping', () => {
   it('happens at a page boundary: flushed, counted, cancelled, no error', async () => {
     const stop = new AbortController();
     const journal: Journal = [];
-    const sink = fakeSink({ journal, onWrite: () => stop.abort(new StopReason('cancel', 'asked')) });
-    const outcome = await run(planOf([rowPlan(fakeSource(pages), sink.definition)]), { signal: stop.signal });
-    expect(outcome).toMatchObject({ status: 'cancelled', records_written: 2, error: null, invocations: [{ status: 'cancelled' }] });
+    const sink = fakeSink({
+      journal,
+      onWrite: () => stop.abort(new StopReason('cancel', 'asked')),
+    });
+    const outcome = await run(planOf([rowPlan(fakeSource(pages), sink.definition)]), {
+      signal: stop.signal,
+    });
+    expect(outcome).toMatchObject({
+      status: 'cancelled',
+      records_written: 2,
+      error: null,
+      invocations: [{ status: 'cancelled' }],
+    });
     expect(journal.slice(-3)).toEqual(['flush', 'finish cancelled', 'close']);
   });
 
@@ -304,7 +395,10 @@ describe('stopping', () => {
     const values = new Map<string, JsonValue>();
     const sink = fakeSink();
     const row = rowPlan(fakeSource(pages), sink.definition, { state: part(fakeState(values)) });
-    expect(await run(planOf([row]), { dryRun: true })).toMatchObject({ status: 'completed', records_written: 3 });
+    expect(await run(planOf([row]), { dryRun: true })).toMatchObject({
+      status: 'completed',
+      records_written: 3,
+    });
     expect(sink.records).toEqual([]);
     expect(await run(planOf([row]), { limit: 1 })).toMatchObject({
       status: 'completed',
@@ -348,23 +442,44 @@ describe('several rows', () => {
 
   it('leave a child without work out when its parent gave nothing', async () => {
     const parents = rowPlan(fakeSource([]), fakeSink().definition, { id: 'users' });
-    const child = rowPlan(fakeSource(pages), fakeSink().definition, { id: 'posts', parent: { row: 'users', key: 'id', fields: [] } });
-    expect(await run(planOf([parents, child]))).toMatchObject({ status: 'completed', invocations: [{ row_id: 'users' }] });
+    const child = rowPlan(fakeSource(pages), fakeSink().definition, {
+      id: 'posts',
+      parent: { row: 'users', key: 'id', fields: [] },
+    });
+    expect(await run(planOf([parents, child]))).toMatchObject({
+      status: 'completed',
+      invocations: [{ row_id: 'users' }],
+    });
   });
 
   it('refuse two parent records with the same key before a child starts', async () => {
     const sink = fakeSink();
-    const parents = rowPlan(fakeSource([{ records: [{ id: 1 }, { id: 1 }] }]), fakeSink().definition, { id: 'users' });
-    const child = rowPlan(fakeSource(pages), sink.definition, { id: 'posts', parent: { row: 'users', key: 'id', fields: [] } });
+    const parents = rowPlan(
+      fakeSource([{ records: [{ id: 1 }, { id: 1 }] }]),
+      fakeSink().definition,
+      { id: 'users' },
+    );
+    const child = rowPlan(fakeSource(pages), sink.definition, {
+      id: 'posts',
+      parent: { row: 'users', key: 'id', fields: [] },
+    });
     const outcome = await run(planOf([parents, child]));
     expect(outcome.error?.message).toContain('same `id`: 1');
     expect(sink.records).toEqual([]);
   });
 
   it('skip what depends on a failed row, and only the failure counts', async () => {
-    const bad = rowPlan(fakeSource([], { failAfter: connectionLost() }), fakeSink().definition, { id: 'bad' });
-    const after = rowPlan(fakeSource(pages), fakeSink().definition, { id: 'after', dependsOn: ['bad'] });
-    const last = rowPlan(fakeSource(pages), fakeSink().definition, { id: 'last', dependsOn: ['after'] });
+    const bad = rowPlan(fakeSource([], { failAfter: connectionLost() }), fakeSink().definition, {
+      id: 'bad',
+    });
+    const after = rowPlan(fakeSource(pages), fakeSink().definition, {
+      id: 'after',
+      dependsOn: ['bad'],
+    });
+    const last = rowPlan(fakeSource(pages), fakeSink().definition, {
+      id: 'last',
+      dependsOn: ['after'],
+    });
     const outcome = await run(planOf([after, last, bad]));
     expect(outcome.error?.message).toMatch(/^1 invocation\(s\) failed/);
     expect(outcome.invocations.map((one) => [one.row_id, one.status])).toEqual([
@@ -380,8 +495,12 @@ describe('several rows', () => {
       failNow = resolve;
     });
     const endless = Array.from({ length: 1000 }, (_, index) => ({ records: [{ index }] }));
-    const bad = rowPlan(fakeSource([], { failAfter: connectionLost() }), fakeSink().definition, { id: 'bad' });
-    const slow = rowPlan(fakeSource(endless, { beforePage: () => failed }), fakeSink().definition, { id: 'slow' });
+    const bad = rowPlan(fakeSource([], { failAfter: connectionLost() }), fakeSink().definition, {
+      id: 'bad',
+    });
+    const slow = rowPlan(fakeSource(endless, { beforePage: () => failed }), fakeSink().definition, {
+      id: 'slow',
+    });
     const outcome = run(planOf([slow, bad], { onError: 'stop' }));
     setImmediate(() => setImmediate(failNow));
     const { invocations } = await outcome;
@@ -414,8 +533,21 @@ describe('several rows', () => {
   it('start the heaviest row first with schedule lpt', async () => {
     const journal: Journal = [];
     const row = (id: string, weight?: number): RowPlan =>
-      rowPlan(fakeSource([], { beforePage: () => {} }), fakeSink({ journal, name: id }).definition, { id, weight });
-    await run(planOf([row('none'), row('light', 1), row('heavy', 9)], { maxConcurrent: 1, schedule: 'lpt' }));
-    expect(journal.filter((what) => what.endsWith('close'))).toEqual(['heavy close', 'light close', 'none close']);
+      rowPlan(
+        fakeSource([], { beforePage: () => {} }),
+        fakeSink({ journal, name: id }).definition,
+        { id, weight },
+      );
+    await run(
+      planOf([row('none'), row('light', 1), row('heavy', 9)], {
+        maxConcurrent: 1,
+        schedule: 'lpt',
+      }),
+    );
+    expect(journal.filter((what) => what.endsWith('close'))).toEqual([
+      'heavy close',
+      'light close',
+      'none close',
+    ]);
   });
 });

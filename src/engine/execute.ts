@@ -1,4 +1,7 @@
-/** Executes a plan: which invocations there are, in what order they start, and what the whole comes to. */
+/**
+ * Executes a plan: which invocations there are, in what order they start, and what the whole comes
+ * to.
+ */
 import { Gate } from '../lib/gate.ts';
 import { StopReason } from '../lib/errors.ts';
 import type { JsonValue } from '../lib/json.ts';
@@ -45,7 +48,9 @@ export async function execute(options: ExecuteOptions): Promise<RunOutcome> {
   const { env, plan, runId, clock, dryRun = false, limit } = options;
   const startedAt = env.clock.now();
   const observers = new Observers(options.observers ?? [], env.log.at('headgate::engine'));
-  observers.tell((observer) => observer.runStarted?.({ plan, runId, startedAt, clock, dryRun, limit, signal: options.signal }));
+  observers.tell((observer) =>
+    observer.runStarted?.({ plan, runId, startedAt, clock, dryRun, limit, signal: options.signal }),
+  );
   const outcome = await outcomeOf(options, observers, startedAt);
   const read = new Map([...observers.sampledSources].map(([id, sampler]) => [id, sampler.shape()]));
   observers.tell((observer) => observer.runEnded?.(outcome, read));
@@ -60,9 +65,17 @@ function anyOf({ signal, killSignal }: ExecuteOptions): AbortSignal {
   return killSignal === undefined ? signal : AbortSignal.any([signal, killSignal]);
 }
 
-async function outcomeOf(options: ExecuteOptions, observers: Observers, startedAt: Date): Promise<RunOutcome> {
+async function outcomeOf(
+  options: ExecuteOptions,
+  observers: Observers,
+  startedAt: Date,
+): Promise<RunOutcome> {
   const { env, plan } = options;
-  env.log.at('headgate::engine').info('pipeline run starting', { pipeline: plan.name, rows: plan.rows.length, run_id: options.runId });
+  env.log.at('headgate::engine').info('pipeline run starting', {
+    pipeline: plan.name,
+    rows: plan.rows.length,
+    run_id: options.runId,
+  });
   let outcomes: readonly InvocationOutcome[] = [];
   let nodes: RunOutcome['nodes'];
   let failure: OutcomeError | null = null;
@@ -78,8 +91,14 @@ async function outcomeOf(options: ExecuteOptions, observers: Observers, startedA
   const status = failure !== null ? 'failed' : cancelled ? 'cancelled' : 'completed';
   const written = outcomes.reduce((sum, outcome) => sum + outcome.balance.written, 0);
   const log = env.log.at('headgate::engine');
-  if (failure === null) log.info(`pipeline run ${status}`, { pipeline: plan.name, records_written: written });
-  else log.error('pipeline run failed', { pipeline: plan.name, records_written: written, error: failure.message });
+  if (failure === null)
+    log.info(`pipeline run ${status}`, { pipeline: plan.name, records_written: written });
+  else
+    log.error('pipeline run failed', {
+      pipeline: plan.name,
+      records_written: written,
+      error: failure.message,
+    });
   return {
     pipeline: plan.name,
     status,
@@ -101,7 +120,10 @@ async function runGraph(options: ExecuteOptions, observers: Observers): Promise<
 function summaryOf(failed: readonly InvocationOutcome[]): OutcomeError | null {
   const [first] = failed;
   if (first?.error == null) return null;
-  return { ...first.error, message: `${failed.length} invocation(s) failed: ${first.row_id}: ${first.error.message}` };
+  return {
+    ...first.error,
+    message: `${failed.length} invocation(s) failed: ${first.row_id}: ${first.error.message}`,
+  };
 }
 
 class Execution {
@@ -125,7 +147,10 @@ class Execution {
     this.#threads = new ThreadBudget(options.threads ?? 0);
     this.#gate = new Gate(options.plan.maxConcurrent);
     this.#stop = AbortSignal.any([options.signal, this.#siblings.signal]);
-    this.#kill = options.killSignal === undefined ? this.#hardStop.signal : AbortSignal.any([options.killSignal, this.#hardStop.signal]);
+    this.#kill =
+      options.killSignal === undefined
+        ? this.#hardStop.signal
+        : AbortSignal.any([options.killSignal, this.#hardStop.signal]);
     this.#credentials = options.credentials ?? openLogins(options, this.#kill);
   }
 
@@ -147,19 +172,31 @@ class Execution {
     try {
       return await this.#runWhenReady(row);
     } catch (error) {
-      if (this.#stop.aborted) return { ok: false, outcomes: [this.#notRun(row, ONLY_TURN)], captured: [] };
+      if (this.#stop.aborted)
+        return { ok: false, outcomes: [this.#notRun(row, ONLY_TURN)], captured: [] };
       const failure = outcomeErrorOf(error, this.#options.env.redactor);
       this.#log().error('row failed', { row: row.id, error: failure.message });
       if (this.#options.plan.onError === 'stop') this.#stopSiblings(row);
-      return { ok: false, outcomes: [{ ...this.#notRun(row, ONLY_TURN), status: 'failed', error: failure }], captured: [] };
+      return {
+        ok: false,
+        outcomes: [{ ...this.#notRun(row, ONLY_TURN), status: 'failed', error: failure }],
+        captured: [],
+      };
     }
   }
 
   async #runWhenReady(row: Runnable): Promise<RowResult> {
     // Every row is queued before the first one looks for those it waits for.
     await Promise.resolve();
-    const needed = [...new Set([...(row.role === 'child' && row.parent !== undefined ? [row.parent.row] : []), ...row.dependsOn])];
-    const waited = new Map(await Promise.all(needed.map(async (id) => [id, await this.#resultOf(id)] as const)));
+    const needed = [
+      ...new Set([
+        ...(row.role === 'child' && row.parent !== undefined ? [row.parent.row] : []),
+        ...row.dependsOn,
+      ]),
+    ];
+    const waited = new Map(
+      await Promise.all(needed.map(async (id) => [id, await this.#resultOf(id)] as const)),
+    );
     const missing = needed.find((id) => waited.get(id)?.ok !== true);
     if (missing !== undefined) return this.#skip(row, `\`${missing}\` did not finish`);
     const expansion = await this.#expand(row, waited);
@@ -167,38 +204,69 @@ class Execution {
       this.#log().info('row has nothing to do', { row: row.id, reason: expansion.idle });
       return { ok: true, outcomes: [], captured: [] };
     }
-    return row.role === 'discovery' ? this.#listTurns(row, expansion) : this.#moveTurns(row, expansion);
+    return row.role === 'discovery'
+      ? this.#listTurns(row, expansion)
+      : this.#moveTurns(row, expansion);
   }
 
   async #expand(row: Runnable, waited: ReadonlyMap<string, RowResult>): Promise<Expansion> {
     const base = expansionOf(row, waited);
-    if (row.role === 'discovery' || (row.partition === undefined && row.shard === undefined) || base.size === 0) return base;
+    if (
+      row.role === 'discovery' ||
+      (row.partition === undefined && row.shard === undefined) ||
+      base.size === 0
+    )
+      return base;
     const { tokens, ...opener } = this.#invocationOf(ONLY_TURN);
     const release = await this.#gate.enter();
     try {
-      const context = { ...partContext({ ...opener, row }), signal: this.#stop, pageBytes: PAGE_BYTES };
-      if (row.partition !== undefined) return chunkExpansion(row.id, base, await chunksOf(row.partition, { context, tokens }));
-      return row.shard === undefined ? base : shardExpansion(await shardsOf(row.shard, row.source, { context, tokens }));
+      const context = {
+        ...partContext({ ...opener, row }),
+        signal: this.#stop,
+        pageBytes: PAGE_BYTES,
+      };
+      if (row.partition !== undefined)
+        return chunkExpansion(row.id, base, await chunksOf(row.partition, { context, tokens }));
+      return row.shard === undefined
+        ? base
+        : shardExpansion(await shardsOf(row.shard, row.source, { context, tokens }));
     } finally {
       release();
     }
   }
 
-  /** A row stands in the line for one turn at a time: the others cost nothing yet, and no row keeps all others waiting. */
-  async #runTurns(row: Runnable, expansion: Expansion, run: (turn: Turn) => Promise<InvocationOutcome>): Promise<RowResult> {
+  /**
+   * A row stands in the line for one turn at a time: the others cost nothing yet, and no row keeps
+   * all others waiting.
+   */
+  async #runTurns(
+    row: Runnable,
+    expansion: Expansion,
+    run: (turn: Turn) => Promise<InvocationOutcome>,
+  ): Promise<RowResult> {
     const running: Promise<InvocationOutcome>[] = [];
     for (const turn of expansion.turns()) {
       const release = await this.#gate.enter();
-      running.push((this.#stop.aborted ? Promise.resolve(this.#notRun(row, turn)) : this.#ended(row, run(turn))).finally(release));
+      running.push(
+        (this.#stop.aborted
+          ? Promise.resolve(this.#notRun(row, turn))
+          : this.#ended(row, run(turn))
+        ).finally(release),
+      );
     }
     const outcomes = await Promise.all(running);
-    return { ok: outcomes.every((outcome) => outcome.status === 'completed'), outcomes, captured: [] };
+    return {
+      ok: outcomes.every((outcome) => outcome.status === 'completed'),
+      outcomes,
+      captured: [],
+    };
   }
 
   async #ended(row: Runnable, running: Promise<InvocationOutcome>): Promise<InvocationOutcome> {
     const outcome = await running;
     this.#counts.finished();
-    if (outcome.status === 'failed' && this.#options.plan.onError === 'stop') this.#stopSiblings(row);
+    if (outcome.status === 'failed' && this.#options.plan.onError === 'stop')
+      this.#stopSiblings(row);
     this.#tell(row);
     return outcome;
   }
@@ -264,7 +332,18 @@ class Execution {
   #inspectionOf(row: RowPlan): { inspect?: () => Promise<void> } {
     const { plan, parts, env, clock, zone, runId } = this.#options;
     if (row.verify?.spec.after_run !== true) return {};
-    const setting = { plan, parts, env, clock, zone, runId, row, stop: this.#stop, kill: this.#kill, credentials: this.#credentials };
+    const setting = {
+      plan,
+      parts,
+      env,
+      clock,
+      zone,
+      runId,
+      row,
+      stop: this.#stop,
+      kill: this.#kill,
+      credentials: this.#credentials,
+    };
     return { inspect: async () => (await import('./verify/after-run.ts')).verifyAfterRun(setting) };
   }
 
@@ -273,8 +352,10 @@ class Execution {
     if (children.length === 0) return undefined;
     const fields = new Set<string>();
     for (const child of children) {
-      if (child.parent === undefined || child.parent.fields === 'record' || child.parent.key === '') return new Capture('record');
-      for (const field of [...child.parent.fields, child.parent.key.split('.')[0] ?? '']) fields.add(field);
+      if (child.parent === undefined || child.parent.fields === 'record' || child.parent.key === '')
+        return new Capture('record');
+      for (const field of [...child.parent.fields, child.parent.key.split('.')[0] ?? ''])
+        fields.add(field);
     }
     return new Capture(fields);
   }
@@ -282,14 +363,26 @@ class Execution {
   #stopSiblings(row: Runnable): void {
     if (this.#siblings.signal.aborted) return;
     this.#log().warn('stopping the other rows (execution.on_error is stop)', { failed: row.id });
-    this.#siblings.abort(new StopReason('sibling_failed', `row \`${row.id}\` failed and \`execution.on_error\` is \`stop\``));
-    setTimeout(() => this.#hardStop.abort(new StopReason('kill', 'the rows did not stop in time')), STOP_GRACE_MS).unref();
+    this.#siblings.abort(
+      new StopReason(
+        'sibling_failed',
+        `row \`${row.id}\` failed and \`execution.on_error\` is \`stop\``,
+      ),
+    );
+    setTimeout(
+      () => this.#hardStop.abort(new StopReason('kill', 'the rows did not stop in time')),
+      STOP_GRACE_MS,
+    ).unref();
   }
 
   #skip(row: Runnable, why: string): RowResult {
     this.#log().warn('row skipped', { row: row.id, reason: why });
     const error = { code: 'row_skipped', kind: 'Custom', message: `skipped: ${why}` } as const;
-    return { ok: false, outcomes: [{ ...this.#notRun(row, ONLY_TURN), status: 'skipped', error }], captured: [] };
+    return {
+      ok: false,
+      outcomes: [{ ...this.#notRun(row, ONLY_TURN), status: 'skipped', error }],
+      captured: [],
+    };
   }
 
   /** The outcome of an invocation that never started. */
@@ -328,7 +421,9 @@ function expansionOf(row: Runnable, waited: ReadonlyMap<string, RowResult>): Exp
     return childExpansion(row.id, row.parent, waited.get(row.parent.row)?.captured ?? []);
   }
   if (row.forEach.length === 0) return ONCE;
-  const listed = [...waited].flatMap(([id, result]) => (result.listed === undefined ? [] : [[id, result.listed] as const]));
+  const listed = [...waited].flatMap(([id, result]) =>
+    result.listed === undefined ? [] : [[id, result.listed] as const],
+  );
   return tupleExpansion(row, new Map(listed));
 }
 

@@ -1,11 +1,25 @@
-/** Names what went wrong, once, where it happened: place first, then the connector's own sentence. */
-import { AppError, ConfigError, ConnectorError, RecordError, RunError, StopReason, messageOf, type ErrorKind } from '../lib/errors.ts';
+/**
+ * Names what went wrong, once, where it happened: place first, then the connector's own sentence.
+ */
+import {
+  AppError,
+  ConfigError,
+  ConnectorError,
+  RecordError,
+  RunError,
+  StopReason,
+  messageOf,
+  type ErrorKind,
+} from '../lib/errors.ts';
 import type { Redactor } from '../lib/redact.ts';
 import type { OutcomeError } from '../wire/outcome.ts';
 
 export type Place = 'Source' | 'Sink' | 'State';
 
-/** Adds the place to an error that crosses out of a part; everything that already has a kind passes as it is. */
+/**
+ * Adds the place to an error that crosses out of a part; everything that already has a kind passes
+ * as it is.
+ */
 export function blame(place: Place, type: string, error: unknown): unknown {
   if (!(error instanceof ConnectorError)) return error;
   const message = `${place.toLowerCase()} \`${type}\`: ${error.message}`;
@@ -36,12 +50,21 @@ export function connectorErrorOf(error: unknown): ConnectorError | undefined {
 
 export function outcomeErrorOf(error: unknown, redactor: Redactor): OutcomeError {
   const { code, kind } = codeAndKind(error);
-  const outcome = { code, kind, message: redactor.text(kind === 'Panic' ? `unexpected failure: ${messageOf(error)}` : messageOf(error)) };
-  return error instanceof AppError && error.hint !== undefined ? { ...outcome, hint: redactor.text(error.hint) } : outcome;
+  const outcome = {
+    code,
+    kind,
+    message: redactor.text(
+      kind === 'Panic' ? `unexpected failure: ${messageOf(error)}` : messageOf(error),
+    ),
+  };
+  return error instanceof AppError && error.hint !== undefined
+    ? { ...outcome, hint: redactor.text(error.hint) }
+    : outcome;
 }
 
 function codeAndKind(error: unknown): { code: string; kind: ErrorKind } {
-  if (error instanceof RunError || error instanceof RecordError) return { code: error.code, kind: error.kind };
+  if (error instanceof RunError || error instanceof RecordError)
+    return { code: error.code, kind: error.kind };
   if (error instanceof ConfigError) return { code: error.code, kind: 'Config' };
   if (error instanceof StopReason) return { code: error.code, kind: 'Custom' };
   if (error instanceof AppError) return { code: error.code, kind: 'Custom' };

@@ -1,4 +1,7 @@
-/** The names and types of the fields of records, gathered as records pass. Of their values nothing is kept. */
+/**
+ * The names and types of the fields of records, gathered as records pass. Of their values nothing
+ * is kept.
+ */
 import { columnTypeOf } from '../kit/column-type.ts';
 import type { ColumnType } from '../kit/sink.ts';
 import { isObject, type JsonValue } from '../lib/json.ts';

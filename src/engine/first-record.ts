@@ -16,7 +16,8 @@ export async function firstRecord(
     const signal = AbortSignal.any([context.signal, leave.signal]);
     const source = await part.definition.open(resolvePart(part, tokens), { ...context, signal });
     try {
-      for await (const page of source.pages({ lane: RECORDS_LANE, limit: 1 })) if (page.count > 0) return page.records()[0];
+      for await (const page of source.pages({ lane: RECORDS_LANE, limit: 1 }))
+        if (page.count > 0) return page.records()[0];
       return undefined;
     } finally {
       leave.abort();

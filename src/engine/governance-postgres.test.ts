@@ -1,9 +1,22 @@
-/** What a real PostgreSQL makes of drift and watermarks: the same claims as on SQLite, where types and transactions are stricter. */
+/**
+ * What a real PostgreSQL makes of drift and watermarks: the same claims as on SQLite, where types
+ * and transactions are stricter.
+ */
 import { Client } from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { freshDatabase } from '../../test/servers/postgres.ts';
 import { run } from '../../test/fakes/engine.ts';
-import { connectionLost, dlqPlan, fakeSink, fakeSource, fakeState, part, planOf, rowPlan, type FakePage } from '../../test/fakes/plan.ts';
+import {
+  connectionLost,
+  dlqPlan,
+  fakeSink,
+  fakeSource,
+  fakeState,
+  part,
+  planOf,
+  rowPlan,
+  type FakePage,
+} from '../../test/fakes/plan.ts';
 import { postgresSink } from '../connectors/postgres/index.ts';
 import { schemaDriftBlock } from '../document/blocks/schema-drift.ts';
 import { check } from '../kit/schema.ts';
@@ -20,7 +33,11 @@ afterAll(async () => {
 });
 
 function sinkFor(table: string): RowPlan['sink'] {
-  const checked = check(postgresSink.config, { connection_url: database.url, table_name: table, column_mapping: 'auto_map' });
+  const checked = check(postgresSink.config, {
+    connection_url: database.url,
+    table_name: table,
+    column_mapping: 'auto_map',
+  });
   if (!checked.ok) throw new Error(checked.issues[0]?.message);
   return { ...part(postgresSink), parsed: checked.value };
 }
@@ -51,7 +68,10 @@ test(
     expect((await client.query('SELECT v, name, extra FROM drifting ORDER BY v')).rows).toEqual([
       { v: 1.5, name: null, extra: { a: [1] } },
     ]);
-    expect((dead.records as { reason: string }[]).map((one) => one.reason)).toEqual(['schema_drift', 'schema_drift']);
+    expect((dead.records as { reason: string }[]).map((one) => one.reason)).toEqual([
+      'schema_drift',
+      'schema_drift',
+    ]);
   },
 );
 
@@ -61,7 +81,10 @@ test('a crash between commit and state writes no page twice', { timeout: 30_000 
   const store = fakeState(values);
   const failing = {
     ...store,
-    open: async () => ({ ...(await store.open({}, undefined as never)), put: () => Promise.reject(connectionLost()) }),
+    open: async () => ({
+      ...(await store.open({}, undefined as never)),
+      put: () => Promise.reject(connectionLost()),
+    }),
   };
   const attempt = (state: typeof store) =>
     run(
@@ -76,6 +99,10 @@ test('a crash between commit and state writes no page twice', { timeout: 30_000 
   expect((await attempt(failing)).status).toBe('failed');
   expect((await attempt(failing)).status).toBe('failed');
   expect((await attempt(store)).error).toBeNull();
-  expect((await client.query('SELECT id::int FROM once ORDER BY id')).rows).toEqual([{ id: 1 }, { id: 2 }, { id: 3 }]);
+  expect((await client.query('SELECT id::int FROM once ORDER BY id')).rows).toEqual([
+    { id: 1 },
+    { id: 2 },
+    { id: 3 },
+  ]);
   expect(values.get('test::row-0')).toEqual({ __svc_commit: 1, bookmark: 3, seq: 3 });
 });

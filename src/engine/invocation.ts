@@ -24,7 +24,9 @@ export interface Invocation {
   /** Judged on the config of this invocation. */
   readonly capabilities: SinkCapabilities;
   readonly replay: SourceCapabilities['replay'];
-  /** Whether a flush makes records and dead letters durable; otherwise bookmarks wait for `finish`. */
+  /**
+   * Whether a flush makes records and dead letters durable; otherwise bookmarks wait for `finish`.
+   */
   readonly flushDurable: boolean;
   readonly deadLetters: DeadLetters | undefined;
   /** Works on pages: transforms and governance stages. */
@@ -62,7 +64,13 @@ export class Capture {
   }
 
   #project(record: JsonValue): JsonValue {
-    if (this.#fields === 'record' || typeof record !== 'object' || record === null || Array.isArray(record)) return record;
+    if (
+      this.#fields === 'record' ||
+      typeof record !== 'object' ||
+      record === null ||
+      Array.isArray(record)
+    )
+      return record;
     const kept: JsonObject = {};
     for (const field of this.#fields) {
       const value = record[field];

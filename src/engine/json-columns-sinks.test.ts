@@ -38,7 +38,10 @@ function parsed(definition: { readonly config: ZodType }, config: unknown): neve
 
 /** What the sink said of each page, or why it failed. */
 async function move(path: string, sink: Sink, lane: Lane): Promise<unknown> {
-  const source: Source = await jsonlSource.open(parsed(jsonlSource, { path, batch_size: 4 }), testContext(folder));
+  const source: Source = await jsonlSource.open(
+    parsed(jsonlSource, { path, batch_size: 4 }),
+    testContext(folder),
+  );
   const told: unknown[] = [];
   try {
     for await (const page of source.pages({ lane })) {
@@ -81,26 +84,36 @@ const value = fc.constantFrom(
   '{"k": [null]}',
 );
 const lines = fc
-  .array(fc.tuple(value, value, value, fc.constantFrom('', ' '), fc.constantFrom(3, 3, 3, 0, 1, 2)), { minLength: 1, maxLength: 9 })
+  .array(
+    fc.tuple(value, value, value, fc.constantFrom('', ' '), fc.constantFrom(3, 3, 3, 0, 1, 2)),
+    { minLength: 1, maxLength: 9 },
+  )
   .map((rows) =>
     rows.map(([a, b, c, space, lacking]) => {
-      const fields = [a, b, c].map((text, index) => `"${'abc'[index]}":${space}${text}`).filter((_, index) => index !== lacking);
+      const fields = [a, b, c]
+        .map((text, index) => `"${'abc'[index]}":${space}${text}`)
+        .filter((_, index) => index !== lacking);
       return `{${fields.join(`,${space}`)}}`;
     }),
   );
 
 test('a table of PostgreSQL', async () => {
-  const types = fc.array(fc.constantFrom('text', 'jsonb', 'numeric', 'bigint', 'boolean', 'text[]', 'json'), {
-    minLength: 3,
-    maxLength: 3,
-  });
+  const types = fc.array(
+    fc.constantFrom('text', 'jsonb', 'numeric', 'bigint', 'boolean', 'text[]', 'json'),
+    {
+      minLength: 3,
+      maxLength: 3,
+    },
+  );
   const input = join(folder, 'in.jsonl');
   await fc.assert(
     fc.asyncProperty(lines, types, async (given, [a, b, c]) => {
       writeFileSync(input, given.join('\n'));
       const found: unknown[] = [];
       for (const lane of [RECORDS_LANE, COLUMNS_LANE]) {
-        await client.query(`DROP TABLE IF EXISTS t; CREATE TABLE t (c ${c}, a ${a}, b ${b}, d int DEFAULT 5)`);
+        await client.query(
+          `DROP TABLE IF EXISTS t; CREATE TABLE t (c ${c}, a ${a}, b ${b}, d int DEFAULT 5)`,
+        );
         const config = parsed(postgresSink, {
           connection_url: database.url,
           table_name: 't',
@@ -108,7 +121,10 @@ test('a table of PostgreSQL', async () => {
           write_method: 'copy',
         });
         const told = await move(input, await postgresSink.open(config, testContext(folder)), lane);
-        found.push([typeof told === 'string' ? 'failed' : told, (await client.query('SELECT t::text AS row FROM t')).rows]);
+        found.push([
+          typeof told === 'string' ? 'failed' : told,
+          (await client.query('SELECT t::text AS row FROM t')).rows,
+        ]);
       }
       expect(found[1]).toEqual(found[0]);
     }),
@@ -137,7 +153,10 @@ test('a Parquet file', async () => {
 });
 
 async function recordsOf(path: string): Promise<unknown[]> {
-  const source: Source = await parquetSource.open(parsed(parquetSource, { source: { type: 'local_path', path } }), testContext(folder));
+  const source: Source = await parquetSource.open(
+    parsed(parquetSource, { source: { type: 'local_path', path } }),
+    testContext(folder),
+  );
   const records: unknown[] = [];
   for await (const page of source.pages({ lane: RECORDS_LANE })) records.push(...page.records());
   await source.close();

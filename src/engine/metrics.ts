@@ -41,8 +41,18 @@ export const sinceBookmark = defineMetric({
   labels: ROW,
 });
 
-export const sourceRecords = defineMetric({ name: 'svc_source_records_total', type: 'counter', help: 'Records read.', labels: PART });
-export const sourcePages = defineMetric({ name: 'svc_source_pages_total', type: 'counter', help: 'Pages read.', labels: PART });
+export const sourceRecords = defineMetric({
+  name: 'svc_source_records_total',
+  type: 'counter',
+  help: 'Records read.',
+  labels: PART,
+});
+export const sourcePages = defineMetric({
+  name: 'svc_source_pages_total',
+  type: 'counter',
+  help: 'Pages read.',
+  labels: PART,
+});
 export const sourceErrors = defineMetric({
   name: 'svc_source_errors_total',
   type: 'counter',
@@ -55,7 +65,12 @@ export const sourcePageDuration = defineMetric({
   help: 'Time the engine waited for a page.',
   labels: PART,
 });
-export const sourceInFlight = defineMetric({ name: 'svc_source_in_flight', type: 'gauge', help: 'Open sources.', labels: PART });
+export const sourceInFlight = defineMetric({
+  name: 'svc_source_in_flight',
+  type: 'gauge',
+  help: 'Open sources.',
+  labels: PART,
+});
 
 export const sinkRecords = defineMetric({
   name: 'svc_sink_records_total',
@@ -63,7 +78,12 @@ export const sinkRecords = defineMetric({
   help: 'Records taken by the sink.',
   labels: PART,
 });
-export const sinkWrites = defineMetric({ name: 'svc_sink_writes_total', type: 'counter', help: 'Write calls.', labels: PART });
+export const sinkWrites = defineMetric({
+  name: 'svc_sink_writes_total',
+  type: 'counter',
+  help: 'Write calls.',
+  labels: PART,
+});
 export const sinkErrors = defineMetric({
   name: 'svc_sink_errors_total',
   type: 'counter',
@@ -82,7 +102,12 @@ export const sinkFlushDuration = defineMetric({
   help: 'Time of a flush.',
   labels: PART,
 });
-export const sinkInFlight = defineMetric({ name: 'svc_sink_in_flight', type: 'gauge', help: 'Open sinks.', labels: PART });
+export const sinkInFlight = defineMetric({
+  name: 'svc_sink_in_flight',
+  type: 'gauge',
+  help: 'Open sinks.',
+  labels: PART,
+});
 
 export const transformIn = defineMetric({
   name: 'svc_transform_records_in_total',
@@ -153,7 +178,12 @@ export const stateGets = defineMetric({
   help: 'Bookmark look-ups.',
   labels: [...ROW, 'outcome'],
 });
-export const statePuts = defineMetric({ name: 'svc_state_put_total', type: 'counter', help: 'Bookmarks stored.', labels: ROW });
+export const statePuts = defineMetric({
+  name: 'svc_state_put_total',
+  type: 'counter',
+  help: 'Bookmarks stored.',
+  labels: ROW,
+});
 export const stateErrors = defineMetric({
   name: 'svc_state_errors_total',
   type: 'counter',

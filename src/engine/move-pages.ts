@@ -1,4 +1,6 @@
-/** The page loop: read → transform → govern → write → dead letters → flush → bookmark → acknowledge. */
+/**
+ * The page loop: read → transform → govern → write → dead letters → flush → bookmark → acknowledge.
+ */
 import { RunError } from '../lib/errors.ts';
 import type { JsonValue } from '../lib/json.ts';
 import type { Page } from '../kit/page.ts';
@@ -20,7 +22,10 @@ export interface MoveOptions {
   readonly limit: number | undefined;
   /** False for dry runs and limited runs: nothing is remembered. */
   readonly saveBookmarks: boolean;
-  /** Tells the source that nobody wants another page; called before its iterator is closed, perhaps more than once. */
+  /**
+   * Tells the source that nobody wants another page; called before its iterator is closed, perhaps
+   * more than once.
+   */
   leave(): void;
   onPage(): void;
 }
@@ -33,7 +38,10 @@ export interface Position {
   readonly waiting: JsonValue | undefined;
 }
 
-/** Moves pages until the source ends, the stop signal fires (at a page boundary) or the limit is reached. */
+/**
+ * Moves pages until the source ends, the stop signal fires (at a page boundary) or the limit is
+ * reached.
+ */
 export async function movePages(invocation: Invocation, options: MoveOptions): Promise<Position> {
   const { env, row, source, stop, crew, sampler } = invocation;
   const labels = { ...invocation.labels, connector: row.source.type };
@@ -44,8 +52,11 @@ export async function movePages(invocation: Invocation, options: MoveOptions): P
     ...(invocation.watermark === undefined ? {} : { exact: true }),
   };
   const mover = new PageMover(invocation, options);
-  const waited = (ms: number): void => env.metrics.observe(metrics.sourcePageDuration, labels, ms / 1000);
-  const pages = readAhead(source.pages(request), waited, () => env.clock.elapsedMs())[Symbol.asyncIterator]();
+  const waited = (ms: number): void =>
+    env.metrics.observe(metrics.sourcePageDuration, labels, ms / 1000);
+  const pages = readAhead(source.pages(request), waited, () => env.clock.elapsedMs())[
+    Symbol.asyncIterator
+  ]();
   const next = async (): Promise<Page | undefined> => {
     const page = await nextPage(pages, invocation).catch(async (error: unknown) => {
       // It may have ended because a bookmark could not be stored.
@@ -75,20 +86,33 @@ export async function movePages(invocation: Invocation, options: MoveOptions): P
   return { stored: mover.stored, waiting: mover.waiting };
 }
 
-async function nextPage(pages: AsyncGenerator<Page>, invocation: Invocation): Promise<Page | undefined> {
+async function nextPage(
+  pages: AsyncGenerator<Page>,
+  invocation: Invocation,
+): Promise<Page | undefined> {
   try {
     const next = await whileWanted(pages.next(), invocation.stop, invocation.env.clock);
-    if (next === undefined) invocation.env.log.warn('the source did not stop in time and is left behind', { row: invocation.row.id });
+    if (next === undefined)
+      invocation.env.log.warn('the source did not stop in time and is left behind', {
+        row: invocation.row.id,
+      });
     return next === undefined || next.value.done === true ? undefined : next.value.value;
   } catch (error) {
     if (invocation.stop.aborted) return undefined;
     const kind = connectorErrorOf(error)?.kind ?? 'unknown';
-    invocation.env.metrics.inc(metrics.sourceErrors, { ...invocation.labels, connector: invocation.row.source.type, kind });
+    invocation.env.metrics.inc(metrics.sourceErrors, {
+      ...invocation.labels,
+      connector: invocation.row.source.type,
+      kind,
+    });
     throw blame('Source', invocation.row.source.type, error);
   }
 }
 
-/** Carries single pages through; remembers what must outlive a page (the bookmark that waits for a durable flush). */
+/**
+ * Carries single pages through; remembers what must outlive a page (the bookmark that waits for a
+ * durable flush).
+ */
 class PageMover {
   stored: JsonValue | undefined;
   waiting: JsonValue | undefined;
@@ -104,12 +128,17 @@ class PageMover {
     this.#options = options;
     this.#writer = new PageWriter(invocation, options.limit);
     const { breaker } = invocation.row;
-    this.#breaker = breaker === undefined || invocation.deadLetters === undefined ? undefined : new CircuitBreaker(breaker, invocation);
+    this.#breaker =
+      breaker === undefined || invocation.deadLetters === undefined
+        ? undefined
+        : new CircuitBreaker(breaker, invocation);
   }
 
   /** True once the limit is reached. */
   get done(): boolean {
-    return this.#options.limit !== undefined && this.#invocation.tally.written >= this.#options.limit;
+    return (
+      this.#options.limit !== undefined && this.#invocation.tally.written >= this.#options.limit
+    );
   }
 
   /** Every bookmark given is stored, and upstream knows; throws when that failed. */
@@ -158,8 +187,8 @@ class PageMover {
   }
 
   /**
-   * Flush everything, then remember the position, then tell upstream: never in another order. The next page is moved meanwhile, but
-   * nothing more is flushed before the position is remembered.
+   * Flush everything, then remember the position, then tell upstream: never in another order. The
+   * next page is moved meanwhile, but nothing more is flushed before the position is remembered.
    */
   async #checkpoint(bookmark: JsonValue): Promise<void> {
     await this.settle();
@@ -170,10 +199,12 @@ class PageMover {
       return;
     }
     this.#saving = this.#save(bookmark);
-    // A failure is told at the next checkpoint or at the end, which a source that waits for records must not put off.
+    // A failure is told at the next checkpoint or at the end, which a source that waits for records
+    // must not put off.
     this.#saving.catch(() => this.#options.leave());
     const { reach, watermark } = this.#invocation;
-    // A sink that commits positions itself is at most one ahead; whoever counts the steps of a run finds them in the same order each time.
+    // A sink that commits positions itself is at most one ahead; whoever counts the steps of a run
+    // finds them in the same order each time.
     if (watermark !== undefined || reach !== undefined) await this.settle();
   }
 

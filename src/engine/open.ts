@@ -1,4 +1,6 @@
-/** Opens everything an invocation needs, in the order in which it must be closed again (last first). */
+/**
+ * Opens everything an invocation needs, in the order in which it must be closed again (last first).
+ */
 import type { Env } from '../lib/env.ts';
 import type { Labels, MetricDefinition } from '../lib/metrics.ts';
 import type { JsonObject } from '../lib/json.ts';
@@ -56,7 +58,10 @@ export interface OpenOptions {
   readonly threads?: ThreadBudget | undefined;
 }
 
-export async function openInvocation(options: OpenOptions, closers: AsyncDisposableStack): Promise<Invocation> {
+export async function openInvocation(
+  options: OpenOptions,
+  closers: AsyncDisposableStack,
+): Promise<Invocation> {
   const { row, plan, turn, stop, kill } = options;
   const labels = { pipeline: plan.name, row: row.id };
   const context = partContext(options);
@@ -67,7 +72,12 @@ export async function openInvocation(options: OpenOptions, closers: AsyncDisposa
   const state =
     row.state === undefined
       ? undefined
-      : await openPart('State', row.state, () => row.state?.definition.open(resolve(options, row.state), context), closers);
+      : await openPart(
+          'State',
+          row.state,
+          () => row.state?.definition.open(resolve(options, row.state), context),
+          closers,
+        );
   const retry = row.retry === undefined ? {} : { retry: row.retry };
   const sourceContext = {
     ...context,
@@ -78,19 +88,37 @@ export async function openInvocation(options: OpenOptions, closers: AsyncDisposa
     ...(turn.parent === undefined ? {} : { parent: turn.parent }),
   };
   const sourceConfig = sharded(resolve(options, row.source), options);
-  const source = await openSource(row.source, () => row.source.definition.open(sourceConfig, sourceContext), options, closers);
+  const source = await openSource(
+    row.source,
+    () => row.source.definition.open(sourceConfig, sourceContext),
+    options,
+    closers,
+  );
   inFlight(metrics.sourceInFlight, { ...labels, connector: row.source.type }, options, closers);
   claimOutput(options, tally, closers);
-  const { sink, capabilities } = await openSink(options, row.sink, { ...context, ...retry, runId: options.runId, role: 'main' }, closers);
+  const { sink, capabilities } = await openSink(
+    options,
+    row.sink,
+    { ...context, ...retry, runId: options.runId, role: 'main' },
+    closers,
+  );
   inFlight(metrics.sinkInFlight, { ...labels, connector: row.sink.type }, options, closers);
-  const queue = row.dlq === undefined ? undefined : await openDeadLetters(options, row.dlq, { ...context, reach }, closers);
+  const queue =
+    row.dlq === undefined
+      ? undefined
+      : await openDeadLetters(options, row.dlq, { ...context, reach }, closers);
   const flushDurable = capabilities.flushDurable && queue?.capabilities.flushDurable !== false;
-  if (row.governance.schema !== undefined) assertCanEvolve(row.governance.schema, capabilities, row.sink.type);
+  if (row.governance.schema !== undefined)
+    assertCanEvolve(row.governance.schema, capabilities, row.sink.type);
   const stages = stagesOf({ env: context.env, ...stagePlace(plan, row) }, row.governance, {
     schema: sink.schema,
     supplied: suppliedColumns(row),
   });
-  const crew = crewOf(options, pageWork({ env: context.env, labels, transforms, stages, kill }), capabilities);
+  const crew = crewOf(
+    options,
+    pageWork({ env: context.env, labels, transforms, stages, kill }),
+    capabilities,
+  );
   closers.defer(() => crew.close());
   return {
     env: context.env,
@@ -108,7 +136,9 @@ export async function openInvocation(options: OpenOptions, closers: AsyncDisposa
     stateKey,
     watermark: undefined,
     tally,
-    ...(row.cleanUp === undefined || options.dryRun ? {} : { seen: new SeenKeys(capabilities.key) }),
+    ...(row.cleanUp === undefined || options.dryRun
+      ? {}
+      : { seen: new SeenKeys(capabilities.key) }),
     capture: options.capture,
     sampler: options.sampler,
     reach,
@@ -123,10 +153,17 @@ function sharded(config: unknown, { row, turn: { shard } }: OpenOptions): unknow
   return row.source.definition.slices?.within(config, row.shard.key, [shard.span]);
 }
 
-/** Threads look ahead. Whoever counts the steps of a run, or keeps what it read for others, is to find one page after the other. */
+/**
+ * Threads look ahead. Whoever counts the steps of a run, or keeps what it read for others, is to
+ * find one page after the other.
+ */
 function crewOf(options: OpenOptions, work: PageWork, { encodings }: SinkCapabilities): Crew {
   const { env, plan, row, tokens, threads, dryRun } = options;
-  const isSideBySide = row.lane.sideBySide === true && !dryRun && options.onStep === undefined && options.capture === undefined;
+  const isSideBySide =
+    row.lane.sideBySide === true &&
+    !dryRun &&
+    options.onStep === undefined &&
+    options.capture === undefined;
   if (threads === undefined || !isSideBySide) return crewOfOne(work);
   return new GrowingCrew({
     setup: () => setupOf({ plan, row, tokens, encodings }),
@@ -140,16 +177,35 @@ function crewOf(options: OpenOptions, work: PageWork, { encodings }: SinkCapabil
 
 /** Nothing at all when nobody listens. */
 function reachOf({ onStep, row }: OpenOptions, tally: Tally): Reach | undefined {
-  return onStep === undefined ? undefined : (step) => onStep(step, { row: row.id, page: tally.pages });
+  return onStep === undefined
+    ? undefined
+    : (step) => onStep(step, { row: row.id, page: tally.pages });
 }
 
-interface Opener extends Pick<OpenOptions, 'env' | 'plan' | 'invocationId' | 'kill' | 'credentials'> {
+interface Opener extends Pick<
+  OpenOptions,
+  'env' | 'plan' | 'invocationId' | 'kill' | 'credentials'
+> {
   readonly row: Pick<RowPlan, 'id'>;
 }
 
-export function partContext({ env, plan, row, invocationId, kill, credentials }: Opener): PartContext {
+export function partContext({
+  env,
+  plan,
+  row,
+  invocationId,
+  kill,
+  credentials,
+}: Opener): PartContext {
   const log = env.log.at(`headgate::${row.id}`);
-  return { env: { ...env, log }, pipeline: plan.name, row: row.id, invocationId, signal: kill, credentials };
+  return {
+    env: { ...env, log },
+    pipeline: plan.name,
+    row: row.id,
+    invocationId,
+    signal: kill,
+    credentials,
+  };
 }
 
 /** Columns that no record brings, because they are put on just before the write. */
@@ -158,7 +214,12 @@ function suppliedColumns({ metadataColumns }: RowPlan): ReadonlyMap<string, Colu
 }
 
 /** Counts a part as open until everything is closed. */
-function inFlight(metric: MetricDefinition, labels: Labels, { env }: OpenOptions, closers: AsyncDisposableStack): void {
+function inFlight(
+  metric: MetricDefinition,
+  labels: Labels,
+  { env }: OpenOptions,
+  closers: AsyncDisposableStack,
+): void {
   env.metrics.inc(metric, labels);
   closers.defer(() => env.metrics.inc(metric, labels, -1));
 }
@@ -179,7 +240,10 @@ async function openPart<T extends { close(): Promise<void> }>(
   }
 }
 
-/** Unlike the other parts a source may be left behind in a call of the system, and then never closes. */
+/**
+ * Unlike the other parts a source may be left behind in a call of the system, and then never
+ * closes.
+ */
 export async function openSource(
   part: Pick<SourcePlan, 'type'>,
   open: () => Promise<Source>,
@@ -198,7 +262,9 @@ export async function openSource(
 /** Whoever has written nothing has replaced nothing either. */
 function claimOutput(options: OpenOptions, tally: Tally, closers: AsyncDisposableStack): void {
   const { row, claims, dryRun } = options;
-  const output = dryRun ? undefined : replacedOutput(row.sink.definition, resolve(options, row.sink));
+  const output = dryRun
+    ? undefined
+    : replacedOutput(row.sink.definition, resolve(options, row.sink));
   if (output === undefined) return;
   const release = claims.claim(output, row.id);
   closers.defer(() => {
@@ -225,18 +291,38 @@ async function openDeadLetters(
   { reach, ...context }: PartContext & { readonly reach: Reach | undefined },
   closers: AsyncDisposableStack,
 ): Promise<{ deadLetters: DeadLetters; capabilities: SinkCapabilities }> {
-  const { sink, capabilities } = await openSink(options, plan.sink, { ...context, runId: options.runId, role: 'dlq' }, closers);
+  const { sink, capabilities } = await openSink(
+    options,
+    plan.sink,
+    { ...context, runId: options.runId, role: 'dlq' },
+    closers,
+  );
   const { pipeline, row, env } = context;
-  return { deadLetters: new DeadLetters({ env, plan, sink, pipeline, row, sinkType: options.row.sink.type, reach }), capabilities };
+  return {
+    deadLetters: new DeadLetters({
+      env,
+      plan,
+      sink,
+      pipeline,
+      row,
+      sinkType: options.row.sink.type,
+      reach,
+    }),
+    capabilities,
+  };
 }
 
 export async function openTransforms(
-  options: Pick<OpenOptions, 'env' | 'tokens' | 'concurrency'> & { readonly row: Pick<RowPlan, 'transforms'> },
+  options: Pick<OpenOptions, 'env' | 'tokens' | 'concurrency'> & {
+    readonly row: Pick<RowPlan, 'transforms'>;
+  },
   closers: AsyncDisposableStack,
 ): Promise<TransformChain> {
   const named: NamedTransform[] = [];
   for (const transform of options.row.transforms) {
-    const compiled = await transform.definition.compile(resolve(options, transform), { env: options.env });
+    const compiled = await transform.definition.compile(resolve(options, transform), {
+      env: options.env,
+    });
     named.push({ type: transform.type, compiled });
   }
   const chain = new TransformChain(named);
@@ -244,8 +330,14 @@ export async function openTransforms(
   return chain;
 }
 
-/** The parsed config for this invocation: run-time tokens filled in, the submission's `concurrency` laid over. */
-export function resolve<D>(options: Pick<OpenOptions, 'tokens' | 'concurrency'>, part: PartPlan<D>): unknown {
+/**
+ * The parsed config for this invocation: run-time tokens filled in, the submission's `concurrency`
+ * laid over.
+ */
+export function resolve<D>(
+  options: Pick<OpenOptions, 'tokens' | 'concurrency'>,
+  part: PartPlan<D>,
+): unknown {
   const { concurrency, tokens } = options;
   const keys = (part.definition as { concurrencyKeys?: readonly string[] }).concurrencyKeys ?? [];
   if (concurrency === undefined || keys.length === 0) return resolvePart(part, tokens);

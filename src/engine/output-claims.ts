@@ -9,7 +9,10 @@ interface Claim {
   readonly owner: string;
 }
 
-/** The files and tables that invocations of one run replace: a second one would destroy what the first has written. */
+/**
+ * The files and tables that invocations of one run replace: a second one would destroy what the
+ * first has written.
+ */
 export class OutputClaims {
   readonly #claims = new Set<Claim>();
   readonly #cwd: string;
@@ -21,12 +24,18 @@ export class OutputClaims {
   /** Throws `RunError` for everyone but the first, who gets the way to give the file back. */
   claim(replaced: ReplacedOutput, row: string): () => void {
     const { output, part } = replaced;
-    const place = output.includes('://') ? withWholePath(output, this.#cwd) : resolve(this.#cwd, output);
-    const other = [...this.#claims].find((one) => one.place === place && partsMeet(one.replaced, replaced));
+    const place = output.includes('://')
+      ? withWholePath(output, this.#cwd)
+      : resolve(this.#cwd, output);
+    const other = [...this.#claims].find(
+      (one) => one.place === place && partsMeet(one.replaced, replaced),
+    );
     if (other !== undefined) {
       const name = part === undefined ? output : `${output}, ${part}`;
       const message = `row \`${row}\` would replace \`${name}\`, which row \`${other.owner}\` writes in this run`;
-      throw new RunError('Config', 'output_clash', message, { hint: 'give each a file of its own, or let both append' });
+      throw new RunError('Config', 'output_clash', message, {
+        hint: 'give each a file of its own, or let both append',
+      });
     }
     const claim = { place, replaced, owner: row };
     this.#claims.add(claim);

@@ -12,8 +12,12 @@ function countingClock(): Clock & { readonly slept: number[] } {
 
 test('work is waited for as long as it is wanted', async () => {
   const clock = countingClock();
-  expect(await whileWanted(Promise.resolve(7), new AbortController().signal, clock)).toEqual({ value: 7 });
-  await expect(whileWanted(Promise.reject(new Error('broken')), new AbortController().signal, clock)).rejects.toThrow('broken');
+  expect(await whileWanted(Promise.resolve(7), new AbortController().signal, clock)).toEqual({
+    value: 7,
+  });
+  await expect(
+    whileWanted(Promise.reject(new Error('broken')), new AbortController().signal, clock),
+  ).rejects.toThrow('broken');
   expect(clock.slept).toEqual([]);
 });
 

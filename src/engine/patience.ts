@@ -1,14 +1,24 @@
 import { setImmediate } from 'node:timers/promises';
 import type { Clock } from '../lib/clock.ts';
 
-/** A source that is asked to stop has this long; one that is blocked in a call of the system is then left behind. */
+/**
+ * A source that is asked to stop has this long; one that is blocked in a call of the system is then
+ * left behind.
+ */
 const PATIENCE_MS = 500;
 
 /** Made once: each has an error of its own, with its stack. */
 const NOBODY_WAITS = AbortSignal.abort();
 
-/** What `work` gives; `undefined` when the signal has fired and `work` did not settle in time. Rejects as `work` does. */
-export function whileWanted<T>(work: Promise<T>, signal: AbortSignal, clock: Clock): Promise<{ readonly value: T } | undefined> {
+/**
+ * What `work` gives; `undefined` when the signal has fired and `work` did not settle in time.
+ * Rejects as `work` does.
+ */
+export function whileWanted<T>(
+  work: Promise<T>,
+  signal: AbortSignal,
+  clock: Clock,
+): Promise<{ readonly value: T } | undefined> {
   return patiently(work, signal, { clock, patienceMs: PATIENCE_MS });
 }
 
@@ -19,11 +29,16 @@ export async function patiently<T>(
   { clock, patienceMs }: { readonly clock: Clock; readonly patienceMs: number },
 ): Promise<{ readonly value: T } | undefined> {
   const settled = work.then((value) => ({ value }));
-  const answer = (signal.aborted ? undefined : await Promise.race([settled, fired(signal, settled)])) ?? (await promptly(settled));
+  const answer =
+    (signal.aborted ? undefined : await Promise.race([settled, fired(signal, settled)])) ??
+    (await promptly(settled));
   if (answer !== undefined) return answer;
   const answered = new AbortController();
   try {
-    return await Promise.race([settled, clock.sleep(patienceMs, answered.signal).then(() => undefined)]);
+    return await Promise.race([
+      settled,
+      clock.sleep(patienceMs, answered.signal).then(() => undefined),
+    ]);
   } finally {
     answered.abort();
     // Left behind, it may still fail; nobody is there to hear it.
@@ -37,7 +52,10 @@ function promptly<T>(settled: Promise<T>): Promise<T | undefined> {
 }
 
 /** The same for work that nobody wants any more. */
-export function unwanted<T>(work: Promise<T>, clock: Clock): Promise<{ readonly value: T } | undefined> {
+export function unwanted<T>(
+  work: Promise<T>,
+  clock: Clock,
+): Promise<{ readonly value: T } | undefined> {
   return whileWanted(work, NOBODY_WAITS, clock);
 }
 

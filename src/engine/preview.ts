@@ -1,4 +1,7 @@
-/** What the first records of a row look like after transforms and masking. Opens no sink and no state store. */
+/**
+ * What the first records of a row look like after transforms and masking. Opens no sink and no
+ * state store.
+ */
 import type { JsonValue } from '../lib/json.ts';
 import { createCredentials } from '../credentials/index.ts';
 import type { PartContext } from '../kit/context.ts';
@@ -12,7 +15,10 @@ import { PageInWork } from './stages/stage.ts';
 import { stagesOf } from './stages/stages.ts';
 import { TransformChain } from './stages/transform-chain.ts';
 
-export interface PreviewOptions extends Pick<ExecuteOptions, 'plan' | 'parts' | 'env' | 'clock' | 'signal'> {
+export interface PreviewOptions extends Pick<
+  ExecuteOptions,
+  'plan' | 'parts' | 'env' | 'clock' | 'signal'
+> {
   readonly row: RowPlan;
   readonly limit: number;
 }
@@ -21,15 +27,34 @@ export async function* preview(options: PreviewOptions): AsyncGenerator<JsonValu
   const { plan, row, env, limit } = options;
   const leave = new AbortController();
   const signal = AbortSignal.any([options.signal, leave.signal]);
-  const tokens: RuntimeTokens = { now: { date: options.clock, zone: 'UTC' }, records: firstTurn(row).records };
+  const tokens: RuntimeTokens = {
+    now: { date: options.clock, zone: 'UTC' },
+    records: firstTurn(row).records,
+  };
   const credentials = createCredentials(options.parts.credentials, plan.auth, { env, signal });
-  const context: PartContext = { env, pipeline: plan.name, row: row.id, invocationId: env.ids.next(), signal, credentials };
+  const context: PartContext = {
+    env,
+    pipeline: plan.name,
+    row: row.id,
+    invocationId: env.ids.next(),
+    signal,
+    credentials,
+  };
   const chain = await chainOf(row, tokens, options);
   const [masking] = stagesOf(
-    { env, pipeline: plan.name, row: row.id, sinkTemplate: row.sink.template, sinkType: row.sink.type },
+    {
+      env,
+      pipeline: plan.name,
+      row: row.id,
+      sinkTemplate: row.sink.template,
+      sinkType: row.sink.type,
+    },
     { ...row.governance, quality: undefined, contract: undefined, schema: undefined },
   );
-  const source = await row.source.definition.open(resolvePart(row.source, tokens), { ...context, pageBytes: 1024 * 1024 });
+  const source = await row.source.definition.open(resolvePart(row.source, tokens), {
+    ...context,
+    pageBytes: 1024 * 1024,
+  });
   let left = limit;
   try {
     for await (const page of source.pages({ lane: RECORDS_LANE, limit })) {
@@ -50,10 +75,17 @@ export async function* preview(options: PreviewOptions): AsyncGenerator<JsonValu
   }
 }
 
-async function chainOf(row: RowPlan, tokens: RuntimeTokens, { env }: PreviewOptions): Promise<TransformChain> {
+async function chainOf(
+  row: RowPlan,
+  tokens: RuntimeTokens,
+  { env }: PreviewOptions,
+): Promise<TransformChain> {
   const named = [];
   for (const transform of row.transforms) {
-    named.push({ type: transform.type, compiled: await transform.definition.compile(resolvePart(transform, tokens), { env }) });
+    named.push({
+      type: transform.type,
+      compiled: await transform.definition.compile(resolvePart(transform, tokens), { env }),
+    });
   }
   return new TransformChain(named);
 }

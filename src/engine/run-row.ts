@@ -46,15 +46,26 @@ const NO_MORE_PAGES = new StopReason('cancel', 'no more pages are wanted');
 /** Never throws: whatever happens is in the outcome. */
 export async function runInvocation(options: RunRowOptions): Promise<InvocationOutcome> {
   const { env, row, turn, tokens, invocationId, observers, sampledSources: sources } = options;
-  const observed: ObservedRow = { invocationId, name: invocationName(row, turn), row, tokens, startedAt: env.clock.now() };
+  const observed: ObservedRow = {
+    invocationId,
+    name: invocationName(row, turn),
+    row,
+    tokens,
+    startedAt: env.clock.now(),
+  };
   if (observers === undefined) return invoke({ ...options, sampler: undefined }, observed);
   const records = observers.sampleRecords;
-  const sampler = records === 0 ? undefined : new RowSampler({ row, records, ...(sources === undefined ? {} : { sources }) });
+  const sampler =
+    records === 0
+      ? undefined
+      : new RowSampler({ row, records, ...(sources === undefined ? {} : { sources }) });
   const ended = new AbortController();
   observers.tell((observer) => observer.rowStarted?.(observed));
   const beating = observers.keepTelling(observed, { clock: env.clock, signal: ended.signal });
   const onFiles = (files: readonly WrittenFile[]): void =>
-    observers.tell((observer) => observer.filesOpened?.(observed, { dataset_uri: sinkUriOf(options), files }));
+    observers.tell((observer) =>
+      observer.filesOpened?.(observed, { dataset_uri: sinkUriOf(options), files }),
+    );
   const outcome = await invoke({ ...options, sampler, onFiles }, observed);
   ended.abort(ROW_ENDED);
   await beating;
@@ -65,7 +76,10 @@ export async function runInvocation(options: RunRowOptions): Promise<InvocationO
 
 type InvokeOptions = RunRowOptions & Pick<OpenOptions, 'sampler'>;
 
-async function invoke(options: InvokeOptions, { startedAt, name }: ObservedRow): Promise<InvocationOutcome> {
+async function invoke(
+  options: InvokeOptions,
+  { startedAt, name }: ObservedRow,
+): Promise<InvocationOutcome> {
   const { env, row, plan } = options;
   const labels = { pipeline: plan.name, row: row.id };
   const log = env.log.at('headgate::engine');
@@ -88,7 +102,11 @@ async function invoke(options: InvokeOptions, { startedAt, name }: ObservedRow):
   if (error?.kind === 'Panic' && result.failure instanceof Error)
     log.error('unexpected failure', { row: row.id, stack: result.failure.stack });
   env.metrics.inc(metrics.pipelineInFlight, labels, -1);
-  env.metrics.inc(metrics.pipelineRuns, { ...labels, status: error === null ? 'ok' : 'err', kind: error?.kind ?? '' });
+  env.metrics.inc(metrics.pipelineRuns, {
+    ...labels,
+    status: error === null ? 'ok' : 'err',
+    kind: error?.kind ?? '',
+  });
   env.metrics.observe(metrics.pipelineDuration, labels, durationMs / 1000);
   const balance = result.tally.balance();
   const violations = result.cancelled ? [] : await judge(options, result);
@@ -117,7 +135,9 @@ async function invoke(options: InvokeOptions, { startedAt, name }: ObservedRow):
     finished_at: env.clock.now().toISOString(),
     duration_ms: durationMs,
     ...(result.stored === undefined ? {} : { bookmark: result.stored }),
-    ...(result.outputs.length === 0 ? {} : { outputs: { dataset_uri: sinkUriOf(options), files: result.outputs } }),
+    ...(result.outputs.length === 0
+      ? {}
+      : { outputs: { dataset_uri: sinkUriOf(options), files: result.outputs } }),
     ...(violations.length === 0 ? {} : { sla_violations: violations }),
   };
 }
@@ -126,7 +146,10 @@ function sinkUriOf({ env, plan, row, tokens }: RunRowOptions): string {
   return canonicalUri(datasetOf(row.id, row.sink, { plan, tokens, env }), tokens) ?? '';
 }
 
-/** Whether the invocation did all a run does, so that its outcome can be held against what is expected of it. */
+/**
+ * Whether the invocation did all a run does, so that its outcome can be held against what is
+ * expected of it.
+ */
 function isWhole({ row, dryRun, limit }: RunRowOptions): boolean {
   return row.role !== 'child' && row.shard === undefined && !dryRun && limit === undefined;
 }
@@ -136,13 +159,25 @@ function isOnlyOne({ row, turn }: RunRowOptions): boolean {
   return row.role === 'root' && isWholeTurn(turn);
 }
 
-async function judge(options: RunRowOptions, { tally, failure }: Attempt): Promise<readonly SlaViolation[]> {
+async function judge(
+  options: RunRowOptions,
+  { tally, failure }: Attempt,
+): Promise<readonly SlaViolation[]> {
   const { env, plan, row } = options;
   if (row.sla === undefined || !isWhole(options)) return [];
   const open = async (): Promise<StateStore | undefined> =>
-    row.state === undefined ? undefined : row.state.definition.open(resolvePart(row.state, options.tokens), partContext(options));
-  const outcome = { succeeded: failure === undefined, written: tally.written, stateKey: stateKeyOf(row, options.turn) };
-  return judgeSla({ env, labels: { pipeline: plan.name, row: row.id }, sla: row.sla, ...outcome }, open);
+    row.state === undefined
+      ? undefined
+      : row.state.definition.open(resolvePart(row.state, options.tokens), partContext(options));
+  const outcome = {
+    succeeded: failure === undefined,
+    written: tally.written,
+    stateKey: stateKeyOf(row, options.turn),
+  };
+  return judgeSla(
+    { env, labels: { pipeline: plan.name, row: row.id }, sla: row.sla, ...outcome },
+    open,
+  );
 }
 
 function laneName({ row }: RunRowOptions): string {
@@ -160,7 +195,8 @@ interface Attempt {
 
 async function attempt(options: InvokeOptions): Promise<Attempt> {
   const { env } = options;
-  // Ends the source's pending read when the loop leaves for any other reason than a stop from outside.
+  // Ends the source's pending read when the loop leaves for any other reason than a stop from
+  // outside.
   const leave = new AbortController();
   const stop = AbortSignal.any([options.stop, options.kill]);
   const closers = new AsyncDisposableStack();
@@ -169,7 +205,10 @@ async function attempt(options: InvokeOptions): Promise<Attempt> {
   let failure: unknown;
   let outputs: readonly WrittenFile[] = [];
   try {
-    invocation = await openInvocation({ ...options, stop: AbortSignal.any([stop, leave.signal]) }, closers);
+    invocation = await openInvocation(
+      { ...options, stop: AbortSignal.any([stop, leave.signal]) },
+      closers,
+    );
     stored = await moveAndFinish({ ...invocation, stop }, options, leave);
   } catch (error) {
     failure = options.kill.aborted ? options.kill.reason : error;
@@ -178,7 +217,9 @@ async function attempt(options: InvokeOptions): Promise<Attempt> {
     leave.abort(ROW_ENDED);
     await closers
       .disposeAsync()
-      .catch((error: unknown) => env.log.warn('closing failed', { row: options.row.id, error: messageOf(error) }));
+      .catch((error: unknown) =>
+        env.log.warn('closing failed', { row: options.row.id, error: messageOf(error) }),
+      );
   }
   const tally = invocation?.tally ?? new Tally();
   const cancelled = failure === undefined && stop.aborted;
@@ -200,15 +241,22 @@ async function inspected(options: RunRowOptions, result: Attempt): Promise<Attem
 }
 
 /** Moves what there is; everything is flushed, ended and remembered in its order. */
-export async function moveAndFinish(opened: Invocation, options: RunRowOptions, leave: AbortController): Promise<JsonValue | undefined> {
+export async function moveAndFinish(
+  opened: Invocation,
+  options: RunRowOptions,
+  leave: AbortController,
+): Promise<JsonValue | undefined> {
   opened.reach?.('opened');
   const saveBookmarks = !options.dryRun && options.limit === undefined;
   if (saveBookmarks) await finishUndo(opened);
   const own = await startPosition(opened, saveBookmarks);
   const { watermark, bookmark } = (await options.agree?.(own)) ?? own;
   const invocation = { ...opened, watermark };
-  const sinkUri = (): string => options.row.sink.definition.datasetUri(resolve(options, options.row.sink));
-  const kept = saveBookmarks ? await keepRun(invocation, { now: options.tokens.now, sinkUri }) : undefined;
+  const sinkUri = (): string =>
+    options.row.sink.definition.datasetUri(resolve(options, options.row.sink));
+  const kept = saveBookmarks
+    ? await keepRun(invocation, { now: options.tokens.now, sinkUri })
+    : undefined;
   try {
     return await moveFrom(bookmark, invocation, { ...options, saveBookmarks, leave, kept });
   } finally {
@@ -222,7 +270,11 @@ interface MoveFromOptions extends RunRowOptions {
   readonly kept: KeptRun | undefined;
 }
 
-async function moveFrom(bookmark: JsonValue | undefined, invocation: Invocation, options: MoveFromOptions): Promise<JsonValue | undefined> {
+async function moveFrom(
+  bookmark: JsonValue | undefined,
+  invocation: Invocation,
+  options: MoveFromOptions,
+): Promise<JsonValue | undefined> {
   const { saveBookmarks, leave, kept } = options;
   const tellFiles = fileTeller(invocation.sink, options);
   let position: Position | undefined;
@@ -244,15 +296,22 @@ async function moveFrom(bookmark: JsonValue | undefined, invocation: Invocation,
     if (!cancelled) invocation.tally.assertClosed();
     await finish(invocation, cancelled ? 'cancelled' : 'success');
     if (!cancelled) kept?.finished();
-    if (!cancelled && options.limit === undefined) await cleanUp(invocation, options.tokens, bookmark === undefined);
+    if (!cancelled && options.limit === undefined)
+      await cleanUp(invocation, options.tokens, bookmark === undefined);
   } catch (error) {
     await salvage(invocation, messageOf(error));
     throw error;
   }
   const { waiting } = position;
-  const saved = waiting !== undefined && !invocation.stop.aborted && (await saveBookmark(invocation, waiting));
+  const saved =
+    waiting !== undefined && !invocation.stop.aborted && (await saveBookmark(invocation, waiting));
   const { reconcile: authority } = options.row;
-  if (authority !== undefined && isOnlyOne(options) && isWhole(options) && !invocation.stop.aborted) {
+  if (
+    authority !== undefined &&
+    isOnlyOne(options) &&
+    isWhole(options) &&
+    !invocation.stop.aborted
+  ) {
     const context = { ...partContext(options), signal: invocation.stop, pageBytes: PAGE_BYTES };
     await reconcile(authority, invocation.tally.written, context, options.tokens);
   }
@@ -280,7 +339,10 @@ async function finish(invocation: Invocation, reason: FinishReason): Promise<voi
   }
 }
 
-/** After a failure: what was written stays readable, everything is told how it ended, and a second failure does not hide the first. */
+/**
+ * After a failure: what was written stays readable, everything is told how it ended, and a second
+ * failure does not hide the first.
+ */
 async function salvage(invocation: Invocation, failure: string): Promise<void> {
   for (const step of [() => flushAll(invocation), () => finish(invocation, 'failed')]) {
     try {
@@ -288,7 +350,11 @@ async function salvage(invocation: Invocation, failure: string): Promise<void> {
     } catch (error) {
       const again = messageOf(error);
       // A sink that writes behind tells what stopped it once more; once is enough.
-      if (again !== failure) invocation.env.log.warn('cleaning up after the failure failed too', { row: invocation.row.id, error: again });
+      if (again !== failure)
+        invocation.env.log.warn('cleaning up after the failure failed too', {
+          row: invocation.row.id,
+          error: again,
+        });
     }
   }
 }

@@ -4,11 +4,14 @@ import { DatabaseSync } from 'node:sqlite';
 const CACHE_KIB = 8192;
 
 /**
- * A private database for what does not fit into memory. It has no name: the system takes the file back when it is closed, and also
- * when the process dies. One transaction that never ends: nothing is ever undone, and every commit would cost.
+ * A private database for what does not fit into memory. It has no name: the system takes the file
+ * back when it is closed, and also when the process dies. One transaction that never ends: nothing
+ * is ever undone, and every commit would cost.
  */
 export function openScratch(schema: string): DatabaseSync {
   const db = new DatabaseSync('');
-  db.exec(`PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA cache_size = -${CACHE_KIB}; ${schema}; BEGIN`);
+  db.exec(
+    `PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA cache_size = -${CACHE_KIB}; ${schema}; BEGIN`,
+  );
   return db;
 }

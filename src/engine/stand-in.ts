@@ -9,7 +9,9 @@ export interface FixturePages {
   readonly records: readonly JsonValue[];
   /** 0: all in one page. */
   readonly pageSize: number;
-  /** Whether every page says where the source stands after it, and whether it goes on from there. */
+  /**
+   * Whether every page says where the source stands after it, and whether it goes on from there.
+   */
   readonly bookmarks: boolean;
   readonly replay: SourceCapabilities['replay'];
 }
@@ -17,7 +19,12 @@ export interface FixturePages {
 const noSettings = z.any().meta({ description: 'Nothing to set.' });
 
 /** Hands out copies: what a stage does to a record must not reach another page or case. */
-export function fixtureSource({ records, pageSize, bookmarks, replay }: FixturePages): SourceDefinition {
+export function fixtureSource({
+  records,
+  pageSize,
+  bookmarks,
+  replay,
+}: FixturePages): SourceDefinition {
   const size = pageSize === 0 ? Math.max(records.length, 1) : pageSize;
   return defineSource({
     type: 'fixture',
@@ -28,7 +35,8 @@ export function fixtureSource({ records, pageSize, bookmarks, replay }: FixtureP
     datasetUri: () => 'fixture:records',
     open: () =>
       Promise.resolve({
-        // oxlint-disable-next-line typescript/require-await -- the contract of a source is asynchronous
+        // oxlint-disable-next-line typescript/require-await -- the contract of a source is
+        // asynchronous
         async *pages({ bookmark }) {
           const start = bookmarks && typeof bookmark === 'number' ? bookmark : 0;
           for (let from = start; from < records.length; from += size) {
@@ -41,8 +49,15 @@ export function fixtureSource({ records, pageSize, bookmarks, replay }: FixtureP
   });
 }
 
-/** The part with another definition in its place; type, template and path stay, because rules and messages name them. */
-export function standIn<D>(part: PartPlan<unknown>, definition: D, parsed: unknown = {}): PartPlan<D> {
+/**
+ * The part with another definition in its place; type, template and path stay, because rules and
+ * messages name them.
+ */
+export function standIn<D>(
+  part: PartPlan<unknown>,
+  definition: D,
+  parsed: unknown = {},
+): PartPlan<D> {
   const { path, type, template } = part;
   return { path, type, template, definition, config: {}, deferred: false, parsed, judged: parsed };
 }

@@ -1,4 +1,7 @@
-/** Where an invocation goes on: after what the state store remembers, or after what the sink has committed beyond that. */
+/**
+ * Where an invocation goes on: after what the state store remembers, or after what the sink has
+ * committed beyond that.
+ */
 import { RunError } from '../lib/errors.ts';
 import type { JsonValue } from '../lib/json.ts';
 import type { TokenWriter } from '../kit/sink.ts';
@@ -14,17 +17,24 @@ export interface Start {
 }
 
 /** Runs that remember nothing (`dry`, `limit`) commit no watermark either. */
-export async function startPosition(invocation: Invocation, saveBookmarks: boolean): Promise<Start> {
+export async function startPosition(
+  invocation: Invocation,
+  saveBookmarks: boolean,
+): Promise<Start> {
   const { row, env, labels, stateKey, state } = invocation;
   const stored = readPosition(await lastBookmark(invocation));
-  const tokens = row.delivery === 'exactly_once' && saveBookmarks ? tokensOf(invocation) : undefined;
+  const tokens =
+    row.delivery === 'exactly_once' && saveBookmarks ? tokensOf(invocation) : undefined;
   if (tokens === undefined) return { bookmark: stored.bookmark, watermark: undefined };
   const watermark = await Watermark.open(tokens, stateKey, stored).catch((error: unknown) => {
     throw blame('Sink', row.sink.type, error);
   });
   if (watermark.recovered > 0 && watermark.bookmark !== undefined) {
     env.metrics.inc(PAGES_SKIPPED, labels, watermark.recovered);
-    env.log.info('going on after what the destination has committed', { row: row.id, pages: watermark.recovered });
+    env.log.info('going on after what the destination has committed', {
+      row: row.id,
+      pages: watermark.recovered,
+    });
     await state?.put(stateKey, watermark.stateValue(watermark.bookmark)).catch((error: unknown) => {
       throw blame('State', row.state?.type ?? 'state', error);
     });
@@ -33,14 +43,33 @@ export async function startPosition(invocation: Invocation, saveBookmarks: boole
   return { bookmark: watermark.bookmark, watermark };
 }
 
-/** `undefined` where a key makes repeats harmless. What cannot be kept was refused at load, unless a config was known only now. */
-function tokensOf({ row, sink, capabilities, replay, state, deadLetters }: Invocation): TokenWriter | undefined {
-  const isCapable = replay === 'positional' && capabilities.token && state !== undefined && deadLetters === undefined;
+/**
+ * `undefined` where a key makes repeats harmless. What cannot be kept was refused at load, unless a
+ * config was known only now.
+ */
+function tokensOf({
+  row,
+  sink,
+  capabilities,
+  replay,
+  state,
+  deadLetters,
+}: Invocation): TokenWriter | undefined {
+  const isCapable =
+    replay === 'positional' &&
+    capabilities.token &&
+    state !== undefined &&
+    deadLetters === undefined;
   if (isCapable && sink.tokens !== undefined) return sink.tokens;
   if (isKeyed(capabilities.writeMode) && capabilities.key.length > 0) return undefined;
-  throw new RunError('Config', 'exactly_once_unreachable', `row \`${row.id}\` cannot deliver exactly once with the config of this run`, {
-    hint: 'give the sink `write_mode: upsert` and a `key`, or use `at_least_once`',
-  });
+  throw new RunError(
+    'Config',
+    'exactly_once_unreachable',
+    `row \`${row.id}\` cannot deliver exactly once with the config of this run`,
+    {
+      hint: 'give the sink `write_mode: upsert` and a `key`, or use `at_least_once`',
+    },
+  );
 }
 
 async function lastBookmark(invocation: Invocation): Promise<JsonValue | undefined> {
@@ -49,7 +78,10 @@ async function lastBookmark(invocation: Invocation): Promise<JsonValue | undefin
   const from = env.clock.elapsedMs();
   try {
     const value = await state.get(stateKey);
-    env.metrics.inc(metrics.stateGets, { ...labels, outcome: value === undefined ? 'miss' : 'hit' });
+    env.metrics.inc(metrics.stateGets, {
+      ...labels,
+      outcome: value === undefined ? 'miss' : 'hit',
+    });
     env.metrics.observe(metrics.stateGetDuration, labels, (env.clock.elapsedMs() - from) / 1000);
     return value;
   } catch (error) {

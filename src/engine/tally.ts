@@ -20,7 +20,9 @@ export class Tally {
     this.#durable = this.written;
   }
 
-  /** What was written since it last was durable is gone, or nobody knows: the source gives it again. */
+  /**
+   * What was written since it last was durable is gone, or nobody knows: the source gives it again.
+   */
   unsettle(): void {
     this.withheld += this.written - this.#durable;
     this.written = this.#durable;
@@ -48,7 +50,9 @@ export class Tally {
       'balance_open',
       `the records do not add up: ${this.read} read - ${this.filtered} filtered + ${this.expanded} expanded = ${came}, ` +
         `${this.transformed} left the transforms, ${this.written} written + ${this.deadLettered} dead-lettered + ${this.withheld} withheld = ${went}`,
-      { hint: 'some records are unaccounted for; do not trust the destination before `headgate verify` or a re-run' },
+      {
+        hint: 'some records are unaccounted for; do not trust the destination before `headgate verify` or a re-run',
+      },
     );
   }
 }

@@ -17,19 +17,35 @@ function transform(definition: TransformDefinition, config: JsonObject) {
   return { ...part(definition, config), parsed: checked.value };
 }
 
-const masking = maskingBlock.schema.parse({ rules: [{ match: { fields: ['mail', 'who__mail'] }, action: { type: 'redact' } }] });
+const masking = maskingBlock.schema.parse({
+  rules: [{ match: { fields: ['mail', 'who__mail'] }, action: { type: 'redact' } }],
+});
 
-function trace(records: readonly JsonValue[], transforms: readonly ReturnType<typeof transform>[]): Promise<SampleTrace> {
+function trace(
+  records: readonly JsonValue[],
+  transforms: readonly ReturnType<typeof transform>[],
+): Promise<SampleTrace> {
   const governance = { quality: undefined, contract: undefined, masking, schema: undefined };
   const row = rowPlan(fakeSource([]), fakeSink().definition, { transforms, governance });
-  return traceStages({ plan: planOf([row]), row, records, env: testEnv(), clock: new Date(), signal: new AbortController().signal });
+  return traceStages({
+    plan: planOf([row]),
+    row,
+    records,
+    env: testEnv(),
+    clock: new Date(),
+    signal: new AbortController().signal,
+  });
 }
 
 const grown = transform(filter, { path: 'age', op: 'ne', value: 1 });
 
 describe('what masking hides is nowhere in clear text', () => {
   it('under earlier names, also in records that never reach masking', async () => {
-    const chain = [transform(renameField, { fields: { a: 'b' } }), transform(renameField, { fields: { b: 'mail' } }), grown];
+    const chain = [
+      transform(renameField, { fields: { a: 'b' } }),
+      transform(renameField, { fields: { b: 'mail' } }),
+      grown,
+    ];
     const seen = await trace(
       [
         { a: 'secret-1', age: 2 },

@@ -1,4 +1,7 @@
-/** What each stage of a row does to a sample of records: the stages themselves, one after the other, with a look in between. */
+/**
+ * What each stage of a row does to a sample of records: the stages themselves, one after the other,
+ * with a look in between.
+ */
 import type { Env } from '../lib/env.ts';
 import { messageOf } from '../lib/errors.ts';
 import type { JsonValue } from '../lib/json.ts';
@@ -12,7 +15,10 @@ import { PageInWork, type DeadRecord } from './stages/stage.ts';
 import { stagesOf } from './stages/stages.ts';
 import { TransformChain } from './stages/transform-chain.ts';
 
-/** One stage, and the records as it leaves them; nothing that masking hides is in clear text anywhere. */
+/**
+ * One stage, and the records as it leaves them; nothing that masking hides is in clear text
+ * anywhere.
+ */
 export interface StageTrace {
   /** `transform` with its type, or the name of a governance stage. */
   readonly stage: string;
@@ -21,7 +27,11 @@ export interface StageTrace {
   readonly filtered: number;
   readonly expanded: number;
   /** Records on their way to the dead-letter queue, each with the reason. */
-  readonly dead: readonly { readonly reason: string; readonly message: string; readonly record: JsonValue }[];
+  readonly dead: readonly {
+    readonly reason: string;
+    readonly message: string;
+    readonly record: JsonValue;
+  }[];
 }
 
 export interface SampleTrace {
@@ -41,7 +51,9 @@ export interface TraceOptions {
   readonly signal: AbortSignal;
 }
 
-/** No part of the row is opened: drift is not looked at, because it is a matter of the destination. */
+/**
+ * No part of the row is opened: drift is not looked at, because it is a matter of the destination.
+ */
 export async function traceStages(options: TraceOptions): Promise<SampleTrace> {
   const stages: StageTrace[] = [];
   let records = structuredClone(options.records);
@@ -54,7 +66,10 @@ export async function traceStages(options: TraceOptions): Promise<SampleTrace> {
   } catch (failure) {
     error = options.env.redactor.text(messageOf(failure));
   }
-  return hidden({ input: options.records, stages, output: error === undefined ? records : [], error }, options);
+  return hidden(
+    { input: options.records, stages, output: error === undefined ? records : [], error },
+    options,
+  );
 }
 
 async function* stepThrough(options: TraceOptions): AsyncGenerator<StageTrace> {
@@ -68,33 +83,61 @@ async function* stepThrough(options: TraceOptions): AsyncGenerator<StageTrace> {
     try {
       const { page: next, filtered, expanded } = await chain.run(page, signal);
       page = next;
-      yield { stage: `transform ${transform.type}`, before, after: structuredClone(next.records()), filtered, expanded, dead: [] };
+      yield {
+        stage: `transform ${transform.type}`,
+        before,
+        after: structuredClone(next.records()),
+        filtered,
+        expanded,
+        dead: [],
+      };
     } finally {
       await chain.close();
     }
   }
   const dead: DeadRecord[] = [];
   const work = new PageInWork(page, dead);
-  const context = { env, pipeline: plan.name, row: row.id, sinkTemplate: row.sink.template, sinkType: row.sink.type };
+  const context = {
+    env,
+    pipeline: plan.name,
+    row: row.id,
+    sinkTemplate: row.sink.template,
+    sinkType: row.sink.type,
+  };
   for (const stage of stagesOf(context, { ...row.governance, schema: undefined })) {
     const before = structuredClone(work.records);
     const from = dead.length;
     await stage.run(work);
-    const gone = dead.slice(from).map(({ reason, message, payload }) => ({ reason, message, record: payload }));
-    yield { stage: stage.name, before, after: structuredClone(work.records), filtered: 0, expanded: 0, dead: gone };
+    const gone = dead
+      .slice(from)
+      .map(({ reason, message, payload }) => ({ reason, message, record: payload }));
+    yield {
+      stage: stage.name,
+      before,
+      after: structuredClone(work.records),
+      filtered: 0,
+      expanded: 0,
+      dead: gone,
+    };
   }
 }
 
 /**
- * What masking hides in the end must not be seen in what came before either: neither in fields that were called otherwise then, nor
- * in records that never came as far as masking.
+ * What masking hides in the end must not be seen in what came before either: neither in fields that
+ * were called otherwise then, nor in records that never came as far as masking.
  */
 function hidden(trace: SampleTrace, { row }: TraceOptions): SampleTrace {
   const { masking } = row.governance;
   if (masking === undefined) return trace;
-  const masker = createMasker(maskingRulesFor(masking, { template: row.sink.template, type: row.sink.type }), masking.key);
+  const masker = createMasker(
+    maskingRulesFor(masking, { template: row.sink.template, type: row.sink.type }),
+    masking.key,
+  );
   const mask: HideRecord = (record) => masker.record(record, () => {});
-  const { record: hideKnown, text } = hideValues(mask, trace.stages.find(({ stage }) => stage === 'masking')?.before ?? []);
+  const { record: hideKnown, text } = hideValues(
+    mask,
+    trace.stages.find(({ stage }) => stage === 'masking')?.before ?? [],
+  );
   const hiders = row.transforms.map((_, index) => hiderBefore(index, { trace, row, mask }));
   const shown = (records: readonly JsonValue[], stage: number): readonly JsonValue[] => {
     const hide = hiders[stage] ?? mask;
@@ -106,7 +149,11 @@ function hidden(trace: SampleTrace, { row }: TraceOptions): SampleTrace {
     stages: trace.stages.map((one, index) =>
       isMasked(index)
         ? one
-        : { ...one, before: shown(one.before, index), after: index === row.transforms.length ? one.after : shown(one.after, index + 1) },
+        : {
+            ...one,
+            before: shown(one.before, index),
+            after: index === row.transforms.length ? one.after : shown(one.after, index + 1),
+          },
     ),
     output: trace.output,
     error: trace.error === undefined ? undefined : text(trace.error),
@@ -119,7 +166,10 @@ interface Hiding {
   readonly mask: HideRecord;
 }
 
-/** For records as the transform of this index gets them. Where names are lost on the way, so is what can be said of records left behind. */
+/**
+ * For records as the transform of this index gets them. Where names are lost on the way, so is what
+ * can be said of records left behind.
+ */
 function hiderBefore(index: number, { trace, row, mask }: Hiding): HideRecord {
   const names = new Map<string, string>();
   let isOpaque = false;
@@ -129,7 +179,8 @@ function hiderBefore(index: number, { trace, row, mask }: Hiding): HideRecord {
     if (flow.kind === 'opaque') isOpaque = true;
     if (flow.kind !== 'rename') continue;
     for (const [name, later] of names) names.set(name, flow.fields[later] ?? later);
-    for (const [name, later] of Object.entries(flow.fields)) if (!names.has(name)) names.set(name, later);
+    for (const [name, later] of Object.entries(flow.fields))
+      if (!names.has(name)) names.set(name, later);
   }
   const later = trace.stages.slice(index, row.transforms.length);
   const someLeft = trace.error !== undefined || later.some(({ filtered }) => filtered > 0);

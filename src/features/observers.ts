@@ -13,7 +13,10 @@ import type { Notifier } from './notifications/index.ts';
 
 /** Who is told besides those the document names. */
 export interface Listeners {
-  /** That of the process; absent in the workers of a server, which tells of their runs itself, because it remembers more than one of them. */
+  /**
+   * That of the process; absent in the workers of a server, which tells of their runs itself,
+   * because it remembers more than one of them.
+   */
   readonly notifier?: Notifier;
   /** Keeps the catalog of a server, which takes the place of the one a document names. */
   readonly onMoved?: (movements: readonly Movement[]) => void;
@@ -24,14 +27,18 @@ export interface Listeners {
 }
 
 /**
- * What `execute` is to be given by whoever runs a plan: all it does and measures is also told to those the plan names.
+ * What `execute` is to be given by whoever runs a plan: all it does and measures is also told to
+ * those the plan names.
  */
 export async function observed(plan: Plan, env: Env, listeners: Listeners = {}): Promise<Observed> {
   const { notifier, onMoved, onOpened, outages = new Outages(env.clock) } = listeners;
-  const catalog = onMoved === undefined ? catalogObserver(plan, env) : movementObserver(plan, env, onMoved);
+  const catalog =
+    onMoved === undefined ? catalogObserver(plan, env) : movementObserver(plan, env, onMoved);
   const invited = await Promise.all([lineageObserver(plan, env, outages), catalog]);
   const opened = onOpened === undefined ? undefined : new OpenedFiles(env.clock, onOpened);
-  const observers = [...invited, opened, notifier?.observerOf(plan)].filter((observer) => observer !== undefined);
+  const observers = [...invited, opened, notifier?.observerOf(plan)].filter(
+    (observer) => observer !== undefined,
+  );
   const otel = plan.observability?.otel;
   if (otel === undefined) return { env, observers };
   const { exportRun } = await import('./telemetry/telemetry.ts');

@@ -55,14 +55,21 @@ describe('opening a catalog', () => {
     await Promise.all(opened.map(({ close }) => close()));
   });
 
-  it.each(['mysql://me:hunter22@h/d', 'catalog.db'])('is refused for %s, without its password', async (url) => {
-    const error: unknown = await openCatalog(url, env).catch((thrown: unknown) => thrown);
-    expect(error).toMatchObject({ hint: 'accepted forms: `memory`, `sqlite:PATH`, `postgres://…`' });
-    expect(String(error)).not.toContain('hunter22');
-  });
+  it.each(['mysql://me:hunter22@h/d', 'catalog.db'])(
+    'is refused for %s, without its password',
+    async (url) => {
+      const error: unknown = await openCatalog(url, env).catch((thrown: unknown) => thrown);
+      expect(error).toMatchObject({
+        hint: 'accepted forms: `memory`, `sqlite:PATH`, `postgres://…`',
+      });
+      expect(String(error)).not.toContain('hunter22');
+    },
+  );
 
   it('fails where nobody answers, without the password', async () => {
-    const error: unknown = await openCatalog('postgres://me:hunter22@127.0.0.1:1/d', env).catch((thrown: unknown) => thrown);
+    const error: unknown = await openCatalog('postgres://me:hunter22@127.0.0.1:1/d', env).catch(
+      (thrown: unknown) => thrown,
+    );
     expect(error).toMatchObject({ code: 'history_unavailable' });
     expect(String(error)).not.toContain('hunter22');
   });
@@ -71,8 +78,16 @@ describe('opening a catalog', () => {
 describe('the memory catalog', () => {
   it('forgets the data set that was used least recently, with its edges', async () => {
     const catalog = new MemoryCatalog(2);
-    const seen = (id: string, second: number) => aGain(id, { last_seen: new Date(second * 1000).toISOString() });
-    await catalog.addMovements({ datasets: [seen('a', 3), seen('b', 1), seen('c', 2)], edges: [], points: [] });
-    expect((await catalog.listDatasets({ limit: 9 })).datasets.map(({ id }) => id)).toEqual(['a', 'c']);
+    const seen = (id: string, second: number) =>
+      aGain(id, { last_seen: new Date(second * 1000).toISOString() });
+    await catalog.addMovements({
+      datasets: [seen('a', 3), seen('b', 1), seen('c', 2)],
+      edges: [],
+      points: [],
+    });
+    expect((await catalog.listDatasets({ limit: 9 })).datasets.map(({ id }) => id)).toEqual([
+      'a',
+      'c',
+    ]);
   });
 });

@@ -1,7 +1,19 @@
-/** The catalog part of a history, as plain data: every change adds to what is there, so that several instances may share a store. */
-import type { Dataset, DatasetDetail, LineageEdge, SchemaVersion, VolumePoint } from '../wire/catalog.ts';
+/**
+ * The catalog part of a history, as plain data: every change adds to what is there, so that several
+ * instances may share a store.
+ */
+import type {
+  Dataset,
+  DatasetDetail,
+  LineageEdge,
+  SchemaVersion,
+  VolumePoint,
+} from '../wire/catalog.ts';
 
-/** Versions of the schema of a data set that are kept: samples of a run may look another way in the next one, again and again. */
+/**
+ * Versions of the schema of a data set that are kept: samples of a run may look another way in the
+ * next one, again and again.
+ */
 export const KEPT_VERSIONS = 200;
 /** Volume points that are kept of a data set, and that its detail tells. */
 export const KEPT_POINTS = 500;
@@ -10,7 +22,15 @@ export const TOLD_POINTS = 50;
 /** What some runs add to a data set. */
 export interface DatasetGain extends Pick<
   Dataset,
-  'id' | 'uri' | 'kind' | 'roles' | 'pipeline' | 'first_seen' | 'last_seen' | 'last_run_id' | 'last_records'
+  | 'id'
+  | 'uri'
+  | 'kind'
+  | 'roles'
+  | 'pipeline'
+  | 'first_seen'
+  | 'last_seen'
+  | 'last_run_id'
+  | 'last_records'
 > {
   readonly records: number;
   readonly runs: number;
@@ -68,8 +88,9 @@ export interface CatalogStore {
   /** Of the data sets that are known. */
   currentSchemas(ids: readonly string[]): Promise<ReadonlyMap<string, CurrentSchema>>;
   /**
-   * Adds versions one after the other, each behind the newest of its data set, in one change, and keeps the newest. False for one whose data set is not known or
-   * has another newest one by then: it was left out.
+   * Adds versions one after the other, each behind the newest of its data set, in one change, and
+   * keeps the newest. False for one whose data set is not known or has another newest one by then:
+   * it was left out.
    */
   addSchemas(versions: readonly SchemaVersion[]): Promise<readonly boolean[]>;
   /** Last seen first, then by id descending. */
@@ -78,5 +99,8 @@ export interface CatalogStore {
   /** Edges that begin or end at one of these data sets, or all; last seen first. */
   listEdges(datasets?: readonly string[]): Promise<readonly LineageEdge[]>;
   /** Newest first; of one row, when it is named. */
-  listMovements(query: { readonly row?: string; readonly limit: number }): Promise<readonly PastMovement[]>;
+  listMovements(query: {
+    readonly row?: string;
+    readonly limit: number;
+  }): Promise<readonly PastMovement[]>;
 }

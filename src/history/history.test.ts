@@ -27,20 +27,29 @@ function fresh(): string {
 }
 
 describeHistory('memory', { open: () => openHistory(undefined, env), reopen: undefined });
-describeHistory('sqlite', { open: () => openHistory(fresh(), env), reopen: () => openHistory(current, env) });
+describeHistory('sqlite', {
+  open: () => openHistory(fresh(), env),
+  reopen: () => openHistory(current, env),
+});
 
 describe('opening a history', () => {
-  it.each(['sqlite:a.db', 'sqlite://./b.db', `sqlite://${folder}/c.db`, 'memory'])('accepts %s', async (url) => {
-    const history = await openHistory(url, env);
-    await history.ping();
-    await history.close();
-  });
+  it.each(['sqlite:a.db', 'sqlite://./b.db', `sqlite://${folder}/c.db`, 'memory'])(
+    'accepts %s',
+    async (url) => {
+      const history = await openHistory(url, env);
+      await history.ping();
+      await history.close();
+    },
+  );
 
   it.each(['postgres://u:hunter22@h/db', 'mysql://h', 'history.db'])(
     'refuses %s, naming the accepted forms and no password',
     async (url) => {
       const error: unknown = await openHistory(url, env).catch((thrown: unknown) => thrown);
-      expect(error).toMatchObject({ code: 'history_unavailable', hint: 'accepted forms: `memory`, `sqlite:PATH`, `sqlite://PATH`' });
+      expect(error).toMatchObject({
+        code: 'history_unavailable',
+        hint: 'accepted forms: `memory`, `sqlite:PATH`, `sqlite://PATH`',
+      });
       expect(String(error)).not.toContain('hunter22');
     },
   );
@@ -68,19 +77,33 @@ describe('opening a history', () => {
     const at = (second: number): string => new Date(second * 1000).toISOString();
     for (const second of [1, 3, 2]) {
       old
-        .prepare(`INSERT INTO svc_serve_audit VALUES (?, ?, 'ann', 'admin', 'run.submit', 'ok', 'r1', 'f', NULL)`)
+        .prepare(
+          `INSERT INTO svc_serve_audit VALUES (?, ?, 'ann', 'admin', 'run.submit', 'ok', 'r1', 'f', NULL)`,
+        )
         .run(`a${second}`, at(second));
-      old.prepare(`INSERT INTO svc_serve_run_logs VALUES ('r1', ?, ?, 'INFO', ?, 0)`).run(second, at(second), `line ${second}`);
+      old
+        .prepare(`INSERT INTO svc_serve_run_logs VALUES ('r1', ?, ?, 'INFO', ?, 0)`)
+        .run(second, at(second), `line ${second}`);
     }
     old.close();
     const history = await openHistory(url, env);
-    const entry = { principal: 'ann', role: 'admin', action: 'run.submit', result: 'ok', run_id: 'r1', config_fingerprint: 'f' };
+    const entry = {
+      principal: 'ann',
+      role: 'admin',
+      action: 'run.submit',
+      result: 'ok',
+      run_id: 'r1',
+      config_fingerprint: 'f',
+    };
     expect(await history.listAudit({ limit: 10 })).toEqual(
       [3, 2, 1].map((second) => ({ id: `a${second}`, timestamp: at(second), ...entry })),
     );
     const { lines } = await history.readLog('r1', { after: 1, limit: 10 });
     expect(lines.map(({ line }) => line)).toEqual(['line 2', 'line 3']);
-    expect(await history.purge({ auditBefore: at(3), logsBefore: at(2) })).toMatchObject({ audit: 2, logs: 1 });
+    expect(await history.purge({ auditBefore: at(3), logsBefore: at(2) })).toMatchObject({
+      audit: 2,
+      logs: 1,
+    });
     await history.close();
   });
 
@@ -88,7 +111,10 @@ describe('opening a history', () => {
     const url = fresh();
     const holder = openDatabase(url, folder);
     holder.exec('BEGIN EXCLUSIVE');
-    const impatient = { ...env, clock: { ...env.clock, sleep: async () => holder.exec('ROLLBACK') } };
+    const impatient = {
+      ...env,
+      clock: { ...env.clock, sleep: async () => holder.exec('ROLLBACK') },
+    };
     const history = await openHistory(url, impatient, 1);
     await history.ping();
     holder.close();
@@ -121,12 +147,15 @@ describe('group commit', () => {
     const db = openDatabase(url, folder);
     db.exec('PRAGMA busy_timeout = 0');
     const client = new SqliteClient(db);
-    const writes = [1, 2].map((id) => client.write(() => client.run('INSERT INTO t VALUES (?)', id)));
+    const writes = [1, 2].map((id) =>
+      client.write(() => client.run('INSERT INTO t VALUES (?)', id)),
+    );
     const settled = await Promise.allSettled(writes);
-    expect(settled.map((one) => (one.status === 'rejected' ? (one.reason as { code: string }).code : one.status))).toEqual([
-      'history_unavailable',
-      'history_unavailable',
-    ]);
+    expect(
+      settled.map((one) =>
+        one.status === 'rejected' ? (one.reason as { code: string }).code : one.status,
+      ),
+    ).toEqual(['history_unavailable', 'history_unavailable']);
     holder.exec('ROLLBACK');
     await expect(client.write(() => client.run('INSERT INTO t VALUES (3)'))).resolves.toBe(1);
     await client.close();
@@ -149,10 +178,15 @@ describe('group commit', () => {
 
 describe('the disk of a history', () => {
   /** Answers when the test says so. */
-  function slowDisk(): { readonly log: WriteAheadLog; readonly answer: ((error?: Error) => void)[] } {
+  function slowDisk(): {
+    readonly log: WriteAheadLog;
+    readonly answer: ((error?: Error) => void)[];
+  } {
     const answer: ((error?: Error) => void)[] = [];
     const sync = (): Promise<void> =>
-      new Promise((resolve, reject) => answer.push((error) => (error === undefined ? resolve() : reject(error))));
+      new Promise((resolve, reject) =>
+        answer.push((error) => (error === undefined ? resolve() : reject(error))),
+      );
     return { log: { sync, committed: () => {}, close: () => Promise.resolve() }, answer };
   }
 
@@ -268,7 +302,9 @@ describe('the disk of a history', () => {
       client.write(() => client.run('INSERT INTO t VALUES (2)')),
     );
     answer[0]?.(new Error('EIO: i/o error'));
-    await expect(client.read('SELECT * FROM t')).rejects.toThrow('the history database failed: EIO: i/o error');
+    await expect(client.read('SELECT * FROM t')).rejects.toThrow(
+      'the history database failed: EIO: i/o error',
+    );
     await expect(client.writeAtOnce(() => 1)).rejects.toThrow('EIO');
     await client.close();
     expect(told).toEqual(['one failed', 'two failed']);
@@ -304,17 +340,34 @@ describe('memory history', () => {
       await history.admit(aRun(id), {});
       await history.finishRun(
         { run_id: id, owner: 'one', attempt: 0 },
-        { status: 'completed', finished_at: '2026-08-01T00:00:00.000Z', records_written: 0, invocations: [], error: null },
+        {
+          status: 'completed',
+          finished_at: '2026-08-01T00:00:00.000Z',
+          records_written: 0,
+          invocations: [],
+          error: null,
+        },
       );
     }
-    expect((await history.listRuns({ limit: 10 })).runs.map((run) => run.run_id)).toEqual(['live', 'c', 'b']);
+    expect((await history.listRuns({ limit: 10 })).runs.map((run) => run.run_id)).toEqual([
+      'live',
+      'c',
+      'b',
+    ]);
   });
 
   it('keeps the newest audit entries', async () => {
     const history = new MemoryHistory({ auditEntries: 10 });
     for (let n = 0; n < 25; n += 1) {
       const id = String(n).padStart(3, '0');
-      await history.recordAudit({ id, timestamp: '2026-08-01T00:00:00.000Z', principal: 'p', role: 'r', action: 'a', result: 'ok' });
+      await history.recordAudit({
+        id,
+        timestamp: '2026-08-01T00:00:00.000Z',
+        principal: 'p',
+        role: 'r',
+        action: 'a',
+        result: 'ok',
+      });
     }
     const kept = await history.listAudit({ limit: 1000 });
     expect(kept[0]?.id).toBe('024');

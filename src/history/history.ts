@@ -1,13 +1,16 @@
 /**
- * What the control plane remembers. One interface, held to one suite (`test/conformance/history.ts`) whatever stores it.
+ * What the control plane remembers. One interface, held to one suite
+ * (`test/conformance/history.ts`) whatever stores it.
  *
- * A method that writes resolves when the change is durable (as far as the implementation can promise that at all), and its change is
- * seen by every read that starts afterwards. Writes are atomic and take effect in the order in which they were called. A read resolves when
- * everything it tells is durable. `startRun` alone resolves when its change is seen by all: a crash of this process keeps it, a loss of power
- * may lose it until the next write is durable; the run is unfinished either way.
- * All times are RFC 3339 UTC with milliseconds (`Date.toISOString`): fixed width, so that text order is time order.
- * Methods reject with `HistoryError` when the store cannot be reached or refuses; nothing was changed then. Only when the disk itself failed
- * that is not known: the history rejects everything from then on.
+ * A method that writes resolves when the change is durable (as far as the implementation can
+ * promise that at all), and its change is seen by every read that starts afterwards. Writes are
+ * atomic and take effect in the order in which they were called. A read resolves when everything it
+ * tells is durable. `startRun` alone resolves when its change is seen by all: a crash of this
+ * process keeps it, a loss of power may lose it until the next write is durable; the run is
+ * unfinished either way. All times are RFC 3339 UTC with milliseconds (`Date.toISOString`): fixed
+ * width, so that text order is time order. Methods reject with `HistoryError` when the store cannot
+ * be reached or refuses; nothing was changed then. Only when the disk itself failed that is not
+ * known: the history rejects everything from then on.
  */
 import { AppError } from '../lib/errors.ts';
 import type { LogLine } from '../lib/log.ts';
@@ -22,7 +25,10 @@ export class HistoryError extends AppError {
   }
 }
 
-/** A run as stored: the record of the API (without what is computed on reading) and who answers for it. */
+/**
+ * A run as stored: the record of the API (without what is computed on reading) and who answers for
+ * it.
+ */
 export interface StoredRun extends Omit<RunRecord, 'elapsed_secs'> {
   /** Instance that executes the run. */
   readonly owner: string;
@@ -76,33 +82,54 @@ export interface StoredRunPage {
 
 export interface RunStore {
   /**
-   * Claims the key, stores the run and the audit entry: all or nothing. The claim is made at `run.submitted_at`; one whose time lies
-   * in the future counts as unexpired.
+   * Claims the key, stores the run and the audit entry: all or nothing. The claim is made at
+   * `run.submitted_at`; one whose time lies in the future counts as unexpired.
    */
-  admit(run: StoredRun, options: { readonly claim?: Claim; readonly audit?: AuditRecord }): Promise<Admission>;
+  admit(
+    run: StoredRun,
+    options: { readonly claim?: Claim; readonly audit?: AuditRecord },
+  ): Promise<Admission>;
   getRun(runId: string): Promise<StoredRun | undefined>;
   /** Newest submission first, then by run id descending. */
   listRuns(query: StoredRunQuery): Promise<StoredRunPage>;
   /** Queued to running, seen by all. False when the fence is stale or the run is not queued. */
   startRun(fence: RunFence, startedAt: string): Promise<boolean>;
-  /** To a terminal status. False when the fence is stale or the run is terminal already: the record then stays as it is. */
+  /**
+   * To a terminal status. False when the fence is stale or the run is terminal already: the record
+   * then stays as it is.
+   */
   finishRun(fence: RunFence, ending: RunEnding): Promise<boolean>;
   /** Notes the wish to cancel. `terminal` changes nothing. */
   requestCancel(runId: string): Promise<'requested' | 'terminal' | 'missing'>;
-  /** Removes a terminal run and the claim that points at it; its log lines stay until their own retention. */
+  /**
+   * Removes a terminal run and the claim that points at it; its log lines stay until their own
+   * retention.
+   */
   deleteRun(runId: string): Promise<'deleted' | 'in_flight' | 'missing'>;
 }
 
 export interface LeaseStore {
-  /** Extends the lease of every unfinished run of the owner and tells which they are, and which of them shall be cancelled. */
-  renewLeases(owner: string, leaseUntil: string): Promise<readonly { readonly run_id: string; readonly cancel_requested: boolean }[]>;
-  /** Fails unfinished runs whose lease ended before `now`. Returns their ids; a second call finds none. */
+  /**
+   * Extends the lease of every unfinished run of the owner and tells which they are, and which of
+   * them shall be cancelled.
+   */
+  renewLeases(
+    owner: string,
+    leaseUntil: string,
+  ): Promise<readonly { readonly run_id: string; readonly cancel_requested: boolean }[]>;
+  /**
+   * Fails unfinished runs whose lease ended before `now`. Returns their ids; a second call finds
+   * none.
+   */
   failExpired(now: string, error: string): Promise<readonly string[]>;
   /** Fails every unfinished run of an owner that is known to be gone. */
   failRunsOf(owner: string, now: string, error: string): Promise<readonly string[]>;
 }
 
-/** A server process. Where it runs is kept so that its end can be noticed at once by another one on the same host. */
+/**
+ * A server process. Where it runs is kept so that its end can be noticed at once by another one on
+ * the same host.
+ */
 export interface Instance {
   readonly instance_id: string;
   /** Names the machine and process namespace; pids of different hosts are not compared. */
@@ -140,9 +167,15 @@ export interface LogStore {
   /** Stores lines of any runs; a line already stored under its `seq` is kept as it is. */
   appendLog(lines: readonly RunLogLine[]): Promise<void>;
   /** Marks that lines after `seq` were dropped. */
-  markLogTruncated(runId: string, after: Pick<StoredLogLine, 'seq'> & Pick<LogLine, 'ts'>): Promise<void>;
+  markLogTruncated(
+    runId: string,
+    after: Pick<StoredLogLine, 'seq'> & Pick<LogLine, 'ts'>,
+  ): Promise<void>;
   /** Lines with `seq > after`. */
-  readLog(runId: string, range: { readonly after: number; readonly limit: number }): Promise<StoredLogPage>;
+  readLog(
+    runId: string,
+    range: { readonly after: number; readonly limit: number },
+  ): Promise<StoredLogPage>;
 }
 
 export interface AuditStore {

@@ -14,8 +14,14 @@ export interface OpenCatalog {
   readonly close: () => Promise<void>;
 }
 
-/** Opens what a `catalog` block names. A SQLite file is one of the server's histories: both may use the same. Rejects with `HistoryError`. */
-export async function openCatalog(url: string, env: Pick<Env, 'clock' | 'cwd' | 'log'>): Promise<OpenCatalog> {
+/**
+ * Opens what a `catalog` block names. A SQLite file is one of the server's histories: both may use
+ * the same. Rejects with `HistoryError`.
+ */
+export async function openCatalog(
+  url: string,
+  env: Pick<Env, 'clock' | 'cwd' | 'log'>,
+): Promise<OpenCatalog> {
   if (url === 'memory') return memoryCatalog();
   if (url.startsWith('sqlite:')) {
     const history = await openHistory(url, env);
@@ -33,11 +39,19 @@ export async function openCatalog(url: string, env: Pick<Env, 'clock' | 'cwd' | 
   });
 }
 
-/** The same for whoever only reads: a file that nobody has made yet is an empty catalog, and is not made. */
-export async function openCatalogToRead(url: string, env: Pick<Env, 'clock' | 'cwd' | 'log'>): Promise<OpenCatalog> {
+/**
+ * The same for whoever only reads: a file that nobody has made yet is an empty catalog, and is not
+ * made.
+ */
+export async function openCatalogToRead(
+  url: string,
+  env: Pick<Env, 'clock' | 'cwd' | 'log'>,
+): Promise<OpenCatalog> {
   const address = url.startsWith('sqlite:') ? parseSqliteUrl(url) : undefined;
   const isFile = address !== undefined && 'path' in address && address.path !== MEMORY;
-  return isFile && !existsSync(resolve(env.cwd, address.path)) ? { ...memoryCatalog(), persistent: true } : openCatalog(url, env);
+  return isFile && !existsSync(resolve(env.cwd, address.path))
+    ? { ...memoryCatalog(), persistent: true }
+    : openCatalog(url, env);
 }
 
 export function memoryCatalog(): OpenCatalog {

@@ -13,7 +13,10 @@ const ATTEMPTS = 8;
 const BUSY_TIMEOUT_MS = 5000;
 const WAITS: BackoffPolicy = { backoff: 'exponential', baseMs: 100, maxMs: 1000, jitter: false };
 
-/** Opens what `--history` names; nothing named means memory. A store that is locked is tried again for a while. Throws `HistoryError`. */
+/**
+ * Opens what `--history` names; nothing named means memory. A store that is locked is tried again
+ * for a while. Throws `HistoryError`.
+ */
 export async function openHistory(
   url: string | undefined,
   env: Pick<Env, 'clock' | 'cwd' | 'log'>,
@@ -30,13 +33,19 @@ export async function openHistory(
       return openSqliteHistory(url, env, busyTimeoutMs);
     } catch (error) {
       if (attempt === ATTEMPTS || !isLocked(error)) throw error;
-      env.log.at('headgate::history').warn('the history database is locked; trying again', { attempt });
+      env.log
+        .at('headgate::history')
+        .warn('the history database is locked; trying again', { attempt });
       await env.clock.sleep(backoffMs(WAITS, attempt - 1));
     }
   }
 }
 
-function openSqliteHistory(url: string, env: Pick<Env, 'clock' | 'cwd'>, busyTimeoutMs: number): History {
+function openSqliteHistory(
+  url: string,
+  env: Pick<Env, 'clock' | 'cwd'>,
+  busyTimeoutMs: number,
+): History {
   const db = openDatabase(url, env.cwd, busyTimeoutMs);
   try {
     migrate(db, MIGRATIONS, env.clock.now());
@@ -44,7 +53,10 @@ function openSqliteHistory(url: string, env: Pick<Env, 'clock' | 'cwd'>, busyTim
     rollBack(db);
     db.close();
     if (error instanceof HistoryError) throw error;
-    throw new HistoryError(`the history database cannot be set up: ${sqliteError(error, 'migrating').message}`, { cause: error });
+    throw new HistoryError(
+      `the history database cannot be set up: ${sqliteError(error, 'migrating').message}`,
+      { cause: error },
+    );
   }
   return new SqliteHistory(new SqliteClient(db));
 }

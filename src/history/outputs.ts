@@ -34,14 +34,22 @@ export interface OutputQuery {
 
 export interface OutputStore {
   /**
-   * Notes writes. A file that is known keeps when it was first written and whether it was there before. That it was deleted is over, and
-   * what was there when it was written again is somebody else's.
+   * Notes writes. A file that is known keeps when it was first written and whether it was there
+   * before. That it was deleted is over, and what was there when it was written again is somebody
+   * else's.
    */
   putOutputs(outputs: readonly StoredOutput[]): Promise<void>;
   /** Newest write first, then by id. */
   listOutputs(query: OutputQuery): Promise<readonly StoredOutput[]>;
-  /** False when the file was written again since `last_written_at`, or is not known: nothing was changed then. */
-  markDeleted(id: string, last_written_at: string, deleted: { readonly at: string; readonly bytes: number }): Promise<boolean>;
+  /**
+   * False when the file was written again since `last_written_at`, or is not known: nothing was
+   * changed then.
+   */
+  markDeleted(
+    id: string,
+    last_written_at: string,
+    deleted: { readonly at: string; readonly bytes: number },
+  ): Promise<boolean>;
   /** Takes files out of the ledger. */
   forgetOutputs(ids: readonly string[]): Promise<void>;
 }

@@ -1,17 +1,28 @@
-/** A block of bytes and the way to give its memory back; without that it is the taker's for good. */
+/**
+ * A block of bytes and the way to give its memory back; without that it is the taker's for good.
+ */
 export interface TakenBytes {
   readonly bytes: Uint8Array;
   readonly release: () => void;
 }
 
-/** How many buffers wait to be used again: one is written to while another is on its way to the sink. */
+/**
+ * How many buffers wait to be used again: one is written to while another is on its way to the
+ * sink.
+ */
 const SPARE_BUFFERS = 2;
-/** Room for the largest page and what is written from it. Larger ones are rare; keeping them would hold memory for nothing. */
+/**
+ * Room for the largest page and what is written from it. Larger ones are rare; keeping them would
+ * hold memory for nothing.
+ */
 const SPARE_BYTES = 16 * 1024 * 1024;
 const MIN_BYTES = 16 * 1024;
 const NOTHING = Buffer.alloc(0);
 
-/** Bytes that are written one after the other into buffers that are used again when they are given back. */
+/**
+ * Bytes that are written one after the other into buffers that are used again when they are given
+ * back.
+ */
 export class ByteWriter {
   bytes = Buffer.allocUnsafeSlow(MIN_BYTES);
   length = 0;
@@ -40,7 +51,10 @@ export class ByteWriter {
     return { bytes, release: () => this.#keep(taken) };
   }
 
-  /** The same for a taker that goes on writing. What it grew to comes back to be used again; late readers then find nothing. */
+  /**
+   * The same for a taker that goes on writing. What it grew to comes back to be used again; late
+   * readers then find nothing.
+   */
   split(): { readonly writer: ByteWriter; readonly release: () => void } {
     const writer = new ByteWriter(this);
     this.#renew(writer.bytes.length);
@@ -65,6 +79,7 @@ export class ByteWriter {
   }
 
   #keep(buffer: Buffer<ArrayBuffer>): void {
-    if (this.#spare.length < SPARE_BUFFERS && buffer.length <= SPARE_BYTES) this.#spare.push(buffer);
+    if (this.#spare.length < SPARE_BUFFERS && buffer.length <= SPARE_BYTES)
+      this.#spare.push(buffer);
   }
 }

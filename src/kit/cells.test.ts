@@ -18,17 +18,28 @@ const json = fc
   .filter(isExactInCells);
 
 const table = fc
-  .uniqueArray(fc.oneof(fc.string({ maxLength: 5 }), fc.constantFrom('10', '9', '01', '__proto__')), { minLength: 1, maxLength: 4 })
+  .uniqueArray(
+    fc.oneof(fc.string({ maxLength: 5 }), fc.constantFrom('10', '9', '01', '__proto__')),
+    { minLength: 1, maxLength: 4 },
+  )
   .chain((names) =>
     fc.record({
       names: fc.constant(names),
-      rows: fc.array(fc.array(fc.option(json, { nil: undefined }), { minLength: names.length, maxLength: names.length }), { maxLength: 6 }),
+      rows: fc.array(
+        fc.array(fc.option(json, { nil: undefined }), {
+          minLength: names.length,
+          maxLength: names.length,
+        }),
+        { maxLength: 6 },
+      ),
     }),
   );
 
 function recordOf(names: readonly string[], values: readonly (JsonValue | undefined)[]): JsonValue {
   const fields = names.map((name, index): [string, JsonValue | undefined] => [name, values[index]]);
-  return Object.fromEntries(fields.filter((field): field is [string, JsonValue] => field[1] !== undefined));
+  return Object.fromEntries(
+    fields.filter((field): field is [string, JsonValue] => field[1] !== undefined),
+  );
 }
 
 describe('cells', () => {
@@ -49,9 +60,14 @@ describe('cells', () => {
     fc.assert(
       fc.property(table, fc.nat(6), fc.nat(6), ({ names, rows }, from, to) => {
         const records = rows.map((values) => recordOf(names, values));
-        const page = Page.ofColumns(columnsOf(names, rows)).slice(Math.min(from, rows.length), Math.max(from, to));
+        const page = Page.ofColumns(columnsOf(names, rows)).slice(
+          Math.min(from, rows.length),
+          Math.max(from, to),
+        );
         const wanted = records.slice(Math.min(from, rows.length), Math.max(from, to));
-        expect(Buffer.from(page.block(JSON_LINES)).toString()).toBe(wanted.map((record) => `${stringifyJson(record)}\n`).join(''));
+        expect(Buffer.from(page.block(JSON_LINES)).toString()).toBe(
+          wanted.map((record) => `${stringifyJson(record)}\n`).join(''),
+        );
         expect(page.records()).toEqual(JSON_LINES.decode(JSON_LINES.encode(wanted)));
       }),
     );
@@ -59,14 +75,21 @@ describe('cells', () => {
 
   it('refuse numbers that their text does not give back', () => {
     const columns = columnsOf([], [[]]);
-    for (const value of [1e16, -0, [{ a: -1e20 }]]) expect(() => constantColumn(columns, value)).toThrow('cannot be told from its text');
+    for (const value of [1e16, -0, [{ a: -1e20 }]])
+      expect(() => constantColumn(columns, value)).toThrow('cannot be told from its text');
   });
 
   it('read numbers to the last digit', () => {
-    const plain = fc.tuple(fc.integer(), fc.nat(99_999_999)).map(([whole, part]) => `${whole}.${part}1`);
+    const plain = fc
+      .tuple(fc.integer(), fc.nat(99_999_999))
+      .map(([whole, part]) => `${whole}.${part}1`);
     fc.assert(
       fc.property(
-        fc.oneof(plain, fc.double({ noNaN: true, noDefaultInfinity: true }).map(String), fc.maxSafeInteger().map(String)),
+        fc.oneof(
+          plain,
+          fc.double({ noNaN: true, noDefaultInfinity: true }).map(String),
+          fc.maxSafeInteger().map(String),
+        ),
         (text) => {
           const bytes = Buffer.from(` ${text} `);
           // What a double may not be exact for comes as a bigint.
@@ -81,7 +104,9 @@ describe('cells', () => {
       fc.property(fc.string({ unit: 'grapheme' }), fc.nat(12), fc.nat(12), (text, min, more) => {
         const bytes = Buffer.from(text);
         const { length } = Array.from(text);
-        expect(hasCharacters(bytes, 0, bytes.length, { min, max: min + more })).toBe(length >= min && length <= min + more);
+        expect(hasCharacters(bytes, 0, bytes.length, { min, max: min + more })).toBe(
+          length >= min && length <= min + more,
+        );
       }),
     );
   });

@@ -2,7 +2,18 @@
 import { RecordError } from '../lib/errors.ts';
 import { isObject, parseJson, stringifyJson, type JsonValue } from '../lib/json.ts';
 import { readerOf, type FieldPath } from './field-path.ts';
-import { ESCAPED, FALSE, MISSING, NESTED, NULL, NUMBER, TEXT, TRUE, type Column, type Columns } from './columns.ts';
+import {
+  ESCAPED,
+  FALSE,
+  MISSING,
+  NESTED,
+  NULL,
+  NUMBER,
+  TEXT,
+  TRUE,
+  type Column,
+  type Columns,
+} from './columns.ts';
 
 const MINUS = 0x2d;
 const POINT = 0x2e;
@@ -16,7 +27,8 @@ const POWERS = Array.from({ length: EXACT_DIGITS + 1 }, (_, digits) => 10 ** dig
 export type CellValues = (row: number) => JsonValue | undefined;
 
 export function valuesOf({ cells }: Columns, { starts, ends, kinds }: Column): CellValues {
-  return (row) => readCell(cells.bytes, starts[row] as number, ends[row] as number, kinds[row] as number);
+  return (row) =>
+    readCell(cells.bytes, starts[row] as number, ends[row] as number, kinds[row] as number);
 }
 
 /** Reads the values at a path, like `readerOf` does in records. */
@@ -29,8 +41,14 @@ export function columnReader(columns: Columns, [name = '', ...below]: FieldPath)
   return (row) => readBelow(read(row) ?? null);
 }
 
-/** The rows whose value at a path is as wanted. What only the kind of a cell decides is asked once. */
-export function rowsWhere(columns: Columns, path: FieldPath, holds: (value: JsonValue | undefined) => boolean): Uint32Array {
+/**
+ * The rows whose value at a path is as wanted. What only the kind of a cell decides is asked once.
+ */
+export function rowsWhere(
+  columns: Columns,
+  path: FieldPath,
+  holds: (value: JsonValue | undefined) => boolean,
+): Uint32Array {
   const valueAt = columnReader(columns, path);
   const [name = ''] = path;
   const kinds = path.length === 1 ? columns.column(name)?.kinds : undefined;
@@ -51,7 +69,12 @@ export function rowsWhere(columns: Columns, path: FieldPath, holds: (value: Json
 
 // Called for single cells in loops over pages: an object for the arguments would be made for each.
 // oxlint-disable-next-line max-params
-export function readCell(bytes: Buffer, start: number, end: number, kind: number): JsonValue | undefined {
+export function readCell(
+  bytes: Buffer,
+  start: number,
+  end: number,
+  kind: number,
+): JsonValue | undefined {
   switch (kind) {
     case MISSING:
       return undefined;
@@ -75,7 +98,9 @@ export function readCell(bytes: Buffer, start: number, end: number, kind: number
 /** The text of a scalar, as it stands inside a string. */
 // oxlint-disable-next-line max-params
 export function readText(bytes: Buffer, start: number, end: number, kind: number): string {
-  return kind === ESCAPED ? (readCell(bytes, start, end, kind) as string) : bytes.toString('utf8', start, end);
+  return kind === ESCAPED
+    ? (readCell(bytes, start, end, kind) as string)
+    : bytes.toString('utf8', start, end);
 }
 
 /** Plain digits are added up; whatever has an exponent or many digits is left to the parser. */
@@ -92,7 +117,8 @@ export function readNumber(bytes: Buffer, start: number, end: number): number | 
     else if (byte === POINT && point === end) point = at;
     else break;
   }
-  if (at < end || end - first > EXACT_DIGITS) return parseJson(bytes.toString('latin1', start, end)) as number | bigint;
+  if (at < end || end - first > EXACT_DIGITS)
+    return parseJson(bytes.toString('latin1', start, end)) as number | bigint;
   const size = point === end ? value : value / (POWERS[end - point - 1] as number);
   return isNegative ? -size : size;
 }
@@ -130,7 +156,8 @@ export class ColumnBuilder implements Column {
     if (typeof value === 'string') this.#setText(row, value);
     else if (value === undefined) this.kinds[row] = MISSING;
     else {
-      if (!isExactInCells(value)) throw new RecordError('Transform', 'a number cannot be told from its text');
+      if (!isExactInCells(value))
+        throw new RecordError('Transform', 'a number cannot be told from its text');
       const text = stringifyJson(value);
       this.#write(row, text, kindOf(value, text));
     }
@@ -163,9 +190,13 @@ export class ColumnBuilder implements Column {
   }
 }
 
-/** Read back from its text, a whole double beyond the safe range would be an integer of another kind, and a negative zero none. */
+/**
+ * Read back from its text, a whole double beyond the safe range would be an integer of another
+ * kind, and a negative zero none.
+ */
 export function isExactInCells(value: JsonValue): boolean {
-  if (typeof value === 'number') return !Number.isInteger(value) || (Number.isSafeInteger(value) && !Object.is(value, -0));
+  if (typeof value === 'number')
+    return !Number.isInteger(value) || (Number.isSafeInteger(value) && !Object.is(value, -0));
   if (Array.isArray(value)) return value.every(isExactInCells);
   return !isObject(value) || Object.values(value).every(isExactInCells);
 }
@@ -194,7 +225,11 @@ export function constantColumn(columns: Columns, value: JsonValue): Column {
 }
 
 /** A column of what `change` makes of every value. */
-export function mappedColumn(columns: Columns, column: Column, change: (value: JsonValue) => JsonValue): Column {
+export function mappedColumn(
+  columns: Columns,
+  column: Column,
+  change: (value: JsonValue) => JsonValue,
+): Column {
   const builder = new ColumnBuilder(columns);
   const read = valuesOf(columns, column);
   for (const row of columns.rows) {
@@ -204,14 +239,23 @@ export function mappedColumn(columns: Columns, column: Column, change: (value: J
   return builder;
 }
 
-/** Is the number of Unicode characters in the range? Counted only where the number of bytes does not decide it. */
+/**
+ * Is the number of Unicode characters in the range? Counted only where the number of bytes does not
+ * decide it.
+ */
 // oxlint-disable-next-line max-params
-export function hasCharacters(bytes: Uint8Array, start: number, end: number, { min, max }: { min: number; max: number }): boolean {
+export function hasCharacters(
+  bytes: Uint8Array,
+  start: number,
+  end: number,
+  { min, max }: { min: number; max: number },
+): boolean {
   const size = end - start;
   if (size < min || size > max * MAX_BYTES_A_CHARACTER) return false;
   if (size <= max && size >= min * MAX_BYTES_A_CHARACTER) return true;
   let characters = size;
-  for (let at = start; at < end; at += 1) if (((bytes[at] as number) & CONTINUATION_MASK) === CONTINUATION) characters -= 1;
+  for (let at = start; at < end; at += 1)
+    if (((bytes[at] as number) & CONTINUATION_MASK) === CONTINUATION) characters -= 1;
   return characters >= min && characters <= max;
 }
 

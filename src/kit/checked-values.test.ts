@@ -33,7 +33,10 @@ describe('values that were checked before', () => {
     const checked = new CheckedValues(stillClock());
     const schema = schemaOf();
     for (const path of ['a', 'b', 'c']) {
-      expect(checked.check(schema, { size: 10 }, path)).toMatchObject({ ok: false, issues: [{ path: `${path}.size` }] });
+      expect(checked.check(schema, { size: 10 }, path)).toMatchObject({
+        ok: false,
+        issues: [{ path: `${path}.size` }],
+      });
     }
   });
 
@@ -42,7 +45,8 @@ describe('values that were checked before', () => {
     const schema = z.strictObject({ size: z.bigint() });
     const checked = new CheckedValues(stillClock());
     const parse = vi.spyOn(schema, 'safeParse');
-    for (let time = 0; time < 4; time += 1) expect(checked.check(schema, { size: 2n ** 70n })).toMatchObject({ ok: true });
+    for (let time = 0; time < 4; time += 1)
+      expect(checked.check(schema, { size: 2n ** 70n })).toMatchObject({ ok: true });
     expect(parse).toHaveBeenCalledTimes(4);
   });
 });

@@ -7,12 +7,16 @@ const LIMITS = { entries: 4000, size: 4 * 1024 * 1024, idleMs: 300_000 };
 /** Longer values are checked each time. */
 const MAX_CHARS = 16 * 1024;
 
-/** What a value was parsed to; of one that came once only that it came, because most of those never come again. */
+/**
+ * What a value was parsed to; of one that came once only that it came, because most of those never
+ * come again.
+ */
 type Known = { readonly parsed: unknown } | 'came once';
 
 /**
- * Checks values, and remembers what those were parsed to that fit their schema and came more than once: most of what a document holds was
- * in others before. Whoever takes a parsed value leaves it as it is. Values with secrets are not for it, because it keeps their text.
+ * Checks values, and remembers what those were parsed to that fit their schema and came more than
+ * once: most of what a document holds was in others before. Whoever takes a parsed value leaves it
+ * as it is. Values with secrets are not for it, because it keeps their text.
  */
 export class CheckedValues {
   readonly #recent: RecentValues<Known>;
@@ -31,7 +35,12 @@ export class CheckedValues {
     // It is what this schema made of it.
     if (known !== undefined && known !== 'came once') return { ok: true, value: known.parsed as T };
     const result = check(schema, value, path);
-    if (result.ok) this.#recent.keep(key, known === undefined ? 'came once' : { parsed: result.value }, text.length);
+    if (result.ok)
+      this.#recent.keep(
+        key,
+        known === undefined ? 'came once' : { parsed: result.value },
+        text.length,
+      );
     return result;
   };
 

@@ -6,8 +6,9 @@ const QUOTE = 0x22;
 const OPEN = 0x7b;
 const CLOSE = 0x7d;
 /**
- * So many bytes are copied at once, as a double, which takes a fraction of the time of single bytes. Bytes of UTF-8 are never a NaN, the
- * one double whose bits may change: its last bytes would be the start of a character of four bytes and 0x7f, or 0xff.
+ * So many bytes are copied at once, as a double, which takes a fraction of the time of single
+ * bytes. Bytes of UTF-8 are never a NaN, the one double whose bits may change: its last bytes would
+ * be the start of a character of four bytes and 0x7f, or 0xff.
  */
 const WORD = 8;
 /** Quotes around a cell. */
@@ -37,17 +38,24 @@ interface Labels {
 }
 
 interface Layout extends Labels {
-  /** For each column the last of those that lie behind it in the bytes as they are to be written: the column itself, if there is none. */
+  /**
+   * For each column the last of those that lie behind it in the bytes as they are to be written:
+   * the column itself, if there is none.
+   */
   readonly lasts: Int32Array;
 }
 
 function labelsOf(names: readonly string[]): Labels {
   const texts = names.map((name) => Buffer.from(`,${JSON.stringify(name)}:`));
-  const padded = texts.map((text) => Buffer.concat([text, Buffer.alloc(-text.length & (WORD - 1))]));
+  const padded = texts.map((text) =>
+    Buffer.concat([text, Buffer.alloc(-text.length & (WORD - 1))]),
+  );
   const all = Buffer.concat(padded);
   let end = 0;
   return {
-    words: Float64Array.from({ length: all.length / WORD }, (_, index) => all.readDoubleLE(index * WORD)),
+    words: Float64Array.from({ length: all.length / WORD }, (_, index) =>
+      all.readDoubleLE(index * WORD),
+    ),
     wordEnds: Int32Array.from(padded, (text) => (end += text.length / WORD)),
     lengths: Int32Array.from(texts, (text) => text.length),
   };
@@ -59,7 +67,10 @@ function lastsOf({ names, columns, lines }: Columns): Int32Array {
   const places = new Map(lines.columns.map((column, place) => [column, place]));
   for (let index = columns.length - 1; index > 0; index -= 1) {
     const place = places.get(columns[index] as Column) ?? 0;
-    const follows = place > 0 && columns[index - 1] === lines.columns[place - 1] && names[index] === lines.names[place];
+    const follows =
+      place > 0 &&
+      columns[index - 1] === lines.columns[place - 1] &&
+      names[index] === lines.names[place];
     if (follows) lasts[index - 1] = lasts[index] as number;
   }
   return lasts;
@@ -67,7 +78,8 @@ function lastsOf({ names, columns, lines }: Columns): Int32Array {
 
 /** At most: as if no cell were missing. */
 function sizeOf({ columns, rows }: Columns, { lengths }: Layout): number {
-  let size = rows.length * (ROW_ROOM + lengths.reduce((sum, length) => sum + length + CELL_ROOM, 0));
+  let size =
+    rows.length * (ROW_ROOM + lengths.reduce((sum, length) => sum + length + CELL_ROOM, 0));
   for (const { starts, ends } of columns) {
     for (let index = 0; index < rows.length; index += 1) {
       const row = rows[index] as number;
@@ -77,7 +89,11 @@ function sizeOf({ columns, rows }: Columns, { lengths }: Layout): number {
   return size;
 }
 
-function writeRows({ columns, rows, cells }: Columns, { words, wordEnds, lengths, lasts }: Layout, start: number): number {
+function writeRows(
+  { columns, rows, cells }: Columns,
+  { words, wordEnds, lengths, lasts }: Layout,
+  start: number,
+): number {
   const bytes: Uint8Array = cells.bytes;
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const starts = columns.map((column) => column.starts);
@@ -96,7 +112,8 @@ function writeRows({ columns, rows, cells }: Columns, { words, wordEnds, lengths
         word = wordEnd;
         continue;
       }
-      for (let ahead = to; word < wordEnd; word += 1, ahead += WORD) view.setFloat64(ahead, words[word] as number, true);
+      for (let ahead = to; word < wordEnd; word += 1, ahead += WORD)
+        view.setFloat64(ahead, words[word] as number, true);
       to += lengths[column] as number;
       const from = (starts[column] as Uint32Array)[row] as number;
       let lastKind = kind;
@@ -115,7 +132,9 @@ function writeRows({ columns, rows, cells }: Columns, { words, wordEnds, lengths
         to += 1;
       }
       if (end - from > LONG_BYTES) bytes.copyWithin(to, from, end);
-      else for (let at = from, ahead = to; at < end; at += WORD, ahead += WORD) view.setFloat64(ahead, view.getFloat64(at, true), true);
+      else
+        for (let at = from, ahead = to; at < end; at += WORD, ahead += WORD)
+          view.setFloat64(ahead, view.getFloat64(at, true), true);
       to += end - from;
       if (lastKind >= TEXT) {
         bytes[to] = QUOTE;

@@ -12,8 +12,13 @@ async function columnsOf(records: readonly JsonObject[]): Promise<Columns> {
   const blocks = (async function* () {
     yield Buffer.from(records.map((record) => JSON.stringify(record)).join('\n'));
   })();
-  const options = { name: 'f', signal: new AbortController().signal, bounds: { records: 1000, bytes: 1_000_000 } };
-  for await (const { columns } of jsonColumnPages(blocks, options)) if (columns !== undefined) return columns;
+  const options = {
+    name: 'f',
+    signal: new AbortController().signal,
+    bounds: { records: 1000, bytes: 1_000_000 },
+  };
+  for await (const { columns } of jsonColumnPages(blocks, options))
+    if (columns !== undefined) return columns;
   throw new Error('the records are no columns');
 }
 
@@ -42,7 +47,9 @@ describe('columns as a parcel', () => {
         const moved = structuredClone(parcel, { transfer: [parcel.memory] });
         expect(parcel.memory.byteLength).toBe(0);
         expect(readRecords(unpackColumns(moved))).toEqual(readRecords(columns));
-        expect(Buffer.from(writeLines(unpackColumns(moved)))).toEqual(Buffer.from(writeLines(columns)));
+        expect(Buffer.from(writeLines(unpackColumns(moved)))).toEqual(
+          Buffer.from(writeLines(columns)),
+        );
       }),
     );
   });

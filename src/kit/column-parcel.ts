@@ -1,18 +1,29 @@
-/** Columns on their way to another thread: everything they are made of in one block of memory, which changes its owner instead of being copied. */
+/**
+ * Columns on their way to another thread: everything they are made of in one block of memory, which
+ * changes its owner instead of being copied.
+ */
 import { ByteWriter } from './byte-writer.ts';
 import { Columns, type Column } from './columns.ts';
 
 const WORD = 4;
-/** New cells and lines are written behind the cells that came; so many times the size of these leaves room for most. */
+/**
+ * New cells and lines are written behind the cells that came; so many times the size of these
+ * leaves room for most.
+ */
 const ROOM = 2.5;
 
-/** In this order: the starts and ends of each column, the rows, the kinds of each column, the cells, and room for more of them. */
+/**
+ * In this order: the starts and ends of each column, the rows, the kinds of each column, the cells,
+ * and room for more of them.
+ */
 export interface ColumnParcel {
   readonly memory: ArrayBuffer;
   readonly names: readonly string[];
   /** The place of each column among those that are packed: lines and names may share some. */
   readonly columns: readonly number[];
-  readonly lines: { readonly names: readonly string[]; readonly columns: readonly number[] } | undefined;
+  readonly lines:
+    | { readonly names: readonly string[]; readonly columns: readonly number[] }
+    | undefined;
   /** Columns packed. */
   readonly width: number;
   readonly height: number;
@@ -23,11 +34,15 @@ export interface ColumnParcel {
 }
 
 /** `allocate` gives a block of at least so many bytes; whatever stands in it is written over. */
-export function packColumns(columns: Columns, allocate: (bytes: number) => ArrayBuffer = (bytes) => new ArrayBuffer(bytes)): ColumnParcel {
+export function packColumns(
+  columns: Columns,
+  allocate: (bytes: number) => ArrayBuffer = (bytes) => new ArrayBuffer(bytes),
+): ColumnParcel {
   const { names, height, lines } = columns;
   const packed = [...new Set([...columns.columns, ...(lines?.columns ?? [])])];
   const placeOf = new Map(packed.map((column, place) => [column, place]));
-  const placesOf = (some: readonly Column[]): number[] => some.map((column) => placeOf.get(column) as number);
+  const placesOf = (some: readonly Column[]): number[] =>
+    some.map((column) => placeOf.get(column) as number);
   const rows = columns.count === height ? undefined : columns.count;
   const cells = columns.cells.length;
   const shape = { width: packed.length, height, rows, cells };
@@ -40,7 +55,8 @@ export function packColumns(columns: Columns, allocate: (bytes: number) => Array
   }
   if (rows !== undefined) words.set(columns.rows, packed.length * 2 * height);
   bytes.set(columns.cells.bytes.subarray(0, cells));
-  const cellLines = lines === undefined ? undefined : { names: lines.names, columns: placesOf(lines.columns) };
+  const cellLines =
+    lines === undefined ? undefined : { names: lines.names, columns: placesOf(lines.columns) };
   return { ...shape, memory, names, columns: placesOf(columns.columns), lines: cellLines };
 }
 
@@ -53,14 +69,18 @@ export function unpackColumns(parcel: ColumnParcel): Columns {
     ends: words.subarray((place * 2 + 1) * height, (place * 2 + 2) * height),
     kinds: kinds.subarray(place * height, (place + 1) * height),
   }));
-  const columnsAt = (places: readonly number[]): Column[] => places.map((place) => packed[place] as Column);
+  const columnsAt = (places: readonly number[]): Column[] =>
+    places.map((place) => packed[place] as Column);
   return new Columns({
     names,
     columns: columnsAt(parcel.columns),
     height,
     cells: new ByteWriter({ bytes, length: parcel.cells }),
-    lines: lines === undefined ? undefined : { names: lines.names, columns: columnsAt(lines.columns) },
-    ...(rows === undefined ? {} : { rows: words.subarray(width * 2 * height, width * 2 * height + rows) }),
+    lines:
+      lines === undefined ? undefined : { names: lines.names, columns: columnsAt(lines.columns) },
+    ...(rows === undefined
+      ? {}
+      : { rows: words.subarray(width * 2 * height, width * 2 * height + rows) }),
   });
 }
 
@@ -74,7 +94,10 @@ function cellsAt(shape: Shape): number {
   return wordsOf(shape) * WORD + shape.width * shape.height;
 }
 
-function viewsOf(memory: ArrayBuffer, shape: Shape): { words: Uint32Array; kinds: Uint8Array; bytes: Buffer<ArrayBuffer> } {
+function viewsOf(
+  memory: ArrayBuffer,
+  shape: Shape,
+): { words: Uint32Array; kinds: Uint8Array; bytes: Buffer<ArrayBuffer> } {
   const words = wordsOf(shape);
   return {
     words: new Uint32Array(memory, 0, words),

@@ -6,7 +6,10 @@ import type { Columns } from './columns.ts';
 /** The text of so many records is made at once. */
 const CHUNK = 4096;
 
-/** Reading back their lines is quicker than making objects field by field, and the fields are in the order of every other reader. */
+/**
+ * Reading back their lines is quicker than making objects field by field, and the fields are in the
+ * order of every other reader.
+ */
 export function readRecords(columns: Columns): JsonValue[] {
   const { rows, cells } = columns;
   const records: JsonValue[] = [];

@@ -1,11 +1,14 @@
 /**
- * Records of one shape, taken apart into cells that lie in bytes: nothing is decoded before somebody needs a value. Columns are
- * values: an operation makes new ones that share the bytes and all columns it does not touch, so that a page can always be read
- * again as it came.
+ * Records of one shape, taken apart into cells that lie in bytes: nothing is decoded before
+ * somebody needs a value. Columns are values: an operation makes new ones that share the bytes and
+ * all columns it does not touch, so that a page can always be read again as it came.
  */
 import type { ByteWriter } from './byte-writer.ts';
 
-/** How a cell stands in the bytes. From `TEXT` on it is a string, spelled as inside a JSON string and without the quotes. */
+/**
+ * How a cell stands in the bytes. From `TEXT` on it is a string, spelled as inside a JSON string
+ * and without the quotes.
+ */
 export const MISSING = 0;
 export const NULL = 1;
 export const FALSE = 2;
@@ -25,7 +28,10 @@ export interface Column {
   readonly kinds: Uint8Array;
 }
 
-/** Columns whose cells lie in lines of JSON: in every row one behind the other, with `,"name":` and the quotes of texts between them. */
+/**
+ * Columns whose cells lie in lines of JSON: in every row one behind the other, with `,"name":` and
+ * the quotes of texts between them.
+ */
 export interface CellLines {
   readonly names: readonly string[];
   /** A row that lacks one lacks all that follow. */
@@ -42,7 +48,10 @@ export interface ColumnsParts {
   readonly rows?: Uint32Array;
   /** Holds every cell; new cells are added at the end. */
   readonly cells: ByteWriter;
-  /** How the cells came, where they came in lines: what stands between two that are neighbours still need not be written anew. */
+  /**
+   * How the cells came, where they came in lines: what stands between two that are neighbours still
+   * need not be written anew.
+   */
   readonly lines?: CellLines | undefined;
 }
 
@@ -82,13 +91,17 @@ export class Columns {
   /** Those of the columns that are there, in the order of `names`. */
   picked(names: readonly string[]): Columns {
     const there = [...new Set(names)].filter((name) => this.names.includes(name));
-    return this.changed({ names: there, columns: there.map((name) => this.column(name) as Column) });
+    return this.changed({
+      names: there,
+      columns: there.map((name) => this.column(name) as Column),
+    });
   }
 
   /** Puts a column in the place of the one that has its name, or behind all others. */
   with(name: string, column: Column): Columns {
     const index = this.names.indexOf(name);
-    if (index === -1) return this.changed({ names: [...this.names, name], columns: [...this.columns, column] });
+    if (index === -1)
+      return this.changed({ names: [...this.names, name], columns: [...this.columns, column] });
     return this.changed({ columns: this.columns.with(index, column) });
   }
 
@@ -103,16 +116,23 @@ export class Columns {
     return new Columns({ names, columns, height, rows, cells, lines, ...parts });
   }
 
-  /** Whether every row has a cell there: only then a changed cell keeps its place among the fields of its record. */
+  /**
+   * Whether every row has a cell there: only then a changed cell keeps its place among the fields
+   * of its record.
+   */
   isWhole(column: Column): boolean {
     const { rows } = this;
     const { kinds } = column;
-    for (let index = 0; index < rows.length; index += 1) if (kinds[rows[index] as number] === MISSING) return false;
+    for (let index = 0; index < rows.length; index += 1)
+      if (kinds[rows[index] as number] === MISSING) return false;
     return true;
   }
 }
 
-/** Whether a cell of the column may be a list or an object; rows that take no part are looked at too. */
+/**
+ * Whether a cell of the column may be a list or an object; rows that take no part are looked at
+ * too.
+ */
 export function mayNest({ kinds }: Column): boolean {
   return kinds.includes(NESTED);
 }
@@ -120,13 +140,17 @@ export function mayNest({ kinds }: Column): boolean {
 let identity = Uint32Array.from({ length: 1024 }, (_, row) => row);
 
 function allRows(height: number): Uint32Array {
-  if (identity.length < height) identity = Uint32Array.from({ length: height * 2 }, (_, row) => row);
+  if (identity.length < height)
+    identity = Uint32Array.from({ length: height * 2 }, (_, row) => row);
   return identity.subarray(0, height);
 }
 
 const INDEX_LIKE = /^(?:0|[1-9][0-9]{0,9})$/;
 
-/** Objects list keys that look like an index first, ascending; `undefined` when the names stand in that order already. */
+/**
+ * Objects list keys that look like an index first, ascending; `undefined` when the names stand in
+ * that order already.
+ */
 function fieldOrder(names: readonly string[]): number[] | undefined {
   if (!names.some((name) => INDEX_LIKE.test(name))) return undefined;
   return Object.values(Object.fromEntries(names.map((name, index) => [name, index])));

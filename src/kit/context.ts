@@ -9,7 +9,10 @@ export interface PartContext {
   readonly row: string;
   /** Id of this invocation (UUID version 7). */
   readonly invocationId: string;
-  /** Sources: fires on a cooperative stop too. Sinks and stores: fires only when everything must end now. */
+  /**
+   * Sources: fires on a cooperative stop too. Sinks and stores: fires only when everything must end
+   * now.
+   */
   readonly signal: AbortSignal;
   /** Turns an `auth` block (inline or `{ref}`) into what a request needs. */
   readonly credentials: Credentials;
@@ -20,7 +23,10 @@ export interface SourceContext extends PartContext {
   readonly parent?: JsonValue;
   /** What the tokens that are left in `boundKeys` stand for, by the name before their first dot. */
   readonly records?: ReadonlyMap<string, JsonValue>;
-  /** Upper bound of the encoded size of one page, in bytes; a page holds at least one record whatever its size. */
+  /**
+   * Upper bound of the encoded size of one page, in bytes; a page holds at least one record
+   * whatever its size.
+   */
   readonly pageBytes: number;
   /** The document's `resilience.retry`, for sources that repeat their own requests. */
   readonly retry?: RetryPolicy;
@@ -48,7 +54,9 @@ export interface Credential {
   readonly query: Readonly<Record<string, string>>;
 }
 
-/** One login shared by everybody who names it: one token request at a time, one refresh at a time. */
+/**
+ * One login shared by everybody who names it: one token request at a time, one refresh at a time.
+ */
 export interface CredentialProvider {
   get(signal?: AbortSignal): Promise<Credential>;
   /** A request made with this credential got 401: drop it unless a newer one is already held. */
@@ -56,7 +64,10 @@ export interface CredentialProvider {
 }
 
 export interface Credentials {
-  /** `auth` is a connector's block: `{ref: name}` or `{type, config}`; `undefined` means no credential. */
+  /**
+   * `auth` is a connector's block: `{ref: name}` or `{type, config}`; `undefined` means no
+   * credential.
+   */
   resolve(auth: JsonObject | undefined): CredentialProvider;
 }
 

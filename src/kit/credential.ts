@@ -14,6 +14,8 @@ export interface CredentialDefinition<C = any> {
   open(config: C, context: CredentialContext): CredentialProvider;
 }
 
-export function defineCredential<C>(definition: Omit<CredentialDefinition<C>, 'role'>): CredentialDefinition<C> {
+export function defineCredential<C>(
+  definition: Omit<CredentialDefinition<C>, 'role'>,
+): CredentialDefinition<C> {
   return Object.freeze({ role: 'credential' as const, ...definition });
 }

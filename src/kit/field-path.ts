@@ -1,8 +1,8 @@
 import { hasField, isObject, type JsonValue } from '../lib/json.ts';
 
 /**
- * The path grammar of filters, checks and explode: a bare key, or `$` followed by `.key`, `['key']` or `["key"]` steps.
- * No wildcards, no array indexes, no escapes.
+ * The path grammar of filters, checks and explode: a bare key, or `$` followed by `.key`, `['key']`
+ * or `["key"]` steps. No wildcards, no array indexes, no escapes.
  */
 export type FieldPath = readonly string[];
 
@@ -12,7 +12,10 @@ const STEP = /\.([^.[\]'"\s]+)|\['([^']*)'\]|\["([^"]*)"\]/y;
 export function parseFieldPath(text: string): FieldPath | { readonly error: string } {
   if (text === '') return { error: 'a path must not be empty' };
   if (!text.startsWith('$')) {
-    if (/[*?]|\.\.|[[\]]/.test(text)) return { error: `\`${text}\` is not a path: wildcards, filters and indexes are not possible here` };
+    if (/[*?]|\.\.|[[\]]/.test(text))
+      return {
+        error: `\`${text}\` is not a path: wildcards, filters and indexes are not possible here`,
+      };
     return parseSteps(`.${text}`, text);
   }
   if (text === '$') return { error: '`$` names the whole record; name a field' };
@@ -26,7 +29,9 @@ function parseSteps(rest: string, whole: string): FieldPath | { readonly error: 
     const from = STEP.lastIndex;
     const match = STEP.exec(rest);
     if (match === null) {
-      return { error: `\`${whole}\` cannot be read from \`${rest.slice(from)}\` on; write steps as \`.key\` or \`['a key']\`` };
+      return {
+        error: `\`${whole}\` cannot be read from \`${rest.slice(from)}\` on; write steps as \`.key\` or \`['a key']\``,
+      };
     }
     const step = match[1] ?? match[2] ?? match[3] ?? '';
     if (step === '' || step === '*') return { error: `\`${whole}\` has an empty or wildcard step` };

@@ -44,6 +44,10 @@ function parseLine(line: string, index: number): JsonValue {
   try {
     return parseJson(line);
   } catch (error) {
-    throw new ConnectorError('data', `record ${index} of the page is not JSON: ${messageOf(error)}`, { cause: error });
+    throw new ConnectorError(
+      'data',
+      `record ${index} of the page is not JSON: ${messageOf(error)}`,
+      { cause: error },
+    );
   }
 }

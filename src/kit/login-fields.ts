@@ -1,4 +1,7 @@
-/** Fields of logins that stand under a name in the top-level `auth` block and in place in a connector alike. */
+/**
+ * Fields of logins that stand under a name in the top-level `auth` block and in place in a
+ * connector alike.
+ */
 import { z } from 'zod';
 import { json, optional, text } from './schema.ts';
 
@@ -6,8 +9,14 @@ import { json, optional, text } from './schema.ts';
 export function tokenRequestFields() {
   return {
     method: text().default('POST').meta({ description: 'HTTP method.' }),
-    body: optional(json()).meta({ description: 'What is sent; a mapping when `encoding` is `form`.', secret: true }),
-    encoding: z.enum(['json', 'form']).default('json').meta({ description: 'How `body` is written.' }),
+    body: optional(json()).meta({
+      description: 'What is sent; a mapping when `encoding` is `form`.',
+      secret: true,
+    }),
+    encoding: z
+      .enum(['json', 'form'])
+      .default('json')
+      .meta({ description: 'How `body` is written.' }),
   };
 }
 

@@ -8,17 +8,28 @@ import type { Columns } from './columns.ts';
  */
 export interface Encoding {
   readonly name: string;
-  /** Reads every record of a block. Throws `ConnectorError('data', …)` naming the record that cannot be read. */
+  /**
+   * Reads every record of a block. Throws `ConnectorError('data', …)` naming the record that cannot
+   * be read.
+   */
   decode(block: Uint8Array): JsonValue[];
   encode(records: readonly JsonValue[]): Uint8Array;
-  /** The same bytes from columns, where that is possible without their records. They share the memory of the page. */
+  /**
+   * The same bytes from columns, where that is possible without their records. They share the
+   * memory of the page.
+   */
   encodeColumns?(columns: Columns): Uint8Array;
-  /** Byte offset where record `index` starts (`index` may equal the record count: the end of the block). */
+  /**
+   * Byte offset where record `index` starts (`index` may equal the record count: the end of the
+   * block).
+   */
   offsetOf(block: Uint8Array, index: number): number;
 }
 
 /** The physical form in which the pages of one row travel; chosen once by the plan. */
-export type Lane = { readonly form: 'records' | 'columns' } | { readonly form: 'bytes'; readonly encoding: string };
+export type Lane =
+  | { readonly form: 'records' | 'columns' }
+  | { readonly form: 'bytes'; readonly encoding: string };
 
 export const RECORDS_LANE: Lane = Object.freeze({ form: 'records' });
 export const COLUMNS_LANE: Lane = Object.freeze({ form: 'columns' });
@@ -26,13 +37,21 @@ export const COLUMNS_LANE: Lane = Object.freeze({ form: 'columns' });
 export interface PageOptions {
   /** Where the source stands after this page. A page without one saves nothing. */
   readonly bookmark?: JsonValue;
-  /** Size of the page in its encoded form, in bytes; bounds memory and feeds the progress display. */
+  /**
+   * Size of the page in its encoded form, in bytes; bounds memory and feeds the progress display.
+   */
   readonly bytes?: number;
-  /** Takes the memory of the block back; called at most once, and by nobody who has not promised to look at the page no more. */
+  /**
+   * Takes the memory of the block back; called at most once, and by nobody who has not promised to
+   * look at the page no more.
+   */
   readonly release?: () => void;
 }
 
-/** Stands where the records of a released page could have been, so that a late reader fails instead of reading other data. */
+/**
+ * Stands where the records of a released page could have been, so that a late reader fails instead
+ * of reading other data.
+ */
 const RELEASED: readonly JsonValue[] = new Proxy<JsonValue[]>([], {
   get() {
     throw new Error('cannot happen: the page was released before its records were read');
@@ -41,9 +60,9 @@ const RELEASED: readonly JsonValue[] = new Proxy<JsonValue[]>([], {
 
 /**
  * A batch of records with at most one bookmark. It holds one physical form, and converts lazily,
- * at most once each way: whoever needs values calls `records()`, whoever needs bytes calls `block()`, whoever can do with cells
- * looks whether there are `columns`. Immutable from outside: a stage that changes records makes a new page with `withRecords`
- * or `withColumns`.
+ * at most once each way: whoever needs values calls `records()`, whoever needs bytes calls
+ * `block()`, whoever can do with cells looks whether there are `columns`. Immutable from outside: a
+ * stage that changes records makes a new page with `withRecords` or `withColumns`.
  */
 export class Page {
   readonly count: number;
@@ -67,8 +86,16 @@ export class Page {
     return page;
   }
 
-  /** `count` is the number of records in `block`. The block is not copied: the maker must not write to it again. */
-  static ofBlock(encoding: Encoding, block: Uint8Array, count: number, options: PageOptions = {}): Page {
+  /**
+   * `count` is the number of records in `block`. The block is not copied: the maker must not write
+   * to it again.
+   */
+  static ofBlock(
+    encoding: Encoding,
+    block: Uint8Array,
+    count: number,
+    options: PageOptions = {},
+  ): Page {
     const page = new Page(count, { bytes: block.byteLength, ...options });
     page.#encoding = encoding;
     page.#block = block;
@@ -87,7 +114,8 @@ export class Page {
   /** The form held now, without converting. */
   get form(): Lane {
     if (this.#columns !== undefined) return COLUMNS_LANE;
-    if (this.#block !== undefined && this.#encoding !== undefined) return { form: 'bytes', encoding: this.#encoding.name };
+    if (this.#block !== undefined && this.#encoding !== undefined)
+      return { form: 'bytes', encoding: this.#encoding.name };
     return { form: 'records' };
   }
 
@@ -120,8 +148,9 @@ export class Page {
   }
 
   /**
-   * The page has been moved: its maker may write to the block again. For the loop that moves pages, which hands a page on to nobody
-   * after that; a sink is through with a block when `write` returns. Records that were made from the block stay valid.
+   * The page has been moved: its maker may write to the block again. For the loop that moves pages,
+   * which hands a page on to nobody after that; a sink is through with a block when `write`
+   * returns. Records that were made from the block stay valid.
    */
   release(): void {
     const release = this.#release;
@@ -143,21 +172,32 @@ export class Page {
     return Page.ofColumns(columns, this.#options());
   }
 
-  /** Records `from` (inclusive) to `to` (exclusive); the bookmark stays only on the slice that ends the page. */
+  /**
+   * Records `from` (inclusive) to `to` (exclusive); the bookmark stays only on the slice that ends
+   * the page.
+   */
   slice(from: number, to: number): Page {
     if (from === 0 && to >= this.count) return this;
     const end = Math.min(to, this.count);
     const bookmark = end === this.count ? this.bookmark : undefined;
     const options: PageOptions = bookmark === undefined ? {} : { bookmark };
-    if (this.#columns !== undefined) return Page.ofColumns(this.#columns.kept(this.#columns.rows.subarray(from, end)), options);
+    if (this.#columns !== undefined)
+      return Page.ofColumns(this.#columns.kept(this.#columns.rows.subarray(from, end)), options);
     if (this.#records === undefined && this.#block !== undefined && this.#encoding !== undefined) {
       const start = this.#encoding.offsetOf(this.#block, from);
-      return Page.ofBlock(this.#encoding, this.#block.subarray(start, this.#encoding.offsetOf(this.#block, end)), end - from, options);
+      return Page.ofBlock(
+        this.#encoding,
+        this.#block.subarray(start, this.#encoding.offsetOf(this.#block, end)),
+        end - from,
+        options,
+      );
     }
     return Page.ofRecords(this.records().slice(from, end), options);
   }
 
   #options(): PageOptions {
-    return this.bookmark === undefined ? { bytes: this.bytes } : { bytes: this.bytes, bookmark: this.bookmark };
+    return this.bookmark === undefined
+      ? { bytes: this.bytes }
+      : { bytes: this.bytes, bookmark: this.bookmark };
   }
 }

@@ -6,7 +6,9 @@ import type { SourceDefinition } from './source.ts';
 import type { StateStoreDefinition } from './state-store.ts';
 import type { TransformDefinition } from './transform.ts';
 
-/** Everything a build contains, as plain lists (`src/parts.ts` is the one place that fills them). */
+/**
+ * Everything a build contains, as plain lists (`src/parts.ts` is the one place that fills them).
+ */
 export interface PartLists {
   readonly sources: readonly SourceDefinition[];
   readonly sinks: readonly SinkDefinition[];

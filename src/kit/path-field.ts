@@ -14,7 +14,10 @@ export function pathField(description: string) {
 /** Adds the finding about a text that is no path. */
 export function checkPath(value: string, ctx: z.RefinementCtx): void {
   const parsed = parseFieldPath(value);
-  if ('error' in parsed) ctx.addIssue(finding('invalid_path', parsed.error, { hint: "for example `$.user.id` or `$['a key']`" }));
+  if ('error' in parsed)
+    ctx.addIssue(
+      finding('invalid_path', parsed.error, { hint: "for example `$.user.id` or `$['a key']`" }),
+    );
 }
 
 /** The steps of a path that the schema has let through. */

@@ -1,6 +1,9 @@
 /** One named preflight check of one thing that can be wrong. */
 export interface Probe {
-  /** `read`, `io`, `auth`, `connect`, `network`, `schema`, `query`, `sentinel`, `construct`, `timeout`, `check`. */
+  /**
+   * `read`, `io`, `auth`, `connect`, `network`, `schema`, `query`, `sentinel`, `construct`,
+   * `timeout`, `check`.
+   */
   readonly name: string;
   readonly status: 'pass' | 'fail' | 'skip';
   /** Present on `fail` and `skip`; redacted before it leaves the process. */

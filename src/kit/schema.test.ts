@@ -14,8 +14,19 @@ const schema = z.strictObject({
 
 describe('a config', () => {
   it('takes null as absence wherever null has no meaning of its own', () => {
-    const given = { path: 'a', size: null, mode: null, flag: null, list: null, mask: null, inner: { deep: null } };
-    expect(check(schema, given)).toEqual({ ok: true, value: { path: 'a', size: 5, mode: 'append', flag: true, mask: null, inner: {} } });
+    const given = {
+      path: 'a',
+      size: null,
+      mode: null,
+      flag: null,
+      list: null,
+      mask: null,
+      inner: { deep: null },
+    };
+    expect(check(schema, given)).toEqual({
+      ok: true,
+      value: { path: 'a', size: 5, mode: 'append', flag: true, mask: null, inner: {} },
+    });
     expect(given.inner).toEqual({ deep: null });
   });
 
@@ -28,7 +39,9 @@ describe('a config', () => {
 
   it('reports everything at once, each with its place and what was probably meant', () => {
     const checked = check(schema, { path: 7, sise: 1, mode: 'upsrt', size: 0 }, 'x');
-    expect(checked.ok ? [] : checked.issues.map(({ code, path, hint }) => [code, path, hint])).toEqual([
+    expect(
+      checked.ok ? [] : checked.issues.map(({ code, path, hint }) => [code, path, hint]),
+    ).toEqual([
       ['wrong_type', 'x.path', undefined],
       ['out_of_range', 'x.size', undefined],
       ['invalid_value', 'x.mode', 'did you mean `upsert`?'],
@@ -37,7 +50,14 @@ describe('a config', () => {
   });
 
   it('reads numbers and booleans from their text, and publishes both forms with the default', () => {
-    expect(check(schema, { path: 'a', size: '12', flag: 'false' })).toMatchObject({ ok: true, value: { size: 12, flag: false } });
-    expect(jsonSchemaOf(schema).properties?.['size']).toMatchObject({ type: ['integer', 'string'], default: 5, minimum: 1 });
+    expect(check(schema, { path: 'a', size: '12', flag: 'false' })).toMatchObject({
+      ok: true,
+      value: { size: 12, flag: false },
+    });
+    expect(jsonSchemaOf(schema).properties?.['size']).toMatchObject({
+      type: ['integer', 'string'],
+      default: 5,
+      minimum: 1,
+    });
   });
 });

@@ -1,4 +1,7 @@
-/** How config schemas are written and how their findings are told. The wording of the schema library never leaves this file. */
+/**
+ * How config schemas are written and how their findings are told. The wording of the schema library
+ * never leaves this file.
+ */
 import { z, type ZodType } from 'zod';
 import type { Issue } from '../lib/errors.ts';
 import { isObject, type JsonValue } from '../lib/json.ts';
@@ -16,7 +19,10 @@ export interface FieldMeta {
   readonly since?: string;
 }
 
-/** A whole number; its text form is accepted too, because `${…}` tokens are filled in before the config is read. */
+/**
+ * A whole number; its text form is accepted too, because `${…}` tokens are filled in before the
+ * config is read.
+ */
 export function integer(options: { min?: number; max?: number } = {}) {
   return z.preprocess(
     fromText,
@@ -40,7 +46,10 @@ export function number(options: { min?: number; max?: number } = {}) {
 
 /** A boolean, or `"true"` / `"false"`. */
 export function boolean() {
-  return z.preprocess((value) => (value === 'true' ? true : value === 'false' ? false : value), z.boolean());
+  return z.preprocess(
+    (value) => (value === 'true' ? true : value === 'false' ? false : value),
+    z.boolean(),
+  );
 }
 
 /** Text that is not empty. */
@@ -66,22 +75,35 @@ export function batchSize(fallback = 1000) {
 }
 
 /** A check of our own inside a schema: `ctx.addIssue(finding(…))`. */
-export function finding(code: string, message: string, options: { path?: (string | number)[]; hint?: string } = {}) {
-  return { code: 'custom' as const, message, path: options.path ?? [], params: { code, hint: options.hint } };
+export function finding(
+  code: string,
+  message: string,
+  options: { path?: (string | number)[]; hint?: string } = {},
+) {
+  return {
+    code: 'custom' as const,
+    message,
+    path: options.path ?? [],
+    params: { code, hint: options.hint },
+  };
 }
 
 function fromText(value: unknown): unknown {
-  return typeof value === 'string' && /^\s*-?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*$/.test(value) ? Number(value) : value;
+  return typeof value === 'string' && /^\s*-?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*$/.test(value)
+    ? Number(value)
+    : value;
 }
 
 /** Findings that anybody reads. Of more only the first are told, with word that there are more. */
 export const MAX_ISSUES = 1000;
 
-export type Checked<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly issues: readonly Issue[] };
+export type Checked<T> =
+  | { readonly ok: true; readonly value: T }
+  | { readonly ok: false; readonly issues: readonly Issue[] };
 
 /**
- * Parses a plain value; findings come back as ours, with paths below `base`: at most one more than `MAX_ISSUES`.
- * A `null` that does not fit counts as absent.
+ * Parses a plain value; findings come back as ours, with paths below `base`: at most one more than
+ * `MAX_ISSUES`. A `null` that does not fit counts as absent.
  */
 export function check<T>(schema: ZodType<T>, given: unknown, base = ''): Checked<T> {
   const first = schema.safeParse(given);
@@ -90,13 +112,19 @@ export function check<T>(schema: ZodType<T>, given: unknown, base = ''): Checked
   const result = value === given ? first : schema.safeParse(value);
   if (result.success) return { ok: true, value: result.data };
   const shape = jsonSchemaOf(schema);
-  return { ok: false, issues: translateAll(result.error.issues, { value, base, shape, above: [] }) };
+  return {
+    ok: false,
+    issues: translateAll(result.error.issues, { value, base, shape, above: [] }),
+  };
 }
 
 export type Check = typeof check;
 
 /** The value without the keys whose `null` was refused; the value itself when there is none. */
-function withoutNulls(value: unknown, issues: readonly { readonly code?: string; readonly path: readonly PropertyKey[] }[]): unknown {
+function withoutNulls(
+  value: unknown,
+  issues: readonly { readonly code?: string; readonly path: readonly PropertyKey[] }[],
+): unknown {
   // A check of our own that refuses null means it.
   const refused = issues
     .filter(({ code, path }) => code !== 'custom' && path.length > 0)
@@ -117,17 +145,33 @@ const shapes = new WeakMap<ZodType, JsonSchema>();
 export function jsonSchemaOf(schema: ZodType): JsonSchema {
   let shape = shapes.get(schema);
   if (shape === undefined) {
-    shape = z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any', reused: 'inline', override: tellAsWritten }) as JsonSchema;
+    shape = z.toJSONSchema(schema, {
+      io: 'input',
+      unrepresentable: 'any',
+      reused: 'inline',
+      override: tellAsWritten,
+    }) as JsonSchema;
     shapes.set(schema, shape);
   }
   return shape;
 }
 
-/** The library leaves out what our lenient fields take and default to: the text form of numbers and booleans, and the default. */
-function tellAsWritten({ zodSchema, jsonSchema }: { zodSchema: z.core.$ZodTypes; jsonSchema: z.core.JSONSchema.BaseSchema }): void {
+/**
+ * The library leaves out what our lenient fields take and default to: the text form of numbers and
+ * booleans, and the default.
+ */
+function tellAsWritten({
+  zodSchema,
+  jsonSchema,
+}: {
+  zodSchema: z.core.$ZodTypes;
+  jsonSchema: z.core.JSONSchema.BaseSchema;
+}): void {
   const { def } = zodSchema._zod;
-  if (def.type === 'pipe' && LENIENT.has(String(jsonSchema.type))) jsonSchema.type = [jsonSchema.type, 'string'] as never;
-  if (def.type === 'default' && jsonSchema.default === undefined && isPlain(def.defaultValue)) jsonSchema.default = def.defaultValue;
+  if (def.type === 'pipe' && LENIENT.has(String(jsonSchema.type)))
+    jsonSchema.type = [jsonSchema.type, 'string'] as never;
+  if (def.type === 'default' && jsonSchema.default === undefined && isPlain(def.defaultValue))
+    jsonSchema.default = def.defaultValue;
 }
 
 const LENIENT: ReadonlySet<string> = new Set(['integer', 'number', 'boolean']);
@@ -181,7 +225,10 @@ function translateAll(raw: readonly RawIssue[], place: Place): Issue[] {
 }
 
 function translate(issue: RawIssue, place: Place): Issue[] {
-  const steps = [...place.above, ...issue.path.map((step) => (typeof step === 'number' ? step : String(step)))];
+  const steps = [
+    ...place.above,
+    ...issue.path.map((step) => (typeof step === 'number' ? step : String(step))),
+  ];
   const here = { path: joinPath(place.base, ...steps) };
   const found = valueAt(place.value, steps);
   switch (issue.code) {
@@ -190,10 +237,21 @@ function translate(issue: RawIssue, place: Place): Issue[] {
     case 'invalid_type':
     case 'custom':
       if (issue.code === 'custom' && issue.params?.code !== undefined) {
-        return [withHint({ code: issue.params.code, message: issue.message, ...here }, issue.params.hint)];
+        return [
+          withHint({ code: issue.params.code, message: issue.message, ...here }, issue.params.hint),
+        ];
       }
-      if (found === undefined) return [{ code: 'missing_key', message: `\`${steps.at(-1) ?? 'value'}\` is required`, ...here }];
-      return [{ code: 'wrong_type', message: `expected ${typeName(issue.expected)}, got ${describe(found)}`, ...here }];
+      if (found === undefined)
+        return [
+          { code: 'missing_key', message: `\`${steps.at(-1) ?? 'value'}\` is required`, ...here },
+        ];
+      return [
+        {
+          code: 'wrong_type',
+          message: `expected ${typeName(issue.expected)}, got ${describe(found)}`,
+          ...here,
+        },
+      ];
     case 'invalid_value':
       return [notOneOf(found, issue.values ?? [], steps, here.path)];
     case 'invalid_union':
@@ -210,9 +268,17 @@ function translate(issue: RawIssue, place: Place): Issue[] {
         },
       ];
     case 'invalid_key':
-      return [{ code: 'invalid_value', message: `\`${steps.at(-1)}\` is not a name that is allowed here`, ...here }];
+      return [
+        {
+          code: 'invalid_value',
+          message: `\`${steps.at(-1)}\` is not a name that is allowed here`,
+          ...here,
+        },
+      ];
     default:
-      return [{ code: 'invalid_value', message: `${describe(found)} is not allowed here`, ...here }];
+      return [
+        { code: 'invalid_value', message: `${describe(found)} is not allowed here`, ...here },
+      ];
   }
 }
 
@@ -220,18 +286,36 @@ function withHint(issue: Issue, hint: string | undefined): Issue {
   return hint === undefined ? issue : { ...issue, hint };
 }
 
-function unknownKeys(keys: readonly string[], steps: readonly (string | number)[], place: Place): Issue[] {
+function unknownKeys(
+  keys: readonly string[],
+  steps: readonly (string | number)[],
+  place: Place,
+): Issue[] {
   const known = knownKeys(place.shape, steps, valueAt(place.value, steps));
   return keys.slice(0, MAX_ISSUES + 1).map((key) => {
-    const issue = { code: 'unknown_key', message: `unknown key \`${key}\``, path: joinPath(place.base, ...steps, key) };
+    const issue = {
+      code: 'unknown_key',
+      message: `unknown key \`${key}\``,
+      path: joinPath(place.base, ...steps, key),
+    };
     return withHint(issue, suggestion(key, known, 'known keys'));
   });
 }
 
-function notOneOf(found: unknown, values: readonly unknown[], steps: readonly (string | number)[], path: string): Issue {
+function notOneOf(
+  found: unknown,
+  values: readonly unknown[],
+  steps: readonly (string | number)[],
+  path: string,
+): Issue {
   const names = values.map((value) => String(value));
   if (found === undefined) {
-    return { code: 'missing_key', message: `\`${steps.at(-1) ?? 'value'}\` is required`, path, hint: `one of: ${names.join(', ')}` };
+    return {
+      code: 'missing_key',
+      message: `\`${steps.at(-1) ?? 'value'}\` is required`,
+      path,
+      hint: `one of: ${names.join(', ')}`,
+    };
   }
   const issue = {
     code: 'invalid_value',
@@ -245,13 +329,24 @@ function notOneOf(found: unknown, values: readonly unknown[], steps: readonly (s
 /** Of several alternatives the one that got furthest is what the author meant. */
 function translateUnion(issue: RawIssue, steps: (string | number)[], place: Place): Issue[] {
   const branches = issue.errors ?? [];
-  if (branches.length === 0) return [notOneOf(valueAt(place.value, steps), issue.options ?? [], steps, joinPath(place.base, ...steps))];
+  if (branches.length === 0)
+    return [
+      notOneOf(
+        valueAt(place.value, steps),
+        issue.options ?? [],
+        steps,
+        joinPath(place.base, ...steps),
+      ),
+    ];
   const found = valueAt(place.value, steps);
   const inner = { ...place, above: steps };
   const expected: string[] = [];
   const close: RawIssue[][] = [];
   for (const branch of branches) {
-    const blunt = branch.find((one) => one.path.length === 0 && (one.code === 'invalid_type' || one.code === 'invalid_value'));
+    const blunt = branch.find(
+      (one) =>
+        one.path.length === 0 && (one.code === 'invalid_type' || one.code === 'invalid_value'),
+    );
     if (blunt === undefined) close.push([...branch]);
     else
       expected.push(
@@ -262,8 +357,15 @@ function translateUnion(issue: RawIssue, steps: (string | number)[], place: Plac
   }
   if (close.length === 0) {
     const path = joinPath(place.base, ...steps);
-    if (found === undefined) return [{ code: 'missing_key', message: `\`${steps.at(-1) ?? 'value'}\` is required`, path }];
-    return [{ code: 'wrong_type', message: `expected ${[...new Set(expected)].join(' or ')}, got ${describe(found)}`, path }];
+    if (found === undefined)
+      return [{ code: 'missing_key', message: `\`${steps.at(-1) ?? 'value'}\` is required`, path }];
+    return [
+      {
+        code: 'wrong_type',
+        message: `expected ${[...new Set(expected)].join(' or ')}, got ${describe(found)}`,
+        path,
+      },
+    ];
   }
   close.sort((a, b) => a.length - b.length);
   return translateAll(close[0] ?? [], inner);
@@ -273,10 +375,20 @@ function rangeText(issue: RawIssue, found: unknown): string {
   const limit = issue.code === 'too_small' ? issue.minimum : issue.maximum;
   const atLeast = issue.code === 'too_small';
   if (issue.origin === 'string')
-    return found === '' ? 'must not be empty' : `must have ${atLeast ? 'at least' : 'at most'} ${limit} characters`;
+    return found === ''
+      ? 'must not be empty'
+      : `must have ${atLeast ? 'at least' : 'at most'} ${limit} characters`;
   if (issue.origin === 'array' || issue.origin === 'set')
-    return limit === 1 && atLeast ? 'must not be empty' : `must have ${atLeast ? 'at least' : 'at most'} ${limit} entries`;
-  const word = atLeast ? (issue.inclusive === false ? 'greater than' : 'at least') : issue.inclusive === false ? 'less than' : 'at most';
+    return limit === 1 && atLeast
+      ? 'must not be empty'
+      : `must have ${atLeast ? 'at least' : 'at most'} ${limit} entries`;
+  const word = atLeast
+    ? issue.inclusive === false
+      ? 'greater than'
+      : 'at least'
+    : issue.inclusive === false
+      ? 'less than'
+      : 'at most';
   return `must be ${word} ${limit}, got ${describe(found)}`;
 }
 
@@ -314,7 +426,11 @@ function valueAt(value: unknown, steps: readonly (string | number)[]): unknown {
 }
 
 /** The keys of a mapping; of several kinds of mapping only those of the kind that stands there. */
-function knownKeys(shape: JsonSchema, steps: readonly (string | number)[], found: unknown): string[] {
+function knownKeys(
+  shape: JsonSchema,
+  steps: readonly (string | number)[],
+  found: unknown,
+): string[] {
   let level = [shape];
   for (const step of steps) {
     level = level.flatMap(alternatives).flatMap((one) => {
@@ -330,7 +446,12 @@ function knownKeys(shape: JsonSchema, steps: readonly (string | number)[], found
 
 /** Whether no fixed value of the shape (`kind: tee`) speaks against it. */
 function isOfKind({ properties = {} }: JsonSchema, found: unknown): boolean {
-  return !isObject(found) || Object.entries(properties).every(([key, { const: fixed }]) => fixed === undefined || found[key] === fixed);
+  return (
+    !isObject(found) ||
+    Object.entries(properties).every(
+      ([key, { const: fixed }]) => fixed === undefined || found[key] === fixed,
+    )
+  );
 }
 
 function alternatives(shape: JsonSchema): JsonSchema[] {

@@ -1,7 +1,10 @@
 import type { Env } from '../lib/env.ts';
 import type { JsonObject } from '../lib/json.ts';
 
-/** What a secrets manager is told about the world. Its own settings (address, login) come from `env.variables`. */
+/**
+ * What a secrets manager is told about the world. Its own settings (address, login) come from
+ * `env.variables`.
+ */
 export interface SecretContext {
   readonly env: Pick<Env, 'variables' | 'fetch' | 'redactor'>;
 }
@@ -9,9 +12,10 @@ export interface SecretContext {
 /** A connection to one secrets manager, used for the secrets of one document. */
 export interface SecretManager {
   /**
-   * The newest value of a secret, as text or as the mapping that it is kept as. Makes one attempt; repeating and the time allowed are
-   * the caller's matter. Failures are `ConnectorError`s whose text holds no value: `missing` when there is no such secret, `auth` when
-   * this program may not read it, `refused` when this build cannot.
+   * The newest value of a secret, as text or as the mapping that it is kept as. Makes one attempt;
+   * repeating and the time allowed are the caller's matter. Failures are `ConnectorError`s whose
+   * text holds no value: `missing` when there is no such secret, `auth` when this program may not
+   * read it, `refused` when this build cannot.
    */
   read(name: string, signal: AbortSignal): Promise<string | JsonObject>;
   close(): Promise<void>;
@@ -33,6 +37,8 @@ export interface SecretManagerDefinition {
   open(context: SecretContext): Promise<SecretManager>;
 }
 
-export function defineSecretManager(definition: Omit<SecretManagerDefinition, 'role'>): SecretManagerDefinition {
+export function defineSecretManager(
+  definition: Omit<SecretManagerDefinition, 'role'>,
+): SecretManagerDefinition {
   return Object.freeze({ role: 'secrets' as const, ...definition });
 }

@@ -19,13 +19,19 @@ export interface Rejection {
 export interface WriteResult {
   /** Records taken: written, or folded into a later one with the same key, or deleted as asked. */
   readonly written: number;
-  /** Records the sink leaves out by its own documented rule (a record without a known column); they count as withheld. */
+  /**
+   * Records the sink leaves out by its own documented rule (a record without a known column); they
+   * count as withheld.
+   */
   readonly skipped?: number;
   readonly rejected: readonly Rejection[];
 }
 
 export interface WriteOptions {
-  /** Reject single bad records instead of failing the page; only set when a dead-letter queue will take them. */
+  /**
+   * Reject single bad records instead of failing the page; only set when a dead-letter queue will
+   * take them.
+   */
   readonly partial: boolean;
 }
 
@@ -33,10 +39,11 @@ export interface WriteOptions {
 export type FinishReason = 'success' | 'failed' | 'cancelled';
 
 /**
- * An open sink. Contract: `write` takes a page or rejects records one by one, and throws only when the page failed as a whole
- * (`ConnectorError`); after `flush` everything taken so far is durable, unless the capabilities say `flushDurable: false`;
- * `finish` is called once after the last flush and makes the output whole (`success`) or leaves the destination as it was where
- * that is promised (overwrite); `close` releases everything and never throws.
+ * An open sink. Contract: `write` takes a page or rejects records one by one, and throws only when
+ * the page failed as a whole (`ConnectorError`); after `flush` everything taken so far is durable,
+ * unless the capabilities say `flushDurable: false`; `finish` is called once after the last flush
+ * and makes the output whole (`success`) or leaves the destination as it was where that is promised
+ * (overwrite); `close` releases everything and never throws.
  */
 export interface Sink {
   write(page: Page, options: WriteOptions): Promise<WriteResult>;
@@ -47,11 +54,15 @@ export interface Sink {
   readonly tokens?: TokenWriter;
   /** Present when `capabilities.schema` is not `none`. */
   readonly schema?: SchemaAccess;
-  /** Files of this machine that it has written, for the ledger of outputs; asked when it has finished. */
+  /**
+   * Files of this machine that it has written, for the ledger of outputs; asked when it has
+   * finished.
+   */
   outputs?(): readonly WrittenFile[];
   /**
-   * Present when `capabilities.sweep` is true. Removes the rows that vanished at the source, all at once or none, and gives their
-   * number; called after the last flush. Where there is no table yet there is nothing to remove.
+   * Present when `capabilities.sweep` is true. Removes the rows that vanished at the source, all at
+   * once or none, and gives their number; called after the last flush. Where there is no table yet
+   * there is nothing to remove.
    */
   sweep?(sweep: Sweep): Promise<number>;
   /** Present when `capabilities.undo` is true. */
@@ -60,7 +71,10 @@ export interface Sink {
 
 /** What a complete read has seen. */
 export interface Sweep {
-  /** Destination columns, each with the value that the rows of the read have there: rows elsewhere are not touched. */
+  /**
+   * Destination columns, each with the value that the rows of the read have there: rows elsewhere
+   * are not touched.
+   */
   readonly scope: JsonObject;
   /** Keys that were seen, their values in the order of the sink's `key`. */
   readonly keys: readonly (readonly JsonValue[])[];
@@ -69,7 +83,10 @@ export interface Sweep {
 /** Commits a page and a watermark in one atomic unit. */
 export interface TokenWriter {
   last(scope: string): Promise<string | undefined>;
-  /** Takes a page that is committed together with the next `write`, whatever is flushed before; without one, not at all. */
+  /**
+   * Takes a page that is committed together with the next `write`, whatever is flushed before;
+   * without one, not at all.
+   */
   hold(page: Page): Promise<void>;
   /** The result counts the records of held pages too. */
   write(page: Page, scope: string, token: string): Promise<WriteResult>;
@@ -112,7 +129,10 @@ export interface SinkCapabilities {
   /** Whether the atomic watermark path is possible. */
   readonly token: boolean;
   readonly schema: 'none' | 'read' | 'evolve';
-  /** False when only `finish` makes the output durable (one Parquet file): bookmarks then wait for the end. */
+  /**
+   * False when only `finish` makes the output durable (one Parquet file): bookmarks then wait for
+   * the end.
+   */
   readonly flushDurable: boolean;
   /** Encodings whose blocks it takes as they are; empty means records only. */
   readonly encodings: readonly string[];
@@ -132,7 +152,9 @@ export interface SinkCapabilities {
 export interface ReadBack {
   readonly type: string;
   readonly config: JsonObject;
-  /** The field in which the record stands as it was written; absent when what is read is the record. */
+  /**
+   * The field in which the record stands as it was written; absent when what is read is the record.
+   */
   readonly recordIn?: string;
 }
 
@@ -148,13 +170,21 @@ export interface SinkDefinition<C = any> {
   readonly examples: readonly JsonObject[];
   capabilities(config: C): SinkCapabilities;
   datasetUri(config: C): string;
-  /** Where it writes, spelled the same for all configs that name it; absent where the address already is. */
+  /**
+   * Where it writes, spelled the same for all configs that name it; absent where the address
+   * already is.
+   */
   place?(config: C): string;
-  /** Local file the sink writes, when it writes one; used by the output ledger and the clash check. */
+  /**
+   * Local file the sink writes, when it writes one; used by the output ledger and the clash check.
+   */
   localPath?(config: C): string | undefined;
   /** `undefined` when records cannot be read as they were written, with this config or at all. */
   readBack?(config: C): ReadBack | undefined;
-  /** The same destination made anew in a folder, where it can be read back. Absent where that takes more than a folder. */
+  /**
+   * The same destination made anew in a folder, where it can be read back. Absent where that takes
+   * more than a folder.
+   */
   scratch?(config: C, folder: string): C;
   open(config: C, context: SinkContext): Promise<Sink>;
   /** Without one, the doctor reports `check` as skipped. */
@@ -167,7 +197,9 @@ export function defineSink<C>(definition: Omit<SinkDefinition<C>, 'role'>): Sink
 
 /** The path of its local file, or its address: two sinks of the same write to the same place. */
 export function outputOf(definition: SinkDefinition, config: unknown): string {
-  return definition.localPath?.(config) ?? definition.place?.(config) ?? definition.datasetUri(config);
+  return (
+    definition.localPath?.(config) ?? definition.place?.(config) ?? definition.datasetUri(config)
+  );
 }
 
 /** What an overwrite replaces. */
@@ -177,19 +209,29 @@ export interface ReplacedOutput {
   readonly part?: string;
 }
 
-/** What a sink of this config would replace: its local file, or what an overwrite replaces at its address. None when it adds to it. */
-export function replacedOutput(definition: SinkDefinition, config: unknown): ReplacedOutput | undefined {
+/**
+ * What a sink of this config would replace: its local file, or what an overwrite replaces at its
+ * address. None when it adds to it.
+ */
+export function replacedOutput(
+  definition: SinkDefinition,
+  config: unknown,
+): ReplacedOutput | undefined {
   const output = outputOf(definition, config);
   if (output.startsWith('/dev/')) return undefined;
   const { writeMode, overwrites } = definition.capabilities(config);
-  if (writeMode === 'overwrite') return overwrites === undefined ? { output } : { output, part: overwrites };
+  if (writeMode === 'overwrite')
+    return overwrites === undefined ? { output } : { output, part: overwrites };
   if (definition.localPath?.(config) === undefined) return undefined;
   const adds = isObject(config) && (config['append'] === true || config['if_exists'] === 'append');
   return adds ? undefined : { output };
 }
 
 /** Whether two parts of one output have something in common: the whole has with each. */
-export function partsMeet({ part }: Pick<ReplacedOutput, 'part'>, other: Pick<ReplacedOutput, 'part'>): boolean {
+export function partsMeet(
+  { part }: Pick<ReplacedOutput, 'part'>,
+  other: Pick<ReplacedOutput, 'part'>,
+): boolean {
   return part === undefined || other.part === undefined || part === other.part;
 }
 

@@ -11,16 +11,18 @@ export interface ReadRequest {
   /** Nobody will look at more records than this; a source may stop early. */
   readonly limit?: number;
   /**
-   * A bookmark must stand exactly between the records that were read and those that were not; a page after which there is no such
-   * place carries none. Asked of `positional` sources when pages and bookmarks are committed together.
+   * A bookmark must stand exactly between the records that were read and those that were not; a
+   * page after which there is no such place carries none. Asked of `positional` sources when pages
+   * and bookmarks are committed together.
    */
   readonly exact?: boolean;
 }
 
 /**
- * An open source. Contract: `pages` yields pages in order, each with the bookmark of where it stood *after* it
- * (or none); it holds at most a few pages in memory; it stops within a second when `context.signal` fires,
- * by returning or by throwing the signal's reason; a failure is a `ConnectorError`. `close` never throws.
+ * An open source. Contract: `pages` yields pages in order, each with the bookmark of where it stood
+ * *after* it (or none); it holds at most a few pages in memory; it stops within a second when
+ * `context.signal` fires, by returning or by throwing the signal's reason; a failure is a
+ * `ConnectorError`. `close` never throws.
  */
 export interface Source {
   pages(request: ReadRequest): AsyncIterable<Page>;
@@ -31,8 +33,8 @@ export interface Source {
 
 export interface SourceCapabilities {
   /**
-   * `positional`: reading on from a bookmark gives every record after it and none before it (change logs, log brokers, results in the
-   * order of a column that only grows).
+   * `positional`: reading on from a bookmark gives every record after it and none before it (change
+   * logs, log brokers, results in the order of a column that only grows).
    */
   readonly replay: 'none' | 'positional';
   /** Whether pages carry bookmarks, judged on the live config. */
@@ -55,12 +57,21 @@ export interface Discovered {
 }
 
 /**
- * What the values of a column have in common, whatever single ones look like: `numbers` (a text spells one, booleans are 0 and 1),
- * `texts` (a number or boolean went in as its text), `cells` (the same, and the empty text is no value), `json` (texts are read as
- * the JSON they spell), `documents` (those that spell an object or a list), `padded` (blanks at the end do not count), `uuids` and `booleans` (in
- * whatever way they are spelled).
+ * What the values of a column have in common, whatever single ones look like: `numbers` (a text
+ * spells one, booleans are 0 and 1), `texts` (a number or boolean went in as its text), `cells`
+ * (the same, and the empty text is no value), `json` (texts are read as the JSON they spell),
+ * `documents` (those that spell an object or a list), `padded` (blanks at the end do not count),
+ * `uuids` and `booleans` (in whatever way they are spelled).
  */
-export type ColumnHolds = 'numbers' | 'texts' | 'cells' | 'json' | 'documents' | 'padded' | 'uuids' | 'booleans';
+export type ColumnHolds =
+  | 'numbers'
+  | 'texts'
+  | 'cells'
+  | 'json'
+  | 'documents'
+  | 'padded'
+  | 'uuids'
+  | 'booleans';
 
 export interface ResultColumn {
   readonly name: string;
@@ -76,7 +87,10 @@ export interface ResultShape {
   readonly others?: ColumnHolds;
 }
 
-/** Values of an integer column from `from` up to, but not with, `to`; without a bound all on that side. */
+/**
+ * Values of an integer column from `from` up to, but not with, `to`; without a bound all on that
+ * side.
+ */
 export interface KeySpan {
   readonly from?: bigint;
   readonly to?: bigint;
@@ -84,7 +98,10 @@ export interface KeySpan {
   readonly nulls: boolean;
 }
 
-/** What is digested of the records inside `spans`: one digest for each stretch between two of `cuts`, which grow. */
+/**
+ * What is digested of the records inside `spans`: one digest for each stretch between two of
+ * `cuts`, which grow.
+ */
 export interface DigestRequest {
   readonly key: string;
   readonly cuts: readonly bigint[];
@@ -95,29 +112,33 @@ export interface DigestRequest {
 }
 
 /**
- * A source whose result can be asked for in parts. Each function gives the config of the same source with another query, so that parts
- * are read like everything else.
+ * A source whose result can be asked for in parts. Each function gives the config of the same
+ * source with another query, so that parts are read like everything else.
  */
 export interface Slices<C> {
-  /** Its one record: `low` and `high`, and in `strange` how many values of the column are no integers; nulls do not count. */
+  /**
+   * Its one record: `low` and `high`, and in `strange` how many values of the column are no
+   * integers; nulls do not count.
+   */
   bounds(config: C, key: string): C;
   within(config: C, key: string, spans: readonly KeySpan[]): C;
   readonly digests?: {
     /**
-     * Results whose texts are equal compute their digests in the same way. Equal digests mean equal records; unequal ones need not mean
-     * anything.
+     * Results whose texts are equal compute their digests in the same way. Equal digests mean equal
+     * records; unequal ones need not mean anything.
      */
     algorithm(shape: ResultShape, columns: readonly string[]): string;
     /**
-     * Records `{part, rows, low, high, digest}`: the number of cuts at or below the keys (null for keys without a value), how many there
-     * are, between which keys, and a text that tells their content in any order.
+     * Records `{part, rows, low, high, digest}`: the number of cuts at or below the keys (null for
+     * keys without a value), how many there are, between which keys, and a text that tells their
+     * content in any order.
      */
     config(config: C, request: DigestRequest): C;
   };
 }
 
-// The config type is erased where definitions stand in lists: `any` here is what makes one list of them possible.
-// oxlint-disable-next-line typescript/no-explicit-any
+// The config type is erased where definitions stand in lists: `any` here is what makes one list of
+// them possible. oxlint-disable-next-line typescript/no-explicit-any
 export interface SourceDefinition<C = any> {
   readonly role: 'source';
   /** The one name documents use. */
@@ -130,9 +151,15 @@ export interface SourceDefinition<C = any> {
   readonly config: ZodType<C>;
   /** Config keys that the `concurrency` of a submission overrides. */
   readonly concurrencyKeys?: readonly string[];
-  /** Config keys in which tokens of records and of fan-out values are left for the source to bind (`query`), so that values never become SQL text. */
+  /**
+   * Config keys in which tokens of records and of fan-out values are left for the source to bind
+   * (`query`), so that values never become SQL text.
+   */
   readonly boundKeys?: readonly string[];
-  /** Of `${bookmark}`, `${job_id}` and `${window}` those it fills in itself, in its config; the others are refused there. */
+  /**
+   * Of `${bookmark}`, `${job_id}` and `${window}` those it fills in itself, in its config; the
+   * others are refused there.
+   */
   readonly ownTokens?: readonly string[];
   /** Documents' `config` objects that must parse; they are run as tests and printed in the docs. */
   readonly examples: readonly JsonObject[];
@@ -150,6 +177,8 @@ export interface SourceDefinition<C = any> {
   discover?(config: C, context: SourceContext): Promise<Discovered[]>;
 }
 
-export function defineSource<C>(definition: Omit<SourceDefinition<C>, 'role'>): SourceDefinition<C> {
+export function defineSource<C>(
+  definition: Omit<SourceDefinition<C>, 'role'>,
+): SourceDefinition<C> {
   return Object.freeze({ role: 'source' as const, ...definition });
 }

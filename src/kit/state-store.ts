@@ -4,8 +4,9 @@ import type { PartContext } from './context.ts';
 import type { ProbeFinding } from './probe.ts';
 
 /**
- * Keeps bookmarks. Keys match `STATE_KEY` below. `put` returns only when the value survives a crash (durable kinds).
- * Failures are `ConnectorError`s; a value that cannot be read is an error, never "no value".
+ * Keeps bookmarks. Keys match `STATE_KEY` below. `put` returns only when the value survives a crash
+ * (durable kinds). Failures are `ConnectorError`s; a value that cannot be read is an error, never
+ * "no value".
  */
 export interface StateStore {
   get(key: string): Promise<JsonValue | undefined>;
@@ -14,7 +15,9 @@ export interface StateStore {
   close(): Promise<void>;
 }
 
-/** 1 to 256 characters, not starting with a dot; wide enough for `for_each` tuples and template ids. */
+/**
+ * 1 to 256 characters, not starting with a dot; wide enough for `for_each` tuples and template ids.
+ */
 export const STATE_KEY = /^(?!\.)[A-Za-z0-9_\-:.=&/%]{1,256}$/;
 
 // See SourceDefinition for why the type is erased.
@@ -32,6 +35,8 @@ export interface StateStoreDefinition<C = any> {
   probe?(config: C, context: PartContext): Promise<ProbeFinding[]>;
 }
 
-export function defineStateStore<C>(definition: Omit<StateStoreDefinition<C>, 'role'>): StateStoreDefinition<C> {
+export function defineStateStore<C>(
+  definition: Omit<StateStoreDefinition<C>, 'role'>,
+): StateStoreDefinition<C> {
   return Object.freeze({ role: 'state' as const, ...definition });
 }

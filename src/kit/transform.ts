@@ -4,22 +4,31 @@ import type { JsonObject, JsonValue } from '../lib/json.ts';
 import type { Columns } from './columns.ts';
 
 /** What a stage looks at; the plan decides from it which lane the row can take. */
-export type Reads = { readonly kind: 'fields'; readonly names: readonly string[] } | { readonly kind: 'record' };
+export type Reads =
+  | { readonly kind: 'fields'; readonly names: readonly string[] }
+  | { readonly kind: 'record' };
 
 export type Emit = (record: JsonValue) => void;
 
 /**
- * The same work on cells: what it gives holds the records that `record` would have given, and those left out are not among its rows.
- * `undefined`, or a `RecordError`, says that this page has to go through records, which then decide.
+ * The same work on cells: what it gives holds the records that `record` would have given, and those
+ * left out are not among its rows. `undefined`, or a `RecordError`, says that this page has to go
+ * through records, which then decide.
  */
 export type OnColumns = (columns: Columns) => Columns | undefined;
 
 /**
- * A compiled transform. `record` maps one record to 0..N records, in order, by calling `emit`; it may change the record it is
- * given (the engine owns it) but must not keep it. `page` sees the whole page. Both throw `RecordError('Transform', …)`.
+ * A compiled transform. `record` maps one record to 0..N records, in order, by calling `emit`; it
+ * may change the record it is given (the engine owns it) but must not keep it. `page` sees the
+ * whole page. Both throw `RecordError('Transform', …)`.
  */
 export type CompiledTransform =
-  | { readonly kind: 'record'; apply(record: JsonValue, emit: Emit): void; readonly onColumns?: OnColumns; close?(): Promise<void> }
+  | {
+      readonly kind: 'record';
+      apply(record: JsonValue, emit: Emit): void;
+      readonly onColumns?: OnColumns;
+      close?(): Promise<void>;
+    }
   | {
       readonly kind: 'page';
       apply(records: readonly JsonValue[], signal: AbortSignal): Promise<readonly JsonValue[]>;
@@ -53,14 +62,22 @@ export interface TransformDefinition<C = any> {
   }[];
   reads(config: C): Reads;
   columns(config: C): ColumnFlow;
-  /** Whether `compile` gives `onColumns` for this config: the plan decides from it how far records travel as columns. */
+  /**
+   * Whether `compile` gives `onColumns` for this config: the plan decides from it how far records
+   * travel as columns.
+   */
   worksOnColumns?(config: C): boolean;
   /** May run-time `${now.*}` tokens stand in its config? Only `set` says yes. */
   readonly runtimeTokens?: boolean;
-  /** Called once per invocation; loads reference data. Throws `ConfigError` when the config cannot work. */
+  /**
+   * Called once per invocation; loads reference data. Throws `ConfigError` when the config cannot
+   * work.
+   */
   compile(config: C, context: TransformContext): CompiledTransform | Promise<CompiledTransform>;
 }
 
-export function defineTransform<C>(definition: Omit<TransformDefinition<C>, 'role'>): TransformDefinition<C> {
+export function defineTransform<C>(
+  definition: Omit<TransformDefinition<C>, 'role'>,
+): TransformDefinition<C> {
   return Object.freeze({ role: 'transform' as const, ...definition });
 }

@@ -1,15 +1,22 @@
 import type { JsonObject, JsonValue } from '../lib/json.ts';
 
-/** How a run is undone: rows are deleted by its id, before-images put back, or the previous table swapped in. */
+/**
+ * How a run is undone: rows are deleted by its id, before-images put back, or the previous table
+ * swapped in.
+ */
 export type UndoMode = 'append' | 'upsert' | 'overwrite';
 
 /**
- * What an open sink knows about undoing. A run is named by its invocation id, which every row it writes carries in a column.
- * Contract: what is needed to undo a page becomes durable in the same unit as the page. `undo` happens as a whole or not at all,
- * and a run that was undone already gives the same result again, without a change.
+ * What an open sink knows about undoing. A run is named by its invocation id, which every row it
+ * writes carries in a column. Contract: what is needed to undo a page becomes durable in the same
+ * unit as the page. `undo` happens as a whole or not at all, and a run that was undone already
+ * gives the same result again, without a change.
  */
 export interface Undo {
-  /** Called before the first write: what is written from now on can be undone. Without it, nothing is kept. */
+  /**
+   * Called before the first write: what is written from now on can be undone. Without it, nothing
+   * is kept.
+   */
   record(settings: UndoSettings): Promise<void>;
   undo(request: UndoRequest): Promise<UndoResult>;
   /** The result of a run that was undone and not forgotten since. */
@@ -48,5 +55,10 @@ export interface UndoResult {
 /** A kept result, as stored by a sink. */
 export function undoResultOf(stored: JsonValue): UndoResult {
   const { deleted, restored, conflicts } = stored as JsonObject;
-  return { applied: true, deleted: Number(deleted), restored: Number(restored), conflicts: Number(conflicts) };
+  return {
+    applied: true,
+    deleted: Number(deleted),
+    restored: Number(restored),
+    conflicts: Number(conflicts),
+  };
 }

@@ -2,9 +2,18 @@ import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { check } from './schema.ts';
-import { checkWriteFields, keyedSpec, planKeyedPage, settle, writeFields, type KeyedSpec } from './write-spec.ts';
+import {
+  checkWriteFields,
+  keyedSpec,
+  planKeyedPage,
+  settle,
+  writeFields,
+  type KeyedSpec,
+} from './write-spec.ts';
 
-const schema = z.strictObject(writeFields(['append', 'upsert', 'delete'])).superRefine(checkWriteFields);
+const schema = z
+  .strictObject(writeFields(['append', 'upsert', 'delete']))
+  .superRefine(checkWriteFields);
 const upsert: KeyedSpec = { mode: 'upsert', key: ['id'], sameKey: 'value' };
 const marked: KeyedSpec = { ...upsert, marker: { field: '__op', values: new Set(['d']) } };
 
@@ -25,17 +34,23 @@ describe('the write fields', () => {
   });
 
   test('a mode the sink does not offer is named', () => {
-    expect(findings({ write_mode: 'overwrite' })[0]).toContain('"overwrite" is not one of `append`, `upsert`, `delete`');
+    expect(findings({ write_mode: 'overwrite' })[0]).toContain(
+      '"overwrite" is not one of `append`, `upsert`, `delete`',
+    );
   });
 
   test('a delete marker needs upsert and a field that is not a key', () => {
     const marker = { field: 'id', values: ['d'] };
-    expect(findings({ write_mode: 'append', delete_marker: { field: 'op', values: ['d'] } })).toHaveLength(1);
+    expect(
+      findings({ write_mode: 'append', delete_marker: { field: 'op', values: ['d'] } }),
+    ).toHaveLength(1);
     expect(findings({ write_mode: 'upsert', key: ['id'], delete_marker: marker })).toHaveLength(1);
   });
 
   test('a column named twice in the key is refused', () => {
-    expect(findings({ write_mode: 'upsert', key: ['id', 'id'] })).toEqual(['key: `key` names a column twice']);
+    expect(findings({ write_mode: 'upsert', key: ['id', 'id'] })).toEqual([
+      'key: `key` names a column twice',
+    ]);
   });
 });
 
@@ -73,7 +88,10 @@ describe('the plan of a page', () => {
   });
 
   test('a marker that is not a listed text does not delete', () => {
-    const plan = planKeyedPage([{ id: 1, __op: 7 }], { ...marked, marker: { field: '__op', values: new Set(['7']) } });
+    const plan = planKeyedPage([{ id: 1, __op: 7 }], {
+      ...marked,
+      marker: { field: '__op', values: new Set(['7']) },
+    });
     expect(plan.deletes).toEqual([]);
     expect(plan.upserts).toEqual([{ index: 0, record: { id: 1 } }]);
   });
@@ -103,14 +121,25 @@ describe('the plan of a page', () => {
   });
 
   test('every record is planned, rejected, or folded into a later one of the same key', () => {
-    const record = fc.record({ id: fc.option(fc.integer({ min: 0, max: 3 })), __op: fc.constantFrom('d', 'u') }, { requiredKeys: [] });
+    const record = fc.record(
+      { id: fc.option(fc.integer({ min: 0, max: 3 })), __op: fc.constantFrom('d', 'u') },
+      { requiredKeys: [] },
+    );
     fc.assert(
       fc.property(fc.array(record), (page) => {
         const plan = planKeyedPage(page, marked);
-        const last = new Map(page.flatMap((one, index) => (one.id === undefined || one.id === null ? [] : [[one.id, index] as const])));
+        const last = new Map(
+          page.flatMap((one, index) =>
+            one.id === undefined || one.id === null ? [] : [[one.id, index] as const],
+          ),
+        );
         const planned = [...plan.upserts, ...plan.deletes].map((one) => one.index);
-        expect(planned.toSorted((a, b) => a - b)).toEqual([...last.values()].toSorted((a, b) => a - b));
-        expect(plan.rejected.length).toBe(page.filter((one) => one.id === undefined || one.id === null).length);
+        expect(planned.toSorted((a, b) => a - b)).toEqual(
+          [...last.values()].toSorted((a, b) => a - b),
+        );
+        expect(plan.rejected.length).toBe(
+          page.filter((one) => one.id === undefined || one.id === null).length,
+        );
       }),
     );
   });
@@ -119,7 +148,9 @@ describe('the plan of a page', () => {
 test('rejections fail the page unless somebody takes the records', () => {
   const { rejected } = planKeyedPage([{ id: 1 }, {}], upsert);
   expect(settle(2, rejected, true)).toEqual({ written: 1, rejected });
-  expect(() => settle(2, rejected, false)).toThrow('record 1 of the page cannot be written: key column `id` is missing');
+  expect(() => settle(2, rejected, false)).toThrow(
+    'record 1 of the page cannot be written: key column `id` is missing',
+  );
 });
 
 test('append and overwrite have no keyed spec', () => {

@@ -1,27 +1,47 @@
-/** Keyed writing: the config fields every keyed sink shares, and the plan of what one page does to the destination. */
+/**
+ * Keyed writing: the config fields every keyed sink shares, and the plan of what one page does to
+ * the destination.
+ */
 import { z } from 'zod';
 import { ConnectorError, RecordError } from '../lib/errors.ts';
-import { canonicalJson, hasField, isObject, jsonText, type JsonObject, type JsonValue } from '../lib/json.ts';
+import {
+  canonicalJson,
+  hasField,
+  isObject,
+  jsonText,
+  type JsonObject,
+  type JsonValue,
+} from '../lib/json.ts';
 import { finding, text } from './schema.ts';
 import type { Rejection, WriteMode, WriteResult } from './sink.ts';
 
-/** `write_mode`, `key` and `delete_marker` for a sink that offers `modes` (the first is the default). Check with `checkWriteFields`. */
+/**
+ * `write_mode`, `key` and `delete_marker` for a sink that offers `modes` (the first is the
+ * default). Check with `checkWriteFields`.
+ */
 export function writeFields<const M extends WriteMode>(modes: readonly [M, ...M[]]) {
   const markerAllowed = (modes as readonly WriteMode[]).includes('upsert');
   const marker = z.strictObject({
-    field: text().meta({ description: 'Field that marks a record as a deletion; it is never written.' }),
-    values: z.array(z.string()).min(1).meta({ description: 'Texts of that field that mean: delete the row with this key.' }),
+    field: text().meta({
+      description: 'Field that marks a record as a deletion; it is never written.',
+    }),
+    values: z
+      .array(z.string())
+      .min(1)
+      .meta({ description: 'Texts of that field that mean: delete the row with this key.' }),
   });
   return {
     write_mode: z.preprocess(absent, z.enum(modes).default(modes[0])).meta({
       description:
         'What a record does to the destination: add a row, replace the row with its key, delete that row, or replace everything.',
     }),
-    key: z
-      .preprocess(absent, z.array(text()).default([]))
-      .meta({ description: 'Columns that identify a row; required by `upsert` and `delete`.', examples: [['id']] }),
+    key: z.preprocess(absent, z.array(text()).default([])).meta({
+      description: 'Columns that identify a row; required by `upsert` and `delete`.',
+      examples: [['id']],
+    }),
     delete_marker: z.preprocess(absent, (markerAllowed ? marker : z.undefined()).optional()).meta({
-      description: 'Upsert only: records whose `field` holds one of `values` delete the row with their key.',
+      description:
+        'Upsert only: records whose `field` holds one of `values` delete the row with their key.',
     }),
   };
 }
@@ -29,11 +49,16 @@ export function writeFields<const M extends WriteMode>(modes: readonly [M, ...M[
 export interface WriteFields {
   readonly write_mode: WriteMode;
   readonly key: readonly string[];
-  readonly delete_marker?: { readonly field: string; readonly values: readonly string[] } | undefined;
+  readonly delete_marker?:
+    | { readonly field: string; readonly values: readonly string[] }
+    | undefined;
 }
 
 /** The rules between the fields; for `superRefine`. */
-export function checkWriteFields(config: WriteFields, ctx: { addIssue(issue: ReturnType<typeof finding>): void }): void {
+export function checkWriteFields(
+  config: WriteFields,
+  ctx: { addIssue(issue: ReturnType<typeof finding>): void },
+): void {
   if (isKeyed(config.write_mode) && config.key.length === 0) {
     ctx.addIssue(
       finding('missing_key', `\`write_mode: ${config.write_mode}\` needs \`key\``, {
@@ -48,10 +73,18 @@ export function checkWriteFields(config: WriteFields, ctx: { addIssue(issue: Ret
   const marker = config.delete_marker;
   if (marker === undefined) return;
   if (config.write_mode !== 'upsert') {
-    ctx.addIssue(finding('invalid_value', '`delete_marker` works only with `write_mode: upsert`', { path: ['delete_marker'] }));
+    ctx.addIssue(
+      finding('invalid_value', '`delete_marker` works only with `write_mode: upsert`', {
+        path: ['delete_marker'],
+      }),
+    );
   }
   if (config.key.includes(marker.field)) {
-    ctx.addIssue(finding('invalid_value', '`delete_marker.field` must not be a key column', { path: ['delete_marker', 'field'] }));
+    ctx.addIssue(
+      finding('invalid_value', '`delete_marker.field` must not be a key column', {
+        path: ['delete_marker', 'field'],
+      }),
+    );
   }
 }
 
@@ -64,17 +97,22 @@ export interface KeyedSpec {
   readonly key: readonly string[];
   readonly marker?: { readonly field: string; readonly values: ReadonlySet<string> };
   /**
-   * When two keys are the same row. `value`: equal JSON values. `text`: equal once written as text, for destinations that give
-   * every key the type of its column, so that `1` and `"1"` meet.
+   * When two keys are the same row. `value`: equal JSON values. `text`: equal once written as text,
+   * for destinations that give every key the type of its column, so that `1` and `"1"` meet.
    */
   readonly sameKey: 'value' | 'text';
 }
 
-export function keyedSpec(config: WriteFields, sameKey: KeyedSpec['sameKey']): KeyedSpec | undefined {
+export function keyedSpec(
+  config: WriteFields,
+  sameKey: KeyedSpec['sameKey'],
+): KeyedSpec | undefined {
   const { write_mode: mode, key, delete_marker: marker } = config;
   if (mode !== 'upsert' && mode !== 'delete') return undefined;
   const base = { mode, key, sameKey };
-  return marker === undefined ? base : { ...base, marker: { field: marker.field, values: new Set(marker.values) } };
+  return marker === undefined
+    ? base
+    : { ...base, marker: { field: marker.field, values: new Set(marker.values) } };
 }
 
 export interface PlannedRecord {
@@ -83,7 +121,10 @@ export interface PlannedRecord {
   readonly record: JsonObject;
 }
 
-/** What one page does. Every key occurs once over `upserts` and `deletes` together, so their order among each other is free. */
+/**
+ * What one page does. Every key occurs once over `upserts` and `deletes` together, so their order
+ * among each other is free.
+ */
 export interface KeyedPlan {
   /** Records to write, without the marker field. */
   readonly upserts: readonly PlannedRecord[];
@@ -98,27 +139,41 @@ export function planKeyedPage(records: readonly JsonValue[], spec: KeyedSpec): K
   const rejected: Rejection[] = [];
   for (const [index, record] of records.entries()) {
     const fault = keyFault(record, spec.key);
-    if (fault === undefined) winners.set(identityOf(record as JsonObject, spec), { index, record: record as JsonObject });
+    if (fault === undefined)
+      winners.set(identityOf(record as JsonObject, spec), { index, record: record as JsonObject });
     else rejected.push({ index, error: new RecordError('Sink', fault) });
   }
   const upserts: PlannedRecord[] = [];
   const deletes: PlannedRecord[] = [];
   for (const winner of winners.values()) {
     if (spec.mode === 'delete' || isMarked(winner.record, spec)) deletes.push(winner);
-    else upserts.push(spec.marker === undefined ? winner : { index: winner.index, record: without(winner.record, spec.marker.field) });
+    else
+      upserts.push(
+        spec.marker === undefined
+          ? winner
+          : { index: winner.index, record: without(winner.record, spec.marker.field) },
+      );
   }
   return { upserts, deletes, rejected };
 }
 
 /** Hands rejections over when single records may be rejected, and fails the page otherwise. */
-export function settle(count: number, rejected: readonly Rejection[], partial: boolean): WriteResult {
+export function settle(
+  count: number,
+  rejected: readonly Rejection[],
+  partial: boolean,
+): WriteResult {
   const [first] = rejected;
   if (first !== undefined && !partial) {
     const more = rejected.length > 1 ? ` (and ${rejected.length - 1} more)` : '';
-    throw new ConnectorError('data', `record ${first.index} of the page cannot be written: ${first.error.message}${more}`, {
-      hint: 'repair the records, or configure a `dlq` that takes them',
-      cause: first.error,
-    });
+    throw new ConnectorError(
+      'data',
+      `record ${first.index} of the page cannot be written: ${first.error.message}${more}`,
+      {
+        hint: 'repair the records, or configure a `dlq` that takes them',
+        cause: first.error,
+      },
+    );
   }
   return { written: count - rejected.length, rejected };
 }

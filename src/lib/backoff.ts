@@ -8,9 +8,14 @@ export interface BackoffPolicy {
 }
 
 /** The delay before retry number `attempt` (0 for the first retry), in milliseconds. */
-export function backoffMs(policy: BackoffPolicy, attempt: number, random: () => number = Math.random): number {
+export function backoffMs(
+  policy: BackoffPolicy,
+  attempt: number,
+  random: () => number = Math.random,
+): number {
   if (policy.backoff === 'none') return 0;
-  const raw = policy.backoff === 'fixed' ? policy.baseMs : policy.baseMs * 2 ** Math.min(attempt, 52);
+  const raw =
+    policy.backoff === 'fixed' ? policy.baseMs : policy.baseMs * 2 ** Math.min(attempt, 52);
   const capped = Math.min(raw, policy.maxMs);
   return policy.jitter ? capped * (0.5 + random()) : capped;
 }

@@ -3,7 +3,10 @@ export interface Clock {
   now(): Date;
   /** Monotonic milliseconds, for durations. */
   elapsedMs(): number;
-  /** Resolves after `ms`, or at once when `signal` fires (check `signal.aborted` after). Never rejects. */
+  /**
+   * Resolves after `ms`, or at once when `signal` fires (check `signal.aborted` after). Never
+   * rejects.
+   */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
 }
 

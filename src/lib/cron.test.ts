@@ -10,18 +10,28 @@ function cron(text: string, zone = 'UTC'): Cron {
 function ticks(text: string, zone: string, after: string, count: number): string[] {
   const parsed = cron(text, zone);
   const found: string[] = [];
-  for (let at = parsed.next(new Date(after)); at !== undefined && found.length < count; at = parsed.next(at)) found.push(at.toISOString());
+  for (
+    let at = parsed.next(new Date(after));
+    at !== undefined && found.length < count;
+    at = parsed.next(at)
+  )
+    found.push(at.toISOString());
   return found;
 }
 
 const faultOf = (text: string): string => {
   const parsed = parseCron(text, 'UTC');
-  return 'fault' in parsed ? `${parsed.fault}${parsed.hint === undefined ? '' : ` — ${parsed.hint}`}` : 'none';
+  return 'fault' in parsed
+    ? `${parsed.fault}${parsed.hint === undefined ? '' : ` — ${parsed.hint}`}`
+    : 'none';
 };
 
 describe('a cron expression', () => {
   test('has five fields, or six with seconds in front', () => {
-    expect(ticks('30 6 * * *', 'UTC', '2026-01-01T00:00:00Z', 2)).toEqual(['2026-01-01T06:30:00.000Z', '2026-01-02T06:30:00.000Z']);
+    expect(ticks('30 6 * * *', 'UTC', '2026-01-01T00:00:00Z', 2)).toEqual([
+      '2026-01-01T06:30:00.000Z',
+      '2026-01-02T06:30:00.000Z',
+    ]);
     expect(ticks('*/20 * * * * *', 'UTC', '2026-01-01T00:00:00Z', 3)).toEqual([
       '2026-01-01T00:00:20.000Z',
       '2026-01-01T00:00:40.000Z',
@@ -35,8 +45,13 @@ describe('a cron expression', () => {
       '2026-01-05T10:00:00.000Z',
       '2026-01-07T08:00:00.000Z',
     ]);
-    expect(ticks('0 0 1 JAN-FEB *', 'UTC', '2026-01-01T00:00:00Z', 2)).toEqual(['2026-02-01T00:00:00.000Z', '2027-01-01T00:00:00.000Z']);
-    expect(ticks('0 0 * * 7', 'UTC', '2026-01-01T00:00:00Z', 1)).toEqual(ticks('0 0 * * SUN', 'UTC', '2026-01-01T00:00:00Z', 1));
+    expect(ticks('0 0 1 JAN-FEB *', 'UTC', '2026-01-01T00:00:00Z', 2)).toEqual([
+      '2026-02-01T00:00:00.000Z',
+      '2027-01-01T00:00:00.000Z',
+    ]);
+    expect(ticks('0 0 * * 7', 'UTC', '2026-01-01T00:00:00Z', 1)).toEqual(
+      ticks('0 0 * * SUN', 'UTC', '2026-01-01T00:00:00Z', 1),
+    );
   });
 
   test('with a day of the month and one of the week means either of them', () => {
@@ -49,11 +64,15 @@ describe('a cron expression', () => {
 
   test('that never comes true has no tick', () => {
     expect(cron('0 0 30 2 *').next(new Date('2026-01-01T00:00:00Z'))).toBeUndefined();
-    expect(cron('0 0 29 2 *').next(new Date('2026-03-01T00:00:00Z'))?.toISOString()).toBe('2028-02-29T00:00:00.000Z');
+    expect(cron('0 0 29 2 *').next(new Date('2026-03-01T00:00:00Z'))?.toISOString()).toBe(
+      '2028-02-29T00:00:00.000Z',
+    );
   });
 
   test('that cannot be read is refused with what is wrong', () => {
-    expect(faultOf('@daily')).toBe('`@daily` is a macro, and only fields are read here — write `0 0 * * *`');
+    expect(faultOf('@daily')).toBe(
+      '`@daily` is a macro, and only fields are read here — write `0 0 * * *`',
+    );
     expect(faultOf('@often')).toBe('`@often` is a macro, and only fields are read here');
     expect(faultOf('* * * * * * *')).toContain('has 7 fields instead of 5 or 6');
     expect(faultOf('  ')).toContain('has 0 fields');
@@ -78,7 +97,9 @@ describe('where clocks are changed', () => {
       '2018-11-04T03:00:00.000Z',
       '2018-11-05T02:00:00.000Z',
     ]);
-    expect(ticks('15 0 * * *', 'America/Havana', '2026-03-07T12:00:00Z', 1)).toEqual(['2026-03-08T05:00:00.000Z']);
+    expect(ticks('15 0 * * *', 'America/Havana', '2026-03-07T12:00:00Z', 1)).toEqual([
+      '2026-03-08T05:00:00.000Z',
+    ]);
   });
 
   test('a time that comes twice counts once', () => {
@@ -112,7 +133,11 @@ describe('where clocks are changed', () => {
   });
 
   test('what comes every few minutes goes on doing so', () => {
-    const all = ticks('*/30 * * * *', 'Europe/Berlin', '2026-10-24T23:40:00Z', 6).map((at) => Date.parse(at));
-    expect(all.slice(1).map((at, index) => at - (all[index] ?? 0))).toEqual(Array.from({ length: 5 }, () => 30 * 60_000));
+    const all = ticks('*/30 * * * *', 'Europe/Berlin', '2026-10-24T23:40:00Z', 6).map((at) =>
+      Date.parse(at),
+    );
+    expect(all.slice(1).map((at, index) => at - (all[index] ?? 0))).toEqual(
+      Array.from({ length: 5 }, () => 30 * 60_000),
+    );
   });
 });

@@ -47,15 +47,20 @@ const MACROS: Readonly<Record<string, string>> = {
 };
 
 /**
- * Five fields, or six with the seconds in front. Times of day are what is written without `*` and steps in seconds, minutes and hours:
- * where clocks are set forward, one that is skipped is the first moment after the gap; where they are set back, one that comes twice counts
- * once. What comes every few minutes or hours goes by the clocks as they are.
+ * Five fields, or six with the seconds in front. Times of day are what is written without `*` and
+ * steps in seconds, minutes and hours: where clocks are set forward, one that is skipped is the
+ * first moment after the gap; where they are set back, one that comes twice counts once. What comes
+ * every few minutes or hours goes by the clocks as they are.
  */
 export function parseCron(text: string, zone: string): Cron | CronFault {
   const fault = faultOf(text);
   if (fault !== undefined) return fault;
   const { Cron: Pattern } = croner();
-  const pattern: CronPattern = new Pattern(text.trim(), { timezone: zone, paused: true, fixedTimeRule: 'no-wildcard' });
+  const pattern: CronPattern = new Pattern(text.trim(), {
+    timezone: zone,
+    paused: true,
+    fixedTimeRule: 'no-wildcard',
+  });
   return { next: (after) => pattern.nextRun(after) ?? undefined };
 }
 
@@ -70,8 +75,12 @@ function faultOf(text: string): CronFault | undefined {
   }
   const given = trimmed.split(/\s+/);
   if (given.length !== 5 && given.length !== 6) {
-    const hint = 'minute, hour, day of month, month, day of week; with seconds in front there are 6';
-    return { fault: `\`${trimmed}\` has ${trimmed === '' ? 0 : given.length} fields instead of 5 or 6`, hint };
+    const hint =
+      'minute, hour, day of month, month, day of week; with seconds in front there are 6';
+    return {
+      fault: `\`${trimmed}\` has ${trimmed === '' ? 0 : given.length} fields instead of 5 or 6`,
+      hint,
+    };
   }
   const fields = given.length === 6 ? [SECOND, ...FIELDS] : FIELDS;
   for (const [index, field] of fields.entries()) {
@@ -87,7 +96,8 @@ function fieldFault(text: string, field: Field): CronFault | undefined {
   for (const item of text.split(',')) {
     const match = ITEM.exec(item);
     if (match === null) {
-      const hint = 'a field is `*`, a value, a range `1-5`, a step `*/15`, or several of them with commas';
+      const hint =
+        'a field is `*`, a value, a range `1-5`, a step `*/15`, or several of them with commas';
       return { fault: `\`${text}\` cannot be read as ${field.name}`, hint };
     }
     const [, first, last, step] = match;
@@ -107,13 +117,19 @@ interface Item {
 function itemFault({ item, first, last, step }: Item, field: Field): string | undefined {
   const { name, min, max } = field;
   for (const value of [first, last]) {
-    if (value !== undefined && valueOf(value, field) === undefined) return `\`${value}\` is no ${name}: possible is ${min} to ${max}`;
+    if (value !== undefined && valueOf(value, field) === undefined)
+      return `\`${value}\` is no ${name}: possible is ${min} to ${max}`;
   }
-  if (first !== undefined && last !== undefined && Number(valueOf(first, field)) > Number(valueOf(last, field))) {
+  if (
+    first !== undefined &&
+    last !== undefined &&
+    Number(valueOf(first, field)) > Number(valueOf(last, field))
+  ) {
     return `\`${item}\` ends before it begins`;
   }
   if (step === undefined) return undefined;
-  if (Number(step) < 1 || Number(step) > max) return `\`${item}\` is no step of a ${name}: possible is 1 to ${max}`;
+  if (Number(step) < 1 || Number(step) > max)
+    return `\`${item}\` is no step of a ${name}: possible is 1 to ${max}`;
   return first !== undefined && last === undefined
     ? `\`${item}\` steps through a single value; write \`${first}-${max}/${step}\``
     : undefined;

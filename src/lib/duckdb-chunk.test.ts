@@ -17,9 +17,17 @@ test('texts arrive in the engine as they were, whatever their length, and nulls 
   const columns = fc.array(fc.tuple(text, text), { minLength: 1, maxLength: 40 });
   await fc.assert(
     fc.asyncProperty(columns, fc.boolean(), async (some, whole) => {
-      const rows = whole ? Array.from({ length: CHUNK_ROWS }, (_, row) => some[row % some.length] as (typeof some)[number]) : some;
+      const rows = whole
+        ? Array.from(
+            { length: CHUNK_ROWS },
+            (_, row) => some[row % some.length] as (typeof some)[number],
+          )
+        : some;
       const bytes = Buffer.from(`before${rows.map(([a, b]) => `${a ?? ''}${b ?? ''}`).join('')}`);
-      const cells = [0, 1].map(() => ({ starts: new Uint32Array(rows.length), ends: new Uint32Array(rows.length) }));
+      const cells = [0, 1].map(() => ({
+        starts: new Uint32Array(rows.length),
+        ends: new Uint32Array(rows.length),
+      }));
       let at = 'before'.length;
       for (const [row, pair] of rows.entries()) {
         for (const [column, value] of pair.entries()) {
@@ -31,11 +39,18 @@ test('texts arrive in the engine as they were, whatever their length, and nulls 
       }
       await connection.run('CREATE OR REPLACE TABLE t (a VARCHAR, b VARCHAR)');
       const chunk = DuckDBDataChunk.create([VARCHAR, VARCHAR], rows.length);
-      fillTexts(chunk, new Map(cells.entries()), { bytes, bytesFrom: 6, bytesTo: bytes.length, row: 0 });
+      fillTexts(chunk, new Map(cells.entries()), {
+        bytes,
+        bytesFrom: 6,
+        bytesTo: bytes.length,
+        row: 0,
+      });
       const appender = await connection.createAppender('t');
       appender.appendDataChunk(chunk);
       appender.closeSync();
-      expect(await duckdbRows(connection, 'SELECT a, b FROM t')).toEqual(rows.map(([a, b]) => ({ a, b })));
+      expect(await duckdbRows(connection, 'SELECT a, b FROM t')).toEqual(
+        rows.map(([a, b]) => ({ a, b })),
+      );
     }),
     { numRuns: 60 },
   );

@@ -1,6 +1,7 @@
 /**
- * Fills chunks of the analytical engine column by column. Texts go over as one block of bytes a chunk and sixteen bytes a row that
- * say where in it each stands, the engine's own form of a text; a call for each text would take longer than everything else.
+ * Fills chunks of the analytical engine column by column. Texts go over as one block of bytes a
+ * chunk and sixteen bytes a row that say where in it each stands, the engine's own form of a text;
+ * a call for each text would take longer than everything else.
  */
 import { createRequire } from 'node:module';
 import type { DuckDBDataChunk } from '@duckdb/node-api';
@@ -10,7 +11,9 @@ import { assert } from './errors.ts';
 /** The bindings that the engine's library itself uses. */
 function loadBindings(): typeof Bindings {
   const here = createRequire(import.meta.url);
-  return createRequire(here.resolve('@duckdb/node-api'))('@duckdb/node-bindings') as typeof Bindings;
+  return createRequire(here.resolve('@duckdb/node-api'))(
+    '@duckdb/node-bindings',
+  ) as typeof Bindings;
 }
 
 let loaded: typeof Bindings | undefined;
@@ -19,7 +22,10 @@ const bindings = (): typeof Bindings => (loaded ??= loadBindings());
 /** Rows a chunk holds at most. */
 export const CHUNK_ROWS = 2048;
 
-/** Texts of one column: each from its start to its end in some bytes; an end before its start is null. */
+/**
+ * Texts of one column: each from its start to its end in some bytes; an end before its start is
+ * null.
+ */
 export interface TextCells {
   readonly starts: Uint32Array;
   readonly ends: Uint32Array;
@@ -47,7 +53,11 @@ const letters = new Uint8Array(entries);
 const validity = new Uint8Array(CHUNK_ROWS / 8);
 
 /** Puts texts into columns of a chunk, which knows how many rows it has. */
-export function fillTexts(chunk: DuckDBDataChunk, columns: ReadonlyMap<number, TextCells>, range: TextRange): void {
+export function fillTexts(
+  chunk: DuckDBDataChunk,
+  columns: ReadonlyMap<number, TextCells>,
+  range: TextRange,
+): void {
   const api = bindings();
   const rows = chunk.rowCount;
   let address: Address | undefined;
@@ -66,7 +76,10 @@ interface Address {
   readonly high: number;
 }
 
-/** The first vector of the chunk owns the bytes as one long text, whose entry is then written over; they live as long as the chunk. */
+/**
+ * The first vector of the chunk owns the bytes as one long text, whose entry is then written over;
+ * they live as long as the chunk.
+ */
 function placeBytes(vector: Bindings.Vector, bytes: Uint8Array): Address {
   // Shorter ones would have no address, and no text in them needs one.
   if (bytes.length <= INLINE) return { low: 0, high: 0 };
@@ -78,7 +91,10 @@ function placeBytes(vector: Bindings.Vector, bytes: Uint8Array): Address {
 }
 
 /** Says whether there is a null among them. */
-function writeEntries({ starts, ends }: TextCells, place: TextRange & { address: Address; rows: number }): boolean {
+function writeEntries(
+  { starts, ends }: TextCells,
+  place: TextRange & { address: Address; rows: number },
+): boolean {
   const { bytes, bytesFrom, bytesTo, row: first, rows, address } = place;
   let nulls = false;
   for (let row = 0; row < rows; row += 1) {
@@ -96,7 +112,8 @@ function writeEntries({ starts, ends }: TextCells, place: TextRange & { address:
     words[word + 2] = 0;
     words[word + 3] = 0;
     const head = length <= INLINE ? length : 4;
-    for (let at = 0, to = row * ENTRY + 4; at < head; at += 1, to += 1) letters[to] = bytes[start + at] as number;
+    for (let at = 0, to = row * ENTRY + 4; at < head; at += 1, to += 1)
+      letters[to] = bytes[start + at] as number;
     if (length <= INLINE) continue;
     const low = address.low + (start - bytesFrom);
     words[word + 2] = low;
@@ -105,7 +122,11 @@ function writeEntries({ starts, ends }: TextCells, place: TextRange & { address:
   return nulls;
 }
 
-function fillValidity(vector: Bindings.Vector, { starts, ends }: TextCells, { row: first, rows }: { row: number; rows: number }): void {
+function fillValidity(
+  vector: Bindings.Vector,
+  { starts, ends }: TextCells,
+  { row: first, rows }: { row: number; rows: number },
+): void {
   validity.fill(255);
   for (let row = 0; row < rows; row += 1) {
     if ((ends[first + row] as number) >= (starts[first + row] as number)) continue;

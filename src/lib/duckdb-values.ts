@@ -1,4 +1,7 @@
-/** How values of the analytical engine become JSON: whole numbers and decimals with every digit, times as ISO 8601, bytes as base64. */
+/**
+ * How values of the analytical engine become JSON: whole numbers and decimals with every digit,
+ * times as ISO 8601, bytes as base64.
+ */
 import type * as Api from '@duckdb/node-api';
 import { jsonText, parseJson, setField, type JsonObject, type JsonValue } from './json.ts';
 import { lazyLibrary } from './lazy.ts';
@@ -17,7 +20,9 @@ function presentReader(type: Api.DuckDBType): ReadValue {
   const { DuckDBTypeId: Id } = library();
   switch (type.typeId) {
     case Id.VARCHAR:
-      return type.alias === 'JSON' ? (value) => parseJson(value as string) : (value) => value as string;
+      return type.alias === 'JSON'
+        ? (value) => parseJson(value as string)
+        : (value) => value as string;
     case Id.FLOAT:
       return (value) => shortest(value as number);
     case Id.BLOB:
@@ -54,7 +59,9 @@ function nestedReader(type: Api.DuckDBType): ReadValue | undefined {
     }
     case Id.UNION: {
       const { memberTags, memberTypes } = type;
-      const readers = new Map(memberTags.map((tag, index) => [tag, jsonReader(memberTypes[index] as Api.DuckDBType)]));
+      const readers = new Map(
+        memberTags.map((tag, index) => [tag, jsonReader(memberTypes[index] as Api.DuckDBType)]),
+      );
       return (value) => {
         const { tag, value: inner } = value as Api.DuckDBUnionValue;
         return readers.get(tag)?.(inner) ?? null;
@@ -65,13 +72,22 @@ function nestedReader(type: Api.DuckDBType): ReadValue | undefined {
   }
 }
 
-function structOf(names: readonly string[], readers: readonly ReadValue[], entries: Readonly<Record<string, Api.DuckDBValue>>): JsonObject {
+function structOf(
+  names: readonly string[],
+  readers: readonly ReadValue[],
+  entries: Readonly<Record<string, Api.DuckDBValue>>,
+): JsonObject {
   const record: JsonObject = {};
-  for (const [index, name] of names.entries()) setField(record, name, readers[index]?.(entries[name] ?? null) ?? null);
+  for (const [index, name] of names.entries())
+    setField(record, name, readers[index]?.(entries[name] ?? null) ?? null);
   return record;
 }
 
-function mapOf(entries: readonly Api.DuckDBMapEntry[], key: ReadValue, item: ReadValue): JsonObject {
+function mapOf(
+  entries: readonly Api.DuckDBMapEntry[],
+  key: ReadValue,
+  item: ReadValue,
+): JsonObject {
   const record: JsonObject = {};
   for (const entry of entries) setField(record, jsonText(key(entry.key)), item(entry.value));
   return record;
@@ -81,7 +97,9 @@ function mapOf(entries: readonly Api.DuckDBMapEntry[], key: ReadValue, item: Rea
 function plain(value: Api.DuckDBValue): JsonValue {
   switch (typeof value) {
     case 'bigint':
-      return value >= Number.MIN_SAFE_INTEGER && value <= Number.MAX_SAFE_INTEGER ? Number(value) : value;
+      return value >= Number.MIN_SAFE_INTEGER && value <= Number.MAX_SAFE_INTEGER
+        ? Number(value)
+        : value;
     case 'number':
       return Number.isFinite(value) ? value : null;
     case 'boolean':

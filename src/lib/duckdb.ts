@@ -1,5 +1,14 @@
-/** The embedded analytical engine: opened on first use, so that nobody else pays for it or even needs it installed. */
-import type { DuckDBConnection, DuckDBInstance, DuckDBPreparedStatement, DuckDBResult, DuckDBValue } from '@duckdb/node-api';
+/**
+ * The embedded analytical engine: opened on first use, so that nobody else pays for it or even
+ * needs it installed.
+ */
+import type {
+  DuckDBConnection,
+  DuckDBInstance,
+  DuckDBPreparedStatement,
+  DuckDBResult,
+  DuckDBValue,
+} from '@duckdb/node-api';
 import { ConnectorError, messageOf, type ConnectorErrorKind } from './errors.ts';
 import { jsonReader } from './duckdb-values.ts';
 import { setField, stringifyJson, type JsonObject, type JsonValue } from './json.ts';
@@ -15,10 +24,14 @@ export function duckdbLibrary(): ReturnType<typeof library> {
   try {
     return library();
   } catch (error) {
-    throw new ConnectorError('missing', `the analytical engine cannot be loaded: ${firstLine(messageOf(error))}`, {
-      hint: `install the optional package \`${PACKAGE}\`: npm install ${PACKAGE}`,
-      cause: error,
-    });
+    throw new ConnectorError(
+      'missing',
+      `the analytical engine cannot be loaded: ${firstLine(messageOf(error))}`,
+      {
+        hint: `install the optional package \`${PACKAGE}\`: npm install ${PACKAGE}`,
+        cause: error,
+      },
+    );
   }
 }
 
@@ -40,13 +53,21 @@ export interface Duckdb {
   readonly close: () => void;
 }
 
-/** Opens a database and one connection. A file is opened once a process, however many rows use it; `:memory:` is always a new one. */
-export async function openDuckdb(path: string, settings: Readonly<Record<string, string>> = {}): Promise<Duckdb> {
+/**
+ * Opens a database and one connection. A file is opened once a process, however many rows use it;
+ * `:memory:` is always a new one.
+ */
+export async function openDuckdb(
+  path: string,
+  settings: Readonly<Record<string, string>> = {},
+): Promise<Duckdb> {
   const { DuckDBInstance } = duckdbLibrary();
   let instance: DuckDBInstance | undefined;
   try {
     instance =
-      path === ':memory:' ? await DuckDBInstance.create(path, { ...settings }) : await DuckDBInstance.fromCache(path, { ...settings });
+      path === ':memory:'
+        ? await DuckDBInstance.create(path, { ...settings })
+        : await DuckDBInstance.fromCache(path, { ...settings });
     const opened = instance;
     const connections: DuckDBConnection[] = [];
     const connect = async (): Promise<DuckDBConnection> => {
@@ -84,8 +105,14 @@ export function duckdbError(error: unknown, doing: string): ConnectorError {
   const text = firstLine(messageOf(error));
   const kind = KINDS.find(([pattern]) => pattern.test(text))?.[1] ?? 'data';
   const hint =
-    kind === 'connection' && text.includes('lock') ? 'another process has the database open; end it, or open it read only' : undefined;
-  return new ConnectorError(kind, `${doing}: ${text}`, hint === undefined ? { cause: error } : { hint, cause: error });
+    kind === 'connection' && text.includes('lock')
+      ? 'another process has the database open; end it, or open it read only'
+      : undefined;
+  return new ConnectorError(
+    kind,
+    `${doing}: ${text}`,
+    hint === undefined ? { cause: error } : { hint, cause: error },
+  );
 }
 
 /** The engine draws the statement below its message. */
@@ -96,8 +123,15 @@ export function firstLine(text: string): string {
 /** An interruption between two statements is lost: it is repeated until the work has ended. */
 const INTERRUPT_EVERY_MS = 50;
 
-/** Does the work on a connection; when the signal fires, the statement at hand is interrupted and the reason of the signal thrown. */
-export async function interruptible<T>(connection: DuckDBConnection, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+/**
+ * Does the work on a connection; when the signal fires, the statement at hand is interrupted and
+ * the reason of the signal thrown.
+ */
+export async function interruptible<T>(
+  connection: DuckDBConnection,
+  signal: AbortSignal,
+  work: () => Promise<T>,
+): Promise<T> {
   signal.throwIfAborted();
   let timer: NodeJS.Timeout | undefined;
   const interrupt = (): void => {
@@ -124,8 +158,11 @@ export async function prepareDuckdb(
 ): Promise<DuckDBPreparedStatement> {
   const statements = await connection.extractStatements(sql);
   if (statements.count !== 1) {
-    const message = statements.count === 0 ? 'the query is empty' : 'the query holds more than one statement';
-    throw new ConnectorError('data', message, { hint: 'write one statement; its rows are the records' });
+    const message =
+      statements.count === 0 ? 'the query is empty' : 'the query holds more than one statement';
+    throw new ConnectorError('data', message, {
+      hint: 'write one statement; its rows are the records',
+    });
   }
   const statement = await statements.prepare(0);
   if (values.length > 0) statement.bind(values.map(toParameter));
@@ -133,9 +170,16 @@ export async function prepareDuckdb(
 }
 
 /** All rows of a statement with a small answer. */
-export async function duckdbRows(connection: DuckDBConnection, sql: string, values: readonly JsonValue[] = []): Promise<JsonObject[]> {
+export async function duckdbRows(
+  connection: DuckDBConnection,
+  sql: string,
+  values: readonly JsonValue[] = [],
+): Promise<JsonObject[]> {
   const rows: JsonObject[] = [];
-  for await (const some of duckdbRecords(await (await prepareDuckdb(connection, sql, values)).stream())) rows.push(...some);
+  for await (const some of duckdbRecords(
+    await (await prepareDuckdb(connection, sql, values)).stream(),
+  ))
+    rows.push(...some);
   return rows;
 }
 
@@ -143,11 +187,16 @@ export async function duckdbRows(connection: DuckDBConnection, sql: string, valu
 export async function* duckdbRecords(result: DuckDBResult): AsyncGenerator<JsonObject[]> {
   const names = result.columnNames();
   const readers = result.columnTypes().map((type) => jsonReader(type));
-  for (let chunk = await result.fetchChunk(); chunk !== null && chunk.rowCount > 0; chunk = await result.fetchChunk()) {
+  for (
+    let chunk = await result.fetchChunk();
+    chunk !== null && chunk.rowCount > 0;
+    chunk = await result.fetchChunk()
+  ) {
     const columns = readers.map((read, index) => chunk?.getColumnValues(index).map(read) ?? []);
     yield Array.from({ length: chunk.rowCount }, (_, row) => {
       const record: JsonObject = {};
-      for (const [index, name] of names.entries()) setField(record, name, columns[index]?.[row] ?? null);
+      for (const [index, name] of names.entries())
+        setField(record, name, columns[index]?.[row] ?? null);
       return record;
     });
   }
@@ -164,10 +213,19 @@ export interface DuckdbColumn {
   readonly values: readonly (boolean | bigint | number | string | null)[];
 }
 
-/** Makes a temporary table of columns `c0`, `c1`, … with these values, in the place of one with the same name. */
-export async function fillDuckdbTable(connection: DuckDBConnection, table: string, columns: readonly DuckdbColumn[]): Promise<void> {
+/**
+ * Makes a temporary table of columns `c0`, `c1`, … with these values, in the place of one with the
+ * same name.
+ */
+export async function fillDuckdbTable(
+  connection: DuckDBConnection,
+  table: string,
+  columns: readonly DuckdbColumn[],
+): Promise<void> {
   const { DuckDBDataChunk, ...types } = duckdbLibrary();
-  await connection.run(`CREATE OR REPLACE TEMP TABLE ${table} (${columns.map(({ type }, index) => `c${index} ${type}`).join(', ')})`);
+  await connection.run(
+    `CREATE OR REPLACE TEMP TABLE ${table} (${columns.map(({ type }, index) => `c${index} ${type}`).join(', ')})`,
+  );
   const rows = columns[0]?.values.length ?? 0;
   const appender = await connection.createAppender(table, 'main', 'temp');
   for (let from = 0; from < rows; from += CHUNK_ROWS) {
@@ -176,7 +234,8 @@ export async function fillDuckdbTable(connection: DuckDBConnection, table: strin
       columns.map(({ type }) => types[type]),
       to - from,
     );
-    for (const [index, { values }] of columns.entries()) chunk.setColumnValues(index, values.slice(from, to));
+    for (const [index, { values }] of columns.entries())
+      chunk.setColumnValues(index, values.slice(from, to));
     appender.appendDataChunk(chunk);
   }
   appender.closeSync();

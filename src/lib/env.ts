@@ -4,7 +4,10 @@ import type { Log } from './log.ts';
 import type { Metrics } from './metrics.ts';
 import type { Redactor } from './redact.ts';
 
-/** Everything a part may ask of the world around it. Made once in `main.ts` (or a worker) and handed down. */
+/**
+ * Everything a part may ask of the world around it. Made once in `main.ts` (or a worker) and handed
+ * down.
+ */
 export interface Env {
   readonly clock: Clock;
   readonly ids: Ids;

@@ -1,8 +1,10 @@
 /**
- * The error families of the product. Everything a user can cause is one of these; anything else is a bug.
+ * The error families of the product. Everything a user can cause is one of these; anything else is
+ * a bug.
  *
- * `code` is stable snake_case; `message` says what is wrong in one sentence; `hint` says what to do.
- * Exit codes and HTTP statuses are decided from the family and the code in one table each (`cli/exit.ts`, `server/errors.ts`).
+ * `code` is stable snake_case; `message` says what is wrong in one sentence; `hint` says what to
+ * do. Exit codes and HTTP statuses are decided from the family and the code in one table each
+ * (`cli/exit.ts`, `server/errors.ts`).
  */
 export class AppError extends Error {
   readonly code: string;
@@ -20,7 +22,9 @@ export class AppError extends Error {
 export interface Issue {
   /** Stable snake_case code, e.g. `unknown_key`. The catalogue is `document/issues.ts`. */
   readonly code: string;
-  /** Place in the document: `matrix[2].sink.config.write_mode`; empty for the document as a whole. */
+  /**
+   * Place in the document: `matrix[2].sink.config.write_mode`; empty for the document as a whole.
+   */
   readonly path: string;
   readonly message: string;
   /** What to do, as a sentence or question: `did you mean "query"?` */
@@ -56,7 +60,10 @@ function summarize(issues: readonly Issue[]): string {
 
 /** One line a person can act on: place, sentence, hint. */
 export function formatIssue(issue: Issue): string {
-  const position = issue.line === undefined ? '' : ` (line ${issue.line}${issue.column === undefined ? '' : `, column ${issue.column}`})`;
+  const position =
+    issue.line === undefined
+      ? ''
+      : ` (line ${issue.line}${issue.column === undefined ? '' : `, column ${issue.column}`})`;
   const file = issue.file === undefined ? '' : `${issue.file}: `;
   const place = issue.path === '' ? '' : `${issue.path}${position}: `;
   const hint = issue.hint === undefined ? '' : ` — ${issue.hint}`;
@@ -64,7 +71,15 @@ export function formatIssue(issue: Issue): string {
 }
 
 /** How a connector failed; decides retrying and metric labels. */
-export type ConnectorErrorKind = 'connection' | 'timeout' | 'rate_limited' | 'http_5xx' | 'auth' | 'missing' | 'refused' | 'data';
+export type ConnectorErrorKind =
+  | 'connection'
+  | 'timeout'
+  | 'rate_limited'
+  | 'http_5xx'
+  | 'auth'
+  | 'missing'
+  | 'refused'
+  | 'data';
 
 /** A source, sink or store that failed as a whole. The message never holds a secret. */
 export class ConnectorError extends AppError {
@@ -107,7 +122,10 @@ export type ErrorKind =
   | 'Custom'
   | 'Panic';
 
-/** One record that cannot go on; it goes to the dead-letter queue, or fails the run where there is none. */
+/**
+ * One record that cannot go on; it goes to the dead-letter queue, or fails the run where there is
+ * none.
+ */
 export class RecordError extends AppError {
   readonly kind: ErrorKind;
 
@@ -117,11 +135,19 @@ export class RecordError extends AppError {
   }
 }
 
-/** A run that ended by rule (quality abort, contract breach, budget, drift …): `kind` names the rule. */
+/**
+ * A run that ended by rule (quality abort, contract breach, budget, drift …): `kind` names the
+ * rule.
+ */
 export class RunError extends AppError {
   readonly kind: ErrorKind;
 
-  constructor(kind: ErrorKind, code: string, message: string, options: { hint?: string; cause?: unknown } = {}) {
+  constructor(
+    kind: ErrorKind,
+    code: string,
+    message: string,
+    options: { hint?: string; cause?: unknown } = {},
+  ) {
     super(code, message, options);
     this.kind = kind;
   }
@@ -146,13 +172,20 @@ export class RefusedError extends AppError {
   declare readonly code: RefusalCode;
   readonly details?: unknown;
 
-  constructor(code: RefusalCode, message: string, options: { hint?: string; cause?: unknown; details?: unknown } = {}) {
+  constructor(
+    code: RefusalCode,
+    message: string,
+    options: { hint?: string; cause?: unknown; details?: unknown } = {},
+  ) {
     super(code, message, options);
     if (options.details !== undefined) this.details = options.details;
   }
 }
 
-/** Why an `AbortSignal` fired. `cancel` and `timeout` are cooperative (page boundary, then flush); `kill` is now. */
+/**
+ * Why an `AbortSignal` fired. `cancel` and `timeout` are cooperative (page boundary, then flush);
+ * `kill` is now.
+ */
 export class StopReason extends AppError {
   readonly why: 'cancel' | 'timeout' | 'shutdown' | 'sibling_failed' | 'kill';
 

@@ -6,8 +6,9 @@ const INNER_PAD = 0x36;
 const OUTER_PAD = 0x5c;
 
 /**
- * HMAC-SHA256 (RFC 2104) of texts under one key, as hexadecimal digits. The padded key is made once, and both digests are taken in one
- * call each: a stream object for every text would cost several times as much as the hashing.
+ * HMAC-SHA256 (RFC 2104) of texts under one key, as hexadecimal digits. The padded key is made
+ * once, and both digests are taken in one call each: a stream object for every text would cost
+ * several times as much as the hashing.
  */
 export function hmacSha256(key: string): (text: string) => string {
   const given = Buffer.from(key);
@@ -23,7 +24,10 @@ export function hmacSha256(key: string): (text: string) => string {
   };
 }
 
-/** A padded key that is ASCII can stand before the text; any other key has to stand before its bytes. */
+/**
+ * A padded key that is ASCII can stand before the text; any other key has to stand before its
+ * bytes.
+ */
 function innerDigest(inner: Uint8Array): (text: string) => string {
   if (inner.every((byte) => byte < 0x80)) {
     const prefix = Buffer.from(inner).toString('binary');

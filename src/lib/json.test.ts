@@ -2,12 +2,14 @@ import { describe, expect, it } from 'vitest';
 import { canonicalJson, jsonEqual, parseJson, stringifyJson } from './json.ts';
 
 describe('JSON text', () => {
-  it.each(['9007199254740993', '-9223372036854775808', '18446744073709551615', '[1,12345678901234567890,"12345678901234567890"]'])(
-    'keeps every digit of %s',
-    (text) => {
-      expect(stringifyJson(parseJson(text))).toBe(text);
-    },
-  );
+  it.each([
+    '9007199254740993',
+    '-9223372036854775808',
+    '18446744073709551615',
+    '[1,12345678901234567890,"12345678901234567890"]',
+  ])('keeps every digit of %s', (text) => {
+    expect(stringifyJson(parseJson(text))).toBe(text);
+  });
 
   it('refuses a number that no double can hold instead of making it null', () => {
     expect(() => parseJson('{"a":1e400}')).toThrow('1e400 is beyond the range');

@@ -10,10 +10,18 @@ export function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Sets an own property, also for the one name (`__proto__`) that plain assignment would treat as something else. */
+/**
+ * Sets an own property, also for the one name (`__proto__`) that plain assignment would treat as
+ * something else.
+ */
 export function setField(target: JsonObject, key: string, value: JsonValue): void {
   if (key === '__proto__') {
-    Object.defineProperty(target, key, { value, enumerable: true, configurable: true, writable: true });
+    Object.defineProperty(target, key, {
+      value,
+      enumerable: true,
+      configurable: true,
+      writable: true,
+    });
   } else {
     target[key] = value;
   }
@@ -27,29 +35,53 @@ export function hasField(target: JsonObject, key: string): boolean {
 export function jsonEqual(a: JsonValue | undefined, b: JsonValue | undefined): boolean {
   if (a === b) return true;
   if (typeof a === 'bigint' || typeof b === 'bigint') {
-    return (typeof a === 'number' || typeof a === 'bigint') && (typeof b === 'number' || typeof b === 'bigint') && a == b;
+    return (
+      (typeof a === 'number' || typeof a === 'bigint') &&
+      (typeof b === 'number' || typeof b === 'bigint') &&
+      a == b
+    );
   }
-  if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null || a === undefined || b === undefined) return false;
+  if (
+    typeof a !== 'object' ||
+    typeof b !== 'object' ||
+    a === null ||
+    b === null ||
+    a === undefined ||
+    b === undefined
+  )
+    return false;
   if (Array.isArray(a)) {
     return Array.isArray(b) && a.length === b.length && a.every((item, i) => jsonEqual(item, b[i]));
   }
   if (Array.isArray(b)) return false;
   const keys = Object.keys(a);
-  return keys.length === Object.keys(b).length && keys.every((key) => hasField(b, key) && jsonEqual(a[key], b[key]));
+  return (
+    keys.length === Object.keys(b).length &&
+    keys.every((key) => hasField(b, key) && jsonEqual(a[key], b[key]))
+  );
 }
 
-/** Sixteen or more digits in a row, or a three-digit exponent, may not fit a double: only then is the slower exact reader used. */
+/**
+ * Sixteen or more digits in a row, or a three-digit exponent, may not fit a double: only then is
+ * the slower exact reader used.
+ */
 const MAY_NOT_FIT = /[0-9]{16}|[0-9][eE][+]?[0-9]{3}/;
 
-/** Parses JSON text; integers beyond the safe range come back as `bigint`. Throws `SyntaxError`, also for a number beyond a double. */
+/**
+ * Parses JSON text; integers beyond the safe range come back as `bigint`. Throws `SyntaxError`,
+ * also for a number beyond a double.
+ */
 export function parseJson(text: string): JsonValue {
-  return MAY_NOT_FIT.test(text) ? (JSON.parse(text, exactInteger) as JsonValue) : (JSON.parse(text) as JsonValue);
+  return MAY_NOT_FIT.test(text)
+    ? (JSON.parse(text, exactInteger) as JsonValue)
+    : (JSON.parse(text) as JsonValue);
 }
 
 function exactInteger(_key: string, value: unknown, context?: { source?: string }): unknown {
   if (typeof value !== 'number' || Number.isSafeInteger(value)) return value;
   const source = context?.source;
-  if (!Number.isFinite(value)) throw new SyntaxError(`the number ${source} is beyond the range of numbers`);
+  if (!Number.isFinite(value))
+    throw new SyntaxError(`the number ${source} is beyond the range of numbers`);
   return source !== undefined && /^-?[0-9]+$/.test(source) ? BigInt(source) : value;
 }
 
@@ -70,12 +102,18 @@ function rawBigInt(_key: string, value: unknown): unknown {
   return typeof value === 'bigint' ? rawJson(value.toString()) : value;
 }
 
-/** The text of a value where one stands inside a string: strings raw, everything else as compact JSON. */
+/**
+ * The text of a value where one stands inside a string: strings raw, everything else as compact
+ * JSON.
+ */
 export function jsonText(value: JsonValue): string {
   return typeof value === 'string' ? value : stringifyJson(value);
 }
 
-/** JSON text with object keys sorted at every level; equal values give equal text. Used for fingerprints. */
+/**
+ * JSON text with object keys sorted at every level; equal values give equal text. Used for
+ * fingerprints.
+ */
 export function canonicalJson(value: JsonValue): string {
   if (typeof value === 'string') return JSON.stringify(value);
   if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`;

@@ -4,12 +4,17 @@ import { normalize } from 'node:path';
 const LOCAL = /^(file|sqlite|duckdb):\/\/(.*)$/s;
 
 /** The scheme and what stands behind it; `undefined` of an address that is elsewhere. */
-export function localAddress(uri: string): { readonly scheme: string; readonly rest: string } | undefined {
+export function localAddress(
+  uri: string,
+): { readonly scheme: string; readonly rest: string } | undefined {
   const [, scheme, rest] = LOCAL.exec(uri) ?? [];
   return scheme === undefined || rest === undefined ? undefined : { scheme, rest };
 }
 
-/** The address with its path spelled in one of its ways: two rows may write `out/a.db` and `./out/a.db`. */
+/**
+ * The address with its path spelled in one of its ways: two rows may write `out/a.db` and
+ * `./out/a.db`.
+ */
 export function inOneSpelling(uri: string): string {
   const local = localAddress(uri);
   return local === undefined ? uri : `${local.scheme}://${normalize(local.rest)}`;

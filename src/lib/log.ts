@@ -5,7 +5,10 @@ export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error'] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
 export type LogFields = Record<string, string | number | boolean | null | undefined>;
 
-/** One line as it is streamed and stored: `LEVEL target: message key=value …`, redacted, without a newline. */
+/**
+ * One line as it is streamed and stored: `LEVEL target: message key=value …`, redacted, without a
+ * newline.
+ */
 export interface LogLine {
   /** RFC 3339 with milliseconds and `Z`. */
   readonly ts: string;

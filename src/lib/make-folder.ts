@@ -1,6 +1,6 @@
 /**
- * Makes a folder and those above it. The recursive calls of the runtime turn for ever where a folder that is there takes no entries
- * and says "no such file" (`/proc`); these give up.
+ * Makes a folder and those above it. The recursive calls of the runtime turn for ever where a
+ * folder that is there takes no entries and says "no such file" (`/proc`); these give up.
  */
 import { mkdirSync, statSync } from 'node:fs';
 import { mkdir, stat } from 'node:fs/promises';

@@ -1,10 +1,14 @@
 import { jsonEqual, type JsonValue } from './json.ts';
 
-/** Membership by JSON equality; scalars are looked up, only values that may equal something of another kind are compared one by one. */
+/**
+ * Membership by JSON equality; scalars are looked up, only values that may equal something of
+ * another kind are compared one by one.
+ */
 export function memberOf(values: readonly JsonValue[]): (value: JsonValue | undefined) => boolean {
   const exact = new Set<JsonValue | undefined>(values);
   const others = values.filter((value) => !isPlain(value));
-  return (value) => exact.has(value) || (!isPlain(value) && others.some((other) => jsonEqual(other, value)));
+  return (value) =>
+    exact.has(value) || (!isPlain(value) && others.some((other) => jsonEqual(other, value)));
 }
 
 function isPlain(value: JsonValue | undefined): boolean {

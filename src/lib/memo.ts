@@ -1,4 +1,7 @@
-/** Remembers up to `limit` results of a pure function and forgets all of them when full: cheap, bounded, good for repeating values. */
+/**
+ * Remembers up to `limit` results of a pure function and forgets all of them when full: cheap,
+ * bounded, good for repeating values.
+ */
 export function memo<R>(compute: (key: string) => R, limit = 4096): (key: string) => R {
   const known = new Map<string, R>();
   return (key) => {
@@ -18,7 +21,10 @@ const WORTHWHILE = 8;
 /** Calls without remembering before it is tried again. */
 const REST = 16 * TRIAL;
 
-/** The same for values of which nobody knows whether they repeat: while they do not, nothing is remembered. */
+/**
+ * The same for values of which nobody knows whether they repeat: while they do not, nothing is
+ * remembered.
+ */
 export function memoWhileItPays<R>(compute: (key: string) => R, limit = 4096): (key: string) => R {
   let misses = 0;
   let calls = 0;

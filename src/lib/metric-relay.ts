@@ -1,4 +1,7 @@
-/** Measurements on their way out of a process or a thread: sums are added up, everything else is kept in order. */
+/**
+ * Measurements on their way out of a process or a thread: sums are added up, everything else is
+ * kept in order.
+ */
 import type { Labels, MetricChange, MetricDefinition, Metrics } from './metrics.ts';
 
 /** Beyond this, observations are let go: nobody has listened for a long time. */
@@ -55,7 +58,8 @@ export function createMetricRelay(): MetricRelay {
       },
       observe: (definition, labels, value) => {
         introduce(definition);
-        if (observations.length < MAX_OBSERVATIONS) observations.push({ metric: definition.name, op: 'observe', labels, value });
+        if (observations.length < MAX_OBSERVATIONS)
+          observations.push({ metric: definition.name, op: 'observe', labels, value });
       },
     },
     take: () => {
@@ -68,7 +72,10 @@ export function createMetricRelay(): MetricRelay {
   };
 }
 
-/** Where measurements of a relay arrive: there they are measured as if they had been made on the spot. */
+/**
+ * Where measurements of a relay arrive: there they are measured as if they had been made on the
+ * spot.
+ */
 export function measurementsInto(metrics: Metrics): (measured: Measurements) => void {
   const known = new Map<string, MetricDefinition>();
   return ({ changes, definitions }) => {

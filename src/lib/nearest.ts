@@ -1,6 +1,6 @@
 /**
- * The candidate a person most likely meant: Damerau–Levenshtein distance at most a third of the length, or else the one candidate
- * that starts with the word (`table`: `table_name`).
+ * The candidate a person most likely meant: Damerau–Levenshtein distance at most a third of the
+ * length, or else the one candidate that starts with the word (`table`: `table_name`).
  */
 export function nearest(word: string, candidates: Iterable<string>): string | undefined {
   let best: string | undefined;
@@ -22,7 +22,11 @@ function onlyContinuation(word: string, candidates: Iterable<string>): string | 
 }
 
 /** `did you mean "query"?`, or else the list of what is possible. */
-export function suggestion(word: string, candidates: readonly string[], noun = 'one of'): string | undefined {
+export function suggestion(
+  word: string,
+  candidates: readonly string[],
+  noun = 'one of',
+): string | undefined {
   const near = nearest(word, candidates);
   if (near !== undefined) return `did you mean \`${near}\`?`;
   if (candidates.length === 0) return undefined;
@@ -37,8 +41,13 @@ function editDistance(a: string, b: string, limit: number): number {
     const current = [i];
     for (let j = 1; j <= b.length; j += 1) {
       const cost = a[i - 1] === b[j - 1] ? 0 : 1;
-      let value = Math.min((previous[j] ?? 0) + 1, (current[j - 1] ?? 0) + 1, (previous[j - 1] ?? 0) + cost);
-      if (i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1]) value = Math.min(value, (beforePrevious[j - 2] ?? 0) + 1);
+      let value = Math.min(
+        (previous[j] ?? 0) + 1,
+        (current[j - 1] ?? 0) + 1,
+        (previous[j - 1] ?? 0) + cost,
+      );
+      if (i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1])
+        value = Math.min(value, (beforePrevious[j - 2] ?? 0) + 1);
       current.push(value);
     }
     beforePrevious = previous;

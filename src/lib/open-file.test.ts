@@ -27,7 +27,9 @@ describe('an open file', () => {
   });
 
   it('tells what the system says', async () => {
-    await expect(OpenFile.open(join(folder, 'missing'), 'r')).rejects.toMatchObject({ code: 'ENOENT' });
+    await expect(OpenFile.open(join(folder, 'missing'), 'r')).rejects.toMatchObject({
+      code: 'ENOENT',
+    });
     const path = join(folder, 'read-only');
     writeFileSync(path, 'x');
     const file = await OpenFile.open(path, 'r');
@@ -44,21 +46,29 @@ describe('an open file', () => {
     await expect(file.write(Buffer.from('x'))).rejects.toThrow('the file is closed');
   });
 
-  it.runIf(process.platform !== 'win32')('is closed after what is under way: its number is nobody else’s before', async () => {
-    const path = join(folder, 'pipe');
-    execFileSync('mkfifo', [path]);
-    const [reader, writer] = await Promise.all([OpenFile.open(path, 'r'), OpenFile.open(path, 'w')]);
-    const buffer = Buffer.alloc(10);
-    const reading = reader.read(buffer);
-    await reader.close();
-    const others = await Promise.all([1, 2, 3].map((name) => OpenFile.open(join(folder, `other-${name}`), 'w')));
-    await writer.write(Buffer.from('hello'));
-    expect(buffer.toString('utf8', 0, await reading)).toBe('hello');
-    for (const other of others) {
-      await other.write(Buffer.from('mine'));
-      await other.close();
-    }
-    expect(readFileSync(join(folder, 'other-1'), 'utf8')).toBe('mine');
-    await writer.close();
-  });
+  it.runIf(process.platform !== 'win32')(
+    'is closed after what is under way: its number is nobody else’s before',
+    async () => {
+      const path = join(folder, 'pipe');
+      execFileSync('mkfifo', [path]);
+      const [reader, writer] = await Promise.all([
+        OpenFile.open(path, 'r'),
+        OpenFile.open(path, 'w'),
+      ]);
+      const buffer = Buffer.alloc(10);
+      const reading = reader.read(buffer);
+      await reader.close();
+      const others = await Promise.all(
+        [1, 2, 3].map((name) => OpenFile.open(join(folder, `other-${name}`), 'w')),
+      );
+      await writer.write(Buffer.from('hello'));
+      expect(buffer.toString('utf8', 0, await reading)).toBe('hello');
+      for (const other of others) {
+        await other.write(Buffer.from('mine'));
+        await other.close();
+      }
+      expect(readFileSync(join(folder, 'other-1'), 'utf8')).toBe('mine');
+      await writer.close();
+    },
+  );
 });

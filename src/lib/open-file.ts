@@ -1,10 +1,23 @@
-import { close, closeSync, fdatasync, fstatSync, fsync, ftruncate, open, openSync, read, write, type Stats } from 'node:fs';
+import {
+  close,
+  closeSync,
+  fdatasync,
+  fstatSync,
+  fsync,
+  ftruncate,
+  open,
+  openSync,
+  read,
+  write,
+  type Stats,
+} from 'node:fs';
 
 type Done<T> = (error: NodeJS.ErrnoException | null, value: T) => void;
 
 /**
- * An open file. That of the runtime asks a thread for everything, also for what the system answers at once, and a small file then takes
- * longer to be asked about than to be read: here it waits only for what may have to wait for a disk, a pipe or a network.
+ * An open file. That of the runtime asks a thread for everything, also for what the system answers
+ * at once, and a small file then takes longer to be asked about than to be read: here it waits only
+ * for what may have to wait for a disk, a pipe or a network.
  */
 export class OpenFile {
   readonly #descriptor: number;
@@ -34,7 +47,9 @@ export class OpenFile {
   }
 
   write(bytes: Uint8Array, from = 0): Promise<number> {
-    return this.#ask((done) => write(this.#descriptor, bytes, from, bytes.length - from, null, done));
+    return this.#ask((done) =>
+      write(this.#descriptor, bytes, from, bytes.length - from, null, done),
+    );
   }
 
   sync(): Promise<void> {
@@ -47,10 +62,14 @@ export class OpenFile {
   }
 
   truncate(size: number): Promise<void> {
-    return this.#ask((done) => ftruncate(this.#descriptor, size, (error) => done(error, undefined)));
+    return this.#ask((done) =>
+      ftruncate(this.#descriptor, size, (error) => done(error, undefined)),
+    );
   }
 
-  /** Of a file of which nothing is left to be written: at once, or when what is under way has ended. */
+  /**
+   * Of a file of which nothing is left to be written: at once, or when what is under way has ended.
+   */
   closeNow(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
@@ -62,7 +81,9 @@ export class OpenFile {
     if (this.#underWay > 0) return this.closeNow();
     if (this.#isClosed) return;
     this.#isClosed = true;
-    await asked<undefined>((done) => close(this.#descriptor, (error) => done(error ?? null, undefined)));
+    await asked<undefined>((done) =>
+      close(this.#descriptor, (error) => done(error ?? null, undefined)),
+    );
   }
 
   async #ask<T>(ask: (done: Done<T>) => void): Promise<T> {

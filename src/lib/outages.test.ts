@@ -28,5 +28,9 @@ test('of very many the latest are remembered', () => {
   const { clock, outages: known } = outages();
   clock.now = 1000;
   for (let index = 0; index <= 1000; index += 1) known.failed(`http://${index}`, 0);
-  expect([known.isLeftAlone('http://0'), known.isLeftAlone('http://1'), known.isLeftAlone('http://1000')]).toEqual([false, true, true]);
+  expect([
+    known.isLeftAlone('http://0'),
+    known.isLeftAlone('http://1'),
+    known.isLeftAlone('http://1000'),
+  ]).toEqual([false, true, true]);
 });

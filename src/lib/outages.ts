@@ -6,8 +6,9 @@ const LEFT_ALONE_MS = 30_000;
 const REMEMBERED = 1000;
 
 /**
- * Receivers that kept somebody waiting for nothing: for a while nobody waits for them again. A process that executes one run after the other
- * remembers them beyond the end of a run: telling of a short run shall not take longer than the run, again and again.
+ * Receivers that kept somebody waiting for nothing: for a while nobody waits for them again. A
+ * process that executes one run after the other remembers them beyond the end of a run: telling of
+ * a short run shall not take longer than the run, again and again.
  */
 export class Outages {
   readonly #clock: Pick<Clock, 'elapsedMs'>;

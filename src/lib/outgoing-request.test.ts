@@ -26,10 +26,15 @@ describe('the login of an address', () => {
   });
 
   test('may hold a percent sign that begins no code', () => {
-    expect(splitLogin('https://me:50%@host.test/').authorization).toBe(`Basic ${Buffer.from('me:50%').toString('base64')}`);
+    expect(splitLogin('https://me:50%@host.test/').authorization).toBe(
+      `Basic ${Buffer.from('me:50%').toString('base64')}`,
+    );
   });
 
   test('is absent where there is none', () => {
-    expect(splitLogin('https://host.test/')).toEqual({ url: new URL('https://host.test/'), authorization: undefined });
+    expect(splitLogin('https://host.test/')).toEqual({
+      url: new URL('https://host.test/'),
+      authorization: undefined,
+    });
   });
 });

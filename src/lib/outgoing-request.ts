@@ -4,7 +4,9 @@ const WITHOUT_BODY: ReadonlySet<string> = new Set(['GET', 'HEAD', 'CONNECT', 'TR
 
 /** Set by the connection itself. */
 const OWN_HEADERS: ReadonlySet<string> = new Set(
-  'host connection content-length transfer-encoding keep-alive upgrade expect te trailer'.split(' '),
+  'host connection content-length transfer-encoding keep-alive upgrade expect te trailer'.split(
+    ' ',
+  ),
 );
 
 export function carriesBody(method: string): boolean {
@@ -22,8 +24,14 @@ export function headerFault(name: string, value: string): string | undefined {
   }
 }
 
-/** The address without the login in it, and the login as a header: `fetch` takes no addresses with logins, and would tell them. */
-export function splitLogin(text: string): { readonly url: URL; readonly authorization: string | undefined } {
+/**
+ * The address without the login in it, and the login as a header: `fetch` takes no addresses with
+ * logins, and would tell them.
+ */
+export function splitLogin(text: string): {
+  readonly url: URL;
+  readonly authorization: string | undefined;
+} {
   const url = new URL(text);
   const { username, password } = url;
   url.username = '';

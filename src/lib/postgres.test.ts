@@ -1,7 +1,13 @@
 import { createServer } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { freshDatabase } from '../../test/servers/postgres.ts';
-import { connectPostgres, inPostgresTransaction, openPostgresPool, postgresUrlFault, withClient } from './postgres.ts';
+import {
+  connectPostgres,
+  inPostgresTransaction,
+  openPostgresPool,
+  postgresUrlFault,
+  withClient,
+} from './postgres.ts';
 import { failureOf } from '../../test/fakes/failure.ts';
 
 /** The server may take a moment on a busy machine. */
@@ -48,14 +54,21 @@ describe('connecting', () => {
     const pool = await openPostgresPool({ url, max: 1 });
     const again = new AbortController();
     silent.once('connection', () => again.abort(reason));
-    await expect(withClient(pool, { doing: 'testing', signal: again.signal }, async () => 1)).rejects.toBe(reason);
+    await expect(
+      withClient(pool, { doing: 'testing', signal: again.signal }, async () => 1),
+    ).rejects.toBe(reason);
     silent.close();
   });
 
   test('addresses of other things are refused', () => {
     expect(postgresUrlFault('postgres://h/d')).toBeUndefined();
     expect(postgresUrlFault('postgresql://h/d')).toBeUndefined();
-    for (const url of ['mysql://h/d', 'nonsense', 'postgres:user:secret@h', 'postgres://h:port/d']) {
+    for (const url of [
+      'mysql://h/d',
+      'nonsense',
+      'postgres:user:secret@h',
+      'postgres://h:port/d',
+    ]) {
       expect(postgresUrlFault(url)).toContain('not an address of PostgreSQL');
     }
   });
@@ -64,7 +77,8 @@ describe('connecting', () => {
 describe('a lent connection', () => {
   test('failures of a statement have a kind', async () => {
     const pool = await openPostgresPool({ url: database.url, max: 1 });
-    const kindOf = async (sql: string) => (await failureOf(withClient(pool, { doing: 'testing' }, (client) => client.query(sql)))).kind;
+    const kindOf = async (sql: string) =>
+      (await failureOf(withClient(pool, { doing: 'testing' }, (client) => client.query(sql)))).kind;
     expect(await kindOf('SELECT * FROM none')).toBe('missing');
     expect(await kindOf('SELECT 1/0')).toBe('data');
     expect(await kindOf('SET statement_timeout = 1; SELECT pg_sleep(5)')).toBe('timeout');
@@ -84,7 +98,9 @@ describe('a lent connection', () => {
     const watch = await connectPostgres({ url: database.url });
     const running =
       "SELECT count(*)::int AS n FROM pg_stat_activity WHERE query LIKE '%sleeper%' AND state = 'active' AND pid <> pg_backend_pid()";
-    await expect.poll(async () => (await watch.query<{ n: number }>(running)).rows[0]?.n, PATIENT).toBe(0);
+    await expect
+      .poll(async () => (await watch.query<{ n: number }>(running)).rows[0]?.n, PATIENT)
+      .toBe(0);
     await watch.end();
     await pool.end();
   });

@@ -4,10 +4,18 @@ import { createRegistry } from './prometheus.ts';
 
 const HITS = defineMetric({ name: 'svc_hits_total', type: 'counter', help: 'Hits.', labels: [] });
 const DEPTH = defineMetric({ name: 'svc_depth', type: 'gauge', help: 'Depth.', labels: ['queue'] });
-const TIME = defineMetric({ name: 'svc_time_seconds', type: 'histogram', help: 'Time.', labels: [], buckets: [1, 2] });
+const TIME = defineMetric({
+  name: 'svc_time_seconds',
+  type: 'histogram',
+  help: 'Time.',
+  labels: [],
+  buckets: [1, 2],
+});
 
 async function shown(registry: ReturnType<typeof createRegistry>): Promise<string[]> {
-  return (await registry.render()).split('\n').filter((line) => line !== '' && !line.startsWith('#'));
+  return (await registry.render())
+    .split('\n')
+    .filter((line) => line !== '' && !line.startsWith('#'));
 }
 
 describe('metric registry', () => {
@@ -44,8 +52,19 @@ describe('metric registry', () => {
   });
 
   it('keeps series for so many values of a label as it is told, the latest', async () => {
-    const RUNS = defineMetric({ name: 'svc_runs_total', type: 'counter', help: 'Runs.', labels: ['pipeline', 'row'] });
-    const TOOK = defineMetric({ name: 'svc_took_seconds', type: 'histogram', help: 'Time.', labels: ['pipeline'], buckets: [1] });
+    const RUNS = defineMetric({
+      name: 'svc_runs_total',
+      type: 'counter',
+      help: 'Runs.',
+      labels: ['pipeline', 'row'],
+    });
+    const TOOK = defineMetric({
+      name: 'svc_took_seconds',
+      type: 'histogram',
+      help: 'Time.',
+      labels: ['pipeline'],
+      buckets: [1],
+    });
     const registry = createRegistry([HITS], { bound: { label: 'pipeline', values: 10 } });
     const measure = (pipeline: string): void =>
       registry.apply(

@@ -1,13 +1,24 @@
 /** The registry behind `/metrics`. */
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
-import { DEFAULT_BUCKETS, type Labels, type MetricChange, type MetricDefinition, type Metrics } from './metrics.ts';
+import {
+  DEFAULT_BUCKETS,
+  type Labels,
+  type MetricChange,
+  type MetricDefinition,
+  type Metrics,
+} from './metrics.ts';
 
 export interface MetricRegistry {
   readonly metrics: Metrics;
   /** The text exposition format, version 0.0.4. */
   readonly render: () => Promise<string>;
-  /** Changes measured elsewhere; `definitions` explains metrics that this registry may not know yet. */
-  readonly apply: (changes: readonly MetricChange[], definitions?: readonly MetricDefinition[]) => void;
+  /**
+   * Changes measured elsewhere; `definitions` explains metrics that this registry may not know yet.
+   */
+  readonly apply: (
+    changes: readonly MetricChange[],
+    definitions?: readonly MetricDefinition[],
+  ) => void;
 }
 
 type Meter =
@@ -18,12 +29,21 @@ type Meter =
 export interface RegistryOptions {
   /** In seconds; they stand for those of every histogram. */
   readonly buckets?: readonly number[] | undefined;
-  /** A label whose values may come without end: of the changes measured elsewhere, series are kept for so many of its values, the latest. */
+  /**
+   * A label whose values may come without end: of the changes measured elsewhere, series are kept
+   * for so many of its values, the latest.
+   */
   readonly bound?: { readonly label: string; readonly values: number };
 }
 
-/** Listed metrics are shown from the start (at zero where they have no labels); others when they are first used. */
-export function createRegistry(definitions: readonly MetricDefinition[], { buckets, bound }: RegistryOptions = {}): MetricRegistry {
+/**
+ * Listed metrics are shown from the start (at zero where they have no labels); others when they are
+ * first used.
+ */
+export function createRegistry(
+  definitions: readonly MetricDefinition[],
+  { buckets, bound }: RegistryOptions = {},
+): MetricRegistry {
   const registry = new Registry();
   const meters = new Map<string, Meter>();
   const latest = bound === undefined ? undefined : new Latest(bound.values);
@@ -59,7 +79,10 @@ export function createRegistry(definitions: readonly MetricDefinition[], { bucke
       const old = latest?.takeOld() ?? [];
       if (bound === undefined || old.length === 0) return;
       const gone = { label: bound.label, values: new Set(old) };
-      forgetting = Promise.all([forgetting, ...[...meters.values()].map((meter) => forget(meter, gone))]);
+      forgetting = Promise.all([
+        forgetting,
+        ...[...meters.values()].map((meter) => forget(meter, gone)),
+      ]);
     },
   };
 }
@@ -100,7 +123,11 @@ async function forget(
   const { values: series } = await meter.get();
   for (const { labels } of series) {
     if (!values.has(String(labels[label]))) continue;
-    meter.remove(Object.fromEntries(names.flatMap((name) => (labels[name] === undefined ? [] : [[name, labels[name]]]))));
+    meter.remove(
+      Object.fromEntries(
+        names.flatMap((name) => (labels[name] === undefined ? [] : [[name, labels[name]]])),
+      ),
+    );
   }
 }
 
@@ -113,15 +140,26 @@ function makeMeter(definition: MetricDefinition, registry: Registry): Meter {
     case 'gauge':
       return { type, meter: new Gauge(options), labels };
     case 'histogram':
-      return { type, meter: new Histogram({ ...options, buckets: [...(definition.buckets ?? DEFAULT_BUCKETS)] }), labels };
+      return {
+        type,
+        meter: new Histogram({ ...options, buckets: [...(definition.buckets ?? DEFAULT_BUCKETS)] }),
+        labels,
+      };
     default:
       return type satisfies never;
   }
 }
 
-/** A measurement that does not fit its definition is dropped: measuring must not fail what is measured. */
+/**
+ * A measurement that does not fit its definition is dropped: measuring must not fail what is
+ * measured.
+ */
 function change(target: Meter, op: MetricChange['op'], labels: Labels, value: number): void {
-  if (!Number.isFinite(value) || !Object.keys(labels).every((label) => target.labels.includes(label))) return;
+  if (
+    !Number.isFinite(value) ||
+    !Object.keys(labels).every((label) => target.labels.includes(label))
+  )
+    return;
   if (op === 'inc') {
     if (target.type === 'gauge') target.meter.inc(labels, value);
     else if (target.type === 'counter' && value >= 0) target.meter.inc(labels, value);

@@ -23,12 +23,19 @@ it('hides a secret in the forms it takes on the way', () => {
     Buffer.from(secret).toString('base64'),
     Buffer.from(secret).toString('base64url'),
   ];
-  for (const form of forms) expect(redactor.text(`<${form}>`)).toMatch(/^<"?(a=)?\*\*\*(\n|=*)"?>$/);
+  for (const form of forms)
+    expect(redactor.text(`<${form}>`)).toMatch(/^<"?(a=)?\*\*\*(\n|=*)"?>$/);
 });
 
 it('hides the password of an address, as it is written and as it is meant', () => {
-  const redactor = knowing('postgres://me:p%40ssword@db.example:5432/shop', 'https://[', 'x://a:%E0%A4@b/');
-  expect(redactor.text('password p@ssword, p%40ssword; %E0%A4 at db.example')).toBe('password ***, ***; *** at db.example');
+  const redactor = knowing(
+    'postgres://me:p%40ssword@db.example:5432/shop',
+    'https://[',
+    'x://a:%E0%A4@b/',
+  );
+  expect(redactor.text('password p@ssword, p%40ssword; %E0%A4 at db.example')).toBe(
+    'password ***, ***; *** at db.example',
+  );
 });
 
 it('hands on what was registered, once each', () => {
@@ -36,7 +43,9 @@ it('hands on what was registered, once each', () => {
 });
 
 it('redacts keys and values of JSON', () => {
-  expect(knowing('abcd').json({ 'x-abcd': ['abcd', 1, null, { y: 'zabcdz' }] })).toEqual({ 'x-***': ['***', 1, null, { y: 'z***z' }] });
+  expect(knowing('abcd').json({ 'x-abcd': ['abcd', 1, null, { y: 'zabcdz' }] })).toEqual({
+    'x-***': ['***', 1, null, { y: 'z***z' }],
+  });
 });
 
 it('learns more after it was asked', () => {

@@ -10,7 +10,10 @@ const MASK = '***';
  */
 export class Redactor {
   readonly #values = new Set<string>();
-  /** The values and what becomes of them on their way, longest first: a secret that contains another must not leave its tail behind. */
+  /**
+   * The values and what becomes of them on their way, longest first: a secret that contains another
+   * must not leave its tail behind.
+   */
   #forms: readonly string[] | undefined;
 
   register(value: string): void {
@@ -26,7 +29,9 @@ export class Redactor {
 
   text(text: string): string {
     if (this.#values.size === 0) return text;
-    this.#forms ??= [...new Set([...this.#values].flatMap(formsOf))].sort((a, b) => b.length - a.length);
+    this.#forms ??= [...new Set([...this.#values].flatMap(formsOf))].sort(
+      (a, b) => b.length - a.length,
+    );
     let out = text;
     for (const form of this.#forms) {
       if (out.includes(form)) out = out.replaceAll(form, MASK);
@@ -44,13 +49,20 @@ export class Redactor {
     if (typeof value === 'string') return this.text(value);
     if (Array.isArray(value)) return value.map((item) => this.#walk(item));
     if (typeof value !== 'object' || value === null) return value;
-    return Object.fromEntries(Object.entries(value).map(([key, item]) => [this.text(key), this.#walk(item)]));
+    return Object.fromEntries(
+      Object.entries(value).map(([key, item]) => [this.text(key), this.#walk(item)]),
+    );
   }
 }
 
-/** A secret as it may turn up in a text: as it is, inside JSON, which may stand in JSON, in an address, in a form, in a header; and the password of an address. */
+/**
+ * A secret as it may turn up in a text: as it is, inside JSON, which may stand in JSON, in an
+ * address, in a form, in a header; and the password of an address.
+ */
 function formsOf(value: string): string[] {
-  const bare = [value, value.trim(), ...passwordsOf(value)].filter((one) => one.length >= SECRET_MIN_LENGTH);
+  const bare = [value, value.trim(), ...passwordsOf(value)].filter(
+    (one) => one.length >= SECRET_MIN_LENGTH,
+  );
   return bare.flatMap((one) => [
     one,
     inJson(one),

@@ -1,5 +1,10 @@
-/** The body of an answer as text; `undefined`, without reading on, once it is longer than the limit. */
-export async function readLimited(response: Response, limitBytes: number): Promise<string | undefined> {
+/**
+ * The body of an answer as text; `undefined`, without reading on, once it is longer than the limit.
+ */
+export async function readLimited(
+  response: Response,
+  limitBytes: number,
+): Promise<string | undefined> {
   if (Number(response.headers.get('content-length') ?? 0) > limitBytes) {
     await response.body?.cancel();
     return undefined;

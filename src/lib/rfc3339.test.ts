@@ -38,5 +38,9 @@ it('knows how long each month is', () => {
 it('takes a bare date for its midnight', () => {
   expect(parseMoment('2026-08-01')?.toISOString()).toBe('2026-08-01T00:00:00.000Z');
   expect(parseMoment('2026-08-01T12:00:00+02:00')?.toISOString()).toBe('2026-08-01T10:00:00.000Z');
-  expect([parseMoment('2026-02-30'), parseMoment('2026-8-1'), parseMoment('')]).toEqual([undefined, undefined, undefined]);
+  expect([parseMoment('2026-02-30'), parseMoment('2026-8-1'), parseMoment('')]).toEqual([
+    undefined,
+    undefined,
+    undefined,
+  ]);
 });

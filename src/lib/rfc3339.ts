@@ -1,4 +1,5 @@
-const DATE_TIME = /^(\d{4}-\d{2}-\d{2})[Tt ](\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?)([Zz]|[+-]\d{2}:\d{2})$/;
+const DATE_TIME =
+  /^(\d{4}-\d{2}-\d{2})[Tt ](\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?)([Zz]|[+-]\d{2}:\d{2})$/;
 
 /** The instant an RFC 3339 time names, to the millisecond; `undefined` for any other text. */
 export function parseRfc3339(text: string): Date | undefined {
@@ -8,7 +9,9 @@ export function parseRfc3339(text: string): Date | undefined {
   return Number.isNaN(instant.getTime()) ? undefined : instant;
 }
 
-/** Is `YYYY-MM-DD` a day of the calendar? `Date` alone would quietly take 30 February for 2 March. */
+/**
+ * Is `YYYY-MM-DD` a day of the calendar? `Date` alone would quietly take 30 February for 2 March.
+ */
 export function isCalendarDate(date: string): boolean {
   const midnight = new Date(`${date}T00:00:00Z`);
   return !Number.isNaN(midnight.getTime()) && midnight.toISOString().startsWith(date);

@@ -1,6 +1,7 @@
 /**
- * Authenticated encryption of stored bytes. Layout: magic `HGS1`, one format byte, a 12-byte nonce, then the AES-256-GCM
- * ciphertext with its 16-byte tag. The AES key is the SHA-256 of the key text; every seal draws a fresh nonce.
+ * Authenticated encryption of stored bytes. Layout: magic `HGS1`, one format byte, a 12-byte nonce,
+ * then the AES-256-GCM ciphertext with its 16-byte tag. The AES key is the SHA-256 of the key text;
+ * every seal draws a fresh nonce.
  */
 import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto';
 import { AppError } from './errors.ts';
@@ -30,18 +31,40 @@ export function isSealed(bytes: Uint8Array): boolean {
 export function seal(key: string, plain: Uint8Array): Uint8Array {
   const nonce = randomBytes(NONCE_BYTES);
   const cipher = createCipheriv('aes-256-gcm', aesKey(key), nonce, { authTagLength: TAG_BYTES });
-  return Buffer.concat([MAGIC, Buffer.of(AES_256_GCM), nonce, cipher.update(plain), cipher.final(), cipher.getAuthTag()]);
+  return Buffer.concat([
+    MAGIC,
+    Buffer.of(AES_256_GCM),
+    nonce,
+    cipher.update(plain),
+    cipher.final(),
+    cipher.getAuthTag(),
+  ]);
 }
 
-/** Tries the keys in order: the current one first, then the ones it replaced. Throws `SealError`. */
+/**
+ * Tries the keys in order: the current one first, then the ones it replaced. Throws `SealError`.
+ */
 export function open(keys: readonly string[], sealed: Uint8Array): Uint8Array {
-  if (!isSealed(sealed)) throw new SealError('seal_missing', 'the data is not encrypted', 'read it without `encryption`');
+  if (!isSealed(sealed))
+    throw new SealError(
+      'seal_missing',
+      'the data is not encrypted',
+      'read it without `encryption`',
+    );
   const format = sealed[MAGIC.length];
   if (format !== undefined && format !== AES_256_GCM) {
-    throw new SealError('seal_format', `the data is encrypted in a format (${format}) this version does not know`, 'use a newer version');
+    throw new SealError(
+      'seal_format',
+      `the data is encrypted in a format (${format}) this version does not know`,
+      'use a newer version',
+    );
   }
   if (sealed.length < HEADER_BYTES + TAG_BYTES) {
-    throw new SealError('seal_truncated', 'the encrypted data is cut off', 'restore it from a backup');
+    throw new SealError(
+      'seal_truncated',
+      'the encrypted data is cut off',
+      'restore it from a backup',
+    );
   }
   for (const key of keys) {
     const plain = tryOpen(key, sealed);
@@ -56,10 +79,15 @@ export function open(keys: readonly string[], sealed: Uint8Array): Uint8Array {
 
 function tryOpen(key: string, sealed: Uint8Array): Uint8Array | undefined {
   const nonce = sealed.subarray(HEADER_BYTES - NONCE_BYTES, HEADER_BYTES);
-  const decipher = createDecipheriv('aes-256-gcm', aesKey(key), nonce, { authTagLength: TAG_BYTES });
+  const decipher = createDecipheriv('aes-256-gcm', aesKey(key), nonce, {
+    authTagLength: TAG_BYTES,
+  });
   decipher.setAuthTag(sealed.subarray(sealed.length - TAG_BYTES));
   try {
-    return Buffer.concat([decipher.update(sealed.subarray(HEADER_BYTES, sealed.length - TAG_BYTES)), decipher.final()]);
+    return Buffer.concat([
+      decipher.update(sealed.subarray(HEADER_BYTES, sealed.length - TAG_BYTES)),
+      decipher.final(),
+    ]);
   } catch {
     return undefined;
   }

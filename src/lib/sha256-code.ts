@@ -1,6 +1,7 @@
 /**
- * A WebAssembly module that takes SHA-256 (FIPS 180-4) of four blocks at once, one in each lane of a vector. A call into the system's
- * library costs more than hashing a short text; this one costs nothing, and four texts take the time of one.
+ * A WebAssembly module that takes SHA-256 (FIPS 180-4) of four blocks at once, one in each lane of
+ * a vector. A call into the system's library costs more than hashing a short text; this one costs
+ * nothing, and four texts take the time of one.
  */
 import {
   addWords,
@@ -20,7 +21,10 @@ import {
   type Code,
 } from './wasm-code.ts';
 
-/** What the module exports. A state is eight vectors, a block is sixteen; all are addresses in its one page of memory. */
+/**
+ * What the module exports. A state is eight vectors, a block is sixteen; all are addresses in its
+ * one page of memory.
+ */
 export interface Sha256Exports {
   readonly memory: { readonly buffer: ArrayBuffer };
   /** Writes to `out` the state that follows `state` when `block` is taken in. */
@@ -32,9 +36,14 @@ const WORDS_A_BLOCK = 16;
 const ROUNDS = 64;
 const VECTOR_BYTES = 16;
 
-/** The first bits of the fractional parts of roots of the first primes: the standard's numbers with nothing up their sleeve. */
+/**
+ * The first bits of the fractional parts of roots of the first primes: the standard's numbers with
+ * nothing up their sleeve.
+ */
 const PRIMES = firstPrimes(ROUNDS);
-export const FIRST_STATE: readonly number[] = PRIMES.slice(0, WORDS_A_STATE).map((prime) => fractionBits(Math.sqrt(prime)));
+export const FIRST_STATE: readonly number[] = PRIMES.slice(0, WORDS_A_STATE).map((prime) =>
+  fractionBits(Math.sqrt(prime)),
+);
 const ROUND_CONSTANTS = PRIMES.map((prime) => fractionBits(Math.cbrt(prime)));
 
 const [STATE, BLOCK, OUT] = [0, 1, 2];
@@ -44,30 +53,44 @@ const BLOCK_WORDS = STATE_WORDS + WORDS_A_STATE;
 const SUM = BLOCK_WORDS + WORDS_A_BLOCK;
 const LOCALS = SUM + 1 - STATE_WORDS;
 
-const word = (address: number, index: number): Code => loadVector(get(address), index * VECTOR_BYTES);
+const word = (address: number, index: number): Code =>
+  loadVector(get(address), index * VECTOR_BYTES);
 const xor = (a: Code, b: Code, c: Code): Code => oddBits(oddBits(a, b), c);
 const shiftRight = (local: number, bits: number): Code => shiftWordsRight(get(local), int(bits));
-const rotate = (local: number, bits: number): Code => eitherBits(shiftRight(local, bits), shiftWordsLeft(get(local), int(32 - bits)));
+const rotate = (local: number, bits: number): Code =>
+  eitherBits(shiftRight(local, bits), shiftWordsLeft(get(local), int(32 - bits)));
 const sum = (...words: Code[]): Code => words.reduce((left, right) => addWords(left, right));
 
 export function sha256Module(): Uint8Array {
   const locals = Array.from({ length: LOCALS }, () => V128);
-  return functionModule({ name: 'compress', params: 3, returnsNumber: false, locals, body: compressCode(), pages: 1 });
+  return functionModule({
+    name: 'compress',
+    params: 3,
+    returnsNumber: false,
+    locals,
+    body: compressCode(),
+    pages: 1,
+  });
 }
 
 function compressCode(): Code {
   const code: Code[] = [];
   const state = Array.from({ length: WORDS_A_STATE }, (_, index) => STATE_WORDS + index);
-  for (let index = 0; index < WORDS_A_STATE; index += 1) code.push(set(STATE_WORDS + index, word(STATE, index)));
-  for (let index = 0; index < WORDS_A_BLOCK; index += 1) code.push(set(BLOCK_WORDS + index, word(BLOCK, index)));
+  for (let index = 0; index < WORDS_A_STATE; index += 1)
+    code.push(set(STATE_WORDS + index, word(STATE, index)));
+  for (let index = 0; index < WORDS_A_BLOCK; index += 1)
+    code.push(set(BLOCK_WORDS + index, word(BLOCK, index)));
   for (let round = 0; round < ROUNDS; round += 1) {
     if (round >= WORDS_A_BLOCK) code.push(scheduleCode(round));
     code.push(roundCode(state, round));
-    // Every word moves one place on, and the last one is the new first: the locals stay and change their roles.
+    // Every word moves one place on, and the last one is the new first: the locals stay and change
+    // their roles.
     state.unshift(state.pop() as number);
   }
   for (const [index, local] of state.entries())
-    code.push(storeVector(get(OUT), addWords(word(STATE, index), get(local)), index * VECTOR_BYTES));
+    code.push(
+      storeVector(get(OUT), addWords(word(STATE, index), get(local)), index * VECTOR_BYTES),
+    );
   return code.flat();
 }
 
@@ -80,7 +103,16 @@ function scheduleCode(round: number): Code {
 }
 
 function roundCode(state: readonly number[], round: number): Code {
-  const [a, b, c, d, e, f, g, h] = state as [number, number, number, number, number, number, number, number];
+  const [a, b, c, d, e, f, g, h] = state as [
+    number,
+    number,
+    number,
+    number,
+    number,
+    number,
+    number,
+    number,
+  ];
   const chosen = chosenBits(get(f), get(g), get(e));
   // Where `a` and `b` differ, `c` is with the majority.
   const majority = chosenBits(get(c), get(a), oddBits(get(a), get(b)));
@@ -96,7 +128,8 @@ function roundCode(state: readonly number[], round: number): Code {
 
 function firstPrimes(count: number): number[] {
   const primes: number[] = [];
-  for (let number = 2; primes.length < count; number += 1) if (primes.every((prime) => number % prime !== 0)) primes.push(number);
+  for (let number = 2; primes.length < count; number += 1)
+    if (primes.every((prime) => number % prime !== 0)) primes.push(number);
   return primes;
 }
 

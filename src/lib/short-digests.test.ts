@@ -18,24 +18,35 @@ function digestsOf(key: string | undefined, parts: readonly Uint8Array[], digits
     start += length;
   }
   digester.flush();
-  return parts.map((_, index) => bytes.toString('latin1', first + index * digits, first + (index + 1) * digits));
+  return parts.map((_, index) =>
+    bytes.toString('latin1', first + index * digits, first + (index + 1) * digits),
+  );
 }
 
 it('gives the SHA-256 that the system gives, for every length of a text and any number of texts', () => {
-  const lengths = Array.from({ length: MOST_TEXT_BYTES + 1 }, (_, length) => new Uint8Array(length).fill(0xff));
+  const lengths = Array.from({ length: MOST_TEXT_BYTES + 1 }, (_, length) =>
+    new Uint8Array(length).fill(0xff),
+  );
   fc.assert(
     fc.property(texts, (parts) => {
-      expect(digestsOf(undefined, parts)).toEqual(parts.map((part) => createHash('sha256').update(part).digest('hex')));
+      expect(digestsOf(undefined, parts)).toEqual(
+        parts.map((part) => createHash('sha256').update(part).digest('hex')),
+      );
     }),
     { examples: [[lengths]] },
   );
 });
 
 it('gives the HMAC-SHA256 that the system gives, for keys of every kind and length', () => {
-  const key = fc.oneof(fc.string({ unit: 'binary', maxLength: 130 }), fc.string({ minLength: 60, maxLength: 70 }));
+  const key = fc.oneof(
+    fc.string({ unit: 'binary', maxLength: 130 }),
+    fc.string({ minLength: 60, maxLength: 70 }),
+  );
   fc.assert(
     fc.property(key, texts, (secret, parts) => {
-      expect(digestsOf(secret, parts)).toEqual(parts.map((part) => createHmac('sha256', secret).update(part).digest('hex')));
+      expect(digestsOf(secret, parts)).toEqual(
+        parts.map((part) => createHmac('sha256', secret).update(part).digest('hex')),
+      );
     }),
   );
 });

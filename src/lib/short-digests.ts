@@ -29,11 +29,16 @@ const DIGEST = 896;
 const LENGTH_WORD = 15;
 
 /** Two hexadecimal digits of every byte, as they stand in memory. */
-const HEX = Uint16Array.from({ length: 256 }, (_, byte) => Buffer.from(byte.toString(16).padStart(2, '0')).readUInt16LE());
+const HEX = Uint16Array.from({ length: 256 }, (_, byte) =>
+  Buffer.from(byte.toString(16).padStart(2, '0')).readUInt16LE(),
+);
 
 let compiled: WasmModule | undefined;
 
-/** Keyed digests with a `key`, plain ones without; of each the first `digits`, a multiple of eight. `undefined` where vectors are missing. */
+/**
+ * Keyed digests with a `key`, plain ones without; of each the first `digits`, a multiple of eight.
+ * `undefined` where vectors are missing.
+ */
 export function shortDigests(key: string | undefined, digits: number): ShortDigests | undefined {
   if (compiled === undefined) {
     const code = sha256Module();
@@ -44,7 +49,9 @@ export function shortDigests(key: string | undefined, digits: number): ShortDige
   return new ShortDigests(compiled, key, digits);
 }
 
-/** Texts wait until four are there, so a digest stands in its place no sooner than after `flush`. */
+/**
+ * Texts wait until four are there, so a digest stands in its place no sooner than after `flush`.
+ */
 export class ShortDigests {
   readonly #compress: Sha256Exports['compress'];
   readonly #words: Int32Array;
@@ -56,7 +63,8 @@ export class ShortDigests {
   #view: DataView = new DataView(new ArrayBuffer(0));
 
   constructor(module: WasmModule, key: string | undefined, digits: number) {
-    const { memory, compress } = new wasmApi.Instance(module, {}).exports as unknown as Sha256Exports;
+    const { memory, compress } = new wasmApi.Instance(module, {})
+      .exports as unknown as Sha256Exports;
     this.#compress = compress;
     this.#words = new Int32Array(memory.buffer);
     this.#keyed = key !== undefined;
@@ -80,7 +88,8 @@ export class ShortDigests {
     let at = start;
     for (; at + 4 <= end; at += 4, word += LANES) words[word] = view.getInt32(at);
     const kept = (end - at) * BITS;
-    words[word] = kept === 0 ? END_WORD : (view.getInt32(at) & (-1 << (32 - kept))) | (END_WORD >>> kept);
+    words[word] =
+      kept === 0 ? END_WORD : (view.getInt32(at) & (-1 << (32 - kept))) | (END_WORD >>> kept);
     for (word += LANES; word < length; word += LANES) words[word] = 0;
     words[length] = (end - start + (this.#keyed ? BLOCK_BYTES : 0)) * BITS;
     this.#places[this.#waiting] = to;
@@ -95,7 +104,8 @@ export class ShortDigests {
       this.#compress(INNER, TEXT_BLOCK, OUTER_BLOCK);
       this.#compress(OUTER, OUTER_BLOCK, DIGEST);
     } else this.#compress(FIRST, TEXT_BLOCK, DIGEST);
-    for (let lane = 0; lane < this.#waiting; lane += 1) this.#writeDigits(lane, this.#places[lane] as number);
+    for (let lane = 0; lane < this.#waiting; lane += 1)
+      this.#writeDigits(lane, this.#places[lane] as number);
     this.#waiting = 0;
   }
 
@@ -111,7 +121,10 @@ export class ShortDigests {
     }
   }
 
-  /** Both states that a key leads to (RFC 2104), and the end of the outer block, which holds the inner digest. */
+  /**
+   * Both states that a key leads to (RFC 2104), and the end of the outer block, which holds the
+   * inner digest.
+   */
   #takeKey(key: Buffer): void {
     const block = Buffer.alloc(BLOCK_BYTES);
     block.set(key.length > BLOCK_BYTES ? hash('sha256', key, 'buffer') : key);
@@ -121,7 +134,8 @@ export class ShortDigests {
     ] as const) {
       const padded = block.map((byte) => byte ^ pad);
       const view = new DataView(padded.buffer, padded.byteOffset);
-      for (let index = 0; index < BLOCK_BYTES / 4; index += 1) this.#setWord(TEXT_BLOCK, index, view.getInt32(index * 4));
+      for (let index = 0; index < BLOCK_BYTES / 4; index += 1)
+        this.#setWord(TEXT_BLOCK, index, view.getInt32(index * 4));
       this.#compress(FIRST, TEXT_BLOCK, to);
     }
     this.#setWord(OUTER_BLOCK, DIGEST_WORDS, END_WORD);

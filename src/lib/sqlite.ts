@@ -1,4 +1,7 @@
-/** SQLite as everything here uses it: addresses read in one place, errors told apart, short transactions. */
+/**
+ * SQLite as everything here uses it: addresses read in one place, errors told apart, short
+ * transactions.
+ */
 import { existsSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -15,7 +18,10 @@ export interface SqliteAddress {
 /** The path of a database without a file. */
 export const MEMORY = ':memory:';
 
-/** Reads `a.db`, `sqlite:a.db`, `sqlite://./a.db`, `sqlite:/abs`, `sqlite::memory:`, each with `?mode=ro|rw|rwc|memory`; or says what is wrong. */
+/**
+ * Reads `a.db`, `sqlite:a.db`, `sqlite://./a.db`, `sqlite:/abs`, `sqlite::memory:`, each with
+ * `?mode=ro|rw|rwc|memory`; or says what is wrong.
+ */
 export function parseSqliteUrl(url: string): SqliteAddress | { readonly error: string } {
   const bare = url.replace(/^sqlite:(\/\/)?/, '');
   const cut = bare.indexOf('?');
@@ -23,7 +29,8 @@ export function parseSqliteUrl(url: string): SqliteAddress | { readonly error: s
   const parameters = new URLSearchParams(cut === -1 ? '' : bare.slice(cut + 1));
   let mode: string | undefined;
   for (const [name, value] of parameters) {
-    if (name !== 'mode') return { error: `\`${name}\` is not an option of a SQLite address; only \`mode\` is` };
+    if (name !== 'mode')
+      return { error: `\`${name}\` is not an option of a SQLite address; only \`mode\` is` };
     mode = value;
   }
   if (mode === 'memory') return { path: MEMORY, mode: undefined };
@@ -50,13 +57,20 @@ export function openSqlite(url: string, options: OpenSqlite): DatabaseSync {
   const mode = address.mode ?? options.mode;
   const path = inMemory ? MEMORY : resolve(options.cwd, address.path);
   if (!inMemory && mode !== 'rwc' && !existsSync(path)) {
-    throw new ConnectorError('missing', `connection failed: there is no database file ${address.path}`, {
-      hint: 'check the path, or add `?mode=rwc` to create it',
-    });
+    throw new ConnectorError(
+      'missing',
+      `connection failed: there is no database file ${address.path}`,
+      {
+        hint: 'check the path, or add `?mode=rwc` to create it',
+      },
+    );
   }
   if (mode === 'rwc' && !inMemory) makeFolderOf(path, address.path);
   try {
-    return new DatabaseSync(path, { readOnly: mode === 'ro' && !inMemory, timeout: options.busyTimeoutMs ?? 5000 });
+    return new DatabaseSync(path, {
+      readOnly: mode === 'ro' && !inMemory,
+      timeout: options.busyTimeoutMs ?? 5000,
+    });
   } catch (error) {
     throw sqliteError(error, 'connection failed');
   }
@@ -67,10 +81,14 @@ function makeFolderOf(path: string, written: string): void {
   try {
     makeFolderSync(dirname(path));
   } catch (error) {
-    throw new ConnectorError('connection', `connection failed: the folder of ${written} cannot be made`, {
-      hint: 'check the path and the rights on the folders above it',
-      cause: error,
-    });
+    throw new ConnectorError(
+      'connection',
+      `connection failed: the folder of ${written} cannot be made`,
+      {
+        hint: 'check the path and the rights on the folders above it',
+        cause: error,
+      },
+    );
   }
 }
 
@@ -90,12 +108,14 @@ export function sqliteError(error: unknown, doing: string): ConnectorError {
   if (error instanceof ConnectorError) return error;
   const code = errorCode(error);
   const text = messageOf(error);
-  const kind = code === 1 && /^no such (table|column)/.test(text) ? 'missing' : (KINDS[code] ?? 'data');
+  const kind =
+    code === 1 && /^no such (table|column)/.test(text) ? 'missing' : (KINDS[code] ?? 'data');
   return new ConnectorError(kind, `${doing}: ${text}`, { cause: error });
 }
 
 function errorCode(error: unknown): number {
-  const code = typeof error === 'object' && error !== null && 'errcode' in error ? error.errcode : undefined;
+  const code =
+    typeof error === 'object' && error !== null && 'errcode' in error ? error.errcode : undefined;
   // The low byte is the primary result code; the rest refines it.
   return typeof code === 'number' ? code & 0xff : 0;
 }

@@ -8,7 +8,9 @@ export function programVersion(): string {
 }
 
 function readVersion(): string {
-  const places = ['../../package.json', '../package.json'].map((path) => new URL(path, import.meta.url));
+  const places = ['../../package.json', '../package.json'].map(
+    (path) => new URL(path, import.meta.url),
+  );
   const manifest = places.find((place) => existsSync(place));
   if (manifest === undefined) throw new Error('cannot happen: the program has no package.json');
   return (JSON.parse(readFileSync(manifest, 'utf8')) as { version: string }).version;

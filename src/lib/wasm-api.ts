@@ -1,4 +1,7 @@
-/** The part of the WebAssembly interface of JavaScript that is used here; the types of Node do not have it. */
+/**
+ * The part of the WebAssembly interface of JavaScript that is used here; the types of Node do not
+ * have it.
+ */
 export interface WasmModule {
   readonly [Symbol.toStringTag]: string;
 }
@@ -16,10 +19,15 @@ interface WasmApi {
   compile(bytes: Uint8Array): Promise<WasmModule>;
   readonly Module: {
     new (bytes: Uint8Array): WasmModule;
-    imports(module: WasmModule): { readonly module: string; readonly name: string; readonly kind: string }[];
+    imports(
+      module: WasmModule,
+    ): { readonly module: string; readonly name: string; readonly kind: string }[];
     exports(module: WasmModule): { readonly name: string; readonly kind: string }[];
   };
-  readonly Instance: new (module: WasmModule, imports: object) => { readonly exports: Readonly<Record<string, unknown>> };
+  readonly Instance: new (
+    module: WasmModule,
+    imports: object,
+  ) => { readonly exports: Readonly<Record<string, unknown>> };
   readonly CompileError: new () => Error;
 }
 

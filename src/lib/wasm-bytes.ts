@@ -1,4 +1,6 @@
-/** Reading and writing the binary format of WebAssembly: numbers of variable length, and sections. */
+/**
+ * Reading and writing the binary format of WebAssembly: numbers of variable length, and sections.
+ */
 
 export class WasmFormatError extends Error {}
 

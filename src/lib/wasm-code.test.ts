@@ -21,9 +21,18 @@ import {
 
 function numbers(params: number, body: readonly unknown[]): (...args: number[]) => number {
   const locals = [I32, I32];
-  const code = functionModule({ name: 'run', params, returnsNumber: true, locals, body: body as never, pages: 1 });
+  const code = functionModule({
+    name: 'run',
+    params,
+    returnsNumber: true,
+    locals,
+    body: body as never,
+    pages: 1,
+  });
   expect(wasmApi.validate(code)).toBe(true);
-  return new wasmApi.Instance(new wasmApi.Module(code), {}).exports['run'] as (...args: number[]) => number;
+  return new wasmApi.Instance(new wasmApi.Module(code), {}).exports['run'] as (
+    ...args: number[]
+  ) => number;
 }
 
 it('constants of any size and sign are what they were', () => {
@@ -41,7 +50,10 @@ it('branches leave the block they name, however deep they stand', () => {
         when(greater(get(AT), get(LIMIT)), leave('done')),
         block(
           'counted',
-          when(equal(multiply(get(SUM), int(0)), int(0)), leaveWhen('counted', isMultipleOfThree(AT))),
+          when(
+            equal(multiply(get(SUM), int(0)), int(0)),
+            leaveWhen('counted', isMultipleOfThree(AT)),
+          ),
           bump(SUM, multiply(get(AT), get(AT))),
         ),
         bump(AT, int(1)),

@@ -1,7 +1,13 @@
-/** Builds the code of a WebAssembly function: instructions as functions of their operands, branches by the name of what they leave. */
+/**
+ * Builds the code of a WebAssembly function: instructions as functions of their operands, branches
+ * by the name of what they leave.
+ */
 import { i64Bytes, joinBytes, nameBytes, sized, u32Bytes } from './wasm-bytes.ts';
 
-/** Bytes, and what `functionModule` puts in the place of marks: where a block begins and ends, and which one a branch is about. */
+/**
+ * Bytes, and what `functionModule` puts in the place of marks: where a block begins and ends, and
+ * which one a branch is about.
+ */
 export type Code = readonly (number | BlockStart | BlockEnd | Target)[];
 
 interface BlockStart {
@@ -84,15 +90,43 @@ export const addWords = binary(vectorOp(0xae));
 export const shiftWordsLeft = binary(vectorOp(0xab));
 export const shiftWordsRight = binary(vectorOp(0xad));
 /** Takes the bits of `left` where `mask` is set, and those of `right` elsewhere. */
-export const chosenBits = (left: Code, right: Code, mask: Code): Code => [...left, ...right, ...mask, ...vectorOp(0x52)];
+export const chosenBits = (left: Code, right: Code, mask: Code): Code => [
+  ...left,
+  ...right,
+  ...mask,
+  ...vectorOp(0x52),
+];
 
 /** `leave` it to go on behind it. */
-export const block = (name: string, ...body: Code[]): Code => [0x02, NO_VALUE, { opens: name }, ...body.flat(), CLOSED];
+export const block = (name: string, ...body: Code[]): Code => [
+  0x02,
+  NO_VALUE,
+  { opens: name },
+  ...body.flat(),
+  CLOSED,
+];
 /** `leave` it to go on at its start; who reaches its end goes on behind it. */
-export const loop = (name: string, ...body: Code[]): Code => [0x03, NO_VALUE, { opens: name }, ...body.flat(), CLOSED];
-export const when = (condition: Code, ...body: Code[]): Code => [...condition, 0x04, NO_VALUE, { opens: NAMELESS }, ...body.flat(), CLOSED];
+export const loop = (name: string, ...body: Code[]): Code => [
+  0x03,
+  NO_VALUE,
+  { opens: name },
+  ...body.flat(),
+  CLOSED,
+];
+export const when = (condition: Code, ...body: Code[]): Code => [
+  ...condition,
+  0x04,
+  NO_VALUE,
+  { opens: NAMELESS },
+  ...body.flat(),
+  CLOSED,
+];
 export const leave = (name: string): Code => [0x0c, { leaves: name }];
-export const leaveWhen = (name: string, condition: Code): Code => [...condition, 0x0d, { leaves: name }];
+export const leaveWhen = (name: string, condition: Code): Code => [
+  ...condition,
+  0x0d,
+  { leaves: name },
+];
 
 export interface WasmFunction {
   readonly name: string;
@@ -107,13 +141,27 @@ export interface WasmFunction {
 }
 
 /** A module of one function and its memory, which is exported as `memory`. */
-export function functionModule({ name, params, returnsNumber, locals, body, pages }: WasmFunction): Uint8Array {
-  const section = (id: number, content: readonly number[]): Uint8Array => joinBytes([Uint8Array.of(id), sized([Uint8Array.from(content)])]);
+export function functionModule({
+  name,
+  params,
+  returnsNumber,
+  locals,
+  body,
+  pages,
+}: WasmFunction): Uint8Array {
+  const section = (id: number, content: readonly number[]): Uint8Array =>
+    joinBytes([Uint8Array.of(id), sized([Uint8Array.from(content)])]);
   const declared = locals.flatMap((type) => [1, type]);
   const code = [...u32Bytes(locals.length), ...declared, ...resolved(body), END];
   return joinBytes([
     Uint8Array.of(0, 0x61, 0x73, 0x6d, 1, 0, 0, 0),
-    section(1, [1, 0x60, params, ...Array.from({ length: params }, () => I32), ...(returnsNumber ? [1, I32] : [0])]),
+    section(1, [
+      1,
+      0x60,
+      params,
+      ...Array.from({ length: params }, () => I32),
+      ...(returnsNumber ? [1, I32] : [0]),
+    ]),
     section(3, [1, 0]),
     section(5, [1, 0, ...u32Bytes(pages)]),
     section(7, [2, ...nameBytes('memory'), 2, 0, ...nameBytes(name), 0, 0]),
@@ -128,7 +176,8 @@ function resolved(code: Code): number[] {
   for (const item of code) {
     if (typeof item === 'number') out.push(item);
     else if ('opens' in item) open.push(item.opens);
-    else if ('leaves' in item) out.push(...u32Bytes(open.length - 1 - open.lastIndexOf(item.leaves)));
+    else if ('leaves' in item)
+      out.push(...u32Bytes(open.length - 1 - open.lastIndexOf(item.leaves)));
     else {
       open.pop();
       out.push(END);

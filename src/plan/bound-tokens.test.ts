@@ -16,7 +16,10 @@ const source = defineSource({
 
 describe('a source that binds parent values itself', () => {
   it('gets the tokens of its bound keys as they are, and all others filled in', () => {
-    const config = { query: "select ${users.id}, '${now.date}' from t", schema: 'tenant_${users.id}' };
+    const config = {
+      query: "select ${users.id}, '${now.date}' from t",
+      schema: 'tenant_${users.id}',
+    };
     const part = {
       path: 'pipeline.source',
       type: 'bound',
@@ -27,7 +30,13 @@ describe('a source that binds parent values itself', () => {
       parsed: undefined,
     };
     const records = new Map([['users', { id: "1' or 1=1" }]]);
-    const resolved = resolvePart(part, { now: { date: new Date('2026-01-31T00:00:00Z'), zone: 'UTC' }, records });
-    expect(resolved).toEqual({ query: "select ${users.id}, '2026-01-31' from t", schema: "tenant_1' or 1=1" });
+    const resolved = resolvePart(part, {
+      now: { date: new Date('2026-01-31T00:00:00Z'), zone: 'UTC' },
+      records,
+    });
+    expect(resolved).toEqual({
+      query: "select ${users.id}, '2026-01-31' from t",
+      schema: "tenant_1' or 1=1",
+    });
   });
 });

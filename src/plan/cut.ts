@@ -1,17 +1,28 @@
-/** Rows whose invocations share what they read: in chunks of a range (`partition`), or in ranges that are found when they run (`shard`). */
+/**
+ * Rows whose invocations share what they read: in chunks of a range (`partition`), or in ranges
+ * that are found when they run (`shard`).
+ */
 import type { Blocks } from '../document/read-blocks.ts';
 import { isObject } from '../lib/json.ts';
 import type { PartDraft } from './part-draft.ts';
 import type { ShardPlan } from './plan.ts';
 
-export function isCut({ partition, shard }: { readonly partition?: unknown; readonly shard?: unknown }): boolean {
+export function isCut({
+  partition,
+  shard,
+}: {
+  readonly partition?: unknown;
+  readonly shard?: unknown;
+}): boolean {
   return partition !== undefined || shard !== undefined;
 }
 
 /** Asked of rows that run once by themselves; one range is none. */
 export function shardOf({ shard }: Blocks, source: PartDraft | undefined): ShardPlan | undefined {
   const key = keyOf(source);
-  return shard === undefined || shard.count === 1 || key === undefined ? undefined : { count: shard.count, key };
+  return shard === undefined || shard.count === 1 || key === undefined
+    ? undefined
+    : { count: shard.count, key };
 }
 
 function keyOf(source: PartDraft | undefined): string | undefined {

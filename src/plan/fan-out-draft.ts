@@ -22,19 +22,40 @@ export interface FanOutDraft {
   readonly status: RowStatus;
 }
 
-/** The source of a fan-out row; one without `ref` stands alone, whatever the default template is. */
-export function draftListSource(row: PlacedRow, { blocks: { pipeline }, parts, issues }: Drafting): PartDraft | undefined {
+/**
+ * The source of a fan-out row; one without `ref` stands alone, whatever the default template is.
+ */
+export function draftListSource(
+  row: PlacedRow,
+  { blocks: { pipeline }, parts, issues }: Drafting,
+): PartDraft | undefined {
   const block = fanOutOf(row);
   if (block === undefined) return undefined;
   const own = block.value.source;
   const templates: typeof pipeline.sources = own.ref === undefined ? new Map() : pipeline.sources;
-  return draftPart({ role: 'source', own, templates, shelf: parts.sources, path: block.path, present: pipeline.present }, issues);
+  return draftPart(
+    {
+      role: 'source',
+      own,
+      templates,
+      shelf: parts.sources,
+      path: block.path,
+      present: pipeline.present,
+    },
+    issues,
+  );
 }
 
-export function draftFanOut(row: PlacedRow, link: RowLinks, source: PartDraft | undefined, { pipeline }: Blocks): FanOutDraft | undefined {
+export function draftFanOut(
+  row: PlacedRow,
+  link: RowLinks,
+  source: PartDraft | undefined,
+  { pipeline }: Blocks,
+): FanOutDraft | undefined {
   const spec = fanOutOf(row)?.value;
   if (spec === undefined) return undefined;
-  const template = spec.source.ref === undefined ? undefined : pipeline.sources.get(spec.source.ref)?.value;
+  const template =
+    spec.source.ref === undefined ? undefined : pipeline.sources.get(spec.source.ref)?.value;
   return {
     id: link.id,
     index: row.index,

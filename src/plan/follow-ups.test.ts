@@ -5,19 +5,27 @@ import type { JsonObject } from '../lib/json.ts';
 const SINK = { type: 'lines', config: { path: 'out' } };
 const found = (pipeline: JsonObject, matrix: JsonObject[]) => {
   const base = { source: { type: 'lines', config: { path: 'in' } }, sink: SINK };
-  const text = JSON.stringify({ version: 1, pipeline: { ...base, ...pipeline }, ...(matrix.length === 0 ? {} : { matrix }) });
+  const text = JSON.stringify({
+    version: 1,
+    pipeline: { ...base, ...pipeline },
+    ...(matrix.length === 0 ? {} : { matrix }),
+  });
   return issuesOf(() => plan(text, {}, { format: 'json' }));
 };
 
 describe('one mistake is told once', () => {
   test('a bad masking pattern is a criterion all the same', () => {
     const rules = [{ match: { field_pattern: '(' }, action: { type: 'hash' } }];
-    expect(found({ masking: { rules } }, [])).toEqual(['invalid_pattern pipeline.masking.rules[0].match.field_pattern']);
+    expect(found({ masking: { rules } }, [])).toEqual([
+      'invalid_pattern pipeline.masking.rules[0].match.field_pattern',
+    ]);
   });
 
   test('a rule without any criterion has to say what it matches', () => {
     const rules = [{ match: {}, action: { type: 'hash' } }];
-    expect(found({ masking: { rules } }, [])).toEqual(['missing_key pipeline.masking.rules[0].match']);
+    expect(found({ masking: { rules } }, [])).toEqual([
+      'missing_key pipeline.masking.rules[0].match',
+    ]);
   });
 
   test('rows of one id do not clash with each other as well', () => {
@@ -40,12 +48,23 @@ describe('one mistake is told once', () => {
   });
 
   test('a faulty fan-out row is one all the same', () => {
-    const using = { id: 'b', for_each: ['a'], source: { config: { path: '${a.K}' } }, sink: { config: { path: 'b-${a.K}' } } };
+    const using = {
+      id: 'b',
+      for_each: ['a'],
+      source: { config: { path: '${a.K}' } },
+      sink: { config: { path: 'b-${a.K}' } },
+    };
     const list = { source: { type: 'lines', config: { path: 'l' } }, select: 'k' };
-    expect(found({}, [{ id: 'a', fan_out: { ...list, as: 'K' } }, using])).toEqual(['invalid_value matrix[0].fan_out.as']);
-    expect(found({}, [{ id: 'a', discover: list }, using])).toEqual(['missing_key matrix[0].discover.as']);
+    expect(found({}, [{ id: 'a', fan_out: { ...list, as: 'K' } }, using])).toEqual([
+      'invalid_value matrix[0].fan_out.as',
+    ]);
+    expect(found({}, [{ id: 'a', discover: list }, using])).toEqual([
+      'missing_key matrix[0].discover.as',
+    ]);
     const collected = { id: 'a', for_each: ['c'], collect: true, fan_out: { ...list, as: 5 } };
-    expect(found({}, [{ id: 'c', fan_out: { ...list, as: 'k' } }, collected])).toEqual(['wrong_type matrix[1].fan_out.as']);
+    expect(found({}, [{ id: 'c', fan_out: { ...list, as: 'k' } }, collected])).toEqual([
+      'wrong_type matrix[1].fan_out.as',
+    ]);
   });
 
   test('rows in a circle are no children yet', () => {

@@ -1,4 +1,7 @@
-/** Rows that list values, and the rows that run once for each tuple of them (spec 2.8, rules 3 and 4). */
+/**
+ * Rows that list values, and the rows that run once for each tuple of them (spec 2.8, rules 3 and
+ * 4).
+ */
 import { joinPath } from '../lib/text-path.ts';
 import type { FanOutSpec } from '../document/blocks/fan-out.ts';
 import type { Placed, PlacedRow } from '../document/read-blocks.ts';
@@ -17,7 +20,9 @@ export interface ValueList {
 /** The block under either of its names. */
 export function fanOutOf({ path, spec }: PlacedRow): Placed<FanOutSpec> | undefined {
   if (spec.fan_out !== undefined) return { path: joinPath(path, 'fan_out'), value: spec.fan_out };
-  return spec.discover === undefined ? undefined : { path: joinPath(path, 'discover'), value: spec.discover };
+  return spec.discover === undefined
+    ? undefined
+    : { path: joinPath(path, 'discover'), value: spec.discover };
 }
 
 /** Keys of a row that say something about records, which a fan-out row does not move. */
@@ -69,11 +74,21 @@ export function checkFanOut(row: PlacedRow, id: string, issues: IssueList): void
     return;
   }
   if (spec.collect !== undefined) {
-    issues.error('conflicting_keys', joinPath(path, 'collect'), '`collect` says nothing in a row without `fan_out`', 'remove the key');
+    issues.error(
+      'conflicting_keys',
+      joinPath(path, 'collect'),
+      '`collect` says nothing in a row without `fan_out`',
+      'remove the key',
+    );
   }
   if (iterates && spec.parent !== undefined) {
     const message = `row \`${id}\` cannot run both for each record of \`${spec.parent}\` and for each tuple of \`for_each\``;
-    issues.error('conflicting_keys', joinPath(path, 'for_each'), message, 'keep `parent` or `for_each`');
+    issues.error(
+      'conflicting_keys',
+      joinPath(path, 'for_each'),
+      message,
+      'keep `parent` or `for_each`',
+    );
   }
 }
 
@@ -85,7 +100,12 @@ function hintAgainst(key: (typeof MOVING)[number]): string {
 }
 
 /** The dimensions of a row, in order; entries that are no list of values are told and left out. */
-export function readForEach(row: PlacedRow, id: string, lists: ReadonlyMap<string, ValueList>, issues: IssueList): string[] {
+export function readForEach(
+  row: PlacedRow,
+  id: string,
+  lists: ReadonlyMap<string, ValueList>,
+  issues: IssueList,
+): string[] {
   const dimensions: string[] = [];
   for (const [index, target] of (row.spec.for_each ?? []).entries()) {
     const path = joinPath(row.path, 'for_each', index);
@@ -99,11 +119,18 @@ export function readForEach(row: PlacedRow, id: string, lists: ReadonlyMap<strin
         'keep one; a tuple has one value of each fan-out row',
       );
     } else if (list === undefined) {
-      const hint = issues.hintFor(target, lists.keys(), 'fan-out rows are') ?? 'give a row `fan_out`, and name that one';
+      const hint =
+        issues.hintFor(target, lists.keys(), 'fan-out rows are') ??
+        'give a row `fan_out`, and name that one';
       issues.error('unknown_row', path, `there is no fan-out row \`${target}\``, hint);
     } else if (list.collect) {
       const message = `\`${target}\` gives one list for each of its own tuples, so it is no dimension`;
-      issues.error('conflicting_keys', path, message, `name \`${list.forEach.join('`, `')}\`, and use \`\${${target}.${list.alias}}\``);
+      issues.error(
+        'conflicting_keys',
+        path,
+        message,
+        `name \`${list.forEach.join('`, `')}\`, and use \`\${${target}.${list.alias}}\``,
+      );
     } else dimensions.push(target);
   }
   return dimensions;

@@ -11,7 +11,13 @@ const names = readdirSync(FOLDER).filter((name) => !name.endsWith('.issues.json'
 describe('an invalid document is refused with every issue, its place and a hint', () => {
   test.each(names)('%s', (name) => {
     const format = name.endsWith('.json') ? 'json' : 'yaml';
-    const refusal = refusalOf(() => plan(readFileSync(join(FOLDER, name), 'utf8'), {}, { format, origin: { kind: 'file', path: name } }));
+    const refusal = refusalOf(() =>
+      plan(
+        readFileSync(join(FOLDER, name), 'utf8'),
+        {},
+        { format, origin: { kind: 'file', path: name } },
+      ),
+    );
     const expected: unknown = JSON.parse(
       readFileSync(
         join(

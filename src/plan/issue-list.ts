@@ -5,7 +5,10 @@ import { isFull } from '../document/locate.ts';
 const ERRORS_WITH_HINTS = 50;
 const LISTED = 20;
 
-/** Everything found so far. The same finding at the same place is kept once, however many rows share the place. */
+/**
+ * Everything found so far. The same finding at the same place is kept once, however many rows share
+ * the place.
+ */
 export class IssueList {
   readonly errors: Issue[] = [];
   readonly warnings: Issue[] = [];
@@ -24,7 +27,10 @@ export class IssueList {
     if (!isFull(this.warnings) && this.#isNew('warning', issue)) this.warnings.push(issue);
   }
 
-  /** `did you mean …?` or what there is. Among very many errors hints are left out: they would cost more than they help. */
+  /**
+   * `did you mean …?` or what there is. Among very many errors hints are left out: they would cost
+   * more than they help.
+   */
   hintFor(word: string, known: Iterable<string>, noun = 'there are'): string | undefined {
     if (this.errors.length > ERRORS_WITH_HINTS) return undefined;
     const names = [...new Set(known)];

@@ -16,7 +16,10 @@ const parts = shelve({
   secrets: [],
 });
 
-function laneOf(stages: string, { source = 'csv', sink = 'jsonl', more = '' } = {}): string | undefined {
+function laneOf(
+  stages: string,
+  { source = 'csv', sink = 'jsonl', more = '' } = {},
+): string | undefined {
   return laneOfDocument(`version: 1
 pipeline:
   source: { type: ${source}, config: { path: in } }
@@ -37,8 +40,12 @@ const RENAME = '{type: rename_field, config: {fields: {a: b}}}';
 const JOIN = '{type: coalesce, config: {field: a, default: 0}}';
 
 test('stages that can do with cells get columns', () => {
-  expect(laneOf(`transforms: [${RENAME}]`)).toBe(`columns: transform \`rename_field\` reads \`a\`${SIDE_BY_SIDE}`);
-  expect(laneOf(`transforms: [${RENAME}]`, { source: 'jsonl' })).toBe(`columns: transform \`rename_field\` reads \`a\`${SIDE_BY_SIDE}`);
+  expect(laneOf(`transforms: [${RENAME}]`)).toBe(
+    `columns: transform \`rename_field\` reads \`a\`${SIDE_BY_SIDE}`,
+  );
+  expect(laneOf(`transforms: [${RENAME}]`, { source: 'jsonl' })).toBe(
+    `columns: transform \`rename_field\` reads \`a\`${SIDE_BY_SIDE}`,
+  );
   expect(laneOf('masking: {rules: [{match: {fields: [a]}, action: {type: hash}}]}')).toBe(
     `columns: \`masking\` looks at every field${SIDE_BY_SIDE}`,
   );
@@ -55,7 +62,9 @@ test('threads are for stages that look at one page and forget it', () => {
 
 test('the reason says from where on records are made', () => {
   const made = 'columns: transform `rename_field` reads `a`; records are made because';
-  expect(laneOf(`transforms: [${RENAME}, ${JOIN}]`)).toBe(`${made} transform \`coalesce\` reads \`a\``);
+  expect(laneOf(`transforms: [${RENAME}, ${JOIN}]`)).toBe(
+    `${made} transform \`coalesce\` reads \`a\``,
+  );
   const sqlite = `version: 1
 pipeline:
   source: { type: csv, config: { path: in } }
@@ -63,14 +72,18 @@ pipeline:
   sink: { type: sqlite, config: { database_url: a.db, table_name: t } }
 `;
   expect(laneOfDocument(sqlite)).toBe(`${made} sink \`sqlite\` takes records`);
-  expect(laneOf('', { source: 'jsonl', sink: 'csv' })).toBe('columns: `jsonl` and `csv` have no encoding in common');
+  expect(laneOf('', { source: 'jsonl', sink: 'csv' })).toBe(
+    'columns: `jsonl` and `csv` have no encoding in common',
+  );
   expect(laneOf(`transforms: [${RENAME}]`, { more: 'metadata_columns: {columns: [run_id]}' })).toBe(
     `${made} \`metadata_columns\` adds fields to every record`,
   );
 });
 
 test('a first stage that needs records, or a source that has no columns, prevents them', () => {
-  expect(laneOf(`transforms: [${JOIN}, ${RENAME}]`)).toBe('records: transform `coalesce` reads `a`');
+  expect(laneOf(`transforms: [${JOIN}, ${RENAME}]`)).toBe(
+    'records: transform `coalesce` reads `a`',
+  );
   const sqlite = `version: 1
 pipeline:
   source: { type: sqlite, config: { database_url: a.db, query: SELECT a FROM t } }
@@ -78,7 +91,9 @@ pipeline:
   sink: { type: jsonl, config: { path: out } }
 `;
   expect(laneOfDocument(sqlite)).toBe('records: transform `rename_field` reads `a`');
-  expect(laneOf('quality: {record: [{type: json_schema, schema: {}, on_failure: abort}]}')).toBe('records: `quality` checks every record');
+  expect(laneOf('quality: {record: [{type: json_schema, schema: {}, on_failure: abort}]}')).toBe(
+    'records: `quality` checks every record',
+  );
 });
 
 test('bytes are better still', () => {
@@ -86,15 +101,25 @@ test('bytes are better still', () => {
 });
 
 test('what a config keeps from travelling as bytes is told where the parts are of one kind', () => {
-  const between = (query: string, sink = '', into = 'column_mapping: auto_map'): string | undefined =>
+  const between = (
+    query: string,
+    sink = '',
+    into = 'column_mapping: auto_map',
+  ): string | undefined =>
     laneOfDocument(`version: 1
 pipeline:
   source: { type: sqlite, config: { database_url: a.db, query: "${query}" } }
   sink: ${sink === '' ? `{ type: sqlite, config: { database_url: b.db, table_name: t, ${into} } }` : sink}
 `);
-  expect(between('SELECT a FROM t WHERE b > 1')).toBe('bytes: source and sink both speak sqlite_rows');
-  expect(between('SELECT max(a) AS a FROM t')).toBe('records: the query does more than choose columns and rows of one table');
-  expect(between('SELECT a FROM t', '', 'column_mapping: json')).toBe('records: the sink stores whole records');
+  expect(between('SELECT a FROM t WHERE b > 1')).toBe(
+    'bytes: source and sink both speak sqlite_rows',
+  );
+  expect(between('SELECT max(a) AS a FROM t')).toBe(
+    'records: the query does more than choose columns and rows of one table',
+  );
+  expect(between('SELECT a FROM t', '', 'column_mapping: json')).toBe(
+    'records: the sink stores whole records',
+  );
   expect(between('SELECT a FROM t', '', 'column_mapping: auto_map, write_mode: overwrite')).toBe(
     'records: `write_mode: overwrite` takes records',
   );

@@ -18,6 +18,15 @@ it('is the transforms between a sink node and where its records came together, i
     const { from, transforms } = pathTo(topology, sink);
     return [from, ...transforms.map(({ path }) => path)];
   };
-  expect(told('w')).toEqual(['m', 'pipeline.nodes.y.transforms[0]', 'pipeline.nodes.y.transforms[1]', 'pipeline.nodes.z.transforms[0]']);
-  expect(told('v')).toEqual(['m', 'pipeline.nodes.y.transforms[0]', 'pipeline.nodes.y.transforms[1]']);
+  expect(told('w')).toEqual([
+    'm',
+    'pipeline.nodes.y.transforms[0]',
+    'pipeline.nodes.y.transforms[1]',
+    'pipeline.nodes.z.transforms[0]',
+  ]);
+  expect(told('v')).toEqual([
+    'm',
+    'pipeline.nodes.y.transforms[0]',
+    'pipeline.nodes.y.transforms[1]',
+  ]);
 });

@@ -21,7 +21,10 @@ export function pathTo({ nodes, edges }: TopologyPlan, sink: string): NodePath {
   }
 }
 
-/** The row of a sink node as if it stood alone: with the transforms that only its records go through. */
+/**
+ * The row of a sink node as if it stood alone: with the transforms that only its records go
+ * through.
+ */
 export function rowOfNode(topology: TopologyPlan, row: RowPlan): RowPlan {
   return { ...row, transforms: pathTo(topology, row.id).transforms };
 }
@@ -29,5 +32,7 @@ export function rowOfNode(topology: TopologyPlan, row: RowPlan): RowPlan {
 /** The sink nodes of a graph as rows by themselves; any other plan stays as it is. */
 export function withoutGraph(plan: Plan): Plan {
   const { topology } = plan;
-  return topology === undefined ? plan : { ...plan, topology: undefined, rows: plan.rows.map((row) => rowOfNode(topology, row)) };
+  return topology === undefined
+    ? plan
+    : { ...plan, topology: undefined, rows: plan.rows.map((row) => rowOfNode(topology, row)) };
 }

@@ -62,7 +62,14 @@ export function draftPart(wanted: Wanted, issues: IssueList): PartDraft | undefi
   if (!templates.has(name)) {
     if (own?.ref === undefined && own?.type !== undefined) {
       const config = own.config ?? {};
-      return { path: ownPath, template: name, type: own.type, typePath: joinPath(ownPath, 'type'), config, layers: ownLayer };
+      return {
+        path: ownPath,
+        template: name,
+        type: own.type,
+        typePath: joinPath(ownPath, 'type'),
+        config,
+        layers: ownLayer,
+      };
     }
     reportMissing({ ...wanted, ownPath }, issues);
     return undefined;
@@ -79,13 +86,22 @@ export function draftPart(wanted: Wanted, issues: IssueList): PartDraft | undefi
   };
 }
 
-/** The config over that of the template. Where a part is of another type, what that type does not know cannot be meant for it. */
-function mergedConfig({ path, value }: Placed<Spec>, { own, shelf }: Wanted, issues: IssueList): JsonObject {
+/**
+ * The config over that of the template. Where a part is of another type, what that type does not
+ * know cannot be meant for it.
+ */
+function mergedConfig(
+  { path, value }: Placed<Spec>,
+  { own, shelf }: Wanted,
+  issues: IssueList,
+): JsonObject {
   const [base, over] = [value.config ?? {}, own?.config ?? {}];
   const merged = own?.config === undefined ? base : mergeTrees(base, over);
   const definition = own?.type === undefined ? undefined : shelf.get(own.type);
   if (definition === undefined || definition === shelf.get(value.type)) return merged;
-  const strange = unknownKeys(definition.config, merged).filter((name) => hasField(base, name) && (over[name] ?? null) === null);
+  const strange = unknownKeys(definition.config, merged).filter(
+    (name) => hasField(base, name) && (over[name] ?? null) === null,
+  );
   for (const name of strange) {
     if (hasField(over, name)) continue;
     const message = `\`${definition.type}\` has no \`${name}\`: where it stands for \`${value.type}\`, it goes without`;
@@ -96,15 +112,25 @@ function mergedConfig({ path, value }: Placed<Spec>, { own, shelf }: Wanted, iss
 
 function unknownKeys(schema: ZodType, config: JsonObject): string[] {
   const result = check(schema, restoreEscapes(config));
-  const found = result.ok ? [] : result.issues.filter(({ code }) => code === 'unknown_key').map(({ path }) => stepsOf(path));
+  const found = result.ok
+    ? []
+    : result.issues.filter(({ code }) => code === 'unknown_key').map(({ path }) => stepsOf(path));
   return found.flatMap(([key, ...below]) => (below.length === 0 ? [String(key)] : []));
 }
 
-function reportMissing({ role, own, templates, path: rowPath, ownPath, present }: Wanted & { ownPath: string }, issues: IssueList): void {
+function reportMissing(
+  { role, own, templates, path: rowPath, ownPath, present }: Wanted & { ownPath: string },
+  issues: IssueList,
+): void {
   const ref = own?.ref;
   if (ref !== undefined) {
     const hint = issues.hintFor(ref, templates.keys()) ?? `declare it under \`pipeline.${role}s\``;
-    issues.error('unknown_template', joinPath(ownPath, 'ref'), `there is no ${role} template \`${ref}\``, hint);
+    issues.error(
+      'unknown_template',
+      joinPath(ownPath, 'ref'),
+      `there is no ${role} template \`${ref}\``,
+      hint,
+    );
   } else if (rowPath === '') {
     // Without a pipeline there is nothing to say about its parts.
     if (!present) return;
@@ -116,7 +142,12 @@ function reportMissing({ role, own, templates, path: rowPath, ownPath, present }
   } else {
     const hint = `declare \`pipeline.${role}\`, or name a template of \`pipeline.${role}s\` with \`ref\``;
     const owner = ownPath === rowPath ? 'node' : 'row';
-    issues.error('missing_template', rowPath, `the ${owner} has no ${role}: it names no template and there is no default one`, hint);
+    issues.error(
+      'missing_template',
+      rowPath,
+      `the ${owner} has no ${role}: it names no template and there is no default one`,
+      hint,
+    );
   }
 }
 

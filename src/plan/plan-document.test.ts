@@ -2,7 +2,8 @@ import { describe, expect, test } from 'vitest';
 import { issuesOf, plan } from '../../test/fakes/documents.ts';
 import type { RowPlan } from './plan.ts';
 
-const SIMPLE = 'version: 1\npipeline:\n  source: {type: lines, config: {path: in}}\n  sink: {type: lines, config: {path: out}}\n';
+const SIMPLE =
+  'version: 1\npipeline:\n  source: {type: lines, config: {path: in}}\n  sink: {type: lines, config: {path: out}}\n';
 const rowOf = (text: string, id = 'row-0'): RowPlan => {
   const row = plan(text).rows.find((one) => one.id === id);
   if (row === undefined) throw new Error(`no row ${id}`);
@@ -12,7 +13,9 @@ const rowOf = (text: string, id = 'row-0'): RowPlan => {
 describe('a document without a matrix', () => {
   test('is one row with the id `row-0`', () => {
     const { rows, name } = plan(SIMPLE);
-    expect(rows.map((row) => [row.id, row.role, row.stateKey, row.status])).toEqual([['row-0', 'root', 'test::row-0', 'active']]);
+    expect(rows.map((row) => [row.id, row.role, row.stateKey, row.status])).toEqual([
+      ['row-0', 'root', 'test::row-0', 'active'],
+    ]);
     expect(name).toBe('test');
     expect(plan(`${SIMPLE}matrix: []\n`).rows).toHaveLength(1);
   });
@@ -24,13 +27,25 @@ describe('a document without a matrix', () => {
       schedule: 'declared',
       selectionActive: false,
     });
-    expect([1, 2, 64, 0, Number.NaN].map((cpus) => plan(SIMPLE, { cpus }).maxConcurrent)).toEqual([1, 2, 8, 4, 4]);
-    expect(rowOf(SIMPLE)).toMatchObject({ delivery: 'at_least_once', guarantee: 'at-least-once', retry: undefined, dlq: undefined });
+    expect([1, 2, 64, 0, Number.NaN].map((cpus) => plan(SIMPLE, { cpus }).maxConcurrent)).toEqual([
+      1, 2, 8, 4, 4,
+    ]);
+    expect(rowOf(SIMPLE)).toMatchObject({
+      delivery: 'at_least_once',
+      guarantee: 'at-least-once',
+      retry: undefined,
+      dlq: undefined,
+    });
   });
 
   test('parses the configs of its parts', () => {
     const { source } = rowOf(SIMPLE);
-    expect(source).toMatchObject({ path: 'pipeline.source', type: 'lines', template: 'default', deferred: false });
+    expect(source).toMatchObject({
+      path: 'pipeline.source',
+      type: 'lines',
+      template: 'default',
+      deferred: false,
+    });
     expect(source.parsed).toEqual({ path: 'in', batch_size: 1000 });
   });
 
@@ -59,7 +74,8 @@ matrix:
 
 describe('rows', () => {
   const read = MATRIX.replace(/ {2}- \{id: e.*\n/, '');
-  const fields = (row: RowPlan) => row.transforms.map((transform) => (transform.parsed as { fields: string[] }).fields[0]);
+  const fields = (row: RowPlan) =>
+    row.transforms.map((transform) => (transform.parsed as { fields: string[] }).fields[0]);
 
   test('merge their config over the template', () => {
     const { rows } = plan(read);
@@ -97,23 +113,40 @@ describe('rows', () => {
   });
 
   test('layer their transforms', () => {
-    expect(plan(read).rows.map(fields)).toEqual([['pipeline', 'template'], ['pipeline', 'template', 'row'], ['alone', 'row'], []]);
+    expect(plan(read).rows.map(fields)).toEqual([
+      ['pipeline', 'template'],
+      ['pipeline', 'template', 'row'],
+      ['alone', 'row'],
+      [],
+    ]);
   });
 
   test('inherit, drop or replace state and dead-letter queue', () => {
     const { rows, warnings } = plan(read);
     expect(rows.map((row) => row.state?.type)).toEqual(['folder', undefined, 'folder', 'memory']);
     expect(rows.map((row) => row.dlq?.sink.type)).toEqual(['lines', undefined, 'lines', 'nowhere']);
-    expect(rows[0]?.dlq).toMatchObject({ maxFailuresPerPage: 3, maxFailuresTotal: undefined, onBatchError: 'propagate' });
-    expect(warnings.map((warning) => `${warning.code} ${warning.path}`)).toEqual(['state_not_durable matrix[3].state']);
+    expect(rows[0]?.dlq).toMatchObject({
+      maxFailuresPerPage: 3,
+      maxFailuresTotal: undefined,
+      onBatchError: 'propagate',
+    });
+    expect(warnings.map((warning) => `${warning.code} ${warning.path}`)).toEqual([
+      'state_not_durable matrix[3].state',
+    ]);
   });
 
   test('carry tags, status and weight', () => {
-    expect(rowOf(read, 'c')).toMatchObject({ tags: ['x', 'y', 'z'], status: 'mandatory', weight: 2.5, index: 2 });
+    expect(rowOf(read, 'c')).toMatchObject({
+      tags: ['x', 'y', 'z'],
+      status: 'mandatory',
+      weight: 2.5,
+      index: 2,
+    });
   });
 
   test('need no template when they name a type of their own', () => {
-    const text = 'version: 1\npipeline: {}\nmatrix: [{id: a, source: {type: numbers, config: {to: 2}}, sink: {type: nowhere}}]';
+    const text =
+      'version: 1\npipeline: {}\nmatrix: [{id: a, source: {type: numbers, config: {to: 2}}, sink: {type: nowhere}}]';
     expect(rowOf(text, 'a').source.parsed).toEqual({ to: 2 });
   });
 });
@@ -126,15 +159,26 @@ describe('child rows', () => {
   const child = (token: string, key = '') => rowOf(text(token, key), 'posts');
 
   test('name the fields of the parent record that they use', () => {
-    expect(child('${users.address.city}').parent).toEqual({ row: 'users', key: 'id', fields: ['address', 'id'] });
-    expect(child('x', ', parent_key: a.b').parent).toEqual({ row: 'users', key: 'a.b', fields: ['id', 'a'] });
+    expect(child('${users.address.city}').parent).toEqual({
+      row: 'users',
+      key: 'id',
+      fields: ['address', 'id'],
+    });
+    expect(child('x', ', parent_key: a.b').parent).toEqual({
+      row: 'users',
+      key: 'a.b',
+      fields: ['id', 'a'],
+    });
     expect(child('${users}').parent?.fields).toBe('record');
     expect(child('x', ', parent_key: ""').parent?.fields).toBe('record');
   });
 
   test('make their parent travel as records', () => {
     const parent = rowOf(text('x', ''), 'users');
-    expect(parent.lane).toEqual({ lane: { form: 'records' }, reason: 'records: row `posts` runs once for each record' });
+    expect(parent.lane).toEqual({
+      lane: { form: 'records' },
+      reason: 'records: row `posts` runs once for each record',
+    });
   });
 
   test('are deferred where a token stands', () => {
@@ -147,18 +191,31 @@ describe('the lane', () => {
   const lane = (more: string) => rowOf(SIMPLE + more).lane.reason;
 
   test('is bytes when both sides share an encoding and nobody looks at records', () => {
-    expect(rowOf(SIMPLE).lane).toEqual({ lane: { form: 'bytes', encoding: 'jsonl' }, reason: 'bytes: source and sink both speak jsonl' });
+    expect(rowOf(SIMPLE).lane).toEqual({
+      lane: { form: 'bytes', encoding: 'jsonl' },
+      reason: 'bytes: source and sink both speak jsonl',
+    });
   });
 
   test('is records with the first reason', () => {
-    expect(lane('  transforms: [{type: keep, config: {fields: [a, b]}}]')).toBe('records: transform `keep` reads `a`, `b`');
-    expect(lane('  transforms: [{type: set, config: {values: {a: "${now.date}"}}}]')).toBe('records: transform `set` changes records');
-    expect(lane('  masking: {rules: [{match: {fields: [a]}, action: {type: hash}}]}')).toBe('records: `masking` looks at every field');
-    expect(lane('  quality: {record: [{type: not_null, field: a, on_failure: abort}]}')).toBe('records: `quality` checks every record');
-    expect(lane('  contract: {version: "1", fields: [{name: a, type: string}]}')).toBe('records: `contract` checks every record');
-    expect(rowOf(SIMPLE.replace('{type: lines, config: {path: out}}', '{type: nowhere}')).lane.reason).toBe(
-      'records: `lines` and `nowhere` have no encoding in common',
+    expect(lane('  transforms: [{type: keep, config: {fields: [a, b]}}]')).toBe(
+      'records: transform `keep` reads `a`, `b`',
     );
+    expect(lane('  transforms: [{type: set, config: {values: {a: "${now.date}"}}}]')).toBe(
+      'records: transform `set` changes records',
+    );
+    expect(lane('  masking: {rules: [{match: {fields: [a]}, action: {type: hash}}]}')).toBe(
+      'records: `masking` looks at every field',
+    );
+    expect(lane('  quality: {record: [{type: not_null, field: a, on_failure: abort}]}')).toBe(
+      'records: `quality` checks every record',
+    );
+    expect(lane('  contract: {version: "1", fields: [{name: a, type: string}]}')).toBe(
+      'records: `contract` checks every record',
+    );
+    expect(
+      rowOf(SIMPLE.replace('{type: lines, config: {path: out}}', '{type: nowhere}')).lane.reason,
+    ).toBe('records: `lines` and `nowhere` have no encoding in common');
   });
 
   test('is judged around run-time tokens', () => {
@@ -168,20 +225,33 @@ describe('the lane', () => {
 
 describe('deferred configs', () => {
   test('are judged with placeholders, so that only real faults are told', () => {
-    const text = (config: string) => `version: 1\npipeline:\n  source: {type: numbers, config: ${config}}\n  sink: {type: nowhere}\n`;
-    expect(rowOf(text('{to: "${now.day}"}')).source).toMatchObject({ deferred: true, parsed: undefined, judged: { to: 1 } });
-    expect(issuesOf(() => plan(text('{to: "${now.day}", step: 1000}')))).toEqual(['out_of_range pipeline.source.config.step']);
-    expect(issuesOf(() => plan(text('{to: "${now.day}", x: "${now.day}"}')))).toEqual(['unknown_key pipeline.source.config.x']);
+    const text = (config: string) =>
+      `version: 1\npipeline:\n  source: {type: numbers, config: ${config}}\n  sink: {type: nowhere}\n`;
+    expect(rowOf(text('{to: "${now.day}"}')).source).toMatchObject({
+      deferred: true,
+      parsed: undefined,
+      judged: { to: 1 },
+    });
+    expect(issuesOf(() => plan(text('{to: "${now.day}", step: 1000}')))).toEqual([
+      'out_of_range pipeline.source.config.step',
+    ]);
+    expect(issuesOf(() => plan(text('{to: "${now.day}", x: "${now.day}"}')))).toEqual([
+      'unknown_key pipeline.source.config.x',
+    ]);
   });
 
   test('a key that holds a token may turn out to be a known one', () => {
-    const text = 'version: 1\npipeline:\n  source: {type: numbers, config: {to: 3, "${now.day}": 1}}\n  sink: {type: nowhere}\n';
+    const text =
+      'version: 1\npipeline:\n  source: {type: numbers, config: {to: 3, "${now.day}": 1}}\n  sink: {type: nowhere}\n';
     expect(rowOf(text).source).toMatchObject({ deferred: true, judged: undefined });
   });
 
   test('a token where no placeholder fits is left to the run', () => {
-    const text = 'version: 1\npipeline:\n  source: {type: changes, config: {mode: "${now.day}"}}\n  sink: {type: nowhere}\n';
-    expect(rowOf(text)).toMatchObject({ lane: { reason: 'records: the source is known only at run time' } });
+    const text =
+      'version: 1\npipeline:\n  source: {type: changes, config: {mode: "${now.day}"}}\n  sink: {type: nowhere}\n';
+    expect(rowOf(text)).toMatchObject({
+      lane: { reason: 'records: the source is known only at run time' },
+    });
   });
 });
 
@@ -191,17 +261,28 @@ describe('delivery', () => {
 
   test('the guarantee is derived, whatever is asked for', () => {
     expect(rowOf(table('{table: t}')).guarantee).toBe('at-least-once');
-    expect(rowOf(table('{table: t, write_mode: upsert, key: [id]}')).guarantee).toBe('effectively-once (keyed upsert)');
-    expect(rowOf(table('{table: t, write_mode: delete, key: [id]}', 'delivery: exactly_once\n')).delivery).toBe('exactly_once');
+    expect(rowOf(table('{table: t, write_mode: upsert, key: [id]}')).guarantee).toBe(
+      'effectively-once (keyed upsert)',
+    );
+    expect(
+      rowOf(table('{table: t, write_mode: delete, key: [id]}', 'delivery: exactly_once\n'))
+        .delivery,
+    ).toBe('exactly_once');
   });
 
   test('a dead-letter queue appends, whatever its sink is told', () => {
-    const dlq = '  dlq: {sink: {type: table, config: {table: d, write_mode: upsert, key: [id]}}, on_batch_error: dlq_all}\n';
-    expect(rowOf(table('{table: t}', dlq)).dlq?.sink.parsed).toEqual({ table: 'd', write_mode: 'append', key: [] });
+    const dlq =
+      '  dlq: {sink: {type: table, config: {table: d, write_mode: upsert, key: [id]}}, on_batch_error: dlq_all}\n';
+    expect(rowOf(table('{table: t}', dlq)).dlq?.sink.parsed).toEqual({
+      table: 'd',
+      write_mode: 'append',
+      key: [],
+    });
   });
 
   test('dlq_all on a sink that may keep half a page has to be accepted', () => {
-    const dlq = (more: string) => `${SIMPLE}  dlq: {sink: {type: nowhere}, on_batch_error: dlq_all${more}}\n`;
+    const dlq = (more: string) =>
+      `${SIMPLE}  dlq: {sink: {type: nowhere}, on_batch_error: dlq_all${more}}\n`;
     expect(issuesOf(() => plan(dlq('')))).toEqual(['dlq_all_unsafe pipeline.dlq.on_batch_error']);
     expect(rowOf(dlq(', allow_duplicates_on_dlq_all: true')).dlq?.onBatchError).toBe('dlq_all');
   });
@@ -213,8 +294,15 @@ test('doubts are warnings with a place', () => {
     ['replaced_output', 'pipeline.sink.config', 4],
     ['state_not_durable', 'pipeline.state', 5],
   ]);
-  const counting = SIMPLE.replace('{type: lines, config: {path: in}}', '{type: numbers, config: {to: 1}}');
-  expect(plan(`${counting}  state: {type: folder, config: {path: s}}\n`).warnings.map((warning) => warning.code)).toEqual(['state_unused']);
+  const counting = SIMPLE.replace(
+    '{type: lines, config: {path: in}}',
+    '{type: numbers, config: {to: 1}}',
+  );
+  expect(
+    plan(`${counting}  state: {type: folder, config: {path: s}}\n`).warnings.map(
+      (warning) => warning.code,
+    ),
+  ).toEqual(['state_unused']);
 });
 
 test('literals are restored in every part', () => {

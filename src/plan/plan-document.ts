@@ -1,4 +1,7 @@
-/** Document to plan: everything is decided, or everything wrong is told, before the first record moves. */
+/**
+ * Document to plan: everything is decided, or everything wrong is told, before the first record
+ * moves.
+ */
 import type { Parts } from '../kit/parts.ts';
 import type { Check } from '../kit/schema.ts';
 import { ConfigError, type Issue } from '../lib/errors.ts';
@@ -38,13 +41,19 @@ export interface PlanOptions {
   readonly cpus: number;
   /** Which rows to run; all eligible ones when absent. */
   readonly selection?: SelectionFlags;
-  /** The tokens of backfills stay as they are: the plan is only looked at. Elsewhere they are refused, for nobody would fill them in. */
+  /**
+   * The tokens of backfills stay as they are: the plan is only looked at. Elsewhere they are
+   * refused, for nobody would fill them in.
+   */
   readonly backfill?: 'kept';
   /** Checks values against their schemas, and may remember which were checked before. */
   readonly check?: Check;
 }
 
-/** A function of its arguments. Throws `ConfigError` (stage `validate`) with every issue of the document. */
+/**
+ * A function of its arguments. Throws `ConfigError` (stage `validate`) with every issue of the
+ * document.
+ */
 export function planDocument(document: Document, parts: Parts, options: PlanOptions): Plan {
   const issues = new IssueList();
   const blocks = readBlocks(document, issues.errors, options.check);
@@ -53,13 +62,21 @@ export function planDocument(document: Document, parts: Parts, options: PlanOpti
   const auth = planProviders(blocks, parts, issues);
   checkMaskingTargets(blocks, parts, issues);
   const backfill = options.backfill === 'kept';
-  const context = { blocks, parts, issues, planner: new PartPlanner(issues, options.check), backfill };
+  const context = {
+    blocks,
+    parts,
+    issues,
+    planner: new PartPlanner(issues, options.check),
+    backfill,
+  };
   const graph = planTopology(context);
   const { rows: drafts, fanOuts: listDrafts, lists } = graph?.drafts ?? draftRows(context);
   // Tokens name rows; nodes have no records that others run for.
   const ids = graph === undefined ? [...drafts, ...listDrafts].map((draft) => draft.id) : [];
   checkTemplates(graph?.parts ?? [...drafts, ...listDrafts], context);
-  const planned = graph?.rows ?? drafts.map((draft) => planRowParts(draft, context)).filter((row) => row !== undefined);
+  const planned =
+    graph?.rows ??
+    drafts.map((draft) => planRowParts(draft, context)).filter((row) => row !== undefined);
   checkWaiting([...drafts, ...listDrafts], drafts, issues);
   if (graph === undefined) warnAboutUnusedShard(blocks, drafts, issues);
   const verify = planVerify(blocks, context);
@@ -77,7 +94,9 @@ export function planDocument(document: Document, parts: Parts, options: PlanOpti
   const rows = withVerify(verify, finished);
   checkVerify(verify, { topology: graph?.topology, rows }, issues);
   const retry = retryPolicyOf(blocks.resilience ?? {});
-  const fanOuts = listDrafts.flatMap((draft) => planFanOut(draft, { ...context, ids, lists, retry }) ?? []);
+  const fanOuts = listDrafts.flatMap(
+    (draft) => planFanOut(draft, { ...context, ids, lists, retry }) ?? [],
+  );
   const selectable = [...drafts, ...listDrafts].sort((one, other) => one.index - other.index);
   const selection = selectRows(selectable, {
     flags: options.selection ?? {},
@@ -104,7 +123,8 @@ export function planDocument(document: Document, parts: Parts, options: PlanOpti
     fanOuts: fanOuts.filter((row) => selection.run.has(row.id)),
     unselectedFanOuts: fanOuts.filter((row) => !selection.run.has(row.id)),
     selectionActive: selection.active,
-    maxConcurrent: blocks.execution?.max_concurrent ?? Math.min(Math.max(Math.floor(options.cpus) || 4, 1), 8),
+    maxConcurrent:
+      blocks.execution?.max_concurrent ?? Math.min(Math.max(Math.floor(options.cpus) || 4, 1), 8),
     onError: blocks.execution?.on_error ?? 'continue',
     schedule: blocks.execution?.schedule ?? 'declared',
     auth,
@@ -124,7 +144,9 @@ export function planDocument(document: Document, parts: Parts, options: PlanOpti
 function withoutThoseOfSecrets(errors: readonly Issue[], { tree }: Document): readonly Issue[] {
   const secrets = findTokens(tree).filter(({ token }) => token.kind === 'directive');
   const places = secrets.map(({ steps }) => joinPath('', ...steps));
-  return places.length === 0 ? errors : errors.filter(({ path }) => !places.some((place) => isAtOrBelow(path, place)));
+  return places.length === 0
+    ? errors
+    : errors.filter(({ path }) => !places.some((place) => isAtOrBelow(path, place)));
 }
 
 interface Finishing {
@@ -147,13 +169,18 @@ function finishRows(
   const { quality, contract, masking, schema } = blocks.pipeline;
   const governance: Governance = { quality, contract, masking, schema };
   const spec = blocks.resilience ?? {};
-  const resilience = { retry: retryPolicyOf(spec), poison: poisonPolicyOf(spec), breaker: breakerPolicyOf(spec) };
+  const resilience = {
+    retry: retryPolicyOf(spec),
+    poison: poisonPolicyOf(spec),
+    breaker: breakerPolicyOf(spec),
+  };
   const { rollback } = blocks;
   const metadataColumns = stampedColumns(blocks.metadataColumns, rollback, issues);
   const adaptive = blocks.execution?.adaptive_batch_size;
   const adaptiveBatch = adaptive?.enabled === true ? adaptive : undefined;
   // Runs that can be undone, and units of backfills that are done, are remembered in every store.
-  if (rollback?.enabled !== true && blocks.backfill === undefined) warnAboutUnusedStates(planned, issues);
+  if (rollback?.enabled !== true && blocks.backfill === undefined)
+    warnAboutUnusedStates(planned, issues);
   return planned.map((row) => {
     const own = (children.get(row.draft.id) ?? []).map((child) => child.id);
     return finishRow(row, {

@@ -28,7 +28,11 @@ export function planFanOut(draft: FanOutDraft, setting: FanOutSetting): FanOutPl
     ids,
     lists,
   };
-  checkTokens({ draft: draft.source, tokens: source.tokens, own: source.plan.definition.ownTokens }, scope, issues);
+  checkTokens(
+    { draft: draft.source, tokens: source.tokens, own: source.plan.definition.ownTokens },
+    scope,
+    issues,
+  );
   const { id, index, dependsOn, forEach, collect, select, alias, weight, tags, status } = draft;
   return Object.freeze({
     role: 'discovery',

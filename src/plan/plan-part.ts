@@ -1,4 +1,7 @@
-/** A drafted part becomes a planned one: its definition is found and its config parsed, as far as run-time tokens let it. */
+/**
+ * A drafted part becomes a planned one: its definition is found and its config parsed, as far as
+ * run-time tokens let it.
+ */
 import type { ZodType } from 'zod';
 import type { Shelf } from '../kit/parts.ts';
 import { check, type Check } from '../kit/schema.ts';
@@ -15,14 +18,34 @@ import { findTokens, isGroup, type FoundToken } from './run-time-tokens.ts';
 
 /** A part that this build does not have, or that this version does not. */
 export function reportUnknownType(
-  { kind, type, path, known }: { readonly kind: string; readonly type: string; readonly path: string; readonly known: readonly string[] },
+  {
+    kind,
+    type,
+    path,
+    known,
+  }: {
+    readonly kind: string;
+    readonly type: string;
+    readonly path: string;
+    readonly known: readonly string[];
+  },
   issues: IssueList,
 ): void {
   if (!isOfSpecification(kind, type)) {
-    issues.error('unknown_type', path, `there is no ${kind} called \`${type}\``, issues.hintFor(type, known, 'available'));
+    issues.error(
+      'unknown_type',
+      path,
+      `there is no ${kind} called \`${type}\``,
+      issues.hintFor(type, known, 'available'),
+    );
     return;
   }
-  issues.error('not_available', path, `this version has no ${kind} called \`${type}\``, `available: ${known.join(', ')}`);
+  issues.error(
+    'not_available',
+    path,
+    `this version has no ${kind} called \`${type}\``,
+    `available: ${known.join(', ')}`,
+  );
 }
 
 interface Definition {
@@ -32,7 +55,10 @@ interface Definition {
 
 export interface PlannedPart<D> {
   readonly plan: PartPlan<D>;
-  /** The parsed config; with tokens, one where placeholders stand for them. `undefined` when it cannot be judged before a run. */
+  /**
+   * The parsed config; with tokens, one where placeholders stand for them. `undefined` when it
+   * cannot be judged before a run.
+   */
   readonly judged: unknown;
   readonly tokens: readonly FoundToken[];
 }
@@ -48,37 +74,62 @@ export class PartPlanner {
     this.#check = checking;
   }
 
-  plan<D extends Definition>(draft: PartDraft, shelf: Shelf<D & Definition>, kind: string): PlannedPart<D> | undefined {
+  plan<D extends Definition>(
+    draft: PartDraft,
+    shelf: Shelf<D & Definition>,
+    kind: string,
+  ): PlannedPart<D> | undefined {
     const definition = shelf.get(draft.type);
     if (definition === undefined) {
-      reportUnknownType({ kind, type: draft.type, path: draft.typePath, known: shelf.types() }, this.#issues);
+      reportUnknownType(
+        { kind, type: draft.type, path: draft.typePath, known: shelf.types() },
+        this.#issues,
+      );
       return undefined;
     }
     const parsed = this.#parse(definition, draft);
     const { tokens, judged } = parsed;
     const deferred = tokens.length > 0;
     const { path, template, config } = draft;
-    const plan = { path, type: definition.type, template, definition, config, deferred, parsed: deferred ? undefined : judged, judged };
+    const plan = {
+      path,
+      type: definition.type,
+      template,
+      definition,
+      config,
+      deferred,
+      parsed: deferred ? undefined : judged,
+      judged,
+    };
     return { plan: Object.freeze(plan), judged, tokens };
   }
 
-  /** Tells what is wrong with the config of a template that no row completes: what a row could still change is left out. */
+  /**
+   * Tells what is wrong with the config of a template that no row completes: what a row could still
+   * change is left out.
+   */
   judgeTemplate(draft: Pick<PartDraft, 'path' | 'config'>, definition: Definition): void {
     const { issues } = parseConfig(definition, draft.config, this.#check);
     for (const issue of issues) {
-      if (STAYS_WRONG.has(issue.code)) this.#issues.add({ ...issue, path: joinPath(draft.path, 'config', ...stepsOf(issue.path)) });
+      if (STAYS_WRONG.has(issue.code))
+        this.#issues.add({
+          ...issue,
+          path: joinPath(draft.path, 'config', ...stepsOf(issue.path)),
+        });
     }
   }
 
   #parse(definition: Definition, draft: PartDraft): Parsed {
     let byConfig = this.#known.get(definition);
-    if (byConfig === undefined) this.#known.set(definition, (byConfig = new Map<JsonObject, Parsed>()));
+    if (byConfig === undefined)
+      this.#known.set(definition, (byConfig = new Map<JsonObject, Parsed>()));
     let parsed = byConfig.get(draft.config);
     if (parsed === undefined) {
       parsed = parseConfig(definition, draft.config, this.#check);
       byConfig.set(draft.config, parsed);
     }
-    for (const issue of parsed.issues) this.#issues.add({ ...issue, path: placeInConfig(draft, issue.path) });
+    for (const issue of parsed.issues)
+      this.#issues.add({ ...issue, path: placeInConfig(draft, issue.path) });
     return parsed;
   }
 }
@@ -92,33 +143,57 @@ interface Parsed {
   readonly issues: readonly Issue[];
 }
 
-function parseConfig({ type, config: schema }: Definition, config: JsonObject, checking: Check): Parsed {
+function parseConfig(
+  { type, config: schema }: Definition,
+  config: JsonObject,
+  checking: Check,
+): Parsed {
   const tokens = findTokens(config).filter((token) => !isGroup(token, type));
   const plain = restoreEscapes(config);
   const result = checking(schema, plain);
   if (result.ok) return { judged: result.value, tokens, issues: [] };
-  return tokens.length === 0 ? { judged: undefined, tokens, issues: result.issues } : judgeAround(schema, plain, tokens);
+  return tokens.length === 0
+    ? { judged: undefined, tokens, issues: result.issues }
+    : judgeAround(schema, plain, tokens);
 }
 
 /** Values that a token may turn out to be, tried in turn where its text does not fit. */
-const PLACEHOLDERS: readonly JsonValue[] = [1, true, 'x', '2026-01-01', '2026-01-01T00:00:00Z', 'http://localhost/', [], {}];
+const PLACEHOLDERS: readonly JsonValue[] = [
+  1,
+  true,
+  'x',
+  '2026-01-01',
+  '2026-01-01T00:00:00Z',
+  'http://localhost/',
+  [],
+  {},
+];
 
 /** Places that are tried; a config with more of them is left to the run. */
 const MAX_TRIED = 20;
 
-/** Sets issues at tokens aside, and puts placeholders there so that the checks behind them still run. */
+/**
+ * Sets issues at tokens aside, and puts placeholders there so that the checks behind them still
+ * run.
+ */
 function judgeAround(schema: ZodType, config: JsonObject, tokens: readonly FoundToken[]): Parsed {
   const places = new Map(tokens.map((token) => [joinPath('', ...token.steps), token.steps]));
   let trial = config;
   const first = check(schema, config);
-  const failing = [...places].filter(([path]) => !first.ok && first.issues.some((issue) => mayVanish(issue, path)));
+  const failing = [...places].filter(
+    ([path]) => !first.ok && first.issues.some((issue) => mayVanish(issue, path)),
+  );
   for (const [path, steps] of failing.slice(0, MAX_TRIED)) {
-    const placeholder = PLACEHOLDERS.find((value) => !hasIssueAt(schema, withValue(trial, steps, value), path));
+    const placeholder = PLACEHOLDERS.find(
+      (value) => !hasIssueAt(schema, withValue(trial, steps, value), path),
+    );
     if (placeholder !== undefined) trial = withValue(trial, steps, placeholder) as JsonObject;
   }
   const result = check(schema, trial);
   if (result.ok) return { judged: result.value, tokens, issues: [] };
-  const real = result.issues.filter((issue) => ![...places.keys()].some((path) => mayVanish(issue, path)));
+  const real = result.issues.filter(
+    (issue) => ![...places.keys()].some((path) => mayVanish(issue, path)),
+  );
   return { judged: undefined, tokens, issues: real };
 }
 
@@ -127,7 +202,10 @@ function hasIssueAt(schema: ZodType, config: JsonValue, path: string): boolean {
   return !result.ok && result.issues.some((issue) => mayVanish(issue, path));
 }
 
-/** Whether an issue may be gone once the token at `path` is filled in. A key that is not known stays so, unless it is the token. */
+/**
+ * Whether an issue may be gone once the token at `path` is filled in. A key that is not known stays
+ * so, unless it is the token.
+ */
 function mayVanish(issue: Issue, path: string): boolean {
   if (issue.code === 'unknown_key' && issue.path === path) return path.includes('${');
   return isAtOrBelow(issue.path, path);
@@ -136,7 +214,15 @@ function mayVanish(issue: Issue, path: string): boolean {
 function withValue(value: JsonValue, steps: Steps, replacement: JsonValue): JsonValue {
   const [step, ...below] = steps;
   if (step === undefined) return replacement;
-  if (Array.isArray(value)) return value.map((item, index) => (index === step ? withValue(item, below, replacement) : item));
+  if (Array.isArray(value))
+    return value.map((item, index) =>
+      index === step ? withValue(item, below, replacement) : item,
+    );
   if (!isObject(value)) return value;
-  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, key === step ? withValue(item, below, replacement) : item]));
+  return Object.fromEntries(
+    Object.entries(value).map(([key, item]) => [
+      key,
+      key === step ? withValue(item, below, replacement) : item,
+    ]),
+  );
 }

@@ -41,15 +41,33 @@ export interface RowContext {
   readonly backfill: boolean;
 }
 
-/** Finds and parses the parts of a row; `undefined` when its source or sink cannot be known. A sink node reads from a graph. */
-export function planRowParts(draft: RowDraft, context: RowContext, graph?: PlannedPart<SourceDefinition>): PlannedRow | undefined {
+/**
+ * Finds and parses the parts of a row; `undefined` when its source or sink cannot be known. A sink
+ * node reads from a graph.
+ */
+export function planRowParts(
+  draft: RowDraft,
+  context: RowContext,
+  graph?: PlannedPart<SourceDefinition>,
+): PlannedRow | undefined {
   const { parts, planner, blocks, issues } = context;
-  for (const part of [draft.source, draft.sink]) if (part !== undefined) checkAuthRef(part, blocks, issues);
-  const source = draft.source === undefined ? graph : planner.plan<SourceDefinition>(draft.source, parts.sources, 'source');
-  const sink = draft.sink === undefined ? undefined : planner.plan<SinkDefinition>(draft.sink, parts.sinks, 'sink');
-  const transforms = draft.transforms.map((entry) => planner.plan<TransformDefinition>(plainDraft(entry), parts.transforms, 'transform'));
+  for (const part of [draft.source, draft.sink])
+    if (part !== undefined) checkAuthRef(part, blocks, issues);
+  const source =
+    draft.source === undefined
+      ? graph
+      : planner.plan<SourceDefinition>(draft.source, parts.sources, 'source');
+  const sink =
+    draft.sink === undefined
+      ? undefined
+      : planner.plan<SinkDefinition>(draft.sink, parts.sinks, 'sink');
+  const transforms = draft.transforms.map((entry) =>
+    planner.plan<TransformDefinition>(plainDraft(entry), parts.transforms, 'transform'),
+  );
   const state =
-    draft.state === undefined ? undefined : planner.plan<StateStoreDefinition>(plainDraft(draft.state), parts.states, 'state store');
+    draft.state === undefined
+      ? undefined
+      : planner.plan<StateStoreDefinition>(plainDraft(draft.state), parts.states, 'state store');
   const dlq = draft.dlq === undefined ? undefined : planDlq(draft.dlq, context);
   if (source === undefined || sink === undefined) return undefined;
   return {
@@ -68,9 +86,16 @@ function judge<D, T>(part: PlannedPart<D>, capabilities: (config: unknown) => T)
   return part.judged === undefined ? undefined : capabilities(part.judged);
 }
 
-function planDlq({ path, value }: Placed<DlqSpec>, { planner, parts }: RowContext): PlannedRow['dlq'] {
+function planDlq(
+  { path, value }: Placed<DlqSpec>,
+  { planner, parts }: RowContext,
+): PlannedRow['dlq'] {
   const written = plainDraft({ path: joinPath(path, 'sink'), value: value.sink });
-  const sink = planner.plan<SinkDefinition>({ ...written, config: appending(written.config) }, parts.sinks, 'sink');
+  const sink = planner.plan<SinkDefinition>(
+    { ...written, config: appending(written.config) },
+    parts.sinks,
+    'sink',
+  );
   return sink === undefined ? undefined : { spec: value, path, sink };
 }
 
@@ -82,9 +107,19 @@ function appending(config: JsonObject): JsonObject {
 }
 
 /** A part without templates. */
-export function plainDraft({ path, value }: Placed<{ readonly type: string; readonly config?: JsonObject | undefined }>): PartDraft {
+export function plainDraft({
+  path,
+  value,
+}: Placed<{ readonly type: string; readonly config?: JsonObject | undefined }>): PartDraft {
   const config = value.config ?? {};
-  return { path, template: 'default', type: value.type, typePath: joinPath(path, 'type'), config, layers: [{ path, config }] };
+  return {
+    path,
+    template: 'default',
+    type: value.type,
+    typePath: joinPath(path, 'type'),
+    config,
+    layers: [{ path, config }],
+  };
 }
 
 export interface RowSetting {
@@ -109,8 +144,20 @@ export function finishRow(row: PlannedRow, setting: RowSetting): RowPlan {
   const { draft } = row;
   const { ids, lists, backfill } = setting;
   const partition = draft.partition?.value.kind;
-  const scope = { owner: rowName(draft), parent: draft.parent?.row, forEach: draft.forEach, partition, backfill, ids, lists };
-  checkTokens({ draft: draft.source, tokens: row.source.tokens, own: row.source.plan.definition.ownTokens }, scope, issues);
+  const scope = {
+    owner: rowName(draft),
+    parent: draft.parent?.row,
+    forEach: draft.forEach,
+    partition,
+    backfill,
+    ids,
+    lists,
+  };
+  checkTokens(
+    { draft: draft.source, tokens: row.source.tokens, own: row.source.plan.definition.ownTokens },
+    scope,
+    issues,
+  );
   checkTokens({ draft: draft.sink, tokens: row.sink.tokens, own: undefined }, scope, issues);
   checkPartition(row, issues);
   checkShard(row, issues);
@@ -123,7 +170,11 @@ export function finishRow(row: PlannedRow, setting: RowSetting): RowPlan {
   checkSla(row, issues);
   checkState(row, setting.name, issues);
   const stateKey = stateKeyOf(setting.name, draft.id);
-  const rollback = planRollback(row, { rollback: setting.rollback, columns: setting.metadataColumns, stateKey }, issues);
+  const rollback = planRollback(
+    row,
+    { rollback: setting.rollback, columns: setting.metadataColumns, stateKey },
+    issues,
+  );
   const cleanUp = planCleanUp(row, governance, scope, issues);
   return Object.freeze({
     id: draft.id,

@@ -1,4 +1,7 @@
-/** Nodes and edges to a plan: each sink node becomes a row, and the graph between sources and sinks a plan of its own. */
+/**
+ * Nodes and edges to a plan: each sink node becomes a row, and the graph between sources and sinks
+ * a plan of its own.
+ */
 import { z } from 'zod';
 import { defineSource, type SourceCapabilities, type SourceDefinition } from '../kit/source.ts';
 import type { TransformDefinition } from '../kit/transform.ts';
@@ -46,23 +49,39 @@ export function planTopology(context: RowContext): PlannedTopology | undefined {
   const graph = checkGraph(nodes, edges, issues);
   const ofKind = <K extends NodeSpec['kind']>(kind: K): NodeOf<K>[] =>
     [...nodes].flatMap(([id, placed]) =>
-      placed?.value.kind === kind ? [{ id, path: placed.path, value: placed.value as OfKind<K> }] : [],
+      placed?.value.kind === kind
+        ? [{ id, path: placed.path, value: placed.value as OfKind<K> }]
+        : [],
     );
   const sources = ofKind('source').map((node) => planSource(node, context));
-  const transforms = new Map(ofKind('transform').map((node) => [node.id, planTransforms(node, context)]));
-  const shape = shapeOf({ sources: sources.length, joins: ofKind('join'), merges: ofKind('merge') });
-  const sinks = ofKind('sink').map((node, index) => draftSink(node, index, { context, limit: shape.exactlyOnceLimit }));
+  const transforms = new Map(
+    ofKind('transform').map((node) => [node.id, planTransforms(node, context)]),
+  );
+  const shape = shapeOf({
+    sources: sources.length,
+    joins: ofKind('join'),
+    merges: ofKind('merge'),
+  });
+  const sinks = ofKind('sink').map((node, index) =>
+    draftSink(node, index, { context, limit: shape.exactlyOnceLimit }),
+  );
   warnAboutState(context, shape.startsOver);
   const rows = sinks.map((draft) => {
-    const reaching = sources.filter(({ id }) => graph === undefined || reaches(graph, id, draft.id));
+    const reaching = sources.filter(
+      ({ id }) => graph === undefined || reaches(graph, id, draft.id),
+    );
     return planRowParts(draft, context, readerOf(reaching, shape.startsOver));
   });
-  for (const row of rows) for (const source of sources) if (row !== undefined) refuseToWriteSource(row, source, context);
+  for (const row of rows)
+    for (const source of sources) if (row !== undefined) refuseToWriteSource(row, source, context);
   return {
     drafts: { rows: sinks, fanOuts: [], lists: new Map() },
     rows: rows.filter((row) => row !== undefined),
     parts: [...sinks, ...sources.map(({ draft }) => ({ source: draft, sink: undefined }))],
-    topology: graph === undefined ? undefined : assemble(graph, { sources, transforms, startsOver: shape.startsOver }),
+    topology:
+      graph === undefined
+        ? undefined
+        : assemble(graph, { sources, transforms, startsOver: shape.startsOver }),
   };
 }
 
@@ -80,18 +99,28 @@ function planSource({ id, path, value }: NodeOf<'source'>, context: RowContext):
   const { sources: templates, present } = blocks.pipeline;
   const template = templates.get(value.ref ?? 'default');
   if (template !== undefined) checkNodeTemplate(template, id, issues);
-  const draft = draftPart({ role: 'source', own: value, templates, shelf: parts.sources, path, ownPath: path, present }, issues);
+  const draft = draftPart(
+    { role: 'source', own: value, templates, shelf: parts.sources, path, ownPath: path, present },
+    issues,
+  );
   if (draft === undefined) return { id, draft, planned: undefined };
   checkAuthRef(draft, blocks, issues);
   const planned = planner.plan<SourceDefinition>(draft, parts.sources, 'source');
   if (planned !== undefined) {
     const user = { draft, tokens: planned.tokens, own: planned.plan.definition.ownTokens };
-    checkTokens(user, { ...NO_RECORDS, owner: `source node \`${id}\``, backfill: context.backfill }, issues);
+    checkTokens(
+      user,
+      { ...NO_RECORDS, owner: `source node \`${id}\``, backfill: context.backfill },
+      issues,
+    );
   }
   return { id, draft, planned };
 }
 
-function planTransforms({ path, value }: NodeOf<'transform'>, { planner, parts }: RowContext): TransformPlan[] {
+function planTransforms(
+  { path, value }: NodeOf<'transform'>,
+  { planner, parts }: RowContext,
+): TransformPlan[] {
   return (value.transforms ?? []).flatMap((entry, index) => {
     const draft = plainDraft({ path: joinPath(path, 'transforms', index), value: entry });
     const planned = planner.plan<TransformDefinition>(draft, parts.transforms, 'transform');
@@ -115,7 +144,18 @@ function draftSink(
     forEach: [],
     partition: undefined,
     source: undefined,
-    sink: draftPart({ role: 'sink', own: value, templates, shelf: context.parts.sinks, path, ownPath: path, present }, issues),
+    sink: draftPart(
+      {
+        role: 'sink',
+        own: value,
+        templates,
+        shelf: context.parts.sinks,
+        path,
+        ownPath: path,
+        present,
+      },
+      issues,
+    ),
     transforms: [],
     state,
     dlq,
@@ -148,14 +188,21 @@ function shapeOf(graph: {
       : join === undefined
         ? undefined
         : `join \`${join.id}\` needs its build side from the beginning`;
-  const mixing = merge === undefined ? undefined : `merge \`${merge.id}\` mixes pages, so that they have no sequence`;
+  const mixing =
+    merge === undefined
+      ? undefined
+      : `merge \`${merge.id}\` mixes pages, so that they have no sequence`;
   return { startsOver, exactlyOnceLimit: startsOver ?? mixing };
 }
 
 function warnAboutState({ blocks, issues }: RowContext, startsOver: string | undefined): void {
   const { state } = blocks.pipeline;
   if (state === undefined || startsOver === undefined) return;
-  issues.warn('state_unused', state.path, `every run reads everything, and no bookmark is stored: ${startsOver}`);
+  issues.warn(
+    'state_unused',
+    state.path,
+    `every run reads everything, and no bookmark is stored: ${startsOver}`,
+  );
 }
 
 function reaches({ edges }: Graph, from: string, to: string): boolean {
@@ -165,12 +212,21 @@ function reaches({ edges }: Graph, from: string, to: string): boolean {
   return reached.has(to);
 }
 
-/** What stands for the graph where a row names its source. It is described, never opened: the engine puts an edge in its place. */
-function readerOf(reaching: readonly SourceNode[], startsOver: string | undefined): PlannedPart<SourceDefinition> {
-  const planned = reaching.flatMap((source) => (source.planned === undefined ? [] : [source.planned]));
+/**
+ * What stands for the graph where a row names its source. It is described, never opened: the engine
+ * puts an edge in its place.
+ */
+function readerOf(
+  reaching: readonly SourceNode[],
+  startsOver: string | undefined,
+): PlannedPart<SourceDefinition> {
+  const planned = reaching.flatMap((source) =>
+    source.planned === undefined ? [] : [source.planned],
+  );
   const [first] = planned;
   const type = [...new Set(planned.map(({ plan }) => plan.type))].join('+') || 'source';
-  const own = first?.judged === undefined ? undefined : first.plan.definition.capabilities(first.judged);
+  const own =
+    first?.judged === undefined ? undefined : first.plan.definition.capabilities(first.judged);
   const known: SourceCapabilities | undefined =
     startsOver !== undefined
       ? { replay: 'none', bookmarks: false, encodings: [] }
@@ -183,17 +239,40 @@ function readerOf(reaching: readonly SourceNode[], startsOver: string | undefine
     config: z.strictObject({}),
     examples: [],
     capabilities: () => known ?? { replay: 'none', bookmarks: false, encodings: [] },
-    datasetUri: () => planned.map(({ plan, judged }) => (judged === undefined ? plan.type : plan.definition.datasetUri(judged))).join(', '),
+    datasetUri: () =>
+      planned
+        .map(({ plan, judged }) =>
+          judged === undefined ? plan.type : plan.definition.datasetUri(judged),
+        )
+        .join(', '),
     open: () => Promise.reject(new Error('cannot happen: a sink node reads from its edge')),
   });
   const path = first?.plan.path ?? 'pipeline.nodes';
-  const plan = { path, type, template: 'default', definition, config: {}, deferred: false, parsed: {}, judged: {} };
-  // Not judged where nothing is kept anyway: one warning of the graph says so, instead of one for each sink.
-  return { plan: Object.freeze(plan), judged: startsOver === undefined && known !== undefined ? {} : undefined, tokens: [] };
+  const plan = {
+    path,
+    type,
+    template: 'default',
+    definition,
+    config: {},
+    deferred: false,
+    parsed: {},
+    judged: {},
+  };
+  // Not judged where nothing is kept anyway: one warning of the graph says so, instead of one for
+  // each sink.
+  return {
+    plan: Object.freeze(plan),
+    judged: startsOver === undefined && known !== undefined ? {} : undefined,
+    tokens: [],
+  };
 }
 
 /** Nodes run at the same time: no sink may replace what any source of the graph reads. */
-function refuseToWriteSource(row: PlannedRow, { planned }: SourceNode, { issues }: RowContext): void {
+function refuseToWriteSource(
+  row: PlannedRow,
+  { planned }: SourceNode,
+  { issues }: RowContext,
+): void {
   if (planned !== undefined) refuseOwnSource({ ...row, source: planned }, issues);
 }
 

@@ -1,4 +1,7 @@
-/** What the plan is: everything decided before the first record moves. Plain data and frozen definitions; no effects. */
+/**
+ * What the plan is: everything decided before the first record moves. Plain data and frozen
+ * definitions; no effects.
+ */
 import type { BackfillSpec } from '../document/blocks/backfill.ts';
 import type { CatalogSpec } from '../document/blocks/catalog.ts';
 import type { ContractConfig } from '../document/blocks/contract.ts';
@@ -38,13 +41,16 @@ export interface PartPlan<D> {
   readonly definition: D;
   /** After load-time interpolation; may still hold run-time tokens and escape marks. Not parsed. */
   readonly config: JsonObject;
-  /** True when `config` holds run-time tokens: it is completed and parsed per invocation (`plan/resolve.ts`). */
+  /**
+   * True when `config` holds run-time tokens: it is completed and parsed per invocation
+   * (`plan/resolve.ts`).
+   */
   readonly deferred: boolean;
   /** The parsed config; `undefined` when deferred. */
   readonly parsed: unknown;
   /**
-   * What can be told about a deferred config before a run: parsed with placeholders where tokens stand. For descriptions, never for
-   * work; absent when the config cannot be judged.
+   * What can be told about a deferred config before a run: parsed with placeholders where tokens
+   * stand. For descriptions, never for work; absent when the config cannot be judged.
    */
   readonly judged?: unknown;
 }
@@ -77,16 +83,24 @@ export interface VerifyPlan {
   readonly destination: SourcePlan | undefined;
 }
 
-/** The lane of a row and the reason that decided it: `records: transform "filter" reads "amount"`. */
+/**
+ * The lane of a row and the reason that decided it: `records: transform "filter" reads "amount"`.
+ */
 export interface LaneChoice {
   readonly lane: Lane;
   readonly reason: string;
-  /** Whether everything between source and sink looks at one page at a time and forgets it: several pages can then be worked on at once. */
+  /**
+   * Whether everything between source and sink looks at one page at a time and forgets it: several
+   * pages can then be worked on at once.
+   */
   readonly sideBySide?: true;
 }
 
 /** Guarantee a row really gives, judged from its parts. */
-export type Guarantee = 'at-least-once' | 'effectively-once (keyed upsert)' | 'effectively-once (atomic watermark)';
+export type Guarantee =
+  | 'at-least-once'
+  | 'effectively-once (keyed upsert)'
+  | 'effectively-once (atomic watermark)';
 
 export interface ParentLink {
   readonly row: string;
@@ -101,7 +115,9 @@ export interface RowPlan {
   readonly id: string;
   /** Place in the declared order. */
   readonly index: number;
-  /** `child` runs once for each record of its parent, `product` once for each tuple of `forEach`. */
+  /**
+   * `child` runs once for each record of its parent, `product` once for each tuple of `forEach`.
+   */
   readonly role: 'root' | 'child' | 'product';
   readonly parent: ParentLink | undefined;
   /** Rows it waits for; those of `forEach` and `collected` among them. */
@@ -140,7 +156,10 @@ export interface RowPlan {
   /** Present when the document says how it is verified. */
   readonly verify?: VerifyPlan;
   readonly lane: LaneChoice;
-  /** `{name}::{row}`; an invocation appends `::{parent key value}` or `::{alias=value&…}`, and `::partition::{chunk}`. */
+  /**
+   * `{name}::{row}`; an invocation appends `::{parent key value}` or `::{alias=value&…}`, and
+   * `::partition::{chunk}`.
+   */
   readonly stateKey: string;
   /** Whether its source begins at the beginning, whatever position is stored. */
   readonly readsAnew?: boolean;
@@ -209,7 +228,10 @@ export interface FanOutPlan {
   readonly status: RowStatus;
 }
 
-/** Blocks inside `pipeline` that look at records, as parsed by their own schemas (`document/blocks/`). */
+/**
+ * Blocks inside `pipeline` that look at records, as parsed by their own schemas
+ * (`document/blocks/`).
+ */
 export interface Governance {
   readonly quality: QualityConfig | undefined;
   readonly contract: ContractConfig | undefined;
@@ -239,7 +261,9 @@ export interface EdgePlan {
   readonly label: string | undefined;
   /** Pages it holds before its producer waits. */
   readonly capacity: number;
-  /** Its producer must never wait, or the graph could stand still: what does not fit goes to disk. */
+  /**
+   * Its producer must never wait, or the graph could stand still: what does not fit goes to disk.
+   */
   readonly spills: boolean;
   /** Nobody but the consumer holds the records that travel on it. */
   readonly owned: boolean;

@@ -13,7 +13,9 @@ export interface PlannedRow {
   readonly sink: PlannedPart<SinkDefinition>;
   readonly transforms: readonly PlannedPart<TransformDefinition>[];
   readonly state: PlannedPart<StateStoreDefinition> | undefined;
-  readonly dlq: { readonly spec: DlqSpec; readonly path: string; readonly sink: PlannedPart<SinkDefinition> } | undefined;
+  readonly dlq:
+    | { readonly spec: DlqSpec; readonly path: string; readonly sink: PlannedPart<SinkDefinition> }
+    | undefined;
   /** `undefined` when run-time tokens keep the config from being judged. */
   readonly reads: SourceCapabilities | undefined;
   readonly writes: SinkCapabilities | undefined;

@@ -3,8 +3,18 @@ import type { JsonObject, JsonValue } from '../lib/json.ts';
 import { issuesOf, plan, refusalOf } from '../../test/fakes/documents.ts';
 import { fillConfig, resolvePart, type RuntimeTokens } from './resolve.ts';
 
-const user: JsonValue = { id: 7, name: 'Ann', tags: ['a', 'b'], address: { city: 'Bern' }, gone: null, tricky: '${now.date}' };
-const tokens: RuntimeTokens = { now: { date: new Date('2026-02-03T04:05:06Z'), zone: 'UTC' }, records: new Map([['users', user]]) };
+const user: JsonValue = {
+  id: 7,
+  name: 'Ann',
+  tags: ['a', 'b'],
+  address: { city: 'Bern' },
+  gone: null,
+  tricky: '${now.date}',
+};
+const tokens: RuntimeTokens = {
+  now: { date: new Date('2026-02-03T04:05:06Z'), zone: 'UTC' },
+  records: new Map([['users', user]]),
+};
 const fill = (config: JsonObject) => fillConfig(config, tokens, { base: 'x.config' });
 
 describe('run-time tokens', () => {
@@ -17,14 +27,30 @@ describe('run-time tokens', () => {
   });
 
   test('a field that fills a text keeps its type; inside one it becomes text', () => {
-    expect(fill({ a: '${users.id}', b: 'u-${users.id}', c: '${users.address}', d: '${users.address.city}', e: '${users.gone}' })).toEqual({
+    expect(
+      fill({
+        a: '${users.id}',
+        b: 'u-${users.id}',
+        c: '${users.address}',
+        d: '${users.address.city}',
+        e: '${users.gone}',
+      }),
+    ).toEqual({
       a: 7,
       b: 'u-7',
       c: { city: 'Bern' },
       d: 'Bern',
       e: null,
     });
-    expect(fill({ a: '${users.tags}', b: 'x ${users.tags}', c: '${users.tags.1}', d: 'x ${users.gone}', e: '${users}' })).toEqual({
+    expect(
+      fill({
+        a: '${users.tags}',
+        b: 'x ${users.tags}',
+        c: '${users.tags.1}',
+        d: 'x ${users.gone}',
+        e: '${users}',
+      }),
+    ).toEqual({
       a: ['a', 'b'],
       b: 'x a,b',
       c: 'b',
@@ -34,7 +60,14 @@ describe('run-time tokens', () => {
   });
 
   test('values are data, escapes are literals, tokens of connectors stay', () => {
-    expect(fill({ a: '${users.tricky}', b: 'x${users.tricky}', c: '$\u0000{users.id}', d: '${bookmark} ${window.end}' })).toEqual({
+    expect(
+      fill({
+        a: '${users.tricky}',
+        b: 'x${users.tricky}',
+        c: '$\u0000{users.id}',
+        d: '${bookmark} ${window.end}',
+      }),
+    ).toEqual({
       a: '${now.date}',
       b: 'x${now.date}',
       c: '${users.id}',
@@ -47,7 +80,9 @@ describe('run-time tokens', () => {
       'missing_field x.config.a',
       'unknown_row x.config.b[0].c',
     ]);
-    expect(refusalOf(() => fill({ a: '${users.nam}' })).issues[0]?.message).toBe('the record of row `users` has no `nam`');
+    expect(refusalOf(() => fill({ a: '${users.nam}' })).issues[0]?.message).toBe(
+      'the record of row `users` has no `nam`',
+    );
   });
 
   test('keys that meet are refused', () => {
@@ -56,7 +91,8 @@ describe('run-time tokens', () => {
 });
 
 describe('a part for one invocation', () => {
-  const text = (to: string) => `version: 1\npipeline:\n  source: {type: numbers, config: {to: "${to}"}}\n  sink: {type: nowhere}\n`;
+  const text = (to: string) =>
+    `version: 1\npipeline:\n  source: {type: numbers, config: {to: "${to}"}}\n  sink: {type: nowhere}\n`;
   const source = (to: string) => {
     const part = plan(text(to)).rows[0]?.source;
     if (part === undefined) throw new Error('no row');
@@ -73,6 +109,8 @@ describe('a part for one invocation', () => {
   });
 
   test('that does not fit then is refused with its place', () => {
-    expect(issuesOf(() => resolvePart(source('${now.date}'), tokens))).toEqual(['wrong_type pipeline.source.config.to']);
+    expect(issuesOf(() => resolvePart(source('${now.date}'), tokens))).toEqual([
+      'wrong_type pipeline.source.config.to',
+    ]);
   });
 });

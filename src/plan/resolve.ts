@@ -1,20 +1,36 @@
-/** Completes a part for one invocation: fills in the run-time tokens, puts escaped literals back, parses. */
+/**
+ * Completes a part for one invocation: fills in the run-time tokens, puts escaped literals back,
+ * parses.
+ */
 import type { ZodType } from 'zod';
 import { classify, restoreEscapes, rewriteTokens, wholeToken } from '../document/tokens.ts';
 import { nowFault, renderNow, type RunClock } from '../document/now-tokens.ts';
 import { ConfigError, type Issue } from '../lib/errors.ts';
-import { hasField, isObject, jsonText, setField, type JsonObject, type JsonValue } from '../lib/json.ts';
+import {
+  hasField,
+  isObject,
+  jsonText,
+  setField,
+  type JsonObject,
+  type JsonValue,
+} from '../lib/json.ts';
 import { joinPath } from '../lib/text-path.ts';
 import { check } from '../kit/schema.ts';
 import type { PartPlan } from './plan.ts';
 
 export interface RuntimeTokens {
   readonly now: RunClock;
-  /** What `${name.path}` stands for by its name: the record of a parent row, a value of a fan-out row, the bounds of a `partition`. */
+  /**
+   * What `${name.path}` stands for by its name: the record of a parent row, a value of a fan-out
+   * row, the bounds of a `partition`.
+   */
   readonly records: ReadonlyMap<string, JsonValue>;
 }
 
-/** The parsed config of a part for one invocation. Throws `ConfigError` with every issue, at the part's place. */
+/**
+ * The parsed config of a part for one invocation. Throws `ConfigError` with every issue, at the
+ * part's place.
+ */
 export function resolvePart(part: PartPlan<unknown>, tokens: RuntimeTokens): unknown {
   if (!part.deferred) return part.parsed;
   const checked = check(schemaOf(part), resolveConfig(part, tokens), joinPath(part.path, 'config'));
@@ -58,20 +74,28 @@ class Filler {
     this.#tokens = tokens;
   }
 
-  /** Tokens of records and fan-out values stay as they are at these paths: the part binds their values itself instead of pasting them in. */
+  /**
+   * Tokens of records and fan-out values stay as they are at these paths: the part binds their
+   * values itself instead of pasting them in.
+   */
   leaveRecordTokensAt(paths: ReadonlySet<string>): void {
     this.#bound = paths;
   }
 
   value(value: JsonValue, path: string): JsonValue {
     if (typeof value === 'string') return this.#text(value, path);
-    if (Array.isArray(value)) return value.map((item, index) => this.value(item, joinPath(path, index)));
+    if (Array.isArray(value))
+      return value.map((item, index) => this.value(item, joinPath(path, index)));
     if (!isObject(value)) return value;
     const out: JsonObject = {};
     for (const [key, item] of Object.entries(value)) {
       this.#path = path;
       const name = this.#rewrite(key);
-      if (hasField(out, name)) this.#report('duplicate_key', `two keys become \`${name}\` once their tokens are filled in`);
+      if (hasField(out, name))
+        this.#report(
+          'duplicate_key',
+          `two keys become \`${name}\` once their tokens are filled in`,
+        );
       setField(out, name, this.value(item, joinPath(path, key)));
     }
     return out;
@@ -83,13 +107,16 @@ class Filler {
     const whole = wholeToken(text);
     if (whole !== undefined) {
       const token = classify(whole);
-      if (token.kind === 'path' && !this.#isBound(token.root)) return this.#record(token.root, token.path);
+      if (token.kind === 'path' && !this.#isBound(token.root))
+        return this.#record(token.root, token.path);
     }
     return this.#rewrite(text);
   }
 
   #rewrite(text: string): string {
-    return restoreEscapes(rewriteTokens(text, { replace: (body) => this.#replace(body), tooDeep: () => undefined }));
+    return restoreEscapes(
+      rewriteTokens(text, { replace: (body) => this.#replace(body), tooDeep: () => undefined }),
+    );
   }
 
   #replace(body: string): string {
@@ -105,7 +132,10 @@ class Filler {
     return Array.isArray(value) ? value.map(jsonText).join(',') : jsonText(value);
   }
 
-  /** The bounds of a chunk are numbers and times of our own making, and may stand where nothing can be bound. */
+  /**
+   * The bounds of a chunk are numbers and times of our own making, and may stand where nothing can
+   * be bound.
+   */
   #isBound(root: string): boolean {
     return root !== 'partition' && this.#bound.has(this.#path);
   }
@@ -114,11 +144,15 @@ class Filler {
   #record(row: string, path: string): JsonValue {
     const record = this.#tokens.records.get(row);
     if (record === undefined) {
-      this.#report('unknown_row', `\`\${${row}${path === '' ? '' : `.${path}`}}\` has no record of row \`${row}\` here`);
+      this.#report(
+        'unknown_row',
+        `\`\${${row}${path === '' ? '' : `.${path}`}}\` has no record of row \`${row}\` here`,
+      );
       return '';
     }
     const value = path === '' ? record : valueAt(record, path);
-    if (value === undefined) this.#report('missing_field', `the record of row \`${row}\` has no \`${path}\``);
+    if (value === undefined)
+      this.#report('missing_field', `the record of row \`${row}\` has no \`${path}\``);
     return value === undefined ? '' : value;
   }
 

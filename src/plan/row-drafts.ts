@@ -64,25 +64,38 @@ export function draftRows(drafting: Drafting): Drafts {
   const ids = readIds(rows, issues);
   const lists = listsOf(rows, ids);
   const parts = rows.map((row) => draftParts(row, drafting));
-  const links = readLinks(rows, { ids, lists, named: parts.map((drafts) => namedLists(drafts, lists)) }, issues);
+  const links = readLinks(
+    rows,
+    { ids, lists, named: parts.map((drafts) => namedLists(drafts, lists)) },
+    issues,
+  );
   const drafts = rows.flatMap((row, index) => {
     const [link, own] = [links[index], parts[index]];
     return link === undefined || own === undefined ? [] : [{ row, link, own }];
   });
   return {
-    rows: drafts.flatMap(({ row, link, own }) => (isList(row) ? [] : [draftRow(row, link, own, blocks)])),
-    fanOuts: drafts.flatMap(({ row, link, own }) => draftFanOut(row, link, own.source, blocks) ?? []),
+    rows: drafts.flatMap(({ row, link, own }) =>
+      isList(row) ? [] : [draftRow(row, link, own, blocks)],
+    ),
+    fanOuts: drafts.flatMap(
+      ({ row, link, own }) => draftFanOut(row, link, own.source, blocks) ?? [],
+    ),
     lists,
   };
 }
 
-function listsOf(rows: readonly PlacedRow[], ids: readonly string[]): ReadonlyMap<string, ValueList> {
+function listsOf(
+  rows: readonly PlacedRow[],
+  ids: readonly string[],
+): ReadonlyMap<string, ValueList> {
   const lists = new Map<string, ValueList>();
   for (const [index, row] of rows.entries()) {
     const block = fanOutOf(row);
     const { collect, for_each: forEach = [] } = row.spec;
-    if (block !== undefined) lists.set(ids[index] ?? '', { alias: block.value.as, collect: collect === true, forEach });
-    else if (isList(row)) lists.set(ids[index] ?? '', { alias: 'value', collect: false, forEach, isFaulty: true });
+    if (block !== undefined)
+      lists.set(ids[index] ?? '', { alias: block.value.as, collect: collect === true, forEach });
+    else if (isList(row))
+      lists.set(ids[index] ?? '', { alias: 'value', collect: false, forEach, isFaulty: true });
   }
   return lists;
 }
@@ -102,16 +115,26 @@ function draftParts(row: PlacedRow, drafting: Drafting): PartDrafts {
   const { path, spec } = row;
   if (isList(row)) return { source: draftListSource(row, drafting), sink: undefined };
   return {
-    source: draftPart({ role: 'source', own: spec.source, templates: sources, shelf: parts.sources, path, present }, issues),
-    sink: draftPart({ role: 'sink', own: spec.sink, templates: sinks, shelf: parts.sinks, path, present }, issues),
+    source: draftPart(
+      { role: 'source', own: spec.source, templates: sources, shelf: parts.sources, path, present },
+      issues,
+    ),
+    sink: draftPart(
+      { role: 'sink', own: spec.sink, templates: sinks, shelf: parts.sinks, path, present },
+      issues,
+    ),
   };
 }
 
 /** Collected lists that the configs of a row name: it waits for them without saying so. */
 function namedLists({ source, sink }: PartDrafts, lists: ReadonlyMap<string, ValueList>): string[] {
   if (![...lists.values()].some((list) => list.collect)) return [];
-  const tokens = [source, sink].flatMap((part) => (part === undefined ? [] : findTokens(part.config)));
-  return tokens.flatMap(({ token }) => (token.kind === 'path' && lists.get(token.root)?.collect === true ? [token.root] : []));
+  const tokens = [source, sink].flatMap((part) =>
+    part === undefined ? [] : findTokens(part.config),
+  );
+  return tokens.flatMap(({ token }) =>
+    token.kind === 'path' && lists.get(token.root)?.collect === true ? [token.root] : [],
+  );
 }
 
 function draftRow(row: PlacedRow, link: RowLinks, parts: PartDrafts, blocks: Blocks): RowDraft {
@@ -126,7 +149,8 @@ function draftRow(row: PlacedRow, link: RowLinks, parts: PartDrafts, blocks: Blo
     id: link.id,
     index: row.index,
     path,
-    parent: link.parent === undefined ? undefined : { row: link.parent, key: spec.parent_key ?? 'id' },
+    parent:
+      link.parent === undefined ? undefined : { row: link.parent, key: spec.parent_key ?? 'id' },
     dependsOn: link.dependsOn,
     forEach: link.forEach,
     source: parts.source,
@@ -134,7 +158,11 @@ function draftRow(row: PlacedRow, link: RowLinks, parts: PartDrafts, blocks: Blo
     transforms: layerTransforms(pipeline.transforms, pipeline.sources.get(ref), row),
     state: inherit(spec.state, joinPath(path, 'state'), pipeline.state),
     dlq: inherit(spec.dlq, joinPath(path, 'dlq'), pipeline.dlq),
-    partition: inherit(spec.partition, joinPath(path, 'partition'), isRoot ? blocks.partition : undefined),
+    partition: inherit(
+      spec.partition,
+      joinPath(path, 'partition'),
+      isRoot ? blocks.partition : undefined,
+    ),
     shard: isRoot ? shardOf(blocks, parts.source) : undefined,
     sla: inherit(spec.sla, joinPath(path, 'sla'), blocks.sla),
     delivery: spec.delivery ?? blocks.delivery ?? 'at_least_once',
@@ -147,20 +175,31 @@ function draftRow(row: PlacedRow, link: RowLinks, parts: PartDrafts, blocks: Blo
 }
 
 /** What the row says replaces what the template says. */
-function completeForOf({ path, spec }: PlacedRow, template: Placed<SourceSpec> | undefined): Placed<CompleteFor> | undefined {
+function completeForOf(
+  { path, spec }: PlacedRow,
+  template: Placed<SourceSpec> | undefined,
+): Placed<CompleteFor> | undefined {
   const own = spec.source?.complete_for;
   if (own !== undefined) return { path: joinPath(path, 'source', 'complete_for'), value: own };
   const value = template?.value.complete_for;
-  return template === undefined || value === undefined ? undefined : { path: joinPath(template.path, 'complete_for'), value };
+  return template === undefined || value === undefined
+    ? undefined
+    : { path: joinPath(template.path, 'complete_for'), value };
 }
 
 /** Absent inherits, null means none, a value replaces. */
-function inherit<T>(own: T | null | undefined, path: string, above: Placed<T> | undefined): Placed<T> | undefined {
+function inherit<T>(
+  own: T | null | undefined,
+  path: string,
+  above: Placed<T> | undefined,
+): Placed<T> | undefined {
   if (own === undefined) return above;
   return own === null ? undefined : { path, value: own };
 }
 
-/** Pipeline, then source template, then row; `inherit_transforms: false` drops every layer above. */
+/**
+ * Pipeline, then source template, then row; `inherit_transforms: false` drops every layer above.
+ */
 function layerTransforms(
   pipeline: readonly Placed<TransformSpec>[],
   template: Placed<SourceSpec> | undefined,
@@ -168,10 +207,18 @@ function layerTransforms(
 ): readonly Placed<TransformSpec>[] {
   const own = placedList(row.spec.transforms, joinPath(row.path, 'transforms'));
   if (row.spec.inherit_transforms === false) return own;
-  const middle = template === undefined ? [] : placedList(template.value.transforms, joinPath(template.path, 'transforms'));
-  return template?.value.inherit_transforms === false ? [...middle, ...own] : [...pipeline, ...middle, ...own];
+  const middle =
+    template === undefined
+      ? []
+      : placedList(template.value.transforms, joinPath(template.path, 'transforms'));
+  return template?.value.inherit_transforms === false
+    ? [...middle, ...own]
+    : [...pipeline, ...middle, ...own];
 }
 
-function placedList(list: readonly TransformSpec[] | undefined, path: string): Placed<TransformSpec>[] {
+function placedList(
+  list: readonly TransformSpec[] | undefined,
+  path: string,
+): Placed<TransformSpec>[] {
   return (list ?? []).map((value, index) => ({ path: joinPath(path, index), value }));
 }

@@ -51,7 +51,11 @@ export function readIds(rows: readonly PlacedRow[], issues: IssueList): string[]
 }
 
 /** The links of every row, in order; links that lead nowhere are reported and left out. */
-export function readLinks(rows: readonly PlacedRow[], { ids, lists, named }: Naming, issues: IssueList): RowLinks[] {
+export function readLinks(
+  rows: readonly PlacedRow[],
+  { ids, lists, named }: Naming,
+  issues: IssueList,
+): RowLinks[] {
   const known = new Set(ids);
   const links = rows.map((row, index) => {
     const id = ids[index] ?? '';
@@ -61,12 +65,19 @@ export function readLinks(rows: readonly PlacedRow[], { ids, lists, named }: Nam
         return false;
       }
       if (known.has(target)) return true;
-      issues.error('unknown_row', path, `there is no row \`${target}\``, issues.hintFor(target, ids));
+      issues.error(
+        'unknown_row',
+        path,
+        `there is no row \`${target}\``,
+        issues.hintFor(target, ids),
+      );
       return false;
     };
     checkFanOut(row, id, issues);
     const forEach = readForEach(row, id, lists, issues);
-    const declared = (row.spec.depends_on ?? []).filter((target, at) => exists(target, joinPath(row.path, 'depends_on', at)));
+    const declared = (row.spec.depends_on ?? []).filter((target, at) =>
+      exists(target, joinPath(row.path, 'depends_on', at)),
+    );
     const { parent } = row.spec;
     const parentPath = joinPath(row.path, 'parent');
     const hasParent = parent !== undefined && exists(parent, parentPath);
@@ -78,7 +89,9 @@ export function readLinks(rows: readonly PlacedRow[], { ids, lists, named }: Nam
       id,
       parent: hasParent && !lists.has(parent) ? parent : undefined,
       forEach,
-      dependsOn: [...new Set([...declared, ...forEach, ...(named[index] ?? [])])].filter((target) => lists.get(target)?.isFaulty !== true),
+      dependsOn: [...new Set([...declared, ...forEach, ...(named[index] ?? [])])].filter(
+        (target) => lists.get(target)?.isFaulty !== true,
+      ),
     };
   });
   checkCycles(rows, links, issues);
@@ -116,7 +129,11 @@ const MAX_CYCLES = 20;
 const MAX_CHAIN = 20;
 
 /** Walks the links without recursion; cycles are told with their chain. */
-function checkCycles(rows: readonly PlacedRow[], links: readonly RowLinks[], issues: IssueList): void {
+function checkCycles(
+  rows: readonly PlacedRow[],
+  links: readonly RowLinks[],
+  issues: IssueList,
+): void {
   const byId = new Map(links.map((link) => [link.id, link]));
   const done = new Set<string>();
   const onTrail = new Set<string>();
@@ -136,7 +153,9 @@ function checkCycles(rows: readonly PlacedRow[], links: readonly RowLinks[], iss
       }
       if (onTrail.has(next)) {
         cycles += 1;
-        const chain = trail.slice(trail.findIndex((step) => step.id === next)).map((step) => step.id);
+        const chain = trail
+          .slice(trail.findIndex((step) => step.id === next))
+          .map((step) => step.id);
         if (cycles <= MAX_CYCLES) reportCycle(rows, links, [...chain, next], issues);
         continue;
       }
@@ -152,8 +171,14 @@ function targets(link: RowLinks): string[] {
   return [...link.dependsOn, ...(link.parent === undefined ? [] : [link.parent])];
 }
 
-function reportCycle(rows: readonly PlacedRow[], links: readonly RowLinks[], chain: readonly string[], issues: IssueList): void {
-  const shown = chain.length <= MAX_CHAIN ? chain : [...chain.slice(0, MAX_CHAIN), '…', ...chain.slice(-1)];
+function reportCycle(
+  rows: readonly PlacedRow[],
+  links: readonly RowLinks[],
+  chain: readonly string[],
+  issues: IssueList,
+): void {
+  const shown =
+    chain.length <= MAX_CHAIN ? chain : [...chain.slice(0, MAX_CHAIN), '…', ...chain.slice(-1)];
   const path = rows[links.findIndex((link) => link.id === chain[0])]?.path ?? 'matrix';
   issues.error(
     'dependency_cycle',

@@ -5,7 +5,10 @@ import type { Steps } from '../document/steps.ts';
 import { classify, rewriteTokens, type Token } from '../document/tokens.ts';
 import type { IssueList } from './issue-list.ts';
 
-/** A directive is the token of a secrets manager that is not to be asked: such a document is only looked at. */
+/**
+ * A directive is the token of a secrets manager that is not to be asked: such a document is only
+ * looked at.
+ */
 export type RunTimeToken = Exclude<Token, { kind: 'connector' }>;
 
 export interface FoundToken {
@@ -21,9 +24,13 @@ export interface ConnectorToken {
   readonly name: string;
 }
 
-/** Every `${now.*}`, `${row.path}` and kept secret in the texts and keys of a value, with its place. */
+/**
+ * Every `${now.*}`, `${row.path}` and kept secret in the texts and keys of a value, with its place.
+ */
 export function findTokens(value: JsonValue): FoundToken[] {
-  return allTokens(value, []).flatMap(({ steps, body, token }) => (token.kind === 'connector' ? [] : [{ steps, body, token }]));
+  return allTokens(value, []).flatMap(({ steps, body, token }) =>
+    token.kind === 'connector' ? [] : [{ steps, body, token }],
+  );
 }
 
 /** Every `${bookmark}`, `${job_id}` and `${window.*}`. */
@@ -47,12 +54,16 @@ function allTokens(value: JsonValue, steps: Steps): AnyToken[] {
 function mayHoldToken(value: JsonValue | undefined): boolean {
   if (typeof value === 'string') return value.includes('${');
   if (Array.isArray(value)) return value.some(mayHoldToken);
-  return isObject(value) && Object.keys(value).some((key) => key.includes('${') || mayHoldToken(value[key]));
+  return (
+    isObject(value) &&
+    Object.keys(value).some((key) => key.includes('${') || mayHoldToken(value[key]))
+  );
 }
 
 function tokensBelow(value: JsonValue, steps: Steps): AnyToken[] {
   if (typeof value === 'string') return tokensOf(value, steps);
-  if (Array.isArray(value)) return value.flatMap((item, index) => tokensBelow(item, [...steps, index]));
+  if (Array.isArray(value))
+    return value.flatMap((item, index) => tokensBelow(item, [...steps, index]));
   if (!isObject(value)) return [];
   const found: AnyToken[] = [];
   for (const [key, item] of Object.entries(value)) {
@@ -77,9 +88,18 @@ function tokensOf(text: string, steps: Steps): AnyToken[] {
 
 /** Tokens that others fill in before a run; here they are left over. */
 const LEFTOVERS: Readonly<Record<string, readonly [code: string, hint: string]>> = {
-  backfill: ['token_out_of_scope', 'it is filled in by `headgate backfill` and `POST /v1/backfill`, in sources and sinks'],
-  partition: ['token_out_of_scope', 'it is filled in only in the source and sink of a row that `partition` cuts into chunks'],
-  param: ['token_out_of_scope', 'parameters are bound when a document is loaded; this one never was'],
+  backfill: [
+    'token_out_of_scope',
+    'it is filled in by `headgate backfill` and `POST /v1/backfill`, in sources and sinks',
+  ],
+  partition: [
+    'token_out_of_scope',
+    'it is filled in only in the source and sink of a row that `partition` cuts into chunks',
+  ],
+  param: [
+    'token_out_of_scope',
+    'parameters are bound when a document is loaded; this one never was',
+  ],
   trigger: ['token_out_of_scope', 'it is filled in only where a trigger starts the run'],
 };
 
@@ -99,27 +119,42 @@ type Scope = 'none' | 'now';
 const GROUP_KEYS: Readonly<Record<string, string>> = { rename_keys: 'replacement' };
 
 /** Whether what looks like a token of a transform's config is the transform's own syntax. */
-export function isGroup({ steps, body }: Pick<FoundToken, 'steps' | 'body'>, type: string): boolean {
+export function isGroup(
+  { steps, body }: Pick<FoundToken, 'steps' | 'body'>,
+  type: string,
+): boolean {
   return Object.hasOwn(GROUP_KEYS, type) && GROUP_KEYS[type] === steps[0] && /^\w+$/.test(body);
 }
 
-/** Run-time tokens outside source and sink configs: an error, but for `${now.*}` in the values of `set`. */
+/**
+ * Run-time tokens outside source and sink configs: an error, but for `${now.*}` in the values of
+ * `set`.
+ */
 export function checkTokenScopes(tree: JsonObject, issues: IssueList): void {
   const { vars: _vars, params: _params, pipeline, matrix, lineage = null, ...rest } = tree;
   // The tokens of its job name are those of no other place, and judged with it.
-  refuse({ ...rest, lineage: isObject(lineage) ? { ...lineage, job_name: null } : lineage }, [], 'none', issues);
+  refuse(
+    { ...rest, lineage: isObject(lineage) ? { ...lineage, job_name: null } : lineage },
+    [],
+    'none',
+    issues,
+  );
   if (isObject(pipeline)) checkParts(pipeline, ['pipeline'], issues);
   if (!Array.isArray(matrix)) return;
-  for (const [index, row] of matrix.entries()) if (isObject(row)) checkParts(row, ['matrix', index], issues);
+  for (const [index, row] of matrix.entries())
+    if (isObject(row)) checkParts(row, ['matrix', index], issues);
 }
 
 function checkParts(block: JsonObject, steps: Steps, issues: IssueList): void {
   for (const [key, value] of Object.entries(block)) {
     const here = [...steps, key];
-    if ((key === 'source' || key === 'sink') && isObject(value)) checkConnector(value, here, issues);
+    if ((key === 'source' || key === 'sink') && isObject(value))
+      checkConnector(value, here, issues);
     else if ((key === 'sources' || key === 'sinks' || key === 'nodes') && isObject(value)) {
-      for (const [name, one] of Object.entries(value)) if (isObject(one)) checkConnector(one, [...here, name], issues);
-    } else if ((key === 'fan_out' || key === 'discover') && isObject(value)) checkParts(value, here, issues);
+      for (const [name, one] of Object.entries(value))
+        if (isObject(one)) checkConnector(one, [...here, name], issues);
+    } else if ((key === 'fan_out' || key === 'discover') && isObject(value))
+      checkParts(value, here, issues);
     else if (key === 'transforms') checkTransforms(value, here, issues);
     else refuse(value, here, 'none', issues);
   }
@@ -158,7 +193,8 @@ function refuse(value: JsonValue, steps: Steps, scope: Scope, issues: IssueList)
 
 function refuseTokens(tokens: readonly AnyToken[], scope: Scope, issues: IssueList): void {
   for (const found of tokens) {
-    if (found.token.kind === 'directive' || (found.token.kind === 'now' && scope === 'now')) continue;
+    if (found.token.kind === 'directive' || (found.token.kind === 'now' && scope === 'now'))
+      continue;
     const path = joinPath('', ...found.steps);
     if (reportLeftover(found, path, issues)) continue;
     const message = `\`\${${found.body}}\` is filled in at run time, which does not happen here`;

@@ -1,4 +1,7 @@
-/** Whatever is selected from whatever matrix agrees with the formula of the specification, put down set by set (spec 2.8, rule 5). */
+/**
+ * Whatever is selected from whatever matrix agrees with the formula of the specification, put down
+ * set by set (spec 2.8, rule 5).
+ */
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { ROW_STATUSES, type RowStatus } from '../document/blocks/source.ts';
@@ -30,13 +33,16 @@ const matrix = fc.tuple(
       id: fc.constant(id),
       status: fc.constantFrom(...ROW_STATUSES, 'active' as const),
       tags: fc.subarray(TAGS),
-      parent: fc.option(fc.constantFrom(...IDS.slice(0, index), ''), { nil: '' }).map((row) => (row === '' ? undefined : { row })),
+      parent: fc
+        .option(fc.constantFrom(...IDS.slice(0, index), ''), { nil: '' })
+        .map((row) => (row === '' ? undefined : { row })),
       dependsOn: fc.subarray(IDS.slice(0, index), { maxLength: Math.min(index, 1) }),
     }),
   ),
 );
 
-const some = (from: readonly string[]) => fc.oneof(fc.constant([]), fc.array(fc.constantFrom(...from), { maxLength: 2 }));
+const some = (from: readonly string[]) =>
+  fc.oneof(fc.constant([]), fc.array(fc.constantFrom(...from), { maxLength: 2 }));
 const asked: fc.Arbitrary<Asked> = fc.record({
   rows: matrix,
   flags: fc.record({
@@ -49,33 +55,46 @@ const asked: fc.Arbitrary<Asked> = fc.record({
   policy: fc.constantFrom(...INCLUDE_PARENTS),
 });
 
-const matches = (pattern: string, id: string): boolean => new RegExp(`^${pattern.replaceAll('*', '.*')}$`).test(id);
-const needed = ({ parent, dependsOn }: Row): string[] => [...(parent === undefined ? [] : [parent.row]), ...dependsOn];
+const matches = (pattern: string, id: string): boolean =>
+  new RegExp(`^${pattern.replaceAll('*', '.*')}$`).test(id);
+const needed = ({ parent, dependsOn }: Row): string[] => [
+  ...(parent === undefined ? [] : [parent.row]),
+  ...dependsOn,
+];
 
 /** The ids that run, or the code of the refusal. */
 function model({ rows, flags, policy }: Asked): string[] | string {
   const { select, only, skip, status, tag } = flags;
   const byId = (id: string): Row => rows.find((row) => row.id === id) as Row;
-  const known = [...select, ...only, ...skip].every((token) => rows.some(({ id }) => matches(token, id)));
+  const known = [...select, ...only, ...skip].every((token) =>
+    rows.some(({ id }) => matches(token, id)),
+  );
   if (!known) return 'unknown_row';
   if (!tag.every((one) => rows.some(({ tags }) => tags.includes(one)))) return 'unknown_tag';
 
   const eligible = rows.filter((row) => ['mandatory', 'active', ...status].includes(row.status));
   const tagged = eligible.filter(({ tags }) => tags.some((one) => tag.includes(one)));
-  const named = rows.filter(({ id }) => select.includes(id) || only.some((pattern) => matches(pattern, id)));
+  const named = rows.filter(
+    ({ id }) => select.includes(id) || only.some((pattern) => matches(pattern, id)),
+  );
   const isNarrowed = select.length + only.length + tag.length > 0;
   let result = new Set((isNarrowed ? [...tagged, ...named] : eligible).map(({ id }) => id));
 
   for (let grown = policy !== 'off'; grown;) {
     const ancestors = [...result].flatMap((id) => needed(byId(id))).filter((id) => !result.has(id));
-    if (policy === 'eligible' && ancestors.some((id) => !eligible.includes(byId(id)))) return 'missing_ancestor';
+    if (policy === 'eligible' && ancestors.some((id) => !eligible.includes(byId(id))))
+      return 'missing_ancestor';
     grown = ancestors.length > 0;
     result = new Set([...result, ...ancestors]);
   }
 
-  const isSkipped = (row: Row): boolean => skip.some((token) => token === row.id || (matches(token, row.id) && row.status !== 'mandatory'));
+  const isSkipped = (row: Row): boolean =>
+    skip.some(
+      (token) => token === row.id || (matches(token, row.id) && row.status !== 'mandatory'),
+    );
   const run = rows.filter((row) => result.has(row.id) && !isSkipped(row));
-  if (run.some((row) => needed(row).some((id) => !run.includes(byId(id))))) return 'missing_ancestor';
+  if (run.some((row) => needed(row).some((id) => !run.includes(byId(id)))))
+    return 'missing_ancestor';
   return run.length === 0 ? 'empty_selection' : run.map(({ id }) => id);
 }
 
@@ -90,7 +109,8 @@ test('what runs, and what is refused', () => {
         issues,
       });
       const expected = model({ rows, flags, policy });
-      if (typeof expected === 'string') expect(issues.errors.map(({ code }) => code)).toContain(expected);
+      if (typeof expected === 'string')
+        expect(issues.errors.map(({ code }) => code)).toContain(expected);
       else expect({ run: [...run], errors: issues.errors }).toEqual({ run: expected, errors: [] });
     }),
     { numRuns: 2000 },

@@ -25,7 +25,12 @@ const ROWS = [
 
 function select(flags: SelectionFlags, options: { hasMatrix?: boolean; rows?: typeof ROWS } = {}) {
   const issues = new IssueList();
-  const { run, active } = selectRows(options.rows ?? ROWS, { flags, policy: undefined, hasMatrix: options.hasMatrix ?? true, issues });
+  const { run, active } = selectRows(options.rows ?? ROWS, {
+    flags,
+    policy: undefined,
+    hasMatrix: options.hasMatrix ?? true,
+    issues,
+  });
   return { run: [...run], active, errors: issues.errors, warnings: issues.warnings };
 }
 const run = (flags: SelectionFlags) => {
@@ -43,7 +48,13 @@ describe('which rows run (spec 2.8)', () => {
   });
 
   test('tiers are added', () => {
-    expect(run({ status: ['available', 'draft'] })).toEqual(['base', 'orders', 'lines', 'trial', 'spare']);
+    expect(run({ status: ['available', 'draft'] })).toEqual([
+      'base',
+      'orders',
+      'lines',
+      'trial',
+      'spare',
+    ]);
   });
 
   test('tags narrow what is eligible and revive nothing', () => {
@@ -78,7 +89,11 @@ describe('rows that others need', () => {
 
   test('all: they are added, with a warning where their status forbids', () => {
     const { run: ids, warnings, errors } = select({ select: ['old'], includeParents: 'all' });
-    expect([ids, warnings.map((warning) => warning.code), errors]).toEqual([['trial', 'old'], ['parked_ancestor'], []]);
+    expect([ids, warnings.map((warning) => warning.code), errors]).toEqual([
+      ['trial', 'old'],
+      ['parked_ancestor'],
+      [],
+    ]);
   });
 
   test('skipping one of them is the same error', () => {
@@ -106,9 +121,11 @@ describe('what is refused', () => {
 
   test('naming rows where there is no matrix; statuses are fine', () => {
     const rows = [row('row-0', 'active')];
-    expect(select({ select: ['row-0'], tag: ['x'] }, { hasMatrix: false, rows }).errors.map((issue) => issue.message)).toEqual([
-      '--select, --tag cannot be used: the document has no `matrix`',
-    ]);
+    expect(
+      select({ select: ['row-0'], tag: ['x'] }, { hasMatrix: false, rows }).errors.map(
+        (issue) => issue.message,
+      ),
+    ).toEqual(['--select, --tag cannot be used: the document has no `matrix`']);
     expect(select({ status: ['draft'] }, { hasMatrix: false, rows }).errors).toEqual([]);
   });
 });

@@ -5,13 +5,21 @@ import type { JsonObject } from '../lib/json.ts';
 const told = (pipeline: JsonObject, rest: JsonObject = {}) => {
   const base = { source: { type: 'lines', config: { path: 'in' } }, sink: { type: 'nowhere' } };
   const text = JSON.stringify({ version: 1, pipeline: { ...base, ...pipeline }, ...rest });
-  return refusalOf(() => plan(text, {}, { format: 'json' })).issues.map(({ code, path, message, hint }) => [code, path, hint ?? message]);
+  return refusalOf(() => plan(text, {}, { format: 'json' })).issues.map(
+    ({ code, path, message, hint }) => [code, path, hint ?? message],
+  );
 };
 
 test('a block in the wrong place is told where it belongs', () => {
-  expect(told({}, { quality: {} })).toEqual([['unknown_key', 'quality', 'it belongs inside `pipeline`']]);
+  expect(told({}, { quality: {} })).toEqual([
+    ['unknown_key', 'quality', 'it belongs inside `pipeline`'],
+  ]);
   expect(told({ resilience: {} })).toEqual([
-    ['unknown_key', 'pipeline.resilience', 'it belongs at the top of the document, beside `pipeline`'],
+    [
+      'unknown_key',
+      'pipeline.resilience',
+      'it belongs at the top of the document, beside `pipeline`',
+    ],
   ]);
 });
 
@@ -21,7 +29,9 @@ test.each([
   ['line', 'unknown_type'],
 ])('a source of type %s is refused as %s', (type, code) => {
   expect(told({ source: { type } })).toEqual([[code, 'pipeline.source.type', expect.any(String)]]);
-  expect(told({ sources: { spare: { type } } })).toEqual([[code, 'pipeline.sources.spare.type', expect.any(String)]]);
+  expect(told({ sources: { spare: { type } } })).toEqual([
+    [code, 'pipeline.sources.spare.type', expect.any(String)],
+  ]);
 });
 
 test('a connector is no transform', () => {
@@ -29,18 +39,29 @@ test('a connector is no transform', () => {
 });
 
 test('`${env:}` without a name says so', () => {
-  expect(told({}, { vars: { a: '${env:}' } })).toEqual([['invalid_token', 'vars.a', 'write `${env:NAME}`']]);
+  expect(told({}, { vars: { a: '${env:}' } })).toEqual([
+    ['invalid_token', 'vars.a', 'write `${env:NAME}`'],
+  ]);
 });
 
-test.each(['a:\n\tb: 1\n', 'a: 1\nb:\n  c: 2\n\td: 3\n'])('a tab as indent is told as that: %j', (text) => {
-  const line = text.slice(0, text.indexOf('\t')).split('\n').length;
-  const [issue] = refusalOf(() => plan(text)).issues;
-  expect(issue).toMatchObject({ code: 'bad_yaml', line, message: `line ${line} is indented with a tab; YAML wants spaces` });
-});
+test.each(['a:\n\tb: 1\n', 'a: 1\nb:\n  c: 2\n\td: 3\n'])(
+  'a tab as indent is told as that: %j',
+  (text) => {
+    const line = text.slice(0, text.indexOf('\t')).split('\n').length;
+    const [issue] = refusalOf(() => plan(text)).issues;
+    expect(issue).toMatchObject({
+      code: 'bad_yaml',
+      line,
+      message: `line ${line} is indented with a tab; YAML wants spaces`,
+    });
+  },
+);
 
 test('`retry_on` counts inside `retry` too', () => {
   const text = (resilience: string) =>
     `{version: 1, pipeline: {source: {type: lines, config: {path: a}}, sink: {type: nowhere}}, resilience: ${resilience}}`;
   expect(plan(text('{retry: {retry_on: [timeout]}}')).rows[0]?.retry?.on).toEqual(['timeout']);
-  expect(plan(text('{retry: {retry_on: [timeout]}, retry_on: [connection]}')).rows[0]?.retry?.on).toEqual(['connection']);
+  expect(
+    plan(text('{retry: {retry_on: [timeout]}, retry_on: [connection]}')).rows[0]?.retry?.on,
+  ).toEqual(['connection']);
 });

@@ -10,22 +10,32 @@ const parts = partsOf({ sources: { s: fakeSource([]) }, sinks: { w: fakeSink().d
 const source: JsonObject = { kind: 'source', type: 's' };
 const sink: JsonObject = { kind: 'sink', type: 'w' };
 const tee: JsonObject = { kind: 'tee' };
-const set: JsonObject = { kind: 'transform', transforms: [{ type: 'set', config: { values: { a: 1 } } }] };
+const set: JsonObject = {
+  kind: 'transform',
+  transforms: [{ type: 'set', config: { values: { a: 1 } } }],
+};
 const join = (build: string, probe: string): JsonObject => ({
   kind: 'join',
   build: { edge: build, key: 'id' },
   probe: { edge: probe, key: 'id' },
 });
 
-function edgesOf(nodes: JsonObject, edges: readonly Edge[], more: Partial<GraphDocument> = {}): readonly EdgePlan[] {
+function edgesOf(
+  nodes: JsonObject,
+  edges: readonly Edge[],
+  more: Partial<GraphDocument> = {},
+): readonly EdgePlan[] {
   return graphPlan({ nodes, edges, ...more }, parts).topology?.edges ?? [];
 }
 
 const named = (edges: readonly EdgePlan[], pick: (edge: EdgePlan) => boolean): string[] =>
-  edges.filter(pick).map(({ from, to, label }) => `${from}>${to}${label === undefined ? '' : `:${label}`}`);
+  edges
+    .filter(pick)
+    .map(({ from, to, label }) => `${from}>${to}${label === undefined ? '' : `:${label}`}`);
 
 describe('an edge may spill', () => {
-  const spilling = (nodes: JsonObject, edges: readonly Edge[]): string[] => named(edgesOf(nodes, edges), (edge) => edge.spills);
+  const spilling = (nodes: JsonObject, edges: readonly Edge[]): string[] =>
+    named(edgesOf(nodes, edges), (edge) => edge.spills);
 
   it('when one tee leads to both sides of a join, directly or through others', () => {
     const nodes = { s: source, t: tee, x: set, j: join('b', 'p'), w: sink };
@@ -41,7 +51,16 @@ describe('an edge may spill', () => {
   });
 
   it('when the tees of two joins wait for each other', () => {
-    const nodes = { a: source, b: source, ta: tee, tb: tee, j: join('b', 'p'), k: join('b', 'p'), w: sink, v: sink };
+    const nodes = {
+      a: source,
+      b: source,
+      ta: tee,
+      tb: tee,
+      j: join('b', 'p'),
+      k: join('b', 'p'),
+      w: sink,
+      v: sink,
+    };
     const edges: Edge[] = [
       ['a', 'ta'],
       ['b', 'tb'],
@@ -117,7 +136,10 @@ it('nodes stand after those that feed them, each sink is a row, and its state ke
     ['v', 'graph::v', 's'],
     ['w', 'graph::w', 's'],
   ]);
-  expect(plan.rows[0]?.lane).toMatchObject({ lane: { form: 'records' }, reason: 'records: nodes hand on records' });
+  expect(plan.rows[0]?.lane).toMatchObject({
+    lane: { form: 'records' },
+    reason: 'records: nodes hand on records',
+  });
 });
 
 describe('what can never have an effect is told', () => {
@@ -126,7 +148,10 @@ describe('what can never have an effect is told', () => {
       {
         nodes: { s: source, w: sink },
         edges: [['s', 'w', 'main']],
-        top: { execution: { max_concurrent: 2, schedule: 'lpt' }, selection: { include_parents: 'all' } },
+        top: {
+          execution: { max_concurrent: 2, schedule: 'lpt' },
+          selection: { include_parents: 'all' },
+        },
         pipeline: { sources: { default: { type: 's', tags: ['a'], status: 'draft' } } },
       },
       parts,
@@ -147,26 +172,46 @@ describe('what can never have an effect is told', () => {
       const document = {
         version: 1,
         ...top,
-        pipeline: { sources: { default: { type: 's', ...template } }, nodes, edges: [{ from: 's', to: 'w' }] },
+        pipeline: {
+          sources: { default: { type: 's', ...template } },
+          nodes,
+          edges: [{ from: 's', to: 'w' }],
+        },
       };
-      return issuesOf(() => planDocument(load(JSON.stringify(document), { format: 'json' }), parts, { cpus: 1 })).join();
+      return issuesOf(() =>
+        planDocument(load(JSON.stringify(document), { format: 'json' }), parts, { cpus: 1 }),
+      ).join();
     };
-    expect(written({ transforms: [{ type: 'flatten' }] })).toBe('conflicting_keys pipeline.sources.default.transforms');
+    expect(written({ transforms: [{ type: 'flatten' }] })).toBe(
+      'conflicting_keys pipeline.sources.default.transforms',
+    );
     expect(written({}, { matrix: [{ id: 'a' }] })).toBe('conflicting_keys matrix');
     const partition = { kind: 'integer', from: 0, to: 9, chunk_size: 5, bounds: 'inclusive' };
     expect(written({}, { partition })).toBe('conflicting_keys partition');
-    expect(written({ config: { path: '${partition.start}' } }, { partition })).toBe('conflicting_keys partition');
+    expect(written({ config: { path: '${partition.start}' } }, { partition })).toBe(
+      'conflicting_keys partition',
+    );
   });
 
   it('and flags that select rows are refused', () => {
-    const document = load(JSON.stringify({ version: 1, pipeline: { nodes: { s: source, w: sink }, edges: [{ from: 's', to: 'w' }] } }), {
-      format: 'json',
-    });
-    expect(issuesOf(() => planDocument(document, parts, { cpus: 1, selection: { select: ['w'] } }))).toEqual(['selection_without_matrix ']);
+    const document = load(
+      JSON.stringify({
+        version: 1,
+        pipeline: { nodes: { s: source, w: sink }, edges: [{ from: 's', to: 'w' }] },
+      }),
+      {
+        format: 'json',
+      },
+    );
+    expect(
+      issuesOf(() => planDocument(document, parts, { cpus: 1, selection: { select: ['w'] } })),
+    ).toEqual(['selection_without_matrix ']);
   });
 
   it('a graph of too many nodes is refused before it is looked at', () => {
-    const nodes = Object.fromEntries(Array.from({ length: 501 }, (_, index) => [`n${index}`, sink]));
+    const nodes = Object.fromEntries(
+      Array.from({ length: 501 }, (_, index) => [`n${index}`, sink]),
+    );
     expect(() => edgesOf(nodes, [])).toThrow('at most 500 nodes');
   });
 });

@@ -115,7 +115,9 @@ function refusedOrFine(act: () => unknown): void {
 
 test('whatever a document holds, it is planned or refused with issues', () => {
   fc.assert(
-    fc.property(tree.object, (document) => refusedOrFine(() => plan(JSON.stringify(document), {}, { format: 'json' }))),
+    fc.property(tree.object, (document) =>
+      refusedOrFine(() => plan(JSON.stringify(document), {}, { format: 'json' })),
+    ),
     { numRuns: 400 },
   );
 });
@@ -125,24 +127,46 @@ const WHOLE: JsonObject = {
   version: 1,
   name: 'whole',
   vars: { dir: 'out' },
-  params: { day: { default: '${env:NAME}' }, n: { type: 'int', default: 3, values: [3, 4] }, c: { computed: '${map:n|3=x}${param.day}' } },
+  params: {
+    day: { default: '${env:NAME}' },
+    n: { type: 'int', default: 3, values: [3, 4] },
+    c: { computed: '${map:n|3=x}${param.day}' },
+  },
   auth: { crm: { type: 'static', config: { token: 'abcd' } } },
   pipeline: {
-    sources: { default: { type: 'lines', config: { path: 'in', auth: { ref: 'crm' } }, tags: ['t'], status: 'active' } },
+    sources: {
+      default: {
+        type: 'lines',
+        config: { path: 'in', auth: { ref: 'crm' } },
+        tags: ['t'],
+        status: 'active',
+      },
+    },
     sink: { type: 'table', config: { table: '${vars.dir}', write_mode: 'upsert', key: ['id'] } },
     transforms: [
       { type: 'keep', config: { fields: ['id'] } },
       { type: 'set', config: { values: { at: '${now.iso}', n: '${param.n}', c: '-${param.c}' } } },
     ],
     state: { type: 'folder', config: { path: 's' } },
-    dlq: { sink: { type: 'lines', config: { path: 'dead' } }, on_batch_error: 'propagate', max_failures_total: 3 },
+    dlq: {
+      sink: { type: 'lines', config: { path: 'dead' } },
+      on_batch_error: 'propagate',
+      max_failures_total: 3,
+    },
     quality: { record: [{ type: 'not_null', field: 'id', on_failure: 'quarantine' }] },
     contract: { version: '1', fields: [{ name: 'id', type: 'integer' }] },
     masking: { rules: [{ match: { fields: ['mail'] }, action: { type: 'hash' } }] },
   },
   matrix: [
     { id: 'a', weight: 2 },
-    { id: 'b', parent: 'a', source: { config: { path: 'b-${a.id}' } }, depends_on: ['a'], delivery: 'exactly_once', dlq: null },
+    {
+      id: 'b',
+      parent: 'a',
+      source: { config: { path: 'b-${a.id}' } },
+      depends_on: ['a'],
+      delivery: 'exactly_once',
+      dlq: null,
+    },
   ],
   execution: { max_concurrent: 2, on_error: 'stop', schedule: 'lpt' },
   selection: { include_parents: 'all' },
@@ -152,21 +176,33 @@ const WHOLE: JsonObject = {
 
 function places(value: JsonValue, steps: (string | number)[] = []): (string | number)[][] {
   if (typeof value !== 'object' || value === null) return [steps];
-  const entries: [string | number, JsonValue][] = Array.isArray(value) ? [...value.entries()] : Object.entries(value);
+  const entries: [string | number, JsonValue][] = Array.isArray(value)
+    ? [...value.entries()]
+    : Object.entries(value);
   return [steps, ...entries.flatMap(([step, item]) => places(item, [...steps, step]))];
 }
 
-function replaced(value: JsonValue, [step, ...below]: readonly (string | number)[], by: JsonValue): JsonValue {
+function replaced(
+  value: JsonValue,
+  [step, ...below]: readonly (string | number)[],
+  by: JsonValue,
+): JsonValue {
   if (step === undefined) return by;
-  if (Array.isArray(value)) return value.map((item, index) => (index === step ? replaced(item, below, by) : item));
+  if (Array.isArray(value))
+    return value.map((item, index) => (index === step ? replaced(item, below, by) : item));
   return Object.fromEntries(
-    Object.entries(value as JsonObject).map(([key, item]) => [key, key === step ? replaced(item, below, by) : item]),
+    Object.entries(value as JsonObject).map(([key, item]) => [
+      key,
+      key === step ? replaced(item, below, by) : item,
+    ]),
   );
 }
 
 test('a whole document with one damaged place is planned or refused with issues', () => {
   const { dlq: _dlq, ...fine } = (WHOLE['matrix'] as JsonObject[])[1] ?? {};
-  expect(plan(JSON.stringify({ ...WHOLE, matrix: [{ id: 'a' }, fine] }), {}, { format: 'json' }).rows).toHaveLength(2);
+  expect(
+    plan(JSON.stringify({ ...WHOLE, matrix: [{ id: 'a' }, fine] }), {}, { format: 'json' }).rows,
+  ).toHaveLength(2);
   fc.assert(
     fc.property(fc.constantFrom(...places(WHOLE)), tree.value, (place, value) => {
       const damaged = replaced(WHOLE, place, value);
@@ -178,20 +214,28 @@ test('a whole document with one damaged place is planned or refused with issues'
 
 test('planning again from the loaded tree gives the same plan', () => {
   fc.assert(
-    fc.property(fc.constantFrom(...places(WHOLE)), fc.constantFrom<JsonValue>('$${x}', '${env:TOKEN}', 'a', 1), (place, value) => {
-      const text = JSON.stringify(replaced(WHOLE, place, value));
-      let first: unknown;
-      try {
-        first = plan(text, {}, { format: 'json' });
-      } catch {
-        return;
-      }
-      const document = load(text, { format: 'json' });
-      const tree2 = JSON.parse(JSON.stringify(document.tree)) as JsonObject;
-      const again = planDocument(documentOfTree(tree2, { name: document.name }), FAKE_PARTS, { cpus: 4 });
-      const bare = (value2: unknown): unknown =>
-        JSON.parse(JSON.stringify(value2, (key, item: unknown) => (key === 'warnings' ? [] : item)));
-      expect(bare(again)).toEqual(bare(first));
-    }),
+    fc.property(
+      fc.constantFrom(...places(WHOLE)),
+      fc.constantFrom<JsonValue>('$${x}', '${env:TOKEN}', 'a', 1),
+      (place, value) => {
+        const text = JSON.stringify(replaced(WHOLE, place, value));
+        let first: unknown;
+        try {
+          first = plan(text, {}, { format: 'json' });
+        } catch {
+          return;
+        }
+        const document = load(text, { format: 'json' });
+        const tree2 = JSON.parse(JSON.stringify(document.tree)) as JsonObject;
+        const again = planDocument(documentOfTree(tree2, { name: document.name }), FAKE_PARTS, {
+          cpus: 4,
+        });
+        const bare = (value2: unknown): unknown =>
+          JSON.parse(
+            JSON.stringify(value2, (key, item: unknown) => (key === 'warnings' ? [] : item)),
+          );
+        expect(bare(again)).toEqual(bare(first));
+      },
+    ),
   );
 });

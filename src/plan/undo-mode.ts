@@ -2,7 +2,10 @@ import type { WriteMode } from '../kit/sink.ts';
 import type { UndoMode } from '../kit/undo.ts';
 import type { RollbackPlan } from './plan.ts';
 
-/** How an invocation that writes in this mode is undone; `undefined` when the document does not have kept what that takes. */
+/**
+ * How an invocation that writes in this mode is undone; `undefined` when the document does not have
+ * kept what that takes.
+ */
 export function undoModeOf(
   mode: WriteMode,
   { journal, keepPrevious }: Pick<RollbackPlan, 'journal' | 'keepPrevious'>,

@@ -11,7 +11,10 @@ const planByDefault = (): VerifyPlan => ({ spec: verifyDefaults(), destination: 
 /** The part of a plan that decides. */
 export interface VerifyScope {
   readonly topology?: Plan['topology'] | undefined;
-  /** Every row of the document: what one of them wrote earlier stands in its destination, whether it runs now or not. */
+  /**
+   * Every row of the document: what one of them wrote earlier stands in its destination, whether it
+   * runs now or not.
+   */
   readonly rows: readonly RowPlan[];
 }
 
@@ -30,13 +33,16 @@ export interface Obstacle {
 export function verificationOf(row: RowPlan, scope: VerifyScope): Verification | Obstacle {
   const { spec, destination } = row.verify ?? planByDefault();
   const config = row.sink.parsed ?? row.sink.judged;
-  const writes: SinkCapabilities | undefined = config === undefined ? undefined : row.sink.definition.capabilities(config);
+  const writes: SinkCapabilities | undefined =
+    config === undefined ? undefined : row.sink.definition.capabilities(config);
   const obstacle =
     shapeObstacle(row, scope) ??
     shardObstacle(row) ??
     modeObstacle(row, writes) ??
     sharingObstacle(row, scope.rows) ??
-    (destination === undefined && config !== undefined && row.sink.definition.readBack?.(config) === undefined
+    (destination === undefined &&
+    config !== undefined &&
+    row.sink.definition.readBack?.(config) === undefined
       ? unreadable(row)
       : undefined);
   if (obstacle !== undefined) return obstacle;
@@ -50,11 +56,21 @@ export function isObstacle(verification: Verification | Obstacle): verification 
   return 'message' in verification;
 }
 
-function shapeObstacle({ id, role, partition }: RowPlan, { topology }: VerifyScope): Obstacle | undefined {
+function shapeObstacle(
+  { id, role, partition }: RowPlan,
+  { topology }: VerifyScope,
+): Obstacle | undefined {
   if (topology !== undefined) {
-    return { message: 'a graph of nodes has no rows whose source could be read by itself', hint: 'verify rows of a matrix' };
+    return {
+      message: 'a graph of nodes has no rows whose source could be read by itself',
+      hint: 'verify rows of a matrix',
+    };
   }
-  if (role !== 'root') return { message: `row \`${id}\` runs for the records of other rows`, hint: 'verify a row that runs by itself' };
+  if (role !== 'root')
+    return {
+      message: `row \`${id}\` runs for the records of other rows`,
+      hint: 'verify a row that runs by itself',
+    };
   if (partition === undefined) return undefined;
   return {
     message: `row \`${id}\` is cut into chunks, and its destination holds what all of them read`,
@@ -62,7 +78,10 @@ function shapeObstacle({ id, role, partition }: RowPlan, { topology }: VerifySco
   };
 }
 
-/** What one shard wrote is not all that there is, and the last one does not know that it is the last. */
+/**
+ * What one shard wrote is not all that there is, and the last one does not know that it is the
+ * last.
+ */
 function shardObstacle({ id, shard, verify }: RowPlan): Obstacle | undefined {
   if (shard === undefined || verify?.spec.after_run !== true) return undefined;
   return {
@@ -79,7 +98,10 @@ function modeObstacle({ id }: RowPlan, writes: SinkCapabilities | undefined): Ob
         hint: 'use `reconcile` to count what it wrote, or `write_mode: upsert`',
       };
     case 'delete':
-      return { message: `row \`${id}\` deletes what its source names`, hint: 'verify rows that write' };
+      return {
+        message: `row \`${id}\` deletes what its source names`,
+        hint: 'verify rows that write',
+      };
     default:
       return undefined;
   }
@@ -96,7 +118,9 @@ function sharingObstacle(row: RowPlan, rows: readonly RowPlan[]): Obstacle | und
 }
 
 function addressOf({ sink: { definition, type, config, parsed } }: RowPlan): string {
-  return parsed === undefined ? canonicalJson({ type, config }) : inOneSpelling(definition.datasetUri(parsed));
+  return parsed === undefined
+    ? canonicalJson({ type, config })
+    : inOneSpelling(definition.datasetUri(parsed));
 }
 
 function unreadable({ id, sink }: RowPlan): Obstacle {

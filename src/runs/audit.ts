@@ -14,14 +14,22 @@ export interface Audit {
 }
 
 export function createAudit(store: AuditStore, env: Pick<Env, 'clock' | 'ids' | 'log'>): Audit {
-  const complete = (entry: AuditEntry): AuditRecord => ({ ...entry, id: env.ids.next(), timestamp: env.clock.now().toISOString() });
+  const complete = (entry: AuditEntry): AuditRecord => ({
+    ...entry,
+    id: env.ids.next(),
+    timestamp: env.clock.now().toISOString(),
+  });
   return {
     complete,
     record: async (entry) => {
       try {
         await store.recordAudit(complete(entry));
       } catch (error) {
-        env.log.error('an audit entry could not be stored', { action: entry.action, principal: entry.principal, error: messageOf(error) });
+        env.log.error('an audit entry could not be stored', {
+          action: entry.action,
+          principal: entry.principal,
+          error: messageOf(error),
+        });
       }
     },
     list: (query) => store.listAudit(query),
@@ -29,7 +37,11 @@ export function createAudit(store: AuditStore, env: Pick<Env, 'clock' | 'ids' | 
 }
 
 /** An action that went well; `runId` where it is about a run. */
-export function actionOf({ principal, role, sourceIp }: Caller, action: string, runId?: string): AuditEntry {
+export function actionOf(
+  { principal, role, sourceIp }: Caller,
+  action: string,
+  runId?: string,
+): AuditEntry {
   return {
     principal,
     role,

@@ -6,9 +6,26 @@ import type { Batch } from './protocol.ts';
 import { FakeClock } from './testing.ts';
 
 const line = (n: number) => ({ ts: '2026-08-01T12:00:00.000Z', level: 'INFO', line: `line ${n}` });
-const PROGRESS = { records_read: 1, records_written: 1, records_dead_lettered: 0, bytes_read: 1, row_id: 'r', invocations_done: 0 };
-const HITS = defineMetric({ name: 'svc_hits_total', type: 'counter', help: 'Hits.', labels: ['a'] });
-const TIME = defineMetric({ name: 'svc_time_seconds', type: 'histogram', help: 'Time.', labels: [] });
+const PROGRESS = {
+  records_read: 1,
+  records_written: 1,
+  records_dead_lettered: 0,
+  bytes_read: 1,
+  row_id: 'r',
+  invocations_done: 0,
+};
+const HITS = defineMetric({
+  name: 'svc_hits_total',
+  type: 'counter',
+  help: 'Hits.',
+  labels: ['a'],
+});
+const TIME = defineMetric({
+  name: 'svc_time_seconds',
+  type: 'histogram',
+  help: 'Time.',
+  labels: [],
+});
 
 function sender(): { sender: BatchSender; sent: Batch[]; awaited: boolean[] } {
   const sent: Batch[] = [];
@@ -17,7 +34,11 @@ function sender(): { sender: BatchSender; sent: Batch[]; awaited: boolean[] } {
     sent.push(batch);
     awaited.push(isAwaited);
   };
-  return { sender: new BatchSender({ clock: new FakeClock(), relay: createMetricRelay(), send }), sent, awaited };
+  return {
+    sender: new BatchSender({ clock: new FakeClock(), relay: createMetricRelay(), send }),
+    sent,
+    awaited,
+  };
 }
 
 describe('news of a run', () => {
@@ -63,7 +84,9 @@ describe('news of a run', () => {
     const rest = made.end();
     const lines = [...sent, rest].flatMap((batch) => batch.lines);
     expect(lines).toHaveLength(20_002);
-    expect(lines.at(-1)?.line).toContain('log lines were lost because the server was busy lines=10');
+    expect(lines.at(-1)?.line).toContain(
+      'log lines were lost because the server was busy lines=10',
+    );
   });
 });
 
@@ -85,7 +108,10 @@ describe('metric relay', () => {
       definitions: [HITS, TIME],
     });
     relay.metrics.inc(HITS, { a: 'x' });
-    expect(relay.take()).toEqual({ changes: [{ metric: 'svc_hits_total', op: 'inc', labels: { a: 'x' }, value: 1 }], definitions: [] });
+    expect(relay.take()).toEqual({
+      changes: [{ metric: 'svc_hits_total', op: 'inc', labels: { a: 'x' }, value: 1 }],
+      definitions: [],
+    });
     expect(relay.take()).toEqual({ changes: [], definitions: [] });
   });
 });

@@ -16,7 +16,10 @@ export interface BatchSenderOptions {
   readonly send: (batch: Batch, isAwaited: boolean) => void;
 }
 
-/** Gathers the news of a run and sends them every 50 ms at most, one batch at a time; the rest goes with the end. */
+/**
+ * Gathers the news of a run and sends them every 50 ms at most, one batch at a time; the rest goes
+ * with the end.
+ */
 export class BatchSender {
   readonly #options: BatchSenderOptions;
   #lines: LogLine[] = [];
@@ -55,7 +58,10 @@ export class BatchSender {
     if (this.#news) this.#arm();
   }
 
-  /** Everything that is left, whether the server was ready or not: the last batch, after those that had to go before it were sent. */
+  /**
+   * Everything that is left, whether the server was ready or not: the last batch, after those that
+   * had to go before it were sent.
+   */
   end(): Batch {
     clearTimeout(this.#timer);
     this.#timer = undefined;

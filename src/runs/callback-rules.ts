@@ -1,11 +1,17 @@
-/** Which callbacks are accepted (spec 2.5): nobody shall make the server speak to the machine it runs on. */
+/**
+ * Which callbacks are accepted (spec 2.5): nobody shall make the server speak to the machine it
+ * runs on.
+ */
 import { BlockList, isIP } from 'node:net';
 import { RefusedError } from '../lib/errors.ts';
 import { carriesBody, headerFault } from '../lib/outgoing-request.ts';
 import type { Callback } from '../wire/run.ts';
 
 export interface CallbackRules {
-  /** Hosts named by `--callback-allow-host`. When there are any, no other is accepted, and these may even be link-local. */
+  /**
+   * Hosts named by `--callback-allow-host`. When there are any, no other is accepted, and these may
+   * even be link-local.
+   */
   readonly allowHosts: readonly string[];
   /** Clustered servers store submissions, so they take no header values. */
   readonly clustered: boolean;
@@ -35,11 +41,15 @@ export function validateCallback(callback: Callback, rules: CallbackRules): void
   validateMethod(callback.method);
   validateHeaders(callback.headers, rules);
   for (const key of PAYLOAD_KEYS) {
-    if (Object.hasOwn(callback.extra_fields, key)) throw refusal(`callback.extra_fields: \`${key}\` is a field of the callback itself`);
+    if (Object.hasOwn(callback.extra_fields, key))
+      throw refusal(`callback.extra_fields: \`${key}\` is a field of the callback itself`);
   }
   for (const status of callback.on ?? []) {
     if ((TERMINAL_STATUSES as readonly string[]).includes(status)) continue;
-    throw refusal(`callback.on: \`${status}\` is not a status a run ends with`, `possible are ${TERMINAL_STATUSES.join(', ')}`);
+    throw refusal(
+      `callback.on: \`${status}\` is not a status a run ends with`,
+      `possible are ${TERMINAL_STATUSES.join(', ')}`,
+    );
   }
 }
 
@@ -56,7 +66,10 @@ function parseUrl(text: string): URL {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined) throw refusal('callback.url is not a URL');
   if (url.protocol !== 'http:' && url.protocol !== 'https:') {
-    throw refusal(`callback.url: the scheme \`${url.protocol.slice(0, -1)}\` is not possible`, 'use http or https');
+    throw refusal(
+      `callback.url: the scheme \`${url.protocol.slice(0, -1)}\` is not possible`,
+      'use http or https',
+    );
   }
   return url;
 }
@@ -66,7 +79,10 @@ function validateHost(url: URL, rules: CallbackRules): void {
   const allowed = rules.allowHosts.map((name) => name.toLowerCase());
   if (allowed.length > 0) {
     if (allowed.includes(host) || allowed.includes(unbracketed(host))) return;
-    throw refusal(`callback.url: the host \`${host}\` is not one of those this server calls`, 'see --callback-allow-host');
+    throw refusal(
+      `callback.url: the host \`${host}\` is not one of those this server calls`,
+      'see --callback-allow-host',
+    );
   }
   if (isMetadataHost(unbracketed(host))) {
     throw refusal(
@@ -90,7 +106,8 @@ function metadataAddresses(): BlockList {
   list.addSubnet('fe80::', 10, 'ipv6');
   list.addAddress('fd00:ec2::254', 'ipv6');
   list.addAddress('fd20:ce::254', 'ipv6');
-  // The same IPv4 range as IPv6 writes it: mapped (checked by the list itself), compatible, and behind the well-known NAT64 prefix.
+  // The same IPv4 range as IPv6 writes it: mapped (checked by the list itself), compatible, and
+  // behind the well-known NAT64 prefix.
   list.addSubnet('::169.254.0.0', 112, 'ipv6');
   list.addSubnet('64:ff9b::169.254.0.0', 112, 'ipv6');
   return list;
@@ -105,13 +122,20 @@ function isMetadataHost(host: string): boolean {
 }
 
 function validateMethod(method: string): void {
-  if (!carriesBody(method)) throw refusal(`callback.method: a ${method.toUpperCase()} request carries no body`, 'use POST, PUT or PATCH');
+  if (!carriesBody(method))
+    throw refusal(
+      `callback.method: a ${method.toUpperCase()} request carries no body`,
+      'use POST, PUT or PATCH',
+    );
 }
 
 function validateHeaders(headers: Readonly<Record<string, string>>, rules: CallbackRules): void {
   const names = Object.keys(headers);
   if (rules.clustered && names.length > 0) {
-    throw refusal('callback.headers is not possible on a clustered server', 'put what the receiver needs into `extra_fields`');
+    throw refusal(
+      'callback.headers is not possible on a clustered server',
+      'put what the receiver needs into `extra_fields`',
+    );
   }
   for (const name of names) {
     const fault = headerFault(name, headers[name] ?? '');

@@ -3,7 +3,15 @@ import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import { callbackSchema, type Callback } from '../wire/run.ts';
 import { maskCallback, PAYLOAD_KEYS, validateCallback } from './callback-rules.ts';
-import { CALLER, outcomeOf, refusalOf, rest, submission, testService, type TestService } from './testing.ts';
+import {
+  CALLER,
+  outcomeOf,
+  refusalOf,
+  rest,
+  submission,
+  testService,
+  type TestService,
+} from './testing.ts';
 
 const callback = (over: Partial<Callback> = {}): Callback => ({
   ...callbackSchema.parse({ url: 'https://receiver.example/hook' }),
@@ -44,15 +52,23 @@ describe('callback rules', () => {
     'http://instance-data/',
     'http://100.100.100.200/',
   ])('refuse %s', (url) => {
-    expect(() => validateCallback(callback({ url }), OPEN)).toThrow(expect.objectContaining({ code: 'unprocessable' }));
+    expect(() => validateCallback(callback({ url }), OPEN)).toThrow(
+      expect.objectContaining({ code: 'unprocessable' }),
+    );
   });
 
   it('accept only listed hosts when there is a list, which may name a link-local one in any case', () => {
     const rules = { allowHosts: ['Receiver.Example', '169.254.169.254', '::1'], clustered: false };
-    for (const url of ['https://receiver.EXAMPLE:8443/x', 'http://169.254.169.254/', 'http://[::1]/']) {
+    for (const url of [
+      'https://receiver.EXAMPLE:8443/x',
+      'http://169.254.169.254/',
+      'http://[::1]/',
+    ]) {
       expect(() => validateCallback(callback({ url }), rules)).not.toThrow();
     }
-    expect(() => validateCallback(callback({ url: 'https://other.example/' }), rules)).toThrow('not one of those');
+    expect(() => validateCallback(callback({ url: 'https://other.example/' }), rules)).toThrow(
+      'not one of those',
+    );
   });
 
   it.each([
@@ -67,7 +83,9 @@ describe('callback rules', () => {
   });
 
   it.each(PAYLOAD_KEYS)('refuse an extra field called %s', (key) => {
-    expect(() => validateCallback(callback({ extra_fields: { [key]: 1 } }), OPEN)).toThrow(`\`${key}\``);
+    expect(() => validateCallback(callback({ extra_fields: { [key]: 1 } }), OPEN)).toThrow(
+      `\`${key}\``,
+    );
   });
 
   it('refuse headers on a clustered server', () => {
@@ -78,9 +96,15 @@ describe('callback rules', () => {
 
   it('mask header values and credentials in the record', () => {
     const masked = maskCallback(
-      callback({ url: 'https://u:hunter22@receiver.example/hook', headers: { authorization: 'Bearer hunter22' } }),
+      callback({
+        url: 'https://u:hunter22@receiver.example/hook',
+        headers: { authorization: 'Bearer hunter22' },
+      }),
     );
-    expect(masked).toMatchObject({ url: 'https://receiver.example/hook', headers: { authorization: '***' } });
+    expect(masked).toMatchObject({
+      url: 'https://receiver.example/hook',
+      headers: { authorization: '***' },
+    });
     expect(JSON.stringify(masked)).not.toContain('hunter22');
   });
 });
@@ -124,7 +148,8 @@ class Receiver {
 
   /** Resolves when `count` requests have come. */
   async received(count: number): Promise<void> {
-    while (this.requests.length < count) await new Promise<void>((resolve) => this.#arrived.push(resolve));
+    while (this.requests.length < count)
+      await new Promise<void>((resolve) => this.#arrived.push(resolve));
   }
 
   async close(): Promise<void> {
@@ -145,9 +170,16 @@ async function receiver(...statuses: number[]): Promise<{ receiver: Receiver; ur
 }
 
 /** Submits, ends the run, and waits until deliveries have ended while time passes. */
-async function runWith(over: Partial<Callback>, end = outcomeOf()): Promise<{ service: TestService; id: string }> {
+async function runWith(
+  over: Partial<Callback>,
+  end = outcomeOf(),
+): Promise<{ service: TestService; id: string }> {
   const service = await testService({ fetch });
-  const id = await service.submit({ name: 'orders', labels: { team: 'data' }, callback: callback(over) });
+  const id = await service.submit({
+    name: 'orders',
+    labels: { team: 'data' },
+    callback: callback(over),
+  });
   await service.clock.advance(1500);
   service.executor.last.end({ type: 'finished', outcome: end });
   const drained = new AbortController();
@@ -193,8 +225,15 @@ describe('callbacks', () => {
 
   it('tell of failures too', async () => {
     const { receiver: to, url } = await receiver();
-    await runWith({ url }, outcomeOf({ status: 'failed', error: { code: 'x', kind: 'Sink', message: 'no' } }));
-    expect(to.requests[0]?.body).toMatchObject({ event: 'run.failed', status: 'failed', error: 'no' });
+    await runWith(
+      { url },
+      outcomeOf({ status: 'failed', error: { code: 'x', kind: 'Sink', message: 'no' } }),
+    );
+    expect(to.requests[0]?.body).toMatchObject({
+      event: 'run.failed',
+      status: 'failed',
+      error: 'no',
+    });
   });
 
   it('tell of a run cancelled while it waited', async () => {
@@ -204,7 +243,11 @@ describe('callbacks', () => {
     const waiting = await service.submit({ callback: callback({ url }) });
     await service.runs.cancel(waiting, CALLER);
     await to.received(1);
-    expect(to.requests[0]?.body).toMatchObject({ event: 'run.cancelled', run_id: waiting, started_at: null });
+    expect(to.requests[0]?.body).toMatchObject({
+      event: 'run.cancelled',
+      run_id: waiting,
+      started_at: null,
+    });
   });
 
   it('keep to the statuses asked for; an empty list means all', async () => {
@@ -220,12 +263,15 @@ describe('callbacks', () => {
     ['is overloaded', [429, 408, 500, 200], 3],
     ['does not want it', [404], 1],
     ['redirects', [302], 1],
-  ])('try again only where that can help: a receiver that %s', async (_what, statuses, attempts) => {
-    const { receiver: to, url } = await receiver(...statuses);
-    const { service, id } = await runWith({ url });
-    expect(to.requests).toHaveLength(attempts);
-    expect((await service.record(id)).status).toBe('completed');
-  });
+  ])(
+    'try again only where that can help: a receiver that %s',
+    async (_what, statuses, attempts) => {
+      const { receiver: to, url } = await receiver(...statuses);
+      const { service, id } = await runWith({ url });
+      expect(to.requests).toHaveLength(attempts);
+      expect((await service.record(id)).status).toBe('completed');
+    },
+  );
 
   it('are dropped with a warning that holds no credentials when nobody answers', async () => {
     const { service } = await runWith({ url: 'http://user:hunter22@127.0.0.1:1/' });
@@ -248,13 +294,22 @@ describe('callbacks', () => {
   it('are checked before anything is stored, and shown masked', async () => {
     const service = await testService();
     expect(
-      await refusalOf(service.runs.submit(submission({ callback: callback({ url: 'http://169.254.169.254/' }) }), CALLER)),
+      await refusalOf(
+        service.runs.submit(
+          submission({ callback: callback({ url: 'http://169.254.169.254/' }) }),
+          CALLER,
+        ),
+      ),
     ).toMatchObject({
       code: 'unprocessable',
     });
     expect((await service.runs.list({ limit: 1 })).runs).toEqual([]);
-    const id = await service.submit({ callback: callback({ headers: { authorization: 'Bearer hunter22' } }) });
-    expect(await service.record(id)).toMatchObject({ callback: { headers: { authorization: '***' } } });
+    const id = await service.submit({
+      callback: callback({ headers: { authorization: 'Bearer hunter22' } }),
+    });
+    expect(await service.record(id)).toMatchObject({
+      callback: { headers: { authorization: '***' } },
+    });
   });
 
   it('are not sent for a run that was recovered as an orphan', async () => {

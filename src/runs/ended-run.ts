@@ -17,7 +17,10 @@ export interface EndedRun {
 
 /** Is told of the runs of an instance that have ended and are recorded. */
 export interface EndListener {
-  /** Whether to tell it of runs of this plan: only of those the plan is held, which takes much more than the rest of a waiting run. */
+  /**
+   * Whether to tell it of runs of this plan: only of those the plan is held, which takes much more
+   * than the rest of a waiting run.
+   */
   wants(plan: Plan): boolean;
   /** Returns at once: what it does about it goes on in the background. */
   ended(run: EndedRun): void;

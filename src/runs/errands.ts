@@ -1,4 +1,7 @@
-/** Work that is asked for over HTTP and waited for: no run, nothing of it is recorded, but heavy enough for a worker process. */
+/**
+ * Work that is asked for over HTTP and waited for: no run, nothing of it is recorded, but heavy
+ * enough for a worker process.
+ */
 import type { Env } from '../lib/env.ts';
 import { RefusedError } from '../lib/errors.ts';
 import type { OutcomeError, RunOutcome } from '../wire/outcome.ts';
@@ -16,7 +19,9 @@ export interface ErrandServices {
   readonly stopGraceMs: number;
 }
 
-/** What a kind of errand is called: the name of documents that have none, and the word for people. */
+/**
+ * What a kind of errand is called: the name of documents that have none, and the word for people.
+ */
 export interface ErrandKind {
   readonly name: string;
   readonly word: string;
@@ -38,10 +43,15 @@ export class Errands {
     this.#services = services;
   }
 
-  /** Does the work when there is room for it; rejects with a `RefusedError` (429) when there is none. */
+  /**
+   * Does the work when there is room for it; rejects with a `RefusedError` (429) when there is
+   * none.
+   */
   async inTurn<T>(work: () => Promise<T>): Promise<T> {
     if (this.#underWay >= this.#services.maxAtOnce) {
-      throw new RefusedError('queue_full', `${this.#underWay} ${this.#kind.word}s are under way`, { hint: 'try again when one has ended' });
+      throw new RefusedError('queue_full', `${this.#underWay} ${this.#kind.word}s are under way`, {
+        hint: 'try again when one has ended',
+      });
     }
     this.#underWay += 1;
     try {
@@ -87,11 +97,21 @@ export class Errands {
   }
 }
 
-/** Why an errand gave no report, as the caller is told: 400 what the document says, 503 a store that does not answer. */
+/**
+ * Why an errand gave no report, as the caller is told: 400 what the document says, 503 a store that
+ * does not answer.
+ */
 export function refusalOf(error: OutcomeError | null, { word }: ErrandKind): Error {
   if (error === null || error.kind === 'Panic') {
     return new Error(`cannot happen: a ${word} gave no report: ${error?.message ?? 'no error'}`);
   }
-  const code = ['bad_config', 'connector_missing'].includes(error.code) || error.kind === 'Config' ? 'bad_config' : 'unavailable';
-  return new RefusedError(code, error.message, error.hint === undefined ? {} : { hint: error.hint });
+  const code =
+    ['bad_config', 'connector_missing'].includes(error.code) || error.kind === 'Config'
+      ? 'bad_config'
+      : 'unavailable';
+  return new RefusedError(
+    code,
+    error.message,
+    error.hint === undefined ? {} : { hint: error.hint },
+  );
 }

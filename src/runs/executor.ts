@@ -1,6 +1,7 @@
 /**
- * Who executes a queued run. One implementation now: worker processes of this instance (`worker-pool.ts`);
- * a durable engine on a shared database joins behind the same interface, which is why a ticket carries owner and attempt.
+ * Who executes a queued run. One implementation now: worker processes of this instance
+ * (`worker-pool.ts`); a durable engine on a shared database joins behind the same interface, which
+ * is why a ticket carries owner and attempt.
  */
 import type { MetricChange, MetricDefinition } from '../lib/metrics.ts';
 import type { LogLevel, LogLine } from '../lib/log.ts';
@@ -12,12 +13,15 @@ import type { VerifyTask } from '../wire/verify.ts';
 /** Everything a worker needs to execute one run; plain JSON, it crosses a process boundary. */
 export interface RunTicket {
   readonly runId: string;
-  /** Instance that owns the run, and which attempt this is: a stale owner's result is refused by the history. */
+  /**
+   * Instance that owns the run, and which attempt this is: a stale owner's result is refused by the
+   * history.
+   */
   readonly owner: string;
   readonly attempt: number;
   /**
-   * The document after load-time interpolation (`Document.tree`), as JSON: a waiting run then holds one text instead of hundreds of objects.
-   * Held in memory only: it may hold secrets.
+   * The document after load-time interpolation (`Document.tree`), as JSON: a waiting run then holds
+   * one text instead of hundreds of objects. Held in memory only: it may hold secrets.
    */
   readonly document: string;
   readonly name: string;
@@ -34,12 +38,17 @@ export interface RunTicket {
   readonly logLevel: LogLevel;
   /** Present when the row is not to be run, but its destination compared with its source. */
   readonly verify?: VerifyTask;
-  /** Present when dead letters are to be sent through the document instead of records of its source. */
+  /**
+   * Present when dead letters are to be sent through the document instead of records of its source.
+   */
   readonly replay?: ReplayTask;
 }
 
 export interface RunListener {
-  /** A worker has the run: its time counts from now. At most once, and not at all when it never got one. */
+  /**
+   * A worker has the run: its time counts from now. At most once, and not at all when it never got
+   * one.
+   */
   begun(): void;
   log(lines: readonly LogLine[]): void;
   /** `definitions`: those this worker uses for the first time. */
@@ -51,13 +60,20 @@ export interface RunListener {
   moved?(movements: readonly Movement[]): void;
 }
 
-/** `crashed`: the worker died (out of memory, killed, spun past its grace); the sentence says how. */
-export type RunEnd = { readonly type: 'finished'; readonly outcome: RunOutcome } | { readonly type: 'crashed'; readonly reason: string };
+/**
+ * `crashed`: the worker died (out of memory, killed, spun past its grace); the sentence says how.
+ */
+export type RunEnd =
+  | { readonly type: 'finished'; readonly outcome: RunOutcome }
+  | { readonly type: 'crashed'; readonly reason: string };
 
 export interface RunHandle {
   /** Never rejects. */
   readonly done: Promise<RunEnd>;
-  /** Cooperative: stop at the next page boundary, flush, end. A worker that does not answer within the grace is killed. */
+  /**
+   * Cooperative: stop at the next page boundary, flush, end. A worker that does not answer within
+   * the grace is killed.
+   */
   stop(why: 'cancel' | 'timeout' | 'shutdown', graceMs: number): void;
 }
 

@@ -1,4 +1,7 @@
-/** Fingerprints decide whether a repeated submission is the same request. They hold no secret, only hashes. */
+/**
+ * Fingerprints decide whether a repeated submission is the same request. They hold no secret, only
+ * hashes.
+ */
 import { hash } from 'node:crypto';
 import { canonicalJson, type JsonObject } from '../lib/json.ts';
 import type { Submission } from '../wire/run.ts';
@@ -9,7 +12,9 @@ export function configFingerprint(tree: JsonObject): string {
   return sha256(`${name}\0${canonicalJson(tree)}`);
 }
 
-/** Of everything that changes what a run does. Name, callback, preflight and the key itself do not. */
+/**
+ * Of everything that changes what a run does. Name, callback, preflight and the key itself do not.
+ */
 export function requestFingerprint(config: string, submission: Submission): string {
   const { clock, timeout_secs, labels, concurrency } = submission;
   return sha256(

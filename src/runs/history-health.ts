@@ -30,7 +30,10 @@ export class HistoryHealth {
     } catch (error) {
       if (!(error instanceof HistoryError)) throw error;
       this.#note(error);
-      throw new RefusedError('unavailable', 'the history store does not answer', { hint: 'try again later', cause: error });
+      throw new RefusedError('unavailable', 'the history store does not answer', {
+        hint: 'try again later',
+        cause: error,
+      });
     }
   }
 
@@ -42,7 +45,9 @@ export class HistoryHealth {
     };
   }
 
-  /** For what must be recorded: tries until the store answers. Rejects only when the signal fires. */
+  /**
+   * For what must be recorded: tries until the store answers. Rejects only when the signal fires.
+   */
   async insist<T>(work: (history: History) => Promise<T>, signal: AbortSignal): Promise<T> {
     for (;;) {
       try {

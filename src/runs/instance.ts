@@ -11,13 +11,17 @@ export interface ProcessIdentity {
 }
 
 export function thisProcess(): ProcessIdentity {
-  const host = [hostname(), readQuietly('/proc/sys/kernel/random/boot_id'), linkQuietly('/proc/self/ns/pid')].filter(
-    (part) => part !== null,
-  );
+  const host = [
+    hostname(),
+    readQuietly('/proc/sys/kernel/random/boot_id'),
+    linkQuietly('/proc/self/ns/pid'),
+  ].filter((part) => part !== null);
   return { host: host.join(' '), pid: process.pid, pid_started: startOf(process.pid) };
 }
 
-/** False only when it is certain that the process has ended. Ask for processes of this host only. */
+/**
+ * False only when it is certain that the process has ended. Ask for processes of this host only.
+ */
 export function mayBeAlive(other: Pick<ProcessIdentity, 'pid' | 'pid_started'>): boolean {
   try {
     process.kill(other.pid, 0);
@@ -28,7 +32,10 @@ export function mayBeAlive(other: Pick<ProcessIdentity, 'pid' | 'pid_started'>):
   return started === null || other.pid_started === null || started === other.pid_started;
 }
 
-/** Ticks from boot to the start of the process (field 22 of its stat line); the name before it may hold spaces and parentheses. */
+/**
+ * Ticks from boot to the start of the process (field 22 of its stat line); the name before it may
+ * hold spaces and parentheses.
+ */
 function startOf(pid: number): string | null {
   const stat = readQuietly(`/proc/${pid}/stat`);
   if (stat === null) return null;

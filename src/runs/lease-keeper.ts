@@ -15,7 +15,10 @@ export interface LeaseKeeperOptions {
   readonly inFlight: () => number;
 }
 
-/** Says regularly that this instance lives, obeys wishes other instances took, and fails what dead instances left behind. */
+/**
+ * Says regularly that this instance lives, obeys wishes other instances took, and fails what dead
+ * instances left behind.
+ */
 export class LeaseKeeper {
   readonly #options: LeaseKeeperOptions;
 
@@ -47,19 +50,30 @@ export class LeaseKeeper {
 
   async #beat(): Promise<void> {
     const { env, history, self, inFlight } = this.#options;
-    await history.putInstance({ ...self, seen_at: env.clock.now().toISOString(), in_flight: inFlight() });
+    await history.putInstance({
+      ...self,
+      seen_at: env.clock.now().toISOString(),
+      in_flight: inFlight(),
+    });
   }
 
   async #renew(): Promise<void> {
     const { env, history, self, ttlSecs, live } = this.#options;
     const before = [...live.values()];
     const until = new Date(env.clock.now().getTime() + ttlSecs * 1000).toISOString();
-    const renewed = new Map((await history.renewLeases(self.instance_id, until)).map((lease) => [lease.run_id, lease.cancel_requested]));
+    const renewed = new Map(
+      (await history.renewLeases(self.instance_id, until)).map((lease) => [
+        lease.run_id,
+        lease.cancel_requested,
+      ]),
+    );
     for (const run of before) {
       const cancelRequested = renewed.get(run.fence.run_id);
       if (cancelRequested === true) run.stop('cancel');
       if (cancelRequested !== undefined || run.closing) continue;
-      env.log.warn('a run is stopped: its record belongs to somebody else or has ended', { run_id: run.fence.run_id });
+      env.log.warn('a run is stopped: its record belongs to somebody else or has ended', {
+        run_id: run.fence.run_id,
+      });
       run.stop('shutdown');
     }
   }

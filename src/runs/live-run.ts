@@ -42,7 +42,11 @@ export interface LiveRunServices {
   /** Fires when the service gives up recording. */
   readonly giveUp: AbortSignal;
   /** After the final record is durable; `ended` for whoever wants to hear of it with the plan. */
-  readonly onEnd: (run: LiveRun, outcome: RunOutcome | undefined, ended: EndedRun | undefined) => void;
+  readonly onEnd: (
+    run: LiveRun,
+    outcome: RunOutcome | undefined,
+    ended: EndedRun | undefined,
+  ) => void;
 }
 
 export class LiveRun {
@@ -84,20 +88,31 @@ export class LiveRun {
     this.#handle?.stop(cause, this.#services.stopGraceMs);
   }
 
-  /** Takes the run over and executes it. Undefined when it is not ours to record (any more). Never rejects. */
+  /**
+   * Takes the run over and executes it. Undefined when it is not ours to record (any more). Never
+   * rejects.
+   */
   async execute(): Promise<RunEnd | undefined> {
     const { env, health, giveUp } = this.#services;
     if (this.#stopped !== undefined) return UNSTARTED;
     const startedAt = env.clock.now().toISOString();
     try {
-      const mine = await health.insist((history) => history.startRun(this.fence, startedAt), giveUp);
+      const mine = await health.insist(
+        (history) => history.startRun(this.fence, startedAt),
+        giveUp,
+      );
       if (mine) {
         this.#startedAt = startedAt;
         return await this.#execute();
       }
-      env.log.warn('a run was not started: its record belongs to somebody else or has ended', { run_id: this.fence.run_id });
+      env.log.warn('a run was not started: its record belongs to somebody else or has ended', {
+        run_id: this.fence.run_id,
+      });
     } catch (error) {
-      env.log.error('a run could not be started', { run_id: this.fence.run_id, error: messageOf(error) });
+      env.log.error('a run could not be started', {
+        run_id: this.fence.run_id,
+        error: messageOf(error),
+      });
     }
     return undefined;
   }
@@ -107,7 +122,10 @@ export class LiveRun {
     try {
       if (end !== undefined) await this.#record(end);
     } catch (error) {
-      this.#services.env.log.error('a run could not be recorded', { run_id: this.fence.run_id, error: messageOf(error) });
+      this.#services.env.log.error('a run could not be recorded', {
+        run_id: this.fence.run_id,
+        error: messageOf(error),
+      });
     } finally {
       this.#services.logs.end(this.fence.run_id);
       this.#services.writer?.forget(this.fence.run_id);
@@ -145,7 +163,9 @@ export class LiveRun {
     if (end.type === 'crashed') {
       meter.settle();
       const ts = env.clock.now().toISOString();
-      const line = env.redactor.text(`ERROR headgate::runs: pipeline run ended abnormally: ${end.reason}`).replaceAll(/[\r\n]+/g, ' ');
+      const line = env.redactor
+        .text(`ERROR headgate::runs: pipeline run ended abnormally: ${end.reason}`)
+        .replaceAll(/[\r\n]+/g, ' ');
       this.#take([{ ts, level: 'ERROR', line }]);
     }
     return end;
@@ -155,7 +175,11 @@ export class LiveRun {
     const { clock } = this.#services.env;
     const deadline = clock.elapsedMs() + timeoutSecs * 1000;
     // In parts: a timer of more than 24 days would fire at once.
-    for (let left = timeoutSecs * 1000; left > 0 && !over.aborted; left = deadline - clock.elapsedMs()) {
+    for (
+      let left = timeoutSecs * 1000;
+      left > 0 && !over.aborted;
+      left = deadline - clock.elapsedMs()
+    ) {
       await clock.sleep(Math.min(left, LONGEST_SLEEP_MS), over);
     }
     if (!over.aborted) this.stop('timeout');
@@ -175,21 +199,39 @@ export class LiveRun {
       progress: this.#progress,
       finishedAt: env.clock.now().toISOString(),
     });
-    const redacted = { ...ending, error: ending.error === null ? null : env.redactor.text(ending.error) };
-    // Asked for in this order, and so stored in this order: whoever sees the end of a run can read its log to the end.
+    const redacted = {
+      ...ending,
+      error: ending.error === null ? null : env.redactor.text(ending.error),
+    };
+    // Asked for in this order, and so stored in this order: whoever sees the end of a run can read
+    // its log to the end.
     const flushed = writer?.flush();
-    const recorded = await health.insist((history) => history.finishRun(this.fence, redacted), giveUp);
+    const recorded = await health.insist(
+      (history) => history.finishRun(this.fence, redacted),
+      giveUp,
+    );
     await flushed;
     if (!recorded) {
-      env.log.warn('a result was refused: the record belongs to somebody else or has ended', { run_id: this.fence.run_id });
+      env.log.warn('a result was refused: the record belongs to somebody else or has ended', {
+        run_id: this.fence.run_id,
+      });
       return;
     }
     env.metrics.inc(runsTotal, { status: ending.status, reason });
-    env.log.info('run ended', { run_id: this.fence.run_id, name: this.ticket.name, status: ending.status, reason });
+    env.log.info('run ended', {
+      run_id: this.fence.run_id,
+      name: this.ticket.name,
+      status: ending.status,
+      reason,
+    });
     const { runId } = this.ticket;
     const { status, error, finished_at: finishedAt } = redacted;
     const plan = this.#plan;
     const outcome = end.type === 'finished' ? end.outcome : undefined;
-    this.#services.onEnd(this, outcome, plan && { runId, plan, status, startedAt: this.#startedAt, finishedAt, error, outcome });
+    this.#services.onEnd(
+      this,
+      outcome,
+      plan && { runId, plan, status, startedAt: this.#startedAt, finishedAt, error, outcome },
+    );
   }
 }

@@ -6,7 +6,9 @@ import { logLines, logsDropped } from './metrics.ts';
 
 const QUEUE_LINES = 16_384;
 const BATCH_LINES = 256;
-/** Fewer lines wait for this long, or for the end of their run, which is stored in the same commit. */
+/**
+ * Fewer lines wait for this long, or for the end of their run, which is stored in the same commit.
+ */
 const GATHER_MS = 50;
 
 export interface LogWriterOptions {
@@ -55,7 +57,10 @@ export class LogWriter {
     if (!this.#writing) void this.#write();
   }
 
-  /** Hands everything pushed so far to the store, before anything that is asked of it later; resolves when it is stored or dropped. */
+  /**
+   * Hands everything pushed so far to the store, before anything that is asked of it later;
+   * resolves when it is stored or dropped.
+   */
   async flush(): Promise<void> {
     while (this.#waits) void this.#storeSome();
     await Promise.all(this.#underway);
@@ -107,11 +112,17 @@ export class LogWriter {
     const { store, env } = this.#options;
     try {
       const writes = batch.length === 0 ? [] : [store.appendLog(batch)];
-      await Promise.all([...writes, ...marks.map(({ runId, seq, ts }) => store.markLogTruncated(runId, { seq, ts }))]);
+      await Promise.all([
+        ...writes,
+        ...marks.map(({ runId, seq, ts }) => store.markLogTruncated(runId, { seq, ts })),
+      ]);
       env.metrics.inc(logLines, {}, batch.length);
     } catch (error) {
       this.#dropped('backend_error', batch.length);
-      env.log.warn('log lines of runs could not be stored', { lines: batch.length, error: messageOf(error) });
+      env.log.warn('log lines of runs could not be stored', {
+        lines: batch.length,
+        error: messageOf(error),
+      });
     }
   }
 

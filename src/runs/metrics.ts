@@ -7,7 +7,12 @@ export const runsQueued = defineMetric({
   help: 'Runs waiting for a free slot.',
   labels: [],
 });
-export const runsInFlight = defineMetric({ name: 'svc_serve_runs_in_flight', type: 'gauge', help: 'Runs executing now.', labels: [] });
+export const runsInFlight = defineMetric({
+  name: 'svc_serve_runs_in_flight',
+  type: 'gauge',
+  help: 'Runs executing now.',
+  labels: [],
+});
 export const runsTotal = defineMetric({
   name: 'svc_serve_runs_total',
   type: 'counter',
@@ -45,4 +50,13 @@ export const logsPurged = defineMetric({
   labels: [],
 });
 
-export const RUN_METRICS = [runsQueued, runsInFlight, runsTotal, idempotencyHits, historyDegraded, logLines, logsDropped, logsPurged];
+export const RUN_METRICS = [
+  runsQueued,
+  runsInFlight,
+  runsTotal,
+  idempotencyHits,
+  historyDegraded,
+  logLines,
+  logsDropped,
+  logsPurged,
+];

@@ -21,7 +21,9 @@ export interface NewRunOptions {
   readonly idempotencySecs: number;
 }
 
-/** What is stored, what the worker gets, and what decides whether the submission is a repetition. */
+/**
+ * What is stored, what the worker gets, and what decides whether the submission is a repetition.
+ */
 export interface NewRun {
   readonly run: StoredRun;
   readonly ticket: RunTicket;
@@ -30,7 +32,12 @@ export interface NewRun {
   readonly plan: Plan;
 }
 
-export function newRun(submission: Submission, prepared: Prepared, report: DoctorReport | null, options: NewRunOptions): NewRun {
+export function newRun(
+  submission: Submission,
+  prepared: Prepared,
+  report: DoctorReport | null,
+  options: NewRunOptions,
+): NewRun {
   const { env, owner } = options;
   const now = env.clock.now();
   const runId = env.ids.next();
@@ -59,12 +66,16 @@ export function newRun(submission: Submission, prepared: Prepared, report: Docto
     attempt: run.attempt,
     document: prepared.document,
     name: prepared.name,
-    clock: (submission.clock == null ? undefined : parseRfc3339(submission.clock))?.toISOString() ?? run.submitted_at,
+    clock:
+      (submission.clock == null ? undefined : parseRfc3339(submission.clock))?.toISOString() ??
+      run.submitted_at,
     concurrency: submission.concurrency ?? null,
     timeoutSecs: submission.timeout_secs ?? null,
     secrets: [...env.redactor.values()],
     ...options.how,
-    logLevel: (options.isLevelChosen === true ? undefined : prepared.plan.observability?.tracing?.level) ?? env.log.level,
+    logLevel:
+      (options.isLevelChosen === true ? undefined : prepared.plan.observability?.tracing?.level) ??
+      env.log.level,
   };
   return {
     run,
@@ -75,7 +86,11 @@ export function newRun(submission: Submission, prepared: Prepared, report: Docto
   };
 }
 
-function claimOf(run: StoredRun, request: { submission: Submission; prepared: Prepared }, options: NewRunOptions): Claim | undefined {
+function claimOf(
+  run: StoredRun,
+  request: { submission: Submission; prepared: Prepared },
+  options: NewRunOptions,
+): Claim | undefined {
   if (run.idempotency_key === null || options.idempotencySecs === 0) return undefined;
   const expired = new Date(Date.parse(run.submitted_at) - options.idempotencySecs * 1000);
   const fingerprint = requestFingerprint(request.prepared.fingerprint, request.submission);

@@ -1,12 +1,21 @@
 export type Variables = Readonly<Record<string, string | undefined>>;
-export type VariableReads = readonly { readonly name: string; readonly value: string | undefined }[];
+export type VariableReads = readonly {
+  readonly name: string;
+  readonly value: string | undefined;
+}[];
 
-/** Notes what one preparation takes from outside of its document: that decides whether its result is good for another time. */
+/**
+ * Notes what one preparation takes from outside of its document: that decides whether its result is
+ * good for another time.
+ */
 export class OutsideWatch {
   readonly #reads = new Map<string, string | undefined>();
   #asked = false;
 
-  /** The variables that were read, with their values; undefined when something was asked that may answer differently next time. */
+  /**
+   * The variables that were read, with their values; undefined when something was asked that may
+   * answer differently next time.
+   */
   get reads(): VariableReads | undefined {
     return this.#asked ? undefined : [...this.#reads].map(([name, value]) => ({ name, value }));
   }

@@ -87,7 +87,9 @@ export class PoolWorker {
     });
     this.#child.on('message', (message) => this.#hear(message as FromWorker));
     this.#gone = new Promise((resolve) => {
-      this.#child.once('error', (error) => this.#end(`it could not be started: ${error.message}`, resolve));
+      this.#child.once('error', (error) =>
+        this.#end(`it could not be started: ${error.message}`, resolve),
+      );
       this.#child.once('close', (code, signal) => this.#end(this.#whyGone(code, signal), resolve));
     });
   }
@@ -105,7 +107,10 @@ export class PoolWorker {
     return this.#wasReady;
   }
 
-  /** Whether a run of it was asked to stop; it may have left a source behind that is blocked in a call of the system. */
+  /**
+   * Whether a run of it was asked to stop; it may have left a source behind that is blocked in a
+   * call of the system.
+   */
   get wasStopped(): boolean {
     return this.#wasStopped;
   }
@@ -177,7 +182,8 @@ export class PoolWorker {
   #pass({ lines, measured, progress }: Batch): void {
     const listener = this.#job?.listener;
     if (lines.length > 0) listener?.log(lines);
-    if (measured.changes.length > 0 || measured.definitions.length > 0) listener?.metrics(measured.changes, measured.definitions);
+    if (measured.changes.length > 0 || measured.definitions.length > 0)
+      listener?.metrics(measured.changes, measured.definitions);
     if (progress !== undefined) listener?.progress(progress);
   }
 
@@ -198,7 +204,8 @@ export class PoolWorker {
   }
 
   #whyGone(code: number | null, signal: NodeJS.Signals | null): string {
-    if (this.#killedAfterMs !== undefined) return `it did not stop within ${this.#killedAfterMs / 1000} s and was ended by force`;
+    if (this.#killedAfterMs !== undefined)
+      return `it did not stop within ${this.#killedAfterMs / 1000} s and was ended by force`;
     if (/heap out of memory|invalid array length Allocation failed/i.test(this.#stderr)) {
       return `it needed more memory than the limit of ${this.#options.heapMb} MB; smaller pages (\`batch_size\`) need less`;
     }
@@ -213,7 +220,10 @@ export class PoolWorker {
   }
 }
 
-/** Where this process keeps compiled code, a new one need not compile it again: it is ready in half the time. */
+/**
+ * Where this process keeps compiled code, a new one need not compile it again: it is ready in half
+ * the time.
+ */
 function compileCache(): { readonly NODE_COMPILE_CACHE?: string } {
   const folder = getCompileCacheDir();
   return folder === undefined ? {} : { NODE_COMPILE_CACHE: folder };

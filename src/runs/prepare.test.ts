@@ -34,12 +34,18 @@ async function refusalOf(submitted: Promise<Prepared>): Promise<ConfigError> {
 }
 
 test('the parameters of a submission take their defaults', async () => {
-  expect((await submit('{day: {default: "2026-01-31"}}')).plan.rows[0]?.source.parsed).toMatchObject({ path: 'in-2026-01-31' });
+  expect(
+    (await submit('{day: {default: "2026-01-31"}}')).plan.rows[0]?.source.parsed,
+  ).toMatchObject({ path: 'in-2026-01-31' });
 });
 
 test('one that is required refuses the submission as a fault of the document, by name', async () => {
   const { stage, issues } = await refusalOf(submit('{day: {required: true}}'));
-  expect([stage, issues[0]?.code, issues[0]?.path]).toEqual(['validate', 'missing_param', 'params.day']);
+  expect([stage, issues[0]?.code, issues[0]?.path]).toEqual([
+    'validate',
+    'missing_param',
+    'params.day',
+  ]);
 });
 
 test('composition is refused, and no file is read', async () => {

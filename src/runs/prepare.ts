@@ -36,7 +36,8 @@ export function createPrepare(options: PrepareOptions): Prepare {
     const known = cache.find(key, { variables, base });
     if (known !== undefined) return known;
     const { prepared, reads } = await prepareAnew(submission, base, { ...options, checked });
-    if (reads !== undefined) cache.keep(key, { prepared, base, reads, chars: submission.config.length });
+    if (reads !== undefined)
+      cache.keep(key, { prepared, base, reads, chars: submission.config.length });
     return prepared;
   };
 }
@@ -76,14 +77,23 @@ async function prepareAnew(
       ...(isOpen ? { check: checked.check } : {}),
       ...(backfill === undefined ? {} : { backfill }),
     });
-    const prepared = { document: stringifyJson(tree), name: plan.name, isNamed, plan, fingerprint: configFingerprint(tree) };
+    const prepared = {
+      document: stringifyJson(tree),
+      name: plan.name,
+      isNamed,
+      plan,
+      fingerprint: configFingerprint(tree),
+    };
     return { prepared, reads: isOpen ? watch.reads : undefined };
   } finally {
     for (const value of learnt.values()) env.redactor.register(value);
   }
 }
 
-/** Whether the document holds a secret that this process would forget with it; the environment stays as long as the process. */
+/**
+ * Whether the document holds a secret that this process would forget with it; the environment stays
+ * as long as the process.
+ */
 function holdsSecrets(learnt: Redactor, reads: VariableReads = []): boolean {
   return learnt.values().some((secret) => !reads.some(({ value }) => value === secret));
 }

@@ -25,7 +25,11 @@ function world(): World {
     type: 'vault',
     description: 'secrets of this test',
     settings: [],
-    open: () => Promise.resolve({ read: (name) => Promise.resolve(secrets?.[name] ?? ''), close: () => Promise.resolve() }),
+    open: () =>
+      Promise.resolve({
+        read: (name) => Promise.resolve(secrets?.[name] ?? ''),
+        close: () => Promise.resolve(),
+      }),
   });
   const made: World = {
     variables: variables ?? {},
@@ -54,7 +58,10 @@ pipeline:
 `;
 }
 
-const submission = (path: string, more?: string) => ({ config: document(path, more), config_format: 'yaml' as const });
+const submission = (path: string, more?: string) => ({
+  config: document(path, more),
+  config_format: 'yaml' as const,
+});
 
 /** As it is kept: a document is, from its second time on. */
 async function kept(prepare: Prepare, given: PrepareInput): Promise<Prepared> {
@@ -87,10 +94,13 @@ test('another text, another name or another format is another document', async (
 test('parameters and selection belong to the text', async () => {
   const { prepare } = world();
   const params = (day: string): string => `params: { day: { default: ${day} } }`;
-  for (const _ of [1, 2, 3]) expect(await sourcePath(prepare, '${param.day}', params('monday'))).toBe('monday');
+  for (const _ of [1, 2, 3])
+    expect(await sourcePath(prepare, '${param.day}', params('monday'))).toBe('monday');
   expect(await sourcePath(prepare, '${param.day}', params('friday'))).toBe('friday');
   const selecting = (tag: string) => submission('in', `selection: { include_parents: ${tag} }`);
-  expect((await prepare(selecting('all'))).document).not.toEqual((await prepare(selecting('off'))).document);
+  expect((await prepare(selecting('all'))).document).not.toEqual(
+    (await prepare(selecting('off'))).document,
+  );
 });
 
 test('a variable that the document reads is looked at every time, others are not', async () => {
@@ -121,7 +131,9 @@ test('a secret is asked for every time, and no document that holds one is kept',
   secrets['team/key'] = 'second-secret';
   expect(await sourcePath(prepare, '${vault:team/key}')).toBe('second-secret');
   const secret = 'params: { key: { default: written-down, secret: true } }';
-  expect(await kept(prepare, submission('${param.key}', secret))).not.toBe(await prepare(submission('${param.key}', secret)));
+  expect(await kept(prepare, submission('${param.key}', secret))).not.toBe(
+    await prepare(submission('${param.key}', secret)),
+  );
   expect(redacted('first-secret second-secret written-down')).toBe('*** *** ***');
 });
 
@@ -131,7 +143,11 @@ test('what other documents held is not checked again, unless a secret stands in 
   secrets['team/key'] = path;
   const parsed = async (name: string, written: string): Promise<unknown> =>
     (await prepare({ ...submission(written), name })).plan.rows[0]?.source.parsed;
-  const [first, second, third] = [await parsed('a', path), await parsed('b', path), await parsed('c', path)];
+  const [first, second, third] = [
+    await parsed('a', path),
+    await parsed('b', path),
+    await parsed('c', path),
+  ];
   expect(second).not.toBe(first);
   expect(third).toBe(second);
   const withSecret = await parsed('d', '${vault:team/key}');
@@ -149,7 +165,8 @@ test('a new default document of the server changes what it lies beneath', async 
 
 test('a faulty document is told so every time', async () => {
   const { prepare } = world();
-  for (const _ of [1, 2, 3]) await expect(prepare({ config: 'version: 1\n', config_format: 'yaml' })).rejects.toThrow();
+  for (const _ of [1, 2, 3])
+    await expect(prepare({ config: 'version: 1\n', config_format: 'yaml' })).rejects.toThrow();
 });
 
 test('what nobody submits again is let go: after a while, and when there is too much of it', async () => {

@@ -1,4 +1,7 @@
-/** What the server and its worker processes say to each other, over the channel of `child_process.fork` (structured clone). */
+/**
+ * What the server and its worker processes say to each other, over the channel of
+ * `child_process.fork` (structured clone).
+ */
 import type { LogLine } from '../lib/log.ts';
 import type { Movement } from '../wire/catalog.ts';
 import type { OutputNews, Progress, RunOutcome } from '../wire/outcome.ts';
@@ -14,7 +17,10 @@ export type ToWorker =
   /** No more runs: end. */
   | { readonly type: 'exit' };
 
-/** News of a run. A worker has at most one batch on the way besides the first, so a slow server is never flooded. */
+/**
+ * News of a run. A worker has at most one batch on the way besides the first, so a slow server is
+ * never flooded.
+ */
 export interface Batch {
   readonly lines: readonly LogLine[];
   readonly measured: Measurements;
@@ -27,6 +33,11 @@ export type FromWorker =
   /** Files of this machine that the run writes from now on. */
   | { readonly type: 'opened'; readonly news: OutputNews }
   /** `rest`: the last news of the run; `moved`: what it tells the catalog. */
-  | { readonly type: 'finished'; readonly outcome: RunOutcome; readonly rest: Batch; readonly moved: readonly Movement[] }
+  | {
+      readonly type: 'finished';
+      readonly outcome: RunOutcome;
+      readonly rest: Batch;
+      readonly moved: readonly Movement[];
+    }
   /** The worker cannot go on and ends itself; the sentence is redacted. */
   | { readonly type: 'broken'; readonly reason: string };

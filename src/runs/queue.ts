@@ -8,7 +8,9 @@ export interface QueueOptions {
   readonly onChange: (queued: number, inFlight: number) => void;
 }
 
-/** A place in the queue, held from before the item exists; given up by whichever is called first. */
+/**
+ * A place in the queue, held from before the item exists; given up by whichever is called first.
+ */
 export interface Reservation<T> {
   enter(item: T): void;
   release(): void;
@@ -41,7 +43,11 @@ export class RunQueue<T> {
   /** Throws `queue_full`. */
   reserve(): Reservation<T> {
     if (this.full)
-      throw new RefusedError('queue_full', `the run queue is full (${this.#options.capacity} waiting)`, { hint: 'try again later' });
+      throw new RefusedError(
+        'queue_full',
+        `the run queue is full (${this.#options.capacity} waiting)`,
+        { hint: 'try again later' },
+      );
     this.#reserved += 1;
     let held = true;
     const giveUp = (): void => {

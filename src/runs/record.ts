@@ -18,13 +18,22 @@ export interface EndContext {
 }
 
 /** How a run ends for the record. A stopped run keeps what is known about it. */
-export function endingOf(end: RunEnd, context: EndContext): { readonly ending: RunEnding; readonly reason: EndReason } {
+export function endingOf(
+  end: RunEnd,
+  context: EndContext,
+): { readonly ending: RunEnding; readonly reason: EndReason } {
   const known = {
     finished_at: context.finishedAt,
-    records_written: end.type === 'finished' ? end.outcome.records_written : (context.progress?.records_written ?? 0),
+    records_written:
+      end.type === 'finished'
+        ? end.outcome.records_written
+        : (context.progress?.records_written ?? 0),
     invocations: end.type === 'finished' ? end.outcome.invocations.map(invocationRecord) : [],
   };
-  const failed = (error: string, reason: EndReason) => ({ ending: { ...known, status: 'failed' as const, error }, reason });
+  const failed = (error: string, reason: EndReason) => ({
+    ending: { ...known, status: 'failed' as const, error },
+    reason,
+  });
   if (end.type === 'finished' && end.outcome.status === 'completed') {
     return { ending: { ...known, status: 'completed', error: null }, reason: 'ok' };
   }
@@ -35,11 +44,22 @@ export function endingOf(end: RunEnd, context: EndContext): { readonly ending: R
       if (fault !== undefined && end.type === 'finished') return failed(fault, 'error');
       return { ending: { ...known, status: 'cancelled', error: null }, reason: 'cancelled' };
     case 'timeout':
-      return failed(withFault(`the run did not finish within its timeout_secs of ${context.timeoutSecs}`, end), 'timeout');
+      return failed(
+        withFault(`the run did not finish within its timeout_secs of ${context.timeoutSecs}`, end),
+        'timeout',
+      );
     case 'shutdown':
-      return failed(withFault('the server shut down before the run finished', end), 'server_shutdown');
+      return failed(
+        withFault('the server shut down before the run finished', end),
+        'server_shutdown',
+      );
     case undefined:
-      return failed(end.type === 'crashed' ? `the run ended abnormally: ${end.reason}` : (fault ?? 'the run was stopped'), 'error');
+      return failed(
+        end.type === 'crashed'
+          ? `the run ended abnormally: ${end.reason}`
+          : (fault ?? 'the run was stopped'),
+        'error',
+      );
     default:
       return context.stopped satisfies never;
   }
@@ -48,7 +68,9 @@ export function endingOf(end: RunEnd, context: EndContext): { readonly ending: R
 function faultOf(end: RunEnd): string | undefined {
   if (end.type === 'crashed') return end.reason;
   if (end.outcome.error !== null) return end.outcome.error.message;
-  const failed = end.outcome.invocations.filter((invocation) => invocation.status === 'failed').length;
+  const failed = end.outcome.invocations.filter(
+    (invocation) => invocation.status === 'failed',
+  ).length;
   return end.outcome.status === 'failed' ? `${failed} invocation(s) failed` : undefined;
 }
 
@@ -75,17 +97,30 @@ export interface LiveView {
   readonly progress: Progress | undefined;
 }
 
-/** Errors are redacted on reading too: a secret may have become known after the record was written. */
-export function presentRun(run: StoredRun, redactor: Redactor, now: Date, live: LiveView | undefined): RunRecord {
+/**
+ * Errors are redacted on reading too: a secret may have become known after the record was written.
+ */
+export function presentRun(
+  run: StoredRun,
+  redactor: Redactor,
+  now: Date,
+  live: LiveView | undefined,
+): RunRecord {
   const { owner: _owner, lease_until: _lease, cancel_requested: _cancel, ...record } = run;
   const ended = isTerminal(run.status);
   const until = run.finished_at === null ? now.getTime() : Date.parse(run.finished_at);
   return {
     ...record,
-    elapsed_secs: run.started_at === null ? null : Math.max(0, until - Date.parse(run.started_at)) / 1000,
-    records_written: ended ? run.records_written : (live?.progress?.records_written ?? run.records_written),
+    elapsed_secs:
+      run.started_at === null ? null : Math.max(0, until - Date.parse(run.started_at)) / 1000,
+    records_written: ended
+      ? run.records_written
+      : (live?.progress?.records_written ?? run.records_written),
     error: redactNullable(run.error, redactor),
-    invocations: run.invocations.map((invocation) => ({ ...invocation, error: redactNullable(invocation.error, redactor) })),
+    invocations: run.invocations.map((invocation) => ({
+      ...invocation,
+      error: redactNullable(invocation.error, redactor),
+    })),
   };
 }
 

@@ -13,7 +13,16 @@ const LATER = '2026-08-01T13:00:00.000Z';
 
 function instance(id: string, over: Partial<Instance> = {}): Instance {
   const seen = clock.now().toISOString();
-  return { instance_id: id, ...thisProcess(), listen: null, started_at: seen, seen_at: seen, max_concurrent: 1, in_flight: 1, ...over };
+  return {
+    instance_id: id,
+    ...thisProcess(),
+    listen: null,
+    started_at: seen,
+    seen_at: seen,
+    max_concurrent: 1,
+    in_flight: 1,
+    ...over,
+  };
 }
 
 async function endedProcess(): Promise<number> {
@@ -28,9 +37,12 @@ describe('whether a process may be alive', () => {
     expect(mayBeAlive({ pid: await endedProcess(), pid_started: null })).toBe(false);
   });
 
-  it.runIf(thisProcess().pid_started !== null)('sees through a pid that was given to another process', () => {
-    expect(mayBeAlive({ pid: process.pid, pid_started: '1' })).toBe(false);
-  });
+  it.runIf(thisProcess().pid_started !== null)(
+    'sees through a pid that was given to another process',
+    () => {
+      expect(mayBeAlive({ pid: process.pid, pid_started: '1' })).toBe(false);
+    },
+  );
 
   it('assumes life where it cannot know', () => {
     expect(mayBeAlive({ pid: process.pid, pid_started: null })).toBe(true);
@@ -48,7 +60,10 @@ describe('recovering orphans', () => {
     await history.admit(aRun('a', { owner: 'other', lease_until: LATER }), {});
     await history.admit(aRun('mine', { owner: 'self', lease_until: LATER }), {});
     const options = { env: testEnv({ clock }), self: instance('self') };
-    const failed = await recoverOrphans(history, isAlive === undefined ? options : { ...options, isAlive });
+    const failed = await recoverOrphans(
+      history,
+      isAlive === undefined ? options : { ...options, isAlive },
+    );
     return { history, failed };
   }
 
@@ -75,6 +90,9 @@ describe('recovering orphans', () => {
     await history.putInstance(instance('killed', { pid: await endedProcess() }));
     await history.admit(aRun('a', { owner: 'killed', status: 'running', lease_until: LATER }), {});
     const service = await testService({ history });
-    expect(await service.record('a')).toMatchObject({ status: 'failed', error: expect.stringContaining('lease') });
+    expect(await service.record('a')).toMatchObject({
+      status: 'failed',
+      error: expect.stringContaining('lease'),
+    });
   });
 });

@@ -12,20 +12,25 @@ export interface RecoveryOptions {
 const EXPIRED = 'the run was interrupted: the lease of the server that ran it expired';
 
 /**
- * Fails runs that nobody executes any more: at once when their server was a process of this host that has ended,
- * else when its lease has expired. No callback fires. May be repeated at any time.
+ * Fails runs that nobody executes any more: at once when their server was a process of this host
+ * that has ended, else when its lease has expired. No callback fires. May be repeated at any time.
  */
-export async function recoverOrphans(history: History, options: RecoveryOptions): Promise<readonly string[]> {
+export async function recoverOrphans(
+  history: History,
+  options: RecoveryOptions,
+): Promise<readonly string[]> {
   const { env, self, isAlive = mayBeAlive } = options;
   const now = env.clock.now().toISOString();
   const failed: string[] = [];
   for (const other of await history.listInstances()) {
-    if (other.instance_id === self.instance_id || other.host !== self.host || isAlive(other)) continue;
+    if (other.instance_id === self.instance_id || other.host !== self.host || isAlive(other))
+      continue;
     const error = `the run was interrupted: the server process that ran it (pid ${other.pid}) is gone, so its lease ended before it expired`;
     failed.push(...(await history.failRunsOf(other.instance_id, now, error)));
     await history.removeInstance(other.instance_id);
   }
   failed.push(...(await history.failExpired(now, EXPIRED)));
-  if (failed.length > 0) env.log.warn('interrupted runs were recorded as failed', { runs: failed.length });
+  if (failed.length > 0)
+    env.log.warn('interrupted runs were recorded as failed', { runs: failed.length });
   return failed;
 }

@@ -20,7 +20,10 @@ export interface RetentionOptions {
 /** Removes what has outlived its window, at once and then now and again. */
 export async function keepRetention(options: RetentionOptions): Promise<void> {
   const { env, limits, signal } = options;
-  const window = Math.min(limits.retainTerminalSecs, limits.idempotencySecs || Number.POSITIVE_INFINITY);
+  const window = Math.min(
+    limits.retainTerminalSecs,
+    limits.idempotencySecs || Number.POSITIVE_INFINITY,
+  );
   const periodSecs = Math.min(3600, Math.max(60, window / 4));
   while (!signal.aborted) {
     try {
@@ -33,7 +36,11 @@ export async function keepRetention(options: RetentionOptions): Promise<void> {
 }
 
 /** Audit entries live as long as runs. */
-export async function purgeOnce({ env, history, limits }: Omit<RetentionOptions, 'signal'>): Promise<Purged> {
+export async function purgeOnce({
+  env,
+  history,
+  limits,
+}: Omit<RetentionOptions, 'signal'>): Promise<Purged> {
   const now = env.clock.now().getTime();
   const ago = (secs: number): string => new Date(now - secs * 1000).toISOString();
   const purged = await history.purge({
@@ -41,7 +48,8 @@ export async function purgeOnce({ env, history, limits }: Omit<RetentionOptions,
     auditBefore: ago(limits.retainTerminalSecs),
     claimsBefore: ago(limits.idempotencySecs),
     logsBefore: ago(limits.logRetentionSecs),
-    // A row of an instance that has been silent for long tells nothing any more: its leases have expired.
+    // A row of an instance that has been silent for long tells nothing any more: its leases have
+    // expired.
     instancesBefore: ago(limits.leaseTtlSecs * 10),
   });
   env.metrics.inc(logsPurged, {}, purged.logs);

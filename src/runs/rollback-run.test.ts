@@ -24,10 +24,17 @@ afterAll(async () => {
 const state = fakeState(new Map<string, JsonValue>());
 
 function planTo(last: number): Plan {
-  const config: JsonObject = { connection_url: database.url, column_mapping: 'auto_map', table_name: 'orders' };
+  const config: JsonObject = {
+    connection_url: database.url,
+    column_mapping: 'auto_map',
+    table_name: 'orders',
+  };
   const checked = check(postgresSink.config, { ...config, write_mode: 'upsert', key: ['id'] });
   if (!checked.ok) throw new Error(checked.issues[0]?.message);
-  const pages = Array.from({ length: last }, (_, index) => ({ records: [{ id: index + 1 }], bookmark: index + 1 }));
+  const pages = Array.from({ length: last }, (_, index) => ({
+    records: [{ id: index + 1 }],
+    bookmark: index + 1,
+  }));
   const row = rowPlan(fakeSource(pages, { positional: true }), postgresSink, {
     sink: { ...part(postgresSink), parsed: checked.value },
     state: part(state),
@@ -47,16 +54,36 @@ test('two that are undone at the same time leave nothing that the next run passe
   const rollback = createRollback({
     env: testEnv(),
     parts: noParts,
-    runs: { get: (id) => Promise.resolve({ status: 'completed', name: 'test', invocations: [{ run_id: id }] } as unknown as RunRecord) },
+    runs: {
+      get: (id) =>
+        Promise.resolve({
+          status: 'completed',
+          name: 'test',
+          invocations: [{ run_id: id }],
+        } as unknown as RunRecord),
+    },
     prepare: () => Promise.resolve({ plan: planTo(0) } as unknown as Prepared),
     audit: { record: () => Promise.resolve() },
   });
   await move(1);
   const later = [await move(2), await move(3)];
-  const request = { config: 'the document', config_format: 'yaml', dry_run: false, force: false } as const;
+  const request = {
+    config: 'the document',
+    config_format: 'yaml',
+    dry_run: false,
+    force: false,
+  } as const;
   const { signal } = new AbortController();
-  const reports = await Promise.all(later.map((runId) => rollback({ runId, request, caller: { principal: 'a', role: 'admin' }, signal })));
+  const reports = await Promise.all(
+    later.map((runId) =>
+      rollback({ runId, request, caller: { principal: 'a', role: 'admin' }, signal }),
+    ),
+  );
   expect(reports.map(({ applied }) => applied)).toEqual([true, true]);
   await move(3);
-  expect((await client.query('SELECT id FROM orders ORDER BY id')).rows.map(({ id }: { id: string }) => Number(id))).toEqual([1, 2, 3]);
+  expect(
+    (await client.query('SELECT id FROM orders ORDER BY id')).rows.map(({ id }: { id: string }) =>
+      Number(id),
+    ),
+  ).toEqual([1, 2, 3]);
 });

@@ -14,8 +14,13 @@ import { RunLog, RunLogs } from './run-log.ts';
 import type { LogEvent } from './runs.ts';
 import { FakeClock, refusalOf, rest, testService } from './testing.ts';
 
-const line = (text: string | number): LogLine => ({ ts: '2026-08-01T12:00:00.000Z', level: 'INFO', line: `INFO ${text}` });
-const lines = (from: number, to: number): LogLine[] => Array.from({ length: to - from }, (_, n) => line(from + n));
+const line = (text: string | number): LogLine => ({
+  ts: '2026-08-01T12:00:00.000Z',
+  level: 'INFO',
+  line: `INFO ${text}`,
+});
+const lines = (from: number, to: number): LogLine[] =>
+  Array.from({ length: to - from }, (_, n) => line(from + n));
 const never = new AbortController().signal;
 
 async function all(events: AsyncIterable<LogEvent>): Promise<LogEvent[]> {
@@ -45,7 +50,10 @@ describe('live log', () => {
     const log = new RunLog(3);
     log.push(lines(0, 5));
     log.end();
-    expect(await all(log.follow(never))).toEqual([...lines(2, 5).map(({ line: text }) => ({ type: 'log', line: text })), { type: 'end' }]);
+    expect(await all(log.follow(never))).toEqual([
+      ...lines(2, 5).map(({ line: text }) => ({ type: 'log', line: text })),
+      { type: 'end' },
+    ]);
   });
 
   it('tells a reader that fell behind how many lines it missed', async () => {
@@ -56,7 +64,10 @@ describe('live log', () => {
     log.push(lines(2, 8));
     log.end();
     expect((await reader.next()).value).toEqual({ type: 'truncated', dropped: 4 });
-    expect(await all(reader)).toEqual([...lines(5, 8).map(({ line: text }) => ({ type: 'log', line: text })), { type: 'end' }]);
+    expect(await all(reader)).toEqual([
+      ...lines(5, 8).map(({ line: text }) => ({ type: 'log', line: text })),
+      { type: 'end' },
+    ]);
   });
 
   it('serves several readers, and lets one go when its signal fires', async () => {
@@ -77,7 +88,9 @@ describe('live log', () => {
     logs.open('a').push([line('a')]);
     logs.end('a');
     await clock.advance(60_000);
-    expect(await all(logs.get('a')?.follow(never) ?? new RunLog().follow(AbortSignal.abort()))).toHaveLength(2);
+    expect(
+      await all(logs.get('a')?.follow(never) ?? new RunLog().follow(AbortSignal.abort())),
+    ).toHaveLength(2);
     await clock.advance(1);
     expect(logs.get('a')).toBeUndefined();
   });
@@ -87,7 +100,10 @@ describe('stored log lines', () => {
   let clock = new FakeClock();
   beforeEach(() => (clock = new FakeClock()));
 
-  function writer(store: Partial<LogStore>, maxLinesPerRun = 100): { writer: LogWriter; dropped: () => Promise<string[]> } {
+  function writer(
+    store: Partial<LogStore>,
+    maxLinesPerRun = 100,
+  ): { writer: LogWriter; dropped: () => Promise<string[]> } {
     const registry = createRegistry(RUN_METRICS);
     const full: LogStore = {
       appendLog: async () => {},
@@ -97,7 +113,9 @@ describe('stored log lines', () => {
     };
     const env = testEnv({ metrics: registry.metrics, clock });
     const dropped = async (): Promise<string[]> =>
-      (await registry.render()).split('\n').filter((text) => text.startsWith('svc_serve_run_logs_dropped_total{'));
+      (await registry.render())
+        .split('\n')
+        .filter((text) => text.startsWith('svc_serve_run_logs_dropped_total{'));
     return { writer: new LogWriter({ store: full, env, maxLinesPerRun }), dropped };
   }
 
@@ -108,12 +126,17 @@ describe('stored log lines', () => {
     made.push('b', lines(0, 1));
     await made.flush();
     expect(batches.map((batch) => batch.length)).toEqual([256, 45]);
-    expect(batches.flat().map(({ run_id, seq }) => `${run_id}${seq}`)).toEqual([...Array.from({ length: 300 }, (_, n) => `a${n}`), 'b0']);
+    expect(batches.flat().map(({ run_id, seq }) => `${run_id}${seq}`)).toEqual([
+      ...Array.from({ length: 300 }, (_, n) => `a${n}`),
+      'b0',
+    ]);
   });
 
   it('wait a moment for more of them, or until somebody wants them stored', async () => {
     const batches: string[][] = [];
-    const { writer: made } = writer({ appendLog: async (batch) => void batches.push(batch.map(({ line: text }) => text)) });
+    const { writer: made } = writer({
+      appendLog: async (batch) => void batches.push(batch.map(({ line: text }) => text)),
+    });
     made.push('a', lines(0, 1));
     await rest();
     made.push('a', lines(1, 2));
@@ -131,7 +154,10 @@ describe('stored log lines', () => {
     const stored: RunLogLine[] = [];
     const marks: unknown[] = [];
     const { writer: made, dropped } = writer(
-      { appendLog: async (batch) => void stored.push(...batch), markLogTruncated: async (run, after) => void marks.push([run, after.seq]) },
+      {
+        appendLog: async (batch) => void stored.push(...batch),
+        markLogTruncated: async (run, after) => void marks.push([run, after.seq]),
+      },
       3,
     );
     made.push('a', lines(0, 5));
@@ -192,12 +218,19 @@ describe('logs of the run service', () => {
     ]);
     expect(await service.runs.readLog(id, { after: undefined, limit: 2 })).toEqual({
       lines: [
-        { seq: 0, ts: '2026-08-01T12:00:00.000Z', level: 'INFO', line: 'INFO headgate::engine: pipeline run starting' },
+        {
+          seq: 0,
+          ts: '2026-08-01T12:00:00.000Z',
+          level: 'INFO',
+          line: 'INFO headgate::engine: pipeline run starting',
+        },
         { seq: 1, ...line(0) },
       ],
       truncated: false,
     });
-    expect((await service.runs.readLog(id, { after: 1, limit: 10 })).lines).toEqual([{ seq: 2, ...line(1) }]);
+    expect((await service.runs.readLog(id, { after: 1, limit: 10 })).lines).toEqual([
+      { seq: 2, ...line(1) },
+    ]);
     await service.runs.drain(1000);
   });
 
@@ -210,7 +243,10 @@ describe('logs of the run service', () => {
     await all(await service.runs.followLog(id, never));
     const stored = await service.runs.readLog(id, { after: undefined, limit: 10 });
     expect(stored.truncated).toBe(true);
-    expect(stored.lines.map(({ line: text }) => text)).toEqual(['INFO headgate::engine: pipeline run starting', 'INFO 0']);
+    expect(stored.lines.map(({ line: text }) => text)).toEqual([
+      'INFO headgate::engine: pipeline run starting',
+      'INFO 0',
+    ]);
     await service.runs.drain(1000);
   });
 
@@ -220,8 +256,14 @@ describe('logs of the run service', () => {
     await rest();
     service.executor.last.finish();
     await rest();
-    expect(await service.runs.readLog(id, { after: undefined, limit: 10 })).toEqual({ lines: [], truncated: false });
-    expect(await history.readLog(id, { after: -1, limit: 10 })).toEqual({ lines: [], truncated: false });
+    expect(await service.runs.readLog(id, { after: undefined, limit: 10 })).toEqual({
+      lines: [],
+      truncated: false,
+    });
+    expect(await history.readLog(id, { after: -1, limit: 10 })).toEqual({
+      lines: [],
+      truncated: false,
+    });
     await service.runs.drain(1000);
   });
 
@@ -232,8 +274,12 @@ describe('logs of the run service', () => {
     service.executor.last.finish();
     await service.clock.advance(61_000);
     expect(await all(await service.runs.followLog(id, never))).toEqual([{ type: 'end' }]);
-    expect(await refusalOf(service.runs.followLog('unknown', never))).toMatchObject({ code: 'not_found' });
-    expect(await refusalOf(service.runs.readLog('unknown', { after: undefined, limit: 1 }))).toMatchObject({ code: 'not_found' });
+    expect(await refusalOf(service.runs.followLog('unknown', never))).toMatchObject({
+      code: 'not_found',
+    });
+    expect(
+      await refusalOf(service.runs.readLog('unknown', { after: undefined, limit: 1 })),
+    ).toMatchObject({ code: 'not_found' });
   });
 
   it('outlive their retention no longer than their run does', async () => {
@@ -242,7 +288,8 @@ describe('logs of the run service', () => {
     await rest();
     service.executor.last.finish();
     await all(await service.runs.followLog(id, never));
-    const linesLeft = async (): Promise<number> => (await service.runs.readLog(id, { after: undefined, limit: 10 })).lines.length;
+    const linesLeft = async (): Promise<number> =>
+      (await service.runs.readLog(id, { after: undefined, limit: 10 })).lines.length;
     expect(await linesLeft()).toBe(1);
     // Retention looks every hour or so, counted from when it has ended looking.
     const later = (ms: number, gone: () => Promise<boolean>): Promise<boolean> =>
@@ -252,7 +299,9 @@ describe('logs of the run service', () => {
       });
     await later(3_600_000, async () => (await linesLeft()) === 0);
     expect((await service.record(id)).status).toBe('completed');
-    expect(await service.measured('svc_serve_run_logs_purged_total')).toEqual(['svc_serve_run_logs_purged_total 1']);
+    expect(await service.measured('svc_serve_run_logs_purged_total')).toEqual([
+      'svc_serve_run_logs_purged_total 1',
+    ]);
     await later(604_800_000, async () => (await service.runs.list({ limit: 1 })).runs.length === 0);
     expect(await refusalOf(service.record(id))).toMatchObject({ code: 'not_found' });
     await service.runs.drain(1000);

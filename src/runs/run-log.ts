@@ -1,4 +1,7 @@
-/** The live log of runs: a bounded ring each, replayed to whoever follows, kept for a while after the run ended. */
+/**
+ * The live log of runs: a bounded ring each, replayed to whoever follows, kept for a while after
+ * the run ended.
+ */
 import type { Clock } from '../lib/clock.ts';
 import type { LogLine } from '../lib/log.ts';
 import type { LogEvent } from './runs.ts';
@@ -6,7 +9,9 @@ import type { LogEvent } from './runs.ts';
 const RING_LINES = 10_000;
 const DRAIN_MS = 60_000;
 
-/** Readers keep only a place in the ring; one that falls behind it is told how many lines it missed. */
+/**
+ * Readers keep only a place in the ring; one that falls behind it is told how many lines it missed.
+ */
 export class RunLog {
   readonly #ring: string[] = [];
   readonly #capacity: number;
@@ -105,7 +110,11 @@ export class RunLogs {
   /** Lets go of logs whose run ended long enough ago. */
   expire(): void {
     const before = this.#clock.elapsedMs() - DRAIN_MS;
-    for (let first = this.#ended[0]; first !== undefined && first.at < before; first = this.#ended[0]) {
+    for (
+      let first = this.#ended[0];
+      first !== undefined && first.at < before;
+      first = this.#ended[0]
+    ) {
       this.#ended.shift();
       this.#logs.delete(first.runId);
     }

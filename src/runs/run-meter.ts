@@ -1,6 +1,9 @@
 import type { Labels, MetricChange, MetricDefinition } from '../lib/metrics.ts';
 
-export type ApplyMetrics = (changes: readonly MetricChange[], definitions: readonly MetricDefinition[]) => void;
+export type ApplyMetrics = (
+  changes: readonly MetricChange[],
+  definitions: readonly MetricDefinition[],
+) => void;
 
 /** What a run is called, and where its measurements are added if not there. */
 interface Measured {
@@ -8,7 +11,10 @@ interface Measured {
   readonly measuredAs?: string | undefined;
 }
 
-/** Passes a run's measurements on, and takes back what a worker that died would have taken back: its "in flight" gauges. */
+/**
+ * Passes a run's measurements on, and takes back what a worker that died would have taken back: its
+ * "in flight" gauges.
+ */
 export class RunMeter {
   readonly #apply: ApplyMetrics;
   readonly #run: Measured;
@@ -21,7 +27,10 @@ export class RunMeter {
 
   apply(measured: readonly MetricChange[], definitions: readonly MetricDefinition[]): void {
     const { name, measuredAs } = this.#run;
-    const changes = measuredAs === undefined ? measured : measured.map((change) => labelled(change, { name, measuredAs }));
+    const changes =
+      measuredAs === undefined
+        ? measured
+        : measured.map((change) => labelled(change, { name, measuredAs }));
     for (const change of changes) {
       if (change.op !== 'set' || !change.metric.endsWith('_in_flight')) continue;
       const key = `${change.metric} ${JSON.stringify(change.labels)}`;
@@ -34,13 +43,23 @@ export class RunMeter {
   settle(): void {
     if (this.#inFlight.size === 0) return;
     this.#apply(
-      [...this.#inFlight.values()].map(({ metric, labels }) => ({ metric, labels, op: 'set', value: 0 })),
+      [...this.#inFlight.values()].map(({ metric, labels }) => ({
+        metric,
+        labels,
+        op: 'set',
+        value: 0,
+      })),
       [],
     );
     this.#inFlight.clear();
   }
 }
 
-function labelled(change: MetricChange, { name, measuredAs }: { readonly name: string; readonly measuredAs: string }): MetricChange {
-  return change.labels['pipeline'] === name ? { ...change, labels: { ...change.labels, pipeline: measuredAs } } : change;
+function labelled(
+  change: MetricChange,
+  { name, measuredAs }: { readonly name: string; readonly measuredAs: string },
+): MetricChange {
+  return change.labels['pipeline'] === name
+    ? { ...change, labels: { ...change.labels, pipeline: measuredAs } }
+    : change;
 }

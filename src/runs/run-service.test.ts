@@ -3,13 +3,29 @@ import { aRun } from '../../test/conformance/history.ts';
 import { HistoryError, type History } from '../history/history.ts';
 import { MemoryHistory } from '../history/memory/memory-history.ts';
 import type { DoctorReport } from '../wire/doctor.ts';
-import { CALLER, FakeClock, outcomeOf, refusalOf, rest, submission, testService, type TestService } from './testing.ts';
+import {
+  CALLER,
+  FakeClock,
+  outcomeOf,
+  refusalOf,
+  rest,
+  submission,
+  testService,
+  type TestService,
+} from './testing.ts';
 
 const PROBE = { role: 'source' as const, connector: 'csv', name: 'read', elapsed_ms: 1 };
-const HEALTHY: DoctorReport = { invocations: [{ id: 'row-0', probes: [{ ...PROBE, status: 'pass' }] }] };
-const SICK: DoctorReport = { invocations: [{ id: 'row-0', probes: [{ ...PROBE, status: 'fail', reason: 'no such file' }] }] };
+const HEALTHY: DoctorReport = {
+  invocations: [{ id: 'row-0', probes: [{ ...PROBE, status: 'pass' }] }],
+};
+const SICK: DoctorReport = {
+  invocations: [{ id: 'row-0', probes: [{ ...PROBE, status: 'fail', reason: 'no such file' }] }],
+};
 
-async function ended(service: TestService, over: Parameters<TestService['submit']>[0] = {}): Promise<string> {
+async function ended(
+  service: TestService,
+  over: Parameters<TestService['submit']>[0] = {},
+): Promise<string> {
   const id = await service.submit(over);
   await rest();
   service.executor.last.finish();
@@ -20,10 +36,22 @@ async function ended(service: TestService, over: Parameters<TestService['submit'
 describe('submitting', () => {
   it('answers with the stored run, executes it and records how it ended', async () => {
     const service = await testService();
-    const receipt = await service.runs.submit(submission({ name: 'orders', labels: { a: 'b' } }), CALLER);
-    expect(receipt).toEqual({ run_id: receipt.run_id, status: 'queued', submitted_at: '2026-08-01T12:00:00.000Z' });
+    const receipt = await service.runs.submit(
+      submission({ name: 'orders', labels: { a: 'b' } }),
+      CALLER,
+    );
+    expect(receipt).toEqual({
+      run_id: receipt.run_id,
+      status: 'queued',
+      submitted_at: '2026-08-01T12:00:00.000Z',
+    });
     await rest();
-    expect(await service.record(receipt.run_id)).toMatchObject({ status: 'running', name: 'orders', labels: { a: 'b' }, elapsed_secs: 0 });
+    expect(await service.record(receipt.run_id)).toMatchObject({
+      status: 'running',
+      name: 'orders',
+      labels: { a: 'b' },
+      elapsed_secs: 0,
+    });
     await service.clock.advance(2500);
     expect((await service.record(receipt.run_id)).elapsed_secs).toBe(2.5);
     service.executor.last.finish();
@@ -44,13 +72,19 @@ describe('submitting', () => {
       doctor_report: null,
       attempt: 0,
     });
-    expect(await service.measured('svc_serve_runs_total')).toEqual(['svc_serve_runs_total{status="completed",reason="ok"} 1']);
+    expect(await service.measured('svc_serve_runs_total')).toEqual([
+      'svc_serve_runs_total{status="completed",reason="ok"} 1',
+    ]);
   });
 
   it('hands the worker what it needs', async () => {
     const service = await testService();
     service.env.redactor.register('hunter22');
-    const id = await service.submit({ clock: '2026-01-01t01:00:00+01:00', concurrency: 3, timeout_secs: 9 });
+    const id = await service.submit({
+      clock: '2026-01-01t01:00:00+01:00',
+      concurrency: 3,
+      timeout_secs: 9,
+    });
     await rest();
     expect(service.executor.last.ticket).toMatchObject({
       runId: id,
@@ -97,13 +131,19 @@ describe('submitting', () => {
     ['no concurrency at all', { concurrency: 0 }, 'concurrency is a count'],
   ])('refuses %s, and keeps nothing', async (_what, over, text) => {
     const service = await testService();
-    expect(await refusalOf(service.submit(over))).toMatchObject({ code: 'unprocessable', message: expect.stringContaining(text) });
+    expect(await refusalOf(service.submit(over))).toMatchObject({
+      code: 'unprocessable',
+      message: expect.stringContaining(text),
+    });
     expect((await service.runs.list({ limit: 10 })).runs).toEqual([]);
   });
 
   it('passes on what is wrong with the document', async () => {
     const service = await testService();
-    await expect(service.submit({ config: 'broken' })).rejects.toMatchObject({ code: 'bad_config', stage: 'parse' });
+    await expect(service.submit({ config: 'broken' })).rejects.toMatchObject({
+      code: 'bad_config',
+      stage: 'parse',
+    });
   });
 
   it('executes at most as many as there are slots, in order, and refuses when the queue is full', async () => {
@@ -121,13 +161,18 @@ describe('submitting', () => {
   });
 
   it('gives the place in the queue back whatever ends a submission early', async () => {
-    const service = await testService({ limits: { maxQueued: 0 }, doctor: () => Promise.resolve(SICK) });
+    const service = await testService({
+      limits: { maxQueued: 0 },
+      doctor: () => Promise.resolve(SICK),
+    });
     for (let n = 0; n < 3; n += 1) await refusalOf(service.submit({ doctor_first: true }));
     const used = await service.submit({ idempotency_key: 'k' });
     service.executor.last.finish();
     await rest();
-    for (let n = 0; n < 3; n += 1) expect(await service.submit({ idempotency_key: 'k' })).toBe(used);
-    for (let n = 0; n < 3; n += 1) await refusalOf(service.submit({ idempotency_key: 'k', timeout_secs: 1 }));
+    for (let n = 0; n < 3; n += 1)
+      expect(await service.submit({ idempotency_key: 'k' })).toBe(used);
+    for (let n = 0; n < 3; n += 1)
+      await refusalOf(service.submit({ idempotency_key: 'k', timeout_secs: 1 }));
     await expect(service.submit()).resolves.toBeDefined();
   });
 
@@ -141,13 +186,18 @@ describe('submitting', () => {
 describe('preflight', () => {
   it('stores the report of a healthy document', async () => {
     const service = await testService({ doctor: () => Promise.resolve(HEALTHY) });
-    expect((await service.record(await service.submit({ doctor_first: true }))).doctor_report).toEqual(HEALTHY);
+    expect(
+      (await service.record(await service.submit({ doctor_first: true }))).doctor_report,
+    ).toEqual(HEALTHY);
     expect((await service.record(await service.submit())).doctor_report).toBeNull();
   });
 
   it('refuses a sick one with the report and stores no run', async () => {
     const service = await testService({ doctor: () => Promise.resolve(SICK) });
-    expect(await refusalOf(service.submit({ doctor_first: true }))).toMatchObject({ code: 'unprocessable', details: SICK });
+    expect(await refusalOf(service.submit({ doctor_first: true }))).toMatchObject({
+      code: 'unprocessable',
+      details: SICK,
+    });
     expect((await service.runs.list({ limit: 10 })).runs).toEqual([]);
     expect(await service.runs.audit.list({ limit: 10 })).toEqual([]);
   });
@@ -158,11 +208,20 @@ describe('idempotency', () => {
     const service = await testService();
     const id = await ended(service, { idempotency_key: 'k' });
     await service.clock.advance(5000);
-    const again = await service.runs.submit(submission({ idempotency_key: 'k', name: 'else', doctor_first: true }), CALLER);
-    expect(again).toEqual({ run_id: id, status: 'completed', submitted_at: '2026-08-01T12:00:00.000Z' });
+    const again = await service.runs.submit(
+      submission({ idempotency_key: 'k', name: 'else', doctor_first: true }),
+      CALLER,
+    );
+    expect(again).toEqual({
+      run_id: id,
+      status: 'completed',
+      submitted_at: '2026-08-01T12:00:00.000Z',
+    });
     expect(service.executor.started).toHaveLength(1);
     expect(await service.runs.audit.list({ limit: 10 })).toHaveLength(1);
-    expect(await service.measured('svc_serve_idempotency_hits_total')).toEqual(['svc_serve_idempotency_hits_total 1']);
+    expect(await service.measured('svc_serve_idempotency_hits_total')).toEqual([
+      'svc_serve_idempotency_hits_total 1',
+    ]);
   });
 
   it.each([
@@ -174,13 +233,25 @@ describe('idempotency', () => {
   ])('refuses the key with another %s', async (_what, over) => {
     const service = await testService();
     await service.submit({ idempotency_key: 'k' });
-    expect(await refusalOf(service.submit({ idempotency_key: 'k', ...over }))).toMatchObject({ code: 'conflict' });
+    expect(await refusalOf(service.submit({ idempotency_key: 'k', ...over }))).toMatchObject({
+      code: 'conflict',
+    });
   });
 
   it('does not care for the order of keys and labels', async () => {
     const service = await testService();
-    const first = await service.submit({ idempotency_key: 'k', config: '{"a": 1, "b": 2}', labels: { x: '1', y: '2' } });
-    expect(await service.submit({ idempotency_key: 'k', config: '{"b": 2, "a": 1}', labels: { y: '2', x: '1' } })).toBe(first);
+    const first = await service.submit({
+      idempotency_key: 'k',
+      config: '{"a": 1, "b": 2}',
+      labels: { x: '1', y: '2' },
+    });
+    expect(
+      await service.submit({
+        idempotency_key: 'k',
+        config: '{"b": 2, "a": 1}',
+        labels: { y: '2', x: '1' },
+      }),
+    ).toBe(first);
   });
 
   it('starts afresh after the window, after a delete, and always when it is turned off', async () => {
@@ -194,7 +265,9 @@ describe('idempotency', () => {
     await service.runs.delete(second, CALLER);
     expect(await service.submit({ idempotency_key: 'k' })).not.toBe(second);
     const off = await testService({ limits: { idempotencySecs: 0 } });
-    expect(await off.submit({ idempotency_key: 'k' })).not.toBe(await off.submit({ idempotency_key: 'k' }));
+    expect(await off.submit({ idempotency_key: 'k' })).not.toBe(
+      await off.submit({ idempotency_key: 'k' }),
+    );
   });
 });
 
@@ -210,8 +283,14 @@ describe('ending', () => {
       error: { code: 'x', kind: 'Sink', message: '1 invocation(s) failed: hunter22' },
     });
     await rest();
-    expect(await service.record(id)).toMatchObject({ status: 'failed', error: '1 invocation(s) failed: ***', records_written: 4 });
-    expect(await service.measured('svc_serve_runs_total')).toEqual(['svc_serve_runs_total{status="failed",reason="error"} 1']);
+    expect(await service.record(id)).toMatchObject({
+      status: 'failed',
+      error: '1 invocation(s) failed: ***',
+      records_written: 4,
+    });
+    expect(await service.measured('svc_serve_runs_total')).toEqual([
+      'svc_serve_runs_total{status="failed",reason="error"} 1',
+    ]);
   });
 
   it('records a worker that died, with the counts heard of last', async () => {
@@ -219,9 +298,19 @@ describe('ending', () => {
     const id = await service.submit();
     await rest();
     const { listener } = service.executor.last;
-    listener.progress({ records_read: 9, records_written: 8, records_dead_lettered: 0, bytes_read: 1, row_id: 'r', invocations_done: 0 });
+    listener.progress({
+      records_read: 9,
+      records_written: 8,
+      records_dead_lettered: 0,
+      bytes_read: 1,
+      row_id: 'r',
+      invocations_done: 0,
+    });
     expect((await service.record(id)).records_written).toBe(8);
-    service.executor.last.end({ type: 'crashed', reason: 'it needed more memory than the limit of 64 MB' });
+    service.executor.last.end({
+      type: 'crashed',
+      reason: 'it needed more memory than the limit of 64 MB',
+    });
     await rest();
     expect(await service.record(id)).toMatchObject({
       status: 'failed',
@@ -229,8 +318,11 @@ describe('ending', () => {
       records_written: 8,
     });
     const events: unknown[] = [];
-    for await (const event of await service.runs.followLog(id, new AbortController().signal)) events.push(event);
-    expect(events.at(-2)).toMatchObject({ line: expect.stringContaining('ended abnormally: it needed more memory') });
+    for await (const event of await service.runs.followLog(id, new AbortController().signal))
+      events.push(event);
+    expect(events.at(-2)).toMatchObject({
+      line: expect.stringContaining('ended abnormally: it needed more memory'),
+    });
   });
 
   it('tells a listener of the runs whose plan it wants, when they are recorded', async () => {
@@ -239,7 +331,8 @@ describe('ending', () => {
     const service = await testService({
       onEnd: {
         wants: () => wanted,
-        ended: ({ runId, status, outcome }) => told.push(`${runId} ${status} ${outcome?.records_written}`),
+        ended: ({ runId, status, outcome }) =>
+          told.push(`${runId} ${status} ${outcome?.records_written}`),
         settle: () => Promise.resolve(),
       },
     });
@@ -253,8 +346,16 @@ describe('ending', () => {
     const service = await testService();
     await service.submit();
     await rest();
-    const gauge = { name: 'svc_sink_in_flight', type: 'gauge' as const, help: 'h', labels: ['row'] };
-    service.executor.last.listener.metrics([{ metric: gauge.name, op: 'set', labels: { row: 'a' }, value: 1 }], [gauge]);
+    const gauge = {
+      name: 'svc_sink_in_flight',
+      type: 'gauge' as const,
+      help: 'h',
+      labels: ['row'],
+    };
+    service.executor.last.listener.metrics(
+      [{ metric: gauge.name, op: 'set', labels: { row: 'a' }, value: 1 }],
+      [gauge],
+    );
     expect(await service.measured('svc_sink_in_flight')).toEqual(['svc_sink_in_flight{row="a"} 1']);
     service.executor.last.end({ type: 'crashed', reason: 'x' });
     await rest();
@@ -275,7 +376,9 @@ describe('ending', () => {
       error: 'the run did not finish within its timeout_secs of 7',
       records_written: 2,
     });
-    expect(await service.measured('svc_serve_runs_total')).toEqual(['svc_serve_runs_total{status="failed",reason="timeout"} 1']);
+    expect(await service.measured('svc_serve_runs_total')).toEqual([
+      'svc_serve_runs_total{status="failed",reason="timeout"} 1',
+    ]);
   });
 
   it('can wait longer than a timer can', async () => {
@@ -317,9 +420,17 @@ describe('cancelling', () => {
     const first = await service.submit();
     const second = await service.submit();
     expect(await service.runs.cancel(second, CALLER)).toBe('requested');
-    expect(await service.record(second)).toMatchObject({ status: 'cancelled', started_at: null, error: null, elapsed_secs: null });
+    expect(await service.record(second)).toMatchObject({
+      status: 'cancelled',
+      started_at: null,
+      error: null,
+      elapsed_secs: null,
+    });
     expect((await service.record(first)).status).toBe('running');
-    expect((await service.runs.audit.list({ limit: 1 }))[0]).toMatchObject({ action: 'run.cancel', run_id: second });
+    expect((await service.runs.audit.list({ limit: 1 }))[0]).toMatchObject({
+      action: 'run.cancel',
+      run_id: second,
+    });
     service.executor.last.finish();
     await rest();
     expect(service.executor.started).toHaveLength(1);
@@ -334,15 +445,33 @@ describe('cancelling', () => {
     expect((await service.record(id)).status).toBe('running');
     service.executor.last.finish({ status: 'cancelled', records_written: 3 });
     await rest();
-    expect(await service.record(id)).toMatchObject({ status: 'cancelled', error: null, records_written: 3 });
+    expect(await service.record(id)).toMatchObject({
+      status: 'cancelled',
+      error: null,
+      records_written: 3,
+    });
   });
 
   it.each([
-    ['finishes all the same', { type: 'finished' as const, outcome: outcomeOf() }, { status: 'completed' }],
-    ['has to be killed', { type: 'crashed' as const, reason: 'killed' }, { status: 'cancelled', error: null }],
+    [
+      'finishes all the same',
+      { type: 'finished' as const, outcome: outcomeOf() },
+      { status: 'completed' },
+    ],
+    [
+      'has to be killed',
+      { type: 'crashed' as const, reason: 'killed' },
+      { status: 'cancelled', error: null },
+    ],
     [
       'cannot flush',
-      { type: 'finished' as const, outcome: outcomeOf({ status: 'failed', error: { code: 'x', kind: 'Sink', message: 'flush failed' } }) },
+      {
+        type: 'finished' as const,
+        outcome: outcomeOf({
+          status: 'failed',
+          error: { code: 'x', kind: 'Sink', message: 'flush failed' },
+        }),
+      },
       { status: 'failed', error: 'flush failed' },
     ],
   ])('tells the truth about a run that %s', async (_what, end, expected) => {
@@ -370,7 +499,9 @@ describe('cancelling', () => {
     const id = await ended(service);
     expect(await service.runs.cancel(id, CALLER)).toBe('noop');
     expect(await service.runs.audit.list({ limit: 10 })).toHaveLength(1);
-    expect(await refusalOf(service.runs.cancel('unknown', CALLER))).toMatchObject({ code: 'not_found' });
+    expect(await refusalOf(service.runs.cancel('unknown', CALLER))).toMatchObject({
+      code: 'not_found',
+    });
   });
 
   it('is obeyed for a wish that another instance took', async () => {
@@ -387,14 +518,20 @@ describe('deleting', () => {
   it('removes ended runs only', async () => {
     const service = await testService();
     const id = await service.submit();
-    expect(await refusalOf(service.runs.delete(id, CALLER))).toMatchObject({ code: 'conflict', hint: 'cancel it first' });
+    expect(await refusalOf(service.runs.delete(id, CALLER))).toMatchObject({
+      code: 'conflict',
+      hint: 'cancel it first',
+    });
     await rest();
     service.executor.last.finish();
     await rest();
     await service.runs.delete(id, CALLER);
     expect(await refusalOf(service.record(id))).toMatchObject({ code: 'not_found' });
     expect(await refusalOf(service.runs.delete(id, CALLER))).toMatchObject({ code: 'not_found' });
-    expect((await service.runs.audit.list({ limit: 1 }))[0]).toMatchObject({ action: 'run.delete', run_id: id });
+    expect((await service.runs.audit.list({ limit: 1 }))[0]).toMatchObject({
+      action: 'run.delete',
+      run_id: id,
+    });
   });
 });
 
@@ -413,8 +550,12 @@ describe('listing', () => {
     expect(second.runs.map((run) => run.run_id)).toEqual(ids.slice(3));
     expect(second.next_cursor).toBeNull();
     const since = new Date('2026-08-01T12:00:04Z');
-    expect((await service.runs.list({ limit: 9, since })).runs.map((run) => run.run_id)).toEqual(ids.slice(0, 1));
-    expect((await service.runs.list({ limit: 9, status: ['running'] })).runs.map((run) => run.run_id)).toEqual(ids.slice(4));
+    expect((await service.runs.list({ limit: 9, since })).runs.map((run) => run.run_id)).toEqual(
+      ids.slice(0, 1),
+    );
+    expect(
+      (await service.runs.list({ limit: 9, status: ['running'] })).runs.map((run) => run.run_id),
+    ).toEqual(ids.slice(4));
   });
 });
 
@@ -452,7 +593,9 @@ describe('draining', () => {
       error: 'the server shut down before the run finished',
       records_written: 1,
     });
-    expect(await service.measured('svc_serve_runs_total')).toEqual(['svc_serve_runs_total{status="failed",reason="server_shutdown"} 2']);
+    expect(await service.measured('svc_serve_runs_total')).toEqual([
+      'svc_serve_runs_total{status="failed",reason="server_shutdown"} 2',
+    ]);
   });
 });
 
@@ -465,7 +608,9 @@ describe('a history that does not answer', () => {
         const value: unknown = Reflect.get(target, name, target);
         if (typeof value !== 'function') return value;
         return (...values: unknown[]): unknown =>
-          failing.now ? Promise.reject(new HistoryError('disk full')) : (Reflect.apply(value, target, values) as unknown);
+          failing.now
+            ? Promise.reject(new HistoryError('disk full'))
+            : (Reflect.apply(value, target, values) as unknown);
       },
     });
     return { history, failing };
@@ -476,14 +621,22 @@ describe('a history that does not answer', () => {
     const service = await testService({ history });
     failing.now = true;
     expect(await refusalOf(service.submit())).toMatchObject({ code: 'unavailable' });
-    expect(await refusalOf(service.runs.audit.list({ limit: 1 }))).toMatchObject({ code: 'unavailable' });
-    await expect(service.runs.audit.record({ principal: 'p', role: 'viewer', action: 'a', result: 'denied' })).resolves.toBeUndefined();
+    expect(await refusalOf(service.runs.audit.list({ limit: 1 }))).toMatchObject({
+      code: 'unavailable',
+    });
+    await expect(
+      service.runs.audit.record({ principal: 'p', role: 'viewer', action: 'a', result: 'denied' }),
+    ).resolves.toBeUndefined();
     expect(service.runs.readiness().historyOk).toBe(false);
-    expect(await service.measured('svc_serve_history_degraded')).toEqual(['svc_serve_history_degraded 1']);
+    expect(await service.measured('svc_serve_history_degraded')).toEqual([
+      'svc_serve_history_degraded 1',
+    ]);
     failing.now = false;
     await service.clock.advance(10_000);
     expect(service.runs.readiness().historyOk).toBe(true);
-    expect(await service.measured('svc_serve_history_degraded')).toEqual(['svc_serve_history_degraded 0']);
+    expect(await service.measured('svc_serve_history_degraded')).toEqual([
+      'svc_serve_history_degraded 0',
+    ]);
     await expect(service.submit()).resolves.toBeDefined();
   });
 
@@ -511,7 +664,11 @@ describe('a run whose record belongs to somebody else', () => {
     expect(service.executor.last.stops).toMatchObject([{ why: 'shutdown' }]);
     service.executor.last.finish();
     await rest();
-    expect(await service.record(id)).toMatchObject({ status: 'failed', error: 'lease expired', records_written: 0 });
+    expect(await service.record(id)).toMatchObject({
+      status: 'failed',
+      error: 'lease expired',
+      records_written: 0,
+    });
     expect(await service.measured('svc_serve_runs_total')).toEqual([]);
   });
 });
@@ -520,14 +677,29 @@ describe('orphans', () => {
   it('fail at start and later when their lease expires, naming it; live ones stay', async () => {
     const history = new MemoryHistory();
     const clock = new FakeClock();
-    await history.admit(aRun('dead', { owner: 'gone', lease_until: '2026-08-01T11:59:59.000Z' }), {});
-    await history.admit(aRun('later', { owner: 'gone', lease_until: '2026-08-01T12:00:15.000Z' }), {});
-    await history.admit(aRun('peer', { owner: 'peer', lease_until: '2026-08-01T13:00:00.000Z' }), {});
+    await history.admit(
+      aRun('dead', { owner: 'gone', lease_until: '2026-08-01T11:59:59.000Z' }),
+      {},
+    );
+    await history.admit(
+      aRun('later', { owner: 'gone', lease_until: '2026-08-01T12:00:15.000Z' }),
+      {},
+    );
+    await history.admit(
+      aRun('peer', { owner: 'peer', lease_until: '2026-08-01T13:00:00.000Z' }),
+      {},
+    );
     const service = await testService({ history, clock });
-    expect(await service.record('dead')).toMatchObject({ status: 'failed', error: expect.stringContaining('lease') });
+    expect(await service.record('dead')).toMatchObject({
+      status: 'failed',
+      error: expect.stringContaining('lease'),
+    });
     expect((await service.record('later')).status).toBe('queued');
     await clock.advance(20_000);
-    expect(await service.record('later')).toMatchObject({ status: 'failed', error: expect.stringContaining('expired') });
+    expect(await service.record('later')).toMatchObject({
+      status: 'failed',
+      error: expect.stringContaining('expired'),
+    });
     expect((await service.record('peer')).status).toBe('queued');
     expect(await service.measured('svc_serve_runs_total')).toEqual([]);
   });

@@ -54,12 +54,18 @@ export interface RunServiceOptions {
   readonly applyMetrics: ApplyMetrics;
   /** Takes what runs moved, before their end is recorded; returns at once. */
   readonly onMoved?: (movements: readonly Movement[]) => void;
-  /** Takes files of this machine as soon as a run writes them; what it stores is in the history before what `onOutcome` does. */
+  /**
+   * Takes files of this machine as soon as a run writes them; what it stores is in the history
+   * before what `onOutcome` does.
+   */
   readonly onOpened?: (runId: string, news: OutputNews) => void;
   readonly callbacks: CallbackRules;
   /** Also told of every end. */
   readonly onEnd?: EndListener;
-  /** Takes what runs came to, as soon as that is on record; what it stores is in the history before that is closed. */
+  /**
+   * Takes what runs came to, as soon as that is on record; what it stores is in the history before
+   * that is closed.
+   */
   readonly onOutcome?: (runId: string, outcome: RunOutcome) => void;
   readonly limits: RunLimits;
   /** Whoever started the server chose how much is logged: documents have no say in it. */
@@ -69,7 +75,10 @@ export interface RunServiceOptions {
 }
 
 export interface RunService extends Runs {
-  /** Registers this instance, fails orphans and begins to look after leases and retention. Call once, before `submit`. */
+  /**
+   * Registers this instance, fails orphans and begins to look after leases and retention. Call
+   * once, before `submit`.
+   */
   start(): Promise<void>;
   /** The audit log, for the routes. */
   readonly audit: Audit;
@@ -107,11 +116,14 @@ class Service implements RunService {
     this.audit = createAudit(this.#health.audit, env);
     this.#logs = new RunLogs(env.clock);
     const storesLog = history.persistent && limits.logRetentionSecs > 0;
-    this.#writer = storesLog ? new LogWriter({ store: history, env, maxLinesPerRun: limits.maxLogLinesPerRun }) : undefined;
+    this.#writer = storesLog
+      ? new LogWriter({ store: history, env, maxLinesPerRun: limits.maxLogLinesPerRun })
+      : undefined;
     this.#callbacks = new CallbackSender(env);
     this.#self = selfOf(options);
-    this.#queue = new RunQueue({ slots: limits.maxConcurrent, capacity: limits.maxQueued, onChange: gauges(env) }, (run) =>
-      this.#execute(run),
+    this.#queue = new RunQueue(
+      { slots: limits.maxConcurrent, capacity: limits.maxQueued, onChange: gauges(env) },
+      (run) => this.#execute(run),
     );
     this.#liveServices = {
       env,
@@ -145,7 +157,10 @@ class Service implements RunService {
     });
     await keeper.begin();
     const { signal } = this.#closing;
-    this.#loops = Promise.all([keeper.keep(signal), keepRetention({ env, history, limits, signal })]);
+    this.#loops = Promise.all([
+      keeper.keep(signal),
+      keepRetention({ env, history, limits, signal }),
+    ]);
   }
 
   async submit(submission: Submission, caller: Caller, how: How = {}): Promise<SubmissionReceipt> {
@@ -178,7 +193,10 @@ class Service implements RunService {
       ...(until === undefined ? {} : { until: until.toISOString() }),
     };
     const page = await this.#health.ask((history) => history.listRuns(stored));
-    return { runs: page.runs.map((run) => this.#present(run)), next_cursor: page.more ? (page.runs.at(-1)?.run_id ?? null) : null };
+    return {
+      runs: page.runs.map((run) => this.#present(run)),
+      next_cursor: page.more ? (page.runs.at(-1)?.run_id ?? null) : null,
+    };
   }
 
   async cancel(runId: string, caller: Caller): Promise<'requested' | 'noop'> {
@@ -195,7 +213,9 @@ class Service implements RunService {
     const result = await this.#health.ask((history) => history.deleteRun(runId));
     if (result === 'missing') throw unknownRun();
     if (result === 'in_flight') {
-      throw new RefusedError('conflict', 'the run has not ended; only ended runs can be deleted', { hint: 'cancel it first' });
+      throw new RefusedError('conflict', 'the run has not ended; only ended runs can be deleted', {
+        hint: 'cancel it first',
+      });
     }
     await this.audit.record(actionOf(caller, 'run.delete', runId));
   }
@@ -205,14 +225,24 @@ class Service implements RunService {
     return this.#logs.get(runId)?.follow(signal) ?? onlyEnd();
   }
 
-  async readLog(runId: string, range: { readonly after: number | undefined; readonly limit: number }): Promise<StoredLog> {
+  async readLog(
+    runId: string,
+    range: { readonly after: number | undefined; readonly limit: number },
+  ): Promise<StoredLog> {
     await this.#find(runId);
     if (this.#options.limits.logRetentionSecs === 0) return { lines: [], truncated: false };
-    return this.#health.ask((history) => history.readLog(runId, { after: range.after ?? -1, limit: range.limit }));
+    return this.#health.ask((history) =>
+      history.readLog(runId, { after: range.after ?? -1, limit: range.limit }),
+    );
   }
 
   readiness(): { historyOk: boolean; queueOk: boolean; draining: boolean; instances: number } {
-    return { historyOk: this.#health.ok, queueOk: !this.#queue.full, draining: this.#draining, instances: 0 };
+    return {
+      historyOk: this.#health.ok,
+      queueOk: !this.#queue.full,
+      draining: this.#draining,
+      instances: 0,
+    };
   }
 
   async drain(graceMs: number): Promise<void> {
@@ -222,7 +252,10 @@ class Service implements RunService {
     void clock.sleep(graceMs, over.signal).then(() => this.#stopAll(over.signal));
     await this.#queue.idle();
     await Promise.all(this.#endings);
-    await Promise.all([this.#callbacks.settle(this.#giveUp.signal), this.#options.onEnd?.settle(this.#giveUp.signal)]);
+    await Promise.all([
+      this.#callbacks.settle(this.#giveUp.signal),
+      this.#options.onEnd?.settle(this.#giveUp.signal),
+    ]);
     over.abort();
     this.#closing.abort();
     await this.#loops;
@@ -233,33 +266,55 @@ class Service implements RunService {
   }
 
   #refuseWhenDraining(): void {
-    if (this.#draining) throw new RefusedError('unavailable', 'the server is shutting down and takes no more runs');
+    if (this.#draining)
+      throw new RefusedError('unavailable', 'the server is shutting down and takes no more runs');
   }
 
   async #preflight(prepared: Prepared): Promise<DoctorReport> {
     const report = await this.#options.doctor(prepared, this.#closing.signal);
     const failure = doctorFailure(report);
-    if (failure !== undefined) throw new RefusedError('unprocessable', failure, { details: report });
+    if (failure !== undefined)
+      throw new RefusedError('unprocessable', failure, { details: report });
     return report;
   }
 
-  #newRun(submission: Submission, prepared: Prepared, { report, how }: { report: DoctorReport | null; how: How }): NewRun {
+  #newRun(
+    submission: Submission,
+    prepared: Prepared,
+    { report, how }: { report: DoctorReport | null; how: How },
+  ): NewRun {
     const { env, limits, isLevelChosen } = this.#options;
-    return newRun(submission, prepared, report, { env, isLevelChosen, owner: this.#self.instance_id, how, ...limits });
+    return newRun(submission, prepared, report, {
+      env,
+      isLevelChosen,
+      owner: this.#self.instance_id,
+      how,
+      ...limits,
+    });
   }
 
   /** Stores the run; or gives the run that this submission repeats. */
   async #admit(fresh: NewRun, caller: Caller): Promise<StoredRun | undefined> {
     const { run, claim } = fresh;
-    const audit = this.audit.complete({ ...actionOf(caller, 'run.submit', run.run_id), config_fingerprint: fresh.configFingerprint });
-    const admission = await this.#health.ask((history) => history.admit(run, claim === undefined ? { audit } : { audit, claim }));
+    const audit = this.audit.complete({
+      ...actionOf(caller, 'run.submit', run.run_id),
+      config_fingerprint: fresh.configFingerprint,
+    });
+    const admission = await this.#health.ask((history) =>
+      history.admit(run, claim === undefined ? { audit } : { audit, claim }),
+    );
     switch (admission.type) {
       case 'admitted':
         return undefined;
       case 'mismatch':
-        throw new RefusedError('conflict', 'the idempotency key was used before for another request', { hint: 'use a new key' });
+        throw new RefusedError(
+          'conflict',
+          'the idempotency key was used before for another request',
+          { hint: 'use a new key' },
+        );
       case 'replay':
-        if (admission.run === undefined) throw new RefusedError('not_found', 'the run of this idempotency key is gone');
+        if (admission.run === undefined)
+          throw new RefusedError('not_found', 'the run of this idempotency key is gone');
         this.#options.env.metrics.inc(idempotencyHits, {});
         return admission.run;
       default:
@@ -268,10 +323,14 @@ class Service implements RunService {
   }
 
   #enter({ run, ticket, plan }: NewRun, submission: Submission, place: Reservation<LiveRun>): void {
-    for (const { path, message } of plan.warnings) this.#options.env.log.warn(message, { run_id: run.run_id, path });
+    for (const { path, message } of plan.warnings)
+      this.#options.env.log.warn(message, { run_id: run.run_id, path });
     const callback = submission.callback ?? undefined;
     const told = this.#options.onEnd?.wants(plan) === true ? plan : undefined;
-    const live = new LiveRun({ ticket, plan: told, callback, log: this.#logs.open(run.run_id) }, this.#liveServices);
+    const live = new LiveRun(
+      { ticket, plan: told, callback, log: this.#logs.open(run.run_id) },
+      this.#liveServices,
+    );
     this.#live.set(run.run_id, live);
     // The grace was over before the run was stored: it is recorded as ended by the shutdown.
     if (this.#stopped) live.stop('shutdown');
@@ -280,7 +339,8 @@ class Service implements RunService {
 
   async #execute(run: LiveRun): Promise<void> {
     const end = await run.execute();
-    // The slot is free while the end is being recorded: the next run's start shares the same commit.
+    // The slot is free while the end is being recorded: the next run's start shares the same
+    // commit.
     void this.#settle(run, run.record(end));
   }
 

@@ -1,5 +1,15 @@
-/** The run service as routes, triggers, backfills and the demo see it. Everything that starts work ends in `submit`. */
-import type { RunPage, RunRecord, RunStatus, StoredLogLine, Submission, SubmissionReceipt } from '../wire/run.ts';
+/**
+ * The run service as routes, triggers, backfills and the demo see it. Everything that starts work
+ * ends in `submit`.
+ */
+import type {
+  RunPage,
+  RunRecord,
+  RunStatus,
+  StoredLogLine,
+  Submission,
+  SubmissionReceipt,
+} from '../wire/run.ts';
 
 /** Who asks; written to the audit log. */
 export interface Caller {
@@ -10,9 +20,14 @@ export interface Caller {
 
 /** What a submission from outside cannot ask for. */
 export interface How {
-  /** Sources begin at the beginning, whatever positions an earlier run of the same name has stored. */
+  /**
+   * Sources begin at the beginning, whatever positions an earlier run of the same name has stored.
+   */
   readonly anew?: true;
-  /** Pipeline to which what it measures is added, in place of its own name: names that do not come again would make series without end. */
+  /**
+   * Pipeline to which what it measures is added, in place of its own name: names that do not come
+   * again would make series without end.
+   */
   readonly measuredAs?: string;
 }
 
@@ -41,8 +56,8 @@ export interface StoredLog {
 }
 
 /**
- * Methods reject with `RefusedError` (404, 409, 422, 429, 503) or `ConfigError` (400 or 422 by its stage);
- * the server turns both into envelopes.
+ * Methods reject with `RefusedError` (404, 409, 422, 429, 503) or `ConfigError` (400 or 422 by its
+ * stage); the server turns both into envelopes.
  */
 export interface Runs {
   /** Validates, interpolates, claims the key, stores; resolves when the record is durable. */
@@ -53,11 +68,25 @@ export interface Runs {
   cancel(runId: string, caller: Caller): Promise<'requested' | 'noop'>;
   /** Terminal runs only. */
   delete(runId: string, caller: Caller): Promise<void>;
-  /** Replays the ring, then follows; ends with `end`. A known run without a ring gives a single `end`. */
+  /**
+   * Replays the ring, then follows; ends with `end`. A known run without a ring gives a single
+   * `end`.
+   */
   followLog(runId: string, signal: AbortSignal): Promise<AsyncIterable<LogEvent>>;
   /** Persisted lines with `seq > after`. Empty for a memory history or with log retention 0. */
-  readLog(runId: string, range: { readonly after: number | undefined; readonly limit: number }): Promise<StoredLog>;
-  readiness(): { readonly historyOk: boolean; readonly queueOk: boolean; readonly draining: boolean; readonly instances: number };
-  /** Stops taking work, waits for running and queued runs up to the grace, then cancels (failed, `server_shutdown`). */
+  readLog(
+    runId: string,
+    range: { readonly after: number | undefined; readonly limit: number },
+  ): Promise<StoredLog>;
+  readiness(): {
+    readonly historyOk: boolean;
+    readonly queueOk: boolean;
+    readonly draining: boolean;
+    readonly instances: number;
+  };
+  /**
+   * Stops taking work, waits for running and queued runs up to the grace, then cancels (failed,
+   * `server_shutdown`).
+   */
   drain(graceMs: number): Promise<void>;
 }

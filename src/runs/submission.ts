@@ -8,12 +8,19 @@ import { validateCallback, type CallbackRules } from './callback-rules.ts';
 export function checkSettings(submission: Submission, callbacks: CallbackRules): void {
   const { clock, concurrency, callback } = submission;
   if (clock != null && parseRfc3339(clock) === undefined) {
-    throw new RefusedError('unprocessable', `clock: ${JSON.stringify(clock)} is not an RFC 3339 time`, {
-      hint: 'for example 2026-08-01T12:00:00Z',
-    });
+    throw new RefusedError(
+      'unprocessable',
+      `clock: ${JSON.stringify(clock)} is not an RFC 3339 time`,
+      {
+        hint: 'for example 2026-08-01T12:00:00Z',
+      },
+    );
   }
   if (concurrency != null && concurrency < 1) {
-    throw new RefusedError('unprocessable', `concurrency is a count of parallel requests: it must be at least 1, got ${concurrency}`);
+    throw new RefusedError(
+      'unprocessable',
+      `concurrency is a count of parallel requests: it must be at least 1, got ${concurrency}`,
+    );
   }
   if (callback != null) validateCallback(callback, callbacks);
 }

@@ -1,4 +1,6 @@
-/** A whole run service for tests: fake clock, scripted executor, documents that are not looked at. */
+/**
+ * A whole run service for tests: fake clock, scripted executor, documents that are not looked at.
+ */
 import { testEnv, type TestEnv } from '../../test/fakes/env.ts';
 import type { History } from '../history/history.ts';
 import { MemoryHistory } from '../history/memory/memory-history.ts';
@@ -14,7 +16,12 @@ import { configFingerprint } from './fingerprint.ts';
 import { RUN_METRICS } from './metrics.ts';
 import type { Prepare } from './prepared.ts';
 import type { StopCause } from './record.ts';
-import { createRuns, type RunLimits, type RunService, type RunServiceOptions } from './run-service.ts';
+import {
+  createRuns,
+  type RunLimits,
+  type RunService,
+  type RunServiceOptions,
+} from './run-service.ts';
 import type { Caller } from './runs.ts';
 
 export const CALLER: Caller = { principal: 'ann', role: 'operator', sourceIp: '::1' };
@@ -53,7 +60,9 @@ export class FakeClock implements Clock {
     const end = this.#now + ms;
     for (;;) {
       await rest();
-      const next = [...this.#sleepers].filter(({ until }) => until <= end).sort((a, b) => a.until - b.until)[0];
+      const next = [...this.#sleepers]
+        .filter(({ until }) => until <= end)
+        .sort((a, b) => a.until - b.until)[0];
       if (next === undefined) break;
       this.#now = Math.max(this.#now, next.until);
       next.wake();
@@ -133,7 +142,8 @@ export function outcomeOf(over: Partial<RunOutcome> = {}): RunOutcome {
 
 /** Documents for tests: `broken` does not parse, everything else is its own tree. */
 const prepare: Prepare = async ({ config, name }) => {
-  if (config === 'broken') throw new ConfigError([{ code: 'syntax', path: '', message: 'not YAML' }], { stage: 'parse' });
+  if (config === 'broken')
+    throw new ConfigError([{ code: 'syntax', path: '', message: 'not YAML' }], { stage: 'parse' });
   const tree = JSON.parse(config) as JsonObject;
   const named = name ?? (tree['name'] as string | undefined);
   const plan = { warnings: [] } as unknown as Plan;
@@ -183,7 +193,11 @@ export function submission(over: Partial<Submission> = {}): Submission {
 export async function testService(options: TestServiceOptions = {}): Promise<TestService> {
   const { clock = new FakeClock(), limits, fetch: fake, ...others } = options;
   const registry = createRegistry(RUN_METRICS);
-  const env = testEnv({ clock, metrics: registry.metrics, fetch: fake ?? (() => Promise.reject(new Error('no network'))) });
+  const env = testEnv({
+    clock,
+    metrics: registry.metrics,
+    fetch: fake ?? (() => Promise.reject(new Error('no network'))),
+  });
   const executor = new ScriptedExecutor();
   const history = options.history ?? new MemoryHistory();
   const runs = createRuns({
@@ -206,7 +220,8 @@ export async function testService(options: TestServiceOptions = {}): Promise<Tes
     history,
     registry,
     submit: async (over) => (await runs.submit(submission(over), CALLER)).run_id,
-    measured: async (name) => (await registry.render()).split('\n').filter((line) => line.startsWith(name)),
+    measured: async (name) =>
+      (await registry.render()).split('\n').filter((line) => line.startsWith(name)),
     record: (runId) => runs.get(runId),
   };
 }

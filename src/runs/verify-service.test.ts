@@ -31,7 +31,15 @@ function outcome(rest: Partial<RunOutcome>): RunEnd {
   const times = { started_at: '', finished_at: '' };
   return {
     type: 'finished',
-    outcome: { pipeline: 'p', status: 'completed', ...times, records_written: 0, invocations: [], error: null, ...rest },
+    outcome: {
+      pipeline: 'p',
+      status: 'completed',
+      ...times,
+      records_written: 0,
+      invocations: [],
+      error: null,
+      ...rest,
+    },
   };
 }
 
@@ -70,36 +78,81 @@ function desk(end: RunEnd | Promise<RunEnd>, prepare?: Prepare): Desk {
   return { verify, tickets, audited, stopped };
 }
 
-function ask(verify: Verify, body: Record<string, unknown> = {}, signal = new AbortController().signal): Promise<VerifyReport> {
-  return verify({ request: verifyRequestSchema.parse({ config: 'version: 1', ...body }), caller: CALLER, signal });
+function ask(
+  verify: Verify,
+  body: Record<string, unknown> = {},
+  signal = new AbortController().signal,
+): Promise<VerifyReport> {
+  return verify({
+    request: verifyRequestSchema.parse({ config: 'version: 1', ...body }),
+    caller: CALLER,
+    signal,
+  });
 }
 
 describe('a comparison over HTTP', () => {
   it('is made by a worker as it was asked for, and audited with what came out', async () => {
     const equal = desk(outcome({ verification: REPORT }));
-    expect(await ask(equal.verify, { row: 'a', repair: true, allow_delete: true, dry_run: true, max_differences: 7 })).toEqual(REPORT);
-    expect(equal.tickets[0]?.verify).toEqual({ row: 'a', repair: true, allowDelete: true, dryRun: true, maxDifferences: 7 });
-    expect(equal.audited).toEqual([{ principal: 'bob', role: 'operator', action: 'verify', result: 'equal' }]);
-    const different = desk(outcome({ verification: { ...REPORT, differences: [{ key: { id: 1 }, kind: 'missing_in_dest' }] } }));
+    expect(
+      await ask(equal.verify, {
+        row: 'a',
+        repair: true,
+        allow_delete: true,
+        dry_run: true,
+        max_differences: 7,
+      }),
+    ).toEqual(REPORT);
+    expect(equal.tickets[0]?.verify).toEqual({
+      row: 'a',
+      repair: true,
+      allowDelete: true,
+      dryRun: true,
+      maxDifferences: 7,
+    });
+    expect(equal.audited).toEqual([
+      { principal: 'bob', role: 'operator', action: 'verify', result: 'equal' },
+    ]);
+    const different = desk(
+      outcome({
+        verification: { ...REPORT, differences: [{ key: { id: 1 }, kind: 'missing_in_dest' }] },
+      }),
+    );
     await ask(different.verify);
     expect(different.audited[0]?.result).toBe('different');
   });
 
   it('is refused where it cannot be made: 400 by what the document says, 503 by a store that does not answer', async () => {
     const failed = (code: string, kind: 'Custom' | 'Source') =>
-      ask(desk(outcome({ status: 'failed', error: { code, kind, message: 'no', hint: 'do' } })).verify);
-    await expect(failed('bad_config', 'Custom')).rejects.toMatchObject({ code: 'bad_config', message: 'no', hint: 'do' });
-    await expect(failed('connector_missing', 'Source')).rejects.toMatchObject({ code: 'bad_config' });
-    await expect(failed('connector_connection', 'Source')).rejects.toMatchObject({ code: 'unavailable' });
-    await expect(ask(desk({ type: 'crashed', reason: 'it was killed' }).verify)).rejects.toMatchObject({ code: 'unavailable' });
+      ask(
+        desk(outcome({ status: 'failed', error: { code, kind, message: 'no', hint: 'do' } }))
+          .verify,
+      );
+    await expect(failed('bad_config', 'Custom')).rejects.toMatchObject({
+      code: 'bad_config',
+      message: 'no',
+      hint: 'do',
+    });
+    await expect(failed('connector_missing', 'Source')).rejects.toMatchObject({
+      code: 'bad_config',
+    });
+    await expect(failed('connector_connection', 'Source')).rejects.toMatchObject({
+      code: 'unavailable',
+    });
+    await expect(
+      ask(desk({ type: 'crashed', reason: 'it was killed' }).verify),
+    ).rejects.toMatchObject({ code: 'unavailable' });
   });
 
   it('answers 400 for a document whose rows cannot be verified, and 422 for one that is not valid', async () => {
     const stageOf = async (code: string): Promise<unknown> => {
-      const refuse: Prepare = () => Promise.reject(new ConfigError([{ code, path: 'verify', message: 'no' }]));
+      const refuse: Prepare = () =>
+        Promise.reject(new ConfigError([{ code, path: 'verify', message: 'no' }]));
       return ask(desk(outcome({}), refuse).verify).catch((error: ConfigError) => error.stage);
     };
-    expect([await stageOf('verify_impossible'), await stageOf('unknown_key')]).toEqual(['parse', 'validate']);
+    expect([await stageOf('verify_impossible'), await stageOf('unknown_key')]).toEqual([
+      'parse',
+      'validate',
+    ]);
   });
 
   it('is one of few at the same time, and stops when its client is gone', async () => {

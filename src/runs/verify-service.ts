@@ -1,4 +1,7 @@
-/** Comparisons that are asked for over HTTP (spec 1, section 4.5). They may read millions of rows, so a worker process makes them. */
+/**
+ * Comparisons that are asked for over HTTP (spec 1, section 4.5). They may read millions of rows,
+ * so a worker process makes them.
+ */
 import { ConfigError } from '../lib/errors.ts';
 import type { VerifyReport, VerifyRequest } from '../wire/verify.ts';
 import { actionOf, type Audit } from './audit.ts';
@@ -17,7 +20,10 @@ export interface VerifyCall {
   readonly signal: AbortSignal;
 }
 
-/** Rejects with `ConfigError`, or `RefusedError`: 400 what cannot be compared, 429 too many at once, 503 a store that does not answer. */
+/**
+ * Rejects with `ConfigError`, or `RefusedError`: 400 what cannot be compared, 429 too many at once,
+ * 503 a store that does not answer.
+ */
 export type Verify = (call: VerifyCall) => Promise<VerifyReport>;
 
 const KIND = { name: 'verify', word: 'comparison' };
@@ -27,7 +33,11 @@ export function createVerify(services: VerifyServices): Verify {
   const errands = new Errands(KIND, services);
   return ({ request, caller, signal }) =>
     errands.inTurn(async () => {
-      const prepared = await prepare({ config: request.config, config_format: request.config_format, name: null }).catch(asRefused);
+      const prepared = await prepare({
+        config: request.config,
+        config_format: request.config_format,
+        name: null,
+      }).catch(asRefused);
       const verify = {
         row: request.row ?? undefined,
         repair: request.repair,
@@ -45,6 +55,10 @@ export function createVerify(services: VerifyServices): Verify {
 
 /** A document that asks for a comparison that cannot be made is told like every request for one. */
 function asRefused(error: unknown): never {
-  if (!(error instanceof ConfigError) || !error.issues.every(({ code }) => code === 'verify_impossible')) throw error;
+  if (
+    !(error instanceof ConfigError) ||
+    !error.issues.every(({ code }) => code === 'verify_impossible')
+  )
+    throw error;
   throw new ConfigError(error.issues, { stage: 'parse', cause: error });
 }

@@ -3,8 +3,9 @@ import { Worker } from 'node:worker_threads';
 const INTERVAL_MS = 500;
 
 /**
- * Ends this process when its parent is gone, even while the main thread is stuck in a loop and hears no event.
- * The code is text because a thread that loads no file starts in a few milliseconds and needs no build step.
+ * Ends this process when its parent is gone, even while the main thread is stuck in a loop and
+ * hears no event. The code is text because a thread that loads no file starts in a few milliseconds
+ * and needs no build step.
  */
 const CODE = `
 const { workerData } = require('node:worker_threads');

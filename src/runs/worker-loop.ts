@@ -37,7 +37,8 @@ const STOP_SENTENCES: Readonly<Record<StopCause, string>> = {
 /** Call once, in a process made by `child_process.fork`. */
 export function runWorkerLoop(execute: ExecuteTicket): void {
   watchParent(process.ppid);
-  // The server decides about stopping; a signal to the whole process group must not end a run halfway.
+  // The server decides about stopping; a signal to the whole process group must not end a run
+  // halfway.
   process.on('SIGINT', () => {});
   process.on('SIGTERM', () => {});
   process.on('disconnect', dieNow);
@@ -47,7 +48,10 @@ export function runWorkerLoop(execute: ExecuteTicket): void {
   say({ type: 'ready' });
 }
 
-/** An orderly exit waits for system calls under way; one that never returns (reading a silent pipe) would keep this process for ever. */
+/**
+ * An orderly exit waits for system calls under way; one that never returns (reading a silent pipe)
+ * would keep this process for ever.
+ */
 function dieNow(): void {
   process.kill(process.pid, 'SIGKILL');
 }
@@ -89,7 +93,8 @@ class WorkerProcess {
   /** Nothing that happens after an uncaught error can be trusted. */
   breakDown(error: unknown): void {
     const text = messageOf(error);
-    if (this.#current !== undefined) say({ type: 'batch', batch: this.#current.sender.end(), isAwaited: false });
+    if (this.#current !== undefined)
+      say({ type: 'batch', batch: this.#current.sender.end(), isAwaited: false });
     const reason = this.#current === undefined ? text : this.#current.redactor.text(text);
     process.send?.({ type: 'broken', reason } satisfies FromWorker, dieNow);
   }
@@ -120,7 +125,12 @@ class WorkerProcess {
     } catch (error) {
       if (!(error instanceof AppError)) return this.breakDown(error);
       this.#current = undefined;
-      say({ type: 'finished', outcome: refusedOutcome(ticket, redactor.text(error.message), error.code), rest: sender.end(), moved });
+      say({
+        type: 'finished',
+        outcome: refusedOutcome(ticket, redactor.text(error.message), error.code),
+        rest: sender.end(),
+        moved,
+      });
     }
   }
 }
@@ -129,7 +139,15 @@ class WorkerProcess {
 function refusedOutcome(ticket: RunTicket, message: string, code: string): RunOutcome {
   const now = systemClock.now().toISOString();
   const error = { code, kind: 'Config' as const, message };
-  return { pipeline: ticket.name, status: 'failed', started_at: now, finished_at: now, records_written: 0, invocations: [], error };
+  return {
+    pipeline: ticket.name,
+    status: 'failed',
+    started_at: now,
+    finished_at: now,
+    records_written: 0,
+    invocations: [],
+    error,
+  };
 }
 
 function announcing(metrics: Metrics, sender: BatchSender): Metrics {

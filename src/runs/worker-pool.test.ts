@@ -13,7 +13,13 @@ const ENTRY = fileURLToPath(new URL('scripted/worker.ts', import.meta.url));
 const pools: RunExecutor[] = [];
 
 function pool(options: Partial<WorkerPoolOptions> = {}): RunExecutor {
-  const made = createWorkerPool({ env: testEnv(), entry: ENTRY, maxWorkers: 2, heapMb: 64, ...options });
+  const made = createWorkerPool({
+    env: testEnv(),
+    entry: ENTRY,
+    maxWorkers: 2,
+    heapMb: 64,
+    ...options,
+  });
   pools.push(made);
   return made;
 }
@@ -71,7 +77,10 @@ class Heard {
   };
 }
 
-async function begin(executor: RunExecutor, name: string): Promise<{ handle: RunHandle; heard: Heard }> {
+async function begin(
+  executor: RunExecutor,
+  name: string,
+): Promise<{ handle: RunHandle; heard: Heard }> {
   const heard = new Heard();
   const handle = executor.start(ticket(name), heard.listener);
   await heard.started;
@@ -109,18 +118,27 @@ async function until(condition: () => boolean): Promise<void> {
 describe('worker pool', () => {
   it('executes a run in another process and passes on what it says', async () => {
     const { end, heard } = await whole(pool(), 'quick');
-    expect(end).toMatchObject({ type: 'finished', outcome: { status: 'completed', records_written: 3 } });
+    expect(end).toMatchObject({
+      type: 'finished',
+      outcome: { status: 'completed', records_written: 3 },
+    });
     expect(heard.begun).toBe(1);
     expect(heard.lines[0]?.line).toContain('pipeline run starting');
     expect(heard.lines[0]?.line).not.toContain(`pid=${process.pid}`);
-    expect(heard.changes).toEqual([{ metric: 'svc_test_records_total', op: 'inc', labels: { pipeline: 'quick' }, value: 3 }]);
-    expect(heard.definitions.map((definition) => definition.name)).toEqual(['svc_test_records_total']);
+    expect(heard.changes).toEqual([
+      { metric: 'svc_test_records_total', op: 'inc', labels: { pipeline: 'quick' }, value: 3 },
+    ]);
+    expect(heard.definitions.map((definition) => definition.name)).toEqual([
+      'svc_test_records_total',
+    ]);
     expect(heard.progress.at(-1)).toMatchObject({ records_written: 1 });
   });
 
   it('delivers every log line in order and every measurement, summed, before the end', async () => {
     const { heard } = await whole(pool(), 'chatty');
-    expect(heard.lines.slice(1).map(({ line }) => line)).toEqual(Array.from({ length: 5000 }, (_, line) => `INFO test: line ${line}`));
+    expect(heard.lines.slice(1).map(({ line }) => line)).toEqual(
+      Array.from({ length: 5000 }, (_, line) => `INFO test: line ${line}`),
+    );
     expect(heard.changes.reduce((sum, change) => sum + change.value, 0)).toBe(100);
   });
 
@@ -144,15 +162,21 @@ describe('worker pool', () => {
     third.stop('cancel', 1000);
     expect(await third.done).toMatchObject({ type: 'crashed' });
     handle.stop('cancel', 60_000);
-    expect(await handle.done).toMatchObject({ type: 'finished', outcome: { pipeline: 'cancel', records_written: 2 } });
+    expect(await handle.done).toMatchObject({
+      type: 'finished',
+      outcome: { pipeline: 'cancel', records_written: 2 },
+    });
     expect(await second.done).toMatchObject({ type: 'finished' });
   });
 
-  it.each(['cancel', 'timeout', 'shutdown'] as const)('tells a run why it shall stop: %s', async (why) => {
-    const { handle } = await begin(pool(), 'patient');
-    handle.stop(why, 60_000);
-    expect(await handle.done).toMatchObject({ type: 'finished', outcome: { pipeline: why } });
-  });
+  it.each(['cancel', 'timeout', 'shutdown'] as const)(
+    'tells a run why it shall stop: %s',
+    async (why) => {
+      const { handle } = await begin(pool(), 'patient');
+      handle.stop(why, 60_000);
+      expect(await handle.done).toMatchObject({ type: 'finished', outcome: { pipeline: why } });
+    },
+  );
 });
 
 describe('isolation', () => {
@@ -162,7 +186,10 @@ describe('isolation', () => {
     expect(await turns(50)).toBe(50);
     handle.stop('cancel', 20);
     const [end, seen] = await Promise.all([handle.done, turns(50)]);
-    expect(end).toEqual({ type: 'crashed', reason: 'it did not stop within 0.02 s and was ended by force' });
+    expect(end).toEqual({
+      type: 'crashed',
+      reason: 'it did not stop within 0.02 s and was ended by force',
+    });
     expect(seen).toBe(50);
     expect(heard.lines[0]?.line).toContain('pipeline run starting');
     expect((await whole(executor, 'quick')).end.type).toBe('finished');
@@ -173,7 +200,8 @@ describe('isolation', () => {
     const { end } = await whole(executor, 'greedy');
     expect(end).toEqual({
       type: 'crashed',
-      reason: 'it needed more memory than the limit of 64 MB; smaller pages (`batch_size`) need less',
+      reason:
+        'it needed more memory than the limit of 64 MB; smaller pages (`batch_size`) need less',
     });
     expect((await whole(executor, 'quick')).end.type).toBe('finished');
   });
@@ -184,7 +212,10 @@ describe('isolation', () => {
       type: 'crashed',
       reason: 'its worker process broke down: the engine has a bug with token ***',
     });
-    expect((await whole(executor, 'late')).end).toEqual({ type: 'crashed', reason: 'its worker process broke down: nobody caught this' });
+    expect((await whole(executor, 'late')).end).toEqual({
+      type: 'crashed',
+      reason: 'its worker process broke down: nobody caught this',
+    });
     expect((await whole(executor, 'exiting')).end).toEqual({
       type: 'crashed',
       reason: 'its worker process ended unexpectedly with exit status 3',
@@ -203,7 +234,10 @@ describe('isolation', () => {
 
   it('fails a run whose worker cannot even start', async () => {
     const executor = pool({ entry: fileURLToPath(new URL('no-such-worker.ts', import.meta.url)) });
-    expect((await whole(executor, 'quick')).end).toMatchObject({ type: 'crashed', reason: expect.stringContaining('exit status 1') });
+    expect((await whole(executor, 'quick')).end).toMatchObject({
+      type: 'crashed',
+      reason: expect.stringContaining('exit status 1'),
+    });
   });
 
   it('kills what executes when it is closed', async () => {
@@ -211,7 +245,9 @@ describe('isolation', () => {
     const { handle } = await begin(executor, 'spinning');
     await executor.close();
     expect(await handle.done).toMatchObject({ type: 'crashed' });
-    expect(await executor.start(ticket('quick'), new Heard().listener).done).toMatchObject({ type: 'crashed' });
+    expect(await executor.start(ticket('quick'), new Heard().listener).done).toMatchObject({
+      type: 'crashed',
+    });
   });
 
   it('leaves no process behind when the server dies, not even one that spins or hangs in the system', async () => {

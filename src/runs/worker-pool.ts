@@ -1,6 +1,7 @@
 /**
- * Runs execute in child processes, one run at a time in each: a run that loops, blocks or runs out of memory is a failed run,
- * not a slow or dead control plane. Processes are kept for the next run, and a spare one is started ahead.
+ * Runs execute in child processes, one run at a time in each: a run that loops, blocks or runs out
+ * of memory is a failed run, not a slow or dead control plane. Processes are kept for the next run,
+ * and a spare one is started ahead.
  */
 import type { Env } from '../lib/env.ts';
 import type { RunExecutor, RunHandle, RunListener, RunTicket } from './executor.ts';
@@ -35,11 +36,21 @@ class WorkerPool implements RunExecutor {
   readonly #idleTimers = new Map<PoolWorker, NodeJS.Timeout>();
   #waiting: PoolJob[] = [];
   #closing = false;
-  /** The last process died before it could take a run: no more are started ahead until somebody asks for one. */
+  /**
+   * The last process died before it could take a run: no more are started ahead until somebody asks
+   * for one.
+   */
   #unfit = false;
 
   constructor(options: WorkerPoolOptions) {
-    this.#options = { heapMb: DEFAULT_HEAP_MB, threads: 0, spares: 1, idleMs: 60_000, runsPerWorker: 1000, ...options };
+    this.#options = {
+      heapMb: DEFAULT_HEAP_MB,
+      threads: 0,
+      spares: 1,
+      idleMs: 60_000,
+      runsPerWorker: 1000,
+      ...options,
+    };
     this.#fill();
   }
 
@@ -59,7 +70,8 @@ class WorkerPool implements RunExecutor {
   async close(): Promise<void> {
     this.#closing = true;
     for (const timer of this.#idleTimers.values()) clearTimeout(timer);
-    for (const job of this.#waiting.splice(0)) job.settle({ type: 'crashed', reason: 'the server is shutting down' });
+    for (const job of this.#waiting.splice(0))
+      job.settle({ type: 'crashed', reason: 'the server is shutting down' });
     await Promise.all([...this.#workers].map((worker) => worker.kill()));
   }
 
@@ -120,7 +132,10 @@ class WorkerPool implements RunExecutor {
     clearTimeout(this.#idleTimers.get(worker));
     this.#idleTimers.delete(worker);
     if (this.#closing) return;
-    if (tail !== '') log.at('headgate::worker').debug('a worker process ended', { reason, stderr: redactor.text(tail) });
+    if (tail !== '')
+      log
+        .at('headgate::worker')
+        .debug('a worker process ended', { reason, stderr: redactor.text(tail) });
     if (!worker.wasReady) {
       log.at('headgate::worker').error('a worker process could not start', { reason });
       this.#waiting.shift()?.settle({ type: 'crashed', reason });

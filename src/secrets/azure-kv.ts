@@ -11,12 +11,18 @@ const LOGIN_HINT =
 
 export const azureKeyVault = defineSecretManager({
   type: 'azure-kv',
-  description: 'Azure Key Vault, with a service principal, else the identity of the machine, else the login of the developer tools.',
+  description:
+    'Azure Key Vault, with a service principal, else the identity of the machine, else the login of the developer tools.',
   settings: [
-    { name: 'AZURE_TENANT_ID', description: 'Tenant of the service principal; with `AZURE_CLIENT_ID` and `AZURE_CLIENT_SECRET`.' },
+    {
+      name: 'AZURE_TENANT_ID',
+      description:
+        'Tenant of the service principal; with `AZURE_CLIENT_ID` and `AZURE_CLIENT_SECRET`.',
+    },
     {
       name: ADDRESS,
-      description: 'Address of the vaults in another cloud, with `{vault}` for the name: `https://{vault}.vault.azure.cn`.',
+      description:
+        'Address of the vaults in another cloud, with `{vault}` for the name: `https://{vault}.vault.azure.cn`.',
     },
   ],
   open: async (context) => {
@@ -29,7 +35,10 @@ export const azureKeyVault = defineSecretManager({
       let client = clients.get(vault);
       if (client === undefined) {
         credential ??= credentialOf(context, identity);
-        client = new Client(addressOf(vault, context), credential, { retryOptions: { maxRetries: 0 }, ...challengeOf(context) });
+        client = new Client(addressOf(vault, context), credential, {
+          retryOptions: { maxRetries: 0 },
+          ...challengeOf(context),
+        });
         clients.set(vault, client);
       }
       return client;
@@ -38,7 +47,10 @@ export const azureKeyVault = defineSecretManager({
       read: async (name, abortSignal) => {
         const [vault = '', secret = '', version] = name.split('/');
         try {
-          const { value } = await clientFor(vault).getSecret(secret, { abortSignal, ...(version === undefined ? {} : { version }) });
+          const { value } = await clientFor(vault).getSecret(secret, {
+            abortSignal,
+            ...(version === undefined ? {} : { version }),
+          });
           if (value !== undefined) return value;
           throw new ConnectorError('missing', 'the secret has no value');
         } catch (error) {
@@ -51,19 +63,40 @@ export const azureKeyVault = defineSecretManager({
 });
 
 function addressOf(vault: string, { env: { variables } }: SecretContext): string {
-  const address = (setting(variables, ADDRESS) ?? 'https://{vault}.vault.azure.net').replaceAll('{vault}', vault);
-  if (/^[A-Za-z0-9-]+$/.test(vault) && URL.canParse(address) && new URL(address).protocol === 'https:') return address;
+  const address = (setting(variables, ADDRESS) ?? 'https://{vault}.vault.azure.net').replaceAll(
+    '{vault}',
+    vault,
+  );
+  if (
+    /^[A-Za-z0-9-]+$/.test(vault) &&
+    URL.canParse(address) &&
+    new URL(address).protocol === 'https:'
+  )
+    return address;
   throw new ConnectorError('refused', `\`${vault}\` gives no https address of a vault`);
 }
 
-/** A vault says for whom it wants a token. That is compared with its own name, which an address without names does not have. */
-function challengeOf({ env: { variables } }: SecretContext): { readonly disableChallengeResourceVerification?: true } {
+/**
+ * A vault says for whom it wants a token. That is compared with its own name, which an address
+ * without names does not have.
+ */
+function challengeOf({ env: { variables } }: SecretContext): {
+  readonly disableChallengeResourceVerification?: true;
+} {
   const address = setting(variables, ADDRESS);
-  return address === undefined || address.includes('{vault}.') ? {} : { disableChallengeResourceVerification: true };
+  return address === undefined || address.includes('{vault}.')
+    ? {}
+    : { disableChallengeResourceVerification: true };
 }
 
-/** What our variables say goes before what the library finds itself: they include those of the env file. */
-function credentialOf({ env: { variables, redactor } }: SecretContext, identity: typeof import('@azure/identity')): TokenCredential {
+/**
+ * What our variables say goes before what the library finds itself: they include those of the env
+ * file.
+ */
+function credentialOf(
+  { env: { variables, redactor } }: SecretContext,
+  identity: typeof import('@azure/identity'),
+): TokenCredential {
   const tenant = setting(variables, 'AZURE_TENANT_ID');
   const client = setting(variables, 'AZURE_CLIENT_ID');
   const secret = setting(variables, 'AZURE_CLIENT_SECRET');
@@ -71,7 +104,9 @@ function credentialOf({ env: { variables, redactor } }: SecretContext, identity:
     redactor.register(secret);
     return new identity.ClientSecretCredential(tenant, client, secret);
   }
-  return new identity.DefaultAzureCredential(client === undefined ? {} : { managedIdentityClientId: client });
+  return new identity.DefaultAzureCredential(
+    client === undefined ? {} : { managedIdentityClientId: client },
+  );
 }
 
 const LOGIN_ERRORS: ReadonlySet<string> = new Set([
@@ -85,7 +120,10 @@ const LOGIN_ERRORS: ReadonlySet<string> = new Set([
 function failureOf(error: unknown): ConnectorError {
   if (error instanceof ConnectorError) return error;
   const name = error instanceof Error ? error.name : '';
-  const status = typeof error === 'object' && error !== null && 'statusCode' in error ? Number(error.statusCode) || undefined : undefined;
+  const status =
+    typeof error === 'object' && error !== null && 'statusCode' in error
+      ? Number(error.statusCode) || undefined
+      : undefined;
   const kind: ConnectorErrorKind | undefined = LOGIN_ERRORS.has(name) ? 'auth' : undefined;
   const isAuth = kind === 'auth' || status === 401 || status === 403;
   return vendorError(error, {

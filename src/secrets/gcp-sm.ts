@@ -6,7 +6,8 @@ import { setting, vendorClient, vendorError } from './vendor.ts';
 
 const PACKAGE = '@google-cloud/secret-manager';
 const ENDPOINT = 'CLOUDSDK_API_ENDPOINT_OVERRIDES_SECRETMANAGER';
-const LOGIN_HINT = 'set GOOGLE_APPLICATION_CREDENTIALS, and grant the account `secretmanager.versions.access`';
+const LOGIN_HINT =
+  'set GOOGLE_APPLICATION_CREDENTIALS, and grant the account `secretmanager.versions.access`';
 /** The client wants a bound of its own; ours is shorter. */
 const CALL_TIMEOUT_MS = 60_000;
 
@@ -16,17 +17,25 @@ export const gcpSecretManager = defineSecretManager({
   type: 'gcp-sm',
   description: 'Google Cloud Secret Manager, with application default credentials.',
   settings: [
-    { name: 'GOOGLE_APPLICATION_CREDENTIALS', description: 'Credentials file; unset: the login of the gcloud tool, or of the machine.' },
+    {
+      name: 'GOOGLE_APPLICATION_CREDENTIALS',
+      description: 'Credentials file; unset: the login of the gcloud tool, or of the machine.',
+    },
     { name: ENDPOINT, description: 'Other address of the service, as for the gcloud tool.' },
   ],
   open: async (context) => {
-    const { SecretManagerServiceClient: Client } = await vendorClient(PACKAGE, () => import('@google-cloud/secret-manager'));
+    const { SecretManagerServiceClient: Client } = await vendorClient(
+      PACKAGE,
+      () => import('@google-cloud/secret-manager'),
+    );
     let client: Promise<SecretManagerServiceClient> | undefined;
     return {
       read: async (name) => {
         try {
           client ??= loggedIn(new Client({ ...settingsOf(context), projectId: projectOf(name) }));
-          const [version] = await (await client).accessSecretVersion({ name }, { timeout: CALL_TIMEOUT_MS, retry: null });
+          const [version] = await (
+            await client
+          ).accessSecretVersion({ name }, { timeout: CALL_TIMEOUT_MS, retry: null });
           return textOf(version.payload?.data);
         } catch (error) {
           throw failureOf(error);
@@ -40,7 +49,9 @@ export const gcpSecretManager = defineSecretManager({
   },
 });
 
-/** A call would log in by itself too, but leave a failure of that to nobody, which ends the process. */
+/**
+ * A call would log in by itself too, but leave a failure of that to nobody, which ends the process.
+ */
 async function loggedIn(client: SecretManagerServiceClient): Promise<SecretManagerServiceClient> {
   await client.initialize();
   return client;
@@ -49,7 +60,8 @@ async function loggedIn(client: SecretManagerServiceClient): Promise<SecretManag
 /** HTTP instead of gRPC: one request is all there is to make. */
 function settingsOf({ env: { variables } }: SecretContext): ClientOptions {
   const file = setting(variables, 'GOOGLE_APPLICATION_CREDENTIALS');
-  // The library finds the one of the process by itself, and calls the option deprecated; it is for that of an env file.
+  // The library finds the one of the process by itself, and calls the option deprecated; it is for
+  // that of an env file.
   const keyFilename = file === process.env['GOOGLE_APPLICATION_CREDENTIALS'] ? undefined : file;
   const endpoint = setting(variables, ENDPOINT);
   if (endpoint !== undefined && !isHttpUrl(endpoint)) {
@@ -69,14 +81,20 @@ function settingsOf({ env: { variables } }: SecretContext): ClientOptions {
   };
 }
 
-/** Left to itself the library looks for a project behind our back, and a failure of that would end the process. */
+/**
+ * Left to itself the library looks for a project behind our back, and a failure of that would end
+ * the process.
+ */
 function projectOf(name: string): string {
   return name.split('/')[1] ?? '';
 }
 
 function textOf(data: Uint8Array | string | null | undefined): string {
-  if (data === null || data === undefined) throw new ConnectorError('missing', 'the version has no value');
-  return typeof data === 'string' ? Buffer.from(data, 'base64').toString('utf8') : Buffer.from(data).toString('utf8');
+  if (data === null || data === undefined)
+    throw new ConnectorError('missing', 'the version has no value');
+  return typeof data === 'string'
+    ? Buffer.from(data, 'base64').toString('utf8')
+    : Buffer.from(data).toString('utf8');
 }
 
 /** By the number of the gRPC status. */
@@ -95,8 +113,16 @@ const KINDS: Readonly<Record<number, ConnectorErrorKind>> = {
 
 function failureOf(error: unknown): ConnectorError {
   if (error instanceof ConnectorError) return error;
-  const code = typeof error === 'object' && error !== null && 'code' in error ? Number(error.code) : Number.NaN;
-  const noLogin = error instanceof Error && /default credentials|credential|invalid_grant|refresh access token/i.test(error.message);
+  const code =
+    typeof error === 'object' && error !== null && 'code' in error
+      ? Number(error.code)
+      : Number.NaN;
+  const noLogin =
+    error instanceof Error &&
+    /default credentials|credential|invalid_grant|refresh access token/i.test(error.message);
   const kind = KINDS[code] ?? (noLogin ? 'auth' : undefined);
-  return vendorError(error, { ...(kind === undefined ? {} : { kind }), ...(kind === 'auth' ? { hint: LOGIN_HINT } : {}) });
+  return vendorError(error, {
+    ...(kind === undefined ? {} : { kind }),
+    ...(kind === 'auth' ? { hint: LOGIN_HINT } : {}),
+  });
 }

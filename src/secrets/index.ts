@@ -5,4 +5,9 @@ import { gcpSecretManager } from './gcp-sm.ts';
 import { vault } from './vault.ts';
 
 /** Every secrets manager of this build, sorted by type. */
-export const SECRET_MANAGERS: readonly SecretManagerDefinition[] = [awsSecretsManager, azureKeyVault, gcpSecretManager, vault];
+export const SECRET_MANAGERS: readonly SecretManagerDefinition[] = [
+  awsSecretsManager,
+  azureKeyVault,
+  gcpSecretManager,
+  vault,
+];

@@ -71,7 +71,12 @@ const CASES: readonly Case[] = [
     denied: 'secret/data/denied',
     broken: 'secret/data/broken',
     absent: 'secret/data/none',
-    held: held('secret/data/a b/ü', { user: 'me', nested: { deep: [1, null] } }, 'secret/data/denied', 'secret/data/broken'),
+    held: held(
+      'secret/data/a b/ü',
+      { user: 'me', nested: { deep: [1, null] } },
+      'secret/data/denied',
+      'secret/data/broken',
+    ),
   },
   {
     definition: awsSecretsManager,
@@ -112,7 +117,8 @@ async function read(
   env = testEnv({ variables }),
 ) {
   // The login of some vendors is found by their own libraries, in the environment of the process.
-  for (const [key, value] of Object.entries({ ...identity.variables, ...variables })) vi.stubEnv(key, value);
+  for (const [key, value] of Object.entries({ ...identity.variables, ...variables }))
+    vi.stubEnv(key, value);
   const manager = await definition.open({ env });
   try {
     return await manager.read(name, new AbortController().signal);
@@ -156,7 +162,11 @@ it('is sorted, and each says how it is set up', () => {
   const types = SECRET_MANAGERS.map(({ type }) => type);
   expect(types).toEqual([...types].sort());
   for (const { settings } of SECRET_MANAGERS)
-    expect(settings.every(({ name, description }) => /^[A-Z_]+$/.test(name) && description.endsWith('.'))).toBe(true);
+    expect(
+      settings.every(
+        ({ name, description }) => /^[A-Z_]+$/.test(name) && description.endsWith('.'),
+      ),
+    ).toBe(true);
 });
 
 describe('gcp-sm', () => {
@@ -166,7 +176,10 @@ describe('gcp-sm', () => {
     process.on('unhandledRejection', listen);
     try {
       const variables = { GOOGLE_APPLICATION_CREDENTIALS: join(folder, 'nowhere.json') };
-      expect(await failure(gcpSecretManager, variables, gcp('db'))).toMatchObject({ kind: 'auth', hint: expect.any(String) as string });
+      expect(await failure(gcpSecretManager, variables, gcp('db'))).toMatchObject({
+        kind: 'auth',
+        hint: expect.any(String) as string,
+      });
       await new Promise((done) => setImmediate(done));
       expect(left).toEqual([]);
     } finally {
@@ -180,23 +193,33 @@ describe('vault', () => {
     await using manager = await startVault({ 'kv/data/a': { x: 1 } });
     const env = testEnv({ variables: manager.variables });
     await read(vault, manager.variables, 'kv/data/a', env);
-    expect(manager.server.requests[0]?.headers).toMatchObject({ 'x-vault-token': VAULT_TOKEN, 'x-vault-namespace': 'team' });
+    expect(manager.server.requests[0]?.headers).toMatchObject({
+      'x-vault-token': VAULT_TOKEN,
+      'x-vault-namespace': 'team',
+    });
     expect(env.redactor.text(`it was ${VAULT_TOKEN}`)).toBe('it was ***');
   });
 
   it('says which variable is missing or wrong', async () => {
-    expect(await failure(vault, {}, 'a')).toMatchObject({ kind: 'auth', message: expect.stringContaining('VAULT_ADDR') as string });
+    expect(await failure(vault, {}, 'a')).toMatchObject({
+      kind: 'auth',
+      message: expect.stringContaining('VAULT_ADDR') as string,
+    });
     expect(await failure(vault, { VAULT_ADDR: 'http://127.0.0.1:1' }, 'a')).toMatchObject({
       kind: 'auth',
       message: expect.stringContaining('VAULT_TOKEN') as string,
     });
-    expect(await failure(vault, { VAULT_ADDR: 'vault:8200', VAULT_TOKEN }, 'a')).toMatchObject({ kind: 'auth' });
+    expect(await failure(vault, { VAULT_ADDR: 'vault:8200', VAULT_TOKEN }, 'a')).toMatchObject({
+      kind: 'auth',
+    });
   });
 
   it('does not follow a redirect: the request holds the token', async () => {
     await using manager = await startVault({});
     await using elsewhere = await startVault({ a: { x: 1 } });
-    manager.server.respond([{ status: 307, headers: { location: `${elsewhere.server.url}/v1/a` } }]);
+    manager.server.respond([
+      { status: 307, headers: { location: `${elsewhere.server.url}/v1/a` } },
+    ]);
     expect((await failure(vault, manager.variables, 'a')).message).toContain('redirect');
     expect(elsewhere.server.requests).toEqual([]);
   });
@@ -209,7 +232,12 @@ describe('vault', () => {
 
   it('tells an answer that is no secret of version 2', async () => {
     await using manager = await startVault({});
-    for (const answer of [{ json: { data: { user: 'me' } } }, { json: { data: { data: null } } }, { body: '<html>' }, { json: [] }]) {
+    for (const answer of [
+      { json: { data: { user: 'me' } } },
+      { json: { data: { data: null } } },
+      { body: '<html>' },
+      { json: [] },
+    ]) {
       manager.server.respond([answer]);
       const { kind, message } = await failure(vault, manager.variables, 'kv/a');
       expect(kind).toBeOneOf(['missing', 'data']);
@@ -224,13 +252,18 @@ describe('aws-sm', () => {
     await using manager = await startAws({ [arn]: 'abcd' });
     const env = testEnv({ variables: manager.variables });
     expect(await read(awsSecretsManager, manager.variables, arn, env)).toBe('abcd');
-    expect(manager.server.requests[0]?.headers['authorization']).toContain('/us-west-2/secretsmanager/');
+    expect(manager.server.requests[0]?.headers['authorization']).toContain(
+      '/us-west-2/secretsmanager/',
+    );
     expect(env.redactor.text(AWS_SECRET_KEY)).toBe('***');
   });
 
   it('has no text for a binary secret', async () => {
     await using manager = await startAws({ bin: { SecretBinary: 'AAEC' } });
-    expect(await failure(awsSecretsManager, manager.variables, 'bin')).toMatchObject({ kind: 'missing', message: 'the secret is binary' });
+    expect(await failure(awsSecretsManager, manager.variables, 'bin')).toMatchObject({
+      kind: 'missing',
+      message: 'the secret is binary',
+    });
   });
 
   it('asks once: repeating is the matter of the caller', async () => {
@@ -248,7 +281,13 @@ describe('azure-kv', () => {
 
   it('sends its login to names of vaults only', async () => {
     for (const name of ['evil.example.com:443/x', 'a@b/x']) {
-      expect(await failure(azureKeyVault, { SVC_AZURE_KEYVAULT_URL: 'https://{vault}.example.net' }, name)).toMatchObject({
+      expect(
+        await failure(
+          azureKeyVault,
+          { SVC_AZURE_KEYVAULT_URL: 'https://{vault}.example.net' },
+          name,
+        ),
+      ).toMatchObject({
         kind: 'refused',
       });
     }
@@ -257,5 +296,8 @@ describe('azure-kv', () => {
 
 it('a client that is not installed is said to be missing, with the way to get it', async () => {
   const load = (): Promise<unknown> => import(['@nobody', 'client'].join('/'));
-  await expect(vendorClient('@nobody/client', load)).rejects.toMatchObject({ kind: 'refused', hint: 'npm install @nobody/client' });
+  await expect(vendorClient('@nobody/client', load)).rejects.toMatchObject({
+    kind: 'refused',
+    hint: 'npm install @nobody/client',
+  });
 });

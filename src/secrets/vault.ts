@@ -15,9 +15,13 @@ interface Connection {
 
 export const vault = defineSecretManager({
   type: 'vault',
-  description: 'Version 2 of the key-value store of HashiCorp Vault or OpenBao; the path is written with its `data/` segment.',
+  description:
+    'Version 2 of the key-value store of HashiCorp Vault or OpenBao; the path is written with its `data/` segment.',
   settings: [
-    { name: 'VAULT_ADDR', description: 'Address of the server, e.g. `https://vault.example.com:8200`.' },
+    {
+      name: 'VAULT_ADDR',
+      description: 'Address of the server, e.g. `https://vault.example.com:8200`.',
+    },
     { name: 'VAULT_TOKEN', description: 'Token that may read the secrets.' },
     { name: 'VAULT_NAMESPACE', description: 'Namespace, where the server has them.' },
   ],
@@ -35,10 +39,14 @@ function connectionOf({ env: { variables, fetch, redactor } }: SecretContext): C
   const token = setting(variables, 'VAULT_TOKEN');
   if (address === undefined || token === undefined) {
     const name = address === undefined ? 'VAULT_ADDR' : 'VAULT_TOKEN';
-    throw new ConnectorError('auth', `the environment variable \`${name}\` is not set`, { hint: 'set VAULT_ADDR and VAULT_TOKEN' });
+    throw new ConnectorError('auth', `the environment variable \`${name}\` is not set`, {
+      hint: 'set VAULT_ADDR and VAULT_TOKEN',
+    });
   }
   if (!isHttpUrl(address)) {
-    throw new ConnectorError('auth', 'VAULT_ADDR is not an http or https address', { hint: 'e.g. `https://vault.example.com:8200`' });
+    throw new ConnectorError('auth', 'VAULT_ADDR is not an http or https address', {
+      hint: 'e.g. `https://vault.example.com:8200`',
+    });
   }
   redactor.register(token);
   const namespace = setting(variables, 'VAULT_NAMESPACE');
@@ -55,7 +63,11 @@ function connectionOf({ env: { variables, fetch, redactor } }: SecretContext): C
 }
 
 /** The answer to a read; `undefined` stands for "no such secret". */
-async function ask(name: string, { address, headers, fetch }: Connection, signal: AbortSignal): Promise<JsonValue | undefined> {
+async function ask(
+  name: string,
+  { address, headers, fetch }: Connection,
+  signal: AbortSignal,
+): Promise<JsonValue | undefined> {
   const segments = name.split('/');
   if (segments.includes('.') || segments.includes('..')) return undefined;
   const url = `${address}/v1/${segments.map(encodeURIComponent).join('/')}`;
@@ -70,23 +82,35 @@ async function ask(name: string, { address, headers, fetch }: Connection, signal
   }
   if (response.status === 404) return undefined;
   if (!response.ok) throw refusalOf(response.status);
-  if (text === undefined) throw new ConnectorError('data', `the answer is larger than ${LONGEST_ANSWER_BYTES} bytes`);
+  if (text === undefined)
+    throw new ConnectorError('data', `the answer is larger than ${LONGEST_ANSWER_BYTES} bytes`);
   try {
     return parseJson(text);
   } catch (error) {
-    throw new ConnectorError('data', 'the answer is not JSON', { hint: 'check VAULT_ADDR', cause: error });
+    throw new ConnectorError('data', 'the answer is not JSON', {
+      hint: 'check VAULT_ADDR',
+      cause: error,
+    });
   }
 }
 
 function refusalOf(status: number): ConnectorError {
   if (status >= 300 && status < 400) {
-    const hint = 'VAULT_ADDR should name the active server; redirects are not followed because the request holds the token';
-    return new ConnectorError('refused', `the server answers with a redirect (${status})`, { status, hint });
+    const hint =
+      'VAULT_ADDR should name the active server; redirects are not followed because the request holds the token';
+    return new ConnectorError('refused', `the server answers with a redirect (${status})`, {
+      status,
+      hint,
+    });
   }
   const kind = kindOfStatus(status);
-  const hint = kind === 'auth' ? 'check VAULT_TOKEN, VAULT_NAMESPACE and the policy of the token' : undefined;
+  const hint =
+    kind === 'auth' ? 'check VAULT_TOKEN, VAULT_NAMESPACE and the policy of the token' : undefined;
   const why = status === 503 ? ' (sealed, or not ready)' : '';
-  return new ConnectorError(kind, `the server answers ${status}${why}`, { status, ...(hint === undefined ? {} : { hint }) });
+  return new ConnectorError(kind, `the server answers ${status}${why}`, {
+    status,
+    ...(hint === undefined ? {} : { hint }),
+  });
 }
 
 function valueOf(answer: JsonValue | undefined): JsonObject {
@@ -96,7 +120,9 @@ function valueOf(answer: JsonValue | undefined): JsonObject {
   const isFirstVersion = isObject(outer) && inner === undefined;
   throw new ConnectorError(
     'missing',
-    isFirstVersion ? 'what stands there is no secret of a key-value store of version 2' : 'there is no such secret',
+    isFirstVersion
+      ? 'what stands there is no secret of a key-value store of version 2'
+      : 'there is no such secret',
     {
       hint: 'write the path with its `data/` segment, e.g. `secret/data/orders`; a deleted version is not read',
     },

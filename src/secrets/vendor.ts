@@ -1,4 +1,7 @@
-/** What the clients of vendors have in common: they may not be installed, and their failures become ours. */
+/**
+ * What the clients of vendors have in common: they may not be installed, and their failures become
+ * ours.
+ */
 import { ConnectorError, messageOf, type ConnectorErrorKind } from '../lib/errors.ts';
 
 /** The module of a package that is an optional dependency. */
@@ -6,13 +9,20 @@ export async function vendorClient<T>(packages: string, load: () => Promise<T>):
   try {
     return await load();
   } catch (error) {
-    if (codeOf(error) !== 'ERR_MODULE_NOT_FOUND' && codeOf(error) !== 'MODULE_NOT_FOUND') throw error;
-    throw new ConnectorError('refused', 'its client is not installed here', { hint: `npm install ${packages}`, cause: error });
+    if (codeOf(error) !== 'ERR_MODULE_NOT_FOUND' && codeOf(error) !== 'MODULE_NOT_FOUND')
+      throw error;
+    throw new ConnectorError('refused', 'its client is not installed here', {
+      hint: `npm install ${packages}`,
+      cause: error,
+    });
   }
 }
 
 /** First variable that is set and not empty. */
-export function setting(variables: Readonly<Record<string, string | undefined>>, ...names: readonly string[]): string | undefined {
+export function setting(
+  variables: Readonly<Record<string, string | undefined>>,
+  ...names: readonly string[]
+): string | undefined {
   return names.map((name) => variables[name]).find((value) => value !== undefined && value !== '');
 }
 
@@ -20,12 +30,16 @@ const UNREACHABLE = /ECONN|ENOTFOUND|EAI_AGAIN|EPIPE|EHOSTUNREACH|ENETUNREACH|CE
 const TIMED_OUT = /TIMEDOUT|TIMEOUT/i;
 const LONGEST_REASON = 300;
 
-/** A failure whose kind the vendor's own classes do not tell: by the HTTP status, else by what the system says. */
+/**
+ * A failure whose kind the vendor's own classes do not tell: by the HTTP status, else by what the
+ * system says.
+ */
 export function vendorError(
   error: unknown,
   told: { readonly status?: number; readonly kind?: ConnectorErrorKind; readonly hint?: string },
 ) {
-  const kind = told.kind ?? (told.status === undefined ? kindOfSystem(error) : kindOfStatus(told.status));
+  const kind =
+    told.kind ?? (told.status === undefined ? kindOfSystem(error) : kindOfStatus(told.status));
   return new ConnectorError(kind, reasonOf(error), {
     cause: error,
     ...(told.hint === undefined ? {} : { hint: told.hint }),
@@ -45,11 +59,15 @@ function kindOfSystem(error: unknown): ConnectorErrorKind {
   const code = codeOf(error) ?? codeOf(error instanceof Error ? error.cause : undefined) ?? '';
   const name = error instanceof Error ? error.name : '';
   if (TIMED_OUT.test(code) || TIMED_OUT.test(name) || name === 'AbortError') return 'timeout';
-  return UNREACHABLE.test(code) || code.startsWith('UND_ERR') || error instanceof TypeError ? 'connection' : 'refused';
+  return UNREACHABLE.test(code) || code.startsWith('UND_ERR') || error instanceof TypeError
+    ? 'connection'
+    : 'refused';
 }
 
 function codeOf(error: unknown): string | undefined {
-  return typeof error === 'object' && error !== null && 'code' in error ? String(error.code) : undefined;
+  return typeof error === 'object' && error !== null && 'code' in error
+    ? String(error.code)
+    : undefined;
 }
 
 /** One line: what vendors say may go on for pages. */

@@ -1,4 +1,7 @@
-/** Lets a caller in or not: authentication, then the permission of the route. A denied attempt is audited. */
+/**
+ * Lets a caller in or not: authentication, then the permission of the route. A denied attempt is
+ * audited.
+ */
 import { RefusedError } from '../lib/errors.ts';
 import type { AuditEntry } from '../wire/audit.ts';
 import type { Principal } from './auth.ts';
@@ -15,7 +18,10 @@ export interface Approach {
 /** The principal of public routes, which nobody has to name. */
 export const NOBODY: Principal = Object.freeze({ name: 'nobody', role: 'viewer' });
 
-/** Throws `unauthorized`; returns the refusal (to be audited, then answered) when the role does not suffice. */
+/**
+ * Throws `unauthorized`; returns the refusal (to be audited, then answered) when the role does not
+ * suffice.
+ */
 export function admit(
   route: Route,
   approach: Approach,

@@ -1,4 +1,7 @@
-/** From the authentication options of `serve` to an authenticator (spec 5.3, 5.4). Refuses to start rather than guess. */
+/**
+ * From the authentication options of `serve` to an authenticator (spec 5.3, 5.4). Refuses to start
+ * rather than guess.
+ */
 import { z } from 'zod';
 import { interpolate } from '../document/interpolate.ts';
 import { MAX_DOCUMENT_BYTES } from '../document/limits.ts';
@@ -43,11 +46,17 @@ export function loadAuth(flags: AuthFlags, env: AuthEnv, listenHost?: string): A
   refuseMixedModes(flags);
   if (flags.noAuth === true) {
     if (listenHost !== undefined && !isLoopback(listenHost)) {
-      env.log.warn('authentication is off on a network address: everybody who reaches it is an administrator', { address: listenHost });
+      env.log.warn(
+        'authentication is off on a network address: everybody who reaches it is an administrator',
+        { address: listenHost },
+      );
     }
     return openToAll;
   }
-  const holders = flags.authConfig === undefined ? holdersFromFlags(flags) : holdersFromFile(flags.authConfig, env);
+  const holders =
+    flags.authConfig === undefined
+      ? holdersFromFlags(flags)
+      : holdersFromFile(flags.authConfig, env);
   for (const { token } of holders) env.redactor.register(token);
   return bearerAuth(holders);
 }
@@ -61,7 +70,8 @@ function refuseMixedModes(flags: AuthFlags): void {
       .map(({ option }) => option)
       .join(' and ') || undefined,
   ].filter((option) => option !== undefined);
-  if (chosen.length > 1) throw refusal(`${chosen.join(' and ')} exclude each other`, 'choose one way to authenticate');
+  if (chosen.length > 1)
+    throw refusal(`${chosen.join(' and ')} exclude each other`, 'choose one way to authenticate');
   if (chosen.length === 0) {
     throw refusal(
       'no way to authenticate was chosen',
@@ -71,21 +81,27 @@ function refuseMixedModes(flags: AuthFlags): void {
 }
 
 function holdersFromFlags(flags: AuthFlags): TokenHolder[] {
-  if (flags.authToken !== undefined) return [{ name: 'token', role: 'admin', token: notEmpty(flags.authToken, '--auth-token') }];
+  if (flags.authToken !== undefined)
+    return [{ name: 'token', role: 'admin', token: notEmpty(flags.authToken, '--auth-token') }];
   const holders: TokenHolder[] = [];
   for (const { flag, option, name, role } of TRIO) {
     const given = flags[flag];
     if (given === undefined) continue;
     const token = notEmpty(given, option);
     const twin = holders.find((holder) => holder.token === token);
-    if (twin !== undefined) throw refusal(`${option} is the same token as --${twin.name}-token`, 'give each role its own token');
+    if (twin !== undefined)
+      throw refusal(
+        `${option} is the same token as --${twin.name}-token`,
+        'give each role its own token',
+      );
     holders.push({ name, role, token });
   }
   return holders;
 }
 
 function notEmpty(token: string, option: string): string {
-  if (token.trim() === '') throw refusal(`${option} is empty`, 'give a token, or leave the option out');
+  if (token.trim() === '')
+    throw refusal(`${option} is empty`, 'give a token, or leave the option out');
   return token;
 }
 
@@ -97,7 +113,11 @@ const authFileSchema = z.strictObject({
         token: z
           .string()
           .transform((token) => restoreEscapes(token).replace(/\r?\n$/, ''))
-          .meta({ description: 'Bearer token, or a `${env:NAME}` or `${file:path}` reference to it; unique.', secret: true }),
+          .meta({
+            description:
+              'Bearer token, or a `${env:NAME}` or `${file:path}` reference to it; unique.',
+            secret: true,
+          }),
         role: z.enum(ROLES).meta({ description: 'Rung of the role ladder.' }),
       }),
     )
@@ -105,19 +125,31 @@ const authFileSchema = z.strictObject({
     .superRefine((principals, ctx) => {
       for (const [index, { name, token }] of principals.entries()) {
         const before = principals.slice(0, index);
-        if (token.trim() === '') ctx.addIssue(finding('out_of_range', 'the token is empty', { path: [index, 'token'] }));
+        if (token.trim() === '')
+          ctx.addIssue(finding('out_of_range', 'the token is empty', { path: [index, 'token'] }));
         if (before.some((other) => other.name === name)) {
-          ctx.addIssue(finding('duplicate_name', `the name \`${name}\` is used twice`, { path: [index, 'name'] }));
+          ctx.addIssue(
+            finding('duplicate_name', `the name \`${name}\` is used twice`, {
+              path: [index, 'name'],
+            }),
+          );
         }
         if (before.some((other) => other.token === token)) {
-          ctx.addIssue(finding('duplicate_token', 'this token already belongs to another principal', { path: [index, 'token'] }));
+          ctx.addIssue(
+            finding('duplicate_token', 'this token already belongs to another principal', {
+              path: [index, 'token'],
+            }),
+          );
         }
       }
     })
     .meta({ description: 'Everybody who may call.' }),
 });
 
-/** Read as a document is: the same YAML or JSON, the same references, the same findings with line and column. */
+/**
+ * Read as a document is: the same YAML or JSON, the same references, the same findings with line
+ * and column.
+ */
 function holdersFromFile(path: string, env: AuthEnv): TokenHolder[] {
   const readFile = localFiles(env.cwd);
   const { tree, locate } = parseAuthFile(path, readFile);
@@ -134,7 +166,10 @@ function parseAuthFile(path: string, readFile: ReturnType<typeof localFiles>): P
   try {
     content = new TextDecoder('utf-8', { fatal: true }).decode(readFile(path, MAX_DOCUMENT_BYTES));
   } catch (error) {
-    throw refusal(`the auth config ${path} cannot be read: ${messageOf(error)}`, 'check the path given to --auth-config');
+    throw refusal(
+      `the auth config ${path} cannot be read: ${messageOf(error)}`,
+      'check the path given to --auth-config',
+    );
   }
   try {
     return parseText(content, 'yaml', { kind: 'file', path });
@@ -143,13 +178,22 @@ function parseAuthFile(path: string, readFile: ReturnType<typeof localFiles>): P
   }
 }
 
-/** Tokens that are filled in when a run executes have no meaning here: what is left of them would be a guessable password. */
+/**
+ * Tokens that are filled in when a run executes have no meaning here: what is left of them would be
+ * a guessable password.
+ */
 function leftovers(tree: JsonObject): Issue[] {
   const { principals } = tree;
   return (Array.isArray(principals) ? principals : []).flatMap((principal, index) => {
     const token = isObject(principal) ? principal['token'] : undefined;
     if (typeof token !== 'string' || !token.includes('${')) return [];
-    return [{ code: 'unknown_token', path: `principals[${index}].token`, message: 'only `${env:…}` and `${file:…}` can stand in a token' }];
+    return [
+      {
+        code: 'unknown_token',
+        path: `principals[${index}].token`,
+        message: 'only `${env:…}` and `${file:…}` can stand in a token',
+      },
+    ];
   });
 }
 

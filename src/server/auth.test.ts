@@ -7,10 +7,16 @@ import { startFixture, TOKENS, type TestRole } from './server-fixture.ts';
 const guarded = ROUTES.filter((route) => route.permission !== 'public');
 
 function pathOf(route: Route): string {
-  return route.path.replace('/v1/runs/{id}', '/v1/runs/run-1').replace('{kind}', 'source').replace('{name}', 'csv');
+  return route.path
+    .replace('/v1/runs/{id}', '/v1/runs/run-1')
+    .replace('{kind}', 'source')
+    .replace('{name}', 'csv');
 }
 
-/** Who may call what (spec 1, section 5, the table of roles). Written out, so that a change of the ladder is seen. */
+/**
+ * Who may call what (spec 1, section 5, the table of roles). Written out, so that a change of the
+ * ladder is seen.
+ */
 const EXPECTED: Readonly<Record<string, string>> = {
   'GET /v1/runs': 'viewer operator admin',
   'GET /v1/runs/{id}': 'viewer operator admin',
@@ -40,29 +46,48 @@ const EXPECTED: Readonly<Record<string, string>> = {
 };
 
 test('the table of roles below covers every guarded route and no other', () => {
-  expect(guarded.map((route) => `${route.method} ${route.path}`).sort()).toEqual(Object.keys(EXPECTED).sort());
+  expect(guarded.map((route) => `${route.method} ${route.path}`).sort()).toEqual(
+    Object.keys(EXPECTED).sort(),
+  );
 });
 
-const cases = guarded.flatMap((route) => ROLES.map((role) => ({ route, role, name: `${route.method} ${route.path}` })));
+const cases = guarded.flatMap((route) =>
+  ROLES.map((role) => ({ route, role, name: `${route.method} ${route.path}` })),
+);
 
-test.each(cases)('$name as $role is let in or refused by the table', async ({ route, role, name }) => {
-  const { ask, audited } = await startFixture();
-  const answer = await ask(route.method, pathOf(route), {
-    as: role,
-    ...(route.body === undefined ? {} : { body: { config: 'version: 1' } }),
-  });
-  if (EXPECTED[name]?.split(' ').includes(role) === true) {
-    expect([401, 403]).not.toContain(answer.status);
-    expect(audited.filter(({ result }) => result === 'denied')).toEqual([]);
-    return;
-  }
-  expect(answer.status).toBe(403);
-  expect(answer.json()).toEqual({
-    error: { code: 'forbidden', message: `the role ${role} of principal the-${role} lacks the permission ${route.permission}` },
-  });
-  const runId = route.path.startsWith('/v1/runs/{id}') ? { run_id: 'run-1' } : {};
-  expect(audited).toEqual([{ principal: `the-${role}`, role, action: route.label, result: 'denied', source_ip: '127.0.0.1', ...runId }]);
-});
+test.each(cases)(
+  '$name as $role is let in or refused by the table',
+  async ({ route, role, name }) => {
+    const { ask, audited } = await startFixture();
+    const answer = await ask(route.method, pathOf(route), {
+      as: role,
+      ...(route.body === undefined ? {} : { body: { config: 'version: 1' } }),
+    });
+    if (EXPECTED[name]?.split(' ').includes(role) === true) {
+      expect([401, 403]).not.toContain(answer.status);
+      expect(audited.filter(({ result }) => result === 'denied')).toEqual([]);
+      return;
+    }
+    expect(answer.status).toBe(403);
+    expect(answer.json()).toEqual({
+      error: {
+        code: 'forbidden',
+        message: `the role ${role} of principal the-${role} lacks the permission ${route.permission}`,
+      },
+    });
+    const runId = route.path.startsWith('/v1/runs/{id}') ? { run_id: 'run-1' } : {};
+    expect(audited).toEqual([
+      {
+        principal: `the-${role}`,
+        role,
+        action: route.label,
+        result: 'denied',
+        source_ip: '127.0.0.1',
+        ...runId,
+      },
+    ]);
+  },
+);
 
 test.each(guarded.map((route) => ({ route, name: `${route.method} ${route.path}` })))(
   '$name without a token is a 401',
@@ -102,7 +127,9 @@ test.each([
 
 test('a token in the query is no credential', async () => {
   const { ask } = await startFixture();
-  expect((await ask('GET', `/v1/runs?access_token=${TOKENS.admin}`, { as: null })).status).toBe(401);
+  expect((await ask('GET', `/v1/runs?access_token=${TOKENS.admin}`, { as: null })).status).toBe(
+    401,
+  );
 });
 
 test('an audit log that cannot be written is logged and changes no answer', async () => {
@@ -120,7 +147,18 @@ test('every role holds everything of the one before, and admin holds all', () =>
 });
 
 test.each([
-  ['viewer', ['run_read', 'schema_read', 'dlq_read', 'catalog_read', 'template_read', 'local_output_read', 'identity']],
+  [
+    'viewer',
+    [
+      'run_read',
+      'schema_read',
+      'dlq_read',
+      'catalog_read',
+      'template_read',
+      'local_output_read',
+      'identity',
+    ],
+  ],
   [
     'operator',
     [
@@ -141,5 +179,9 @@ test.each([
   ['admin', [...PERMISSIONS]],
 ] as [TestRole, string[]][])('whoami tells a %s what it may do', async (role, permissions) => {
   const { ask } = await startFixture();
-  expect((await ask('GET', '/v1/whoami', { as: role })).json()).toEqual({ principal: `the-${role}`, role, permissions });
+  expect((await ask('GET', '/v1/whoami', { as: role })).json()).toEqual({
+    principal: `the-${role}`,
+    role,
+    permissions,
+  });
 });

@@ -1,4 +1,6 @@
-/** Who is calling. Permissions are the business of `permissions.ts`, settings of `auth-settings.ts`. */
+/**
+ * Who is calling. Permissions are the business of `permissions.ts`, settings of `auth-settings.ts`.
+ */
 import { hash, timingSafeEqual } from 'node:crypto';
 import { RefusedError } from '../lib/errors.ts';
 import type { Role } from './permissions.ts';
@@ -23,12 +25,20 @@ export const openToAll: Authenticator = () => ANONYMOUS;
 
 const SCHEME = 'Bearer ';
 
-/** Compares with every token before answering, in a time that does not depend on how much of one was right. */
+/**
+ * Compares with every token before answering, in a time that does not depend on how much of one was
+ * right.
+ */
 export function bearerAuth(holders: readonly TokenHolder[]): Authenticator {
-  const known = holders.map(({ name, role, token }) => ({ principal: Object.freeze({ name, role }), digest: digestOf(token) }));
+  const known = holders.map(({ name, role, token }) => ({
+    principal: Object.freeze({ name, role }),
+    digest: digestOf(token),
+  }));
   return (authorization) => {
-    if (authorization === undefined) throw unauthorized('a bearer token is required: send `Authorization: Bearer <token>`');
-    if (!authorization.startsWith(SCHEME)) throw unauthorized('the `Authorization` header must read `Bearer <token>`');
+    if (authorization === undefined)
+      throw unauthorized('a bearer token is required: send `Authorization: Bearer <token>`');
+    if (!authorization.startsWith(SCHEME))
+      throw unauthorized('the `Authorization` header must read `Bearer <token>`');
     const presented = digestOf(authorization.slice(SCHEME.length));
     let found: Principal | undefined;
     for (const { principal, digest } of known) {

@@ -1,4 +1,7 @@
-/** Requests so broken that no HTTP framework ever sees them: an unreadable head, too many headers, one that never ends. */
+/**
+ * Requests so broken that no HTTP framework ever sees them: an unreadable head, too many headers,
+ * one that never ends.
+ */
 import { STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { Redactor } from '../lib/redact.ts';
@@ -9,12 +12,19 @@ const KNOWN: Readonly<Record<string, readonly [ErrorCode, string]>> = {
   ERR_HTTP_REQUEST_TIMEOUT: ['request_timeout', 'the request did not arrive in time'],
 };
 
-export function answerBrokenRequest(error: NodeJS.ErrnoException, socket: Duplex, redactor: Redactor): void {
+export function answerBrokenRequest(
+  error: NodeJS.ErrnoException,
+  socket: Duplex,
+  redactor: Redactor,
+): void {
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy();
     return;
   }
-  const [code, message] = KNOWN[error.code ?? ''] ?? ['bad_config', 'the request is not valid HTTP'];
+  const [code, message] = KNOWN[error.code ?? ''] ?? [
+    'bad_config',
+    'the request is not valid HTTP',
+  ];
   const failure: Failure = { code, message, hidden: false };
   const status = statusOf(failure.code);
   const body = errorBody(failure, redactor);

@@ -1,4 +1,6 @@
-/** Cross-origin answers: off unless origins are listed, exact matches only, never with credentials. */
+/**
+ * Cross-origin answers: off unless origins are listed, exact matches only, never with credentials.
+ */
 import type { Log } from '../lib/log.ts';
 
 export type Cors = (origin: string | undefined) => Readonly<Record<string, string>> | undefined;
@@ -17,7 +19,11 @@ export function corsFor(origins: readonly string[], log: Log): Cors {
   return (origin) => {
     const vary: Record<string, string> = { vary: 'origin' };
     if (origin === undefined || !allowed.has(origin)) return vary;
-    return { ...vary, 'access-control-allow-origin': origin, 'access-control-expose-headers': EXPOSED };
+    return {
+      ...vary,
+      'access-control-allow-origin': origin,
+      'access-control-expose-headers': EXPOSED,
+    };
   };
 }
 
@@ -27,7 +33,11 @@ export function preflightHeaders(granted: ReturnType<Cors>): Readonly<Record<str
 }
 
 function isOrigin(written: string): boolean {
-  return URL.canParse(written) && /^https?:$/.test(new URL(written).protocol) && new URL(written).origin === written;
+  return (
+    URL.canParse(written) &&
+    /^https?:$/.test(new URL(written).protocol) &&
+    new URL(written).origin === written
+  );
 }
 
 function warn(origin: string, log: Log): false {

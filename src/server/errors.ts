@@ -1,6 +1,15 @@
-/** Every error the API answers with: the one table of codes and statuses, and how a thrown thing becomes an answer. */
+/**
+ * Every error the API answers with: the one table of codes and statuses, and how a thrown thing
+ * becomes an answer.
+ */
 import { HistoryError } from '../history/history.ts';
-import { ConfigError, formatIssue, RefusedError, type Issue, type RefusalCode } from '../lib/errors.ts';
+import {
+  ConfigError,
+  formatIssue,
+  RefusedError,
+  type Issue,
+  type RefusalCode,
+} from '../lib/errors.ts';
 import { stringifyJson, type JsonObject } from '../lib/json.ts';
 import type { Redactor } from '../lib/redact.ts';
 
@@ -15,7 +24,10 @@ export interface ErrorKindOfAnswer {
 const QUEUE_RETRY_SECS = 5;
 
 export const ERRORS = {
-  bad_config: { status: 400, when: 'The request, or the document in it, cannot be read: malformed body, parameter or reference.' },
+  bad_config: {
+    status: 400,
+    when: 'The request, or the document in it, cannot be read: malformed body, parameter or reference.',
+  },
   unauthorized: {
     status: 401,
     when: 'The bearer token is missing or unknown.',
@@ -23,12 +35,18 @@ export const ERRORS = {
   },
   forbidden: { status: 403, when: 'The role of the caller lacks the permission of the route.' },
   not_found: { status: 404, when: 'There is no such path, id or name.' },
-  method_not_allowed: { status: 405, when: 'The path exists, but not with this method; `Allow` lists those it has.' },
+  method_not_allowed: {
+    status: 405,
+    when: 'The path exists, but not with this method; `Allow` lists those it has.',
+  },
   request_timeout: { status: 408, when: 'The request did not arrive in time.' },
   conflict: { status: 409, when: 'The state of the thing asked for does not permit it.' },
   payload_too_large: { status: 413, when: 'The body exceeds the configured limit.' },
   unsupported_media_type: { status: 415, when: 'The body is not declared as JSON.' },
-  unprocessable: { status: 422, when: 'The document or the request was understood and is not valid.' },
+  unprocessable: {
+    status: 422,
+    when: 'The document or the request was understood and is not valid.',
+  },
   queue_full: {
     status: 429,
     when: 'The run queue is full; `Retry-After` says how many seconds to wait.',
@@ -37,7 +55,9 @@ export const ERRORS = {
   headers_too_large: { status: 431, when: 'The header fields are larger than the server reads.' },
   internal: { status: 500, when: 'A fault of the server; its log holds the details.' },
   unavailable: { status: 503, when: 'The server cannot do this now; it may later.' },
-} as const satisfies Readonly<Record<RefusalCode | 'request_timeout' | 'headers_too_large' | 'internal', ErrorKindOfAnswer>>;
+} as const satisfies Readonly<
+  Record<RefusalCode | 'request_timeout' | 'headers_too_large' | 'internal', ErrorKindOfAnswer>
+>;
 
 export type ErrorCode = keyof typeof ERRORS;
 
@@ -63,22 +83,33 @@ export function headersOf(code: ErrorCode): Readonly<Record<string, string>> {
 export function errorBody(failure: Failure, redactor: Redactor): string {
   const { code, details } = failure;
   const message = redactor.text(failure.message);
-  const error = details === undefined ? { code, message } : { code, message, details: redactor.json(details) };
+  const error =
+    details === undefined ? { code, message } : { code, message, details: redactor.json(details) };
   return stringifyJson({ error } as JsonObject);
 }
 
 export function failureOf(error: unknown): Failure {
   if (error instanceof ConfigError) {
     const code = error.stage === 'validate' ? 'unprocessable' : 'bad_config';
-    return { code, message: sentenceOf(error.issues) || error.message, details: { issues: error.issues.map(issueDetails) }, hidden: false };
+    return {
+      code,
+      message: sentenceOf(error.issues) || error.message,
+      details: { issues: error.issues.map(issueDetails) },
+      hidden: false,
+    };
   }
   if (error instanceof RefusedError) {
     const message = error.hint === undefined ? error.message : `${error.message} — ${error.hint}`;
     const failure = { code: error.code, message, hidden: false };
     return error.details === undefined ? failure : { ...failure, details: error.details };
   }
-  if (error instanceof HistoryError) return { code: 'unavailable', message: 'the run history cannot be reached', hidden: true };
-  return { code: 'internal', message: 'internal error; the server log has the details', hidden: true };
+  if (error instanceof HistoryError)
+    return { code: 'unavailable', message: 'the run history cannot be reached', hidden: true };
+  return {
+    code: 'internal',
+    message: 'internal error; the server log has the details',
+    hidden: true,
+  };
 }
 
 /** A long list is told in full in `details`; the sentence stays readable. */

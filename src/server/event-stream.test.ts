@@ -4,7 +4,9 @@ import { fakeClock } from './server-fixture.ts';
 
 test('an event is its name, its data line by line, and a blank line', () => {
   expect(eventText('log', 'one')).toBe('event: log\ndata: one\n\n');
-  expect(eventText('log', 'one\r\ntwo\rthree\nid: 4')).toBe('event: log\ndata: one\ndata: two\ndata: three\ndata: id: 4\n\n');
+  expect(eventText('log', 'one\r\ntwo\rthree\nid: 4')).toBe(
+    'event: log\ndata: one\ndata: two\ndata: three\ndata: id: 4\n\n',
+  );
 });
 
 /** A source that gives what is pushed, and notes when it is let go. */

@@ -1,4 +1,6 @@
-/** Server-sent events: the text of one event, and a stream that stays alive while nothing happens. */
+/**
+ * Server-sent events: the text of one event, and a stream that stays alive while nothing happens.
+ */
 import type { Clock } from '../lib/clock.ts';
 
 export const EVENT_STREAM = 'text/event-stream; charset=utf-8';
@@ -11,8 +13,15 @@ export function eventText(event: string, data: string): string {
   return `event: ${event}\n${lines.join('')}\n`;
 }
 
-/** Passes texts on as they come, with a comment line into every silence of fifteen seconds; ends when `signal` fires. */
-export async function* keepAlive(texts: AsyncIterable<string>, clock: Clock, signal: AbortSignal): AsyncGenerator<string> {
+/**
+ * Passes texts on as they come, with a comment line into every silence of fifteen seconds; ends
+ * when `signal` fires.
+ */
+export async function* keepAlive(
+  texts: AsyncIterable<string>,
+  clock: Clock,
+  signal: AbortSignal,
+): AsyncGenerator<string> {
   const source = texts[Symbol.asyncIterator]();
   const stop = new AbortController();
   const over = AbortSignal.any([signal, stop.signal]);
@@ -20,7 +29,9 @@ export async function* keepAlive(texts: AsyncIterable<string>, clock: Clock, sig
     let next = source.next();
     while (!signal.aborted) {
       const silence = new AbortController();
-      const quiet = clock.sleep(KEEP_ALIVE_MS, AbortSignal.any([over, silence.signal])).then(() => undefined);
+      const quiet = clock
+        .sleep(KEEP_ALIVE_MS, AbortSignal.any([over, silence.signal]))
+        .then(() => undefined);
       const result = await Promise.race([next, quiet]);
       silence.abort();
       if (result === undefined) {

@@ -2,7 +2,11 @@ import { expect, test } from 'vitest';
 import { ConfigError, RefusedError } from '../lib/errors.ts';
 import { runRecord, startFixture } from './server-fixture.ts';
 
-function errorOf(answer: { json(): unknown }): { code: string; message: string; details?: unknown } {
+function errorOf(answer: { json(): unknown }): {
+  code: string;
+  message: string;
+  details?: unknown;
+} {
   return (answer.json() as { error: { code: string; message: string; details?: unknown } }).error;
 }
 
@@ -10,10 +14,18 @@ const document = { config: 'version: 1' };
 
 test('a submission is answered with 202 and exactly the receipt', async () => {
   const { ask, script } = await startFixture();
-  const answer = await ask('POST', '/v1/runs', { body: { ...document, name: 'orders', labels: { team: 'a' } } });
+  const answer = await ask('POST', '/v1/runs', {
+    body: { ...document, name: 'orders', labels: { team: 'a' } },
+  });
   expect(answer.status).toBe(202);
-  expect(answer.json()).toEqual({ run_id: 'run-2', status: 'queued', submitted_at: '2026-08-01T12:00:00.000Z' });
-  expect(script.submitted).toEqual([{ config: 'version: 1', config_format: 'yaml', name: 'orders', labels: { team: 'a' } }]);
+  expect(answer.json()).toEqual({
+    run_id: 'run-2',
+    status: 'queued',
+    submitted_at: '2026-08-01T12:00:00.000Z',
+  });
+  expect(script.submitted).toEqual([
+    { config: 'version: 1', config_format: 'yaml', name: 'orders', labels: { team: 'a' } },
+  ]);
 });
 
 test.each([
@@ -30,21 +42,32 @@ test.each([
   ['a prototype key', '{"config":"a","labels":{"__proto__":"x"}}', 'bad_key'],
   ['an escaped prototype key', '{"config":"a","labels":{"\\u005f_proto__":"x"}}', 'bad_key'],
   ['a NUL in a value', '{"config":"a","name":"\\u0000"}', 'nul_character'],
-  ['bottomless nesting', `{"config":"a","labels":${'['.repeat(50_000)}${']'.repeat(50_000)}}`, 'too_deep'],
+  [
+    'bottomless nesting',
+    `{"config":"a","labels":${'['.repeat(50_000)}${']'.repeat(50_000)}}`,
+    'too_deep',
+  ],
   ['bytes that are no UTF-8', Buffer.from([0x7b, 0xff, 0xfe, 0x7d]), 'syntax'],
 ])('a submission that is %s is a 400 with the issue', async (_, body, code) => {
   const { ask, logged } = await startFixture();
-  const answer = await ask('POST', '/v1/runs', { body, headers: { 'content-type': 'application/json' } });
+  const answer = await ask('POST', '/v1/runs', {
+    body,
+    headers: { 'content-type': 'application/json' },
+  });
   expect(answer.status).toBe(400);
   expect(errorOf(answer).code).toBe('bad_config');
-  expect(errorOf(answer).details).toMatchObject({ issues: expect.arrayContaining([expect.objectContaining({ code })]) });
+  expect(errorOf(answer).details).toMatchObject({
+    issues: expect.arrayContaining([expect.objectContaining({ code })]),
+  });
   expect(logged).toEqual([]);
 });
 
 test('the message tells every issue in our words', async () => {
   const { ask } = await startFixture();
   const answer = await ask('POST', '/v1/runs', { body: { confg: 'a' } });
-  expect(errorOf(answer).message).toBe('config: `config` is required; confg: unknown key `confg` — did you mean `config`?');
+  expect(errorOf(answer).message).toBe(
+    'config: `config` is required; confg: unknown key `confg` — did you mean `config`?',
+  );
 });
 
 test.each([
@@ -57,14 +80,20 @@ test.each([
   ['application/merge-patch+json', 202],
 ])('a body declared as %j is answered with %i', async (type, status) => {
   const { ask } = await startFixture();
-  const answer = await ask('POST', '/v1/runs', { body: document, headers: { 'content-type': type } });
+  const answer = await ask('POST', '/v1/runs', {
+    body: document,
+    headers: { 'content-type': type },
+  });
   expect(answer.status).toBe(status);
   if (status === 415) expect(errorOf(answer).code).toBe('unsupported_media_type');
 });
 
 test('a compressed body is a 415', async () => {
   const { ask } = await startFixture();
-  const answer = await ask('POST', '/v1/runs', { body: document, headers: { 'content-encoding': 'gzip' } });
+  const answer = await ask('POST', '/v1/runs', {
+    body: document,
+    headers: { 'content-encoding': 'gzip' },
+  });
   expect(answer.status).toBe(415);
 });
 
@@ -89,8 +118,18 @@ test('checks come in order: size, route, authentication, permission, body', asyn
 });
 
 test.each([
-  [new ConfigError([{ code: 'syntax', path: '', message: 'bad', line: 3, column: 4 }], { stage: 'parse' }), 400, 'bad_config'],
-  [new ConfigError([{ code: 'unresolved', path: 'a', message: 'no' }], { stage: 'interpolate' }), 400, 'bad_config'],
+  [
+    new ConfigError([{ code: 'syntax', path: '', message: 'bad', line: 3, column: 4 }], {
+      stage: 'parse',
+    }),
+    400,
+    'bad_config',
+  ],
+  [
+    new ConfigError([{ code: 'unresolved', path: 'a', message: 'no' }], { stage: 'interpolate' }),
+    400,
+    'bad_config',
+  ],
   [new ConfigError([{ code: 'unknown_key', path: 'a', message: 'no' }]), 422, 'unprocessable'],
   [new RefusedError('conflict', 'no'), 409, 'conflict'],
   [new RefusedError('queue_full', 'no'), 429, 'queue_full'],
@@ -107,13 +146,29 @@ test.each([
 test('the issues of a refused document stand in the details with their places', async () => {
   const { ask, script } = await startFixture();
   script.refuse = new ConfigError([
-    { code: 'unknown_key', path: 'pipeline.sorce', message: 'unknown key `sorce`', hint: 'did you mean `source`?', line: 2, column: 3 },
+    {
+      code: 'unknown_key',
+      path: 'pipeline.sorce',
+      message: 'unknown key `sorce`',
+      hint: 'did you mean `source`?',
+      line: 2,
+      column: 3,
+    },
   ]);
   const { details, message } = errorOf(await ask('POST', '/v1/runs', { body: document }));
-  expect(message).toBe('pipeline.sorce (line 2, column 3): unknown key `sorce` — did you mean `source`?');
+  expect(message).toBe(
+    'pipeline.sorce (line 2, column 3): unknown key `sorce` — did you mean `source`?',
+  );
   expect(details).toEqual({
     issues: [
-      { code: 'unknown_key', path: 'pipeline.sorce', message: 'unknown key `sorce`', hint: 'did you mean `source`?', line: 2, column: 3 },
+      {
+        code: 'unknown_key',
+        path: 'pipeline.sorce',
+        message: 'unknown key `sorce`',
+        hint: 'did you mean `source`?',
+        line: 2,
+        column: 3,
+      },
     ],
   });
 });
@@ -123,7 +178,9 @@ test('a fault is a 500 that says nothing, and is logged once with its stack', as
   script.refuse = new TypeError('undefined is not a function');
   const answer = await ask('POST', '/v1/runs', { body: document });
   expect(answer.status).toBe(500);
-  expect(answer.json()).toEqual({ error: { code: 'internal', message: 'internal error; the server log has the details' } });
+  expect(answer.json()).toEqual({
+    error: { code: 'internal', message: 'internal error; the server log has the details' },
+  });
   expect(logged).toHaveLength(1);
   expect(logged[0]).toContain('undefined is not a function');
   expect(logged[0]).toContain('http.test.ts');
@@ -132,7 +189,9 @@ test('a fault is a 500 that says nothing, and is logged once with its stack', as
 test('secrets never leave in an error, neither in the message nor in the details', async () => {
   const { ask, script, redactor } = await startFixture();
   redactor.register('hunter22');
-  script.refuse = new RefusedError('unprocessable', 'cannot log in with hunter22', { details: { invocations: [{ reason: 'hunter22' }] } });
+  script.refuse = new RefusedError('unprocessable', 'cannot log in with hunter22', {
+    details: { invocations: [{ reason: 'hunter22' }] },
+  });
   const answer = await ask('POST', '/v1/runs', { body: document });
   expect(answer.body).not.toContain('hunter22');
   expect(errorOf(answer).message).toBe('cannot log in with ***');
@@ -207,12 +266,16 @@ test('every answer is counted under its route template', async () => {
   await ask('GET', '/v1/runs/absent');
   await ask('PUT', '/v1/runs');
   await ask('GET', '/some/secret/path');
-  const requests = counted.filter(({ name }) => name === 'svc_serve_requests_total').map(({ labels }) => labels);
+  const requests = counted
+    .filter(({ name }) => name === 'svc_serve_requests_total')
+    .map(({ labels }) => labels);
   expect(requests).toEqual([
     { method: 'GET', path: '/v1/runs/{id}', status: 200 },
     { method: 'GET', path: '/v1/runs/{id}', status: 404 },
     { method: 'PUT', path: '/v1/runs', status: 405 },
     { method: 'GET', path: '<unmatched>', status: 404 },
   ]);
-  expect(counted.filter(({ name }) => name === 'svc_serve_request_duration_seconds')).toHaveLength(4);
+  expect(counted.filter(({ name }) => name === 'svc_serve_request_duration_seconds')).toHaveLength(
+    4,
+  );
 });

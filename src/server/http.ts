@@ -1,10 +1,16 @@
 /**
- * The one file that knows the HTTP framework. A request passes, in this order: cross-origin headers, body size, route match,
- * authentication, permission, body, handler; whatever fails answers with the error envelope.
+ * The one file that knows the HTTP framework. A request passes, in this order: cross-origin
+ * headers, body size, route match, authentication, permission, body, handler; whatever fails
+ * answers with the error envelope.
  */
 import type { AddressInfo } from 'node:net';
 import { Readable } from 'node:stream';
-import fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
+import fastify, {
+  type FastifyError,
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest,
+} from 'fastify';
 import { messageOf, RefusedError } from '../lib/errors.ts';
 import { stringifyJson, type JsonValue } from '../lib/json.ts';
 import { admit, NOBODY } from './admit.ts';
@@ -48,7 +54,10 @@ export interface Server {
   listen(host: string, port: number): Promise<{ readonly address: string }>;
   /** Answers a request without a socket. */
   inject(request: InjectedRequest): Promise<InjectedAnswer>;
-  /** Ends open streams, lets requests in flight finish for a few seconds, then closes every connection. */
+  /**
+   * Ends open streams, lets requests in flight finish for a few seconds, then closes every
+   * connection.
+   */
   close(): Promise<void>;
   /** What the framework was told, for comparing with the API description. */
   readonly registered: readonly { readonly method: string; readonly path: string }[];
@@ -62,7 +71,10 @@ const CLOSE_GRACE_MS = 5_000;
 const PARAM_LENGTH = 2_048;
 const JSON_TYPE = 'application/json; charset=utf-8';
 
-export async function createServer(options: ServerOptions, routes: readonly Route[] = ROUTES): Promise<Server> {
+export async function createServer(
+  options: ServerOptions,
+  routes: readonly Route[] = ROUTES,
+): Promise<Server> {
   const limit = options.bodyLimitBytes ?? DEFAULT_BODY_LIMIT_BYTES;
   const closing = new AbortController();
   const app = fastify({
@@ -75,7 +87,8 @@ export async function createServer(options: ServerOptions, routes: readonly Rout
     http: { requireHostHeader: false },
     routerOptions: { maxParamLength: PARAM_LENGTH },
     clientErrorHandler: (error, socket) => answerBrokenRequest(error, socket, options.env.redactor),
-    frameworkErrors: (error, _request, reply) => void sendFailure(reply, frameworkFailure(error, options), options),
+    frameworkErrors: (error, _request, reply) =>
+      void sendFailure(reply, frameworkFailure(error, options), options),
   });
   const registered: { method: string; path: string }[] = [];
   app.addHook('onRoute', ({ method, url }) => {
@@ -105,14 +118,18 @@ export async function createServer(options: ServerOptions, routes: readonly Rout
         method: method as 'GET',
         url,
         headers: { ...headers },
-        ...(payload === undefined ? {} : { payload: typeof payload === 'string' ? payload : Buffer.from(payload) }),
+        ...(payload === undefined
+          ? {}
+          : { payload: typeof payload === 'string' ? payload : Buffer.from(payload) }),
       });
       return { status: answer.statusCode, headers: answer.headers, body: answer.body };
     },
     async close() {
       closing.abort();
       const closed = new AbortController();
-      const grace = options.env.clock.sleep(CLOSE_GRACE_MS, closed.signal).then(() => app.server.closeAllConnections());
+      const grace = options.env.clock
+        .sleep(CLOSE_GRACE_MS, closed.signal)
+        .then(() => app.server.closeAllConnections());
       await app.close();
       closed.abort();
       await grace;
@@ -127,7 +144,10 @@ interface Scope {
 }
 
 /** What happens to every request, matched or not, before anything else. */
-function addPrelude(app: FastifyInstance, { options, closing, limit }: Scope & { readonly limit: number }): void {
+function addPrelude(
+  app: FastifyInstance,
+  { options, closing, limit }: Scope & { readonly limit: number },
+): void {
   const cors = corsFor(options.corsOrigins ?? [], options.env.log);
   app.decorateRequest('principal', null);
   app.decorateRequest('startedMs', 0);
@@ -137,9 +157,11 @@ function addPrelude(app: FastifyInstance, { options, closing, limit }: Scope & {
     const granted = cors(request.headers.origin);
     if (granted !== undefined) reply.headers(granted);
     if (request.method === 'OPTIONS') reply.headers(preflightHeaders(granted));
-    if (closing.aborted) return done(new RefusedError('unavailable', 'the server is shutting down'));
+    if (closing.aborted)
+      return done(new RefusedError('unavailable', 'the server is shutting down'));
     if (Number(request.headers['content-length']) > limit) return done(tooLarge(limit));
-    if (request.raw.httpVersion === '1.1' && request.headers.host === undefined) return done(noHost());
+    if (request.raw.httpVersion === '1.1' && request.headers.host === undefined)
+      return done(noHost());
     done();
   });
   app.addHook('onResponse', (request, reply, done) => {
@@ -154,7 +176,12 @@ function noHost(): RefusedError {
 
 function count(request: FastifyRequest, reply: FastifyReply, { env }: ServerOptions): void {
   const seconds = (env.clock.elapsedMs() - request.startedMs) / 1000;
-  countRequest(env.metrics, { method: request.method, path: request.template, status: reply.statusCode, seconds });
+  countRequest(env.metrics, {
+    method: request.method,
+    path: request.template,
+    status: reply.statusCode,
+    seconds,
+  });
 }
 
 function register(app: FastifyInstance, route: Route, scope: Scope): void {
@@ -176,13 +203,21 @@ function register(app: FastifyInstance, route: Route, scope: Scope): void {
       void scope.options.audit.record(admitted.audit).then(() => done(admitted.denied));
     },
     handler: async (request, reply) => {
-      const answer = await route.handle(callOf(route, request, reply, scope.closing), scope.options);
+      const answer = await route.handle(
+        callOf(route, request, reply, scope.closing),
+        scope.options,
+      );
       return send(answer, request, reply, scope);
     },
   });
 }
 
-function callOf(route: Route, request: FastifyRequest, reply: FastifyReply, closing: AbortSignal): RouteCall<unknown, unknown, unknown> {
+function callOf(
+  route: Route,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  closing: AbortSignal,
+): RouteCall<unknown, unknown, unknown> {
   const principal = request.principal ?? NOBODY;
   let gone: AbortSignal | undefined;
   return {
@@ -210,10 +245,19 @@ function searchOf(url: string): string {
 }
 
 function bodyOf({ body, headers }: FastifyRequest): BodySource {
-  return { bytes: body as Uint8Array | undefined, contentType: headers['content-type'], contentEncoding: headers['content-encoding'] };
+  return {
+    bytes: body as Uint8Array | undefined,
+    contentType: headers['content-type'],
+    contentEncoding: headers['content-encoding'],
+  };
 }
 
-function send(answer: Answer, request: FastifyRequest, reply: FastifyReply, { options, closing }: Scope): FastifyReply {
+function send(
+  answer: Answer,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { options, closing }: Scope,
+): FastifyReply {
   reply.code(answer.status);
   // A connection kept for more requests would hold `close` until it times out.
   if (closing.aborted || answer.kind === 'stream') reply.header('connection', 'close');
@@ -239,7 +283,11 @@ function sendStream(
   reply: FastifyReply,
   options: ServerOptions,
 ): FastifyReply {
-  reply.headers({ 'content-type': answer.contentType, 'cache-control': 'no-cache', 'x-accel-buffering': 'no' });
+  reply.headers({
+    'content-type': answer.contentType,
+    'cache-control': 'no-cache',
+    'x-accel-buffering': 'no',
+  });
   if (request.method === 'HEAD') return reply.send();
   reply.raw.once('close', () => {
     if (!reply.raw.writableFinished) count(request, reply, options);
@@ -249,7 +297,10 @@ function sendStream(
   return reply;
 }
 
-async function* logFailure(chunks: AsyncIterable<string>, { env }: ServerOptions): AsyncGenerator<string> {
+async function* logFailure(
+  chunks: AsyncIterable<string>,
+  { env }: ServerOptions,
+): AsyncGenerator<string> {
   try {
     yield* chunks;
   } catch (error) {
@@ -259,7 +310,11 @@ async function* logFailure(chunks: AsyncIterable<string>, { env }: ServerOptions
 }
 
 /** No route took the request: a preflight, a wrong method, or nothing there at all. */
-function answerUnmatched(request: FastifyRequest, reply: FastifyReply, at: { paths: PathIndex; options: ServerOptions }): FastifyReply {
+function answerUnmatched(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  at: { paths: PathIndex; options: ServerOptions },
+): FastifyReply {
   const path = request.url.split('?', 1)[0] ?? '';
   const found = at.paths.find(path);
   if (found !== undefined) {
@@ -267,14 +322,22 @@ function answerUnmatched(request: FastifyRequest, reply: FastifyReply, at: { pat
     const allow = allowHeader(found.methods);
     if (request.method === 'OPTIONS') return reply.code(200).header('allow', allow).send();
     if (!allow.split(', ').includes(request.method)) {
-      const refusal = new RefusedError('method_not_allowed', `${request.method} is not possible here; ${found.template} has ${allow}`);
+      const refusal = new RefusedError(
+        'method_not_allowed',
+        `${request.method} is not possible here; ${found.template} has ${allow}`,
+      );
       return sendFailure(reply.header('allow', allow), failureOf(refusal), at.options);
     }
   }
   return sendFailure(reply, failureOf(nothingHere()), at.options);
 }
 
-function answerError(error: unknown, request: FastifyRequest, reply: FastifyReply, options: ServerOptions): FastifyReply {
+function answerError(
+  error: unknown,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  options: ServerOptions,
+): FastifyReply {
   const failure = isFrameworkError(error) ? frameworkFailure(error, options) : failureOf(error);
   const aborted = request.raw.destroyed && !request.raw.complete;
   if (failure.hidden && !aborted) {
@@ -284,7 +347,8 @@ function answerError(error: unknown, request: FastifyRequest, reply: FastifyRepl
       error: error instanceof Error ? error.stack : String(error),
     });
   }
-  // The framework asks to close after a body that broke a rule; a client still sending would lose the answer.
+  // The framework asks to close after a body that broke a rule; a client still sending would lose
+  // the answer.
   return sendFailure(reply.removeHeader('connection'), failure, options);
 }
 
@@ -297,7 +361,12 @@ function sendFailure(reply: FastifyReply, failure: Failure, { env }: ServerOptio
 }
 
 function isFrameworkError(error: unknown): error is FastifyError {
-  return error instanceof Error && 'code' in error && typeof error.code === 'string' && error.code.startsWith('FST_');
+  return (
+    error instanceof Error &&
+    'code' in error &&
+    typeof error.code === 'string' &&
+    error.code.startsWith('FST_')
+  );
 }
 
 function frameworkFailure(error: FastifyError, options: ServerOptions): Failure {
@@ -307,11 +376,15 @@ function frameworkFailure(error: FastifyError, options: ServerOptions): Failure 
     case 'FST_ERR_MAX_PARAM_LENGTH':
       return failureOf(nothingHere());
     case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
-      return failureOf(new RefusedError('unsupported_media_type', 'the content type cannot be read'));
+      return failureOf(
+        new RefusedError('unsupported_media_type', 'the content type cannot be read'),
+      );
     case 'FST_ERR_BAD_URL':
       return failureOf(new RefusedError('bad_config', 'the path is not a valid percent encoding'));
     case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':
-      return failureOf(new RefusedError('bad_config', 'the body is not as long as `Content-Length` says'));
+      return failureOf(
+        new RefusedError('bad_config', 'the body is not as long as `Content-Length` says'),
+      );
     default:
       return failureOf(error);
   }

@@ -31,11 +31,18 @@ const REASONS: Readonly<Record<string, string>> = {
   ENOTFOUND: 'there is no such host',
 };
 
-export function cannotListen({ host, port }: ListenAddress, error: NodeJS.ErrnoException): AppError {
+export function cannotListen(
+  { host, port }: ListenAddress,
+  error: NodeJS.ErrnoException,
+): AppError {
   const known = REASONS[error.code ?? ''];
-  return new AppError('cannot_listen', `cannot listen on ${host}:${port}: ${known ?? messageOf(error)}`, {
-    hint: 'choose another address with --listen',
-    // A reason that is known says it all; the system's own words would only repeat it.
-    ...(known === undefined ? { cause: error } : {}),
-  });
+  return new AppError(
+    'cannot_listen',
+    `cannot listen on ${host}:${port}: ${known ?? messageOf(error)}`,
+    {
+      hint: 'choose another address with --listen',
+      // A reason that is known says it all; the system's own words would only repeat it.
+      ...(known === undefined ? { cause: error } : {}),
+    },
+  );
 }

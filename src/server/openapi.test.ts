@@ -21,14 +21,22 @@ interface Description {
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
   readonly components: {
     readonly schemas: {
-      readonly Error: { readonly properties: { readonly error: { readonly properties: { readonly code: { readonly enum: string[] } } } } };
+      readonly Error: {
+        readonly properties: {
+          readonly error: { readonly properties: { readonly code: { readonly enum: string[] } } };
+        };
+      };
     };
   };
 }
 
 const description = describeApi(ROUTES) as Description;
 const operations = Object.entries(description.paths).flatMap(([path, methods]) =>
-  Object.entries(methods).map(([method, operation]) => ({ name: `${method.toUpperCase()} ${path}`, path, operation })),
+  Object.entries(methods).map(([method, operation]) => ({
+    name: `${method.toUpperCase()} ${path}`,
+    path,
+    operation,
+  })),
 );
 
 test('the description and the router hold the same routes, both ways', async () => {
@@ -40,8 +48,13 @@ test('the description and the router hold the same routes, both ways', async () 
 
 test('the description is OpenAPI 3.1 of API version 1.0.0, served openly and under /v1', async () => {
   const { ask } = await startFixture();
-  expect((await ask('GET', '/openapi.json', { as: null })).json()).toEqual(JSON.parse(JSON.stringify(description)));
-  expect((await ask('GET', '/v1/openapi.json', { as: 'viewer' })).json()).toMatchObject({ openapi: '3.1.0', info: { version: '1.0.0' } });
+  expect((await ask('GET', '/openapi.json', { as: null })).json()).toEqual(
+    JSON.parse(JSON.stringify(description)),
+  );
+  expect((await ask('GET', '/v1/openapi.json', { as: 'viewer' })).json()).toMatchObject({
+    openapi: '3.1.0',
+    info: { version: '1.0.0' },
+  });
 });
 
 test('operation ids are unique', () => {
@@ -49,13 +62,16 @@ test('operation ids are unique', () => {
   expect(new Set(ids).size).toBe(ids.length);
 });
 
-test.each(operations)('$name describes its path parameters and its security', ({ path, operation }) => {
-  const named = [...path.matchAll(/\{(\w+)\}/g)].map((match) => match[1]);
-  const described = (operation.parameters ?? []).filter((one) => one.in === 'path');
-  expect(described.map(({ name }) => name)).toEqual(named);
-  expect(described.every(({ required }) => required)).toBe(true);
-  expect(operation.security).toEqual(path.startsWith('/v1/') ? [{ bearer: [] }] : []);
-});
+test.each(operations)(
+  '$name describes its path parameters and its security',
+  ({ path, operation }) => {
+    const named = [...path.matchAll(/\{(\w+)\}/g)].map((match) => match[1]);
+    const described = (operation.parameters ?? []).filter((one) => one.in === 'path');
+    expect(described.map(({ name }) => name)).toEqual(named);
+    expect(described.every(({ required }) => required)).toBe(true);
+    expect(operation.security).toEqual(path.startsWith('/v1/') ? [{ bearer: [] }] : []);
+  },
+);
 
 test('query parameters carry their types and none is required', () => {
   const parameters = description.paths['/v1/runs']?.['get']?.parameters ?? [];
@@ -95,7 +111,10 @@ test('every described refusal names a code of the table with its status', () => 
     for (const [status, { description: told }] of Object.entries(operation.responses)) {
       const code = /^`(\w+)`: /.exec(told)?.[1];
       if (code !== undefined) expect(String(ERRORS[code as ErrorCode].status)).toBe(status);
-      else expect(ROUTES.some((route) => route.responses[Number(status)]?.description === told)).toBe(true);
+      else
+        expect(ROUTES.some((route) => route.responses[Number(status)]?.description === told)).toBe(
+          true,
+        );
     }
   }
 });

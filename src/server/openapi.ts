@@ -27,7 +27,8 @@ const ERROR_SCHEMA = {
         code: { type: 'string', enum: Object.keys(ERRORS), description: 'Stable; decide by this.' },
         message: { type: 'string', description: 'For people; secrets are masked.' },
         details: {
-          description: 'Issues of a refused document as `{issues: [{code, path, message, hint, line, column}]}`, or the doctor report.',
+          description:
+            'Issues of a refused document as `{issues: [{code, path, message, hint, line, column}]}`, or the doctor report.',
         },
       },
     },
@@ -36,13 +37,15 @@ const ERROR_SCHEMA = {
 
 export function describeApi(routes: readonly Route[]): object {
   const paths: Record<string, Record<string, object>> = {};
-  for (const route of routes) (paths[route.path] ??= {})[route.method.toLowerCase()] = operation(route);
+  for (const route of routes)
+    (paths[route.path] ??= {})[route.method.toLowerCase()] = operation(route);
   return {
     openapi: '3.1.0',
     info: {
       title: 'Headgate',
       version: API_VERSION,
-      description: 'Submit pipeline documents as runs, follow them, and see what this build can do.',
+      description:
+        'Submit pipeline documents as runs, follow them, and see what this build can do.',
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
     tags: Object.entries(TAGS).map(([name, description]) => ({ name, description })),
@@ -61,9 +64,13 @@ function operation(route: Route): object {
     tags: [route.tag],
     summary: route.summary,
     ...(route.description === undefined ? {} : { description: route.description }),
-    ...(route.permission === 'public' ? { security: [] } : { security: [{ bearer: [] }], 'x-permission': route.permission }),
+    ...(route.permission === 'public'
+      ? { security: [] }
+      : { security: [{ bearer: [] }], 'x-permission': route.permission }),
     ...(parameters.length === 0 ? {} : { parameters }),
-    ...(route.body === undefined ? {} : { requestBody: requestBody(route.body, route.bodyOptional !== true) }),
+    ...(route.body === undefined
+      ? {}
+      : { requestBody: requestBody(route.body, route.bodyOptional !== true) }),
     responses: { ...successes(route), ...failures(route) },
   };
 }
@@ -75,21 +82,37 @@ function operationId({ label }: Route): string {
 
 function pathParameters(route: Route): object[] {
   const { properties = {} } = route.params === undefined ? {} : plainSchema(route.params);
-  return parameterNames(route.path).map((name) => parameter('path', name, properties[name] ?? { type: 'string' }, true));
+  return parameterNames(route.path).map((name) =>
+    parameter('path', name, properties[name] ?? { type: 'string' }, true),
+  );
 }
 
 function queryParameters(route: Route): object[] {
   if (route.query === undefined) return [];
   const { properties = {}, required } = plainSchema(route.query);
   const needed = Array.isArray(required) ? required : [];
-  return Object.entries(properties).map(([name, schema]) => parameter('query', name, schema, needed.includes(name)));
+  return Object.entries(properties).map(([name, schema]) =>
+    parameter('query', name, schema, needed.includes(name)),
+  );
 }
 
-function parameter(place: 'path' | 'query', name: string, schema: JsonSchema, required: boolean): object {
+function parameter(
+  place: 'path' | 'query',
+  name: string,
+  schema: JsonSchema,
+  required: boolean,
+): object {
   const { description, ...shape } = schema;
   // Lists are written with commas, not as repeated parameters.
   const style = shape['type'] === 'array' ? { style: 'form', explode: false } : {};
-  return { name, in: place, required, ...(description === undefined ? {} : { description }), ...style, schema: shape };
+  return {
+    name,
+    in: place,
+    required,
+    ...(description === undefined ? {} : { description }),
+    ...style,
+    schema: shape,
+  };
 }
 
 function requestBody(schema: ZodType, required: boolean): object {
@@ -97,7 +120,9 @@ function requestBody(schema: ZodType, required: boolean): object {
 }
 
 function successes(route: Route): Record<string, object> {
-  return Object.fromEntries(Object.entries(route.responses).map(([status, spec]) => [status, success(spec)]));
+  return Object.fromEntries(
+    Object.entries(route.responses).map(([status, spec]) => [status, success(spec)]),
+  );
 }
 
 function success({ description, schema, contentType }: ResponseSpec): object {
@@ -113,7 +138,13 @@ function failures(route: Route): Record<string, object> {
 
 function failure(code: ErrorCode): object {
   const headers =
-    code === 'queue_full' ? { headers: { 'Retry-After': { description: 'Seconds to wait.', schema: { type: 'integer' } } } } : {};
+    code === 'queue_full'
+      ? {
+          headers: {
+            'Retry-After': { description: 'Seconds to wait.', schema: { type: 'integer' } },
+          },
+        }
+      : {};
   return {
     description: `\`${code}\`: ${ERRORS[code].when}`,
     ...headers,

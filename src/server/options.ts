@@ -21,7 +21,10 @@ export interface BlockListing {
   readonly schema: ZodType;
 }
 
-/** Probes a document; throws `ConfigError` when it cannot be read or planned. Failed probes are a report, not an error. */
+/**
+ * Probes a document; throws `ConfigError` when it cannot be read or planned. Failed probes are a
+ * report, not an error.
+ */
 export type Doctor = (request: DoctorRequest, signal: AbortSignal) => Promise<DoctorReport>;
 
 export interface ServerOptions {
@@ -38,7 +41,10 @@ export interface ServerOptions {
   readonly localOutputs: LocalOutputs;
   /** Submits the runs of a backfill. */
   readonly backfill: SubmitBackfill;
-  /** Takes denied attempts (what succeeds is recorded by whoever does it), and is read by `/v1/audit`. */
+  /**
+   * Takes denied attempts (what succeeds is recorded by whoever does it), and is read by
+   * `/v1/audit`.
+   */
   readonly audit: Pick<Audit, 'record' | 'list'>;
   readonly authenticate: Authenticator;
   /** The Prometheus text of everything measured. */

@@ -1,4 +1,7 @@
-/** Path templates: `/v1/runs/{id}`. Routing proper is the framework's; this answers what else lives at a path. */
+/**
+ * Path templates: `/v1/runs/{id}`. Routing proper is the framework's; this answers what else lives
+ * at a path.
+ */
 import type { ZodType } from 'zod';
 import { check } from '../kit/schema.ts';
 import { RefusedError } from '../lib/errors.ts';
@@ -6,7 +9,9 @@ import type { HttpMethod, Route } from './route.ts';
 
 export interface PathIndex {
   /** The template a path belongs to and the methods it has there. */
-  find(path: string): { readonly template: string; readonly methods: readonly HttpMethod[] } | undefined;
+  find(
+    path: string,
+  ): { readonly template: string; readonly methods: readonly HttpMethod[] } | undefined;
 }
 
 export function parameterNames(template: string): string[] {
@@ -15,9 +20,12 @@ export function parameterNames(template: string): string[] {
 
 export function indexPaths(routes: readonly Route[]): PathIndex {
   const methods = new Map<string, HttpMethod[]>();
-  for (const route of routes) methods.set(route.path, [...(methods.get(route.path) ?? []), route.method]);
+  for (const route of routes)
+    methods.set(route.path, [...(methods.get(route.path) ?? []), route.method]);
   // Fixed paths first: `/v1/templates/matrix` is not an `{id}`.
-  const templates = [...methods.keys()].sort((a, b) => parameterNames(a).length - parameterNames(b).length);
+  const templates = [...methods.keys()].sort(
+    (a, b) => parameterNames(a).length - parameterNames(b).length,
+  );
   const patterns = templates.map((template) => ({ template, segments: template.split('/') }));
   return {
     find(path) {
@@ -30,7 +38,10 @@ export function indexPaths(routes: readonly Route[]): PathIndex {
 
 function matches(segments: readonly string[], asked: readonly string[]): boolean {
   if (segments.length !== asked.length) return false;
-  return segments.every((segment, index) => segment === asked[index] || (segment.startsWith('{') && asked[index] !== ''));
+  return segments.every(
+    (segment, index) =>
+      segment === asked[index] || (segment.startsWith('{') && asked[index] !== ''),
+  );
 }
 
 /** The value of an `Allow` header. */

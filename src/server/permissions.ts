@@ -1,4 +1,7 @@
-/** What a caller may do, and which role may do it (spec 1, section 5). Each role holds everything of the one before. */
+/**
+ * What a caller may do, and which role may do it (spec 1, section 5). Each role holds everything of
+ * the one before.
+ */
 
 export const PERMISSIONS = [
   'run_read',
@@ -32,7 +35,14 @@ const VIEWER: readonly Permission[] = [
   'local_output_read',
   'identity',
 ];
-const OPERATOR: readonly Permission[] = [...VIEWER, 'run_write', 'doctor', 'trigger_fire', 'dlq_manage', 'local_output_manage'];
+const OPERATOR: readonly Permission[] = [
+  ...VIEWER,
+  'run_write',
+  'doctor',
+  'trigger_fire',
+  'dlq_manage',
+  'local_output_manage',
+];
 
 const HELD: Readonly<Record<Role, ReadonlySet<Permission>>> = {
   viewer: new Set(VIEWER),

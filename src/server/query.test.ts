@@ -47,7 +47,9 @@ test.each([
 });
 
 test('an unknown status is named, with the ones there are', async () => {
-  expect(await refusalOf('status=completed,faild')).toBe('status: "faild" is not one of queued, running, completed, failed, cancelled');
+  expect(await refusalOf('status=completed,faild')).toBe(
+    'status: "faild" is not one of queued, running, completed, failed, cancelled',
+  );
   expect(await refusalOf('status=FAILED')).toContain('"FAILED"');
 });
 
@@ -79,7 +81,11 @@ test.each([
 });
 
 test('name and cursor are passed on as they are', async () => {
-  expect(await queryOf('name=a%2Cb&cursor=run-9')).toEqual({ name: 'a,b', cursor: 'run-9', limit: 50 });
+  expect(await queryOf('name=a%2Cb&cursor=run-9')).toEqual({
+    name: 'a,b',
+    cursor: 'run-9',
+    limit: 50,
+  });
 });
 
 test.each([
@@ -95,10 +101,18 @@ test.each([
 test('the audit log has the same kinds of parameters', async () => {
   const { ask, auditQueries } = await startFixture();
   await ask('GET', '/v1/audit');
-  await ask('GET', '/v1/audit?principal=ann&action=run.submit&since=2026-08-01T12:00:00+02:00&limit=5000');
+  await ask(
+    'GET',
+    '/v1/audit?principal=ann&action=run.submit&since=2026-08-01T12:00:00+02:00&limit=5000',
+  );
   expect(auditQueries).toEqual([
     { limit: 100 },
-    { principal: 'ann', action: 'run.submit', since: new Date('2026-08-01T10:00:00Z'), limit: 1000 },
+    {
+      principal: 'ann',
+      action: 'run.submit',
+      since: new Date('2026-08-01T10:00:00Z'),
+      limit: 1000,
+    },
   ]);
   expect(await refusalOf('until=now', '/v1/audit')).toContain('RFC 3339');
 });

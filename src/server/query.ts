@@ -10,8 +10,14 @@ export function readQuery<Q>(schema: ZodType<Q>, search: string): Q {
   const values = Object.create(null) as Record<string, string>;
   const issues: Issue[] = [];
   for (const [name, value] of new URLSearchParams(search)) {
-    if (name in values) issues.push({ code: 'repeated', path: name, message: 'the parameter is given more than once' });
-    else if (value.includes('\0')) issues.push({ code: 'nul_character', path: name, message: 'holds a NUL character' });
+    if (name in values)
+      issues.push({
+        code: 'repeated',
+        path: name,
+        message: 'the parameter is given more than once',
+      });
+    else if (value.includes('\0'))
+      issues.push({ code: 'nul_character', path: name, message: 'holds a NUL character' });
     values[name] = value;
   }
   if (issues.length > 0) throw refused(issues);
@@ -40,7 +46,9 @@ export function timestamp(description: string) {
       const time = parseRfc3339(written.replaceAll(' ', '+'));
       if (time !== undefined) return time;
       ctx.addIssue(
-        finding('invalid_value', `${JSON.stringify(written)} is not an RFC 3339 time`, { hint: 'for example 2026-08-01T12:00:00Z' }),
+        finding('invalid_value', `${JSON.stringify(written)} is not an RFC 3339 time`, {
+          hint: 'for example 2026-08-01T12:00:00Z',
+        }),
       );
       return z.NEVER;
     })
@@ -48,7 +56,9 @@ export function timestamp(description: string) {
     .meta({ format: 'date-time', description });
 }
 
-/** Some of the words, separated by commas: `a, b,` is two; none at all is as good as no parameter. */
+/**
+ * Some of the words, separated by commas: `a, b,` is two; none at all is as good as no parameter.
+ */
 export function commaList<W extends string>(words: readonly W[]) {
   const split = (value: unknown, ctx: z.RefinementCtx): unknown => {
     if (typeof value !== 'string') return value;
@@ -57,7 +67,10 @@ export function commaList<W extends string>(words: readonly W[]) {
       .map((entry) => entry.trim())
       .filter((entry) => entry !== '');
     const stray = entries.filter((entry) => !words.some((word) => word === entry));
-    for (const entry of stray) ctx.addIssue(finding('invalid_value', `${JSON.stringify(entry)} is not one of ${words.join(', ')}`));
+    for (const entry of stray)
+      ctx.addIssue(
+        finding('invalid_value', `${JSON.stringify(entry)} is not one of ${words.join(', ')}`),
+      );
     if (stray.length > 0) return z.NEVER;
     return entries.length === 0 ? undefined : entries;
   };

@@ -1,4 +1,7 @@
-/** From the bytes of a request body to a checked value. Whatever was sent, the outcome is a value or a refusal. */
+/**
+ * From the bytes of a request body to a checked value. Whatever was sent, the outcome is a value or
+ * a refusal.
+ */
 import type { ZodType } from 'zod';
 import { check } from '../kit/schema.ts';
 import { ConfigError, RefusedError, type Issue } from '../lib/errors.ts';
@@ -14,7 +17,8 @@ export interface BodySource {
 export function readBody<B>(schema: ZodType<B>, source: BodySource, optional: boolean): B {
   const { bytes } = source;
   if (bytes === undefined || bytes.byteLength === 0) {
-    if (!optional) throw refused([{ code: 'missing_body', path: '', message: 'a JSON body is required' }]);
+    if (!optional)
+      throw refused([{ code: 'missing_body', path: '', message: 'a JSON body is required' }]);
     return checked(schema, {});
   }
   requireJson(source);
@@ -31,14 +35,23 @@ function checked<B>(schema: ZodType<B>, value: unknown): B {
 
 function requireJson({ contentType, contentEncoding }: BodySource): void {
   if (contentEncoding !== undefined && contentEncoding.toLowerCase() !== 'identity') {
-    throw new RefusedError('unsupported_media_type', `the content encoding ${JSON.stringify(contentEncoding)} is not supported`, {
-      hint: 'send the body uncompressed',
-    });
+    throw new RefusedError(
+      'unsupported_media_type',
+      `the content encoding ${JSON.stringify(contentEncoding)} is not supported`,
+      {
+        hint: 'send the body uncompressed',
+      },
+    );
   }
   const media = contentType?.split(';', 1)[0]?.trim().toLowerCase() ?? '';
   if (media === 'application/json' || /^application\/[\w.-]+\+json$/.test(media)) return;
-  const found = media === '' ? 'the body has no content type' : `the content type ${JSON.stringify(media)} is not supported`;
-  throw new RefusedError('unsupported_media_type', found, { hint: 'send `Content-Type: application/json`' });
+  const found =
+    media === ''
+      ? 'the body has no content type'
+      : `the content type ${JSON.stringify(media)} is not supported`;
+  throw new RefusedError('unsupported_media_type', found, {
+    hint: 'send `Content-Type: application/json`',
+  });
 }
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
@@ -57,7 +70,10 @@ function decode(bytes: Uint8Array): JsonValue {
   }
 }
 
-/** Deeper bodies would exhaust the stack of whatever walks them next; no request needs a tenth of it. */
+/**
+ * Deeper bodies would exhaust the stack of whatever walks them next; no request needs a tenth of
+ * it.
+ */
 const DEPTH_LIMIT = 100;
 
 interface Visit {
@@ -65,7 +81,10 @@ interface Visit {
   readonly path: readonly (string | number)[];
 }
 
-/** Refuses what no storage takes (NUL), what plain objects cannot hold safely (`__proto__`), and bottomless nesting. */
+/**
+ * Refuses what no storage takes (NUL), what plain objects cannot hold safely (`__proto__`), and
+ * bottomless nesting.
+ */
 function refuseHostileShapes(root: JsonValue): void {
   const open: Visit[] = [{ value: root, path: [] }];
   for (let visit = open.pop(); visit !== undefined; visit = open.pop()) {
@@ -73,16 +92,27 @@ function refuseHostileShapes(root: JsonValue): void {
     if (typeof value === 'string') {
       if (value.includes('\0')) throw refusedAt(path, 'nul_character', 'holds a NUL character');
     } else if (typeof value === 'object' && value !== null) {
-      if (path.length >= DEPTH_LIMIT) throw refusedAt(path.slice(0, 3), 'too_deep', `is nested deeper than ${DEPTH_LIMIT} levels`);
-      if (Array.isArray(value)) value.forEach((item, index) => open.push({ value: item, path: [...path, index] }));
+      if (path.length >= DEPTH_LIMIT)
+        throw refusedAt(
+          path.slice(0, 3),
+          'too_deep',
+          `is nested deeper than ${DEPTH_LIMIT} levels`,
+        );
+      if (Array.isArray(value))
+        value.forEach((item, index) => open.push({ value: item, path: [...path, index] }));
       else visitFields(value, path, open);
     }
   }
 }
 
-function visitFields(value: { readonly [key: string]: JsonValue }, path: readonly (string | number)[], open: Visit[]): void {
+function visitFields(
+  value: { readonly [key: string]: JsonValue },
+  path: readonly (string | number)[],
+  open: Visit[],
+): void {
   for (const [key, item] of Object.entries(value)) {
-    if (key === '__proto__' || key.includes('\0')) throw refusedAt([...path, key], 'bad_key', 'is not a key that is allowed here');
+    if (key === '__proto__' || key.includes('\0'))
+      throw refusedAt([...path, key], 'bad_key', 'is not a key that is allowed here');
     open.push({ value: item, path: [...path, key] });
   }
 }

@@ -1,6 +1,8 @@
 import { DEFAULT_BUCKETS, defineMetric, type Metrics } from '../lib/metrics.ts';
 
-/** Path label of a request that no route matches: what was asked for would be a label without bound. */
+/**
+ * Path label of a request that no route matches: what was asked for would be a label without bound.
+ */
 export const UNMATCHED = '<unmatched>';
 
 export const requestsTotal = defineMetric({
@@ -25,7 +27,10 @@ export interface CountedRequest {
   readonly seconds: number;
 }
 
-export function countRequest(metrics: Metrics, { method, path, status, seconds }: CountedRequest): void {
+export function countRequest(
+  metrics: Metrics,
+  { method, path, status, seconds }: CountedRequest,
+): void {
   metrics.inc(requestsTotal, { method, path, status });
   metrics.observe(requestDuration, { method, path }, seconds);
 }

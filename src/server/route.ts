@@ -1,6 +1,7 @@
 /**
- * Routes as data. From one list are derived: the registration with the HTTP framework, authentication and role checks,
- * the API description, the path labels of the metrics and the labels of the audit log.
+ * Routes as data. From one list are derived: the registration with the HTTP framework,
+ * authentication and role checks, the API description, the path labels of the metrics and the
+ * labels of the audit log.
  */
 import type { ZodType } from 'zod';
 import { assert } from '../lib/errors.ts';
@@ -32,10 +33,25 @@ export interface RouteCall<P, Q, B> {
 }
 
 export type Answer =
-  | { readonly kind: 'json'; readonly status: number; readonly body: unknown; readonly headers?: Readonly<Record<string, string>> }
+  | {
+      readonly kind: 'json';
+      readonly status: number;
+      readonly body: unknown;
+      readonly headers?: Readonly<Record<string, string>>;
+    }
   | { readonly kind: 'empty'; readonly status: number }
-  | { readonly kind: 'text'; readonly status: number; readonly contentType: string; readonly text: string }
-  | { readonly kind: 'stream'; readonly status: number; readonly contentType: string; readonly chunks: AsyncIterable<string> };
+  | {
+      readonly kind: 'text';
+      readonly status: number;
+      readonly contentType: string;
+      readonly text: string;
+    }
+  | {
+      readonly kind: 'stream';
+      readonly status: number;
+      readonly contentType: string;
+      readonly chunks: AsyncIterable<string>;
+    };
 
 export interface RouteDefinition<P, Q, B> {
   readonly method: HttpMethod;
@@ -50,7 +66,9 @@ export interface RouteDefinition<P, Q, B> {
   readonly description?: string;
   /** A value that does not fit is a 404: there is no such path. */
   readonly params?: ZodType<P>;
-  /** Strict: an unknown or repeated parameter is a 400. Without a schema the query is not looked at. */
+  /**
+   * Strict: an unknown or repeated parameter is a 400. Without a schema the query is not looked at.
+   */
   readonly query?: ZodType<Q>;
   readonly body?: ZodType<B>;
   /** An absent body reads as `{}`. */
@@ -63,8 +81,13 @@ export interface RouteDefinition<P, Q, B> {
 
 export type Route = RouteDefinition<unknown, unknown, unknown>;
 
-export function defineRoute<P = undefined, Q = undefined, B = undefined>(route: RouteDefinition<P, Q, B>): Route {
-  assert(route.permission !== 'public' || !route.path.startsWith('/v1/'), `${route.path} is under /v1 and open to all`);
+export function defineRoute<P = undefined, Q = undefined, B = undefined>(
+  route: RouteDefinition<P, Q, B>,
+): Route {
+  assert(
+    route.permission !== 'public' || !route.path.startsWith('/v1/'),
+    `${route.path} is under /v1 and open to all`,
+  );
   return Object.freeze(route) as Route;
 }
 

@@ -1,4 +1,7 @@
-/** A whole server for tests: real routes and framework, a run service in memory, small parts, recorded log and audit. */
+/**
+ * A whole server for tests: real routes and framework, a run service in memory, small parts,
+ * recorded log and audit.
+ */
 import { z } from 'zod';
 import { createCatalog } from '../features/catalog/catalog.ts';
 import { createLocalOutputs } from '../features/local-outputs/local-outputs.ts';
@@ -25,7 +28,11 @@ import { bearerAuth } from './auth.ts';
 import { createServer, type InjectedAnswer, type Server } from './http.ts';
 import type { ServerOptions } from './options.ts';
 
-export const TOKENS = { viewer: 'viewer-token', operator: 'operator-token', admin: 'admin-token' } as const;
+export const TOKENS = {
+  viewer: 'viewer-token',
+  operator: 'operator-token',
+  admin: 'admin-token',
+} as const;
 export type TestRole = keyof typeof TOKENS;
 
 /** Time stands still; a sleep lasts until its signal fires or `wake` is called. */
@@ -126,7 +133,8 @@ export function fakeRuns(script: RunsScript): Runs {
     },
     cancel: async (runId) => (isTerminal(known(runId).status) ? 'noop' : 'requested'),
     async delete(runId) {
-      if (!isTerminal(known(runId).status)) throw new RefusedError('conflict', 'the run is in flight', { hint: 'cancel it first' });
+      if (!isTerminal(known(runId).status))
+        throw new RefusedError('conflict', 'the run is in flight', { hint: 'cancel it first' });
       script.records.delete(runId);
     },
     async followLog(runId, signal) {
@@ -184,8 +192,22 @@ const parts = shelve({
     }),
   ],
   states: [
-    defineStateStore({ type: 'file', description: 'A file.', config: fileConfig, durable: true, examples: [], open: never }),
-    defineStateStore({ type: 'memory', description: 'Memory.', config: z.strictObject({}), durable: false, examples: [], open: never }),
+    defineStateStore({
+      type: 'file',
+      description: 'A file.',
+      config: fileConfig,
+      durable: true,
+      examples: [],
+      open: never,
+    }),
+    defineStateStore({
+      type: 'memory',
+      description: 'Memory.',
+      config: z.strictObject({}),
+      durable: false,
+      examples: [],
+      open: never,
+    }),
   ],
   credentials: [],
   secrets: [],
@@ -201,7 +223,11 @@ export interface Fixture {
   readonly clock: FakeClock;
   readonly redactor: Redactor;
   /** Asks as a role (default admin); `null` sends no credential. Objects are sent as JSON. */
-  readonly ask: (method: string, url: string, options?: AskOptions) => Promise<InjectedAnswer & { json(): unknown }>;
+  readonly ask: (
+    method: string,
+    url: string,
+    options?: AskOptions,
+  ) => Promise<InjectedAnswer & { json(): unknown }>;
 }
 
 export interface AskOptions {
@@ -245,7 +271,13 @@ export async function startFixture(options: FixtureOptions = {}): Promise<Fixtur
     set: () => {},
     observe: ({ name }, labels) => void counted.push({ name, labels }),
   };
-  const log = createLog({ level: 'debug', target: 'headgate', clock, redactor, write: ({ line }) => logged.push(line) });
+  const log = createLog({
+    level: 'debug',
+    target: 'headgate',
+    clock,
+    redactor,
+    write: ({ line }) => logged.push(line),
+  });
   const env = { clock, ids: { next: () => 'an-id' }, log, metrics, redactor, cwd };
   const server = await createServer({
     version: '0.0.0',
@@ -259,17 +291,28 @@ export async function startFixture(options: FixtureOptions = {}): Promise<Fixtur
         description: 'Where bookmarks live.',
         schema: z.strictObject({ type: z.string(), config: z.unknown() }),
       },
-      { name: 'sla', placement: 'top', description: 'What is promised.', schema: z.strictObject({ max_age: z.string() }) },
+      {
+        name: 'sla',
+        placement: 'top',
+        description: 'What is promised.',
+        schema: z.strictObject({ max_age: z.string() }),
+      },
     ],
     doctor: async () => report,
     backfill: async () => {
       throw new RefusedError('bad_config', 'there is nothing between `from` and `to`');
     },
     verify: async () => {
-      throw new RefusedError('bad_config', 'row `row-0` has no key by which its records could be matched');
+      throw new RefusedError(
+        'bad_config',
+        'row `row-0` has no key by which its records could be matched',
+      );
     },
     replay: async () => {
-      throw new RefusedError('bad_config', 'row `row-0` has no key by which its records could be matched');
+      throw new RefusedError(
+        'bad_config',
+        'row `row-0` has no key by which its records could be matched',
+      );
     },
     catalog: createCatalog(new MemoryCatalog(), env),
     localOutputs: createLocalOutputs({
@@ -298,12 +341,21 @@ export async function startFixture(options: FixtureOptions = {}): Promise<Fixtur
       },
       env,
     ),
-    authenticate: bearerAuth(Object.entries(TOKENS).map(([role, token]) => ({ name: `the-${role}`, role: role as TestRole, token }))),
+    authenticate: bearerAuth(
+      Object.entries(TOKENS).map(([role, token]) => ({
+        name: `the-${role}`,
+        role: role as TestRole,
+        token,
+      })),
+    ),
     metricsText: async () => '# HELP nothing\n',
     ...given,
   });
   const ask: Fixture['ask'] = async (method, url, { as = 'admin', body, headers = {} } = {}) => {
-    const payload = typeof body === 'string' || body instanceof Uint8Array || body === undefined ? body : JSON.stringify(body);
+    const payload =
+      typeof body === 'string' || body instanceof Uint8Array || body === undefined
+        ? body
+        : JSON.stringify(body);
     const answer = await server.inject({
       method,
       url,

@@ -17,7 +17,9 @@ describe('the file state store', () => {
     await store.put('p::row::k=v&a/b%', { at: 1 });
     await store.put('p::row::k=v&a/b%', { at: 2 });
     expect(readdirSync(join(cwd, 'names'))).toEqual(['p%3A%3Arow%3A%3Ak=v&a%2Fb%25.json']);
-    expect(readFileSync(join(cwd, 'names', 'p%3A%3Arow%3A%3Ak=v&a%2Fb%25.json'), 'utf8')).toBe('{"at":2}');
+    expect(readFileSync(join(cwd, 'names', 'p%3A%3Arow%3A%3Ak=v&a%2Fb%25.json'), 'utf8')).toBe(
+      '{"at":2}',
+    );
   });
 
   test('the folder is made on the first write', async () => {
@@ -38,7 +40,8 @@ describe('the file state store', () => {
 });
 
 describe('the encrypted file state store', () => {
-  const encrypted = (key: string, previous_keys: string[] = []) => open('sealed', { encryption: { key, previous_keys } });
+  const encrypted = (key: string, previous_keys: string[] = []) =>
+    open('sealed', { encryption: { key, previous_keys } });
   const file = join(cwd, 'sealed', 'p%3A%3Arow.json');
 
   stateSuite(() => open('sealed-suite', { encryption: { key: 'k' } }));
@@ -55,7 +58,9 @@ describe('the encrypted file state store', () => {
 
   test('an encrypted file without a key says what to do', async () => {
     await (await encrypted('k')).put('p::row', 1);
-    await expect((await open('sealed')).get('p::row')).rejects.toMatchObject({ hint: expect.stringContaining('encryption') as string });
+    await expect((await open('sealed')).get('p::row')).rejects.toMatchObject({
+      hint: expect.stringContaining('encryption') as string,
+    });
   });
 
   test('a cut file is an error', async () => {
@@ -74,6 +79,8 @@ describe('the encrypted file state store', () => {
 
   test('an empty key is refused', () => {
     expect(check(fileState.config, { path: 'x', encryption: { key: '' } }).ok).toBe(false);
-    expect(check(fileState.config, { path: 'x', encryption: { key: 'k', previous_keys: [''] } }).ok).toBe(false);
+    expect(
+      check(fileState.config, { path: 'x', encryption: { key: 'k', previous_keys: [''] } }).ok,
+    ).toBe(false);
   });
 });

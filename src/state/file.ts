@@ -1,4 +1,7 @@
-/** One JSON file a key. A value is replaced by renaming a finished file over it, so a crash leaves the old or the new one, never half. */
+/**
+ * One JSON file a key. A value is replaced by renaming a finished file over it, so a crash leaves
+ * the old or the new one, never half.
+ */
 import { createHash, randomBytes } from 'node:crypto';
 import { open as openFile, readFile, rename, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
@@ -12,14 +15,30 @@ import { makeFolder } from '../lib/make-folder.ts';
 
 const config = z.lazy(() =>
   z.strictObject({
-    path: text().meta({ description: 'Folder of the files; made on the first write.', examples: ['./state'] }),
+    path: text().meta({
+      description: 'Folder of the files; made on the first write.',
+      examples: ['./state'],
+    }),
     encryption: optional(
       z.strictObject({
-        key: text().meta({ description: 'Key text; the AES key is its SHA-256.', secret: true, examples: ['${env:STATE_KEY}'] }),
-        previous_keys: z.array(text()).default([]).meta({ description: 'Keys used before; tried after `key` when reading.', secret: true }),
-        algorithm: z.literal('aes-256-gcm').default('aes-256-gcm').meta({ description: 'The only algorithm there is.' }),
+        key: text().meta({
+          description: 'Key text; the AES key is its SHA-256.',
+          secret: true,
+          examples: ['${env:STATE_KEY}'],
+        }),
+        previous_keys: z
+          .array(text())
+          .default([])
+          .meta({ description: 'Keys used before; tried after `key` when reading.', secret: true }),
+        algorithm: z
+          .literal('aes-256-gcm')
+          .default('aes-256-gcm')
+          .meta({ description: 'The only algorithm there is.' }),
       }),
-    ).meta({ description: 'Encrypts the files; plain ones stay readable and are encrypted when next written.' }),
+    ).meta({
+      description:
+        'Encrypts the files; plain ones stay readable and are encrypted when next written.',
+    }),
   }),
 );
 type FileStateConfig = z.output<typeof config>;
@@ -30,7 +49,8 @@ export const fileState = defineStateStore<FileStateConfig>({
   config,
   durable: true,
   examples: [{ path: './state' }, { path: './state', encryption: { key: '${env:STATE_KEY}' } }],
-  open: async (written, context) => openFolder(resolve(context.env.cwd, written.path), written.encryption),
+  open: async (written, context) =>
+    openFolder(resolve(context.env.cwd, written.path), written.encryption),
 });
 
 function openFolder(folder: string, encryption: FileStateConfig['encryption']): StateStore {
@@ -43,10 +63,16 @@ function openFolder(folder: string, encryption: FileStateConfig['encryption']): 
     async put(key, value) {
       const plain = Buffer.from(stringifyJson(value), 'utf8');
       await makeFolder(folder).catch(rethrow('the state folder cannot be made'));
-      await replaceFile(folder, fileNameOf(key), encryption === undefined ? plain : seal(encryption.key, plain));
+      await replaceFile(
+        folder,
+        fileNameOf(key),
+        encryption === undefined ? plain : seal(encryption.key, plain),
+      );
     },
     async delete(key) {
-      await rm(pathOf(key), { force: true }).catch(rethrow(`the state \`${key}\` cannot be deleted`));
+      await rm(pathOf(key), { force: true }).catch(
+        rethrow(`the state \`${key}\` cannot be deleted`),
+      );
       await syncFolder(folder).catch(ignoreMissing);
     },
     close: async () => {},
@@ -56,9 +82,14 @@ function openFolder(folder: string, encryption: FileStateConfig['encryption']): 
 /** Longest file name that leaves room for the temporary ending. */
 const NAME_LIMIT = 200;
 
-/** `<key>.json` with `:`, `/` and `%` escaped; a very long key is cut and told apart by its hash. */
+/**
+ * `<key>.json` with `:`, `/` and `%` escaped; a very long key is cut and told apart by its hash.
+ */
 function fileNameOf(key: string): string {
-  const name = key.replaceAll(/[%:/]/g, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`);
+  const name = key.replaceAll(
+    /[%:/]/g,
+    (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`,
+  );
   if (name.length <= NAME_LIMIT) return `${name}.json`;
   const hash = createHash('sha256').update(key).digest('hex').slice(0, 32);
   return `${name.slice(0, NAME_LIMIT - 40)}__h-${hash}.json`;
@@ -104,26 +135,50 @@ async function readIfPresent(path: string): Promise<Uint8Array | undefined> {
   }
 }
 
-function decode(bytes: Uint8Array, key: string, encryption: FileStateConfig['encryption']): JsonValue {
+function decode(
+  bytes: Uint8Array,
+  key: string,
+  encryption: FileStateConfig['encryption'],
+): JsonValue {
   const sealed = isSealed(bytes);
   if (sealed && encryption === undefined) {
-    throw new ConnectorError('data', `the state \`${key}\` is encrypted, but the store has no \`encryption\` block`, {
-      hint: 'add `encryption: {key: …}` with the key it was written with',
-    });
+    throw new ConnectorError(
+      'data',
+      `the state \`${key}\` is encrypted, but the store has no \`encryption\` block`,
+      {
+        hint: 'add `encryption: {key: …}` with the key it was written with',
+      },
+    );
   }
   try {
-    const plain = sealed && encryption !== undefined ? openSealed([encryption.key, ...encryption.previous_keys], bytes) : bytes;
+    const plain =
+      sealed && encryption !== undefined
+        ? openSealed([encryption.key, ...encryption.previous_keys], bytes)
+        : bytes;
     return parseJson(new TextDecoder('utf-8', { fatal: true }).decode(plain));
   } catch (error) {
-    const hint = error instanceof AppError && error.hint !== undefined ? error.hint : 'restore the file, or delete it to start over';
-    throw new ConnectorError('data', `the state \`${key}\` cannot be read: ${messageOf(error)}`, { hint, cause: error });
+    const hint =
+      error instanceof AppError && error.hint !== undefined
+        ? error.hint
+        : 'restore the file, or delete it to start over';
+    throw new ConnectorError('data', `the state \`${key}\` cannot be read: ${messageOf(error)}`, {
+      hint,
+      cause: error,
+    });
   }
 }
 
-const KINDS: Readonly<Record<string, ConnectorErrorKind>> = { EACCES: 'refused', EPERM: 'refused', EROFS: 'refused', ENOENT: 'missing' };
+const KINDS: Readonly<Record<string, ConnectorErrorKind>> = {
+  EACCES: 'refused',
+  EPERM: 'refused',
+  EROFS: 'refused',
+  ENOENT: 'missing',
+};
 
 function fileError(error: unknown, doing: string): ConnectorError {
-  return new ConnectorError(KINDS[codeOf(error)] ?? 'data', `${doing}: ${messageOf(error)}`, { cause: error });
+  return new ConnectorError(KINDS[codeOf(error)] ?? 'data', `${doing}: ${messageOf(error)}`, {
+    cause: error,
+  });
 }
 
 function rethrow(doing: string): (error: unknown) => never {

@@ -6,4 +6,10 @@ import { redisState } from './redis.ts';
 import { sqliteState } from './sqlite.ts';
 
 /** Every state store of this build, sorted by type. */
-export const STATE_STORES: readonly StateStoreDefinition[] = [fileState, memoryState, postgresState, redisState, sqliteState];
+export const STATE_STORES: readonly StateStoreDefinition[] = [
+  fileState,
+  memoryState,
+  postgresState,
+  redisState,
+  sqliteState,
+];

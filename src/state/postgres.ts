@@ -20,8 +20,12 @@ const config = z.lazy(() =>
         examples: ['${env:STATE_URL}'],
       }),
     table: tableName(),
-    ensure_table: boolean().default(false).meta({ description: 'Make the table when it does not exist.' }),
-    max_connections: integer({ min: 1, max: 1000 }).default(5).meta({ description: 'Upper bound of open connections.', advanced: true }),
+    ensure_table: boolean()
+      .default(false)
+      .meta({ description: 'Make the table when it does not exist.' }),
+    max_connections: integer({ min: 1, max: 1000 })
+      .default(5)
+      .meta({ description: 'Upper bound of open connections.', advanced: true }),
   }),
 );
 
@@ -35,8 +39,10 @@ export const postgresState = defineStateStore<z.output<typeof config>>({
     const pool = await openPostgresPool({ url, max: max_connections });
     const name = quoteName(table);
     try {
-      await withClient(pool, { doing: `the state table \`${table}\` cannot be used`, signal }, (client) =>
-        client.query(ensure_table ? createTable(name) : `SELECT FROM ${name} LIMIT 0`),
+      await withClient(
+        pool,
+        { doing: `the state table \`${table}\` cannot be used`, signal },
+        (client) => client.query(ensure_table ? createTable(name) : `SELECT FROM ${name} LIMIT 0`),
       );
       return openTable({ pool, signal }, name);
     } catch (error) {
@@ -61,7 +67,10 @@ function openTable({ pool, ...lend }: Connection, table: string): StateStore {
   return {
     get: (key) =>
       withClient(pool, { ...lend, doing: 'the state cannot be read' }, async (client) => {
-        const { rows } = await client.query<{ value: string }>(`SELECT value::text AS value FROM ${table} WHERE key = $1`, [key]);
+        const { rows } = await client.query<{ value: string }>(
+          `SELECT value::text AS value FROM ${table} WHERE key = $1`,
+          [key],
+        );
         return rows[0] === undefined ? undefined : parseJson(rows[0].value);
       }),
     put: (key, value) =>

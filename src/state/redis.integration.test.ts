@@ -8,24 +8,27 @@ import { openState, stateSuite } from '../../test/conformance/state-store.ts';
 const redis = redisOrReason();
 const namespace = `test-${randomBytes(4).toString('hex')}`;
 
-describe.skipIf(redis.reason !== undefined)(`the redis state store on a server [${redis.reason ?? 'found'}]`, () => {
-  let server: RedisServer;
-  beforeAll(async () => {
-    if (redis.reason === undefined) server = await redis.start();
-  });
-  afterAll(() => server.stop());
+describe.skipIf(redis.reason !== undefined)(
+  `the redis state store on a server [${redis.reason ?? 'found'}]`,
+  () => {
+    let server: RedisServer;
+    beforeAll(async () => {
+      if (redis.reason === undefined) server = await redis.start();
+    });
+    afterAll(() => server.stop());
 
-  stateSuite(() => openState(redisState, { url: server.url, namespace }));
+    stateSuite(() => openState(redisState, { url: server.url, namespace }));
 
-  test('a value is JSON text under the namespace, and text that is not JSON is an error', async () => {
-    const store = await openState(redisState, { url: server.url, namespace });
-    await store.put('p::row', { at: 1 });
-    const client = new Redis(server.url);
-    expect(await client.get(`${namespace}:p::row`)).toBe('{"at":1}');
-    await client.set(`${namespace}:p::row`, '{');
-    await expect(store.get('p::row')).rejects.toMatchObject({ kind: 'data' });
-    await client.del(`${namespace}:p::row`);
-    await client.quit();
-    await store.close();
-  });
-});
+    test('a value is JSON text under the namespace, and text that is not JSON is an error', async () => {
+      const store = await openState(redisState, { url: server.url, namespace });
+      await store.put('p::row', { at: 1 });
+      const client = new Redis(server.url);
+      expect(await client.get(`${namespace}:p::row`)).toBe('{"at":1}');
+      await client.set(`${namespace}:p::row`, '{');
+      await expect(store.get('p::row')).rejects.toMatchObject({ kind: 'data' });
+      await client.del(`${namespace}:p::row`);
+      await client.quit();
+      await store.close();
+    });
+  },
+);

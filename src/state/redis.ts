@@ -12,10 +12,16 @@ const config = z.lazy(() =>
     url: text()
       .superRefine((url, ctx) => {
         if (URL.canParse(url) && /^rediss?:$/.test(new URL(url).protocol)) return;
-        ctx.addIssue(finding('invalid_value', 'the address is not one of Redis; write `redis://:password@host:port/0`'));
+        ctx.addIssue(
+          finding(
+            'invalid_value',
+            'the address is not one of Redis; write `redis://:password@host:port/0`',
+          ),
+        );
       })
       .meta({
-        description: 'Address of the server: `redis://:password@host:port/0`, or `rediss://…` with TLS.',
+        description:
+          'Address of the server: `redis://:password@host:port/0`, or `rediss://…` with TLS.',
         secret: true,
         examples: ['${env:REDIS_URL}'],
       }),
@@ -23,7 +29,9 @@ const config = z.lazy(() =>
       .string()
       .regex(/^[A-Za-z0-9_.-]{1,200}$/)
       .default('headgate')
-      .meta({ description: 'Stands before every key as `{namespace}:{key}`: letters, digits and `_ . -`.' }),
+      .meta({
+        description: 'Stands before every key as `{namespace}:{key}`: letters, digits and `_ . -`.',
+      }),
   }),
 );
 
@@ -68,8 +76,13 @@ function openNamespace(redis: Redis, nameOf: (key: string) => string): StateStor
       const found = await attempt('the state cannot be read', redis.get(nameOf(key)));
       return found === null ? undefined : readValue(key, found);
     },
-    put: async (key, value) => void (await attempt('the state cannot be written', redis.set(nameOf(key), stringifyJson(value)))),
-    delete: async (key) => void (await attempt('the state cannot be deleted', redis.del(nameOf(key)))),
+    put: async (key, value) =>
+      void (await attempt(
+        'the state cannot be written',
+        redis.set(nameOf(key), stringifyJson(value)),
+      )),
+    delete: async (key) =>
+      void (await attempt('the state cannot be deleted', redis.del(nameOf(key)))),
     async close() {
       await redis.quit().catch(() => redis.disconnect());
     },

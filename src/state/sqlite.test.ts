@@ -17,7 +17,9 @@ describe('the sqlite state store', () => {
     await store.put('p::row', { at: 1 });
     await store.close();
     const db = new DatabaseSync(join(cwd, 'other.db'));
-    expect(db.prepare('SELECT key, value FROM marks').all()).toEqual([{ key: 'p::row', value: '{"at":1}' }]);
+    expect(db.prepare('SELECT key, value FROM marks').all()).toEqual([
+      { key: 'p::row', value: '{"at":1}' },
+    ]);
     db.exec("UPDATE marks SET value = '{'");
     db.close();
     const again = await openState(sqliteState, { database_url: 'other.db', table: 'marks' }, cwd);
@@ -25,7 +27,12 @@ describe('the sqlite state store', () => {
     await again.close();
   });
 
-  test.each([{ database_url: ':memory:' }, { database_url: 'a.db', table: 'a-b' }, { database_url: '' }, {}])('%j is refused', (config) => {
+  test.each([
+    { database_url: ':memory:' },
+    { database_url: 'a.db', table: 'a-b' },
+    { database_url: '' },
+    {},
+  ])('%j is refused', (config) => {
     expect(check(sqliteState.config, config).ok).toBe(false);
   });
 });

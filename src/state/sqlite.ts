@@ -16,10 +16,15 @@ const config = z.lazy(() =>
         if ('error' in address) ctx.addIssue(finding('invalid_value', address.error));
         else if (address.path === ':memory:') {
           const message = 'a database in memory keeps nothing; this store is meant to last';
-          ctx.addIssue(finding('invalid_value', message, { hint: 'name a file, or use `type: memory`' }));
+          ctx.addIssue(
+            finding('invalid_value', message, { hint: 'name a file, or use `type: memory`' }),
+          );
         }
       })
-      .meta({ description: 'Path of the database file, or `sqlite:<path>`; made when missing.', examples: ['sqlite:./state.db'] }),
+      .meta({
+        description: 'Path of the database file, or `sqlite:<path>`; made when missing.',
+        examples: ['sqlite:./state.db'],
+      }),
     table: tableName(),
   }),
 );
@@ -35,7 +40,9 @@ export const sqliteState = defineStateStore<z.output<typeof config>>({
     const name = quoteName(table);
     try {
       db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL');
-      db.exec(`CREATE TABLE IF NOT EXISTS ${name} (key TEXT PRIMARY KEY, value TEXT NOT NULL, updated_at TEXT NOT NULL) WITHOUT ROWID`);
+      db.exec(
+        `CREATE TABLE IF NOT EXISTS ${name} (key TEXT PRIMARY KEY, value TEXT NOT NULL, updated_at TEXT NOT NULL) WITHOUT ROWID`,
+      );
       return openTable(db, name);
     } catch (error) {
       db.close();
@@ -57,7 +64,8 @@ function openTable(db: DatabaseSync, table: string): StateStore {
         key,
         attempt('the state cannot be read', () => select.get(key)),
       ),
-    put: async (key, value) => void attempt('the state cannot be written', () => upsert.run(key, stringifyJson(value))),
+    put: async (key, value) =>
+      void attempt('the state cannot be written', () => upsert.run(key, stringifyJson(value))),
     delete: async (key) => void attempt('the state cannot be deleted', () => remove.run(key)),
     close: async () => {
       if (db.isOpen) db.close();

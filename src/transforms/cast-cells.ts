@@ -1,4 +1,7 @@
-/** Casting of cells: texts that already stand as their value is written stay where they are and only change their kind. */
+/**
+ * Casting of cells: texts that already stand as their value is written stay where they are and only
+ * change their kind.
+ */
 import { ColumnBuilder, valuesOf } from '../kit/cells.ts';
 import { FALSE, MISSING, NUMBER, TEXT, TRUE, type Column, type Columns } from '../kit/columns.ts';
 import type { JsonValue } from '../lib/json.ts';
@@ -43,8 +46,10 @@ export function castColumn(columns: Columns, column: Column, { type, change }: C
 
 const KINDS: Readonly<Record<keyof typeof CONVERSIONS, KindOf>> = {
   int: (bytes, start, end) => (isInteger(bytes, start, end) ? NUMBER : MISSING),
-  float: (bytes, start, end) => (isInteger(bytes, start, end) || isFraction(bytes, start, end) ? NUMBER : MISSING),
-  bool: (bytes, start, end) => (reads(bytes, start, end, 'true') ? TRUE : reads(bytes, start, end, 'false') ? FALSE : MISSING),
+  float: (bytes, start, end) =>
+    isInteger(bytes, start, end) || isFraction(bytes, start, end) ? NUMBER : MISSING,
+  bool: (bytes, start, end) =>
+    reads(bytes, start, end, 'true') ? TRUE : reads(bytes, start, end, 'false') ? FALSE : MISSING,
   string: () => TEXT,
   timestamp: () => MISSING,
 };
@@ -78,6 +83,7 @@ function digitsEnd(bytes: Uint8Array, from: number, end: number): number {
 // oxlint-disable-next-line max-params
 function reads(bytes: Uint8Array, start: number, end: number, text: string): boolean {
   if (end - start !== text.length) return false;
-  for (let index = 0; index < text.length; index += 1) if (bytes[start + index] !== text.charCodeAt(index)) return false;
+  for (let index = 0; index < text.length; index += 1)
+    if (bytes[start + index] !== text.charCodeAt(index)) return false;
   return true;
 }

@@ -3,7 +3,13 @@ import { stringifyJson, type JsonValue } from '../lib/json.ts';
 /** The converted value, or `undefined` when there is none. */
 export type Conversion = (value: JsonValue) => JsonValue | undefined;
 
-export const CONVERSIONS = { int: toInt, float: toFloat, bool: toBool, string: toText, timestamp: toTimestamp } as const;
+export const CONVERSIONS = {
+  int: toInt,
+  float: toFloat,
+  bool: toBool,
+  string: toText,
+  timestamp: toTimestamp,
+} as const;
 
 const INT_MIN = -(2n ** 63n);
 const INT_MAX = 2n ** 63n - 1n;
@@ -74,14 +80,27 @@ function toText(value: JsonValue): JsonValue | undefined {
   return value === null || typeof value === 'object' ? undefined : stringifyJson(value);
 }
 
-const RFC_3339 = /^(\d{4})-(\d{2})-(\d{2})[Tt ](\d{2}):(\d{2}):(\d{2})(?:\.(\d+))?(?:([Zz])|([+-])(\d{2}):(\d{2}))$/;
+const RFC_3339 =
+  /^(\d{4})-(\d{2})-(\d{2})[Tt ](\d{2}):(\d{2}):(\d{2})(?:\.(\d+))?(?:([Zz])|([+-])(\d{2}):(\d{2}))$/;
 
 function toTimestamp(value: JsonValue): JsonValue | undefined {
   if (typeof value !== 'string') return undefined;
   const match = RFC_3339.exec(value);
   if (match === null) return undefined;
-  const [, year = '', month = '', day = '', hour = '', minute = '', second = '', digits = '', , sign = '+', hours = '00', minutes = '00'] =
-    match;
+  const [
+    ,
+    year = '',
+    month = '',
+    day = '',
+    hour = '',
+    minute = '',
+    second = '',
+    digits = '',
+    ,
+    sign = '+',
+    hours = '00',
+    minutes = '00',
+  ] = match;
   if (!isDate(Number(year), Number(month), Number(day))) return undefined;
   // 60 is a leap second.
   if (Number(hour) > 23 || Number(minute) > 59 || Number(second) > 60) return undefined;

@@ -10,11 +10,13 @@ import { editing } from './per-record.ts';
 const schema = z.lazy(() =>
   z.strictObject({
     fields: z.record(text(), z.enum(['int', 'float', 'bool', 'string', 'timestamp'])).meta({
-      description: 'Top-level field to the type it gets: a 64-bit whole number, a double, true or false, text, or an RFC 3339 time.',
+      description:
+        'Top-level field to the type it gets: a 64-bit whole number, a double, true or false, text, or an RFC 3339 time.',
       examples: [{ id: 'int', paid: 'bool', at: 'timestamp' }],
     }),
     on_error: z.enum(['error', 'null', 'skip']).default('error').meta({
-      description: 'A value that cannot be converted fails the run (`error`), becomes null (`null`) or stays as it is (`skip`).',
+      description:
+        'A value that cannot be converted fails the run (`error`), becomes null (`null`) or stays as it is (`skip`).',
     }),
   }),
 );
@@ -25,18 +27,34 @@ export const cast = defineTransform<z.infer<typeof schema>>({
   config: schema,
   examples: [
     {
-      config: { fields: { id: 'int', price: 'float', paid: 'bool', ref: 'string', at: 'timestamp' } },
-      input: [{ id: ' 42 ', price: '9.50', paid: 'Yes', ref: 7, at: '2026-01-02t03:04:05.500+00:00' }],
+      config: {
+        fields: { id: 'int', price: 'float', paid: 'bool', ref: 'string', at: 'timestamp' },
+      },
+      input: [
+        { id: ' 42 ', price: '9.50', paid: 'Yes', ref: 7, at: '2026-01-02t03:04:05.500+00:00' },
+      ],
       output: [{ id: 42, price: 9.5, paid: true, ref: '7', at: '2026-01-02T03:04:05.5Z' }],
     },
-    { config: { fields: { n: 'int' }, on_error: 'null' }, input: [{ n: 'many' }, { n: 1.5 }, {}], output: [{ n: null }, { n: null }, {}] },
-    { config: { fields: { n: 'int' }, on_error: 'skip' }, input: [{ n: 'many' }], output: [{ n: 'many' }] },
+    {
+      config: { fields: { n: 'int' }, on_error: 'null' },
+      input: [{ n: 'many' }, { n: 1.5 }, {}],
+      output: [{ n: null }, { n: null }, {}],
+    },
+    {
+      config: { fields: { n: 'int' }, on_error: 'skip' },
+      input: [{ n: 'many' }],
+      output: [{ n: 'many' }],
+    },
   ],
   reads: (config) => ({ kind: 'fields', names: Object.keys(config.fields) }),
   columns: () => ({ kind: 'identity' }),
   worksOnColumns: () => true,
   compile(config) {
-    const casts = Object.entries(config.fields).map(([name, type]) => ({ name, type, change: changeOf(name, type, config.on_error) }));
+    const casts = Object.entries(config.fields).map(([name, type]) => ({
+      name,
+      type,
+      change: changeOf(name, type, config.on_error),
+    }));
     const edit = (record: JsonObject): void => {
       for (const { name, change } of casts) {
         if (hasField(record, name)) record[name] = change(record[name] as JsonValue);
@@ -45,13 +63,19 @@ export const cast = defineTransform<z.infer<typeof schema>>({
     return editing(edit, (columns) =>
       casts.reduce((changed, { name, type, change }) => {
         const column = changed.column(name);
-        return column === undefined ? changed : changed.with(name, castColumn(changed, column, { type, change }));
+        return column === undefined
+          ? changed
+          : changed.with(name, castColumn(changed, column, { type, change }));
       }, columns),
     );
   },
 });
 
-function changeOf(name: string, type: keyof typeof CONVERSIONS, onError: 'error' | 'null' | 'skip'): (value: JsonValue) => JsonValue {
+function changeOf(
+  name: string,
+  type: keyof typeof CONVERSIONS,
+  onError: 'error' | 'null' | 'skip',
+): (value: JsonValue) => JsonValue {
   const convert = CONVERSIONS[type];
   return (value) => {
     const converted = convert(value);

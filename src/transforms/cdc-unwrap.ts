@@ -1,23 +1,45 @@
 import { z } from 'zod';
-import { hasField, isObject, jsonText, setField, type JsonObject, type JsonValue } from '../lib/json.ts';
+import {
+  hasField,
+  isObject,
+  jsonText,
+  setField,
+  type JsonObject,
+  type JsonValue,
+} from '../lib/json.ts';
 import { text } from '../kit/schema.ts';
 import { defineTransform } from '../kit/transform.ts';
 
 const schema = z.lazy(() =>
   z.strictObject({
     op_field: text().default('op').meta({ description: 'Field with the kind of change.' }),
-    after_field: text().default('after').meta({ description: 'Field with the row after the change.' }),
-    before_field: text().default('before').meta({ description: 'Field with the row before the change.' }),
-    key_field: text().default('document_key').meta({ description: 'Field with the key, for deletes without the row before.' }),
-    marker_field: text().default('__op').meta({ description: 'Field of the output: `d` for a delete, `u` for everything else.' }),
-    delete_ops: z.array(text()).default(['d', 'delete']).meta({ description: 'Kinds of change that delete.' }),
-    drop_ops: z.array(text()).default(['ddl', 'truncate']).meta({ description: 'Kinds of change that give no record.' }),
+    after_field: text()
+      .default('after')
+      .meta({ description: 'Field with the row after the change.' }),
+    before_field: text()
+      .default('before')
+      .meta({ description: 'Field with the row before the change.' }),
+    key_field: text()
+      .default('document_key')
+      .meta({ description: 'Field with the key, for deletes without the row before.' }),
+    marker_field: text()
+      .default('__op')
+      .meta({ description: 'Field of the output: `d` for a delete, `u` for everything else.' }),
+    delete_ops: z
+      .array(text())
+      .default(['d', 'delete'])
+      .meta({ description: 'Kinds of change that delete.' }),
+    drop_ops: z
+      .array(text())
+      .default(['ddl', 'truncate'])
+      .meta({ description: 'Kinds of change that give no record.' }),
   }),
 );
 
 export const cdcUnwrap = defineTransform<z.infer<typeof schema>>({
   type: 'cdc_unwrap',
-  description: 'Takes the row out of a change event and marks whether it was deleted. Events without a row go away with a warning.',
+  description:
+    'Takes the row out of a change event and marks whether it was deleted. Events without a row go away with a warning.',
   config: schema,
   examples: [
     {
@@ -36,7 +58,10 @@ export const cdcUnwrap = defineTransform<z.infer<typeof schema>>({
       ],
     },
   ],
-  reads: (config) => ({ kind: 'fields', names: [config.op_field, config.after_field, config.before_field, config.key_field] }),
+  reads: (config) => ({
+    kind: 'fields',
+    names: [config.op_field, config.after_field, config.before_field, config.key_field],
+  }),
   columns: () => ({ kind: 'opaque' }),
   compile(config, { env }) {
     const deletes = new Set(config.delete_ops);
@@ -47,13 +72,21 @@ export const cdcUnwrap = defineTransform<z.infer<typeof schema>>({
       kind: 'record',
       apply(record, emit) {
         if (!isObject(record)) return emit(record);
-        const op = hasField(record, config.op_field) ? jsonText(record[config.op_field] as JsonValue) : '';
+        const op = hasField(record, config.op_field)
+          ? jsonText(record[config.op_field] as JsonValue)
+          : '';
         if (drops.has(op)) return;
         const isDelete = deletes.has(op);
-        const row = firstObject(record, isDelete ? [config.before_field, config.key_field] : [config.after_field]);
+        const row = firstObject(
+          record,
+          isDelete ? [config.before_field, config.key_field] : [config.after_field],
+        );
         if (row !== undefined) return emit(marked(row, config.marker_field, isDelete ? 'd' : 'u'));
         rowless += 1;
-        if (rowless === 1) log.warn('a change event holds no row and is dropped; further ones are only counted', { op });
+        if (rowless === 1)
+          log.warn('a change event holds no row and is dropped; further ones are only counted', {
+            op,
+          });
       },
       close() {
         if (rowless > 1) log.warn('change events without a row were dropped', { count: rowless });

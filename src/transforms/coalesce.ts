@@ -8,23 +8,37 @@ const schema = z.lazy(() =>
   z
     .strictObject({
       field: text().meta({ description: 'Top-level field to fill when it is missing or null.' }),
-      default: json().optional().meta({ description: 'The value to fill in: any JSON, null included.' }),
-      from: optional(z.array(text()).min(1)).meta({ description: 'Fields to take the first value from that is not null.' }),
-      treat_empty_string_as_null: boolean().default(false).meta({ description: 'Whether an empty text counts as null.' }),
+      default: json()
+        .optional()
+        .meta({ description: 'The value to fill in: any JSON, null included.' }),
+      from: optional(z.array(text()).min(1)).meta({
+        description: 'Fields to take the first value from that is not null.',
+      }),
+      treat_empty_string_as_null: boolean()
+        .default(false)
+        .meta({ description: 'Whether an empty text counts as null.' }),
     })
     .superRefine((config, ctx) => {
       if ((config.default === undefined) !== (config.from === undefined)) return;
-      const message = config.from === undefined ? 'give `default` or `from`' : 'give `default` or `from`, not both';
+      const message =
+        config.from === undefined
+          ? 'give `default` or `from`'
+          : 'give `default` or `from`, not both';
       ctx.addIssue(finding(config.from === undefined ? 'missing_key' : 'invalid_value', message));
     }),
 );
 
 export const coalesce = defineTransform<z.infer<typeof schema>>({
   type: 'coalesce',
-  description: 'Fills a field that is missing or null with a constant or with the first value of other fields.',
+  description:
+    'Fills a field that is missing or null with a constant or with the first value of other fields.',
   config: schema,
   examples: [
-    { config: { field: 'n', default: 0 }, input: [{ n: null }, {}, { n: 5 }], output: [{ n: 0 }, { n: 0 }, { n: 5 }] },
+    {
+      config: { field: 'n', default: 0 },
+      input: [{ n: null }, {}, { n: 5 }],
+      output: [{ n: 0 }, { n: 0 }, { n: 5 }],
+    },
     {
       config: { field: 'name', from: ['nick', 'mail'], treat_empty_string_as_null: true },
       input: [{ name: '', nick: '', mail: 'a@b.io' }, { name: '' }],
@@ -33,7 +47,9 @@ export const coalesce = defineTransform<z.infer<typeof schema>>({
   ],
   reads: (config) => ({ kind: 'fields', names: [config.field, ...(config.from ?? [])] }),
   columns: ({ field, from }) =>
-    from === undefined ? { kind: 'identity' } : { kind: 'derive', fields: { [field]: [...new Set([field, ...from])] } },
+    from === undefined
+      ? { kind: 'identity' }
+      : { kind: 'derive', fields: { [field]: [...new Set([field, ...from])] } },
   compile({ field, from, default: fallback, treat_empty_string_as_null: emptyIsNull }) {
     const valueIn = (record: JsonObject, name: string): JsonValue | undefined => {
       const value = hasField(record, name) ? record[name] : undefined;

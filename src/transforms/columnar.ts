@@ -9,7 +9,8 @@ export type ColumnNames = (record: JsonValue) => readonly string[];
 export function columnNames(header: string | undefined, label: string | undefined): ColumnNames {
   if (header === undefined) return () => [];
   const readHeader = itemReader(header);
-  const readLabel = label === undefined ? (item: JsonValue): JsonValue | undefined => item : itemReader(label);
+  const readLabel =
+    label === undefined ? (item: JsonValue): JsonValue | undefined => item : itemReader(label);
   return (record) => {
     const items = readHeader(record);
     return Array.isArray(items) ? items.map((item, i) => nameOf(readLabel(item), i)) : [];

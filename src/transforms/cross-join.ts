@@ -11,16 +11,31 @@ const schema = z.lazy(() =>
       .min(2)
       .superRefine((names, ctx) => {
         const twice = names.findIndex((name, i) => names.indexOf(name) < i);
-        if (twice !== -1) ctx.addIssue(finding('invalid_value', `\`${names[twice]}\` is listed twice`, { path: [twice] }));
+        if (twice !== -1)
+          ctx.addIssue(
+            finding('invalid_value', `\`${names[twice]}\` is listed twice`, { path: [twice] }),
+          );
       })
-      .meta({ description: 'At least two top-level fields with lists; a field without a list counts as an empty one.' }),
-    prefix: boolean().default(false).meta({ description: 'Whether fields of elements are called `list_field`.' }),
-    keep_parent: boolean().default(true).meta({ description: 'Whether every output repeats the other fields of the record.' }),
+      .meta({
+        description:
+          'At least two top-level fields with lists; a field without a list counts as an empty one.',
+      }),
+    prefix: boolean()
+      .default(false)
+      .meta({ description: 'Whether fields of elements are called `list_field`.' }),
+    keep_parent: boolean()
+      .default(true)
+      .meta({ description: 'Whether every output repeats the other fields of the record.' }),
     on_empty: z.enum(['skip', 'one_row']).default('skip').meta({
-      description: 'With an empty list the record gives nothing (`skip`), or the list counts as one null (`one_row`).',
+      description:
+        'With an empty list the record gives nothing (`skip`), or the list counts as one null (`one_row`).',
     }),
-    drop_arrays: boolean().default(true).meta({ description: 'Whether the lists themselves go away.' }),
-    max_product: integer({ min: 1 }).default(10_000).meta({ description: 'Most records one record may become; more fail the run.' }),
+    drop_arrays: boolean()
+      .default(true)
+      .meta({ description: 'Whether the lists themselves go away.' }),
+    max_product: integer({ min: 1 })
+      .default(10_000)
+      .meta({ description: 'Most records one record may become; more fail the run.' }),
   }),
 );
 
@@ -28,7 +43,8 @@ type CrossJoinConfig = z.infer<typeof schema>;
 
 export const crossJoin = defineTransform<CrossJoinConfig>({
   type: 'cross_join',
-  description: 'Makes a record of every combination of the elements of several lists. Where names clash the later list wins.',
+  description:
+    'Makes a record of every combination of the elements of several lists. Where names clash the later list wins.',
   config: schema,
   examples: [
     {
@@ -50,7 +66,8 @@ export const crossJoin = defineTransform<CrossJoinConfig>({
       output: [{ a_x: 1, b: null }],
     },
   ],
-  reads: (config) => (config.keep_parent ? { kind: 'record' } : { kind: 'fields', names: config.arrays }),
+  reads: (config) =>
+    config.keep_parent ? { kind: 'record' } : { kind: 'fields', names: config.arrays },
   columns: () => ({ kind: 'opaque' }),
   compile(config) {
     const dropped = new Set(config.drop_arrays ? config.arrays : []);
@@ -69,7 +86,11 @@ export const crossJoin = defineTransform<CrossJoinConfig>({
 
 const ONE_NULL: readonly JsonValue[] = [null];
 
-function listIn(record: JsonObject, name: string, onEmpty: CrossJoinConfig['on_empty']): readonly JsonValue[] {
+function listIn(
+  record: JsonObject,
+  name: string,
+  onEmpty: CrossJoinConfig['on_empty'],
+): readonly JsonValue[] {
   const value = hasField(record, name) ? record[name] : undefined;
   const list = Array.isArray(value) ? value : [];
   return list.length === 0 && onEmpty === 'one_row' ? ONE_NULL : list;
@@ -78,9 +99,13 @@ function listIn(record: JsonObject, name: string, onEmpty: CrossJoinConfig['on_e
 function productOf(lists: readonly (readonly JsonValue[])[], limit: number): number {
   const product = lists.reduce((count, list) => count * list.length, 1);
   if (product <= limit) return product;
-  throw new RecordError('Transform', `one record would become ${product} records, at most ${limit} are allowed`, {
-    hint: 'raise `max_product`, or filter the lists first',
-  });
+  throw new RecordError(
+    'Transform',
+    `one record would become ${product} records, at most ${limit} are allowed`,
+    {
+      hint: 'raise `max_product`, or filter the lists first',
+    },
+  );
 }
 
 function without(record: JsonObject, dropped: ReadonlySet<string>): JsonObject {
@@ -88,7 +113,12 @@ function without(record: JsonObject, dropped: ReadonlySet<string>): JsonObject {
 }
 
 /** Combination `index`, counting with the last list turning fastest. */
-function combination(index: number, lists: readonly (readonly JsonValue[])[], parent: JsonObject, config: CrossJoinConfig): JsonObject {
+function combination(
+  index: number,
+  lists: readonly (readonly JsonValue[])[],
+  parent: JsonObject,
+  config: CrossJoinConfig,
+): JsonObject {
   const row = { ...parent };
   let rest = index;
   let turns = lists.reduce((count, list) => count * list.length, 1);
@@ -103,5 +133,6 @@ function combination(index: number, lists: readonly (readonly JsonValue[])[], pa
 
 function place(row: JsonObject, name: string, element: JsonValue, prefix: boolean): void {
   if (!isObject(element)) return setField(row, name, element);
-  for (const key of Object.keys(element)) setField(row, prefix ? `${name}_${key}` : key, element[key] as JsonValue);
+  for (const key of Object.keys(element))
+    setField(row, prefix ? `${name}_${key}` : key, element[key] as JsonValue);
 }

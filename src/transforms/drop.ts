@@ -9,7 +9,13 @@ export const drop = defineTransform<z.infer<typeof schema>>({
   type: 'drop',
   description: 'Removes the listed fields.',
   config: schema,
-  examples: [{ config: { fields: ['b', 'z'] }, input: [{ a: 1, b: 2, c: 3 }, [1]], output: [{ a: 1, c: 3 }, [1]] }],
+  examples: [
+    {
+      config: { fields: ['b', 'z'] },
+      input: [{ a: 1, b: 2, c: 3 }, [1]],
+      output: [{ a: 1, c: 3 }, [1]],
+    },
+  ],
   reads: (config) => ({ kind: 'fields', names: config.fields }),
   columns: (config) => ({ kind: 'drop', fields: config.fields }),
   worksOnColumns: () => true,
@@ -24,6 +30,8 @@ export const drop = defineTransform<z.infer<typeof schema>>({
       }
       return kept;
     };
-    return mapping(keep, (columns) => columns.picked(columns.names.filter((name) => !gone.has(name))));
+    return mapping(keep, (columns) =>
+      columns.picked(columns.names.filter((name) => !gone.has(name))),
+    );
   },
 });

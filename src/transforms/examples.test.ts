@@ -18,7 +18,9 @@ describe('the transforms', () => {
       for (const [i, example] of definition.examples.entries()) {
         it(`does what example ${i + 1} says, key by key in that order`, async () => {
           const output = await runTransform(definition, example.config, example.input);
-          expect(output.map((record) => stringifyJson(record))).toEqual(example.output.map((record) => stringifyJson(record)));
+          expect(output.map((record) => stringifyJson(record))).toEqual(
+            example.output.map((record) => stringifyJson(record)),
+          );
         });
       }
 
@@ -26,26 +28,38 @@ describe('the transforms', () => {
         for (const example of definition.examples) {
           const config = checkedConfig(definition.config, example.config);
           const compiled = await definition.compile(config, { env: testEnv() });
-          expect(compiled.kind === 'record' && compiled.onColumns !== undefined).toBe(definition.worksOnColumns?.(config) === true);
+          expect(compiled.kind === 'record' && compiled.onColumns !== undefined).toBe(
+            definition.worksOnColumns?.(config) === true,
+          );
           await compiled.close?.();
         }
       });
 
       it('refuses a key it does not know', () => {
         const config = { ...definition.examples[0]?.config, no_such_key: 1 };
-        expect(issuesOf(definition, config)).toContainEqual(expect.objectContaining({ code: 'unknown_key', path: 'no_such_key' }));
+        expect(issuesOf(definition, config)).toContainEqual(
+          expect.objectContaining({ code: 'unknown_key', path: 'no_such_key' }),
+        );
       });
 
       it('describes every field of its config', () => {
         const properties = Object.entries(jsonSchemaOf(definition.config).properties ?? {});
         expect(properties.length).toBeGreaterThan(0);
-        expect(properties.filter(([, field]) => typeof field['description'] !== 'string').map(([name]) => name)).toEqual([]);
+        expect(
+          properties
+            .filter(([, field]) => typeof field['description'] !== 'string')
+            .map(([name]) => name),
+        ).toEqual([]);
       });
 
       it('lets the config of its examples say what it reads and what becomes of columns', () => {
         for (const example of definition.examples) {
-          expect(['fields', 'record']).toContain(definition.reads(checkedConfig(definition.config, example.config)).kind);
-          expect(definition.columns(checkedConfig(definition.config, example.config)).kind).toBeTypeOf('string');
+          expect(['fields', 'record']).toContain(
+            definition.reads(checkedConfig(definition.config, example.config)).kind,
+          );
+          expect(
+            definition.columns(checkedConfig(definition.config, example.config)).kind,
+          ).toBeTypeOf('string');
         }
       });
     });

@@ -10,7 +10,8 @@ const schema = z.lazy(() =>
   z.strictObject({
     path: pathField('The list to take apart.'),
     prefix: optional(z.string()).meta({
-      description: 'Stands before the names of the fields of an element; the last step of the path when absent, no prefix when empty.',
+      description:
+        'Stands before the names of the fields of an element; the last step of the path when absent, no prefix when empty.',
     }),
     separator: z.string().default('_').meta({ description: 'Stands between prefix and name.' }),
     on_missing: z.enum(['passthrough', 'drop', 'error']).default('passthrough').meta({
@@ -23,7 +24,8 @@ type ExplodeConfig = z.infer<typeof schema>;
 
 export const explode = defineTransform<ExplodeConfig>({
   type: 'explode',
-  description: 'Makes one record of each element of a list. Fields of an element move beside the list; other elements replace it.',
+  description:
+    'Makes one record of each element of a list. Fields of an element move beside the list; other elements replace it.',
   config: schema,
   examples: [
     {
@@ -39,7 +41,11 @@ export const explode = defineTransform<ExplodeConfig>({
       input: [{ order: { tags: ['x', ['y']] } }],
       output: [{ order: { tags: 'x' } }, { order: { tags: ['y'] } }],
     },
-    { config: { path: 'items', on_missing: 'drop' }, input: [{ items: [] }, { id: 2 }, { items: 'a' }], output: [] },
+    {
+      config: { path: 'items', on_missing: 'drop' },
+      input: [{ items: [] }, { id: 2 }, { items: 'a' }],
+      output: [],
+    },
   ],
   reads: (config) => ({ kind: 'fields', names: stepsOf(config.path).slice(0, 1) }),
   columns: () => ({ kind: 'opaque' }),
@@ -80,21 +86,28 @@ function placerOf(path: FieldPath, config: ExplodeConfig): Place {
   }
   const prefix = config.prefix ?? key;
   const head = prefix === '' ? '' : prefix + config.separator;
-  return (parent, element) => (isObject(element) ? beside(parent, key, spelled(element, head)) : { ...parent, [key]: element });
+  return (parent, element) =>
+    isObject(element) ? beside(parent, key, spelled(element, head)) : { ...parent, [key]: element };
 }
 
 function spelled(element: JsonObject, head: string): [string, JsonValue][] {
   return Object.entries(element).map(([name, value]) => [head + name, value]);
 }
 
-function beside(parent: JsonObject, listKey: string, fields: readonly [string, JsonValue][]): JsonObject {
+function beside(
+  parent: JsonObject,
+  listKey: string,
+  fields: readonly [string, JsonValue][],
+): JsonObject {
   const copy: JsonObject = {};
   for (const key of Object.keys(parent)) {
     if (key !== listKey) setField(copy, key, parent[key] as JsonValue);
   }
   for (const [name, value] of fields) {
     if (hasField(copy, name)) {
-      throw new RecordError('Transform', `the record already has a field \`${name}\``, { hint: 'choose another `prefix`' });
+      throw new RecordError('Transform', `the record already has a field \`${name}\``, {
+        hint: 'choose another `prefix`',
+      });
     }
     setField(copy, name, value);
   }

@@ -17,7 +17,11 @@ const BIG = 9_007_199_254_740_993n;
 /** A record whose key is `__proto__`, as JSON text can hold it. */
 const PROTO = parseJson('{"__proto__":{"x":1},"id":1}');
 
-async function one(definition: TransformDefinition, config: unknown, record: JsonValue): Promise<JsonValue | undefined> {
+async function one(
+  definition: TransformDefinition,
+  config: unknown,
+  record: JsonValue,
+): Promise<JsonValue | undefined> {
   const [only] = await runTransform(definition, config, [record]);
   return only;
 }
@@ -52,7 +56,9 @@ describe('cast', () => {
     ['12abc', null],
     [false, 0],
   ])('makes %o the double %o', async (value, expected) => {
-    expect(await one(cast, { fields: { v: 'float' }, on_error: 'null' }, { v: value })).toEqual({ v: expected });
+    expect(await one(cast, { fields: { v: 'float' }, on_error: 'null' }, { v: value })).toEqual({
+      v: expected,
+    });
   });
 
   it.each<[JsonValue, JsonValue]>([
@@ -63,7 +69,9 @@ describe('cast', () => {
     ['on', null],
     [null, null],
   ])('makes %o the truth value %o', async (value, expected) => {
-    expect(await one(cast, { fields: { v: 'bool' }, on_error: 'null' }, { v: value })).toEqual({ v: expected });
+    expect(await one(cast, { fields: { v: 'bool' }, on_error: 'null' }, { v: value })).toEqual({
+      v: expected,
+    });
   });
 
   it.each<[JsonValue, JsonValue]>([
@@ -76,15 +84,21 @@ describe('cast', () => {
     ['2026-02-28T10:00:00', null],
     [1_700_000_000, null],
   ])('makes %o the time %o', async (value, expected) => {
-    expect(await one(cast, { fields: { v: 'timestamp' }, on_error: 'null' }, { v: value })).toEqual({ v: expected });
+    expect(await one(cast, { fields: { v: 'timestamp' }, on_error: 'null' }, { v: value })).toEqual(
+      { v: expected },
+    );
   });
 
   it('writes integers beyond the safe range digit by digit', async () => {
-    expect(await one(cast, { fields: { v: 'string' } }, { v: BIG })).toEqual({ v: '9007199254740993' });
+    expect(await one(cast, { fields: { v: 'string' } }, { v: BIG })).toEqual({
+      v: '9007199254740993',
+    });
   });
 
   it('names the field and not the value when it fails', async () => {
-    await expect(runTransform(cast, { fields: { pin: 'int' } }, [{ pin: 'hunter2' }])).rejects.toMatchObject({
+    await expect(
+      runTransform(cast, { fields: { pin: 'int' } }, [{ pin: 'hunter2' }]),
+    ).rejects.toMatchObject({
       name: 'RecordError',
       kind: 'Transform',
       message: 'the value of `pin` cannot be made `int`',
@@ -92,32 +106,59 @@ describe('cast', () => {
   });
 
   it('names the place of an unknown type', () => {
-    expect(issuesOf(cast, { fields: { id: 'integer' } })).toMatchObject([{ code: 'invalid_value', path: 'fields.id' }]);
+    expect(issuesOf(cast, { fields: { id: 'integer' } })).toMatchObject([
+      { code: 'invalid_value', path: 'fields.id' },
+    ]);
   });
 });
 
 describe('filter', () => {
   it('keeps records without the field for ne and not_in, and only those with it for eq and in', async () => {
     const records: JsonValue[] = [{ a: 1 }, { a: 2 }, {}, 5];
-    expect(await runTransform(filter, { path: 'a', op: 'ne', value: 1 }, records)).toEqual([{ a: 2 }, {}, 5]);
-    expect(await runTransform(filter, { path: 'a', op: 'not_in', value: [1] }, records)).toEqual([{ a: 2 }, {}, 5]);
-    expect(await runTransform(filter, { path: 'a', op: 'eq', value: 1 }, records)).toEqual([{ a: 1 }]);
-    expect(await runTransform(filter, { path: 'a', op: 'in', value: [1, [2]] }, records)).toEqual([{ a: 1 }]);
+    expect(await runTransform(filter, { path: 'a', op: 'ne', value: 1 }, records)).toEqual([
+      { a: 2 },
+      {},
+      5,
+    ]);
+    expect(await runTransform(filter, { path: 'a', op: 'not_in', value: [1] }, records)).toEqual([
+      { a: 2 },
+      {},
+      5,
+    ]);
+    expect(await runTransform(filter, { path: 'a', op: 'eq', value: 1 }, records)).toEqual([
+      { a: 1 },
+    ]);
+    expect(await runTransform(filter, { path: 'a', op: 'in', value: [1, [2]] }, records)).toEqual([
+      { a: 1 },
+    ]);
   });
 
   it('compares whole numbers exactly beyond the safe range', async () => {
     const records = [{ id: BIG }, { id: BIG - 1n }];
-    expect(await runTransform(filter, { path: 'id', op: 'eq', value: BIG }, records)).toEqual([{ id: BIG }]);
-    expect(await runTransform(filter, { path: 'id', op: 'in', value: [1, BIG] }, records)).toEqual([{ id: BIG }]);
-    expect(await runTransform(filter, { path: 'id', op: 'in', value: [2 ** 60] }, [{ id: 2n ** 60n }])).toHaveLength(1);
+    expect(await runTransform(filter, { path: 'id', op: 'eq', value: BIG }, records)).toEqual([
+      { id: BIG },
+    ]);
+    expect(await runTransform(filter, { path: 'id', op: 'in', value: [1, BIG] }, records)).toEqual([
+      { id: BIG },
+    ]);
+    expect(
+      await runTransform(filter, { path: 'id', op: 'in', value: [2 ** 60] }, [{ id: 2n ** 60n }]),
+    ).toHaveLength(1);
   });
 
   it('compares text and numbers without conversion', async () => {
-    expect(await runTransform(filter, { path: 'a', op: 'in', value: ['1', true] }, [{ a: 1 }, { a: 'true' }])).toEqual([]);
+    expect(
+      await runTransform(filter, { path: 'a', op: 'in', value: ['1', true] }, [
+        { a: 1 },
+        { a: 'true' },
+      ]),
+    ).toEqual([]);
   });
 
   it('counts null as not existing', async () => {
-    expect(await runTransform(filter, { path: 'a', op: 'exists' }, [{ a: null }, { a: false }, {}])).toEqual([{ a: false }]);
+    expect(
+      await runTransform(filter, { path: 'a', op: 'exists' }, [{ a: null }, { a: false }, {}]),
+    ).toEqual([{ a: false }]);
   });
 
   it('does not find inherited names', async () => {
@@ -155,32 +196,46 @@ describe('hash', () => {
 
   it('refuses an empty list, and `into` for several fields', () => {
     expect(issuesOf(hash, { fields: [] })).toMatchObject([{ path: 'fields' }]);
-    expect(issuesOf(hash, { fields: ['a', 'b'], into: 'c' })).toMatchObject([{ code: 'invalid_value', path: 'into' }]);
+    expect(issuesOf(hash, { fields: ['a', 'b'], into: 'c' })).toMatchObject([
+      { code: 'invalid_value', path: 'into' },
+    ]);
   });
 });
 
 describe('rename_field', () => {
   it('follows chains by the names the record came with', async () => {
-    expect(await one(renameField, { fields: { a: 'b', b: 'c' } }, { a: 1, b: 2 })).toEqual({ b: 1, c: 2 });
+    expect(await one(renameField, { fields: { a: 'b', b: 'c' } }, { a: 1, b: 2 })).toEqual({
+      b: 1,
+      c: 2,
+    });
   });
 
   it('fails when the new name is taken by a field that stays', async () => {
     const run = runTransform(renameField, { fields: { a: 'b', b: 'b' } }, [{ a: 1, b: 2 }]);
-    await expect(run).rejects.toMatchObject({ kind: 'Transform', message: expect.stringContaining('`b`') });
+    await expect(run).rejects.toMatchObject({
+      kind: 'Transform',
+      message: expect.stringContaining('`b`'),
+    });
   });
 
   it('refuses two fields that would get the same name', () => {
-    expect(issuesOf(renameField, { fields: { a: 'c', b: 'c' } })).toMatchObject([{ code: 'invalid_value', path: 'fields.b' }]);
+    expect(issuesOf(renameField, { fields: { a: 'c', b: 'c' } })).toMatchObject([
+      { code: 'invalid_value', path: 'fields.b' },
+    ]);
   });
 });
 
 describe('value_case', () => {
   it('counts a letter outside the basic plane as one character', async () => {
-    expect(await one(valueCase, { fields: ['v'], mode: 'capitalize' }, { v: '𐐨BC' })).toEqual({ v: '𐐀bc' });
+    expect(await one(valueCase, { fields: ['v'], mode: 'capitalize' }, { v: '𐐨BC' })).toEqual({
+      v: '𐐀bc',
+    });
   });
 
   it('needs a mode', () => {
-    expect(issuesOf(valueCase, { fields: ['v'] })).toMatchObject([{ code: 'missing_key', path: 'mode' }]);
+    expect(issuesOf(valueCase, { fields: ['v'] })).toMatchObject([
+      { code: 'missing_key', path: 'mode' },
+    ]);
   });
 });
 
@@ -189,8 +244,16 @@ describe('a field called `__proto__`', () => {
     ['selected', one(select, { fields: ['__proto__'] }, PROTO), '{"__proto__":{"x":1}}'],
     ['kept by drop', one(drop, { fields: ['id'] }, PROTO), '{"__proto__":{"x":1}}'],
     ['redacted', one(redact, { fields: ['__proto__'] }, PROTO), '{"__proto__":"***","id":1}'],
-    ['renamed around', one(renameField, { fields: { id: 'k' } }, PROTO), '{"__proto__":{"x":1},"k":1}'],
-    ['made by renaming', one(renameField, { fields: { a: '__proto__' } }, { a: { x: 1 } }), '{"__proto__":{"x":1}}'],
+    [
+      'renamed around',
+      one(renameField, { fields: { id: 'k' } }, PROTO),
+      '{"__proto__":{"x":1},"k":1}',
+    ],
+    [
+      'made by renaming',
+      one(renameField, { fields: { a: '__proto__' } }, { a: { x: 1 } }),
+      '{"__proto__":{"x":1}}',
+    ],
     ['hashed into', one(hash, { fields: ['id'], into: '__proto__' }, { id: null }), '{"id":null}'],
   ])('is %s like any other', async (_what, outcome, expected) => {
     expect(stringifyJson((await outcome) ?? null)).toBe(expected);

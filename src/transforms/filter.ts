@@ -17,18 +17,34 @@ const schema = z.lazy(() =>
         description:
           '`eq` and `in` need the value to be there, `ne` and `not_in` keep records without it, `exists` needs it to be there and not null.',
       }),
-      value: json()
-        .optional()
-        .meta({ description: 'What to compare with: any JSON for `eq` and `ne` (null included), a list for `in` and `not_in`.' }),
+      value: json().optional().meta({
+        description:
+          'What to compare with: any JSON for `eq` and `ne` (null included), a list for `in` and `not_in`.',
+      }),
     })
     .superRefine((config, ctx) => {
       if (config.op === 'exists' && config.value !== undefined) {
-        ctx.addIssue(finding('invalid_value', '`exists` takes no `value`', { path: ['value'], hint: 'remove `value`, or use `eq`' }));
+        ctx.addIssue(
+          finding('invalid_value', '`exists` takes no `value`', {
+            path: ['value'],
+            hint: 'remove `value`, or use `eq`',
+          }),
+        );
       } else if (config.op !== 'exists' && config.value === undefined) {
-        ctx.addIssue(finding('missing_key', `\`${config.op}\` needs a \`value\``, { path: ['value'] }));
+        ctx.addIssue(
+          finding('missing_key', `\`${config.op}\` needs a \`value\``, { path: ['value'] }),
+        );
       } else if ((config.op === 'in' || config.op === 'not_in') && !Array.isArray(config.value)) {
-        const hint = config.op === 'in' ? 'to compare with one value use `eq`' : 'to compare with one value use `ne`';
-        ctx.addIssue(finding('wrong_type', `\`${config.op}\` needs a list as \`value\``, { path: ['value'], hint }));
+        const hint =
+          config.op === 'in'
+            ? 'to compare with one value use `eq`'
+            : 'to compare with one value use `ne`';
+        ctx.addIssue(
+          finding('wrong_type', `\`${config.op}\` needs a list as \`value\``, {
+            path: ['value'],
+            hint,
+          }),
+        );
       }
     }),
 );
@@ -37,7 +53,8 @@ type FilterConfig = z.infer<typeof schema>;
 
 export const filter = defineTransform<FilterConfig>({
   type: 'filter',
-  description: 'Keeps the records for which a comparison holds; values are compared without conversion.',
+  description:
+    'Keeps the records for which a comparison holds; values are compared without conversion.',
   config: schema,
   examples: [
     {
@@ -50,7 +67,11 @@ export const filter = defineTransform<FilterConfig>({
       input: [{ user: { role: 'bot' } }, { user: { role: 'admin' } }, { user: {} }],
       output: [{ user: { role: 'admin' } }, { user: {} }],
     },
-    { config: { path: 'gone_at', op: 'eq', value: null }, input: [{ gone_at: null }, { gone_at: 1 }, {}], output: [{ gone_at: null }] },
+    {
+      config: { path: 'gone_at', op: 'eq', value: null },
+      input: [{ gone_at: null }, { gone_at: 1 }, {}],
+      output: [{ gone_at: null }],
+    },
   ],
   reads: (config) => ({ kind: 'fields', names: stepsOf(config.path).slice(0, 1) }),
   columns: () => ({ kind: 'identity' }),

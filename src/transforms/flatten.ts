@@ -12,10 +12,15 @@ const schema = z.lazy(() =>
 
 export const flatten = defineTransform<z.infer<typeof schema>>({
   type: 'flatten',
-  description: 'Lifts the fields of nested objects to the top level under joined names; lists stay as they are.',
+  description:
+    'Lifts the fields of nested objects to the top level under joined names; lists stay as they are.',
   config: schema,
   examples: [
-    { config: {}, input: [{ a: { b: 1, c: { d: [2] } }, e: {} }], output: [{ a__b: 1, a__c__d: [2] }] },
+    {
+      config: {},
+      input: [{ a: { b: 1, c: { d: [2] } }, e: {} }],
+      output: [{ a__b: 1, a__c__d: [2] }],
+    },
     { config: { separator: '.' }, input: [{ a: { b: null } }, 7], output: [{ 'a.b': null }, 7] },
   ],
   reads: () => ({ kind: 'record' }),
@@ -30,7 +35,8 @@ export const flatten = defineTransform<z.infer<typeof schema>>({
 
 function lift(flat: JsonObject, name: string, value: JsonValue, separator: string): void {
   if (isObject(value)) {
-    for (const key of Object.keys(value)) lift(flat, name + separator + key, value[key] as JsonValue, separator);
+    for (const key of Object.keys(value))
+      lift(flat, name + separator + key, value[key] as JsonValue, separator);
     return;
   }
   if (hasField(flat, name)) {

@@ -15,15 +15,31 @@ const schema = z.lazy(() =>
   z
     .strictObject({
       fields: someFieldNames('Fields whose value is hashed; null stays null.'),
-      algorithm: z.enum(['sha256', 'blake3']).default('sha256').meta({ description: 'The digest; both have 256 bits.' }),
-      encoding: z.enum(['hex', 'base64']).default('hex').meta({ description: 'How the digest is written.' }),
-      salt: optional(z.string()).meta({ description: 'Text that is put before every value.', secret: true }),
-      into: optional(text()).meta({ description: 'Writes the digest to this field and keeps the value; for one field only.' }),
+      algorithm: z
+        .enum(['sha256', 'blake3'])
+        .default('sha256')
+        .meta({ description: 'The digest; both have 256 bits.' }),
+      encoding: z
+        .enum(['hex', 'base64'])
+        .default('hex')
+        .meta({ description: 'How the digest is written.' }),
+      salt: optional(z.string()).meta({
+        description: 'Text that is put before every value.',
+        secret: true,
+      }),
+      into: optional(text()).meta({
+        description: 'Writes the digest to this field and keeps the value; for one field only.',
+      }),
     })
     .superRefine((config, ctx) => {
       if (config.into === undefined || config.fields.length === 1) return;
       const hint = 'use one `hash` for each field';
-      ctx.addIssue(finding('invalid_value', '`into` works for one field, not for several', { path: ['into'], hint }));
+      ctx.addIssue(
+        finding('invalid_value', '`into` works for one field, not for several', {
+          path: ['into'],
+          hint,
+        }),
+      );
     }),
 );
 
@@ -34,7 +50,8 @@ const MEMO_TEXT_LIMIT = 256;
 
 export const hash = defineTransform<HashConfig>({
   type: 'hash',
-  description: 'Replaces values by their digest. Texts are hashed as UTF-8, everything else as compact JSON, so `1` and `"1"` agree.',
+  description:
+    'Replaces values by their digest. Texts are hashed as UTF-8, everything else as compact JSON, so `1` and `"1"` agree.',
   config: schema,
   examples: [
     {
@@ -53,7 +70,8 @@ export const hash = defineTransform<HashConfig>({
     },
   ],
   reads: (config) => ({ kind: 'fields', names: config.fields }),
-  columns: ({ fields, into }) => (into === undefined ? { kind: 'identity' } : { kind: 'derive', fields: { [into]: fields } }),
+  columns: ({ fields, into }) =>
+    into === undefined ? { kind: 'identity' } : { kind: 'derive', fields: { [into]: fields } },
   worksOnColumns: () => true,
   compile(config) {
     const digest = digestOf(config);
@@ -67,13 +85,19 @@ export const hash = defineTransform<HashConfig>({
     const ofValue = (value: JsonValue): JsonValue => (value === null ? null : digest(value));
     return editing(hashFields, (columns) => {
       const [only = ''] = fields;
-      return into === undefined || into === only ? changedColumns(columns, fields, ofValue) : withDigests(columns, only, { into, digest });
+      return into === undefined || into === only
+        ? changedColumns(columns, fields, ofValue)
+        : withDigests(columns, only, { into, digest });
     });
   },
 });
 
 /** A record without a value keeps what it has in the other field. */
-function withDigests(columns: Columns, name: string, { into, digest }: { into: string; digest: (value: JsonValue) => string }) {
+function withDigests(
+  columns: Columns,
+  name: string,
+  { into, digest }: { into: string; digest: (value: JsonValue) => string },
+) {
   const [values, before] = [columns.column(name), columns.column(into)];
   if (values === undefined) return columns;
   if (before !== undefined && !columns.isWhole(before)) return undefined;
@@ -92,7 +116,8 @@ function digestOf(config: HashConfig): (value: JsonValue) => string {
   const compute =
     config.algorithm === 'sha256'
       ? (value: string) => nodeHash('sha256', salt + value, encoding)
-      : (value: string) => Buffer.from(library().blake3(Buffer.from(salt + value))).toString(encoding);
+      : (value: string) =>
+          Buffer.from(library().blake3(Buffer.from(salt + value))).toString(encoding);
   const remembered = memoWhileItPays(compute);
   return (value) => {
     const plain = jsonText(value);

@@ -3,7 +3,11 @@ import { hasField, stringifyJson } from '../lib/json.ts';
 import { defineTransform } from '../kit/transform.ts';
 import { editing, fieldNames } from './per-record.ts';
 
-const schema = z.lazy(() => z.strictObject({ fields: fieldNames('Fields whose lists and objects become JSON text; other values stay.') }));
+const schema = z.lazy(() =>
+  z.strictObject({
+    fields: fieldNames('Fields whose lists and objects become JSON text; other values stay.'),
+  }),
+);
 
 export const jsonEncode = defineTransform<z.infer<typeof schema>>({
   type: 'json_encode',

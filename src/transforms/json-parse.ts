@@ -10,14 +10,23 @@ const schema = z.lazy(() =>
     .strictObject({
       fields: someFieldNames('Text fields that hold JSON; values that are not text stay.'),
       on_error: z.enum(['keep', 'null', 'error']).default('keep').meta({
-        description: 'A text that is not JSON stays (`keep`), becomes null (`null`) or fails the run (`error`).',
+        description:
+          'A text that is not JSON stays (`keep`), becomes null (`null`) or fails the run (`error`).',
       }),
-      into: optional(text()).meta({ description: 'Writes the parsed value to this field and keeps the text; for one field only.' }),
+      into: optional(text()).meta({
+        description:
+          'Writes the parsed value to this field and keeps the text; for one field only.',
+      }),
     })
     .superRefine((config, ctx) => {
       if (config.into === undefined || config.fields.length === 1) return;
       const hint = 'use one `json_parse` for each field';
-      ctx.addIssue(finding('invalid_value', '`into` works for one field, not for several', { path: ['into'], hint }));
+      ctx.addIssue(
+        finding('invalid_value', '`into` works for one field, not for several', {
+          path: ['into'],
+          hint,
+        }),
+      );
     }),
 );
 
@@ -31,10 +40,15 @@ export const jsonParse = defineTransform<z.infer<typeof schema>>({
       input: [{ body: '{"a":[1]}', n: 1 }, { body: '{' }],
       output: [{ body: { a: [1] }, n: 1 }, { body: '{' }],
     },
-    { config: { fields: ['body'], into: 'parsed', on_error: 'null' }, input: [{ body: '{' }], output: [{ body: '{', parsed: null }] },
+    {
+      config: { fields: ['body'], into: 'parsed', on_error: 'null' },
+      input: [{ body: '{' }],
+      output: [{ body: '{', parsed: null }],
+    },
   ],
   reads: (config) => ({ kind: 'fields', names: config.fields }),
-  columns: ({ fields, into }) => (into === undefined ? { kind: 'identity' } : { kind: 'derive', fields: { [into]: fields } }),
+  columns: ({ fields, into }) =>
+    into === undefined ? { kind: 'identity' } : { kind: 'derive', fields: { [into]: fields } },
   compile: ({ fields, on_error: onError, into }) =>
     editing((record) => {
       for (const name of fields) {

@@ -8,7 +8,8 @@ const STYLES = {
   dot: (words: readonly string[]) => words.map(lower).join('.'),
   screaming_snake: (words: readonly string[]) => words.map((word) => word.toUpperCase()).join('_'),
   pascal: (words: readonly string[]) => words.map(raised).join(''),
-  camel: (words: readonly string[]) => words.map((word, i) => (i === 0 ? lower(word) : raised(word))).join(''),
+  camel: (words: readonly string[]) =>
+    words.map((word, i) => (i === 0 ? lower(word) : raised(word))).join(''),
 } as const;
 
 function lower(word: string): string {
@@ -22,7 +23,9 @@ function raised(word: string): string {
 
 const schema = z.lazy(() =>
   z.strictObject({
-    mode: z.enum(['snake', 'camel', 'pascal', 'kebab', 'screaming_snake', 'dot']).meta({ description: 'The style every key gets.' }),
+    mode: z
+      .enum(['snake', 'camel', 'pascal', 'kebab', 'screaming_snake', 'dot'])
+      .meta({ description: 'The style every key gets.' }),
   }),
 );
 

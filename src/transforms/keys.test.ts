@@ -9,13 +9,20 @@ import { issuesOf, runTransform } from './testing.ts';
 
 const key = fc.constantFrom('a', 'b', 'c', 'd_e');
 const tree = fc.letrec<{ value: JsonValue; object: JsonObject }>((tie) => ({
-  value: fc.oneof({ maxDepth: 4 }, fc.integer(), fc.constantFrom<JsonValue>(null, 'x', [], [{ a: 1 }]), tie('object')),
+  value: fc.oneof(
+    { maxDepth: 4 },
+    fc.integer(),
+    fc.constantFrom<JsonValue>(null, 'x', [], [{ a: 1 }]),
+    tie('object'),
+  ),
   object: fc.dictionary(key, tie('value'), { noNullPrototype: true }),
 })).object;
 
 /** Every leaf with the keys that lead to it. */
 function leaves(value: JsonValue, path: readonly string[] = []): [readonly string[], JsonValue][] {
-  return isObject(value) ? Object.entries(value).flatMap(([name, below]) => leaves(below, [...path, name])) : [[path, value]];
+  return isObject(value)
+    ? Object.entries(value).flatMap(([name, below]) => leaves(below, [...path, name]))
+    : [[path, value]];
 }
 
 describe('flatten', () => {
@@ -23,7 +30,9 @@ describe('flatten', () => {
     await fc.assert(
       fc.asyncProperty(tree, async (record) => {
         const [flat] = await runTransform(flatten, { separator: '/' }, [record]);
-        expect(Object.entries(flat as JsonObject)).toEqual(leaves(record).map(([path, value]) => [path.join('/'), value]));
+        expect(Object.entries(flat as JsonObject)).toEqual(
+          leaves(record).map(([path, value]) => [path.join('/'), value]),
+        );
       }),
     );
   });
@@ -50,8 +59,12 @@ describe('keys_case', () => {
   });
 
   it('fails when two keys of one object become the same, and only then', async () => {
-    await expect(runTransform(keysCase, { mode: 'snake' }, [{ aB: 1, a_b: 2 }])).rejects.toMatchObject({ kind: 'Transform' });
-    expect(await runTransform(keysCase, { mode: 'snake' }, [{ aB: { a_b: 2 } }])).toEqual([{ a_b: { a_b: 2 } }]);
+    await expect(
+      runTransform(keysCase, { mode: 'snake' }, [{ aB: 1, a_b: 2 }]),
+    ).rejects.toMatchObject({ kind: 'Transform' });
+    expect(await runTransform(keysCase, { mode: 'snake' }, [{ aB: { a_b: 2 } }])).toEqual([
+      { a_b: { a_b: 2 } },
+    ]);
   });
 });
 
@@ -66,11 +79,17 @@ describe('rename_keys', () => {
     ['x*', '-', 'ab', '-a-b-'],
     ['(?i)É', 'e', 'éÉ', 'ee'],
   ])('replaces %j by %j in %j', async (pattern, replacement, from, to) => {
-    expect(await runTransform(renameKeys, { pattern, replacement }, [{ [from]: 1 }])).toEqual([{ [to]: 1 }]);
+    expect(await runTransform(renameKeys, { pattern, replacement }, [{ [from]: 1 }])).toEqual([
+      { [to]: 1 },
+    ]);
   });
 
   it('keeps the later value when two keys become one', async () => {
-    expect(await runTransform(renameKeys, { pattern: '[0-9]', replacement: '' }, [{ a1: 1, b: 2, a2: 3 }])).toEqual([{ a: 3, b: 2 }]);
+    expect(
+      await runTransform(renameKeys, { pattern: '[0-9]', replacement: '' }, [
+        { a1: 1, b: 2, a2: 3 },
+      ]),
+    ).toEqual([{ a: 3, b: 2 }]);
   });
 
   it('refuses patterns it cannot run in linear time, with a hint', () => {
@@ -83,18 +102,26 @@ describe('rename_keys', () => {
 
   it('is not slowed down by nested repetition', async () => {
     const name = 'a'.repeat(20_000);
-    expect(await runTransform(renameKeys, { pattern: '(a+)+$', replacement: 'x' }, [{ [`${name}b`]: 1 }])).toEqual([{ [`${name}b`]: 1 }]);
+    expect(
+      await runTransform(renameKeys, { pattern: '(a+)+$', replacement: 'x' }, [
+        { [`${name}b`]: 1 },
+      ]),
+    ).toEqual([{ [`${name}b`]: 1 }]);
   });
 });
 
 describe('spell_symbols', () => {
   it('takes the longest symbol first, and lets words be changed', async () => {
     const config = { extra: { '%%': 'double', '%': 'pct' }, separator: '.' };
-    expect(await runTransform(spellSymbols, config, [{ 'a%%%': 1 }])).toEqual([{ 'a.double..pct.': 1 }]);
+    expect(await runTransform(spellSymbols, config, [{ 'a%%%': 1 }])).toEqual([
+      { 'a.double..pct.': 1 },
+    ]);
   });
 
   it('fails when two keys become the same', async () => {
-    await expect(runTransform(spellSymbols, {}, [{ 'a ~b': 1, 'a  tilde b': 2 }])).rejects.toMatchObject({ kind: 'Transform' });
+    await expect(
+      runTransform(spellSymbols, {}, [{ 'a ~b': 1, 'a  tilde b': 2 }]),
+    ).rejects.toMatchObject({ kind: 'Transform' });
   });
 
   it('refuses an empty symbol', () => {

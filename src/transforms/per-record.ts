@@ -1,6 +1,7 @@
 /**
- * Ownership inside a chain of transforms: a record's top level may be changed in place, anything nested may be shared
- * with other records (exploded siblings, constants of a config) and is replaced, never changed.
+ * Ownership inside a chain of transforms: a record's top level may be changed in place, anything
+ * nested may be shared with other records (exploded siblings, constants of a config) and is
+ * replaced, never changed.
  */
 import { z } from 'zod';
 import { isObject, type JsonObject, type JsonValue } from '../lib/json.ts';
@@ -9,8 +10,14 @@ import type { Columns } from '../kit/columns.ts';
 import { text } from '../kit/schema.ts';
 import type { CompiledTransform, OnColumns } from '../kit/transform.ts';
 
-/** A transform that changes fields of one object in place; a record that is not an object passes as it is. */
-export function editing(edit: (record: JsonObject) => void, onColumns?: OnColumns): CompiledTransform {
+/**
+ * A transform that changes fields of one object in place; a record that is not an object passes as
+ * it is.
+ */
+export function editing(
+  edit: (record: JsonObject) => void,
+  onColumns?: OnColumns,
+): CompiledTransform {
   return {
     kind: 'record',
     ...(onColumns === undefined ? {} : { onColumns }),
@@ -21,8 +28,14 @@ export function editing(edit: (record: JsonObject) => void, onColumns?: OnColumn
   };
 }
 
-/** A transform that makes one new record of each object; a record that is not an object passes as it is. */
-export function mapping(map: (record: JsonObject) => JsonValue, onColumns?: OnColumns): CompiledTransform {
+/**
+ * A transform that makes one new record of each object; a record that is not an object passes as it
+ * is.
+ */
+export function mapping(
+  map: (record: JsonObject) => JsonValue,
+  onColumns?: OnColumns,
+): CompiledTransform {
   return {
     kind: 'record',
     ...(onColumns === undefined ? {} : { onColumns }),
@@ -31,16 +44,24 @@ export function mapping(map: (record: JsonObject) => JsonValue, onColumns?: OnCo
 }
 
 /** Columns with other values in some fields; a record that lacks one goes on lacking it. */
-export function changedColumns(columns: Columns, names: readonly string[], change: (value: JsonValue) => JsonValue): Columns {
+export function changedColumns(
+  columns: Columns,
+  names: readonly string[],
+  change: (value: JsonValue) => JsonValue,
+): Columns {
   return names.reduce((changed, name) => {
     const column = changed.column(name);
-    return column === undefined ? changed : changed.with(name, mappedColumn(changed, column, change));
+    return column === undefined
+      ? changed
+      : changed.with(name, mappedColumn(changed, column, change));
   }, columns);
 }
 
 /** The usual `fields` of a config: exact top-level names. */
 export function fieldNames(description: string) {
-  return z.array(text()).meta({ description: `${description} Exact top-level names; absent ones are left alone.` });
+  return z
+    .array(text())
+    .meta({ description: `${description} Exact top-level names; absent ones are left alone.` });
 }
 
 /** Lists that say nothing when empty. */
@@ -48,5 +69,7 @@ export function someFieldNames(description: string) {
   return z
     .array(text())
     .min(1)
-    .meta({ description: `${description} Exact top-level names, at least one; absent ones are left alone.` });
+    .meta({
+      description: `${description} Exact top-level names, at least one; absent ones are left alone.`,
+    });
 }

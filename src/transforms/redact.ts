@@ -7,7 +7,9 @@ import { changedColumns, editing, fieldNames } from './per-record.ts';
 const schema = z.lazy(() =>
   z.strictObject({
     fields: fieldNames('Fields whose value is replaced, null included.'),
-    mask: json().default('***').meta({ description: 'What stands in place of the value: any JSON.' }),
+    mask: json()
+      .default('***')
+      .meta({ description: 'What stands in place of the value: any JSON.' }),
   }),
 );
 
@@ -16,7 +18,11 @@ export const redact = defineTransform<z.infer<typeof schema>>({
   description: 'Replaces the values of the listed fields by a fixed mask.',
   config: schema,
   examples: [
-    { config: { fields: ['ssn'] }, input: [{ id: 1, ssn: '123' }, { id: 2 }], output: [{ id: 1, ssn: '***' }, { id: 2 }] },
+    {
+      config: { fields: ['ssn'] },
+      input: [{ id: 1, ssn: '123' }, { id: 2 }],
+      output: [{ id: 1, ssn: '***' }, { id: 2 }],
+    },
     { config: { fields: ['ssn'], mask: null }, input: [{ ssn: '123' }], output: [{ ssn: null }] },
   ],
   reads: (config) => ({ kind: 'fields', names: config.fields }),

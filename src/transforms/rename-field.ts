@@ -10,7 +10,8 @@ const schema = z.lazy(() =>
   z
     .strictObject({
       fields: z.record(text(), text()).meta({
-        description: 'Old name to new name. All renames look at the record as it came, so chains and swaps work.',
+        description:
+          'Old name to new name. All renames look at the record as it came, so chains and swaps work.',
         examples: [{ first: 'second', second: 'first' }],
       }),
     })
@@ -20,7 +21,12 @@ const schema = z.lazy(() =>
         const earlier = sourceOf.get(to);
         if (earlier !== undefined) {
           const message = `\`${earlier}\` and \`${from}\` would both become \`${to}\``;
-          ctx.addIssue(finding('invalid_value', message, { path: ['fields', from], hint: 'give each field its own new name' }));
+          ctx.addIssue(
+            finding('invalid_value', message, {
+              path: ['fields', from],
+              hint: 'give each field its own new name',
+            }),
+          );
         }
         sourceOf.set(to, from);
       }
@@ -36,8 +42,16 @@ export const renameField = defineTransform<z.infer<typeof schema>>({
   description: 'Gives top-level fields other names; values and their order stay.',
   config: schema,
   examples: [
-    { config: { fields: { a: 'b', b: 'a' } }, input: [{ a: 1, b: 2, c: 3 }], output: [{ b: 1, a: 2, c: 3 }] },
-    { config: { fields: { id: 'key', gone: 'x' } }, input: [{ id: 7 }, null], output: [{ key: 7 }, null] },
+    {
+      config: { fields: { a: 'b', b: 'a' } },
+      input: [{ a: 1, b: 2, c: 3 }],
+      output: [{ b: 1, a: 2, c: 3 }],
+    },
+    {
+      config: { fields: { id: 'key', gone: 'x' } },
+      input: [{ id: 7 }, null],
+      output: [{ key: 7 }, null],
+    },
   ],
   reads: (config) => ({ kind: 'fields', names: renames(config.fields).map(([from]) => from) }),
   columns: (config) => ({ kind: 'rename', fields: Object.fromEntries(renames(config.fields)) }),
@@ -49,14 +63,20 @@ export const renameField = defineTransform<z.infer<typeof schema>>({
       for (const name of Object.keys(record)) {
         const to = targets.get(name);
         if (to !== undefined && hasField(record, to) && !targets.has(to)) {
-          throw new RecordError('Transform', `\`${name}\` cannot become \`${to}\`, the record already has that field`, {
-            hint: `drop or rename \`${to}\` first`,
-          });
+          throw new RecordError(
+            'Transform',
+            `\`${name}\` cannot become \`${to}\`, the record already has that field`,
+            {
+              hint: `drop or rename \`${to}\` first`,
+            },
+          );
         }
         setField(renamed, to ?? name, record[name] ?? null);
       }
       return renamed;
     };
-    return mapping(rename, (columns) => renamedColumns(columns, (name) => targets.get(name) ?? name));
+    return mapping(rename, (columns) =>
+      renamedColumns(columns, (name) => targets.get(name) ?? name),
+    );
   },
 });

@@ -9,7 +9,8 @@ const schema = z.lazy(() =>
   z.strictObject({
     pattern: patternField('What to look for in every key.').meta({ examples: ['(?i)^id$'] }),
     replacement: z.string().meta({
-      description: 'What every match becomes: `$1`, `$name` and `${name}` stand for groups, `$$` for a dollar sign.',
+      description:
+        'What every match becomes: `$1`, `$name` and `${name}` stand for groups, `$$` for a dollar sign.',
       examples: ['${1}_id'],
     }),
   }),
@@ -17,7 +18,8 @@ const schema = z.lazy(() =>
 
 export const renameKeys = defineTransform<z.infer<typeof schema>>({
   type: 'rename_keys',
-  description: 'Replaces a pattern in every key at every depth. When two keys become one, the later value stays.',
+  description:
+    'Replaces a pattern in every key at every depth. When two keys become one, the later value stays.',
   config: schema,
   examples: [
     {
@@ -25,10 +27,15 @@ export const renameKeys = defineTransform<z.infer<typeof schema>>({
       input: [{ USRid: 1, a: [{ usrName: 'x' }] }],
       output: [{ user_id: 1, a: [{ user_Name: 'x' }] }],
     },
-    { config: { pattern: '(?P<a>[a-z]+)-(\\d+)', replacement: '${2}_$a' }, input: [{ 'x-1': 1 }], output: [{ '1_x': 1 }] },
+    {
+      config: { pattern: '(?P<a>[a-z]+)-(\\d+)', replacement: '${2}_$a' },
+      input: [{ 'x-1': 1 }],
+      output: [{ '1_x': 1 }],
+    },
   ],
   reads: () => ({ kind: 'record' }),
   columns: () => ({ kind: 'opaque' }),
   worksOnColumns: () => true,
-  compile: (config) => renamingTree(replacing(re2js().RE2JS.compile(config.pattern), config.replacement), 'last_wins'),
+  compile: (config) =>
+    renamingTree(replacing(re2js().RE2JS.compile(config.pattern), config.replacement), 'last_wins'),
 });

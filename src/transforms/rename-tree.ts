@@ -6,8 +6,14 @@ import { mayNest, type Columns } from '../kit/columns.ts';
 import type { CompiledTransform } from '../kit/transform.ts';
 import { mapping } from './per-record.ts';
 
-/** Gives every key at every depth, inside lists too, a new name. Names are worked out once for each distinct key. */
-export function renamingTree(rename: (key: string) => string, collisions: 'error' | 'last_wins'): CompiledTransform {
+/**
+ * Gives every key at every depth, inside lists too, a new name. Names are worked out once for each
+ * distinct key.
+ */
+export function renamingTree(
+  rename: (key: string) => string,
+  collisions: 'error' | 'last_wins',
+): CompiledTransform {
   const newName = memo(rename);
   const ofObject = (value: JsonObject): JsonObject => {
     const renamed: JsonObject = {};
@@ -29,13 +35,21 @@ export function renamingTree(rename: (key: string) => string, collisions: 'error
   return mapping(ofObject, (columns) => {
     const renamed = renamedColumns(columns, newName);
     if (renamed === undefined) return undefined;
-    const inside = columns.columns.map((column) => (mayNest(column) ? mappedColumn(columns, column, ofValue) : column));
+    const inside = columns.columns.map((column) =>
+      mayNest(column) ? mappedColumn(columns, column, ofValue) : column,
+    );
     return columns.changed({ names: renamed.names, columns: inside });
   });
 }
 
-/** Columns under new names; `undefined` where two would get the same one, which is for single records to judge. */
-export function renamedColumns(columns: Columns, rename: (name: string) => string): Columns | undefined {
+/**
+ * Columns under new names; `undefined` where two would get the same one, which is for single
+ * records to judge.
+ */
+export function renamedColumns(
+  columns: Columns,
+  rename: (name: string) => string,
+): Columns | undefined {
   const names = columns.names.map(rename);
   return new Set(names).size === names.length ? columns.renamed(names) : undefined;
 }

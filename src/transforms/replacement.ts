@@ -10,7 +10,8 @@ export function replacing(pattern: RE2JS, template: string): (text: string) => s
   const pieces = piecesOf(template);
   const names = new Set(Object.keys(pattern.namedGroups()));
   const count = pattern.groupCount();
-  const exists = (group: string | number): boolean => (typeof group === 'number' ? group <= count : names.has(group));
+  const exists = (group: string | number): boolean =>
+    typeof group === 'number' ? group <= count : names.has(group);
   const known = pieces.filter((piece) => typeof piece === 'string' || exists(piece.group));
   return (text) => {
     const matcher = pattern.matcher(text);
@@ -18,7 +19,8 @@ export function replacing(pattern: RE2JS, template: string): (text: string) => s
     let from = 0;
     while (matcher.find()) {
       out += text.slice(from, matcher.start());
-      for (const piece of known) out += typeof piece === 'string' ? piece : (matcher.group(piece.group) ?? '');
+      for (const piece of known)
+        out += typeof piece === 'string' ? piece : (matcher.group(piece.group) ?? '');
       from = matcher.end();
     }
     return out + text.slice(from);
@@ -27,7 +29,9 @@ export function replacing(pattern: RE2JS, template: string): (text: string) => s
 
 function piecesOf(template: string): Piece[] {
   const pieces: Piece[] = [];
-  for (const [whole, dollar, braced, bare] of template.matchAll(/(\$\$)|\$\{([^}]+)\}|\$([0-9A-Za-z_]+)|[^$]+|\$/g)) {
+  for (const [whole, dollar, braced, bare] of template.matchAll(
+    /(\$\$)|\$\{([^}]+)\}|\$([0-9A-Za-z_]+)|[^$]+|\$/g,
+  )) {
     const name = braced ?? bare;
     if (name !== undefined) pieces.push({ group: /^[0-9]+$/.test(name) ? Number(name) : name });
     else pieces.push(dollar === undefined ? whole : '$');

@@ -3,13 +3,21 @@ import { hasField, setField, type JsonObject } from '../lib/json.ts';
 import { defineTransform } from '../kit/transform.ts';
 import { fieldNames, mapping } from './per-record.ts';
 
-const schema = z.lazy(() => z.strictObject({ fields: fieldNames('Fields to keep, in the order they come out.') }));
+const schema = z.lazy(() =>
+  z.strictObject({ fields: fieldNames('Fields to keep, in the order they come out.') }),
+);
 
 export const select = defineTransform<z.infer<typeof schema>>({
   type: 'select',
   description: 'Keeps only the listed fields, in the listed order.',
   config: schema,
-  examples: [{ config: { fields: ['b', 'a', 'z'] }, input: [{ a: 1, b: null, c: 3 }], output: [{ b: null, a: 1 }] }],
+  examples: [
+    {
+      config: { fields: ['b', 'a', 'z'] },
+      input: [{ a: 1, b: null, c: 3 }],
+      output: [{ b: null, a: 1 }],
+    },
+  ],
   reads: (config) => ({ kind: 'fields', names: config.fields }),
   columns: (config) => ({ kind: 'select', fields: config.fields }),
   worksOnColumns: () => true,

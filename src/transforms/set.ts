@@ -8,7 +8,8 @@ import { editing } from './per-record.ts';
 const schema = z.lazy(() =>
   z.strictObject({
     values: z.record(text(), json()).meta({
-      description: 'Fields to write, with any JSON value; existing fields are overwritten. `${now.*}` may stand in texts.',
+      description:
+        'Fields to write, with any JSON value; existing fields are overwritten. `${now.*}` may stand in texts.',
     }),
   }),
 );

@@ -22,47 +22,71 @@ import { zipColumns } from './zip-columns.ts';
 const BIG = 9_007_199_254_740_993n;
 const scalar = fc.constantFrom<JsonValue>(null, 1, 'x', true, BIG);
 const fields = (...names: string[]) =>
-  fc.dictionary(fc.constantFrom(...names), scalar, { noNullPrototype: true }) as fc.Arbitrary<JsonObject>;
+  fc.dictionary(fc.constantFrom(...names), scalar, {
+    noNullPrototype: true,
+  }) as fc.Arbitrary<JsonObject>;
 
 describe('explode', () => {
   it('makes one record of each element, siblings repeated', async () => {
     const element = fc.oneof(scalar, fields('a', 'b'), fc.constant<JsonValue>([1]));
     await fc.assert(
-      fc.asyncProperty(fields('id', 'name'), fc.array(element, { minLength: 1 }), async (siblings, list) => {
-        const output = await runTransform(explode, { path: 'v', prefix: 'p' }, [{ ...siblings, v: list }]);
-        const expected = list.map((one) =>
-          one !== null && typeof one === 'object' && !Array.isArray(one)
-            ? { ...siblings, ...Object.fromEntries(Object.entries(one).map(([key, value]) => [`p_${key}`, value])) }
-            : { ...siblings, v: one },
-        );
-        expect(output).toEqual(expected);
-      }),
+      fc.asyncProperty(
+        fields('id', 'name'),
+        fc.array(element, { minLength: 1 }),
+        async (siblings, list) => {
+          const output = await runTransform(explode, { path: 'v', prefix: 'p' }, [
+            { ...siblings, v: list },
+          ]);
+          const expected = list.map((one) =>
+            one !== null && typeof one === 'object' && !Array.isArray(one)
+              ? {
+                  ...siblings,
+                  ...Object.fromEntries(
+                    Object.entries(one).map(([key, value]) => [`p_${key}`, value]),
+                  ),
+                }
+              : { ...siblings, v: one },
+          );
+          expect(output).toEqual(expected);
+        },
+      ),
     );
   });
 
   it('explodes inside the parent of a nested list and leaves the other levels alone', async () => {
     const record = { id: 1, order: { no: 2, lines: [{ no: 3 }, 'x'] } };
-    expect(await runTransform(explode, { path: '$.order.lines', prefix: 'line' }, [record])).toEqual([
+    expect(
+      await runTransform(explode, { path: '$.order.lines', prefix: 'line' }, [record]),
+    ).toEqual([
       { id: 1, order: { no: 2, line_no: 3 } },
       { id: 1, order: { no: 2, lines: 'x' } },
     ]);
   });
 
   it('may reuse the name of the list itself but no other, with an empty prefix', async () => {
-    expect(await runTransform(explode, { path: 'v', prefix: '' }, [{ v: [{ v: 1 }] }])).toEqual([{ v: 1 }]);
+    expect(await runTransform(explode, { path: 'v', prefix: '' }, [{ v: [{ v: 1 }] }])).toEqual([
+      { v: 1 },
+    ]);
     const clash = runTransform(explode, { path: 'v', prefix: '' }, [{ a: 0, v: [{ a: 1 }] }]);
-    await expect(clash).rejects.toMatchObject({ kind: 'Transform', message: expect.stringContaining('`a`') });
+    await expect(clash).rejects.toMatchObject({
+      kind: 'Transform',
+      message: expect.stringContaining('`a`'),
+    });
   });
 
   it('passes, drops or fails records without a list', async () => {
     const records: JsonValue[] = [{ v: [] }, {}, 3];
     expect(await runTransform(explode, { path: 'v' }, records)).toEqual(records);
     expect(await runTransform(explode, { path: 'v', on_missing: 'drop' }, records)).toEqual([]);
-    await expect(runTransform(explode, { path: 'v', on_missing: 'error' }, records)).rejects.toMatchObject({ kind: 'Transform' });
+    await expect(
+      runTransform(explode, { path: 'v', on_missing: 'error' }, records),
+    ).rejects.toMatchObject({ kind: 'Transform' });
   });
 
   it('refuses a path it cannot follow', () => {
-    expect(issuesOf(explode, { path: '$.a[*]' })).toMatchObject([{ code: 'invalid_path', path: 'path' }]);
+    expect(issuesOf(explode, { path: '$.a[*]' })).toMatchObject([
+      { code: 'invalid_path', path: 'path' },
+    ]);
   });
 });
 
@@ -75,8 +99,12 @@ describe('unpivot', () => {
         const rows = Object.entries(record)
           .filter(([key, value]) => key !== 'id' && !(dropNulls && value === null))
           .map(([k, v]) => ({ ...ids, k, v }));
-        expect(await runTransform(unpivot, config, [record])).toEqual(rows.length === 0 ? [record] : rows);
-        expect(await runTransform(unpivot, { ...config, drop_if_empty: true }, [record])).toEqual(rows);
+        expect(await runTransform(unpivot, config, [record])).toEqual(
+          rows.length === 0 ? [record] : rows,
+        );
+        expect(await runTransform(unpivot, { ...config, drop_if_empty: true }, [record])).toEqual(
+          rows,
+        );
       }),
     );
   });
@@ -105,26 +133,35 @@ describe('cross_join', () => {
     const list = fc.array(fc.integer(), { maxLength: 4 });
     await fc.assert(
       fc.asyncProperty(list, list, list, async (a, b, c) => {
-        const output = await runTransform(crossJoin, { arrays: ['a', 'b', 'c'] }, [{ a, b, c, id: 1 }]);
-        expect(output).toEqual(a.flatMap((x) => b.flatMap((y) => c.map((z) => ({ id: 1, a: x, b: y, c: z })))));
+        const output = await runTransform(crossJoin, { arrays: ['a', 'b', 'c'] }, [
+          { a, b, c, id: 1 },
+        ]);
+        expect(output).toEqual(
+          a.flatMap((x) => b.flatMap((y) => c.map((z) => ({ id: 1, a: x, b: y, c: z })))),
+        );
       }),
     );
   });
 
   it('fails when one record would become too many', async () => {
-    const record = { a: Array.from({ length: 101 }, () => 1), b: Array.from({ length: 100 }, () => 1) };
+    const record = {
+      a: Array.from({ length: 101 }, () => 1),
+      b: Array.from({ length: 100 }, () => 1),
+    };
     await expect(runTransform(crossJoin, { arrays: ['a', 'b'] }, [record])).rejects.toMatchObject({
       kind: 'Transform',
       message: expect.stringContaining('10100'),
     });
-    expect(await runTransform(crossJoin, { arrays: ['a', 'b'], max_product: 10_100 }, [record])).toHaveLength(10_100);
+    expect(
+      await runTransform(crossJoin, { arrays: ['a', 'b'], max_product: 10_100 }, [record]),
+    ).toHaveLength(10_100);
   });
 
   it('keeps the lists when told to, and lets the later list win a name', async () => {
     const config = { arrays: ['a', 'b'], drop_arrays: false };
-    expect(await runTransform(crossJoin, config, [{ id: 1, a: [{ x: 1 }], b: [{ x: 2 }] }])).toEqual([
-      { id: 1, a: [{ x: 1 }], b: [{ x: 2 }], x: 2 },
-    ]);
+    expect(
+      await runTransform(crossJoin, config, [{ id: 1, a: [{ x: 1 }], b: [{ x: 2 }] }]),
+    ).toEqual([{ id: 1, a: [{ x: 1 }], b: [{ x: 2 }], x: 2 }]);
   });
 
   it.each([
@@ -143,14 +180,18 @@ describe('tree_flatten', () => {
 
   it('takes the record itself as the first node, and its label counts as the first ancestor', async () => {
     const record = { n: 'top', kids: [leaf(1), { kids: [leaf(2)] }] };
-    expect(await runTransform(treeFlatten, { ...base, ancestors: { field: 'n' } }, [record])).toEqual([
+    expect(
+      await runTransform(treeFlatten, { ...base, ancestors: { field: 'n' } }, [record]),
+    ).toEqual([
       { ancestor_1: 'top', col_0: 1 },
       { ancestor_1: 'top', ancestor_2: null, col_0: 2 },
     ]);
   });
 
   it('leaves a record without the root as it is, and gives nothing for an empty root', async () => {
-    expect(await runTransform(treeFlatten, { ...base, root: 'tree' }, [{ a: 1 }, { tree: [] }, 5])).toEqual([{ a: 1 }, 5]);
+    expect(
+      await runTransform(treeFlatten, { ...base, root: 'tree' }, [{ a: 1 }, { tree: [] }, 5]),
+    ).toEqual([{ a: 1 }, 5]);
   });
 
   it('gives rows for groups with cells too when told to, before their children', async () => {
@@ -160,7 +201,14 @@ describe('tree_flatten', () => {
   });
 
   it('can tell leaves by a field, and skip rows without data', async () => {
-    const record = { kids: [{ ...leaf(1), row: true }, leaf(2), { ...leaf(''), row: true }, { cells: [null, ''], row: 1 }] };
+    const record = {
+      kids: [
+        { ...leaf(1), row: true },
+        leaf(2),
+        { ...leaf(''), row: true },
+        { cells: [null, ''], row: 1 },
+      ],
+    };
     const config = { ...base, leaf: 'has_field:row', drop_empty: true };
     expect(await runTransform(treeFlatten, config, [record])).toEqual([{ col_0: 1 }]);
   });
@@ -168,7 +216,9 @@ describe('tree_flatten', () => {
   it('leaves out what is too deep and logs it once', async () => {
     const env = testEnv();
     const record = { kids: [leaf(1), { kids: [leaf(2), leaf(3)] }] };
-    expect(await runTransform(treeFlatten, { ...base, max_depth: 2 }, [record, record], env)).toEqual([{ col_0: 1 }, { col_0: 1 }]);
+    expect(
+      await runTransform(treeFlatten, { ...base, max_depth: 2 }, [record, record], env),
+    ).toEqual([{ col_0: 1 }, { col_0: 1 }]);
     expect(env.lines.filter(({ line }) => line.startsWith('ERROR'))).toHaveLength(1);
   });
 
@@ -195,10 +245,14 @@ describe('tree_flatten', () => {
 
 describe('zip_columns', () => {
   it('takes the record for the only row when groups stand alone', async () => {
-    const config = { groups: [{ from: '$.cells', header: 'heads', header_label: 'n', value: 'v' }] };
-    expect(await runTransform(zipColumns, config, [{ heads: [{ n: 'a' }, { n: 'b' }], cells: [{ v: BIG }] }])).toEqual([
-      { a: BIG, b: null },
-    ]);
+    const config = {
+      groups: [{ from: '$.cells', header: 'heads', header_label: 'n', value: 'v' }],
+    };
+    expect(
+      await runTransform(zipColumns, config, [
+        { heads: [{ n: 'a' }, { n: 'b' }], cells: [{ v: BIG }] },
+      ]),
+    ).toEqual([{ a: BIG, b: null }]);
   });
 
   it('fails when two groups have a column of the same name', async () => {
@@ -208,7 +262,9 @@ describe('zip_columns', () => {
         { from: 'y', header: 'h' },
       ],
     };
-    await expect(runTransform(zipColumns, config, [{ h: ['a'], x: [1], y: [2] }])).rejects.toMatchObject({ kind: 'Transform' });
+    await expect(
+      runTransform(zipColumns, config, [{ h: ['a'], x: [1], y: [2] }]),
+    ).rejects.toMatchObject({ kind: 'Transform' });
   });
 
   it.each([
@@ -225,26 +281,38 @@ describe('lookup', () => {
   let folder = '';
   beforeAll(async () => {
     folder = await mkdtemp(joinPath(tmpdir(), 'lookup-'));
-    await writeFile(joinPath(folder, 'ref.jsonl'), '{"id":9007199254740993,"n":"big"}\n\n{"id":null,"n":"none"}\n{"n":"no key"}\n');
+    await writeFile(
+      joinPath(folder, 'ref.jsonl'),
+      '{"id":9007199254740993,"n":"big"}\n\n{"id":null,"n":"none"}\n{"n":"no key"}\n',
+    );
     await writeFile(joinPath(folder, 'bad.jsonl'), '{"id":1}\n{"id":\n');
     await writeFile(joinPath(folder, 'list.jsonl'), '[1]\n');
   });
   afterAll(() => rm(folder, { recursive: true }));
 
-  const from = (jsonl: string, onMissing = 'keep') => ({ jsonl, on: { record: 'k', ref: 'id' }, add: { n: 'n' }, on_missing: onMissing });
+  const from = (jsonl: string, onMissing = 'keep') => ({
+    jsonl,
+    on: { record: 'k', ref: 'id' },
+    add: { n: 'n' },
+    on_missing: onMissing,
+  });
 
   it('reads the rows from a file below the working folder, and finds keys exactly', async () => {
     const records: JsonValue[] = [{ k: BIG }, { k: BIG - 1n }, { k: null }, { k: [1] }];
-    expect(await runTransform(lookup, from('ref.jsonl'), records, testEnv({ cwd: folder }))).toEqual([
-      { k: BIG, n: 'big' },
-      { k: BIG - 1n },
-      { k: null, n: 'none' },
-      { k: [1] },
-    ]);
+    expect(
+      await runTransform(lookup, from('ref.jsonl'), records, testEnv({ cwd: folder })),
+    ).toEqual([{ k: BIG, n: 'big' }, { k: BIG - 1n }, { k: null, n: 'none' }, { k: [1] }]);
   });
 
   it('can fail on a miss, naming the field and not the value', async () => {
-    await expect(runTransform(lookup, from('ref.jsonl', 'error'), [{ k: 'hunter2' }], testEnv({ cwd: folder }))).rejects.toMatchObject({
+    await expect(
+      runTransform(
+        lookup,
+        from('ref.jsonl', 'error'),
+        [{ k: 'hunter2' }],
+        testEnv({ cwd: folder }),
+      ),
+    ).rejects.toMatchObject({
       kind: 'Transform',
       message: 'no reference row for the value of `k`',
     });
@@ -255,7 +323,9 @@ describe('lookup', () => {
     ['list.jsonl', 'line 1'],
     ['none.jsonl', 'cannot be read: it does not exist'],
   ])('refuses the file %s at load', async (file, words) => {
-    await expect(runTransform(lookup, from(file), [], testEnv({ cwd: folder }))).rejects.toMatchObject({
+    await expect(
+      runTransform(lookup, from(file), [], testEnv({ cwd: folder })),
+    ).rejects.toMatchObject({
       name: 'ConfigError',
       issues: [{ path: 'lookup.jsonl', message: expect.stringContaining(words) }],
     });
@@ -276,32 +346,50 @@ describe('json_parse and json_encode', () => {
     const source = '{"id":9007199254740993,"__proto__":{"x":[1]}}';
     const [parsed] = await runTransform(jsonParse, { fields: ['v'] }, [{ v: source }]);
     expect(stringifyJson(parsed ?? null)).toBe(`{"v":${source}}`);
-    expect(await runTransform(jsonEncode, { fields: ['v'] }, [{ v: parseJson(source) }])).toEqual([{ v: source }]);
+    expect(await runTransform(jsonEncode, { fields: ['v'] }, [{ v: parseJson(source) }])).toEqual([
+      { v: source },
+    ]);
   });
 
   it('keeps, clears or fails on text that is not JSON, and leaves other values alone', async () => {
-    expect(await runTransform(jsonParse, { fields: ['v'] }, [{ v: 'no' }, { v: 1 }])).toEqual([{ v: 'no' }, { v: 1 }]);
-    expect(await runTransform(jsonParse, { fields: ['v'], on_error: 'null' }, [{ v: 'no' }, { v: 1 }])).toEqual([{ v: null }, { v: 1 }]);
-    await expect(runTransform(jsonParse, { fields: ['v'], on_error: 'error' }, [{ v: 'hunter2' }])).rejects.toMatchObject({
+    expect(await runTransform(jsonParse, { fields: ['v'] }, [{ v: 'no' }, { v: 1 }])).toEqual([
+      { v: 'no' },
+      { v: 1 },
+    ]);
+    expect(
+      await runTransform(jsonParse, { fields: ['v'], on_error: 'null' }, [{ v: 'no' }, { v: 1 }]),
+    ).toEqual([{ v: null }, { v: 1 }]);
+    await expect(
+      runTransform(jsonParse, { fields: ['v'], on_error: 'error' }, [{ v: 'hunter2' }]),
+    ).rejects.toMatchObject({
       message: 'the text in `v` is not JSON',
     });
   });
 
   it('refuses no fields, and `into` for several', () => {
     expect(issuesOf(jsonParse, { fields: [] })).toMatchObject([{ path: 'fields' }]);
-    expect(issuesOf(jsonParse, { fields: ['a', 'b'], into: 'c' })).toMatchObject([{ path: 'into' }]);
+    expect(issuesOf(jsonParse, { fields: ['a', 'b'], into: 'c' })).toMatchObject([
+      { path: 'into' },
+    ]);
   });
 });
 
 describe('coalesce', () => {
   it('may fill in null, and keeps false, zero and empty text', async () => {
-    expect(await runTransform(coalesce, { field: 'v', default: null }, [{}, { v: 0 }])).toEqual([{ v: null }, { v: 0 }]);
-    expect(await runTransform(coalesce, { field: 'v', default: 1 }, [{ v: false }, { v: '' }])).toEqual([{ v: false }, { v: '' }]);
+    expect(await runTransform(coalesce, { field: 'v', default: null }, [{}, { v: 0 }])).toEqual([
+      { v: null },
+      { v: 0 },
+    ]);
+    expect(
+      await runTransform(coalesce, { field: 'v', default: 1 }, [{ v: false }, { v: '' }]),
+    ).toEqual([{ v: false }, { v: '' }]);
   });
 
   it('needs exactly one of `default` and `from`', () => {
     expect(issuesOf(coalesce, { field: 'v' })).toMatchObject([{ code: 'missing_key' }]);
-    expect(issuesOf(coalesce, { field: 'v', default: null, from: ['a'] })).toMatchObject([{ code: 'invalid_value' }]);
+    expect(issuesOf(coalesce, { field: 'v', default: null, from: ['a'] })).toMatchObject([
+      { code: 'invalid_value' },
+    ]);
   });
 });
 
@@ -310,13 +398,17 @@ describe('split and join', () => {
     await fc.assert(
       fc.asyncProperty(fc.array(fc.stringMatching(/^[^,]*$/), { minLength: 1 }), async (parts) => {
         const joined = await runTransform(join, { field: 'v', delimiter: ',' }, [{ v: parts }]);
-        expect(await runTransform(split, { field: 'v', delimiter: ',' }, joined)).toEqual([{ v: parts }]);
+        expect(await runTransform(split, { field: 'v', delimiter: ',' }, joined)).toEqual([
+          { v: parts },
+        ]);
       }),
     );
   });
 
   it('join writes 64-bit integers by their digits', async () => {
-    expect(await runTransform(join, { field: 'v', delimiter: ' ' }, [{ v: [BIG] }])).toEqual([{ v: '9007199254740993' }]);
+    expect(await runTransform(join, { field: 'v', delimiter: ' ' }, [{ v: [BIG] }])).toEqual([
+      { v: '9007199254740993' },
+    ]);
   });
 });
 
@@ -324,10 +416,22 @@ describe('cdc_unwrap', () => {
   it('takes other names, and warns once about events without a row with the count at the end', async () => {
     const env = testEnv();
     const config = { op_field: 'k', after_field: 'new', marker_field: 'm', delete_ops: ['gone'] };
-    const records: JsonValue[] = [{ k: 'up', new: { id: 1 } }, { k: 'gone' }, { k: 'up' }, { new: { id: 2 } }, 'text'];
-    expect(await runTransform(cdcUnwrap, config, records, env)).toEqual([{ id: 1, m: 'u' }, { id: 2, m: 'u' }, 'text']);
+    const records: JsonValue[] = [
+      { k: 'up', new: { id: 1 } },
+      { k: 'gone' },
+      { k: 'up' },
+      { new: { id: 2 } },
+      'text',
+    ];
+    expect(await runTransform(cdcUnwrap, config, records, env)).toEqual([
+      { id: 1, m: 'u' },
+      { id: 2, m: 'u' },
+      'text',
+    ]);
     expect(env.lines.map(({ line }) => line)).toEqual([
-      expect.stringContaining('a change event holds no row and is dropped; further ones are only counted op=gone'),
+      expect.stringContaining(
+        'a change event holds no row and is dropped; further ones are only counted op=gone',
+      ),
       expect.stringContaining('change events without a row were dropped count=2'),
     ]);
   });

@@ -27,7 +27,8 @@ const schema = z.lazy(() =>
       .record(text(), z.string())
       .default({})
       .meta({
-        description: 'More symbols and their words; they may have several characters, and may change the built-in words.',
+        description:
+          'More symbols and their words; they may have several characters, and may change the built-in words.',
         examples: [{ '>=': 'at least' }],
       }),
     separator: z.string().default(' ').meta({ description: 'Stands before and after every word.' }),
@@ -36,11 +37,20 @@ const schema = z.lazy(() =>
 
 export const spellSymbols = defineTransform<z.infer<typeof schema>>({
   type: 'spell_symbols',
-  description: 'Writes symbols in keys as words, at every depth. Longer symbols win over shorter ones.',
+  description:
+    'Writes symbols in keys as words, at every depth. Longer symbols win over shorter ones.',
   config: schema,
   examples: [
-    { config: {}, input: [{ 'growth%': 1, a: [{ 'R&D': 2 }] }], output: [{ 'growth percent ': 1, a: [{ 'R and D': 2 }] }] },
-    { config: { extra: { '>=': 'min' }, separator: '_' }, input: [{ 'age>=5': 1, 'x>y': 2 }], output: [{ age_min_5: 1, x_gt_y: 2 }] },
+    {
+      config: {},
+      input: [{ 'growth%': 1, a: [{ 'R&D': 2 }] }],
+      output: [{ 'growth percent ': 1, a: [{ 'R and D': 2 }] }],
+    },
+    {
+      config: { extra: { '>=': 'min' }, separator: '_' },
+      input: [{ 'age>=5': 1, 'x>y': 2 }],
+      output: [{ age_min_5: 1, x_gt_y: 2 }],
+    },
   ],
   reads: () => ({ kind: 'record' }),
   columns: () => ({ kind: 'identity' }),
@@ -49,7 +59,8 @@ export const spellSymbols = defineTransform<z.infer<typeof schema>>({
     const words = new Map(Object.entries({ ...WORDS, ...extra }));
     const longestFirst = [...words.keys()].sort((a, b) => b.length - a.length);
     const symbols = new RegExp(longestFirst.map((symbol) => literal(symbol)).join('|'), 'gu');
-    const spell = (key: string): string => key.replaceAll(symbols, (symbol) => separator + (words.get(symbol) ?? '') + separator);
+    const spell = (key: string): string =>
+      key.replaceAll(symbols, (symbol) => separator + (words.get(symbol) ?? '') + separator);
     return renamingTree(spell, 'error');
   },
 });

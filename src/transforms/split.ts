@@ -7,9 +7,15 @@ import { editing } from './per-record.ts';
 const schema = z.lazy(() =>
   z.strictObject({
     field: text().meta({ description: 'Top-level text field; values that are not text stay.' }),
-    delimiter: z.string().meta({ description: 'What stands between the parts; with an empty one the text stays whole.' }),
-    trim: boolean().default(false).meta({ description: 'Whether blanks around the parts are removed.' }),
-    into: optional(text()).meta({ description: 'Writes the list to this field and keeps the text.' }),
+    delimiter: z.string().meta({
+      description: 'What stands between the parts; with an empty one the text stays whole.',
+    }),
+    trim: boolean()
+      .default(false)
+      .meta({ description: 'Whether blanks around the parts are removed.' }),
+    into: optional(text()).meta({
+      description: 'Writes the list to this field and keeps the text.',
+    }),
   }),
 );
 
@@ -23,10 +29,15 @@ export const split = defineTransform<z.infer<typeof schema>>({
       input: [{ tags: 'a, b,' }, { tags: 1 }],
       output: [{ tags: ['a', 'b', ''] }, { tags: 1 }],
     },
-    { config: { field: 'tags', delimiter: '', into: 'list' }, input: [{ tags: 'ab' }, {}], output: [{ tags: 'ab', list: ['ab'] }, {}] },
+    {
+      config: { field: 'tags', delimiter: '', into: 'list' },
+      input: [{ tags: 'ab' }, {}],
+      output: [{ tags: 'ab', list: ['ab'] }, {}],
+    },
   ],
   reads: (config) => ({ kind: 'fields', names: [config.field] }),
-  columns: ({ field, into }) => (into === undefined ? { kind: 'identity' } : { kind: 'derive', fields: { [into]: [field] } }),
+  columns: ({ field, into }) =>
+    into === undefined ? { kind: 'identity' } : { kind: 'derive', fields: { [into]: [field] } },
   compile: ({ field, delimiter, trim, into = field }) =>
     editing((record) => {
       const value = hasField(record, field) ? record[field] : undefined;

@@ -14,7 +14,11 @@ export interface LoadedRelation {
   version: string;
 }
 
-export async function loadRelation(connection: DuckDBConnection, relation: SqlRelation, cwd: string): Promise<LoadedRelation> {
+export async function loadRelation(
+  connection: DuckDBConnection,
+  relation: SqlRelation,
+  cwd: string,
+): Promise<LoadedRelation> {
   const path = relation.source.type === 'values' ? undefined : resolve(cwd, relation.source.path);
   const loaded: LoadedRelation = { relation, path, version: '' };
   await reloadRelation(connection, loaded);
@@ -22,12 +26,21 @@ export async function loadRelation(connection: DuckDBConnection, relation: SqlRe
 }
 
 /** Reads the relation again when its file has changed; the table is replaced at once. */
-export async function reloadRelation(connection: DuckDBConnection, loaded: LoadedRelation): Promise<void> {
+export async function reloadRelation(
+  connection: DuckDBConnection,
+  loaded: LoadedRelation,
+): Promise<void> {
   const { source, name } = loaded.relation;
   const version = loaded.path === undefined ? 'fixed' : await versionOf(loaded.path);
   if (version === loaded.version) return;
-  if (source.type === 'csv') await loadCsv(connection, name, { path: loaded.path ?? '', header: source.has_header });
-  else await loadRecords(connection, name, source.type === 'values' ? rowsOf(source) : await readLines(loaded.path ?? ''));
+  if (source.type === 'csv')
+    await loadCsv(connection, name, { path: loaded.path ?? '', header: source.has_header });
+  else
+    await loadRecords(
+      connection,
+      name,
+      source.type === 'values' ? rowsOf(source) : await readLines(loaded.path ?? ''),
+    );
   loaded.version = version;
 }
 
@@ -36,10 +49,19 @@ async function versionOf(path: string): Promise<string> {
   return `${mtimeMs} ${size}`;
 }
 
-/** Types are what the whole column allows. Without a header the columns are called as the `csv` source calls them. */
-async function loadCsv(connection: DuckDBConnection, name: string, { path, header }: { path: string; header: boolean }): Promise<void> {
+/**
+ * Types are what the whole column allows. Without a header the columns are called as the `csv`
+ * source calls them.
+ */
+async function loadCsv(
+  connection: DuckDBConnection,
+  name: string,
+  { path, header }: { path: string; header: boolean },
+): Promise<void> {
   const table = quoteName(name);
-  await connection.run(`CREATE OR REPLACE TABLE ${table} AS FROM read_csv(${quoteText(path)}, header = ${header}, sample_size = -1)`);
+  await connection.run(
+    `CREATE OR REPLACE TABLE ${table} AS FROM read_csv(${quoteText(path)}, header = ${header}, sample_size = -1)`,
+  );
   if (header) return;
   const columns = await duckdbRows(
     connection,
@@ -47,11 +69,17 @@ async function loadCsv(connection: DuckDBConnection, name: string, { path, heade
     [name],
   );
   for (const [index, column] of columns.entries()) {
-    await connection.run(`ALTER TABLE ${table} RENAME COLUMN ${quoteName(column['name'] as string)} TO column_${index}`);
+    await connection.run(
+      `ALTER TABLE ${table} RENAME COLUMN ${quoteName(column['name'] as string)} TO column_${index}`,
+    );
   }
 }
 
-async function loadRecords(connection: DuckDBConnection, name: string, records: readonly JsonObject[]): Promise<void> {
+async function loadRecords(
+  connection: DuckDBConnection,
+  name: string,
+  records: readonly JsonObject[],
+): Promise<void> {
   const shapes = learnShapes(new Map(), records);
   if (shapes.size === 0) throw new Error('there is not one row with a column');
   const selection = await fillRecords(connection, { into: 'svc_relation', records, shapes });
@@ -66,10 +94,19 @@ export interface Filling {
   readonly shapes: ReadonlyMap<string, Shape>;
 }
 
-/** Hands the records over column by column; returns the statement that reads them with their names and types. */
-export async function fillRecords(connection: DuckDBConnection, { into, records, shapes }: Filling): Promise<string> {
+/**
+ * Hands the records over column by column; returns the statement that reads them with their names
+ * and types.
+ */
+export async function fillRecords(
+  connection: DuckDBConnection,
+  { into, records, shapes }: Filling,
+): Promise<string> {
   const same = twice(shapes.keys());
-  if (same !== undefined) throw new Error(`the engine does not tell upper from lower case, and ${JSON.stringify(same)} is there in both`);
+  if (same !== undefined)
+    throw new Error(
+      `the engine does not tell upper from lower case, and ${JSON.stringify(same)} is there in both`,
+    );
   const passages = [...shapes].map(([name, shape]) => passageOf(name, shape, records));
   await fillDuckdbTable(
     connection,
@@ -86,7 +123,9 @@ function rowsOf({
   readonly columns: readonly string[];
   readonly rows: readonly (readonly JsonValue[])[];
 }): JsonObject[] {
-  return rows.map((row) => Object.fromEntries(columns.map((name, index) => [name, row[index] ?? null])));
+  return rows.map((row) =>
+    Object.fromEntries(columns.map((name, index) => [name, row[index] ?? null])),
+  );
 }
 
 async function readLines(path: string): Promise<JsonObject[]> {

@@ -1,5 +1,16 @@
-/** One embedded engine for one invocation: loads the relations, shuts every other way to files and network, and runs pages through the query. */
-import { duckdbRecords, firstLine, interruptible, openDuckdb, prepareDuckdb, quoteText, type Duckdb } from '../lib/duckdb.ts';
+/**
+ * One embedded engine for one invocation: loads the relations, shuts every other way to files and
+ * network, and runs pages through the query.
+ */
+import {
+  duckdbRecords,
+  firstLine,
+  interruptible,
+  openDuckdb,
+  prepareDuckdb,
+  quoteText,
+  type Duckdb,
+} from '../lib/duckdb.ts';
 import { ConfigError, ConnectorError, messageOf, RecordError } from '../lib/errors.ts';
 import type { Env } from '../lib/env.ts';
 import { isObject, type JsonObject, type JsonValue } from '../lib/json.ts';
@@ -16,11 +27,18 @@ export class SqlSession {
   readonly #database: Duckdb;
   readonly #relations: readonly LoadedRelation[];
   readonly #aggregates: boolean;
-  /** What fields were in the pages so far: a field that a page lacks is null in it, and keeps its type. */
+  /**
+   * What fields were in the pages so far: a field that a page lacks is null in it, and keeps its
+   * type.
+   */
   #shapes: ReadonlyMap<string, Shape> = new Map();
   #pages = 0;
 
-  private constructor(config: SqlConfig, env: Env, opened: { database: Duckdb; relations: LoadedRelation[]; aggregates: boolean }) {
+  private constructor(
+    config: SqlConfig,
+    env: Env,
+    opened: { database: Duckdb; relations: LoadedRelation[]; aggregates: boolean },
+  ) {
     this.#config = config;
     this.#env = env;
     this.#database = opened.database;
@@ -38,7 +56,11 @@ export class SqlSession {
         const loading = loadRelation(database.connection, relation, env.cwd);
         relations.push(
           await loading.catch((error: unknown) =>
-            refuse(`relations[${index}]`, `the relation \`${relation.name}\` cannot be loaded: ${told(error)}`, error),
+            refuse(
+              `relations[${index}]`,
+              `the relation \`${relation.name}\` cannot be loaded: ${told(error)}`,
+              error,
+            ),
           ),
         );
       }
@@ -72,28 +94,43 @@ export class SqlSession {
   async #reload(): Promise<void> {
     this.#pages += 1;
     if (this.#pages === 2 && this.#aggregates) {
-      this.#env.log.warn('the query of `sql` aggregates, and sees one page at a time: there is one result for each page', {
-        hint: '`batch_size: 0` on the source makes one page of everything',
-      });
+      this.#env.log.warn(
+        'the query of `sql` aggregates, and sees one page at a time: there is one result for each page',
+        {
+          hint: '`batch_size: 0` on the source makes one page of everything',
+        },
+      );
     }
-    for (const loaded of this.#relations) if (loaded.relation.reload_on_change) await reloadRelation(this.#database.connection, loaded);
+    for (const loaded of this.#relations)
+      if (loaded.relation.reload_on_change) await reloadRelation(this.#database.connection, loaded);
   }
 
   async #take(records: readonly JsonObject[]): Promise<void> {
     this.#shapes = learnShapes(this.#shapes, records);
-    if (this.#shapes.size === 0) throw new RecordError('Transform', 'sql: no record of the page has a field');
-    const selection = await fillRecords(this.#database.connection, { into: 'svc_page', records, shapes: this.#shapes });
+    if (this.#shapes.size === 0)
+      throw new RecordError('Transform', 'sql: no record of the page has a field');
+    const selection = await fillRecords(this.#database.connection, {
+      into: 'svc_page',
+      records,
+      shapes: this.#shapes,
+    });
     await this.#database.connection.run(`CREATE OR REPLACE TEMP VIEW ${BATCH} AS ${selection}`);
   }
 
   async #query(): Promise<JsonObject[]> {
     const statement = await prepareDuckdb(this.#database.connection, this.#config.query);
-    const names = Array.from({ length: statement.columnCount }, (_, index) => statement.columnName(index));
+    const names = Array.from({ length: statement.columnCount }, (_, index) =>
+      statement.columnName(index),
+    );
     const same = names.find((name, index) => names.indexOf(name) < index);
     if (same !== undefined) {
-      throw new RecordError('Transform', `sql: the query gives two columns called ${JSON.stringify(same)}`, {
-        hint: 'name one of them otherwise with `AS`',
-      });
+      throw new RecordError(
+        'Transform',
+        `sql: the query gives two columns called ${JSON.stringify(same)}`,
+        {
+          hint: 'name one of them otherwise with `AS`',
+        },
+      );
     }
     const out: JsonObject[] = [];
     for await (const records of duckdbRecords(await statement.stream())) out.push(...records);
@@ -112,25 +149,48 @@ async function openEngine({ threads, memory_limit: memory }: SqlConfig): Promise
     });
   } catch (error) {
     const hint = error instanceof ConnectorError ? error.hint : undefined;
-    throw new ConfigError([{ code: 'invalid_value', path: 'sql', message: told(error), ...(hint === undefined ? {} : { hint }) }], {
-      cause: error,
-    });
+    throw new ConfigError(
+      [
+        {
+          code: 'invalid_value',
+          path: 'sql',
+          message: told(error),
+          ...(hint === undefined ? {} : { hint }),
+        },
+      ],
+      {
+        cause: error,
+      },
+    );
   }
 }
 
 /** Says whether the statement aggregates. */
-async function checkStatement({ connection }: Duckdb, { query, relations }: SqlConfig): Promise<boolean> {
+async function checkStatement(
+  { connection }: Duckdb,
+  { query, relations }: SqlConfig,
+): Promise<boolean> {
   const info = await inspectStatement(connection, query);
   if ('fault' in info) return refuse('query', `the query cannot be run: ${info.fault}`);
   const known = [BATCH, ...relations.map(({ name }) => name)];
-  const stranger = info.tables.find((table) => !known.some((name) => name.toLowerCase() === table.toLowerCase()));
+  const stranger = info.tables.find(
+    (table) => !known.some((name) => name.toLowerCase() === table.toLowerCase()),
+  );
   if (stranger === undefined) return info.aggregates;
-  return refuse('query', `the query reads ${JSON.stringify(stranger)}, which is no relation; there are: ${known.join(', ')}`);
+  return refuse(
+    'query',
+    `the query reads ${JSON.stringify(stranger)}, which is no relation; there are: ${known.join(', ')}`,
+  );
 }
 
-/** From here on the engine reads nothing but the files of relations that may change, and nobody can open it up again. */
+/**
+ * From here on the engine reads nothing but the files of relations that may change, and nobody can
+ * open it up again.
+ */
 async function shut({ connection }: Duckdb, relations: readonly LoadedRelation[]): Promise<void> {
-  const paths = relations.flatMap(({ relation, path }) => (relation.reload_on_change && path !== undefined ? [quoteText(path)] : []));
+  const paths = relations.flatMap(({ relation, path }) =>
+    relation.reload_on_change && path !== undefined ? [quoteText(path)] : [],
+  );
   await connection.run(`SET allowed_paths = [${paths.join(', ')}]`);
   await connection.run('SET enable_external_access = false');
   await connection.run('SET lock_configuration = true');
@@ -138,7 +198,8 @@ async function shut({ connection }: Duckdb, relations: readonly LoadedRelation[]
 
 function objectsOf(records: readonly JsonValue[]): readonly JsonObject[] {
   for (const record of records)
-    if (!isObject(record)) throw new RecordError('Transform', 'sql: a record is not an object and cannot be a row');
+    if (!isObject(record))
+      throw new RecordError('Transform', 'sql: a record is not an object and cannot be a row');
   return records as readonly JsonObject[];
 }
 

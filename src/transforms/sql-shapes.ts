@@ -1,4 +1,7 @@
-/** Which type of the analytical engine a field gets: learned from the values, page after page, so that no value changes on the way in. */
+/**
+ * Which type of the analytical engine a field gets: learned from the values, page after page, so
+ * that no value changes on the way in.
+ */
 import type { DuckdbColumn } from '../lib/duckdb.ts';
 import { stringifyJson, type JsonObject, type JsonValue } from '../lib/json.ts';
 import { quoteName } from '../lib/sql-name.ts';
@@ -15,7 +18,10 @@ const UNKNOWN: Shape = { is: 'unknown' };
 const JSON_TEXT: Shape = { is: 'json' };
 
 /** The shapes of `known` together with those of the records. Every record is an object. */
-export function learnShapes(known: ReadonlyMap<string, Shape>, records: readonly JsonObject[]): Map<string, Shape> {
+export function learnShapes(
+  known: ReadonlyMap<string, Shape>,
+  records: readonly JsonObject[],
+): Map<string, Shape> {
   const shapes = new Map(known);
   for (const record of records) mergeFields(shapes, record);
   return shapes;
@@ -36,7 +42,14 @@ function shapeOf(value: JsonValue): Shape {
     case 'number':
       return { is: Number.isSafeInteger(value) ? 'integer' : 'number' };
     case 'bigint':
-      return { is: value >= -INT64 && value < INT64 ? 'integer' : value >= -INT128 && value < INT128 ? 'huge' : 'json' };
+      return {
+        is:
+          value >= -INT64 && value < INT64
+            ? 'integer'
+            : value >= -INT128 && value < INT128
+              ? 'huge'
+              : 'json',
+      };
     case 'string':
       return { is: 'string' };
     default:
@@ -56,7 +69,9 @@ function structOf(value: JsonObject): Shape {
 
 /** The engine has no empty struct, and does not tell `a` from `A`. */
 function asStruct(fields: ReadonlyMap<string, Shape>): Shape {
-  return fields.size === 0 || twice(fields.keys()) !== undefined ? JSON_TEXT : { is: 'struct', fields };
+  return fields.size === 0 || twice(fields.keys()) !== undefined
+    ? JSON_TEXT
+    : { is: 'struct', fields };
 }
 
 /** The first name that another one equals but for case. */
@@ -77,11 +92,13 @@ function merge(a: Shape, b: Shape): Shape {
   if (a.is === 'list' && b.is === 'list') return { is: 'list', of: merge(a.of, b.of) };
   if (a.is === 'struct' && b.is === 'struct') {
     const fields = new Map(a.fields);
-    for (const [name, shape] of b.fields) fields.set(name, merge(fields.get(name) ?? UNKNOWN, shape));
+    for (const [name, shape] of b.fields)
+      fields.set(name, merge(fields.get(name) ?? UNKNOWN, shape));
     return asStruct(fields);
   }
   if (a.is === b.is) return a;
-  if (WIDTH.includes(a.is) && WIDTH.includes(b.is)) return WIDTH.indexOf(a.is) > WIDTH.indexOf(b.is) ? a : b;
+  if (WIDTH.includes(a.is) && WIDTH.includes(b.is))
+    return WIDTH.indexOf(a.is) > WIDTH.indexOf(b.is) ? a : b;
   return JSON_TEXT;
 }
 
@@ -92,24 +109,44 @@ export interface Passage {
 }
 
 export function passageOf(name: string, shape: Shape, records: readonly JsonObject[]): Passage {
-  const values = records.map((record) => (Object.hasOwn(record, name) ? (record[name] ?? null) : null));
+  const values = records.map((record) =>
+    Object.hasOwn(record, name) ? (record[name] ?? null) : null,
+  );
   const as = `AS ${quoteName(name)}`;
   switch (shape.is) {
     case 'boolean':
-      return { column: { type: 'BOOLEAN', values: values as (boolean | null)[] }, expression: (from) => `${from} ${as}` };
+      return {
+        column: { type: 'BOOLEAN', values: values as (boolean | null)[] },
+        expression: (from) => `${from} ${as}`,
+      };
     case 'integer':
-      return { column: { type: 'BIGINT', values: values.map(wholeNumber) }, expression: (from) => `${from} ${as}` };
+      return {
+        column: { type: 'BIGINT', values: values.map(wholeNumber) },
+        expression: (from) => `${from} ${as}`,
+      };
     case 'number':
       return {
-        column: { type: 'DOUBLE', values: values.map((value) => (value === null ? null : Number(value))) },
+        column: {
+          type: 'DOUBLE',
+          values: values.map((value) => (value === null ? null : Number(value))),
+        },
         expression: (from) => `${from} ${as}`,
       };
     case 'string':
-      return { column: { type: 'VARCHAR', values: values as (string | null)[] }, expression: (from) => `${from} ${as}` };
+      return {
+        column: { type: 'VARCHAR', values: values as (string | null)[] },
+        expression: (from) => `${from} ${as}`,
+      };
     case 'unknown':
-      return { column: { type: 'BOOLEAN', values: values as null[] }, expression: () => `NULL ${as}` };
+      return {
+        column: { type: 'BOOLEAN', values: values as null[] },
+        expression: () => `NULL ${as}`,
+      };
     default:
-      return { column: { type: 'VARCHAR', values: values.map(jsonOrNull) }, expression: (from) => `${typed(from, shape)} ${as}` };
+      return {
+        column: { type: 'VARCHAR', values: values.map(jsonOrNull) },
+        expression: (from) => `${typed(from, shape)} ${as}`,
+      };
   }
 }
 
@@ -132,7 +169,8 @@ const NAMES = {
 /** A shape as the engine wants it told: `{"a": ["BIGINT"]}`. */
 function structure(shape: Shape): JsonValue {
   if (shape.is === 'list') return [structure(shape.of)];
-  if (shape.is === 'struct') return Object.fromEntries([...shape.fields].map(([name, inner]) => [name, structure(inner)]));
+  if (shape.is === 'struct')
+    return Object.fromEntries([...shape.fields].map(([name, inner]) => [name, structure(inner)]));
   return NAMES[shape.is];
 }
 

@@ -15,8 +15,11 @@ import { issuesOf, runTransform } from './testing.ts';
 const folder = mkdtempSync(join(tmpdir(), 'headgate-sql-'));
 const env = () => testEnv({ cwd: folder });
 
-const run = (query: string, records: readonly JsonValue[], more: JsonObject = {}): Promise<readonly JsonValue[]> =>
-  runTransform(sql, { query, ...more }, records, env());
+const run = (
+  query: string,
+  records: readonly JsonValue[],
+  more: JsonObject = {},
+): Promise<readonly JsonValue[]> => runTransform(sql, { query, ...more }, records, env());
 
 type Pages = Extract<CompiledTransform, { kind: 'page' }>;
 
@@ -36,7 +39,9 @@ describe('values on the way through', () => {
     fc.string({ unit: 'grapheme' }),
     fc.boolean(),
     fc.integer(),
-    fc.double({ noNaN: true, noDefaultInfinity: true }).filter((number) => !Number.isInteger(number)),
+    fc
+      .double({ noNaN: true, noDefaultInfinity: true })
+      .filter((number) => !Number.isInteger(number)),
     fc.bigInt({ min: 2n ** 53n, max: 2n ** 127n - 1n }),
     fc.constant(null),
   );
@@ -48,7 +53,10 @@ describe('values on the way through', () => {
       fc.array(fc.integer(), { minLength: 1 }),
       fc.array(fc.bigInt({ min: 2n ** 53n, max: 2n ** 63n - 1n }), { minLength: 1 }),
       fc.array(fc.array(fc.string({ unit: 'grapheme' })), { minLength: 1 }),
-      fc.array(fc.record({ a: fc.integer(), b: fc.array(fc.boolean()), c: fc.record({ t: fc.string() }) }), { minLength: 1 }),
+      fc.array(
+        fc.record({ a: fc.integer(), b: fc.array(fc.boolean()), c: fc.record({ t: fc.string() }) }),
+        { minLength: 1 },
+      ),
     );
     const transform = async (values: readonly JsonValue[]) =>
       run(
@@ -79,24 +87,53 @@ describe('values on the way through', () => {
   });
 
   test('have the types of the engine', async () => {
-    const record = { i: 1, f: 0.5, s: 'x', b: true, l: [1], o: { a: 'x' }, h: 2n ** 100n, n: null, e: {} };
+    const record = {
+      i: 1,
+      f: 0.5,
+      s: 'x',
+      b: true,
+      l: [1],
+      o: { a: 'x' },
+      h: 2n ** 100n,
+      n: null,
+      e: {},
+    };
     const types = Object.keys(record).map((name) => `typeof(${name}) AS ${name}`);
     expect(await run(`SELECT ${types.join(', ')} FROM batch`, [record])).toEqual([
-      { i: 'BIGINT', f: 'DOUBLE', s: 'VARCHAR', b: 'BOOLEAN', l: 'BIGINT[]', o: 'STRUCT(a VARCHAR)', h: 'HUGEINT', n: '"NULL"', e: 'JSON' },
+      {
+        i: 'BIGINT',
+        f: 'DOUBLE',
+        s: 'VARCHAR',
+        b: 'BOOLEAN',
+        l: 'BIGINT[]',
+        o: 'STRUCT(a VARCHAR)',
+        h: 'HUGEINT',
+        n: '"NULL"',
+        e: 'JSON',
+      },
     ]);
   });
 
   test('keep their order, and missing fields are null', async () => {
-    const records = Array.from({ length: 5000 }, (_, id) => (id % 2 === 0 ? { id } : { id, odd: `o${id}` }) as JsonObject);
+    const records = Array.from(
+      { length: 5000 },
+      (_, id) => (id % 2 === 0 ? { id } : { id, odd: `o${id}` }) as JsonObject,
+    );
     const out = await run('SELECT id, odd FROM batch', records);
     expect(out).toEqual(records.map(({ id, odd }) => ({ id, odd: odd ?? null })));
   });
 
   test('that cannot be rows fail with a sentence', async () => {
     await expect(run('SELECT * FROM batch', [1])).rejects.toThrow('a record is not an object');
-    await expect(run('SELECT * FROM batch', [{ a: 1, A: 2 }])).rejects.toThrow('upper from lower case');
-    await expect(run('SELECT a AS x, b AS x FROM batch', [{ a: 1, b: 2 }])).rejects.toThrow('two columns called "x"');
-    await expect(run('SELECT CAST(a AS BIGINT) AS x FROM batch', [{ a: 'no' }])).rejects.toThrow('Could not convert');
+    await expect(run('SELECT * FROM batch', [{ a: 1, A: 2 }])).rejects.toThrow(
+      'upper from lower case',
+    );
+    await expect(run('SELECT a AS x, b AS x FROM batch', [{ a: 1, b: 2 }])).rejects.toThrow(
+      'two columns called "x"',
+    );
+    await expect(run('SELECT CAST(a AS BIGINT) AS x FROM batch', [{ a: 'no' }])).rejects.toThrow(
+      'Could not convert',
+    );
   });
 });
 
@@ -127,7 +164,8 @@ describe('pages', () => {
 
   test('stop when the signal fires while the engine is at work', async () => {
     const transform = await compiled({
-      query: 'SELECT count(*) AS n FROM range(1000000) a, range(1000000) b, batch WHERE (a.range * b.range) % 7 = 3',
+      query:
+        'SELECT count(*) AS n FROM range(1000000) a, range(1000000) b, batch WHERE (a.range * b.range) % 7 = 3',
     });
     const stop = new AbortController();
     const work = transform.apply([{ id: 1 }], stop.signal);
@@ -140,7 +178,10 @@ describe('pages', () => {
 describe('relations', () => {
   writeFileSync(join(folder, 'countries.csv'), 'code,name,zone\nNO,Norway,1\nIT,Italy,2\n');
   writeFileSync(join(folder, 'bare.csv'), 'NO,1\nIT,2\n');
-  writeFileSync(join(folder, 'big.jsonl'), '{"id": 9007199254740993, "day": "2024-01-02"}\n\n{"id": 1, "tags": ["a"]}\n');
+  writeFileSync(
+    join(folder, 'big.jsonl'),
+    '{"id": 9007199254740993, "day": "2024-01-02"}\n\n{"id": 1, "tags": ["a"]}\n',
+  );
 
   test.each<[string, JsonObject, string, JsonValue[]]>([
     [
@@ -149,7 +190,12 @@ describe('relations', () => {
       'SELECT r.name, r.zone + 1 AS z FROM batch b JOIN r ON r.code = b.c',
       [{ name: 'Italy', z: 3 }],
     ],
-    ['a CSV file told the short way', { csv: { path: 'countries.csv' } }, 'SELECT name FROM batch JOIN r ON code = c', [{ name: 'Italy' }]],
+    [
+      'a CSV file told the short way',
+      { csv: { path: 'countries.csv' } },
+      'SELECT name FROM batch JOIN r ON code = c',
+      [{ name: 'Italy' }],
+    ],
     [
       'a CSV file without a header',
       { type: 'csv', path: 'bare.csv', has_header: false },
@@ -180,7 +226,9 @@ describe('relations', () => {
       [{ n: 1.5 }],
     ],
   ])('may be %s', async (_title, source, query, expected) => {
-    expect(await run(query, [{ c: 'IT' }], { relations: [{ name: 'r', source }] })).toEqual(expected);
+    expect(await run(query, [{ c: 'IT' }], { relations: [{ name: 'r', source }] })).toEqual(
+      expected,
+    );
   });
 
   test('are read again when their file changes, if that is asked for', async () => {
@@ -188,7 +236,13 @@ describe('relations', () => {
     writeFileSync(path, 'k,v\na,1\n');
     const config = (reload: boolean) => ({
       query: 'SELECT r.v FROM batch JOIN "my rates" r USING (k)',
-      relations: [{ name: 'my rates', source: { type: 'csv', path: 'changing.csv' }, reload_on_change: reload }],
+      relations: [
+        {
+          name: 'my rates',
+          source: { type: 'csv', path: 'changing.csv' },
+          reload_on_change: reload,
+        },
+      ],
     });
     const [fixed, following] = [await compiled(config(false)), await compiled(config(true))];
     expect(await following.apply([{ k: 'a' }], signal)).toEqual([{ v: 1 }]);
@@ -206,9 +260,17 @@ describe('what cannot work', () => {
     [{ query: 'SELEC 1' }, 'sql.query', 'syntax error at or near "SELEC"'],
     [{ query: 'DELETE FROM batch' }, 'sql.query', 'only a SELECT is possible'],
     [{ query: 'SELECT 1; SELECT 2' }, 'sql.query', 'exactly one statement'],
-    [{ query: 'SELECT * FROM batch JOIN contries USING (c)' }, 'sql.query', 'reads "contries", which is no relation; there are: batch'],
+    [
+      { query: 'SELECT * FROM batch JOIN contries USING (c)' },
+      'sql.query',
+      'reads "contries", which is no relation; there are: batch',
+    ],
     [{ query: "SELECT * FROM 'countries.csv'" }, 'sql.query', 'no relation'],
-    [{ query: 'SELECT 1', relations: [{ name: 'r', source: { type: 'csv', path: 'none.csv' } }] }, 'sql.relations[0]', 'cannot be loaded'],
+    [
+      { query: 'SELECT 1', relations: [{ name: 'r', source: { type: 'csv', path: 'none.csv' } }] },
+      'sql.relations[0]',
+      'cannot be loaded',
+    ],
   ])('%j is told before the first page', async (config, path, message) => {
     const error = (await compiled(config).then(
       () => undefined,
@@ -221,8 +283,11 @@ describe('what cannot work', () => {
 
   test('is told by the schema where that can be', () => {
     const values = { type: 'values', columns: ['a'], rows: [[1]] };
-    const paths = (config: JsonObject) => issuesOf(sql, { query: 'SELECT 1', ...config }).map((issue) => issue.path);
-    expect(paths({ relations: [{ name: 'Batch', source: values }] })).toEqual(['relations[0].name']);
+    const paths = (config: JsonObject) =>
+      issuesOf(sql, { query: 'SELECT 1', ...config }).map((issue) => issue.path);
+    expect(paths({ relations: [{ name: 'Batch', source: values }] })).toEqual([
+      'relations[0].name',
+    ]);
     expect(
       paths({
         relations: [
@@ -231,7 +296,9 @@ describe('what cannot work', () => {
         ],
       }),
     ).toEqual(['relations[1].name']);
-    expect(paths({ relations: [{ name: 'r', source: { ...values, rows: [[1, 2]] } }] })).toEqual(['relations[0].source.rows[0]']);
+    expect(paths({ relations: [{ name: 'r', source: { ...values, rows: [[1, 2]] } }] })).toEqual([
+      'relations[0].source.rows[0]',
+    ]);
     expect(paths({ memory_limit: 'lots' })).toEqual(['memory_limit']);
     expect(paths({ query: '' })).toEqual(['query']);
   });
@@ -242,11 +309,15 @@ describe('what cannot work', () => {
     `SELECT * FROM glob('/*'), batch`,
     `SELECT * FROM read_csv('https://example.org/x.csv'), batch`,
   ])('%s reaches nothing outside', async (query) => {
-    await expect(run(query, [{ a: 1 }])).rejects.toThrow(/disabled by configuration|Permission|Catalog|Missing Extension/);
+    await expect(run(query, [{ a: 1 }])).rejects.toThrow(
+      /disabled by configuration|Permission|Catalog|Missing Extension/,
+    );
   });
 
   test('more memory than allowed fails the page, not the process', async () => {
     const query = 'SELECT list(repeat(v, 1000000)) AS v FROM batch, range(100)';
-    await expect(run(query, [{ v: 'x' }], { memory_limit: '32MB' })).rejects.toThrow('Out of Memory');
+    await expect(run(query, [{ v: 'x' }], { memory_limit: '32MB' })).rejects.toThrow(
+      'Out of Memory',
+    );
   });
 });

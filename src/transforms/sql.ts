@@ -3,12 +3,14 @@ import { sqlConfig, type SqlConfig } from './sql-config.ts';
 
 export const sql = defineTransform<SqlConfig>({
   type: 'sql',
-  description: 'Runs a query of the embedded analytical engine over each page, joined with reference data.',
+  description:
+    'Runs a query of the embedded analytical engine over each page, joined with reference data.',
   config: sqlConfig,
   examples: [
     {
       config: {
-        query: 'SELECT b.id, b.amount * r.rate AS euro FROM batch b JOIN rates r USING (currency) WHERE b.amount > 1 ORDER BY b.id',
+        query:
+          'SELECT b.id, b.amount * r.rate AS euro FROM batch b JOIN rates r USING (currency) WHERE b.amount > 1 ORDER BY b.id',
         relations: [
           {
             name: 'rates',
@@ -50,6 +52,10 @@ export const sql = defineTransform<SqlConfig>({
   async compile(config, { env }) {
     const { SqlSession } = await import('./sql-session.ts');
     const session = await SqlSession.open(config, env);
-    return { kind: 'page', apply: (records, signal) => session.apply(records, signal), close: () => session.close() };
+    return {
+      kind: 'page',
+      apply: (records, signal) => session.apply(records, signal),
+      close: () => session.close(),
+    };
   },
 });

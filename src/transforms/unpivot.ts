@@ -6,26 +6,51 @@ import { defineTransform } from '../kit/transform.ts';
 const schema = z.lazy(() =>
   z
     .strictObject({
-      key_name: text().meta({ description: 'Field of the output that holds the name of the column.' }),
+      key_name: text().meta({
+        description: 'Field of the output that holds the name of the column.',
+      }),
       value_name: text().meta({ description: 'Field of the output that holds its value.' }),
-      id_fields: z.array(text()).default([]).meta({ description: 'Fields that every output record repeats.' }),
-      columns: z.array(text()).default([]).meta({ description: 'Columns to turn into records; all but the id fields when empty.' }),
-      from: optional(text()).meta({ description: 'Field with an object whose entries are turned into records, in place of columns.' }),
-      drop_nulls: boolean().default(false).meta({ description: 'Whether null values give no record.' }),
-      drop_if_empty: boolean()
+      id_fields: z
+        .array(text())
+        .default([])
+        .meta({ description: 'Fields that every output record repeats.' }),
+      columns: z
+        .array(text())
+        .default([])
+        .meta({ description: 'Columns to turn into records; all but the id fields when empty.' }),
+      from: optional(text()).meta({
+        description:
+          'Field with an object whose entries are turned into records, in place of columns.',
+      }),
+      drop_nulls: boolean()
         .default(false)
-        .meta({ description: 'Whether an input that gives no record goes away; it passes as it is otherwise.' }),
+        .meta({ description: 'Whether null values give no record.' }),
+      drop_if_empty: boolean().default(false).meta({
+        description:
+          'Whether an input that gives no record goes away; it passes as it is otherwise.',
+      }),
     })
     .superRefine((config, ctx) => {
       if (config.from !== undefined && config.columns.length > 0) {
         const hint = 'remove one of them; `from` takes all entries of its object';
-        ctx.addIssue(finding('invalid_value', '`columns` and `from` exclude each other', { path: ['columns'], hint }));
+        ctx.addIssue(
+          finding('invalid_value', '`columns` and `from` exclude each other', {
+            path: ['columns'],
+            hint,
+          }),
+        );
       }
       const names = [...config.id_fields, config.key_name];
       if (config.key_name === config.value_name || config.id_fields.includes(config.value_name)) {
-        ctx.addIssue(finding('invalid_value', `\`${config.value_name}\` is already a field of the output`, { path: ['value_name'] }));
+        ctx.addIssue(
+          finding('invalid_value', `\`${config.value_name}\` is already a field of the output`, {
+            path: ['value_name'],
+          }),
+        );
       } else if (new Set(names).size < names.length) {
-        ctx.addIssue(finding('invalid_value', 'a field of the output is named twice', { path: ['id_fields'] }));
+        ctx.addIssue(
+          finding('invalid_value', 'a field of the output is named twice', { path: ['id_fields'] }),
+        );
       }
     }),
 );
@@ -50,7 +75,13 @@ export const unpivot = defineTransform<UnpivotConfig>({
       ],
     },
     {
-      config: { key_name: 'k', value_name: 'v', id_fields: ['id'], from: 'attrs', drop_if_empty: true },
+      config: {
+        key_name: 'k',
+        value_name: 'v',
+        id_fields: ['id'],
+        from: 'attrs',
+        drop_if_empty: true,
+      },
       input: [
         { id: 1, attrs: { a: 1, b: null }, x: 0 },
         { id: 2, attrs: {} },
@@ -62,7 +93,9 @@ export const unpivot = defineTransform<UnpivotConfig>({
     },
   ],
   reads: (config) =>
-    config.from === undefined && config.columns.length === 0 ? { kind: 'record' } : { kind: 'fields', names: namesRead(config) },
+    config.from === undefined && config.columns.length === 0
+      ? { kind: 'record' }
+      : { kind: 'fields', names: namesRead(config) },
   columns: () => ({ kind: 'opaque' }),
   compile(config) {
     const entriesOf = entriesReader(config);
@@ -90,7 +123,11 @@ function namesRead({ id_fields: ids, columns, from }: UnpivotConfig): string[] {
   return [...ids, ...(from === undefined ? columns : [from])];
 }
 
-function entriesReader({ id_fields: idFields, columns, from }: UnpivotConfig): (record: JsonObject) => [string, JsonValue][] {
+function entriesReader({
+  id_fields: idFields,
+  columns,
+  from,
+}: UnpivotConfig): (record: JsonObject) => [string, JsonValue][] {
   if (from !== undefined) {
     return (record) => {
       const map = hasField(record, from) ? record[from] : undefined;

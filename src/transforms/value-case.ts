@@ -20,7 +20,8 @@ const schema = z.lazy(() =>
   z.strictObject({
     fields: fieldNames('Text fields to change; values that are not text stay.'),
     mode: z.enum(['lower', 'upper', 'trim', 'title', 'capitalize']).meta({
-      description: '`title` raises the first letter of every word, `capitalize` only the first of the text; both lower the rest.',
+      description:
+        '`title` raises the first letter of every word, `capitalize` only the first of the text; both lower the rest.',
     }),
   }),
 );
@@ -35,15 +36,24 @@ export const valueCase = defineTransform<z.infer<typeof schema>>({
       input: [{ name: 'ADA  lovelace', n: 1 }],
       output: [{ name: 'Ada  Lovelace', n: 1 }],
     },
-    { config: { fields: ['name'], mode: 'capitalize' }, input: [{ name: 'ADA Lovelace' }], output: [{ name: 'Ada lovelace' }] },
-    { config: { fields: ['name'], mode: 'trim' }, input: [{ name: ' a ' }, { name: null }], output: [{ name: 'a' }, { name: null }] },
+    {
+      config: { fields: ['name'], mode: 'capitalize' },
+      input: [{ name: 'ADA Lovelace' }],
+      output: [{ name: 'Ada lovelace' }],
+    },
+    {
+      config: { fields: ['name'], mode: 'trim' },
+      input: [{ name: ' a ' }, { name: null }],
+      output: [{ name: 'a' }, { name: null }],
+    },
   ],
   reads: (config) => ({ kind: 'fields', names: config.fields }),
   columns: () => ({ kind: 'identity' }),
   worksOnColumns: () => true,
   compile(config) {
     const change = CHANGES[config.mode];
-    const ofValue = (value: JsonValue): JsonValue => (typeof value === 'string' ? change(value) : value);
+    const ofValue = (value: JsonValue): JsonValue =>
+      typeof value === 'string' ? change(value) : value;
     const edit = (record: JsonObject): void => {
       for (const name of config.fields) {
         if (hasField(record, name)) record[name] = ofValue(record[name] as JsonValue);

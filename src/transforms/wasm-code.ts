@@ -15,19 +15,40 @@ const END = 0x0b;
 /** Takes fuel, and traps when there was not enough. */
 export function takeFuel({ fuel }: Pick<Meter, 'fuel'>, amount: readonly number[]): number[] {
   const index = u32Bytes(fuel);
-  // global.get, amount, i64.sub, global.set, global.get, i64.const 0, i64.lt_s, if, unreachable, end
-  return [0x23, ...index, ...amount, 0x7d, 0x24, ...index, 0x23, ...index, 0x42, 0x00, 0x53, 0x04, 0x40, 0x00, END];
+  // global.get, amount, i64.sub, global.set, global.get, i64.const 0, i64.lt_s, if, unreachable,
+  // end
+  return [
+    0x23,
+    ...index,
+    ...amount,
+    0x7d,
+    0x24,
+    ...index,
+    0x23,
+    ...index,
+    0x42,
+    0x00,
+    0x53,
+    0x04,
+    0x40,
+    0x00,
+    END,
+  ];
 }
 
-/** A stretch of code that is paid for where it begins: a function, or one turn of a loop, without the loops inside. */
+/**
+ * A stretch of code that is paid for where it begins: a function, or one turn of a loop, without
+ * the loops inside.
+ */
 interface Stretch {
   readonly at: number;
   cost: number;
 }
 
 /**
- * The body of a function (after its locals) with the charges in it. An instruction costs 1 whenever the function or the turn of the
- * loop that it belongs to begins, whether it is reached or not; so the cost of a run is known and cannot be evaded.
+ * The body of a function (after its locals) with the charges in it. An instruction costs 1 whenever
+ * the function or the turn of the loop that it belongs to begins, whether it is reached or not; so
+ * the cost of a run is known and cannot be evaded.
  */
 export function meteredCode(code: ByteReader, meter: Meter): Uint8Array {
   const start = code.at;
@@ -54,7 +75,10 @@ export function meteredCode(code: ByteReader, meter: Meter): Uint8Array {
     } else if (skipImmediates(opcode, code) === 'block of bytes') charges.push(at);
   }
   return withInsertions(code.bytes, { start, end: code.end }, [
-    ...stretches.map(({ at, cost }) => ({ at, bytes: takeFuel(meter, [0x42, ...i64Bytes(BigInt(cost))]) })),
+    ...stretches.map(({ at, cost }) => ({
+      at,
+      bytes: takeFuel(meter, [0x42, ...i64Bytes(BigInt(cost))]),
+    })),
     ...charges.map((at) => ({ at, bytes: [0x10, ...u32Bytes(meter.charge)] })),
   ]);
 }
@@ -64,7 +88,11 @@ interface Insertion {
   readonly bytes: readonly number[];
 }
 
-function withInsertions(bytes: Uint8Array, range: { start: number; end: number }, insertions: readonly Insertion[]): Uint8Array {
+function withInsertions(
+  bytes: Uint8Array,
+  range: { start: number; end: number },
+  insertions: readonly Insertion[],
+): Uint8Array {
   const parts: Uint8Array[] = [];
   let from = range.start;
   for (const { at, bytes: added } of insertions.toSorted((a, b) => a.at - b.at)) {
@@ -90,7 +118,8 @@ function skipImmediates(opcode: number, code: ByteReader): Kind {
     case 0x1b:
     case 0xd1:
       return 'plain';
-    // br, br_if, call, return_call, locals, globals, tables, memory.size, memory.grow, constants, ref.null, ref.func
+    // br, br_if, call, return_call, locals, globals, tables, memory.size, memory.grow, constants,
+    // ref.null, ref.func
     case 0x0c:
     case 0x0d:
     case 0x10:
@@ -131,7 +160,9 @@ function skipImmediates(opcode: number, code: ByteReader): Kind {
     case 0xfd:
       return skipVector(code);
     default:
-      throw new WasmFormatError(`it has an instruction (0x${opcode.toString(16)}) that is not known here`);
+      throw new WasmFormatError(
+        `it has an instruction (0x${opcode.toString(16)}) that is not known here`,
+      );
   }
 }
 
@@ -175,7 +206,8 @@ function skipBulk(code: ByteReader): Kind {
 
 function skipVector(code: ByteReader): Kind {
   const opcode = code.u32();
-  if (opcode > 275) throw new WasmFormatError(`it has an instruction (0xfd ${opcode}) that is not known here`);
+  if (opcode > 275)
+    throw new WasmFormatError(`it has an instruction (0xfd ${opcode}) that is not known here`);
   if (opcode <= 11 || opcode === 92 || opcode === 93) return skipAddress(code);
   if (opcode === 12 || opcode === 13) code.skip(16);
   else if (opcode >= 21 && opcode <= 34) code.skip(1);

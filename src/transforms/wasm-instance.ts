@@ -6,7 +6,9 @@ import { wasmApi, type WasmGlobal, type WasmMemory, type WasmModule } from '../l
 import { FUEL_EXPORT } from './wasm-meter.ts';
 import { HOST_MODULE, type WasmSettings } from './wasm-module.ts';
 
-/** What became of one record. `broken`: nothing that this instance does from now on can be trusted. */
+/**
+ * What became of one record. `broken`: nothing that this instance does from now on can be trusted.
+ */
 export type WasmResult =
   | { readonly outcome: 'ok'; readonly record: JsonValue }
   | { readonly outcome: 'filter' }
@@ -62,14 +64,17 @@ export class WasmInstance {
     const pointer = Number(this.#function('alloc')(input.length)) >>> 0;
     this.#bytes(pointer, input.length).set(input);
     const packed = this.#function(this.#settings.function)(pointer, input.length);
-    if (typeof packed !== 'bigint') return wrong(`\`${this.#settings.function}\` does not give an i64`);
+    if (typeof packed !== 'bigint')
+      return wrong(`\`${this.#settings.function}\` does not give an i64`);
     const bits = BigInt.asUintN(64, packed);
     if (bits === ALL_ONES) return wrong(this.#ownReason());
     if (bits === 0n) return this.#freed(pointer, input.length, { outcome: 'filter' });
     const at = Number(bits >> 32n);
     const length = Number(bits & 0xffff_ffffn);
     // A copy: the module may use its memory again when it is told that it is free.
-    const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(this.#bytes(at, length).slice());
+    const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(
+      this.#bytes(at, length).slice(),
+    );
     if (at !== pointer) this.#free(at, length);
     let output: JsonValue;
     try {
@@ -102,7 +107,8 @@ export class WasmInstance {
   }
 
   #reasonOf(error: unknown): string {
-    if (this.#fuelLeft() < 0n) return `it needs more fuel than ${this.#settings.fuel_limit} (\`fuel_limit\`) for one record`;
+    if (this.#fuelLeft() < 0n)
+      return `it needs more fuel than ${this.#settings.fuel_limit} (\`fuel_limit\`) for one record`;
     if (error instanceof OutOfBounds) return error.message;
     if (error instanceof TypeError) return 'what it gives is not UTF-8, or no number';
     const atLimit = this.memoryBytes >= this.#settings.memory_limit_mb * 1024 * 1024;
@@ -113,13 +119,19 @@ export class WasmInstance {
     const bytes = this.#bytes(pointer >>> 0, Math.min(length >>> 0, LONGEST_LOG_BYTES));
     this.#fuel.value = this.#fuelLeft() - LOG_FUEL - BigInt(bytes.length);
     if (this.#fuelLeft() < 0n) throw new OutOfBounds('it has no fuel left');
-    this.#env.log.at('headgate::wasm')[LEVELS[level] ?? 'info'](new TextDecoder().decode(bytes.slice()), { module: this.#settings.module });
+    this.#env.log
+      .at('headgate::wasm')
+      [LEVELS[level] ?? 'info'](new TextDecoder().decode(bytes.slice()), {
+        module: this.#settings.module,
+      });
   }
 
   #bytes(pointer: number, length: number): Uint8Array {
     const { buffer } = this.#memory;
     if (pointer + length <= buffer.byteLength) return new Uint8Array(buffer, pointer, length);
-    throw new OutOfBounds(`it names ${length} bytes at ${pointer}, which are not in its memory of ${buffer.byteLength}`);
+    throw new OutOfBounds(
+      `it names ${length} bytes at ${pointer}, which are not in its memory of ${buffer.byteLength}`,
+    );
   }
 
   #fuelLeft(): bigint {

@@ -1,4 +1,7 @@
-/** From a file to a module that counts its work: read, checked, rewritten, compiled; what has the same content is compiled once. */
+/**
+ * From a file to a module that counts its work: read, checked, rewritten, compiled; what has the
+ * same content is compiled once.
+ */
 import { createHash } from 'node:crypto';
 import { readFile, stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
@@ -49,9 +52,15 @@ export async function loadModule(settings: WasmSettings, env: Env): Promise<Load
     bytes = await readFile(path);
   } catch (error) {
     const missing = (error as NodeJS.ErrnoException).code === 'ENOENT';
-    throw refusal('file_unreadable', settings, `cannot be read: ${missing ? 'it does not exist' : messageOf(error)}`, error);
+    throw refusal(
+      'file_unreadable',
+      settings,
+      `cannot be read: ${missing ? 'it does not exist' : messageOf(error)}`,
+      error,
+    );
   }
-  if (bytes.length > LONGEST_MODULE_BYTES) throw refusal('too_large', settings, 'is larger than 64 MiB');
+  if (bytes.length > LONGEST_MODULE_BYTES)
+    throw refusal('too_large', settings, 'is larger than 64 MiB');
   const digest = createHash('sha256').update(bytes).digest('hex');
   const key = `${digest} ${settings.memory_limit_mb} ${settings.fuel_limit}`;
   const module = compiled.get(key) ?? (await compile(bytes, settings, env));
@@ -65,7 +74,10 @@ export async function loadModule(settings: WasmSettings, env: Env): Promise<Load
   return { module, version };
 }
 
-export async function currentVersion({ module }: WasmSettings, env: Env): Promise<string | undefined> {
+export async function currentVersion(
+  { module }: WasmSettings,
+  env: Env,
+): Promise<string | undefined> {
   try {
     return await versionOf(resolve(env.cwd, module));
   } catch {
@@ -82,9 +94,16 @@ async function versionOf(path: string): Promise<string> {
 async function compile(bytes: Uint8Array, settings: WasmSettings, env: Env): Promise<WasmModule> {
   const from = env.clock.elapsedMs();
   try {
-    const metered = meteredModule(bytes, { memoryPages: settings.memory_limit_mb * PAGES_PER_MB, fuelLimit: settings.fuel_limit });
+    const metered = meteredModule(bytes, {
+      memoryPages: settings.memory_limit_mb * PAGES_PER_MB,
+      fuelLimit: settings.fuel_limit,
+    });
     const module = await wasmApi.compile(metered);
-    env.metrics.observe(compileDuration, { module: settings.module }, (env.clock.elapsedMs() - from) / 1000);
+    env.metrics.observe(
+      compileDuration,
+      { module: settings.module },
+      (env.clock.elapsedMs() - from) / 1000,
+    );
     return module;
   } catch (error) {
     if (!(error instanceof WasmFormatError || error instanceof wasmApi.CompileError)) throw error;
@@ -96,19 +115,36 @@ function checkShape(module: WasmModule, settings: WasmSettings): void {
   for (const { module: from, name } of wasmApi.Module.imports(module)) {
     if (from === HOST_MODULE && (HOST_FUNCTIONS as readonly string[]).includes(name)) continue;
     const offered = HOST_FUNCTIONS.map((one) => `\`${HOST_MODULE}.${one}\``).join(' and ');
-    throw refusal('invalid_value', settings, `imports \`${from}.${name}\`; there are ${offered}: no files, network or environment`);
+    throw refusal(
+      'invalid_value',
+      settings,
+      `imports \`${from}.${name}\`; there are ${offered}: no files, network or environment`,
+    );
   }
   const exports = new Map(wasmApi.Module.exports(module).map(({ name, kind }) => [name, kind]));
-  const wanted = [['memory', 'memory'] as const, ['alloc', 'function'] as const, [settings.function, 'function'] as const];
+  const wanted = [
+    ['memory', 'memory'] as const,
+    ['alloc', 'function'] as const,
+    [settings.function, 'function'] as const,
+  ];
   for (const [name, kind] of wanted) {
     if (exports.get(name) === kind) continue;
     throw refusal('invalid_value', settings, `exports no ${kind} called \`${name}\``);
   }
-  if (exports.get(FUEL_EXPORT) !== 'global') throw new Error('cannot happen: a metered module has its fuel');
+  if (exports.get(FUEL_EXPORT) !== 'global')
+    throw new Error('cannot happen: a metered module has its fuel');
 }
 
-function refusal(code: string, { module }: WasmSettings, says: string, cause?: unknown): ConfigError {
+function refusal(
+  code: string,
+  { module }: WasmSettings,
+  says: string,
+  cause?: unknown,
+): ConfigError {
   const message = `the module ${JSON.stringify(module)} ${says}`;
   const hint = 'relative paths start at the folder the process runs in';
-  return new ConfigError([{ code, path: 'wasm.module', message, ...(code === 'file_unreadable' ? { hint } : {}) }], { cause });
+  return new ConfigError(
+    [{ code, path: 'wasm.module', message, ...(code === 'file_unreadable' ? { hint } : {}) }],
+    { cause },
+  );
 }

@@ -12,24 +12,29 @@ import { currentVersion, loadModule, type LoadedModule } from './wasm-module.ts'
 const schema = z.lazy(() =>
   z.strictObject({
     module: text().meta({
-      description: 'File of the module, as binary WebAssembly. It exports `memory`, `alloc(len) -> ptr` and the function.',
+      description:
+        'File of the module, as binary WebAssembly. It exports `memory`, `alloc(len) -> ptr` and the function.',
       examples: ['transforms/clean.wasm'],
     }),
     function: text().default('transform').meta({
       description:
         'Function that is called for each record: `(ptr, len) -> i64` on its JSON. The upper half of the result is the address of the new JSON, the lower half its length; 0 leaves the record out, all ones is an error.',
     }),
-    memory_limit_mb: integer({ min: 1, max: 4096 }).default(16).meta({ description: 'Most memory the module can have.' }),
+    memory_limit_mb: integer({ min: 1, max: 4096 })
+      .default(16)
+      .meta({ description: 'Most memory the module can have.' }),
     fuel_limit: integer({ min: 1 }).default(10_000_000).meta({
       description:
         'Most work for one record. Every instruction of a function, and of each turn of a loop, costs 1 when that begins; whole blocks of memory cost 1 for 8 bytes.',
     }),
     on_error: z.enum(['fail', 'skip', 'passthrough']).default('fail').meta({
-      description: 'When a record cannot be transformed, the run fails, or the record is left out or goes on as it was.',
+      description:
+        'When a record cannot be transformed, the run fails, or the record is left out or goes on as it was.',
     }),
-    reload_on_change: boolean()
-      .default(false)
-      .meta({ description: 'Whether the file is looked at before every page, and loaded again when it has changed.' }),
+    reload_on_change: boolean().default(false).meta({
+      description:
+        'Whether the file is looked at before every page, and loaded again when it has changed.',
+    }),
   }),
 );
 
@@ -65,7 +70,13 @@ export const wasm = defineTransform<WasmConfig>({
   description:
     'Gives each record to a function of a WebAssembly module, which sees no files, network or environment. It can import `log(level, ptr, len)` and `now_ns() -> i64` from `headgate_v1`. Every page gets a fresh instance.',
   config: schema,
-  examples: [{ config: { module: 'test/fixtures/wasm/identity.wasm' }, input: [{ id: 1, name: 'a' }], output: [{ id: 1, name: 'a' }] }],
+  examples: [
+    {
+      config: { module: 'test/fixtures/wasm/identity.wasm' },
+      input: [{ id: 1, name: 'a' }],
+      output: [{ id: 1, name: 'a' }],
+    },
+  ],
   reads: () => ({ kind: 'record' }),
   columns: () => ({ kind: 'opaque' }),
   async compile(config, { env }) {
@@ -104,9 +115,15 @@ class PageOfModule {
       signal.throwIfAborted();
       const result = this.#measured(record);
       if (result.outcome === 'ok') out.push(result.record);
-      else if (result.outcome === 'error' && this.#config.on_error !== 'skip') out.push(this.#despite(record, result.reason));
+      else if (result.outcome === 'error' && this.#config.on_error !== 'skip')
+        out.push(this.#despite(record, result.reason));
     }
-    if (this.#instance !== undefined) this.#env.metrics.set(memoryBytes, { module: this.#config.module }, this.#instance.memoryBytes);
+    if (this.#instance !== undefined)
+      this.#env.metrics.set(
+        memoryBytes,
+        { module: this.#config.module },
+        this.#instance.memoryBytes,
+      );
     return out;
   }
 
@@ -128,15 +145,23 @@ class PageOfModule {
       return { outcome: 'error', reason: `it cannot start: ${why}`, broken: true };
     }
     const result = this.#instance.apply(record);
-    this.#env.metrics.inc(fuelConsumed, { module: this.#config.module }, Math.min(this.#instance.fuelUsed, this.#config.fuel_limit));
+    this.#env.metrics.inc(
+      fuelConsumed,
+      { module: this.#config.module },
+      Math.min(this.#instance.fuelUsed, this.#config.fuel_limit),
+    );
     if (result.outcome === 'error' && result.broken) this.#instance = undefined;
     return result;
   }
 
   #despite(record: JsonValue, reason: string): JsonValue {
     if (this.#config.on_error === 'passthrough') return record;
-    throw new RecordError('Transform', `the module ${JSON.stringify(this.#config.module)} cannot transform a record: ${reason}`, {
-      hint: 'set `on_error` to `skip` or `passthrough` to go on without it',
-    });
+    throw new RecordError(
+      'Transform',
+      `the module ${JSON.stringify(this.#config.module)} cannot transform a record: ${reason}`,
+      {
+        hint: 'set `on_error` to `skip` or `passthrough` to go on without it',
+      },
+    );
   }
 }

@@ -9,7 +9,11 @@ const group = z.lazy(() =>
   z.strictObject({
     from: itemPathField('List of cells, inside a row.'),
     header: itemPathField('List of the columns, inside the record.'),
-    header_label: optional(itemPathField('Name of a column, inside an entry of the header; the entry itself when absent.')),
+    header_label: optional(
+      itemPathField(
+        'Name of a column, inside an entry of the header; the entry itself when absent.',
+      ),
+    ),
     value: optional(itemPathField('Value of a cell, inside the cell; the whole cell when absent.')),
   }),
 );
@@ -17,14 +21,31 @@ const group = z.lazy(() =>
 const schema = z.lazy(() =>
   z
     .strictObject({
-      rows_path: optional(itemPathField('List of rows, inside the record. With `groups` alone the record is the only row.')),
-      columns_path: optional(itemPathField('List of the names of the columns, inside the record; every row is a list of cells then.')),
-      groups: optional(z.array(group).min(1)).meta({ description: 'Lists of cells in every row, each with its own header.' }),
+      rows_path: optional(
+        itemPathField(
+          'List of rows, inside the record. With `groups` alone the record is the only row.',
+        ),
+      ),
+      columns_path: optional(
+        itemPathField(
+          'List of the names of the columns, inside the record; every row is a list of cells then.',
+        ),
+      ),
+      groups: optional(z.array(group).min(1)).meta({
+        description: 'Lists of cells in every row, each with its own header.',
+      }),
     })
     .superRefine((config, ctx) => {
       if (config.groups !== undefined && config.columns_path !== undefined) {
-        ctx.addIssue(finding('invalid_value', '`columns_path` and `groups` exclude each other', { path: ['columns_path'] }));
-      } else if (config.groups === undefined && (config.columns_path === undefined || config.rows_path === undefined)) {
+        ctx.addIssue(
+          finding('invalid_value', '`columns_path` and `groups` exclude each other', {
+            path: ['columns_path'],
+          }),
+        );
+      } else if (
+        config.groups === undefined &&
+        (config.columns_path === undefined || config.rows_path === undefined)
+      ) {
         ctx.addIssue(finding('missing_key', 'give `rows_path` and `columns_path`, or `groups`'));
       }
     }),
@@ -38,8 +59,16 @@ export const zipColumns = defineTransform<z.infer<typeof schema>>({
   examples: [
     {
       config: { rows_path: 'data.rows', columns_path: 'data.columns' },
-      input: [{ data: { columns: ['id', ''], rows: [[1, 'a'], [2, 'b', true], [3]] } }, { other: 1 }],
-      output: [{ id: 1, col_1: 'a' }, { id: 2, col_1: 'b', col_2: true }, { id: 3, col_1: null }, { other: 1 }],
+      input: [
+        { data: { columns: ['id', ''], rows: [[1, 'a'], [2, 'b', true], [3]] } },
+        { other: 1 },
+      ],
+      output: [
+        { id: 1, col_1: 'a' },
+        { id: 2, col_1: 'b', col_2: true },
+        { id: 3, col_1: null },
+        { other: 1 },
+      ],
     },
     {
       config: {
@@ -49,14 +78,23 @@ export const zipColumns = defineTransform<z.infer<typeof schema>>({
           { from: 'nums', header: 'metrics' },
         ],
       },
-      input: [{ heads: [{ name: 'city' }], metrics: ['visits'], rows: [{ dims: [{ value: 'Rome' }], nums: [5] }] }],
+      input: [
+        {
+          heads: [{ name: 'city' }],
+          metrics: ['visits'],
+          rows: [{ dims: [{ value: 'Rome' }], nums: [5] }],
+        },
+      ],
       output: [{ city: 'Rome', visits: 5 }],
     },
   ],
   reads: () => ({ kind: 'record' }),
   columns: () => ({ kind: 'opaque' }),
   compile(config) {
-    const readRows = config.rows_path === undefined ? (record: JsonValue): JsonValue => [record] : itemReader(config.rows_path);
+    const readRows =
+      config.rows_path === undefined
+        ? (record: JsonValue): JsonValue => [record]
+        : itemReader(config.rows_path);
     const sections = sectionsOf(config);
     return {
       kind: 'record',
@@ -78,7 +116,8 @@ interface Section {
 
 function sectionsOf(config: z.infer<typeof schema>): Section[] {
   const whole = (value: JsonValue): JsonValue => value;
-  if (config.groups === undefined) return [{ names: columnNames(config.columns_path, undefined), cells: whole, value: whole }];
+  if (config.groups === undefined)
+    return [{ names: columnNames(config.columns_path, undefined), cells: whole, value: whole }];
   return config.groups.map(({ from, header, header_label: label, value }) => ({
     names: columnNames(header, label),
     cells: itemReader(from),
@@ -86,7 +125,11 @@ function sectionsOf(config: z.infer<typeof schema>): Section[] {
   }));
 }
 
-function zip(row: JsonValue, sections: readonly Section[], headers: readonly (readonly string[])[]): JsonObject {
+function zip(
+  row: JsonValue,
+  sections: readonly Section[],
+  headers: readonly (readonly string[])[],
+): JsonObject {
   const out: JsonObject = {};
   for (const [i, { cells, value }] of sections.entries()) {
     const names = headers[i] ?? [];

@@ -9,10 +9,15 @@ export const auditRecordSchema = z
     timestamp: time,
     principal: z.string().meta({ description: 'Who acted.' }),
     role: z.string().meta({ description: 'Role of the principal at that moment.' }),
-    action: z.string().meta({ description: 'What was done, e.g. `run.submit`; for a denied attempt the label of the route.' }),
+    action: z.string().meta({
+      description: 'What was done, e.g. `run.submit`; for a denied attempt the label of the route.',
+    }),
     result: z.string().meta({ description: '`ok`, `denied`, or a result the action names.' }),
     run_id: z.string().optional().meta({ description: 'The run acted upon, when there is one.' }),
-    config_fingerprint: z.string().optional().meta({ description: 'SHA-256 of the submitted document; submissions only.' }),
+    config_fingerprint: z
+      .string()
+      .optional()
+      .meta({ description: 'SHA-256 of the submitted document; submissions only.' }),
     source_ip: z.string().optional().meta({ description: 'Address of the peer.' }),
   })
   .meta({ description: 'One audited action or denied attempt.' });

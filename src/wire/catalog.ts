@@ -1,4 +1,7 @@
-/** The data set catalog (spec 1, section 2.9): what runs moved from where to where, and what it looked like. */
+/**
+ * The data set catalog (spec 1, section 2.9): what runs moved from where to where, and what it
+ * looked like.
+ */
 import { z } from 'zod';
 
 const id = z
@@ -6,15 +9,21 @@ const id = z
   .regex(/^[0-9a-f]{16}$/)
   .meta({ description: 'First 16 hexadecimal digits of the SHA-256 of the address.' });
 const time = (description: string) => z.string().meta({ description, format: 'date-time' });
-const jsonSchema = z
-  .record(z.string(), z.unknown())
-  .meta({ description: 'JSON Schema of sampled records: `type: object` and the properties with their types.' });
-const hash = z.string().meta({ description: '16 hexadecimal digits; equal schemas have equal ones.' });
+const jsonSchema = z.record(z.string(), z.unknown()).meta({
+  description:
+    'JSON Schema of sampled records: `type: object` and the properties with their types.',
+});
+const hash = z
+  .string()
+  .meta({ description: '16 hexadecimal digits; equal schemas have equal ones.' });
 
 export const datasetSchema = z
   .object({
     id,
-    uri: z.string().meta({ description: 'Canonical address: without credentials, and with `${now.*}` where a run put a date.' }),
+    uri: z.string().meta({
+      description:
+        'Canonical address: without credentials, and with `${now.*}` where a run put a date.',
+    }),
     kind: z.string().meta({ description: 'Kind of the connector.' }),
     roles: z.array(z.enum(['source', 'sink'])).meta({ description: 'How runs use it.' }),
     pipeline: z.string().meta({ description: 'The pipeline that used it last.' }),
@@ -25,7 +34,9 @@ export const datasetSchema = z
     last_records: z.int().meta({ description: 'Records that the last run moved.' }),
     total_records: z.int().meta({ description: 'Records that all runs moved.' }),
     runs: z.int().meta({ description: 'Successful runs that used it.' }),
-    schema_versions: z.int().meta({ description: 'How often its schema was found to be another one, the first included.' }),
+    schema_versions: z.int().meta({
+      description: 'How often its schema was found to be another one, the first included.',
+    }),
     current_schema: jsonSchema.optional(),
     current_schema_hash: hash.optional(),
   })
@@ -34,15 +45,22 @@ export type Dataset = z.infer<typeof datasetSchema>;
 
 const columnChange = z.object({
   column: z.string(),
-  from: z.string().nullable().meta({ description: 'Types before, joined by `|`; null where the column is new.' }),
+  from: z
+    .string()
+    .nullable()
+    .meta({ description: 'Types before, joined by `|`; null where the column is new.' }),
   to: z.string().meta({ description: 'Types after.' }),
 });
 
 export const schemaDiffSchema = z
   .object({
     added: z.array(columnChange).meta({ description: 'Columns that are new.' }),
-    widened: z.array(columnChange).meta({ description: 'Columns that hold everything they held before, and more.' }),
-    changed: z.array(columnChange).meta({ description: 'Columns that do not hold what they held before.' }),
+    widened: z
+      .array(columnChange)
+      .meta({ description: 'Columns that hold everything they held before, and more.' }),
+    changed: z
+      .array(columnChange)
+      .meta({ description: 'Columns that do not hold what they held before.' }),
     removed: z.array(z.string()).meta({ description: 'Columns that are gone.' }),
   })
   .meta({ description: 'How a schema differs from the one before.' });
@@ -82,14 +100,19 @@ export const lineageEdgeSchema = z
     column_lineage: z
       .object({ fields: z.record(z.string(), z.array(z.string())) })
       .optional()
-      .meta({ description: 'Output columns and the input columns they come from; absent where it cannot be told.' }),
+      .meta({
+        description:
+          'Output columns and the input columns they come from; absent where it cannot be told.',
+      }),
   })
   .meta({ description: 'Records went from one data set to another.' });
 export type LineageEdge = z.infer<typeof lineageEdgeSchema>;
 
 export const datasetDetailSchema = datasetSchema
   .extend({
-    schema_timeline: z.array(schemaVersionSchema).meta({ description: 'Oldest first; of very many the newest 200.' }),
+    schema_timeline: z
+      .array(schemaVersionSchema)
+      .meta({ description: 'Oldest first; of very many the newest 200.' }),
     stats: z.array(volumePointSchema).meta({ description: 'Newest first, at most 50.' }),
     upstream: z.array(lineageEdgeSchema).meta({ description: 'Where its records come from.' }),
     downstream: z.array(lineageEdgeSchema).meta({ description: 'Where its records go.' }),

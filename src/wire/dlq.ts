@@ -3,9 +3,17 @@ import { z } from 'zod';
 import type { JsonValue } from '../lib/json.ts';
 import { DEAD_REASONS, type DeadReason } from './dead-reasons.ts';
 
-const reason = z.enum(DEAD_REASONS).optional().meta({ description: 'Only letters put aside for this reason.' });
-const encryptionKeys = z.array(z.string().min(1)).default([]).meta({ description: 'Keys of a sealed queue, the current one first.' });
-const location = z.string().min(1).meta({ description: 'A file of dead letters on the server, a folder of `.jsonl` files, or a glob.' });
+const reason = z
+  .enum(DEAD_REASONS)
+  .optional()
+  .meta({ description: 'Only letters put aside for this reason.' });
+const encryptionKeys = z
+  .array(z.string().min(1))
+  .default([])
+  .meta({ description: 'Keys of a sealed queue, the current one first.' });
+const location = z.string().min(1).meta({
+  description: 'A file of dead letters on the server, a folder of `.jsonl` files, or a glob.',
+});
 
 export const inspectRequestSchema = z
   .strictObject({
@@ -28,7 +36,9 @@ export const inspectionSchema = z
     malformed: count('Lines that are no JSON, whatever the filter says.'),
     non_envelope: count('Lines without a payload, whatever the filter says.'),
     undecryptable: count('Sealed lines that no key opens, whatever the filter says.'),
-    by_reason: z.record(z.string(), z.int()).meta({ description: 'Letters by reason; `unknown` counts those that tell none.' }),
+    by_reason: z
+      .record(z.string(), z.int())
+      .meta({ description: 'Letters by reason; `unknown` counts those that tell none.' }),
     by_error_kind: z.record(z.string(), z.int()).meta({ description: 'Letters by kind of error.' }),
     sample: z
       .array(
@@ -38,7 +48,10 @@ export const inspectionSchema = z
           error_message: told('Redacted sentence.'),
           pipeline: told('Pipeline that wrote the letter.'),
           row: told('Its row.'),
-          record_index: z.number().nullable().meta({ description: 'Index of the record in its page.' }),
+          record_index: z
+            .number()
+            .nullable()
+            .meta({ description: 'Index of the record in its page.' }),
           payload: anyJson.meta({ description: 'The record, after transforms and masking.' }),
         }),
       )
@@ -49,17 +62,22 @@ export type Inspection = Readonly<z.infer<typeof inspectionSchema>>;
 
 export const replayRequestSchema = z
   .strictObject({
-    config: z.string().meta({ description: 'The pipeline document that takes the records, YAML or JSON text.' }),
-    config_format: z.enum(['yaml', 'json']).default('yaml').meta({ description: 'Format of `config`.' }),
+    config: z
+      .string()
+      .meta({ description: 'The pipeline document that takes the records, YAML or JSON text.' }),
+    config_format: z
+      .enum(['yaml', 'json'])
+      .default('yaml')
+      .meta({ description: 'Format of `config`.' }),
     from: location,
     reason,
-    failed_dlq: z
-      .string()
-      .min(1)
-      .optional()
-      .meta({ description: 'File for records that fail again; `<name>.replay-failed.jsonl` beside the letters when absent.' }),
+    failed_dlq: z.string().min(1).optional().meta({
+      description:
+        'File for records that fail again; `<name>.replay-failed.jsonl` beside the letters when absent.',
+    }),
     row: z.string().min(1).optional().meta({
-      description: 'The root row that takes the records; the first when absent. Letters of other rows of the document are left out.',
+      description:
+        'The root row that takes the records; the first when absent. Letters of other rows of the document are left out.',
     }),
     dry_run: z.boolean().default(false).meta({ description: 'Count the letters, write nothing.' }),
     encryption_keys: encryptionKeys,
@@ -71,7 +89,9 @@ export const replayReportSchema = z
   .object({
     candidates: count('Letters that pass the filter.'),
     records_written: count('Records the sink took.'),
-    failed_dlq: z.string().meta({ description: 'Path for records that fail again; there is no file when none did.' }),
+    failed_dlq: z
+      .string()
+      .meta({ description: 'Path for records that fail again; there is no file when none did.' }),
     dry_run: z.boolean().meta({ description: 'Whether nothing was written.' }),
     passed_over: z
       .object({
@@ -81,7 +101,9 @@ export const replayReportSchema = z
         undecryptable: count('Sealed lines that no key opens.'),
       })
       .optional()
-      .meta({ description: 'What was read and not replayed; absent when there was nothing of that kind.' }),
+      .meta({
+        description: 'What was read and not replayed; absent when there was nothing of that kind.',
+      }),
   })
   .meta({ description: 'What became of the letters.' });
 export type ReplayReport = Readonly<z.infer<typeof replayReportSchema>>;
@@ -103,7 +125,10 @@ export const discardRequestSchema = z
   .strictObject({
     location,
     reason,
-    before_ms: z.int().optional().meta({ description: 'Only letters strictly older than this, in epoch milliseconds.' }),
+    before_ms: z
+      .int()
+      .optional()
+      .meta({ description: 'Only letters strictly older than this, in epoch milliseconds.' }),
     delete: z.boolean().default(false).meta({ description: 'Delete them instead of archiving.' }),
     encryption_keys: encryptionKeys,
   })
@@ -113,7 +138,9 @@ export const discardReportSchema = z
   .object({
     discarded: count('Letters taken out.'),
     files_rewritten: count('Files that held such letters.'),
-    archived_to: z.array(z.string()).meta({ description: 'Archives they went to; empty when they were deleted.' }),
+    archived_to: z
+      .array(z.string())
+      .meta({ description: 'Archives they went to; empty when they were deleted.' }),
   })
   .meta({ description: 'What was taken out.' });
 export type DiscardReport = Readonly<z.infer<typeof discardReportSchema>>;

@@ -1,11 +1,18 @@
-/** The preflight report (spec 1, section 4.2). One sentence about failed probes serves `/v1/doctor` and `doctor_first` alike. */
+/**
+ * The preflight report (spec 1, section 4.2). One sentence about failed probes serves `/v1/doctor`
+ * and `doctor_first` alike.
+ */
 import { z } from 'zod';
 
 export const probeReportSchema = z
   .object({
-    role: z.enum(['source', 'transform', 'sink', 'state', 'sla', 'lineage']).meta({ description: 'Which part of the row was probed.' }),
+    role: z
+      .enum(['source', 'transform', 'sink', 'state', 'sla', 'lineage'])
+      .meta({ description: 'Which part of the row was probed.' }),
     connector: z.string().meta({ description: 'Kind of the part.' }),
-    name: z.string().meta({ description: 'What was probed: `read`, `connect`, `auth`, `construct`, `timeout` …' }),
+    name: z.string().meta({
+      description: 'What was probed: `read`, `connect`, `auth`, `construct`, `timeout` …',
+    }),
     status: z.enum(['pass', 'fail', 'skip']).meta({ description: '`skip` is not a failure.' }),
     reason: z.string().optional().meta({ description: 'Why it failed or was skipped; redacted.' }),
     hint: z.string().optional().meta({ description: 'What to do about it.' }),
@@ -19,20 +26,30 @@ export const doctorReportSchema = z
     invocations: z.array(
       z.object({
         id: z.string().meta({ description: 'Row id.' }),
-        delivery: z.string().optional().meta({ description: 'The guarantee the row really gives.' }),
+        delivery: z
+          .string()
+          .optional()
+          .meta({ description: 'The guarantee the row really gives.' }),
         probes: z.array(probeReportSchema),
       }),
     ),
   })
   .meta({ description: 'Preflight report: the probes of every root row.' });
 export interface DoctorReport {
-  readonly invocations: readonly { readonly id: string; readonly delivery?: string | undefined; readonly probes: readonly ProbeReport[] }[];
+  readonly invocations: readonly {
+    readonly id: string;
+    readonly delivery?: string | undefined;
+    readonly probes: readonly ProbeReport[];
+  }[];
 }
 
 export const doctorRequestSchema = z
   .strictObject({
     config: z.string().meta({ description: 'The pipeline document, YAML or JSON text.' }),
-    config_format: z.enum(['yaml', 'json']).default('yaml').meta({ description: 'Format of `config`.' }),
+    config_format: z
+      .enum(['yaml', 'json'])
+      .default('yaml')
+      .meta({ description: 'Format of `config`.' }),
   })
   .meta({ description: 'A document to probe without running it.' });
 export type DoctorRequest = z.infer<typeof doctorRequestSchema>;

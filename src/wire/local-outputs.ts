@@ -1,4 +1,6 @@
-/** The ledger of files that sinks wrote on the machine of the server (spec 1, sections 2.7 and 4.8). */
+/**
+ * The ledger of files that sinks wrote on the machine of the server (spec 1, sections 2.7 and 4.8).
+ */
 import { z } from 'zod';
 import type { JsonValue } from '../lib/json.ts';
 
@@ -18,11 +20,13 @@ export const outputSchema = z
     row: z.string(),
     run_id: z.string().meta({ description: 'The run that wrote it last.' }),
     pre_existing: z.boolean().meta({ description: 'It was there before the first write.' }),
-    retention_days: z.int().optional().meta({ description: 'As its document says; absent when it does not.' }),
-    retention_days_effective: z
+    retention_days: z
       .int()
-      .nullable()
-      .meta({ description: 'Days after its last write after which it may be collected; null: never.' }),
+      .optional()
+      .meta({ description: 'As its document says; absent when it does not.' }),
+    retention_days_effective: z.int().nullable().meta({
+      description: 'Days after its last write after which it may be collected; null: never.',
+    }),
     first_written_at: time,
     last_written_at: time,
     deleted_at: time.optional(),
@@ -39,14 +43,25 @@ export type OutputRecord = Readonly<z.infer<typeof outputSchema>>;
 export const outputListSchema = z.object({
   outputs: z.array(outputSchema).meta({ description: 'Newest write first.' }),
   retention_days: z.int().meta({ description: 'Of the server; 0 keeps files for ever.' }),
-  gc_enabled: z.boolean().meta({ description: 'Whether expired files are collected by themselves.' }),
+  gc_enabled: z
+    .boolean()
+    .meta({ description: 'Whether expired files are collected by themselves.' }),
   can_manage: z.boolean().meta({ description: 'Whether the caller may delete.' }),
   preview_enabled: z.boolean().meta({ description: 'Whether rows may be looked at.' }),
   preview_default_rows: z.int().nullable().meta({ description: 'Rows of a preview; null: all.' }),
-  preview_max_rows: z.int().nullable().meta({ description: 'Most rows of a preview; null: no ceiling.' }),
+  preview_max_rows: z
+    .int()
+    .nullable()
+    .meta({ description: 'Most rows of a preview; null: no ceiling.' }),
 });
 
-export const SKIP_REASONS = ['pre_existing', 'in_flight', 'not_on_disk', 'already_deleted', 'delete_failed'] as const;
+export const SKIP_REASONS = [
+  'pre_existing',
+  'in_flight',
+  'not_on_disk',
+  'already_deleted',
+  'delete_failed',
+] as const;
 export type SkipReason = (typeof SKIP_REASONS)[number];
 
 export const SWEEP_SCOPES = ['output', 'dataset', 'run', 'older_than', 'expired', 'all'] as const;
@@ -58,7 +73,10 @@ export const sweepReportSchema = z
     scope: z.enum(SWEEP_SCOPES),
     deleted: z.int().meta({ description: 'Files that are gone, or with `dry_run` would be.' }),
     bytes: z.int().meta({ description: 'What they took.' }),
-    skipped: z.enum(SKIP_REASONS).optional().meta({ description: 'Of a single file: why it stays.' }),
+    skipped: z
+      .enum(SKIP_REASONS)
+      .optional()
+      .meta({ description: 'Of a single file: why it stays.' }),
     skipped_count: z.int().meta({ description: 'Files that stay.' }),
     outputs: z.array(
       z.object({
@@ -80,30 +98,45 @@ const SCOPE_KEYS = ['older_than_days', 'expired', 'dataset_id', 'run_id', 'all']
 
 export const cleanupRequestSchema = z
   .strictObject({
-    older_than_days: z
-      .int()
-      .min(0)
-      .optional()
-      .meta({ description: 'Files whose last write is this long ago, whatever their documents say.' }),
+    older_than_days: z.int().min(0).optional().meta({
+      description: 'Files whose last write is this long ago, whatever their documents say.',
+    }),
     expired: z.literal(true).optional().meta({ description: 'Files whose retention is over.' }),
     dataset_id: z.string().min(1).optional().meta({ description: 'Files of a data set.' }),
     run_id: z.string().min(1).optional().meta({ description: 'Files that this run wrote last.' }),
     all: z.literal(true).optional().meta({ description: 'Every file of the ledger.' }),
-    dry_run: z.boolean().default(false).meta({ description: 'Tell what would go, and delete nothing.' }),
-    confirm: z.boolean().default(false).meta({ description: 'Must be true for `all`, and for `older_than_days: 0`.' }),
+    dry_run: z
+      .boolean()
+      .default(false)
+      .meta({ description: 'Tell what would go, and delete nothing.' }),
+    confirm: z
+      .boolean()
+      .default(false)
+      .meta({ description: 'Must be true for `all`, and for `older_than_days: 0`.' }),
   })
   .superRefine((body, ctx) => {
     const named = SCOPE_KEYS.filter((key) => body[key] !== undefined);
     if (named.length !== 1) {
       const isNone = named.length === 0;
-      const message = isNone ? 'no scope is named' : `several scopes are named: ${named.join(', ')}`;
+      const message = isNone
+        ? 'no scope is named'
+        : `several scopes are named: ${named.join(', ')}`;
       const hint = `give exactly one of ${SCOPE_KEYS.join(', ')}`;
-      ctx.addIssue({ code: 'custom', message, params: { code: isNone ? 'missing_key' : 'conflicting_keys', hint } });
+      ctx.addIssue({
+        code: 'custom',
+        message,
+        params: { code: isNone ? 'missing_key' : 'conflicting_keys', hint },
+      });
       return;
     }
     if ((body.all === true || body.older_than_days === 0) && !body.dry_run && !body.confirm) {
       const message = 'this deletes every file of the ledger';
-      ctx.addIssue({ code: 'custom', path: ['confirm'], message, params: { code: 'unconfirmed', hint: 'say so with `confirm: true`' } });
+      ctx.addIssue({
+        code: 'custom',
+        path: ['confirm'],
+        message,
+        params: { code: 'unconfirmed', hint: 'say so with `confirm: true`' },
+      });
     }
   })
   .meta({ description: 'Which files to delete.' });
@@ -120,14 +153,18 @@ export const previewSchema = z
     pipeline: z.string(),
     run_id: z.string(),
     rows: z.array(anyJson).meta({ description: 'Records as they stand in the file.' }),
-    columns: z
-      .array(z.string())
-      .meta({ description: 'Fields of all rows, in the order in which they come; empty when records are no objects.' }),
+    columns: z.array(z.string()).meta({
+      description:
+        'Fields of all rows, in the order in which they come; empty when records are no objects.',
+    }),
     row_count: z.int(),
     row_limit: z.int().nullable().meta({ description: 'The bound that was used; null: none.' }),
     max_rows: z.int().nullable().meta({ description: 'The ceiling of the server; null: none.' }),
     truncated: z.boolean().meta({ description: 'There is more in the file.' }),
-    capped_by: z.enum(['rows', 'bytes', 'time']).optional().meta({ description: 'What ended the preview before the file did.' }),
+    capped_by: z
+      .enum(['rows', 'bytes', 'time'])
+      .optional()
+      .meta({ description: 'What ended the preview before the file did.' }),
     elapsed_ms: z.int(),
   })
   .meta({ description: 'The first rows of a file.' });

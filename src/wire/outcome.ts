@@ -1,4 +1,7 @@
-/** How an execution ended, as it leaves the engine: crosses from the worker process to the server and into JSON output. */
+/**
+ * How an execution ended, as it leaves the engine: crosses from the worker process to the server
+ * and into JSON output.
+ */
 import type { ErrorKind } from '../lib/errors.ts';
 import type { JsonValue } from '../lib/json.ts';
 import type { ReplayReport } from './dlq.ts';
@@ -16,8 +19,9 @@ export interface OutcomeError {
 }
 
 /**
- * Where every record of an invocation went. Two balances must close, and an invocation whose balance does not close fails:
- * `read - filtered + expanded = transformed` and `transformed = written + dead_lettered + withheld`.
+ * Where every record of an invocation went. Two balances must close, and an invocation whose
+ * balance does not close fails: `read - filtered + expanded = transformed` and `transformed =
+ * written + dead_lettered + withheld`.
  */
 export interface Balance {
   /** Records the source handed over. */
@@ -29,7 +33,10 @@ export interface Balance {
   readonly transformed: number;
   readonly written: number;
   readonly dead_lettered: number;
-  /** Not written on purpose: beyond `--limit`, skipped because a committed token covers them, left out by the sink's own rule, or dropped by `poison`. */
+  /**
+   * Not written on purpose: beyond `--limit`, skipped because a committed token covers them, left
+   * out by the sink's own rule, or dropped by `poison`.
+   */
   readonly withheld: number;
 }
 
@@ -48,7 +55,10 @@ export interface WrittenFiles {
 
 export interface InvocationOutcome {
   readonly invocation_id: string;
-  /** Id of the row; `{row}::partition::{chunk}` for a chunk of one, `{row}::shard::{shard}` for a shard. */
+  /**
+   * Id of the row; `{row}::partition::{chunk}` for a chunk of one, `{row}::shard::{shard}` for a
+   * shard.
+   */
   readonly row_id: string;
   /** Key of the parent record, or the tuple of a row with `for_each`: `alias=value&…`. */
   readonly parent_record_key: string | null;
@@ -73,7 +83,10 @@ export interface InvocationOutcome {
   readonly outputs?: WrittenFiles;
 }
 
-/** What went through a node of a graph that is no sink: `records_in - filtered + expanded = records_out`. */
+/**
+ * What went through a node of a graph that is no sink: `records_in - filtered + expanded =
+ * records_out`.
+ */
 export interface NodeOutcome {
   readonly id: string;
   readonly kind: string;
@@ -82,7 +95,10 @@ export interface NodeOutcome {
   readonly records_in: number;
   /** Records dropped by a transform, kept by a join to match others against, or without a match. */
   readonly filtered: number;
-  /** Records beyond one for one: of a transform, of several matches, or of the further edges of a tee. */
+  /**
+   * Records beyond one for one: of a transform, of several matches, or of the further edges of a
+   * tee.
+   */
   readonly expanded: number;
   /** Records handed on, over all edges. */
   readonly records_out: number;
@@ -105,12 +121,21 @@ export interface RunOutcome {
   /** Of a replay of dead letters, which reads no source. */
   readonly replay?: ReplayReport;
   /** What the document says about the files it writes; present when it says something. */
-  readonly local_outputs?: { readonly track: boolean; readonly retention_days?: number | undefined };
+  readonly local_outputs?: {
+    readonly track: boolean;
+    readonly retention_days?: number | undefined;
+  };
 }
 
-/** What the ledger of output files is told: of files as they are opened, and of all of them by the outcome of the run. */
+/**
+ * What the ledger of output files is told: of files as they are opened, and of all of them by the
+ * outcome of the run.
+ */
 export interface OutputNews extends Pick<RunOutcome, 'pipeline' | 'local_outputs'> {
-  readonly invocations: readonly Pick<InvocationOutcome, 'row_id' | 'sink' | 'outputs' | 'started_at' | 'finished_at'>[];
+  readonly invocations: readonly Pick<
+    InvocationOutcome,
+    'row_id' | 'sink' | 'outputs' | 'started_at' | 'finished_at'
+  >[];
 }
 
 /** Live counts while a run executes. */

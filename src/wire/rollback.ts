@@ -3,12 +3,25 @@ import { z } from 'zod';
 
 export const rollbackRequestSchema = z
   .strictObject({
-    invocation_id: z.string().nullish().meta({ description: 'One of the `invocations[].run_id` of the run; needed when it has several.' }),
-    row: z.string().nullish().meta({ description: 'Row that the invocation wrote; every root is looked at when absent.' }),
-    config: z.string().nullish().meta({ description: 'The document the run was made with; required, because this server keeps none.' }),
-    config_format: z.enum(['yaml', 'json']).default('yaml').meta({ description: 'Format of `config`.' }),
+    invocation_id: z.string().nullish().meta({
+      description: 'One of the `invocations[].run_id` of the run; needed when it has several.',
+    }),
+    row: z
+      .string()
+      .nullish()
+      .meta({ description: 'Row that the invocation wrote; every root is looked at when absent.' }),
+    config: z.string().nullish().meta({
+      description: 'The document the run was made with; required, because this server keeps none.',
+    }),
+    config_format: z
+      .enum(['yaml', 'json'])
+      .default('yaml')
+      .meta({ description: 'Format of `config`.' }),
     dry_run: z.boolean().default(false).meta({ description: 'Only count what would be done.' }),
-    force: z.boolean().default(false).meta({ description: 'Undo although a later run changed the same keys.' }),
+    force: z
+      .boolean()
+      .default(false)
+      .meta({ description: 'Undo although a later run changed the same keys.' }),
   })
   .meta({ description: 'What to undo. May be left out where nothing has to be said.' });
 export type RollbackRequest = z.infer<typeof rollbackRequestSchema>;
@@ -20,17 +33,29 @@ export const rollbackReportSchema = z
     sink_kind: z.string(),
     dataset: z.string().meta({ description: 'What it had written to.' }),
     mode: z.enum(['append', 'upsert', 'overwrite']).meta({
-      description: 'Rows deleted by the id of the run, before-images put back, or the previous rows swapped in.',
+      description:
+        'Rows deleted by the id of the run, before-images put back, or the previous rows swapped in.',
     }),
     dry_run: z.boolean(),
     applied: z.boolean().meta({ description: 'Whether the destination was changed.' }),
-    blocked: z.boolean().meta({ description: 'Conflicts stood in the way, and `force` was not set.' }),
+    blocked: z
+      .boolean()
+      .meta({ description: 'Conflicts stood in the way, and `force` was not set.' }),
     deleted: z.int().meta({ description: 'Rows of the run that are gone.' }),
     restored: z.int().meta({ description: 'Rows that are as they were before.' }),
-    conflicts: z.int().meta({ description: 'Keys or rows that were changed after the run, or later runs that go on where it stopped.' }),
-    bookmark_rewound: z.boolean().meta({ description: 'Whether the next run reads again what was undone.' }),
-    token_rewound: z.boolean().meta({ description: 'Whether the watermark of exactly-once delivery was put back.' }),
-    later_runs: z.array(z.string()).meta({ description: 'Invocations of the row since, oldest first.' }),
+    conflicts: z.int().meta({
+      description:
+        'Keys or rows that were changed after the run, or later runs that go on where it stopped.',
+    }),
+    bookmark_rewound: z
+      .boolean()
+      .meta({ description: 'Whether the next run reads again what was undone.' }),
+    token_rewound: z
+      .boolean()
+      .meta({ description: 'Whether the watermark of exactly-once delivery was put back.' }),
+    later_runs: z
+      .array(z.string())
+      .meta({ description: 'Invocations of the row since, oldest first.' }),
     note: z.string().nullable(),
   })
   .meta({ description: 'What undoing did, or would do.' });

@@ -18,9 +18,18 @@ export const callbackSchema = z
       .regex(/^[A-Za-z!#$%&'*+.^_`|~-]+$/)
       .default('POST')
       .meta({ description: 'HTTP method.' }),
-    headers: z.record(z.string(), z.string()).default({}).meta({ description: 'Extra request headers.' }),
-    extra_fields: z.record(z.string(), z.unknown()).default({}).meta({ description: 'Merged at the top level of the body.' }),
-    on: z.array(z.string()).optional().meta({ description: 'Terminal statuses that call back; absent or empty means all.' }),
+    headers: z
+      .record(z.string(), z.string())
+      .default({})
+      .meta({ description: 'Extra request headers.' }),
+    extra_fields: z
+      .record(z.string(), z.unknown())
+      .default({})
+      .meta({ description: 'Merged at the top level of the body.' }),
+    on: z
+      .array(z.string())
+      .optional()
+      .meta({ description: 'Terminal statuses that call back; absent or empty means all.' }),
   })
   .meta({ description: 'One HTTP request when the run reaches a terminal status.' });
 export type Callback = z.infer<typeof callbackSchema>;
@@ -28,19 +37,39 @@ export type Callback = z.infer<typeof callbackSchema>;
 export const submissionSchema = z
   .strictObject({
     config: z.string().meta({ description: 'The pipeline document, YAML or JSON text.' }),
-    config_format: z.enum(['yaml', 'json']).default('yaml').meta({ description: 'Format of `config`.' }),
-    name: z.string().max(256).nullish().meta({ description: 'Name of the run; also drives state keys and metric labels.' }),
-    labels: z.record(z.string(), z.string()).nullish().meta({ description: 'Metadata stored on the run record.' }),
-    timeout_secs: z.int().positive().nullish().meta({ description: 'Wall-clock cap of the execution; on expiry the run fails.' }),
-    doctor_first: z.boolean().nullish().meta({ description: 'Run the preflight probes first; on any failure answer 422.' }),
-    idempotency_key: z
+    config_format: z
+      .enum(['yaml', 'json'])
+      .default('yaml')
+      .meta({ description: 'Format of `config`.' }),
+    name: z
       .string()
-      .min(1)
-      .max(512)
+      .max(256)
       .nullish()
-      .meta({ description: 'A repeat with the same key and payload answers with the existing run.' }),
-    clock: z.string().nullish().meta({ description: 'RFC 3339 timestamp that `${now.*}` renders.' }),
-    concurrency: z.int().nullish().meta({ description: 'Overrides the connector concurrency of this run; at least 1.' }),
+      .meta({ description: 'Name of the run; also drives state keys and metric labels.' }),
+    labels: z
+      .record(z.string(), z.string())
+      .nullish()
+      .meta({ description: 'Metadata stored on the run record.' }),
+    timeout_secs: z
+      .int()
+      .positive()
+      .nullish()
+      .meta({ description: 'Wall-clock cap of the execution; on expiry the run fails.' }),
+    doctor_first: z
+      .boolean()
+      .nullish()
+      .meta({ description: 'Run the preflight probes first; on any failure answer 422.' }),
+    idempotency_key: z.string().min(1).max(512).nullish().meta({
+      description: 'A repeat with the same key and payload answers with the existing run.',
+    }),
+    clock: z
+      .string()
+      .nullish()
+      .meta({ description: 'RFC 3339 timestamp that `${now.*}` renders.' }),
+    concurrency: z
+      .int()
+      .nullish()
+      .meta({ description: 'Overrides the connector concurrency of this run; at least 1.' }),
     callback: callbackSchema.nullish(),
   })
   .meta({ description: 'A run submission.' });
@@ -82,21 +111,30 @@ export const runRecordSchema = z
     submitted_at: time,
     started_at: time.nullable(),
     finished_at: time.nullable(),
-    elapsed_secs: z.number().nullable().meta({ description: 'Filled live while running; final after.' }),
+    elapsed_secs: z
+      .number()
+      .nullable()
+      .meta({ description: 'Filled live while running; final after.' }),
     records_written: z.int(),
     invocations: z.array(invocationRecordSchema),
     error: z.string().nullable(),
     idempotency_key: z.string().nullable(),
     doctor_report: z.unknown().nullable(),
     attempt: z.int().meta({ description: '0 for the first owner, one more for every requeue.' }),
-    callback: z.unknown().optional().meta({ description: 'As submitted, header values and URL credentials masked.' }),
+    callback: z
+      .unknown()
+      .optional()
+      .meta({ description: 'As submitted, header values and URL credentials masked.' }),
   })
   .meta({ description: 'A run.' });
 export type RunRecord = z.infer<typeof runRecordSchema>;
 
 export const runPageSchema = z.object({
   runs: z.array(runRecordSchema),
-  next_cursor: z.string().nullable().meta({ description: 'The last run id of this page; null when there is no further page.' }),
+  next_cursor: z
+    .string()
+    .nullable()
+    .meta({ description: 'The last run id of this page; null when there is no further page.' }),
 });
 export type RunPage = z.infer<typeof runPageSchema>;
 

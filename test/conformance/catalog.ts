@@ -1,11 +1,21 @@
 /** The contract of a catalog store, as a suite every implementation is held to. */
 import { afterEach, describe, expect, it } from 'vitest';
-import { KEPT_POINTS, KEPT_VERSIONS, TOLD_POINTS, type CatalogStore, type DatasetGain, type PointGain } from '../../src/history/catalog.ts';
+import {
+  KEPT_POINTS,
+  KEPT_VERSIONS,
+  TOLD_POINTS,
+  type CatalogStore,
+  type DatasetGain,
+  type PointGain,
+} from '../../src/history/catalog.ts';
 import type { LineageEdge, SchemaVersion } from '../../src/wire/catalog.ts';
 
 export interface CatalogHarness {
   /** An empty catalog. */
-  readonly open: () => Promise<{ readonly store: CatalogStore; readonly close: () => Promise<void> }>;
+  readonly open: () => Promise<{
+    readonly store: CatalogStore;
+    readonly close: () => Promise<void>;
+  }>;
 }
 
 const at = (second: number): string => new Date(Date.UTC(2026, 7, 1, 0, 0, second)).toISOString();
@@ -28,18 +38,46 @@ export function aGain(id: string, over: Partial<DatasetGain> = {}): DatasetGain 
 }
 
 function anEdge(src: string, dst: string, over: Partial<LineageEdge> = {}): LineageEdge {
-  const ends = { src_id: src, dst_id: dst, src_uri: `file:///${src}.csv`, dst_uri: `file:///${dst}.csv` };
-  const seen = { first_seen: at(10), last_seen: at(10), last_run_id: 'r1', runs: 1, last_records: 5 };
+  const ends = {
+    src_id: src,
+    dst_id: dst,
+    src_uri: `file:///${src}.csv`,
+    dst_uri: `file:///${dst}.csv`,
+  };
+  const seen = {
+    first_seen: at(10),
+    last_seen: at(10),
+    last_run_id: 'r1',
+    runs: 1,
+    last_records: 5,
+  };
   return { ...ends, pipeline: 'orders', row: 'row-0', ...seen, ...over };
 }
 
 function aPoint(id: string, over: Partial<PointGain> = {}): PointGain {
-  return { dataset_id: id, recorded_at: at(10), run_id: 'r1', records: 5, role: 'sink', pipeline: 'orders', row: 'row-0', ...over };
+  return {
+    dataset_id: id,
+    recorded_at: at(10),
+    run_id: 'r1',
+    records: 5,
+    role: 'sink',
+    pipeline: 'orders',
+    row: 'row-0',
+    ...over,
+  };
 }
 
 function aVersion(id: string, version: number, over: Partial<SchemaVersion> = {}): SchemaVersion {
   const schema = { type: 'object', properties: { id: { type: 'integer' } } };
-  return { dataset_id: id, version, recorded_at: at(10), run_id: 'r1', schema, schema_hash: `h${version}`, ...over };
+  return {
+    dataset_id: id,
+    version,
+    recorded_at: at(10),
+    run_id: 'r1',
+    schema,
+    schema_hash: `h${version}`,
+    ...over,
+  };
 }
 
 const none = { datasets: [], edges: [], points: [] };
@@ -68,9 +106,21 @@ export function describeCatalog(name: string, harness: CatalogHarness): void {
 
     it('adds up what runs moved, and lets the latest run speak for the last one, in whatever order they are told', async () => {
       const store = await open();
-      const later = aGain('a', { roles: ['sink'], last_seen: at(30), first_seen: at(30), last_run_id: 'r3', last_records: 1, records: 1 });
+      const later = aGain('a', {
+        roles: ['sink'],
+        last_seen: at(30),
+        first_seen: at(30),
+        last_run_id: 'r3',
+        last_records: 1,
+        records: 1,
+      });
       await store.addMovements({ ...none, datasets: [later] });
-      await store.addMovements({ ...none, datasets: [aGain('a', { kind: 'old', pipeline: 'old', last_records: 9, records: 9, runs: 2 })] });
+      await store.addMovements({
+        ...none,
+        datasets: [
+          aGain('a', { kind: 'old', pipeline: 'old', last_records: 9, records: 9, runs: 2 }),
+        ],
+      });
       expect((await store.listDatasets({ limit: 10 })).datasets).toEqual([
         {
           id: 'a',
@@ -94,7 +144,12 @@ export function describeCatalog(name: string, harness: CatalogHarness): void {
       const store = await open();
       await store.addMovements({
         ...none,
-        datasets: [aGain('a'), aGain('b'), aGain('c', { last_seen: at(20) }), aGain('d', { last_seen: at(5) })],
+        datasets: [
+          aGain('a'),
+          aGain('b'),
+          aGain('c', { last_seen: at(20) }),
+          aGain('d', { last_seen: at(5) }),
+        ],
       });
       const first = await store.listDatasets({ limit: 2 });
       expect(first).toMatchObject({ datasets: [{ id: 'c' }, { id: 'b' }], more: true });
@@ -127,24 +182,45 @@ export function describeCatalog(name: string, harness: CatalogHarness): void {
       expect(await store.addSchemas([])).toEqual([]);
       expect(await store.addSchemas([aVersion('a', 1)])).toEqual([false]);
       await store.addMovements({ ...none, datasets: [aGain('a'), aGain('b')] });
-      const diff = { added: [{ column: 'n', from: null, to: 'string' }], widened: [], changed: [], removed: [] };
-      expect(await store.addSchemas([aVersion('b', 1), aVersion('c', 1), aVersion('a', 1)])).toEqual([true, false, true]);
-      expect(await store.addSchemas([aVersion('b', 2), aVersion('a', 1, { schema_hash: 'other' })])).toEqual([true, false]);
+      const diff = {
+        added: [{ column: 'n', from: null, to: 'string' }],
+        widened: [],
+        changed: [],
+        removed: [],
+      };
+      expect(
+        await store.addSchemas([aVersion('b', 1), aVersion('c', 1), aVersion('a', 1)]),
+      ).toEqual([true, false, true]);
+      expect(
+        await store.addSchemas([aVersion('b', 2), aVersion('a', 1, { schema_hash: 'other' })]),
+      ).toEqual([true, false]);
       expect(await store.addSchemas([aVersion('a', 3)])).toEqual([false]);
       expect(await store.addSchemas([aVersion('a', 2, { diff })])).toEqual([true]);
       const detail = await store.getDataset('a');
-      expect(detail).toMatchObject({ schema_versions: 2, current_schema_hash: 'h2', current_schema: aVersion('a', 2).schema });
+      expect(detail).toMatchObject({
+        schema_versions: 2,
+        current_schema_hash: 'h2',
+        current_schema: aVersion('a', 2).schema,
+      });
       expect(detail?.schema_timeline).toEqual([aVersion('a', 1), aVersion('a', 2, { diff })]);
-      expect((await store.getDataset('b'))?.schema_timeline).toEqual([aVersion('b', 1), aVersion('b', 2)]);
+      expect((await store.getDataset('b'))?.schema_timeline).toEqual([
+        aVersion('b', 1),
+        aVersion('b', 2),
+      ]);
     });
 
     it('keeps the newest versions of a schema', async () => {
       const store = await open();
       await store.addMovements({ ...none, datasets: [aGain('a')] });
-      await store.addSchemas(Array.from({ length: KEPT_VERSIONS + 5 }, (_, index) => aVersion('a', index + 1)));
+      await store.addSchemas(
+        Array.from({ length: KEPT_VERSIONS + 5 }, (_, index) => aVersion('a', index + 1)),
+      );
       await store.addSchemas([aVersion('a', KEPT_VERSIONS + 6)]);
       const detail = await store.getDataset('a');
-      expect([detail?.schema_versions, detail?.schema_timeline.map(({ version }) => version)]).toEqual([
+      expect([
+        detail?.schema_versions,
+        detail?.schema_timeline.map(({ version }) => version),
+      ]).toEqual([
         KEPT_VERSIONS + 6,
         Array.from({ length: KEPT_VERSIONS }, (_, index) => index + 7),
       ]);
@@ -167,11 +243,17 @@ export function describeCatalog(name: string, harness: CatalogHarness): void {
 
     it('keeps the newest volume points, and tells the newest of them', async () => {
       const store = await open();
-      const points = Array.from({ length: KEPT_POINTS + 20 }, (_, index) => aPoint('a', { recorded_at: at(index), records: index }));
+      const points = Array.from({ length: KEPT_POINTS + 20 }, (_, index) =>
+        aPoint('a', { recorded_at: at(index), records: index }),
+      );
       await store.addMovements({ ...none, datasets: [aGain('a')], points });
       const stats = (await store.getDataset('a'))?.stats ?? [];
       expect(stats).toHaveLength(TOLD_POINTS);
-      expect(stats[0]).toEqual({ recorded_at: at(KEPT_POINTS + 19), run_id: 'r1', records: KEPT_POINTS + 19 });
+      expect(stats[0]).toEqual({
+        recorded_at: at(KEPT_POINTS + 19),
+        run_id: 'r1',
+        records: KEPT_POINTS + 19,
+      });
       expect(await store.listMovements({ limit: 1000 })).toHaveLength(KEPT_POINTS);
     });
 
@@ -180,7 +262,11 @@ export function describeCatalog(name: string, harness: CatalogHarness): void {
       await store.addMovements({
         datasets: [aGain('a'), aGain('b')],
         edges: [],
-        points: [aPoint('a', { role: 'source' }), aPoint('b'), aPoint('b', { row: 'eu', recorded_at: at(11), run_id: 'r2' })],
+        points: [
+          aPoint('a', { role: 'source' }),
+          aPoint('b'),
+          aPoint('b', { row: 'eu', recorded_at: at(11), run_id: 'r2' }),
+        ],
       });
       const moved = { dataset_id: 'b', uri: 'file:///b.csv', records: 5, pipeline: 'orders' };
       const [eu, other] = [
@@ -195,28 +281,56 @@ export function describeCatalog(name: string, harness: CatalogHarness): void {
     it('keeps one edge for a row, with the columns of its latest run', async () => {
       const store = await open();
       const columns = { fields: { out: ['in'] } };
-      await store.addMovements({ ...none, datasets: [aGain('a'), aGain('b'), aGain('c')], edges: [anEdge('a', 'b')] });
       await store.addMovements({
         ...none,
-        edges: [anEdge('a', 'b', { last_seen: at(20), last_run_id: 'r2', runs: 2, last_records: 7, column_lineage: columns })],
+        datasets: [aGain('a'), aGain('b'), aGain('c')],
+        edges: [anEdge('a', 'b')],
       });
-      await store.addMovements({ ...none, edges: [anEdge('b', 'c', { row: 'eu', last_seen: at(15) })] });
+      await store.addMovements({
+        ...none,
+        edges: [
+          anEdge('a', 'b', {
+            last_seen: at(20),
+            last_run_id: 'r2',
+            runs: 2,
+            last_records: 7,
+            column_lineage: columns,
+          }),
+        ],
+      });
+      await store.addMovements({
+        ...none,
+        edges: [anEdge('b', 'c', { row: 'eu', last_seen: at(15) })],
+      });
       const [first, second] = [
-        anEdge('a', 'b', { last_seen: at(20), last_run_id: 'r2', runs: 3, last_records: 7, column_lineage: columns }),
+        anEdge('a', 'b', {
+          last_seen: at(20),
+          last_run_id: 'r2',
+          runs: 3,
+          last_records: 7,
+          column_lineage: columns,
+        }),
         anEdge('b', 'c', { row: 'eu', last_seen: at(15) }),
       ];
       expect(await store.listEdges()).toEqual([first, second]);
       expect(await store.listEdges(['a'])).toEqual([first]);
       expect(await store.listEdges(['c', 'gone'])).toEqual([second]);
-      expect(await store.getDataset('b')).toMatchObject({ upstream: [first], downstream: [second] });
+      expect(await store.getDataset('b')).toMatchObject({
+        upstream: [first],
+        downstream: [second],
+      });
     });
 
     it('takes what several add at the same time', async () => {
       const store = await open();
       const gain = { ...none, datasets: [aGain('b'), aGain('a')], edges: [anEdge('a', 'b')] };
       await Promise.all(Array.from({ length: 8 }, () => store.addMovements(gain)));
-      expect((await store.listDatasets({ limit: 2 })).datasets.map(({ runs }) => runs)).toEqual([8, 8]);
-      const added = await Promise.all(Array.from({ length: 4 }, () => store.addSchemas([aVersion('a', 1)])));
+      expect((await store.listDatasets({ limit: 2 })).datasets.map(({ runs }) => runs)).toEqual([
+        8, 8,
+      ]);
+      const added = await Promise.all(
+        Array.from({ length: 4 }, () => store.addSchemas([aVersion('a', 1)])),
+      );
       expect(added.flat().filter(Boolean)).toHaveLength(1);
     });
   });

@@ -26,15 +26,22 @@ export function itIsWellDefined(definition: AnyDefinition): void {
   it('refuses a key it does not know, by name and with its place', () => {
     const [example] = definition.examples;
     const value = typeof example === 'object' && example !== null ? example : {};
-    const checked = check(definition.config, { ...value, no_such_key_here: 1 }, 'pipeline.x.config');
+    const checked = check(
+      definition.config,
+      { ...value, no_such_key_here: 1 },
+      'pipeline.x.config',
+    );
     expect(checked.ok).toBe(false);
     if (checked.ok) return;
-    expect(checked.issues).toContainEqual(expect.objectContaining({ code: 'unknown_key', path: 'pipeline.x.config.no_such_key_here' }));
+    expect(checked.issues).toContainEqual(
+      expect.objectContaining({ code: 'unknown_key', path: 'pipeline.x.config.no_such_key_here' }),
+    );
   });
 
   it('reads its own examples', () => {
     expect(definition.examples.length).toBeGreaterThan(0);
-    for (const example of definition.examples) expect(check(definition.config, example)).toMatchObject({ ok: true });
+    for (const example of definition.examples)
+      expect(check(definition.config, example)).toMatchObject({ ok: true });
   });
 }
 

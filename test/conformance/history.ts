@@ -1,6 +1,13 @@
 /** The contract of a history, as a suite every implementation is held to. */
 import { afterEach, describe, expect, it } from 'vitest';
-import type { Claim, History, Instance, RunEnding, RunFence, StoredRun } from '../../src/history/history.ts';
+import type {
+  Claim,
+  History,
+  Instance,
+  RunEnding,
+  RunFence,
+  StoredRun,
+} from '../../src/history/history.ts';
 import type { AuditRecord } from '../../src/wire/audit.ts';
 
 export interface HistoryHarness {
@@ -34,7 +41,11 @@ export function aRun(id: string, over: Partial<StoredRun> = {}): StoredRun {
   };
 }
 
-const fenceOf = (run: StoredRun): RunFence => ({ run_id: run.run_id, owner: run.owner, attempt: run.attempt });
+const fenceOf = (run: StoredRun): RunFence => ({
+  run_id: run.run_id,
+  owner: run.owner,
+  attempt: run.attempt,
+});
 
 const ENDING: RunEnding = {
   status: 'completed',
@@ -50,12 +61,25 @@ const ENDING: RunEnding = {
       error: null,
       status: 'completed',
       duration_ms: 12.5,
-      balance: { read: 7, filtered: 0, expanded: 0, transformed: 7, written: 7, dead_lettered: 0, withheld: 0 },
+      balance: {
+        read: 7,
+        filtered: 0,
+        expanded: 0,
+        transformed: 7,
+        written: 7,
+        dead_lettered: 0,
+        withheld: 0,
+      },
     },
   ],
 };
 
-const claim = (over: Partial<Claim> = {}): Claim => ({ key: 'k', fingerprint: 'f', expired_at_or_before: at(0), ...over });
+const claim = (over: Partial<Claim> = {}): Claim => ({
+  key: 'k',
+  fingerprint: 'f',
+  expired_at_or_before: at(0),
+  ...over,
+});
 
 const audit = (id: string, over: Partial<AuditRecord> = {}): AuditRecord => ({
   id,
@@ -91,7 +115,11 @@ export function describeHistory(name: string, harness: HistoryHarness): void {
     afterEach(async () => {
       for (const history of opened.splice(0)) await history.close();
     });
-    const finished = async (history: History, run: StoredRun, ending: Partial<RunEnding> = {}): Promise<void> => {
+    const finished = async (
+      history: History,
+      run: StoredRun,
+      ending: Partial<RunEnding> = {},
+    ): Promise<void> => {
       await history.admit(run, {});
       expect(await history.finishRun(fenceOf(run), { ...ENDING, ...ending })).toBe(true);
     };
@@ -99,7 +127,12 @@ export function describeHistory(name: string, harness: HistoryHarness): void {
     describe('runs', () => {
       it('gives back what was stored, field by field', async () => {
         const history = await open();
-        const run = aRun('a', { doctor_report: { invocations: [] }, callback: { url: 'https://x' }, idempotency_key: 'k', name: null });
+        const run = aRun('a', {
+          doctor_report: { invocations: [] },
+          callback: { url: 'https://x' },
+          idempotency_key: 'k',
+          name: null,
+        });
         expect(await history.admit(run, { claim: claim() })).toEqual({ type: 'admitted' });
         expect(await history.getRun('a')).toEqual(run);
         expect(await history.getRun('b')).toBeUndefined();
@@ -121,7 +154,9 @@ export function describeHistory(name: string, harness: HistoryHarness): void {
         const history = await open();
         const run = aRun('a');
         await finished(history, run);
-        expect(await history.finishRun(fenceOf(run), { ...ENDING, status: 'failed', error: 'late' })).toBe(false);
+        expect(
+          await history.finishRun(fenceOf(run), { ...ENDING, status: 'failed', error: 'late' }),
+        ).toBe(false);
         expect(await history.getRun('a')).toEqual({ ...run, ...ENDING });
       });
 
@@ -156,7 +191,10 @@ export function describeHistory(name: string, harness: HistoryHarness): void {
         expect(await history.requestCancel('a')).toBe('requested');
         expect(await history.requestCancel('b')).toBe('terminal');
         expect(await history.requestCancel('c')).toBe('missing');
-        expect(await history.getRun('a')).toMatchObject({ status: 'queued', cancel_requested: true });
+        expect(await history.getRun('a')).toMatchObject({
+          status: 'queued',
+          cancel_requested: true,
+        });
       });
 
       it('deletes finished runs only', async () => {
@@ -176,7 +214,10 @@ export function describeHistory(name: string, harness: HistoryHarness): void {
         const run = aRun('a', { idempotency_key: 'k' });
         await history.admit(run, { claim: claim() });
         await history.finishRun(fenceOf(run), ENDING);
-        const again = await history.admit(aRun('b', { idempotency_key: 'k' }), { claim: claim(), audit: audit('x') });
+        const again = await history.admit(aRun('b', { idempotency_key: 'k' }), {
+          claim: claim(),
+          audit: audit('x'),
+        });
         expect(again).toMatchObject({ type: 'replay', run: { run_id: 'a', status: 'completed' } });
         expect(await history.getRun('b')).toBeUndefined();
         expect(await history.listAudit({ limit: 10 })).toEqual([]);
@@ -185,13 +226,17 @@ export function describeHistory(name: string, harness: HistoryHarness): void {
       it('refuses the same key with another fingerprint and stores nothing', async () => {
         const history = await open();
         await history.admit(aRun('a'), { claim: claim() });
-        expect(await history.admit(aRun('b'), { claim: claim({ fingerprint: 'g' }) })).toEqual({ type: 'mismatch' });
+        expect(await history.admit(aRun('b'), { claim: claim({ fingerprint: 'g' }) })).toEqual({
+          type: 'mismatch',
+        });
         expect(await history.getRun('b')).toBeUndefined();
       });
 
       it('lets one of several simultaneous claims win', async () => {
         const history = await open();
-        const all = await Promise.all(['a', 'b', 'c', 'd'].map((id) => history.admit(aRun(id), { claim: claim() })));
+        const all = await Promise.all(
+          ['a', 'b', 'c', 'd'].map((id) => history.admit(aRun(id), { claim: claim() })),
+        );
         expect(all.map((one) => one.type)).toEqual(['admitted', 'replay', 'replay', 'replay']);
         expect((await history.listRuns({ limit: 10 })).runs).toHaveLength(1);
       });
@@ -199,10 +244,18 @@ export function describeHistory(name: string, harness: HistoryHarness): void {
       it('hands an expired key over, at the very end of its window too', async () => {
         const history = await open();
         await history.admit(aRun('a'), { claim: claim() });
-        expect(await history.admit(aRun('b'), { claim: claim({ expired_at_or_before: at(9), fingerprint: 'g' }) })).toEqual({
+        expect(
+          await history.admit(aRun('b'), {
+            claim: claim({ expired_at_or_before: at(9), fingerprint: 'g' }),
+          }),
+        ).toEqual({
           type: 'mismatch',
         });
-        expect(await history.admit(aRun('b'), { claim: claim({ expired_at_or_before: at(10), fingerprint: 'g' }) })).toEqual({
+        expect(
+          await history.admit(aRun('b'), {
+            claim: claim({ expired_at_or_before: at(10), fingerprint: 'g' }),
+          }),
+        ).toEqual({
           type: 'admitted',
         });
       });
@@ -212,7 +265,9 @@ export function describeHistory(name: string, harness: HistoryHarness): void {
         await finished(history, aRun('old', { idempotency_key: 'k' }));
         await history.admit(aRun('a', { idempotency_key: 'k' }), { claim: claim() });
         await history.deleteRun('old');
-        expect(await history.admit(aRun('b'), { claim: claim() })).toMatchObject({ type: 'replay' });
+        expect(await history.admit(aRun('b'), { claim: claim() })).toMatchObject({
+          type: 'replay',
+        });
         await history.finishRun(fenceOf(aRun('a')), ENDING);
         await history.deleteRun('a');
         expect(await history.admit(aRun('b'), { claim: claim() })).toEqual({ type: 'admitted' });
@@ -229,7 +284,8 @@ export function describeHistory(name: string, harness: HistoryHarness): void {
         await history.finishRun(fenceOf(aRun('a')), { ...ENDING, status: 'failed', error: 'no' });
         return history;
       };
-      const ids = (page: { runs: readonly StoredRun[] }): string[] => page.runs.map((run) => run.run_id);
+      const ids = (page: { runs: readonly StoredRun[] }): string[] =>
+        page.runs.map((run) => run.run_id);
 
       it('lists newest first, ties by id, and pages without gaps or repeats', async () => {
         const history = await filled();
@@ -243,10 +299,19 @@ export function describeHistory(name: string, harness: HistoryHarness): void {
 
       it('filters by status, name and inclusive times', async () => {
         const history = await filled();
-        expect(ids(await history.listRuns({ limit: 10, status: ['failed', 'completed'] }))).toEqual(['a']);
+        expect(ids(await history.listRuns({ limit: 10, status: ['failed', 'completed'] }))).toEqual(
+          ['a'],
+        );
         expect(ids(await history.listRuns({ limit: 10, name: 'other' }))).toEqual(['b']);
-        expect(ids(await history.listRuns({ limit: 10, since: at(2), until: at(2) }))).toEqual(['c', 'b']);
-        expect(ids(await history.listRuns({ limit: 10, status: ['queued'], cursor: 'd', name: 'orders' }))).toEqual(['c']);
+        expect(ids(await history.listRuns({ limit: 10, since: at(2), until: at(2) }))).toEqual([
+          'c',
+          'b',
+        ]);
+        expect(
+          ids(
+            await history.listRuns({ limit: 10, status: ['queued'], cursor: 'd', name: 'orders' }),
+          ),
+        ).toEqual(['c']);
       });
     });
 
@@ -273,7 +338,11 @@ export function describeHistory(name: string, harness: HistoryHarness): void {
         await history.admit(aRun('b', { lease_until: at(50) }), {});
         expect(await history.failExpired(at(30), 'lease expired')).toEqual(['a']);
         expect(await history.failExpired(at(30), 'lease expired')).toEqual([]);
-        expect(await history.getRun('a')).toMatchObject({ status: 'failed', error: 'lease expired', finished_at: at(30) });
+        expect(await history.getRun('a')).toMatchObject({
+          status: 'failed',
+          error: 'lease expired',
+          finished_at: at(30),
+        });
         expect(await history.getRun('b')).toMatchObject({ status: 'queued' });
         expect(await history.finishRun(fenceOf(aRun('a')), ENDING)).toBe(false);
       });
@@ -313,8 +382,13 @@ export function describeHistory(name: string, harness: HistoryHarness): void {
         expect(await idsOf({ limit: 1 })).toEqual(['3']);
         expect(await idsOf({ limit: 10, principal: 'bob' })).toEqual(['1']);
         expect(await idsOf({ limit: 10, action: 'run.cancel' })).toEqual(['3']);
-        expect(await idsOf({ limit: 10, since: new Date(at(5)), until: new Date(at(5)) })).toEqual(['1']);
-        expect((await history.listAudit({ limit: 10 })).slice(1)).toEqual([full, audit('1', { timestamp: at(5), principal: 'bob' })]);
+        expect(await idsOf({ limit: 10, since: new Date(at(5)), until: new Date(at(5)) })).toEqual([
+          '1',
+        ]);
+        expect((await history.listAudit({ limit: 10 })).slice(1)).toEqual([
+          full,
+          audit('1', { timestamp: at(5), principal: 'bob' }),
+        ]);
       });
 
       it('stores the entry of a submission with the run', async () => {
@@ -337,10 +411,23 @@ export function describeHistory(name: string, harness: HistoryHarness): void {
         const nothing = { runs: 0, claims: 0, audit: 0, logs: 0, instances: 0 };
         expect(await history.purge({})).toEqual(nothing);
         const bound = at(25);
-        const bounds = { runsBefore: bound, auditBefore: bound, instancesBefore: bound, claimsBefore: bound };
-        expect(await history.purge(bounds)).toEqual({ ...nothing, runs: 1, audit: 1, instances: 1 });
+        const bounds = {
+          runsBefore: bound,
+          auditBefore: bound,
+          instancesBefore: bound,
+          claimsBefore: bound,
+        };
+        expect(await history.purge(bounds)).toEqual({
+          ...nothing,
+          runs: 1,
+          audit: 1,
+          instances: 1,
+        });
         expect(await history.purge(bounds)).toEqual(nothing);
-        expect((await history.listRuns({ limit: 10 })).runs.map((run) => run.run_id)).toEqual(['new', 'queued']);
+        expect((await history.listRuns({ limit: 10 })).runs.map((run) => run.run_id)).toEqual([
+          'new',
+          'queued',
+        ]);
         expect((await history.listInstances()).map((one) => one.instance_id)).toEqual(['here']);
       });
 
@@ -350,9 +437,13 @@ export function describeHistory(name: string, harness: HistoryHarness): void {
         await history.finishRun(fenceOf(aRun('a')), ENDING);
         await history.admit(aRun('b', { idempotency_key: 'm' }), { claim: claim({ key: 'm' }) });
         expect(await history.purge({ runsBefore: at(31) })).toMatchObject({ runs: 1, claims: 1 });
-        expect(await history.admit(aRun('c', { idempotency_key: 'k' }), { claim: claim() })).toEqual({ type: 'admitted' });
+        expect(
+          await history.admit(aRun('c', { idempotency_key: 'k' }), { claim: claim() }),
+        ).toEqual({ type: 'admitted' });
         expect(await history.purge({ claimsBefore: at(11) })).toMatchObject({ claims: 2 });
-        expect(await history.admit(aRun('d'), { claim: claim({ key: 'm' }) })).toEqual({ type: 'admitted' });
+        expect(await history.admit(aRun('d'), { claim: claim({ key: 'm' }) })).toEqual({
+          type: 'admitted',
+        });
       });
     });
 
@@ -368,7 +459,13 @@ export function describeHistory(name: string, harness: HistoryHarness): void {
 type Open = (make?: () => Promise<History>) => Promise<History>;
 
 function describeLog(harness: HistoryHarness, open: Open): void {
-  const line = (run: string, seq: number) => ({ run_id: run, seq, ts: at(seq), level: 'INFO', line: `line ${seq}` });
+  const line = (run: string, seq: number) => ({
+    run_id: run,
+    seq,
+    ts: at(seq),
+    level: 'INFO',
+    line: `line ${seq}`,
+  });
   const stored = (seq: number) => ({ seq, ts: at(seq), level: 'INFO', line: `line ${seq}` });
 
   describe.runIf(harness.reopen === undefined)('log of a history that is not persistent', () => {
@@ -376,7 +473,10 @@ function describeLog(harness: HistoryHarness, open: Open): void {
       const history = await open();
       await history.appendLog([line('a', 0)]);
       await history.markLogTruncated('a', { seq: 0, ts: at(0) });
-      expect(await history.readLog('a', { after: -1, limit: 10 })).toEqual({ lines: [], truncated: false });
+      expect(await history.readLog('a', { after: -1, limit: 10 })).toEqual({
+        lines: [],
+        truncated: false,
+      });
       expect(history.persistent).toBe(false);
     });
   });
@@ -386,24 +486,47 @@ function describeLog(harness: HistoryHarness, open: Open): void {
       const history = await open();
       await history.appendLog([line('a', 0), line('b', 0), line('a', 1)]);
       await history.appendLog([line('a', 2), { ...line('a', 1), line: 'twice' }]);
-      expect(await history.readLog('a', { after: -1, limit: 10 })).toEqual({ lines: [stored(0), stored(1), stored(2)], truncated: false });
-      expect(await history.readLog('a', { after: 0, limit: 1 })).toEqual({ lines: [stored(1)], truncated: false });
-      expect(await history.readLog('none', { after: -1, limit: 10 })).toEqual({ lines: [], truncated: false });
+      expect(await history.readLog('a', { after: -1, limit: 10 })).toEqual({
+        lines: [stored(0), stored(1), stored(2)],
+        truncated: false,
+      });
+      expect(await history.readLog('a', { after: 0, limit: 1 })).toEqual({
+        lines: [stored(1)],
+        truncated: false,
+      });
+      expect(await history.readLog('none', { after: -1, limit: 10 })).toEqual({
+        lines: [],
+        truncated: false,
+      });
     });
 
     it('shows that lines were dropped where the log ends, not before', async () => {
       const history = await open();
       await history.appendLog([line('a', 0), line('a', 1)]);
       await history.markLogTruncated('a', { seq: 1, ts: at(1) });
-      expect(await history.readLog('a', { after: -1, limit: 1 })).toEqual({ lines: [stored(0)], truncated: false });
-      expect(await history.readLog('a', { after: -1, limit: 2 })).toEqual({ lines: [stored(0), stored(1)], truncated: true });
-      expect(await history.readLog('a', { after: 1, limit: 2 })).toEqual({ lines: [], truncated: true });
+      expect(await history.readLog('a', { after: -1, limit: 1 })).toEqual({
+        lines: [stored(0)],
+        truncated: false,
+      });
+      expect(await history.readLog('a', { after: -1, limit: 2 })).toEqual({
+        lines: [stored(0), stored(1)],
+        truncated: true,
+      });
+      expect(await history.readLog('a', { after: 1, limit: 2 })).toEqual({
+        lines: [],
+        truncated: true,
+      });
     });
 
     it('purges lines by their own age and leaves the run', async () => {
       const history = await open();
       await history.admit(aRun('a'), {});
-      await history.appendLog(Array.from({ length: 5000 }, (_, seq) => ({ ...line('a', seq), ts: at(seq < 4500 ? 1 : 5) })));
+      await history.appendLog(
+        Array.from({ length: 5000 }, (_, seq) => ({
+          ...line('a', seq),
+          ts: at(seq < 4500 ? 1 : 5),
+        })),
+      );
       expect(await history.purge({ logsBefore: at(5) })).toMatchObject({ logs: 4500 });
       expect((await history.readLog('a', { after: -1, limit: 1 })).lines[0]?.seq).toBe(4500);
       expect(await history.getRun('a')).toBeDefined();
@@ -425,7 +548,10 @@ function describeSurvival(harness: HistoryHarness, open: Open): void {
   describe.runIf(reopen !== undefined)('the end of the process', () => {
     it('survives it with runs, claims, audit and log', async () => {
       const before = await open();
-      await before.admit(aRun('a', { idempotency_key: 'k' }), { claim: claim(), audit: audit('1') });
+      await before.admit(aRun('a', { idempotency_key: 'k' }), {
+        claim: claim(),
+        audit: audit('1'),
+      });
       await before.appendLog([{ run_id: 'a', seq: 0, ts: at(0), level: 'INFO', line: 'x' }]);
       const after = await open(reopen);
       expect(await after.getRun('a')).toMatchObject({ idempotency_key: 'k' });
@@ -438,7 +564,10 @@ function describeSurvival(harness: HistoryHarness, open: Open): void {
     it('is shared by two processes without two winners', async () => {
       const one = await open();
       const two = await open(reopen);
-      const all = await Promise.all([one.admit(aRun('a'), { claim: claim() }), two.admit(aRun('b'), { claim: claim() })]);
+      const all = await Promise.all([
+        one.admit(aRun('a'), { claim: claim() }),
+        two.admit(aRun('b'), { claim: claim() }),
+      ]);
       expect(all.map((each) => each.type).sort()).toEqual(['admitted', 'replay']);
     });
   });

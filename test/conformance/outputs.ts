@@ -35,7 +35,12 @@ export function describeOutputs(name: string, open: () => Promise<OutputStore>):
       const [a, b, c] = [
         anOutput('a', { last_written_at: at(11) }),
         anOutput('b', { pipeline: 'other', run_id: 'r2' }),
-        anOutput('c', { dataset_id: 'd-a', retention_days: 3, deleted_at: at(20), deleted_bytes: 9 }),
+        anOutput('c', {
+          dataset_id: 'd-a',
+          retention_days: 3,
+          deleted_at: at(20),
+          deleted_bytes: 9,
+        }),
       ];
       await store.putOutputs([a, b, c]);
       expect(await store.listOutputs(all)).toEqual([a, b, c]);
@@ -52,16 +57,26 @@ export function describeOutputs(name: string, open: () => Promise<OutputStore>):
       const store = await open();
       await store.putOutputs([anOutput('a')]);
       await store.putOutputs([
-        anOutput('a', { pre_existing: true, run_id: 'r2', row: 'eu', first_written_at: at(30), last_written_at: at(30) }),
+        anOutput('a', {
+          pre_existing: true,
+          run_id: 'r2',
+          row: 'eu',
+          first_written_at: at(30),
+          last_written_at: at(30),
+        }),
       ]);
-      expect(await store.listOutputs(all)).toEqual([anOutput('a', { run_id: 'r2', row: 'eu', last_written_at: at(30) })]);
+      expect(await store.listOutputs(all)).toEqual([
+        anOutput('a', { run_id: 'r2', row: 'eu', last_written_at: at(30) }),
+      ]);
     });
 
     it('remembers that what was there before is gone', async () => {
       const store = await open();
       await store.putOutputs([anOutput('a', { pre_existing: true, replaced: true })]);
       await store.putOutputs([anOutput('a', { last_written_at: at(30) })]);
-      expect(await store.listOutputs(all)).toEqual([anOutput('a', { pre_existing: true, replaced: true, last_written_at: at(30) })]);
+      expect(await store.listOutputs(all)).toEqual([
+        anOutput('a', { pre_existing: true, replaced: true, last_written_at: at(30) }),
+      ]);
     });
 
     it.each([
@@ -70,9 +85,15 @@ export function describeOutputs(name: string, open: () => Promise<OutputStore>):
       ['a file of somebody else is replaced', { pre_existing: true, replaced: true }],
     ])('takes a deleted file for a new one when it is written again: %s', async (_what, met) => {
       const store = await open();
-      await store.putOutputs([anOutput('a', { replaced: true, deleted_at: at(15), deleted_bytes: 1 })]);
-      await store.putOutputs([anOutput('a', { ...met, first_written_at: at(30), last_written_at: at(30) })]);
-      expect(await store.listOutputs(all)).toEqual([anOutput('a', { ...met, last_written_at: at(30) })]);
+      await store.putOutputs([
+        anOutput('a', { replaced: true, deleted_at: at(15), deleted_bytes: 1 }),
+      ]);
+      await store.putOutputs([
+        anOutput('a', { ...met, first_written_at: at(30), last_written_at: at(30) }),
+      ]);
+      expect(await store.listOutputs(all)).toEqual([
+        anOutput('a', { ...met, last_written_at: at(30) }),
+      ]);
     });
 
     it('marks a file as deleted unless it was written again meanwhile', async () => {
@@ -81,7 +102,9 @@ export function describeOutputs(name: string, open: () => Promise<OutputStore>):
       expect(await store.markDeleted('a', at(9), { at: at(20), bytes: 7 })).toBe(false);
       expect(await store.markDeleted('x', at(10), { at: at(20), bytes: 7 })).toBe(false);
       expect(await store.markDeleted('a', at(10), { at: at(20), bytes: 7 })).toBe(true);
-      expect(await store.listOutputs(all)).toEqual([anOutput('a', { deleted_at: at(20), deleted_bytes: 7 })]);
+      expect(await store.listOutputs(all)).toEqual([
+        anOutput('a', { deleted_at: at(20), deleted_bytes: 7 }),
+      ]);
     });
 
     it('forgets files', async () => {

@@ -11,7 +11,9 @@ import { sinkContext } from '../fakes/env.ts';
 /** A destination made for one test. */
 export interface Destination {
   readonly config: JsonObject;
-  /** What the destination holds now, as objects, in any order; `undefined` when it does not exist. */
+  /**
+   * What the destination holds now, as objects, in any order; `undefined` when it does not exist.
+   */
   rows(): Promise<readonly JsonObject[] | undefined>;
 }
 
@@ -46,7 +48,8 @@ export function describeSink(definition: SinkDefinition, harness: SinkHarness): 
     it('keeps what was written before a failure readable, or leaves no broken output under the final name', async () => {
       const to = await harness.fresh();
       await write(to.config, [[row(1)]], 'failed');
-      if (harness.unreadable === undefined && capabilities(to.config).flushDurable) await expectRows(to, [row(1)]);
+      if (harness.unreadable === undefined && capabilities(to.config).flushDurable)
+        await expectRows(to, [row(1)]);
     });
 
     it('ends an empty row without an error', async () => {
@@ -63,11 +66,15 @@ export function describeSink(definition: SinkDefinition, harness: SinkHarness): 
     it('writes the same from every encoding it accepts', async () => {
       const plain = await harness.fresh();
       for (const encoding of capabilities(plain.config).encodings) {
-        // An encoding of one family is told apart from records only by its own connector, and tested there.
+        // An encoding of one family is told apart from records only by its own connector, and
+        // tested there.
         if (encoding !== JSON_LINES.name) continue;
         const to = await harness.fresh();
         const sink = await open(to.config);
-        const result = await sink.write(Page.ofBlock(JSON_LINES, JSON_LINES.encode([row(1), row(2)]), 2), { partial: false });
+        const result = await sink.write(
+          Page.ofBlock(JSON_LINES, JSON_LINES.encode([row(1), row(2)]), 2),
+          { partial: false },
+        );
         await end(sink, 'success');
         expect(result).toMatchObject({ written: 2, rejected: [] });
         await expectRows(to, [row(1), row(2)]);
@@ -85,8 +92,17 @@ export function describeSink(definition: SinkDefinition, harness: SinkHarness): 
     it('folds repeats of a key in keyed modes and rejects records without one', async () => {
       const to = await harness.fresh();
       if (!capabilities(to.config).writeModes.includes('upsert')) return;
-      const config = { ...to.config, write_mode: 'upsert', key: ['id'], delete_marker: { field: '__op', values: ['d'] } };
-      expect(capabilities(config)).toMatchObject({ writeMode: 'upsert', key: ['id'], idempotent: true });
+      const config = {
+        ...to.config,
+        write_mode: 'upsert',
+        key: ['id'],
+        delete_marker: { field: '__op', values: ['d'] },
+      };
+      expect(capabilities(config)).toMatchObject({
+        writeMode: 'upsert',
+        key: ['id'],
+        idempotent: true,
+      });
       await write(config, [[row(1), row(2)], [row(1, 'again')]]);
       await expectRows(to, [row(1, 'again'), row(2)]);
       await write(config, [[row(1, 'first'), row(1, 'last')]]);
@@ -100,7 +116,10 @@ export function describeSink(definition: SinkDefinition, harness: SinkHarness): 
       ]);
       await expectRows(to, [row(1, 'last')]);
       const sink = await open(config);
-      const result = await sink.write(Page.ofRecords([row(5), { v: 'no key' }, { id: null, v: 'null key' }]), { partial: true });
+      const result = await sink.write(
+        Page.ofRecords([row(5), { v: 'no key' }, { id: null, v: 'null key' }]),
+        { partial: true },
+      );
       await end(sink, 'success');
       expect(result.written).toBe(1);
       expect(result.rejected.map((rejection) => rejection.index)).toEqual([1, 2]);
@@ -113,10 +132,12 @@ export function describeSink(definition: SinkDefinition, harness: SinkHarness): 
       const config = { ...to.config, write_mode: 'upsert', key: ['id'] };
       await write(config, [[row(1)]]);
       const sink = await open(config);
-      const failure = await sink.write(Page.ofRecords([row(2), { v: 'no key' }]), { partial: false }).then(
-        (result) => (result.rejected.length > 0 ? result.rejected[0]?.error : undefined),
-        (error: unknown) => error,
-      );
+      const failure = await sink
+        .write(Page.ofRecords([row(2), { v: 'no key' }]), { partial: false })
+        .then(
+          (result) => (result.rejected.length > 0 ? result.rejected[0]?.error : undefined),
+          (error: unknown) => error,
+        );
       expect(failure).toBeInstanceOf(Error);
       await end(sink, 'failed');
       await expectRows(to, [row(1)]);
@@ -150,11 +171,19 @@ export function describeSink(definition: SinkDefinition, harness: SinkHarness): 
       if (!capabilities(to.config).token) return;
       const first = await open(to.config);
       expect(await first.tokens?.last('conformance::idem')).toBeUndefined();
-      await first.tokens?.write(Page.ofRecords([row(1), row(2), row(3)]), 'conformance::idem', '00000000000000000001');
+      await first.tokens?.write(
+        Page.ofRecords([row(1), row(2), row(3)]),
+        'conformance::idem',
+        '00000000000000000001',
+      );
       await end(first, 'success');
       const second = await open(to.config);
       expect(await second.tokens?.last('conformance::idem')).toBe('00000000000000000001');
-      await second.tokens?.write(Page.ofRecords([row(4), row(5)]), 'conformance::idem', '00000000000000000002');
+      await second.tokens?.write(
+        Page.ofRecords([row(4), row(5)]),
+        'conformance::idem',
+        '00000000000000000002',
+      );
       expect(await second.tokens?.last('conformance::idem')).toBe('00000000000000000002');
       expect(await second.tokens?.last('another')).toBeUndefined();
       await end(second, 'success');
@@ -169,10 +198,15 @@ export function describeSink(definition: SinkDefinition, harness: SinkHarness): 
       if (capabilities(to.config).schema !== 'evolve') return;
       await write(to.config, [[row(1)]]);
       const sink = await open(to.config);
-      const names = async (): Promise<readonly string[]> => ((await sink.schema?.current()) ?? []).map((column) => column.name);
+      const names = async (): Promise<readonly string[]> =>
+        ((await sink.schema?.current()) ?? []).map((column) => column.name);
       expect(await names()).not.toContain('extra');
       await sink.schema?.evolve?.({ add: [], widen: [], relaxNull: [] });
-      await sink.schema?.evolve?.({ add: [{ name: 'extra', type: 'string' }], widen: [], relaxNull: [] });
+      await sink.schema?.evolve?.({
+        add: [{ name: 'extra', type: 'string' }],
+        widen: [],
+        relaxNull: [],
+      });
       expect(await names()).toContain('extra');
       await sink.write(Page.ofRecords([{ ...row(2), extra: 'new' }]), { partial: false });
       await end(sink, 'success');
@@ -204,7 +238,8 @@ export function describeSink(definition: SinkDefinition, harness: SinkHarness): 
       for (const config of Object.values(harness.broken)) {
         const findings = await definition.probe(parse(config), sinkContext());
         expect(findings.length).toBeGreaterThan(0);
-        for (const finding of findings) if (finding.status !== 'pass') expect(finding.reason?.trim()).toBeTruthy();
+        for (const finding of findings)
+          if (finding.status !== 'pass') expect(finding.reason?.trim()).toBeTruthy();
       }
     });
   });
@@ -217,7 +252,8 @@ export function describeSink(definition: SinkDefinition, harness: SinkHarness): 
 
   function parse(config: JsonObject): unknown {
     const checked = check(definition.config, config);
-    if (!checked.ok) throw new Error(`the harness config is not valid: ${JSON.stringify(checked.issues)}`);
+    if (!checked.ok)
+      throw new Error(`the harness config is not valid: ${JSON.stringify(checked.issues)}`);
     return checked.value;
   }
 
@@ -229,11 +265,16 @@ export function describeSink(definition: SinkDefinition, harness: SinkHarness): 
     return definition.open(parse(config), sinkContext());
   }
 
-  async function write(config: JsonObject, pages: readonly (readonly JsonValue[])[], reason: FinishReason = 'success'): Promise<number> {
+  async function write(
+    config: JsonObject,
+    pages: readonly (readonly JsonValue[])[],
+    reason: FinishReason = 'success',
+  ): Promise<number> {
     const sink = await open(config);
     let written = 0;
     try {
-      for (const records of pages) written += (await sink.write(Page.ofRecords(records), { partial: false })).written;
+      for (const records of pages)
+        written += (await sink.write(Page.ofRecords(records), { partial: false })).written;
     } catch (error) {
       await sink.close();
       throw error;

@@ -1,6 +1,6 @@
 /**
- * The contract of a source, as a suite every source is held to. Numbers in titles are clauses; a harness may opt out of a
- * clause only by naming it with a reason.
+ * The contract of a source, as a suite every source is held to. Numbers in titles are clauses; a
+ * harness may opt out of a clause only by naming it with a reason.
  */
 import { describe, expect, it } from 'vitest';
 import { ConnectorError } from '../../src/lib/errors.ts';
@@ -26,7 +26,9 @@ export interface SourceHarness {
 export function describeSource(definition: SourceDefinition, harness: SourceHarness): void {
   describe(`source ${definition.type} keeps the source contract`, () => {
     it('gives every record once, in order', async () => {
-      expect((await read(await harness.config())).flatMap((page) => [...page.records()])).toEqual(harness.records);
+      expect((await read(await harness.config())).flatMap((page) => [...page.records()])).toEqual(
+        harness.records,
+      );
     });
 
     clause('pages', 'holds at most batch_size records in a page', async () => {
@@ -41,14 +43,19 @@ export function describeSource(definition: SourceDefinition, harness: SourceHarn
       expect(pages.filter((page) => page.count > 0)).toHaveLength(1);
     });
 
-    clause('byte_bound', 'ends a page early when it grows beyond the byte bound, but holds at least one record', async () => {
-      const pages = await read(await harness.config(), { pageBytes: 1 });
-      expect(pages.length).toBeGreaterThan(1);
-      expect(pages.flatMap((page) => [...page.records()])).toEqual(harness.records);
-    });
+    clause(
+      'byte_bound',
+      'ends a page early when it grows beyond the byte bound, but holds at least one record',
+      async () => {
+        const pages = await read(await harness.config(), { pageBytes: 1 });
+        expect(pages.length).toBeGreaterThan(1);
+        expect(pages.flatMap((page) => [...page.records()])).toEqual(harness.records);
+      },
+    );
 
     it('counts what it hands over', async () => {
-      for (const page of await read(await harness.config())) expect(page.count).toBe(page.records().length);
+      for (const page of await read(await harness.config()))
+        expect(page.count).toBe(page.records().length);
     });
 
     it('gives the same records in every lane it offers', async () => {
@@ -65,11 +72,16 @@ export function describeSource(definition: SourceDefinition, harness: SourceHarn
     it('carries bookmarks exactly when it says so', async () => {
       const config = await harness.config();
       const pages = await read(config);
-      expect(pages.some((page) => page.bookmark !== undefined)).toBe(definition.capabilities(parse(config)).bookmarks);
+      expect(pages.some((page) => page.bookmark !== undefined)).toBe(
+        definition.capabilities(parse(config)).bookmarks,
+      );
     });
 
     it('goes on after its bookmark and not before', async () => {
-      const config = { ...(await harness.config()), ...(harness.skip?.pages === undefined ? { batch_size: 5 } : {}) };
+      const config = {
+        ...(await harness.config()),
+        ...(harness.skip?.pages === undefined ? { batch_size: 5 } : {}),
+      };
       if (!definition.capabilities(parse(config)).bookmarks) return;
       const pages = await read(config);
       const last = pages.findLast((page) => page.bookmark !== undefined);
@@ -80,7 +92,10 @@ export function describeSource(definition: SourceDefinition, harness: SourceHarn
     clause('cancel', 'stops at once when its signal fires', async () => {
       const stop = new AbortController();
       const source = await open(
-        { ...(await harness.config()), ...(harness.skip?.pages === undefined ? { batch_size: 1 } : {}) },
+        {
+          ...(await harness.config()),
+          ...(harness.skip?.pages === undefined ? { batch_size: 1 } : {}),
+        },
         { signal: stop.signal },
       );
       const pages = source.pages({ lane: RECORDS_LANE })[Symbol.asyncIterator]();
@@ -143,11 +158,15 @@ export function describeSource(definition: SourceDefinition, harness: SourceHarn
 
   function parse(config: JsonObject): unknown {
     const checked = check(definition.config, config);
-    if (!checked.ok) throw new Error(`the harness config is not valid: ${JSON.stringify(checked.issues)}`);
+    if (!checked.ok)
+      throw new Error(`the harness config is not valid: ${JSON.stringify(checked.issues)}`);
     return checked.value;
   }
 
-  function open(config: JsonObject, context: Parameters<typeof sourceContext>[0] = {}): Promise<Source> {
+  function open(
+    config: JsonObject,
+    context: Parameters<typeof sourceContext>[0] = {},
+  ): Promise<Source> {
     return Promise.resolve(definition.open(parse(config), sourceContext(context)));
   }
 
@@ -160,7 +179,11 @@ export function describeSource(definition: SourceDefinition, harness: SourceHarn
     const source = await open(config, context);
     const pages: Page[] = [];
     try {
-      for await (const page of source.pages({ lane, ...(bookmark === undefined ? {} : { bookmark }) })) pages.push(page);
+      for await (const page of source.pages({
+        lane,
+        ...(bookmark === undefined ? {} : { bookmark }),
+      }))
+        pages.push(page);
     } finally {
       await source.close();
     }

@@ -5,9 +5,14 @@ import { check } from '../../src/kit/schema.ts';
 import type { StateStore, StateStoreDefinition } from '../../src/kit/state-store.ts';
 import { partContext, testEnv } from '../fakes/env.ts';
 
-export async function openState(definition: StateStoreDefinition, config: JsonObject, cwd = '/'): Promise<StateStore> {
+export async function openState(
+  definition: StateStoreDefinition,
+  config: JsonObject,
+  cwd = '/',
+): Promise<StateStore> {
   const checked = check(definition.config, config);
-  if (!checked.ok) throw new Error(checked.issues.map((issue) => `${issue.path}: ${issue.message}`).join('; '));
+  if (!checked.ok)
+    throw new Error(checked.issues.map((issue) => `${issue.path}: ${issue.message}`).join('; '));
   return definition.open(checked.value, partContext({ env: testEnv({ cwd }) }));
 }
 
@@ -22,7 +27,8 @@ export function stateSuite(open: () => Promise<StateStore>): void {
     }
   };
 
-  test('a key that was never put has no value', () => withStore(async (store) => expect(await store.get('suite::never')).toBeUndefined()));
+  test('a key that was never put has no value', () =>
+    withStore(async (store) => expect(await store.get('suite::never')).toBeUndefined()));
 
   test.each<[string, JsonValue]>([
     ['null', null],
@@ -65,8 +71,12 @@ export function stateSuite(open: () => Promise<StateStore>): void {
 
   test('of many writers of one key one wins, whole', () =>
     withStore(async (store) => {
-      await Promise.all(Array.from({ length: 20 }, (_, index) => store.put('suite::race', { index })));
-      expect(await store.get('suite::race')).toEqual({ index: expect.toSatisfy((index) => Number.isInteger(index)) as number });
+      await Promise.all(
+        Array.from({ length: 20 }, (_, index) => store.put('suite::race', { index })),
+      );
+      expect(await store.get('suite::race')).toEqual({
+        index: expect.toSatisfy((index) => Number.isInteger(index)) as number,
+      });
       await store.delete('suite::race');
     }));
 }

@@ -1,7 +1,18 @@
-/** A backfill that is killed and resumed, however often, leaves the table as one that was not; the ordinary runs go on where they were. */
+/**
+ * A backfill that is killed and resumed, however often, leaves the table as one that was not; the
+ * ordinary runs go on where they were.
+ */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, watch, writeFileSync } from 'node:fs';
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  watch,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { Client } from 'pg';
@@ -33,7 +44,9 @@ const SINKS: Readonly<Record<string, object>> = {
   upserts: { write_mode: 'upsert', key: ['id'] },
   'replaced windows': {
     write_mode: 'overwrite',
-    scope: { window: { column: 'day', from: '${backfill.start_date}', to: '${backfill.end_date}' } },
+    scope: {
+      window: { column: 'day', from: '${backfill.start_date}', to: '${backfill.end_date}' },
+    },
   },
 };
 
@@ -53,7 +66,17 @@ test('of files that each window replaces comes to the same end', { timeout: 240_
   const sink = { type: 'jsonl', config: { path: 'out/${backfill.unit}.jsonl' } };
   const pipeline = { source, sink, state: { type: 'file', config: { path: 'state' } } };
   writeFileSync(join(place, 'files.json'), JSON.stringify({ version: 1, name: 'files', pipeline }));
-  const args = ['backfill', 'files.json', '--from', '2026-01-01', '--to', `2026-01-0${DAYS + 1}`, '--window', '1d', '--resume'];
+  const args = [
+    'backfill',
+    'files.json',
+    '--from',
+    '2026-01-01',
+    '--to',
+    `2026-01-0${DAYS + 1}`,
+    '--window',
+    '1d',
+    '--resume',
+  ];
   for (const signs of SIGNS) await killedAt(args, { place, state, signs });
   const last = await headgate(args, { cwd: place });
   expect(last.code, last.stderr).toBe(0);
@@ -63,7 +86,9 @@ test('of files that each window replaces comes to the same end', { timeout: 240_
       .split('\n')
       .map((line) => (JSON.parse(line) as { id: number }).id),
   );
-  expect(ids.sort((one, other) => one - other)).toEqual(Array.from({ length: ROWS }, (_, index) => index + 1));
+  expect(ids.sort((one, other) => one - other)).toEqual(
+    Array.from({ length: ROWS }, (_, index) => index + 1),
+  );
 });
 
 describe.each(Object.entries(SINKS))('of %s', (name, mode) => {
@@ -83,24 +108,50 @@ describe.each(Object.entries(SINKS))('of %s', (name, mode) => {
       },
     };
     const written = file === 'backfill' ? mode : { write_mode: 'upsert', key: ['id'] };
-    const config = { connection_url: database.url, table_name: table, column_mapping: 'auto_map', ...written };
-    const pipeline = { source, sink: { type: 'postgres', config }, state: { type: 'file', config: { path: state } } };
-    writeFileSync(join(place, `${file}.json`), JSON.stringify({ version: 1, name: 'orders', pipeline }));
+    const config = {
+      connection_url: database.url,
+      table_name: table,
+      column_mapping: 'auto_map',
+      ...written,
+    };
+    const pipeline = {
+      source,
+      sink: { type: 'postgres', config },
+      state: { type: 'file', config: { path: state } },
+    };
+    writeFileSync(
+      join(place, `${file}.json`),
+      JSON.stringify({ version: 1, name: 'orders', pipeline }),
+    );
     return `${file}.json`;
   }
 
   test('comes to the same end', { timeout: 240_000 }, async () => {
     mkdirSync(state, { recursive: true });
     await client.query(`CREATE TABLE ${table} (LIKE origin); CREATE UNIQUE INDEX ON ${table} (id)`);
-    expect((await headgate(['run', document('forward', 'id <= 100')], { cwd: place })).code).toBe(0);
+    expect((await headgate(['run', document('forward', 'id <= 100')], { cwd: place })).code).toBe(
+      0,
+    );
     await client.query(`UPDATE ${table} SET name = 'old'`);
     const bookmark = (): string => {
-      const [file = ''] = readdirSync(state).filter((one) => one.includes('row-0') && !one.includes('backfill'));
+      const [file = ''] = readdirSync(state).filter(
+        (one) => one.includes('row-0') && !one.includes('backfill'),
+      );
       return readFileSync(join(state, file), 'utf8');
     };
     const before = bookmark();
 
-    const range = ['--from', '2026-01-01', '--to', `2026-01-0${DAYS + 1}`, '--window', '1d', '--concurrency', '2', '--resume'];
+    const range = [
+      '--from',
+      '2026-01-01',
+      '--to',
+      `2026-01-0${DAYS + 1}`,
+      '--window',
+      '1d',
+      '--concurrency',
+      '2',
+      '--resume',
+    ];
     const args = ['backfill', document('backfill', WHERE), ...range];
     for (const signs of SIGNS) await killedAt(args, { place, state, signs });
     const last = await headgate([...args, '--json'], { cwd: place });
@@ -108,9 +159,13 @@ describe.each(Object.entries(SINKS))('of %s', (name, mode) => {
     expect(JSON.parse(last.stdout)).toMatchObject({ planned: DAYS, failed: 0, pending: 0 });
     const { rows } = await client.query(`SELECT * FROM ${table} EXCEPT ALL SELECT * FROM origin`);
     expect(rows).toEqual([]);
-    expect((await client.query(`SELECT count(*)::int AS n FROM ${table}`)).rows).toEqual([{ n: ROWS }]);
+    expect((await client.query(`SELECT count(*)::int AS n FROM ${table}`)).rows).toEqual([
+      { n: ROWS },
+    ]);
     expect(bookmark()).toBe(before);
-    const left = await client.query("SELECT relname FROM pg_class WHERE relkind = 'r' AND relname LIKE '%ovw%'");
+    const left = await client.query(
+      "SELECT relname FROM pg_class WHERE relkind = 'r' AND relname LIKE '%ovw%'",
+    );
     expect(left.rows).toEqual([]);
   });
 });

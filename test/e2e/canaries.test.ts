@@ -1,8 +1,16 @@
-/** No secret leaves as text: documents full of canaries end in many ways, and everything that was said is searched for them. */
+/**
+ * No secret leaves as text: documents full of canaries end in many ways, and everything that was
+ * said is searched for them.
+ */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startHttpServer, type HttpServer, type Reply, type SeenRequest } from '../fakes/http-server.ts';
+import {
+  startHttpServer,
+  type HttpServer,
+  type Reply,
+  type SeenRequest,
+} from '../fakes/http-server.ts';
 import {
   AUTHORITY_FILE,
   startAws,
@@ -26,7 +34,14 @@ let documents: ReturnType<typeof canaryDocuments>;
 const ADMIN_TOKEN = 'CNRYAdmin7f3a';
 
 /** What is there to be read, and what keeps a secret for the next process. */
-const SECRET_FILES = new Set(['.env', 'canary.txt', 'persisted.json', 'credentials.json', 'documents', 'out.jsonl']);
+const SECRET_FILES = new Set([
+  '.env',
+  'canary.txt',
+  'persisted.json',
+  'credentials.json',
+  'documents',
+  'out.jsonl',
+]);
 
 beforeAll(async () => {
   api = await startHttpServer(answer);
@@ -59,7 +74,8 @@ beforeAll(async () => {
   ) as typeof variables;
   documents = canaryDocuments(api.url);
   mkdirSync(shop.path('documents'));
-  for (const [name, document] of Object.entries(documents)) write(join('documents', `${name}.json`), JSON.stringify(document, null, 2));
+  for (const [name, document] of Object.entries(documents))
+    write(join('documents', `${name}.json`), JSON.stringify(document, null, 2));
 });
 afterAll(async () => {
   await shop.dispose();
@@ -74,14 +90,26 @@ function answer(request: SeenRequest): Reply {
   const status = /^\/refuse\/(\d+)$/.exec(path)?.[1];
   if (status !== undefined) return { status: Number(status), json: echo };
   if (path === '/token')
-    return { json: { access_token: canary('Access').replaceAll(/[^!-~]/g, ''), refresh_token: canary('Rotated'), expires_in: 3600 } };
+    return {
+      json: {
+        access_token: canary('Access').replaceAll(/[^!-~]/g, ''),
+        refresh_token: canary('Rotated'),
+        expires_in: 3600,
+      },
+    };
   if (path === '/redirect')
     return {
       status: 302,
-      headers: { location: `http://127.0.0.1:1/?${query.toString()}&h=${encodeURIComponent(headers['authorization'] ?? '')}` },
+      headers: {
+        location: `http://127.0.0.1:1/?${query.toString()}&h=${encodeURIComponent(headers['authorization'] ?? '')}`,
+      },
     };
   if (path === '/cut') return { body: JSON.stringify(echo), breaks: true };
-  if (path === '/garbage') return { headers: { 'content-type': 'application/json' }, body: `{"x": ${JSON.stringify(echo)}` };
+  if (path === '/garbage')
+    return {
+      headers: { 'content-type': 'application/json' },
+      body: `{"x": ${JSON.stringify(echo)}`,
+    };
   return { json: [{ id: 1 }] };
 }
 
@@ -103,13 +131,20 @@ describe('no canary is seen', () => {
     const found: Sighting[] = [];
     const codes = new Set<number | null>();
     const command = async (args: readonly string[], name: string): Promise<void> => {
-      const { code, stdout, stderr } = await headgate([...args, `documents/${name}.json`], { cwd: shop.dir, variables });
+      const { code, stdout, stderr } = await headgate([...args, `documents/${name}.json`], {
+        cwd: shop.dir,
+        variables,
+      });
       codes.add(code);
       found.push(...sightings(stdout + stderr, `${args.join(' ')} ${name}`, PLACES));
     };
     // The server gets all of them; here a token stands for its like.
-    const names = Object.keys(documents).filter((name) => !/^(api|path|type|value|fine|filter)-(?!Env|Azure)/.test(name));
-    await eachOf(names, (name) => command(['run', '--log-level', 'trace', '--output', 'json'], name));
+    const names = Object.keys(documents).filter(
+      (name) => !/^(api|path|type|value|fine|filter)-(?!Env|Azure)/.test(name),
+    );
+    await eachOf(names, (name) =>
+      command(['run', '--log-level', 'trace', '--output', 'json'], name),
+    );
     const others = [
       ['validate', '--json'],
       ['plan', '--resolve-secrets'],
@@ -126,7 +161,14 @@ describe('no canary is seen', () => {
 
   it('in what the server says, records and keeps', { timeout: 240_000 }, async () => {
     const program = await shop.start({
-      args: ['--log-level', 'debug', '--history', `sqlite:${shop.path('history.db')}`, '--auth-token', ADMIN_TOKEN],
+      args: [
+        '--log-level',
+        'debug',
+        '--history',
+        `sqlite:${shop.path('history.db')}`,
+        '--auth-token',
+        ADMIN_TOKEN,
+      ],
       variables,
     });
     const headers = { authorization: `Bearer ${ADMIN_TOKEN}` };
@@ -137,25 +179,48 @@ describe('no canary is seen', () => {
       return answered;
     };
     const call = async (method: string, path: string, body?: unknown): Promise<Answer> =>
-      look(`${method} ${path} ${JSON.stringify(body)?.slice(0, 80) ?? ''}`, await program.call(method, path, body, headers));
+      look(
+        `${method} ${path} ${JSON.stringify(body)?.slice(0, 80) ?? ''}`,
+        await program.call(method, path, body, headers),
+      );
     const ids: string[] = [];
     await eachOf(Object.entries(documents), async ([name, document]) => {
       const config = JSON.stringify(document);
-      const answered = await call('POST', '/v1/runs', { config, name, idempotency_key: name, callback: callbackOf() });
+      const answered = await call('POST', '/v1/runs', {
+        config,
+        name,
+        idempotency_key: name,
+        callback: callbackOf(),
+      });
       if (answered.status === 202) ids.push((answered.json() as { run_id: string }).run_id);
       if (name.length % 3 === 0) await call('POST', '/v1/doctor', { config });
     });
     for (const id of ids) {
       await expect
-        .poll(async () => ((await call('GET', `/v1/runs/${id}`)).json() as { status: string }).status, { timeout: 60_000 })
+        .poll(
+          async () => ((await call('GET', `/v1/runs/${id}`)).json() as { status: string }).status,
+          { timeout: 60_000 },
+        )
         .toBeOneOf(['completed', 'failed']);
       await call('GET', `/v1/runs/${id}/logs?format=json`);
       await call('GET', `/v1/runs/${id}/logs`);
     }
-    for (const path of ['/', '/healthz', '/readyz', '/metrics', '/v1/runs', '/v1/audit', '/v1/schemas', '/v1/whoami'])
+    for (const path of [
+      '/',
+      '/healthz',
+      '/readyz',
+      '/metrics',
+      '/v1/runs',
+      '/v1/audit',
+      '/v1/schemas',
+      '/v1/whoami',
+    ])
       await call('GET', path);
     await program.stop();
-    found.push(...sightings(program.output(), 'output of serve', PLACES), ...searchFiles(shop.dir, PLACES, SECRET_FILES));
+    found.push(
+      ...sightings(program.output(), 'output of serve', PLACES),
+      ...searchFiles(shop.dir, PLACES, SECRET_FILES),
+    );
     expectNone(found);
     expect(ids.length).toBeGreaterThan(40);
   });

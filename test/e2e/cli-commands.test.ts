@@ -1,4 +1,7 @@
-/** The commands around a run, as processes: from an empty folder to a document somebody else can check. */
+/**
+ * The commands around a run, as processes: from an empty folder to a document somebody else can
+ * check.
+ */
 import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -23,7 +26,11 @@ it('leads from an empty folder to a first result', async () => {
 });
 
 it('tells the version, whatever the folder holds', async () => {
-  expect(await run('--version')).toEqual({ code: 0, stdout: expect.stringMatching(/^headgate \d+\.\d+\.\d+\n$/) as string, stderr: '' });
+  expect(await run('--version')).toEqual({
+    code: 0,
+    stdout: expect.stringMatching(/^headgate \d+\.\d+\.\d+\n$/) as string,
+    stderr: '',
+  });
 });
 
 describe('a document with problems', () => {
@@ -43,10 +50,13 @@ describe('a document with problems', () => {
       join(cwd, 'secret.yaml'),
       'version: 1\npipeline:\n  source: { type: csv, config: { path: "${env:WHERE}" } }\n  sink: { type: jsonl, config: { path: out.jsonl } }\n',
     );
-    const { code, stdout, stderr } = await headgate(['run', 'secret.yaml', '--output', 'json', '--log-level', 'trace'], {
-      cwd,
-      variables: { WHERE: 'canary-4711' },
-    });
+    const { code, stdout, stderr } = await headgate(
+      ['run', 'secret.yaml', '--output', 'json', '--log-level', 'trace'],
+      {
+        cwd,
+        variables: { WHERE: 'canary-4711' },
+      },
+    );
     expect(code).toBe(1);
     expect(stdout + stderr).not.toContain('canary-4711');
     expect(stdout).toContain('***');
@@ -55,10 +65,15 @@ describe('a document with problems', () => {
 
 describe('fmt', () => {
   it('rewrites a file once and checks without writing', async () => {
-    const messy = 'pipeline:\n    sink: {type: jsonl, config: {path: o}}\n    source: {type: csv, config: {path: i}} # input\nversion: 1\n';
+    const messy =
+      'pipeline:\n    sink: {type: jsonl, config: {path: o}}\n    source: {type: csv, config: {path: i}} # input\nversion: 1\n';
     const file = join(cwd, 'messy.yaml');
     writeFileSync(file, messy);
-    expect(await run('fmt', '--check', 'messy.yaml')).toEqual({ code: 1, stdout: '', stderr: 'not formatted: messy.yaml\n' });
+    expect(await run('fmt', '--check', 'messy.yaml')).toEqual({
+      code: 1,
+      stdout: '',
+      stderr: 'not formatted: messy.yaml\n',
+    });
     expect(readFileSync(file, 'utf8')).toBe(messy);
     const printed = await run('fmt', '--stdout', 'messy.yaml');
     expect((await run('fmt', 'messy.yaml')).stderr).toBe('formatted messy.yaml\n');

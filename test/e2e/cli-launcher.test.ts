@@ -1,4 +1,7 @@
-/** The launcher, in a package of its own: which Node it starts, and that nobody can tell the difference. */
+/**
+ * The launcher, in a package of its own: which Node it starts, and that nobody can tell the
+ * difference.
+ */
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import {
@@ -33,7 +36,10 @@ beforeEach(() => {
   home = join(root, 'node_modules', 'headgate');
   mkdirSync(join(home, 'bin'), { recursive: true });
   cpSync(PROGRAMS, join(home, 'bin'), { recursive: true });
-  writeFileSync(join(home, 'package.json'), JSON.stringify({ name: 'headgate', type: 'module', dependencies: { node: '24.21.0' } }));
+  writeFileSync(
+    join(home, 'package.json'),
+    JSON.stringify({ name: 'headgate', type: 'module', dependencies: { node: '24.21.0' } }),
+  );
   writeFileSync(join(root, 'old.mjs'), PRETEND_OLD);
   writeFileSync(join(root, 'always-old.mjs'), PRETEND_ALWAYS_OLD);
 });
@@ -65,18 +71,27 @@ function launch(
 ): { status: number | null; signal: string | null; stdout: string; stderr: string } {
   const before = typeof preload === 'string' ? ['--import', `./${preload}`] : [];
   const { cwd, env } = options();
-  const { status, signal, stdout, stderr } = spawnSync(process.execPath, [...before, join(home, 'bin/headgate.js'), ...args], {
-    cwd,
-    env: typeof preload === 'object' ? { ...env, ...preload } : env,
-    encoding: 'utf8',
-  });
+  const { status, signal, stdout, stderr } = spawnSync(
+    process.execPath,
+    [...before, join(home, 'bin/headgate.js'), ...args],
+    {
+      cwd,
+      env: typeof preload === 'object' ? { ...env, ...preload } : env,
+      encoding: 'utf8',
+    },
+  );
   return { status, signal, stdout, stderr };
 }
 
 describe('on a Node that is new enough', () => {
   it('runs the bundle of an installed package', () => {
     put('dist/main.cjs', 'console.log("bundle", ...process.argv.slice(2));');
-    expect(launch(undefined, 'run', 'a b')).toEqual({ status: 0, signal: null, stdout: 'bundle run a b\n', stderr: '' });
+    expect(launch(undefined, 'run', 'a b')).toEqual({
+      status: 0,
+      signal: null,
+      stdout: 'bundle run a b\n',
+      stderr: '',
+    });
   });
 
   describe('in a checkout', () => {
@@ -108,7 +123,11 @@ describe('on a Node that is new enough', () => {
       ['is older than the bundle, but another', () => setTime('src/word.ts', 1_000_000), 'sources'],
       ['came', () => put('src/more.ts', ''), 'sources'],
       ['went', () => rmSync(join(home, 'src/less.ts')), 'sources'],
-      ['of the package changed', () => put('package.json', '{ "type": "module", "version": "2.0.0" }'), 'sources'],
+      [
+        'of the package changed',
+        () => put('package.json', '{ "type": "module", "version": "2.0.0" }'),
+        'sources',
+      ],
     ])('runs the sources when a file %s since', (_how, change, word) => {
       put('src/less.ts', '');
       build();
@@ -124,10 +143,18 @@ describe('on a Node that is new enough', () => {
 
   it('keeps compiled code where the user keeps caches, and does without where it cannot', () => {
     put('dist/main.cjs', 'console.log("bundle");');
-    expect(launch({ XDG_CACHE_HOME: join(root, 'cache') })).toMatchObject({ status: 0, stdout: 'bundle\n', stderr: '' });
+    expect(launch({ XDG_CACHE_HOME: join(root, 'cache') })).toMatchObject({
+      status: 0,
+      stdout: 'bundle\n',
+      stderr: '',
+    });
     expect(existsSync(join(root, 'cache', 'headgate'))).toBe(true);
     put('no-folder', '');
-    expect(launch({ XDG_CACHE_HOME: join(home, 'no-folder') })).toMatchObject({ status: 0, stdout: 'bundle\n', stderr: '' });
+    expect(launch({ XDG_CACHE_HOME: join(home, 'no-folder') })).toMatchObject({
+      status: 0,
+      stdout: 'bundle\n',
+      stderr: '',
+    });
   });
 });
 
@@ -136,7 +163,10 @@ describe('a bundled program', () => {
 
   beforeEach(() => {
     cache = join(root, 'cache');
-    put('dist/main.cjs', `require('../bin/compiled.js').runCompiled(__dirname + '/program-1.cjs', process.argv[2]);`);
+    put(
+      'dist/main.cjs',
+      `require('../bin/compiled.js').runCompiled(__dirname + '/program-1.cjs', process.argv[2]);`,
+    );
     put(
       'dist/program-1.cjs',
       'const word = () => "ran"; exports.word = word; process.exitCode = process.argv[2] === "fail" ? 1 : 0; console.log(word());',
@@ -154,7 +184,11 @@ describe('a bundled program', () => {
   const run = (...args: string[]) => launch({ XDG_CACHE_HOME: cache }, ...args);
 
   it('runs with the code it compiled before, for each purpose its own', () => {
-    expect([run('run'), run('run'), run('list')].map(({ stdout }) => stdout)).toEqual(['ran\n', 'ran\n', 'ran\n']);
+    expect([run('run'), run('run'), run('list')].map(({ stdout }) => stdout)).toEqual([
+      'ran\n',
+      'ran\n',
+      'ran\n',
+    ]);
     expect(kept()).toEqual(['program-1.cjs-list', 'program-1.cjs-run']);
   });
 
@@ -166,7 +200,9 @@ describe('a bundled program', () => {
 
   it('compiles again where what was kept is no use', () => {
     run('run');
-    const [file] = readdirSync(cache, { recursive: true, encoding: 'utf8' }).filter((one) => one.endsWith('-run'));
+    const [file] = readdirSync(cache, { recursive: true, encoding: 'utf8' }).filter((one) =>
+      one.endsWith('-run'),
+    );
     writeFileSync(join(cache, file ?? ''), 'broken');
     expect(run('run')).toEqual({ status: 0, signal: null, stdout: 'ran\n', stderr: '' });
     expect(statSync(join(cache, file ?? '')).size).toBeGreaterThan('broken'.length);
@@ -174,20 +210,32 @@ describe('a bundled program', () => {
 
   it('asks for modules as any file does', () => {
     put('dist/other.mjs', 'export const from = import.meta.filename;');
-    put('dist/program-1.cjs', 'console.log(require("./other.mjs").from === __dirname + "/other.mjs");');
+    put(
+      'dist/program-1.cjs',
+      'console.log(require("./other.mjs").from === __dirname + "/other.mjs");',
+    );
     expect(run('run')).toMatchObject({ stdout: 'true\n', stderr: '' });
   });
 });
 
 describe('on an older Node', () => {
-  it.each([[['node', 'bin', 'node']], [[`node-${process.platform}-${process.arch}`, 'bin', 'node']], [['.bin', 'node']]])(
-    'starts the one of %j',
-    (place) => {
-      installNode(...place);
-      put('dist/main.cjs', 'console.log(process.env.HEADGATE_LAUNCHED, ...process.argv.slice(2)); process.exitCode = 7;');
-      expect(launch('old.mjs', '--version', 'x')).toEqual({ status: 7, signal: null, stdout: 'undefined --version x\n', stderr: '' });
-    },
-  );
+  it.each([
+    [['node', 'bin', 'node']],
+    [[`node-${process.platform}-${process.arch}`, 'bin', 'node']],
+    [['.bin', 'node']],
+  ])('starts the one of %j', (place) => {
+    installNode(...place);
+    put(
+      'dist/main.cjs',
+      'console.log(process.env.HEADGATE_LAUNCHED, ...process.argv.slice(2)); process.exitCode = 7;',
+    );
+    expect(launch('old.mjs', '--version', 'x')).toEqual({
+      status: 7,
+      signal: null,
+      stdout: 'undefined --version x\n',
+      stderr: '',
+    });
+  });
 
   it('says what to install when there is none', () => {
     const { status, stderr } = launch('old.mjs');
@@ -215,10 +263,14 @@ describe('on an older Node', () => {
       'dist/main.cjs',
       'process.on("SIGTERM", () => { console.log("stopping"); process.exit(3); }); setInterval(() => {}, 1000); console.log("ready");',
     );
-    const child: ChildProcess = spawn(process.execPath, ['--import', './old.mjs', join(home, 'bin/headgate.js')], {
-      ...options(),
-      stdio: ['ignore', 'pipe', 'inherit'],
-    });
+    const child: ChildProcess = spawn(
+      process.execPath,
+      ['--import', './old.mjs', join(home, 'bin/headgate.js')],
+      {
+        ...options(),
+        stdio: ['ignore', 'pipe', 'inherit'],
+      },
+    );
     let text = '';
     child.stdout?.setEncoding('utf8').on('data', (part: string) => {
       text += part;

@@ -1,4 +1,7 @@
-/** What a document says is what runs: merging, templates, layers, tokens, rows that wait for each other, and selection. */
+/**
+ * What a document says is what runs: merging, templates, layers, tokens, rows that wait for each
+ * other, and selection.
+ */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -18,8 +21,19 @@ interface RowReport {
   readonly rows_out: number;
 }
 
-async function rows(name: string, ...args: string[]): Promise<{ code: number | null; rows: RowReport[]; stderr: string }> {
-  const { code, stdout, stderr } = await folder.run(['run', name, '--output', 'ndjson', '--log-level', 'warn', ...args]);
+async function rows(
+  name: string,
+  ...args: string[]
+): Promise<{ code: number | null; rows: RowReport[]; stderr: string }> {
+  const { code, stdout, stderr } = await folder.run([
+    'run',
+    name,
+    '--output',
+    'ndjson',
+    '--log-level',
+    'warn',
+    ...args,
+  ]);
   return { code, rows: linesOf(stdout) as RowReport[], stderr };
 }
 
@@ -78,8 +92,16 @@ matrix:
       { source: { type: 'jsonl' }, sink: { type: 'jsonl' } },
       {
         matrix: [
-          { id: 'some', source: { config: { path: 'parents.jsonl' } }, sink: { config: { path: 'parents.out.jsonl' } } },
-          { id: 'empty', source: { config: { path: 'none.jsonl' } }, sink: { config: { path: 'none.out.jsonl' } } },
+          {
+            id: 'some',
+            source: { config: { path: 'parents.jsonl' } },
+            sink: { config: { path: 'parents.out.jsonl' } },
+          },
+          {
+            id: 'empty',
+            source: { config: { path: 'none.jsonl' } },
+            sink: { config: { path: 'none.out.jsonl' } },
+          },
           { id: 'child', ...child('some') },
           { id: 'orphan', ...child('empty') },
         ],
@@ -87,7 +109,9 @@ matrix:
     );
     const done = await rows('parents.json');
     expect(done.code).toBe(0);
-    const children = done.rows.filter(({ row_id }) => row_id === 'child').map(({ parent_key, rows_out }) => [parent_key, rows_out]);
+    const children = done.rows
+      .filter(({ row_id }) => row_id === 'child')
+      .map(({ parent_key, rows_out }) => [parent_key, rows_out]);
     expect(new Map(children as [string, number][])).toEqual(
       new Map([
         ['a', 1],
@@ -101,10 +125,18 @@ matrix:
     folder.records('twins.jsonl', [{ key: 'a' }, { key: 'a' }]);
     folder.document(
       'twins.json',
-      { source: { type: 'jsonl' }, sink: { type: 'jsonl' }, state: { type: 'file', config: { path: 'twins.state' } } },
+      {
+        source: { type: 'jsonl' },
+        sink: { type: 'jsonl' },
+        state: { type: 'file', config: { path: 'twins.state' } },
+      },
       {
         matrix: [
-          { id: 'p', source: { config: { path: 'twins.jsonl' } }, sink: { config: { path: 'twins.out.jsonl' } } },
+          {
+            id: 'p',
+            source: { config: { path: 'twins.jsonl' } },
+            sink: { config: { path: 'twins.out.jsonl' } },
+          },
           {
             id: 'c',
             parent: 'p',
@@ -186,9 +218,12 @@ pipeline:
   sink: {type: jsonl, config: {path: "tokens-\${now.year}-\${now.strftime.%m}.jsonl"}}
 `,
     );
-    const { code, stderr } = await folder.run(['run', 'tokens.yaml', '--quiet', '--clock', '2026-01-31T08:09:10Z'], {
-      VALUE: 'x: [1, {y: 2}]\n- "z',
-    });
+    const { code, stderr } = await folder.run(
+      ['run', 'tokens.yaml', '--quiet', '--clock', '2026-01-31T08:09:10Z'],
+      {
+        VALUE: 'x: [1, {y: 2}]\n- "z',
+      },
+    );
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     expect(folder.lines('tokens-2026-01.jsonl')).toEqual([
       {
@@ -221,7 +256,9 @@ pipeline:
       ['preview'],
     ]) {
       const [command = '', ...flags] = args;
-      const { stdout, stderr } = await folder.run([command, 'secret.json', ...flags], { PASSWORD: secret });
+      const { stdout, stderr } = await folder.run([command, 'secret.json', ...flags], {
+        PASSWORD: secret,
+      });
       expect(`${args.join(' ')}: ${stdout}${stderr}`).not.toContain(secret);
     }
   });
@@ -230,7 +267,11 @@ pipeline:
 describe('selection', () => {
   beforeAll(() => {
     folder.records('select.jsonl', [{ n: 1 }]);
-    const row = (id: string, more: object = {}): object => ({ id, sink: { config: { path: `select-${id}.jsonl` } }, ...more });
+    const row = (id: string, more: object = {}): object => ({
+      id,
+      sink: { config: { path: `select-${id}.jsonl` } },
+      ...more,
+    });
     folder.document(
       'select.json',
       { source: { type: 'jsonl', config: { path: 'select.jsonl' } }, sink: { type: 'jsonl' } },
@@ -265,7 +306,9 @@ describe('selection', () => {
     ],
   ])('%j runs %j', async (flags, expected) => {
     const { stdout, code } = await folder.run(['validate', 'select.json', '--json', ...flags]);
-    const { rows: decided } = JSON.parse(stdout) as { rows: { id: string; decision: string | null }[] };
+    const { rows: decided } = JSON.parse(stdout) as {
+      rows: { id: string; decision: string | null }[];
+    };
     const running = decided.filter(({ decision }) => decision === 'run').map(({ id }) => id);
     expect({ code, running }).toEqual({ code: 0, running: expected });
   });
@@ -275,10 +318,16 @@ describe('selection', () => {
     [{ SVC_INCLUDE_PARENTS: 'all' }, [], 0],
     [{ FAUCET_INCLUDE_PARENTS: 'off', SVC_INCLUDE_PARENTS: 'all' }, [], 1],
     [{ FAUCET_INCLUDE_PARENTS: 'all' }, ['--include-parents', 'off'], 1],
-  ])('what becomes of parents may come from variables: %j with %j ends with %d', async (variables, flags, expected) => {
-    const { code } = await folder.run(['validate', 'select.json', '--select', 'needs-draft', ...flags], variables);
-    expect(code).toBe(expected);
-  });
+  ])(
+    'what becomes of parents may come from variables: %j with %j ends with %d',
+    async (variables, flags, expected) => {
+      const { code } = await folder.run(
+        ['validate', 'select.json', '--select', 'needs-draft', ...flags],
+        variables,
+      );
+      expect(code).toBe(expected);
+    },
+  );
 
   it.each([
     [['--select', 'nope'], 'matches no row'],
@@ -288,7 +337,13 @@ describe('selection', () => {
     [['--select', 'needs-draft'], 'needs-draft → draft'],
     [['--select', 'plain', '--skip', 'plain'], 'plain'],
   ])('%j is refused before anything runs', async (flags, sentence) => {
-    const { code, stdout, stderr } = await folder.run(['run', 'select.json', '--output', 'json', ...flags]);
+    const { code, stdout, stderr } = await folder.run([
+      'run',
+      'select.json',
+      '--output',
+      'json',
+      ...flags,
+    ]);
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
     expect(stderr).toContain(sentence);
   });

@@ -20,7 +20,8 @@ let folder: string;
 
 beforeAll(() => {
   folder = mkdtempSync(join(tmpdir(), 'headgate-examples-'));
-  for (const part of ['examples', 'data']) cpSync(join(ROOT, part), join(folder, part), { recursive: true });
+  for (const part of ['examples', 'data'])
+    cpSync(join(ROOT, part), join(folder, part), { recursive: true });
 });
 
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -38,7 +39,10 @@ describe('examples', () => {
     expect(JSON.parse(validated.stdout)).toMatchObject({ valid: true });
     if (validateOnly) return;
     for (let time = 0; time < 2; time += 1) {
-      const run = await headgate(['run', path, '--output', 'json', '--log-level', 'error'], { cwd: folder, variables });
+      const run = await headgate(['run', path, '--output', 'json', '--log-level', 'error'], {
+        cwd: folder,
+        variables,
+      });
       expect(run.stderr).toBe('');
       expect(run.code).toBe(0);
     }

@@ -29,8 +29,10 @@ export function makeFolder(purpose: string): Folder {
     path,
     write,
     text,
-    records: (name, records) => write(name, records.map((record) => `${JSON.stringify(record)}\n`).join('')),
-    document: (name, pipeline, rest = {}) => write(name, JSON.stringify({ version: 1, name: purpose, pipeline, ...rest })),
+    records: (name, records) =>
+      write(name, records.map((record) => `${JSON.stringify(record)}\n`).join('')),
+    document: (name, pipeline, rest = {}) =>
+      write(name, JSON.stringify({ version: 1, name: purpose, pipeline, ...rest })),
     lines: (name) => linesOf(text(name)),
     run: (args, variables = {}) => headgate(args, { cwd: path, variables }),
     remove: () => rmSync(path, { recursive: true, force: true }),

@@ -1,6 +1,7 @@
 /**
- * Documents as people write them elsewhere for this grammar. Each loads and can be described, or is refused for exactly what stands
- * beside it in `<name>.issues.json`: what is missing or wrong, at which place, once. What loads with doubts has them there.
+ * Documents as people write them elsewhere for this grammar. Each loads and can be described, or is
+ * refused for exactly what stands beside it in `<name>.issues.json`: what is missing or wrong, at
+ * which place, once. What loads with doubts has them there.
  */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -51,7 +52,8 @@ interface Expected {
   readonly doubts?: readonly string[];
 }
 
-const told = ({ line, column, path, code, message }: Issue): string => `${line}:${column} ${code} ${path}: ${message}`;
+const told = ({ line, column, path, code, message }: Issue): string =>
+  `${line}:${column} ${code} ${path}: ${message}`;
 
 function expectedOf(name: string): Expected {
   const file = join(FOLDER, `${name}.issues.json`);
@@ -61,7 +63,11 @@ function expectedOf(name: string): Expected {
 function outcomeOf(name: string): Expected {
   try {
     const plan = planOf(name);
-    for (const text of [...introduce(plan), ...plan.rows.flatMap((row) => tellRow(row, plan.topology))]) expect(text).not.toBe('');
+    for (const text of [
+      ...introduce(plan),
+      ...plan.rows.flatMap((row) => tellRow(row, plan.topology)),
+    ])
+      expect(text).not.toBe('');
     expect(explainDocument(plan)).toMatchObject({ pipeline: plan.name });
     return plan.warnings.length === 0 ? {} : { doubts: plan.warnings.map(told) };
   } catch (error) {

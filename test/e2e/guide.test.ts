@@ -1,4 +1,7 @@
-/** The guide, followed to the letter: its documents are saved, its commands are run, and what they print is compared. */
+/**
+ * The guide, followed to the letter: its documents are saved, its commands are run, and what they
+ * print is compared.
+ */
 import { cpSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -17,12 +20,16 @@ type Snippet =
   | { readonly kind: 'document'; readonly name: string; readonly text: string }
   | { readonly kind: 'console'; readonly commands: readonly Command[] };
 
-/** Fenced blocks that are to be saved (`# name.yaml` in the first line) or run (`console`), in order. */
+/**
+ * Fenced blocks that are to be saved (`# name.yaml` in the first line) or run (`console`), in
+ * order.
+ */
 function snippetsOf(markdown: string): Snippet[] {
   return [...markdown.matchAll(/^```(\w+)\n([\s\S]*?)^```$/gm)].map(([, language, text = '']) => {
     if (language === 'console') return { kind: 'console', commands: commandsOf(text) };
     const name = /^# (\S+\.(?:yaml|json|jsonl))\n/.exec(text)?.[1];
-    if (name === undefined) throw new Error(`a snippet begins with neither a file name nor a command:\n${text}`);
+    if (name === undefined)
+      throw new Error(`a snippet begins with neither a file name nor a command:\n${text}`);
     return { kind: 'document', name, text };
   });
 }
@@ -35,13 +42,20 @@ function commandsOf(text: string): Command[] {
 }
 
 async function follow({ line, expected }: Command, cwd: string): Promise<void> {
-  const [, assignments = '', args = '', note] = /^((?:\w+=\S+ )*)headgate (.*?)(?: # (.*))?$/.exec(line) ?? [];
-  const variables = Object.fromEntries([...assignments.matchAll(/(\w+)=(\S+) /g)].map(([, name = '', value = '']) => [name, value]));
+  const [, assignments = '', args = '', note] =
+    /^((?:\w+=\S+ )*)headgate (.*?)(?: # (.*))?$/.exec(line) ?? [];
+  const variables = Object.fromEntries(
+    [...assignments.matchAll(/(\w+)=(\S+) /g)].map(([, name = '', value = '']) => [name, value]),
+  );
   const run = await headgate(args.split(' '), { cwd, variables });
   const printed = `${run.stdout}\n${run.stderr}`;
-  expect(run.code, `${line}\n${printed}`).toBe(Number(/exits with (\d)/.exec(note ?? '')?.[1] ?? 0));
+  expect(run.code, `${line}\n${printed}`).toBe(
+    Number(/exits with (\d)/.exec(note ?? '')?.[1] ?? 0),
+  );
   for (const text of expected)
-    expect(printed.split('\n').map((one) => one.trimEnd())).toContainEqual(expect.stringMatching(patternOf(text)));
+    expect(printed.split('\n').map((one) => one.trimEnd())).toContainEqual(
+      expect.stringMatching(patternOf(text)),
+    );
 }
 
 /** `…` stands for whatever differs from run to run. */

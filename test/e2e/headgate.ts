@@ -17,7 +17,12 @@ export function headgate(
   return new Promise((done, fail) => {
     const child = spawn(process.execPath, [LAUNCHER, ...args], {
       cwd: options.cwd,
-      env: { PATH: process.env['PATH'], HOME: process.env['HOME'], NO_COLOR: '1', ...options.variables },
+      env: {
+        PATH: process.env['PATH'],
+        HOME: process.env['HOME'],
+        NO_COLOR: '1',
+        ...options.variables,
+      },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     let stdout = '';

@@ -5,7 +5,12 @@ import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { afterEach, expect, test } from 'vitest';
 import type { LogEvent } from '../../src/runs/runs.ts';
-import { startFixture, TOKENS, type Fixture, type FixtureOptions } from '../../src/server/server-fixture.ts';
+import {
+  startFixture,
+  TOKENS,
+  type Fixture,
+  type FixtureOptions,
+} from '../../src/server/server-fixture.ts';
 
 const open: Fixture[] = [];
 afterEach(async () => {
@@ -19,7 +24,10 @@ async function start(options: FixtureOptions = {}) {
   return { ...fixture, address, port: Number(new URL(address).port) };
 }
 
-/** Sends bytes as they are; resolves with everything that came back when the server closed the connection. */
+/**
+ * Sends bytes as they are; resolves with everything that came back when the server closed the
+ * connection.
+ */
 async function raw(port: number, bytes: string | Uint8Array): Promise<string> {
   const socket = connect(port, '127.0.0.1');
   await once(socket, 'connect');
@@ -34,12 +42,32 @@ function bodyOf(answer: string): unknown {
 test.each([
   ['no HTTP at all', 'hello\r\n\r\n', 400, 'bad_config'],
   ['a header without a name', 'GET / HTTP/1.1\r\n: x\r\n\r\n', 400, 'bad_config'],
-  ['two lengths', 'POST /v1/runs HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab', 400, 'bad_config'],
+  [
+    'two lengths',
+    'POST /v1/runs HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab',
+    400,
+    'bad_config',
+  ],
   ['an invented method', 'FROB /v1/runs HTTP/1.1\r\nHost: x\r\n\r\n', 400, 'bad_config'],
-  ['headers without end', `GET / HTTP/1.1\r\nHost: x\r\nX-Big: ${'a'.repeat(100_000)}\r\n\r\n`, 431, 'headers_too_large'],
-  ['a method nobody has', 'PROPFIND /v1/runs HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n', 405, 'method_not_allowed'],
+  [
+    'headers without end',
+    `GET / HTTP/1.1\r\nHost: x\r\nX-Big: ${'a'.repeat(100_000)}\r\n\r\n`,
+    431,
+    'headers_too_large',
+  ],
+  [
+    'a method nobody has',
+    'PROPFIND /v1/runs HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n',
+    405,
+    'method_not_allowed',
+  ],
   ['no host', 'GET /healthz HTTP/1.1\r\nConnection: close\r\n\r\n', 400, 'bad_config'],
-  ['a path of raw bytes', 'GET /v1/runs/%ff%fe HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n', 400, 'bad_config'],
+  [
+    'a path of raw bytes',
+    'GET /v1/runs/%ff%fe HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n',
+    400,
+    'bad_config',
+  ],
 ])('%s is answered with an envelope', async (_, bytes, status, code) => {
   const { port, logged } = await start();
   const answer = await raw(port, bytes);
@@ -110,10 +138,14 @@ test('a reader that goes away releases its log and is counted', async () => {
   const response = await fetch(`${address}/v1/runs/run-1/logs`, authorized);
   const reader = response.body?.getReader();
   const { value } = (await reader?.read()) ?? {};
-  expect(new TextDecoder().decode(value)).toBe('event: log\ndata: INFO headgate: pipeline run starting\n\n');
+  expect(new TextDecoder().decode(value)).toBe(
+    'event: log\ndata: INFO headgate: pipeline run starting\n\n',
+  );
   await reader?.cancel();
   await live.left;
-  await expect.poll(() => counted.filter(({ labels }) => labels['path'] === '/v1/runs/{id}/logs')).toHaveLength(2);
+  await expect
+    .poll(() => counted.filter(({ labels }) => labels['path'] === '/v1/runs/{id}/logs'))
+    .toHaveLength(2);
 });
 
 test('an open log does not hold the server when it closes', async () => {

@@ -7,7 +7,13 @@ import { makeFolder, type Folder } from './folder.ts';
 let folder: Folder = makeFolder('cleanup');
 const SINK = {
   type: 'sqlite',
-  config: { database_url: 'sqlite:out.db', table_name: 't', column_mapping: 'auto_map', write_mode: 'upsert', key: ['id'] },
+  config: {
+    database_url: 'sqlite:out.db',
+    table_name: 't',
+    column_mapping: 'auto_map',
+    write_mode: 'upsert',
+    key: ['id'],
+  },
 };
 
 beforeEach(() => {
@@ -28,10 +34,17 @@ function ids(): number[] {
   return found.map((row) => Number(row['id']));
 }
 
-function write(records: readonly unknown[], more: { scope?: object; pipeline?: object } = {}): void {
+function write(
+  records: readonly unknown[],
+  more: { scope?: object; pipeline?: object } = {},
+): void {
   folder.records('in.jsonl', records);
   const complete_for = { scope: more.scope ?? { region: 'eu' }, on_missing: 'delete' };
-  folder.document('doc.yaml', { source: { type: 'jsonl', config: { path: 'in.jsonl' }, complete_for }, sink: SINK, ...more.pipeline });
+  folder.document('doc.yaml', {
+    source: { type: 'jsonl', config: { path: 'in.jsonl' }, complete_for },
+    sink: SINK,
+    ...more.pipeline,
+  });
 }
 
 describe('after a complete read', () => {
@@ -54,7 +67,11 @@ describe('after a complete read', () => {
 
   it('a record that a transform left out counts as vanished', async () => {
     const records = [1, 2, 4].map((id) => ({ id, region: 'eu', name: id === 2 ? 'old' : 'new' }));
-    write(records, { pipeline: { transforms: [{ type: 'filter', config: { path: '$.name', op: 'eq', value: 'new' } }] } });
+    write(records, {
+      pipeline: {
+        transforms: [{ type: 'filter', config: { path: '$.name', op: 'eq', value: 'new' } }],
+      },
+    });
     const { code, stderr } = await folder.run(['run', 'doc.yaml']);
     expect(code, stderr).toBe(0);
     expect(ids()).toEqual([1, 3, 4]);
@@ -80,7 +97,9 @@ describe('nothing is removed', () => {
   });
 
   it('by a run that fails', async () => {
-    write([{ id: 2, region: 'eu', n: 'x' }], { pipeline: { transforms: [{ type: 'cast', config: { fields: { n: 'int' } } }] } });
+    write([{ id: 2, region: 'eu', n: 'x' }], {
+      pipeline: { transforms: [{ type: 'cast', config: { fields: { n: 'int' } } }] },
+    });
     expect((await folder.run(['run', 'doc.yaml'])).code).toBe(1);
     expect(ids()).toEqual([1, 2, 3, 4]);
   });

@@ -1,4 +1,7 @@
-/** What governance promises about single records: masking, quality, contracts and the dead-letter queue, through the program. */
+/**
+ * What governance promises about single records: masking, quality, contracts and the dead-letter
+ * queue, through the program.
+ */
 import { createHash, createHmac } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -19,8 +22,16 @@ interface Report {
   readonly stderr: string;
 }
 
-/** Moves records from `<name>.in.jsonl` to `<name>.jsonl`, with the dead letters in `<name>.dlq.jsonl`. */
-async function move(name: string, records: readonly unknown[], pipeline: object, source: object = {}): Promise<Report> {
+/**
+ * Moves records from `<name>.in.jsonl` to `<name>.jsonl`, with the dead letters in
+ * `<name>.dlq.jsonl`.
+ */
+async function move(
+  name: string,
+  records: readonly unknown[],
+  pipeline: object,
+  source: object = {},
+): Promise<Report> {
   folder.records(`${name}.in.jsonl`, records);
   folder.document(`${name}.json`, {
     source: { type: 'jsonl', config: { path: `${name}.in.jsonl`, ...source } },
@@ -28,7 +39,14 @@ async function move(name: string, records: readonly unknown[], pipeline: object,
     dlq: { sink: { type: 'jsonl', config: { path: `${name}.dlq.jsonl` } } },
     ...pipeline,
   });
-  const { code, stdout, stderr } = await folder.run(['run', `${name}.json`, '--output', 'ndjson', '--log-level', 'warn']);
+  const { code, stdout, stderr } = await folder.run([
+    'run',
+    `${name}.json`,
+    '--output',
+    'ndjson',
+    '--log-level',
+    'warn',
+  ]);
   if (stdout === '') throw new Error(stderr);
   const row = JSON.parse(stdout) as { rows_out: number; dlq_count: number; error?: string };
   return { code, written: row.rows_out, diverted: row.dlq_count, error: row.error, stderr };
@@ -67,9 +85,13 @@ describe('masking', () => {
       short: 'ab',
       box: { n: 12, s: 'xyz', none: null, list: [true] },
     };
-    const report = await move('masking', [record, { must: ' ', card: '4111111111111111' }], { quality, masking: { key: 'k3y!', rules } });
+    const report = await move('masking', [record, { must: ' ', card: '4111111111111111' }], {
+      quality,
+      masking: { key: 'k3y!', rules },
+    });
     expect(report).toMatchObject({ code: 0, written: 1, diverted: 1 });
-    const digest = (text: string): string => createHmac('sha256', 'k3y!').update(text).digest('hex');
+    const digest = (text: string): string =>
+      createHmac('sha256', 'k3y!').update(text).digest('hex');
     expect(folder.lines('masking.jsonl')).toEqual([
       {
         must: 'x',
@@ -83,7 +105,9 @@ describe('masking', () => {
         box: { n: '*2', s: '**z', none: null, list: ['***e'] },
       },
     ]);
-    expect(letters('masking')).toMatchObject([{ reason: 'quality', record_index: 1, payload: { must: ' ', card: '************1111' } }]);
+    expect(letters('masking')).toMatchObject([
+      { reason: 'quality', record_index: 1, payload: { must: ' ', card: '************1111' } },
+    ]);
   });
 
   it('without a key is a plain digest, and only where it applies', async () => {
@@ -92,7 +116,9 @@ describe('masking', () => {
       { match: { fields: ['b'] }, action: { type: 'hash' }, applies_to: ['csv'] },
     ];
     await move('scoped', [{ a: 1, b: 1 }], { masking: { rules } });
-    expect(folder.lines('scoped.jsonl')).toEqual([{ a: createHash('sha256').update('1').digest('hex'), b: 1 }]);
+    expect(folder.lines('scoped.jsonl')).toEqual([
+      { a: createHash('sha256').update('1').digest('hex'), b: 1 },
+    ]);
   });
 });
 
@@ -131,7 +157,9 @@ describe('quality', () => {
   });
 
   it('abort writes nothing of the page', async () => {
-    const quality = { record: [{ type: 'type_is', field: 'id', expected: 'number', on_failure: 'abort' }] };
+    const quality = {
+      record: [{ type: 'type_is', field: 'id', expected: 'number', on_failure: 'abort' }],
+    };
     const report = await move('abort', [{ id: 1 }, { id: 'x' }], { quality });
     expect(report).toMatchObject({ code: 1, written: 0 });
     expect(report.error).toContain('id');
@@ -139,8 +167,15 @@ describe('quality', () => {
   });
 
   it('quarantine_batch diverts every survivor of the page', async () => {
-    const quality = { batch: [{ type: 'null_rate', field: 'a', max: 0.5, on_failure: 'quarantine_batch' }] };
-    const report = await move('batch', [{ a: 1 }, { a: 2 }, { a: 3 }, {}, { a: null }, { b: 1 }], { quality }, { batch_size: 3 });
+    const quality = {
+      batch: [{ type: 'null_rate', field: 'a', max: 0.5, on_failure: 'quarantine_batch' }],
+    };
+    const report = await move(
+      'batch',
+      [{ a: 1 }, { a: 2 }, { a: 3 }, {}, { a: null }, { b: 1 }],
+      { quality },
+      { batch_size: 3 },
+    );
     expect(report).toMatchObject({ code: 0, written: 3, diverted: 3 });
     expect(letters('batch').map(({ payload }) => payload)).toEqual([{}, { a: null }, { b: 1 }]);
   });
@@ -184,7 +219,12 @@ describe('contract', () => {
   });
 
   it('fail keeps the pages before and writes nothing of this one', async () => {
-    const report = await move('strict', [...good, { id: 3 }, { id: 0 }], { contract: contract('fail') }, { batch_size: 2 });
+    const report = await move(
+      'strict',
+      [...good, { id: 3 }, { id: 0 }],
+      { contract: contract('fail') },
+      { batch_size: 2 },
+    );
     expect(report).toMatchObject({ code: 1, written: 2 });
     expect(report.error).toMatch(/id.*2|2.*id/);
     expect(folder.lines('strict.jsonl')).toEqual(good);
@@ -197,12 +237,20 @@ describe('contract', () => {
 });
 
 describe('the dead-letter queue', () => {
-  const dlq = (name: string, more: object): object => ({ sink: { type: 'jsonl', config: { path: `${name}.dlq.jsonl` } }, ...more });
+  const dlq = (name: string, more: object): object => ({
+    sink: { type: 'jsonl', config: { path: `${name}.dlq.jsonl` } },
+    ...more,
+  });
   const quality = { record: [{ type: 'not_null', field: 'id', on_failure: 'quarantine' }] };
   const records = [{ id: 1 }, {}, {}, {}, { id: 2 }, { id: 3 }];
 
   it('commits the page that goes over the budget, then fails', async () => {
-    const report = await move('budget', records, { quality, dlq: dlq('budget', { max_failures_total: 2 }) }, { batch_size: 4 });
+    const report = await move(
+      'budget',
+      records,
+      { quality, dlq: dlq('budget', { max_failures_total: 2 }) },
+      { batch_size: 4 },
+    );
     expect(report).toMatchObject({ code: 1, written: 1, diverted: 3 });
     expect(report.error).toContain('max_failures_total');
     expect(folder.lines('budget.jsonl')).toEqual([{ id: 1 }]);
@@ -218,7 +266,10 @@ describe('the dead-letter queue', () => {
 
   it('is fatal when it cannot be written', async () => {
     folder.write('blocked', 'a file where a folder should be');
-    const report = await move('fatal', records, { quality, dlq: { sink: { type: 'jsonl', config: { path: 'blocked/x.jsonl' } } } });
+    const report = await move('fatal', records, {
+      quality,
+      dlq: { sink: { type: 'jsonl', config: { path: 'blocked/x.jsonl' } } },
+    });
     expect(report.code).toBe(1);
     expect(report.error).toContain('blocked');
   });

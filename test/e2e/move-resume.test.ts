@@ -1,4 +1,7 @@
-/** Bookmarks and interrupted runs: what was read is not read again, and what was lost with the process is. */
+/**
+ * Bookmarks and interrupted runs: what was read is not read again, and what was lost with the
+ * process is.
+ */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readdirSync, watch } from 'node:fs';
@@ -27,7 +30,14 @@ function incremental(name: string, inbox: string, sink: object): void {
 const appending = (path: string): object => ({ type: 'jsonl', config: { path, append: true } });
 
 async function written(name: string, ...flags: string[]): Promise<number> {
-  const { stdout, stderr } = await folder.run(['run', `${name}.json`, '--output', 'json', '--quiet', ...flags]);
+  const { stdout, stderr } = await folder.run([
+    'run',
+    `${name}.json`,
+    '--output',
+    'json',
+    '--quiet',
+    ...flags,
+  ]);
   if (stdout === '') throw new Error(stderr);
   return (JSON.parse(stdout) as { totals: { rows_out: number } }).totals.rows_out;
 }
@@ -38,7 +48,9 @@ describe('a bookmark', () => {
     incremental('new', 'new', appending('new.out.jsonl'));
     expect(await written('new', '--dry-run')).toBe(2);
     expect(await written('new', '--limit', '1')).toBe(1);
-    expect(existsSync(join(folder.path, 'new.state')) ? readdirSync(join(folder.path, 'new.state')) : []).toEqual([]);
+    expect(
+      existsSync(join(folder.path, 'new.state')) ? readdirSync(join(folder.path, 'new.state')) : [],
+    ).toEqual([]);
     expect(await written('new')).toBe(2);
     expect(await written('new')).toBe(0);
     folder.records('new/2.jsonl', [{ n: 3 }]);
@@ -51,12 +63,16 @@ describe('a bookmark', () => {
     folder.records('none/1.jsonl', [{ n: 1 }]);
     incremental('none', 'none', appending('none.out.jsonl'));
     const document = JSON.parse(folder.text('none.json')) as { pipeline: Record<string, unknown> };
-    document.pipeline['transforms'] = [{ type: 'filter', config: { path: 'n', op: 'eq', value: 2 } }];
+    document.pipeline['transforms'] = [
+      { type: 'filter', config: { path: 'n', op: 'eq', value: 2 } },
+    ];
     folder.write('none.json', JSON.stringify(document));
     expect(await written('none')).toBe(0);
     folder.records('none/2.jsonl', [{ n: 2 }]);
     const { stdout } = await folder.run(['run', 'none.json', '--output', 'json', '--quiet']);
-    expect(JSON.parse(stdout)).toMatchObject({ rows: [{ rows_in: 1, rows_out: 1, bookmark: { name: '2.jsonl' } }] });
+    expect(JSON.parse(stdout)).toMatchObject({
+      rows: [{ rows_in: 1, rows_out: 1, bookmark: { name: '2.jsonl' } }],
+    });
   });
 
   it('that is damaged is an error, and never a silent start from the beginning', async () => {
@@ -74,7 +90,10 @@ describe('a bookmark', () => {
 describe('a process that is killed', () => {
   beforeAll(() => {
     for (let file = 0; file < FILES; file += 1) {
-      const records = Array.from({ length: RECORDS_A_FILE }, (_, index) => ({ id: file * RECORDS_A_FILE + index, pad: 'x'.repeat(60) }));
+      const records = Array.from({ length: RECORDS_A_FILE }, (_, index) => ({
+        id: file * RECORDS_A_FILE + index,
+        pad: 'x'.repeat(60),
+      }));
       folder.records(`kill/${String(file).padStart(3, '0')}.jsonl`, records);
     }
   });
@@ -82,20 +101,28 @@ describe('a process that is killed', () => {
   it.each([
     ['plain lines', appending('killed.jsonl'), 'killed.jsonl'],
     ['CSV', { type: 'csv', config: { path: 'killed.csv', append: true } }, 'killed.csv'],
-  ] as const)('loses no record of %s and leaves no torn line once it ran again', async (title, sink, output) => {
-    const name = `kill-${title.replaceAll(' ', '-')}`;
-    incremental(name, 'kill', sink);
-    const child = spawn(process.execPath, [LAUNCHER, 'run', `${name}.json`, '--quiet'], { cwd: folder.path, stdio: 'ignore' });
-    const closed = once(child, 'close');
-    await bookmarkIn(name, closed);
-    child.kill('SIGKILL');
-    await closed;
-    await written(name);
-    const ids = output.endsWith('.csv')
-      ? idsOfCsv(folder.text(output))
-      : (linesOf(folder.text(output)) as { id: number }[]).map(({ id }) => id);
-    expect(new Set(ids)).toEqual(new Set(Array.from({ length: FILES * RECORDS_A_FILE }, (_, id) => id)));
-  });
+  ] as const)(
+    'loses no record of %s and leaves no torn line once it ran again',
+    async (title, sink, output) => {
+      const name = `kill-${title.replaceAll(' ', '-')}`;
+      incremental(name, 'kill', sink);
+      const child = spawn(process.execPath, [LAUNCHER, 'run', `${name}.json`, '--quiet'], {
+        cwd: folder.path,
+        stdio: 'ignore',
+      });
+      const closed = once(child, 'close');
+      await bookmarkIn(name, closed);
+      child.kill('SIGKILL');
+      await closed;
+      await written(name);
+      const ids = output.endsWith('.csv')
+        ? idsOfCsv(folder.text(output))
+        : (linesOf(folder.text(output)) as { id: number }[]).map(({ id }) => id);
+      expect(new Set(ids)).toEqual(
+        new Set(Array.from({ length: FILES * RECORDS_A_FILE }, (_, id) => id)),
+      );
+    },
+  );
 });
 
 /** Waits for the first bookmark: something was written, and most of it is still to come. */

@@ -1,4 +1,7 @@
-/** SQLite as a destination, through the program: write modes, keys, mappings, and what a failure leaves behind. */
+/**
+ * SQLite as a destination, through the program: write modes, keys, mappings, and what a failure
+ * leaves behind.
+ */
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -25,22 +28,43 @@ interface RowReport {
 }
 
 /** Runs the steps one after the other as rows of one document. */
-async function steps(name: string, list: readonly Step[], pipeline: object = {}): Promise<Map<string, RowReport>> {
+async function steps(
+  name: string,
+  list: readonly Step[],
+  pipeline: object = {},
+): Promise<Map<string, RowReport>> {
   for (const { id, records } of list) folder.records(`${name}-${id}.jsonl`, records);
   const matrix = list.map(({ id, config, source }) => ({
     id,
     source: { config: { path: `${name}-${id}.jsonl`, ...source } },
     sink: { config },
   }));
-  const sink = { type: 'sqlite', config: { database_url: `sqlite:${name}.db`, column_mapping: 'auto_map' } };
-  folder.document(`${name}.json`, { source: { type: 'jsonl' }, sink, ...pipeline }, { matrix, execution: { max_concurrent: 1 } });
-  const { stdout, stderr } = await folder.run(['run', `${name}.json`, '--output', 'ndjson', '--log-level', 'warn']);
+  const sink = {
+    type: 'sqlite',
+    config: { database_url: `sqlite:${name}.db`, column_mapping: 'auto_map' },
+  };
+  folder.document(
+    `${name}.json`,
+    { source: { type: 'jsonl' }, sink, ...pipeline },
+    { matrix, execution: { max_concurrent: 1 } },
+  );
+  const { stdout, stderr } = await folder.run([
+    'run',
+    `${name}.json`,
+    '--output',
+    'ndjson',
+    '--log-level',
+    'warn',
+  ]);
   if (stdout === '') throw new Error(stderr);
   return new Map((linesOf(stdout) as RowReport[]).map((row) => [row.row_id, row]));
 }
 
 function table(database: string, query: string): unknown[] {
-  using connection = new DatabaseSync(join(folder.path, `${database}.db`), { readOnly: true, readBigInts: false });
+  using connection = new DatabaseSync(join(folder.path, `${database}.db`), {
+    readOnly: true,
+    readBigInts: false,
+  });
   return connection
     .prepare(query)
     .all()
@@ -51,7 +75,11 @@ describe('write modes', () => {
   it('append adds, and takes the columns of the first page', async () => {
     const config = { table_name: 'a' };
     const reports = await steps('append', [
-      { id: 'first', config, records: [{ id: 1, n: 'x', ok: true, deep: { a: [1] }, none: null, f: 1.5 }] },
+      {
+        id: 'first',
+        config,
+        records: [{ id: 1, n: 'x', ok: true, deep: { a: [1] }, none: null, f: 1.5 }],
+      },
       { id: 'second', config, records: [{ id: 1, n: 'y', extra: 'ignored' }, { id: 2 }] },
     ]);
     expect([...reports.values()].map(({ status, rows_out }) => [status, rows_out])).toEqual([
@@ -103,13 +131,22 @@ describe('write modes', () => {
           { id: 2, n: 'b' },
         ],
       },
-      { id: 'second', config: { table_name: 'd', write_mode: 'delete', key: ['id'] }, records: [{ id: 1 }, { id: 9 }] },
+      {
+        id: 'second',
+        config: { table_name: 'd', write_mode: 'delete', key: ['id'] },
+        records: [{ id: 1 }, { id: 9 }],
+      },
     ]);
     expect(table('delete', 'select id, n from d')).toEqual([{ id: 2, n: 'b' }]);
   });
 
   it('delete_marker turns records into deletes and is no column', async () => {
-    const config = { table_name: 'm', write_mode: 'upsert', key: ['id'], delete_marker: { field: '__op', values: ['d'] } };
+    const config = {
+      table_name: 'm',
+      write_mode: 'upsert',
+      key: ['id'],
+      delete_marker: { field: '__op', values: ['d'] },
+    };
     await steps('marker', [
       {
         id: 'first',
@@ -149,19 +186,29 @@ describe('write modes', () => {
     folder.write('broken-torn.jsonl', '{"id":7}\n{"id":8}\nnot json\n');
     folder.document('torn.json', {
       source: { type: 'jsonl', config: { path: 'broken-torn.jsonl', batch_size: 1 } },
-      sink: { type: 'sqlite', config: { database_url: 'sqlite:broken.db', column_mapping: 'auto_map', ...config } },
+      sink: {
+        type: 'sqlite',
+        config: { database_url: 'sqlite:broken.db', column_mapping: 'auto_map', ...config },
+      },
     });
     const { code, stderr } = await folder.run(['run', 'torn.json', '--quiet']);
     expect(code).toBe(1);
     expect(stderr).toContain('line 3 of broken-torn.jsonl is not JSON');
     expect(table('broken', 'select id from o order by id')).toEqual([{ id: 1 }, { id: 2 }]);
-    expect(table('broken', "select name from sqlite_master where type = 'table'")).toEqual([{ name: 'o' }]);
+    expect(table('broken', "select name from sqlite_master where type = 'table'")).toEqual([
+      { name: 'o' },
+    ]);
   });
 });
 
 describe('records without a key', () => {
   const config = { table_name: 'k', write_mode: 'upsert', key: ['id'] };
-  const records = [{ id: 1, n: 'a' }, { n: 'no key' }, { id: null, n: 'null key' }, { id: 2, n: 'b' }];
+  const records = [
+    { id: 1, n: 'a' },
+    { n: 'no key' },
+    { id: null, n: 'null key' },
+    { id: 2, n: 'b' },
+  ];
 
   it('fail the page when there is no dead-letter queue', async () => {
     const reports = await steps('keyless', [{ id: 'only', config, records }]);
@@ -199,8 +246,10 @@ describe('column mapping', () => {
   ])('keeps whole records in one JSON column (%s spelling)', async (name, column_mapping) => {
     const records = [{ id: 1, n: 'ü' }, 'a string', null];
     await steps(name, [{ id: 'only', config: { table_name: 'j', column_mapping }, records }]);
-    expect(table(name, 'select doc from j order by rowid').map((row) => JSON.parse((row as { doc: string }).doc) as unknown)).toEqual(
-      records,
-    );
+    expect(
+      table(name, 'select doc from j order by rowid').map(
+        (row) => JSON.parse((row as { doc: string }).doc) as unknown,
+      ),
+    ).toEqual(records);
   });
 });

@@ -1,6 +1,13 @@
 /** A long row with threads beside it cannot be told from the same row without. */
 import { createHash } from 'node:crypto';
-import { createReadStream, createWriteStream, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  createReadStream,
+  createWriteStream,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
@@ -17,7 +24,10 @@ beforeAll(async () => {
 });
 afterAll(() => rmSync(cwd, { recursive: true, force: true }));
 
-/** About 36 MB: four times as much as is read before threads are started. Some cells hold line ends, some break the contract. */
+/**
+ * About 36 MB: four times as much as is read before threads are started. Some cells hold line ends,
+ * some break the contract.
+ */
 function* lines(): Generator<string> {
   yield 'id,name,mail,note\n';
   for (let from = 0; from < ROWS; from += 1000) {
@@ -47,9 +57,12 @@ pipeline:
   sink: { type: jsonl, config: { path: ${name}.jsonl } }
 `,
   );
-  const { code, stdout, stderr } = await headgate(['run', `${name}.yaml`, '--threads', String(threads), '--quiet', '--output', 'json'], {
-    cwd,
-  });
+  const { code, stdout, stderr } = await headgate(
+    ['run', `${name}.yaml`, '--threads', String(threads), '--quiet', '--output', 'json'],
+    {
+      cwd,
+    },
+  );
   expect(stderr).toBe('');
   const [row] = (JSON.parse(stdout) as { rows: Record<string, unknown>[] }).rows;
   return {
@@ -77,7 +90,10 @@ function letters(file: string): unknown[] {
 
 it('threads change nothing that is written, put aside or counted', async () => {
   const alone = await run(0);
-  expect(alone).toMatchObject({ code: 0, row: { lane: 'columns', balance: { read: ROWS, filtered: 10, dead_lettered: ROWS / 5000 } } });
+  expect(alone).toMatchObject({
+    code: 0,
+    row: { lane: 'columns', balance: { read: ROWS, filtered: 10, dead_lettered: ROWS / 5000 } },
+  });
   expect(alone.dead).toHaveLength(ROWS / 5000);
   expect(await run(3)).toEqual(alone);
 });

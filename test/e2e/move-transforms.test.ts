@@ -1,4 +1,6 @@
-/** Every transform on real records: one run, one matrix row a case, outputs compared value by value. */
+/**
+ * Every transform on real records: one run, one matrix row a case, outputs compared value by value.
+ */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -57,7 +59,10 @@ const CASES: readonly Case[] = [
   },
   {
     title: 'rename_keys takes groups in braces as they are, without an escape',
-    transforms: one('rename_keys', { pattern: '(?P<first>\\w)-(\\w)', replacement: '${2}_${first}' }),
+    transforms: one('rename_keys', {
+      pattern: '(?P<first>\\w)-(\\w)',
+      replacement: '${2}_${first}',
+    }),
     given: [{ 'a-b': 1 }],
     gives: [{ b_a: 1 }],
   },
@@ -79,14 +84,24 @@ const CASES: readonly Case[] = [
     given: [{ aB: 1, a_b: 2 }],
     gives: { failsWith: 'a_b' },
   },
-  { title: 'spell_symbols writes words', transforms: one('spell_symbols'), given: [{ 'a%': 1 }], gives: [{ 'a percent ': 1 }] },
+  {
+    title: 'spell_symbols writes words',
+    transforms: one('spell_symbols'),
+    given: [{ 'a%': 1 }],
+    gives: [{ 'a percent ': 1 }],
+  },
   {
     title: 'select keeps the listed fields in the listed order',
     transforms: one('select', { fields: ['c', 'a', 'nope'] }),
     given: [{ a: 1, b: 2, c: 3 }],
     gives: [{ c: 3, a: 1 }],
   },
-  { title: 'drop removes fields', transforms: one('drop', { fields: ['a', 'nope'] }), given: [{ a: 1, b: 2 }], gives: [{ b: 2 }] },
+  {
+    title: 'drop removes fields',
+    transforms: one('drop', { fields: ['a', 'nope'] }),
+    given: [{ a: 1, b: 2 }],
+    gives: [{ b: 2 }],
+  },
   {
     title: 'set stamps values and moments',
     transforms: one('set', { values: { n: 1, t: '${now.date}', deep: { y: ['${now.year}'] } } }),
@@ -117,7 +132,12 @@ const CASES: readonly Case[] = [
     given: [{ a: '1.5' }],
     gives: { failsWith: 'int' },
   },
-  { title: 'cast int refuses null', transforms: one('cast', { fields: { a: 'int' } }), given: [{ a: null }], gives: { failsWith: 'a' } },
+  {
+    title: 'cast int refuses null',
+    transforms: one('cast', { fields: { a: 'int' } }),
+    given: [{ a: null }],
+    gives: { failsWith: 'a' },
+  },
   {
     title: 'cast may give null',
     transforms: one('cast', { fields: { a: 'int' }, on_error: 'null' }),
@@ -134,7 +154,15 @@ const CASES: readonly Case[] = [
     title: 'cast bool',
     transforms: one('cast', { fields: { a: 'bool' }, on_error: 'null' }),
     given: [{ a: 'Yes' }, { a: 'n' }, { a: 1 }, { a: 2 }, { a: ' TRUE ' }, { a: '0' }, { a: 'on' }],
-    gives: [{ a: true }, { a: false }, { a: true }, { a: null }, { a: true }, { a: false }, { a: null }],
+    gives: [
+      { a: true },
+      { a: false },
+      { a: true },
+      { a: null },
+      { a: true },
+      { a: false },
+      { a: null },
+    ],
   },
   {
     title: 'cast float',
@@ -158,7 +186,13 @@ const CASES: readonly Case[] = [
       { a: 5 },
       { a: '2026-02-30T00:00:00Z' },
     ],
-    gives: [{ a: '2026-01-31T10:00:00Z' }, { a: '2026-01-31T10:00:00.5+02:00' }, { a: null }, { a: null }, { a: null }],
+    gives: [
+      { a: '2026-01-31T10:00:00Z' },
+      { a: '2026-01-31T10:00:00.5+02:00' },
+      { a: null },
+      { a: null },
+      { a: null },
+    ],
   },
   {
     title: 'redact replaces what is there',
@@ -166,7 +200,12 @@ const CASES: readonly Case[] = [
     given: [{ a: 1, b: null }],
     gives: [{ a: '***', b: '***' }],
   },
-  { title: 'redact takes any mask', transforms: one('redact', { fields: ['a'], mask: null }), given: [{ a: 1 }], gives: [{ a: null }] },
+  {
+    title: 'redact takes any mask',
+    transforms: one('redact', { fields: ['a'], mask: null }),
+    given: [{ a: 1 }],
+    gives: [{ a: null }],
+  },
   {
     title: 'value_case title',
     transforms: one('value_case', { fields: ['a'], mode: 'title' }),
@@ -283,7 +322,10 @@ const CASES: readonly Case[] = [
   },
   {
     title: 'filter in and not_in',
-    transforms: [...one('filter', { path: 'a', op: 'in', value: [1, 2, 3] }), ...one('filter', { path: 'a', op: 'not_in', value: [2] })],
+    transforms: [
+      ...one('filter', { path: 'a', op: 'in', value: [1, 2, 3] }),
+      ...one('filter', { path: 'a', op: 'not_in', value: [2] }),
+    ],
     given: [{ a: 1 }, { a: 2 }, { a: 4 }, {}],
     gives: [{ a: 1 }],
   },
@@ -320,7 +362,12 @@ const CASES: readonly Case[] = [
     given: [{ a: [] }, { b: 1 }],
     gives: [{ a: [] }, { b: 1 }],
   },
-  { title: 'explode may drop', transforms: one('explode', { path: 'a', on_missing: 'drop' }), given: [{ a: [] }, { a: 1 }], gives: [] },
+  {
+    title: 'explode may drop',
+    transforms: one('explode', { path: 'a', on_missing: 'drop' }),
+    given: [{ a: [] }, { a: 1 }],
+    gives: [],
+  },
   {
     title: 'explode may fail',
     transforms: one('explode', { path: 'a', on_missing: 'error' }),
@@ -344,13 +391,24 @@ const CASES: readonly Case[] = [
   },
   {
     title: 'unpivot keeps a record that gives nothing',
-    transforms: one('unpivot', { key_name: 'k', value_name: 'v', id_fields: ['id'], drop_nulls: true }),
+    transforms: one('unpivot', {
+      key_name: 'k',
+      value_name: 'v',
+      id_fields: ['id'],
+      drop_nulls: true,
+    }),
     given: [{ id: 1, b: null }],
     gives: [{ id: 1, b: null }],
   },
   {
     title: 'unpivot may drop it',
-    transforms: one('unpivot', { key_name: 'k', value_name: 'v', id_fields: ['id'], drop_nulls: true, drop_if_empty: true }),
+    transforms: one('unpivot', {
+      key_name: 'k',
+      value_name: 'v',
+      id_fields: ['id'],
+      drop_nulls: true,
+      drop_if_empty: true,
+    }),
     given: [{ id: 1, b: null }],
     gives: [],
   },
@@ -381,19 +439,33 @@ const CASES: readonly Case[] = [
   },
   {
     title: 'lookup may keep',
-    transforms: one('lookup', { values: [{ code: 1, n: 2 }], on: { record: 'c', ref: 'code' }, add: { name: 'n' }, on_missing: 'keep' }),
+    transforms: one('lookup', {
+      values: [{ code: 1, n: 2 }],
+      on: { record: 'c', ref: 'code' },
+      add: { name: 'n' },
+      on_missing: 'keep',
+    }),
     given: [{ c: 9 }],
     gives: [{ c: 9 }],
   },
   {
     title: 'lookup may fail',
-    transforms: one('lookup', { values: [{ code: 1, n: 2 }], on: { record: 'c', ref: 'code' }, add: { name: 'n' }, on_missing: 'error' }),
+    transforms: one('lookup', {
+      values: [{ code: 1, n: 2 }],
+      on: { record: 'c', ref: 'code' },
+      add: { name: 'n' },
+      on_missing: 'error',
+    }),
     given: [{ c: 9 }],
     gives: { failsWith: '`c`' },
   },
   {
     title: 'lookup reads JSON lines',
-    transforms: one('lookup', { jsonl: 'ref.jsonl', on: { record: 'c', ref: 'code' }, add: { name: 'n' } }),
+    transforms: one('lookup', {
+      jsonl: 'ref.jsonl',
+      on: { record: 'c', ref: 'code' },
+      add: { name: 'n' },
+    }),
     given: [{ c: 'A' }],
     gives: [{ c: 'A', name: 'Ann' }],
   },
@@ -425,17 +497,29 @@ const CASES: readonly Case[] = [
     given: [{ id: 1, a: [1, 2, 3], b: [{ x: 1 }, { x: 2 }, { x: 3 }, { x: 4 }] }],
     gives: [1, 2, 3].flatMap((a) => [1, 2, 3, 4].map((x) => ({ id: 1, a, x }))),
   },
-  { title: 'cross_join skips an empty side', transforms: one('cross_join', { arrays: ['a', 'b'] }), given: [{ a: [], b: [1] }], gives: [] },
+  {
+    title: 'cross_join skips an empty side',
+    transforms: one('cross_join', { arrays: ['a', 'b'] }),
+    given: [{ a: [], b: [1] }],
+    gives: [],
+  },
   {
     title: 'cross_join may count an empty side as null',
-    transforms: one('cross_join', { arrays: ['a', 'b'], on_empty: 'one_row', keep_parent: false, prefix: true }),
+    transforms: one('cross_join', {
+      arrays: ['a', 'b'],
+      on_empty: 'one_row',
+      keep_parent: false,
+      prefix: true,
+    }),
     given: [{ id: 1, b: [{ x: 1 }] }],
     gives: [{ a: null, b_x: 1 }],
   },
   {
     title: 'cross_join is capped',
     transforms: one('cross_join', { arrays: ['a', 'b'] }),
-    given: [{ a: Array.from({ length: 101 }, (_, i) => i), b: Array.from({ length: 100 }, (_, i) => i) }],
+    given: [
+      { a: Array.from({ length: 101 }, (_, i) => i), b: Array.from({ length: 100 }, (_, i) => i) },
+    ],
     gives: { failsWith: '10000' },
   },
   {
@@ -475,7 +559,11 @@ const CASES: readonly Case[] = [
   },
   {
     title: 'field transforms let other values pass',
-    transforms: [...one('drop', { fields: ['a'] }), ...one('cast', { fields: { a: 'int' } }), ...one('hash', { fields: ['a'] })],
+    transforms: [
+      ...one('drop', { fields: ['a'] }),
+      ...one('cast', { fields: { a: 'int' } }),
+      ...one('hash', { fields: ['a'] }),
+    ],
     given: [5, 'text', null, [1]],
     gives: [5, 'text', null, [1]],
   },
@@ -501,7 +589,10 @@ beforeAll(async () => {
   cwd = mkdtempSync(join(tmpdir(), 'headgate-transforms-'));
   writeFileSync(join(cwd, 'ref.jsonl'), '{"code":"A","n":"Ann"}\n');
   for (const [index, { given }] of CASES.entries()) {
-    writeFileSync(join(cwd, `in-${index}.jsonl`), given.map((record) => `${JSON.stringify(record)}\n`).join(''));
+    writeFileSync(
+      join(cwd, `in-${index}.jsonl`),
+      given.map((record) => `${JSON.stringify(record)}\n`).join(''),
+    );
   }
   const matrix = CASES.map(({ transforms }, index) => ({
     id: `case-${index}`,
@@ -512,25 +603,39 @@ beforeAll(async () => {
   const pipeline = { source: { type: 'jsonl' }, sink: { type: 'jsonl' } };
   writeFileSync(
     join(cwd, 'all.json'),
-    JSON.stringify({ version: 1, name: 'transforms', pipeline, matrix, execution: { on_error: 'continue' } }),
+    JSON.stringify({
+      version: 1,
+      name: 'transforms',
+      pipeline,
+      matrix,
+      execution: { on_error: 'continue' },
+    }),
   );
-  const done = await headgate(['run', 'all.json', '--output', 'ndjson', '--clock', '2026-01-31', '--log-level', 'error'], { cwd });
+  const done = await headgate(
+    ['run', 'all.json', '--output', 'ndjson', '--clock', '2026-01-31', '--log-level', 'error'],
+    { cwd },
+  );
   stderr = done.stderr;
   const lines = done.stdout.split('\n').filter((line) => line !== '');
-  reports = new Map(lines.map((line) => JSON.parse(line) as RowReport).map((report) => [report.row_id, report]));
+  reports = new Map(
+    lines.map((line) => JSON.parse(line) as RowReport).map((report) => [report.row_id, report]),
+  );
 });
 afterAll(() => rmSync(cwd, { recursive: true, force: true }));
 
-it.each(CASES.map((each, index) => [each.title, each, index] as const))('%s', (_title, { gives }, index) => {
-  const report = reports.get(`case-${index}`);
-  if ('failsWith' in gives) {
-    expect(report?.status).toBe('error');
-    expect(report?.error).toContain(gives.failsWith);
-    return;
-  }
-  expect(report?.error ?? (report === undefined ? stderr : undefined)).toBeUndefined();
-  expect(gives.length === 0 ? [] : outputOf(index)).toEqual(gives);
-});
+it.each(CASES.map((each, index) => [each.title, each, index] as const))(
+  '%s',
+  (_title, { gives }, index) => {
+    const report = reports.get(`case-${index}`);
+    if ('failsWith' in gives) {
+      expect(report?.status).toBe('error');
+      expect(report?.error).toContain(gives.failsWith);
+      return;
+    }
+    expect(report?.error ?? (report === undefined ? stderr : undefined)).toBeUndefined();
+    expect(gives.length === 0 ? [] : outputOf(index)).toEqual(gives);
+  },
+);
 
 function outputOf(index: number): unknown[] {
   const lines = readFileSync(join(cwd, `out-${index}.jsonl`), 'utf8').split('\n');

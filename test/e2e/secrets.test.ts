@@ -12,7 +12,12 @@ import {
 } from '../fakes/secret-managers.ts';
 import { makeFolder, type Folder } from './folder.ts';
 
-const VALUES = { vault: 'from-vault-1', aws: 'from-aws-2', gcp: 'from-gcp-3', azure: 'from-azure-4' };
+const VALUES = {
+  vault: 'from-vault-1',
+  aws: 'from-aws-2',
+  gcp: 'from-gcp-3',
+  azure: 'from-azure-4',
+};
 let folder: Folder;
 let managers: FakeManager[];
 let variables: Readonly<Record<string, string>>;
@@ -30,7 +35,10 @@ beforeAll(async () => {
     await startAzure({ stamp: VALUES.azure }),
     await startAzureIdentity(),
   ];
-  variables = Object.assign({ NODE_EXTRA_CA_CERTS: AUTHORITY_FILE }, ...managers.map((one) => one.variables)) as typeof variables;
+  variables = Object.assign(
+    { NODE_EXTRA_CA_CERTS: AUTHORITY_FILE },
+    ...managers.map((one) => one.variables),
+  ) as typeof variables;
   folder.records('in.jsonl', [{ id: 1 }]);
   folder.document('all.yaml', {
     source: { type: 'jsonl', config: { path: 'in.jsonl' } },
@@ -55,7 +63,8 @@ afterAll(async () => {
   folder.remove();
 });
 
-const requests = (): number => managers.reduce((sum, { server }) => sum + server.requests.length, 0);
+const requests = (): number =>
+  managers.reduce((sum, { server }) => sum + server.requests.length, 0);
 
 describe('secrets managers', () => {
   it('fill a document that runs', async () => {
@@ -82,7 +91,11 @@ describe('secrets managers', () => {
     folder.document('typed.yaml', {
       source: {
         type: 'postgres',
-        config: { connection_url: '${vault:kv/data/app#url}', query: 'select 1', batch_size: '${vault:kv/data/app#n}' },
+        config: {
+          connection_url: '${vault:kv/data/app#url}',
+          query: 'select 1',
+          batch_size: '${vault:kv/data/app#n}',
+        },
       },
       sink: { type: 'jsonl', config: { path: 'out-${vault:kv/data/app#dir}.jsonl' } },
       state: { type: 'redis', config: { url: '${aws-sm:redis}' } },
@@ -100,16 +113,24 @@ describe('secrets managers', () => {
   });
 
   it('that do not let the program in fail it, with the place and what to do', async () => {
-    const { code, stderr } = await folder.run(['run', 'all.yaml'], { ...variables, VAULT_TOKEN: 'wrong-token-1234' });
+    const { code, stderr } = await folder.run(['run', 'all.yaml'], {
+      ...variables,
+      VAULT_TOKEN: 'wrong-token-1234',
+    });
     expect(code).toBe(1);
     expect(stderr).toContain('all.yaml:1:');
-    expect(stderr).toContain('`${vault:kv/data/app#stamp}` may not be read: the server answers 403');
+    expect(stderr).toContain(
+      '`${vault:kv/data/app#stamp}` may not be read: the server answers 403',
+    );
     expect(stderr).toContain('VAULT_TOKEN');
     expect(stderr).not.toContain('wrong-token-1234');
   });
 
   it('may be set up in the env file', async () => {
-    folder.write('.env', `VAULT_ADDR=${variables['VAULT_ADDR'] ?? ''}\nVAULT_TOKEN=${variables['VAULT_TOKEN'] ?? ''}\n`);
+    folder.write(
+      '.env',
+      `VAULT_ADDR=${variables['VAULT_ADDR'] ?? ''}\nVAULT_TOKEN=${variables['VAULT_TOKEN'] ?? ''}\n`,
+    );
     folder.document('one.yaml', {
       source: { type: 'jsonl', config: { path: 'in.jsonl' } },
       transforms: [{ type: 'set', config: { values: { x: '${vault:kv/data/app#stamp}' } } }],

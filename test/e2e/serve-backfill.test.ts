@@ -32,7 +32,13 @@ function daily(
 ): string {
   const source = { type: 'sqlite', config: { database_url: shop.path('shop.db'), query } };
   const sink = { type: 'jsonl', config: { path: shop.path('${backfill.unit}-${now.date}.jsonl') } };
-  return JSON.stringify({ version: 1, name: 'orders', backfill: { window: '1d' }, pipeline: { source, sink }, ...more });
+  return JSON.stringify({
+    version: 1,
+    name: 'orders',
+    backfill: { window: '1d' },
+    pipeline: { source, sink },
+    ...more,
+  });
 }
 
 const twoDays = { from: '2026-01-01', to: '2026-01-03' };
@@ -73,7 +79,9 @@ describe('a backfill', () => {
       ],
     });
     const runs = await Promise.all(idsOf(receipt).map((id) => program.ended(id)));
-    expect(runs.map(({ name, status, labels, idempotency_key: key }) => ({ name, status, labels, key }))).toEqual(
+    expect(
+      runs.map(({ name, status, labels, idempotency_key: key }) => ({ name, status, labels, key })),
+    ).toEqual(
       ['20260101T000000Z', '20260102T000000Z'].map((unit) => ({
         name: `orders-backfill-${unit}`,
         status: 'completed',
@@ -82,19 +90,29 @@ describe('a backfill', () => {
       })),
     );
     expect(readFileSync(shop.path('20260101T000000Z-2026-01-01.jsonl'), 'utf8')).toBe('{"id":1}\n');
-    expect(readFileSync(shop.path('20260102T000000Z-2026-01-02.jsonl'), 'utf8')).toBe('{"id":2}\n{"id":3}\n');
+    expect(readFileSync(shop.path('20260102T000000Z-2026-01-02.jsonl'), 'utf8')).toBe(
+      '{"id":2}\n{"id":3}\n',
+    );
     const again = receiptOf(await post({ config: daily(), ...twoDays, labels: { team: 'a' } }));
     expect(again).toEqual(receipt);
-    const other = await post({ config: daily({}, 'select 1 as id where ${backfill.start_unix} > 0'), ...twoDays, labels: { team: 'a' } });
+    const other = await post({
+      config: daily({}, 'select 1 as id where ${backfill.start_unix} > 0'),
+      ...twoDays,
+      labels: { team: 'a' },
+    });
     expect([other.status, other.text.includes('idempotency key')]).toEqual([409, true]);
     // A name of its own for each window would make series without end.
     const { text } = await program.call('GET', '/metrics');
-    expect(text).toContain('svc_sink_records_total{pipeline="orders",row="row-0",connector="jsonl"} 3');
+    expect(text).toContain(
+      'svc_sink_records_total{pipeline="orders",row="row-0",connector="jsonl"} 3',
+    );
     expect(text).not.toContain('orders-backfill');
   });
 
   test('counts days by the zone, with the clock of each unit in it', async () => {
-    const receipt = receiptOf(await post({ config: daily(), ...twoDays, timezone: 'Asia/Tokyo', name: 'tokyo' }));
+    const receipt = receiptOf(
+      await post({ config: daily(), ...twoDays, timezone: 'Asia/Tokyo', name: 'tokyo' }),
+    );
     expect(receipt.units.map(({ unit, start }) => `${unit} ${start}`)).toEqual([
       '20251231T150000Z 2026-01-01T00:00:00+09:00',
       '20260101T150000Z 2026-01-02T00:00:00+09:00',
@@ -109,20 +127,36 @@ describe('a backfill', () => {
     expect((await post({ config, ...twoDays })).status).toBe(400);
     const source = {
       type: 'sqlite',
-      config: { database_url: shop.path('shop.db'), query: 'select id, ${backfill.start_unix} as at from orders' },
+      config: {
+        database_url: shop.path('shop.db'),
+        query: 'select id, ${backfill.start_unix} as at from orders',
+      },
     };
     const sink = {
       type: 'sqlite',
-      config: { database_url: shop.path('to.db'), table_name: 'orders', column_mapping: 'auto_map', write_mode: 'upsert', key: ['id'] },
+      config: {
+        database_url: shop.path('to.db'),
+        table_name: 'orders',
+        column_mapping: 'auto_map',
+        write_mode: 'upsert',
+        key: ['id'],
+      },
     };
-    const keyed = JSON.stringify({ version: 1, name: 'keyed', delivery: 'exactly_once', pipeline: { source, sink } });
+    const keyed = JSON.stringify({
+      version: 1,
+      name: 'keyed',
+      delivery: 'exactly_once',
+      pipeline: { source, sink },
+    });
     const receipt = receiptOf(await post({ config: keyed, from: '2026-01-01', to: '2026-01-02' }));
     expect(receipt.descriptor.split('|')[3]).toBe('whole');
     expect((await program.ended(idsOf(receipt)[0] ?? '')).status).toBe('completed');
   });
 
   test('is in the audit log with its hash, beside the runs it submitted', async () => {
-    const { entries } = (await program.call('GET', '/v1/audit?action=backfill.submit')).json() as { entries: Body[] };
+    const { entries } = (await program.call('GET', '/v1/audit?action=backfill.submit')).json() as {
+      entries: Body[];
+    };
     expect(entries.at(-1)).toMatchObject({
       principal: 'anonymous',
       result: 'ok',
@@ -135,19 +169,34 @@ test('a window that was in another range before is read from its beginning again
   const database = await freshDatabase();
   const client = new Client({ connectionString: database.url });
   await client.connect();
-  await client.query("CREATE TABLE orders AS SELECT i AS id, date '2026-01-01' + i % 2 AS day FROM generate_series(1, 6) AS i");
-  const query = "SELECT * FROM orders WHERE day >= '${backfill.start_date}' AND day < '${backfill.end_date}'";
+  await client.query(
+    "CREATE TABLE orders AS SELECT i AS id, date '2026-01-01' + i % 2 AS day FROM generate_series(1, 6) AS i",
+  );
+  const query =
+    "SELECT * FROM orders WHERE day >= '${backfill.start_date}' AND day < '${backfill.end_date}'";
   const connection = { connection_url: database.url };
   const replication = { type: 'incremental', column: 'id', initial_value: 0 };
   const window = { column: 'day', from: '${backfill.start_date}', to: '${backfill.end_date}' };
-  const config = { ...connection, table_name: 'copied', column_mapping: 'auto_map', write_mode: 'overwrite', scope: { window } };
+  const config = {
+    ...connection,
+    table_name: 'copied',
+    column_mapping: 'auto_map',
+    write_mode: 'overwrite',
+    scope: { window },
+  };
   const pipeline = {
     source: { type: 'postgres', config: { ...connection, query, replication } },
     sink: { type: 'postgres', config },
     state: { type: 'file', config: { path: shop.path('state') } },
   };
   const fill = async (range: Body): Promise<number[]> => {
-    const receipt = receiptOf(await post({ config: JSON.stringify({ version: 1, name: 'again', pipeline }), window: '1d', ...range }));
+    const receipt = receiptOf(
+      await post({
+        config: JSON.stringify({ version: 1, name: 'again', pipeline }),
+        window: '1d',
+        ...range,
+      }),
+    );
     const runs = [];
     for (const id of idsOf(receipt)) runs.push(await program.ended(id));
     expect(runs.map(({ error }) => error)).toEqual(runs.map(() => null));
@@ -162,7 +211,12 @@ test('a window that was in another range before is read from its beginning again
 
 describe('a backfill is refused', () => {
   test('with a callback, before anything else', async () => {
-    const [status, message] = await refusal({ config: 'not: [a document', from: 'x', to: 'y', callback: { url: 'https://example.test' } });
+    const [status, message] = await refusal({
+      config: 'not: [a document',
+      from: 'x',
+      to: 'y',
+      callback: { url: 'https://example.test' },
+    });
     expect([status, message]).toEqual([422, expect.stringMatching(/callback.*per-window unit/)]);
   });
 
@@ -180,7 +234,11 @@ describe('a backfill is refused', () => {
     ['a zone that is none', { timezone: 'Mars/Base' }, 'timezone: `Mars/Base`'],
     ['too many units', { window: '1s' }, 'more than 10000 units'],
     ['a document that cannot be used', { config: daily({ version: 2 }) }, 'version 2'],
-    ['a token that no unit has', { config: daily({}, 'select ${backfill.begin}') }, 'has no `${backfill.begin}`'],
+    [
+      'a token that no unit has',
+      { config: daily({}, 'select ${backfill.begin}') },
+      'has no `${backfill.begin}`',
+    ],
     ['a text that is no document', { config: ': [' }, 'YAML'],
     ['a setting that it does not know', { doctor_first: true }, 'doctor_first'],
   ])('with %s', async (_what, change, expected) => {
@@ -195,13 +253,22 @@ describe('a backfill is refused', () => {
 });
 
 test('what finds the queue full is submitted when the same request is posted again', async () => {
-  const busy = [await program.submit(api.document(shop.path('a.jsonl'))), await program.submit(api.document(shop.path('b.jsonl')))];
+  const busy = [
+    await program.submit(api.document(shop.path('a.jsonl'))),
+    await program.submit(api.document(shop.path('b.jsonl'))),
+  ];
   await Promise.all(busy.map((id) => program.until(id, 'running')));
   const request = { config: daily(), from: '2026-02-01', to: '2026-02-07' };
   const first = receiptOf(await post(request));
   expect([first.planned, first.submitted]).toEqual([6, 4]);
-  expect(first.units.map(({ status }) => status).slice(3)).toEqual(['submitted', 'not_submitted', 'not_submitted']);
-  expect(first.units.at(-1)).toMatchObject({ error: expect.stringContaining('post the same request again') });
+  expect(first.units.map(({ status }) => status).slice(3)).toEqual([
+    'submitted',
+    'not_submitted',
+    'not_submitted',
+  ]);
+  expect(first.units.at(-1)).toMatchObject({
+    error: expect.stringContaining('post the same request again'),
+  });
   expect(first.units.at(-1)).not.toHaveProperty('run_id');
   await vi.waitFor(async () => {
     api.answer();

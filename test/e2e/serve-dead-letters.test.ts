@@ -7,13 +7,25 @@ const shop = workshop();
 let program: Program;
 
 beforeAll(async () => {
-  program = await shop.start({ args: ['--history', 'memory', '--preview-local-outputs', '--local-output-in-flight-grace-secs', '0'] });
+  program = await shop.start({
+    args: [
+      '--history',
+      'memory',
+      '--preview-local-outputs',
+      '--local-output-in-flight-grace-secs',
+      '0',
+    ],
+  });
 });
 afterAll(() => shop.dispose());
 
 /** The check on `qty` is what sends records aside. */
 function document(check: 'not_null' | 'none'): Body {
-  const quality = { record: [{ type: 'not_null', field: check === 'none' ? 'id' : 'qty', on_failure: 'quarantine' }] };
+  const quality = {
+    record: [
+      { type: 'not_null', field: check === 'none' ? 'id' : 'qty', on_failure: 'quarantine' },
+    ],
+  };
   return {
     version: 1,
     name: 'orders',
@@ -38,17 +50,33 @@ test('records that were put aside are looked at, replayed and discarded', async 
   await program.ended(await program.submit(document('not_null')));
   const location = shop.path('dead.jsonl');
   const inspected = await program.call('POST', '/v1/dlq/inspect', { location });
-  expect([inspected.status, inspected.json()]).toMatchObject([200, { total_envelopes: 1, by_reason: { quality: 1 } }]);
+  expect([inspected.status, inspected.json()]).toMatchObject([
+    200,
+    { total_envelopes: 1, by_reason: { quality: 1 } },
+  ]);
 
   const replay = (check: 'not_null' | 'none', more: Body = {}) =>
-    program.call('POST', '/v1/dlq/replay', { config: JSON.stringify(document(check)), config_format: 'json', from: location, ...more });
+    program.call('POST', '/v1/dlq/replay', {
+      config: JSON.stringify(document(check)),
+      config_format: 'json',
+      from: location,
+      ...more,
+    });
   const dry = await replay('none', { dry_run: true });
-  expect([dry.status, dry.json()]).toMatchObject([200, { candidates: 1, records_written: 0, dry_run: true }]);
+  expect([dry.status, dry.json()]).toMatchObject([
+    200,
+    { candidates: 1, records_written: 0, dry_run: true },
+  ]);
   const again = await replay('not_null');
   expect([again.status, again.json()]).toMatchObject([200, { candidates: 1, records_written: 0 }]);
-  expect(lines('dead.replay-failed.jsonl')).toMatchObject([{ reason: 'quality', payload: { id: '2', qty: null } }]);
+  expect(lines('dead.replay-failed.jsonl')).toMatchObject([
+    { reason: 'quality', payload: { id: '2', qty: null } },
+  ]);
   const mended = await replay('none');
-  expect([mended.status, mended.json()]).toMatchObject([200, { candidates: 1, records_written: 1, dry_run: false }]);
+  expect([mended.status, mended.json()]).toMatchObject([
+    200,
+    { candidates: 1, records_written: 1, dry_run: false },
+  ]);
   expect(lines('orders.jsonl')).toEqual([
     { id: '1', qty: 2 },
     { id: '3', qty: 4 },
@@ -57,9 +85,14 @@ test('records that were put aside are looked at, replayed and discarded', async 
   expect(lines('dead.jsonl')).toHaveLength(1);
 
   const discarded = await program.call('POST', '/v1/dlq/discard', { location });
-  expect([discarded.status, discarded.json()]).toMatchObject([200, { discarded: 1, files_rewritten: 1 }]);
+  expect([discarded.status, discarded.json()]).toMatchObject([
+    200,
+    { discarded: 1, files_rewritten: 1 },
+  ]);
   expect(readFileSync(location, 'utf8')).toBe('');
-  const { entries } = (await program.call('GET', '/v1/audit?action=dlq.replay')).json() as { entries: Body[] };
+  const { entries } = (await program.call('GET', '/v1/audit?action=dlq.replay')).json() as {
+    entries: Body[];
+  };
   expect(entries.map(({ result }) => result)).toEqual(['ok', 'ok', 'ok']);
 });
 
@@ -71,31 +104,63 @@ test.each([
   ['a text that is no document', 400, { config: '{' }],
 ])('a replay of %s is a %i', async (_what, status, wrong) => {
   writeFileSync(shop.path('again.jsonl'), '{"payload":{"id":1}}\n');
-  const given: Body = { config: JSON.stringify(document('none')), config_format: 'json', from: 'again.jsonl', ...wrong };
-  for (const key of ['from', 'failed_dlq']) if (typeof given[key] === 'string') given[key] = shop.path(given[key]);
+  const given: Body = {
+    config: JSON.stringify(document('none')),
+    config_format: 'json',
+    from: 'again.jsonl',
+    ...wrong,
+  };
+  for (const key of ['from', 'failed_dlq'])
+    if (typeof given[key] === 'string') given[key] = shop.path(given[key]);
   expect((await program.call('POST', '/v1/dlq/replay', given)).status).toBe(status);
 });
 
 test('a file that a run wrote is listed, shown and deleted, and its run stays', async () => {
   writeFileSync(shop.path('orders.csv'), 'id,qty\n1,2\n3,4\n');
   const file = shop.path('mine.jsonl');
-  const pipeline = { source: { type: 'csv', config: { path: shop.path('orders.csv') } }, sink: { type: 'jsonl', config: { path: file } } };
-  const run = await program.submit({ version: 1, name: 'mine', local_outputs: { retention_days: 3 }, pipeline });
+  const pipeline = {
+    source: { type: 'csv', config: { path: shop.path('orders.csv') } },
+    sink: { type: 'jsonl', config: { path: file } },
+  };
+  const run = await program.submit({
+    version: 1,
+    name: 'mine',
+    local_outputs: { retention_days: 3 },
+    pipeline,
+  });
   await program.ended(run);
   const list = async (): Promise<Body[]> =>
-    ((await program.call('GET', '/v1/local-outputs?pipeline=mine')).json() as { outputs: Body[] }).outputs;
+    ((await program.call('GET', '/v1/local-outputs?pipeline=mine')).json() as { outputs: Body[] })
+      .outputs;
   await expect.poll(list).toHaveLength(1);
   const [output] = await list();
-  expect(output).toMatchObject({ path: file, kind: 'jsonl', run_id: run, state: 'present', retention_days_effective: 3 });
+  expect(output).toMatchObject({
+    path: file,
+    kind: 'jsonl',
+    run_id: run,
+    state: 'present',
+    retention_days_effective: 3,
+  });
   const id = String(output?.['id']);
   const shown = await program.call('GET', `/v1/local-outputs/${id}/preview?row_count_to_load=1`);
   expect([shown.status, shown.json()]).toMatchObject([
     200,
-    { rows: [{ id: '1', qty: '2' }], columns: ['id', 'qty'], row_limit: 1, truncated: true, capped_by: 'rows' },
+    {
+      rows: [{ id: '1', qty: '2' }],
+      columns: ['id', 'qty'],
+      row_limit: 1,
+      truncated: true,
+      capped_by: 'rows',
+    },
   ]);
-  expect((await program.call('DELETE', `/v1/local-outputs/${id}`)).json()).toMatchObject({ deleted: 1 });
+  expect((await program.call('DELETE', `/v1/local-outputs/${id}`)).json()).toMatchObject({
+    deleted: 1,
+  });
   expect(existsSync(file)).toBe(false);
-  expect((await program.call('DELETE', `/v1/local-outputs/${id}`)).json()).toMatchObject({ deleted: 0, skipped: 'already_deleted' });
+  expect((await program.call('DELETE', `/v1/local-outputs/${id}`)).json()).toMatchObject({
+    deleted: 0,
+    skipped: 'already_deleted',
+  });
   expect((await program.call('GET', `/v1/local-outputs/${id}/preview`)).status).toBe(409);
   expect((await program.call('GET', `/v1/runs/${run}`)).status).toBe(200);
   expect((await program.call('POST', '/v1/local-outputs/cleanup', { all: true })).status).toBe(400);

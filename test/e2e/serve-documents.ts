@@ -10,13 +10,24 @@ function pipeline(source: Body, sink: Body, more: Body = {}): Body {
 }
 
 export function csvToJsonl(input: string, output: string, more: Body = {}): Body {
-  return pipeline({ type: 'csv', config: { path: input } }, { type: 'jsonl', config: { path: output } }, more);
+  return pipeline(
+    { type: 'csv', config: { path: input } },
+    { type: 'jsonl', config: { path: output } },
+    more,
+  );
 }
 
-/** A query that computes for ever, in one call that hears nothing. `database` is an existing SQLite file. */
+/**
+ * A query that computes for ever, in one call that hears nothing. `database` is an existing SQLite
+ * file.
+ */
 export function spinning(database: string, output: string): Body {
-  const query = 'with recursive c(i) as (select 1 union all select i + 1 from c) select count(*) as n from c';
-  return pipeline({ type: 'sqlite', config: { database_url: database, query } }, { type: 'jsonl', config: { path: output } });
+  const query =
+    'with recursive c(i) as (select 1 union all select i + 1 from c) select count(*) as n from c';
+  return pipeline(
+    { type: 'sqlite', config: { database_url: database, query } },
+    { type: 'jsonl', config: { path: output } },
+  );
 }
 
 /** One page of more text than the heap of a worker holds. */
@@ -39,7 +50,10 @@ export async function silentApi(): Promise<{
   close(): void;
 }> {
   const waiting: ServerResponse[] = [];
-  const server = createServer((_request, response) => void waiting.push(response)).listen(0, '127.0.0.1');
+  const server = createServer((_request, response) => void waiting.push(response)).listen(
+    0,
+    '127.0.0.1',
+  );
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
   return {
@@ -52,7 +66,8 @@ export async function silentApi(): Promise<{
       if (waiting.length === 0) await once(server, 'request');
     },
     answer: () => {
-      for (const response of waiting.splice(0)) response.setHeader('content-type', 'application/json').end('[{"id":1}]');
+      for (const response of waiting.splice(0))
+        response.setHeader('content-type', 'application/json').end('[{"id":1}]');
     },
     close: () => {
       server.closeAllConnections();
@@ -61,9 +76,14 @@ export async function silentApi(): Promise<{
   };
 }
 
-/** A pipe that gives the lines of a file, if any, and then stays open and silent: reading it blocks a thread of the reader. */
+/**
+ * A pipe that gives the lines of a file, if any, and then stays open and silent: reading it blocks
+ * a thread of the reader.
+ */
 export function silentPipe(path: string, first = '/dev/null'): { release(): void } {
   execFileSync('mkfifo', [path]);
-  const writer = spawn('sh', ['-c', 'exec 3<>"$0"; cat "$1" >&3; exec sleep 600', path, first], { stdio: 'ignore' });
+  const writer = spawn('sh', ['-c', 'exec 3<>"$0"; cat "$1" >&3; exec sleep 600', path, first], {
+    stdio: 'ignore',
+  });
   return { release: () => void writer.kill('SIGKILL') };
 }

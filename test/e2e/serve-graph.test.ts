@@ -14,7 +14,11 @@ beforeAll(async () => {
 afterAll(() => shop.dispose());
 
 const source = (type: string, config: Body): Body => ({ kind: 'source', type, config });
-const sink = (path: string): Body => ({ kind: 'sink', type: 'jsonl', config: { path: shop.path(path) } });
+const sink = (path: string): Body => ({
+  kind: 'sink',
+  type: 'jsonl',
+  config: { path: shop.path(path) },
+});
 
 test('a graph runs in a worker, and its record has a row for each sink node', async () => {
   const id = await program.submit({
@@ -45,7 +49,9 @@ test('a graph runs in a worker, and its record has a row for each sink node', as
   });
   const run = await program.ended(id);
   expect(run).toMatchObject({ status: 'completed', records_written: 5, error: null });
-  expect(run.invocations.map(({ row_id: row, balance }) => [row, balance.read, balance.written])).toEqual([
+  expect(
+    run.invocations.map(({ row_id: row, balance }) => [row, balance.read, balance.written]),
+  ).toEqual([
     ['named', 2, 2],
     ['plain', 3, 3],
   ]);
@@ -83,7 +89,10 @@ test('a graph that would run for ever is cancelled, and keeps what it wrote', as
 });
 
 test('a graph that cannot run is refused with every reason', async () => {
-  const config = JSON.stringify({ version: 1, pipeline: { nodes: { a: { kind: 'tee' } }, edges: [{ from: 'a', to: 'b' }] } });
+  const config = JSON.stringify({
+    version: 1,
+    pipeline: { nodes: { a: { kind: 'tee' } }, edges: [{ from: 'a', to: 'b' }] },
+  });
   const answer = await program.call('POST', '/v1/runs', { config, config_format: 'json' });
   expect(answer.status).toBe(422);
   for (const code of ['missing_node', 'unknown_node']) expect(answer.text).toContain(code);

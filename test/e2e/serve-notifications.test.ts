@@ -29,13 +29,18 @@ afterAll(async () => {
   api.close();
 });
 
-const hook = (more: Body = {}): Body => ({ name: 'hook', channel: { type: 'webhook', config: { url: `${receiver.url}/hook` } }, ...more });
+const hook = (more: Body = {}): Body => ({
+  name: 'hook',
+  channel: { type: 'webhook', config: { url: `${receiver.url}/hook` } },
+  ...more,
+});
 const pager = (): Body => ({
   name: 'pager',
   channel: { type: 'pagerduty', config: { routing_key: 'key', endpoint: `${receiver.url}/page` } },
 });
 
-const told = (path = '/hook'): Told[] => receiver.requests.filter((one) => one.path === path).map((one) => one.json() as Told);
+const told = (path = '/hook'): Told[] =>
+  receiver.requests.filter((one) => one.path === path).map((one) => one.json() as Told);
 const events = (): string[] => told().map(({ event, row }) => `${String(event)} ${String(row)}`);
 
 /** Waits, with a bound, until so many requests have arrived; gives all of them. */
@@ -57,20 +62,34 @@ describe('a server', { timeout: 150_000 }, () => {
   });
 
   async function measured(name: string): Promise<string[]> {
-    return (await program.call('GET', '/metrics')).text.split('\n').filter((line) => line.startsWith(name));
+    return (await program.call('GET', '/metrics')).text
+      .split('\n')
+      .filter((line) => line.startsWith(name));
   }
 
   test('tells under the id that the submission was answered with', async () => {
     writeFileSync(shop.path('in.csv'), 'id\n1\n');
     const id = await program.submit(document(moving('in.csv'), [hook()]));
-    expect(await arrived(1)).toMatchObject([{ event: 'run_success', run_id: id, pipeline: 'served', row: '' }]);
-    expect((await program.endedAtLast(id)).invocations[0]?.run_id).toBe(told()[0]?.['invocation_id']);
+    expect(await arrived(1)).toMatchObject([
+      { event: 'run_success', run_id: id, pipeline: 'served', row: '' },
+    ]);
+    expect((await program.endedAtLast(id)).invocations[0]?.run_id).toBe(
+      told()[0]?.['invocation_id'],
+    );
   });
 
   test('remembers across its workers what was sent: two runs that fail at the same time are told of once', async () => {
     const waiting = api.document(shop.path('never.jsonl')) as { pipeline: Body };
-    const contract = { version: '1', on_breach: 'fail', fields: [{ name: 'name', type: 'string' }] };
-    const breaking = document({ ...waiting.pipeline, contract }, [hook({ dedupe_window_secs: 3600 })], 'twice');
+    const contract = {
+      version: '1',
+      on_breach: 'fail',
+      fields: [{ name: 'name', type: 'string' }],
+    };
+    const breaking = document(
+      { ...waiting.pipeline, contract },
+      [hook({ dedupe_window_secs: 3600 })],
+      'twice',
+    );
     const ids = [await program.submit(breaking), await program.submit(breaking)];
     await api.asked();
     await vi.waitFor(async () => {
@@ -80,7 +99,10 @@ describe('a server', { timeout: 150_000 }, () => {
       api.answer();
       for (const id of ids) expect((await program.get(id)).status).toBe('failed');
     }, BOUND);
-    await vi.waitFor(async () => expect(await measured('svc_notifications_dropped_total{')).toHaveLength(1), BOUND);
+    await vi.waitFor(
+      async () => expect(await measured('svc_notifications_dropped_total{')).toHaveLength(1),
+      BOUND,
+    );
     expect(await measured('svc_notifications_dropped_total{')).toEqual([
       expect.stringMatching(/channel="webhook",reason="coalesced"\} 1$/),
     ]);
@@ -106,7 +128,12 @@ describe('a server', { timeout: 150_000 }, () => {
     const slow = document(pipeline, [hook()], 'slow');
     const late = await program.submit(slow, { timeout_secs: 1 });
     expect(await arrived(1)).toMatchObject([
-      { event: 'run_failure', run_id: late, message: expect.stringContaining('timeout_secs'), details: { error_kind: 'error' } },
+      {
+        event: 'run_failure',
+        run_id: late,
+        message: expect.stringContaining('timeout_secs'),
+        details: { error_kind: 'error' },
+      },
     ]);
     api.answer();
     const cancelled = await program.submit(slow);
@@ -118,7 +145,12 @@ describe('a server', { timeout: 150_000 }, () => {
     await api.asked();
     for (const worker of program.workers()) process.kill(worker, 'SIGKILL');
     expect((await arrived(2)).slice(1)).toMatchObject([
-      { event: 'run_failure', run_id: killed, invocation_id: null, message: expect.stringContaining('ended abnormally') },
+      {
+        event: 'run_failure',
+        run_id: killed,
+        invocation_id: null,
+        message: expect.stringContaining('ended abnormally'),
+      },
     ]);
   });
 
@@ -136,8 +168,12 @@ describe('a server', { timeout: 150_000 }, () => {
   });
 
   test('refuses rules that cannot work, without telling what they hold', async () => {
-    const bad = [{ name: 'chat', channel: { type: 'slack', config: { webhook_url: 'CNRYnoaddress' } } }];
-    const answer = await program.call('POST', '/v1/runs', { config: JSON.stringify(document(moving('in.csv'), bad)) });
+    const bad = [
+      { name: 'chat', channel: { type: 'slack', config: { webhook_url: 'CNRYnoaddress' } } },
+    ];
+    const answer = await program.call('POST', '/v1/runs', {
+      config: JSON.stringify(document(moving('in.csv'), bad)),
+    });
     expect(answer.status).toBe(422);
     expect(answer.text).toContain('notifications[0].channel.config.webhook_url');
     expect(answer.text).not.toContain('CNRYnoaddress');

@@ -10,7 +10,9 @@ let program: Program;
 
 beforeAll(async () => {
   api = await silentApi();
-  program = await shop.start({ args: ['--history', 'memory', '--local-output-in-flight-grace-secs', '0'] });
+  program = await shop.start({
+    args: ['--history', 'memory', '--local-output-in-flight-grace-secs', '0'],
+  });
 });
 afterAll(async () => {
   await shop.dispose();
@@ -18,12 +20,15 @@ afterAll(async () => {
 });
 
 async function outputs(query: string): Promise<Body[]> {
-  return ((await program.call('GET', `/v1/local-outputs?${query}`)).json() as { outputs: Body[] }).outputs;
+  return ((await program.call('GET', `/v1/local-outputs?${query}`)).json() as { outputs: Body[] })
+    .outputs;
 }
 
 /** Writes one record, and then waits for the next page. */
 function endless(name: string): Body {
-  const { pipeline } = api.document(shop.path(`${name}.jsonl`)) as { pipeline: { source: { config: Body } } };
+  const { pipeline } = api.document(shop.path(`${name}.jsonl`)) as {
+    pipeline: { source: { config: Body } };
+  };
   pipeline.source.config['pagination'] = { type: 'PageNumber' };
   return { version: 1, name, pipeline };
 }
@@ -32,21 +37,34 @@ async function firstPage(name: string): Promise<string> {
   const run = await program.submit(endless(name));
   await api.asked();
   api.answer();
-  await expect.poll(() => outputs(`pipeline=${name}`)).toMatchObject([{ run_id: run, pre_existing: false }]);
+  await expect
+    .poll(() => outputs(`pipeline=${name}`))
+    .toMatchObject([{ run_id: run, pre_existing: false }]);
   return run;
 }
 
 test('files of all days belong to the data set that the catalog knows', async () => {
   writeFileSync(shop.path('in.csv'), 'id\n1\n');
   const source = { type: 'csv', config: { path: shop.path('in.csv') } };
-  const document = { version: 1, name: 'dated', pipeline: { source, sink: { type: 'jsonl', config: { path: '${now.date}.jsonl' } } } };
-  for (const clock of ['2026-01-01', '2026-01-02']) await program.ended(await program.submit(document, { clock: `${clock}T00:00:00Z` }));
-  const { datasets } = (await program.call('GET', '/v1/catalog/datasets?kind=jsonl')).json() as { datasets: Body[] };
+  const document = {
+    version: 1,
+    name: 'dated',
+    pipeline: { source, sink: { type: 'jsonl', config: { path: '${now.date}.jsonl' } } },
+  };
+  for (const clock of ['2026-01-01', '2026-01-02'])
+    await program.ended(await program.submit(document, { clock: `${clock}T00:00:00Z` }));
+  const { datasets } = (await program.call('GET', '/v1/catalog/datasets?kind=jsonl')).json() as {
+    datasets: Body[];
+  };
   expect(datasets).toMatchObject([{ uri: `file://${shop.path('${now.date}.jsonl')}`, runs: 2 }]);
   const id = String(datasets[0]?.['id']);
   await expect.poll(() => outputs(`dataset_id=${id}`)).toHaveLength(2);
-  expect((await program.call('POST', '/v1/local-outputs/cleanup', { dataset_id: id })).json()).toMatchObject({ deleted: 2 });
-  expect((await program.call('GET', '/metrics')).text).toContain('svc_local_outputs_deleted_total{scope="dataset"} 2');
+  expect(
+    (await program.call('POST', '/v1/local-outputs/cleanup', { dataset_id: id })).json(),
+  ).toMatchObject({ deleted: 2 });
+  expect((await program.call('GET', '/metrics')).text).toContain(
+    'svc_local_outputs_deleted_total{scope="dataset"} 2',
+  );
 });
 
 test.each([
@@ -56,17 +74,24 @@ test.each([
   [{ older_than_days: 0 }, 'confirm: this deletes every file of the ledger'],
 ])('a clean-up that asks for %j is told what is wrong with it', async (body, message) => {
   const answer = await program.call('POST', '/v1/local-outputs/cleanup', body);
-  expect([answer.status, answer.json()]).toMatchObject([400, { error: { code: 'bad_config', message: expect.stringContaining(message) } }]);
+  expect([answer.status, answer.json()]).toMatchObject([
+    400,
+    { error: { code: 'bad_config', message: expect.stringContaining(message) } },
+  ]);
 });
 
 test('a file that a run is writing is not deleted', async () => {
   const run = await firstPage('busy');
   const [output] = await outputs('pipeline=busy');
-  expect((await program.call('DELETE', `/v1/local-outputs/${String(output?.['id'])}`)).json()).toMatchObject({ skipped: 'in_flight' });
+  expect(
+    (await program.call('DELETE', `/v1/local-outputs/${String(output?.['id'])}`)).json(),
+  ).toMatchObject({ skipped: 'in_flight' });
   await program.call('POST', `/v1/runs/${run}/cancel`);
   await program.endedAtLast(run);
   api.answer();
-  expect((await program.call('POST', '/v1/local-outputs/cleanup', { run_id: run })).json()).toMatchObject({ deleted: 1 });
+  expect(
+    (await program.call('POST', '/v1/local-outputs/cleanup', { run_id: run })).json(),
+  ).toMatchObject({ deleted: 1 });
 });
 
 test('a file of a run whose process died is known, and stays the one of the service', async () => {
@@ -75,8 +100,12 @@ test('a file of a run whose process died is known, and stays the one of the serv
   expect((await program.endedAtLast(run)).status).toBe('failed');
   api.answer();
   await program.ended(await program.submit({ ...endless('killed'), ...done('killed') }));
-  await expect.poll(() => outputs('pipeline=killed')).toMatchObject([{ state: 'present', pre_existing: false }]);
-  expect((await program.call('POST', '/v1/local-outputs/cleanup', { all: true, confirm: true })).json()).toMatchObject({ deleted: 1 });
+  await expect
+    .poll(() => outputs('pipeline=killed'))
+    .toMatchObject([{ state: 'present', pre_existing: false }]);
+  expect(
+    (await program.call('POST', '/v1/local-outputs/cleanup', { all: true, confirm: true })).json(),
+  ).toMatchObject({ deleted: 1 });
   expect(existsSync(shop.path('killed.jsonl'))).toBe(false);
 });
 

@@ -27,7 +27,12 @@ export interface Program {
   readonly process: ChildProcess;
   /** What it wrote to the terminal so far. */
   output(): string;
-  call(method: string, path: string, body?: unknown, headers?: Readonly<Record<string, string>>): Promise<Answer>;
+  call(
+    method: string,
+    path: string,
+    body?: unknown,
+    headers?: Readonly<Record<string, string>>,
+  ): Promise<Answer>;
   /** Submits a document; anything but a 202 fails the test with the answer. */
   submit(config: Body | string, settings?: Body): Promise<string>;
   get(runId: string): Promise<RunRecord>;
@@ -50,7 +55,9 @@ export interface ProgramOptions {
   readonly variables?: Readonly<Record<string, string>>;
 }
 
-/** A folder of its own for a test file, and the programs started in it; call `dispose` at the end. */
+/**
+ * A folder of its own for a test file, and the programs started in it; call `dispose` at the end.
+ */
 export function workshop(): {
   readonly dir: string;
   path(name: string): string;
@@ -76,19 +83,29 @@ export function workshop(): {
 
 async function startServe({ cwd, args = [], variables = {} }: ProgramOptions): Promise<Program> {
   const auth = args.some((arg) => /auth|token/.test(arg)) ? [] : ['--no-auth'];
-  const child = spawn(process.execPath, [LAUNCHER, 'serve', '--listen', '127.0.0.1:0', ...auth, ...args], {
-    cwd,
-    env: { PATH: process.env['PATH'], HOME: process.env['HOME'], NO_COLOR: '1', ...variables },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
+  const child = spawn(
+    process.execPath,
+    [LAUNCHER, 'serve', '--listen', '127.0.0.1:0', ...auth, ...args],
+    {
+      cwd,
+      env: { PATH: process.env['PATH'], HOME: process.env['HOME'], NO_COLOR: '1', ...variables },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    },
+  );
   const ended = once(child, 'close') as Promise<[number | null, NodeJS.Signals | null]>;
   let output = '';
   child.stdout.setEncoding('utf8').on('data', (text: string) => (output += text));
   child.stderr.setEncoding('utf8').on('data', (text: string) => (output += text));
   const url = await urlOf(child, () => output);
-  const call = (method: string, path: string, body?: unknown, headers = {}): Promise<Answer> => send(url, method, path, body, headers);
-  const get = async (runId: string): Promise<RunRecord> => (await call('GET', `/v1/runs/${runId}`)).json() as RunRecord;
-  const reach = async (runId: string, states: readonly string[], wait: typeof WAIT): Promise<RunRecord> => {
+  const call = (method: string, path: string, body?: unknown, headers = {}): Promise<Answer> =>
+    send(url, method, path, body, headers);
+  const get = async (runId: string): Promise<RunRecord> =>
+    (await call('GET', `/v1/runs/${runId}`)).json() as RunRecord;
+  const reach = async (
+    runId: string,
+    states: readonly string[],
+    wait: typeof WAIT,
+  ): Promise<RunRecord> => {
     await vi.waitFor(async () => expect((await get(runId)).status).toBeOneOf([...states]), wait);
     return get(runId);
   };
@@ -102,7 +119,10 @@ async function startServe({ cwd, args = [], variables = {} }: ProgramOptions): P
     ended: (runId) => reach(runId, ENDED, WAIT),
     endedAtLast: (runId) => reach(runId, ENDED, LONG_WAIT),
     submit: async (config, settings = {}) => {
-      const answer = await call('POST', '/v1/runs', { config: typeof config === 'string' ? config : JSON.stringify(config), ...settings });
+      const answer = await call('POST', '/v1/runs', {
+        config: typeof config === 'string' ? config : JSON.stringify(config),
+        ...settings,
+      });
       expect(answer.status, answer.text).toBe(202);
       return (answer.json() as { run_id: string }).run_id;
     },
@@ -124,18 +144,31 @@ function urlOf(child: ChildProcess, output: () => string): Promise<string> {
       if (url !== undefined) found(url);
     };
     child.stderr?.on('data', look);
-    child.once('close', (code) => fail(new Error(`serve ended with ${code} before it listened:\n${output()}`)));
+    child.once('close', (code) =>
+      fail(new Error(`serve ended with ${code} before it listened:\n${output()}`)),
+    );
   });
 }
 
-async function send(url: string, method: string, path: string, body: unknown, headers: Readonly<Record<string, string>>): Promise<Answer> {
+async function send(
+  url: string,
+  method: string,
+  path: string,
+  body: unknown,
+  headers: Readonly<Record<string, string>>,
+): Promise<Answer> {
   const response = await fetch(url + path, {
     method,
     headers: { ...(body === undefined ? {} : { 'content-type': 'application/json' }), ...headers },
     body: body === undefined ? null : typeof body === 'string' ? body : JSON.stringify(body),
   });
   const text = await response.text();
-  return { status: response.status, headers: response.headers, text, json: () => JSON.parse(text) as unknown };
+  return {
+    status: response.status,
+    headers: response.headers,
+    text,
+    json: () => JSON.parse(text) as unknown,
+  };
 }
 
 /** Direct and indirect children (the launcher may stand between). */

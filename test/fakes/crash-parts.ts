@@ -1,4 +1,7 @@
-/** Entry of a crash process for tests: a build with sinks that do not keep what sinks promise, and one that cannot be made anew. */
+/**
+ * Entry of a crash process for tests: a build with sinks that do not keep what sinks promise, and
+ * one that cannot be made anew.
+ */
 import { appendFileSync, mkdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { z } from 'zod';
@@ -8,7 +11,12 @@ import { jsonlSink, jsonlSource } from '../../src/connectors/jsonl/index.ts';
 import { parquetSink, parquetSource } from '../../src/connectors/parquet/index.ts';
 import { sqliteSink, sqliteSource } from '../../src/connectors/sqlite/index.ts';
 import { shelve } from '../../src/kit/parts.ts';
-import { APPEND_ONLY, defineSink, type SinkCapabilities, type SinkDefinition } from '../../src/kit/sink.ts';
+import {
+  APPEND_ONLY,
+  defineSink,
+  type SinkCapabilities,
+  type SinkDefinition,
+} from '../../src/kit/sink.ts';
 import { fileState } from '../../src/state/file.ts';
 import { memoryState } from '../../src/state/memory.ts';
 import { cast } from '../../src/transforms/cast.ts';
@@ -62,7 +70,10 @@ function faultySink(type: string, { hasty = false, capabilities }: Fault): SinkD
 const remote = defineSink({
   type: 'remote',
   description: 'a sink far away, with every capability',
-  config: z.looseObject({ write_mode: z.enum(['append', 'upsert', 'overwrite']).default('append'), key: z.array(z.string()).default([]) }),
+  config: z.looseObject({
+    write_mode: z.enum(['append', 'upsert', 'overwrite']).default('append'),
+    key: z.array(z.string()).default([]),
+  }),
   examples: [],
   capabilities: ({ write_mode: writeMode, key }) => ({
     ...APPEND_ONLY,
@@ -96,7 +107,9 @@ export const crashParts = shelve({
     remote,
     sqliteSink,
     faultySink('hasty', { hasty: true }),
-    faultySink('careless', { capabilities: { writeModes: ['upsert'], writeMode: 'upsert', key: ['id'], idempotent: true } }),
+    faultySink('careless', {
+      capabilities: { writeModes: ['upsert'], writeMode: 'upsert', key: ['id'], idempotent: true },
+    }),
   ],
   transforms: [cast],
   states: [fileState, memoryState],
@@ -105,4 +118,5 @@ export const crashParts = shelve({
 });
 
 // Tests import the list; the process serves it.
-if (process.send !== undefined && process.argv[1] === import.meta.filename) serveAttempts(crashParts);
+if (process.send !== undefined && process.argv[1] === import.meta.filename)
+  serveAttempts(crashParts);

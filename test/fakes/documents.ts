@@ -16,7 +16,14 @@ export function loadOptions(overrides: Partial<LoadOptions> = {}): LoadOptions {
   return {
     format: 'yaml',
     origin: { kind: 'file', path: 'test.yaml' },
-    variables: { NAME: 'value', SHORT: 'abc', YAML: '{a: [1]}', TOKEN: '${now.date}', PART: 'AM', EMPTY: '' },
+    variables: {
+      NAME: 'value',
+      SHORT: 'abc',
+      YAML: '{a: [1]}',
+      TOKEN: '${now.date}',
+      PART: 'AM',
+      EMPTY: '',
+    },
     readFile: (path, limit) => {
       const text = files[path];
       if (text === undefined) throw new Error('no such file');
@@ -31,7 +38,11 @@ export function load(text: string, overrides: Partial<LoadOptions> = {}): Docume
   return loadDocument(text, loadOptions(overrides));
 }
 
-export function plan(text: string, options: Partial<PlanOptions> = {}, loading: Partial<LoadOptions> = {}): Plan {
+export function plan(
+  text: string,
+  options: Partial<PlanOptions> = {},
+  loading: Partial<LoadOptions> = {},
+): Plan {
   return planDocument(load(text, loading), FAKE_PARTS, { cpus: 4, ...options });
 }
 

@@ -1,4 +1,7 @@
-/** For tests of the engine: running a hand-made plan, metrics that can be read, and a real SQLite table. */
+/**
+ * For tests of the engine: running a hand-made plan, metrics that can be read, and a real SQLite
+ * table.
+ */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -18,21 +21,41 @@ import { noParts, part } from './plan.ts';
 /** Runs a plan with everything optional left out. */
 export function run(plan: Plan, overrides: Partial<ExecuteOptions> = {}): Promise<RunOutcome> {
   const signal = new AbortController().signal;
-  return execute({ plan, parts: noParts, env: testEnv(), runId: 'run-1', clock: new Date('2026-01-31T00:00:00Z'), signal, ...overrides });
+  return execute({
+    plan,
+    parts: noParts,
+    env: testEnv(),
+    runId: 'run-1',
+    clock: new Date('2026-01-31T00:00:00Z'),
+    signal,
+    ...overrides,
+  });
 }
 
-/** Metrics by `name{value,…}` with the values of the labels in their declared order. A label that is not declared is an error. */
-export function countedMetrics(): Metrics & { readonly counts: ReadonlyMap<string, number>; of(name: string): Record<string, number> } {
+/**
+ * Metrics by `name{value,…}` with the values of the labels in their declared order. A label that is
+ * not declared is an error.
+ */
+export function countedMetrics(): Metrics & {
+  readonly counts: ReadonlyMap<string, number>;
+  of(name: string): Record<string, number>;
+} {
   const counts = new Map<string, number>();
   const nameOf = (metric: MetricDefinition, labels: Labels): string => {
-    if (Object.keys(labels).sort().join() !== [...metric.labels].sort().join()) throw new Error(`${metric.name} has other labels`);
+    if (Object.keys(labels).sort().join() !== [...metric.labels].sort().join())
+      throw new Error(`${metric.name} has other labels`);
     return `${metric.name}{${metric.labels.map((label) => labels[label]).join(',')}}`;
   };
   return {
     counts,
     of: (name) =>
-      Object.fromEntries([...counts].filter(([key]) => key.startsWith(`${name}{`)).map(([key, n]) => [key.slice(name.length), n])),
-    inc: (metric, labels, value = 1) => void counts.set(nameOf(metric, labels), (counts.get(nameOf(metric, labels)) ?? 0) + value),
+      Object.fromEntries(
+        [...counts]
+          .filter(([key]) => key.startsWith(`${name}{`))
+          .map(([key, n]) => [key.slice(name.length), n]),
+      ),
+    inc: (metric, labels, value = 1) =>
+      void counts.set(nameOf(metric, labels), (counts.get(nameOf(metric, labels)) ?? 0) + value),
     set: (metric, labels, value) => void counts.set(nameOf(metric, labels), value),
     observe: (metric, labels) => void nameOf(metric, labels),
   };
@@ -64,7 +87,12 @@ export function sqliteTable(setup = ''): SqliteTable {
     path,
     query,
     sink(config = {}) {
-      const checked = check(sqliteSink.config, { database_url: path, table_name: 't', column_mapping: 'auto_map', ...config });
+      const checked = check(sqliteSink.config, {
+        database_url: path,
+        table_name: 't',
+        column_mapping: 'auto_map',
+        ...config,
+      });
       if (!checked.ok) throw new Error(checked.issues[0]?.message);
       return { ...part(sqliteSink), parsed: checked.value };
     },

@@ -11,13 +11,32 @@ export interface TestEnv extends Env {
   readonly lines: LogLine[];
 }
 
-/** An `Env` for tests: real clock unless given, captured log, no metrics, no network unless given. */
+/**
+ * An `Env` for tests: real clock unless given, captured log, no metrics, no network unless given.
+ */
 export function testEnv(overrides: Partial<Env> & { clock?: Clock } = {}): TestEnv {
   const lines: LogLine[] = [];
   const redactor = overrides.redactor ?? new Redactor();
   const clock = overrides.clock ?? systemClock;
-  const log = createLog({ level: 'debug', target: 'test', clock, redactor, write: (line) => lines.push(line) });
-  return { clock, ids: uuidIds, log, metrics: noMetrics, redactor, fetch, variables: {}, cwd: process.cwd(), ...overrides, lines };
+  const log = createLog({
+    level: 'debug',
+    target: 'test',
+    clock,
+    redactor,
+    write: (line) => lines.push(line),
+  });
+  return {
+    clock,
+    ids: uuidIds,
+    log,
+    metrics: noMetrics,
+    redactor,
+    fetch,
+    variables: {},
+    cwd: process.cwd(),
+    ...overrides,
+    lines,
+  };
 }
 
 export function partContext(overrides: Partial<PartContext> = {}): PartContext {
@@ -27,7 +46,12 @@ export function partContext(overrides: Partial<PartContext> = {}): PartContext {
     row: 'row-0',
     invocationId: uuidIds.next(),
     signal: new AbortController().signal,
-    credentials: { resolve: () => ({ get: () => Promise.resolve({ headers: {}, query: {} }), invalidate: () => {} }) },
+    credentials: {
+      resolve: () => ({
+        get: () => Promise.resolve({ headers: {}, query: {} }),
+        invalidate: () => {},
+      }),
+    },
     ...overrides,
   };
 }
@@ -45,7 +69,10 @@ export interface TestContext extends SourceContext, SinkContext {
   readonly lines: LogLine[];
 }
 
-export function testContext(cwd: string, changes: Partial<SourceContext & SinkContext> = {}): TestContext {
+export function testContext(
+  cwd: string,
+  changes: Partial<SourceContext & SinkContext> = {},
+): TestContext {
   const env = testEnv({ cwd });
   return { ...sourceContext(), ...sinkContext(), env, ...changes, lines: env.lines };
 }

@@ -5,7 +5,10 @@ interface Sleeper {
   readonly done: () => void;
 }
 
-/** Time that stands still until `pass` lets it go on: then every sleep ends at its moment, in order, and what it wakes gets its turn. */
+/**
+ * Time that stands still until `pass` lets it go on: then every sleep ends at its moment, in order,
+ * and what it wakes gets its turn.
+ */
 export interface EventClock extends Clock {
   pass(ms: number): Promise<void>;
   /** The machine sleeps: time is gone when it wakes, and nobody was woken meanwhile. */
@@ -21,7 +24,9 @@ export function eventClock(start = '2026-01-31T12:00:00.000Z'): EventClock {
   const wakeUntil = async (ms: number): Promise<void> => {
     await settled();
     for (;;) {
-      const [first] = [...sleepers].filter(({ atMs }) => atMs <= ms).sort((one, other) => one.atMs - other.atMs);
+      const [first] = [...sleepers]
+        .filter(({ atMs }) => atMs <= ms)
+        .sort((one, other) => one.atMs - other.atMs);
       if (first === undefined) break;
       nowMs = Math.max(nowMs, first.atMs);
       first.done();

@@ -1,4 +1,7 @@
-/** Graphs for tests: a document of nodes over fakes and the transforms of the product, planned and run as the product does. */
+/**
+ * Graphs for tests: a document of nodes over fakes and the transforms of the product, planned and
+ * run as the product does.
+ */
 import { TRANSFORMS } from '../../src/transforms/index.ts';
 import { execute } from '../../src/engine/execute.ts';
 import type { ExecuteOptions } from '../../src/engine/engine.ts';
@@ -41,15 +44,37 @@ export interface GraphDocument {
   readonly top?: JsonObject;
 }
 
-export function graphPlan({ nodes, edges, pipeline = {}, top = {} }: GraphDocument, parts: Parts): Plan {
-  const edgeList = edges.map(([from, to, as]): JsonValue => (as === undefined ? { from, to } : { from, to, as }));
-  const text = JSON.stringify({ version: 1, name: 'graph', ...top, pipeline: { nodes, edges: edgeList, ...pipeline } });
+export function graphPlan(
+  { nodes, edges, pipeline = {}, top = {} }: GraphDocument,
+  parts: Parts,
+): Plan {
+  const edgeList = edges.map(([from, to, as]): JsonValue =>
+    as === undefined ? { from, to } : { from, to, as },
+  );
+  const text = JSON.stringify({
+    version: 1,
+    name: 'graph',
+    ...top,
+    pipeline: { nodes, edges: edgeList, ...pipeline },
+  });
   return planDocument(load(text, { format: 'json' }), parts, { cpus: 4 });
 }
 
-export async function runGraph(document: GraphDocument, given: GraphParts, overrides: Partial<ExecuteOptions> = {}): Promise<RunOutcome> {
+export async function runGraph(
+  document: GraphDocument,
+  given: GraphParts,
+  overrides: Partial<ExecuteOptions> = {},
+): Promise<RunOutcome> {
   const parts = partsOf(given);
   const signal = new AbortController().signal;
   const clock = new Date('2026-01-31T00:00:00Z');
-  return execute({ plan: graphPlan(document, parts), parts, env: testEnv(), runId: 'run-1', clock, signal, ...overrides });
+  return execute({
+    plan: graphPlan(document, parts),
+    parts,
+    env: testEnv(),
+    runId: 'run-1',
+    clock,
+    signal,
+    ...overrides,
+  });
 }

@@ -14,7 +14,10 @@ export interface SeenRequest {
   json(): unknown;
 }
 
-/** What is answered. `json` and `body` are alternatives; `hangs` never answers; `breaks` ends the connection in the middle of the body. */
+/**
+ * What is answered. `json` and `body` are alternatives; `hangs` never answers; `breaks` ends the
+ * connection in the middle of the body.
+ */
 export interface Reply {
   readonly status?: number;
   readonly headers?: Readonly<Record<string, string | string[]>>;
@@ -37,7 +40,10 @@ export interface HttpServer extends AsyncDisposable {
   close(): Promise<void>;
 }
 
-/** `script` is a function, or a list of replies given one after the other (the last one again and again). */
+/**
+ * `script` is a function, or a list of replies given one after the other (the last one again and
+ * again).
+ */
 export async function startHttpServer(
   script: Respond | readonly Reply[] = () => ({ status: 404 }),
   tls?: ServerOptions,
@@ -85,7 +91,9 @@ async function see(message: IncomingMessage): Promise<SeenRequest> {
   for await (const part of message) parts.push(part as Buffer);
   const body = Buffer.concat(parts).toString('utf8');
   const url = new URL(message.url ?? '/', 'http://fake');
-  const headers = Object.fromEntries(Object.entries(message.headers).map(([name, value]) => [name, String(value)]));
+  const headers = Object.fromEntries(
+    Object.entries(message.headers).map(([name, value]) => [name, String(value)]),
+  );
   return {
     method: message.method ?? 'GET',
     path: url.pathname,
@@ -101,7 +109,11 @@ function send(response: ServerResponse, reply: Reply): void {
   const body = reply.json === undefined ? (reply.body ?? '') : JSON.stringify(reply.json);
   const type = reply.json === undefined ? {} : { 'content-type': 'application/json' };
   if (reply.breaks === true) {
-    response.writeHead(reply.status ?? 200, { ...type, ...reply.headers, 'content-length': Buffer.byteLength(body) + 100 });
+    response.writeHead(reply.status ?? 200, {
+      ...type,
+      ...reply.headers,
+      'content-length': Buffer.byteLength(body) + 100,
+    });
     response.write(body, () => response.destroy());
     return;
   }

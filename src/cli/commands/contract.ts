@@ -28,13 +28,22 @@ export const contractCommand = defineCommand({
   },
   examples: [
     { command: 'headgate contract orders.yaml', description: 'What readers may count on' },
-    { command: 'headgate contract orders.yaml --export json-schema > orders.schema.json', description: 'For the readers themselves' },
+    {
+      command: 'headgate contract orders.yaml --export json-schema > orders.schema.json',
+      description: 'For the readers themselves',
+    },
   ],
   async run(context, { options, positionals: [config] }) {
     const { loadPlan } = await import('../load-plan.ts');
-    const { plan } = await loadPlan(context, { config, completion: options, onlyChecked: true, keepSecrets: true });
+    const { plan } = await loadPlan(context, {
+      config,
+      completion: options,
+      onlyChecked: true,
+      keepSecrets: true,
+    });
     const contract = contractOf(plan);
-    const { contractJson, contractJsonSchema, contractLineageFacet } = await import('../../document/contract-export.ts');
+    const { contractJson, contractJsonSchema, contractLineageFacet } =
+      await import('../../document/contract-export.ts');
     const { terminal, wiring } = context;
     switch (options.export) {
       case 'contract':
@@ -44,7 +53,9 @@ export const contractCommand = defineCommand({
         terminal.data(`${stringifyJson(contractJsonSchema(contract), 2)}\n`);
         break;
       case 'openlineage':
-        terminal.data(`${stringifyJson(contractLineageFacet(contract, `urn:headgate:${wiring.version}`), 2)}\n`);
+        terminal.data(
+          `${stringifyJson(contractLineageFacet(contract, `urn:headgate:${wiring.version}`), 2)}\n`,
+        );
         break;
       case 'summary':
         tell(context, contract);
@@ -59,7 +70,9 @@ export const contractCommand = defineCommand({
 function contractOf({ rows, unselected }: Plan): ContractConfig {
   const [row] = [...rows, ...unselected];
   if (row?.governance.contract !== undefined) return row.governance.contract;
-  throw new AppError('no_contract', 'the document has no `pipeline.contract`', { hint: 'see `headgate schema contract`' });
+  throw new AppError('no_contract', 'the document has no `pipeline.contract`', {
+    hint: 'see `headgate schema contract`',
+  });
 }
 
 const ON_BREACH: Readonly<Record<ContractConfig['on_breach'], string>> = {
@@ -70,7 +83,9 @@ const ON_BREACH: Readonly<Record<ContractConfig['on_breach'], string>> = {
 
 function tell({ terminal }: CliContext, contract: ContractConfig): void {
   const owner = contract.owner === undefined ? '' : `, kept by ${contract.owner}`;
-  terminal.print(`${terminal.ink('bold', `contract ${contract.version}`)}${owner}: ${count(contract.fields.length, 'field')}`);
+  terminal.print(
+    `${terminal.ink('bold', `contract ${contract.version}`)}${owner}: ${count(contract.fields.length, 'field')}`,
+  );
   if (contract.description !== undefined) terminal.print(contract.description);
   const extra = contract.allow_extra_fields ? 'may have other fields, too' : 'has no other fields';
   terminal.print(`A record that breaks it ${ON_BREACH[contract.on_breach]}. A record ${extra}.\n`);
@@ -85,7 +100,9 @@ function typeOf({ type, nullable, required }: ContractField): string {
 function limitsOf(field: ContractField): string {
   const { min, max, min_length: shortest, max_length: longest, pattern } = field;
   return [
-    ...(field.enum === undefined ? [] : [`one of ${field.enum.map((value) => stringifyJson(value)).join(', ')}`]),
+    ...(field.enum === undefined
+      ? []
+      : [`one of ${field.enum.map((value) => stringifyJson(value)).join(', ')}`]),
     ...(min === undefined ? [] : [`at least ${min}`]),
     ...(max === undefined ? [] : [`at most ${max}`]),
     ...(shortest === undefined ? [] : [`at least ${count(shortest, 'character')}`]),

@@ -1,4 +1,7 @@
-/** `npm start`: the control plane, a bundled pipeline submitted to it over its own API, and what came of it. */
+/**
+ * `npm start`: the control plane, a bundled pipeline submitted to it over its own API, and what
+ * came of it.
+ */
 import { existsSync, readFileSync, rmSync, statSync } from 'node:fs';
 import path from 'node:path';
 import type { Env } from '../../lib/env.ts';
@@ -52,7 +55,10 @@ export const demoCommand = defineCommand({
       ['noAuth', ['true']],
       ['dataDir', [options.dataDir]],
     ]);
-    const serveOptions = readServeOptions({ world, env: quietEnv(context), isLevelChosen: true }, serveValues(given, world.variables));
+    const serveOptions = readServeOptions(
+      { world, env: quietEnv(context), isLevelChosen: true },
+      serveValues(given, world.variables),
+    );
     using stops = listenForStop(world, 'shutdown', (signal) => terminal.note(`${signal}: closing`));
     const server = await context.wiring.serve(serveOptions).catch((error: unknown) => {
       throw portHint(error, options.listen);
@@ -63,7 +69,12 @@ export const demoCommand = defineCommand({
     let exit: number = EXIT.ok;
     try {
       const out = path.join(serveOptions.dataDir, 'demo');
-      const record = await watch(context, { server: server.url, out, stop: stops.signal, serving: !options.once });
+      const record = await watch(context, {
+        server: server.url,
+        out,
+        stop: stops.signal,
+        serving: !options.once,
+      });
       if (record !== undefined) exit = record.status === 'completed' ? EXIT.ok : EXIT.failed;
       if (!options.once && !stops.signal.aborted) {
         terminal.note(`\nServing on ${terminal.paint('cyan', server.url)} until Ctrl-C.`);
@@ -77,12 +88,24 @@ export const demoCommand = defineCommand({
   },
 });
 
-/** Runs log as usual, and their lines are shown as they come; of the server's own lines only the bad news, not to stand between them. */
+/**
+ * Runs log as usual, and their lines are shown as they come; of the server's own lines only the bad
+ * news, not to stand between them.
+ */
 function quietEnv({ env, terminal, world: { clock } }: CliContext): Env {
   const write = (line: LogLine): void => {
     if (line.level === 'WARN' || line.level === 'ERROR') terminal.log(line);
   };
-  return { ...env, log: createLog({ level: env.log.level, target: 'headgate', clock, redactor: env.redactor, write }) };
+  return {
+    ...env,
+    log: createLog({
+      level: env.log.level,
+      target: 'headgate',
+      clock,
+      redactor: env.redactor,
+      write,
+    }),
+  };
 }
 
 interface Watched {
@@ -109,7 +132,10 @@ async function watch(context: CliContext, watched: Watched): Promise<RunRecord |
   return record;
 }
 
-/** The example as it stands in the repository, with its two folders made absolute: the server may have been started anywhere. */
+/**
+ * The example as it stands in the repository, with its two folders made absolute: the server may
+ * have been started anywhere.
+ */
 function bundledDocument(cwd: string, out: string): string {
   if (!existsSync(DOCUMENT)) {
     throw new AppError('demo_missing', `${shown(cwd, DOCUMENT)} is not there`, {
@@ -118,16 +144,23 @@ function bundledDocument(cwd: string, out: string): string {
   }
   makeFolderSync(out);
   // Dead letters are kept for ever elsewhere; here a second run should show its own.
-  for (const name of ['never-left.jsonl', 'never-left-lines.jsonl']) rmSync(path.join(out, name), { force: true });
+  for (const name of ['never-left.jsonl', 'never-left-lines.jsonl'])
+    rmSync(path.join(out, name), { force: true });
   const document = yaml().parseDocument(readFileSync(DOCUMENT, 'utf8'));
   document.setIn(['vars', 'in'], path.join(PACKAGE, 'data'));
   document.setIn(['vars', 'out'], out);
   return document.toString();
 }
 
-async function showLog({ terminal }: CliContext, api: ApiClient, runId: string, stop: AbortSignal): Promise<void> {
+async function showLog(
+  { terminal }: CliContext,
+  api: ApiClient,
+  runId: string,
+  stop: AbortSignal,
+): Promise<void> {
   try {
-    for await (const line of api.log(runId, stop)) terminal.note(`  ${terminal.paint('dim', line)}`);
+    for await (const line of api.log(runId, stop))
+      terminal.note(`  ${terminal.paint('dim', line)}`);
   } catch (error) {
     if (!stop.aborted) throw error;
   }
@@ -142,8 +175,13 @@ async function untilEnded(
   while (!stop.aborted) {
     const record = await api.run(runId);
     if (isTerminal(record.status)) return record;
-    const rate = record.elapsed_secs === null || record.elapsed_secs === 0 ? 0 : record.records_written / record.elapsed_secs;
-    terminal.progress(`  ${record.status}  ${thousands(record.records_written)} records written  ${thousands(rate)}/s`);
+    const rate =
+      record.elapsed_secs === null || record.elapsed_secs === 0
+        ? 0
+        : record.records_written / record.elapsed_secs;
+    terminal.progress(
+      `  ${record.status}  ${thousands(record.records_written)} records written  ${thousands(rate)}/s`,
+    );
     await world.clock.sleep(POLL_MS, stop);
   }
   return undefined;
@@ -161,7 +199,12 @@ function report({ terminal, world }: CliContext, record: RunRecord, watched: Wat
     `  ${row}`,
     ...[balance.read, balance.filtered, balance.written, balance.dead_lettered].map(thousands),
   ]);
-  for (const line of table(['  row', 'read', 'filtered', 'written', 'dead letters'], rows, [1, 2, 3, 4])) terminal.note(line);
+  for (const line of table(
+    ['  row', 'read', 'filtered', 'written', 'dead letters'],
+    rows,
+    [1, 2, 3, 4],
+  ))
+    terminal.note(line);
   if (!good) return;
   terminal.note('\nOutputs');
   for (const [name, what] of OUTPUTS) {
@@ -170,7 +213,8 @@ function report({ terminal, world }: CliContext, record: RunRecord, watched: Wat
     terminal.note(`  ${shown(world.cwd, file).padEnd(44)} ${size.padStart(9)}  ${what}`);
   }
   terminal.note('\nTry next');
-  for (const command of nextCommands(world.cwd, watched, record.run_id)) terminal.note(`  ${terminal.paint('cyan', command)}`);
+  for (const command of nextCommands(world.cwd, watched, record.run_id))
+    terminal.note(`  ${terminal.paint('cyan', command)}`);
 }
 
 const OUTPUTS: readonly (readonly [string, string])[] = [

@@ -1,5 +1,11 @@
 import { defineCommand } from '../command.ts';
-import { BEFORE_OPTION, KEY_OPTION, keysOf, LOCATION_ARGUMENT, REASON_OPTION } from '../dlq-options.ts';
+import {
+  BEFORE_OPTION,
+  KEY_OPTION,
+  keysOf,
+  LOCATION_ARGUMENT,
+  REASON_OPTION,
+} from '../dlq-options.ts';
 import { EXIT } from '../exit.ts';
 import { switchOption } from '../option.ts';
 import { count } from '../render.ts';
@@ -18,17 +24,31 @@ export const dlqDiscardCommand = defineCommand({
     json: switchOption({ description: 'Print JSON.' }),
   },
   examples: [
-    { command: 'headgate dlq discard rejected.jsonl --reason quality', description: 'After they were replayed' },
-    { command: 'headgate dlq discard rejected.jsonl --before 30d --delete', description: 'What nobody will look at any more' },
+    {
+      command: 'headgate dlq discard rejected.jsonl --reason quality',
+      description: 'After they were replayed',
+    },
+    {
+      command: 'headgate dlq discard rejected.jsonl --before 30d --delete',
+      description: 'What nobody will look at any more',
+    },
   ],
   async run(context, { options, positionals: [location = ''] }) {
     const { discard } = await import('../../features/dlq/discard.ts');
     const { terminal, world } = context;
     const filter = { reason: options.reason, beforeMs: options.before?.(world.clock.now()) };
-    const report = await discard({ location, filter, delete: options.delete, keys: keysOf(context, options.keyEnv), cwd: world.cwd });
+    const report = await discard({
+      location,
+      filter,
+      delete: options.delete,
+      keys: keysOf(context, options.keyEnv),
+      cwd: world.cwd,
+    });
     if (options.json) terminal.json(report);
     else {
-      terminal.print(`${count(report.discarded, 'dead letter')} ${options.delete ? 'deleted' : 'archived'}`);
+      terminal.print(
+        `${count(report.discarded, 'dead letter')} ${options.delete ? 'deleted' : 'archived'}`,
+      );
       for (const archive of report.archived_to) terminal.print(`  ${archive}`);
     }
     return EXIT.ok;

@@ -12,7 +12,8 @@ const WIDTH = 100;
 export const dlqInspectCommand = defineCommand({
   name: 'dlq inspect',
   summary: 'Show what a queue of dead letters holds.',
-  description: 'Counts the letters by reason and by kind of error, and shows the first ones. Nothing is changed.',
+  description:
+    'Counts the letters by reason and by kind of error, and shows the first ones. Nothing is changed.',
   arguments: [LOCATION_ARGUMENT],
   options: {
     reason: REASON_OPTION,
@@ -20,11 +21,22 @@ export const dlqInspectCommand = defineCommand({
     keyEnv: KEY_OPTION,
     json: switchOption({ description: 'Print JSON.' }),
   },
-  examples: [{ command: 'headgate dlq inspect rejected.jsonl --reason quality', description: 'What the quality checks turned away' }],
+  examples: [
+    {
+      command: 'headgate dlq inspect rejected.jsonl --reason quality',
+      description: 'What the quality checks turned away',
+    },
+  ],
   async run(context, { options, positionals: [location = ''] }) {
     const { inspect } = await import('../../features/dlq/inspect.ts');
     const { reason, limit } = options;
-    const inspection = await inspect({ location, reason, limit, keys: keysOf(context, options.keyEnv), cwd: context.world.cwd });
+    const inspection = await inspect({
+      location,
+      reason,
+      limit,
+      keys: keysOf(context, options.keyEnv),
+      cwd: context.world.cwd,
+    });
     if (options.json) context.terminal.json(inspection);
     else tell(context, inspection);
     return EXIT.ok;
@@ -32,12 +44,20 @@ export const dlqInspectCommand = defineCommand({
 });
 
 function tell({ terminal }: CliContext, inspection: Inspection): void {
-  const { total_envelopes: total, files_read: files, malformed, non_envelope: odd, undecryptable } = inspection;
+  const {
+    total_envelopes: total,
+    files_read: files,
+    malformed,
+    non_envelope: odd,
+    undecryptable,
+  } = inspection;
   terminal.print(`${terminal.ink('bold', count(total, 'dead letter'))} in ${count(files, 'file')}`);
   const others = [
     malformed === 0 ? [] : [`${count(malformed, 'line')} that are no JSON`],
     odd === 0 ? [] : [`${count(odd, 'line')} that are no dead letters`],
-    undecryptable === 0 ? [] : [`${count(undecryptable, 'line')} that no key opens (see --key-env)`],
+    undecryptable === 0
+      ? []
+      : [`${count(undecryptable, 'line')} that no key opens (see --key-env)`],
   ].flat();
   for (const other of others) terminal.print(`and ${other}`);
   for (const [title, counts] of [
@@ -53,8 +73,17 @@ function tell({ terminal }: CliContext, inspection: Inspection): void {
     ))
       terminal.print(line);
   }
-  if (inspection.sample.length > 0) terminal.print(`\nThe first ${inspection.sample.length === 1 ? 'one' : inspection.sample.length}:`);
-  for (const { reason, error_kind: kind, error_message: message, row, payload } of inspection.sample) {
+  if (inspection.sample.length > 0)
+    terminal.print(
+      `\nThe first ${inspection.sample.length === 1 ? 'one' : inspection.sample.length}:`,
+    );
+  for (const {
+    reason,
+    error_kind: kind,
+    error_message: message,
+    row,
+    payload,
+  } of inspection.sample) {
     terminal.print(
       `  ${reason ?? 'unknown'} · ${kind ?? 'unknown'}${row === null ? '' : ` · row ${row}`}${message === null ? '' : `: ${message}`}`,
     );

@@ -26,12 +26,14 @@ export const dlqReplayCommand = defineCommand({
     reason: REASON_OPTION,
     row: textOption({
       value: 'ID',
-      description: 'The root row that takes them (default: the first); letters of other rows of the document stay out.',
+      description:
+        'The root row that takes them (default: the first); letters of other rows of the document stay out.',
     }),
     failedDlq: textOption({
       value: 'FILE',
       completes: 'file',
-      description: 'Where records go that fail again (default: `<name>.replay-failed.jsonl` beside the letters).',
+      description:
+        'Where records go that fail again (default: `<name>.replay-failed.jsonl` beside the letters).',
     }),
     asWritten: switchOption({ description: 'Leave out transforms and masking.' }),
     dryRun: switchOption({ description: 'Count the letters, write nothing.' }),
@@ -40,17 +42,23 @@ export const dlqReplayCommand = defineCommand({
     ...DOCUMENT_OPTIONS,
   },
   examples: [
-    { command: 'headgate dlq replay orders.yaml --from rejected.jsonl --reason quality', description: 'After the checks were mended' },
+    {
+      command: 'headgate dlq replay orders.yaml --from rejected.jsonl --reason quality',
+      description: 'After the checks were mended',
+    },
   ],
   async run(context, { options, positionals: [config] }) {
     const { from, reason, row, failedDlq, asWritten, dryRun } = options;
-    if (from === undefined) throw usageError('`--from` is missing', 'name the dead letters: `--from rejected.jsonl`');
+    if (from === undefined)
+      throw usageError('`--from` is missing', 'name the dead letters: `--from rejected.jsonl`');
     const keys = keysOf(context, options.keyEnv);
     const { loadPlan } = await import('../load-plan.ts');
     const { plan, parts } = await loadPlan(context, { config, completion: options });
     const { replay } = await import('../../features/dlq/replay.ts');
     const { env, terminal, world } = context;
-    using stops = listenForStop(world, 'cancel', (signal) => terminal.note(`${signal}: stopping at the next page; once more ends at once`));
+    using stops = listenForStop(world, 'cancel', (signal) =>
+      terminal.note(`${signal}: stopping at the next page; once more ends at once`),
+    );
     const { report, failedAgain, error } = await replay({
       plan,
       parts,
@@ -75,11 +83,20 @@ export const dlqReplayCommand = defineCommand({
 
 function tell(
   { terminal }: CliContext,
-  { candidates, records_written: written, failed_dlq: failed, dry_run: dry, passed_over: passed }: ReplayReport,
+  {
+    candidates,
+    records_written: written,
+    failed_dlq: failed,
+    dry_run: dry,
+    passed_over: passed,
+  }: ReplayReport,
   again: number,
 ): void {
   if (dry) terminal.print(`${count(candidates, 'dead letter')} would be replayed`);
-  else terminal.print(`${count(candidates, 'dead letter')} replayed, ${count(written, 'record')} written`);
+  else
+    terminal.print(
+      `${count(candidates, 'dead letter')} replayed, ${count(written, 'record')} written`,
+    );
   if (passed !== undefined) {
     const { other_rows: others, malformed, non_envelope: odd, undecryptable: shut } = passed;
     const kinds = [

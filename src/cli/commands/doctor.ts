@@ -16,7 +16,11 @@ import type { DoctorReport } from '../../wire/doctor.ts';
 
 type ProbeStatus = DoctorReport['invocations'][number]['probes'][number]['status'];
 
-const STATUS_STYLES: Readonly<Record<ProbeStatus, Style>> = { pass: 'green', fail: 'red', skip: 'dim' };
+const STATUS_STYLES: Readonly<Record<ProbeStatus, Style>> = {
+  pass: 'green',
+  fail: 'red',
+  skip: 'dim',
+};
 
 export const doctorCommand = defineCommand({
   name: 'doctor',
@@ -27,7 +31,12 @@ export const doctorCommand = defineCommand({
     'With `--offline` nothing is contacted: the text of the document is checked for doubtful things, and the exit code is the number of errors.',
   arguments: [CONFIG_ARGUMENT],
   options: {
-    timeoutSecs: integerOption({ value: 'N', min: 1, default: 10, description: 'Budget of one probe.' }),
+    timeoutSecs: integerOption({
+      value: 'N',
+      min: 1,
+      default: 10,
+      description: 'Budget of one probe.',
+    }),
     json: switchOption({ description: 'Print JSON.' }),
     offline: switchOption({ description: 'Contact nothing; check the text only.' }),
     ...DOCUMENT_OPTIONS,
@@ -41,7 +50,11 @@ export const doctorCommand = defineCommand({
     if (options.offline) return checkText(context, config, options);
     const { loadPlan } = await import('../load-plan.ts');
     const { world, env, terminal } = context;
-    const { file, plan, parts } = await loadPlan(context, { config, selection: options, completion: options });
+    const { file, plan, parts } = await loadPlan(context, {
+      config,
+      selection: options,
+      completion: options,
+    });
     const { doctor } = await import('../../engine/doctor.ts');
     using stops = listenForStop(world, 'cancel', () => {});
     const from = world.clock.elapsedMs();
@@ -54,7 +67,12 @@ export const doctorCommand = defineCommand({
       signal: stops.signal,
       timeoutMs,
     });
-    const report = { invocations: [...rows.invocations, ...(await beside(plan, env, { signal: stops.signal, timeoutMs }))] };
+    const report = {
+      invocations: [
+        ...rows.invocations,
+        ...(await beside(plan, env, { signal: stops.signal, timeoutMs })),
+      ],
+    };
     const summary = { ...tally(report), elapsed_ms: Math.round(world.clock.elapsedMs() - from) };
     if (options.json) terminal.json({ config: shortPath(file, world.cwd), ...report, summary });
     else tell(context, report, summary);
@@ -84,20 +102,32 @@ function tally(report: DoctorReport): { passed: number; failed: number; skipped:
   return { passed: number('pass'), failed: number('fail'), skipped: number('skip') };
 }
 
-function tell({ terminal }: CliContext, report: DoctorReport, summary: ReturnType<typeof tally>): void {
+function tell(
+  { terminal }: CliContext,
+  report: DoctorReport,
+  summary: ReturnType<typeof tally>,
+): void {
   for (const row of report.invocations) {
     terminal.print(`${terminal.ink('bold', row.id)}  ${row.delivery ?? ''}`.trimEnd());
     for (const probe of row.probes) {
       const name = `${probe.role} ${probe.connector}: ${probe.name}`;
       const reason = probe.reason === undefined ? '' : `  ${probe.reason}`;
-      terminal.print(`  ${terminal.ink(STATUS_STYLES[probe.status], probe.status)}  ${name}${reason}`);
+      terminal.print(
+        `  ${terminal.ink(STATUS_STYLES[probe.status], probe.status)}  ${name}${reason}`,
+      );
       if (probe.hint !== undefined) terminal.print(`        ${probe.hint}`);
     }
   }
-  terminal.print(`${count(summary.passed, 'probe')} passed, ${summary.failed} failed, ${summary.skipped} skipped`);
+  terminal.print(
+    `${count(summary.passed, 'probe')} passed, ${summary.failed} failed, ${summary.skipped} skipped`,
+  );
 }
 
-async function checkText(context: CliContext, config: string | undefined, options: OfflineOptions): Promise<number> {
+async function checkText(
+  context: CliContext,
+  config: string | undefined,
+  options: OfflineOptions,
+): Promise<number> {
   const { composeFile } = await import('../../document/load.ts');
   const { lintDocument } = await import('../lint.ts');
   const { terminal, world, env } = context;
@@ -112,7 +142,12 @@ async function checkText(context: CliContext, config: string | undefined, option
   const findings = lintDocument(tree);
   const errors = findings.filter((finding) => finding.severity === 'error').length;
   if (json) {
-    terminal.json({ config: shortPath(file, world.cwd), errors, warnings: findings.length - errors, findings });
+    terminal.json({
+      config: shortPath(file, world.cwd),
+      errors,
+      warnings: findings.length - errors,
+      findings,
+    });
     return countedExit(errors);
   }
   for (const { severity, path, ...finding } of findings) {
@@ -120,7 +155,9 @@ async function checkText(context: CliContext, config: string | undefined, option
     reportIssue(issue, severity, { terminal, cwd: world.cwd, document: file });
   }
   terminal.note(
-    findings.length === 0 ? 'nothing to complain about' : `${count(errors, 'error')}, ${count(findings.length - errors, 'warning')}`,
+    findings.length === 0
+      ? 'nothing to complain about'
+      : `${count(errors, 'error')}, ${count(findings.length - errors, 'warning')}`,
   );
   return countedExit(errors);
 }

@@ -17,19 +17,32 @@ export const explainCommand = defineCommand({
   arguments: [CONFIG_ARGUMENT],
   options: {
     json: switchOption({ description: 'Print JSON.' }),
-    rows: switchOption({ description: `Explain every row, also when there are more than ${ROWS_SHOWN}.` }),
+    rows: switchOption({
+      description: `Explain every row, also when there are more than ${ROWS_SHOWN}.`,
+    }),
     sample: textOption({
       value: 'FILE',
       completes: 'file',
       description: 'Show what each stage of the row does to the records of this file.',
     }),
-    limit: integerOption({ value: 'N', min: 1, default: 10, description: 'With `--sample`: records to take.' }),
+    limit: integerOption({
+      value: 'N',
+      min: 1,
+      default: 10,
+      description: 'With `--sample`: records to take.',
+    }),
     ...DOCUMENT_OPTIONS,
     ...SELECTION_OPTIONS,
   },
   examples: [
-    { command: 'headgate explain orders.yaml', description: 'Before you run what somebody else wrote' },
-    { command: 'headgate explain orders.yaml --sample orders.jsonl', description: 'With records that you know' },
+    {
+      command: 'headgate explain orders.yaml',
+      description: 'Before you run what somebody else wrote',
+    },
+    {
+      command: 'headgate explain orders.yaml --sample orders.jsonl',
+      description: 'With records that you know',
+    },
   ],
   async run(context, { options, positionals: [config] }) {
     const { loadPlan } = await import('../load-plan.ts');
@@ -45,14 +58,24 @@ export const explainCommand = defineCommand({
       keepSecrets: true,
     });
     if (options.json) {
-      const graph = plan.topology === undefined ? {} : (await import('../topology-view.ts')).topologyDocument(plan.topology);
+      const graph =
+        plan.topology === undefined
+          ? {}
+          : (await import('../topology-view.ts')).topologyDocument(plan.topology);
       const document = { ...explainDocument(plan), ...graph, ...notificationsDocument(plan) };
       if (options.sample === undefined) {
         terminal.json(document);
         return EXIT.ok;
       }
       const { tellSample } = await import('../plan-sample.ts');
-      return tellSample(context, { plan, parts, rows: plan.rows, document, sample: options.sample, limit: options.limit });
+      return tellSample(context, {
+        plan,
+        parts,
+        rows: plan.rows,
+        document,
+        sample: options.sample,
+        limit: options.limit,
+      });
     }
     for (const line of introduce(plan)) terminal.print(line);
     if (plan.topology !== undefined) {
@@ -60,7 +83,8 @@ export const explainCommand = defineCommand({
       terminal.print('');
       for (const line of drawGraph(plan.topology, plan.rows)) terminal.print(`  ${line}`);
     }
-    for (const row of plan.fanOuts) terminal.print(`\n${terminal.ink('bold', row.id)}\n  - ${tellFanOut(row)}`);
+    for (const row of plan.fanOuts)
+      terminal.print(`\n${terminal.ink('bold', row.id)}\n  - ${tellFanOut(row)}`);
     const shown = options.rows ? plan.rows : plan.rows.slice(0, ROWS_SHOWN);
     for (const row of shown) {
       terminal.print('');
@@ -71,7 +95,9 @@ export const explainCommand = defineCommand({
       }
     }
     if (shown.length < plan.rows.length)
-      terminal.print(`\nand ${count(plan.rows.length - shown.length, 'more row')}: see them with \`--rows\``);
+      terminal.print(
+        `\nand ${count(plan.rows.length - shown.length, 'more row')}: see them with \`--rows\``,
+      );
     const { tellRecording } = await import('../tell-recording.ts');
     const told = [...tellNotifications(plan), ...tellRecording(plan)];
     if (told.length > 0) terminal.print(`\n${terminal.ink('bold', 'When a run has ended')}`);
@@ -79,6 +105,13 @@ export const explainCommand = defineCommand({
     if (options.sample === undefined) return EXIT.ok;
     const { tellSample } = await import('../plan-sample.ts');
     terminal.print('');
-    return tellSample(context, { plan, parts, rows: plan.rows, document: undefined, sample: options.sample, limit: options.limit });
+    return tellSample(context, {
+      plan,
+      parts,
+      rows: plan.rows,
+      document: undefined,
+      sample: options.sample,
+      limit: options.limit,
+    });
   },
 });

@@ -10,7 +10,8 @@ import { shortPath } from '../report-error.ts';
 export const fmtCommand = defineCommand({
   name: 'fmt',
   summary: 'Format documents.',
-  description: 'Rewrites documents with a stable key order and even indentation. Comments stay; what the document says never changes.',
+  description:
+    'Rewrites documents with a stable key order and even indentation. Comments stay; what the document says never changes.',
   arguments: [
     {
       name: 'files',
@@ -20,14 +21,20 @@ export const fmtCommand = defineCommand({
     },
   ],
   options: {
-    check: switchOption({ description: 'Change nothing; exit with 1 when a file is not formatted.' }),
+    check: switchOption({
+      description: 'Change nothing; exit with 1 when a file is not formatted.',
+    }),
     stdout: switchOption({ description: 'Print the formatted text instead of writing the file.' }),
   },
   examples: [{ command: 'headgate fmt --check *.yaml', description: 'In CI' }],
   async run(context, { options, positionals }) {
-    if (options.check && options.stdout) throw usageError('`--check` and `--stdout` exclude each other');
+    if (options.check && options.stdout)
+      throw usageError('`--check` and `--stdout` exclude each other');
     const { terminal, world } = context;
-    const files = positionals.length > 0 ? positionals.map((file) => path.resolve(world.cwd, file)) : [configFile(context, undefined)];
+    const files =
+      positionals.length > 0
+        ? positionals.map((file) => path.resolve(world.cwd, file))
+        : [configFile(context, undefined)];
     let unformatted = 0;
     for (const file of files) {
       const text = await readText(file, world.cwd);
@@ -36,7 +43,9 @@ export const fmtCommand = defineCommand({
       else if (formatted !== text) {
         unformatted += 1;
         if (!options.check) await replaceFile(file, formatted);
-        terminal.note(`${options.check ? 'not formatted: ' : 'formatted '}${shortPath(file, world.cwd)}`);
+        terminal.note(
+          `${options.check ? 'not formatted: ' : 'formatted '}${shortPath(file, world.cwd)}`,
+        );
       }
     }
     return options.check && unformatted > 0 ? EXIT.failed : EXIT.ok;

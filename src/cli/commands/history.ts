@@ -10,21 +10,43 @@ export const historyCommand = defineCommand({
   description:
     'Reads the catalog that the document names. Of each destination the last 500 movements are known; runs that failed are not recorded there.',
   options: {
-    limit: integerOption({ value: 'N', min: 1, max: 10_000, default: 20, description: 'Movements to show.' }),
+    limit: integerOption({
+      value: 'N',
+      min: 1,
+      max: 10_000,
+      default: 20,
+      description: 'Movements to show.',
+    }),
     row: textOption({ value: 'ID', description: 'Only those of this row.' }),
     ...CATALOG_OPTIONS,
   },
-  examples: [{ command: 'headgate history --row eu --limit 5', description: 'The last five times' }],
+  examples: [
+    { command: 'headgate history --row eu --limit 5', description: 'The last five times' },
+  ],
   async run(context, { options }) {
     const { row, limit } = options;
     const { terminal } = context;
-    const past = await readCatalog(context, options, (catalog) => catalog.past({ limit, ...(row === undefined ? {} : { row }) }));
+    const past = await readCatalog(context, options, (catalog) =>
+      catalog.past({ limit, ...(row === undefined ? {} : { row }) }),
+    );
     if (options.json) {
       terminal.json({ runs: past.map((one) => ({ ...one })) });
       return EXIT.ok;
     }
-    const cells = past.map((one) => [one.recorded_at, one.pipeline, one.row, thousands(one.records), one.uri, one.run_id]);
-    for (const line of table(['ended', 'pipeline', 'row', 'records', 'destination', 'run'], cells, [3])) terminal.print(line);
+    const cells = past.map((one) => [
+      one.recorded_at,
+      one.pipeline,
+      one.row,
+      thousands(one.records),
+      one.uri,
+      one.run_id,
+    ]);
+    for (const line of table(
+      ['ended', 'pipeline', 'row', 'records', 'destination', 'run'],
+      cells,
+      [3],
+    ))
+      terminal.print(line);
     if (past.length === 0) terminal.note('nothing is recorded yet');
     return EXIT.ok;
   },

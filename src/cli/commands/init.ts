@@ -18,9 +18,23 @@ export const initCommand = defineCommand({
     'With other parts, their settings are examples to be replaced.',
   arguments: [{ name: 'name', description: 'Name of the pipeline (default: starter).' }],
   options: {
-    source: textOption({ value: 'TYPE', default: 'csv', description: 'Source to read from; see `headgate list`.' }),
-    sink: textOption({ value: 'TYPE', default: 'jsonl', description: 'Sink to write to; see `headgate list`.' }),
-    output: textOption({ short: 'o', value: 'FILE', default: 'headgate.yaml', completes: 'file', description: 'File to write.' }),
+    source: textOption({
+      value: 'TYPE',
+      default: 'csv',
+      description: 'Source to read from; see `headgate list`.',
+    }),
+    sink: textOption({
+      value: 'TYPE',
+      default: 'jsonl',
+      description: 'Sink to write to; see `headgate list`.',
+    }),
+    output: textOption({
+      short: 'o',
+      value: 'FILE',
+      default: 'headgate.yaml',
+      completes: 'file',
+      description: 'File to write.',
+    }),
     force: switchOption({ description: 'Replace files that exist.' }),
     template: unavailableOption('starter templates', 'NAME'),
     interactive: unavailableOption('interactive mode'),
@@ -30,10 +44,14 @@ export const initCommand = defineCommand({
   },
   examples: [
     { command: 'headgate init && headgate run', description: 'From nothing to a first run' },
-    { command: 'headgate init orders --source postgres --sink jsonl -o orders.yaml', description: 'Start from other parts' },
+    {
+      command: 'headgate init orders --source postgres --sink jsonl -o orders.yaml',
+      description: 'Start from other parts',
+    },
   ],
   async run({ terminal, wiring, world }, { options, positionals: [name = 'starter'] }) {
-    if (!/\.ya?ml$/i.test(options.output)) throw usageError(`--output must end in .yaml or .yml, got ${JSON.stringify(options.output)}`);
+    if (!/\.ya?ml$/i.test(options.output))
+      throw usageError(`--output must end in .yaml or .yml, got ${JSON.stringify(options.output)}`);
     const parts = await wiring.parts();
     const source = pick(parts.sources, '--source', options.source);
     const sink = pick(parts.sinks, '--sink', options.sink);
@@ -43,7 +61,11 @@ export const initCommand = defineCommand({
     const samplePath = sample === undefined ? undefined : path.join(world.cwd, sample.path);
     refuseToOverwrite(target, options.force, world.cwd);
     await makeFolder(path.dirname(target));
-    if (sample !== undefined && samplePath !== undefined && (options.force || !existsSync(samplePath))) {
+    if (
+      sample !== undefined &&
+      samplePath !== undefined &&
+      (options.force || !existsSync(samplePath))
+    ) {
       await writeFile(samplePath, sample.text);
       terminal.note(`wrote ${sample.path}, some records to begin with`);
     }
@@ -51,7 +73,9 @@ export const initCommand = defineCommand({
     terminal.note(`wrote ${shortPath(target, world.cwd)}`);
     const named = options.output === 'headgate.yaml' ? '' : ` ${shortPath(target, world.cwd)}`;
     terminal.note(
-      sample === undefined ? `next: fill in the settings, then \`headgate validate${named}\`` : `next: \`headgate run${named}\``,
+      sample === undefined
+        ? `next: fill in the settings, then \`headgate validate${named}\``
+        : `next: \`headgate run${named}\``,
     );
     return EXIT.ok;
   },
@@ -59,7 +83,8 @@ export const initCommand = defineCommand({
 
 function pick<D extends StarterPart>(shelf: Shelf<D>, flag: string, type: string): D {
   const found = shelf.get(type);
-  if (found === undefined) throw usageError(`${flag}: there is no \`${type}\``, shelf.suggest(type));
+  if (found === undefined)
+    throw usageError(`${flag}: there is no \`${type}\``, shelf.suggest(type));
   return found;
 }
 

@@ -12,10 +12,13 @@ interface Described {
 export const listCommand = defineCommand({
   name: 'list',
   summary: 'List the connectors, transforms and state stores of this build.',
-  description: 'Lists what a document can name: sources, sinks, transforms, quality checks, state stores and credentials, one line each.',
+  description:
+    'Lists what a document can name: sources, sinks, transforms, quality checks, state stores and credentials, one line each.',
   options: {
     json: switchOption({ description: 'Print JSON.' }),
-    available: switchOption({ description: 'Print sources and sinks as one list, by kind and name.' }),
+    available: switchOption({
+      description: 'Print sources and sinks as one list, by kind and name.',
+    }),
   },
   examples: [{ command: 'headgate list', description: 'See what there is' }],
   async run({ terminal, wiring }, { options }) {
@@ -25,29 +28,47 @@ export const listCommand = defineCommand({
       ['sources', parts.sources.all],
       ['sinks', parts.sinks.all],
       ['transforms', parts.transforms.all],
-      ['quality_checks', ['record', 'batch'].flatMap((scope) => variantsOf(jsonSchemaOf(qualityBlock.schema).properties?.[scope]))],
+      [
+        'quality_checks',
+        ['record', 'batch'].flatMap((scope) =>
+          variantsOf(jsonSchemaOf(qualityBlock.schema).properties?.[scope]),
+        ),
+      ],
       ['state_stores', parts.states.all],
       ['credentials', parts.credentials.all],
     ];
     if (options.available) {
-      const connectors = [...entries('sink', parts.sinks.all), ...entries('source', parts.sources.all)];
+      const connectors = [
+        ...entries('sink', parts.sinks.all),
+        ...entries('source', parts.sources.all),
+      ];
       if (options.json) terminal.json({ connectors });
       else
-        for (const line of definitionList(connectors.map(({ kind, name, description }) => [`${kind} ${name}`, description] as const)))
+        for (const line of definitionList(
+          connectors.map(
+            ({ kind, name, description }) => [`${kind} ${name}`, description] as const,
+          ),
+        ))
           terminal.print(line);
       return EXIT.ok;
     }
     if (options.json) {
       terminal.json(
         Object.fromEntries(
-          sections.map(([name, items]) => [name, name === 'state_stores' ? items.map((item) => item.type) : items.map(named)]),
+          sections.map(([name, items]) => [
+            name,
+            name === 'state_stores' ? items.map((item) => item.type) : items.map(named),
+          ]),
         ),
       );
       return EXIT.ok;
     }
     for (const [name, items] of sections) {
       terminal.print(terminal.ink('bold', name.replace('_', ' ')));
-      for (const line of definitionList(items.map((item) => [item.type, item.description] as const))) terminal.print(line);
+      for (const line of definitionList(
+        items.map((item) => [item.type, item.description] as const),
+      ))
+        terminal.print(line);
       terminal.print('');
     }
     return EXIT.ok;
@@ -58,7 +79,9 @@ export const listCommand = defineCommand({
 function variantsOf(list: JsonSchema | undefined): Described[] {
   return (list?.items?.oneOf ?? []).flatMap((one) => {
     const { const: type, description } = one.properties?.['type'] ?? {};
-    return typeof type === 'string' && typeof description === 'string' ? [{ type, description }] : [];
+    return typeof type === 'string' && typeof description === 'string'
+      ? [{ type, description }]
+      : [];
   });
 }
 

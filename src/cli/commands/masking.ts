@@ -1,4 +1,9 @@
-import { maskingRulesFor, type LabelledRule, type MaskingAction, type MaskingConfig } from '../../document/blocks/masking.ts';
+import {
+  maskingRulesFor,
+  type LabelledRule,
+  type MaskingAction,
+  type MaskingConfig,
+} from '../../document/blocks/masking.ts';
 import { AppError } from '../../lib/errors.ts';
 import { stringifyJson } from '../../lib/json.ts';
 import type { Plan, RowPlan, SinkPlan } from '../../plan/plan.ts';
@@ -17,11 +22,21 @@ export const maskingCommand = defineCommand({
     'Lists the masking rules for each destination that would be written, in the order in which they are tried: the first one that matches a field wins. ' +
     'Nothing is contacted, and keys are not shown. See `headgate preview` for what the records then look like.',
   arguments: [CONFIG_ARGUMENT],
-  options: { json: switchOption({ description: 'Print JSON.' }), ...DOCUMENT_OPTIONS, ...SELECTION_OPTIONS },
+  options: {
+    json: switchOption({ description: 'Print JSON.' }),
+    ...DOCUMENT_OPTIONS,
+    ...SELECTION_OPTIONS,
+  },
   examples: [{ command: 'headgate masking orders.yaml', description: 'What leaves, and as what' }],
   async run(context, { options, positionals: [config] }) {
     const { loadPlan } = await import('../load-plan.ts');
-    const { plan } = await loadPlan(context, { config, selection: options, completion: options, onlyChecked: true, keepSecrets: true });
+    const { plan } = await loadPlan(context, {
+      config,
+      selection: options,
+      completion: options,
+      onlyChecked: true,
+      keepSecrets: true,
+    });
     const masking = maskingOf(plan);
     const destinations = destinationsOf(plan, masking);
     if (options.json) context.terminal.json(documentOf(masking, destinations));
@@ -39,7 +54,9 @@ interface Destination {
 function maskingOf({ rows, unselected }: Plan): MaskingConfig {
   const [row] = [...rows, ...unselected];
   if (row?.governance.masking !== undefined) return row.governance.masking;
-  throw new AppError('no_masking', 'the document has no `pipeline.masking`', { hint: 'see `headgate schema masking`' });
+  throw new AppError('no_masking', 'the document has no `pipeline.masking`', {
+    hint: 'see `headgate schema masking`',
+  });
 }
 
 /** Rules are scoped by template and type, so rows that share both share their rules. */
@@ -49,11 +66,20 @@ function destinationsOf({ rows }: Plan, masking: MaskingConfig): Destination[] {
     const [first] = group;
     if (first === undefined) return [];
     const { sink } = first;
-    return [{ sink, rows: group.map((row) => row.id), rules: maskingRulesFor(masking, { template: sink.template, type: sink.type }) }];
+    return [
+      {
+        sink,
+        rows: group.map((row) => row.id),
+        rules: maskingRulesFor(masking, { template: sink.template, type: sink.type }),
+      },
+    ];
   });
 }
 
-function documentOf(masking: MaskingConfig, destinations: readonly Destination[]): Record<string, unknown> {
+function documentOf(
+  masking: MaskingConfig,
+  destinations: readonly Destination[],
+): Record<string, unknown> {
   return {
     description: masking.description ?? null,
     keyed: masking.key !== undefined,
@@ -66,24 +92,41 @@ function documentOf(masking: MaskingConfig, destinations: readonly Destination[]
   };
 }
 
-function tell({ terminal }: CliContext, masking: MaskingConfig, destinations: readonly Destination[]): void {
+function tell(
+  { terminal }: CliContext,
+  masking: MaskingConfig,
+  destinations: readonly Destination[],
+): void {
   if (masking.description !== undefined) terminal.print(`${masking.description}\n`);
   for (const { sink, rows, rules } of destinations) {
     const name = sink.template === 'default' ? sink.type : `${sink.template} (${sink.type})`;
-    const named = rows.length > 5 ? `${rows.slice(0, 5).join(', ')} and ${rows.length - 5} more` : rows.join(', ');
+    const named =
+      rows.length > 5
+        ? `${rows.slice(0, 5).join(', ')} and ${rows.length - 5} more`
+        : rows.join(', ');
     terminal.print(`${terminal.ink('bold', name)}  ${rows.length === 1 ? 'row' : 'rows'} ${named}`);
     if (rules.length === 0) terminal.print('  no rule applies: records go there as they are');
     rules.forEach((rule, index) => terminal.print(`  ${index + 1}. ${sentenceOf(rule, masking)}`));
   }
-  const unused = masking.rules.length - new Set(destinations.flatMap(({ rules }) => rules.map(({ rule }) => rule))).size;
-  if (unused > 0) terminal.print(`\n${count(unused, 'rule')} of ${masking.rules.length} for destinations that are not written here`);
+  const unused =
+    masking.rules.length -
+    new Set(destinations.flatMap(({ rules }) => rules.map(({ rule }) => rule))).size;
+  if (unused > 0)
+    terminal.print(
+      `\n${count(unused, 'rule')} of ${masking.rules.length} for destinations that are not written here`,
+    );
 }
 
-function sentenceOf({ label, rule: { match, action } }: LabelledRule, { key }: MaskingConfig): string {
+function sentenceOf(
+  { label, rule: { match, action } }: LabelledRule,
+  { key }: MaskingConfig,
+): string {
   const criteria = [
     ...(match.fields === undefined ? [] : [`the fields ${match.fields.join(', ')}`]),
     ...(match.field_pattern === undefined ? [] : [`fields that match ${match.field_pattern}`]),
-    ...(match.value_detector === undefined ? [] : [`values that look like ${match.value_detector}`]),
+    ...(match.value_detector === undefined
+      ? []
+      : [`values that look like ${match.value_detector}`]),
   ];
   return `${label}: ${criteria.join(', or ')} → ${outcomeOf(action, key !== undefined)}`;
 }

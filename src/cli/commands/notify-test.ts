@@ -17,19 +17,29 @@ export const notifyTestCommand = defineCommand({
     'Its title ends with `(test)`. Nothing runs. A failure opens an incident where incidents are kept: resolve it there.',
   arguments: [CONFIG_ARGUMENT],
   options: {
-    event: choiceOption({ value: 'KIND', choices: EVENT_KINDS, default: 'run_failure', description: 'Which kind of event.' }),
+    event: choiceOption({
+      value: 'KIND',
+      choices: EVENT_KINDS,
+      default: 'run_failure',
+      description: 'Which kind of event.',
+    }),
     json: switchOption({ description: 'Print JSON.' }),
     ...DOCUMENT_OPTIONS,
   },
   examples: [
     { command: 'headgate notify test orders.yaml', description: 'Does a failure reach everybody?' },
-    { command: 'headgate notify test orders.yaml --event run_success', description: 'And a success?' },
+    {
+      command: 'headgate notify test orders.yaml --event run_success',
+      description: 'And a success?',
+    },
   ],
   async run(context, { options, positionals: [config] }) {
     const { loadPlan } = await import('../load-plan.ts');
     const { plan } = await loadPlan(context, { config, completion: options });
     if (plan.notifications === undefined) {
-      throw new AppError('no_notifications', 'the document has no `notifications`', { hint: 'see `headgate schema notifications`' });
+      throw new AppError('no_notifications', 'the document has no `notifications`', {
+        hint: 'see `headgate schema notifications`',
+      });
     }
     const { tryRules } = await import('../../features/notifications/try-out.ts');
     const rules = await tryRules(plan, options.event, context.env);
@@ -49,7 +59,9 @@ function tell({ terminal }: CliContext, rules: readonly TriedRule[]): void {
   const unwanted = rules.filter(({ wanted, outcome }) => !wanted && outcome !== 'nothing_to_send');
   if (unwanted.length > 0) {
     const names = unwanted.map(({ rule }) => `\`${rule}\``).join(', ');
-    terminal.print(`\n${count(unwanted.length, 'rule')} would not send such an event by itself: ${names}`);
+    terminal.print(
+      `\n${count(unwanted.length, 'rule')} would not send such an event by itself: ${names}`,
+    );
   }
 }
 

@@ -32,19 +32,45 @@ export const planCommand = defineCommand({
       completes: 'file',
       description: 'Show what each stage of the row does to the records of this file.',
     }),
-    live: switchOption({ description: 'Show what each stage of the row does to the first records of its source, which is read.' }),
-    limit: integerOption({ value: 'N', min: 1, default: 10, description: 'With `--sample` and `--live`: records to take.' }),
-    diff: textOption({ value: 'FILE', completes: 'file', description: 'Show what is decided otherwise than in this document.' }),
-    resolveSecrets: switchOption({ description: 'Ask secrets managers; without it their tokens stay as they are.' }),
+    live: switchOption({
+      description:
+        'Show what each stage of the row does to the first records of its source, which is read.',
+    }),
+    limit: integerOption({
+      value: 'N',
+      min: 1,
+      default: 10,
+      description: 'With `--sample` and `--live`: records to take.',
+    }),
+    diff: textOption({
+      value: 'FILE',
+      completes: 'file',
+      description: 'Show what is decided otherwise than in this document.',
+    }),
+    resolveSecrets: switchOption({
+      description: 'Ask secrets managers; without it their tokens stay as they are.',
+    }),
   },
   examples: [
-    { command: 'headgate plan orders.yaml --row eu', description: 'Everything decided for one row' },
-    { command: 'headgate plan orders.yaml --sample orders.jsonl', description: 'What happens to some records' },
-    { command: 'headgate plan orders.yaml --diff orders.old.yaml', description: 'What a change of the document changes' },
+    {
+      command: 'headgate plan orders.yaml --row eu',
+      description: 'Everything decided for one row',
+    },
+    {
+      command: 'headgate plan orders.yaml --sample orders.jsonl',
+      description: 'What happens to some records',
+    },
+    {
+      command: 'headgate plan orders.yaml --diff orders.old.yaml',
+      description: 'What a change of the document changes',
+    },
   ],
   async run(context, { options, positionals: [config] }) {
     const { loadPlan } = await import('../load-plan.ts');
-    if ([options.sample !== undefined, options.live, options.diff !== undefined].filter(Boolean).length > 1)
+    if (
+      [options.sample !== undefined, options.live, options.diff !== undefined].filter(Boolean)
+        .length > 1
+    )
       throw usageError('`--sample`, `--live` and `--diff` exclude each other');
     const { plan, parts } = await loadPlan(context, {
       config,
@@ -59,22 +85,49 @@ export const planCommand = defineCommand({
         'use `headgate preview`, or `--sample` with a `--row`',
       );
     const rows = options.row === undefined ? plan.rows : [rowCalled(options.row, plan)];
-    if (options.diff !== undefined) return (await import('../plan-diff.ts')).tellDiff(context, { plan, other: options.diff, options });
+    if (options.diff !== undefined)
+      return (await import('../plan-diff.ts')).tellDiff(context, {
+        plan,
+        other: options.diff,
+        options,
+      });
     if (options.sample !== undefined || options.live) {
-      const document = options.json && rows[0] !== undefined ? rowDocument(rows[0], plan) : undefined;
+      const document =
+        options.json && rows[0] !== undefined ? rowDocument(rows[0], plan) : undefined;
       const { tellSample } = await import('../plan-sample.ts');
-      return tellSample(context, { plan, parts, rows, document, sample: options.sample, limit: options.limit });
+      return tellSample(context, {
+        plan,
+        parts,
+        rows,
+        document,
+        sample: options.sample,
+        limit: options.limit,
+      });
     }
     const { topology } = plan;
-    const graph = topology === undefined || options.row !== undefined ? undefined : await import('../topology-view.ts');
+    const graph =
+      topology === undefined || options.row !== undefined
+        ? undefined
+        : await import('../topology-view.ts');
     if (options.json) {
-      const one = rows.length === 1 && rows[0] !== undefined ? rowDocument(rows[0], plan) : rows.map((row) => rowDocument(row, plan));
+      const one =
+        rows.length === 1 && rows[0] !== undefined
+          ? rowDocument(rows[0], plan)
+          : rows.map((row) => rowDocument(row, plan));
       const whole =
         graph === undefined || topology === undefined
           ? one
-          : { ...graph.topologyDocument(topology), rows: rows.map((row) => rowDocument(row, plan)) };
+          : {
+              ...graph.topologyDocument(topology),
+              rows: rows.map((row) => rowDocument(row, plan)),
+            };
       context.terminal.json(whole);
-    } else tell(context, { plan, rows, drawing: topology === undefined ? undefined : graph?.drawGraph(topology, plan.rows) });
+    } else
+      tell(context, {
+        plan,
+        rows,
+        drawing: topology === undefined ? undefined : graph?.drawGraph(topology, plan.rows),
+      });
     return EXIT.ok;
   },
 });
@@ -88,7 +141,11 @@ function rowCalled(id: string, plan: Plan): RowPlan {
     all.map((one) => one.id),
     'rows',
   );
-  throw new AppError('unknown_row', `there is no row \`${id}\``, hint === undefined ? {} : { hint });
+  throw new AppError(
+    'unknown_row',
+    `there is no row \`${id}\``,
+    hint === undefined ? {} : { hint },
+  );
 }
 
 function rowDocument(row: RowPlan, { lineage }: Pick<Plan, 'lineage'>): Record<string, unknown> {
@@ -103,8 +160,16 @@ function rowDocument(row: RowPlan, { lineage }: Pick<Plan, 'lineage'>): Record<s
     transforms: row.transforms.map((transform) => transform.type),
     delivery: row.delivery,
     delivery_guarantee: row.guarantee,
-    quality: quality === undefined ? null : { record: quality.record.length, batch: quality.batch.length },
-    contract: contract === undefined ? null : { version: contract.version, on_breach: contract.on_breach, fields: contract.fields.length },
+    quality:
+      quality === undefined ? null : { record: quality.record.length, batch: quality.batch.length },
+    contract:
+      contract === undefined
+        ? null
+        : {
+            version: contract.version,
+            on_breach: contract.on_breach,
+            fields: contract.fields.length,
+          },
     masking: masking === undefined ? null : { rules: maskingRulesFor(masking, row.sink).length },
     schema_drift: schema === undefined ? null : schema.on_drift,
     lineage: lineage === undefined ? null : lineage.spec.transport.type,
@@ -141,32 +206,54 @@ function tell({ terminal }: CliContext, { plan, rows, drawing }: Told): void {
       : `${count(plan.topology.nodes.length, 'node')}, all at the same time`;
   terminal.print(`${terminal.ink('bold', plan.name)}: ${what}, on error ${plan.onError}`);
   for (const line of drawing ?? []) terminal.print(`  ${line}`);
-  for (const row of rows === plan.rows ? plan.fanOuts : []) terminal.print(`\n${terminal.ink('bold', row.id)}\n  ${tellFanOut(row)}`);
+  for (const row of rows === plan.rows ? plan.fanOuts : [])
+    terminal.print(`\n${terminal.ink('bold', row.id)}\n  ${tellFanOut(row)}`);
   for (const row of rows) {
     terminal.print(`\n${terminal.ink('bold', row.id)}`);
-    for (const [name, text] of linesOf(row)) terminal.print(`  ${terminal.ink('dim', name.padEnd(14))}${text}`);
+    for (const [name, text] of linesOf(row))
+      terminal.print(`  ${terminal.ink('dim', name.padEnd(14))}${text}`);
   }
 }
 
 function linesOf(row: RowPlan): (readonly [string, string])[] {
   const facts = factsOf(row);
-  const told = (name: string, list: readonly { readonly short: string }[]): (readonly [string, string])[] =>
+  const told = (
+    name: string,
+    list: readonly { readonly short: string }[],
+  ): (readonly [string, string])[] =>
     list.length === 0 ? [] : [[name, list.map(({ short }) => short).join(', ')]];
-  const mode = facts.writeMode === undefined ? '' : `, ${facts.writeMode}${facts.key.length === 0 ? '' : ` by ${facts.key.join(', ')}`}`;
+  const mode =
+    facts.writeMode === undefined
+      ? ''
+      : `, ${facts.writeMode}${facts.key.length === 0 ? '' : ` by ${facts.key.join(', ')}`}`;
   return [
     ['source', `${row.source.type}${facts.sourceUri === undefined ? '' : `  ${facts.sourceUri}`}`],
-    ...(row.transforms.length === 0 ? [] : [['transforms', row.transforms.map((transform) => transform.type).join(' → ')] as const]),
+    ...(row.transforms.length === 0
+      ? []
+      : [['transforms', row.transforms.map((transform) => transform.type).join(' → ')] as const]),
     ...told('checks', checksOf(row)),
-    ...(row.metadataColumns === undefined ? [] : [['stamped', row.metadataColumns.map(({ name }) => name).join(', ')] as const]),
+    ...(row.metadataColumns === undefined
+      ? []
+      : [['stamped', row.metadataColumns.map(({ name }) => name).join(', ')] as const]),
     ['sink', `${row.sink.type}${mode}${facts.sinkUri === undefined ? '' : `  ${facts.sinkUri}`}`],
-    ['dead letters', row.dlq === undefined ? 'none: a rejected record fails the run' : row.dlq.sink.type],
-    ['state', row.state === undefined ? 'none: every run starts over' : `${row.state.type}, key ${row.stateKey}`],
+    [
+      'dead letters',
+      row.dlq === undefined ? 'none: a rejected record fails the run' : row.dlq.sink.type,
+    ],
+    [
+      'state',
+      row.state === undefined
+        ? 'none: every run starts over'
+        : `${row.state.type}, key ${row.stateKey}`,
+    ],
     ['guarantee', row.guarantee],
     ...told('retries', patienceOf(row)),
     ...told('expects', expectationsOf(row)),
     ...told('undo', undoOf(row)),
     ['lane', row.lane.reason],
-    ...(row.parent === undefined ? [] : [['parent', `${row.parent.row}, once a record, by ${row.parent.key}`] as const]),
+    ...(row.parent === undefined
+      ? []
+      : [['parent', `${row.parent.row}, once a record, by ${row.parent.key}`] as const]),
     ...(row.forEach.length === 0 ? [] : [['runs', timesOf(row) ?? ''] as const]),
     ...(row.partition === undefined ? [] : [['chunks', chunksOf(row.partition)] as const]),
     ...(row.shard === undefined ? [] : [['shards', shardsOf(row.shard)] as const]),

@@ -17,18 +17,27 @@ export const previewCommand = defineCommand({
   arguments: [CONFIG_ARGUMENT],
   options: {
     limit: integerOption({ value: 'N', min: 1, default: 10, description: 'Records to show.' }),
-    stages: switchOption({ description: 'Show what each stage does to the records, and which would be put aside.' }),
+    stages: switchOption({
+      description: 'Show what each stage does to the records, and which would be put aside.',
+    }),
     clock: momentOption({ description: 'What `${now.*}` renders, instead of now.' }),
     ...DOCUMENT_OPTIONS,
     ...SELECTION_OPTIONS,
   },
   examples: [
     { command: 'headgate preview orders.yaml --limit 3', description: 'What would be written' },
-    { command: 'headgate preview orders.yaml --limit 3 --stages', description: 'What becomes of it on the way' },
+    {
+      command: 'headgate preview orders.yaml --limit 3 --stages',
+      description: 'What becomes of it on the way',
+    },
   ],
   async run(context, { options, positionals: [config] }) {
     const { loadPlan } = await import('../load-plan.ts');
-    const { plan, parts } = await loadPlan(context, { config, selection: options, completion: options });
+    const { plan, parts } = await loadPlan(context, {
+      config,
+      selection: options,
+      completion: options,
+    });
     const { terminal, world, env } = context;
     if (options.stages) {
       if (plan.topology !== undefined)
@@ -38,15 +47,32 @@ export const previewCommand = defineCommand({
         );
       const { tellSample } = await import('../plan-sample.ts');
       const { limit, clock } = options;
-      return tellSample(context, { plan, parts, rows: [firstRoot(plan)], document: undefined, sample: undefined, limit, clock });
+      return tellSample(context, {
+        plan,
+        parts,
+        rows: [firstRoot(plan)],
+        document: undefined,
+        sample: undefined,
+        limit,
+        clock,
+      });
     }
     using stops = listenForStop(world, 'cancel', () => {});
     if (plan.topology !== undefined) {
       const { previewTopology } = await import('../../engine/topology/preview-topology.ts');
       const clock = options.clock ?? world.clock.now();
-      const shown = await previewTopology({ plan, parts, env: context.envAt('warn'), limit: options.limit, clock, signal: stops.signal });
+      const shown = await previewTopology({
+        plan,
+        parts,
+        env: context.envAt('warn'),
+        limit: options.limit,
+        clock,
+        signal: stops.signal,
+      });
       for (const [sink, records] of shown) {
-        terminal.note(records.length === 0 ? `sink node ${sink}: no records` : `sink node ${sink}:`);
+        terminal.note(
+          records.length === 0 ? `sink node ${sink}: no records` : `sink node ${sink}:`,
+        );
         for (const record of records) terminal.data(`${stringifyJson(record)}\n`);
       }
       return exitOf(stops);
@@ -80,7 +106,11 @@ function exitOf(stops: Stops): number {
 function firstRoot(plan: Plan): RowPlan {
   const row = plan.rows.find((one) => one.role === 'root');
   if (row !== undefined) return row;
-  throw new AppError('no_root_row', 'no selected row can be read by itself: each needs the records of its parent', {
-    hint: 'select a row without `parent`',
-  });
+  throw new AppError(
+    'no_root_row',
+    'no selected row can be read by itself: each needs the records of its parent',
+    {
+      hint: 'select a row without `parent`',
+    },
+  );
 }

@@ -20,7 +20,10 @@ export const rollbackCommand = defineCommand({
     'Undo the later runs first, or use `--force`.',
   arguments: [CONFIG_ARGUMENT],
   options: {
-    run: textOption({ value: 'ID', description: 'Invocation to undo; `--list` shows which there are.' }),
+    run: textOption({
+      value: 'ID',
+      description: 'Invocation to undo; `--list` shows which there are.',
+    }),
     list: switchOption({ description: 'Show what can be undone, and change nothing.' }),
     row: textOption({ value: 'ID', description: 'Look at this row only.' }),
     dryRun: switchOption({ description: 'Count what would be done, and change nothing.' }),
@@ -30,11 +33,15 @@ export const rollbackCommand = defineCommand({
   },
   examples: [
     { command: 'headgate rollback orders.yaml --list', description: 'What can be undone' },
-    { command: 'headgate rollback orders.yaml --run 01980000-0000-7000-8000-000000000000 --dry-run', description: 'What undoing would do' },
+    {
+      command: 'headgate rollback orders.yaml --run 01980000-0000-7000-8000-000000000000 --dry-run',
+      description: 'What undoing would do',
+    },
   ],
   async run(context, { options, positionals: [config] }) {
     const { run: runId, list, row, dryRun, force } = options;
-    if (list === (runId !== undefined)) throw usageError('one of --run and --list is needed', 'see `headgate rollback --help`');
+    if (list === (runId !== undefined))
+      throw usageError('one of --run and --list is needed', 'see `headgate rollback --help`');
     const { loadPlan } = await import('../load-plan.ts');
     const { plan, parts } = await loadPlan(context, { config, completion: options });
     const { listUndoable, undoRun } = await import('../../engine/rollback/undo-run.ts');
@@ -56,12 +63,31 @@ export const rollbackCommand = defineCommand({
   },
 });
 
-function listed({ run_id, row, started_at, sink_kind, sink_uri, mode, records_written }: Marker): Record<string, unknown> {
-  return { run_id, row, started_at, sink_kind, dataset: sink_uri, mode, records_written: records_written ?? null };
+function listed({
+  run_id,
+  row,
+  started_at,
+  sink_kind,
+  sink_uri,
+  mode,
+  records_written,
+}: Marker): Record<string, unknown> {
+  return {
+    run_id,
+    row,
+    started_at,
+    sink_kind,
+    dataset: sink_uri,
+    mode,
+    records_written: records_written ?? null,
+  };
 }
 
 function tellList({ terminal }: CliContext, markers: readonly Marker[]): void {
-  if (markers.length === 0) return terminal.note('no run can be undone: `rollback` has to be in the document when a run is made');
+  if (markers.length === 0)
+    return terminal.note(
+      'no run can be undone: `rollback` has to be in the document when a run is made',
+    );
   const cells = markers.map((marker) => [
     marker.run_id,
     marker.row,
@@ -70,19 +96,32 @@ function tellList({ terminal }: CliContext, markers: readonly Marker[]): void {
     marker.records_written === undefined ? 'not known' : thousands(marker.records_written),
     marker.sink_uri,
   ]);
-  for (const line of table(['run', 'row', 'started', 'undone as', 'written', 'dataset'], cells, [4])) terminal.print(line);
+  for (const line of table(
+    ['run', 'row', 'started', 'undone as', 'written', 'dataset'],
+    cells,
+    [4],
+  ))
+    terminal.print(line);
 }
 
 const VERBS = { append: 'appended', upsert: 'changed', overwrite: 'replaced' } as const;
 
 function tell({ terminal }: CliContext, report: RollbackReport): void {
   const { row, dataset, mode, deleted, restored, conflicts } = report;
-  const head = report.blocked ? terminal.ink('red', 'blocked') : report.applied ? terminal.ink('green', 'undone') : 'would be undone';
+  const head = report.blocked
+    ? terminal.ink('red', 'blocked')
+    : report.applied
+      ? terminal.ink('green', 'undone')
+      : 'would be undone';
   terminal.print(`${head}: what row ${row} ${VERBS[mode]} in ${dataset}`);
-  if (!report.blocked) terminal.print(`  ${count(deleted, 'row')} deleted, ${count(restored, 'row')} restored`);
+  if (!report.blocked)
+    terminal.print(`  ${count(deleted, 'row')} deleted, ${count(restored, 'row')} restored`);
   if (conflicts > 0) terminal.print(`  ${count(conflicts, 'conflict')}`);
   if (report.bookmark_rewound)
-    terminal.print(`  the next run reads again what was undone${report.token_rewound ? ' (position and watermark)' : ''}`);
+    terminal.print(
+      `  the next run reads again what was undone${report.token_rewound ? ' (position and watermark)' : ''}`,
+    );
   if (report.note !== null) terminal.print(`  ${report.note}`);
-  if (report.later_runs.length > 0) terminal.print(`  later runs of the row: ${report.later_runs.join(', ')}`);
+  if (report.later_runs.length > 0)
+    terminal.print(`  later runs of the row: ${report.later_runs.join(', ')}`);
 }

@@ -7,7 +7,13 @@ import { DOCUMENT_OPTIONS } from '../document-options.ts';
 import type { CliContext } from '../context.ts';
 import { EXIT, signalExit, usageError } from '../exit.ts';
 import { momentOption } from '../moment-option.ts';
-import { choiceOption, integerOption, switchOption, textOption, unavailableOption } from '../option.ts';
+import {
+  choiceOption,
+  integerOption,
+  switchOption,
+  textOption,
+  unavailableOption,
+} from '../option.ts';
 import { progressLine } from '../progress-line.ts';
 import { rowDocument, runDocument, summarizeRun } from '../run-report.ts';
 import { listenForStop, type Stops } from '../signals.ts';
@@ -20,8 +26,14 @@ export const runCommand = defineCommand({
     'The first Ctrl-C stops at the next page, keeps what was written and stores the bookmark; a second one ends at once.',
   arguments: [CONFIG_ARGUMENT],
   options: {
-    dryRun: switchOption({ description: 'Read and transform, but write nothing and store no bookmark.' }),
-    limit: integerOption({ value: 'N', min: 1, description: 'Write at most this many records a row; no bookmark is stored.' }),
+    dryRun: switchOption({
+      description: 'Read and transform, but write nothing and store no bookmark.',
+    }),
+    limit: integerOption({
+      value: 'N',
+      min: 1,
+      description: 'Write at most this many records a row; no bookmark is stored.',
+    }),
     clock: momentOption({ description: 'What `${now.*}` renders, instead of now.' }),
     statePath: textOption({
       value: 'DIR',
@@ -41,9 +53,12 @@ export const runCommand = defineCommand({
       description: 'A summary on stderr, or on stdout one document or a line for each row.',
     }),
     fromEnv: switchOption({
-      description: 'Take the document from environment variables: `SVC_SOURCE=csv`, `SVC_SOURCE_CSV_PATH=in.csv`, `SVC_SINK=jsonl`, ….',
+      description:
+        'Take the document from environment variables: `SVC_SOURCE=csv`, `SVC_SOURCE_CSV_PATH=in.csv`, `SVC_SINK=jsonl`, ….',
     }),
-    quiet: switchOption({ description: 'No summary, no progress, and only warnings and errors in the log.' }),
+    quiet: switchOption({
+      description: 'No summary, no progress, and only warnings and errors in the log.',
+    }),
     ...DOCUMENT_OPTIONS,
     ...SELECTION_OPTIONS,
     source: unavailableOption('templates', 'ID'),
@@ -54,13 +69,20 @@ export const runCommand = defineCommand({
   examples: [
     { command: 'headgate run', description: 'The document in this folder' },
     { command: 'headgate run orders.yaml --limit 100 --dry-run', description: 'Look first' },
-    { command: 'headgate run orders.yaml --profile prod --param day=2026-01-31', description: 'With a profile and a parameter' },
-    { command: 'headgate run orders.yaml --only "eu-*" --output json', description: 'Some rows, for a program' },
+    {
+      command: 'headgate run orders.yaml --profile prod --param day=2026-01-31',
+      description: 'With a profile and a parameter',
+    },
+    {
+      command: 'headgate run orders.yaml --only "eu-*" --output json',
+      description: 'Some rows, for a program',
+    },
   ],
   async run(context, { options, positionals: [config] }) {
     const { loadPlan } = await import('../load-plan.ts');
     const { terminal, world } = context;
-    if (options.fromEnv && config !== undefined) throw usageError('`--from-env` stands instead of a document: name only one of them');
+    if (options.fromEnv && config !== undefined)
+      throw usageError('`--from-env` stands instead of a document: name only one of them');
     const { plan, parts } = await loadPlan(context, {
       config,
       selection: options,
@@ -74,7 +96,9 @@ export const runCommand = defineCommand({
     const { createNotifier } = await import('../../features/notifications/index.ts');
     await using surroundings = await documentEnv(context, plan, options.quiet);
     const { env } = surroundings;
-    using stops = listenForStop(world, 'cancel', (signal) => terminal.note(`${signal}: stopping at the next page; once more ends at once`));
+    using stops = listenForStop(world, 'cancel', (signal) =>
+      terminal.note(`${signal}: stopping at the next page; once more ends at once`),
+    );
     const outcome = await execute({
       plan,
       parts,
@@ -85,7 +109,9 @@ export const runCommand = defineCommand({
       threads: options.threads ?? threadsToSpare(availableParallelism()),
       ...(await observed(plan, env, { notifier: createNotifier(env) })),
       ...(options.limit === undefined ? {} : { limit: options.limit }),
-      ...(options.quiet ? {} : { onProgress: progressLine(terminal, world.clock, plan.rows.length) }),
+      ...(options.quiet
+        ? {}
+        : { onProgress: progressLine(terminal, world.clock, plan.rows.length) }),
     });
     terminal.clearProgress();
     report(context, outcome, options);
@@ -102,7 +128,8 @@ interface ReportValues {
 
 function report({ terminal }: CliContext, outcome: RunOutcome, options: ReportValues): void {
   if (options.output === 'json') terminal.json(runDocument(outcome, options));
-  if (options.output === 'ndjson') for (const row of outcome.invocations) terminal.jsonLine(rowDocument(row));
+  if (options.output === 'ndjson')
+    for (const row of outcome.invocations) terminal.jsonLine(rowDocument(row));
   if (options.output === 'text' && !options.quiet) summarizeRun(terminal, outcome, options);
 }
 

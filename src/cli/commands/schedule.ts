@@ -48,7 +48,9 @@ export const scheduleCommand = defineCommand({
     const job = jobOf(loaded);
     const grace = job.spec.shutdown_grace_secs;
     using stops = listenForStop(context.world, 'shutdown', (signal) => {
-      const then = options.once ? 'stopping at the next page' : `starting no further run; one under way has ${grace} s to finish`;
+      const then = options.once
+        ? 'stopping at the next page'
+        : `starting no further run; one under way has ${grace} s to finish`;
       context.terminal.note(`${signal}: ${then}; once more ends at once`);
     });
     // Awaited: signals are heard until the end.
@@ -85,11 +87,13 @@ async function jobMaker(loud: Env): Promise<Jobs> {
   const jobOf = ({ plan, parts }: Loaded): Job => {
     const { recurrence: spec } = plan;
     if (spec === undefined) {
-      const hint = 'add one, e.g. `schedule: {cron: "0 3 * * *"}`, or run the document once with `headgate run`';
+      const hint =
+        'add one, e.g. `schedule: {cron: "0 3 * * *"}`, or run the document once with `headgate run`';
       throw new AppError('no_schedule', 'the document has no `schedule`', { hint });
     }
     const declared = canonicalJson(plan.auth);
-    if (logins?.declared !== declared) logins = { declared, credentials: openLogins({ plan, parts, env }, signal) };
+    if (logins?.declared !== declared)
+      logins = { declared, credentials: openLogins({ plan, parts, env }, signal) };
     const { credentials } = logins;
     return createJob({
       plan,
@@ -98,7 +102,16 @@ async function jobMaker(loud: Env): Promise<Jobs> {
       execute: async (options) => {
         const watched = await observed(plan, env, { notifier, outages });
         const threads = threadsToSpare(availableParallelism());
-        return execute({ ...options, ...watched, plan, parts, runId: env.ids.next(), credentials, threads, onTelling: lastWords.add });
+        return execute({
+          ...options,
+          ...watched,
+          plan,
+          parts,
+          runId: env.ids.next(),
+          credentials,
+          threads,
+          onTelling: lastWords.add,
+        });
       },
     });
   };
@@ -112,7 +125,8 @@ async function runOnce({ terminal, world }: CliContext, job: Job, stops: Stops):
   const { outcome, failure } = await run.ended;
   terminal.clearProgress();
   if (outcome !== undefined) summarizeRun(terminal, outcome, { dryRun: false });
-  if (failure !== undefined && outcome?.error == null) terminal.note(`${terminal.paint('red', 'error:')} ${failure}`);
+  if (failure !== undefined && outcome?.error == null)
+    terminal.note(`${terminal.paint('red', 'error:')} ${failure}`);
   const signal = stops.received();
   if (signal !== undefined && outcome?.status === 'cancelled') return signalExit(signal);
   return failure === undefined ? EXIT.ok : EXIT.failed;
@@ -124,7 +138,11 @@ interface Scheduling {
   readonly stops: Stops;
 }
 
-async function runOnSchedule({ terminal, world }: CliContext, job: Job, { env, load, stops }: Scheduling): Promise<number> {
+async function runOnSchedule(
+  { terminal, world }: CliContext,
+  job: Job,
+  { env, load, stops }: Scheduling,
+): Promise<number> {
   const { Scheduler } = await import('../../features/schedule/scheduler.ts');
   const scheduler = new Scheduler({ env, job, signal: stops.signal });
   const deafen = world.onHangup(() => void scheduler.reload(load));

@@ -20,11 +20,14 @@ export const schemaCommand = defineCommand({
     {
       name: 'what',
       choices: ['config', ...KINDS],
-      description: '`config`, the name of a block, or source, sink, transform, state or credential.',
+      description:
+        '`config`, the name of a block, or source, sink, transform, state or credential.',
     },
     { name: 'type', description: 'Which source, sink, …' },
   ],
-  options: { list: switchOption({ description: 'Print everything that has a schema, one line each.' }) },
+  options: {
+    list: switchOption({ description: 'Print everything that has a schema, one line each.' }),
+  },
   examples: [
     { command: 'headgate schema source csv', description: 'Every field of the CSV source' },
     { command: 'headgate schema --list', description: 'Everything that has a schema' },
@@ -39,9 +42,13 @@ export const schemaCommand = defineCommand({
       return EXIT.ok;
     }
     if (what === undefined)
-      throw usageError('say what to print', 'for example `headgate schema source csv`, or see `headgate schema --list`');
+      throw usageError(
+        'say what to print',
+        'for example `headgate schema source csv`, or see `headgate schema --list`',
+      );
     if (what === 'config') {
-      if (type !== undefined) throw usageError(`\`config\` is the whole document: it has no \`${type}\``);
+      if (type !== undefined)
+        throw usageError(`\`config\` is the whole document: it has no \`${type}\``);
       const { editorSchema } = await import('../../document/editor-schema.ts');
       terminal.json(editorSchema(parts));
       return EXIT.ok;
@@ -69,7 +76,10 @@ function schemaFor({ what, type, parts, blocks }: Wanted): ZodType {
   if (block === undefined && kind !== undefined)
     throw usageError(`say which ${kind}`, `available: ${shelfOf(kind, parts).types().join(', ')}`);
   if (block === undefined)
-    throw usageError(`nothing here is called \`${what}\``, suggestion(what, ['config', ...KINDS, ...blocks.map((one) => one.name)]));
+    throw usageError(
+      `nothing here is called \`${what}\``,
+      suggestion(what, ['config', ...KINDS, ...blocks.map((one) => one.name)]),
+    );
   if (type !== undefined) throw usageError(`\`${what}\` is one block: it has no \`${type}\``);
   return block.schema;
 }
@@ -88,9 +98,13 @@ interface SchemaShelf {
 }
 
 function shelfOf(kind: Kind, parts: Parts): SchemaShelf {
-  return { source: parts.sources, sink: parts.sinks, transform: parts.transforms, state: parts.states, credential: parts.credentials }[
-    kind
-  ];
+  return {
+    source: parts.sources,
+    sink: parts.sinks,
+    transform: parts.transforms,
+    state: parts.states,
+    credential: parts.credentials,
+  }[kind];
 }
 
 function listing(parts: Parts, blocks: readonly NamedSchema[]): string[] {

@@ -27,9 +27,16 @@ const options = withVariables('SVC_SERVE_', {
     default: '127.0.0.1:8080',
     description: 'Address and port to listen on; port 0 takes a free one.',
   }),
-  authToken: textOption({ value: 'TOKEN', description: 'One token for everybody, with all rights.' }),
+  authToken: textOption({
+    value: 'TOKEN',
+    description: 'One token for everybody, with all rights.',
+  }),
   noAuth: switchOption({ description: 'Let everybody do everything.' }),
-  authConfig: textOption({ value: 'FILE', completes: 'file', description: 'Names, tokens and roles, as YAML or JSON.' }),
+  authConfig: textOption({
+    value: 'FILE',
+    completes: 'file',
+    description: 'Names, tokens and roles, as YAML or JSON.',
+  }),
   readToken: textOption({ value: 'TOKEN', description: 'Token of the role viewer.' }),
   writeToken: textOption({ value: 'TOKEN', description: 'Token of the role operator.' }),
   adminToken: textOption({ value: 'TOKEN', description: 'Token of the role admin.' }),
@@ -47,16 +54,36 @@ const options = withVariables('SVC_SERVE_', {
     defaultText: '8 times --max-concurrent-runs',
     description: 'Runs that wait; beyond them submissions get 429.',
   }),
-  defaultConfig: textOption({ value: 'FILE', completes: 'file', description: 'Document merged beneath every submission.' }),
-  dataDir: textOption({ value: 'DIR', completes: 'directory', default: '.headgate', description: 'Folder of the history.' }),
+  defaultConfig: textOption({
+    value: 'FILE',
+    completes: 'file',
+    description: 'Document merged beneath every submission.',
+  }),
+  dataDir: textOption({
+    value: 'DIR',
+    completes: 'directory',
+    default: '.headgate',
+    description: 'Folder of the history.',
+  }),
   history: textOption({
     value: 'WHERE',
     defaultText: 'history.db in --data-dir',
-    description: 'Where runs, logs and audit are kept: `sqlite:PATH`, or `memory`, which forgets everything at the end.',
+    description:
+      'Where runs, logs and audit are kept: `sqlite:PATH`, or `memory`, which forgets everything at the end.',
   }),
   corsOrigin: listOption({ value: 'ORIGIN', description: 'Origin whose pages may call the API.' }),
-  bodyLimitBytes: integerOption({ value: 'N', min: 1, default: 1_048_576, description: 'Largest request body.' }),
-  shutdownGraceSecs: integerOption({ value: 'N', min: 1, default: 60, description: 'How long runs may go on after a request to stop.' }),
+  bodyLimitBytes: integerOption({
+    value: 'N',
+    min: 1,
+    default: 1_048_576,
+    description: 'Largest request body.',
+  }),
+  shutdownGraceSecs: integerOption({
+    value: 'N',
+    min: 1,
+    default: 60,
+    description: 'How long runs may go on after a request to stop.',
+  }),
   retainTerminalRunsSecs: integerOption({
     value: 'N',
     min: 1,
@@ -69,13 +96,34 @@ const options = withVariables('SVC_SERVE_', {
     default: DAY_SECS,
     description: 'How long an idempotency key is remembered; 0 remembers none.',
   }),
-  logRetentionSecs: integerOption({ value: 'N', min: 0, default: 7 * DAY_SECS, description: 'How long log lines are kept; 0 keeps none.' }),
-  logMaxLinesPerRun: integerOption({ value: 'N', min: 1, default: 100_000, description: 'Log lines kept of one run.' }),
-  leaseTtlSecs: integerOption({ value: 'N', min: 1, default: 30, description: 'When a server that does not report counts as dead.' }),
-  probeTimeoutSecs: integerOption({ value: 'N', min: 1, default: 10, description: 'Budget of one preflight probe.' }),
+  logRetentionSecs: integerOption({
+    value: 'N',
+    min: 0,
+    default: 7 * DAY_SECS,
+    description: 'How long log lines are kept; 0 keeps none.',
+  }),
+  logMaxLinesPerRun: integerOption({
+    value: 'N',
+    min: 1,
+    default: 100_000,
+    description: 'Log lines kept of one run.',
+  }),
+  leaseTtlSecs: integerOption({
+    value: 'N',
+    min: 1,
+    default: 30,
+    description: 'When a server that does not report counts as dead.',
+  }),
+  probeTimeoutSecs: integerOption({
+    value: 'N',
+    min: 1,
+    default: 10,
+    description: 'Budget of one preflight probe.',
+  }),
   callbackAllowHost: listOption({
     value: 'HOST',
-    description: 'Host that callbacks may go to, even one with a link-local address; once one is named, all others are refused.',
+    description:
+      'Host that callbacks may go to, even one with a link-local address; once one is named, all others are refused.',
   }),
   noUi: unavailableOption('web console to switch off'),
   cluster: unavailableOption('cluster mode'),
@@ -90,24 +138,41 @@ const options = withVariables('SVC_SERVE_', {
     min: 0,
     default: 7,
     env: 'SVC_LOCAL_SINK_OUTPUT_RETENTION_DAYS',
-    description: 'Days after which files that sinks wrote here are deleted, where their documents do not say; 0 keeps them.',
+    description:
+      'Days after which files that sinks wrote here are deleted, where their documents do not say; 0 keeps them.',
   }),
   localOutputInFlightGraceSecs: integerOption({
     value: 'N',
     min: 0,
     default: 60,
     env: 'SVC_LOCAL_SINK_OUTPUT_IN_FLIGHT_GRACE_SECS',
-    description: 'A file touched within this time counts as in use and is not deleted; 0 turns the rule off.',
+    description:
+      'A file touched within this time counts as in use and is not deleted; 0 turns the rule off.',
   }),
-  previewLocalOutputs: switchOption({ description: 'Show rows of files that sinks wrote here to whoever may read the API.' }),
-  previewDefaultRows: integerOption({ value: 'N', min: 0, default: 500, description: 'Rows of such a preview; 0 shows all.' }),
-  previewMaxRows: integerOption({ value: 'N', min: 0, default: 5000, description: 'Most rows of such a preview; 0 lifts the ceiling.' }),
+  previewLocalOutputs: switchOption({
+    description: 'Show rows of files that sinks wrote here to whoever may read the API.',
+  }),
+  previewDefaultRows: integerOption({
+    value: 'N',
+    min: 0,
+    default: 500,
+    description: 'Rows of such a preview; 0 shows all.',
+  }),
+  previewMaxRows: integerOption({
+    value: 'N',
+    min: 0,
+    default: 5000,
+    description: 'Most rows of such a preview; 0 lifts the ceiling.',
+  }),
 });
 
 export type ServeValues = Values<typeof options>;
 
 /** What the flags by option key, the variables and the defaults come to. */
-export function serveValues(flags: ReadonlyMap<string, readonly string[]>, variables: CliContext['world']['variables']): ServeValues {
+export function serveValues(
+  flags: ReadonlyMap<string, readonly string[]>,
+  variables: CliContext['world']['variables'],
+): ServeValues {
   return readOptions(options, flags, variables);
 }
 
@@ -121,7 +186,10 @@ export const serveCommand = defineCommand({
   options,
   examples: [
     { command: 'headgate serve --no-auth', description: 'Try it on this machine' },
-    { command: 'SVC_SERVE_AUTH_TOKEN=… headgate serve --listen 0.0.0.0:8080', description: 'For others, with one token' },
+    {
+      command: 'SVC_SERVE_AUTH_TOKEN=… headgate serve --listen 0.0.0.0:8080',
+      description: 'For others, with one token',
+    },
   ],
   async run(context, input) {
     const serveOptions = readServeOptions(context, input.options);
@@ -143,7 +211,10 @@ export const serveCommand = defineCommand({
 type ServeContext = Pick<CliContext, 'world' | 'env' | 'isLevelChosen'>;
 
 /** Also for other commands that start a server. */
-export function readServeOptions({ world, env, isLevelChosen }: ServeContext, values: ServeValues): ServeOptions {
+export function readServeOptions(
+  { world, env, isLevelChosen }: ServeContext,
+  values: ServeValues,
+): ServeOptions {
   const auth = authOf(values);
   // Before anything can be logged: even a startup error must not repeat a token.
   for (const token of [auth.authToken, auth.readToken, auth.writeToken, auth.adminToken])
@@ -156,7 +227,10 @@ export function readServeOptions({ world, env, isLevelChosen }: ServeContext, va
     auth,
     history: historyOf(values.history, dataDir, world.cwd),
     dataDir,
-    defaultConfig: values.defaultConfig === undefined ? undefined : path.resolve(world.cwd, values.defaultConfig),
+    defaultConfig:
+      values.defaultConfig === undefined
+        ? undefined
+        : path.resolve(world.cwd, values.defaultConfig),
     maxConcurrentRuns: values.maxConcurrentRuns,
     maxQueuedRuns: values.maxQueuedRuns ?? 8 * values.maxConcurrentRuns,
     corsOrigins: values.corsOrigin,
@@ -202,8 +276,14 @@ function historyOf(where: string | undefined, dataDir: string, cwd: string): Ser
   throw usageError('--history is neither `memory` nor `sqlite:PATH`');
 }
 
-function announce({ terminal, world }: CliContext, { auth, history }: ServeOptions, server: RunningServer): void {
-  terminal.note(`${terminal.paint('bold', 'Headgate')} listens on ${terminal.paint('cyan', server.url)}`);
+function announce(
+  { terminal, world }: CliContext,
+  { auth, history }: ServeOptions,
+  server: RunningServer,
+): void {
+  terminal.note(
+    `${terminal.paint('bold', 'Headgate')} listens on ${terminal.paint('cyan', server.url)}`,
+  );
   const where = history.kind === 'sqlite' ? ` (${shortPath(history.path, world.cwd)})` : '';
   terminal.note(`history: ${server.historyText}${where}`);
   const header = auth.noAuth === true ? '' : ` -H 'Authorization: Bearer …'`;

@@ -40,10 +40,16 @@ export const testCommand = defineCommand({
   options: {
     filter: textOption({ value: 'TEXT', description: 'Only cases with this in their name.' }),
     json: switchOption({ description: 'Print JSON.' }),
-    clock: momentOption({ description: 'What `${now.*}` renders in cases without a `clock`, instead of now.' }),
-    resolveSecrets: switchOption({ description: 'Fill in `${secret:…}` and the tokens of secrets managers; otherwise they stay as text.' }),
+    clock: momentOption({
+      description: 'What `${now.*}` renders in cases without a `clock`, instead of now.',
+    }),
+    resolveSecrets: switchOption({
+      description:
+        'Fill in `${secret:…}` and the tokens of secrets managers; otherwise they stay as text.',
+    }),
     chaos: switchOption({
-      description: 'Also run each case with a crash at every durable step, and again from what was left behind; see below.',
+      description:
+        'Also run each case with a crash at every durable step, and again from what was left behind; see below.',
     }),
     chaosSteps: integerOption({
       value: 'N',
@@ -51,7 +57,11 @@ export const testCommand = defineCommand({
       default: 60,
       description: 'With `--chaos`: steps to crash at; of more, so many are drawn.',
     }),
-    chaosSeed: integerOption({ value: 'N', default: 1, description: 'With `--chaos`: decides which steps are drawn.' }),
+    chaosSeed: integerOption({
+      value: 'N',
+      default: 1,
+      description: 'With `--chaos`: decides which steps are drawn.',
+    }),
     chaosSecs: integerOption({
       value: 'N',
       min: 1,
@@ -83,8 +93,13 @@ export const testCommand = defineCommand({
     try {
       for (const ready of await readyCases(await specFiles(positionals, world.cwd), tests)) {
         if (stops.signal.aborted) break;
-        const report = { ...(await testCase(ready, tests)), spec: shortPath(ready.read.spec.file, world.cwd) };
-        const chaos = options.chaos ? await chaosOf(context, ready, options, stops.signal) : undefined;
+        const report = {
+          ...(await testCase(ready, tests)),
+          spec: shortPath(ready.read.spec.file, world.cwd),
+        };
+        const chaos = options.chaos
+          ? await chaosOf(context, ready, options, stops.signal)
+          : undefined;
         reports.push(chaos === undefined ? report : withChaos(report, chaos));
         if (!options.json) tell(context, reports, chaos);
       }
@@ -98,7 +113,9 @@ export const testCommand = defineCommand({
     const total = reports.length;
     if (options.json) terminal.json({ total, passed: total - failed, failed, tests: reports });
     else
-      terminal.print(`${terminal.ink(failed === 0 ? 'green' : 'red', count(total, 'case'))}: ${total - failed} passed, ${failed} failed`);
+      terminal.print(
+        `${terminal.ink(failed === 0 ? 'green' : 'red', count(total, 'case'))}: ${total - failed} passed, ${failed} failed`,
+      );
     return failed === 0 ? EXIT.ok : countedExit(failed);
   },
 });
@@ -141,7 +158,12 @@ const ATTEMPT_MS = 60_000;
 /** Each is a process of its own. */
 const MOST_CRASHERS = 4;
 
-async function chaosOf({ world, wiring }: CliContext, ready: ReadyCase, options: ChaosValues, signal: AbortSignal): Promise<ChaosReport> {
+async function chaosOf(
+  { world, wiring }: CliContext,
+  ready: ReadyCase,
+  options: ChaosValues,
+  signal: AbortSignal,
+): Promise<ChaosReport> {
   const { crashCase } = await import('../../features/fixtures/crash/crash-case.ts');
   return crashCase(ready, world.cwd, {
     entry: wiring.crashEntry(),
@@ -160,16 +182,30 @@ function withChaos(report: CaseReport, chaos: ChaosReport): TestReport {
   const document = chaosDocument(chaos);
   if ('skipped' in chaos || chaos.held) return { ...report, chaos: document };
   const broken = chaos.findings.find((one) => one.broken);
-  const why = broken === undefined ? (chaos.notes.at(-1) ?? 'nothing was tried') : `${broken.step}: ${broken.example ?? ''}`;
-  return { ...report, status: 'fail', failures: [...report.failures, `crash: ${why}`], chaos: document };
+  const why =
+    broken === undefined
+      ? (chaos.notes.at(-1) ?? 'nothing was tried')
+      : `${broken.step}: ${broken.example ?? ''}`;
+  return {
+    ...report,
+    status: 'fail',
+    failures: [...report.failures, `crash: ${why}`],
+    chaos: document,
+  };
 }
 
 /** The newest report, under the name of its file when that is another one than before. */
-function tell({ terminal }: CliContext, reports: readonly TestReport[], chaos: ChaosReport | undefined): void {
+function tell(
+  { terminal }: CliContext,
+  reports: readonly TestReport[],
+  chaos: ChaosReport | undefined,
+): void {
   const [before, report] = [reports.at(-2), reports.at(-1)];
   if (report === undefined) return;
   if (before?.spec !== report.spec) terminal.print(terminal.ink('bold', report.spec));
-  terminal.print(`  ${report.status === 'pass' ? terminal.ink('green', 'pass') : terminal.ink('red', 'FAIL')}  ${report.name}`);
+  terminal.print(
+    `  ${report.status === 'pass' ? terminal.ink('green', 'pass') : terminal.ink('red', 'FAIL')}  ${report.name}`,
+  );
   for (const failure of report.failures) terminal.print(`          ${failure}`);
   if (chaos !== undefined) tellChaos(terminal, chaos);
 }

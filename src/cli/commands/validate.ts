@@ -24,14 +24,21 @@ export const validateCommand = defineCommand({
     json: switchOption({ description: 'Print JSON.' }),
     ...DOCUMENT_OPTIONS,
     ...SELECTION_OPTIONS,
-    noSecrets: switchOption({ description: 'Leave the tokens of secrets managers as they are instead of asking for the secrets.' }),
+    noSecrets: switchOption({
+      description:
+        'Leave the tokens of secrets managers as they are instead of asking for the secrets.',
+    }),
     showComposed: switchOption({
-      description: 'Print the document with its bases, includes and profile merged, before any token is filled in.',
+      description:
+        'Print the document with its bases, includes and profile merged, before any token is filled in.',
     }),
   },
   examples: [
     { command: 'headgate validate orders.yaml', description: 'Before committing a change' },
-    { command: 'headgate validate orders.yaml --profile prod --show-composed', description: 'What the files come to' },
+    {
+      command: 'headgate validate orders.yaml --profile prod --show-composed',
+      description: 'What the files come to',
+    },
   ],
   async run(context, { options, positionals: [config] }) {
     if (options.showComposed) {
@@ -55,7 +62,8 @@ export const validateCommand = defineCommand({
       await checkTransforms(context, document, plan);
     } catch (error) {
       // A program that asked for JSON gets the problems as JSON, too.
-      if (options.json && error instanceof ConfigError) context.terminal.json({ valid: false, mode: modeOf(error), issues: error.issues });
+      if (options.json && error instanceof ConfigError)
+        context.terminal.json({ valid: false, mode: modeOf(error), issues: error.issues });
       throw error;
     }
     if (options.json) context.terminal.json(await validityOf(plan, document));
@@ -64,20 +72,36 @@ export const validateCommand = defineCommand({
   },
 });
 
-/** Throws `ConfigError` when a transform cannot be compiled; one with a stand-in for a parameter or a token is left to the run. */
-async function checkTransforms({ env }: CliContext, { locate }: Document, plan: Plan): Promise<void> {
+/**
+ * Throws `ConfigError` when a transform cannot be compiled; one with a stand-in for a parameter or
+ * a token is left to the run.
+ */
+async function checkTransforms(
+  { env }: CliContext,
+  { locate }: Document,
+  plan: Plan,
+): Promise<void> {
   const { compileIssues, transformsOf } = await import('../../engine/compile-check.ts');
   const { PLACEHOLDERS } = await import('../../document/param-type.ts');
   const open = [String(PLACEHOLDERS.string), '${'];
-  const known = transformsOf(plan).filter(({ config }) => !open.some((text) => stringifyJson(config).includes(text)));
-  const tokens = { now: { date: env.clock.now(), zone: 'UTC' }, records: new Map<string, JsonValue>() };
+  const known = transformsOf(plan).filter(
+    ({ config }) => !open.some((text) => stringifyJson(config).includes(text)),
+  );
+  const tokens = {
+    now: { date: env.clock.now(), zone: 'UTC' },
+    records: new Map<string, JsonValue>(),
+  };
   const issues = await compileIssues(known, { env, tokens });
   if (issues.length > 0) throw new ConfigError(withPlaces(issues, locate));
 }
 
 /** Without a plan only the place of what is wrong tells that there are nodes. */
 function modeOf({ issues }: ConfigError): 'matrix' | 'topology' {
-  return issues.some(({ path }) => path.startsWith('pipeline.nodes') || path.startsWith('pipeline.edges')) ? 'topology' : 'matrix';
+  return issues.some(
+    ({ path }) => path.startsWith('pipeline.nodes') || path.startsWith('pipeline.edges'),
+  )
+    ? 'topology'
+    : 'matrix';
 }
 
 interface Decided {
@@ -87,7 +111,10 @@ interface Decided {
 
 function decidedRows(plan: Plan): Decided[] {
   const running = [...plan.rows, ...plan.fanOuts].map((row) => ({ row, runs: true }));
-  const others = [...plan.unselected, ...plan.unselectedFanOuts].map((row) => ({ row, runs: false }));
+  const others = [...plan.unselected, ...plan.unselectedFanOuts].map((row) => ({
+    row,
+    runs: false,
+  }));
   return [...running, ...others].sort((a, b) => a.row.index - b.row.index);
 }
 
@@ -131,7 +158,11 @@ function roleOf(row: Decided['row']): string {
   return row.role === 'product' ? `for each ${row.forEach.join(' × ')}` : row.role;
 }
 
-async function tell({ terminal }: CliContext, plan: Plan, secrets: readonly string[]): Promise<void> {
+async function tell(
+  { terminal }: CliContext,
+  plan: Plan,
+  secrets: readonly string[],
+): Promise<void> {
   const rows = decidedRows(plan);
   for (const token of secrets) terminal.print(`resolved  \${${token}}`);
   if (plan.topology !== undefined) {
@@ -151,6 +182,8 @@ async function tell({ terminal }: CliContext, plan: Plan, secrets: readonly stri
     row.status,
     runs ? 'run' : 'skip',
   ]);
-  for (const line of table(['row', 'source', 'sink', 'role', 'status', 'decision'], cells)) terminal.print(`  ${line}`);
-  for (const { id, partition } of plan.rows) if (partition !== undefined) terminal.print(`  ${id}: ${chunksOf(partition)}`);
+  for (const line of table(['row', 'source', 'sink', 'role', 'status', 'decision'], cells))
+    terminal.print(`  ${line}`);
+  for (const { id, partition } of plan.rows)
+    if (partition !== undefined) terminal.print(`  ${id}: ${chunksOf(partition)}`);
 }

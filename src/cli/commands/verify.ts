@@ -20,17 +20,29 @@ export const verifyCommand = defineCommand({
     'rows that only the destination has are deleted only with `--allow-delete`. How values are compared stands in the `verify` block of the document.',
   arguments: [CONFIG_ARGUMENT],
   options: {
-    row: textOption({ value: 'ID', description: 'The row (default: the first that runs by itself).' }),
+    row: textOption({
+      value: 'ID',
+      description: 'The row (default: the first that runs by itself).',
+    }),
     repair: switchOption({ description: 'Write rows that are missing or changed again.' }),
-    allowDelete: switchOption({ description: 'Let a repair delete rows that only the destination has.' }),
+    allowDelete: switchOption({
+      description: 'Let a repair delete rows that only the destination has.',
+    }),
     dryRun: switchOption({ description: 'Count what a repair would do, and write nothing.' }),
-    maxDifferences: integerOption({ value: 'N', min: 1, description: 'Stop after so many (default: `verify.max_differences`, 1000).' }),
+    maxDifferences: integerOption({
+      value: 'N',
+      min: 1,
+      description: 'Stop after so many (default: `verify.max_differences`, 1000).',
+    }),
     json: switchOption({ description: 'Print JSON.' }),
     ...DOCUMENT_OPTIONS,
   },
   examples: [
     { command: 'headgate verify orders.yaml', description: 'What differs' },
-    { command: 'headgate verify orders.yaml --repair --allow-delete --dry-run', description: 'What a repair would do' },
+    {
+      command: 'headgate verify orders.yaml --repair --allow-delete --dry-run',
+      description: 'What a repair would do',
+    },
   ],
   async run(context, { options, positionals: [config] }) {
     const { row, repair, allowDelete, dryRun, maxDifferences } = options;
@@ -79,7 +91,9 @@ const KIND_WIDTH = 15;
 function tell({ terminal }: CliContext, report: VerifyReport): void {
   for (const difference of report.differences) {
     const kind = terminal.ink(STYLES[difference.kind], difference.kind.padEnd(KIND_WIDTH));
-    terminal.print(`${kind}  ${stringifyJson(difference.key as JsonObject)}${detailOf(difference)}`);
+    terminal.print(
+      `${kind}  ${stringifyJson(difference.key as JsonObject)}${detailOf(difference)}`,
+    );
   }
   const { rows_fetched_source: here, rows_fetched_dest: there, strategy, truncated } = report;
   const keys = differingKeys(report);
@@ -95,9 +109,14 @@ function tell({ terminal }: CliContext, report: VerifyReport): void {
   );
   if (strategy === 'range') {
     const where = report.server_digests ? ', digests computed by the databases' : '';
-    terminal.print(`  ${count(report.ranges_compared, 'key range')} compared, ${thousands(report.ranges_differing)} differed${where}`);
+    terminal.print(
+      `  ${count(report.ranges_compared, 'key range')} compared, ${thousands(report.ranges_differing)} differed${where}`,
+    );
   }
-  if (truncated) terminal.print('  not everything was compared: raise `--max-differences`, or `verify.max_rows_scanned` in the document');
+  if (truncated)
+    terminal.print(
+      '  not everything was compared: raise `--max-differences`, or `verify.max_rows_scanned` in the document',
+    );
   const { repaired_upserts: upserts, repaired_deletes: deletes } = report;
   if (upserts !== undefined && deletes !== undefined)
     terminal.print(

@@ -13,7 +13,9 @@ export function apiClient(baseUrl: string, fetch: typeof globalThis.fetch): ApiC
   const json = async <T>(path: string, init?: RequestInit): Promise<T> => {
     const answer = await fetch(`${baseUrl}${path}`, init);
     if (answer.ok) return (await answer.json()) as T;
-    const body = (await answer.json().catch(() => ({}))) as { error?: { code?: string; message?: string } };
+    const body = (await answer.json().catch(() => ({}))) as {
+      error?: { code?: string; message?: string };
+    };
     throw new AppError(
       body.error?.code ?? 'http',
       `${init?.method ?? 'GET'} ${path} answered ${answer.status}: ${body.error?.message ?? answer.statusText}`,
@@ -24,7 +26,12 @@ export function apiClient(baseUrl: string, fetch: typeof globalThis.fetch): ApiC
       json('/v1/runs', {
         method: 'POST',
         headers: { 'content-type': 'application/json' },
-        body: JSON.stringify({ config, config_format: 'yaml', name, labels: { from: 'npm start' } }),
+        body: JSON.stringify({
+          config,
+          config_format: 'yaml',
+          name,
+          labels: { from: 'npm start' },
+        }),
       }),
     run: (runId) => json(`/v1/runs/${runId}`),
     async *log(runId, signal) {

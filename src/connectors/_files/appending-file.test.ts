@@ -17,7 +17,8 @@ afterEach(async () => {
   await rm(folder, { recursive: true });
 });
 
-const opened = (path: string): Promise<AppendingFile> => AppendingFile.open({ path, codec: 'none', truncate: true });
+const opened = (path: string): Promise<AppendingFile> =>
+  AppendingFile.open({ path, codec: 'none', truncate: true });
 
 describe('a file that grows', () => {
   it('goes to the disk while it is written, and whole when it is flushed', async () => {
@@ -52,7 +53,12 @@ describe('a file that grows', () => {
 
   it('is left to the system when it is scratch', async () => {
     const asked = [vi.spyOn(files, 'datasync'), vi.spyOn(files, 'sync')];
-    const file = await AppendingFile.open({ path: join(folder, 'scratch'), codec: 'none', truncate: true, scratch: true });
+    const file = await AppendingFile.open({
+      path: join(folder, 'scratch'),
+      codec: 'none',
+      truncate: true,
+      scratch: true,
+    });
     for (let part = 0; part < 2; part += 1) await file.write(PART);
     await file.flush();
     await file.close();

@@ -15,12 +15,15 @@ export interface AppendingFileOptions {
   readonly scratch?: boolean;
 }
 
-/** After so many bytes the disk is asked to take them while more are written: a flush then waits for the last of them only. */
+/**
+ * After so many bytes the disk is asked to take them while more are written: a flush then waits for
+ * the last of them only.
+ */
 const EARLY_BYTES = 16 * 1024 * 1024;
 
 /**
- * A file that only grows. A write that fails half-way is taken back, so that the file ends with the last whole write;
- * `flush` ends the compressed member and puts everything on the disk.
+ * A file that only grows. A write that fails half-way is taken back, so that the file ends with the
+ * last whole write; `flush` ends the compressed member and puts everything on the disk.
  */
 export class AppendingFile {
   /** The file itself, for the ledger of outputs; nothing for a pipe or a device. */
@@ -35,10 +38,17 @@ export class AppendingFile {
   #dirty = false;
   /** Bytes the disk was not asked to take yet. */
   #unasked = 0;
-  /** While the disk takes what it was asked to; stays when it could not, because the system tells that just once. */
+  /**
+   * While the disk takes what it was asked to; stays when it could not, because the system tells
+   * that just once.
+   */
   #early: Promise<void> | undefined;
 
-  private constructor(written: WrittenFile, codec: Codec, opened: { readonly file: OpenFile; readonly isOnDisk: boolean }) {
+  private constructor(
+    written: WrittenFile,
+    codec: Codec,
+    opened: { readonly file: OpenFile; readonly isOnDisk: boolean },
+  ) {
     this.#path = written.path;
     this.written = opened.isOnDisk ? [written] : [];
     this.#codec = codec;
@@ -48,10 +58,17 @@ export class AppendingFile {
 
   static async open(options: AppendingFileOptions): Promise<AppendingFile> {
     const { path, codec, truncate, scratch } = options;
-    const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_APPEND | (truncate ? constants.O_TRUNC : 0);
+    const flags =
+      constants.O_WRONLY |
+      constants.O_CREAT |
+      constants.O_APPEND |
+      (truncate ? constants.O_TRUNC : 0);
     const written = fileToWrite(path, { append: !truncate });
     const file = await openInFolder(path, flags);
-    return new AppendingFile(written, codec, { file, isOnDisk: scratch !== true && file.stat().isFile() });
+    return new AppendingFile(written, codec, {
+      file,
+      isOnDisk: scratch !== true && file.stat().isFile(),
+    });
   }
 
   async write(bytes: Uint8Array): Promise<void> {
@@ -66,7 +83,10 @@ export class AppendingFile {
     await onDisk('write', this.#path, async () => {
       await this.#early;
       // One of the two is done while the other one is: the file system writes down both at once.
-      await Promise.all([this.#file.sync(), this.#folderSynced ? undefined : syncFolder(this.#path)]);
+      await Promise.all([
+        this.#file.sync(),
+        this.#folderSynced ? undefined : syncFolder(this.#path),
+      ]);
     });
     this.#dirty = false;
     this.#unasked = 0;
@@ -127,7 +147,10 @@ export async function syncFolder(path: string): Promise<void> {
   }
 }
 
-/** Most files are written where others lie: their folder is made only when it turns out to be missing. */
+/**
+ * Most files are written where others lie: their folder is made only when it turns out to be
+ * missing.
+ */
 async function openInFolder(path: string, flags: number): Promise<OpenFile> {
   try {
     return await OpenFile.open(path, flags);

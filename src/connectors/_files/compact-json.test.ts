@@ -24,25 +24,63 @@ const number = fc
   .tuple(
     fc.constantFrom('', '-'),
     fc.constantFrom('0', '00', '7', '10', '9007199254740993', '123456789012345'),
-    fc.constantFrom('', '.', '.0', '.5', '.50', '.000001', '.0000001', '.1234567890123456', 'e3', 'E+1', '.5e-7'),
+    fc.constantFrom(
+      '',
+      '.',
+      '.0',
+      '.5',
+      '.50',
+      '.000001',
+      '.0000001',
+      '.1234567890123456',
+      'e3',
+      'E+1',
+      '.5e-7',
+    ),
   )
   .map((parts) => parts.join(''));
 const string = fc
   .array(
-    fc.constantFrom('a', 'é', '😀', '\\n', '\\"', '\\\\', '\\/', '\\u0001', '\\u00e9', '\\b', '\t', '\u007f', '\u2028', '__proto__', '1'),
+    fc.constantFrom(
+      'a',
+      'é',
+      '😀',
+      '\\n',
+      '\\"',
+      '\\\\',
+      '\\/',
+      '\\u0001',
+      '\\u00e9',
+      '\\b',
+      '\t',
+      '\u007f',
+      '\u2028',
+      '__proto__',
+      '1',
+    ),
     {
       maxLength: 5,
     },
   )
   .map((parts) => `"${parts.join('')}"`);
 /**
- * Node 24.21 mistakes a key written with an escape for one that an object parsed before it had in the same place, when that one holds
- * a backslash: `{"x":1,"\\\\":2}`, then `{"x":1,"\\n":2}`. What is compared here is our reading with its reading, so no key holds one.
+ * Node 24.21 mistakes a key written with an escape for one that an object parsed before it had in
+ * the same place, when that one holds a backslash: `{"x":1,"\\\\":2}`, then `{"x":1,"\\n":2}`. What
+ * is compared here is our reading with its reading, so no key holds one.
  */
 const key = string.filter((text) => !text.includes('\\\\'));
 const { value } = fc.letrec<{ value: string; object: string; list: string }>((tie) => ({
-  value: fc.oneof({ maxDepth: 3 }, number, string, fc.constantFrom('true', 'false', 'null', 'nul', ' 1', ''), tie('object'), tie('list')),
-  object: fc.array(fc.tuple(key, tie('value')), { maxLength: 4 }).map((fields) => `{${fields.map((field) => field.join(':')).join(',')}}`),
+  value: fc.oneof(
+    { maxDepth: 3 },
+    number,
+    string,
+    fc.constantFrom('true', 'false', 'null', 'nul', ' 1', ''),
+    tie('object'),
+    tie('list'),
+  ),
+  object: fc
+    .array(fc.tuple(key, tie('value')), { maxLength: 4 })
+    .map((fields) => `{${fields.map((field) => field.join(':')).join(',')}}`),
   list: fc.array(tie('value'), { maxLength: 4 }).map((items) => `[${items.join(',')}]`),
 }));
 
@@ -64,11 +102,16 @@ describe('compact JSON', () => {
       .filter((text) => !text.includes('\\\\'))
       .map((text) => stringifyJson(parseJson(text)));
     fc.assert(
-      fc.property(line, fc.nat(), fc.constantFrom('"', '\\', '{', '}', '[', ']', ',', ':', '0', '-', '.', ' ', 'e'), (text, at, put) => {
-        const place = at % text.length;
-        const changed = text.slice(0, place) + put + text.slice(place + 1);
-        if (isCompact(changed, reader)) expect(rewritten(changed)).toBe(changed);
-      }),
+      fc.property(
+        line,
+        fc.nat(),
+        fc.constantFrom('"', '\\', '{', '}', '[', ']', ',', ':', '0', '-', '.', ' ', 'e'),
+        (text, at, put) => {
+          const place = at % text.length;
+          const changed = text.slice(0, place) + put + text.slice(place + 1);
+          if (isCompact(changed, reader)) expect(rewritten(changed)).toBe(changed);
+        },
+      ),
       { numRuns: 5000 },
     );
   });

@@ -1,4 +1,7 @@
-/** Tells lines that already read exactly as this program would write them, so that they can be passed on as they are. */
+/**
+ * Tells lines that already read exactly as this program would write them, so that they can be
+ * passed on as they are.
+ */
 
 const LINE_FEED = 0x0a;
 const QUOTE = 0x22;
@@ -29,9 +32,16 @@ const PLAIN_ZEROS = 5;
 const LITERALS = ['true', 'false', 'null'].map((text) => Buffer.from(text));
 
 /** 1 where a byte ends a run of plain text inside a string. */
-export const STRING_STOPS = Uint8Array.from({ length: 256 }, (_, byte) => (byte < 0x20 || byte === QUOTE || byte === BACKSLASH ? 1 : 0));
-/** 1 for bytes that may follow a backslash in what this program writes. Others (`\/`, `\u…`) may be written in another way. */
-export const ESCAPES = Uint8Array.from({ length: 256 }, (_, byte) => ('"\\bfnrt'.includes(String.fromCharCode(byte)) ? 1 : 0));
+export const STRING_STOPS = Uint8Array.from({ length: 256 }, (_, byte) =>
+  byte < 0x20 || byte === QUOTE || byte === BACKSLASH ? 1 : 0,
+);
+/**
+ * 1 for bytes that may follow a backslash in what this program writes. Others (`\/`, `\u…`) may be
+ * written in another way.
+ */
+export const ESCAPES = Uint8Array.from({ length: 256 }, (_, byte) =>
+  '"\\bfnrt'.includes(String.fromCharCode(byte)) ? 1 : 0,
+);
 
 /** The keys of an object so far, all different; the next key leads on to another shape. */
 interface Shape {
@@ -43,13 +53,24 @@ interface Shape {
   next: Shape | undefined;
 }
 
-/** Valid JSON without white space, each key once, numbers and escapes in their shortest form. The bytes must be UTF-8. */
+/**
+ * Valid JSON without white space, each key once, numbers and escapes in their shortest form. The
+ * bytes must be UTF-8.
+ */
 export class CompactJson {
-  readonly #root: Shape = { parent: undefined, key: new Uint8Array(), children: [], next: undefined };
+  readonly #root: Shape = {
+    parent: undefined,
+    key: new Uint8Array(),
+    children: [],
+    next: undefined,
+  };
   #shapes = 0;
   #bytes: Uint8Array = new Uint8Array();
 
-  /** Where the line feed stands that ends the line starting at `start`; -1 when the line must be parsed to know what it says. */
+  /**
+   * Where the line feed stands that ends the line starting at `start`; -1 when the line must be
+   * parsed to know what it says.
+   */
   lineEnd(bytes: Uint8Array, start: number): number {
     this.#bytes = bytes;
     const end = this.#value(start, 0);
@@ -95,7 +116,8 @@ export class CompactJson {
     if (bytes[point] === POINT) {
       end = this.#digits(point + 1);
       const decimals = end - point - 1;
-      if (decimals === 0 || bytes[end - 1] === ZERO || digits + decimals > EXACT_DIGITS) return UNSURE;
+      if (decimals === 0 || bytes[end - 1] === ZERO || digits + decimals > EXACT_DIGITS)
+        return UNSURE;
       if (isZero && this.#zeros(point + 1) > PLAIN_ZEROS) return UNSURE;
     } else if (isZero && whole > start) return UNSURE;
     // An exponent is written in one way only for some numbers.
@@ -131,7 +153,10 @@ export class CompactJson {
     if (bytes[at] === CLOSE_OBJECT) return at + 1;
     let shape = this.#root;
     for (;;) {
-      const child = shape.next !== undefined && this.#startsWith(at, shape.next.key) ? shape.next : this.#child(shape, at);
+      const child =
+        shape.next !== undefined && this.#startsWith(at, shape.next.key)
+          ? shape.next
+          : this.#child(shape, at);
       if (child === undefined) return UNSURE;
       shape.next = child;
       shape = child;
@@ -145,11 +170,15 @@ export class CompactJson {
 
   #startsWith(at: number, text: Uint8Array): boolean {
     const bytes = this.#bytes;
-    for (let index = 0; index < text.length; index += 1) if (bytes[at + index] !== text[index]) return false;
+    for (let index = 0; index < text.length; index += 1)
+      if (bytes[at + index] !== text[index]) return false;
     return true;
   }
 
-  /** The shape that the key at `at` leads to; `undefined` when it is there already or would change its place. */
+  /**
+   * The shape that the key at `at` leads to; `undefined` when it is there already or would change
+   * its place.
+   */
   #child(shape: Shape, at: number): Shape | undefined {
     const known = shape.children.find((child) => this.#startsWith(at, child.key));
     if (known !== undefined) return known;
@@ -163,7 +192,12 @@ export class CompactJson {
     for (let above: Shape | undefined = shape; above?.parent !== undefined; above = above.parent) {
       if (this.#startsWith(at, above.key)) return undefined;
     }
-    const child: Shape = { parent: shape, key: bytes.slice(at, end + 1), children: [], next: undefined };
+    const child: Shape = {
+      parent: shape,
+      key: bytes.slice(at, end + 1),
+      children: [],
+      next: undefined,
+    };
     shape.children.push(child);
     this.#shapes += 1;
     return child;

@@ -19,7 +19,10 @@ export function chooseCodec(configured: Codec | 'auto', name: string, log: Log):
   const bySuffix = codecOfName(name);
   if (configured === 'auto') return bySuffix;
   if (configured !== bySuffix && bySuffix !== 'none') {
-    log.warn('the compression differs from what the suffix says', { path: name, compression: configured });
+    log.warn('the compression differs from what the suffix says', {
+      path: name,
+      compression: configured,
+    });
   }
   return configured;
 }
@@ -29,15 +32,25 @@ export function withoutCodecSuffix(name: string): string {
   return name.replace(/\.(gz|zst)$/i, '');
 }
 
-/** Unpacks blocks as they come; several members or frames in a row are one stream. `name` stands in errors. */
-export async function* decompress(blocks: AsyncIterable<Uint8Array>, codec: Codec, name: string): AsyncGenerator<Uint8Array> {
+/**
+ * Unpacks blocks as they come; several members or frames in a row are one stream. `name` stands in
+ * errors.
+ */
+export async function* decompress(
+  blocks: AsyncIterable<Uint8Array>,
+  codec: Codec,
+  name: string,
+): AsyncGenerator<Uint8Array> {
   if (codec === 'none') {
     yield* blocks;
     return;
   }
   const seen = { bytes: 0 };
   const counted = counting(blocks, seen);
-  const input = Readable.from(codec === 'zstd' ? alongFrames(counted) : counted, { objectMode: true, highWaterMark: 1 });
+  const input = Readable.from(codec === 'zstd' ? alongFrames(counted) : counted, {
+    objectMode: true,
+    highWaterMark: 1,
+  });
   const unpacker: Transform = codec === 'zstd' ? createZstdDecompress() : createGunzip();
   // The outcome reaches us through the iteration below.
   pipeline(input, unpacker, () => {});
@@ -49,7 +62,10 @@ export async function* decompress(blocks: AsyncIterable<Uint8Array>, codec: Code
   }
 }
 
-async function* counting(blocks: AsyncIterable<Uint8Array>, seen: { bytes: number }): AsyncGenerator<Uint8Array> {
+async function* counting(
+  blocks: AsyncIterable<Uint8Array>,
+  seen: { bytes: number },
+): AsyncGenerator<Uint8Array> {
   for await (const block of blocks) {
     seen.bytes += block.length;
     yield block;
@@ -58,7 +74,8 @@ async function* counting(blocks: AsyncIterable<Uint8Array>, seen: { bytes: numbe
 
 function unpackError(error: unknown, codec: Codec, name: string): unknown {
   const code = codeOf(error);
-  if (error instanceof ConnectorError || code === undefined || !/^(Z_|ZSTD_|ERR_ZSTD)/.test(code)) return error;
+  if (error instanceof ConnectorError || code === undefined || !/^(Z_|ZSTD_|ERR_ZSTD)/.test(code))
+    return error;
   const cutOff = code === 'Z_BUF_ERROR' || code === 'ZSTD_CUT_OFF';
   const says = cutOff ? `the ${codec} data is cut off` : `it is not valid ${codec} data`;
   return new ConnectorError('data', `cannot read ${name}: ${says}`, { cause: error });
@@ -79,7 +96,9 @@ export class Compressor {
     this.#packer ??= this.#start();
     const packer = this.#packer;
     await new Promise<void>((resolve, reject) => {
-      packer.write(bytes, (error) => (error === null || error === undefined ? resolve() : reject(error)));
+      packer.write(bytes, (error) =>
+        error === null || error === undefined ? resolve() : reject(error),
+      );
     });
     return this.#take();
   }

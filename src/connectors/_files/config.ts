@@ -9,7 +9,9 @@ export function compression(what: string) {
   return z
     .enum(COMPRESSIONS)
     .default('auto')
-    .meta({ description: `Compression of ${what}; \`auto\` goes by the suffix: .gz is gzip, .zst is zstd, anything else is none.` });
+    .meta({
+      description: `Compression of ${what}; \`auto\` goes by the suffix: .gz is gzip, .zst is zstd, anything else is none.`,
+    });
 }
 
 const LINE_FEED = 10;
@@ -21,7 +23,8 @@ export function byteCode(fallback: number, description: string) {
     .preprocess(codeOf, z.int().min(1).max(127))
     .default(fallback)
     .superRefine((code, ctx) => {
-      if (code === LINE_FEED || code === CARRIAGE_RETURN) ctx.addIssue(finding('invalid_value', 'a line end cannot stand here'));
+      if (code === LINE_FEED || code === CARRIAGE_RETURN)
+        ctx.addIssue(finding('invalid_value', 'a line end cannot stand here'));
     })
     .meta({ description, examples: [fallback, String.fromCharCode(fallback)] });
 }
@@ -42,8 +45,14 @@ export function encryption() {
     z
       .strictObject({
         key: text().meta({ description: 'Key text; the AES key is its SHA-256.', secret: true }),
-        previous_keys: z.array(text()).default([]).meta({ description: 'Keys used before; reading tries them after `key`.', secret: true }),
-        algorithm: z.literal('aes-256-gcm').default('aes-256-gcm').meta({ description: 'The only algorithm there is.' }),
+        previous_keys: z
+          .array(text())
+          .default([])
+          .meta({ description: 'Keys used before; reading tries them after `key`.', secret: true }),
+        algorithm: z
+          .literal('aes-256-gcm')
+          .default('aes-256-gcm')
+          .meta({ description: 'The only algorithm there is.' }),
       })
       .meta({ description: 'Encryption at rest.' }),
   );

@@ -13,7 +13,11 @@ vi.mock('../../lib/lazy.ts', async (original) => {
   const missing = (name: string) => (): never => {
     throw new Error(`Cannot find module '${name}'\nRequire stack:\n- here`);
   };
-  return { ...lazy, lazyLibrary: (name: string) => (name.startsWith('@duckdb/') ? missing(name) : lazy.lazyLibrary(name)) };
+  return {
+    ...lazy,
+    lazyLibrary: (name: string) =>
+      name.startsWith('@duckdb/') ? missing(name) : lazy.lazyLibrary(name),
+  };
 });
 
 test('without the engine a Parquet file is written by the library of before', async () => {

@@ -1,14 +1,22 @@
 import type { ByteWriter } from '../../kit/byte-writer.ts';
 import { Columns, MISSING } from '../../kit/columns.ts';
 
-/** Room for a page of the usual size to begin with, and for fewer rows where there are many columns. */
+/**
+ * Room for a page of the usual size to begin with, and for fewer rows where there are many columns.
+ */
 const ROWS = 1024;
 const CELLS = 64 * 1024;
 const FEW_ROWS = 16;
-/** With a power of two between them the cells of a row would all fall into the same few lines of the processor's cache. */
+/**
+ * With a power of two between them the cells of a row would all fall into the same few lines of the
+ * processor's cache.
+ */
 const ODD_ROWS = 16;
 
-/** Where the cells of a page stand in its bytes: column after column, each with room for the same number of rows. */
+/**
+ * Where the cells of a page stand in its bytes: column after column, each with room for the same
+ * number of rows.
+ */
 export class CellMarks {
   starts = new Uint32Array(0);
   ends = new Uint32Array(0);
@@ -36,13 +44,27 @@ export class CellMarks {
     const { count: height, capacity, starts, ends, kinds } = this;
     const columns = names.map((_, index) => {
       const [from, to] = [index * capacity, index * capacity + height];
-      return { starts: starts.subarray(from, to), ends: ends.subarray(from, to), kinds: kinds.subarray(from, to) };
+      return {
+        starts: starts.subarray(from, to),
+        ends: ends.subarray(from, to),
+        kinds: kinds.subarray(from, to),
+      };
     });
-    return new Columns({ names, columns, height, cells, lines: inLines ? { names, columns } : undefined });
+    return new Columns({
+      names,
+      columns,
+      height,
+      cells,
+      lines: inLines ? { names, columns } : undefined,
+    });
   }
 
   #resize(width: number, capacity: number): void {
-    const [starts, ends, kinds] = [new Uint32Array(width * capacity), new Uint32Array(width * capacity), new Uint8Array(width * capacity)];
+    const [starts, ends, kinds] = [
+      new Uint32Array(width * capacity),
+      new Uint32Array(width * capacity),
+      new Uint8Array(width * capacity),
+    ];
     kinds.fill(MISSING);
     for (let column = 0; column < this.#width; column += 1) {
       const [from, to] = [column * this.capacity, column * this.capacity + this.count];

@@ -2,7 +2,10 @@ const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 const encoder = new TextEncoder();
 
-/** How many bytes each byte takes inside a JSON string: 1 as it is, 2 with a short escape, 6 as `\u00xx`. */
+/**
+ * How many bytes each byte takes inside a JSON string: 1 as it is, 2 with a short escape, 6 as
+ * `\u00xx`.
+ */
 const JSON_WIDTH = jsonWidths();
 /** What each byte that may not stand as it is becomes. */
 export const JSON_ESCAPE: readonly Uint8Array[] = jsonEscapes();
@@ -10,13 +13,16 @@ export const JSON_ESCAPE: readonly Uint8Array[] = jsonEscapes();
 function jsonWidths(): Uint8Array {
   const widths = new Uint8Array(256).fill(1);
   for (let byte = 0; byte < 256; byte += 1) {
-    if (byte < 0x20 || byte === QUOTE || byte === BACKSLASH) widths[byte] = JSON.stringify(String.fromCharCode(byte)).length - 2;
+    if (byte < 0x20 || byte === QUOTE || byte === BACKSLASH)
+      widths[byte] = JSON.stringify(String.fromCharCode(byte)).length - 2;
   }
   return widths;
 }
 
 function jsonEscapes(): Uint8Array[] {
-  return Array.from({ length: 256 }, (_, byte) => encoder.encode(JSON.stringify(String.fromCharCode(byte)).slice(1, -1)));
+  return Array.from({ length: 256 }, (_, byte) =>
+    encoder.encode(JSON.stringify(String.fromCharCode(byte)).slice(1, -1)),
+  );
 }
 
 /** A stretch of bytes holding the text of one cell, unquoted. */
@@ -45,7 +51,8 @@ export class CellReader {
       text.end = end;
       return text;
     }
-    if (this.#scratch.length < ~end - start) this.#scratch = Buffer.allocUnsafeSlow((~end - start) * 2);
+    if (this.#scratch.length < ~end - start)
+      this.#scratch = Buffer.allocUnsafeSlow((~end - start) * 2);
     text.bytes = this.#scratch;
     text.start = 0;
     text.end = unquote(bytes, start, ~end, { quote: this.#quote, into: this.#scratch });
@@ -60,7 +67,12 @@ export class CellReader {
 }
 
 /** Copies a quoted cell without its quotes; returns how many bytes that made. */
-export function unquote(bytes: Uint8Array, start: number, end: number, target: { quote: number; into: Uint8Array }): number {
+export function unquote(
+  bytes: Uint8Array,
+  start: number,
+  end: number,
+  target: { quote: number; into: Uint8Array },
+): number {
   const { quote, into } = target;
   let written = 0;
   let at = start + 1;
@@ -96,5 +108,8 @@ export function jsonSize(cell: CellText): number {
 /** Whether the cell reads exactly like one of the texts. */
 export function isOneOf(cell: CellText, texts: readonly Uint8Array[]): boolean {
   const { bytes, start, end } = cell;
-  return texts.some((text) => text.length === end - start && text.every((byte, index) => bytes[start + index] === byte));
+  return texts.some(
+    (text) =>
+      text.length === end - start && text.every((byte, index) => bytes[start + index] === byte),
+  );
 }

@@ -6,7 +6,11 @@ import { CsvFormat, type CsvOutput } from './csv-writer.ts';
 
 const LINE_FEED = 10;
 const RETURN = 13;
-const NONE: Column = { starts: new Uint32Array(), ends: new Uint32Array(), kinds: new Uint8Array() };
+const NONE: Column = {
+  starts: new Uint32Array(),
+  ends: new Uint32Array(),
+  kinds: new Uint8Array(),
+};
 /** Quotes around a cell, and what stands behind it. */
 const CELL_ROOM = 4;
 /** UTF-8 bytes of a UTF-16 unit, and as many again where quotes are doubled. */

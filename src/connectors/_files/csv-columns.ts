@@ -7,7 +7,10 @@ export interface WidthRule {
   readonly name: string;
 }
 
-/** The columns of a file of delimited text: those of its first row, and more where rows may be longer. */
+/**
+ * The columns of a file of delimited text: those of its first row, and more where rows may be
+ * longer.
+ */
 export class CsvColumns {
   readonly names: string[] = [];
   /** Bytes of `"name":` of each column, with the comma before it for all but the first. */
@@ -29,12 +32,17 @@ export class CsvColumns {
     this.#width = this.names.length;
   }
 
-  /** Looks at the length of a row: throws when it may not have it; true when it brought new columns, called by their position. */
+  /**
+   * Looks at the length of a row: throws when it may not have it; true when it brought new columns,
+   * called by their position.
+   */
   admit(width: number, line: number, rule: WidthRule): boolean {
     if (width === this.#width) return false;
     if (!rule.shape.flexible) {
       const sentence = `line ${line} of ${rule.name} has ${cellCount(width)}, the first row has ${this.#width}`;
-      throw new ConnectorError('data', sentence, { hint: 'repair the file, or set `flexible: true`' });
+      throw new ConnectorError('data', sentence, {
+        hint: 'repair the file, or set `flexible: true`',
+      });
     }
     const before = this.names.length;
     while (this.names.length < width) this.#append(`column_${this.names.length}`, line);
@@ -43,13 +51,19 @@ export class CsvColumns {
 
   #append(name: string, line: number): void {
     if (this.#known.has(name)) {
-      throw new ConnectorError('data', `line ${line} of ${this.#file}: there are two columns called ${JSON.stringify(name)}`, {
-        hint: 'rename one of them, or set `has_headers: false`',
-      });
+      throw new ConnectorError(
+        'data',
+        `line ${line} of ${this.#file}: there are two columns called ${JSON.stringify(name)}`,
+        {
+          hint: 'rename one of them, or set `has_headers: false`',
+        },
+      );
     }
     this.#known.add(name);
     if (name === '__proto__') this.plainNames = false;
-    this.labelSizes.push(Buffer.byteLength(JSON.stringify(name)) + (this.names.length === 0 ? 1 : 2));
+    this.labelSizes.push(
+      Buffer.byteLength(JSON.stringify(name)) + (this.names.length === 0 ? 1 : 2),
+    );
     this.names.push(name);
   }
 }

@@ -13,11 +13,14 @@ export interface ContinueContext extends RepairContext {
 }
 
 /**
- * Prepares a delimited file for more rows and returns its first row (`undefined` when there is none). A last row that a killed
- * writer left short or with an open quote is cut off; a last row that only lacks its line end gets one. The whole file is read
- * for that, because only the start of a file tells whether a line end stands inside quotes.
+ * Prepares a delimited file for more rows and returns its first row (`undefined` when there is
+ * none). A last row that a killed writer left short or with an open quote is cut off; a last row
+ * that only lacks its line end gets one. The whole file is read for that, because only the start of
+ * a file tells whether a line end stands inside quotes.
  */
-export async function continueCsv(context: ContinueContext): Promise<readonly string[] | undefined> {
+export async function continueCsv(
+  context: ContinueContext,
+): Promise<readonly string[] | undefined> {
   if ((await sizeOf(context.path)) === 0) return undefined;
   const found = await survey(context);
   if (found.torn) {
@@ -44,9 +47,15 @@ async function survey(context: ContinueContext): Promise<Survey> {
   let torn = false;
   const count = { bytes: 0 };
   try {
-    for await (const { bytes, scanner, offset } of csvRows(counted(context, count), context.dialect, context.path)) {
+    for await (const { bytes, scanner, offset } of csvRows(
+      counted(context, count),
+      context.dialect,
+      context.path,
+    )) {
       const cells = new CellReader(context.dialect.quote);
-      first ??= Array.from({ length: scanner.rowCells[1] ?? 0 }, (_, cell) => cells.string(bytes, scanner, cell));
+      first ??= Array.from({ length: scanner.rowCells[1] ?? 0 }, (_, cell) =>
+        cells.string(bytes, scanner, cell),
+      );
       const row = scanner.rowCount - 1;
       last = {
         start: offset + (scanner.rowStarts[row] ?? 0),
@@ -60,15 +69,26 @@ async function survey(context: ContinueContext): Promise<Survey> {
   }
   const lineEndMissing = last.end > count.bytes;
   const short = lineEndMissing && last.cells < (first?.length ?? 0);
-  return { first: first?.map(withoutMark), wholeBytes: short ? last.start : last.end, torn: torn || short, lineEndMissing };
+  return {
+    first: first?.map(withoutMark),
+    wholeBytes: short ? last.start : last.end,
+    torn: torn || short,
+    lineEndMissing,
+  };
 }
 
 function withoutMark(name: string, index: number): string {
   return index === 0 && name.startsWith('\uFEFF') ? name.slice(1) : name;
 }
 
-/** A line end that is missing at the end is made up by the reader: knowing the length tells that apart. */
-async function* counted(context: ContinueContext, count: { bytes: number }): AsyncGenerator<Uint8Array> {
+/**
+ * A line end that is missing at the end is made up by the reader: knowing the length tells that
+ * apart.
+ */
+async function* counted(
+  context: ContinueContext,
+  count: { bytes: number },
+): AsyncGenerator<Uint8Array> {
   for await (const block of readBlocks(context)) {
     count.bytes += block.length;
     yield block;

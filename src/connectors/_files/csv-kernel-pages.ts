@@ -17,7 +17,9 @@ export class KernelPages implements PageMaker {
   readonly #out = new ByteWriter();
   readonly #spareMarks: CellMarks[] = [];
   #marks: CellMarks | undefined;
-  /** Those of the pages to come: longer rows may bring more, which pages on their way do not have. */
+  /**
+   * Those of the pages to come: longer rows may bring more, which pages on their way do not have.
+   */
   #names: readonly string[] = [];
 
   constructor(columns: CsvColumns, scanner: CsvScanner, options: CsvPageOptions) {
@@ -25,7 +27,12 @@ export class KernelPages implements PageMaker {
     this.#columns = columns;
     this.#scanner = scanner;
     this.#options = options;
-    this.#kernel = new CsvLineKernel({ dialect, flexible, nullValues, pageBytes: options.bounds.bytes });
+    this.#kernel = new CsvLineKernel({
+      dialect,
+      flexible,
+      nullValues,
+      pageBytes: options.bounds.bytes,
+    });
     this.#marks = options.lane.form === 'columns' ? new CellMarks() : undefined;
     this.#nameColumns();
   }
@@ -33,7 +40,8 @@ export class KernelPages implements PageMaker {
   fill(stretch: Stretch, left: number): boolean {
     const most = Math.min(this.#options.bounds.records, left);
     for (;;) {
-      // Where not all is UTF-8, rows are looked at one by one, so that the error names the right one.
+      // Where not all is UTF-8, rows are looked at one by one, so that the error names the right
+      // one.
       const end = stretch.utf8 ? stretch.end : this.#inspectRow(stretch);
       const stop = this.#convert(stretch, end, most - this.count);
       if (stop === 'page' || this.count === most) return true;
@@ -92,14 +100,18 @@ export class KernelPages implements PageMaker {
     this.#marks?.setWidth(this.#names.length);
   }
 
-  /** Looks at the next row without reading it away: its text, its width. Returns where it ends: where it starts when it is not whole yet. */
+  /**
+   * Looks at the next row without reading it away: its text, its width. Returns where it ends:
+   * where it starts when it is not whole yet.
+   */
   #inspectRow(stretch: Stretch): number {
     const scanner = this.#scanner;
     const { line, afterReturn } = scanner;
     const end = scanner.scan(stretch.bytes, stretch.at, 1);
     if (scanner.rowCount > 0) {
       checkText(stretch, scanner, 0, this.#options.name);
-      if (this.#columns.admit(scanner.cellCount, scanner.rowLines[0] ?? 1, this.#options)) this.#nameColumns();
+      if (this.#columns.admit(scanner.cellCount, scanner.rowLines[0] ?? 1, this.#options))
+        this.#nameColumns();
     }
     Object.assign(scanner, { line, afterReturn });
     return end;

@@ -1,6 +1,7 @@
 /**
- * The inner loop of CSV → JSON Lines as a WebAssembly module: one pass that finds the cells and writes them, sixteen bytes at a time.
- * A row that cannot be written leaves no trace: the loop stands before it and says why.
+ * The inner loop of CSV → JSON Lines as a WebAssembly module: one pass that finds the cells and
+ * writes them, sixteen bytes at a time. A row that cannot be written leaves no trace: the loop
+ * stands before it and says why.
  */
 import { ESCAPED, MISSING, NULL, TEXT } from '../../kit/columns.ts';
 import {
@@ -47,7 +48,9 @@ import {
 
 export interface CsvLineExports {
   readonly memory: { readonly buffer: ArrayBuffer; grow(pages: number): number };
-  /** Converts rows and gives one of `STOPS`; what it goes by and what it tells stands in `WORDS`. */
+  /**
+   * Converts rows and gives one of `STOPS`; what it goes by and what it tells stands in `WORDS`.
+   */
   readonly convert: () => number;
 }
 
@@ -82,7 +85,9 @@ const WORD_NAMES = [
 ] as const;
 
 /** Where each setting and result stands in memory, four bytes each. */
-export const WORDS = Object.fromEntries(WORD_NAMES.map((name, index) => [name, index * 4])) as Record<(typeof WORD_NAMES)[number], number>;
+export const WORDS = Object.fromEntries(
+  WORD_NAMES.map((name, index) => [name, index * 4]),
+) as Record<(typeof WORD_NAMES)[number], number>;
 
 /** Eight bytes for every byte: what it becomes in a JSON text, and at the end how long that is. */
 export const ESCAPES_AT = 256;
@@ -97,7 +102,10 @@ export const LABEL_HEAD = VECTOR_BYTES;
 /** A null: its length, then from here on its bytes as they stand in a JSON text. */
 export const NULL_HEAD = 4;
 
-/** What a cell may need behind its text: a vector that runs over, an escape, the last quote, the brace and the line end. */
+/**
+ * What a cell may need behind its text: a vector that runs over, an escape, the last quote, the
+ * brace and the line end.
+ */
 const SPARE_ROOM = 3 * VECTOR_BYTES;
 
 const LINE_FEED = 0x0a;
@@ -141,7 +149,9 @@ const NUMBERS = [
 ] as const;
 const VECTORS = ['text', 'delimiters', 'ownQuotes', 'quotes', 'backslashes', 'controls'] as const;
 type Local = (typeof NUMBERS)[number] | (typeof VECTORS)[number];
-const PLACES = new Map<string, number>([...NUMBERS, ...VECTORS].map((name, index) => [name, index]));
+const PLACES = new Map<string, number>(
+  [...NUMBERS, ...VECTORS].map((name, index) => [name, index]),
+);
 
 const place = (local: Local): number => PLACES.get(local) as number;
 const $ = (local: Local): Code => get(place(local));
@@ -151,25 +161,39 @@ const setting = (name: keyof typeof WORDS): Code => loadWord(int(WORDS[name]));
 
 export function csvLineModule(): Uint8Array {
   const body = [
-    ...(['at', 'to', 'line', 'afterReturn', 'end', 'toEnd', 'most', 'base', 'pageBytes'] as const).flatMap((name) =>
+    ...(
+      ['at', 'to', 'line', 'afterReturn', 'end', 'toEnd', 'most', 'base', 'pageBytes'] as const
+    ).flatMap((name) => put(name, setting(name))),
+    ...(['delimiter', 'quote', 'width', 'markStep'] as const).flatMap((name) =>
       put(name, setting(name)),
     ),
-    ...(['delimiter', 'quote', 'width', 'markStep'] as const).flatMap((name) => put(name, setting(name))),
     ...put('delimiters', splatBytes($('delimiter'))),
     ...put('ownQuotes', splatBytes($('quote'))),
     ...put('quotes', splatBytes(int(QUOTE))),
     ...put('backslashes', splatBytes(int(BACKSLASH))),
     ...put('controls', splatBytes(int(LAST_CONTROL))),
     ...block('done', block('undo', loop('row', nextRow(), row(), leave('row'))), undo()),
-    ...(['at', 'to', 'line', 'afterReturn', 'rows'] as const).flatMap((name) => storeWord(int(WORDS[name]), $(name))),
+    ...(['at', 'to', 'line', 'afterReturn', 'rows'] as const).flatMap((name) =>
+      storeWord(int(WORDS[name]), $(name)),
+    ),
     ...$('stop'),
   ];
   const locals = [...NUMBERS.map(() => I32), ...VECTORS.map(() => V128)];
-  return functionModule({ name: 'convert', params: 0, returnsNumber: true, locals, body, pages: 1 });
+  return functionModule({
+    name: 'convert',
+    params: 0,
+    returnsNumber: true,
+    locals,
+    body,
+    pages: 1,
+  });
 }
 
 /** Ends the loop; the row at hand is taken back when it was begun. */
-const stopAt = (why: number, how: 'undo' | 'done'): Code => [...put('stop', int(why)), ...leave(how)];
+const stopAt = (why: number, how: 'undo' | 'done'): Code => [
+  ...put('stop', int(why)),
+  ...leave(how),
+];
 
 function undo(): Code {
   return [...put('at', $('rowStart')), ...put('to', $('rowMark')), ...put('line', $('rowLine'))];
@@ -225,11 +249,15 @@ function row(): Code {
 }
 
 function label(): Code {
-  const behind = (vectors: Code): Code => and(add(vectors, int(VECTOR_BYTES - 1)), int(-VECTOR_BYTES));
+  const behind = (vectors: Code): Code =>
+    and(add(vectors, int(VECTOR_BYTES - 1)), int(-VECTOR_BYTES));
   return [
     ...when(equal($('cell'), $('width')), stopAt(WIDTH, 'undo')),
     ...put('length', loadWord($('label'))),
-    ...when(atLeast(add(add($('to'), $('length')), int(SPARE_ROOM)), $('toEnd')), stopAt(ROOM, 'undo')),
+    ...when(
+      atLeast(add(add($('to'), $('length')), int(SPARE_ROOM)), $('toEnd')),
+      stopAt(ROOM, 'undo'),
+    ),
     ...put('label', add($('label'), int(LABEL_HEAD))),
     ...put('place', int(0)),
     ...loop(
@@ -256,7 +284,10 @@ function cell(): Code {
   ];
 }
 
-/** Copies up to the first byte that may not stand in a JSON text or that has a meaning here; `byte` is that one then. */
+/**
+ * Copies up to the first byte that may not stand in a JSON text or that has a meaning here; `byte`
+ * is that one then.
+ */
 function copyRun(again: string, meant: Code, ending: Code): Code {
   const written = loadVector($('at'));
   const control = equalBytes(lesserBytes($('text'), $('controls')), $('text'));
@@ -269,7 +300,13 @@ function copyRun(again: string, meant: Code, ending: Code): Code {
     ...put('text', written),
     ...storeVector($('to'), $('text')),
     ...put('found', highBits(special)),
-    ...when(not($('found')), move('at', int(VECTOR_BYTES)), move('to', int(VECTOR_BYTES)), ending, leave(again)),
+    ...when(
+      not($('found')),
+      move('at', int(VECTOR_BYTES)),
+      move('to', int(VECTOR_BYTES)),
+      ending,
+      leave(again),
+    ),
     ...put('found', trailingZeros($('found'))),
     ...move('at', $('found')),
     ...move('to', $('found')),
@@ -302,8 +339,20 @@ function quotedPart(): Code {
 
 /** Up to the delimiter or the line end, one of which comes before the bytes at hand end. */
 function plainPart(): Code {
-  const isEnd = or(equal($('byte'), $('delimiter')), or(equal($('byte'), int(LINE_FEED)), equal($('byte'), int(CARRIAGE_RETURN))));
-  return block('over', loop('plain', copyRun('plain', $('delimiters'), []), leaveWhen('over', isEnd), escaped(), leave('plain')));
+  const isEnd = or(
+    equal($('byte'), $('delimiter')),
+    or(equal($('byte'), int(LINE_FEED)), equal($('byte'), int(CARRIAGE_RETURN))),
+  );
+  return block(
+    'over',
+    loop(
+      'plain',
+      copyRun('plain', $('delimiters'), []),
+      leaveWhen('over', isEnd),
+      escaped(),
+      leave('plain'),
+    ),
+  );
 }
 
 /** Writes a byte the way JSON spells it. */
@@ -333,7 +382,13 @@ function nullCell(): Code {
     loop(
       'alike',
       when(equal($('place'), $('length')), isNull),
-      leaveWhen('unlike', unequal(loadByte(add($('mark'), $('place'))), loadByte(add($('entry'), $('place')), NULL_HEAD))),
+      leaveWhen(
+        'unlike',
+        unequal(
+          loadByte(add($('mark'), $('place'))),
+          loadByte(add($('entry'), $('place')), NULL_HEAD),
+        ),
+      ),
       move('place', int(1)),
       leave('alike'),
     ),

@@ -1,4 +1,7 @@
-/** CSV → JSON Lines by the loop of `csv-line-code.ts`: the memory it works in, and what goes into it and comes out. */
+/**
+ * CSV → JSON Lines by the loop of `csv-line-code.ts`: the memory it works in, and what goes into it
+ * and comes out.
+ */
 import type { ByteWriter } from '../../kit/byte-writer.ts';
 import { wasmApi, type WasmModule } from '../../lib/wasm-api.ts';
 import { JSON_ESCAPE } from './csv-cells.ts';
@@ -18,8 +21,9 @@ import {
 import type { CsvDialect, CsvScanner, Stretch } from './csv-rows.ts';
 
 /**
- * Why the kernel stands still: at the end of the whole rows, after as many as were asked for, at a row that would make the page larger
- * than it may be, or at one with another number of cells than there are labels.
+ * Why the kernel stands still: at the end of the whole rows, after as many as were asked for, at a
+ * row that would make the page larger than it may be, or at one with another number of cells than
+ * there are labels.
  */
 export type KernelStop = Exclude<(typeof STOPS)[number], 'room'>;
 
@@ -37,7 +41,10 @@ export interface KernelOptions {
 }
 
 const PAGE_OF_MEMORY = 64 * 1024;
-/** Room for rows and for what they become; small enough for the caches of a processor. Both grow for longer rows. */
+/**
+ * Room for rows and for what they become; small enough for the caches of a processor. Both grow for
+ * longer rows.
+ */
 const IN_BYTES = 128 * 1024;
 const OUT_BYTES = 128 * 1024;
 /** Rows of a call for which there are marks, and fewer where there are many columns. */
@@ -46,7 +53,10 @@ const MARKED_CELLS = 32 * 1024;
 const MARK_BYTES = 9;
 const MOST = 0x7fff_ffff;
 
-/** Machines that wait for the next file: to make one anew takes longer than to convert a small file, and its memory is garbage afterwards. */
+/**
+ * Machines that wait for the next file: to make one anew takes longer than to convert a small file,
+ * and its memory is garbage afterwards.
+ */
 const IDLE_MACHINES = 4;
 const IDLE_BYTES = 1024 * 1024;
 const idle: CsvLineExports[] = [];
@@ -63,8 +73,8 @@ export function hasCsvLineKernel(): boolean {
 }
 
 /**
- * Writes rows as lines of JSON, once it is told the columns. A row that cannot be written leaves no trace: the kernel stands before it and
- * says why.
+ * Writes rows as lines of JSON, once it is told the columns. A row that cannot be written leaves no
+ * trace: the kernel stands before it and says why.
  */
 export class CsvLineKernel {
   /** Rows written by the last call. */
@@ -87,32 +97,52 @@ export class CsvLineKernel {
 
   /** Lets go of the memory; afterwards nothing can be converted. To be called once. */
   close(): void {
-    if (idle.length < IDLE_MACHINES && this.#exports.memory.buffer.byteLength <= IDLE_BYTES) idle.push(this.#exports);
+    if (idle.length < IDLE_MACHINES && this.#exports.memory.buffer.byteLength <= IDLE_BYTES)
+      idle.push(this.#exports);
   }
 
   setColumns(names: readonly string[]): void {
-    this.#labels = names.map((name, index) => Buffer.from(`${index === 0 ? '' : ','}${JSON.stringify(name)}:"`));
+    this.#labels = names.map((name, index) =>
+      Buffer.from(`${index === 0 ? '' : ','}${JSON.stringify(name)}:"`),
+    );
     this.#layOut(this.#places.sizes);
   }
 
   /**
-   * Writes rows of `stretch` up to `end`, where a row ends; moves `stretch.at` and the line of `scanner` on. With `marks`, which have
-   * room for `most` rows, it also notes where each cell stands.
+   * Writes rows of `stretch` up to `end`, where a row ends; moves `stretch.at` and the line of
+   * `scanner` on. With `marks`, which have room for `most` rows, it also notes where each cell
+   * stands.
    */
-  convert(stretch: Stretch, end: number, most: number, scanner: CsvScanner, { out, marks }: KernelTarget): KernelStop {
+  convert(
+    stretch: Stretch,
+    end: number,
+    most: number,
+    scanner: CsvScanner,
+    { out, marks }: KernelTarget,
+  ): KernelStop {
     this.#load(stretch);
     this.rows = 0;
     for (;;) {
       const asked = Math.min(most - this.rows, marks === undefined ? MOST : this.#places.markStep);
-      const stop = this.#call(stretch, end, asked, scanner, { out, ...(marks === undefined ? {} : { marks }) });
+      const stop = this.#call(stretch, end, asked, scanner, {
+        out,
+        ...(marks === undefined ? {} : { marks }),
+      });
       if (stop === 'room') {
-        if (this.#words.getInt32(WORDS.rows, true) === 0) this.#layOut({ ...this.#places.sizes, out: this.#places.sizes.out * 2 });
+        if (this.#words.getInt32(WORDS.rows, true) === 0)
+          this.#layOut({ ...this.#places.sizes, out: this.#places.sizes.out * 2 });
         this.#load(stretch);
       } else if (stop !== 'rows' || this.rows === most) return stop;
     }
   }
 
-  #call(stretch: Stretch, end: number, most: number, scanner: CsvScanner, { out, marks }: KernelTarget): (typeof STOPS)[number] {
+  #call(
+    stretch: Stretch,
+    end: number,
+    most: number,
+    scanner: CsvScanner,
+    { out, marks }: KernelTarget,
+  ): (typeof STOPS)[number] {
     const { inAt, outAt } = this.#places;
     this.#set('at', inAt + stretch.at);
     this.#set('end', inAt + end);
@@ -160,7 +190,8 @@ export class CsvLineKernel {
     const tables = upToVector(sum(labels)) + upToVector(sum(nulls));
     const places = placesOf({ ...sizes, tables, width: this.#labels.length });
     const { memory } = this.#exports;
-    if (memory.buffer.byteLength < places.end) memory.grow(Math.ceil((places.end - memory.buffer.byteLength) / PAGE_OF_MEMORY));
+    if (memory.buffer.byteLength < places.end)
+      memory.grow(Math.ceil((places.end - memory.buffer.byteLength) / PAGE_OF_MEMORY));
     this.#places = places;
     this.#bytes = Buffer.from(memory.buffer);
     this.#words = new DataView(memory.buffer);
@@ -212,7 +243,8 @@ export class CsvLineKernel {
 }
 
 function newMachine(): CsvLineExports {
-  if (compiled === undefined) throw new Error('cannot happen: nobody asked whether there is a kernel');
+  if (compiled === undefined)
+    throw new Error('cannot happen: nobody asked whether there is a kernel');
   const machine = new wasmApi.Instance(compiled, {}).exports as unknown as CsvLineExports;
   const bytes = Buffer.from(machine.memory.buffer);
   for (const [byte, escape] of JSON_ESCAPE.entries()) {
@@ -233,13 +265,25 @@ interface Sizes {
 /** Where everything stands in the memory. */
 function placesOf(sizes: Sizes) {
   const { width } = sizes;
-  const markStep = Math.max(VECTOR_BYTES, Math.min(MARKED_ROWS, upToVector(MARKED_CELLS / Math.max(1, width))));
+  const markStep = Math.max(
+    VECTOR_BYTES,
+    Math.min(MARKED_ROWS, upToVector(MARKED_CELLS / Math.max(1, width))),
+  );
   const startsAt = TABLES_END + sizes.tables;
   const endsAt = startsAt + markStep * width * 4;
   const kindsAt = endsAt + markStep * width * 4;
   const outAt = startsAt + upToVector(markStep * width * MARK_BYTES);
   const inAt = outAt + sizes.out;
-  return { sizes, markStep, startsAt, endsAt, kindsAt, outAt, inAt, end: inAt + sizes.in + VECTOR_BYTES };
+  return {
+    sizes,
+    markStep,
+    startsAt,
+    endsAt,
+    kindsAt,
+    outAt,
+    inAt,
+    end: inAt + sizes.in + VECTOR_BYTES,
+  };
 }
 
 function upToVector(size: number): number {

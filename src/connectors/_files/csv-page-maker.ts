@@ -25,11 +25,16 @@ export interface CsvPageOptions {
   readonly name: string;
 }
 
-/** Turns rows into one page at a time; the size of a page is that of its JSON Lines in either form. */
+/**
+ * Turns rows into one page at a time; the size of a page is that of its JSON Lines in either form.
+ */
 export interface PageMaker {
   /** Records in the page at hand. */
   readonly count: number;
-  /** Reads rows until the page is full (true) or the stretch holds no more whole rows; reads no more than `left` records a page. */
+  /**
+   * Reads rows until the page is full (true) or the stretch holds no more whole rows; reads no more
+   * than `left` records a page.
+   */
   fill(stretch: Stretch, left: number): boolean;
   take(): Page;
   /** Lets go of what it works with; pages that were taken stay. */
@@ -41,5 +46,7 @@ export function checkText(stretch: Stretch, scanner: CsvScanner, row: number, na
   if (stretch.utf8) return;
   const { rowStarts, rowLines } = scanner;
   if (isUtf8(stretch.bytes.subarray(rowStarts[row], rowStarts[row + 1]))) return;
-  throw new ConnectorError('data', `line ${rowLines[row]} of ${name} is not UTF-8 text`, { hint: 'convert the file to UTF-8' });
+  throw new ConnectorError('data', `line ${rowLines[row]} of ${name} is not UTF-8 text`, {
+    hint: 'convert the file to UTF-8',
+  });
 }

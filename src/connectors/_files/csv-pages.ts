@@ -7,8 +7,14 @@ import { checkText, type CsvPageOptions, type PageMaker } from './csv-page-maker
 import { RecordPages } from './csv-record-pages.ts';
 import { CsvScanner, csvStretches, withoutBom, type Stretch } from './csv-rows.ts';
 
-/** Reads delimited text into pages: straight to JSON Lines in the bytes lane, to cells in the columns lane, to objects in the records lane. */
-export async function* csvPages(blocks: AsyncIterable<Uint8Array>, options: CsvPageOptions): AsyncGenerator<Page> {
+/**
+ * Reads delimited text into pages: straight to JSON Lines in the bytes lane, to cells in the
+ * columns lane, to objects in the records lane.
+ */
+export async function* csvPages(
+  blocks: AsyncIterable<Uint8Array>,
+  options: CsvPageOptions,
+): AsyncGenerator<Page> {
   const { shape, lane, name, signal } = options;
   let left = options.limit ?? Infinity;
   if (left <= 0) return;
@@ -20,7 +26,9 @@ export async function* csvPages(blocks: AsyncIterable<Uint8Array>, options: CsvP
         const columns = columnsOf(stretch, scanner, options);
         if (columns === undefined) continue;
         const asRecords = lane.form === 'records' || !hasCsvLineKernel();
-        maker = asRecords ? new RecordPages(columns, scanner, options) : new KernelPages(columns, scanner, options);
+        maker = asRecords
+          ? new RecordPages(columns, scanner, options)
+          : new KernelPages(columns, scanner, options);
       }
       while (left > 0 && maker.fill(stretch, left)) {
         signal.throwIfAborted();
@@ -37,7 +45,11 @@ export async function* csvPages(blocks: AsyncIterable<Uint8Array>, options: CsvP
 }
 
 /** The names of the columns, taken from the first row; a header is read away. */
-function columnsOf(stretch: Stretch, scanner: CsvScanner, options: CsvPageOptions): CsvColumns | undefined {
+function columnsOf(
+  stretch: Stretch,
+  scanner: CsvScanner,
+  options: CsvPageOptions,
+): CsvColumns | undefined {
   const { hasHeaders, dialect } = options.shape;
   const { line, afterReturn } = scanner;
   const next = scanner.scan(stretch.bytes, stretch.at, 1);
@@ -49,7 +61,10 @@ function columnsOf(stretch: Stretch, scanner: CsvScanner, options: CsvPageOption
   const columns = new CsvColumns(options.name);
   const reader = new CellReader(dialect.quote);
   for (let cell = 0; cell < scanner.cellCount; cell += 1) {
-    columns.add(hasHeaders ? reader.string(stretch.bytes, scanner, cell) : `column_${cell}`, scanner.rowLines[0] ?? 1);
+    columns.add(
+      hasHeaders ? reader.string(stretch.bytes, scanner, cell) : `column_${cell}`,
+      scanner.rowLines[0] ?? 1,
+    );
   }
   if (hasHeaders) stretch.at = next;
   else Object.assign(scanner, { line, afterReturn });

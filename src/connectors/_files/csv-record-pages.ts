@@ -17,7 +17,10 @@ export class RecordPages implements PageMaker {
   #bytes = 0;
   #record: JsonObject = {};
   #templateWidth = 0;
-  /** The stretch that was scanned last, the next of its rows, and its bytes as characters: the text of all cells that are ASCII. */
+  /**
+   * The stretch that was scanned last, the next of its rows, and its bytes as characters: the text
+   * of all cells that are ASCII.
+   */
   #scanned: Stretch | undefined;
   #row = 0;
   #text = '';
@@ -66,11 +69,17 @@ export class RecordPages implements PageMaker {
     const first = rowCells[row] ?? 0;
     const last = rowCells[row + 1] ?? 0;
     const { names, labelSizes, plainNames } = this.#columns;
-    // A copy of a whole record has its shape from the start; fields set one by one would change it each time.
-    const record: JsonObject = last - first === names.length && plainNames ? { ...this.#template() } : {};
+    // A copy of a whole record has its shape from the start; fields set one by one would change it
+    // each time.
+    const record: JsonObject =
+      last - first === names.length && plainNames ? { ...this.#template() } : {};
     let size = BRACES;
     for (let cell = first; cell < last; cell += 1) {
-      const text = this.#cells.read(stretch.bytes, cells[cell * 2] as number, cells[cell * 2 + 1] as number);
+      const text = this.#cells.read(
+        stretch.bytes,
+        cells[cell * 2] as number,
+        cells[cell * 2 + 1] as number,
+      );
       const isNull = this.#nulls.length > 0 && isOneOf(text, this.#nulls);
       const cellSize = isNull ? NULL_SIZE : jsonSize(text);
       const value = isNull ? null : this.#string(text, stretch, cellSize >= 0);
@@ -98,7 +107,9 @@ export class RecordPages implements PageMaker {
 
   #string({ bytes, start, end }: CellText, stretch: Stretch, ascii: boolean): string {
     if (!ascii) return bytes.toString('utf8', start, end);
-    return bytes === stretch.bytes ? this.#text.slice(start, end) : bytes.toString('latin1', start, end);
+    return bytes === stretch.bytes
+      ? this.#text.slice(start, end)
+      : bytes.toString('latin1', start, end);
   }
 }
 

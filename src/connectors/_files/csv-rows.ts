@@ -15,12 +15,16 @@ const BOM = [0xef, 0xbb, 0xbf];
 export const MAX_ROW_BYTES = 64 * 1024 * 1024;
 
 /**
- * Finds rows and cells in bytes (RFC 4180; CR, LF and CRLF end a row; blank lines are no rows; a quote is special only at the start
- * of a cell, and what follows the closing quote belongs to the cell as it stands). Keeps where they are, copies nothing.
+ * Finds rows and cells in bytes (RFC 4180; CR, LF and CRLF end a row; blank lines are no rows; a
+ * quote is special only at the start of a cell, and what follows the closing quote belongs to the
+ * cell as it stands). Keeps where they are, copies nothing.
  */
 export class CsvScanner {
   readonly dialect: CsvDialect;
-  /** Two numbers a cell: where its text starts, and where it ends. An end of `~e` means the cell must be unquoted first. */
+  /**
+   * Two numbers a cell: where its text starts, and where it ends. An end of `~e` means the cell
+   * must be unquoted first.
+   */
   cells = new Int32Array(256);
   cellCount = 0;
   /** First cell of row `i`; one more entry than there are rows. */
@@ -31,7 +35,10 @@ export class CsvScanner {
   rowLines: number[] = [];
   /** The line on which the next row starts. */
   line = 1;
-  /** Whether the last byte read was a carriage return: a line feed right after it ends no line of its own. */
+  /**
+   * Whether the last byte read was a carriage return: a line feed right after it ends no line of
+   * its own.
+   */
   afterReturn = false;
 
   constructor(dialect: CsvDialect) {
@@ -42,7 +49,10 @@ export class CsvScanner {
     return this.rowLines.length;
   }
 
-  /** Reads the whole rows of `bytes` from `from` on, `most` of them at most, and returns where the first one not read starts. */
+  /**
+   * Reads the whole rows of `bytes` from `from` on, `most` of them at most, and returns where the
+   * first one not read starts.
+   */
   scan(bytes: Uint8Array, from = 0, most = Infinity): number {
     this.cellCount = 0;
     this.rowCells = [0];
@@ -146,7 +156,10 @@ export class CsvScanner {
   }
 }
 
-/** Bytes of a stream that hold whole rows, and perhaps the start of another. Valid until the next stretch is asked for. */
+/**
+ * Bytes of a stream that hold whole rows, and perhaps the start of another. Valid until the next
+ * stretch is asked for.
+ */
 export interface Stretch {
   readonly bytes: Buffer;
   /** Every whole row ends here or before. */
@@ -159,15 +172,23 @@ export interface Stretch {
   at: number;
 }
 
-/** Cuts a stream into stretches whose whole rows the consumer reads all (a byte order mark is not taken away). `name` stands in errors. */
-export async function* csvStretches(blocks: AsyncIterable<Uint8Array>, scanner: CsvScanner, name: string): AsyncGenerator<Stretch> {
+/**
+ * Cuts a stream into stretches whose whole rows the consumer reads all (a byte order mark is not
+ * taken away). `name` stands in errors.
+ */
+export async function* csvStretches(
+  blocks: AsyncIterable<Uint8Array>,
+  scanner: CsvScanner,
+  name: string,
+): AsyncGenerator<Stretch> {
   const tail = new Tail();
   for await (const block of blocks) {
     if (!tail.add(block)) continue;
     const stretch = tail.stretch();
     if (stretch.end > 0) yield stretch;
     tail.keepFrom(stretch.at);
-    if (tail.length > MAX_ROW_BYTES) throw unclosed(name, scanner.line, `does not end within ${MAX_ROW_BYTES} bytes`);
+    if (tail.length > MAX_ROW_BYTES)
+      throw unclosed(name, scanner.line, `does not end within ${MAX_ROW_BYTES} bytes`);
   }
   tail.add(Uint8Array.of(LINE_FEED));
   const stretch = tail.stretch();
@@ -183,8 +204,15 @@ export interface RowBatch {
   readonly offset: number;
 }
 
-/** Finds the rows of a stream of blocks (a byte order mark is not taken away). `name` stands in errors. */
-export async function* csvRows(blocks: AsyncIterable<Uint8Array>, dialect: CsvDialect, name: string): AsyncGenerator<RowBatch> {
+/**
+ * Finds the rows of a stream of blocks (a byte order mark is not taken away). `name` stands in
+ * errors.
+ */
+export async function* csvRows(
+  blocks: AsyncIterable<Uint8Array>,
+  dialect: CsvDialect,
+  name: string,
+): AsyncGenerator<RowBatch> {
   const scanner = new CsvScanner(dialect);
   for await (const stretch of csvStretches(blocks, scanner, name)) {
     stretch.at = scanner.scan(stretch.bytes);
@@ -200,7 +228,10 @@ function unclosed(name: string, line: number, says: string): ConnectorError {
 
 const NOTHING = Buffer.alloc(0);
 
-/** The bytes of a row that is not complete yet, and what comes after; kept in one buffer that is used again and again. */
+/**
+ * The bytes of a row that is not complete yet, and what comes after; kept in one buffer that is
+ * used again and again.
+ */
 class Tail {
   #buffer = NOTHING;
   length = 0;
@@ -230,7 +261,10 @@ class Tail {
     return { bytes, end, offset: this.#offset, utf8: isUtf8(lines), at: 0 };
   }
 
-  /** Drops what was read. A row longer than all there was is looked at again only when the bytes have doubled. */
+  /**
+   * Drops what was read. A row longer than all there was is looked at again only when the bytes
+   * have doubled.
+   */
   keepFrom(consumed: number): void {
     this.#worthwhile = consumed === 0 ? this.length * 2 : 0;
     this.#buffer.copyWithin(0, consumed, this.length);

@@ -1,5 +1,11 @@
 import { ConnectorError } from '../../lib/errors.ts';
-import { hasField, isObject, stringifyJson, type JsonObject, type JsonValue } from '../../lib/json.ts';
+import {
+  hasField,
+  isObject,
+  stringifyJson,
+  type JsonObject,
+  type JsonValue,
+} from '../../lib/json.ts';
 
 export interface CsvOutput {
   readonly delimiter: number;
@@ -49,12 +55,19 @@ export function columnsOf(records: readonly JsonObject[]): string[] {
 }
 
 /** Delimited text has no place for anything but objects. */
-export function requireObjects(records: readonly JsonValue[], format: string): readonly JsonObject[] {
+export function requireObjects(
+  records: readonly JsonValue[],
+  format: string,
+): readonly JsonObject[] {
   const index = records.findIndex((record) => !isObject(record));
   if (index === -1) return records as readonly JsonObject[];
-  throw new ConnectorError('data', `record ${index} of the page is not an object; ${format} needs objects`, {
-    hint: 'wrap it with a transform, or write JSON Lines',
-  });
+  throw new ConnectorError(
+    'data',
+    `record ${index} of the page is not an object; ${format} needs objects`,
+    {
+      hint: 'wrap it with a transform, or write JSON Lines',
+    },
+  );
 }
 
 function escaped(character: string): string {

@@ -7,7 +7,11 @@ interface Reading {
 }
 
 const BY_CODE: Readonly<Record<string, Reading>> = {
-  ENOENT: { kind: 'missing', says: 'it does not exist', hint: 'check the path; relative paths start at the folder the process runs in' },
+  ENOENT: {
+    kind: 'missing',
+    says: 'it does not exist',
+    hint: 'check the path; relative paths start at the folder the process runs in',
+  },
   EACCES: { kind: 'refused', says: 'permission denied' },
   EPERM: { kind: 'refused', says: 'the operation is not permitted' },
   EISDIR: { kind: 'refused', says: 'it is a folder', hint: 'name a file' },
@@ -15,16 +19,24 @@ const BY_CODE: Readonly<Record<string, Reading>> = {
   EROFS: { kind: 'refused', says: 'the file system is read-only' },
   ENOSPC: { kind: 'refused', says: 'no space is left on the device' },
   EDQUOT: { kind: 'refused', says: 'the disk quota is used up' },
-  EMFILE: { kind: 'refused', says: 'too many files are open', hint: 'lower the concurrency or raise the limit of open files' },
+  EMFILE: {
+    kind: 'refused',
+    says: 'too many files are open',
+    hint: 'lower the concurrency or raise the limit of open files',
+  },
 };
 
-/** What a failed file operation becomes: `cannot read /data/a.csv: it does not exist`. Errors that are ours already pass. */
+/**
+ * What a failed file operation becomes: `cannot read /data/a.csv: it does not exist`. Errors that
+ * are ours already pass.
+ */
 export function fileError(error: unknown, verb: string, path: string): Error {
   if (error instanceof ConnectorError) return error;
   const code = codeOf(error);
   if (code === undefined) return error instanceof Error ? error : new Error(messageOf(error));
   const reading: Reading = BY_CODE[code] ?? { kind: 'refused', says: messageOf(error) };
-  const options = reading.hint === undefined ? { cause: error } : { cause: error, hint: reading.hint };
+  const options =
+    reading.hint === undefined ? { cause: error } : { cause: error, hint: reading.hint };
   return new ConnectorError(reading.kind, `cannot ${verb} ${path}: ${reading.says}`, options);
 }
 

@@ -12,8 +12,14 @@ import { PageFill } from './page-bounds.ts';
 
 const LINE_FEED = 10;
 
-/** The pages of a JSON Lines stream as columns. A page whose lines have no keys in common order is one of records. */
-export function jsonColumnPages(blocks: AsyncIterable<Uint8Array>, options: LinePageOptions): AsyncGenerator<Page> {
+/**
+ * The pages of a JSON Lines stream as columns. A page whose lines have no keys in common order is
+ * one of records.
+ */
+export function jsonColumnPages(
+  blocks: AsyncIterable<Uint8Array>,
+  options: LinePageOptions,
+): AsyncGenerator<Page> {
   return pagesOfLines(blocks, options, new ColumnPages(options));
 }
 
@@ -68,7 +74,10 @@ class ColumnPages implements LinePageMaker {
   }
 
   take(): Page {
-    const page = this.#records === undefined ? this.#takeColumns() : Page.ofRecords(this.#records, { bytes: this.#fill.bytes });
+    const page =
+      this.#records === undefined
+        ? this.#takeColumns()
+        : Page.ofRecords(this.#records, { bytes: this.#fill.bytes });
     this.#records = undefined;
     this.#out.length = 0;
     this.#fill.clear();
@@ -96,7 +105,10 @@ class ColumnPages implements LinePageMaker {
   /** Marks the cells of the next line where it stands; -1 when it has to be parsed. */
   #mark(): number {
     if (this.#records !== undefined || !this.#utf8) return -1;
-    return this.#markAt(this.#stretch, this.#at, { row: this.count, shift: this.#out.length - this.#copyFrom });
+    return this.#markAt(this.#stretch, this.#at, {
+      row: this.count,
+      shift: this.#out.length - this.#copyFrom,
+    });
   }
 
   #markAt(bytes: Uint8Array, start: number, place: { row: number; shift: number }): number {
@@ -117,7 +129,11 @@ class ColumnPages implements LinePageMaker {
     const stretch = this.#stretch;
     const newline = stretch.indexOf(LINE_FEED, this.#at);
     const end = newline === -1 ? stretch.length : newline;
-    const value = valueOfLine(stretch.subarray(this.#at, end), { utf8: this.#utf8, line: this.#line, options: this.#options });
+    const value = valueOfLine(stretch.subarray(this.#at, end), {
+      utf8: this.#utf8,
+      line: this.#line,
+      options: this.#options,
+    });
     if (value !== undefined && !this.#add(end - this.#at + 1)) return false;
     this.#copy();
     if (value !== undefined) this.#takeValue(value);
@@ -139,16 +155,24 @@ class ColumnPages implements LinePageMaker {
   }
 
   #markWritten(value: JsonValue): boolean {
-    if (withKeysOf(this.#cells.names, value) !== this.#cells.names || !isExactInCells(value)) return false;
+    if (withKeysOf(this.#cells.names, value) !== this.#cells.names || !isExactInCells(value))
+      return false;
     const start = this.#out.length;
     this.#out.append(Buffer.from(`${stringifyJson(value)}\n`));
-    return this.#markAt(this.#out.bytes.subarray(0, this.#out.length), start, { row: this.count - 1, shift: 0 }) !== -1;
+    return (
+      this.#markAt(this.#out.bytes.subarray(0, this.#out.length), start, {
+        row: this.count - 1,
+        shift: 0,
+      }) !== -1
+    );
   }
 
   /** Of all lines of the page but the last. */
   #makeRecords(): void {
     this.#marks.count = this.count - 1;
-    this.#records = readRecords(this.#marks.columns(this.#cells.names, this.#out, { inLines: false }));
+    this.#records = readRecords(
+      this.#marks.columns(this.#cells.names, this.#out, { inLines: false }),
+    );
   }
 
   #nameCells(names: readonly string[]): void {
@@ -164,7 +188,8 @@ class ColumnPages implements LinePageMaker {
   }
 
   #copy(): void {
-    if (this.#copyFrom < this.#at) this.#out.append(this.#stretch.subarray(this.#copyFrom, this.#at));
+    if (this.#copyFrom < this.#at)
+      this.#out.append(this.#stretch.subarray(this.#copyFrom, this.#at));
     this.#copyFrom = this.#at;
   }
 }

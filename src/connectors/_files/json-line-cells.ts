@@ -32,7 +32,10 @@ export interface CellTarget {
 
 export class LineCells {
   readonly names: readonly string[];
-  /** Whether cells of the lines marked so far have only `,"name":` and quotes between them, and lack no name but the last ones. */
+  /**
+   * Whether cells of the lines marked so far have only `,"name":` and quotes between them, and lack
+   * no name but the last ones.
+   */
   areJoined = true;
   /** The names as JSON texts. */
   readonly #labels: readonly Uint8Array[];
@@ -46,8 +49,9 @@ export class LineCells {
   }
 
   /**
-   * Marks the cells of the line that starts at `start`, and gives where its line feed stands, or the end of the bytes. -1 when the line
-   * must be parsed to know what it says: its keys are not a choice of the names in their order, or a value is not in the one spelling.
+   * Marks the cells of the line that starts at `start`, and gives where its line feed stands, or
+   * the end of the bytes. -1 when the line must be parsed to know what it says: its keys are not a
+   * choice of the names in their order, or a value is not in the one spelling.
    */
   mark(bytes: Uint8Array, start: number, target: CellTarget): number {
     let at = spaceEnd(bytes, start);
@@ -84,15 +88,26 @@ export class LineCells {
     this.areJoined = false;
   }
 
-  /** The column whose name stands there, from `column` on; the number of columns when there is none. */
+  /**
+   * The column whose name stands there, from `column` on; the number of columns when there is none.
+   */
   #columnAt(bytes: Uint8Array, at: number, column: number): number {
-    while (column < this.#labels.length && !startsWith(bytes, at, this.#labels[column] as Uint8Array)) column += 1;
+    while (
+      column < this.#labels.length &&
+      !startsWith(bytes, at, this.#labels[column] as Uint8Array)
+    )
+      column += 1;
     return column;
   }
 
   // Called for single cells: an object for the arguments would be made for each.
   // oxlint-disable-next-line max-params
-  #cell(bytes: Uint8Array, start: number, column: number, { marks, row, shift }: CellTarget): number {
+  #cell(
+    bytes: Uint8Array,
+    start: number,
+    column: number,
+    { marks, row, shift }: CellTarget,
+  ): number {
     const first = bytes[start] as number;
     const isText = first === QUOTE;
     const end = isText ? this.#text(bytes, start + 1) : this.#compact.valueEnd(bytes, start);
@@ -126,8 +141,14 @@ export class LineCells {
   }
 }
 
-/** The names with those that the value has besides: they stand behind all that are known, or `undefined`. */
-export function withKeysOf(names: readonly string[], value: JsonValue): readonly string[] | undefined {
+/**
+ * The names with those that the value has besides: they stand behind all that are known, or
+ * `undefined`.
+ */
+export function withKeysOf(
+  names: readonly string[],
+  value: JsonValue,
+): readonly string[] | undefined {
   if (!isObject(value)) return undefined;
   let known = 0;
   const more: string[] = [];
@@ -161,6 +182,7 @@ function spaceEnd(bytes: Uint8Array, at: number): number {
 }
 
 function startsWith(bytes: Uint8Array, at: number, text: Uint8Array): boolean {
-  for (let index = 0; index < text.length; index += 1) if (bytes[at + index] !== text[index]) return false;
+  for (let index = 0; index < text.length; index += 1)
+    if (bytes[at + index] !== text[index]) return false;
   return true;
 }

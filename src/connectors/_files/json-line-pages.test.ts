@@ -26,7 +26,18 @@ async function textsOf(pages: AsyncIterable<Page>): Promise<{ pages: string[]; e
 
 const line = fc.oneof(
   fc.json({ maxDepth: 2 }),
-  fc.constantFrom('', ' ', '\r', '{"a" : 1.0}', '{"a":1,"b":"x"}', '{"a":2,"b":"y"}', '{"a":1,"a":2}', '"é€😀"', '{"a":', '\uFEFF1'),
+  fc.constantFrom(
+    '',
+    ' ',
+    '\r',
+    '{"a" : 1.0}',
+    '{"a":1,"b":"x"}',
+    '{"a":2,"b":"y"}',
+    '{"a":1,"a":2}',
+    '"é€😀"',
+    '{"a":',
+    '\uFEFF1',
+  ),
 );
 const options = { name: 'f', signal: new AbortController().signal };
 
@@ -40,8 +51,15 @@ describe('pages of JSON Lines in the bytes lane', () => {
       fc.asyncProperty(text, fc.integer({ min: 1, max: 9 }), limits, async (input, size, limit) => {
         const bytes = Buffer.from(input);
         const bounds = { records: 3, bytes: 60 };
-        const records = cutPages(jsonLines(cut(bytes, 1000), options), { ...options, bounds, limit, lane: RECORDS_LANE });
-        const { pages, error } = await textsOf(jsonLinePages(cut(bytes, size), { ...options, bounds, limit }));
+        const records = cutPages(jsonLines(cut(bytes, 1000), options), {
+          ...options,
+          bounds,
+          limit,
+          lane: RECORDS_LANE,
+        });
+        const { pages, error } = await textsOf(
+          jsonLinePages(cut(bytes, size), { ...options, bounds, limit }),
+        );
         const wanted = await textsOf(records);
         expect(error).toBe(wanted.error);
         expect(pages).toEqual(wanted.pages);
@@ -52,7 +70,10 @@ describe('pages of JSON Lines in the bytes lane', () => {
 
   it('name the line that is not UTF-8', async () => {
     const { error } = await textsOf(
-      jsonLinePages(cut(Buffer.from([0x31, 10, 0x22, 0xe9, 0x22, 10]), 2), { ...options, bounds: { records: 1, bytes: 100 } }),
+      jsonLinePages(cut(Buffer.from([0x31, 10, 0x22, 0xe9, 0x22, 10]), 2), {
+        ...options,
+        bounds: { records: 1, bytes: 100 },
+      }),
     );
     expect(error).toBe('line 2 of f is not UTF-8 text');
   });

@@ -23,16 +23,22 @@ export interface LinePageMaker {
   /** Records still wanted. */
   readonly left: number;
   open(stretch: Buffer): void;
-  /** Reads lines until the page is full (true) or the stretch is read or no more records are wanted. */
+  /**
+   * Reads lines until the page is full (true) or the stretch is read or no more records are wanted.
+   */
   fill(): boolean;
   take(): Page;
 }
 
 /**
- * The pages of a JSON Lines stream in the bytes lane. Lines that are already compact are copied, many at once; the others are
- * parsed and written anew. What comes out is the same as through records.
+ * The pages of a JSON Lines stream in the bytes lane. Lines that are already compact are copied,
+ * many at once; the others are parsed and written anew. What comes out is the same as through
+ * records.
  */
-export function jsonLinePages(blocks: AsyncIterable<Uint8Array>, options: LinePageOptions): AsyncGenerator<Page> {
+export function jsonLinePages(
+  blocks: AsyncIterable<Uint8Array>,
+  options: LinePageOptions,
+): AsyncGenerator<Page> {
   return pagesOfLines(blocks, options, new LinePages(options));
 }
 
@@ -119,7 +125,11 @@ class LinePages implements LinePageMaker {
     const stretch = this.#stretch;
     const newline = stretch.indexOf(LINE_FEED, this.#at);
     const end = newline === -1 ? stretch.length : newline;
-    const value = valueOfLine(stretch.subarray(this.#at, end), { utf8: this.#utf8, line: this.#line, options: this.#options });
+    const value = valueOfLine(stretch.subarray(this.#at, end), {
+      utf8: this.#utf8,
+      line: this.#line,
+      options: this.#options,
+    });
     if (value !== undefined) {
       if (!this.#add(end - this.#at + 1)) return false;
       this.#copy();
@@ -132,7 +142,8 @@ class LinePages implements LinePageMaker {
   }
 
   #copy(): void {
-    if (this.#copyFrom < this.#at) this.#out.append(this.#stretch.subarray(this.#copyFrom, this.#at));
+    if (this.#copyFrom < this.#at)
+      this.#out.append(this.#stretch.subarray(this.#copyFrom, this.#at));
     this.#copyFrom = this.#at;
   }
 }

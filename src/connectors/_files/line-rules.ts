@@ -5,7 +5,10 @@ import type { LineRules } from './torn-end.ts';
 const INDENT = 0x20;
 const CLOSERS: ReadonlySet<number> = new Set([0x5d, 0x7d]);
 
-/** Holds for indented files too: only the first line of a value starts with neither a space nor a closing bracket. */
+/**
+ * Holds for indented files too: only the first line of a value starts with neither a space nor a
+ * closing bracket.
+ */
 export const JSON_RULES: LineRules = {
   startsRecord: (first) => first !== INDENT && !CLOSERS.has(first),
   isWhole: (text) => {

@@ -17,7 +17,10 @@ export interface ListOptions {
   readonly accept?: (path: string) => boolean;
 }
 
-/** The files of a folder, sorted by path. Links are followed, each folder is visited once; unfinished output is left out. */
+/**
+ * The files of a folder, sorted by path. Links are followed, each folder is visited once;
+ * unfinished output is left out.
+ */
 export async function listFolder(folder: string, options: ListOptions): Promise<FoundFile[]> {
   const found: FoundFile[] = [];
   await walk(folder, { ...options, found, seen: new Set() });
@@ -50,12 +53,25 @@ export function isGlob(path: string): boolean {
   return /[*?[\]{}]/.test(path);
 }
 
-/** The files that match an absolute pattern, sorted by path, and the folder where the pattern starts. */
-export async function listGlob(pattern: string, signal: AbortSignal): Promise<{ base: string; files: FoundFile[] }> {
+/**
+ * The files that match an absolute pattern, sorted by path, and the folder where the pattern
+ * starts.
+ */
+export async function listGlob(
+  pattern: string,
+  signal: AbortSignal,
+): Promise<{ base: string; files: FoundFile[] }> {
   const steps = pattern.split(sep);
   const fixed = steps.findIndex(isGlob);
   const base = steps.slice(0, fixed === -1 ? -1 : fixed).join(sep) || sep;
   const recursive = steps.slice(fixed).length > 1;
   const wanted = relative(base, pattern);
-  return { base, files: await listFolder(base, { recursive, signal, accept: (path) => matchesGlob(relative(base, path), wanted) }) };
+  return {
+    base,
+    files: await listFolder(base, {
+      recursive,
+      signal,
+      accept: (path) => matchesGlob(relative(base, path), wanted),
+    }),
+  };
 }

@@ -1,10 +1,12 @@
 /**
- * LZ4 blocks (https://github.com/lz4/lz4/blob/dev/doc/lz4_Block_format.md): sequences of a token, literals, and a copy of earlier bytes.
- * Greedy, with one candidate per hash of four bytes.
+ * LZ4 blocks (https://github.com/lz4/lz4/blob/dev/doc/lz4_Block_format.md): sequences of a token,
+ * literals, and a copy of earlier bytes. Greedy, with one candidate per hash of four bytes.
  */
 
 const MIN_MATCH = 4;
-/** The last match starts at least 12 bytes before the end, the last five bytes are always literals. */
+/**
+ * The last match starts at least 12 bytes before the end, the last five bytes are always literals.
+ */
 const END_MARGIN = 12;
 const LAST_LITERALS = 5;
 const MAX_OFFSET = 65_535;
@@ -22,12 +24,20 @@ export function lz4Block(input: Uint8Array): Uint8Array {
     const slot = Math.imul(word, 2_654_435_761) >>> (32 - HASH_BITS);
     const candidate = seen[slot] ?? -1;
     seen[slot] = at;
-    if (candidate === -1 || at - candidate > MAX_OFFSET || view.getUint32(candidate, true) !== word) {
+    if (
+      candidate === -1 ||
+      at - candidate > MAX_OFFSET ||
+      view.getUint32(candidate, true) !== word
+    ) {
       at += 1;
       continue;
     }
     const length = matchLength(input, candidate, at);
-    sequence(output, cursor, { literals: input.subarray(anchor, at), offset: at - candidate, length });
+    sequence(output, cursor, {
+      literals: input.subarray(anchor, at),
+      offset: at - candidate,
+      length,
+    });
     at += length;
     anchor = at;
   }
@@ -49,7 +59,11 @@ interface Sequence {
   readonly length: number;
 }
 
-function sequence(output: Uint8Array, cursor: { at: number }, { literals, offset, length }: Sequence): void {
+function sequence(
+  output: Uint8Array,
+  cursor: { at: number },
+  { literals, offset, length }: Sequence,
+): void {
   const copied = offset === 0 ? 0 : length - MIN_MATCH;
   output[cursor.at] = (Math.min(literals.length, 15) << 4) | Math.min(copied, 15);
   cursor.at += 1;

@@ -10,7 +10,9 @@ export interface PageBounds {
 
 /** `batch_size: 0` asks for one single page, whatever its size. */
 export function pageBounds(batchSize: number, pageBytes: number): PageBounds {
-  return batchSize === 0 ? { records: Infinity, bytes: Infinity } : { records: batchSize, bytes: pageBytes };
+  return batchSize === 0
+    ? { records: Infinity, bytes: Infinity }
+    : { records: batchSize, bytes: pageBytes };
 }
 
 /** What is in the page at hand, held to the bounds. One record always fits. */
@@ -54,7 +56,10 @@ export class PageCutter {
     return this.#fill.count;
   }
 
-  /** Takes the value, or says false when the page is full: `take` it, then add again. `size` is its encoded size, when known. */
+  /**
+   * Takes the value, or says false when the page is full: `take` it, then add again. `size` is its
+   * encoded size, when known.
+   */
   add(value: JsonValue, size?: number): boolean {
     const line = this.#asBytes || size === undefined ? `${stringifyJson(value)}\n` : '';
     if (!this.#fill.add(size ?? Buffer.byteLength(line))) return false;
@@ -68,7 +73,12 @@ export class PageCutter {
     const { count, bytes } = this.#fill;
     const options: PageOptions = bookmark === undefined ? { bytes } : { bytes, bookmark };
     const page = this.#asBytes
-      ? Page.ofBlock(JSON_LINES, Buffer.from(this.#lines.join('')), count, bookmark === undefined ? {} : { bookmark })
+      ? Page.ofBlock(
+          JSON_LINES,
+          Buffer.from(this.#lines.join('')),
+          count,
+          bookmark === undefined ? {} : { bookmark },
+        )
       : Page.ofRecords(this.#records, options);
     this.#records = [];
     this.#lines = [];
@@ -92,7 +102,10 @@ export interface CutOptions {
 }
 
 /** Cuts batches of values into pages; ends after `limit` records. */
-export async function* cutPages(batches: AsyncIterable<Iterable<Sized>>, options: CutOptions): AsyncGenerator<Page> {
+export async function* cutPages(
+  batches: AsyncIterable<Iterable<Sized>>,
+  options: CutOptions,
+): AsyncGenerator<Page> {
   const cutter = new PageCutter(options.lane, options.bounds);
   let left = options.limit ?? Infinity;
   if (left <= 0) return;
@@ -113,7 +126,9 @@ export async function* cutPages(batches: AsyncIterable<Iterable<Sized>>, options
 }
 
 /** Values whose encoded size nobody knows yet. */
-export async function* unsized(batches: AsyncIterable<Iterable<JsonValue>>): AsyncGenerator<Iterable<Sized>> {
+export async function* unsized(
+  batches: AsyncIterable<Iterable<JsonValue>>,
+): AsyncGenerator<Iterable<Sized>> {
   for await (const batch of batches) yield sizedLater(batch);
 }
 

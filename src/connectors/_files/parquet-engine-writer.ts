@@ -1,7 +1,17 @@
-/** Writes a Parquet file with the analytical engine: row groups are encoded side by side while the next one is being filled. */
+/**
+ * Writes a Parquet file with the analytical engine: row groups are encoded side by side while the
+ * next one is being filled.
+ */
 import { open, rename, rm, type FileHandle } from 'node:fs/promises';
 import { CHUNK_ROWS } from '../../lib/duckdb-chunk.ts';
-import { duckdbError, duckdbLibrary, openDuckdb, quoteText, type Duckdb, type DuckDBConnection } from '../../lib/duckdb.ts';
+import {
+  duckdbError,
+  duckdbLibrary,
+  openDuckdb,
+  quoteText,
+  type Duckdb,
+  type DuckDBConnection,
+} from '../../lib/duckdb.ts';
 import { stringifyJson, type JsonObject, type JsonValue } from '../../lib/json.ts';
 import { quoteName } from '../../lib/sql-name.ts';
 import { MISSING, type Columns } from '../../kit/columns.ts';
@@ -13,7 +23,10 @@ import { fit, type ColumnKind } from './parquet-types.ts';
 import type { ParquetFile, ParquetOutputOptions } from './parquet-file.ts';
 import { scratchPath } from './scratch.ts';
 
-/** A row group ends at the latest here: so large ones are encoded well, and larger ones only cost memory. */
+/**
+ * A row group ends at the latest here: so large ones are encoded well, and larger ones only cost
+ * memory.
+ */
 const GROUP_ROWS = 122_880;
 const GROUP_BYTES = 4 * 1024 * 1024;
 /** Row groups that are encoded at the same time, each by a thread of its own. */
@@ -44,7 +57,11 @@ export class ParquetEngineOutput implements ParquetFile {
     this.#parts = parts;
     this.#scratch = scratch;
     this.#join = new ParquetJoin(options.path, parts.handle);
-    this.#columns = [...options.columns].map(([name, kind]) => ({ name, kind, ...engineType(kind) }));
+    this.#columns = [...options.columns].map(([name, kind]) => ({
+      name,
+      kind,
+      ...engineType(kind),
+    }));
     this.#groupRows = Math.min(GROUP_ROWS, options.rowGroupSize);
     const isText = this.#columns.map(({ type }) => type === 'VARCHAR');
     this.#filling = new ParquetRows(isText);
@@ -79,10 +96,14 @@ export class ParquetEngineOutput implements ParquetFile {
     const fitted = this.#columns.map(({ name, kind, nested }) =>
       records.map((record) => {
         const value = fit(record[name], kind, { path: name, fitting });
-        return nested && value !== undefined ? stringifyJson(record[name] as JsonValue) : (value as RowValue);
+        return nested && value !== undefined
+          ? stringifyJson(record[name] as JsonValue)
+          : (value as RowValue);
       }),
     );
-    for (const record of records) for (const name of Object.keys(record)) if (!this.#options.columns.has(name)) this.#drop(name);
+    for (const record of records)
+      for (const name of Object.keys(record))
+        if (!this.#options.columns.has(name)) this.#drop(name);
     for (let from = 0; from < records.length;) {
       const to = Math.min(records.length, from + this.#room());
       const before = this.#filling.bytes;
@@ -97,7 +118,8 @@ export class ParquetEngineOutput implements ParquetFile {
     const taken = this.#columns.map(({ name }) => columns.column(name));
     for (const name of columns.names) {
       const kinds = this.#options.columns.has(name) ? undefined : columns.column(name)?.kinds;
-      if (kinds !== undefined && columns.rows.some((row) => kinds[row] !== MISSING)) this.#drop(name);
+      if (kinds !== undefined && columns.rows.some((row) => kinds[row] !== MISSING))
+        this.#drop(name);
     }
     for (let from = 0; from < columns.count;) {
       const rows = columns.rows.subarray(from, from + this.#room());
@@ -135,7 +157,8 @@ export class ParquetEngineOutput implements ParquetFile {
     await Promise.allSettled(this.#encoders.map(({ busy }) => busy));
     await handle.close().catch(() => {});
     if (!this.#isClosed) database.close();
-    for (const path of [this.#scratch, ...this.#encoders.map(({ part }) => part)]) await rm(path, { force: true }).catch(() => {});
+    for (const path of [this.#scratch, ...this.#encoders.map(({ part }) => part)])
+      await rm(path, { force: true }).catch(() => {});
   }
 
   /** Rows that the next chunk may have. */
@@ -146,7 +169,8 @@ export class ParquetEngineOutput implements ParquetFile {
   async #added(rows: number, bytes: number): Promise<void> {
     this.rows += rows;
     this.bytes += bytes;
-    if (this.#filling.rows >= this.#groupRows || this.#filling.bytes >= GROUP_BYTES) await this.#endGroup();
+    if (this.#filling.rows >= this.#groupRows || this.#filling.bytes >= GROUP_BYTES)
+      await this.#endGroup();
   }
 
   /** Hands the group over to be encoded, once an encoder is through with an earlier one. */
@@ -164,11 +188,15 @@ export class ParquetEngineOutput implements ParquetFile {
 
   /** `before`: the groups before stand in the file. */
   async #encode({ connection, table, part }: Encoder, before: Promise<void>): Promise<void> {
-    const selected = this.#columns.map(({ name, expression }, index) => `${expression(`c${index}`)} AS ${quoteName(name)}`);
+    const selected = this.#columns.map(
+      ({ name, expression }, index) => `${expression(`c${index}`)} AS ${quoteName(name)}`,
+    );
     const codec = this.#options.codec === 'lz4' ? 'lz4_raw' : this.#options.codec;
     const options = `FORMAT parquet, COMPRESSION ${codec}, ROW_GROUP_SIZE ${GROUP_ROWS}`;
     try {
-      await connection.run(`COPY (SELECT ${selected.join(', ')} FROM ${table}()) TO ${quoteText(part)} (${options})`);
+      await connection.run(
+        `COPY (SELECT ${selected.join(', ')} FROM ${table}()) TO ${quoteText(part)} (${options})`,
+      );
     } catch (error) {
       throw duckdbError(error, `cannot write ${this.#options.path}`);
     }
@@ -183,7 +211,8 @@ export class ParquetEngineOutput implements ParquetFile {
     const table = DuckDBTableFunction.create({
       name: encoder.table,
       bindFunction: (bind) => {
-        for (const [index, { type }] of this.#columns.entries()) bind.addResultColumn(`c${index}`, types[type]);
+        for (const [index, { type }] of this.#columns.entries())
+          bind.addResultColumn(`c${index}`, types[type]);
       },
       initFunction: (init) => init.setMaxThreads(1),
       mainFunction: (_info, chunk) => encoder.rows.fetch(chunk),
@@ -225,13 +254,25 @@ interface EngineColumn {
   readonly expression: (from: string) => string;
 }
 
-const SCALARS = { boolean: 'BOOLEAN', integer: 'BIGINT', number: 'DOUBLE', string: 'VARCHAR', unknown: 'VARCHAR', json: 'JSON' } as const;
+const SCALARS = {
+  boolean: 'BOOLEAN',
+  integer: 'BIGINT',
+  number: 'DOUBLE',
+  string: 'VARCHAR',
+  unknown: 'VARCHAR',
+  json: 'JSON',
+} as const;
 
 function engineType(kind: ColumnKind): Pick<EngineColumn, 'type' | 'nested' | 'expression'> {
-  if (kind.is === 'json') return { type: 'VARCHAR', nested: true, expression: (from) => `CAST(${from} AS JSON)` };
+  if (kind.is === 'json')
+    return { type: 'VARCHAR', nested: true, expression: (from) => `CAST(${from} AS JSON)` };
   if (kind.is === 'list' || kind.is === 'struct') {
     const structure = quoteText(JSON.stringify(structureOf(kind)));
-    return { type: 'VARCHAR', nested: true, expression: (from) => `from_json(${from}, ${structure})` };
+    return {
+      type: 'VARCHAR',
+      nested: true,
+      expression: (from) => `from_json(${from}, ${structure})`,
+    };
   }
   return { type: SCALARS[kind.is], nested: false, expression: (from) => from };
 }
@@ -239,6 +280,7 @@ function engineType(kind: ColumnKind): Pick<EngineColumn, 'type' | 'nested' | 'e
 /** A kind as the engine wants it told: `{"a": ["BIGINT"]}`. */
 function structureOf(kind: ColumnKind): JsonValue {
   if (kind.is === 'list') return [structureOf(kind.of)];
-  if (kind.is === 'struct') return Object.fromEntries([...kind.fields].map(([name, inner]) => [name, structureOf(inner)]));
+  if (kind.is === 'struct')
+    return Object.fromEntries([...kind.fields].map(([name, inner]) => [name, structureOf(inner)]));
   return SCALARS[kind.is];
 }

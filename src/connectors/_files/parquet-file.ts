@@ -22,7 +22,10 @@ export interface ParquetFile {
   readonly bytes: number;
   /** Takes all of the records or, when one does not fit, none. */
   add(records: readonly JsonObject[]): Promise<void>;
-  /** Takes rows as they are, up to the first that it cannot; says how many. The others are added as records. */
+  /**
+   * Takes rows as they are, up to the first that it cannot; says how many. The others are added as
+   * records.
+   */
   addColumns?(columns: Columns): Promise<number>;
   /** Writes what is left and the footer, and gives the file its name. */
   finish(): Promise<void>;

@@ -1,4 +1,7 @@
-/** Puts the row groups of several Parquet files behind each other in one file: their bytes stay as they are, only the footer is new. */
+/**
+ * Puts the row groups of several Parquet files behind each other in one file: their bytes stay as
+ * they are, only the footer is new.
+ */
 import { open, type FileHandle } from 'node:fs/promises';
 import type { ColumnChunk, FileMetaData, RowGroup } from 'hyparquet';
 import { onDisk } from './io-error.ts';
@@ -36,7 +39,10 @@ export class ParquetJoin {
         await input.read(bytes, 0, bytes.length, start);
         return bytes.buffer;
       };
-      const metadata = await parquetMetadataAsync({ byteLength: size, slice }, { geoparquet: false, initialFetchSize: FOOTER_BYTES });
+      const metadata = await parquetMetadataAsync(
+        { byteLength: size, slice },
+        { geoparquet: false, initialFetchSize: FOOTER_BYTES },
+      );
       if (this.#at === 0) await this.#write(MAGIC);
       const shift = BigInt(this.#at - MAGIC.length);
       this.#metadata ??= metadata;
@@ -71,7 +77,8 @@ export class ParquetJoin {
   async #write(bytes: Uint8Array): Promise<void> {
     for (let written = 0; written < bytes.length;) {
       const from = written;
-      written += (await onDisk('write', this.#path, () => this.#handle.write(bytes, from))).bytesWritten;
+      written += (await onDisk('write', this.#path, () => this.#handle.write(bytes, from)))
+        .bytesWritten;
     }
     this.#at += bytes.length;
   }
@@ -86,12 +93,23 @@ function shiftedColumn(column: ColumnChunk, shift: bigint): ColumnChunk {
   const { meta_data: data } = column;
   const places = ['file_offset', 'offset_index_offset', 'column_index_offset'] as const;
   if (data === undefined) return { ...column, ...moved(column, places, shift) };
-  const inside = ['data_page_offset', 'index_page_offset', 'dictionary_page_offset', 'bloom_filter_offset'] as const;
-  return { ...column, ...moved(column, places, shift), meta_data: { ...data, ...moved(data, inside, shift) } };
+  const inside = [
+    'data_page_offset',
+    'index_page_offset',
+    'dictionary_page_offset',
+    'bloom_filter_offset',
+  ] as const;
+  return {
+    ...column,
+    ...moved(column, places, shift),
+    meta_data: { ...data, ...moved(data, inside, shift) },
+  };
 }
 
 /** Those of the places that are there, shifted. An offset of 0 says nothing. */
 function moved<T extends object>(of: T, places: readonly (keyof T)[], shift: bigint): Partial<T> {
   const present = places.filter((place) => typeof of[place] === 'bigint' && of[place] !== 0n);
-  return Object.fromEntries(present.map((place) => [place, (of[place] as bigint) + shift])) as Partial<T>;
+  return Object.fromEntries(
+    present.map((place) => [place, (of[place] as bigint) + shift]),
+  ) as Partial<T>;
 }

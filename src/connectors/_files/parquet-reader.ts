@@ -3,9 +3,19 @@ import type { AsyncBuffer, FileMetaData } from 'hyparquet';
 import { ConnectorError, messageOf } from '../../lib/errors.ts';
 import { setField, type JsonObject } from '../../lib/json.ts';
 import { onDisk } from './io-error.ts';
-import { converterOf, RAW_PARSERS, signature, withoutLossyTypes, type Convert, type SchemaNode } from './parquet-values.ts';
+import {
+  converterOf,
+  RAW_PARSERS,
+  signature,
+  withoutLossyTypes,
+  type Convert,
+  type SchemaNode,
+} from './parquet-values.ts';
 
-/** Where the file says where its pages are, a row group is taken in slices of about this size, and of this many rows. */
+/**
+ * Where the file says where its pages are, a row group is taken in slices of about this size, and
+ * of this many rows.
+ */
 const SLICE_BYTES = 16 * 1024 * 1024;
 const SLICE_ROWS = 50_000;
 /** A page of nothing but nulls; the library stumbles over its block. */
@@ -32,7 +42,12 @@ export class ParquetReader {
 
   private constructor(
     options: ParquetOpenOptions,
-    opened: { handle: FileHandle | undefined; file: AsyncBuffer; metadata: FileMetaData; tree: SchemaNode },
+    opened: {
+      handle: FileHandle | undefined;
+      file: AsyncBuffer;
+      metadata: FileMetaData;
+      tree: SchemaNode;
+    },
   ) {
     this.#options = options;
     this.#handle = opened.handle;
@@ -41,16 +56,26 @@ export class ParquetReader {
     const { children } = opened.tree;
     this.columns = new Map(children.map((node) => [node.element.name, signature(node)]));
     for (const wanted of options.columns ?? []) {
-      if (!this.columns.has(wanted)) throw new ConnectorError('data', `${options.path} has no column called ${JSON.stringify(wanted)}`);
+      if (!this.columns.has(wanted))
+        throw new ConnectorError(
+          'data',
+          `${options.path} has no column called ${JSON.stringify(wanted)}`,
+        );
     }
     const read = children.filter((node) => options.columns?.includes(node.element.name) ?? true);
-    this.#converters = new Map(read.map((node) => [node.element.name, converterOf(node, options.omitNulls)]));
+    this.#converters = new Map(
+      read.map((node) => [node.element.name, converterOf(node, options.omitNulls)]),
+    );
   }
 
   /** Reads from memory; `path` only stands in errors. */
   static async ofBytes(bytes: Buffer, options: ParquetOpenOptions): Promise<ParquetReader> {
     const whole = new Uint8Array(bytes).buffer;
-    return ParquetReader.#over({ byteLength: whole.byteLength, slice: (start, end) => whole.slice(start, end) }, undefined, options);
+    return ParquetReader.#over(
+      { byteLength: whole.byteLength, slice: (start, end) => whole.slice(start, end) },
+      undefined,
+      options,
+    );
   }
 
   static async open(options: ParquetOpenOptions): Promise<ParquetReader> {
@@ -63,9 +88,15 @@ export class ParquetReader {
     }
   }
 
-  static async #over(file: AsyncBuffer, handle: FileHandle | undefined, options: ParquetOpenOptions): Promise<ParquetReader> {
+  static async #over(
+    file: AsyncBuffer,
+    handle: FileHandle | undefined,
+    options: ParquetOpenOptions,
+  ): Promise<ParquetReader> {
     const { parquetMetadataAsync, parquetSchema } = await import('hyparquet');
-    const metadata = await reading(options, () => parquetMetadataAsync(file, { geoparquet: false }));
+    const metadata = await reading(options, () =>
+      parquetMetadataAsync(file, { geoparquet: false }),
+    );
     return new ParquetReader(options, { handle, file, metadata, tree: parquetSchema(metadata) });
   }
 
@@ -81,7 +112,9 @@ export class ParquetReader {
     const start = groups.slice(0, index).reduce((sum, one) => sum + Number(one.num_rows), 0);
     const rows = Number(group.num_rows);
     const sliceable = group.columns.every((column) => column.offset_index_offset !== undefined);
-    const slices = sliceable ? Math.ceil(Math.max(1, Number(group.total_byte_size) / SLICE_BYTES, rows / SLICE_ROWS)) : 1;
+    const slices = sliceable
+      ? Math.ceil(Math.max(1, Number(group.total_byte_size) / SLICE_BYTES, rows / SLICE_ROWS))
+      : 1;
     const step = Math.max(1, Math.ceil(rows / slices));
     for (let from = 0; from < rows; from += step) {
       this.#options.signal.throwIfAborted();
@@ -104,7 +137,10 @@ export class ParquetReader {
         rowStart,
         rowEnd,
         useOffsetIndex,
-        compressors: { ...compressors, LZ4_RAW: (input, length) => (length === 0 ? NO_BYTES : unpackLz4(input, length)) },
+        compressors: {
+          ...compressors,
+          LZ4_RAW: (input, length) => (length === 0 ? NO_BYTES : unpackLz4(input, length)),
+        },
         utf8: false,
         geoparquet: false,
         parsers: RAW_PARSERS,
@@ -123,26 +159,36 @@ export class ParquetReader {
   }
 }
 
-async function asyncBuffer(handle: FileHandle, { path, signal }: ParquetOpenOptions): Promise<AsyncBuffer> {
+async function asyncBuffer(
+  handle: FileHandle,
+  { path, signal }: ParquetOpenOptions,
+): Promise<AsyncBuffer> {
   const { size } = await handle.stat();
   return {
     byteLength: size,
     slice: async (start, end = size) => {
       signal.throwIfAborted();
       const buffer = new ArrayBuffer(end - start);
-      const { bytesRead } = await onDisk('read', path, () => handle.read(new Uint8Array(buffer), 0, buffer.byteLength, start));
+      const { bytesRead } = await onDisk('read', path, () =>
+        handle.read(new Uint8Array(buffer), 0, buffer.byteLength, start),
+      );
       return buffer.slice(0, bytesRead);
     },
   };
 }
 
 /** Whatever the library stumbles over is a fault of the file. */
-async function reading<T>({ path, signal }: ParquetOpenOptions, work: () => Promise<T>): Promise<T> {
+async function reading<T>(
+  { path, signal }: ParquetOpenOptions,
+  work: () => Promise<T>,
+): Promise<T> {
   try {
     return await work();
   } catch (error) {
     signal.throwIfAborted();
     if (error instanceof ConnectorError) throw error;
-    throw new ConnectorError('data', `cannot read ${path} as Parquet: ${messageOf(error)}`, { cause: error });
+    throw new ConnectorError('data', `cannot read ${path} as Parquet: ${messageOf(error)}`, {
+      cause: error,
+    });
   }
 }

@@ -16,7 +16,10 @@ interface Slice {
   readonly bytesTo: number;
 }
 
-/** The rows of one row group, column by column, until the engine fetches them chunk by chunk. Used again for later groups. */
+/**
+ * The rows of one row group, column by column, until the engine fetches them chunk by chunk. Used
+ * again for later groups.
+ */
 export class ParquetRows {
   rows = 0;
   readonly #heap = new TextHeap();
@@ -27,7 +30,9 @@ export class ParquetRows {
   #fetched = 0;
 
   constructor(isText: readonly boolean[]) {
-    this.#texts = new Map(isText.flatMap((text, index) => (text ? [[index, new TextColumn()] as const] : [])));
+    this.#texts = new Map(
+      isText.flatMap((text, index) => (text ? [[index, new TextColumn()] as const] : [])),
+    );
     this.#values = isText.map(() => []);
   }
 
@@ -55,8 +60,15 @@ export class ParquetRows {
     this.#endSlice(rows, bytesFrom);
   }
 
-  /** The same for rows of a page of columns; false, and nothing taken, when a cell is neither text nor null. */
-  addCells({ cells, count }: Columns, taken: readonly (Column | undefined)[], rows: Uint32Array): boolean {
+  /**
+   * The same for rows of a page of columns; false, and nothing taken, when a cell is neither text
+   * nor null.
+   */
+  addCells(
+    { cells, count }: Columns,
+    taken: readonly (Column | undefined)[],
+    rows: Uint32Array,
+  ): boolean {
     const bytesFrom = this.#heap.length;
     // A page of one chunk goes over with all of its bytes.
     const [from, to] = rows.length === count ? [0, cells.length] : extentOf(taken, rows);
@@ -78,7 +90,11 @@ export class ParquetRows {
     this.#fetched += 1;
     fillTexts(chunk, this.#texts, { ...slice, bytes: this.#heap.bytes });
     for (const [index, values] of this.#values.entries()) {
-      if (!this.#texts.has(index)) chunk.setColumnValues(index, values.slice(slice.row, slice.row + slice.rows) as (bigint | null)[]);
+      if (!this.#texts.has(index))
+        chunk.setColumnValues(
+          index,
+          values.slice(slice.row, slice.row + slice.rows) as (bigint | null)[],
+        );
     }
   }
 

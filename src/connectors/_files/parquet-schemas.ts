@@ -16,11 +16,16 @@ interface FileColumns extends Named {
 }
 
 /** Files of one data set must agree; looked at before the first record, a few files at a time. */
-export async function requireOneSchema<F extends Named>(files: readonly F[], options: CheckOptions<F>): Promise<void> {
+export async function requireOneSchema<F extends Named>(
+  files: readonly F[],
+  options: CheckOptions<F>,
+): Promise<void> {
   if (files.length < 2) return;
   let first: FileColumns | undefined;
   for (let at = 0; at < files.length; at += options.concurrency) {
-    const some = await Promise.all(files.slice(at, at + options.concurrency).map((file) => columnsOf(file, options)));
+    const some = await Promise.all(
+      files.slice(at, at + options.concurrency).map((file) => columnsOf(file, options)),
+    );
     for (const one of some) {
       first ??= one;
       requireSame(first, one);
@@ -40,8 +45,12 @@ function requireSame(a: FileColumns, b: FileColumns): void {
     const inB = b.columns.get(column);
     if (inA === inB) continue;
     const says = `${inA ?? 'missing'} in ${a.name}, ${inB ?? 'missing'} in ${b.name}`;
-    throw new ConnectorError('data', `the files differ in the field ${JSON.stringify(column)}: ${says}`, {
-      hint: 'read files of different shape with one row each',
-    });
+    throw new ConnectorError(
+      'data',
+      `the files differ in the field ${JSON.stringify(column)}: ${says}`,
+      {
+        hint: 'read files of different shape with one row each',
+      },
+    );
   }
 }

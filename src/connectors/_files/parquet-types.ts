@@ -2,7 +2,10 @@ import type { SchemaElement } from 'hyparquet';
 import { ConnectorError } from '../../lib/errors.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../lib/json.ts';
 
-/** What a column holds, learned from values. `unknown`: only nulls so far. `json`: objects without a single field. */
+/**
+ * What a column holds, learned from values. `unknown`: only nulls so far. `json`: objects without a
+ * single field.
+ */
 export type ColumnKind =
   | { readonly is: 'unknown' | 'boolean' | 'integer' | 'number' | 'string' | 'json' }
   | { readonly is: 'list'; readonly of: ColumnKind }
@@ -45,7 +48,12 @@ function mergeFields(fields: Map<string, ColumnKind>, record: JsonObject, above:
 function kindOf(value: JsonValue, path: string): ColumnKind {
   if (value === null) return { is: 'unknown' };
   if (Array.isArray(value)) {
-    return { is: 'list', of: value.map((item) => kindOf(item, `${path}[]`)).reduce((a, b) => merge(a, b, `${path}[]`), { is: 'unknown' }) };
+    return {
+      is: 'list',
+      of: value
+        .map((item) => kindOf(item, `${path}[]`))
+        .reduce((a, b) => merge(a, b, `${path}[]`), { is: 'unknown' }),
+    };
   }
   if (isObject(value)) {
     const fields = new Map<string, ColumnKind>();
@@ -69,7 +77,11 @@ function merge(a: ColumnKind, b: ColumnKind, path: string): ColumnKind {
   throw mismatch(path, a.is, b.is);
 }
 
-function mergeStructs(a: ReadonlyMap<string, ColumnKind>, b: ReadonlyMap<string, ColumnKind>, path: string): ColumnKind {
+function mergeStructs(
+  a: ReadonlyMap<string, ColumnKind>,
+  b: ReadonlyMap<string, ColumnKind>,
+  path: string,
+): ColumnKind {
   const fields = new Map(a);
   for (const [name, kind] of b) {
     const known = fields.get(name);
@@ -83,14 +95,21 @@ function isNumeric(kind: ColumnKind): boolean {
 }
 
 function mismatch(path: string, column: string, found: string): ConnectorError {
-  return new ConnectorError('data', `the field ${JSON.stringify(path)} is ${column}, but a record has ${found} there`, {
-    hint: 'bring the values to one type with a `cast` transform',
-  });
+  return new ConnectorError(
+    'data',
+    `the field ${JSON.stringify(path)} is ${column}, but a record has ${found} there`,
+    {
+      hint: 'bring the values to one type with a `cast` transform',
+    },
+  );
 }
 
 /** The elements that declare the columns in a file; every column may be null. */
 export function schemaOf(columns: ReadonlyMap<string, ColumnKind>): SchemaElement[] {
-  return [{ name: 'root', num_children: columns.size }, ...[...columns].flatMap(([name, kind]) => elementsOf(name, kind))];
+  return [
+    { name: 'root', num_children: columns.size },
+    ...[...columns].flatMap(([name, kind]) => elementsOf(name, kind)),
+  ];
 }
 
 function elementsOf(name: string, kind: ColumnKind): SchemaElement[] {
@@ -126,7 +145,11 @@ export interface Fitting {
 }
 
 /** The value as the library wants it for a column; throws when it does not fit. */
-export function fit(value: JsonValue | undefined, kind: ColumnKind, place: { path: string; fitting: Fitting }): unknown {
+export function fit(
+  value: JsonValue | undefined,
+  kind: ColumnKind,
+  place: { path: string; fitting: Fitting },
+): unknown {
   if (value === null || value === undefined) return undefined;
   const { path, fitting } = place;
   switch (kind.is) {
@@ -135,7 +158,9 @@ export function fit(value: JsonValue | undefined, kind: ColumnKind, place: { pat
     case 'integer':
       return fitInteger(value, kind, path);
     case 'number':
-      return typeof value === 'number' || typeof value === 'bigint' ? Number(value) : misfit(value, kind, path);
+      return typeof value === 'number' || typeof value === 'bigint'
+        ? Number(value)
+        : misfit(value, kind, path);
     case 'json':
       return value;
     case 'list': {
@@ -150,14 +175,25 @@ export function fit(value: JsonValue | undefined, kind: ColumnKind, place: { pat
 }
 
 function fitInteger(value: JsonValue, kind: ColumnKind, path: string): bigint {
-  if (typeof value === 'bigint' ? value >= INT64_MIN && value <= INT64_MAX : Number.isSafeInteger(value)) return BigInt(value as number);
+  if (
+    typeof value === 'bigint'
+      ? value >= INT64_MIN && value <= INT64_MAX
+      : Number.isSafeInteger(value)
+  )
+    return BigInt(value as number);
   return misfit(value, kind, path);
 }
 
-function fitStruct(value: JsonObject, fields: ReadonlyMap<string, ColumnKind>, place: { path: string; fitting: Fitting }): object {
+function fitStruct(
+  value: JsonObject,
+  fields: ReadonlyMap<string, ColumnKind>,
+  place: { path: string; fitting: Fitting },
+): object {
   const out: Record<string, unknown> = {};
-  for (const [name, kind] of fields) out[name] = fit(value[name], kind, { path: `${place.path}.${name}`, fitting: place.fitting });
-  for (const name of Object.keys(value)) if (!fields.has(name)) place.fitting.dropped(`${place.path}.${name}`);
+  for (const [name, kind] of fields)
+    out[name] = fit(value[name], kind, { path: `${place.path}.${name}`, fitting: place.fitting });
+  for (const name of Object.keys(value))
+    if (!fields.has(name)) place.fitting.dropped(`${place.path}.${name}`);
   return out;
 }
 

@@ -13,12 +13,16 @@ export interface SchemaNode {
 export type Convert = (value: unknown) => JsonValue;
 
 /**
- * The library turns decimals into doubles and gives up on a few rare types. Taking the annotation away makes it hand over what is
- * stored, which `converterOf` then reads exactly.
+ * The library turns decimals into doubles and gives up on a few rare types. Taking the annotation
+ * away makes it hand over what is stored, which `converterOf` then reads exactly.
  */
 export function withoutLossyTypes(schema: readonly SchemaElement[]): SchemaElement[] {
   return schema.map((element) => {
-    if (!['DECIMAL', 'BSON', 'INTERVAL'].includes(element.converted_type ?? '') && element.logical_type?.type !== 'DECIMAL') return element;
+    if (
+      !['DECIMAL', 'BSON', 'INTERVAL'].includes(element.converted_type ?? '') &&
+      element.logical_type?.type !== 'DECIMAL'
+    )
+      return element;
     const { converted_type: _dropped, logical_type: _also, ...stored } = element;
     return stored;
   });
@@ -26,7 +30,8 @@ export function withoutLossyTypes(schema: readonly SchemaElement[]): SchemaEleme
 
 /** How the values of a column become JSON. `omitNulls` leaves null fields out of structs. */
 export function converterOf(node: SchemaNode, omitNulls: boolean): Convert {
-  return (value) => (value === null || value === undefined ? null : present(node, omitNulls)(value));
+  return (value) =>
+    value === null || value === undefined ? null : present(node, omitNulls)(value);
 }
 
 function present(node: SchemaNode, omitNulls: boolean): Convert {
@@ -60,7 +65,10 @@ function mapOf(item: Convert): Convert {
 }
 
 function structOf(node: SchemaNode, omitNulls: boolean): Convert {
-  const fields = node.children.map((child) => ({ name: child.element.name, convert: converterOf(child, omitNulls) }));
+  const fields = node.children.map((child) => ({
+    name: child.element.name,
+    convert: converterOf(child, omitNulls),
+  }));
   return (value) => {
     if (!isObject(value)) return plain(value);
     const out: JsonObject = {};
@@ -78,14 +86,19 @@ function leaf(element: SchemaElement): Convert {
   if (converted === 'DATE' || logical?.type === 'DATE') return (value) => dateText(Number(value));
   if (converted === 'TIME_MILLIS') return (value) => timeText(BigInt(value as number) * 1_000_000n);
   if (converted === 'TIME_MICROS') return (value) => timeText((value as bigint) * 1000n);
-  if (logical?.type === 'TIME') return (value) => timeText(BigInt(value as number) * nanosPer(logical.unit));
+  if (logical?.type === 'TIME')
+    return (value) => timeText(BigInt(value as number) * nanosPer(logical.unit));
   if (logical?.type === 'TIMESTAMP') {
-    return (value) => timestampText((value as bigint) * nanosPer(logical.unit), logical.isAdjustedToUTC);
+    return (value) =>
+      timestampText((value as bigint) * nanosPer(logical.unit), logical.isAdjustedToUTC);
   }
-  if (converted === 'TIMESTAMP_MILLIS') return (value) => timestampText((value as bigint) * 1_000_000n, true);
-  if (converted === 'TIMESTAMP_MICROS') return (value) => timestampText((value as bigint) * 1000n, true);
+  if (converted === 'TIMESTAMP_MILLIS')
+    return (value) => timestampText((value as bigint) * 1_000_000n, true);
+  if (converted === 'TIMESTAMP_MICROS')
+    return (value) => timestampText((value as bigint) * 1000n, true);
   if (type === 'INT96') return (value) => timestampText(value as bigint, true);
-  if (converted === 'ENUM' || logical?.type === 'ENUM') return (value) => (value instanceof Uint8Array ? utf8(value) : plain(value));
+  if (converted === 'ENUM' || logical?.type === 'ENUM')
+    return (value) => (value instanceof Uint8Array ? utf8(value) : plain(value));
   return plain;
 }
 
@@ -98,7 +111,9 @@ export function plain(value: unknown): JsonValue {
     case 'number':
       return Number.isFinite(value) ? value : String(value);
     case 'bigint':
-      return value >= Number.MIN_SAFE_INTEGER && value <= Number.MAX_SAFE_INTEGER ? Number(value) : value;
+      return value >= Number.MIN_SAFE_INTEGER && value <= Number.MAX_SAFE_INTEGER
+        ? Number(value)
+        : value;
     default:
       return plainObject(value);
   }
@@ -106,7 +121,8 @@ export function plain(value: unknown): JsonValue {
 
 function plainObject(value: unknown): JsonValue {
   if (value === null || value === undefined) return null;
-  if (value instanceof Uint8Array) return Buffer.from(value.buffer, value.byteOffset, value.byteLength).toString('base64');
+  if (value instanceof Uint8Array)
+    return Buffer.from(value.buffer, value.byteOffset, value.byteLength).toString('base64');
   if (value instanceof Date) return value.toISOString();
   if (Array.isArray(value)) return value.map(plain);
   const out: JsonObject = {};
@@ -115,7 +131,11 @@ function plainObject(value: unknown): JsonValue {
 }
 
 function decimal(scale: number): Convert {
-  return (value) => decimalText(value instanceof Uint8Array ? signedNumber(value) : BigInt(value as number | bigint), scale);
+  return (value) =>
+    decimalText(
+      value instanceof Uint8Array ? signedNumber(value) : BigInt(value as number | bigint),
+      scale,
+    );
 }
 
 /** A two's complement number, most significant byte first. */
@@ -144,12 +164,17 @@ function dateText(days: number): string {
 }
 
 export function timeText(nanos: bigint): string {
-  return new Date(Number(nanos / SECOND_NS) * 1000).toISOString().slice(11, 19) + fraction(nanos % SECOND_NS);
+  return (
+    new Date(Number(nanos / SECOND_NS) * 1000).toISOString().slice(11, 19) +
+    fraction(nanos % SECOND_NS)
+  );
 }
 
 export function timestampText(nanos: bigint, utc: boolean): string {
   const below = ((nanos % SECOND_NS) + SECOND_NS) % SECOND_NS;
-  const seconds = new Date(Number((nanos - below) / SECOND_NS) * 1000).toISOString().replace(/\.\d+Z$/, '');
+  const seconds = new Date(Number((nanos - below) / SECOND_NS) * 1000)
+    .toISOString()
+    .replace(/\.\d+Z$/, '');
   return `${seconds}${fraction(below)}${utc ? 'Z' : ''}`;
 }
 
@@ -173,7 +198,8 @@ export const RAW_PARSERS = {
   timestampFromMicroseconds: (value: bigint) => value,
   timestampFromNanoseconds: (value: bigint) => value,
   dateFromDays: (value: number) => value,
-  jsonFromBytes: (bytes: Uint8Array | undefined) => (bytes === undefined ? undefined : parseJson(utf8(bytes))),
+  jsonFromBytes: (bytes: Uint8Array | undefined) =>
+    bytes === undefined ? undefined : parseJson(utf8(bytes)),
   geometryFromBytes: (bytes: Uint8Array) => bytes,
   geographyFromBytes: (bytes: Uint8Array) => bytes,
 };
@@ -181,11 +207,14 @@ export const RAW_PARSERS = {
 /** One line that says what a column is, to compare the schemas of files. */
 export function signature(node: SchemaNode): string {
   const { type, converted_type: converted, logical_type: logical, scale, precision } = node.element;
-  const inner = node.children.map((child) => `${child.element.name}: ${signature(child)}`).join(', ');
+  const inner = node.children
+    .map((child) => `${child.element.name}: ${signature(child)}`)
+    .join(', ');
   if (inner !== '') return `${converted ?? logical?.type ?? 'STRUCT'}<${inner}>`;
   const unit = logical !== undefined && 'unit' in logical ? `(${logical.unit})` : '';
   // A signed number as wide as its storage: some writers say so, others leave it out.
   if (converted === 'INT_64' || converted === 'INT_32') return type ?? converted;
-  const digits = scale === undefined && precision === undefined ? '' : `(${precision ?? 0},${scale ?? 0})`;
+  const digits =
+    scale === undefined && precision === undefined ? '' : `(${precision ?? 0},${scale ?? 0})`;
   return `${logical?.type ?? converted ?? type ?? 'UNKNOWN'}${unit}${digits}`;
 }

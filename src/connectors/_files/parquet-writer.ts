@@ -27,7 +27,9 @@ const COMPRESSORS = {
 /** A row group is written at the latest when its values take about this much memory. */
 const ROW_GROUP_BYTES = 16 * 1024 * 1024;
 
-/** One Parquet file being written under a scratch name. It has its final name only when it is whole. */
+/**
+ * One Parquet file being written under a scratch name. It has its final name only when it is whole.
+ */
 export class ParquetOutput implements ParquetFile {
   rows = 0;
   /** Estimated size of the values taken so far. */
@@ -83,7 +85,8 @@ export class ParquetOutput implements ParquetFile {
       const size = roughSize(records[index] ?? null);
       this.bytes += size;
       this.#groupBytes += size;
-      if (this.#groupRows >= this.#options.rowGroupSize || this.#groupBytes >= ROW_GROUP_BYTES) await this.#endGroup();
+      if (this.#groupRows >= this.#options.rowGroupSize || this.#groupBytes >= ROW_GROUP_BYTES)
+        await this.#endGroup();
     }
   }
 
@@ -110,7 +113,9 @@ export class ParquetOutput implements ParquetFile {
   #row(record: JsonObject): unknown[] {
     const { columns } = this.#options;
     const fitting = { dropped: (path: string) => this.#drop(path) };
-    const row = [...columns].map(([name, kind]) => fit(record[name], kind, { path: name, fitting }));
+    const row = [...columns].map(([name, kind]) =>
+      fit(record[name], kind, { path: name, fitting }),
+    );
     for (const name of Object.keys(record)) if (!columns.has(name)) this.#drop(name);
     return row;
   }
@@ -137,7 +142,8 @@ export class ParquetOutput implements ParquetFile {
     let written = 0;
     while (written < bytes.length) {
       const from = written;
-      written += (await onDisk('write', this.#options.path, () => this.#handle.write(bytes, from))).bytesWritten;
+      written += (await onDisk('write', this.#options.path, () => this.#handle.write(bytes, from)))
+        .bytesWritten;
     }
     this.#buffer.index = 0;
   }
@@ -152,7 +158,8 @@ const OVERHEAD_BYTES = 24;
 /** About how much memory a value takes while it waits in a column. */
 export function roughSize(value: JsonValue): number {
   if (typeof value === 'string') return value.length + OVERHEAD_BYTES;
-  if (Array.isArray(value)) return value.reduce<number>((sum, item) => sum + roughSize(item), OVERHEAD_BYTES);
+  if (Array.isArray(value))
+    return value.reduce<number>((sum, item) => sum + roughSize(item), OVERHEAD_BYTES);
   if (typeof value !== 'object' || value === null) return OVERHEAD_BYTES;
   return Object.values(value).reduce<number>((sum, item) => sum + roughSize(item), OVERHEAD_BYTES);
 }

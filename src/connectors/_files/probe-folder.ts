@@ -6,10 +6,20 @@ import { fileError } from './io-error.ts';
 import { scratchPath } from './scratch.ts';
 import { makeFolder } from '../../lib/make-folder.ts';
 
-/** The `io` probe of file sinks: makes and removes a file in the folder the output will be in; leaves nothing behind. */
+/**
+ * The `io` probe of file sinks: makes and removes a file in the folder the output will be in;
+ * leaves nothing behind.
+ */
 export async function probeFolder(path: string): Promise<ProbeFinding[]> {
   if (await isFolder(path)) {
-    return [{ name: 'io', status: 'fail', reason: `cannot write ${path}: it is a folder`, hint: 'name a file in it' }];
+    return [
+      {
+        name: 'io',
+        status: 'fail',
+        reason: `cannot write ${path}: it is a folder`,
+        hint: 'name a file in it',
+      },
+    ];
   }
   const made = await firstMissing(dirname(path));
   const file = scratchPath(path);
@@ -20,7 +30,12 @@ export async function probeFolder(path: string): Promise<ProbeFinding[]> {
   } catch (error) {
     const reason = messageOf(fileError(error, 'write into', dirname(path)));
     return [
-      { name: 'io', status: 'fail', reason, hint: 'make the folder writable for the user the process runs as, or choose another path' },
+      {
+        name: 'io',
+        status: 'fail',
+        reason,
+        hint: 'make the folder writable for the user the process runs as, or choose another path',
+      },
     ];
   } finally {
     await rm(file, { force: true }).catch(() => {});

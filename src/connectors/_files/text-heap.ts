@@ -8,10 +8,16 @@ const LOWER_U = 0x75;
 
 /** What stands for a backslash and one more character. */
 const UNESCAPED: Readonly<Record<number, number>> = Object.fromEntries(
-  Object.entries({ '"': '"', '\\': '\\', '/': '/', b: '\b', f: '\f', n: '\n', r: '\r', t: '\t' }).map(([letter, text]) => [
-    letter.charCodeAt(0),
-    text.charCodeAt(0),
-  ]),
+  Object.entries({
+    '"': '"',
+    '\\': '\\',
+    '/': '/',
+    b: '\b',
+    f: '\f',
+    n: '\n',
+    r: '\r',
+    t: '\t',
+  }).map(([letter, text]) => [letter.charCodeAt(0), text.charCodeAt(0)]),
 );
 
 /** A column of texts that grows and is used again. */
@@ -69,8 +75,8 @@ export class TextHeap {
   }
 
   /**
-   * The cells of some rows of a column of texts and nulls; their bytes lie here already, moved by `shift`. No column: all null.
-   * False, and the rest not looked at, when a cell is neither.
+   * The cells of some rows of a column of texts and nulls; their bytes lie here already, moved by
+   * `shift`. No column: all null. False, and the rest not looked at, when a cell is neither.
    */
   addCells(column: Column | undefined, place: CellPlace): boolean {
     const { rows, shift, into, row: first } = place;
@@ -107,7 +113,8 @@ export class TextHeap {
       }
       at += 1;
       const letter = bytes[at] as number;
-      if (letter === LOWER_U) return this.#write(JSON.parse(`"${bytes.toString('utf8', start, end)}"`) as string);
+      if (letter === LOWER_U)
+        return this.#write(JSON.parse(`"${bytes.toString('utf8', start, end)}"`) as string);
       bytes[to] = UNESCAPED[letter] as number;
     }
     this.length = to;

@@ -25,8 +25,9 @@ export interface RepairContext {
 const LINE_FEED = 10;
 
 /**
- * Before a file is continued: a writer that was killed may have left half a record at the end. A whole record gets the line end
- * it lacks, half of one is cut off. Returns the size afterwards; 0 also when there is no file.
+ * Before a file is continued: a writer that was killed may have left half a record at the end. A
+ * whole record gets the line end it lacks, half of one is cut off. Returns the size afterwards; 0
+ * also when there is no file.
  */
 export async function repairTornEnd(rules: LineRules, context: RepairContext): Promise<number> {
   const size = await sizeOf(context.path);
@@ -34,7 +35,9 @@ export async function repairTornEnd(rules: LineRules, context: RepairContext): P
   if (context.codec !== 'none') return repairPacked(rules, context);
   const handle = await onDisk('write', context.path, () => open(context.path, 'r+'));
   try {
-    return await onDisk('repair', context.path, () => repairPlain(handle, size, { rules, context }));
+    return await onDisk('repair', context.path, () =>
+      repairPlain(handle, size, { rules, context }),
+    );
   } finally {
     await handle.close();
   }
@@ -50,7 +53,11 @@ export async function sizeOf(path: string): Promise<number> {
   }
 }
 
-async function repairPlain(handle: FileHandle, size: number, place: { rules: LineRules; context: RepairContext }): Promise<number> {
+async function repairPlain(
+  handle: FileHandle,
+  size: number,
+  place: { rules: LineRules; context: RepairContext },
+): Promise<number> {
   const { rules, context } = place;
   const { start, bytes } = await lastRecord(handle, size, rules);
   const whole = rules.isWhole(bytes.toString('utf8'));
@@ -61,12 +68,19 @@ async function repairPlain(handle: FileHandle, size: number, place: { rules: Lin
     return size + 1;
   }
   await handle.truncate(start);
-  context.log.warn('the last line was cut off in the middle; dropped it', { path: context.path, bytes: size - start });
+  context.log.warn('the last line was cut off in the middle; dropped it', {
+    path: context.path,
+    bytes: size - start,
+  });
   return start;
 }
 
 /** The last record: from the last line that can start one to the end of the file. */
-async function lastRecord(handle: FileHandle, size: number, rules: LineRules): Promise<{ start: number; bytes: Buffer }> {
+async function lastRecord(
+  handle: FileHandle,
+  size: number,
+  rules: LineRules,
+): Promise<{ start: number; bytes: Buffer }> {
   let length = Math.min(size, 4096);
   for (;;) {
     const from = size - length;
@@ -90,7 +104,9 @@ function lastStart(bytes: Buffer, fromTheStart: boolean, rules: LineRules): numb
   return fromTheStart ? 0 : -1;
 }
 
-/** Packed files end at a member unless the writer was killed: then what can be read is packed anew. */
+/**
+ * Packed files end at a member unless the writer was killed: then what can be read is packed anew.
+ */
 async function repairPacked(rules: LineRules, context: RepairContext): Promise<number> {
   const { path, codec, log, signal } = context;
   try {

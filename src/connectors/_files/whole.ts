@@ -12,9 +12,13 @@ export async function wholeOf(blocks: AsyncIterable<Uint8Array>, name: string): 
     parts.push(block);
     length += block.length;
     if (length > MAX_WHOLE_BYTES) {
-      throw new ConnectorError('data', `${name} has more than ${MAX_WHOLE_BYTES} bytes; its format must be read as a whole`, {
-        hint: 'split it, or use a format that is read piece by piece',
-      });
+      throw new ConnectorError(
+        'data',
+        `${name} has more than ${MAX_WHOLE_BYTES} bytes; its format must be read as a whole`,
+        {
+          hint: 'split it, or use a format that is read piece by piece',
+        },
+      );
     }
   }
   return Buffer.concat(parts, length);
@@ -23,6 +27,9 @@ export async function wholeOf(blocks: AsyncIterable<Uint8Array>, name: string): 
 /** All text of a stream, without a byte order mark. */
 export async function textOf(blocks: AsyncIterable<Uint8Array>, name: string): Promise<string> {
   const bytes = await wholeOf(blocks, name);
-  if (!isUtf8(bytes)) throw new ConnectorError('data', `${name} is not UTF-8 text`, { hint: 'convert the file to UTF-8' });
+  if (!isUtf8(bytes))
+    throw new ConnectorError('data', `${name} is not UTF-8 text`, {
+      hint: 'convert the file to UTF-8',
+    });
   return bytes.toString('utf8').replace(/^\uFEFF/, '');
 }

@@ -1,13 +1,17 @@
 /**
- * Finds where zstd frames end (RFC 8878 section 3.1). The decoder of the runtime drops whatever follows a frame in the same chunk
- * and takes a frame that is cut off for a whole one; so frames are cut apart before it sees them, and the end is checked here.
+ * Finds where zstd frames end (RFC 8878 section 3.1). The decoder of the runtime drops whatever
+ * follows a frame in the same chunk and takes a frame that is cut off for a whole one; so frames
+ * are cut apart before it sees them, and the end is checked here.
  */
 
 const MAGIC = 0xfd2fb528;
 const SKIPPABLE = 0x184d2a50;
 const SKIPPABLE_MASK = 0xfffffff0;
 
-/** Where a walker stands: it collects `need` bytes of a header, or lets `pass` bytes of a body go by. */
+/**
+ * Where a walker stands: it collects `need` bytes of a header, or lets `pass` bytes of a body go
+ * by.
+ */
 type Step = 'magic' | 'skip_size' | 'descriptor' | 'header' | 'block_header' | 'checksum';
 
 export class ZstdFrames {
@@ -23,7 +27,10 @@ export class ZstdFrames {
     return this.#step === 'magic' && this.#header.length === 0 && this.#pass === 0;
   }
 
-  /** How many bytes from `from` on still belong to the frame at hand; throws when the bytes are not zstd. */
+  /**
+   * How many bytes from `from` on still belong to the frame at hand; throws when the bytes are not
+   * zstd.
+   */
   advance(bytes: Uint8Array, from: number): number {
     let at = from;
     while (at < bytes.length) {

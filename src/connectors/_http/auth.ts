@@ -4,7 +4,9 @@ import { finding, number, optional, text } from '../../kit/schema.ts';
 import { headerMap } from './fields.ts';
 import { jsonPath } from './json-path.ts';
 
-/** The logins a connector may write in place, by type. What they mean is decided in `credentials/`. */
+/**
+ * The logins a connector may write in place, by type. What they mean is decided in `credentials/`.
+ */
 const LOGINS = {
   none: () => z.strictObject({}),
   bearer: () => z.strictObject({ token: secret('Bearer token.') }),
@@ -36,13 +38,18 @@ const LOGINS = {
       url: text().meta({ description: 'Address that hands out tokens.' }),
       ...tokenRequestFields(),
       token_path: jsonPath().meta({ description: 'JSONPath of the token in the answer.' }),
-      expiry_path: optional(jsonPath()).meta({ description: 'JSONPath of the lifetime in seconds; unset: kept until refused.' }),
+      expiry_path: optional(jsonPath()).meta({
+        description: 'JSONPath of the lifetime in seconds; unset: kept until refused.',
+      }),
       expiry_ratio: ratio(),
       apply_as: optional(z.strictObject(tokenHeaderFields())).meta({
         description: 'How requests carry the token; unset: as a bearer token.',
       }),
     }),
-  custom: () => z.strictObject({ headers: headerMap().meta({ description: 'Headers that carry the login.', secret: true }) }),
+  custom: () =>
+    z.strictObject({
+      headers: headerMap().meta({ description: 'Headers that carry the login.', secret: true }),
+    }),
 } as const;
 
 export type LoginType = keyof typeof LOGINS;
@@ -54,7 +61,10 @@ export function auth(types: readonly LoginType[] = ALL_LOGINS) {
   const variants = types.map((type) =>
     z.strictObject({
       type: z.literal(type).meta({ description: 'Kind of login.' }),
-      config: (type === 'none' ? z.preprocess((value) => value ?? {}, LOGINS.none()) : LOGINS[type]()).meta({
+      config: (type === 'none'
+        ? z.preprocess((value) => value ?? {}, LOGINS.none())
+        : LOGINS[type]()
+      ).meta({
         description: 'Fields of this kind of login.',
       }),
     }),
@@ -62,9 +72,12 @@ export function auth(types: readonly LoginType[] = ALL_LOGINS) {
   const [first, ...others] = variants;
   if (first === undefined) throw new Error('cannot happen: a connector without any login');
   const inline = z.discriminatedUnion('type', [first, ...others]);
-  const shared = z.strictObject({ ref: text().meta({ description: 'Name of a login declared in the top-level `auth` block.' }) });
+  const shared = z.strictObject({
+    ref: text().meta({ description: 'Name of a login declared in the top-level `auth` block.' }),
+  });
   return optional(z.preprocess(oneForm, z.union([inline, shared]))).meta({
-    description: 'How requests are let in: a shared login (`ref`), or one written here (`type` and `config`).',
+    description:
+      'How requests are let in: a shared login (`ref`), or one written here (`type` and `config`).',
   });
 }
 

@@ -5,7 +5,11 @@ import { parseJson, type JsonValue } from '../../lib/json.ts';
 export const LONGEST_ANSWER_BYTES = 256 * 1024 * 1024;
 
 /** Reads a body to its end, but no further than `limitBytes`. */
-export async function readBody(response: Response, url: string, limitBytes = LONGEST_ANSWER_BYTES): Promise<Uint8Array> {
+export async function readBody(
+  response: Response,
+  url: string,
+  limitBytes = LONGEST_ANSWER_BYTES,
+): Promise<Uint8Array> {
   if (response.body === null) return new Uint8Array();
   const declared = Number(response.headers.get('content-length') ?? 0);
   const parts: Uint8Array[] = [];
@@ -38,7 +42,11 @@ export function jsonBody(bytes: Uint8Array, where: string): JsonValue {
 }
 
 function tooLarge(url: string, limitBytes: number): ConnectorError {
-  return new ConnectorError('data', `the answer of ${url} is larger than ${limitBytes / (1024 * 1024)} MiB`, {
-    hint: 'ask for smaller pages',
-  });
+  return new ConnectorError(
+    'data',
+    `the answer of ${url} is larger than ${limitBytes / (1024 * 1024)} MiB`,
+    {
+      hint: 'ask for smaller pages',
+    },
+  );
 }

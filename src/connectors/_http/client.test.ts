@@ -33,7 +33,13 @@ function login(parts: Partial<Credential>): CredentialProvider {
   const credential = { headers: {}, query: {}, ...parts };
   return { get: () => Promise.resolve(credential), invalidate: () => {} };
 }
-const RETRY = { maxRetries: 3, backoff: 'exponential', baseMs: 1000, maxMs: 60_000, jitter: false } as const;
+const RETRY = {
+  maxRetries: 3,
+  backoff: 'exponential',
+  baseMs: 1000,
+  maxMs: 60_000,
+  jitter: false,
+} as const;
 
 function client(options: Partial<HttpClientOptions> = {}): HttpClient {
   waits.length = 0;
@@ -47,7 +53,10 @@ function client(options: Partial<HttpClientOptions> = {}): HttpClient {
   });
 }
 
-const get = (path = '/'): { method: string; url: string } => ({ method: 'GET', url: `${server.url}${path}` });
+const get = (path = '/'): { method: string; url: string } => ({
+  method: 'GET',
+  url: `${server.url}${path}`,
+});
 
 describe('repeating', () => {
   it('repeats 5xx with growing waits, up to max_retries', async () => {
@@ -75,14 +84,23 @@ describe('repeating', () => {
 
   it('gives up at once when asked to wait for longer than an hour', async () => {
     server.respond([{ status: 429, headers: { 'retry-after': '86400' } }]);
-    await expect(client({ retry: RETRY }).send(get())).rejects.toMatchObject({ kind: 'rate_limited' });
+    await expect(client({ retry: RETRY }).send(get())).rejects.toMatchObject({
+      kind: 'rate_limited',
+    });
     expect(waits).toEqual([]);
   });
 
   it('repeats a body that breaks off and a server that is not there', async () => {
     server.respond([{ body: 'part', breaks: true }, { body: 'whole' }]);
-    expect(Buffer.from((await client({ retry: RETRY }).send(get())).bytes).toString()).toBe('whole');
-    await expect(client({ retry: { ...RETRY, maxRetries: 1 } }).send({ method: 'GET', url: 'http://127.0.0.1:1/' })).rejects.toMatchObject({
+    expect(Buffer.from((await client({ retry: RETRY }).send(get())).bytes).toString()).toBe(
+      'whole',
+    );
+    await expect(
+      client({ retry: { ...RETRY, maxRetries: 1 } }).send({
+        method: 'GET',
+        url: 'http://127.0.0.1:1/',
+      }),
+    ).rejects.toMatchObject({
       kind: 'connection',
     });
     expect(waits).toEqual([1000]);
@@ -103,15 +121,27 @@ describe('repeating', () => {
   it('repeats answers that a rule recognises, waiting as long as they say', async () => {
     const rules = compileRules(
       responseRules().parse([
-        { status: 400, body_path: '$.code', values: ['throttled'], backoff_from: '$.wait', max_wait_secs: 5 },
+        {
+          status: 400,
+          body_path: '$.code',
+          values: ['throttled'],
+          backoff_from: '$.wait',
+          max_wait_secs: 5,
+        },
         { header: 'x-busy', match_success: true, backoff_secs: 2 },
       ]),
     );
-    server.respond([{ status: 400, json: { code: 'throttled', wait: 60 } }, { headers: { 'x-busy': '1' } }, { body: 'done' }]);
+    server.respond([
+      { status: 400, json: { code: 'throttled', wait: 60 } },
+      { headers: { 'x-busy': '1' } },
+      { body: 'done' },
+    ]);
     expect((await client({ retry: RETRY, rules }).send(get())).status).toBe(200);
     expect(waits).toEqual([5000, 2000]);
     server.respond([{ status: 400, json: { code: 'other' } }]);
-    await expect(client({ retry: RETRY, rules }).send(get())).rejects.toMatchObject({ kind: 'refused' });
+    await expect(client({ retry: RETRY, rules }).send(get())).rejects.toMatchObject({
+      kind: 'refused',
+    });
   });
 });
 
@@ -130,7 +160,9 @@ describe('logins', () => {
         held.current = undefined;
       },
     };
-    server.respond(({ headers }) => ({ status: headers['authorization'] === 'Bearer new' ? 200 : 401 }));
+    server.respond(({ headers }) => ({
+      status: headers['authorization'] === 'Bearer new' ? 200 : 401,
+    }));
     await client({ provider }).send(get());
     expect(dropped).toEqual(['Bearer old']);
     server.respond([{ status: 401 }]);
@@ -140,7 +172,10 @@ describe('logins', () => {
 
   it('lets the header of the credential win', async () => {
     server.respond([{}]);
-    await client({ provider: login({ headers: { 'X-Key': 'b' } }), headers: { 'x-key': 'a' } }).send(get());
+    await client({
+      provider: login({ headers: { 'X-Key': 'b' } }),
+      headers: { 'x-key': 'a' },
+    }).send(get());
     expect(server.requests[0]?.headers['x-key']).toBe('b');
   });
 
@@ -148,17 +183,27 @@ describe('logins', () => {
     server.respond([{}]);
     const home = `http://me:${SECRET}@127.0.0.1:${server.port}`;
     await client({ homes: [home] }).send({ method: 'GET', url: `${home}/a` });
-    expect(server.requests[0]?.headers['authorization']).toBe(`Basic ${Buffer.from(`me:${SECRET}`).toString('base64')}`);
+    expect(server.requests[0]?.headers['authorization']).toBe(
+      `Basic ${Buffer.from(`me:${SECRET}`).toString('base64')}`,
+    );
   });
 });
 
 describe('redirects', () => {
-  const provider = login({ headers: { Authorization: `Bearer ${SECRET}` }, query: { key: SECRET } });
+  const provider = login({
+    headers: { Authorization: `Bearer ${SECRET}` },
+    query: { key: SECRET },
+  });
 
   it('keep the login on the same host', async () => {
-    server.respond(({ path }) => (path === '/a' ? { status: 302, headers: { location: '/b' } } : {}));
+    server.respond(({ path }) =>
+      path === '/a' ? { status: 302, headers: { location: '/b' } } : {},
+    );
     const answer = await client({ provider }).send(get('/a'));
-    expect(server.requests[1]).toMatchObject({ path: '/b', headers: { authorization: `Bearer ${SECRET}` } });
+    expect(server.requests[1]).toMatchObject({
+      path: '/b',
+      headers: { authorization: `Bearer ${SECRET}` },
+    });
     expect(server.requests[1]?.query.get('key')).toBe(SECRET);
     expect(answer.url).toBe(`${server.url}/b`);
   });
@@ -166,7 +211,9 @@ describe('redirects', () => {
   it('carry neither login nor configured headers to another host, unless it is trusted', async () => {
     server.respond([{ status: 302, headers: { location: `${other.url}/b` } }]);
     other.respond([{}]);
-    await client({ provider, headers: { 'x-api-key': SECRET, accept: 'text/csv' } }).send(get('/a'));
+    await client({ provider, headers: { 'x-api-key': SECRET, accept: 'text/csv' } }).send(
+      get('/a'),
+    );
     expect(JSON.stringify(other.requests)).not.toContain(SECRET);
     expect(other.requests[0]?.headers['accept']).toBe('text/csv');
     await client({ provider, trustedHosts: [`127.0.0.1:${other.port}`] }).send(get('/a'));
@@ -175,12 +222,16 @@ describe('redirects', () => {
 
   it('do not take the body to another host', async () => {
     server.respond([{ status: 307, headers: { location: `${other.url}/b` } }]);
-    await expect(client().send({ ...get(), method: 'POST', body: { json: { a: SECRET } } })).rejects.toMatchObject({ kind: 'refused' });
+    await expect(
+      client().send({ ...get(), method: 'POST', body: { json: { a: SECRET } } }),
+    ).rejects.toMatchObject({ kind: 'refused' });
     expect(other.requests).toEqual([]);
   });
 
   it('turn a POST into a GET after 303, and end somewhere', async () => {
-    server.respond(({ path }) => (path === '/' ? { status: 303, headers: { location: '/b' } } : {}));
+    server.respond(({ path }) =>
+      path === '/' ? { status: 303, headers: { location: '/b' } } : {},
+    );
     await client().send({ ...get(), method: 'POST', body: { json: 1 } });
     expect(server.requests[1]).toMatchObject({ method: 'GET', body: '' });
     server.respond([{ status: 302, headers: { location: '/' } }]);

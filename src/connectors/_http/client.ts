@@ -20,7 +20,10 @@ export interface HttpRequest {
   readonly url: string;
   readonly query?: QueryPairs;
   readonly headers?: Readonly<Record<string, string>>;
-  readonly body?: { readonly json: JsonValue } | { readonly text: string; readonly type: string } | undefined;
+  readonly body?:
+    | { readonly json: JsonValue }
+    | { readonly text: string; readonly type: string }
+    | undefined;
 }
 
 export interface HttpAnswer {
@@ -77,7 +80,10 @@ export class HttpClient {
     return new HttpClient({ ...this.#options, signal });
   }
 
-  /** Sends and reads the whole answer. A status other than 2xx throws a `ConnectorError` that carries it. */
+  /**
+   * Sends and reads the whole answer. A status other than 2xx throws a `ConnectorError` that
+   * carries it.
+   */
   async send(request: HttpRequest): Promise<HttpAnswer> {
     return this.#repeat(request, async ({ response, url, shownUrl, deadline }) => {
       using _ = deadline;
@@ -86,16 +92,28 @@ export class HttpClient {
     });
   }
 
-  /** Sends and hands the body over as it comes; a body that breaks off is an error, not a reason to repeat. */
+  /**
+   * Sends and hands the body over as it comes; a body that breaks off is an error, not a reason to
+   * repeat.
+   */
   async stream(request: HttpRequest): Promise<HttpStream> {
     return this.#repeat(request, (exchange) => {
       const { response, url, shownUrl } = exchange;
       const blocks = this.#blocks(exchange, request.method);
-      return Promise.resolve({ status: response.status, headers: response.headers, url, shownUrl, blocks });
+      return Promise.resolve({
+        status: response.status,
+        headers: response.headers,
+        url,
+        shownUrl,
+        blocks,
+      });
     });
   }
 
-  async *#blocks({ response, shownUrl, deadline }: Exchange, method: string): AsyncGenerator<Uint8Array> {
+  async *#blocks(
+    { response, shownUrl, deadline }: Exchange,
+    method: string,
+  ): AsyncGenerator<Uint8Array> {
     using _ = deadline;
     try {
       for await (const block of response.body ?? []) {
@@ -128,7 +146,12 @@ export class HttpClient {
       const waitMs = waitBeforeRetry(error, attempt, retry);
       if (waitMs === undefined) throw error;
       attempt += 1;
-      env.log.info('a request failed and is repeated', { attempt, kind: error.kind, status: error.status, wait_ms: Math.round(waitMs) });
+      env.log.info('a request failed and is repeated', {
+        attempt,
+        kind: error.kind,
+        status: error.status,
+        wait_ms: Math.round(waitMs),
+      });
       await env.clock.sleep(waitMs, signal);
       credential = await provider.get(signal);
     }
@@ -148,7 +171,11 @@ export class HttpClient {
         isTrusted: (target) => isTrusted(target, this.#homes, this.#trustedHosts),
         credential,
         show: (target) => safeUrl(target, secretParams),
-        send: (target, init) => (this.#options.fetch ?? this.#options.env.fetch)(target, { ...init, signal: deadline.signal }),
+        send: (target, init) =>
+          (this.#options.fetch ?? this.#options.env.fetch)(target, {
+            ...init,
+            signal: deadline.signal,
+          }),
       });
       shownUrl = safeUrl(url, secretParams);
       const refusal = await this.#judge(response, { method: request.method, shownUrl });
@@ -170,13 +197,18 @@ export class HttpClient {
       'user-agent': 'headgate',
       ...lowerCased(this.#options.headers),
     };
-    if (body !== undefined) headers['content-type'] ??= 'json' in body ? 'application/json' : body.type;
+    if (body !== undefined)
+      headers['content-type'] ??= 'json' in body ? 'application/json' : body.type;
     Object.assign(headers, lowerCased(request.headers));
-    const text = body === undefined ? undefined : 'json' in body ? stringifyJson(body.json) : body.text;
+    const text =
+      body === undefined ? undefined : 'json' in body ? stringifyJson(body.json) : body.text;
     return { url, method: request.method, headers, body: text };
   }
 
-  async #judge(response: Response, call: { readonly method: string; readonly shownUrl: string }): Promise<ConnectorError | undefined> {
+  async #judge(
+    response: Response,
+    call: { readonly method: string; readonly shownUrl: string },
+  ): Promise<ConnectorError | undefined> {
     const { env } = this.#options;
     const now = env.clock.now();
     for (const rule of this.#options.rules ?? []) {
@@ -194,7 +226,10 @@ export class HttpClient {
       }
     }
     if (response.ok) return undefined;
-    const asked = response.status === 429 || response.status === 503 ? retryAfterMs(response.headers.get('retry-after'), now) : undefined;
+    const asked =
+      response.status === 429 || response.status === 503
+        ? retryAfterMs(response.headers.get('retry-after'), now)
+        : undefined;
     const start = await readStart(response, EXCERPT_READ_BYTES);
     return statusError({
       ...call,
@@ -205,9 +240,13 @@ export class HttpClient {
     });
   }
 
-  #failure(error: unknown, call: { readonly method: string; readonly shownUrl: string; readonly deadline: Deadline }): ConnectorError {
+  #failure(
+    error: unknown,
+    call: { readonly method: string; readonly shownUrl: string; readonly deadline: Deadline },
+  ): ConnectorError {
     this.#options.signal.throwIfAborted();
-    if (call.deadline.expired) return timeoutError(call.method, call.shownUrl, this.#options.timeoutMs ?? 0);
+    if (call.deadline.expired)
+      return timeoutError(call.method, call.shownUrl, this.#options.timeoutMs ?? 0);
     return transportError(error, call.method, call.shownUrl);
   }
 }
@@ -220,5 +259,7 @@ function registerLogin(address: string, redactor: Redactor): void {
 }
 
 function lowerCased(headers: Readonly<Record<string, string>> | undefined): Record<string, string> {
-  return Object.fromEntries(Object.entries(headers ?? {}).map(([name, value]) => [name.toLowerCase(), value]));
+  return Object.fromEntries(
+    Object.entries(headers ?? {}).map(([name, value]) => [name.toLowerCase(), value]),
+  );
 }

@@ -15,7 +15,10 @@ export interface ConnectionNeeds {
   readonly timeoutMs?: number;
 }
 
-/** Connections of one connector. `fetch` is there only when the shared one of the process will not do. */
+/**
+ * Connections of one connector. `fetch` is there only when the shared one of the process will not
+ * do.
+ */
 export interface Connections {
   readonly fetch: typeof fetch | undefined;
   close(): Promise<void>;
@@ -23,7 +26,11 @@ export interface Connections {
 
 export async function openConnections(needs: ConnectionNeeds, env: Env): Promise<Connections> {
   const { tls, connectTimeoutMs = BUILT_IN_CONNECT_MS, timeoutMs = 0 } = needs;
-  if (tls === undefined && connectTimeoutMs === BUILT_IN_CONNECT_MS && timeoutMs <= BUILT_IN_ANSWER_MS) {
+  if (
+    tls === undefined &&
+    connectTimeoutMs === BUILT_IN_CONNECT_MS &&
+    timeoutMs <= BUILT_IN_ANSWER_MS
+  ) {
     return { fetch: undefined, close: () => Promise.resolve() };
   }
   const identity = tls === undefined ? {} : await identityOf(tls, env.cwd);
@@ -36,7 +43,8 @@ export async function openConnections(needs: ConnectionNeeds, env: Env): Promise
     headersTimeout: 0,
     bodyTimeout: 0,
   });
-  const send = (input: string, init?: object): Promise<unknown> => undici.fetch(input, { ...init, dispatcher });
+  const send = (input: string, init?: object): Promise<unknown> =>
+    undici.fetch(input, { ...init, dispatcher });
   // The two declarations of the same standard interface differ only in names.
   return { fetch: send as unknown as typeof fetch, close: () => dispatcher.destroy() };
 }
@@ -45,7 +53,9 @@ async function identityOf(tls: TlsBlock, cwd: string): Promise<object> {
   const [cert, key, pfx] = await Promise.all([
     tls.client_cert === undefined ? undefined : pemOf(tls.client_cert, cwd),
     tls.client_key === undefined ? undefined : pemOf(tls.client_key, cwd),
-    tls.client_identity_pkcs12 === undefined ? undefined : readPart(tls.client_identity_pkcs12, cwd),
+    tls.client_identity_pkcs12 === undefined
+      ? undefined
+      : readPart(tls.client_identity_pkcs12, cwd),
   ]);
   return {
     ...(cert === undefined ? {} : { cert }),
@@ -64,6 +74,10 @@ async function readPart(path: string, cwd: string): Promise<Buffer> {
   try {
     return await readFile(resolve(cwd, path));
   } catch (error) {
-    throw new ConnectorError('missing', `the certificate file ${path} cannot be read: ${messageOf(error)}`, { cause: error });
+    throw new ConnectorError(
+      'missing',
+      `the certificate file ${path} cannot be read: ${messageOf(error)}`,
+      { cause: error },
+    );
   }
 }

@@ -45,30 +45,44 @@ export async function* decodeAnswer(
   yield Array.isArray(value) ? value : [value];
 }
 
-async function apply(material: Material, step: Exclude<DecodeStep, { parse: ParseStep }>, options: DecodeOptions): Promise<Material> {
+async function apply(
+  material: Material,
+  step: Exclude<DecodeStep, { parse: ParseStep }>,
+  options: DecodeOptions,
+): Promise<Material> {
   if (step === 'base64') return fromBase64(utf8(asBytes(material)), options.name);
   if (step === 'gunzip') return fromGzip(asBytes(material), options.name);
   if ('unzip' in step) return unzipMember(asBytes(material), options.name, step.unzip.member);
   const found = extracted(material, step.extract, options);
   if (found === undefined)
-    throw new ConnectorError('data', `${options.name} holds nothing at \`${step.extract}\``, { hint: 'check `extract`' });
+    throw new ConnectorError('data', `${options.name} holds nothing at \`${step.extract}\``, {
+      hint: 'check `extract`',
+    });
   return { value: found };
 }
 
-function extracted(material: Material, path: string, options: DecodeOptions): JsonValue | undefined {
-  if (material instanceof Uint8Array && options.extract !== undefined) return options.extract(material, path);
+function extracted(
+  material: Material,
+  path: string,
+  options: DecodeOptions,
+): JsonValue | undefined {
+  if (material instanceof Uint8Array && options.extract !== undefined)
+    return options.extract(material, path);
   const value = material instanceof Uint8Array ? jsonBody(material, options.name) : material.value;
   return compilePath(path)(value)[0];
 }
 
 function asBytes(material: Material): Uint8Array {
   if (material instanceof Uint8Array) return material;
-  return Buffer.from(typeof material.value === 'string' ? material.value : JSON.stringify(material.value));
+  return Buffer.from(
+    typeof material.value === 'string' ? material.value : JSON.stringify(material.value),
+  );
 }
 
 function fromBase64(text: string, name: string): Uint8Array {
   const compact = text.replaceAll(/\s+/g, '');
-  if (!/^[A-Za-z0-9+/_-]*={0,2}$/.test(compact)) throw new ConnectorError('data', `${name} is not Base64 text where \`decode\` expects it`);
+  if (!/^[A-Za-z0-9+/_-]*={0,2}$/.test(compact))
+    throw new ConnectorError('data', `${name} is not Base64 text where \`decode\` expects it`);
   return Buffer.from(compact, 'base64');
 }
 
@@ -76,11 +90,19 @@ async function fromGzip(bytes: Uint8Array, name: string): Promise<Uint8Array> {
   try {
     return await inflate(bytes, { maxOutputLength: LONGEST_ANSWER_BYTES });
   } catch (error) {
-    throw new ConnectorError('data', `${name} is not gzip data that can be read: ${messageOf(error)}`, { cause: error });
+    throw new ConnectorError(
+      'data',
+      `${name} is not gzip data that can be read: ${messageOf(error)}`,
+      { cause: error },
+    );
   }
 }
 
-async function* parse(bytes: Uint8Array, step: ParseStep, options: DecodeOptions): AsyncGenerator<readonly JsonValue[]> {
+async function* parse(
+  bytes: Uint8Array,
+  step: ParseStep,
+  options: DecodeOptions,
+): AsyncGenerator<readonly JsonValue[]> {
   switch (step.format) {
     case 'json':
       yield jsonRecords(jsonBody(bytes, options.name), step.records_path);
@@ -91,7 +113,11 @@ async function* parse(bytes: Uint8Array, step: ParseStep, options: DecodeOptions
       return;
     }
     case 'xlsx':
-      yield await sheetRecords(bytes, { sheet: step.sheet, headerRow: step.header_row, name: options.name });
+      yield await sheetRecords(bytes, {
+        sheet: step.sheet,
+        headerRow: step.header_row,
+        name: options.name,
+      });
       return;
     case 'csv':
       yield* csvRecords(bytes, step, options);
@@ -107,10 +133,25 @@ function jsonRecords(body: JsonValue, path: string | undefined): JsonValue[] {
   return Array.isArray(only) && (path === undefined || isSingular(path)) ? only : found;
 }
 
-async function* csvRecords(bytes: Uint8Array, step: ParseStep, options: DecodeOptions): AsyncGenerator<readonly JsonValue[]> {
-  const shape = { dialect: { delimiter: step.delimiter, quote: QUOTE }, hasHeaders: step.has_headers, flexible: false, nullValues: [] };
+async function* csvRecords(
+  bytes: Uint8Array,
+  step: ParseStep,
+  options: DecodeOptions,
+): AsyncGenerator<readonly JsonValue[]> {
+  const shape = {
+    dialect: { delimiter: step.delimiter, quote: QUOTE },
+    hasHeaders: step.has_headers,
+    flexible: false,
+    nullValues: [],
+  };
   const bounds = { records: RECORDS_A_BATCH, bytes: options.pageBytes };
-  for await (const page of csvPages(once(bytes), { shape, lane: RECORDS_LANE, bounds, name: options.name, signal: options.signal }))
+  for await (const page of csvPages(once(bytes), {
+    shape,
+    lane: RECORDS_LANE,
+    bounds,
+    name: options.name,
+    signal: options.signal,
+  }))
     yield page.records();
 }
 

@@ -13,11 +13,15 @@ export function statusError(failure: StatusFailure): ConnectorError {
   const { status, retryAfterMs } = failure;
   const body = failure.excerpt === '' ? '' : `: ${failure.excerpt}`;
   const hint = HINTS[status];
-  return new ConnectorError(kindOfStatus(status), `${failure.method} ${failure.url} answers ${status}${body}`, {
-    status,
-    ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
-    ...(hint === undefined ? {} : { hint }),
-  });
+  return new ConnectorError(
+    kindOfStatus(status),
+    `${failure.method} ${failure.url} answers ${status}${body}`,
+    {
+      status,
+      ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+      ...(hint === undefined ? {} : { hint }),
+    },
+  );
 }
 
 export function kindOfStatus(status: number): ConnectorErrorKind {
@@ -41,15 +45,22 @@ const HINTS: Readonly<Record<number, string>> = {
 export function transportError(error: unknown, method: string, url: string): ConnectorError {
   if (error instanceof ConnectorError) return error;
   const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
-  const code = typeof cause === 'object' && cause !== null && 'code' in cause ? String(cause.code) : '';
+  const code =
+    typeof cause === 'object' && cause !== null && 'code' in cause ? String(cause.code) : '';
   const says = messageOf(cause) === '' ? code : messageOf(cause);
   // A request that could not even be made will not be made better by repeating it.
   if (error instanceof TypeError && error.cause === undefined) {
-    return new ConnectorError('refused', `${method} ${url} cannot be sent: ${error.message}`, { cause: error });
+    return new ConnectorError('refused', `${method} ${url} cannot be sent: ${error.message}`, {
+      cause: error,
+    });
   }
-  if (/TIMEOUT|TIMEDOUT/.test(code)) return new ConnectorError('timeout', `${method} ${url} timed out: ${says}`, { cause: error });
+  if (/TIMEOUT|TIMEDOUT/.test(code))
+    return new ConnectorError('timeout', `${method} ${url} timed out: ${says}`, { cause: error });
   const hint = hintOfCode(code);
-  return new ConnectorError('connection', `${method} ${url} failed: ${says}`, { cause: error, ...(hint === undefined ? {} : { hint }) });
+  return new ConnectorError('connection', `${method} ${url} failed: ${says}`, {
+    cause: error,
+    ...(hint === undefined ? {} : { hint }),
+  });
 }
 
 function hintOfCode(code: string): string | undefined {
@@ -62,5 +73,9 @@ function hintOfCode(code: string): string | undefined {
 }
 
 export function timeoutError(method: string, url: string, timeoutMs: number): ConnectorError {
-  return new ConnectorError('timeout', `${method} ${url} did not answer within ${timeoutMs / 1000} s`, { hint: 'raise `timeout`' });
+  return new ConnectorError(
+    'timeout',
+    `${method} ${url} did not answer within ${timeoutMs / 1000} s`,
+    { hint: 'raise `timeout`' },
+  );
 }

@@ -5,16 +5,26 @@ import { isHttpUrl } from '../../lib/http-url.ts';
 /** Fields that several connectors of this family share. */
 
 const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
-// Control characters would end the header or the request; beyond Latin-1 a header cannot carry anything.
+// Control characters would end the header or the request; beyond Latin-1 a header cannot carry
+// anything.
 const HEADER_VALUE = /^[\t\u0020-\u007e\u0080-\u00ff]*$/;
 
 /** Header names to values; numbers and booleans are taken as their text. */
 export function headerMap() {
   return z.record(z.string(), scalarText()).superRefine((headers, ctx) => {
     for (const [name, value] of Object.entries(headers)) {
-      if (!HEADER_NAME.test(name)) ctx.addIssue(finding('invalid_value', `\`${name}\` is not a header name`, { path: [name] }));
+      if (!HEADER_NAME.test(name))
+        ctx.addIssue(
+          finding('invalid_value', `\`${name}\` is not a header name`, { path: [name] }),
+        );
       if (!HEADER_VALUE.test(value))
-        ctx.addIssue(finding('invalid_value', 'a header value must not hold line ends or characters beyond Latin-1', { path: [name] }));
+        ctx.addIssue(
+          finding(
+            'invalid_value',
+            'a header value must not hold line ends or characters beyond Latin-1',
+            { path: [name] },
+          ),
+        );
     }
   });
 }
@@ -22,7 +32,10 @@ export function headerMap() {
 /** Text; numbers and booleans, as YAML reads unquoted values, become their text. */
 export function scalarText() {
   return z.preprocess(
-    (value) => (typeof value === 'number' || typeof value === 'boolean' || typeof value === 'bigint' ? String(value) : value),
+    (value) =>
+      typeof value === 'number' || typeof value === 'boolean' || typeof value === 'bigint'
+        ? String(value)
+        : value,
     z.string(),
   );
 }
@@ -32,7 +45,9 @@ export function httpUrl(description: string) {
     .superRefine((value, ctx) => {
       if (!isHttpUrl(value)) {
         ctx.addIssue(
-          finding('invalid_value', 'this is not an http or https address', { hint: 'write it in full, e.g. `https://api.example.com`' }),
+          finding('invalid_value', 'this is not an http or https address', {
+            hint: 'write it in full, e.g. `https://api.example.com`',
+          }),
         );
       }
     })
@@ -70,7 +85,10 @@ const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS'] as 
 
 /** An HTTP method in any case. */
 export function httpMethod() {
-  return z.preprocess((value) => (typeof value === 'string' ? value.toUpperCase() : value), z.enum(METHODS));
+  return z.preprocess(
+    (value) => (typeof value === 'string' ? value.toUpperCase() : value),
+    z.enum(METHODS),
+  );
 }
 
 /** `fetch` sends no body with these. */

@@ -29,9 +29,14 @@ export function isJsonPath(path: string): boolean {
   }
 }
 
-/** The finding about a text that is no JSONPath; `at` is its place below the value that is checked. */
+/**
+ * The finding about a text that is no JSONPath; `at` is its place below the value that is checked.
+ */
 export function notAPath(path: string, at: (string | number)[] = []) {
-  return finding('invalid_value', `\`${path}\` is not a JSONPath`, { path: at, hint: 'e.g. `$.data.items[*]`' });
+  return finding('invalid_value', `\`${path}\` is not a JSONPath`, {
+    path: at,
+    hint: 'e.g. `$.data.items[*]`',
+  });
 }
 
 function rooted(path: string): string {
@@ -39,16 +44,20 @@ function rooted(path: string): string {
   return path.startsWith('[') ? `$${path}` : `$.${path}`;
 }
 
-const STEP = /\.([A-Za-z_\u0080-\uffff][\w\u0080-\uffff]*)|\['([^'\\]*)'\]|\["([^"\\]*)"\]|(\.\*|\[\*\])/y;
+const STEP =
+  /\.([A-Za-z_\u0080-\uffff][\w\u0080-\uffff]*)|\['([^'\\]*)'\]|\["([^"\\]*)"\]|(\.\*|\[\*\])/y;
 const EACH = Symbol('each');
 
-/** Paths of names and `[*]` only, which is nearly all there are, are walked without the interpreter. */
+/**
+ * Paths of names and `[*]` only, which is nearly all there are, are walked without the interpreter.
+ */
 export function compilePath(path: string): PathReader {
   const steps = simpleSteps(path);
   if (steps === undefined) return (value) => library().query(value as LibraryValue, path);
   return (value) => {
     let found = [value];
-    for (const step of steps) found = step === EACH ? found.flatMap(children) : members(found, step);
+    for (const step of steps)
+      found = step === EACH ? found.flatMap(children) : members(found, step);
     return found;
   };
 }
@@ -71,14 +80,17 @@ function children(value: JsonValue): JsonValue[] {
 
 function members(values: readonly JsonValue[], name: string): JsonValue[] {
   const found: JsonValue[] = [];
-  for (const value of values) if (isObject(value) && hasField(value, name)) found.push(value[name] ?? null);
+  for (const value of values)
+    if (isObject(value) && hasField(value, name)) found.push(value[name] ?? null);
   return found;
 }
 
 /** Whether the path can match at most one value. */
 export function isSingular(path: string): boolean {
   const steps = simpleSteps(path);
-  return steps === undefined ? /^\$(\.[\w\u0080-\uffff]+|\[(-?\d+|'[^']*'|"[^"]*")\])*$/.test(path) : !steps.includes(EACH);
+  return steps === undefined
+    ? /^\$(\.[\w\u0080-\uffff]+|\[(-?\d+|'[^']*'|"[^"]*")\])*$/.test(path)
+    : !steps.includes(EACH);
 }
 
 /** A match with the steps that lead to it. */
@@ -89,12 +101,16 @@ export interface LocatedMatch {
 
 export function locate(value: JsonValue, path: string): LocatedMatch[] {
   const found: LocatedMatch[] = [];
-  library().exec(value as LibraryValue, path, (match, steps) => found.push({ value: match, steps: steps.map(plainStep) }));
+  library().exec(value as LibraryValue, path, (match, steps) =>
+    found.push({ value: match, steps: steps.map(plainStep) }),
+  );
   return found;
 }
 
 /** Keys come escaped as in a normalised path (RFC 9535, 2.7). */
 function plainStep(step: string | number): string | number {
   if (typeof step === 'number') return step;
-  return JSON.parse(`"${step.replaceAll(String.raw`\'`, "'").replaceAll('"', String.raw`\"`)}"`) as string;
+  return JSON.parse(
+    `"${step.replaceAll(String.raw`\'`, "'").replaceAll('"', String.raw`\"`)}"`,
+  ) as string;
 }

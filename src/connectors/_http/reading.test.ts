@@ -29,12 +29,16 @@ describe('paths', () => {
   });
 
   it('know whether they can match more than one value', () => {
-    for (const path of ['$', '$.a.b', "$['a b'][0]", '$.a[-1]']) expect(isSingular(path)).toBe(true);
-    for (const path of ['$[*]', '$.a.*', '$..a', '$[?@.a]', '$[1:2]', '$[0,1]']) expect(isSingular(path)).toBe(false);
+    for (const path of ['$', '$.a.b', "$['a b'][0]", '$.a[-1]'])
+      expect(isSingular(path)).toBe(true);
+    for (const path of ['$[*]', '$.a.*', '$..a', '$[?@.a]', '$[1:2]', '$[0,1]'])
+      expect(isSingular(path)).toBe(false);
   });
 
   it('tell where their matches stand', () => {
-    expect(locate({ "it's": [{ 'a"b': 1 }] }, '$[*][*][*]')).toEqual([{ value: 1, steps: ["it's", 0, 'a"b'] }]);
+    expect(locate({ "it's": [{ 'a"b': 1 }] }, '$[*][*][*]')).toEqual([
+      { value: 1, steps: ["it's", 0, 'a"b'] },
+    ]);
   });
 });
 
@@ -61,14 +65,18 @@ describe('addresses', () => {
   });
 
   it('are shown without login and secret-looking values', () => {
-    expect(safeUrl('https://u:p@h:8443/a?access_token=abc&page=1&k=v', ['k'])).toBe('https://h:8443/a?access_token=***&page=1&k=***');
+    expect(safeUrl('https://u:p@h:8443/a?access_token=abc&page=1&k=v', ['k'])).toBe(
+      'https://h:8443/a?access_token=***&page=1&k=***',
+    );
     expect(safeUrl('not an address?token=abc')).toBe('not an address');
   });
 });
 
 describe('the next link', () => {
   it('is found among others, quoted or not, in any case', () => {
-    expect(nextLink('<https://h/?a=1,2>; rel="prev", <https://h/?a=3>; title="x, y"; REL="Next last"')).toBe('https://h/?a=3');
+    expect(
+      nextLink('<https://h/?a=1,2>; rel="prev", <https://h/?a=3>; title="x, y"; REL="Next last"'),
+    ).toBe('https://h/?a=3');
     expect(nextLink('</n>;rel=next')).toBe('/n');
     expect(nextLink('</n>; rel=nextish')).toBeUndefined();
     expect(nextLink(null)).toBeUndefined();
@@ -77,15 +85,24 @@ describe('the next link', () => {
 
 describe('bodies', () => {
   it('are not read beyond the limit, told or not', async () => {
-    await expect(readBody(new Response('x'.repeat(20)), 'http://h/', 10)).rejects.toThrow(/the answer of http:\/\/h\/ is larger than/);
-    await expect(readBody(new Response('x', { headers: { 'content-length': '99' } }), 'http://h/', 10)).rejects.toThrow(/larger/);
+    await expect(readBody(new Response('x'.repeat(20)), 'http://h/', 10)).rejects.toThrow(
+      /the answer of http:\/\/h\/ is larger than/,
+    );
+    await expect(
+      readBody(new Response('x', { headers: { 'content-length': '99' } }), 'http://h/', 10),
+    ).rejects.toThrow(/larger/);
     expect(await readBody(new Response('x'.repeat(10)), 'http://h/', 10)).toHaveLength(10);
   });
 });
 
 describe('XML', () => {
   it('becomes JSON: attributes, text, repeats, empty elements', () => {
-    expect(parseXml('<?xml version="1.0"?><a x="1">hi<b/><b>2</b><c y="z"/> there &amp; <![CDATA[<raw>]]></a>', 'it')).toEqual({
+    expect(
+      parseXml(
+        '<?xml version="1.0"?><a x="1">hi<b/><b>2</b><c y="z"/> there &amp; <![CDATA[<raw>]]></a>',
+        'it',
+      ),
+    ).toEqual({
       a: { '@x': '1', b: [null, '2'], c: { '@y': 'z' }, '#text': 'hi there & <raw>' },
     });
   });
@@ -95,7 +112,10 @@ describe('XML', () => {
   });
 
   it('finds elements by the end of their path, each repeat on its own', () => {
-    const document = parseXml('<s:r xmlns:s="s"><x><i>1</i><i>2</i></x><y><x><i>3</i></x></y></s:r>', 'it');
+    const document = parseXml(
+      '<s:r xmlns:s="s"><x><i>1</i><i>2</i></x><y><x><i>3</i></x></y></s:r>',
+      'it',
+    );
     expect(elementsAt(document, 'r.x.i')).toEqual(['1', '2']);
     expect(elementsAt(document, 'y.x.i')).toEqual(['3']);
     expect(elementsAt(document, 'none')).toEqual([]);

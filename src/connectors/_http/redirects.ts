@@ -2,7 +2,9 @@ import type { Credential } from '../../kit/context.ts';
 import { ConnectorError } from '../../lib/errors.ts';
 import { withQuery } from './url.ts';
 
-/** One request as it goes over the wire, before credentials are put in. Header names are lower case. */
+/**
+ * One request as it goes over the wire, before credentials are put in. Header names are lower case.
+ */
 export interface Hop {
   readonly url: string;
   readonly method: string;
@@ -22,10 +24,22 @@ export interface RedirectRules {
 const MOST_HOPS = 10;
 const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 /** All that a host which may not see credentials is told; any other header may hold one. */
-const HARMLESS: ReadonlySet<string> = new Set(['accept', 'accept-language', 'content-type', 'prefer', 'user-agent']);
+const HARMLESS: ReadonlySet<string> = new Set([
+  'accept',
+  'accept-language',
+  'content-type',
+  'prefer',
+  'user-agent',
+]);
 
-/** Sends a request and follows redirects ourselves, so that nobody but the hosts it is meant for ever sees the login. */
-export async function followRedirects(first: Hop, rules: RedirectRules): Promise<{ readonly response: Response; readonly url: string }> {
+/**
+ * Sends a request and follows redirects ourselves, so that nobody but the hosts it is meant for
+ * ever sees the login.
+ */
+export async function followRedirects(
+  first: Hop,
+  rules: RedirectRules,
+): Promise<{ readonly response: Response; readonly url: string }> {
   let hop = first;
   for (let hops = 0; hops <= MOST_HOPS; hops += 1) {
     const { url, init } = dressed(hop, rules);
@@ -35,22 +49,37 @@ export async function followRedirects(first: Hop, rules: RedirectRules): Promise
     await response.body?.cancel();
     hop = redirected(hop, response.status, { location, rules });
   }
-  throw new ConnectorError('refused', `${first.method} ${rules.show(first.url)} was redirected more than ${MOST_HOPS} times`);
+  throw new ConnectorError(
+    'refused',
+    `${first.method} ${rules.show(first.url)} was redirected more than ${MOST_HOPS} times`,
+  );
 }
 
 /** The request with the credential, or, for a stranger, without anything that might be one. */
-function dressed(hop: Hop, rules: RedirectRules): { readonly url: string; readonly init: RequestInit } {
+function dressed(
+  hop: Hop,
+  rules: RedirectRules,
+): { readonly url: string; readonly init: RequestInit } {
   const address = new URL(hop.url);
   const { credential } = rules;
   const trusted = rules.isTrusted(address);
-  const headers = Object.fromEntries(Object.entries(hop.headers).filter(([name]) => trusted || HARMLESS.has(name)));
+  const headers = Object.fromEntries(
+    Object.entries(hop.headers).filter(([name]) => trusted || HARMLESS.has(name)),
+  );
   // `fetch` refuses an address with a login in it.
   const login = takeLogin(address);
   if (trusted && login !== undefined) headers['authorization'] = login;
-  if (trusted) for (const [name, value] of Object.entries(credential.headers)) headers[name.toLowerCase()] = value;
+  if (trusted)
+    for (const [name, value] of Object.entries(credential.headers))
+      headers[name.toLowerCase()] = value;
   return {
     url: trusted ? withQuery(address.href, Object.entries(credential.query)) : address.href,
-    init: { method: hop.method, headers, redirect: 'manual', ...(hop.body === undefined ? {} : { body: hop.body }) },
+    init: {
+      method: hop.method,
+      headers,
+      redirect: 'manual',
+      ...(hop.body === undefined ? {} : { body: hop.body }),
+    },
   };
 }
 
@@ -63,13 +92,22 @@ function takeLogin(address: URL): string | undefined {
   return `Basic ${Buffer.from(pair).toString('base64')}`;
 }
 
-function redirected(hop: Hop, status: number, to: { readonly location: string; readonly rules: RedirectRules }): Hop {
+function redirected(
+  hop: Hop,
+  status: number,
+  to: { readonly location: string; readonly rules: RedirectRules },
+): Hop {
   const { rules, location } = to;
   const target = URL.parse(location, hop.url);
   if (target === null || (target.protocol !== 'http:' && target.protocol !== 'https:')) {
-    throw new ConnectorError('refused', `${hop.method} ${rules.show(hop.url)} is redirected to an address that cannot be followed`);
+    throw new ConnectorError(
+      'refused',
+      `${hop.method} ${rules.show(hop.url)} is redirected to an address that cannot be followed`,
+    );
   }
-  const becomesGet = (status === 303 && hop.method !== 'HEAD') || ((status === 301 || status === 302) && hop.method === 'POST');
+  const becomesGet =
+    (status === 303 && hop.method !== 'HEAD') ||
+    ((status === 301 || status === 302) && hop.method === 'POST');
   if (becomesGet) {
     const { 'content-type': _type, ...headers } = hop.headers;
     return { url: target.href, method: 'GET', headers, body: undefined };

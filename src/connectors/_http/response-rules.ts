@@ -6,39 +6,70 @@ import { compilePath, jsonPath } from './json-path.ts';
 import { retryAfterMs } from './retry.ts';
 
 /** Says that an answer asks for another try, and after how long when it tells. */
-export type ResponseRule = (response: Response, now: Date) => Promise<{ readonly waitMs?: number | undefined } | undefined>;
+export type ResponseRule = (
+  response: Response,
+  now: Date,
+) => Promise<{ readonly waitMs?: number | undefined } | undefined>;
 
 const matcher = z.lazy(() =>
   z
     .strictObject({
-      status: optional(z.union([integer({ min: 100, max: 599 }), z.array(integer({ min: 100, max: 599 })).min(1)])).meta({
+      status: optional(
+        z.union([integer({ min: 100, max: 599 }), z.array(integer({ min: 100, max: 599 })).min(1)]),
+      ).meta({
         description: 'Status, or list of statuses, the answer must have.',
       }),
-      body_path: optional(jsonPath()).meta({ description: 'JSONPath of the value in the body to look at.', examples: ['$.error.code'] }),
+      body_path: optional(jsonPath()).meta({
+        description: 'JSONPath of the value in the body to look at.',
+        examples: ['$.error.code'],
+      }),
       header: optional(text()).meta({ description: 'Header to look at.' }),
       values: optional(z.array(json()).min(1)).meta({
-        description: 'What the value at `body_path`, or the header, must be one of; unset: any value counts.',
+        description:
+          'What the value at `body_path`, or the header, must be one of; unset: any value counts.',
       }),
-      match_success: boolean().default(false).meta({ description: 'Whether answers with a 2xx status are looked at too.' }),
+      match_success: boolean()
+        .default(false)
+        .meta({ description: 'Whether answers with a 2xx status are looked at too.' }),
       backoff_from: optional(text()).meta({
-        description: 'Where the answer says how long to wait: a header, or a JSONPath starting with `$` (seconds or an HTTP date).',
+        description:
+          'Where the answer says how long to wait: a header, or a JSONPath starting with `$` (seconds or an HTTP date).',
       }),
       backoff_secs: optional(number({ min: 0 })).meta({
         description: 'Seconds to wait when the answer does not say; unset: `retry_backoff`.',
       }),
-      max_wait_secs: number({ min: 0, max: 3600 }).default(3600).meta({ description: 'Longest wait in seconds.' }),
+      max_wait_secs: number({ min: 0, max: 3600 })
+        .default(3600)
+        .meta({ description: 'Longest wait in seconds.' }),
     })
     .superRefine((value, ctx) => {
-      if (value.status === undefined && value.body_path === undefined && value.header === undefined) {
-        ctx.addIssue(finding('missing_key', 'the rule would match every answer', { hint: 'set `status`, `body_path` or `header`' }));
+      if (
+        value.status === undefined &&
+        value.body_path === undefined &&
+        value.header === undefined
+      ) {
+        ctx.addIssue(
+          finding('missing_key', 'the rule would match every answer', {
+            hint: 'set `status`, `body_path` or `header`',
+          }),
+        );
       }
       if (value.body_path !== undefined && value.header !== undefined) {
         ctx.addIssue(
-          finding('invalid_value', '`body_path` and `header` cannot stand together', { path: ['header'], hint: 'write two rules' }),
+          finding('invalid_value', '`body_path` and `header` cannot stand together', {
+            path: ['header'],
+            hint: 'write two rules',
+          }),
         );
       }
-      if (value.values !== undefined && value.body_path === undefined && value.header === undefined) {
-        ctx.addIssue(finding('missing_key', '`values` needs `body_path` or `header`', { path: ['values'] }));
+      if (
+        value.values !== undefined &&
+        value.body_path === undefined &&
+        value.header === undefined
+      ) {
+        ctx.addIssue(
+          finding('missing_key', '`values` needs `body_path` or `header`', { path: ['values'] }),
+        );
       }
     }),
 );
@@ -46,7 +77,8 @@ const matcher = z.lazy(() =>
 /** `retry_on_response`. */
 export function responseRules() {
   return z.array(matcher).default([]).meta({
-    description: 'Answers that mean "try again later" although their status does not say so; repeated up to `max_retries` times.',
+    description:
+      'Answers that mean "try again later" although their status does not say so; repeated up to `max_retries` times.',
   });
 }
 
@@ -64,13 +96,18 @@ function compileRule(rule: Matcher): ResponseRule {
     if (response.ok && !rule.match_success) return undefined;
     if (statuses !== undefined && !statuses.has(response.status)) return undefined;
     const body = needsBody ? await peek(response) : undefined;
-    if (read !== undefined && !isOneOf(body === undefined ? [] : read(body), rule.values)) return undefined;
+    if (read !== undefined && !isOneOf(body === undefined ? [] : read(body), rule.values))
+      return undefined;
     if (rule.header !== undefined) {
       const value = response.headers.get(rule.header);
       if (!isOneOf(value === null ? [] : [value], rule.values?.map(jsonText))) return undefined;
     }
-    const waitMs = told(rule, { response, body, now }) ?? (rule.backoff_secs === undefined ? undefined : rule.backoff_secs * 1000);
-    return { waitMs: waitMs === undefined ? undefined : Math.min(waitMs, rule.max_wait_secs * 1000) };
+    const waitMs =
+      told(rule, { response, body, now }) ??
+      (rule.backoff_secs === undefined ? undefined : rule.backoff_secs * 1000);
+    return {
+      waitMs: waitMs === undefined ? undefined : Math.min(waitMs, rule.max_wait_secs * 1000),
+    };
   };
 }
 
@@ -78,11 +115,17 @@ function isOneOf(found: readonly JsonValue[], values: readonly JsonValue[] | und
   return found.some((one) => values === undefined || values.some((value) => jsonEqual(one, value)));
 }
 
-function told(rule: Matcher, answer: { response: Response; body: JsonValue | undefined; now: Date }): number | undefined {
+function told(
+  rule: Matcher,
+  answer: { response: Response; body: JsonValue | undefined; now: Date },
+): number | undefined {
   if (rule.backoff_from === undefined) return undefined;
-  if (!rule.backoff_from.startsWith('$')) return retryAfterMs(answer.response.headers.get(rule.backoff_from), answer.now);
+  if (!rule.backoff_from.startsWith('$'))
+    return retryAfterMs(answer.response.headers.get(rule.backoff_from), answer.now);
   const [found] = answer.body === undefined ? [] : compilePath(rule.backoff_from)(answer.body);
-  return typeof found === 'number' || typeof found === 'string' ? retryAfterMs(String(found), answer.now) : undefined;
+  return typeof found === 'number' || typeof found === 'string'
+    ? retryAfterMs(String(found), answer.now)
+    : undefined;
 }
 
 /** A look at the body that leaves it to be read; `undefined` when it is not JSON. */

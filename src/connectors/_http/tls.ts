@@ -6,23 +6,48 @@ export function tlsBlock() {
   return optional(
     z
       .strictObject({
-        client_cert: optional(text()).meta({ description: 'Client certificate: PEM text, or the path of a PEM file.' }),
-        client_key: optional(text()).meta({ description: 'Its private key: PEM text, or the path of a PEM file.', secret: true }),
-        client_identity_pkcs12: optional(text()).meta({ description: 'Path of a PKCS#12 file with certificate and key.' }),
-        pkcs12_password: optional(z.string()).meta({ description: 'Password of the PKCS#12 file.', secret: true }),
-        min_version: z.enum(['1.2', '1.3']).default('1.2').meta({ description: 'Oldest TLS version that is spoken.' }),
+        client_cert: optional(text()).meta({
+          description: 'Client certificate: PEM text, or the path of a PEM file.',
+        }),
+        client_key: optional(text()).meta({
+          description: 'Its private key: PEM text, or the path of a PEM file.',
+          secret: true,
+        }),
+        client_identity_pkcs12: optional(text()).meta({
+          description: 'Path of a PKCS#12 file with certificate and key.',
+        }),
+        pkcs12_password: optional(z.string()).meta({
+          description: 'Password of the PKCS#12 file.',
+          secret: true,
+        }),
+        min_version: z
+          .enum(['1.2', '1.3'])
+          .default('1.2')
+          .meta({ description: 'Oldest TLS version that is spoken.' }),
       })
       .superRefine((value, ctx) => {
         const pem = value.client_cert !== undefined || value.client_key !== undefined;
         if (pem && value.client_identity_pkcs12 !== undefined) {
-          ctx.addIssue(finding('invalid_value', 'a PEM pair and a PKCS#12 file cannot stand together', { hint: 'keep one of them' }));
+          ctx.addIssue(
+            finding('invalid_value', 'a PEM pair and a PKCS#12 file cannot stand together', {
+              hint: 'keep one of them',
+            }),
+          );
         }
         if (pem && (value.client_cert === undefined || value.client_key === undefined)) {
           const missing = value.client_cert === undefined ? 'client_cert' : 'client_key';
-          ctx.addIssue(finding('missing_key', '`client_cert` and `client_key` belong together', { path: [missing] }));
+          ctx.addIssue(
+            finding('missing_key', '`client_cert` and `client_key` belong together', {
+              path: [missing],
+            }),
+          );
         }
         if (value.pkcs12_password !== undefined && value.client_identity_pkcs12 === undefined) {
-          ctx.addIssue(finding('missing_key', '`pkcs12_password` needs `client_identity_pkcs12`', { path: ['client_identity_pkcs12'] }));
+          ctx.addIssue(
+            finding('missing_key', '`pkcs12_password` needs `client_identity_pkcs12`', {
+              path: ['client_identity_pkcs12'],
+            }),
+          );
         }
       }),
   ).meta({ description: 'Client certificate and TLS version.' });

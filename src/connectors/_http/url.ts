@@ -7,7 +7,10 @@ export function looksSecret(name: string): boolean {
   return SECRET_NAME.test(name) || name.toLowerCase() === 'cookie';
 }
 
-/** The address as a message may show it: no user info, no fragment, secret-looking query values masked. */
+/**
+ * The address as a message may show it: no user info, no fragment, secret-looking query values
+ * masked.
+ */
 export function safeUrl(address: string, secretParams: Iterable<string> = []): string {
   const url = URL.parse(address);
   if (url === null) return address.replace(/[?#].*$/s, '').replace(/\/\/[^/]*@/, '//');
@@ -24,7 +27,8 @@ export function bareUrl(address: string): string {
   const url = URL.parse(address);
   if (url === null) return address.replace(/[?#].*$/s, '').replace(/\/\/[^/]*@/, '//');
   // Placeholders that are filled later stay readable.
-  const path = url.pathname === '/' ? '' : url.pathname.replaceAll('%7B', '{').replaceAll('%7D', '}');
+  const path =
+    url.pathname === '/' ? '' : url.pathname.replaceAll('%7B', '{').replaceAll('%7D', '}');
   return `${url.protocol}//${url.host}${path}`;
 }
 
@@ -56,7 +60,11 @@ export function withQuery(address: string, pairs: QueryPairs): string {
 }
 
 /** Whether credentials for `homes` may be sent to `target`. */
-export function isTrusted(target: URL, homes: ReadonlySet<string>, trustedHosts: ReadonlySet<string>): boolean {
+export function isTrusted(
+  target: URL,
+  homes: ReadonlySet<string>,
+  trustedHosts: ReadonlySet<string>,
+): boolean {
   if (homes.has(target.origin)) return true;
   const { host, hostname, protocol } = target;
   // What was written down as https is never sent in the clear.

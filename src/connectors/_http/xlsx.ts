@@ -13,8 +13,14 @@ export interface SheetOptions {
 
 type Cell = string | number | boolean | Date | null;
 
-/** One record a row below the header of a sheet; empty cells are null, empty rows are left out, dates are ISO text. */
-export async function sheetRecords(bytes: Uint8Array, options: SheetOptions): Promise<JsonObject[]> {
+/**
+ * One record a row below the header of a sheet; empty cells are null, empty rows are left out,
+ * dates are ISO text.
+ */
+export async function sheetRecords(
+  bytes: Uint8Array,
+  options: SheetOptions,
+): Promise<JsonObject[]> {
   const rows = await rowsOf(bytes, options);
   const header = rows[options.headerRow];
   if (header === undefined) return [];
@@ -33,21 +39,33 @@ async function rowsOf(bytes: Uint8Array, options: SheetOptions): Promise<Cell[][
   try {
     sheets = await readSheets(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength));
   } catch (error) {
-    throw new ConnectorError('data', `${options.name} cannot be read as a spreadsheet: ${messageOf(error)}`, { cause: error });
+    throw new ConnectorError(
+      'data',
+      `${options.name} cannot be read as a spreadsheet: ${messageOf(error)}`,
+      { cause: error },
+    );
   }
   const wanted = String(options.sheet ?? 0);
-  const chosen = sheets.find((one) => one.sheet === wanted) ?? (/^\d+$/.test(wanted) ? sheets[Number(wanted)] : undefined);
+  const chosen =
+    sheets.find((one) => one.sheet === wanted) ??
+    (/^\d+$/.test(wanted) ? sheets[Number(wanted)] : undefined);
   if (chosen !== undefined) return chosen.data as Cell[][];
   const names = sheets.map((one) => one.sheet).join(', ');
-  throw new ConnectorError('missing', `${options.name} has no sheet \`${wanted}\``, { hint: `its sheets are: ${names}` });
+  throw new ConnectorError('missing', `${options.name} has no sheet \`${wanted}\``, {
+    hint: `its sheets are: ${names}`,
+  });
 }
 
 function columnNames(header: readonly Cell[], { name }: SheetOptions): string[] {
-  const names = header.map((cell, index) => (cell === null ? `column_${index}` : jsonText(jsonOf(cell))));
+  const names = header.map((cell, index) =>
+    cell === null ? `column_${index}` : jsonText(jsonOf(cell)),
+  );
   const double = names.find((one, index) => names.indexOf(one) !== index);
   if (double === undefined) return names;
   const hint = 'rename one of them, or choose another header row';
-  throw new ConnectorError('data', `${name} has two columns called ${JSON.stringify(double)}`, { hint });
+  throw new ConnectorError('data', `${name} has two columns called ${JSON.stringify(double)}`, {
+    hint,
+  });
 }
 
 function recordOf(row: readonly Cell[], names: readonly string[]): JsonObject {

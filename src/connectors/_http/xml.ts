@@ -1,4 +1,7 @@
-/** XML as JSON: `@name` for attributes, `#text` beside attributes or children, lists for repeated elements, null for empty ones. */
+/**
+ * XML as JSON: `@name` for attributes, `#text` beside attributes or children, lists for repeated
+ * elements, null for empty ones.
+ */
 import type { X2jOptions } from 'fast-xml-parser';
 import { ConnectorError } from '../../lib/errors.ts';
 import { hasField, isObject, setField, type JsonObject, type JsonValue } from '../../lib/json.ts';
@@ -30,11 +33,18 @@ const OPTIONS: X2jOptions = {
 export function parseXml(text: string, name: string): JsonValue {
   const { XMLParser, XMLValidator } = library();
   const valid = XMLValidator.validate(text, { allowBooleanAttributes: false });
-  if (valid !== true) throw new ConnectorError('data', `${name} is not XML: ${valid.err.msg} (line ${valid.err.line})`);
+  if (valid !== true)
+    throw new ConnectorError(
+      'data',
+      `${name} is not XML: ${valid.err.msg} (line ${valid.err.line})`,
+    );
   return childrenOf(new XMLParser(OPTIONS).parse(text) as Node[], {});
 }
 
-function childrenOf(nodes: readonly Node[], attributes: Readonly<Record<string, unknown>>): JsonValue {
+function childrenOf(
+  nodes: readonly Node[],
+  attributes: Readonly<Record<string, unknown>>,
+): JsonValue {
   const found: JsonObject = {};
   for (const [name, value] of Object.entries(attributes)) setField(found, name, String(value));
   const texts: string[] = [];
@@ -42,7 +52,15 @@ function childrenOf(nodes: readonly Node[], attributes: Readonly<Record<string, 
     const tag = Object.keys(node).find((key) => key !== ATTRIBUTES) ?? TEXT;
     if (tag === TEXT) texts.push(String(node[TEXT]));
     else if (tag === CDATA) texts.push(cdataText(node[CDATA]));
-    else addElement(found, tag, childrenOf((node[tag] ?? []) as Node[], (node[ATTRIBUTES] ?? {}) as Readonly<Record<string, unknown>>));
+    else
+      addElement(
+        found,
+        tag,
+        childrenOf(
+          (node[tag] ?? []) as Node[],
+          (node[ATTRIBUTES] ?? {}) as Readonly<Record<string, unknown>>,
+        ),
+      );
   }
   const text = texts.filter((one) => one !== '').join(' ');
   if (Object.keys(found).length === 0) return text === '' ? null : text;
@@ -51,7 +69,9 @@ function childrenOf(nodes: readonly Node[], attributes: Readonly<Record<string, 
 }
 
 function cdataText(value: unknown): string {
-  return (value as readonly Node[]).map((node) => (typeof node[TEXT] === 'string' ? node[TEXT] : '')).join('');
+  return (value as readonly Node[])
+    .map((node) => (typeof node[TEXT] === 'string' ? node[TEXT] : ''))
+    .join('');
 }
 
 function addElement(parent: JsonObject, tag: string, value: JsonValue): void {
@@ -65,7 +85,10 @@ function addElement(parent: JsonObject, tag: string, value: JsonValue): void {
   else setField(parent, tag, [before ?? null, value]);
 }
 
-/** The elements a dot path names, wherever the path starts; prefixes of names do not matter. A repeated element gives one value each. */
+/**
+ * The elements a dot path names, wherever the path starts; prefixes of names do not matter. A
+ * repeated element gives one value each.
+ */
 export function elementsAt(document: JsonValue, path: string): JsonValue[] {
   const steps = path
     .split('.')
@@ -86,7 +109,9 @@ function follow(value: JsonValue, steps: readonly string[]): JsonValue[] {
   for (const step of steps) {
     found = found.flatMap((one) =>
       isObject(one)
-        ? Object.entries(one).flatMap(([name, child]) => (localName(name) === step ? (Array.isArray(child) ? child : [child]) : []))
+        ? Object.entries(one).flatMap(([name, child]) =>
+            localName(name) === step ? (Array.isArray(child) ? child : [child]) : [],
+          )
         : [],
     );
   }

@@ -4,8 +4,14 @@ import { LONGEST_ANSWER_BYTES } from './body.ts';
 
 const fflate = lazyLibrary<typeof import('fflate')>('fflate');
 
-/** The files of a ZIP archive whose names `wanted` accepts. `name` is what errors call the archive. */
-export function unzipFiles(bytes: Uint8Array, name: string, wanted: (file: string) => boolean): Map<string, Uint8Array> {
+/**
+ * The files of a ZIP archive whose names `wanted` accepts. `name` is what errors call the archive.
+ */
+export function unzipFiles(
+  bytes: Uint8Array,
+  name: string,
+  wanted: (file: string) => boolean,
+): Map<string, Uint8Array> {
   let total = 0;
   try {
     const files = fflate().unzipSync(bytes, {
@@ -19,12 +25,20 @@ export function unzipFiles(bytes: Uint8Array, name: string, wanted: (file: strin
     return new Map(Object.entries(files));
   } catch (error) {
     if (error instanceof ConnectorError) throw error;
-    throw new ConnectorError('data', `${name} is not a ZIP archive that can be read: ${messageOf(error)}`, { cause: error });
+    throw new ConnectorError(
+      'data',
+      `${name} is not a ZIP archive that can be read: ${messageOf(error)}`,
+      { cause: error },
+    );
   }
 }
 
 /** The first file, or the first whose name fits the pattern (`*` and `?`). */
-export function unzipMember(bytes: Uint8Array, name: string, pattern: string | undefined): Uint8Array {
+export function unzipMember(
+  bytes: Uint8Array,
+  name: string,
+  pattern: string | undefined,
+): Uint8Array {
   const names: string[] = [];
   const fits = pattern === undefined ? () => true : globTest(pattern);
   let chosen: string | undefined;
@@ -37,7 +51,11 @@ export function unzipMember(bytes: Uint8Array, name: string, pattern: string | u
   const found = chosen === undefined ? undefined : files.get(chosen);
   if (found !== undefined) return found;
   const hint = names.length === 0 ? 'it is empty' : `it holds: ${names.slice(0, 10).join(', ')}`;
-  throw new ConnectorError('missing', `${name} holds no file ${pattern === undefined ? '' : `called \`${pattern}\``}`.trimEnd(), { hint });
+  throw new ConnectorError(
+    'missing',
+    `${name} holds no file ${pattern === undefined ? '' : `called \`${pattern}\``}`.trimEnd(),
+    { hint },
+  );
 }
 
 /** A pattern without a slash looks at the last part of the name only. */
@@ -51,5 +69,8 @@ function globTest(pattern: string): (file: string) => boolean {
 }
 
 function tooLarge(name: string): ConnectorError {
-  return new ConnectorError('data', `${name} unpacks to more than ${LONGEST_ANSWER_BYTES / (1024 * 1024)} MiB`);
+  return new ConnectorError(
+    'data',
+    `${name} unpacks to more than ${LONGEST_ANSWER_BYTES / (1024 * 1024)} MiB`,
+  );
 }

@@ -1,24 +1,39 @@
 import { z } from 'zod';
 import { text } from '../../kit/schema.ts';
 
-/** How a record becomes a row: one column for each field, or the whole record as JSON in one column. */
-export type ColumnMapping = { readonly kind: 'auto' } | { readonly kind: 'json'; readonly column: string };
+/**
+ * How a record becomes a row: one column for each field, or the whole record as JSON in one column.
+ */
+export type ColumnMapping =
+  | { readonly kind: 'auto' }
+  | { readonly kind: 'json'; readonly column: string };
 
 const DEFAULT_COLUMN = 'data';
 
-/** `auto_map`, `{json: {column}}` or `{jsonb: {column}}`; `{type: …, column}` and the bare words are understood too. */
+/**
+ * `auto_map`, `{json: {column}}` or `{jsonb: {column}}`; `{type: …, column}` and the bare words are
+ * understood too.
+ */
 export function columnMapping() {
-  const column = text().default(DEFAULT_COLUMN).meta({ description: 'Column that holds the record.' });
+  const column = text()
+    .default(DEFAULT_COLUMN)
+    .meta({ description: 'Column that holds the record.' });
   const inner = z.strictObject({ column });
   const written = z.union([
     z.enum(['auto_map', 'json', 'jsonb']),
-    z.strictObject({ type: z.literal('auto_map').meta({ description: 'One column for each field.' }) }),
+    z.strictObject({
+      type: z.literal('auto_map').meta({ description: 'One column for each field.' }),
+    }),
     z.strictObject({
       type: z.enum(['json', 'jsonb']).meta({ description: 'The whole record as JSON.' }),
       column,
     }),
-    z.strictObject({ json: inner.meta({ description: 'The whole record as JSON in one column.' }) }),
-    z.strictObject({ jsonb: inner.meta({ description: 'The whole record as JSON in one column.' }) }),
+    z.strictObject({
+      json: inner.meta({ description: 'The whole record as JSON in one column.' }),
+    }),
+    z.strictObject({
+      jsonb: inner.meta({ description: 'The whole record as JSON in one column.' }),
+    }),
   ]);
   return z
     .preprocess((value) => value ?? undefined, written.optional())
@@ -31,9 +46,16 @@ export function columnMapping() {
 }
 
 function normalize(written: unknown): ColumnMapping {
-  const value = written as string | { type?: string; column?: string; json?: { column: string }; jsonb?: { column: string } } | undefined;
+  const value = written as
+    | string
+    | { type?: string; column?: string; json?: { column: string }; jsonb?: { column: string } }
+    | undefined;
   if (value === 'auto_map') return { kind: 'auto' };
-  if (value === undefined || typeof value === 'string') return { kind: 'json', column: DEFAULT_COLUMN };
+  if (value === undefined || typeof value === 'string')
+    return { kind: 'json', column: DEFAULT_COLUMN };
   if (value.type === 'auto_map') return { kind: 'auto' };
-  return { kind: 'json', column: value.json?.column ?? value.jsonb?.column ?? value.column ?? DEFAULT_COLUMN };
+  return {
+    kind: 'json',
+    column: value.json?.column ?? value.jsonb?.column ?? value.column ?? DEFAULT_COLUMN,
+  };
 }

@@ -10,5 +10,7 @@ test.each([
 });
 
 test('an address that cannot be read is not told at all', () => {
-  expect(datasetUri('me:secret at h', { query: 'SELECT 1' }, 5432)).toBe('unknown://unknown?query=SELECT 1');
+  expect(datasetUri('me:secret at h', { query: 'SELECT 1' }, 5432)).toBe(
+    'unknown://unknown?query=SELECT 1',
+  );
 });

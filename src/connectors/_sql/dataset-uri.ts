@@ -1,7 +1,16 @@
-/** `<url>?query=<sql>` or `<url>?table=<name>`; the address keeps host, port and database, and loses user, password and options. */
-export function datasetUri(url: string, detail: { readonly query: string } | { readonly table: string }, defaultPort: number): string {
+/**
+ * `<url>?query=<sql>` or `<url>?table=<name>`; the address keeps host, port and database, and loses
+ * user, password and options.
+ */
+export function datasetUri(
+  url: string,
+  detail: { readonly query: string } | { readonly table: string },
+  defaultPort: number,
+): string {
   const address = bareAddress(url, defaultPort);
-  return 'query' in detail ? `${address}?query=${detail.query}` : `${address}?table=${detail.table}`;
+  return 'query' in detail
+    ? `${address}?query=${detail.query}`
+    : `${address}?table=${detail.table}`;
 }
 
 function bareAddress(url: string, defaultPort: number): string {

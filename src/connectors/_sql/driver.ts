@@ -40,7 +40,10 @@ export interface TableChange {
   readonly journal?: string | undefined;
 }
 
-/** Leaves the transaction open, and what comes next joins it: until `settle`, or until a change brings its token. */
+/**
+ * Leaves the transaction open, and what comes next joins it: until `settle`, or until a change
+ * brings its token.
+ */
 export type Hold = 'flush' | 'token';
 
 /** Which rows of a table to remove: those inside the scope without one of the keys. */
@@ -69,11 +72,15 @@ export interface SqlDriver {
   createTable(table: string, columns: readonly NewColumn[], key: readonly string[]): Promise<void>;
   apply(change: TableChange): Promise<void>;
   /**
-   * Appends a page whose block or columns the database reads without its records, or replaces the rows with its `key`, in one transaction. False, and
-   * nothing done, when block and table do not agree or a key is null: the page is then written as records.
+   * Appends a page whose block or columns the database reads without its records, or replaces the
+   * rows with its `key`, in one transaction. False, and nothing done, when block and table do not
+   * agree or a key is null: the page is then written as records.
    */
   pass?(table: string, page: Page, options: PassOptions): Promise<boolean>;
-  /** Present when changes can be held: commits what is held. A failure of what joins a transaction undoes all of it, and every later call fails. */
+  /**
+   * Present when changes can be held: commits what is held. A failure of what joins a transaction
+   * undoes all of it, and every later call fails.
+   */
   settle?(): Promise<void>;
   /** Gives the number of rows that it removed. Absent where that is not possible. */
   sweep?(sweep: TableSweep): Promise<number>;
@@ -85,7 +92,11 @@ export interface SqlDriver {
   tablesFrom(prefix: string): Promise<readonly string[]>;
   /** Makes `staging` an empty copy of `table`. */
   stage(table: string, staging: string): Promise<void>;
-  /** Puts the rows of `staging` in the place of those of `table` at once, or renames it when there is no `table`; `staging` is gone after. With `journal`, the replaced rows are kept for that run. */
+  /**
+   * Puts the rows of `staging` in the place of those of `table` at once, or renames it when there
+   * is no `table`; `staging` is gone after. With `journal`, the replaced rows are kept for that
+   * run.
+   */
   swap(table: string, staging: string, journal?: string): Promise<void>;
   /** Absent where runs cannot be undone. */
   readonly undoing?: UndoDriver;
@@ -116,7 +127,10 @@ export interface JournalDialect {
 export interface UndoSession {
   /** Gives the number of rows that changed. */
   run(sql: string, values?: readonly (string | null)[]): Promise<number>;
-  all(sql: string, values?: readonly (string | null)[]): Promise<readonly Readonly<Record<string, unknown>>[]>;
+  all(
+    sql: string,
+    values?: readonly (string | null)[],
+  ): Promise<readonly Readonly<Record<string, unknown>>[]>;
   columns(table: string): Promise<readonly LiveColumn[] | undefined>;
   /** Sets the commit token of a scope, or removes it. */
   setToken(scope: string, token: string | undefined): Promise<void>;

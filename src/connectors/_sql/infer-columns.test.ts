@@ -19,9 +19,9 @@ test('columns come in the order fields first appear, with the widest type of a f
 });
 
 test('integers that fit no 64-bit column become text', () => {
-  expect(inferColumns([{ a: 2n ** 63n - 1n, b: 2n ** 63n, c: -(2n ** 63n) }]).map((column) => column.type)).toEqual([
-    'integer',
-    'string',
-    'integer',
-  ]);
+  expect(
+    inferColumns([{ a: 2n ** 63n - 1n, b: 2n ** 63n, c: -(2n ** 63n) }]).map(
+      (column) => column.type,
+    ),
+  ).toEqual(['integer', 'string', 'integer']);
 });

@@ -5,12 +5,16 @@ import type { NewColumn } from './driver.ts';
 
 const WIDTH: readonly ColumnType[] = ['boolean', 'integer', 'number', 'string', 'array', 'object'];
 
-/** Columns for a page of records, in the order fields first appear; mixed fields get the widest type, only-null fields text. */
+/**
+ * Columns for a page of records, in the order fields first appear; mixed fields get the widest
+ * type, only-null fields text.
+ */
 export function inferColumns(records: readonly JsonValue[]): NewColumn[] {
   const types = new Map<string, ColumnType | undefined>();
   for (const record of records) {
     if (!isObject(record)) continue;
-    for (const [name, value] of Object.entries(record)) types.set(name, wider(types.get(name), columnTypeOf(value)));
+    for (const [name, value] of Object.entries(record))
+      types.set(name, wider(types.get(name), columnTypeOf(value)));
   }
   return [...types].map(([name, type]) => ({ name, type: type ?? 'string' }));
 }

@@ -1,17 +1,29 @@
 /**
- * What a run has changed, in a table beside the one it writes: for each key it touched the rows as they were before (none when there
- * were none), and notes about the run as a whole. Values are text that gives the same value again, whatever its type.
+ * What a run has changed, in a table beside the one it writes: for each key it touched the rows as
+ * they were before (none when there were none), and notes about the run as a whole. Values are text
+ * that gives the same value again, whatever its type.
  */
 import { stringifyJson } from '../../lib/json.ts';
 import { endedName } from './table-names.ts';
 
 export const JOURNAL_TABLE = '_svc_run_journal';
 
-/** Columns of the journal, all of them text but the last one. A run keeps the first rows of a key. */
-export const JOURNAL_COLUMNS = ['run_id', 'table_name', 'key_json', 'before_json', 'recorded_at'] as const;
+/**
+ * Columns of the journal, all of them text but the last one. A run keeps the first rows of a key.
+ */
+export const JOURNAL_COLUMNS = [
+  'run_id',
+  'table_name',
+  'key_json',
+  'before_json',
+  'recorded_at',
+] as const;
 export const JOURNAL_KEY = ['run_id', 'table_name', 'key_json'] as const;
 
-/** Notes stand in the place of a key, which is a list: the rows that an overwrite replaced are kept; the run was undone. */
+/**
+ * Notes stand in the place of a key, which is a list: the rows that an overwrite replaced are kept;
+ * the run was undone.
+ */
 export const PREVIOUS = '"previous"';
 export const UNDONE = '"undone"';
 
@@ -24,7 +36,11 @@ export function isKey(alias: string): string {
 export interface Replaced {
   readonly table: string;
   /** The part of the table that was replaced; absent for all of it. */
-  readonly window?: { readonly column: string; readonly from: string | null; readonly to: string | null };
+  readonly window?: {
+    readonly column: string;
+    readonly from: string | null;
+    readonly to: string | null;
+  };
 }
 
 export function noteOf(replaced: Replaced): string {
@@ -37,7 +53,10 @@ export function previousName(table: string): string {
   return endedName(table, '__svc_prev');
 }
 
-/** How a column is called inside an image: paths into JSON read some characters in a way of their own. */
+/**
+ * How a column is called inside an image: paths into JSON read some characters in a way of their
+ * own.
+ */
 export function labelOf(name: string): string {
   return /^[A-Za-z_]\w*$/.test(name) ? name : `~${Buffer.from(name).toString('hex')}`;
 }

@@ -15,14 +15,20 @@ export function keyColumn(key: string): string {
   return `${PART}.${quoteName(key)}`;
 }
 
-/** The condition that a record lies in one of the spans. Bounds are whole numbers, so they can stand in the text. */
+/**
+ * The condition that a record lies in one of the spans. Bounds are whole numbers, so they can stand
+ * in the text.
+ */
 export function spansCondition(key: string, spans: readonly KeySpan[]): string {
   const column = keyColumn(key);
   return spans.map((span) => `(${spanCondition(column, span)})`).join(' OR ') || 'false';
 }
 
 function spanCondition(column: string, { from, to, nulls }: KeySpan): string {
-  const bounds = [...(from === undefined ? [] : [`${column} >= ${from}`]), ...(to === undefined ? [] : [`${column} < ${to}`])];
+  const bounds = [
+    ...(from === undefined ? [] : [`${column} >= ${from}`]),
+    ...(to === undefined ? [] : [`${column} < ${to}`]),
+  ];
   if (bounds.length === 0) return nulls ? 'true' : `${column} IS NOT NULL`;
   return nulls ? `(${bounds.join(' AND ')}) OR ${column} IS NULL` : bounds.join(' AND ');
 }

@@ -1,5 +1,11 @@
 import { ConnectorError, RecordError } from '../../lib/errors.ts';
-import { hasField, isObject, stringifyJson, type JsonObject, type JsonValue } from '../../lib/json.ts';
+import {
+  hasField,
+  isObject,
+  stringifyJson,
+  type JsonObject,
+  type JsonValue,
+} from '../../lib/json.ts';
 import type { Rejection } from '../../kit/sink.ts';
 import { planKeyedPage, type KeyedSpec } from '../../kit/write-spec.ts';
 import type { LiveColumn, TableChange } from './driver.ts';
@@ -12,7 +18,11 @@ export interface PagePlan {
   readonly rejected: readonly Rejection[];
 }
 
-export function planPage(records: readonly JsonValue[], mapping: ColumnMapping, spec: KeyedSpec | undefined): PagePlan {
+export function planPage(
+  records: readonly JsonValue[],
+  mapping: ColumnMapping,
+  spec: KeyedSpec | undefined,
+): PagePlan {
   if (spec !== undefined) {
     const plan = planKeyedPage(records, spec);
     return {
@@ -21,10 +31,12 @@ export function planPage(records: readonly JsonValue[], mapping: ColumnMapping, 
       rejected: plan.rejected,
     };
   }
-  if (mapping.kind === 'json' || records.every(isObject)) return { upserts: records, deletes: [], rejected: [] };
+  if (mapping.kind === 'json' || records.every(isObject))
+    return { upserts: records, deletes: [], rejected: [] };
   const rejected: Rejection[] = [];
   for (const [index, record] of records.entries()) {
-    if (!isObject(record)) rejected.push({ index, error: new RecordError('Sink', 'the record is not an object') });
+    if (!isObject(record))
+      rejected.push({ index, error: new RecordError('Sink', 'the record is not an object') });
   }
   return { upserts: records.filter(isObject), deletes: [], rejected };
 }

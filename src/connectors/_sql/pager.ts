@@ -20,7 +20,11 @@ export interface Pager {
 }
 
 /** Collects records into pages bounded by count and by bytes. */
-export function createPager({ batchSize, pageBytes, limit = Number.POSITIVE_INFINITY }: PagerLimits): Pager {
+export function createPager({
+  batchSize,
+  pageBytes,
+  limit = Number.POSITIVE_INFINITY,
+}: PagerLimits): Pager {
   let records: JsonValue[] = [];
   let size = 0;
   let left = limit;
@@ -39,7 +43,10 @@ export function createPager({ batchSize, pageBytes, limit = Number.POSITIVE_INFI
       return left <= 0;
     },
     take(bookmark) {
-      const page = Page.ofRecords(records, bookmark === undefined ? { bytes: size } : { bytes: size, bookmark });
+      const page = Page.ofRecords(
+        records,
+        bookmark === undefined ? { bytes: size } : { bytes: size, bookmark },
+      );
       records = [];
       size = 0;
       return page;

@@ -4,10 +4,15 @@ import type { SourceContext } from '../../kit/context.ts';
 import { readerOf } from '../../kit/field-path.ts';
 import { bindTokens } from './sql-text.ts';
 
-/** `{field}`: a field of the parent record; `${row.field}`: one of the record or fan-out value of that row. */
+/**
+ * `{field}`: a field of the parent record; `${row.field}`: one of the record or fan-out value of
+ * that row.
+ */
 const BINDABLE = /(\$?\{[A-Za-z_][\w-]*(?:\.[\w-]+)*\})/g;
 
-/** A query with its tokens as placeholders, and the values for those. They never become SQL text. */
+/**
+ * A query with its tokens as placeholders, and the values for those. They never become SQL text.
+ */
 export function bindRecords(
   query: string,
   context: Pick<SourceContext, 'parent' | 'records'>,
@@ -16,13 +21,19 @@ export function bindRecords(
   const { sql, tokens, misplaced } = bindTokens(query, BINDABLE, placeholder);
   const lost = misplaced.find((token) => token.startsWith('$'));
   if (lost !== undefined) {
-    throw new ConnectorError('data', `${lost} stands inside a longer text, a quoted name or a comment, where no value can be bound`, {
-      hint: 'let it stand alone or be a whole quoted text, and join texts with ||',
-    });
+    throw new ConnectorError(
+      'data',
+      `${lost} stands inside a longer text, a quoted name or a comment, where no value can be bound`,
+      {
+        hint: 'let it stand alone or be a whole quoted text, and join texts with ||',
+      },
+    );
   }
   return {
     sql,
-    values: tokens.map(({ name }) => (name.startsWith('$') ? rowValue(name.slice(2, -1), context) : parentField(name, context))),
+    values: tokens.map(({ name }) =>
+      name.startsWith('$') ? rowValue(name.slice(2, -1), context) : parentField(name, context),
+    ),
   };
 }
 
@@ -30,7 +41,11 @@ export function bindRecords(
 export function rowValue(name: string, { records }: Pick<SourceContext, 'records'>): JsonValue {
   const [row = '', ...path] = name.split('.');
   const record = records?.get(row);
-  if (record === undefined) throw new ConnectorError('missing', `the query uses \${${name}}, but this row has no record of row \`${row}\``);
+  if (record === undefined)
+    throw new ConnectorError(
+      'missing',
+      `the query uses \${${name}}, but this row has no record of row \`${row}\``,
+    );
   return valueAt(record, path, `\${${name}}`);
 }
 
@@ -41,7 +56,11 @@ export function withoutTokens(query: string): { readonly sql: string; readonly c
 }
 
 function parentField(token: string, { parent }: Pick<SourceContext, 'parent'>): JsonValue {
-  if (parent === undefined) throw new ConnectorError('missing', `the query uses ${token}, but this row has no parent record`);
+  if (parent === undefined)
+    throw new ConnectorError(
+      'missing',
+      `the query uses ${token}, but this row has no parent record`,
+    );
   return valueAt(parent, token.slice(1, -1).split('.'), token);
 }
 
@@ -49,6 +68,8 @@ function valueAt(record: JsonValue, path: readonly string[], token: string): Jso
   const value = readerOf(path)(record);
   if (value !== undefined) return value;
   throw new ConnectorError('missing', `the query uses ${token}, but the record has no such field`, {
-    hint: isObject(record) ? `its fields: ${Object.keys(record).join(', ')}` : 'the record is not an object',
+    hint: isObject(record)
+      ? `its fields: ${Object.keys(record).join(', ')}`
+      : 'the record is not an object',
   });
 }

@@ -14,7 +14,8 @@ export interface Recording {
 
 export function createRecording(config: SqlSinkConfig, driver: SqlDriver, log: Log): Recording {
   const { undoing } = driver;
-  if (undoing === undefined || config.column_mapping.kind !== 'auto') return { runIn: () => undefined };
+  if (undoing === undefined || config.column_mapping.kind !== 'auto')
+    return { runIn: () => undefined };
   let recorded: UndoSettings | undefined;
   const target = { table: config.table_name, key: config.key };
   return {
@@ -38,12 +39,21 @@ interface Preparing {
   readonly log: Log;
 }
 
-/** Rows that are only deleted carry no id; a table that is made gets the column from its first rows. */
-async function prepare({ column, mode }: UndoSettings, { config, driver, undoing, log }: Preparing): Promise<void> {
+/**
+ * Rows that are only deleted carry no id; a table that is made gets the column from its first rows.
+ */
+async function prepare(
+  { column, mode }: UndoSettings,
+  { config, driver, undoing, log }: Preparing,
+): Promise<void> {
   if (mode !== 'append') await undoing.makeJournal();
   if (config.write_mode === 'delete') return;
   const live = await driver.columns(config.table_name);
   if (live === undefined || live.some(({ name }) => name === column)) return;
-  await driver.evolve(config.table_name, { add: [{ name: column, type: 'string' }], widen: [], relaxNull: [] });
+  await driver.evolve(config.table_name, {
+    add: [{ name: column, type: 'string' }],
+    widen: [],
+    relaxNull: [],
+  });
   log.info('the table got a column for the id of the run', { table: config.table_name, column });
 }

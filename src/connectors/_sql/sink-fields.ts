@@ -35,18 +35,26 @@ export function canSweep({ write_mode, column_mapping }: SqlSinkConfig): boolean
   return write_mode === 'upsert' && column_mapping.kind === 'auto';
 }
 
-/** What a source of the same database is told to read the table of a sink; `connection` says where that is. */
+/**
+ * What a source of the same database is told to read the table of a sink; `connection` says where
+ * that is.
+ */
 export function readTable(
   {
     schema,
     table_name: table,
     column_mapping: mapping,
-  }: Pick<SqlSinkConfig, 'table_name' | 'column_mapping'> & { readonly schema?: string | undefined },
+  }: Pick<SqlSinkConfig, 'table_name' | 'column_mapping'> & {
+    readonly schema?: string | undefined;
+  },
   connection: JsonObject,
 ): Omit<ReadBack, 'type'> {
   const from = schema === undefined ? quoteName(table) : `${quoteName(schema)}.${quoteName(table)}`;
   if (mapping.kind === 'auto') return { config: { ...connection, query: `SELECT * FROM ${from}` } };
-  return { config: { ...connection, query: `SELECT ${quoteName(mapping.column)} FROM ${from}` }, recordIn: mapping.column };
+  return {
+    config: { ...connection, query: `SELECT ${quoteName(mapping.column)} FROM ${from}` },
+    recordIn: mapping.column,
+  };
 }
 
 type Findings = { addIssue(issue: ReturnType<typeof finding>): void };
@@ -67,7 +75,10 @@ export function checkSqlSink(config: SqlSinkConfig, ctx: Findings): void {
   }
 }
 
-/** One page is one transaction, so a failed page leaves nothing; the token can ride in the same transaction. */
+/**
+ * One page is one transaction, so a failed page leaves nothing; the token can ride in the same
+ * transaction.
+ */
 export function sqlSinkCapabilities(config: SqlSinkConfig): SinkCapabilities {
   const auto = config.column_mapping.kind === 'auto';
   const overwrite = config.write_mode === 'overwrite';
@@ -78,7 +89,9 @@ export function sqlSinkCapabilities(config: SqlSinkConfig): SinkCapabilities {
     atomicity: 'atomic',
     perRow: auto,
     token: !overwrite,
-    undo: auto ? true : 'stores whole records, which have no column for the id of a run (`column_mapping`)',
+    undo: auto
+      ? true
+      : 'stores whole records, which have no column for the id of a run (`column_mapping`)',
     schema: !auto ? 'none' : overwrite ? 'read' : 'evolve',
     flushDurable: !overwrite,
     encodings: [],

@@ -24,14 +24,27 @@ const WHOLE = { partial: false };
 const SINGLE = { partial: true };
 
 export function sqlSinkSuite(harness: SqlHarness): void {
-  const open = async (config: JsonObject, context: TestContext = testContext('/')): Promise<Sink> => {
+  const open = async (
+    config: JsonObject,
+    context: TestContext = testContext('/'),
+  ): Promise<Sink> => {
     const checked = check(harness.definition.config, { ...harness.connection, ...config });
-    if (!checked.ok) throw new Error(checked.issues.map((issue) => `${issue.path}: ${issue.message}`).join('; '));
+    if (!checked.ok)
+      throw new Error(checked.issues.map((issue) => `${issue.path}: ${issue.message}`).join('; '));
     return harness.definition.open(checked.value, context);
   };
-  const auto = (table: string, more: JsonObject = {}): JsonObject => ({ table_name: table, column_mapping: 'auto_map', ...more });
-  const keyed = (table: string, more: JsonObject = {}): JsonObject => auto(table, { write_mode: 'upsert', key: ['id'], ...more });
-  const run = async (config: JsonObject, pages: readonly JsonValue[][], reason: FinishReason = 'success'): Promise<void> => {
+  const auto = (table: string, more: JsonObject = {}): JsonObject => ({
+    table_name: table,
+    column_mapping: 'auto_map',
+    ...more,
+  });
+  const keyed = (table: string, more: JsonObject = {}): JsonObject =>
+    auto(table, { write_mode: 'upsert', key: ['id'], ...more });
+  const run = async (
+    config: JsonObject,
+    pages: readonly JsonValue[][],
+    reason: FinishReason = 'success',
+  ): Promise<void> => {
     const sink = await open(config);
     try {
       for (const page of pages) await sink.write(Page.ofRecords(page), WHOLE);
@@ -41,20 +54,26 @@ export function sqlSinkSuite(harness: SqlHarness): void {
       await sink.close();
     }
   };
-  const rows = (table: string): Promise<JsonObject[]> => harness.query(`SELECT * FROM ${quoteName(table)} ORDER BY 1`);
+  const rows = (table: string): Promise<JsonObject[]> =>
+    harness.query(`SELECT * FROM ${quoteName(table)} ORDER BY 1`);
   /** Tables that an overwrite made and did not take away. */
   const leftBeside = async (table: string): Promise<unknown[]> => {
     const tables =
-      harness.definition.type === 'sqlite' ? 'SELECT name FROM sqlite_master' : 'SELECT table_name AS name FROM information_schema.tables';
+      harness.definition.type === 'sqlite'
+        ? 'SELECT name FROM sqlite_master'
+        : 'SELECT table_name AS name FROM information_schema.tables';
     const { prefix } = stagingName(table);
-    return (await harness.query(tables)).map(({ name }) => name).filter((name) => typeof name === 'string' && name.startsWith(prefix));
+    return (await harness.query(tables))
+      .map(({ name }) => name)
+      .filter((name) => typeof name === 'string' && name.startsWith(prefix));
   };
   const failure = async (work: Promise<unknown>): Promise<ConnectorError> => {
     const error: unknown = await work.then(
       () => undefined,
       (thrown: unknown) => thrown,
     );
-    if (!(error instanceof ConnectorError)) throw new Error(`expected a connector error, got ${String(error)}`);
+    if (!(error instanceof ConnectorError))
+      throw new Error(`expected a connector error, got ${String(error)}`);
     return error;
   };
 
@@ -95,7 +114,9 @@ export function sqlSinkSuite(harness: SqlHarness): void {
   test('64-bit integers keep every digit', async () => {
     const table = harness.table();
     await run(auto(table), [[{ id: 9_223_372_036_854_775_807n }, { id: 9_007_199_254_740_993n }]]);
-    const found = await harness.query(`SELECT CAST(id AS text) AS id FROM ${quoteName(table)} ORDER BY 1`);
+    const found = await harness.query(
+      `SELECT CAST(id AS text) AS id FROM ${quoteName(table)} ORDER BY 1`,
+    );
     expect(found).toEqual([{ id: '9007199254740993' }, { id: '9223372036854775807' }]);
   });
 
@@ -103,7 +124,11 @@ export function sqlSinkSuite(harness: SqlHarness): void {
     const table = harness.table();
     await run({ table_name: table }, [[{ id: 1, tags: ['x'] }, 'text', [1]]]);
     const found = await harness.query(`SELECT CAST(data AS text) AS data FROM ${quoteName(table)}`);
-    expect(found.map((row) => JSON.parse(row['data'] as string) as unknown)).toEqual([{ id: 1, tags: ['x'] }, 'text', [1]]);
+    expect(found.map((row) => JSON.parse(row['data'] as string) as unknown)).toEqual([
+      { id: 1, tags: ['x'] },
+      'text',
+      [1],
+    ]);
   });
 
   test('a record without any known column is skipped with a warning', async () => {
@@ -185,7 +210,9 @@ export function sqlSinkSuite(harness: SqlHarness): void {
   });
 
   test('delete mode on a table that does not exist fails', async () => {
-    const error = await failure(run(auto(harness.table(), { write_mode: 'delete', key: ['id'] }), [[{ id: 1 }]]));
+    const error = await failure(
+      run(auto(harness.table(), { write_mode: 'delete', key: ['id'] }), [[{ id: 1 }]]),
+    );
     expect(error.kind).toBe('missing');
   });
 
@@ -238,11 +265,17 @@ export function sqlSinkSuite(harness: SqlHarness): void {
     async (which) => {
       const table = harness.table();
       if (which === 'a table that is there') await run(auto(table), [[{ id: 0 }]]);
-      const [first, second] = [await open(auto(table, { write_mode: 'overwrite' })), await open(auto(table, { write_mode: 'overwrite' }))];
+      const [first, second] = [
+        await open(auto(table, { write_mode: 'overwrite' })),
+        await open(auto(table, { write_mode: 'overwrite' })),
+      ];
       await first.write(Page.ofRecords([{ id: 1 }]), WHOLE);
       await second.write(Page.ofRecords([{ id: 3 }]), WHOLE);
       const late = await failure(first.write(Page.ofRecords([{ id: 2 }]), WHOLE));
-      expect([late.kind, late.message]).toEqual(['refused', expect.stringContaining('another run began to replace')]);
+      expect([late.kind, late.message]).toEqual([
+        'refused',
+        expect.stringContaining('another run began to replace'),
+      ]);
       expect((await failure(first.finish('success'))).kind).toBe('refused');
       await second.write(Page.ofRecords([{ id: 4 }]), WHOLE);
       await second.finish('success');
@@ -252,12 +285,15 @@ export function sqlSinkSuite(harness: SqlHarness): void {
     },
   );
 
-  test.each(['failed', 'cancelled'] as const)('a %s overwrite leaves the table as it was', async (reason) => {
-    const table = harness.table();
-    await run(auto(table), [[{ id: 1 }]]);
-    await run(auto(table, { write_mode: 'overwrite' }), [[{ id: 2 }]], reason);
-    expect(await rows(table)).toEqual([{ id: 1 }]);
-  });
+  test.each(['failed', 'cancelled'] as const)(
+    'a %s overwrite leaves the table as it was',
+    async (reason) => {
+      const table = harness.table();
+      await run(auto(table), [[{ id: 1 }]]);
+      await run(auto(table, { write_mode: 'overwrite' }), [[{ id: 2 }]], reason);
+      expect(await rows(table)).toEqual([{ id: 1 }]);
+    },
+  );
 
   test('an overwrite without any record empties the table', async () => {
     const table = harness.table();
@@ -268,7 +304,9 @@ export function sqlSinkSuite(harness: SqlHarness): void {
 
   test('an overwrite makes the table on its first run and ignores what an interrupted run left', async () => {
     const table = harness.table();
-    await harness.exec(`CREATE TABLE ${quoteName(stagingName(table).name)} (id INTEGER, stale TEXT)`);
+    await harness.exec(
+      `CREATE TABLE ${quoteName(stagingName(table).name)} (id INTEGER, stale TEXT)`,
+    );
     await run(auto(table, { write_mode: 'overwrite' }), [[{ id: 1 }]]);
     expect(await rows(table)).toEqual([{ id: 1 }]);
     expect(await leftBeside(table)).toEqual([]);
@@ -283,7 +321,11 @@ export function sqlSinkSuite(harness: SqlHarness): void {
     const { tokens } = sink;
     if (tokens === undefined) throw new Error('the sink has no tokens');
     expect(await tokens.last(scope)).toBeUndefined();
-    await tokens.write(Page.ofRecords([{ id: 1 }, { id: 2 }]), scope, '00000000000000000001#{"at":1}');
+    await tokens.write(
+      Page.ofRecords([{ id: 1 }, { id: 2 }]),
+      scope,
+      '00000000000000000001#{"at":1}',
+    );
     expect(await tokens.last(scope)).toBe('00000000000000000001#{"at":1}');
     await failure(tokens.write(Page.ofRecords([{ id: 3 }, {}]), scope, '00000000000000000002'));
     await tokens.write(Page.ofRecords([]), scope, '00000000000000000003');
@@ -301,7 +343,9 @@ export function sqlSinkSuite(harness: SqlHarness): void {
     await first.tokens?.last(scope);
     await first.tokens?.hold(Page.ofRecords([{ id: 1 }, { id: 2 }]));
     await first.tokens?.hold(Page.ofRecords([{ id: 3 }]));
-    expect(await first.tokens?.write(Page.ofRecords([{ id: 4 }]), scope, '00000000000000000001')).toEqual({ written: 4, rejected: [] });
+    expect(
+      await first.tokens?.write(Page.ofRecords([{ id: 4 }]), scope, '00000000000000000001'),
+    ).toEqual({ written: 4, rejected: [] });
     await first.tokens?.hold(Page.ofRecords([{ id: 5 }]));
     await first.flush();
     await first.finish('cancelled');
@@ -319,7 +363,9 @@ export function sqlSinkSuite(harness: SqlHarness): void {
     if (schema?.evolve === undefined) throw new Error('the sink cannot evolve');
     expect(await schema.current()).toBeUndefined();
     await sink.write(Page.ofRecords([{ id: 1 }]), WHOLE);
-    expect((await schema.current())?.map((column) => [column.name, column.types[0], column.nullable])).toEqual([['id', 'integer', true]]);
+    expect(
+      (await schema.current())?.map((column) => [column.name, column.types[0], column.nullable]),
+    ).toEqual([['id', 'integer', true]]);
     await schema.evolve({ add: [], widen: [], relaxNull: [] });
     await schema.evolve({ add: [{ name: 'added', type: 'string' }], widen: [], relaxNull: [] });
     await schema.evolve({ add: [{ name: 'added', type: 'string' }], widen: [], relaxNull: [] });
@@ -355,7 +401,11 @@ export function sqlSinkSuite(harness: SqlHarness): void {
     [{ type: 'json' }, 'data'],
     [null, 'data'],
   ])('column_mapping can be written as %j', (written, expected) => {
-    const checked = check(harness.definition.config, { ...harness.connection, table_name: 't', column_mapping: written });
+    const checked = check(harness.definition.config, {
+      ...harness.connection,
+      table_name: 't',
+      column_mapping: written,
+    });
     if (!checked.ok) throw new Error(JSON.stringify(checked.issues));
     const mapping = isObject(checked.value) ? checked.value['column_mapping'] : undefined;
     expect(isObject(mapping) && (mapping['column'] ?? mapping['kind'])).toBe(expected);
@@ -364,7 +414,9 @@ export function sqlSinkSuite(harness: SqlHarness): void {
   test('the probe passes on a database that can be reached', async () => {
     const checked = check(harness.definition.config, { ...harness.connection, table_name: 't' });
     if (!checked.ok) throw new Error('config');
-    expect(await harness.definition.probe?.(checked.value, testContext('/'))).toEqual([{ name: 'auth', status: 'pass' }]);
+    expect(await harness.definition.probe?.(checked.value, testContext('/'))).toEqual([
+      { name: 'auth', status: 'pass' },
+    ]);
   });
 
   test('the capabilities follow the config', () => {
@@ -373,7 +425,13 @@ export function sqlSinkSuite(harness: SqlHarness): void {
       if (!checked.ok) throw new Error('config');
       return harness.definition.capabilities(checked.value);
     };
-    expect(capabilities(keyed('t'))).toMatchObject({ writeMode: 'upsert', key: ['id'], idempotent: true, token: true, schema: 'evolve' });
+    expect(capabilities(keyed('t'))).toMatchObject({
+      writeMode: 'upsert',
+      key: ['id'],
+      idempotent: true,
+      token: true,
+      schema: 'evolve',
+    });
     expect(capabilities({ table_name: 't' })).toMatchObject({
       key: [],
       idempotent: false,
@@ -381,30 +439,37 @@ export function sqlSinkSuite(harness: SqlHarness): void {
       schema: 'none',
       atomicity: 'atomic',
     });
-    expect(capabilities(auto('t', { write_mode: 'overwrite' }))).toMatchObject({ token: false, flushDurable: false, idempotent: false });
+    expect(capabilities(auto('t', { write_mode: 'overwrite' }))).toMatchObject({
+      token: false,
+      flushDurable: false,
+      idempotent: false,
+    });
   });
 
   const sweeps = canSweepRows(harness, keyed('any'));
 
-  test.runIf(sweeps)('rows inside the scope whose key was not seen are removed, and no others', async () => {
-    const table = harness.table();
-    const days = [1, 2, 3, 4].map((id) => ({ id, day: id === 4 ? 'tue' : 'mon', note: null }));
-    await run(keyed(table), [days]);
-    const sink = await open(keyed(table));
-    try {
-      await sink.write(Page.ofRecords([{ id: 2, day: 'mon' }]), WHOLE);
-      await sink.flush();
-      // A key may be spelled as text.
-      expect(await sink.sweep?.({ scope: { day: 'mon' }, keys: [[2], ['2'], [99]] })).toBe(2);
-      expect((await rows(table)).map((row) => Number(row['id']))).toEqual([2, 4]);
-      expect(await sink.sweep?.({ scope: { day: 'mon' }, keys: [] })).toBe(1);
-      expect(await sink.sweep?.({ scope: { day: 'wed' }, keys: [] })).toBe(0);
-      expect(await sink.sweep?.({ scope: { day: 'tue', note: null }, keys: [[5]] })).toBe(1);
-      expect(await rows(table)).toEqual([]);
-    } finally {
-      await sink.close();
-    }
-  });
+  test.runIf(sweeps)(
+    'rows inside the scope whose key was not seen are removed, and no others',
+    async () => {
+      const table = harness.table();
+      const days = [1, 2, 3, 4].map((id) => ({ id, day: id === 4 ? 'tue' : 'mon', note: null }));
+      await run(keyed(table), [days]);
+      const sink = await open(keyed(table));
+      try {
+        await sink.write(Page.ofRecords([{ id: 2, day: 'mon' }]), WHOLE);
+        await sink.flush();
+        // A key may be spelled as text.
+        expect(await sink.sweep?.({ scope: { day: 'mon' }, keys: [[2], ['2'], [99]] })).toBe(2);
+        expect((await rows(table)).map((row) => Number(row['id']))).toEqual([2, 4]);
+        expect(await sink.sweep?.({ scope: { day: 'mon' }, keys: [] })).toBe(1);
+        expect(await sink.sweep?.({ scope: { day: 'wed' }, keys: [] })).toBe(0);
+        expect(await sink.sweep?.({ scope: { day: 'tue', note: null }, keys: [[5]] })).toBe(1);
+        expect(await rows(table)).toEqual([]);
+      } finally {
+        await sink.close();
+      }
+    },
+  );
 
   test.runIf(sweeps)('keys of several columns are compared as a whole', async () => {
     const table = harness.table();
@@ -430,20 +495,25 @@ export function sqlSinkSuite(harness: SqlHarness): void {
     }
   });
 
-  test.runIf(sweeps)('nothing is removed by columns that the table does not have, or without a table', async () => {
-    const table = harness.table();
-    const sink = await open(keyed(table));
-    try {
-      expect(await sink.sweep?.({ scope: { day: 'mon' }, keys: [] })).toBe(0);
-      await sink.write(Page.ofRecords([{ id: 1, day: 'mon' }]), WHOLE);
-      await sink.flush();
-      const error = await failure(Promise.resolve(sink.sweep?.({ scope: { dya: 'mon' }, keys: [] })));
-      expect([error.kind, error.hint]).toEqual(['missing', 'it has: id, day']);
-      expect(await rows(table)).toHaveLength(1);
-    } finally {
-      await sink.close();
-    }
-  });
+  test.runIf(sweeps)(
+    'nothing is removed by columns that the table does not have, or without a table',
+    async () => {
+      const table = harness.table();
+      const sink = await open(keyed(table));
+      try {
+        expect(await sink.sweep?.({ scope: { day: 'mon' }, keys: [] })).toBe(0);
+        await sink.write(Page.ofRecords([{ id: 1, day: 'mon' }]), WHOLE);
+        await sink.flush();
+        const error = await failure(
+          Promise.resolve(sink.sweep?.({ scope: { dya: 'mon' }, keys: [] })),
+        );
+        expect([error.kind, error.hint]).toEqual(['missing', 'it has: id, day']);
+        expect(await rows(table)).toHaveLength(1);
+      } finally {
+        await sink.close();
+      }
+    },
+  );
 
   test.runIf(sweeps)('only an upsert can tell which rows vanished', async () => {
     const sink = await open(auto(harness.table()));

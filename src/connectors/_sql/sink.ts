@@ -1,9 +1,21 @@
-/** The sink every SQL database shares: it plans pages, finds or makes the table, and leaves the statements to a driver. */
+/**
+ * The sink every SQL database shares: it plans pages, finds or makes the table, and leaves the
+ * statements to a driver.
+ */
 import { ConnectorError } from '../../lib/errors.ts';
 import type { JsonValue } from '../../lib/json.ts';
 import type { SinkContext } from '../../kit/context.ts';
 import type { Page } from '../../kit/page.ts';
-import type { FinishReason, SchemaAccess, SchemaChange, Sink, Sweep, TokenWriter, WriteOptions, WriteResult } from '../../kit/sink.ts';
+import type {
+  FinishReason,
+  SchemaAccess,
+  SchemaChange,
+  Sink,
+  Sweep,
+  TokenWriter,
+  WriteOptions,
+  WriteResult,
+} from '../../kit/sink.ts';
 import { keyedSpec, settle } from '../../kit/write-spec.ts';
 import type { CommitToken, Hold, LiveColumn, NewColumn, SqlDriver, TableSweep } from './driver.ts';
 import { inferColumns } from './infer-columns.ts';
@@ -12,7 +24,11 @@ import { createRecording, type Recording } from './recording.ts';
 import { canSweep, takesBlocks, type SqlSinkConfig } from './sink-fields.ts';
 import { stagingName } from './table-names.ts';
 
-export function createSqlSink(written: SqlSinkConfig, driver: SqlDriver, context: SinkContext): Sink {
+export function createSqlSink(
+  written: SqlSinkConfig,
+  driver: SqlDriver,
+  context: SinkContext,
+): Sink {
   const config = context.role === 'dlq' ? asAppending(written) : written;
   const log = context.env.log.at('headgate::sink::sql');
   const recording = createRecording(config, driver, log);
@@ -21,13 +37,20 @@ export function createSqlSink(written: SqlSinkConfig, driver: SqlDriver, context
   const key = spec?.key ?? [];
   const mapping = config.column_mapping;
 
-  const passes = async (page: Page, commit: CommitToken | undefined, hold: Hold | undefined): Promise<boolean> => {
+  const passes = async (
+    page: Page,
+    commit: CommitToken | undefined,
+    hold: Hold | undefined,
+  ): Promise<boolean> => {
     if (!takesBlocks(config) || page.form.form === 'records' || page.count === 0) return false;
     if (recording.runIn('upsert') !== undefined) return false;
     return (await driver.pass?.(config.table_name, page, { key, commit, hold })) ?? false;
   };
 
-  const write = async (page: Page, { partial, commit, hold }: WriteOptions & Binding): Promise<WriteResult> => {
+  const write = async (
+    page: Page,
+    { partial, commit, hold }: WriteOptions & Binding,
+  ): Promise<WriteResult> => {
     if (await passes(page, commit, hold)) return { written: page.count, rejected: [] };
     const records = page.records();
     const plan = planPage(records, mapping, spec);
@@ -36,13 +59,27 @@ export function createSqlSink(written: SqlSinkConfig, driver: SqlDriver, context
     // An upsert that so far only deletes needs no table.
     const rows = live === undefined ? undefined : rowsOf(plan, { live, mapping, key });
     if (rows !== undefined && rows.skipped > 0) {
-      log.warn('records without any known column were skipped', { table: config.table_name, records: rows.skipped });
+      log.warn('records without any known column were skipped', {
+        table: config.table_name,
+        records: rows.skipped,
+      });
     }
-    if (commit !== undefined || (rows !== undefined && rows.rows.length + rows.deletes.length > 0)) {
+    if (
+      commit !== undefined ||
+      (rows !== undefined && rows.rows.length + rows.deletes.length > 0)
+    ) {
       const journal = recording.runIn('upsert');
-      const change = { ...(rows ?? NO_ROWS), table: table.target, hold, journal, ...(commit === undefined ? {} : { commit }) };
+      const change = {
+        ...(rows ?? NO_ROWS),
+        table: table.target,
+        hold,
+        journal,
+        ...(commit === undefined ? {} : { commit }),
+      };
       await driver.apply(change).catch(async (error: unknown) => {
-        throw (await table.isTaken().catch(() => false)) ? takenOver(config.table_name, error) : error;
+        throw (await table.isTaken().catch(() => false))
+          ? takenOver(config.table_name, error)
+          : error;
       });
     }
     const skipped = rows?.skipped ?? 0;
@@ -51,7 +88,12 @@ export function createSqlSink(written: SqlSinkConfig, driver: SqlDriver, context
 
   // Appended pages need no commit of their own as long as a failure ends the run.
   const holds = (options: WriteOptions): Hold | undefined =>
-    driver.settle !== undefined && context.role === 'main' && config.write_mode === 'append' && !options.partial ? 'flush' : undefined;
+    driver.settle !== undefined &&
+    context.role === 'main' &&
+    config.write_mode === 'append' &&
+    !options.partial
+      ? 'flush'
+      : undefined;
   let tokensInUse = false;
   const sink: Sink = {
     write: (page, options) => write(page, { ...options, hold: holds(options) }),
@@ -60,11 +102,15 @@ export function createSqlSink(written: SqlSinkConfig, driver: SqlDriver, context
     finish: (reason) => table.finish(reason),
     ...(driver.sweep === undefined || !canSweep(config)
       ? {}
-      : { sweep: (sweep: Sweep) => sweepTable(config, driver, { ...sweep, journal: recording.runIn('upsert') }) }),
+      : {
+          sweep: (sweep: Sweep) =>
+            sweepTable(config, driver, { ...sweep, journal: recording.runIn('upsert') }),
+        }),
     ...(recording.undo === undefined ? {} : { undo: recording.undo }),
     close: () => driver.close(),
   };
-  if (config.write_mode === 'overwrite') return mapping.kind === 'auto' ? { ...sink, schema: { current: () => table.current() } } : sink;
+  if (config.write_mode === 'overwrite')
+    return mapping.kind === 'auto' ? { ...sink, schema: { current: () => table.current() } } : sink;
   const held = driver.settle === undefined ? heldInMemory(write) : heldByDriver(write);
   const tokens: TokenWriter = {
     last: (scope) => {
@@ -116,10 +162,21 @@ const NOTHING: WriteResult = { written: 0, rejected: [] };
 
 function sum(one: WriteResult, other: WriteResult): WriteResult {
   const skipped = (one.skipped ?? 0) + (other.skipped ?? 0);
-  return { written: one.written + other.written, rejected: [], ...(skipped === 0 ? {} : { skipped }) };
+  return {
+    written: one.written + other.written,
+    rejected: [],
+    ...(skipped === 0 ? {} : { skipped }),
+  };
 }
 
-const NO_ROWS = { columns: [], rows: [], mode: 'insert', finished: false, key: [], deletes: [] } as const;
+const NO_ROWS = {
+  columns: [],
+  rows: [],
+  mode: 'insert',
+  finished: false,
+  key: [],
+  deletes: [],
+} as const;
 
 function asAppending(config: SqlSinkConfig): SqlSinkConfig {
   const { delete_marker: _unused, ...rest } = config;
@@ -129,7 +186,10 @@ function asAppending(config: SqlSinkConfig): SqlSinkConfig {
 interface TableAccess extends SchemaAccess {
   /** The table pages go to: the staging table of an overwrite, else the table itself. */
   readonly target: string;
-  /** The live columns of the target, made from the page where that is asked for; `undefined` when there is no table yet. */
+  /**
+   * The live columns of the target, made from the page where that is asked for; `undefined` when
+   * there is no table yet.
+   */
   columnsFor(plan: PagePlan): Promise<readonly LiveColumn[] | undefined>;
   finish(reason: FinishReason): Promise<void>;
   evolve(change: SchemaChange): Promise<void>;
@@ -137,15 +197,24 @@ interface TableAccess extends SchemaAccess {
   isTaken(): Promise<boolean>;
 }
 
-function createTableAccess(config: SqlSinkConfig, driver: SqlDriver, recording: Recording): TableAccess {
+function createTableAccess(
+  config: SqlSinkConfig,
+  driver: SqlDriver,
+  recording: Recording,
+): TableAccess {
   const table = config.table_name;
   const overwrite = config.write_mode === 'overwrite';
-  const { name: target, prefix } = overwrite ? stagingName(table, driver.part) : { name: table, prefix: '' };
+  const { name: target, prefix } = overwrite
+    ? stagingName(table, driver.part)
+    : { name: table, prefix: '' };
   let live: readonly LiveColumn[] | undefined;
   let staging: Promise<void> | undefined;
   let isMade = false;
 
-  /** Of those that replace the same at the same time the last one to begin does it, and the others fail: what they staged is gone. */
+  /**
+   * Of those that replace the same at the same time the last one to begin does it, and the others
+   * fail: what they staged is gone.
+   */
   const stage = async (): Promise<void> => {
     for (const other of await driver.tablesFrom(prefix)) await driver.drop(other);
     if ((await driver.columns(table)) === undefined) return;
@@ -153,11 +222,17 @@ function createTableAccess(config: SqlSinkConfig, driver: SqlDriver, recording: 
     isMade = true;
   };
   const begin = (): Promise<void> | undefined => (overwrite ? (staging ??= stage()) : undefined);
-  const load = async (): Promise<readonly LiveColumn[] | undefined> => (live ??= await driver.columns(target));
-  const isTaken = async (): Promise<boolean> => isMade && (await driver.columns(target)) === undefined;
+  const load = async (): Promise<readonly LiveColumn[] | undefined> =>
+    (live ??= await driver.columns(target));
+  const isTaken = async (): Promise<boolean> =>
+    isMade && (await driver.columns(target)) === undefined;
   const create = async (records: readonly JsonValue[]): Promise<void> => {
     if (!config.create_table || config.write_mode === 'delete') throw noTable(table);
-    await driver.createTable(target, newColumns(config, records), config.write_mode === 'upsert' ? config.key : []);
+    await driver.createTable(
+      target,
+      newColumns(config, records),
+      config.write_mode === 'upsert' ? config.key : [],
+    );
     isMade = overwrite;
   };
 
@@ -198,26 +273,40 @@ async function sweepTable(
     const found = live.find((one) => one.name === name);
     if (found !== undefined) return found;
     const hint = `it has: ${live.map((one) => one.name).join(', ')}`;
-    throw new ConnectorError('missing', `the table \`${table}\` has no column \`${name}\` to look for vanished rows by`, { hint });
+    throw new ConnectorError(
+      'missing',
+      `the table \`${table}\` has no column \`${name}\` to look for vanished rows by`,
+      { hint },
+    );
   };
   const inside = Object.entries(scope).map(([name, value]) => ({ column: column(name), value }));
   return (await driver.sweep?.({ table, scope: inside, key: key.map(column), keys, journal })) ?? 0;
 }
 
 function takenOver(table: string, cause?: unknown): ConnectorError {
-  return new ConnectorError('refused', `another run began to replace the rows of \`${table}\`, so this one cannot`, {
-    hint: 'run one after the other',
-    cause,
-  });
+  return new ConnectorError(
+    'refused',
+    `another run began to replace the rows of \`${table}\`, so this one cannot`,
+    {
+      hint: 'run one after the other',
+      cause,
+    },
+  );
 }
 
 function noTable(table: string): ConnectorError {
-  return new ConnectorError('missing', `there is no table \`${table}\``, { hint: 'create it, or leave `create_table` on' });
+  return new ConnectorError('missing', `there is no table \`${table}\``, {
+    hint: 'create it, or leave `create_table` on',
+  });
 }
 
 function newColumns(config: SqlSinkConfig, records: readonly JsonValue[]): NewColumn[] {
-  if (config.column_mapping.kind === 'json') return [{ name: config.column_mapping.column, type: 'object' }];
+  if (config.column_mapping.kind === 'json')
+    return [{ name: config.column_mapping.column, type: 'object' }];
   const columns = inferColumns(records);
   if (columns.length > 0) return columns;
-  throw new ConnectorError('data', `the table \`${config.table_name}\` cannot be made from records without fields`);
+  throw new ConnectorError(
+    'data',
+    `the table \`${config.table_name}\` cannot be made from records without fields`,
+  );
 }

@@ -7,7 +7,21 @@ const bind = (sql: string) => bindTokens(sql, TOKEN, (index) => `$${index + 1}`)
 
 describe('the pieces of a statement', () => {
   test('joined again they are the statement, whatever it is', () => {
-    const fragment = fc.constantFrom("'", '"', '--', '/*', '*/', '$$', '$a$', '\n', 'E', '\\', 'x', ' ', '$1');
+    const fragment = fc.constantFrom(
+      "'",
+      '"',
+      '--',
+      '/*',
+      '*/',
+      '$$',
+      '$a$',
+      '\n',
+      'E',
+      '\\',
+      'x',
+      ' ',
+      '$1',
+    );
     fc.assert(
       fc.property(fc.array(fragment), (parts) => {
         const sql = parts.join('');
@@ -41,9 +55,12 @@ describe('binding', () => {
     expect(bound.misplaced).toEqual([]);
   });
 
-  test.each(["'x ${p.id}'", '"${p.id}"', '-- ${p.id}', '/* ${p.id} */', '$$ ${p.id} $$'])('%s cannot be bound', (sql) => {
-    expect(bind(sql)).toEqual({ sql, tokens: [], misplaced: ['${p.id}'] });
-  });
+  test.each(["'x ${p.id}'", '"${p.id}"', '-- ${p.id}', '/* ${p.id} */', '$$ ${p.id} $$'])(
+    '%s cannot be bound',
+    (sql) => {
+      expect(bind(sql)).toEqual({ sql, tokens: [], misplaced: ['${p.id}'] });
+    },
+  );
 
   test('what stands before a token is known', () => {
     expect(bind('a >= ${p.id}').tokens[0]?.before.trimEnd().endsWith('>=')).toBe(true);

@@ -1,4 +1,7 @@
-/** Reads SQL just well enough to know what is code and what is quoted, so that tokens become bind parameters and never text. */
+/**
+ * Reads SQL just well enough to know what is code and what is quoted, so that tokens become bind
+ * parameters and never text.
+ */
 
 export interface SqlPiece {
   readonly kind: 'code' | 'literal' | 'identifier' | 'comment';
@@ -34,7 +37,10 @@ export function sqlPieces(sql: string): SqlPiece[] {
 function quotedAt(sql: string, at: number): { kind: SqlPiece['kind']; end: number } | undefined {
   switch (sql[at]) {
     case "'":
-      return { kind: 'literal', end: endOf(isEscapeString(sql, at) ? ENDS_ESCAPED_LITERAL : ENDS_LITERAL, sql, at + 1) };
+      return {
+        kind: 'literal',
+        end: endOf(isEscapeString(sql, at) ? ENDS_ESCAPED_LITERAL : ENDS_LITERAL, sql, at + 1),
+      };
     case '"':
       return { kind: 'identifier', end: endOf(ENDS_IDENTIFIER, sql, at + 1) };
     case '-':
@@ -81,7 +87,11 @@ function dollarQuoteAt(sql: string, at: number): { kind: 'literal'; end: number 
 export function withoutSemicolon(sql: string): string {
   const pieces = sqlPieces(sql);
   const last = pieces.findLastIndex(({ kind, text }) => kind !== 'comment' && /[^;\s]/.test(text));
-  return pieces.map(({ kind, text }, index) => (kind === 'code' && index >= last ? text.replace(/[;\s]+$/, ' ') : text)).join('');
+  return pieces
+    .map(({ kind, text }, index) =>
+      kind === 'code' && index >= last ? text.replace(/[;\s]+$/, ' ') : text,
+    )
+    .join('');
 }
 
 export interface TokenPlace {
@@ -94,12 +104,22 @@ export interface TokenPlace {
 export interface BoundSql {
   readonly sql: string;
   readonly tokens: readonly TokenPlace[];
-  /** Tokens that stand where no value can be bound: inside a longer text, a quoted name or a comment. */
+  /**
+   * Tokens that stand where no value can be bound: inside a longer text, a quoted name or a
+   * comment.
+   */
   readonly misplaced: readonly string[];
 }
 
-/** Replaces each token standing alone or as a whole quoted literal by a placeholder. `pattern` is global and captures the name. */
-export function bindTokens(sql: string, pattern: RegExp, placeholder: (index: number) => string): BoundSql {
+/**
+ * Replaces each token standing alone or as a whole quoted literal by a placeholder. `pattern` is
+ * global and captures the name.
+ */
+export function bindTokens(
+  sql: string,
+  pattern: RegExp,
+  placeholder: (index: number) => string,
+): BoundSql {
   const tokens: TokenPlace[] = [];
   const misplaced: string[] = [];
   let out = '';

@@ -6,7 +6,9 @@ test('the staging table is named after the table, and never like it or like that
   expect(name).toMatch(/^orders__svc_ovw_all_[0-9a-f]{8}$/);
   expect(prefix).toBe('orders__svc_ovw_all_');
   expect(stagingName('orders').name).not.toBe(name);
-  expect(stagingName('orders', partName('may')).prefix).not.toBe(stagingName('orders', partName('june')).prefix);
+  expect(stagingName('orders', partName('may')).prefix).not.toBe(
+    stagingName('orders', partName('june')).prefix,
+  );
 });
 
 test('a long name is told by a hash', () => {

@@ -4,7 +4,10 @@ import { createHash, randomBytes } from 'node:crypto';
 /** PostgreSQL cuts longer names, and a cut name could be the name of the table itself. */
 const NAME_BYTES = 63;
 
-/** For databases to which names that differ only in the case of their letters are one; beyond ASCII not all of them agree. */
+/**
+ * For databases to which names that differ only in the case of their letters are one; beyond ASCII
+ * not all of them agree.
+ */
 export function inOneCase(table: string): string {
   return table.replaceAll(/[A-Z]+/g, (letters) => letters.toLowerCase());
 }
@@ -20,7 +23,9 @@ export function endedName(table: string, ending: string): string {
 export interface StagingName {
   /** Nobody else's. */
   readonly name: string;
-  /** What the names of all have in common that replace the same: of those that are killed they stay. */
+  /**
+   * What the names of all have in common that replace the same: of those that are killed they stay.
+   */
   readonly prefix: string;
 }
 

@@ -22,8 +22,13 @@ interface Run {
 
 export function sqlUndoSuite(harness: SqlHarness): void {
   const open = async (config: JsonObject): Promise<Sink> => {
-    const checked = check(harness.definition.config, { ...harness.connection, column_mapping: 'auto_map', ...config });
-    if (!checked.ok) throw new Error(checked.issues.map((issue) => `${issue.path}: ${issue.message}`).join('; '));
+    const checked = check(harness.definition.config, {
+      ...harness.connection,
+      column_mapping: 'auto_map',
+      ...config,
+    });
+    if (!checked.ok)
+      throw new Error(checked.issues.map((issue) => `${issue.path}: ${issue.message}`).join('; '));
     return harness.definition.open(checked.value, testContext('/'));
   };
   const withSink = async <T>(config: JsonObject, work: (sink: Sink) => Promise<T>): Promise<T> => {
@@ -38,19 +43,31 @@ export function sqlUndoSuite(harness: SqlHarness): void {
     withSink(config, async (sink) => {
       await sink.undo?.record({ runId: id, mode, column: RUN });
       for (const page of pages) {
-        await sink.write(Page.ofRecords(page.map((record) => ({ ...record, [RUN]: id }))), { partial: false });
+        await sink.write(Page.ofRecords(page.map((record) => ({ ...record, [RUN]: id }))), {
+          partial: false,
+        });
       }
       await sink.flush();
       await sink.finish('success');
     });
-  const undo = ({ id, mode, config }: Pick<Run, 'id' | 'mode' | 'config'>, more: Partial<UndoRequest> = {}): Promise<UndoResult> =>
+  const undo = (
+    { id, mode, config }: Pick<Run, 'id' | 'mode' | 'config'>,
+    more: Partial<UndoRequest> = {},
+  ): Promise<UndoResult> =>
     withSink(config, (sink) => {
       if (sink.undo === undefined) throw new Error('the sink cannot undo');
       return sink.undo.undo({ runId: id, mode, column: RUN, dryRun: false, force: false, ...more });
     });
   const rows = async (table: string): Promise<string[]> =>
-    (await harness.query(`SELECT * FROM ${quoteName(table)}`)).map((row) => JSON.stringify(row)).sort();
-  const keyed = (table: string, more: JsonObject = {}): JsonObject => ({ table_name: table, write_mode: 'upsert', key: ['id'], ...more });
+    (await harness.query(`SELECT * FROM ${quoteName(table)}`))
+      .map((row) => JSON.stringify(row))
+      .sort();
+  const keyed = (table: string, more: JsonObject = {}): JsonObject => ({
+    table_name: table,
+    write_mode: 'upsert',
+    key: ['id'],
+    ...more,
+  });
 
   test('an appending run goes by its id, and only its rows', async () => {
     const table = harness.table();
@@ -64,7 +81,12 @@ export function sqlUndoSuite(harness: SqlHarness): void {
       restored: 0,
       conflicts: 0,
     });
-    expect(await undo({ id: 'r2', mode: 'append', config })).toEqual({ applied: true, deleted: 2, restored: 0, conflicts: 0 });
+    expect(await undo({ id: 'r2', mode: 'append', config })).toEqual({
+      applied: true,
+      deleted: 2,
+      restored: 0,
+      conflicts: 0,
+    });
     expect(await rows(table)).toEqual(before);
   });
 
@@ -105,11 +127,20 @@ export function sqlUndoSuite(harness: SqlHarness): void {
       ],
     });
     const result = { deleted: 1, restored: 2, conflicts: 0 };
-    expect(await undo({ id: 'r2', mode: 'upsert', config: keyed(table) })).toEqual({ applied: true, ...result });
+    expect(await undo({ id: 'r2', mode: 'upsert', config: keyed(table) })).toEqual({
+      applied: true,
+      ...result,
+    });
     expect(await rows(table)).toEqual(before);
     // Whoever asks again hears the same.
-    expect(await undo({ id: 'r2', mode: 'upsert', config: keyed(table) })).toEqual({ applied: true, ...result });
-    expect(await withSink(keyed(table), async (sink) => sink.undo?.undone('r2'))).toEqual({ applied: true, ...result });
+    expect(await undo({ id: 'r2', mode: 'upsert', config: keyed(table) })).toEqual({
+      applied: true,
+      ...result,
+    });
+    expect(await withSink(keyed(table), async (sink) => sink.undo?.undone('r2'))).toEqual({
+      applied: true,
+      ...result,
+    });
     expect(await rows(table)).toEqual(before);
   });
 
@@ -131,7 +162,12 @@ export function sqlUndoSuite(harness: SqlHarness): void {
     const config = { table_name: table, write_mode: 'delete', key: ['id'] };
     await run({ id: 'r2', mode: 'upsert', config, pages: [[{ id: 1 }, { id: 9 }]] });
     expect(await rows(table)).toHaveLength(1);
-    expect(await undo({ id: 'r2', mode: 'upsert', config })).toEqual({ applied: true, deleted: 0, restored: 2, conflicts: 0 });
+    expect(await undo({ id: 'r2', mode: 'upsert', config })).toEqual({
+      applied: true,
+      deleted: 0,
+      restored: 2,
+      conflicts: 0,
+    });
     expect(await rows(table)).toEqual(before);
   });
 
@@ -160,9 +196,14 @@ export function sqlUndoSuite(harness: SqlHarness): void {
         ],
       ],
     });
-    await harness.exec(`ALTER TABLE ${quoteName(table)} ADD COLUMN note TEXT NOT NULL DEFAULT 'none'`);
+    await harness.exec(
+      `ALTER TABLE ${quoteName(table)} ADD COLUMN note TEXT NOT NULL DEFAULT 'none'`,
+    );
     await harness.exec(`UPDATE ${quoteName(table)} SET note = 'by hand'`);
-    expect(await undo({ id: 'r2', mode: 'upsert', config: keyed(table) })).toMatchObject({ applied: true, restored: 2 });
+    expect(await undo({ id: 'r2', mode: 'upsert', config: keyed(table) })).toMatchObject({
+      applied: true,
+      restored: 2,
+    });
     expect(await rows(table)).toEqual([
       JSON.stringify({ id: 1, n: 1, [RUN]: 'r1', note: 'by hand' }),
       JSON.stringify({ id: 2, n: 1, [RUN]: 'r1', note: 'none' }),
@@ -177,11 +218,17 @@ export function sqlUndoSuite(harness: SqlHarness): void {
       { id: 2, n: 1, [name]: 'b' },
     ];
     await run({ id: 'r1', mode: 'upsert', config: keyed(table), pages: [first] });
-    await run({ id: 'r2', mode: 'upsert', config: keyed(table), pages: [[{ id: 1, n: 2, [name]: 'x' }]] });
+    await run({
+      id: 'r2',
+      mode: 'upsert',
+      config: keyed(table),
+      pages: [[{ id: 1, n: 2, [name]: 'x' }]],
+    });
     await harness.exec(`ALTER TABLE ${quoteName(table)} RENAME COLUMN ${quoteName(name)} TO title`);
     const before = await rows(table);
     const again = { id: 'r2', mode: 'upsert', config: keyed(table) } as const;
-    for (const dryRun of [true, false]) await expect(undo(again, { dryRun })).rejects.toThrow(`no column \`${name}\` any more`);
+    for (const dryRun of [true, false])
+      await expect(undo(again, { dryRun })).rejects.toThrow(`no column \`${name}\` any more`);
     expect(await rows(table)).toEqual(before);
     expect(await undo(again, { force: true })).toMatchObject({ applied: true, restored: 1 });
     expect(await rows(table)).toEqual([
@@ -196,8 +243,13 @@ export function sqlUndoSuite(harness: SqlHarness): void {
     await run({ id: 'r1', mode: 'overwrite', config, pages: [[{ id: 1, n: 1 }]] });
     await run({ id: 'r2', mode: 'overwrite', config, pages: [[{ id: 2, n: 2 }]] });
     await harness.exec(`ALTER TABLE ${quoteName(table)} RENAME COLUMN n TO m`);
-    await expect(undo({ id: 'r2', mode: 'overwrite', config })).rejects.toThrow('no column `n` any more');
-    expect(await undo({ id: 'r2', mode: 'overwrite', config }, { force: true })).toMatchObject({ applied: true, restored: 1 });
+    await expect(undo({ id: 'r2', mode: 'overwrite', config })).rejects.toThrow(
+      'no column `n` any more',
+    );
+    expect(await undo({ id: 'r2', mode: 'overwrite', config }, { force: true })).toMatchObject({
+      applied: true,
+      restored: 1,
+    });
     expect(await rows(table)).toEqual([JSON.stringify({ id: 1, m: null, [RUN]: 'r1' })]);
   });
 
@@ -217,7 +269,11 @@ export function sqlUndoSuite(harness: SqlHarness): void {
     await withSink(keyed(table), async (sink) => {
       await sink.undo?.record({ runId: 'r2', mode: 'upsert', column: RUN });
       await sink.write(Page.ofRecords([{ id: 1, n: 2, [RUN]: 'r2' }]), { partial: false });
-      await sink.schema?.evolve?.({ add: [{ name: 'extra', type: 'string' }], widen: [], relaxNull: [] });
+      await sink.schema?.evolve?.({
+        add: [{ name: 'extra', type: 'string' }],
+        widen: [],
+        relaxNull: [],
+      });
       await sink.write(
         Page.ofRecords([
           { id: 1, extra: 'a', [RUN]: 'r2' },
@@ -227,7 +283,10 @@ export function sqlUndoSuite(harness: SqlHarness): void {
       );
       await sink.flush();
     });
-    expect(await undo({ id: 'r2', mode: 'upsert', config: keyed(table) })).toMatchObject({ applied: true, restored: 2 });
+    expect(await undo({ id: 'r2', mode: 'upsert', config: keyed(table) })).toMatchObject({
+      applied: true,
+      restored: 2,
+    });
     expect(await rows(table)).toEqual([
       JSON.stringify({ id: 1, n: 1, [RUN]: 'r1', extra: null }),
       JSON.stringify({ id: 2, n: 1, [RUN]: 'r1', extra: null }),
@@ -249,13 +308,28 @@ export function sqlUndoSuite(harness: SqlHarness): void {
       ],
     });
     await run({ id: 'r2', mode: 'upsert', config: keyed(table), pages: [[{ id: 1, n: 2 }]] });
-    await run({ id: 'r3', mode: 'upsert', config: { table_name: table, write_mode: 'delete', key: ['id'] }, pages: [[{ id: 2 }]] });
+    await run({
+      id: 'r3',
+      mode: 'upsert',
+      config: { table_name: table, write_mode: 'delete', key: ['id'] },
+      pages: [[{ id: 2 }]],
+    });
     const before = await rows(table);
     const first = { id: 'r1', mode: 'upsert', config: keyed(table) } as const;
     expect(await undo(first)).toEqual({ applied: false, deleted: 0, restored: 0, conflicts: 2 });
-    expect(await undo(first, { dryRun: true })).toEqual({ applied: false, deleted: 0, restored: 0, conflicts: 2 });
+    expect(await undo(first, { dryRun: true })).toEqual({
+      applied: false,
+      deleted: 0,
+      restored: 0,
+      conflicts: 2,
+    });
     expect(await rows(table)).toEqual(before);
-    expect(await undo(first, { force: true })).toEqual({ applied: true, deleted: 2, restored: 0, conflicts: 2 });
+    expect(await undo(first, { force: true })).toEqual({
+      applied: true,
+      deleted: 2,
+      restored: 0,
+      conflicts: 2,
+    });
     expect(await rows(table)).toEqual([]);
   });
 
@@ -266,14 +340,21 @@ export function sqlUndoSuite(harness: SqlHarness): void {
     const before = await rows(table);
     await run({ id: 'r2', mode: 'overwrite', config, pages: [[{ id: 7 }]] });
     expect(await rows(previousName(table))).toEqual(before);
-    await expect(undo({ id: 'r1', mode: 'overwrite', config })).rejects.toThrow('not kept any more');
+    await expect(undo({ id: 'r1', mode: 'overwrite', config })).rejects.toThrow(
+      'not kept any more',
+    );
     expect(await undo({ id: 'r2', mode: 'overwrite', config }, { dryRun: true })).toEqual({
       applied: false,
       deleted: 1,
       restored: 2,
       conflicts: 0,
     });
-    expect(await undo({ id: 'r2', mode: 'overwrite', config })).toEqual({ applied: true, deleted: 1, restored: 2, conflicts: 0 });
+    expect(await undo({ id: 'r2', mode: 'overwrite', config })).toEqual({
+      applied: true,
+      deleted: 1,
+      restored: 2,
+      conflicts: 0,
+    });
     expect(await rows(table)).toEqual(before);
     await expect(rows(previousName(table))).rejects.toThrow();
   });
@@ -282,7 +363,12 @@ export function sqlUndoSuite(harness: SqlHarness): void {
     const table = harness.table();
     const config = { table_name: table, write_mode: 'overwrite' };
     await run({ id: 'r1', mode: 'overwrite', config, pages: [[{ id: 1 }]] });
-    expect(await undo({ id: 'r1', mode: 'overwrite', config })).toEqual({ applied: true, deleted: 1, restored: 0, conflicts: 0 });
+    expect(await undo({ id: 'r1', mode: 'overwrite', config })).toEqual({
+      applied: true,
+      deleted: 1,
+      restored: 0,
+      conflicts: 0,
+    });
     await expect(rows(table)).rejects.toThrow();
   });
 
@@ -291,7 +377,10 @@ export function sqlUndoSuite(harness: SqlHarness): void {
     const config = { table_name: table, write_mode: 'overwrite' };
     await run({ id: 'r1', mode: 'overwrite', config, pages: [[{ id: 1 }]] });
     await run({ id: 'r2', mode: 'append', config: { table_name: table }, pages: [[{ id: 2 }]] });
-    expect(await undo({ id: 'r1', mode: 'overwrite', config })).toMatchObject({ applied: false, conflicts: 1 });
+    expect(await undo({ id: 'r1', mode: 'overwrite', config })).toMatchObject({
+      applied: false,
+      conflicts: 1,
+    });
     expect(await rows(table)).toHaveLength(2);
   });
 
@@ -318,67 +407,108 @@ export function sqlUndoSuite(harness: SqlHarness): void {
       expect(await sink.sweep?.({ scope: { g: 'a' }, keys: [[1]] })).toBe(1);
     });
     expect(await rows(table)).toHaveLength(2);
-    expect(await undo({ id: 'r2', mode: 'upsert', config })).toEqual({ applied: true, deleted: 0, restored: 2, conflicts: 0 });
+    expect(await undo({ id: 'r2', mode: 'upsert', config })).toEqual({
+      applied: true,
+      deleted: 0,
+      restored: 2,
+      conflicts: 0,
+    });
     expect(await rows(table)).toEqual(before);
   });
 
   test('the watermark goes back in the same unit', async () => {
     const table = harness.table();
     const config = { table_name: table };
-    const last = (): Promise<string | undefined> => withSink(config, async (sink) => sink.tokens?.last('s'));
+    const last = (): Promise<string | undefined> =>
+      withSink(config, async (sink) => sink.tokens?.last('s'));
     await withSink(config, async (sink) => {
       await sink.tokens?.write(Page.ofRecords([{ id: 1, [RUN]: 'r1' }]), 's', 'one');
       await sink.tokens?.write(Page.ofRecords([{ id: 2, [RUN]: 'r2' }]), 's', 'two');
     });
     await undo({ id: 'r2', mode: 'append', config }, { watermark: { scope: 's', token: 'one' } });
     expect(await last()).toBe('one');
-    await undo({ id: 'r1', mode: 'append', config }, { watermark: { scope: 's', token: undefined } });
+    await undo(
+      { id: 'r1', mode: 'append', config },
+      { watermark: { scope: 's', token: undefined } },
+    );
     expect(await last()).toBeUndefined();
   });
 
   test('what is forgotten leaves nothing behind', async () => {
     const table = harness.table();
     await run({ id: 'f1', mode: 'upsert', config: keyed(table), pages: [[{ id: 1 }]] });
-    await run({ id: 'f2', mode: 'overwrite', config: { table_name: table, write_mode: 'overwrite' }, pages: [[{ id: 2 }]] });
+    await run({
+      id: 'f2',
+      mode: 'overwrite',
+      config: { table_name: table, write_mode: 'overwrite' },
+      pages: [[{ id: 2 }]],
+    });
     await withSink(keyed(table), async (sink) => sink.undo?.forget(['f1', 'f2']));
-    expect(await harness.query(`SELECT * FROM ${JOURNAL_TABLE} WHERE table_name = '${table}'`)).toEqual([]);
+    expect(
+      await harness.query(`SELECT * FROM ${JOURNAL_TABLE} WHERE table_name = '${table}'`),
+    ).toEqual([]);
     await expect(rows(previousName(table))).rejects.toThrow();
   });
 
   test('odd names of columns are no obstacle', async () => {
     const table = harness.table();
     const config = keyed(table, { key: ['a "b"'] });
-    await run({ id: 'r1', mode: 'upsert', config, pages: [[{ 'a "b"': 1, "it's": 'x', '$.x': 1, '0': 'n' }]] });
+    await run({
+      id: 'r1',
+      mode: 'upsert',
+      config,
+      pages: [[{ 'a "b"': 1, "it's": 'x', '$.x': 1, '0': 'n' }]],
+    });
     const before = await rows(table);
-    await run({ id: 'r2', mode: 'upsert', config, pages: [[{ 'a "b"': 1, "it's": 'y', '$.x': 2, '0': 'm' }]] });
+    await run({
+      id: 'r2',
+      mode: 'upsert',
+      config,
+      pages: [[{ 'a "b"': 1, "it's": 'y', '$.x': 2, '0': 'm' }]],
+    });
     await undo({ id: 'r2', mode: 'upsert', config });
     expect(await rows(table)).toEqual(before);
   });
 
-  const value = fc.oneof(fc.string(), fc.string({ unit: 'binary' }), fc.constant(null), fc.constantFrom('', 'null', "'", '[]'));
+  const value = fc.oneof(
+    fc.string(),
+    fc.string({ unit: 'binary' }),
+    fc.constant(null),
+    fc.constantFrom('', 'null', "'", '[]'),
+  );
   const record = fc.record({
     id: fc.integer({ min: 1, max: 6 }),
     text: value.map(storable),
     real: fc.double({ noNaN: true, noDefaultInfinity: true }),
   });
-  const marked = fc.tuple(record, fc.constantFrom('d', 'u', 'u')).map(([one, op]): JsonObject => ({ ...one, op }));
-  const history = fc.array(fc.array(fc.array(marked, { maxLength: 5 }), { maxLength: 3 }), { minLength: 1, maxLength: 4 });
+  const marked = fc
+    .tuple(record, fc.constantFrom('d', 'u', 'u'))
+    .map(([one, op]): JsonObject => ({ ...one, op }));
+  const history = fc.array(fc.array(fc.array(marked, { maxLength: 5 }), { maxLength: 3 }), {
+    minLength: 1,
+    maxLength: 4,
+  });
 
   test('whatever came before, undoing the last run gives the table as it was', async () => {
     await fc.assert(
       fc.asyncProperty(history, fc.boolean(), async (runs, byDeleting) => {
         const table = harness.table();
-        await harness.exec(`CREATE TABLE ${quoteName(table)} (id INTEGER PRIMARY KEY, text TEXT, real DOUBLE PRECISION)`);
+        await harness.exec(
+          `CREATE TABLE ${quoteName(table)} (id INTEGER PRIMARY KEY, text TEXT, real DOUBLE PRECISION)`,
+        );
         const upserting = keyed(table, { delete_marker: { field: 'op', values: ['d'] } });
         const last = runs.length - 1;
         const images: string[][] = [];
-        const configOf = (index: number): JsonObject => (byDeleting && index === last ? keyed(table, { write_mode: 'delete' }) : upserting);
+        const configOf = (index: number): JsonObject =>
+          byDeleting && index === last ? keyed(table, { write_mode: 'delete' }) : upserting;
         for (const [index, pages] of runs.entries()) {
           images.push(await rows(table));
           await run({ id: `p${index}`, mode: 'upsert', config: configOf(index), pages });
         }
         for (let index = last; index >= 0; index -= 1) {
-          expect(await undo({ id: `p${index}`, mode: 'upsert', config: configOf(index) })).toMatchObject({ applied: true, conflicts: 0 });
+          expect(
+            await undo({ id: `p${index}`, mode: 'upsert', config: configOf(index) }),
+          ).toMatchObject({ applied: true, conflicts: 0 });
           if (index > 0) expect(await rows(table)).toEqual(images[index]);
           else expect(await rows(table)).toEqual([]);
         }

@@ -4,7 +4,16 @@ import { parseJson, stringifyJson, type JsonValue } from '../../lib/json.ts';
 import { quoteName, quoteNames } from '../../lib/sql-name.ts';
 import { undoResultOf, type UndoRequest, type UndoResult } from '../../kit/undo.ts';
 import type { JournalDialect, LiveColumn, UndoDriver, UndoSession } from './driver.ts';
-import { columnOf, isKey, JOURNAL_COLUMNS, JOURNAL_TABLE, labelOf, PREVIOUS, UNDONE, type Replaced } from './journal.ts';
+import {
+  columnOf,
+  isKey,
+  JOURNAL_COLUMNS,
+  JOURNAL_TABLE,
+  labelOf,
+  PREVIOUS,
+  UNDONE,
+  type Replaced,
+} from './journal.ts';
 
 type Counts = Pick<UndoResult, 'deleted' | 'restored' | 'conflicts'>;
 
@@ -20,7 +29,11 @@ interface Target {
   readonly key: readonly string[];
 }
 
-export async function undoRun(driver: UndoDriver, target: Target, request: UndoRequest): Promise<UndoResult> {
+export async function undoRun(
+  driver: UndoDriver,
+  target: Target,
+  request: UndoRequest,
+): Promise<UndoResult> {
   if (!request.dryRun) await driver.makeJournal();
   return driver.atOnce(target.table, async (session) => {
     const undoing = new Undoing(session, driver.dialect, { target, request });
@@ -32,20 +45,31 @@ export async function undoRun(driver: UndoDriver, target: Target, request: UndoR
     if (isBlocked) return { applied: false, deleted: 0, restored: 0, conflicts: counts.conflicts };
     if (request.dryRun) return { applied: false, ...counts };
     await way.apply();
-    if (request.watermark !== undefined) await session.setToken(request.watermark.scope, request.watermark.token);
+    if (request.watermark !== undefined)
+      await session.setToken(request.watermark.scope, request.watermark.token);
     await undoing.note(counts);
     return { applied: true, ...counts };
   });
 }
 
 /** The result of a run that was undone before. */
-export function undoneRun(driver: UndoDriver, target: Target, runId: string): Promise<UndoResult | undefined> {
+export function undoneRun(
+  driver: UndoDriver,
+  target: Target,
+  runId: string,
+): Promise<UndoResult | undefined> {
   const request = { runId, column: '', mode: 'append', dryRun: true, force: false } as const;
-  return driver.atOnce(target.table, (session) => new Undoing(session, driver.dialect, { target, request }).done());
+  return driver.atOnce(target.table, (session) =>
+    new Undoing(session, driver.dialect, { target, request }).done(),
+  );
 }
 
 /** Drops what is kept for runs, with the rows that the last overwrite among them replaced. */
-export async function forgetRuns(driver: UndoDriver, { table }: Target, runIds: readonly string[]): Promise<void> {
+export async function forgetRuns(
+  driver: UndoDriver,
+  { table }: Target,
+  runIds: readonly string[],
+): Promise<void> {
   const { dialect } = driver;
   await driver.atOnce(table, async (session) => {
     if ((await session.columns(JOURNAL_TABLE)) === undefined) return;
@@ -56,8 +80,11 @@ export async function forgetRuns(driver: UndoDriver, { table }: Target, runIds: 
         `SELECT before_json FROM ${dialect.table(JOURNAL_TABLE)} WHERE ${where} AND key_json = '${PREVIOUS}'`,
         values,
       );
-      const replaced = notes.map((row) => replacedOf(row['before_json'])).find((one) => one !== undefined);
-      if (replaced !== undefined) await session.run(`DROP TABLE IF EXISTS ${dialect.table(replaced.table)}`);
+      const replaced = notes
+        .map((row) => replacedOf(row['before_json']))
+        .find((one) => one !== undefined);
+      if (replaced !== undefined)
+        await session.run(`DROP TABLE IF EXISTS ${dialect.table(replaced.table)}`);
       await session.run(`DELETE FROM ${dialect.table(JOURNAL_TABLE)} WHERE ${where}`, values);
     }
   });
@@ -71,7 +98,11 @@ class Undoing {
   readonly #table: string;
   readonly #journal: string;
 
-  constructor(session: UndoSession, dialect: JournalDialect, { target, request }: { target: Target; request: UndoRequest }) {
+  constructor(
+    session: UndoSession,
+    dialect: JournalDialect,
+    { target, request }: { target: Target; request: UndoRequest },
+  ) {
     this.#session = session;
     this.#dialect = dialect;
     this.#target = target;
@@ -91,12 +122,10 @@ class Undoing {
     const { sql, values } = this.#mine('j');
     await this.#session.run(`DELETE FROM ${this.#journal} AS j WHERE ${sql}`, values);
     const slots = [1, 2, 3, 4].map((place) => this.#dialect.slot(place)).join(', ');
-    await this.#session.run(`INSERT INTO ${this.#journal} (${JOURNAL_COLUMNS.join(', ')}) VALUES (${slots}, ${this.#dialect.now})`, [
-      this.#request.runId,
-      this.#target.table,
-      UNDONE,
-      stringifyJson([{ ...counts }]),
-    ]);
+    await this.#session.run(
+      `INSERT INTO ${this.#journal} (${JOURNAL_COLUMNS.join(', ')}) VALUES (${slots}, ${this.#dialect.now})`,
+      [this.#request.runId, this.#target.table, UNDONE, stringifyJson([{ ...counts }])],
+    );
   }
 
   async way(): Promise<Way> {
@@ -105,7 +134,9 @@ class Undoing {
       case 'append':
         return this.#appended(columns);
       case 'upsert':
-        return this.#keyed(columns ?? this.#fail(`there is no table \`${this.#target.table}\` any more`));
+        return this.#keyed(
+          columns ?? this.#fail(`there is no table \`${this.#target.table}\` any more`),
+        );
       case 'overwrite':
         return this.#replaced(columns);
       default:
@@ -114,22 +145,34 @@ class Undoing {
   }
 
   #appended(columns: readonly LiveColumn[] | undefined): Way {
-    if (columns === undefined) return { measure: () => Promise.resolve({ deleted: 0, restored: 0, conflicts: 0 }), apply: async () => {} };
+    if (columns === undefined)
+      return {
+        measure: () => Promise.resolve({ deleted: 0, restored: 0, conflicts: 0 }),
+        apply: async () => {},
+      };
     const where = `${this.#runColumn(columns)} = ${this.#dialect.slot(1)}`;
     const values = [this.#request.runId];
     return {
-      measure: async () => ({ deleted: await this.#count(`${this.#table} AS t WHERE ${where}`, values), restored: 0, conflicts: 0 }),
-      apply: async () => void (await this.#session.run(`DELETE FROM ${this.#table} AS t WHERE ${where}`, values)),
+      measure: async () => ({
+        deleted: await this.#count(`${this.#table} AS t WHERE ${where}`, values),
+        restored: 0,
+        conflicts: 0,
+      }),
+      apply: async () =>
+        void (await this.#session.run(`DELETE FROM ${this.#table} AS t WHERE ${where}`, values)),
     };
   }
 
   #keyed(columns: readonly LiveColumn[]): Way {
     const key = this.#target.key.map(
-      (name) => columns.find((column) => column.name === name) ?? this.#fail(noColumn(this.#target.table, name)),
+      (name) =>
+        columns.find((column) => column.name === name) ??
+        this.#fail(noColumn(this.#target.table, name)),
     );
     const { json, decode, images, overriding } = this.#dialect;
     const keys = key.map(({ name }) => `t.${quoteName(name)}`);
-    const placesOf = (entry: string): string[] => key.map((column, index) => decode(`${json(`${entry}.key_json`)} ->> ${index}`, column));
+    const placesOf = (entry: string): string[] =>
+      key.map((column, index) => decode(`${json(`${entry}.key_json`)} ->> ${index}`, column));
     const same = (entry: string): string =>
       placesOf(entry)
         .map((place, index) => `${keys[index]} = ${place}`)
@@ -139,21 +182,33 @@ class Undoing {
     const isAmong = (which: string): string =>
       `${keys.length === 1 ? keys.join('') : `(${keys.join(', ')})`} IN (SELECT ${placesOf('j').join(', ')} FROM ${entries} AND ${which})`;
     const kept = `${this.#journal} AS j ${images.join} WHERE ${mine} AND ${isKey('j')}`;
-    const value = (column: LiveColumn): string => decode(`i.image ->> '${labelOf(column.name)}'`, column);
+    const value = (column: LiveColumn): string =>
+      decode(`i.image ->> '${labelOf(column.name)}'`, column);
     const source = `(SELECT j.key_json, ${images.image} AS image FROM ${kept}) AS i`;
     const run = (sql: string): Promise<number> => this.#session.run(sql, values);
     return {
       measure: async () => {
         this.#assertPlaces(await this.#keptColumns(source, values), columns);
         return {
-          deleted: await this.#count(`${this.#table} AS t WHERE ${isAmong('j.before_json IS NULL')}`, values),
+          deleted: await this.#count(
+            `${this.#table} AS t WHERE ${isAmong('j.before_json IS NULL')}`,
+            values,
+          ),
           restored: await this.#count(kept, values),
-          conflicts: await this.#conflicts(columns, { mine, values, same: same('j'), present: keys[0] ?? 'NULL' }),
+          conflicts: await this.#conflicts(columns, {
+            mine,
+            values,
+            same: same('j'),
+            present: keys[0] ?? 'NULL',
+          }),
         };
       },
       apply: async () => {
-        // Several rows with one key cannot be told apart: those that are there now make way for those that were.
-        await run(`DELETE FROM ${this.#table} AS t WHERE ${isAmong(`(j.before_json IS NULL OR ${this.#length('j.before_json')} > 1)`)}`);
+        // Several rows with one key cannot be told apart: those that are there now make way for
+        // those that were.
+        await run(
+          `DELETE FROM ${this.#table} AS t WHERE ${isAmong(`(j.before_json IS NULL OR ${this.#length('j.before_json')} > 1)`)}`,
+        );
         const known = await this.#imaged(columns, source, values);
         if (known.length === 0) return;
         const settable = known.filter((column) => column.settable !== false);
@@ -170,7 +225,10 @@ class Undoing {
   }
 
   async #keptColumns(source: string, values: readonly string[]): Promise<string[]> {
-    const labels = await this.#session.all(`SELECT DISTINCT k.key AS label FROM ${source}, ${this.#dialect.labels('i.image')}`, values);
+    const labels = await this.#session.all(
+      `SELECT DISTINCT k.key AS label FROM ${source}, ${this.#dialect.labels('i.image')}`,
+      values,
+    );
     return labels.map(({ label }) => columnOf(String(label)));
   }
 
@@ -183,9 +241,18 @@ class Undoing {
     );
   }
 
-  /** The columns that an image has: what the table got since the run was not there to be kept, and is not touched. */
-  async #imaged(columns: readonly LiveColumn[], source: string, values: readonly string[]): Promise<LiveColumn[]> {
-    const has = columns.map(({ name }, index) => `count(i.image -> '${labelOf(name)}') AS c${index}`);
+  /**
+   * The columns that an image has: what the table got since the run was not there to be kept, and
+   * is not touched.
+   */
+  async #imaged(
+    columns: readonly LiveColumn[],
+    source: string,
+    values: readonly string[],
+  ): Promise<LiveColumn[]> {
+    const has = columns.map(
+      ({ name }, index) => `count(i.image -> '${labelOf(name)}') AS c${index}`,
+    );
     const [counts] = await this.#session.all(`SELECT ${has.join(', ')} FROM ${source}`, values);
     return columns.filter((_, index) => Number(counts?.[`c${index}`]) > 0);
   }
@@ -195,9 +262,12 @@ class Undoing {
     columns: readonly LiveColumn[],
     on: { mine: string; values: readonly string[]; same: string; present: string },
   ): Promise<number> {
-    // A run that only deletes may have a table without the column: whatever stands there again is not its own.
+    // A run that only deletes may have a table without the column: whatever stands there again is
+    // not its own.
     const isMarked = columns.some((column) => column.name === this.#request.column);
-    const isTheirs = isMarked ? `t.${quoteName(this.#request.column)} IS DISTINCT FROM ${this.#dialect.slot(3)}` : '1 = 1';
+    const isTheirs = isMarked
+      ? `t.${quoteName(this.#request.column)} IS DISTINCT FROM ${this.#dialect.slot(3)}`
+      : '1 = 1';
     const later = `SELECT 1 FROM ${this.#journal} AS l WHERE l.table_name = j.table_name AND l.run_id <> j.run_id
       AND ((l.key_json = j.key_json AND l.before_json IS NOT NULL) OR l.key_json = '${PREVIOUS}')
       AND (l.recorded_at, l.run_id) > (j.recorded_at, j.run_id)`;
@@ -211,7 +281,8 @@ class Undoing {
 
   async #replaced(columns: readonly LiveColumn[] | undefined): Promise<Way> {
     const [note] = await this.#notes(PREVIOUS);
-    if (note === undefined) this.#fail('what the run replaced is not kept any more: a later overwrite took its place');
+    if (note === undefined)
+      this.#fail('what the run replaced is not kept any more: a later overwrite took its place');
     const replaced = replacedOf(note['before_json']);
     if (columns === undefined) this.#fail(`there is no table \`${this.#target.table}\` any more`);
     const inside = insideOf(replaced, this.#dialect);
@@ -221,12 +292,17 @@ class Undoing {
     const known =
       replaced === undefined
         ? []
-        : ((await this.#session.columns(replaced.table)) ?? this.#fail(`there is no table \`${replaced.table}\` any more`));
+        : ((await this.#session.columns(replaced.table)) ??
+          this.#fail(`there is no table \`${replaced.table}\` any more`));
     this.#assertPlaces(
       known.map(({ name }) => name),
       columns,
     );
-    const names = quoteNames(columns.map(({ name }) => name).filter((name) => known.some((column) => column.name === name)));
+    const names = quoteNames(
+      columns
+        .map(({ name }) => name)
+        .filter((name) => known.some((column) => column.name === name)),
+    );
     return {
       measure: async () => ({
         deleted: await this.#count(here, inside.values),
@@ -239,7 +315,9 @@ class Undoing {
           return;
         }
         await this.#session.run(`DELETE FROM ${here}`, inside.values);
-        await this.#session.run(`INSERT INTO ${this.#table} (${names}) ${this.#dialect.overriding} SELECT ${names} FROM ${previous}`);
+        await this.#session.run(
+          `INSERT INTO ${this.#table} (${names}) ${this.#dialect.overriding} SELECT ${names} FROM ${previous}`,
+        );
         await this.#session.run(`DROP TABLE ${previous}`);
       },
     };
@@ -258,12 +336,18 @@ class Undoing {
   /** The journal of the run about the table. */
   #mine(alias: string): { readonly sql: string; readonly values: string[] } {
     const { slot } = this.#dialect;
-    return { sql: `${alias}.run_id = ${slot(1)} AND ${alias}.table_name = ${slot(2)}`, values: [this.#request.runId, this.#target.table] };
+    return {
+      sql: `${alias}.run_id = ${slot(1)} AND ${alias}.table_name = ${slot(2)}`,
+      values: [this.#request.runId, this.#target.table],
+    };
   }
 
   #notes(kind: string): Promise<readonly Readonly<Record<string, unknown>>[]> {
     const { sql, values } = this.#mine('j');
-    return this.#session.all(`SELECT j.before_json FROM ${this.#journal} AS j WHERE ${sql} AND j.key_json = '${kind}'`, values);
+    return this.#session.all(
+      `SELECT j.before_json FROM ${this.#journal} AS j WHERE ${sql} AND j.key_json = '${kind}'`,
+      values,
+    );
   }
 
   async #count(from: string, values: readonly (string | null)[]): Promise<number> {
@@ -296,5 +380,8 @@ function insideOf(
   const window = replaced?.window;
   if (window === undefined) return { sql: '', values: [] };
   const column = `t.${quoteName(window.column)}`;
-  return { sql: ` WHERE ${column} >= ${slot(1)} AND ${column} < ${slot(2)}`, values: [window.from, window.to] };
+  return {
+    sql: ` WHERE ${column} >= ${slot(1)} AND ${column} < ${slot(2)}`,
+    values: [window.from, window.to],
+  };
 }

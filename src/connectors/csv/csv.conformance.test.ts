@@ -7,8 +7,15 @@ import { csvSink, csvSource } from './index.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'headgate-csv-'));
 const path = join(folder, 'people.csv');
-const records = Array.from({ length: 20 }, (_, index) => ({ id: String(index), name: `n "${index}", yes\nline two`, empty: '' }));
-writeFileSync(path, `id,name,empty\n${records.map(({ id, name }) => `${id},"${name.replaceAll('"', '""')}",`).join('\r\n')}\n`);
+const records = Array.from({ length: 20 }, (_, index) => ({
+  id: String(index),
+  name: `n "${index}", yes\nline two`,
+  empty: '',
+}));
+writeFileSync(
+  path,
+  `id,name,empty\n${records.map(({ id, name }) => `${id},"${name.replaceAll('"', '""')}",`).join('\r\n')}\n`,
+);
 writeFileSync(join(folder, 'ragged.csv'), 'a,b\n1,2\n3\n');
 
 describeSource(csvSource, {
@@ -31,7 +38,9 @@ describeSink(csvSink, {
       rows: () => {
         if (!existsSync(file)) return Promise.resolve(undefined);
         const [, ...lines] = readFileSync(file, 'utf8').trimEnd().split('\n');
-        return Promise.resolve(lines.map((line) => ({ id: Number(line.split(',')[0]), v: line.split(',')[1] ?? '' })));
+        return Promise.resolve(
+          lines.map((line) => ({ id: Number(line.split(',')[0]), v: line.split(',')[1] ?? '' })),
+        );
       },
     });
   },

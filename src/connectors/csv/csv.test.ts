@@ -56,8 +56,12 @@ describe('the csv source', () => {
     const rows = [{ a: '1' }, { a: '2' }];
     await writeFile(join(folder, 'p.csv'), 'a\n1\n2\n');
     await writeFile(join(folder, 'g.csv.gz'), Buffer.concat([gzipSync('a\n1\n'), gzipSync('2\n')]));
-    await writeFile(join(folder, 'z.csv.zst'), Buffer.concat([zstdCompressSync('a\n1\n'), zstdCompressSync('2\n')]));
-    for (const path of ['p.csv', 'g.csv.gz', 'z.csv.zst']) expect(await readAll({ path })).toEqual(rows);
+    await writeFile(
+      join(folder, 'z.csv.zst'),
+      Buffer.concat([zstdCompressSync('a\n1\n'), zstdCompressSync('2\n')]),
+    );
+    for (const path of ['p.csv', 'g.csv.gz', 'z.csv.zst'])
+      expect(await readAll({ path })).toEqual(rows);
   });
 
   it('fails on compressed files that are cut off or something else', async () => {
@@ -73,8 +77,14 @@ describe('the csv source', () => {
       kind: 'data',
       message: expect.stringMatching(/zstd data is cut off/),
     });
-    expect(await failureOf(readAll({ path: 'no.csv.gz' }))).toEqual({ kind: 'data', message: expect.stringMatching(/not valid gzip/) });
-    expect(await failureOf(readAll({ path: 'no.csv.zst' }))).toEqual({ kind: 'data', message: expect.stringMatching(/not valid zstd/) });
+    expect(await failureOf(readAll({ path: 'no.csv.gz' }))).toEqual({
+      kind: 'data',
+      message: expect.stringMatching(/not valid gzip/),
+    });
+    expect(await failureOf(readAll({ path: 'no.csv.zst' }))).toEqual({
+      kind: 'data',
+      message: expect.stringMatching(/not valid zstd/),
+    });
   });
 
   it('names a file that is missing or a folder', async () => {
@@ -82,22 +92,31 @@ describe('the csv source', () => {
       kind: 'missing',
       message: expect.stringMatching(/none\.csv: it does not exist/),
     });
-    expect(await failureOf(readAll({ path: '.' }))).toEqual({ kind: 'refused', message: expect.stringMatching(/it is a folder/) });
+    expect(await failureOf(readAll({ path: '.' }))).toEqual({
+      kind: 'refused',
+      message: expect.stringMatching(/it is a folder/),
+    });
   });
 
   it('takes delimiters as byte codes and as characters', async () => {
     await writeFile(join(folder, 'p.csv'), "a\tb\n'x\ty'\t2\n");
     for (const delimiter of [9, '\t', '9', '\\t']) {
-      expect(await readAll({ path: 'p.csv', delimiter, quote: "'" })).toEqual([{ a: 'x\ty', b: '2' }]);
+      expect(await readAll({ path: 'p.csv', delimiter, quote: "'" })).toEqual([
+        { a: 'x\ty', b: '2' },
+      ]);
     }
   });
 
   it('refuses separators that cannot work and unknown keys', () => {
     const issues = (value: JsonObject) => {
       const checked = check(csvSource.config, { path: 'a.csv', ...value });
-      return checked.ok ? [] : checked.issues.map((issue) => `${issue.path}: ${issue.hint ?? issue.message}`);
+      return checked.ok
+        ? []
+        : checked.issues.map((issue) => `${issue.path}: ${issue.hint ?? issue.message}`);
     };
-    expect(issues({ delimiter: ',', quote: ',' })).toEqual(['quote: `delimiter` and `quote` must differ']);
+    expect(issues({ delimiter: ',', quote: ',' })).toEqual([
+      'quote: `delimiter` and `quote` must differ',
+    ]);
     expect(issues({ delimiter: '\n' })).toEqual(['delimiter: a line end cannot stand here']);
     expect(issues({ delimiter: 'ab' })).toHaveLength(1);
     expect(issues({ has_header: true })).toEqual(['has_header: did you mean `has_headers`?']);
@@ -105,7 +124,10 @@ describe('the csv source', () => {
 
   it('with batch size 0 gives one page', async () => {
     await writeFile(join(folder, 'p.csv'), `a\n${'1\n'.repeat(5000)}`);
-    const source = await csvSource.open(sourceConfig({ path: 'p.csv', batch_size: 0 }), testContext(folder, { pageBytes: 100 }));
+    const source = await csvSource.open(
+      sourceConfig({ path: 'p.csv', batch_size: 0 }),
+      testContext(folder, { pageBytes: 100 }),
+    );
     const counts: number[] = [];
     for await (const page of source.pages({ lane: RECORDS_LANE })) counts.push(page.count);
     expect(counts).toEqual([5000]);
@@ -114,7 +136,10 @@ describe('the csv source', () => {
   it('stops when told to', async () => {
     await writeFile(join(folder, 'p.csv'), `a\n${'1\n'.repeat(200_000)}`);
     const stop = new AbortController();
-    const source = await csvSource.open(sourceConfig({ path: 'p.csv', batch_size: 10 }), testContext(folder, { signal: stop.signal }));
+    const source = await csvSource.open(
+      sourceConfig({ path: 'p.csv', batch_size: 10 }),
+      testContext(folder, { signal: stop.signal }),
+    );
     let count = 0;
     const reading = async () => {
       for await (const page of source.pages({ lane: RECORDS_LANE })) {
@@ -151,11 +176,15 @@ describe('the csv sink', () => {
     await sink.write(Page.ofRecords([{ b: 1 }, { b: 2, c: 3 }]), { partial: false });
     await sink.close();
     expect(context.lines.filter((line) => line.level === 'WARN')).toHaveLength(1);
-    await expect(writeAll({ on_unknown_field: 'error' }, [{ a: 1 }], [{ b: 1 }])).rejects.toThrow('"b" is not a column of out.csv');
+    await expect(writeAll({ on_unknown_field: 'error' }, [{ a: 1 }], [{ b: 1 }])).rejects.toThrow(
+      '"b" is not a column of out.csv',
+    );
   });
 
   it('refuses records that are no objects before anything is written', async () => {
-    await expect(writeAll({}, [{ a: 1 }, 5])).rejects.toThrow('record 1 of the page is not an object');
+    await expect(writeAll({}, [{ a: 1 }, 5])).rejects.toThrow(
+      'record 1 of the page is not an object',
+    );
     await expect(readFile(join(folder, 'out.csv'))).rejects.toThrow('ENOENT');
   });
 
@@ -176,7 +205,10 @@ describe('the csv sink', () => {
   });
 
   it('continues a compressed file whose last member is cut off', async () => {
-    await writeFile(join(folder, 'out.csv.gz'), Buffer.concat([gzipSync('a\n1\n'), gzipSync('2\n').subarray(0, -4)]));
+    await writeFile(
+      join(folder, 'out.csv.gz'),
+      Buffer.concat([gzipSync('a\n1\n'), gzipSync('2\n').subarray(0, -4)]),
+    );
     await writeAll({ path: 'out.csv.gz', append: true }, [{ a: 3 }]);
     const text = gunzipSync(await readFile(join(folder, 'out.csv.gz'))).toString();
     expect(text.startsWith('a\n1\n')).toBe(true);
@@ -206,7 +238,8 @@ describe('both', () => {
   it('have examples that parse', () => {
     const definitions: readonly (SourceDefinition | SinkDefinition)[] = [csvSource, csvSink];
     for (const definition of definitions) {
-      for (const example of definition.examples) expect(check(definition.config, example)).toMatchObject({ ok: true });
+      for (const example of definition.examples)
+        expect(check(definition.config, example)).toMatchObject({ ok: true });
     }
   });
 });

@@ -25,13 +25,18 @@ const config = z.lazy(() =>
   z.strictObject({
     path: filePath('File to write; its folders are created.'),
     delimiter: byteCode(44, 'What stands between cells: a byte code or a one-character string.'),
-    write_headers: boolean().default(true).meta({ description: 'Whether the first line of a new file names the columns.' }),
-    append: boolean().default(false).meta({ description: 'Whether to continue an existing file instead of replacing it.' }),
-    on_unknown_field: z
-      .enum(['warn', 'error'])
-      .default('warn')
-      .meta({ description: 'What to do with a field that is no column: drop it with one warning, or fail.' }),
-    batch_size: batchSize().meta({ description: 'Accepted for uniformity; records are written as they come.' }),
+    write_headers: boolean()
+      .default(true)
+      .meta({ description: 'Whether the first line of a new file names the columns.' }),
+    append: boolean()
+      .default(false)
+      .meta({ description: 'Whether to continue an existing file instead of replacing it.' }),
+    on_unknown_field: z.enum(['warn', 'error']).default('warn').meta({
+      description: 'What to do with a field that is no column: drop it with one warning, or fail.',
+    }),
+    batch_size: batchSize().meta({
+      description: 'Accepted for uniformity; records are written as they come.',
+    }),
     compression: compression('the file'),
   }),
 );
@@ -42,13 +47,20 @@ export const csvSink = defineSink<CsvSinkConfig>({
   type: 'csv',
   description: 'Writes a file of delimited text; the fields of the first page are its columns.',
   config,
-  examples: [{ path: 'out/orders.csv' }, { path: 'out/orders.tsv.gz', delimiter: '\t', append: true, on_unknown_field: 'error' }],
+  examples: [
+    { path: 'out/orders.csv' },
+    { path: 'out/orders.tsv.gz', delimiter: '\t', append: true, on_unknown_field: 'error' },
+  ],
   capabilities: (value) => ({ ...APPEND_ONLY, columns: value.delimiter < NO_ASCII }),
   datasetUri: (value) => fileUri(value.path),
   localPath: (value) => value.path,
   readBack: ({ path, delimiter, compression: codec, write_headers: named }) =>
     named ? { type: 'csv', config: { path, delimiter, compression: codec } } : undefined,
-  scratch: (value, folder) => ({ ...value, path: join(folder, basename(value.path)), write_headers: true }),
+  scratch: (value, folder) => ({
+    ...value,
+    path: join(folder, basename(value.path)),
+    write_headers: true,
+  }),
   open: async (value, context) => new CsvSink(value, context),
   probe: (value, context) => probeFolder(resolvePath(context.env.cwd, value.path)),
 });
@@ -80,7 +92,9 @@ class CsvSink implements Sink {
     if (page.count === 0) return { written: 0, rejected: [] };
     this.#context.signal.throwIfAborted();
     const cells = this.#config.delimiter < NO_ASCII ? page.columns : undefined;
-    await (cells === undefined ? this.#writeRecords(requireObjects(page.records(), 'csv')) : this.#writeCells(cells));
+    await (cells === undefined
+      ? this.#writeRecords(requireObjects(page.records(), 'csv'))
+      : this.#writeCells(cells));
     return { written: page.count, rejected: [] };
   }
 
@@ -125,12 +139,20 @@ class CsvSink implements Sink {
     const append = this.#config.append || role === 'dlq';
     const existing = append ? await this.#existing(file, codec) : undefined;
     const columns = existing?.columns ?? fields();
-    const header = this.#config.write_headers && existing === undefined ? this.#format.row(columns) : '';
-    return { file: await AppendingFile.open({ path: file, codec, truncate: !append }), columns, header };
+    const header =
+      this.#config.write_headers && existing === undefined ? this.#format.row(columns) : '';
+    return {
+      file: await AppendingFile.open({ path: file, codec, truncate: !append }),
+      columns,
+      header,
+    };
   }
 
   /** What the file to be continued holds; `undefined` when it is empty or not there. */
-  async #existing(file: string, codec: Codec): Promise<{ columns: readonly string[] | undefined } | undefined> {
+  async #existing(
+    file: string,
+    codec: Codec,
+  ): Promise<{ columns: readonly string[] | undefined } | undefined> {
     const { env, signal } = this.#context;
     const first = await continueCsv({
       path: file,
@@ -150,13 +172,20 @@ class CsvSink implements Sink {
 
   #unknown(key: string): void {
     if (this.#config.on_unknown_field === 'error') {
-      throw new ConnectorError('data', `the field ${JSON.stringify(key)} is not a column of ${this.#config.path}`, {
-        hint: 'the columns are those of the first page; add the field there, or set `on_unknown_field: warn` to drop it',
-      });
+      throw new ConnectorError(
+        'data',
+        `the field ${JSON.stringify(key)} is not a column of ${this.#config.path}`,
+        {
+          hint: 'the columns are those of the first page; add the field there, or set `on_unknown_field: warn` to drop it',
+        },
+      );
     }
     if (this.#dropped.has(key)) return;
     if (this.#dropped.size === 0)
-      this.#context.env.log.warn('a field is not a column and is dropped', { path: this.#config.path, field: key });
+      this.#context.env.log.warn('a field is not a column and is dropped', {
+        path: this.#config.path,
+        field: key,
+      });
     this.#dropped.add(key);
   }
 }

@@ -14,13 +14,18 @@ const config = z.lazy(() =>
   z
     .strictObject({
       path: filePath('File to read; relative paths start at the folder the process runs in.'),
-      has_headers: boolean()
-        .default(true)
-        .meta({ description: 'Whether the first row names the columns; otherwise they are called column_0, column_1, …' }),
+      has_headers: boolean().default(true).meta({
+        description:
+          'Whether the first row names the columns; otherwise they are called column_0, column_1, …',
+      }),
       delimiter: byteCode(44, 'What stands between cells: a byte code or a one-character string.'),
-      quote: byteCode(34, 'What encloses cells that contain delimiters or line ends: a byte code or a one-character string.'),
+      quote: byteCode(
+        34,
+        'What encloses cells that contain delimiters or line ends: a byte code or a one-character string.',
+      ),
       flexible: boolean().default(false).meta({
-        description: 'Whether rows may differ in length from the first: short ones lack their last keys, long ones gain column_N keys.',
+        description:
+          'Whether rows may differ in length from the first: short ones lack their last keys, long ones gain column_N keys.',
       }),
       null_values: z
         .array(z.string())
@@ -31,7 +36,9 @@ const config = z.lazy(() =>
     })
     .superRefine((value, ctx) => {
       if (value.delimiter !== value.quote) return;
-      ctx.addIssue(finding('invalid_value', '`delimiter` and `quote` must differ', { path: ['quote'] }));
+      ctx.addIssue(
+        finding('invalid_value', '`delimiter` and `quote` must differ', { path: ['quote'] }),
+      );
     }),
 );
 
@@ -44,9 +51,20 @@ export const csvSource = defineSource<CsvSourceConfig>({
   examples: [
     { path: 'orders.csv' },
     { path: 'inventory.tsv.gz', delimiter: 9, has_headers: false },
-    { path: 'ragged.csv', delimiter: ';', flexible: true, null_values: ['', 'NULL'], batch_size: 5000 },
+    {
+      path: 'ragged.csv',
+      delimiter: ';',
+      flexible: true,
+      null_values: ['', 'NULL'],
+      batch_size: 5000,
+    },
   ],
-  capabilities: () => ({ replay: 'none', bookmarks: false, encodings: [JSON_LINES.name], columns: true }),
+  capabilities: () => ({
+    replay: 'none',
+    bookmarks: false,
+    encodings: [JSON_LINES.name],
+    columns: true,
+  }),
   datasetUri: (value) => fileUri(value.path),
   localPath: (value) => value.path,
   open: async (value, context) => openCsv(value, context),

@@ -14,7 +14,8 @@ const database = z.lazy(() =>
     .transform((written) => written.replace(/^duckdb:(\/\/)?/, ''))
     .refine((path) => path !== '')
     .meta({
-      description: 'Path of the database file, with or without `duckdb:` or `duckdb://` before it, or `:memory:`.',
+      description:
+        'Path of the database file, with or without `duckdb:` or `duckdb://` before it, or `:memory:`.',
       examples: ['data/shop.duckdb', 'duckdb://./shop.duckdb', MEMORY],
     }),
 );
@@ -28,21 +29,29 @@ export const duckdbSourceConfig = z.lazy(() =>
       examples: ['SELECT * FROM orders WHERE customer = {id}'],
     }),
     read_only: boolean().default(false).meta({
-      description: 'Open the file for reading only, so that other processes may read it at the same time.',
+      description:
+        'Open the file for reading only, so that other processes may read it at the same time.',
     }),
     batch_size: batchSize(),
   }),
 );
 export type DuckdbSourceConfig = z.output<typeof duckdbSourceConfig>;
 
-export const duckdbSinkConfig = z.lazy(() => z.strictObject({ database, ...sqlSinkFields() }).superRefine(checkSqlSink));
+export const duckdbSinkConfig = z.lazy(() =>
+  z.strictObject({ database, ...sqlSinkFields() }).superRefine(checkSqlSink),
+);
 export type DuckdbSinkConfig = z.output<typeof duckdbSinkConfig>;
 
 /** Opens the database to read from; a missing file is not made. */
-export async function openToRead(config: { database: string; read_only: boolean }, cwd: string): Promise<Duckdb> {
+export async function openToRead(
+  config: { database: string; read_only: boolean },
+  cwd: string,
+): Promise<Duckdb> {
   const path = pathOf(config.database, cwd);
   if (path !== MEMORY && !existsSync(path)) {
-    throw new ConnectorError('missing', `there is no database ${config.database}`, { hint: 'check the path in `database`' });
+    throw new ConnectorError('missing', `there is no database ${config.database}`, {
+      hint: 'check the path in `database`',
+    });
   }
   return openDuckdb(path, config.read_only && path !== MEMORY ? { access_mode: 'READ_ONLY' } : {});
 }

@@ -1,17 +1,34 @@
 import { dirname } from 'node:path';
 import { ConnectorError } from '../../lib/errors.ts';
-import { duckdbError, duckdbRows, fillDuckdbTable, firstLine, interruptible, openDuckdb, type DuckDBConnection } from '../../lib/duckdb.ts';
+import {
+  duckdbError,
+  duckdbRows,
+  fillDuckdbTable,
+  firstLine,
+  interruptible,
+  openDuckdb,
+  type DuckDBConnection,
+} from '../../lib/duckdb.ts';
 import { Gate } from '../../lib/gate.ts';
 import { jsonText, stringifyJson, type JsonValue } from '../../lib/json.ts';
 import { quoteName, quoteNames } from '../../lib/sql-name.ts';
 import type { SinkContext } from '../../kit/context.ts';
 import type { SchemaChange } from '../../kit/sink.ts';
-import { TOKEN_TABLE, type CommitToken, type LiveColumn, type SqlDriver, type TableChange } from '../_sql/driver.ts';
+import {
+  TOKEN_TABLE,
+  type CommitToken,
+  type LiveColumn,
+  type SqlDriver,
+  type TableChange,
+} from '../_sql/driver.ts';
 import { pathOf, type DuckdbSinkConfig } from './config.ts';
 import { DUCKDB_TYPES, readColumns } from './schema.ts';
 import { makeFolder } from '../../lib/make-folder.ts';
 
-export async function openDuckdbDriver(config: DuckdbSinkConfig, context: SinkContext): Promise<SqlDriver> {
+export async function openDuckdbDriver(
+  config: DuckdbSinkConfig,
+  context: SinkContext,
+): Promise<SqlDriver> {
   const path = pathOf(config.database, context.env.cwd);
   if (path !== ':memory:') await makeFolderOf(path, config.database);
   const database = await openDuckdb(path);
@@ -33,7 +50,8 @@ export async function openDuckdbDriver(config: DuckdbSinkConfig, context: SinkCo
   const execute = async (sql: string): Promise<void> => void (await connection.run(sql));
 
   return {
-    columns: (table) => run(`reading the columns of \`${table}\``, () => readColumns(connection, table)),
+    columns: (table) =>
+      run(`reading the columns of \`${table}\``, () => readColumns(connection, table)),
     createTable: (table, columns, key) =>
       run(`making the table \`${table}\``, () => {
         const lines = columns.map(({ name, type }) => `${quoteName(name)} ${DUCKDB_TYPES[type]}`);
@@ -43,11 +61,21 @@ export async function openDuckdbDriver(config: DuckdbSinkConfig, context: SinkCo
     apply: (change) => run(`writing to \`${change.table}\``, () => apply(connection, change)),
     lastToken: (scope) => run('reading the commit token', () => lastToken(connection, scope)),
     evolve: (table, change) =>
-      run(`changing the table \`${table}\``, () => inTransaction(connection, () => evolve(connection, table, change))),
-    tablesFrom: (prefix) => run('looking for what other runs left', () => tablesFrom(connection, prefix)),
-    stage: (table, staging) => run(`staging \`${table}\``, () => inTransaction(connection, () => stage(connection, table, staging))),
-    swap: (table, staging) => run(`replacing \`${table}\``, () => inTransaction(connection, () => swap(connection, table, staging))),
-    drop: (table) => run(`dropping \`${table}\``, () => execute(`DROP TABLE IF EXISTS ${quoteName(table)}`)),
+      run(`changing the table \`${table}\``, () =>
+        inTransaction(connection, () => evolve(connection, table, change)),
+      ),
+    tablesFrom: (prefix) =>
+      run('looking for what other runs left', () => tablesFrom(connection, prefix)),
+    stage: (table, staging) =>
+      run(`staging \`${table}\``, () =>
+        inTransaction(connection, () => stage(connection, table, staging)),
+      ),
+    swap: (table, staging) =>
+      run(`replacing \`${table}\``, () =>
+        inTransaction(connection, () => swap(connection, table, staging)),
+      ),
+    drop: (table) =>
+      run(`dropping \`${table}\``, () => execute(`DROP TABLE IF EXISTS ${quoteName(table)}`)),
     close() {
       database.close();
       return Promise.resolve();
@@ -60,14 +88,21 @@ async function makeFolderOf(path: string, written: string): Promise<void> {
   try {
     await makeFolder(dirname(path));
   } catch (error) {
-    throw new ConnectorError('connection', `connection failed: the folder of ${written} cannot be made`, {
-      hint: 'check the path and the rights on the folders above it',
-      cause: error,
-    });
+    throw new ConnectorError(
+      'connection',
+      `connection failed: the folder of ${written} cannot be made`,
+      {
+        hint: 'check the path and the rights on the folders above it',
+        cause: error,
+      },
+    );
   }
 }
 
-async function inTransaction(connection: DuckDBConnection, work: () => Promise<void>): Promise<void> {
+async function inTransaction(
+  connection: DuckDBConnection,
+  work: () => Promise<void>,
+): Promise<void> {
   await connection.run('BEGIN');
   try {
     await work();
@@ -79,10 +114,14 @@ async function inTransaction(connection: DuckDBConnection, work: () => Promise<v
   }
 }
 
-/** Rows travel as text in bulk into a temporary table; the engine turns them into the types of the columns. */
+/**
+ * Rows travel as text in bulk into a temporary table; the engine turns them into the types of the
+ * columns.
+ */
 async function apply(connection: DuckDBConnection, change: TableChange): Promise<void> {
   if (change.rows.length > 0) await fill(connection, INCOMING, change.columns, change);
-  if (change.deletes.length > 0) await fill(connection, LEAVING, change.key, { rows: change.deletes, finished: false });
+  if (change.deletes.length > 0)
+    await fill(connection, LEAVING, change.key, { rows: change.deletes, finished: false });
   await inTransaction(connection, async () => {
     if (change.rows.length > 0) await insert(connection, change);
     if (change.deletes.length > 0) await connection.run(deletion(change));
@@ -101,23 +140,33 @@ function fill(
 ): Promise<void> {
   const toText = (value: JsonValue, { sqlType }: LiveColumn): string | null => {
     if (value === null) return null;
-    return !finished && (sqlType === 'JSON' || isNested(sqlType)) ? stringifyJson(value) : jsonText(value);
+    return !finished && (sqlType === 'JSON' || isNested(sqlType))
+      ? stringifyJson(value)
+      : jsonText(value);
   };
   return fillDuckdbTable(
     connection,
     table,
-    columns.map((column, index) => ({ type: 'VARCHAR', values: rows.map((row) => toText(row[index] ?? null, column)) })),
+    columns.map((column, index) => ({
+      type: 'VARCHAR',
+      values: rows.map((row) => toText(row[index] ?? null, column)),
+    })),
   );
 }
 
-async function insert(connection: DuckDBConnection, { table, columns, key, mode }: TableChange): Promise<void> {
+async function insert(
+  connection: DuckDBConnection,
+  { table, columns, key, mode }: TableChange,
+): Promise<void> {
   const names = columns.map((column) => column.name);
   const values = columns.map((column, index) => typed(`c${index}`, column.sqlType));
   const statement = `INSERT INTO ${quoteName(table)} (${quoteNames(names)}) SELECT ${values.join(', ')} FROM temp.${INCOMING} ORDER BY rowid`;
   if (mode === 'insert') return void (await connection.run(statement));
   const keys = key.map((column) => column.name);
   try {
-    await connection.run(`${statement} ON CONFLICT (${quoteNames(keys)}) ${onConflict(names, keys)}`);
+    await connection.run(
+      `${statement} ON CONFLICT (${quoteNames(keys)}) ${onConflict(names, keys)}`,
+    );
   } catch (error) {
     throw missingIndex(error, table, keys) ?? error;
   }
@@ -125,33 +174,51 @@ async function insert(connection: DuckDBConnection, { table, columns, key, mode 
 
 function onConflict(names: readonly string[], keys: readonly string[]): string {
   const rest = names.filter((name) => !keys.includes(name)).map(quoteName);
-  return rest.length === 0 ? 'DO NOTHING' : `DO UPDATE SET ${rest.map((name) => `${name} = excluded.${name}`).join(', ')}`;
+  return rest.length === 0
+    ? 'DO NOTHING'
+    : `DO UPDATE SET ${rest.map((name) => `${name} = excluded.${name}`).join(', ')}`;
 }
 
-function missingIndex(error: unknown, table: string, keys: readonly string[]): ConnectorError | undefined {
-  if (!(error instanceof Error) || !/conflict target are not referenced by/i.test(error.message)) return undefined;
-  return new ConnectorError('data', `\`${table}\` has no unique index on (${keys.join(', ')}), which an upsert needs`, {
-    hint: `CREATE UNIQUE INDEX ${quoteName(`${table}_key`)} ON ${quoteName(table)} (${quoteNames(keys)})`,
-    cause: new Error(firstLine(error.message)),
-  });
+function missingIndex(
+  error: unknown,
+  table: string,
+  keys: readonly string[],
+): ConnectorError | undefined {
+  if (!(error instanceof Error) || !/conflict target are not referenced by/i.test(error.message))
+    return undefined;
+  return new ConnectorError(
+    'data',
+    `\`${table}\` has no unique index on (${keys.join(', ')}), which an upsert needs`,
+    {
+      hint: `CREATE UNIQUE INDEX ${quoteName(`${table}_key`)} ON ${quoteName(table)} (${quoteNames(keys)})`,
+      cause: new Error(firstLine(error.message)),
+    },
+  );
 }
 
 function deletion({ table, key }: TableChange): string {
-  const equal = key.map(({ name, sqlType }, index) => `t.${quoteName(name)} = ${typed(`l.c${index}`, sqlType)}`);
+  const equal = key.map(
+    ({ name, sqlType }, index) => `t.${quoteName(name)} = ${typed(`l.c${index}`, sqlType)}`,
+  );
   return `DELETE FROM ${quoteName(table)} AS t USING temp.${LEAVING} AS l WHERE ${equal.join(' AND ')}`;
 }
 
 /** A text as a value of the type of a column. */
 function typed(text: string, sqlType: string): string {
   if (sqlType === 'BLOB') return `from_base64(${text})`;
-  return isNested(sqlType) ? `CAST(CAST(${text} AS JSON) AS ${sqlType})` : `CAST(${text} AS ${sqlType})`;
+  return isNested(sqlType)
+    ? `CAST(CAST(${text} AS JSON) AS ${sqlType})`
+    : `CAST(${text} AS ${sqlType})`;
 }
 
 function isNested(sqlType: string): boolean {
   return sqlType.endsWith(']') || /^(STRUCT|MAP|UNION)\b/.test(sqlType);
 }
 
-async function storeToken(connection: DuckDBConnection, { scope, token }: CommitToken): Promise<void> {
+async function storeToken(
+  connection: DuckDBConnection,
+  { scope, token }: CommitToken,
+): Promise<void> {
   await connection.run(
     `CREATE TABLE IF NOT EXISTS ${TOKEN_TABLE} (scope VARCHAR PRIMARY KEY, token VARCHAR NOT NULL, updated_at TIMESTAMPTZ NOT NULL)`,
   );
@@ -164,18 +231,34 @@ async function storeToken(connection: DuckDBConnection, { scope, token }: Commit
 
 async function lastToken(connection: DuckDBConnection, scope: string): Promise<string | undefined> {
   if ((await readColumns(connection, TOKEN_TABLE)) === undefined) return undefined;
-  const [row] = await duckdbRows(connection, `SELECT token FROM ${TOKEN_TABLE} WHERE scope = $1`, [scope]);
+  const [row] = await duckdbRows(connection, `SELECT token FROM ${TOKEN_TABLE} WHERE scope = $1`, [
+    scope,
+  ]);
   return row === undefined ? undefined : jsonText(row['token'] ?? null);
 }
 
-async function evolve(connection: DuckDBConnection, table: string, { add, widen, relaxNull }: SchemaChange): Promise<void> {
+async function evolve(
+  connection: DuckDBConnection,
+  table: string,
+  { add, widen, relaxNull }: SchemaChange,
+): Promise<void> {
   const alter = `ALTER TABLE ${quoteName(table)}`;
-  for (const { name, type } of add) await connection.run(`${alter} ADD COLUMN IF NOT EXISTS ${quoteName(name)} ${DUCKDB_TYPES[type]}`);
-  for (const { name, type } of widen) await connection.run(`${alter} ALTER COLUMN ${quoteName(name)} SET DATA TYPE ${DUCKDB_TYPES[type]}`);
-  for (const name of relaxNull) await connection.run(`${alter} ALTER COLUMN ${quoteName(name)} DROP NOT NULL`);
+  for (const { name, type } of add)
+    await connection.run(
+      `${alter} ADD COLUMN IF NOT EXISTS ${quoteName(name)} ${DUCKDB_TYPES[type]}`,
+    );
+  for (const { name, type } of widen)
+    await connection.run(
+      `${alter} ALTER COLUMN ${quoteName(name)} SET DATA TYPE ${DUCKDB_TYPES[type]}`,
+    );
+  for (const name of relaxNull)
+    await connection.run(`${alter} ALTER COLUMN ${quoteName(name)} DROP NOT NULL`);
 }
 
-/** Column names, types, defaults and NOT NULL; keys and indexes stay with the table itself, which is checked when the rows arrive there. */
+/**
+ * Column names, types, defaults and NOT NULL; keys and indexes stay with the table itself, which is
+ * checked when the rows arrive there.
+ */
 async function stage(connection: DuckDBConnection, table: string, staging: string): Promise<void> {
   const columns = (await readColumns(connection, table)) ?? [];
   const lines = columns.map(({ name, sqlType, nullable, fallback }) => {
@@ -194,10 +277,15 @@ async function tablesFrom(connection: DuckDBConnection, prefix: string): Promise
 
 async function swap(connection: DuckDBConnection, table: string, staging: string): Promise<void> {
   const live = await readColumns(connection, table);
-  if (live === undefined) return void (await connection.run(`ALTER TABLE ${quoteName(staging)} RENAME TO ${quoteName(table)}`));
+  if (live === undefined)
+    return void (await connection.run(
+      `ALTER TABLE ${quoteName(staging)} RENAME TO ${quoteName(table)}`,
+    ));
   const staged = new Set((await readColumns(connection, staging))?.map((column) => column.name));
   const names = quoteNames(live.map((column) => column.name).filter((name) => staged.has(name)));
   await connection.run(`DELETE FROM ${quoteName(table)}`);
-  await connection.run(`INSERT INTO ${quoteName(table)} (${names}) SELECT ${names} FROM ${quoteName(staging)}`);
+  await connection.run(
+    `INSERT INTO ${quoteName(table)} (${names}) SELECT ${names} FROM ${quoteName(staging)}`,
+  );
   await connection.run(`DROP TABLE ${quoteName(staging)}`);
 }

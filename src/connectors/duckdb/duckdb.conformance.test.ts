@@ -8,7 +8,12 @@ import { duckdbSink, duckdbSource } from './index.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'headgate-duckdb-'));
 const path = join(folder, 'source.duckdb');
-const records = Array.from({ length: 20 }, (_, index) => ({ id: index, name: `n${index}`, score: index + 0.5, none: null }));
+const records = Array.from({ length: 20 }, (_, index) => ({
+  id: index,
+  name: `n${index}`,
+  score: index + 0.5,
+  none: null,
+}));
 {
   const { connection, close } = await openDuckdb(path);
   await connection.run(
@@ -38,13 +43,24 @@ describeSink(duckdbSink, {
         if (!existsSync(file)) return undefined;
         const { connection, close } = await openDuckdb(file);
         try {
-          const [table] = await duckdbRows(connection, "SELECT 1 AS one FROM duckdb_tables() WHERE table_name = 'rows'");
-          return table === undefined ? undefined : await duckdbRows(connection, 'SELECT * FROM rows');
+          const [table] = await duckdbRows(
+            connection,
+            "SELECT 1 AS one FROM duckdb_tables() WHERE table_name = 'rows'",
+          );
+          return table === undefined
+            ? undefined
+            : await duckdbRows(connection, 'SELECT * FROM rows');
         } finally {
           close();
         }
       },
     });
   },
-  broken: { 'a path below a file': { database: join(path, 'x.duckdb'), table_name: 'rows', column_mapping: 'auto_map' } },
+  broken: {
+    'a path below a file': {
+      database: join(path, 'x.duckdb'),
+      table_name: 'rows',
+      column_mapping: 'auto_map',
+    },
+  },
 });

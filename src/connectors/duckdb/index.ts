@@ -24,12 +24,16 @@ export const duckdbSource = defineSource<DuckdbSourceConfig>({
   boundKeys: ['query'],
   examples: [
     { database: 'data/shop.duckdb', query: 'SELECT id, name FROM customers', read_only: true },
-    { database: ':memory:', query: "SELECT * FROM read_parquet('lake/*.parquet') WHERE amount > 100" },
+    {
+      database: ':memory:',
+      query: "SELECT * FROM read_parquet('lake/*.parquet') WHERE amount > 100",
+    },
   ],
   capabilities: () => ({ replay: 'none', bookmarks: false, encodings: [] }),
   datasetUri: (config) => `duckdb://${config.database}?query=${config.query}`,
   open: async (config, context) => (await import('./source.ts')).openDuckdbSource(config, context),
-  discover: async (config, context) => (await import('./source.ts')).discoverTables(config, context),
+  discover: async (config, context) =>
+    (await import('./source.ts')).discoverTables(config, context),
 });
 
 export const duckdbSink = defineSink<DuckdbSinkConfig>({
@@ -38,12 +42,21 @@ export const duckdbSink = defineSink<DuckdbSinkConfig>({
   config: duckdbSinkConfig,
   examples: [
     { database: 'data/shop.duckdb', table_name: 'events' },
-    { database: 'data/shop.duckdb', table_name: 'customers', column_mapping: 'auto_map', write_mode: 'upsert', key: ['id'] },
+    {
+      database: 'data/shop.duckdb',
+      table_name: 'customers',
+      column_mapping: 'auto_map',
+      write_mode: 'upsert',
+      key: ['id'],
+    },
   ],
   capabilities: sqlSinkCapabilities,
   datasetUri: (config) => `duckdb://${config.database}?table=${config.table_name}`,
   place: (config) => `duckdb://${config.database}?table=${inOneCase(config.table_name)}`,
-  readBack: (config) => (config.database === MEMORY ? undefined : { type: 'duckdb', ...readTable(config, { database: config.database }) }),
+  readBack: (config) =>
+    config.database === MEMORY
+      ? undefined
+      : { type: 'duckdb', ...readTable(config, { database: config.database }) },
   scratch: (config, folder) => ({ ...config, database: join(folder, 'scratch.duckdb') }),
   open: async (config, context) => {
     const { openDuckdbDriver } = await import('./driver.ts');
@@ -56,7 +69,8 @@ export const duckdbSink = defineSink<DuckdbSinkConfig>({
 async function probeDatabase(database: string, cwd: string): Promise<ProbeFinding> {
   try {
     const path = pathOf(database, cwd);
-    if (path === ':memory:' || existsSync(path)) (await openToRead({ database, read_only: false }, cwd)).close();
+    if (path === ':memory:' || existsSync(path))
+      (await openToRead({ database, read_only: false }, cwd)).close();
     else accessSync(dirname(path), constants.W_OK);
     return { name: 'auth', status: 'pass' };
   } catch (error) {

@@ -21,7 +21,11 @@ const COLUMNS = `SELECT column_name, data_type, is_nullable, column_default FROM
   WHERE database_name = current_database() AND schema_name = $1 AND table_name = $2 ORDER BY column_index`;
 
 /** The columns of a table, in its order; `undefined` when there is no such table. */
-export async function readColumns(connection: DuckDBConnection, table: string, schema = 'main'): Promise<DuckdbColumn[] | undefined> {
+export async function readColumns(
+  connection: DuckDBConnection,
+  table: string,
+  schema = 'main',
+): Promise<DuckdbColumn[] | undefined> {
   const rows = await duckdbRows(connection, COLUMNS, [schema, table]);
   if (rows.length === 0) return undefined;
   return rows.map((row) => ({

@@ -22,7 +22,11 @@ afterAll(() => database.close());
 const query = (sql: string): Promise<JsonObject[]> => duckdbRows(database.connection, sql);
 
 async function write(config: JsonObject, pages: readonly JsonValue[][]): Promise<void> {
-  const checked = check(duckdbSink.config, { database: path, column_mapping: 'auto_map', ...config });
+  const checked = check(duckdbSink.config, {
+    database: path,
+    column_mapping: 'auto_map',
+    ...config,
+  });
   if (!checked.ok) throw new Error(JSON.stringify(checked.issues));
   const sink = await duckdbSink.open(checked.value, testContext(folder));
   try {
@@ -43,9 +47,19 @@ describe('the duckdb sink', () => {
   });
 
   test('nested values become JSON in a table the sink makes', async () => {
-    await write({ table_name: 'v' }, [[{ b: true, o: { a: [1, 10n ** 18n] }, l: ['x'], n: 7, big: 10n ** 25n, r: 0.1 }]]);
+    await write({ table_name: 'v' }, [
+      [{ b: true, o: { a: [1, 10n ** 18n] }, l: ['x'], n: 7, big: 10n ** 25n, r: 0.1 }],
+    ]);
     expect(await query('SELECT *, typeof(o) AS t FROM v')).toEqual([
-      { b: true, o: { a: [1, 10n ** 18n] }, l: ['x'], n: 7, big: '10000000000000000000000000', r: 0.1, t: 'JSON' },
+      {
+        b: true,
+        o: { a: [1, 10n ** 18n] },
+        l: ['x'],
+        n: 7,
+        big: '10000000000000000000000000',
+        r: 0.1,
+        t: 'JSON',
+      },
     ]);
   });
 
@@ -65,7 +79,9 @@ describe('the duckdb sink', () => {
     };
     await write({ table_name: 'typed' }, [[record, { d: null, s: null }]]);
     expect((await query('SELECT * FROM typed'))[0]).toEqual(record);
-    expect((await query('SELECT count(*) AS n FROM typed WHERE s IS NULL AND d IS NULL'))[0]).toEqual({ n: 1 });
+    expect(
+      (await query('SELECT count(*) AS n FROM typed WHERE s IS NULL AND d IS NULL'))[0],
+    ).toEqual({ n: 1 });
   });
 
   test('an overwrite keeps the key of the table and may bring the same keys again', async () => {
@@ -91,17 +107,29 @@ describe('the duckdb sink', () => {
 
   test('columns are widened and may become null', async () => {
     await database.connection.run('CREATE TABLE drift (id BIGINT NOT NULL)');
-    const checked = check(duckdbSink.config, { database: path, table_name: 'drift', column_mapping: 'auto_map' });
+    const checked = check(duckdbSink.config, {
+      database: path,
+      table_name: 'drift',
+      column_mapping: 'auto_map',
+    });
     if (!checked.ok) throw new Error('config');
     const sink = await duckdbSink.open(checked.value, testContext(folder));
-    await sink.schema?.evolve?.({ add: [], widen: [{ name: 'id', type: 'number' }], relaxNull: ['id'] });
-    expect(await sink.schema?.current()).toMatchObject([{ name: 'id', types: ['number', 'integer'], nullable: true }]);
+    await sink.schema?.evolve?.({
+      add: [],
+      widen: [{ name: 'id', type: 'number' }],
+      relaxNull: ['id'],
+    });
+    expect(await sink.schema?.current()).toMatchObject([
+      { name: 'id', types: ['number', 'integer'], nullable: true },
+    ]);
     await sink.close();
   });
 
   test('a value that does not fit names the column type, and the page leaves nothing', async () => {
     await database.connection.run('CREATE TABLE strict (id BIGINT)');
-    await expect(write({ table_name: 'strict' }, [[{ id: 1 }, { id: 'x' }]])).rejects.toMatchObject({ kind: 'data' });
+    await expect(write({ table_name: 'strict' }, [[{ id: 1 }, { id: 'x' }]])).rejects.toMatchObject(
+      { kind: 'data' },
+    );
     expect(await query('SELECT * FROM strict')).toEqual([]);
   });
 
@@ -111,8 +139,13 @@ describe('the duckdb sink', () => {
   });
 
   test('a probe of a folder that does not exist fails with a hint and makes nothing', async () => {
-    const checked = check(duckdbSink.config, { database: join(folder, 'none', 'x.db'), table_name: 't' });
+    const checked = check(duckdbSink.config, {
+      database: join(folder, 'none', 'x.db'),
+      table_name: 't',
+    });
     if (!checked.ok) throw new Error('config');
-    expect(await duckdbSink.probe?.(checked.value, testContext(folder))).toMatchObject([{ name: 'auth', status: 'fail' }]);
+    expect(await duckdbSink.probe?.(checked.value, testContext(folder))).toMatchObject([
+      { name: 'auth', status: 'fail' },
+    ]);
   });
 });

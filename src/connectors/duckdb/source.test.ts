@@ -15,19 +15,28 @@ const folder = mkdtempSync(join(tmpdir(), 'duckdb-source-'));
 
 beforeAll(async () => {
   const { connection, close } = await openDuckdb(join(folder, 'a.duckdb'));
-  await connection.run("CREATE TABLE many AS SELECT i AS id, 'n' || i AS name FROM range(1, 26) t(i)");
+  await connection.run(
+    "CREATE TABLE many AS SELECT i AS id, 'n' || i AS name FROM range(1, 26) t(i)",
+  );
   await connection.run('CREATE SCHEMA sales');
   await connection.run('CREATE TABLE sales.orders (id BIGINT NOT NULL, amount DECIMAL(10, 2))');
   close();
 });
 
-async function read(config: JsonObject, changes: Partial<SourceContext> = {}, request: { limit?: number } = {}) {
+async function read(
+  config: JsonObject,
+  changes: Partial<SourceContext> = {},
+  request: { limit?: number } = {},
+) {
   const checked = check(duckdbSource.config, { database: 'a.duckdb', read_only: true, ...config });
   if (!checked.ok) throw new Error(JSON.stringify(checked.issues));
   return readAll(await duckdbSource.open(checked.value, testContext(folder, changes)), request);
 }
 
-async function records(config: JsonObject, changes: Partial<SourceContext> = {}): Promise<JsonValue[]> {
+async function records(
+  config: JsonObject,
+  changes: Partial<SourceContext> = {},
+): Promise<JsonValue[]> {
   return (await read(config, changes)).flatMap((page) => [...page.records()]);
 }
 
@@ -48,7 +57,10 @@ describe('the duckdb source', () => {
     ['9007199254740993', 9_007_199_254_740_993n],
     ['170141183460469231731687303715884105727::HUGEINT', 2n ** 127n - 1n],
     ['18446744073709551615::UBIGINT', 2n ** 64n - 1n],
-    ['12345678901234567890123456789.012345678::DECIMAL(38, 9)', '12345678901234567890123456789.012345678'],
+    [
+      '12345678901234567890123456789.012345678::DECIMAL(38, 9)',
+      '12345678901234567890123456789.012345678',
+    ],
     ['1.10::DECIMAL(5, 2)', '1.10'],
     ['0.1::FLOAT', 0.1],
     ["'nan'::DOUBLE", null],
@@ -65,7 +77,10 @@ describe('the duckdb source', () => {
     ['true', true],
     ['[1, NULL, 9007199254740993]', [1, null, 9_007_199_254_740_993n]],
     ['[1.5, 2.5]::DOUBLE[2]', [1.5, 2.5]],
-    ["{'a': 1.50::DECIMAL(4, 2), 'b': {'at': DATE '2024-01-01'}}", { a: '1.50', b: { at: '2024-01-01' } }],
+    [
+      "{'a': 1.50::DECIMAL(4, 2), 'b': {'at': DATE '2024-01-01'}}",
+      { a: '1.50', b: { at: '2024-01-01' } },
+    ],
     ["MAP {'k': [1], 'l': NULL}", { k: [1], l: null }],
     ["MAP {7: 'x'}", { 7: 'x' }],
     ['union_value(num := 2)', 2],
@@ -78,8 +93,12 @@ describe('the duckdb source', () => {
 
   test('a query is one statement that reads', async () => {
     expect(await records({ query: 'SELECT 1 AS a; -- one; only\n /* ; */ ;' })).toEqual([{ a: 1 }]);
-    await expect(records({ query: 'SELECT 1 AS a; SELECT 2 AS b' })).rejects.toThrow('the query holds more than one statement');
-    await expect(records({ query: 'SELECT 1 AS a, 2 AS a' })).rejects.toThrow('the query gives two columns called "a"');
+    await expect(records({ query: 'SELECT 1 AS a; SELECT 2 AS b' })).rejects.toThrow(
+      'the query holds more than one statement',
+    );
+    await expect(records({ query: 'SELECT 1 AS a, 2 AS a' })).rejects.toThrow(
+      'the query gives two columns called "a"',
+    );
     expect(await kindOf(read({ query: 'DELETE FROM many' }))).toBe('refused');
     expect(await kindOf(read({ query: "COPY many TO 'x.csv'" }))).toBe('refused');
     expect(existsSync('x.csv')).toBe(false);
@@ -87,7 +106,9 @@ describe('the duckdb source', () => {
 
   test('pages are bounded by records and bytes, and end where nobody wants more', async () => {
     const counts = async (config: JsonObject, changes = {}, request = {}) =>
-      (await read({ query: 'SELECT * FROM many', ...config }, changes, request)).map((page) => page.count);
+      (await read({ query: 'SELECT * FROM many', ...config }, changes, request)).map(
+        (page) => page.count,
+      );
     expect(await counts({ batch_size: 10 })).toEqual([10, 10, 5]);
     expect(await counts({ batch_size: 0 })).toEqual([25]);
     expect(await counts({}, { pageBytes: 1 })).toHaveLength(25);
@@ -96,14 +117,23 @@ describe('the duckdb source', () => {
 
   test('placeholders bind fields of the parent record as parameters', async () => {
     const parent = { id: 3, who: { name: "n4' OR 1=1" }, tags: ['n5'] };
-    expect(await records({ query: "SELECT id FROM many WHERE id = {id} OR name = '{who.name}'" }, { parent })).toEqual([{ id: 3 }]);
-    expect(await records({ query: "SELECT {'a': {id}} AS s" }, { parent })).toEqual([{ s: { a: 3 } }]);
+    expect(
+      await records(
+        { query: "SELECT id FROM many WHERE id = {id} OR name = '{who.name}'" },
+        { parent },
+      ),
+    ).toEqual([{ id: 3 }]);
+    expect(await records({ query: "SELECT {'a': {id}} AS s" }, { parent })).toEqual([
+      { s: { a: 3 } },
+    ]);
     expect(await kindOf(read({ query: 'SELECT {id}' }))).toBe('missing');
     expect(await kindOf(read({ query: 'SELECT {id}' }, { parent: { other: 1 } }))).toBe('missing');
   });
 
   test('failures have a kind, and a missing file is not made', async () => {
-    expect(await kindOf(read({ query: 'SELECT 1', database: 'none.duckdb', read_only: false }))).toBe('missing');
+    expect(
+      await kindOf(read({ query: 'SELECT 1', database: 'none.duckdb', read_only: false })),
+    ).toBe('missing');
     expect(existsSync(join(folder, 'none.duckdb'))).toBe(false);
     expect(await kindOf(read({ query: 'SELECT * FROM none' }))).toBe('missing');
     expect(await kindOf(read({ query: 'SELECT none FROM many' }))).toBe('missing');
@@ -112,10 +142,15 @@ describe('the duckdb source', () => {
   });
 
   test('a fired signal ends the reading, also while the engine is at work', async () => {
-    await expect(read({ query: 'SELECT * FROM many' }, { signal: AbortSignal.abort(new Error('stop')) })).rejects.toThrow('stop');
+    await expect(
+      read({ query: 'SELECT * FROM many' }, { signal: AbortSignal.abort(new Error('stop')) }),
+    ).rejects.toThrow('stop');
     const stop = new AbortController();
     const work = read(
-      { query: 'SELECT count(*) AS n FROM range(1000000) a, range(1000000) b WHERE (a.range * b.range) % 7 = 3' },
+      {
+        query:
+          'SELECT count(*) AS n FROM range(1000000) a, range(1000000) b WHERE (a.range * b.range) % 7 = 3',
+      },
       { signal: stop.signal },
     );
     setImmediate(() => stop.abort(new Error('stop now')));
@@ -123,14 +158,21 @@ describe('the duckdb source', () => {
   });
 
   test('every discovered table can be read with its patch', async () => {
-    const checked = check(duckdbSource.config, { database: 'duckdb:a.duckdb', query: 'SELECT 1', read_only: true });
+    const checked = check(duckdbSource.config, {
+      database: 'duckdb:a.duckdb',
+      query: 'SELECT 1',
+      read_only: true,
+    });
     if (!checked.ok) throw new Error('config');
     const found = (await duckdbSource.discover?.(checked.value, testContext(folder))) ?? [];
     expect(found.map(({ name, estimated_rows: rows }) => [name, rows])).toEqual([
       ['many', 25],
       ['sales.orders', 0],
     ]);
-    expect(found[1]?.schema).toEqual({ type: 'object', properties: { id: { type: 'integer' }, amount: { type: ['string', 'null'] } } });
+    expect(found[1]?.schema).toEqual({
+      type: 'object',
+      properties: { id: { type: 'integer' }, amount: { type: ['string', 'null'] } },
+    });
     expect(await records(found[0]?.config_patch ?? {})).toHaveLength(25);
     expect(await records(found[1]?.config_patch ?? {})).toHaveLength(0);
   });

@@ -21,7 +21,10 @@ import { roughSize } from '../_sql/rough-size.ts';
 import { openToRead, type DuckdbSourceConfig } from './config.ts';
 import { describeColumns, readColumns } from './schema.ts';
 
-export async function openDuckdbSource(config: DuckdbSourceConfig, context: SourceContext): Promise<Source> {
+export async function openDuckdbSource(
+  config: DuckdbSourceConfig,
+  context: SourceContext,
+): Promise<Source> {
   const database = await openToRead(config, context.env.cwd);
   return {
     pages: (request) => readPages(database, config, context, request),
@@ -39,7 +42,11 @@ async function* readPages(
   request: ReadRequest,
 ): AsyncGenerator<Page, void> {
   const { signal } = context;
-  const pager = createPager({ batchSize: config.batch_size, pageBytes: context.pageBytes, limit: request.limit });
+  const pager = createPager({
+    batchSize: config.batch_size,
+    pageBytes: context.pageBytes,
+    limit: request.limit,
+  });
   const step = async <T>(work: () => Promise<T>): Promise<T> => {
     try {
       return await interruptible(connection, signal, work);
@@ -48,7 +55,11 @@ async function* readPages(
     }
   };
   const chunks = duckdbRecords(await step(() => runQuery(connection, config.query, context)));
-  for (let next = await step(() => chunks.next()); next.done !== true; next = await step(() => chunks.next())) {
+  for (
+    let next = await step(() => chunks.next());
+    next.done !== true;
+    next = await step(() => chunks.next())
+  ) {
     for (const record of next.value) {
       if (!pager.add(record, roughSize(record))) continue;
       yield pager.take();
@@ -59,7 +70,11 @@ async function* readPages(
   if (pager.count > 0) yield pager.take();
 }
 
-async function runQuery(connection: DuckDBConnection, query: string, context: SourceContext): Promise<DuckDBResult> {
+async function runQuery(
+  connection: DuckDBConnection,
+  query: string,
+  context: SourceContext,
+): Promise<DuckDBResult> {
   const bound = bindRecords(query, context, (index) => `$${index + 1}`);
   const statement = await prepareDuckdb(connection, bound.sql, bound.values);
   refuseChanges(statement);
@@ -70,12 +85,16 @@ async function runQuery(connection: DuckDBConnection, query: string, context: So
 /** A source reads; what a statement would change is not its own. */
 function refuseChanges(statement: DuckDBPreparedStatement): void {
   if (statement.statementType === duckdbLibrary().StatementType.SELECT) return;
-  throw new ConnectorError('refused', 'the query does not read: it has to be a SELECT', { hint: 'change data outside of the pipeline' });
+  throw new ConnectorError('refused', 'the query does not read: it has to be a SELECT', {
+    hint: 'change data outside of the pipeline',
+  });
 }
 
 /** A record has one value for a name: the others would be lost. */
 function refuseEqualNames(statement: DuckDBPreparedStatement): void {
-  const names = Array.from({ length: statement.columnCount }, (_, index) => statement.columnName(index));
+  const names = Array.from({ length: statement.columnCount }, (_, index) =>
+    statement.columnName(index),
+  );
   const twice = names.find((name, index) => names.indexOf(name) < index);
   if (twice === undefined) return;
   throw new ConnectorError('data', `the query gives two columns called ${JSON.stringify(twice)}`, {
@@ -87,12 +106,18 @@ const TABLES = `SELECT schema_name, table_name, estimated_size FROM duckdb_table
   WHERE database_name = current_database() AND NOT internal AND NOT temporary ORDER BY schema_name, table_name`;
 
 /** One data set for each table, by name. */
-export async function discoverTables(config: { database: string; read_only: boolean }, context: SourceContext): Promise<Discovered[]> {
+export async function discoverTables(
+  config: { database: string; read_only: boolean },
+  context: SourceContext,
+): Promise<Discovered[]> {
   const database = await openToRead(config, context.env.cwd);
   try {
     const found: Discovered[] = [];
     for (const row of await duckdbRows(database.connection, TABLES)) {
-      const [schema, table] = [jsonText(row['schema_name'] ?? null), jsonText(row['table_name'] ?? null)];
+      const [schema, table] = [
+        jsonText(row['schema_name'] ?? null),
+        jsonText(row['table_name'] ?? null),
+      ];
       const columns = await readColumns(database.connection, table, schema);
       found.push({
         name: schema === 'main' ? table : `${schema}.${table}`,

@@ -18,10 +18,14 @@ type Codec = (buffer: Buffer, done: (error: Error | null, value?: Buffer) => voi
 const BATCH = 256;
 
 /** The records of an Avro container file, block by block. */
-export async function* avroRecords(blocks: AsyncIterable<Uint8Array>, options: AvroOptions): AsyncGenerator<JsonValue[]> {
+export async function* avroRecords(
+  blocks: AsyncIterable<Uint8Array>,
+  options: AvroOptions,
+): AsyncGenerator<JsonValue[]> {
   const { default: avro } = await import('avsc');
   const registry = { long: longType(avro) };
-  const parse = (schema: unknown) => avro.Type.forSchema(schema as string, { registry: { ...registry }, wrapUnions: 'never' });
+  const parse = (schema: unknown) =>
+    avro.Type.forSchema(schema as string, { registry: { ...registry }, wrapUnions: 'never' });
   const decoder = new avro.streams.BlockDecoder({
     parseHook: parse,
     codecs: await codecs(),
@@ -29,11 +33,16 @@ export async function* avroRecords(blocks: AsyncIterable<Uint8Array>, options: A
   });
   let convert = options.schema === undefined ? undefined : avroConverter(options.schema);
   // The parsed type forgets logical types; the header has the schema as it was written.
-  decoder.on('metadata', (_type: unknown, _codec: unknown, header: { meta: Record<string, Buffer> }) => {
-    const written = JSON.parse(header.meta['avro.schema']?.toString('utf8') ?? '"null"') as unknown;
-    options.onSchema(written);
-    convert ??= avroConverter(written);
-  });
+  decoder.on(
+    'metadata',
+    (_type: unknown, _codec: unknown, header: { meta: Record<string, Buffer> }) => {
+      const written = JSON.parse(
+        header.meta['avro.schema']?.toString('utf8') ?? '"null"',
+      ) as unknown;
+      options.onSchema(written);
+      convert ??= avroConverter(written);
+    },
+  );
   const input = Readable.from(blocks, { objectMode: true, highWaterMark: 1 });
   // The outcome reaches us through the iteration below.
   pipeline(input, decoder as unknown as NodeJS.WritableStream, () => {});
@@ -48,7 +57,9 @@ export async function* avroRecords(blocks: AsyncIterable<Uint8Array>, options: A
   } catch (error) {
     options.signal.throwIfAborted();
     if (error instanceof ConnectorError) throw error;
-    throw new ConnectorError('data', `cannot read ${options.name} as Avro: ${messageOf(error)}`, { cause: error });
+    throw new ConnectorError('data', `cannot read ${options.name} as Avro: ${messageOf(error)}`, {
+      cause: error,
+    });
   }
   if (batch.length > 0) yield batch;
 }

@@ -1,5 +1,12 @@
 import { setField, type JsonObject } from '../../lib/json.ts';
-import { decimalText, plain, signedNumber, timestampText, timeText, type Convert } from '../_files/parquet-values.ts';
+import {
+  decimalText,
+  plain,
+  signedNumber,
+  timestampText,
+  timeText,
+  type Convert,
+} from '../_files/parquet-values.ts';
 
 /** A schema as JSON: a name, a list of alternatives, or a mapping with `type`. */
 type Schema = string | readonly Schema[] | SchemaObject;
@@ -14,7 +21,10 @@ interface SchemaObject {
   readonly values?: Schema;
 }
 
-/** How values of a schema become JSON. Types that refer to themselves by name are resolved when they are met. */
+/**
+ * How values of a schema become JSON. Types that refer to themselves by name are resolved when they
+ * are met.
+ */
 export function avroConverter(schema: unknown): Convert {
   return converterOf(schema as Schema, new Map());
 }
@@ -31,17 +41,25 @@ function converterOf(schema: Schema, known: Known): Convert {
   return convert;
 }
 
-/** Values of a union carry no tag: a lone alternative beside null is clear, more are told by their JavaScript type. */
+/**
+ * Values of a union carry no tag: a lone alternative beside null is clear, more are told by their
+ * JavaScript type.
+ */
 function unionOf(branches: readonly Schema[], known: Known): Convert {
-  const some = branches.filter((branch) => branch !== 'null').map((branch) => converterOf(branch, known));
+  const some = branches
+    .filter((branch) => branch !== 'null')
+    .map((branch) => converterOf(branch, known));
   const [only] = some;
-  return some.length === 1 && only !== undefined ? (value) => (value === null ? null : only(value)) : plain;
+  return some.length === 1 && only !== undefined
+    ? (value) => (value === null ? null : only(value))
+    : plain;
 }
 
 function logical({ logicalType, scale = 0 }: SchemaObject): Convert | undefined {
   switch (logicalType) {
     case 'decimal':
-      return (value) => (value instanceof Uint8Array ? decimalText(signedNumber(value), scale) : plain(value));
+      return (value) =>
+        value instanceof Uint8Array ? decimalText(signedNumber(value), scale) : plain(value);
     case 'date':
       return (value) => new Date(Number(value) * 86_400_000).toISOString().slice(0, 10);
     case 'time-millis':

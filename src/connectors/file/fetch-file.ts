@@ -18,9 +18,17 @@ const BACKOFF: BackoffPolicy = { backoff: 'exponential', baseMs: 200, maxMs: 30_
 /** Asked to wait longer, we rather fail. */
 const LONGEST_WAIT_MS = 120_000;
 const CONNECT_TIMEOUT_MS = 60_000;
-const REPEATED: ReadonlySet<ConnectorErrorKind> = new Set(['connection', 'timeout', 'rate_limited', 'http_5xx']);
+const REPEATED: ReadonlySet<ConnectorErrorKind> = new Set([
+  'connection',
+  'timeout',
+  'rate_limited',
+  'http_5xx',
+]);
 
-/** Requests an address until there is an answer worth reading. `name` is the address without anything secret. */
+/**
+ * Requests an address until there is an answer worth reading. `name` is the address without
+ * anything secret.
+ */
 export async function fetchFile(url: URL, name: string, options: FetchOptions): Promise<Answer> {
   const { env, signal } = options.context;
   for (let attempt = 0; ; attempt += 1) {
@@ -28,17 +36,30 @@ export async function fetchFile(url: URL, name: string, options: FetchOptions): 
       return answerOf(await request(url, name, options), name, signal);
     } catch (error) {
       signal.throwIfAborted();
-      if (!(error instanceof ConnectorError) || !REPEATED.has(error.kind) || attempt >= options.retries) throw error;
+      if (
+        !(error instanceof ConnectorError) ||
+        !REPEATED.has(error.kind) ||
+        attempt >= options.retries
+      )
+        throw error;
       const waitMs = error.retryAfterMs ?? backoffMs(BACKOFF, attempt);
       if (waitMs > LONGEST_WAIT_MS) throw error;
-      env.log.warn('the request failed; trying again', { address: name, reason: error.message, wait_ms: Math.round(waitMs) });
+      env.log.warn('the request failed; trying again', {
+        address: name,
+        reason: error.message,
+        wait_ms: Math.round(waitMs),
+      });
       await env.clock.sleep(waitMs, signal);
       signal.throwIfAborted();
     }
   }
 }
 
-async function request(url: URL, name: string, { headers, context }: FetchOptions): Promise<Response> {
+async function request(
+  url: URL,
+  name: string,
+  { headers, context }: FetchOptions,
+): Promise<Response> {
   const bare = new URL(url);
   bare.username = '';
   bare.password = '';
@@ -47,14 +68,21 @@ async function request(url: URL, name: string, { headers, context }: FetchOption
   const timer = setTimeout(() => timeout.abort(), CONNECT_TIMEOUT_MS);
   try {
     const signal = AbortSignal.any([context.signal, timeout.signal]);
-    const response = await context.env.fetch(bare, { headers: { ...credentials, ...headers }, signal });
+    const response = await context.env.fetch(bare, {
+      headers: { ...credentials, ...headers },
+      signal,
+    });
     if (response.ok) return response;
     await response.body?.cancel();
     throw statusError(response, name, context);
   } catch (error) {
     if (error instanceof ConnectorError) throw error;
     if (timeout.signal.aborted)
-      throw new ConnectorError('timeout', `${name} did not answer within ${CONNECT_TIMEOUT_MS / 1000} seconds`, { cause: error });
+      throw new ConnectorError(
+        'timeout',
+        `${name} did not answer within ${CONNECT_TIMEOUT_MS / 1000} seconds`,
+        { cause: error },
+      );
     throw new ConnectorError('connection', `cannot reach ${name}`, { cause: error });
   } finally {
     clearTimeout(timer);
@@ -91,10 +119,17 @@ function retryAfter(header: string | null, now: Date): number | undefined {
 
 function answerOf(response: Response, name: string, signal: AbortSignal): Answer {
   const lastModified = Date.parse(response.headers.get('last-modified') ?? '');
-  return { lastModifiedMs: Number.isNaN(lastModified) ? undefined : lastModified, body: () => bodyOf(response, name, signal) };
+  return {
+    lastModifiedMs: Number.isNaN(lastModified) ? undefined : lastModified,
+    body: () => bodyOf(response, name, signal),
+  };
 }
 
-async function* bodyOf(response: Response, name: string, signal: AbortSignal): AsyncGenerator<Uint8Array> {
+async function* bodyOf(
+  response: Response,
+  name: string,
+  signal: AbortSignal,
+): AsyncGenerator<Uint8Array> {
   if (response.body === null) return;
   try {
     for await (const block of response.body) {

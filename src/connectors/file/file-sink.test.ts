@@ -26,7 +26,11 @@ async function open(value: JsonObject, context = testContext(folder)) {
   return fileSink.open(checked.value, context);
 }
 
-async function write(value: JsonObject, pages: JsonValue[][], reason: FinishReason = 'success'): Promise<void> {
+async function write(
+  value: JsonObject,
+  pages: JsonValue[][],
+  reason: FinishReason = 'success',
+): Promise<void> {
   const sink = await open(value);
   try {
     for (const page of pages) {
@@ -55,21 +59,28 @@ const codes = (value: JsonObject): string[] => {
 };
 
 describe('the file sink', () => {
-  it.each(['a.jsonl', 'a.json', 'a.xlsx', 'a.parquet', 'a.csv', 'a.xml', 'a.jsonl.gz', 'a.parquet.zst', 'a.json.gz'])(
-    'writes %s so that the source reads it back',
-    async (path) => {
-      const records = [
-        { id: 'x', n: '<é> "1",\n2' },
-        { id: 'y', n: 'b' },
-      ];
-      for (const encryption of [undefined, { key: 'k' }]) {
-        const value: JsonObject = encryption === undefined ? { path } : { path, encryption };
-        await write(value, [records.slice(0, 1), records.slice(1)]);
-        expect(await read(value)).toEqual(records);
-        expect(await readdir(folder)).toEqual([path]);
-      }
-    },
-  );
+  it.each([
+    'a.jsonl',
+    'a.json',
+    'a.xlsx',
+    'a.parquet',
+    'a.csv',
+    'a.xml',
+    'a.jsonl.gz',
+    'a.parquet.zst',
+    'a.json.gz',
+  ])('writes %s so that the source reads it back', async (path) => {
+    const records = [
+      { id: 'x', n: '<é> "1",\n2' },
+      { id: 'y', n: 'b' },
+    ];
+    for (const encryption of [undefined, { key: 'k' }]) {
+      const value: JsonObject = encryption === undefined ? { path } : { path, encryption };
+      await write(value, [records.slice(0, 1), records.slice(1)]);
+      expect(await read(value)).toEqual(records);
+      expect(await readdir(folder)).toEqual([path]);
+    }
+  });
 
   it('keeps numbers and nested values where the format can', async () => {
     const records = [{ id: 9_007_199_254_740_993n, at: { x: [1.5, 2, null] } }];
@@ -81,7 +92,9 @@ describe('the file sink', () => {
     expect(await text('a.xml')).toBe(
       '<?xml version="1.0" encoding="UTF-8"?>\n<records>\n  <record v="1"><o>1</o><o>2</o><e/>t\uFFFD</record>\n</records>\n',
     );
-    expect((await failureOf(write({ path: 'b.xml' }, [[{ 'no name': 1 }]]))).message).toContain('"no name"');
+    expect((await failureOf(write({ path: 'b.xml' }, [[{ 'no name': 1 }]]))).message).toContain(
+      '"no name"',
+    );
     await write({ path: 'a.txt' }, [['one', { content: 'two\n' }]]);
     expect(await text('a.txt')).toBe('one\ntwo\n');
   });
@@ -92,16 +105,22 @@ describe('the file sink', () => {
     expect(await text('a.csv')).toBe('a,b\n1,\n2,3\n');
     await write({ path: 'a.csv', csv: { on_unknown_field: 'warn', delimiter: ';' } }, pages);
     expect(await text('a.csv')).toBe('a\n1\n2\n');
-    expect((await failureOf(write({ path: 'b.csv', csv: { on_unknown_field: 'error' } }, pages))).message).toContain('"b" is not a column');
+    expect(
+      (await failureOf(write({ path: 'b.csv', csv: { on_unknown_field: 'error' } }, pages)))
+        .message,
+    ).toContain('"b" is not a column');
     expect(await readdir(folder)).toEqual(['a.csv']);
   });
 
-  it.each<FinishReason>(['failed', 'cancelled'])('leaves everything as it was when the run is %s', async (reason) => {
-    await writeFile(join(folder, 'a.jsonl'), '"old"\n');
-    await write({ path: 'a.jsonl' }, [[1]], reason);
-    expect(await text('a.jsonl')).toBe('"old"\n');
-    expect(await readdir(folder)).toEqual(['a.jsonl']);
-  });
+  it.each<FinishReason>(['failed', 'cancelled'])(
+    'leaves everything as it was when the run is %s',
+    async (reason) => {
+      await writeFile(join(folder, 'a.jsonl'), '"old"\n');
+      await write({ path: 'a.jsonl' }, [[1]], reason);
+      expect(await text('a.jsonl')).toBe('"old"\n');
+      expect(await readdir(folder)).toEqual(['a.jsonl']);
+    },
+  );
 
   it('continues json_lines, csv and raw_text, repairing what a killed writer left', async () => {
     await writeFile(join(folder, 'a.jsonl'), '1\n{"x"');
@@ -110,7 +129,9 @@ describe('the file sink', () => {
     await writeFile(join(folder, 'a.csv'), 'b,a\n1,2\n');
     await write({ path: 'a.csv', mode: 'append' }, [[{ a: 'A', b: 'B' }]]);
     expect(await text('a.csv')).toBe('b,a\n1,2\nB,A\n');
-    expect((await failureOf(write({ path: 'a.csv', if_exists: 'append' }, [[{ c: 1 }]]))).message).toContain('"c" is no column');
+    expect(
+      (await failureOf(write({ path: 'a.csv', if_exists: 'append' }, [[{ c: 1 }]]))).message,
+    ).toContain('"c" is no column');
     await write({ path: 'a.jsonl.gz', if_exists: 'append' }, [[1]]);
     await write({ path: 'a.jsonl.gz', if_exists: 'append' }, [[2]]);
     expect(await read({ path: 'a.jsonl.gz' })).toEqual([1, 2]);
@@ -119,10 +140,14 @@ describe('the file sink', () => {
   it('numbers files at the caps and goes on numbering when it continues', async () => {
     await write({ path: 'o.csv', max_records_per_file: 2 }, [[{ a: 1 }, { a: 2 }, { a: 3 }]]);
     expect(await readdir(folder)).toEqual(['o-00001.csv', 'o-00002.csv']);
-    await write({ path: 'd/', format: 'json_array', compression: 'gzip', max_bytes_per_file: 4 }, [[11, 22, 33]]);
+    await write({ path: 'd/', format: 'json_array', compression: 'gzip', max_bytes_per_file: 4 }, [
+      [11, 22, 33],
+    ]);
     expect(await read({ path: 'd/part-00001.json.gz' })).toEqual([11, 22]);
     expect(await readdir(join(folder, 'd'))).toEqual(['part-00001.json.gz', 'part-00002.json.gz']);
-    await write({ path: 'd/', format: 'json_array', compression: 'gzip', if_exists: 'append' }, [[44]]);
+    await write({ path: 'd/', format: 'json_array', compression: 'gzip', if_exists: 'append' }, [
+      [44],
+    ]);
     expect(await read({ path: 'd' })).toEqual([11, 22, 33, 44]);
   });
 
@@ -142,7 +167,10 @@ describe('the file sink', () => {
     expect(await text('d/part-00001.csv')).toBe('a,b\n1,\n');
     const sink = await open({ path: 'a.parquet' });
     await sink.write(Page.ofRecords([{ a: 1 }]), { partial: false });
-    expect((await failureOf(sink.write(Page.ofRecords([{ z: 1 }, { a: 'x' }]), { partial: false }))).message).toContain('"a"');
+    expect(
+      (await failureOf(sink.write(Page.ofRecords([{ z: 1 }, { a: 'x' }]), { partial: false })))
+        .message,
+    ).toContain('"a"');
     await sink.write(Page.ofRecords([{ z: 'text' }]), { partial: false });
     await sink.finish('success');
     await sink.close();
@@ -154,8 +182,12 @@ describe('the file sink', () => {
 
   it('refuses an existing file when asked to, and a missing folder', async () => {
     await write({ path: 'a.jsonl', if_exists: 'error' }, [[1]]);
-    expect((await failureOf(write({ path: 'a.jsonl', mode: 'error_if_exists' }, [[2]]))).message).toMatch(/exists already/);
-    expect((await failureOf(write({ path: 'no/a.jsonl', create_dirs: false }, [[1]]))).kind).toBe('missing');
+    expect(
+      (await failureOf(write({ path: 'a.jsonl', mode: 'error_if_exists' }, [[2]]))).message,
+    ).toMatch(/exists already/);
+    expect((await failureOf(write({ path: 'no/a.jsonl', create_dirs: false }, [[1]]))).kind).toBe(
+      'missing',
+    );
   });
 
   it('makes dead letters durable at every flush and keeps earlier ones', async () => {
@@ -171,7 +203,9 @@ describe('the file sink', () => {
     }
     await sink.finish('failed');
     await sink.close();
-    expect(await failureOf(open({ path: 'dlq.json' }, testContext(folder, { role: 'dlq' })))).toMatchObject({ kind: 'refused' });
+    expect(
+      await failureOf(open({ path: 'dlq.json' }, testContext(folder, { role: 'dlq' }))),
+    ).toMatchObject({ kind: 'refused' });
   });
 
   it('refuses what it cannot do, by name', () => {
@@ -180,14 +214,22 @@ describe('the file sink', () => {
     expect(codes({ path: 'a.pdf' })).toEqual(['invalid_value path']);
     expect(codes({ path: 'd/' })).toEqual(['invalid_value path']);
     expect(codes({ path: 'a.json', if_exists: 'append' })).toEqual(['invalid_value if_exists']);
-    expect(codes({ path: 'a.csv', write_mode: 'overwrite', if_exists: 'append' })).toEqual(['invalid_value if_exists']);
-    expect(codes({ path: 'a.csv', encryption: { key: 'k' }, if_exists: 'append' })).toEqual(['invalid_value if_exists']);
-    expect(codes({ path: 'a.parquet', parquet: { schema: [] } })).toEqual(['unknown_key parquet.schema']);
+    expect(codes({ path: 'a.csv', write_mode: 'overwrite', if_exists: 'append' })).toEqual([
+      'invalid_value if_exists',
+    ]);
+    expect(codes({ path: 'a.csv', encryption: { key: 'k' }, if_exists: 'append' })).toEqual([
+      'invalid_value if_exists',
+    ]);
+    expect(codes({ path: 'a.parquet', parquet: { schema: [] } })).toEqual([
+      'unknown_key parquet.schema',
+    ]);
   });
 
   it('probes its folder', async () => {
     await mkdir(join(folder, 'd'));
     const checked = check(fileSink.config, { path: 'd/', format: 'csv' });
-    expect(checked.ok && (await fileSink.probe?.(checked.value, testContext(folder)))).toEqual([{ name: 'io', status: 'pass' }]);
+    expect(checked.ok && (await fileSink.probe?.(checked.value, testContext(folder)))).toEqual([
+      { name: 'io', status: 'pass' },
+    ]);
   });
 });

@@ -68,7 +68,11 @@ describe('the file source', () => {
     ['a.json', '[{"a":1},2]', [{ a: 1 }, 2]],
     ['b.json', '{"a":1}', [{ a: 1 }]],
     ['a.csv', 'a,b\n1,\n', [{ a: '1', b: '' }]],
-    ['a.xml', '<r v="1"><x id="7">t<y/></x><x>&lt;2</x></r>', [{ '@id': '7', '#text': 't', y: null }, '<2']],
+    [
+      'a.xml',
+      '<r v="1"><x id="7">t<y/></x><x>&lt;2</x></r>',
+      [{ '@id': '7', '#text': 't', y: null }, '<2'],
+    ],
   ])('reads %s by its extension, in both lanes and packed', async (name, content, records) => {
     await put(name, content);
     await put(`${name}.gz`, gzipSync(content));
@@ -81,22 +85,42 @@ describe('the file source', () => {
 
   it('reads text files whole', async () => {
     await put('a.txt', 'one\ntwo\n');
-    expect(await read({ path: 'a.txt' })).toEqual([{ path: join(folder, 'a.txt'), content: 'one\ntwo\n' }]);
+    expect(await read({ path: 'a.txt' })).toEqual([
+      { path: join(folder, 'a.txt'), content: 'one\ntwo\n' },
+    ]);
   });
 
   it('finds record elements at any depth', async () => {
     await put('a.xml', '<?xml version="1.0"?><r><g><o>1</o></g><o><n:k>2</n:k></o></r>');
-    expect(await read({ path: 'a.xml', xml: { record_element: 'o' } })).toEqual(['1', { 'n:k': '2' }]);
+    expect(await read({ path: 'a.xml', xml: { record_element: 'o' } })).toEqual([
+      '1',
+      { 'n:k': '2' },
+    ]);
     await put('bad.xml', '<r>\n<o></r>');
-    expect((await failureOf(read({ path: 'bad.xml' }))).message).toMatch(/^line \d of .*bad\.xml is not well-formed XML/);
+    expect((await failureOf(read({ path: 'bad.xml' }))).message).toMatch(
+      /^line \d of .*bad\.xml is not well-formed XML/,
+    );
     await put('open.xml', '<r>\n<o>');
-    expect((await failureOf(read({ path: 'open.xml' }))).message).toMatch(/: <r>, <o> are not closed$/);
+    expect((await failureOf(read({ path: 'open.xml' }))).message).toMatch(
+      /: <r>, <o> are not closed$/,
+    );
   });
 
   it('reads spreadsheets', async () => {
-    const rows = [['top'], ['id', 'name', 'on'], [1, 'x', new Date('2024-01-02T00:00:00Z')], [2, null, null]];
+    const rows = [
+      ['top'],
+      ['id', 'name', 'on'],
+      [1, 'x', new Date('2024-01-02T00:00:00Z')],
+      [2, null, null],
+    ];
     const sheet = rows.map((row) =>
-      row.map((value) => (value === null ? null : value instanceof Date ? { value, type: Date, format: 'yyyy-mm-dd' } : { value })),
+      row.map((value) =>
+        value === null
+          ? null
+          : value instanceof Date
+            ? { value, type: Date, format: 'yyyy-mm-dd' }
+            : { value },
+      ),
     );
     await put('a.xlsx', await writeXlsx(sheet, { sheet: 'S' }).toBuffer());
     const records = [
@@ -119,40 +143,68 @@ describe('the file source', () => {
         { a: 1, b: 'x' },
         { a: 2, b: null },
       ]);
-    expect(await read({ path: 'a.parquet', parquet: { columns: ['b'] } })).toEqual([{ b: 'x' }, { b: null }]);
-    parquetWriteFile({ filename: join(folder, 'c.parquet'), columnData: [{ name: 'a', data: ['x'] }] });
-    expect((await failureOf(read({ path: '*.parquet' }))).message).toMatch(/differ in the field "a"/);
+    expect(await read({ path: 'a.parquet', parquet: { columns: ['b'] } })).toEqual([
+      { b: 'x' },
+      { b: null },
+    ]);
+    parquetWriteFile({
+      filename: join(folder, 'c.parquet'),
+      columnData: [{ name: 'a', data: ['x'] }],
+    });
+    expect((await failureOf(read({ path: '*.parquet' }))).message).toMatch(
+      /differ in the field "a"/,
+    );
   });
 
-  it.each(['null', 'deflate', 'snappy', 'zstandard'])('reads Avro with the codec %s', async (codec) => {
-    const schema = {
-      type: 'record',
-      name: 'r',
-      fields: [
-        { name: 'id', type: 'long' },
-        { name: 'at', type: ['null', { type: 'long', logicalType: 'timestamp-millis' }] },
-        { name: 'tags', type: { type: 'array', items: 'string' } },
-        { name: 'price', type: { type: 'bytes', logicalType: 'decimal', precision: 9, scale: 2 } },
-        { name: 'next', type: ['null', 'r'] },
-      ],
-    };
-    const bytes = await avroFile(schema, codec, [
-      { id: 5, at: 1000, tags: ['x'], price: Buffer.of(0xff, 0x85), next: { id: 6, at: null, tags: [], price: Buffer.of(1), next: null } },
-    ]);
-    await put('a.avro', bytes);
-    expect(await read({ path: 'a.avro' })).toEqual([
-      { id: 5, at: '1970-01-01T00:00:01Z', tags: ['x'], price: '-1.23', next: { id: 6, at: null, tags: [], price: '0.01', next: null } },
-    ]);
-    const schemaText = JSON.stringify({
-      type: 'record',
-      name: 'r',
-      fields: [
-        { name: 'id', type: 'long' },
-        { name: 'new', type: 'string', default: 'd' },
-      ],
-    });
-    expect(await read({ path: 'a.avro', avro: { schema: schemaText } })).toEqual([{ id: 5, new: 'd' }]);
-  });
+  it.each(['null', 'deflate', 'snappy', 'zstandard'])(
+    'reads Avro with the codec %s',
+    async (codec) => {
+      const schema = {
+        type: 'record',
+        name: 'r',
+        fields: [
+          { name: 'id', type: 'long' },
+          { name: 'at', type: ['null', { type: 'long', logicalType: 'timestamp-millis' }] },
+          { name: 'tags', type: { type: 'array', items: 'string' } },
+          {
+            name: 'price',
+            type: { type: 'bytes', logicalType: 'decimal', precision: 9, scale: 2 },
+          },
+          { name: 'next', type: ['null', 'r'] },
+        ],
+      };
+      const bytes = await avroFile(schema, codec, [
+        {
+          id: 5,
+          at: 1000,
+          tags: ['x'],
+          price: Buffer.of(0xff, 0x85),
+          next: { id: 6, at: null, tags: [], price: Buffer.of(1), next: null },
+        },
+      ]);
+      await put('a.avro', bytes);
+      expect(await read({ path: 'a.avro' })).toEqual([
+        {
+          id: 5,
+          at: '1970-01-01T00:00:01Z',
+          tags: ['x'],
+          price: '-1.23',
+          next: { id: 6, at: null, tags: [], price: '0.01', next: null },
+        },
+      ]);
+      const schemaText = JSON.stringify({
+        type: 'record',
+        name: 'r',
+        fields: [
+          { name: 'id', type: 'long' },
+          { name: 'new', type: 'string', default: 'd' },
+        ],
+      });
+      expect(await read({ path: 'a.avro', avro: { schema: schemaText } })).toEqual([
+        { id: 5, new: 'd' },
+      ]);
+    },
+  );
 
   it('fails on damaged Avro', async () => {
     await put('a.avro', 'not avro');
@@ -181,7 +233,9 @@ describe('the file source', () => {
     const context = testContext(folder);
     expect(await read({ path: 'in' }, { context })).toEqual([1]);
     expect(context.lines.some((line) => line.line.includes('b.pdf'))).toBe(true);
-    expect((await failureOf(read({ path: 'in', strict: true }))).message).toMatch(/format of .*b\.pdf/);
+    expect((await failureOf(read({ path: 'in', strict: true }))).message).toMatch(
+      /format of .*b\.pdf/,
+    );
     expect((await failureOf(read({ path: 'in/b.pdf' }))).message).toMatch(/format of .*b\.pdf/);
     expect((await failureOf(read({ path: 'x.orc' }))).kind).toBe('missing');
     await put('x.orc', '');
@@ -191,33 +245,50 @@ describe('the file source', () => {
   it('never lets a page span two files', async () => {
     await put('in/a.jsonl', '1\n2\n3\n');
     await put('in/b.jsonl', '4\n');
-    expect((await readPages({ path: 'in', batch_size: 2 })).map((page) => page.count)).toEqual([2, 1, 1]);
-    expect((await readPages({ path: 'in', batch_size: 0 })).map((page) => page.count)).toEqual([3, 1]);
+    expect((await readPages({ path: 'in', batch_size: 2 })).map((page) => page.count)).toEqual([
+      2, 1, 1,
+    ]);
+    expect((await readPages({ path: 'in', batch_size: 0 })).map((page) => page.count)).toEqual([
+      3, 1,
+    ]);
   });
 
   it('fills in values of the parent record, but none that lead elsewhere', async () => {
     await put('in/7.jsonl', '1\n');
     const at = (parent: JsonValue) => testContext(folder, { parent });
-    expect(await read({ path: 'in/{user.id}.jsonl' }, { context: at({ user: { id: 7 } }) })).toEqual([1]);
-    expect((await failureOf(read({ path: 'in/{id}.jsonl' }, { context: at({}) }))).message).toContain('{id}');
-    expect((await failureOf(read({ path: 'in/{id}/x.jsonl' }, { context: at({ id: '../..' }) }))).kind).toBe('refused');
+    expect(
+      await read({ path: 'in/{user.id}.jsonl' }, { context: at({ user: { id: 7 } }) }),
+    ).toEqual([1]);
+    expect(
+      (await failureOf(read({ path: 'in/{id}.jsonl' }, { context: at({}) }))).message,
+    ).toContain('{id}');
+    expect(
+      (await failureOf(read({ path: 'in/{id}/x.jsonl' }, { context: at({ id: '../..' }) }))).kind,
+    ).toBe('refused');
   });
 
   it('refuses orc and lists what there is', () => {
     const checked = check(fileSource.config, { path: 'a', format: 'orc' });
-    expect(checked.ok ? [] : checked.issues).toMatchObject([{ code: 'not_available', path: 'format' }]);
+    expect(checked.ok ? [] : checked.issues).toMatchObject([
+      { code: 'not_available', path: 'format' },
+    ]);
   });
 
   it('discovers files without opening them', async () => {
     await put('in/a.csv', 'broken"');
     expect(await fileSource.discover?.(parse({ path: 'in' }), testContext(folder))).toEqual([
-      { name: join(folder, 'in/a.csv'), kind: 'file', config_patch: { path: join(folder, 'in/a.csv'), format: 'csv' } },
+      {
+        name: join(folder, 'in/a.csv'),
+        kind: 'file',
+        config_patch: { path: join(folder, 'in/a.csv'), format: 'csv' },
+      },
     ]);
   });
 });
 
 describe('reading only what is new', () => {
-  const bookmarks = (pages: Page[]) => pages.map((page) => page.bookmark).filter((bookmark) => bookmark !== undefined);
+  const bookmarks = (pages: Page[]) =>
+    pages.map((page) => page.bookmark).filter((bookmark) => bookmark !== undefined);
 
   it('goes by the time of change, ties by path, and sees a rewritten file again', async () => {
     await put('in/b.jsonl', '1\n2\n', 10);
@@ -242,9 +313,14 @@ describe('reading only what is new', () => {
     await put('in/2024-01.jsonl', '1\n');
     await put('in/2024-02.jsonl', '2\n');
     const value = { path: 'in', incremental: { by: 'name' } };
-    expect(bookmarks(await readPages(value))).toEqual([{ name: '2024-01.jsonl' }, { name: '2024-02.jsonl' }]);
+    expect(bookmarks(await readPages(value))).toEqual([
+      { name: '2024-01.jsonl' },
+      { name: '2024-02.jsonl' },
+    ]);
     expect(await read(value, { bookmark: { name: '2024-01.jsonl' } })).toEqual([2]);
-    expect((await failureOf(read(value, { bookmark: { mtime_ms: 1, path: 'x' } }))).message).toMatch(/bookmark does not fit/);
+    expect(
+      (await failureOf(read(value, { bookmark: { mtime_ms: 1, path: 'x' } }))).message,
+    ).toMatch(/bookmark does not fit/);
   });
 
   it('does not call a file done that the limit cut short', async () => {
@@ -277,16 +353,24 @@ describe('encrypted files', () => {
     await put('b.csv', 'a\n1\n');
     await put('c.jsonl', '1\n');
     expect((await failureOf(read({ path: 'a.csv' }))).message).toMatch(/a\.csv is encrypted/);
-    expect((await failureOf(read({ path: 'a.csv', encryption: { key: 'x' } }))).message).toMatch(/cannot open .*a\.csv/);
-    expect((await failureOf(read({ path: 'b.csv', encryption }))).message).toMatch(/b\.csv is not encrypted/);
-    expect((await failureOf(read({ path: 'c.jsonl', encryption }))).message).toMatch(/line 1 of .*c\.jsonl cannot be opened/);
+    expect((await failureOf(read({ path: 'a.csv', encryption: { key: 'x' } }))).message).toMatch(
+      /cannot open .*a\.csv/,
+    );
+    expect((await failureOf(read({ path: 'b.csv', encryption }))).message).toMatch(
+      /b\.csv is not encrypted/,
+    );
+    expect((await failureOf(read({ path: 'c.jsonl', encryption }))).message).toMatch(
+      /line 1 of .*c\.jsonl cannot be opened/,
+    );
   });
 });
 
 describe('http addresses', () => {
   let server: Server;
   let base: string;
-  let answers: Array<(path: string) => { status: number; headers?: Record<string, string>; body?: string }>;
+  let answers: Array<
+    (path: string) => { status: number; headers?: Record<string, string>; body?: string }
+  >;
   let seen: Array<Record<string, unknown>>;
 
   beforeEach(async () => {
@@ -294,7 +378,9 @@ describe('http addresses', () => {
     seen = [];
     server = createServer((request, response) => {
       seen.push(request.headers);
-      const { status, headers, body } = (answers.length > 1 ? answers.shift() : answers[0])?.(request.url ?? '') ?? { status: 500 };
+      const { status, headers, body } = (answers.length > 1 ? answers.shift() : answers[0])?.(
+        request.url ?? '',
+      ) ?? { status: 500 };
       response.writeHead(status, headers).end(body);
     });
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -311,21 +397,33 @@ describe('http addresses', () => {
       () => ({ status: 503, headers: { 'retry-after': '0' } }),
       () => ({ status: 200, body: '1\n2\n' }),
     ];
-    expect(await read({ path: `http://u:p@${base}/x.jsonl?token=t`, headers: { 'x-a': 'b' } })).toEqual([1, 2]);
+    expect(
+      await read({ path: `http://u:p@${base}/x.jsonl?token=t`, headers: { 'x-a': 'b' } }),
+    ).toEqual([1, 2]);
     expect(seen).toHaveLength(3);
-    expect(seen[0]).toMatchObject({ 'x-a': 'b', authorization: `Basic ${Buffer.from('u:p').toString('base64')}` });
+    expect(seen[0]).toMatchObject({
+      'x-a': 'b',
+      authorization: `Basic ${Buffer.from('u:p').toString('base64')}`,
+    });
     answers = [() => ({ status: 404 })];
     const path = `http://u:p@${base}/x.jsonl?token=t`;
-    expect(await failureOf(read({ path }))).toEqual({ kind: 'missing', message: `http://${base}/x.jsonl answered 404` });
+    expect(await failureOf(read({ path }))).toEqual({
+      kind: 'missing',
+      message: `http://${base}/x.jsonl answered 404`,
+    });
     expect(fileSource.datasetUri(parse({ path }))).toBe(`http://${base}/x.jsonl`);
   });
 
   it('give up after the retries', async () => {
     answers = [() => ({ status: 503, headers: { 'retry-after': '0' } })];
-    expect((await failureOf(read({ path: `http://${base}/x.jsonl`, http_retries: 2 }))).kind).toBe('http_5xx');
+    expect((await failureOf(read({ path: `http://${base}/x.jsonl`, http_retries: 2 }))).kind).toBe(
+      'http_5xx',
+    );
     expect(seen).toHaveLength(3);
     server.close();
-    expect((await failureOf(read({ path: 'http://127.0.0.1:1/x.jsonl', http_retries: 0 }))).kind).toBe('connection');
+    expect(
+      (await failureOf(read({ path: 'http://127.0.0.1:1/x.jsonl', http_retries: 0 }))).kind,
+    ).toBe('connection');
   });
 
   it('go by Last-Modified when only new ones count', async () => {
@@ -353,9 +451,12 @@ async function avroFile(schema: object, codec: string, values: object[]): Promis
   const long = avro.Type.forSchema('long');
   const text = avro.Type.forSchema('string');
   const meta = { 'avro.schema': JSON.stringify(schema), 'avro.codec': codec };
-  const entries = Object.entries(meta).map(([key, value]) => Buffer.concat([text.toBuffer(key), text.toBuffer(value)]));
+  const entries = Object.entries(meta).map(([key, value]) =>
+    Buffer.concat([text.toBuffer(key), text.toBuffer(value)]),
+  );
   const sync = Buffer.alloc(16, 7);
-  const packed = packers[codec]?.(Buffer.concat(values.map((value) => type.toBuffer(value)))) ?? Buffer.of();
+  const packed =
+    packers[codec]?.(Buffer.concat(values.map((value) => type.toBuffer(value)))) ?? Buffer.of();
   return Buffer.concat([
     Buffer.from('Obj\u0001'),
     long.toBuffer(entries.length),

@@ -21,7 +21,10 @@ const records = Array.from({ length: 40 }, (_, id) => ({ id, v: `v${id}` }));
 const broken = {
   'a missing file': { path: '/no/such/file.jsonl' },
   'a pattern in a missing folder': { path: '/no/such/folder/*.jsonl' },
-  'an address nobody answers at': { path: 'http://user:s3cret@127.0.0.1:1/x.jsonl', http_retries: 0 },
+  'an address nobody answers at': {
+    path: 'http://user:s3cret@127.0.0.1:1/x.jsonl',
+    http_retries: 0,
+  },
 };
 
 describeSource(fileSource, {

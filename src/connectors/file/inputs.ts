@@ -34,7 +34,9 @@ export async function inputsOf(config: FileSourceConfig, context: SourceContext)
   if (isUrl(path)) return [await urlInput(path, config, context)];
   const target = resolvePath(context.env.cwd, path);
   const { base, files, single } = await find(target, config, context);
-  const inputs = files.filter((file) => isStable(file, config, context)).map((file) => localInput(file, base, { config, context, single }));
+  const inputs = files
+    .filter((file) => isStable(file, config, context))
+    .map((file) => localInput(file, base, { config, context, single }));
   return inputs.filter((input) => input !== undefined);
 }
 
@@ -46,7 +48,8 @@ function withParentValues(path: string, { parent }: SourceContext): string {
     if (value === undefined || value === null)
       throw new ConnectorError('missing', `${token} in the path has no value in the parent record`);
     const filled = jsonText(value);
-    if (filled.split(/[/\\]/).includes('..')) throw new ConnectorError('refused', `the value of ${token} leads out of its folder`);
+    if (filled.split(/[/\\]/).includes('..'))
+      throw new ConnectorError('refused', `the value of ${token} leads out of its folder`);
     return filled;
   });
 }
@@ -58,12 +61,24 @@ async function find(target: string, config: FileSourceConfig, { signal }: Source
     return { base, files, single: false };
   }
   const known = entry ?? (await onDisk('read', target, () => stat(target)));
-  if (known.isDirectory()) return { base: target, files: await listFolder(target, { recursive: config.recursive, signal }), single: false };
-  return { base: dirname(target), files: [{ path: target, mtimeMs: known.mtimeMs, size: known.size }], single: true };
+  if (known.isDirectory())
+    return {
+      base: target,
+      files: await listFolder(target, { recursive: config.recursive, signal }),
+      single: false,
+    };
+  return {
+    base: dirname(target),
+    files: [{ path: target, mtimeMs: known.mtimeMs, size: known.size }],
+    single: true,
+  };
 }
 
 function isStable(file: FoundFile, config: FileSourceConfig, { env }: SourceContext): boolean {
-  return config.stable_for_secs === undefined || env.clock.now().getTime() - file.mtimeMs >= config.stable_for_secs * 1000;
+  return (
+    config.stable_for_secs === undefined ||
+    env.clock.now().getTime() - file.mtimeMs >= config.stable_for_secs * 1000
+  );
 }
 
 interface Place {
@@ -91,13 +106,21 @@ function localInput(file: FoundFile, base: string, place: Place): Input | undefi
   };
 }
 
-async function urlInput(address: string, config: FileSourceConfig, context: SourceContext): Promise<Input> {
+async function urlInput(
+  address: string,
+  config: FileSourceConfig,
+  context: SourceContext,
+): Promise<Input> {
   const url = new URL(address);
   const name = `${url.protocol}//${url.host}${url.pathname}`;
   const format = chooseFormat(url.pathname, { config, context, single: true });
   if (format === undefined) throw unknownFormat(name);
   const codec = codecFor(url.pathname, config);
-  const answer = await fetchFile(url, name, { headers: config.headers, retries: config.http_retries, context });
+  const answer = await fetchFile(url, name, {
+    headers: config.headers,
+    retries: config.http_retries,
+    context,
+  });
   return {
     name,
     key: basename(url.pathname),
@@ -114,7 +137,11 @@ function codecFor(name: string, config: FileSourceConfig): Codec {
 
 function chooseFormat(path: string, { config, context, single }: Place): Format | undefined {
   const format = config.format === 'auto' ? formatOfName(withoutCodecSuffix(path)) : config.format;
-  if (format === 'orc') throw new ConnectorError('refused', `cannot read ${path}: orc is not available in this version`);
+  if (format === 'orc')
+    throw new ConnectorError(
+      'refused',
+      `cannot read ${path}: orc is not available in this version`,
+    );
   if (format !== undefined) return format;
   if (single || config.strict) throw unknownFormat(path);
   context.env.log.warn('skipped a file of unknown extension', { path });
@@ -122,5 +149,7 @@ function chooseFormat(path: string, { config, context, single }: Place): Format 
 }
 
 function unknownFormat(name: string): ConnectorError {
-  return new ConnectorError('refused', `cannot tell the format of ${name} by its extension`, { hint: 'set `format`' });
+  return new ConnectorError('refused', `cannot tell the format of ${name} by its extension`, {
+    hint: 'set `format`',
+  });
 }

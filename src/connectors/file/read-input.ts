@@ -28,11 +28,26 @@ export interface Reading {
 /** The pages of one file; no page spans two. */
 export function pagesOf(input: Input, reading: Reading): AsyncIterable<Page> {
   const { config, context, lane, left } = reading;
-  const options = { lane, bounds: pageBounds(config.batch_size, context.pageBytes), limit: left, signal: context.signal };
+  const options = {
+    lane,
+    bounds: pageBounds(config.batch_size, context.pageBytes),
+    limit: left,
+    signal: context.signal,
+  };
   if (input.format !== 'csv') return cutPages(batchesOf(input, reading), options);
-  const { delimiter, quote, has_headers: hasHeaders, flexible, null_values: nullValues } = config.csv;
+  const {
+    delimiter,
+    quote,
+    has_headers: hasHeaders,
+    flexible,
+    null_values: nullValues,
+  } = config.csv;
   const dialect = { delimiter: delimiter.charCodeAt(0), quote: quote.charCodeAt(0) };
-  return csvPages(input.blocks(), { ...options, shape: { dialect, hasHeaders, flexible, nullValues }, name: input.name });
+  return csvPages(input.blocks(), {
+    ...options,
+    shape: { dialect, hasHeaders, flexible, nullValues },
+    name: input.name,
+  });
 }
 
 function batchesOf(input: Input, reading: Reading): AsyncIterable<Iterable<Sized>> {
@@ -56,7 +71,8 @@ async function* wholeFile(input: Input, { config }: Reading): AsyncGenerator<rea
     return;
   }
   const text = await textOf(input.blocks(), name);
-  if (input.format === 'xml') yield await xmlRecords(text, { recordElement: config.xml.record_element, name });
+  if (input.format === 'xml')
+    yield await xmlRecords(text, { recordElement: config.xml.record_element, name });
   else if (input.format === 'raw_text') yield [{ path: name, content: text }];
   else yield jsonDocument(text, name);
 }
@@ -69,17 +85,32 @@ function jsonDocument(text: string, name: string): readonly JsonValue[] {
     return Array.isArray(value) ? value : [value];
   } catch (error) {
     const position = /position \d+/.exec(messageOf(error))?.[0];
-    throw new ConnectorError('data', `${name} is not JSON${position === undefined ? '' : ` (at ${position})`}`, { cause: error });
+    throw new ConnectorError(
+      'data',
+      `${name} is not JSON${position === undefined ? '' : ` (at ${position})`}`,
+      { cause: error },
+    );
   }
 }
 
-export async function openParquet(input: Input, config: FileSourceConfig, { signal }: SourceContext): Promise<ParquetReader> {
+export async function openParquet(
+  input: Input,
+  config: FileSourceConfig,
+  { signal }: SourceContext,
+): Promise<ParquetReader> {
   const options = { signal, columns: config.parquet.columns, omitNulls: false };
-  if (input.plainPath !== undefined) return ParquetReader.open({ ...options, path: input.plainPath });
-  return ParquetReader.ofBytes(await wholeOf(input.blocks(), input.name), { ...options, path: input.name });
+  if (input.plainPath !== undefined)
+    return ParquetReader.open({ ...options, path: input.plainPath });
+  return ParquetReader.ofBytes(await wholeOf(input.blocks(), input.name), {
+    ...options,
+    path: input.name,
+  });
 }
 
-async function* parquetRecords(input: Input, { config, context }: Reading): AsyncGenerator<readonly JsonValue[]> {
+async function* parquetRecords(
+  input: Input,
+  { config, context }: Reading,
+): AsyncGenerator<readonly JsonValue[]> {
   const reader = await openParquet(input, config, context);
   try {
     for (let group = 0; group < reader.rowGroups; group += 1) yield* reader.rowGroup(group);

@@ -48,9 +48,13 @@ async function* textOf(spool: Spool, options: RenderOptions): AsyncGenerator<str
 async function* lines(spool: Spool, { config, signal }: RenderOptions): AsyncGenerator<string> {
   const key = sealsLines(config) ? config.encryption?.key : undefined;
   const write =
-    sinkFormat(config) === 'raw_text' ? rawText : (record: JsonValue) => stringifyJson(record, config.json_lines.pretty ? 2 : undefined);
+    sinkFormat(config) === 'raw_text'
+      ? rawText
+      : (record: JsonValue) => stringifyJson(record, config.json_lines.pretty ? 2 : undefined);
   for await (const records of spool.read(signal)) {
-    yield records.map((record) => `${key === undefined ? write(record) : sealLine(key, write(record))}\n`).join('');
+    yield records
+      .map((record) => `${key === undefined ? write(record) : sealLine(key, write(record))}\n`)
+      .join('');
   }
 }
 
@@ -58,7 +62,10 @@ async function* lines(spool: Spool, { config, signal }: RenderOptions): AsyncGen
 function rawText(record: JsonValue): string {
   const text = isObject(record) ? record['content'] : record;
   if (typeof text === 'string') return text.replace(/\n$/, '');
-  throw new ConnectorError('data', 'raw_text needs records that are text or have a text called `content`');
+  throw new ConnectorError(
+    'data',
+    'raw_text needs records that are text or have a text called `content`',
+  );
 }
 
 async function* jsonArray(spool: Spool, { signal }: RenderOptions): AsyncGenerator<string> {
@@ -75,22 +82,38 @@ async function* jsonArray(spool: Spool, { signal }: RenderOptions): AsyncGenerat
 async function* xml(spool: Spool, { config, signal }: RenderOptions): AsyncGenerator<string> {
   const { root_element: root, record_element: element } = config.xml;
   yield `<?xml version="1.0" encoding="UTF-8"?>\n<${root}>\n`;
-  for await (const records of spool.read(signal)) yield records.map((record) => `  ${xmlElement(element, record)}\n`).join('');
+  for await (const records of spool.read(signal))
+    yield records.map((record) => `  ${xmlElement(element, record)}\n`).join('');
   yield `</${root}>\n`;
 }
 
-async function* csv(spool: Spool, { config, signal, columns, continued }: RenderOptions): AsyncGenerator<string> {
-  const format = new CsvFormat({ delimiter: config.csv.delimiter.charCodeAt(0), quote: config.csv.quote.charCodeAt(0) });
+async function* csv(
+  spool: Spool,
+  { config, signal, columns, continued }: RenderOptions,
+): AsyncGenerator<string> {
+  const format = new CsvFormat({
+    delimiter: config.csv.delimiter.charCodeAt(0),
+    quote: config.csv.quote.charCodeAt(0),
+  });
   if (config.csv.has_headers && !continued && columns.length > 0) yield format.row(columns);
   for await (const records of spool.read(signal)) {
     yield (records as JsonObject[]).map((record) => format.row(cellsOf(record, columns))).join('');
   }
 }
 
-async function* parquet(spool: Spool, { config, signal, scratch, kinds }: RenderOptions): AsyncGenerator<Uint8Array> {
+async function* parquet(
+  spool: Spool,
+  { config, signal, scratch, kinds }: RenderOptions,
+): AsyncGenerator<Uint8Array> {
   if (kinds.size === 0) return;
   const { compression: codec, row_group_size: rowGroupSize } = config.parquet;
-  const output = await createParquetFile({ path: scratch, columns: kinds, codec, rowGroupSize, onDropped: () => {} });
+  const output = await createParquetFile({
+    path: scratch,
+    columns: kinds,
+    codec,
+    rowGroupSize,
+    onDropped: () => {},
+  });
   try {
     for await (const records of spool.read(signal)) await output.add(records as JsonObject[]);
     await output.finish();
@@ -103,16 +126,24 @@ async function* parquet(spool: Spool, { config, signal, scratch, kinds }: Render
 
 const XLSX_ROWS = 1_048_575;
 
-async function spreadsheet(spool: Spool, { config, signal, columns }: RenderOptions): Promise<Uint8Array> {
+async function spreadsheet(
+  spool: Spool,
+  { config, signal, columns }: RenderOptions,
+): Promise<Uint8Array> {
   if (spool.records > XLSX_ROWS) {
-    throw new ConnectorError('data', `a sheet takes ${XLSX_ROWS} records, there are ${spool.records}`, {
-      hint: 'set `max_records_per_file`',
-    });
+    throw new ConnectorError(
+      'data',
+      `a sheet takes ${XLSX_ROWS} records, there are ${spool.records}`,
+      {
+        hint: 'set `max_records_per_file`',
+      },
+    );
   }
   const { default: writeXlsx } = await import('write-excel-file/node');
   const rows = [columns.map((value) => ({ value, type: String }))] as object[][];
   for await (const records of spool.read(signal)) {
-    for (const record of records as JsonObject[]) rows.push(columns.map((column) => sheetCell(record[column])));
+    for (const record of records as JsonObject[])
+      rows.push(columns.map((column) => sheetCell(record[column])));
   }
   return writeXlsx(rows as never, { sheet: config.excel.sheet }).toBuffer();
 }

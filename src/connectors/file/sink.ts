@@ -3,7 +3,13 @@ import { dirname, join } from 'node:path';
 import type { SinkContext } from '../../kit/context.ts';
 import { JSON_LINES } from '../../kit/json-lines.ts';
 import type { Page } from '../../kit/page.ts';
-import { APPEND_ONLY, defineSink, type FinishReason, type Sink, type WriteResult } from '../../kit/sink.ts';
+import {
+  APPEND_ONLY,
+  defineSink,
+  type FinishReason,
+  type Sink,
+  type WriteResult,
+} from '../../kit/sink.ts';
 import { ConnectorError } from '../../lib/errors.ts';
 import type { JsonObject, JsonValue } from '../../lib/json.ts';
 import { syncFolder } from '../_files/appending-file.ts';
@@ -14,7 +20,14 @@ import { ColumnLearner } from '../_files/parquet-types.ts';
 import { fileUri, resolvePath } from '../_files/paths.ts';
 import { probeFolder } from '../_files/probe-folder.ts';
 import { scratchPath } from '../_files/scratch.ts';
-import { canGrow, isCapped, isNumbered, sinkConfig, sinkFormat, type FileSinkConfig } from './sink-config.ts';
+import {
+  canGrow,
+  isCapped,
+  isNumbered,
+  sinkConfig,
+  sinkFormat,
+  type FileSinkConfig,
+} from './sink-config.ts';
 import { Spool } from './spool.ts';
 import { existingParts, partPath, template } from './targets.ts';
 import { writePart } from './write-part.ts';
@@ -27,7 +40,12 @@ export const fileSink = defineSink<FileSinkConfig>({
   examples: [
     { path: 'out/orders.csv' },
     { path: 'out/orders.jsonl.gz', if_exists: 'append' },
-    { path: 'out/export/', format: 'parquet', max_records_per_file: 100_000, write_mode: 'overwrite' },
+    {
+      path: 'out/export/',
+      format: 'parquet',
+      max_records_per_file: 100_000,
+      write_mode: 'overwrite',
+    },
   ],
   capabilities: (config) => ({
     ...APPEND_ONLY,
@@ -39,7 +57,10 @@ export const fileSink = defineSink<FileSinkConfig>({
   datasetUri: (config) => fileUri(config.path),
   localPath: (config) => (isNumbered(config) ? undefined : config.path),
   open: async (config, context) => new FileSink(config, context),
-  probe: (config, context) => probeFolder(join(resolvePath(context.env.cwd, config.path), config.path.endsWith('/') ? 'probe' : '')),
+  probe: (config, context) =>
+    probeFolder(
+      join(resolvePath(context.env.cwd, config.path), config.path.endsWith('/') ? 'probe' : ''),
+    ),
 });
 
 /** A file of this run. */
@@ -56,7 +77,10 @@ class FileSink implements Sink {
   readonly #parts: Part[] = [];
   readonly #written: WrittenFile[] = [];
   #existing: Map<number, string> | undefined;
-  /** Columns of tables: those of the first page, or all fields in the order in which they came. The same for every file. */
+  /**
+   * Columns of tables: those of the first page, or all fields in the order in which they came. The
+   * same for every file.
+   */
   readonly #columns = new Set<string>();
   readonly #learner = new ColumnLearner();
   #warned = false;
@@ -89,7 +113,10 @@ class FileSink implements Sink {
     return { written: page.count, rejected: [] };
   }
 
-  /** Dead letters are durable at once, because the bookmark after them is stored at once; everything else waits for the end. */
+  /**
+   * Dead letters are durable at once, because the bookmark after them is stored at once; everything
+   * else waits for the end.
+   */
   async flush(): Promise<void> {
     if (this.#context.role === 'dlq') await this.#publish();
   }
@@ -108,11 +135,14 @@ class FileSink implements Sink {
     }
   }
 
-  /** Makes every file whole under a scratch name; only when all are there do they get their names. */
+  /**
+   * Makes every file whole under a scratch name; only when all are there do they get their names.
+   */
   async #publish(): Promise<void> {
     const made: { target: string; scratch: string }[] = [];
     try {
-      for (const part of this.#parts) made.push({ target: part.target, scratch: await this.#make(part) });
+      for (const part of this.#parts)
+        made.push({ target: part.target, scratch: await this.#make(part) });
       for (const { target, scratch } of made) {
         const written = fileToWrite(target, { append: this.#continues(target) });
         await onDisk('write', target, () => rename(scratch, target));
@@ -137,7 +167,8 @@ class FileSink implements Sink {
     if (format !== 'csv' && format !== 'xlsx' && format !== 'parquet') return records;
     const objects = requireObjects(records, format);
     if (format === 'parquet') this.#learner.learn(objects);
-    else this.#learnColumns(objects, format === 'csv' ? this.#config.csv.on_unknown_field : 'widen');
+    else
+      this.#learnColumns(objects, format === 'csv' ? this.#config.csv.on_unknown_field : 'widen');
     return objects;
   }
 
@@ -150,11 +181,19 @@ class FileSink implements Sink {
     const unknown = fields.find((field) => !this.#columns.has(field));
     if (unknown === undefined) return;
     if (policy === 'error') {
-      throw new ConnectorError('data', `the field ${JSON.stringify(unknown)} is not a column of ${this.#config.path}`, {
-        hint: 'the columns are those of the first page',
-      });
+      throw new ConnectorError(
+        'data',
+        `the field ${JSON.stringify(unknown)} is not a column of ${this.#config.path}`,
+        {
+          hint: 'the columns are those of the first page',
+        },
+      );
     }
-    if (!this.#warned) this.#context.env.log.warn('a field is not a column and is dropped', { path: this.#config.path, field: unknown });
+    if (!this.#warned)
+      this.#context.env.log.warn('a field is not a column and is dropped', {
+        path: this.#config.path,
+        field: unknown,
+      });
     this.#warned = true;
   }
 
@@ -164,7 +203,9 @@ class FileSink implements Sink {
     const count = Math.min(records.length, most - spool.records);
     if (limit === undefined) return count;
     let bytes = spool.bytes;
-    const last = records.findIndex((record) => (bytes += JSON_LINES.encode([record]).length) >= limit);
+    const last = records.findIndex(
+      (record) => (bytes += JSON_LINES.encode([record]).length) >= limit,
+    );
     return last === -1 ? count : Math.min(count, last + 1);
   }
 
@@ -173,7 +214,8 @@ class FileSink implements Sink {
     const last = this.#parts.at(-1);
     if (last !== undefined && !this.#isFull(last.spool)) return last;
     this.#existing ??= await this.#look();
-    const before = this.#append && isNumbered(this.#config) ? Math.max(0, ...this.#existing.keys()) : 0;
+    const before =
+      this.#append && isNumbered(this.#config) ? Math.max(0, ...this.#existing.keys()) : 0;
     const target = partPath(this.#pattern, before + this.#parts.length + 1);
     const part = { target, spool: await Spool.open(target) };
     this.#parts.push(part);
@@ -182,18 +224,24 @@ class FileSink implements Sink {
 
   #isFull(spool: Spool): boolean {
     const { max_records_per_file: records, max_bytes_per_file: bytes } = this.#config;
-    return (records !== undefined && spool.records >= records) || (bytes !== undefined && spool.bytes >= bytes);
+    return (
+      (records !== undefined && spool.records >= records) ||
+      (bytes !== undefined && spool.bytes >= bytes)
+    );
   }
 
   /** Looks at the destination once, before the first file. */
   async #look(): Promise<Map<number, string>> {
     const folder = dirname(this.#pattern);
-    if (this.#config.create_dirs) await onDisk('create the folder', folder, () => makeFolder(folder));
+    if (this.#config.create_dirs)
+      await onDisk('create the folder', folder, () => makeFolder(folder));
     else await onDisk('write into', folder, () => access(folder));
     const existing = await existingParts(this.#pattern);
     const [first] = existing.values();
     if (this.#config.if_exists === 'error' && !this.#append && first !== undefined) {
-      throw new ConnectorError('refused', `${first} exists already`, { hint: 'move it away, or set `if_exists`' });
+      throw new ConnectorError('refused', `${first} exists already`, {
+        hint: 'move it away, or set `if_exists`',
+      });
     }
     return existing;
   }

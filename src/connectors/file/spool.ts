@@ -7,8 +7,9 @@ import { jsonLines } from '../_files/json-lines-file.ts';
 import { scratchPath } from '../_files/scratch.ts';
 
 /**
- * The records of one file while the run goes on, as JSON Lines under a scratch name: formats that need to know all columns, or that
- * are whole only with their last byte, are made from it at the end.
+ * The records of one file while the run goes on, as JSON Lines under a scratch name: formats that
+ * need to know all columns, or that are whole only with their last byte, are made from it at the
+ * end.
  */
 export class Spool {
   records = 0;
@@ -24,7 +25,10 @@ export class Spool {
   /** Opens a spool beside the file it is for. */
   static async open(target: string): Promise<Spool> {
     const path = scratchPath(target);
-    return new Spool(path, await AppendingFile.open({ path, codec: 'none', truncate: true, scratch: true }));
+    return new Spool(
+      path,
+      await AppendingFile.open({ path, codec: 'none', truncate: true, scratch: true }),
+    );
   }
 
   async add(records: readonly JsonValue[]): Promise<void> {
@@ -37,7 +41,9 @@ export class Spool {
 
   /** The records, batch by batch. */
   async *read(signal: AbortSignal): AsyncGenerator<JsonValue[]> {
-    for await (const batch of jsonLines(readBlocks({ path: this.path, codec: 'none', signal }), { name: this.path })) {
+    for await (const batch of jsonLines(readBlocks({ path: this.path, codec: 'none', signal }), {
+      name: this.path,
+    })) {
       yield Array.from(batch, ({ value }) => value);
     }
   }

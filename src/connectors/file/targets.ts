@@ -3,7 +3,13 @@ import { basename, dirname, join } from 'node:path';
 import { withoutCodecSuffix } from '../_files/compression.ts';
 import { codeOf, onDisk } from '../_files/io-error.ts';
 import { resolvePath } from '../_files/paths.ts';
-import { isNumbered, sinkCodec, sinkFormat, type FileSinkConfig, type SinkFormat } from './sink-config.ts';
+import {
+  isNumbered,
+  sinkCodec,
+  sinkFormat,
+  type FileSinkConfig,
+  type SinkFormat,
+} from './sink-config.ts';
 
 const EXTENSIONS: Readonly<Record<SinkFormat, string>> = {
   json_lines: '.jsonl',
@@ -21,7 +27,11 @@ const CODEC_SUFFIX = { none: '', gzip: '.gz', zstd: '.zst' } as const;
 export function template(config: FileSinkConfig, cwd: string): string {
   const { path } = config;
   const format = sinkFormat(config) ?? 'json_lines';
-  if (path.endsWith('/')) return join(resolvePath(cwd, path), `part-{part}${EXTENSIONS[format]}${CODEC_SUFFIX[sinkCodec(config)]}`);
+  if (path.endsWith('/'))
+    return join(
+      resolvePath(cwd, path),
+      `part-{part}${EXTENSIONS[format]}${CODEC_SUFFIX[sinkCodec(config)]}`,
+    );
   const full = resolvePath(cwd, path);
   if (!isNumbered(config) || full.includes('{part}')) return full;
   const stem = withoutCodecSuffix(full);

@@ -14,22 +14,30 @@ interface Sealing {
 }
 
 /**
- * Opens what is sealed: a whole file, or the lines of a text file one by one. With keys given, nothing unsealed is let through;
- * without keys, a sealed file is an error and not data.
+ * Opens what is sealed: a whole file, or the lines of a text file one by one. With keys given,
+ * nothing unsealed is let through; without keys, a sealed file is an error and not data.
  */
-export async function* unsealed(blocks: AsyncIterable<Uint8Array>, sealing: Sealing): AsyncGenerator<Uint8Array> {
+export async function* unsealed(
+  blocks: AsyncIterable<Uint8Array>,
+  sealing: Sealing,
+): AsyncGenerator<Uint8Array> {
   const keys = readingKeys(sealing.config.encryption);
   const { start, all } = await peek(blocks);
   const whole = isSealed(start);
   if (keys === undefined) {
-    if (whole) throw new ConnectorError('data', `${sealing.name} is encrypted`, { hint: 'give the key in `encryption`' });
+    if (whole)
+      throw new ConnectorError('data', `${sealing.name} is encrypted`, {
+        hint: 'give the key in `encryption`',
+      });
     yield* all;
   } else if (whole) {
     yield openWith(keys, await wholeOf(all, sealing.name), sealing.name);
   } else if (sealing.format === 'json_lines' || sealing.format === 'raw_text') {
     yield* openedLines(all, { name: sealing.name, keys });
   } else if (start.length > 0) {
-    throw new ConnectorError('data', `${sealing.name} is not encrypted`, { hint: 'read it without `encryption`' });
+    throw new ConnectorError('data', `${sealing.name} is not encrypted`, {
+      hint: 'read it without `encryption`',
+    });
   }
 }
 
@@ -45,7 +53,9 @@ function openWith(keys: readonly string[], sealed: Uint8Array, name: string): Ui
 }
 
 /** Looks at the first bytes without taking them away. */
-async function peek(blocks: AsyncIterable<Uint8Array>): Promise<{ start: Uint8Array; all: AsyncIterable<Uint8Array> }> {
+async function peek(
+  blocks: AsyncIterable<Uint8Array>,
+): Promise<{ start: Uint8Array; all: AsyncIterable<Uint8Array> }> {
   const iterator = blocks[Symbol.asyncIterator]();
   let start: Uint8Array = new Uint8Array();
   while (start.length < MAGIC_BYTES) {
@@ -56,7 +66,8 @@ async function peek(blocks: AsyncIterable<Uint8Array>): Promise<{ start: Uint8Ar
   async function* all(): AsyncGenerator<Uint8Array> {
     try {
       if (start.length > 0) yield start;
-      for (let next = await iterator.next(); next.done !== true; next = await iterator.next()) yield next.value;
+      for (let next = await iterator.next(); next.done !== true; next = await iterator.next())
+        yield next.value;
     } finally {
       await iterator.return?.();
     }

@@ -31,11 +31,16 @@ export async function writePart(spool: Spool, options: PartOptions): Promise<voi
   const codec = sinkCodec(config);
   const before = continued ? await prepare(options) : undefined;
   const columns = before ?? options.columns;
-  const unknown = before === undefined ? undefined : options.columns.find((field) => !before.includes(field));
+  const unknown =
+    before === undefined ? undefined : options.columns.find((field) => !before.includes(field));
   if (unknown !== undefined && config.csv.on_unknown_field !== 'warn') {
-    throw new ConnectorError('data', `the field ${JSON.stringify(unknown)} is no column of the file that is continued`, {
-      hint: 'write to a new file, or set `csv.on_unknown_field: warn` to drop it',
-    });
+    throw new ConnectorError(
+      'data',
+      `the field ${JSON.stringify(unknown)} is no column of the file that is continued`,
+      {
+        hint: 'write to a new file, or set `csv.on_unknown_field: warn` to drop it',
+      },
+    );
   }
   const bytes = render(spool, {
     config,
@@ -45,7 +50,8 @@ export async function writePart(spool: Spool, options: PartOptions): Promise<voi
     continued: before !== undefined,
     scratch: scratchPath(scratch),
   });
-  const whole = config.encryption !== undefined && !sealsLines(config) ? config.encryption.key : undefined;
+  const whole =
+    config.encryption !== undefined && !sealsLines(config) ? config.encryption.key : undefined;
   // What is sealed as a whole is packed first: sealed bytes do not pack.
   const output = await AppendingFile.open({ path: scratch, codec, truncate: !continued });
   try {
@@ -57,15 +63,33 @@ export async function writePart(spool: Spool, options: PartOptions): Promise<voi
   if (whole !== undefined) await sealWhole(scratch, whole, context.signal);
 }
 
-/** Repairs the end of an earlier file; returns the columns it has, when it is delimited text with a header. */
-async function prepare({ config, context, scratch }: PartOptions): Promise<readonly string[] | undefined> {
-  const place = { path: scratch, codec: sinkCodec(config), log: context.env.log, signal: context.signal };
+/**
+ * Repairs the end of an earlier file; returns the columns it has, when it is delimited text with a
+ * header.
+ */
+async function prepare({
+  config,
+  context,
+  scratch,
+}: PartOptions): Promise<readonly string[] | undefined> {
+  const place = {
+    path: scratch,
+    codec: sinkCodec(config),
+    log: context.env.log,
+    signal: context.signal,
+  };
   if (sinkFormat(config) === 'csv') {
-    const dialect = { delimiter: config.csv.delimiter.charCodeAt(0), quote: config.csv.quote.charCodeAt(0) };
+    const dialect = {
+      delimiter: config.csv.delimiter.charCodeAt(0),
+      quote: config.csv.quote.charCodeAt(0),
+    };
     const first = await continueCsv({ ...place, dialect });
     return config.csv.has_headers ? first : undefined;
   }
-  await repairTornEnd(sealsLines(config) ? SEALED_RULES : sinkFormat(config) === 'raw_text' ? TEXT_RULES : JSON_RULES, place);
+  await repairTornEnd(
+    sealsLines(config) ? SEALED_RULES : sinkFormat(config) === 'raw_text' ? TEXT_RULES : JSON_RULES,
+    place,
+  );
   return undefined;
 }
 

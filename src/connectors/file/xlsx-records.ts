@@ -28,17 +28,25 @@ async function rowsOf(bytes: Buffer, { sheet, name }: XlsxOptions): Promise<Cell
   try {
     return (await (sheet === undefined ? readSheet(bytes) : readSheet(bytes, sheet))) as Cell[][];
   } catch (error) {
-    throw new ConnectorError('data', `cannot read ${name} as a spreadsheet: ${messageOf(error)}`, { cause: error });
+    throw new ConnectorError('data', `cannot read ${name} as a spreadsheet: ${messageOf(error)}`, {
+      cause: error,
+    });
   }
 }
 
 function columnNames(header: readonly Cell[], { headerRow, name }: XlsxOptions): string[] {
-  const names = header.map((cell, index) => (cell === null ? `column_${index}` : jsonText(jsonOf(cell))));
+  const names = header.map((cell, index) =>
+    cell === null ? `column_${index}` : jsonText(jsonOf(cell)),
+  );
   const double = names.find((one, index) => names.indexOf(one) !== index);
   if (double === undefined) return names;
-  throw new ConnectorError('data', `row ${headerRow} of ${name} has two columns called ${JSON.stringify(double)}`, {
-    hint: 'rename one of them',
-  });
+  throw new ConnectorError(
+    'data',
+    `row ${headerRow} of ${name} has two columns called ${JSON.stringify(double)}`,
+    {
+      hint: 'rename one of them',
+    },
+  );
 }
 
 function recordOf(row: readonly Cell[], names: readonly string[]): JsonObject {

@@ -3,10 +3,17 @@ import { ConnectorError } from '../../lib/errors.ts';
 
 const NAME = /^[A-Za-z_][\w.:-]*$/;
 
-/** A value as an element, the other way round from how XML is read: `@name` is an attribute, `#text` the text, a list repeats. */
+/**
+ * A value as an element, the other way round from how XML is read: `@name` is an attribute, `#text`
+ * the text, a list repeats.
+ */
 export function xmlElement(name: string, value: JsonValue): string {
   if (!NAME.test(name))
-    throw new ConnectorError('data', `${JSON.stringify(name)} cannot be the name of an XML element`, { hint: 'rename the field' });
+    throw new ConnectorError(
+      'data',
+      `${JSON.stringify(name)} cannot be the name of an XML element`,
+      { hint: 'rename the field' },
+    );
   if (Array.isArray(value)) return value.map((item) => xmlElement(name, item)).join('');
   if (value === null) return `<${name}/>`;
   if (!isObject(value)) return `<${name}>${escaped(scalar(value))}</${name}>`;
@@ -22,7 +29,11 @@ export function xmlElement(name: string, value: JsonValue): string {
 
 function attribute(name: string, value: JsonValue): string {
   if (!NAME.test(name))
-    throw new ConnectorError('data', `${JSON.stringify(name)} cannot be the name of an XML attribute`, { hint: 'rename the field' });
+    throw new ConnectorError(
+      'data',
+      `${JSON.stringify(name)} cannot be the name of an XML attribute`,
+      { hint: 'rename the field' },
+    );
   return value === null ? '' : ` ${name}="${escaped(scalar(value)).replaceAll('"', '&quot;')}"`;
 }
 

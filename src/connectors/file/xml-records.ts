@@ -14,7 +14,10 @@ export async function xmlRecords(text: string, options: XmlOptions): Promise<Jso
   const { XMLParser, XMLValidator } = await import('fast-xml-parser');
   const verdict = XMLValidator.validate(text);
   if (verdict !== true)
-    throw new ConnectorError('data', `line ${verdict.err.line} of ${options.name} is not well-formed XML: ${told(verdict.err.msg)}`);
+    throw new ConnectorError(
+      'data',
+      `line ${verdict.err.line} of ${options.name} is not well-formed XML: ${told(verdict.err.msg)}`,
+    );
   const parser = new XMLParser({
     ignoreAttributes: false,
     attributeNamePrefix: ATTRIBUTE,
@@ -26,21 +29,28 @@ export async function xmlRecords(text: string, options: XmlOptions): Promise<Jso
   });
   const document = normalized(parsed(() => parser.parse(text) as JsonValue, options));
   if (!isObject(document)) return [];
-  return options.recordElement === undefined ? childrenOfRoot(document) : [...elementsNamed(document, options.recordElement)];
+  return options.recordElement === undefined
+    ? childrenOfRoot(document)
+    : [...elementsNamed(document, options.recordElement)];
 }
 
 /** What is still open at the end of the text is told by the library as a list in JSON. */
 function told(message: string): string {
   const open = /^Invalid '(\[[\s\S]*\])' found/.exec(message)?.[1];
-  const names = open === undefined ? [] : [...open.matchAll(/"([^"]*)"/g)].map((match) => `<${match[1]}>`);
-  return names.length === 0 ? message : `${names.join(', ')} ${names.length === 1 ? 'is' : 'are'} not closed`;
+  const names =
+    open === undefined ? [] : [...open.matchAll(/"([^"]*)"/g)].map((match) => `<${match[1]}>`);
+  return names.length === 0
+    ? message
+    : `${names.join(', ')} ${names.length === 1 ? 'is' : 'are'} not closed`;
 }
 
 function parsed(work: () => JsonValue, { name }: XmlOptions): JsonValue {
   try {
     return work();
   } catch (error) {
-    throw new ConnectorError('data', `cannot read ${name} as XML: ${messageOf(error)}`, { cause: error });
+    throw new ConnectorError('data', `cannot read ${name} as XML: ${messageOf(error)}`, {
+      cause: error,
+    });
   }
 }
 
@@ -60,7 +70,9 @@ function normalized(value: JsonValue): JsonValue {
 function childrenOfRoot(document: JsonObject): JsonValue[] {
   const [root] = Object.values(document);
   if (!isObject(root)) return [];
-  return Object.entries(root).flatMap(([key, value]) => (key === TEXT || key.startsWith(ATTRIBUTE) ? [] : listOf(value)));
+  return Object.entries(root).flatMap(([key, value]) =>
+    key === TEXT || key.startsWith(ATTRIBUTE) ? [] : listOf(value),
+  );
 }
 
 function* elementsNamed(value: JsonValue, name: string): Generator<JsonValue> {

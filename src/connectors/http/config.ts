@@ -26,15 +26,24 @@ export const httpConfig = z.lazy(() =>
         )
         .default({ type: 'Individual' })
         .meta({
-          description: '`Individual` sends one record a request and tells good from bad ones; `Array` sends a list, all or nothing.',
+          description:
+            '`Individual` sends one record a request and tells good from bad ones; `Array` sends a list, all or nothing.',
         }),
       max_retries: integer({ min: 0, max: 1000 })
         .default(0)
         .meta({ description: 'Repeats of a request that failed on the way, or with 5xx or 429.' }),
-      concurrency: integer({ min: 1, max: 1000 }).default(10).meta({ description: 'Requests at the same time (`Individual`).' }),
-      batch_size: batchSize().meta({ description: 'Records of one request (`Array`); 0: the whole page.' }),
-      timeout: number({ min: 0.001, max: 86_400 }).default(30).meta({ description: 'Seconds to wait for an answer.' }),
-      connect_timeout: number({ min: 0.001, max: 86_400 }).default(10).meta({ description: 'Seconds to wait for a connection.' }),
+      concurrency: integer({ min: 1, max: 1000 })
+        .default(10)
+        .meta({ description: 'Requests at the same time (`Individual`).' }),
+      batch_size: batchSize().meta({
+        description: 'Records of one request (`Array`); 0: the whole page.',
+      }),
+      timeout: number({ min: 0.001, max: 86_400 })
+        .default(30)
+        .meta({ description: 'Seconds to wait for an answer.' }),
+      connect_timeout: number({ min: 0.001, max: 86_400 })
+        .default(10)
+        .meta({ description: 'Seconds to wait for a connection.' }),
     }),
   ),
 );

@@ -38,14 +38,27 @@ async function write(
   }
 }
 
-const numbers = (count: number): JsonObject[] => Array.from({ length: count }, (_, index) => ({ n: index }));
+const numbers = (count: number): JsonObject[] =>
+  Array.from({ length: count }, (_, index) => ({ n: index }));
 
 describe('one record a request', () => {
   it('tries every record and tells which were refused', async () => {
-    server.respond((request) => ({ status: (request.json() as { n: number }).n % 2 === 0 ? 201 : 422, body: 'odd' }));
-    const result = await write({ auth: { type: 'custom', config: { headers: { 'X-Key': 'abcd' } } } }, numbers(5));
+    server.respond((request) => ({
+      status: (request.json() as { n: number }).n % 2 === 0 ? 201 : 422,
+      body: 'odd',
+    }));
+    const result = await write(
+      { auth: { type: 'custom', config: { headers: { 'X-Key': 'abcd' } } } },
+      numbers(5),
+    );
     expect(result.written).toBe(3);
-    expect(result.rejected.map(({ index, error }) => [index, error.kind, error.message.includes('422: odd')])).toEqual([
+    expect(
+      result.rejected.map(({ index, error }) => [
+        index,
+        error.kind,
+        error.message.includes('422: odd'),
+      ]),
+    ).toEqual([
       [1, 'HttpStatus', true],
       [3, 'HttpStatus', true],
     ]);
@@ -59,7 +72,10 @@ describe('one record a request', () => {
 
   it('fails the page with the kind of the first failure when nobody takes rejects', async () => {
     server.respond([{ status: 503, body: 'busy' }]);
-    await expect(write({}, numbers(3), false)).rejects.toMatchObject({ kind: 'http_5xx', status: 503 });
+    await expect(write({}, numbers(3), false)).rejects.toMatchObject({
+      kind: 'http_5xx',
+      status: 503,
+    });
     expect(server.requests).toHaveLength(3);
   });
 
@@ -95,7 +111,9 @@ describe('one record a request', () => {
       stop.abort(new Error('enough'));
       return { hangs: true };
     });
-    await expect(write({ concurrency: 1 }, numbers(50), true, stop.signal)).rejects.toThrow('enough');
+    await expect(write({ concurrency: 1 }, numbers(50), true, stop.signal)).rejects.toThrow(
+      'enough',
+    );
     expect(server.requests).toHaveLength(1);
   });
 });
@@ -104,7 +122,9 @@ describe('lists', () => {
   it('are cut at batch_size; 0 sends the page whole', async () => {
     server.respond([{}]);
     await write({ batch_mode: 'array', batch_size: 2, method: 'put' }, numbers(5));
-    expect(server.requests.map((request) => (request.json() as unknown[]).length)).toEqual([2, 2, 1]);
+    expect(server.requests.map((request) => (request.json() as unknown[]).length)).toEqual([
+      2, 2, 1,
+    ]);
     expect(server.requests[0]?.method).toBe('PUT');
     server.requests.length = 0;
     await write({ batch_mode: { type: 'Array' }, batch_size: 0 }, numbers(5));
@@ -113,19 +133,24 @@ describe('lists', () => {
 
   it('are taken or refused as a whole', async () => {
     server.respond([{ status: 400 }]);
-    await expect(write({ batch_mode: 'array' }, numbers(2))).rejects.toMatchObject({ kind: 'refused' });
+    await expect(write({ batch_mode: 'array' }, numbers(2))).rejects.toMatchObject({
+      kind: 'refused',
+    });
   });
 });
 
 it('tells which mode can reject single records', () => {
-  const can = (batch_mode: string) => httpSink.capabilities(httpSink.config.parse({ url: server.url, batch_mode }));
+  const can = (batch_mode: string) =>
+    httpSink.capabilities(httpSink.config.parse({ url: server.url, batch_mode }));
   expect(can('Individual')).toMatchObject({ perRow: true, atomicity: 'per_row' });
   expect(can('Array')).toMatchObject({ perRow: false });
 });
 
 it('takes any answer to its probe, and writes nothing', async () => {
   server.respond([{ status: 405 }]);
-  expect(await httpSink.probe?.(httpSink.config.parse({ url: server.url }), sinkContext())).toEqual([{ name: 'network', status: 'pass' }]);
+  expect(await httpSink.probe?.(httpSink.config.parse({ url: server.url }), sinkContext())).toEqual(
+    [{ name: 'network', status: 'pass' }],
+  );
   expect(server.requests[0]?.method).toBe('HEAD');
 });
 
@@ -136,8 +161,13 @@ describeSink(httpSink, {
       if (request.method === 'POST') rows.push(request.json() as JsonObject);
       return { status: 201 };
     });
-    return Promise.resolve({ config: { url: `${server.url}/rows` }, rows: () => Promise.resolve(rows) });
+    return Promise.resolve({
+      config: { url: `${server.url}/rows` },
+      rows: () => Promise.resolve(rows),
+    });
   },
-  broken: { 'nobody listening': { url: 'http://me:hunter2-secret@127.0.0.1:1/x?token=hunter2-secret' } },
+  broken: {
+    'nobody listening': { url: 'http://me:hunter2-secret@127.0.0.1:1/x?token=hunter2-secret' },
+  },
   secret: 'hunter2-secret',
 });

@@ -21,7 +21,9 @@ export const httpSink = defineSink<HttpConfig>({
     },
   ],
   capabilities: (config) =>
-    config.batch_mode.type === 'Individual' ? { ...APPEND_ONLY, atomicity: 'per_row', perRow: true } : APPEND_ONLY,
+    config.batch_mode.type === 'Individual'
+      ? { ...APPEND_ONLY, atomicity: 'per_row', perRow: true }
+      : APPEND_ONLY,
   datasetUri: (config) => bareUrl(config.url),
   open: openHttpSink,
   probe: probeHttpSink,

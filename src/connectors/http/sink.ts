@@ -9,7 +9,10 @@ import { HttpClient } from '../_http/client.ts';
 import { openConnections, type Connections } from '../_http/connections.ts';
 import type { HttpConfig } from './config.ts';
 
-/** Sends records as JSON. A request that was answered has been taken: there is nothing left to flush. */
+/**
+ * Sends records as JSON. A request that was answered has been taken: there is nothing left to
+ * flush.
+ */
 export class HttpSink implements Sink {
   readonly #config: HttpConfig;
   readonly #context: SinkContext;
@@ -38,8 +41,10 @@ export class HttpSink implements Sink {
   }
 
   async #writeArrays(records: readonly JsonValue[]): Promise<WriteResult> {
-    const size = this.#config.batch_size === 0 ? Math.max(records.length, 1) : this.#config.batch_size;
-    for (let from = 0; from < records.length; from += size) await this.#send(records.slice(from, from + size));
+    const size =
+      this.#config.batch_size === 0 ? Math.max(records.length, 1) : this.#config.batch_size;
+    for (let from = 0; from < records.length; from += size)
+      await this.#send(records.slice(from, from + size));
     return { written: records.length, rejected: [] };
   }
 
@@ -63,7 +68,8 @@ export class HttpSink implements Sink {
     for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason;
     rejected.sort((a, b) => a.index - b.index);
     const [first] = rejected;
-    // With nobody to take rejects, the page fails for the reason of its first record, which may be worth another try.
+    // With nobody to take rejects, the page fails for the reason of its first record, which may be
+    // worth another try.
     if (!partial && first?.error.cause instanceof ConnectorError) throw first.error.cause;
     return settle(records.length, rejected, partial);
   }
@@ -73,7 +79,11 @@ export class HttpSink implements Sink {
   }
 }
 
-export function httpSinkClient(config: HttpConfig, context: SinkContext, connections: Connections): HttpClient {
+export function httpSinkClient(
+  config: HttpConfig,
+  context: SinkContext,
+  connections: Connections,
+): HttpClient {
   return new HttpClient({
     env: context.env,
     signal: context.signal,

@@ -21,7 +21,10 @@ writeFileSync(join(folder, 'broken.jsonl'), '{"a":1}\n{"a":\n');
 describeSource(jsonlSource, {
   config: () => ({ path }),
   records,
-  broken: { 'a missing file': { path: join(folder, 'no-such.jsonl') }, 'a line that is not JSON': { path: join(folder, 'broken.jsonl') } },
+  broken: {
+    'a missing file': { path: join(folder, 'no-such.jsonl') },
+    'a line that is not JSON': { path: join(folder, 'broken.jsonl') },
+  },
 });
 
 const READERS: Readonly<Record<string, (bytes: Buffer) => Buffer>> = {
@@ -47,5 +50,8 @@ for (const [suffix, unpack] of Object.entries(READERS)) {
       },
     });
   };
-  describeSink(jsonlSink, { fresh, broken: { 'a folder that is a file': { path: join(path, 'out.jsonl') } } });
+  describeSink(jsonlSink, {
+    fresh,
+    broken: { 'a folder that is a file': { path: join(path, 'out.jsonl') } },
+  });
 }

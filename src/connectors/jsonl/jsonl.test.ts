@@ -48,7 +48,10 @@ async function openSink(value: JsonObject, context = testContext(folder)) {
 async function writeAll(value: JsonObject, ...pages: Page[]): Promise<Buffer> {
   const sink = await openSink(value);
   for (const page of pages) {
-    expect(await sink.write(page, { partial: false })).toEqual({ written: page.count, rejected: [] });
+    expect(await sink.write(page, { partial: false })).toEqual({
+      written: page.count,
+      rejected: [],
+    });
     await sink.flush();
   }
   await sink.finish('success');
@@ -60,7 +63,10 @@ const page = (...records: JsonValue[]): Page => Page.ofRecords(records);
 
 describe('the jsonl source', () => {
   it('reads any JSON value and skips blank lines, in both lanes', async () => {
-    await writeFile(join(folder, 'f.jsonl'), '\uFEFF{"a": 1}\r\n\n  \n[1, 2]\n"x"\nnull\n9007199254740993');
+    await writeFile(
+      join(folder, 'f.jsonl'),
+      '\uFEFF{"a": 1}\r\n\n  \n[1, 2]\n"x"\nnull\n9007199254740993',
+    );
     const values = [{ a: 1 }, [1, 2], 'x', null, 9_007_199_254_740_993n];
     expect(await readAll({})).toEqual(values);
     expect(await readAll({}, BYTES)).toEqual(values);
@@ -68,7 +74,10 @@ describe('the jsonl source', () => {
 
   it('gives the same pages in both lanes at every block size', async () => {
     const text = fc
-      .array(fc.oneof(fc.json({ maxDepth: 2 }), fc.constantFrom('', ' ', '{"a" : 1.0}', '"é€😀"')), { maxLength: 12 })
+      .array(
+        fc.oneof(fc.json({ maxDepth: 2 }), fc.constantFrom('', ' ', '{"a" : 1.0}', '"é€😀"')),
+        { maxLength: 12 },
+      )
       .map((lines) => lines.join('\n'));
     const read = async (bytes: Uint8Array, size: number, lane: Lane) => {
       async function* blocks(): AsyncGenerator<Uint8Array> {
@@ -90,7 +99,9 @@ describe('the jsonl source', () => {
         const whole = await read(bytes, 1000, RECORDS_LANE);
         expect(await read(bytes, size, BYTES)).toEqual(whole);
         const wanted = input.split('\n').filter((line) => line.trim() !== '');
-        expect(whole.join('')).toBe(wanted.map((line) => `${stringifyJson(JSON.parse(line) as JsonValue)}\n`).join(''));
+        expect(whole.join('')).toBe(
+          wanted.map((line) => `${stringifyJson(JSON.parse(line) as JsonValue)}\n`).join(''),
+        );
       }),
       { numRuns: 500 },
     );
@@ -100,19 +111,31 @@ describe('the jsonl source', () => {
     await writeFile(join(folder, 'f.jsonl'), '{"a":1}\n\n{"secret": oops}\n');
     for (const lane of [RECORDS_LANE, BYTES]) {
       const { kind, message } = await failureOf(readAll({}, lane));
-      expect({ kind, message }).toEqual({ kind: 'data', message: expect.stringMatching(/^line 3 of f\.jsonl is not JSON/) });
+      expect({ kind, message }).toEqual({
+        kind: 'data',
+        message: expect.stringMatching(/^line 3 of f\.jsonl is not JSON/),
+      });
       expect(message).not.toContain('oops');
     }
   });
 
   it('names the line that is not UTF-8', async () => {
-    await writeFile(join(folder, 'f.jsonl'), Buffer.concat([Buffer.from('1\n"'), Buffer.of(0xe9), Buffer.from('"\n')]));
-    expect(await failureOf(readAll({}))).toEqual({ kind: 'data', message: 'line 2 of f.jsonl is not UTF-8 text' });
+    await writeFile(
+      join(folder, 'f.jsonl'),
+      Buffer.concat([Buffer.from('1\n"'), Buffer.of(0xe9), Buffer.from('"\n')]),
+    );
+    expect(await failureOf(readAll({}))).toEqual({
+      kind: 'data',
+      message: 'line 2 of f.jsonl is not UTF-8 text',
+    });
   });
 
   it('reads compressed files', async () => {
     await writeFile(join(folder, 'f.jsonl.gz'), Buffer.concat([gzipSync('1\n'), gzipSync('2\n')]));
-    await writeFile(join(folder, 'f.data'), Buffer.concat([zstdCompressSync('1\n'), zstdCompressSync('2\n')]));
+    await writeFile(
+      join(folder, 'f.data'),
+      Buffer.concat([zstdCompressSync('1\n'), zstdCompressSync('2\n')]),
+    );
     expect(await readAll({ path: 'f.jsonl.gz' })).toEqual([1, 2]);
     expect(await readAll({ path: 'f.data', compression: 'zstd' })).toEqual([1, 2]);
   });
@@ -134,7 +157,9 @@ describe('the jsonl sink', () => {
   });
 
   it('creates folders and indents when asked', async () => {
-    expect((await writeAll({ path: 'x/y/f.jsonl', pretty: true }, page({ a: 1 }))).toString()).toBe('{\n  "a": 1\n}\n');
+    expect((await writeAll({ path: 'x/y/f.jsonl', pretty: true }, page({ a: 1 }))).toString()).toBe(
+      '{\n  "a": 1\n}\n',
+    );
   });
 
   it.each([
@@ -152,7 +177,9 @@ describe('the jsonl sink', () => {
     await writeFile(join(folder, 'f.jsonl'), `1\n"${'x'.repeat(50_000)}`);
     expect((await writeAll({ append: true }, page(9))).toString()).toBe('1\n9\n');
     await writeFile(join(folder, 'f.jsonl'), '{\n  "a": 1\n}\n{\n  "b": [\n    1,\n');
-    expect((await writeAll({ append: true, pretty: true }, page(9))).toString()).toBe('{\n  "a": 1\n}\n9\n');
+    expect((await writeAll({ append: true, pretty: true }, page(9))).toString()).toBe(
+      '{\n  "a": 1\n}\n9\n',
+    );
   });
 
   it('says so in the log when it cuts something off', async () => {
@@ -172,37 +199,54 @@ describe('the jsonl sink', () => {
     expect(await readFile(join(folder, 'f.jsonl'), 'utf8')).toBe('1\n2\n');
   });
 
-  it.each(['f.jsonl.gz', 'f.jsonl.zst'])('writes %s so that every flush leaves a readable file', async (path) => {
-    const sink = await openSink({ path });
-    await sink.write(page(1), { partial: false });
-    await sink.write(page(2), { partial: false });
-    await sink.flush();
-    expect(await readAll({ path })).toEqual([1, 2]);
-    await sink.write(page(3), { partial: false });
-    await sink.finish('failed');
-    await sink.close();
-    expect(await readAll({ path })).toEqual([1, 2, 3]);
-  });
+  it.each(['f.jsonl.gz', 'f.jsonl.zst'])(
+    'writes %s so that every flush leaves a readable file',
+    async (path) => {
+      const sink = await openSink({ path });
+      await sink.write(page(1), { partial: false });
+      await sink.write(page(2), { partial: false });
+      await sink.flush();
+      expect(await readAll({ path })).toEqual([1, 2]);
+      await sink.write(page(3), { partial: false });
+      await sink.finish('failed');
+      await sink.close();
+      expect(await readAll({ path })).toEqual([1, 2, 3]);
+    },
+  );
 
   it('continues a compressed file whose end is cut off, leaving no scratch file', async () => {
-    await writeFile(join(folder, 'f.jsonl.gz'), Buffer.concat([gzipSync('1\n2\n'), gzipSync('"a torn line"\n').subarray(0, -9)]));
-    const text = gunzipSync(await writeAll({ path: 'f.jsonl.gz', append: true }, page(3))).toString();
+    await writeFile(
+      join(folder, 'f.jsonl.gz'),
+      Buffer.concat([gzipSync('1\n2\n'), gzipSync('"a torn line"\n').subarray(0, -9)]),
+    );
+    const text = gunzipSync(
+      await writeAll({ path: 'f.jsonl.gz', append: true }, page(3)),
+    ).toString();
     expect(text).toMatch(/^1\n2\n("a torn line"\n)?3\n$/);
     expect(await readdir(folder)).toEqual(['f.jsonl.gz']);
   });
 
   it('seals every line, and only the right key opens them', async () => {
-    const sealed = (await writeAll({ encryption: { key: 'old' } }, page({ a: 'clear' }, 2))).toString();
+    const sealed = (
+      await writeAll({ encryption: { key: 'old' } }, page({ a: 'clear' }, 2))
+    ).toString();
     expect(sealed.trim().split('\n')).toHaveLength(2);
     expect(sealed).not.toContain('clear');
-    expect(await readAll({ encryption: { key: 'new', previous_keys: ['old'] } })).toEqual([{ a: 'clear' }, 2]);
-    expect((await failureOf(readAll({ encryption: { key: 'new' } }))).message).toMatch(/line 1 of f\.jsonl cannot be opened/);
+    expect(await readAll({ encryption: { key: 'new', previous_keys: ['old'] } })).toEqual([
+      { a: 'clear' },
+      2,
+    ]);
+    expect((await failureOf(readAll({ encryption: { key: 'new' } }))).message).toMatch(
+      /line 1 of f\.jsonl cannot be opened/,
+    );
     expect((await failureOf(readAll({}))).message).toBe('line 1 of f.jsonl is encrypted');
   });
 
   it('refuses to read plain lines as sealed ones', async () => {
     await writeFile(join(folder, 'f.jsonl'), '1\n');
-    expect((await failureOf(readAll({ encryption: { key: 'k' } }))).message).toMatch(/not encrypted/);
+    expect((await failureOf(readAll({ encryption: { key: 'k' } }))).message).toMatch(
+      /not encrypted/,
+    );
   });
 
   it('continues a sealed file after a killed writer', async () => {
@@ -224,7 +268,11 @@ describe('the jsonl sink', () => {
 
   it('refuses encryption together with compression', () => {
     const codes = (value: JsonObject) => {
-      const checked = check(jsonlSink.config, { path: 'f.jsonl', encryption: { key: 'k' }, ...value });
+      const checked = check(jsonlSink.config, {
+        path: 'f.jsonl',
+        encryption: { key: 'k' },
+        ...value,
+      });
       return checked.ok ? [] : checked.issues.map((issue) => issue.path);
     };
     expect(codes({})).toEqual([]);
@@ -242,7 +290,9 @@ describe('the jsonl sink', () => {
     expect(await readdir(folder)).toEqual([]);
     await writeFile(join(folder, 'file'), '');
     expect(await probe('file/f.jsonl')).toMatchObject([{ name: 'io', status: 'fail' }]);
-    expect(await probe('.')).toMatchObject([{ name: 'io', status: 'fail', reason: expect.stringContaining('it is a folder') as string }]);
+    expect(await probe('.')).toMatchObject([
+      { name: 'io', status: 'fail', reason: expect.stringContaining('it is a folder') as string },
+    ]);
   });
 });
 
@@ -250,7 +300,8 @@ describe('both', () => {
   it('have examples that parse', () => {
     const definitions: readonly (SourceDefinition | SinkDefinition)[] = [jsonlSource, jsonlSink];
     for (const definition of definitions) {
-      for (const example of definition.examples) expect(check(definition.config, example)).toMatchObject({ ok: true });
+      for (const example of definition.examples)
+        expect(check(definition.config, example)).toMatchObject({ ok: true });
     }
   });
 });

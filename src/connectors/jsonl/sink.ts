@@ -20,9 +20,15 @@ const config = z.lazy(() =>
   z
     .strictObject({
       path: filePath('File to write; its folders are created.'),
-      append: boolean().default(false).meta({ description: 'Whether to continue an existing file instead of replacing it.' }),
-      pretty: boolean().default(false).meta({ description: 'Whether to indent; then a record is no longer one line.' }),
-      batch_size: batchSize().meta({ description: 'Accepted for uniformity; records are written as they come.' }),
+      append: boolean()
+        .default(false)
+        .meta({ description: 'Whether to continue an existing file instead of replacing it.' }),
+      pretty: boolean()
+        .default(false)
+        .meta({ description: 'Whether to indent; then a record is no longer one line.' }),
+      batch_size: batchSize().meta({
+        description: 'Accepted for uniformity; records are written as they come.',
+      }),
       compression: compression('the file'),
       encryption: encryption(),
     })
@@ -31,10 +37,20 @@ const config = z.lazy(() =>
       const codec = value.compression === 'auto' ? codecOfName(value.path) : value.compression;
       if (codec !== 'none') {
         const hint = 'drop one of them; a path ending in .gz or .zst asks for compression too';
-        ctx.addIssue(finding('invalid_value', '`encryption` and `compression` cannot be combined', { path: ['encryption'], hint }));
+        ctx.addIssue(
+          finding('invalid_value', '`encryption` and `compression` cannot be combined', {
+            path: ['encryption'],
+            hint,
+          }),
+        );
       }
       if (value.pretty) {
-        ctx.addIssue(finding('invalid_value', '`pretty` has no place in an encrypted file', { path: ['pretty'], hint: 'drop `pretty`' }));
+        ctx.addIssue(
+          finding('invalid_value', '`pretty` has no place in an encrypted file', {
+            path: ['pretty'],
+            hint: 'drop `pretty`',
+          }),
+        );
       }
     }),
 );
@@ -59,8 +75,19 @@ export const jsonlSink = defineSink<JsonlSinkConfig>({
   readBack: ({ path, compression: codec, encryption: sealing, pretty }) =>
     pretty
       ? undefined
-      : { type: 'jsonl', config: { path, compression: codec, ...(sealing === undefined ? {} : { encryption: { ...sealing } }) } },
-  scratch: (value, folder) => ({ ...value, path: join(folder, basename(value.path)), pretty: false }),
+      : {
+          type: 'jsonl',
+          config: {
+            path,
+            compression: codec,
+            ...(sealing === undefined ? {} : { encryption: { ...sealing } }),
+          },
+        },
+  scratch: (value, folder) => ({
+    ...value,
+    path: join(folder, basename(value.path)),
+    pretty: false,
+  }),
   open: async (value, context) => new JsonlSink(value, context),
   probe: (value, context) => probeFolder(resolvePath(context.env.cwd, value.path)),
 });
@@ -127,7 +154,12 @@ class JsonlSink implements Sink {
     // Dead letters of earlier runs must stay, whatever the config says.
     const append = this.#config.append || role === 'dlq';
     if (append)
-      await repairTornEnd(this.#config.encryption === undefined ? JSON_RULES : SEALED_RULES, { path: file, codec, log: env.log, signal });
+      await repairTornEnd(this.#config.encryption === undefined ? JSON_RULES : SEALED_RULES, {
+        path: file,
+        codec,
+        log: env.log,
+        signal,
+      });
     return AppendingFile.open({ path: file, codec, truncate: !append });
   }
 }

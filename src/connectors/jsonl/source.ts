@@ -32,7 +32,12 @@ export const jsonlSource = defineSource<JsonlSourceConfig>({
     { path: 'events.jsonl.gz', batch_size: 5000 },
     { path: 'sealed.jsonl', encryption: { key: 'a long key text' } },
   ],
-  capabilities: () => ({ replay: 'none', bookmarks: false, encodings: [JSON_LINES.name], columns: true }),
+  capabilities: () => ({
+    replay: 'none',
+    bookmarks: false,
+    encodings: [JSON_LINES.name],
+    columns: true,
+  }),
   datasetUri: (value) => fileUri(value.path),
   localPath: (value) => value.path,
   open: async (value, context) => openJsonl(value, context),
@@ -48,8 +53,10 @@ function openJsonl(value: JsonlSourceConfig, context: SourceContext): Source {
       const stored = readBlocks({ path: file, codec, signal, borrowed: true });
       const plain = keys === undefined ? stored : openedLines(stored, { name: value.path, keys });
       const bounds = pageBounds(value.batch_size, context.pageBytes);
-      if (lane.form === 'bytes') return jsonLinePages(plain, { name: value.path, bounds, limit, signal });
-      if (lane.form === 'columns') return jsonColumnPages(plain, { name: value.path, bounds, limit, signal });
+      if (lane.form === 'bytes')
+        return jsonLinePages(plain, { name: value.path, bounds, limit, signal });
+      if (lane.form === 'columns')
+        return jsonColumnPages(plain, { name: value.path, bounds, limit, signal });
       return cutPages(jsonLines(plain, { name: value.path }), { lane, bounds, limit, signal });
     },
     close: async () => {},

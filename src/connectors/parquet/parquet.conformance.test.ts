@@ -33,7 +33,9 @@ describeSource(parquetSource, {
   records,
   broken: {
     'a missing file': { source: { type: 'local_path', path: '/no/such/file.parquet' } },
-    'a pattern without matches': { source: { type: 'glob', pattern: '/tmp/no-such-name-*.parquet' } },
+    'a pattern without matches': {
+      source: { type: 'glob', pattern: '/tmp/no-such-name-*.parquet' },
+    },
   },
 });
 
@@ -46,9 +48,14 @@ describeSink(parquetSink, {
   fresh: async () => {
     count += 1;
     const path = join(folder, `out-${count}.parquet`);
-    return { config: { destination: { type: 'local_path', path } }, rows: () => rowsOf(path).catch(() => undefined) };
+    return {
+      config: { destination: { type: 'local_path', path } },
+      rows: () => rowsOf(path).catch(() => undefined),
+    };
   },
-  broken: { 'a path below a file': { destination: { type: 'local_path', path: '/dev/null/x/out.parquet' } } },
+  broken: {
+    'a path below a file': { destination: { type: 'local_path', path: '/dev/null/x/out.parquet' } },
+  },
 });
 
 describeSink(parquetSink, {

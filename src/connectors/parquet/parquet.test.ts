@@ -36,7 +36,10 @@ async function write(
   reason: FinishReason = 'success',
   context = testContext(folder),
 ): Promise<void> {
-  const checked = check(parquetSink.config, { destination: { type: 'local_path', path: 'f.parquet' }, ...value });
+  const checked = check(parquetSink.config, {
+    destination: { type: 'local_path', path: 'f.parquet' },
+    ...value,
+  });
   if (!checked.ok) throw new Error(JSON.stringify(checked.issues));
   const sink = await parquetSink.open(checked.value, context);
   try {
@@ -51,7 +54,10 @@ async function write(
 }
 
 async function readPages(value: JsonObject = {}): Promise<JsonValue[][]> {
-  const checked = check(parquetSource.config, { source: { type: 'local_path', path: 'f.parquet' }, ...value });
+  const checked = check(parquetSource.config, {
+    source: { type: 'local_path', path: 'f.parquet' },
+    ...value,
+  });
   if (!checked.ok) throw new Error(JSON.stringify(checked.issues));
   const source = await parquetSource.open(checked.value, testContext(folder));
   const pages: JsonValue[][] = [];
@@ -61,16 +67,27 @@ async function readPages(value: JsonObject = {}): Promise<JsonValue[][]> {
 
 describe('parquet files', () => {
   const records: JsonObject[] = [
-    { id: 1, big: 9_007_199_254_740_993n, ratio: 0.5, ok: true, name: 'é', tags: ['a', 'b'], at: { x: 1, y: [{ z: 'q' }] } },
+    {
+      id: 1,
+      big: 9_007_199_254_740_993n,
+      ratio: 0.5,
+      ok: true,
+      name: 'é',
+      tags: ['a', 'b'],
+      at: { x: 1, y: [{ z: 'q' }] },
+    },
     { id: -2, big: 1, ratio: 2, ok: false, name: '', tags: [], at: { x: 2, y: [] } },
     { id: 3 },
   ];
 
-  it.each(['snappy', 'uncompressed', 'gzip', 'zstd', 'lz4'])('come back as they were written with %s', async (compression) => {
-    await write({ compression }, [records]);
-    expect((await readPages()).flat()).toEqual(records);
-    expect(await readdir(folder)).toEqual(['f.parquet']);
-  });
+  it.each(['snappy', 'uncompressed', 'gzip', 'zstd', 'lz4'])(
+    'come back as they were written with %s',
+    async (compression) => {
+      await write({ compression }, [records]);
+      expect((await readPages()).flat()).toEqual(records);
+      expect(await readdir(folder)).toEqual(['f.parquet']);
+    },
+  );
 
   it('hold any flat records', async () => {
     const record = fc.record(
@@ -85,11 +102,15 @@ describe('parquet files', () => {
       { requiredKeys: [] },
     );
     await fc.assert(
-      fc.asyncProperty(fc.array(record, { minLength: 1, maxLength: 40 }), fc.integer({ min: 1, max: 7 }), async (all, row_group_size) => {
-        if (all.every((one) => Object.keys(one).length === 0)) return;
-        await write({ row_group_size }, [all]);
-        expect((await readPages()).flat()).toEqual(all.map((one) => ({ ...one })));
-      }),
+      fc.asyncProperty(
+        fc.array(record, { minLength: 1, maxLength: 40 }),
+        fc.integer({ min: 1, max: 7 }),
+        async (all, row_group_size) => {
+          if (all.every((one) => Object.keys(one).length === 0)) return;
+          await write({ row_group_size }, [all]);
+          expect((await readPages()).flat()).toEqual(all.map((one) => ({ ...one })));
+        },
+      ),
       { numRuns: 60 },
     );
   });
@@ -97,7 +118,12 @@ describe('parquet files', () => {
   it('hold nested records', async () => {
     const inner = fc.record({ z: fc.string(), n: fc.integer() }, { requiredKeys: ['z'] });
     const record = fc.record(
-      { id: fc.integer(), s: fc.record({ a: fc.integer(), in: inner }), l: fc.array(inner), m: fc.array(fc.array(fc.integer())) },
+      {
+        id: fc.integer(),
+        s: fc.record({ a: fc.integer(), in: inner }),
+        l: fc.array(inner),
+        m: fc.array(fc.array(fc.integer())),
+      },
       { requiredKeys: ['id'] },
     );
     await fc.assert(
@@ -112,9 +138,21 @@ describe('parquet files', () => {
   it('written elsewhere keep decimals, times and large numbers exact', async () => {
     const schema: SchemaElement[] = [
       { name: 'root', num_children: 7 },
-      { name: 'd', type: 'INT64', converted_type: 'DECIMAL', scale: 2, precision: 18, repetition_type: 'OPTIONAL' },
+      {
+        name: 'd',
+        type: 'INT64',
+        converted_type: 'DECIMAL',
+        scale: 2,
+        precision: 18,
+        repetition_type: 'OPTIONAL',
+      },
       { name: 'day', type: 'INT32', converted_type: 'DATE', repetition_type: 'OPTIONAL' },
-      { name: 'at', type: 'INT64', logical_type: { type: 'TIMESTAMP', isAdjustedToUTC: true, unit: 'NANOS' }, repetition_type: 'OPTIONAL' },
+      {
+        name: 'at',
+        type: 'INT64',
+        logical_type: { type: 'TIMESTAMP', isAdjustedToUTC: true, unit: 'NANOS' },
+        repetition_type: 'OPTIONAL',
+      },
       {
         name: 'local',
         type: 'INT64',
@@ -134,7 +172,11 @@ describe('parquet files', () => {
       ['bytes', [Uint8Array.of(255, 0), new Uint8Array(), null]],
       ['f', [Number.NaN, -Infinity, null]],
     ];
-    parquetWriteFile({ filename: join(folder, 'f.parquet'), schema, columnData: data.map(([name, values]) => ({ name, data: values })) });
+    parquetWriteFile({
+      filename: join(folder, 'f.parquet'),
+      schema,
+      columnData: data.map(([name, values]) => ({ name, data: values })),
+    });
     expect((await readPages()).flat()).toEqual([
       {
         d: '1234567890123456.78',
@@ -160,14 +202,18 @@ describe('parquet files', () => {
 
   it('cut pages at row groups; batch size 0 gives one page per row group', async () => {
     await write({ row_group_size: 5 }, [Array.from({ length: 12 }, (_, id) => ({ id }))]);
-    expect((await readPages({ batch_size: 4 })).map((page) => page.length)).toEqual([4, 1, 4, 1, 2]);
+    expect((await readPages({ batch_size: 4 })).map((page) => page.length)).toEqual([
+      4, 1, 4, 1, 2,
+    ]);
     expect((await readPages({ batch_size: 0 })).map((page) => page.length)).toEqual([5, 5, 2]);
   });
 
   it('give only the columns asked for and name an unknown one', async () => {
     await write({}, [[{ a: 1, b: 2 }]]);
     expect((await readPages({ columns: ['b'] })).flat()).toEqual([{ b: 2 }]);
-    expect((await failureOf(readPages({ columns: ['c'] }))).message).toContain('no column called "c"');
+    expect((await failureOf(readPages({ columns: ['c'] }))).message).toContain(
+      'no column called "c"',
+    );
   });
 
   it('read by pattern must share one schema', async () => {
@@ -176,26 +222,40 @@ describe('parquet files', () => {
     const source = { type: 'glob', pattern: 'd/*.parquet' };
     expect((await readPages({ source, concurrency: 1 })).flat()).toEqual([{ id: 1 }, { id: 2 }]);
     await write({ destination: { type: 'local_path', path: 'd/c.parquet' } }, [[{ id: 'x' }]]);
-    expect((await failureOf(readPages({ source }))).message).toMatch(/differ in the field "id": INT64 in .*a\.parquet, .*c\.parquet/);
-    expect(await failureOf(readPages({ source: { type: 'glob', pattern: 'd/*.pq' } }))).toMatchObject({ kind: 'missing' });
+    expect((await failureOf(readPages({ source }))).message).toMatch(
+      /differ in the field "id": INT64 in .*a\.parquet, .*c\.parquet/,
+    );
+    expect(
+      await failureOf(readPages({ source: { type: 'glob', pattern: 'd/*.pq' } })),
+    ).toMatchObject({ kind: 'missing' });
   });
 
   it('that are no Parquet are refused', async () => {
     await writeFile(join(folder, 'f.parquet'), 'not parquet at all');
     expect(await failureOf(readPages())).toMatchObject({ kind: 'data' });
-    expect(await failureOf(readPages({ source: { type: 'local_path', path: 'none' } }))).toMatchObject({ kind: 'missing' });
+    expect(
+      await failureOf(readPages({ source: { type: 'local_path', path: 'none' } })),
+    ).toMatchObject({ kind: 'missing' });
   });
 });
 
 describe('the parquet sink', () => {
-  it.each<FinishReason>(['failed', 'cancelled'])('keeps what was written readable when the run is %s', async (reason) => {
-    await write({}, [[{ id: 1 }], [{ id: 2 }]], reason);
-    expect((await readPages()).flat()).toEqual([{ id: 1 }, { id: 2 }]);
-  });
+  it.each<FinishReason>(['failed', 'cancelled'])(
+    'keeps what was written readable when the run is %s',
+    async (reason) => {
+      await write({}, [[{ id: 1 }], [{ id: 2 }]], reason);
+      expect((await readPages()).flat()).toEqual([{ id: 1 }, { id: 2 }]);
+    },
+  );
 
   it('leaves no file under the final name when it is closed without an end', async () => {
-    const failure = await failureOf(write({ schema: { sample_size: 1 } }, [[{ id: 1 }], [{ id: 'x' }]]));
-    expect(failure).toEqual({ kind: 'data', message: 'the field "id" is integer, but a record has string there' });
+    const failure = await failureOf(
+      write({ schema: { sample_size: 1 } }, [[{ id: 1 }], [{ id: 'x' }]]),
+    );
+    expect(failure).toEqual({
+      kind: 'data',
+      message: 'the field "id" is integer, but a record has string there',
+    });
     expect(await readdir(folder)).toEqual([]);
   });
 
@@ -204,7 +264,11 @@ describe('the parquet sink', () => {
     expect(await readdir(join(folder, 'lake'))).toHaveLength(2);
     const context = testContext(folder);
     await write(
-      { destination: { type: 'local_path', path: 'caps/f.parquet' }, max_rows_per_file: 1, schema: { sample_size: 1 } },
+      {
+        destination: { type: 'local_path', path: 'caps/f.parquet' },
+        max_rows_per_file: 1,
+        schema: { sample_size: 1 },
+      },
       [[{ id: 1 }], [{ id: 2 }]],
       'success',
       context,
@@ -238,7 +302,9 @@ describe('the parquet sink', () => {
     };
     expect(durable({ destination: { type: 'local_path', path: 'f.parquet' } })).toBe(false);
     expect(durable({ destination: { type: 'local_path', path: 'lake' } })).toBe(true);
-    expect(durable({ destination: { type: 'local_path', path: 'f.parquet' }, max_rows_per_file: 5 })).toBe(true);
+    expect(
+      durable({ destination: { type: 'local_path', path: 'f.parquet' }, max_rows_per_file: 5 }),
+    ).toBe(true);
   });
 
   it('refuses what is not available, by name', () => {
@@ -246,9 +312,15 @@ describe('the parquet sink', () => {
       const checked = check(parquetSink.config, value);
       return checked.ok ? [] : checked.issues.map((issue) => `${issue.code} ${issue.path}`);
     };
-    expect(codes({ destination: { type: 's3', bucket: 'b' } })).toEqual(['not_available destination.type']);
-    expect(codes({ destination: { type: 'local_path', path: 'x' }, schema: { type: 'explicit' } })).toEqual(['not_available schema.type']);
-    expect(check(parquetSource.config, { source: { type: 's3', bucket: 'b', key: 'k' } })).toMatchObject({ ok: false });
+    expect(codes({ destination: { type: 's3', bucket: 'b' } })).toEqual([
+      'not_available destination.type',
+    ]);
+    expect(
+      codes({ destination: { type: 'local_path', path: 'x' }, schema: { type: 'explicit' } }),
+    ).toEqual(['not_available schema.type']);
+    expect(
+      check(parquetSource.config, { source: { type: 's3', bucket: 'b', key: 'k' } }),
+    ).toMatchObject({ ok: false });
   });
 
   it('writes nothing when there is nothing', async () => {
@@ -259,55 +331,99 @@ describe('the parquet sink', () => {
 
 describe('parquet files from delimited text', () => {
   async function pagesOf(text: string, lane: Lane, records: number): Promise<Page[]> {
-    const shape = { dialect: { delimiter: 44, quote: 34 }, hasHeaders: true, flexible: true, nullValues: ['NULL'] };
+    const shape = {
+      dialect: { delimiter: 44, quote: 34 },
+      hasHeaders: true,
+      flexible: true,
+      nullValues: ['NULL'],
+    };
     async function* blocks(): AsyncGenerator<Uint8Array> {
       yield Buffer.from(text);
     }
     const bounds = { records, bytes: 1024 * 1024 };
     const pages: Page[] = [];
-    for await (const page of csvPages(blocks(), { shape, lane, bounds, signal: new AbortController().signal, name: 'x.csv' }))
+    for await (const page of csvPages(blocks(), {
+      shape,
+      lane,
+      bounds,
+      signal: new AbortController().signal,
+      name: 'x.csv',
+    }))
       pages.push(page);
     return pages;
   }
 
   const cell = fc.oneof(
     fc.string({ unit: 'grapheme' }),
-    fc.constantFrom('NULL', '', '\u0001\u001f', '\\', '"', 'a\nb', '\r', ',', 'x'.repeat(12), 'é'.repeat(7)),
+    fc.constantFrom(
+      'NULL',
+      '',
+      '\u0001\u001f',
+      '\\',
+      '"',
+      'a\nb',
+      '\r',
+      ',',
+      'x'.repeat(12),
+      'é'.repeat(7),
+    ),
   );
   const quoted = (text: string): string => `"${text.replaceAll('"', '""')}"`;
   const row = fc.array(cell, { minLength: 1, maxLength: 4 });
 
   it('hold the same, whether they came as columns or as records', async () => {
     await fc.assert(
-      fc.asyncProperty(fc.array(row, { minLength: 1, maxLength: 30 }), fc.integer({ min: 1, max: 9 }), async (rows, group) => {
-        const text = `a,b,c\n${rows.map((cells) => `${cells.map(quoted).join(',')}\n`).join('')}`;
-        const context = testContext(folder);
-        const file = { destination: { type: 'local_path', path: 'f.parquet' }, row_group_size: group, schema: { sample_size: 1 } };
-        const checked = check(parquetSink.config, file);
-        if (!checked.ok) throw new Error('config');
-        const sink = await parquetSink.open(checked.value, context);
-        // The first page is small: the columns are learned from it, and those after it go over as they are.
-        const first = Page.ofRecords([{ a: 'x', b: 'x', c: 'x' }]);
-        for (const page of [first, ...(await pagesOf(text, COLUMNS_LANE, 7))]) await sink.write(page, { partial: false });
-        await sink.finish('success');
-        const records = (await pagesOf(text, RECORDS_LANE, 1000)).flatMap((page) => [...page.records()]) as JsonObject[];
-        const known = records.map((record) =>
-          Object.fromEntries(Object.entries(record).filter(([name, value]) => 'abc'.includes(name) && value !== null)),
-        );
-        expect((await readPages()).flat().slice(1)).toEqual(known);
-        const dropped = context.lines.filter((line) => line.line.includes('field='));
-        expect(dropped).toHaveLength(rows.some((cells) => cells.length > 3) ? 1 : 0);
-      }),
+      fc.asyncProperty(
+        fc.array(row, { minLength: 1, maxLength: 30 }),
+        fc.integer({ min: 1, max: 9 }),
+        async (rows, group) => {
+          const text = `a,b,c\n${rows.map((cells) => `${cells.map(quoted).join(',')}\n`).join('')}`;
+          const context = testContext(folder);
+          const file = {
+            destination: { type: 'local_path', path: 'f.parquet' },
+            row_group_size: group,
+            schema: { sample_size: 1 },
+          };
+          const checked = check(parquetSink.config, file);
+          if (!checked.ok) throw new Error('config');
+          const sink = await parquetSink.open(checked.value, context);
+          // The first page is small: the columns are learned from it, and those after it go over as
+          // they are.
+          const first = Page.ofRecords([{ a: 'x', b: 'x', c: 'x' }]);
+          for (const page of [first, ...(await pagesOf(text, COLUMNS_LANE, 7))])
+            await sink.write(page, { partial: false });
+          await sink.finish('success');
+          const records = (await pagesOf(text, RECORDS_LANE, 1000)).flatMap((page) => [
+            ...page.records(),
+          ]) as JsonObject[];
+          const known = records.map((record) =>
+            Object.fromEntries(
+              Object.entries(record).filter(
+                ([name, value]) => 'abc'.includes(name) && value !== null,
+              ),
+            ),
+          );
+          expect((await readPages()).flat().slice(1)).toEqual(known);
+          const dropped = context.lines.filter((line) => line.line.includes('field='));
+          expect(dropped).toHaveLength(rows.some((cells) => cells.length > 3) ? 1 : 0);
+        },
+      ),
       { numRuns: 60 },
     );
   });
 
   it('may have pages of more rows than the engine takes at once', async () => {
     const text = `a,b\n${Array.from({ length: 5000 }, (_, id) => `${id},"a ""quoted"" text of ${id}"\n`).join('')}`;
-    const checked = check(parquetSink.config, { destination: { type: 'local_path', path: 'f.parquet' }, schema: { sample_size: 1 } });
+    const checked = check(parquetSink.config, {
+      destination: { type: 'local_path', path: 'f.parquet' },
+      schema: { sample_size: 1 },
+    });
     if (!checked.ok) throw new Error('config');
     const sink = await parquetSink.open(checked.value, testContext(folder));
-    for (const page of [Page.ofRecords([{ a: '', b: '' }]), ...(await pagesOf(text, COLUMNS_LANE, 1_000_000))])
+    for (const page of [
+      Page.ofRecords([{ a: '', b: '' }]),
+      ...(await pagesOf(text, COLUMNS_LANE, 1_000_000)),
+    ])
       await sink.write(page, { partial: false });
     await sink.finish('success');
     expect((await readPages({ batch_size: 0 })).flat().slice(1)).toEqual(
@@ -318,16 +434,27 @@ describe('parquet files from delimited text', () => {
 
 describe('joined row groups', () => {
   it('are found by their statistics and filters', async () => {
-    const records = Array.from({ length: 1000 }, (_, id) => ({ id, name: `n${id % 7}`, ratio: id / 8 }));
+    const records = Array.from({ length: 1000 }, (_, id) => ({
+      id,
+      name: `n${id % 7}`,
+      ratio: id / 8,
+    }));
     await write({ row_group_size: 100 }, [records]);
     const { connection, close } = await openDuckdb(':memory:');
     const file = `'${join(folder, 'f.parquet')}'`;
     const one = async (sql: string) => (await duckdbRows(connection, sql))[0];
-    expect(await one(`SELECT num_rows AS rows, num_row_groups AS groups FROM parquet_file_metadata(${file})`)).toEqual({
+    expect(
+      await one(
+        `SELECT num_rows AS rows, num_row_groups AS groups FROM parquet_file_metadata(${file})`,
+      ),
+    ).toEqual({
       rows: 1000,
       groups: 10,
     });
-    expect(await one(`SELECT name, ratio FROM ${file} WHERE id = 777`)).toEqual({ name: 'n0', ratio: 97.125 });
+    expect(await one(`SELECT name, ratio FROM ${file} WHERE id = 777`)).toEqual({
+      name: 'n0',
+      ratio: 97.125,
+    });
     expect(await one(`SELECT count(*) AS n FROM ${file} WHERE name = 'n3'`)).toEqual({ n: 143 });
     expect(await one(`SELECT count(*) AS n FROM ${file} WHERE ratio > 124`)).toEqual({ n: 7 });
     const places = await duckdbRows(
@@ -343,7 +470,15 @@ describe('joined row groups', () => {
 
 describe('without the analytical engine', () => {
   const records: JsonObject[] = [
-    { id: 1, big: 9_007_199_254_740_993n, ratio: 0.5, ok: true, name: 'é', tags: ['a', 'b'], at: { x: 1, y: [{ z: 'q' }] } },
+    {
+      id: 1,
+      big: 9_007_199_254_740_993n,
+      ratio: 0.5,
+      ok: true,
+      name: 'é',
+      tags: ['a', 'b'],
+      at: { x: 1, y: [{ z: 'q' }] },
+    },
     { id: 3 },
   ];
 
@@ -365,7 +500,9 @@ describe('lz4 blocks', () => {
   it('unpack to what was packed', () => {
     const piece = fc.oneof(
       fc.uint8Array({ maxLength: 40 }),
-      fc.tuple(fc.integer({ min: 0, max: 255 }), fc.integer({ min: 1, max: 700 })).map(([byte, n]) => new Uint8Array(n).fill(byte)),
+      fc
+        .tuple(fc.integer({ min: 0, max: 255 }), fc.integer({ min: 1, max: 700 }))
+        .map(([byte, n]) => new Uint8Array(n).fill(byte)),
     );
     fc.assert(
       fc.property(fc.array(piece, { maxLength: 12 }), fc.boolean(), (pieces, twice) => {

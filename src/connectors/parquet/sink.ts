@@ -22,21 +22,33 @@ const destination = z.lazy(() =>
       z.strictObject({
         type: z.literal('local_path').meta({ description: 'A file or a folder on this machine.' }),
         path: text().meta({
-          description: 'A name ending in .parquet is one file; anything else is a folder that gets one file per flush.',
+          description:
+            'A name ending in .parquet is one file; anything else is a folder that gets one file per flush.',
         }),
       }),
       z
         .strictObject({
-          type: z.literal('s3').meta({ description: 'Objects in a bucket; not possible in this version.' }),
+          type: z
+            .literal('s3')
+            .meta({ description: 'Objects in a bucket; not possible in this version.' }),
           bucket: text().meta({ description: 'Name of the bucket.' }),
           prefix: z.string().default('').meta({ description: 'What the keys start with.' }),
           region: optional(text()).meta({ description: 'Region of the bucket.' }),
-          endpoint_url: optional(text()).meta({ description: 'Address of a store that speaks the same protocol.' }),
-          allow_http: boolean().default(false).meta({ description: 'Whether the address may be plain http.' }),
+          endpoint_url: optional(text()).meta({
+            description: 'Address of a store that speaks the same protocol.',
+          }),
+          allow_http: boolean()
+            .default(false)
+            .meta({ description: 'Whether the address may be plain http.' }),
         })
         .superRefine((_value, ctx) => {
           const hint = 'write to a local folder and copy the files';
-          ctx.addIssue(finding('not_available', 'writing Parquet to s3 is not available in this version', { path: ['type'], hint }));
+          ctx.addIssue(
+            finding('not_available', 'writing Parquet to s3 is not available in this version', {
+              path: ['type'],
+              hint,
+            }),
+          );
         }),
     ])
     .meta({ description: 'Where the files go.' }),
@@ -45,14 +57,23 @@ const destination = z.lazy(() =>
 const schema = z.lazy(() =>
   z
     .strictObject({
-      type: z.string().default('inferred').meta({ description: 'Only `inferred`: columns are learned from the first records.' }),
-      sample_size: integer({ min: 1 }).default(100).meta({ description: 'Records looked at before the columns are fixed.' }),
+      type: z
+        .string()
+        .default('inferred')
+        .meta({ description: 'Only `inferred`: columns are learned from the first records.' }),
+      sample_size: integer({ min: 1 })
+        .default(100)
+        .meta({ description: 'Records looked at before the columns are fixed.' }),
     })
     .superRefine((value, ctx) => {
       if (value.type === 'inferred') return;
       const hint = 'leave `schema` out, or use the `file` sink, which takes a schema';
       ctx.addIssue(
-        finding('not_available', `a schema of type ${JSON.stringify(value.type)} cannot be given here`, { path: ['type'], hint }),
+        finding(
+          'not_available',
+          `a schema of type ${JSON.stringify(value.type)} cannot be given here`,
+          { path: ['type'], hint },
+        ),
       );
     }),
 );
@@ -61,17 +82,22 @@ const config = z.lazy(() =>
   z.strictObject({
     destination,
     schema: schema.prefault({}).meta({ description: 'How the columns are found.' }),
-    compression: z.enum(PARQUET_CODECS).default('snappy').meta({ description: 'Compression inside the file.' }),
-    row_group_size: integer({ min: 1 })
-      .default(1_048_576)
-      .meta({ description: 'Records a row group holds at most; large ones end earlier, to bound memory.' }),
+    compression: z
+      .enum(PARQUET_CODECS)
+      .default('snappy')
+      .meta({ description: 'Compression inside the file.' }),
+    row_group_size: integer({ min: 1 }).default(1_048_576).meta({
+      description: 'Records a row group holds at most; large ones end earlier, to bound memory.',
+    }),
     max_rows_per_file: optional(integer({ min: 1 })).meta({
       description: 'Start another file after this many records; looked at after each page.',
     }),
     max_bytes_per_file: optional(integer({ min: 1 })).meta({
       description: 'Start another file at about this size in memory; looked at after each page.',
     }),
-    batch_size: batchSize().meta({ description: 'Accepted for uniformity; records are written as they come.' }),
+    batch_size: batchSize().meta({
+      description: 'Accepted for uniformity; records are written as they come.',
+    }),
   }),
 );
 
@@ -83,18 +109,29 @@ export const parquetSink = defineSink<ParquetSinkConfig>({
   config,
   examples: [
     { destination: { type: 'local_path', path: 'out/orders.parquet' } },
-    { destination: { type: 'local_path', path: 'lake/orders' }, compression: 'zstd', max_rows_per_file: 1_000_000 },
+    {
+      destination: { type: 'local_path', path: 'lake/orders' },
+      compression: 'zstd',
+      max_rows_per_file: 1_000_000,
+    },
   ],
-  capabilities: (value) => ({ ...APPEND_ONLY, columns: true, flushDurable: singleFile(value) === undefined }),
+  capabilities: (value) => ({
+    ...APPEND_ONLY,
+    columns: true,
+    flushDurable: singleFile(value) === undefined,
+  }),
   datasetUri: (value) => {
-    if (value.destination.type === 's3') return `s3://${value.destination.bucket}/${value.destination.prefix}`;
+    if (value.destination.type === 's3')
+      return `s3://${value.destination.bucket}/${value.destination.prefix}`;
     return fileUri(value.destination.path);
   },
   localPath: singleFile,
   readBack: ({ destination: to }) => {
     if (to.type !== 'local_path') return undefined;
     const { path } = to;
-    const source: JsonObject = isFileName(path) ? { type: 'local_path', path } : { type: 'glob', pattern: join(path, '**', '*.parquet') };
+    const source: JsonObject = isFileName(path)
+      ? { type: 'local_path', path }
+      : { type: 'glob', pattern: join(path, '**', '*.parquet') };
     return { type: 'parquet', config: { source } };
   },
   scratch: (value, folder) => {
@@ -109,7 +146,9 @@ export const parquetSink = defineSink<ParquetSinkConfig>({
 /** The one file of a run, when there is just one. */
 function singleFile(value: ParquetSinkConfig): string | undefined {
   const capped = value.max_rows_per_file !== undefined || value.max_bytes_per_file !== undefined;
-  return value.destination.type === 'local_path' && isFileName(value.destination.path) && !capped ? value.destination.path : undefined;
+  return value.destination.type === 'local_path' && isFileName(value.destination.path) && !capped
+    ? value.destination.path
+    : undefined;
 }
 
 function isFileName(path: string): boolean {
@@ -117,7 +156,8 @@ function isFileName(path: string): boolean {
 }
 
 function folderOf({ destination: to }: ParquetSinkConfig, context: SinkContext): string {
-  if (to.type === 's3') throw new ConnectorError('refused', 'writing Parquet to s3 is not available in this version');
+  if (to.type === 's3')
+    throw new ConnectorError('refused', 'writing Parquet to s3 is not available in this version');
   const path = resolvePath(context.env.cwd, to.path);
   return isFileName(to.path) ? dirname(path) : path;
 }
@@ -138,8 +178,14 @@ class ParquetSink implements Sink {
     this.#folder = folderOf(value, context);
     const single = singleFile(value);
     this.#single = single === undefined ? undefined : resolvePath(context.env.cwd, single);
-    if (single === undefined && value.destination.type === 'local_path' && isFileName(value.destination.path)) {
-      context.env.log.warn('a cap on the file size makes several files; they go into the folder', { folder: this.#folder });
+    if (
+      single === undefined &&
+      value.destination.type === 'local_path' &&
+      isFileName(value.destination.path)
+    ) {
+      context.env.log.warn('a cap on the file size makes several files; they go into the folder', {
+        folder: this.#folder,
+      });
     }
   }
 
@@ -151,8 +197,10 @@ class ParquetSink implements Sink {
       this.#waiting = waiting;
       if (this.#waiting.length >= this.#config.schema.sample_size) await this.#start();
     } else {
-      const taken = page.columns === undefined ? 0 : ((await this.#output.addColumns?.(page.columns)) ?? 0);
-      if (taken < page.count) await this.#output.add(requireObjects(page.slice(taken, page.count).records(), 'parquet'));
+      const taken =
+        page.columns === undefined ? 0 : ((await this.#output.addColumns?.(page.columns)) ?? 0);
+      if (taken < page.count)
+        await this.#output.add(requireObjects(page.slice(taken, page.count).records(), 'parquet'));
     }
     if (this.#output !== undefined && this.#isFull(this.#output)) await this.#endFile();
     return { written: page.count, rejected: [] };
@@ -163,7 +211,10 @@ class ParquetSink implements Sink {
     if (this.#single === undefined) await this.#endFile();
   }
 
-  /** However the run ended: what was counted as written must be readable, and only a whole file gets the final name. */
+  /**
+   * However the run ended: what was counted as written must be readable, and only a whole file gets
+   * the final name.
+   */
   async finish(): Promise<void> {
     await this.#endFile();
   }
@@ -194,7 +245,8 @@ class ParquetSink implements Sink {
       columns: learnColumns(this.#waiting),
       codec: this.#config.compression,
       rowGroupSize: this.#config.row_group_size,
-      onDropped: (field) => this.#context.env.log.warn('a field is not a column and is dropped', { path, field }),
+      onDropped: (field) =>
+        this.#context.env.log.warn('a field is not a column and is dropped', { path, field }),
     });
     const records = this.#waiting;
     this.#waiting = [];
@@ -203,6 +255,8 @@ class ParquetSink implements Sink {
 
   #isFull(output: ParquetFile): boolean {
     const { max_rows_per_file: rows, max_bytes_per_file: bytes } = this.#config;
-    return (rows !== undefined && output.rows >= rows) || (bytes !== undefined && output.bytes >= bytes);
+    return (
+      (rows !== undefined && output.rows >= rows) || (bytes !== undefined && output.bytes >= bytes)
+    );
   }
 }

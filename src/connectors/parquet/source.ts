@@ -15,24 +15,37 @@ const location = z.lazy(() =>
     .discriminatedUnion('type', [
       z.strictObject({
         type: z.literal('local_path').meta({ description: 'One file on this machine.' }),
-        path: text().meta({ description: 'File to read; relative paths start at the folder the process runs in.' }),
+        path: text().meta({
+          description: 'File to read; relative paths start at the folder the process runs in.',
+        }),
       }),
       z.strictObject({
-        type: z.literal('glob').meta({ description: 'All files that match a pattern, in the order of their paths.' }),
+        type: z
+          .literal('glob')
+          .meta({ description: 'All files that match a pattern, in the order of their paths.' }),
         pattern: text().meta({ description: 'Pattern with `*`, `**`, `?`, `[…]` and `{a,b}`.' }),
       }),
       z
         .strictObject({
-          type: z.literal('s3').meta({ description: 'Objects in a bucket; not possible in this version.' }),
+          type: z
+            .literal('s3')
+            .meta({ description: 'Objects in a bucket; not possible in this version.' }),
           bucket: text().meta({ description: 'Name of the bucket.' }),
           key: optional(text()).meta({ description: 'One object.' }),
           prefix: optional(text()).meta({ description: 'All objects whose key starts like this.' }),
           region: optional(text()).meta({ description: 'Region of the bucket.' }),
-          endpoint_url: optional(text()).meta({ description: 'Address of a store that speaks the same protocol.' }),
+          endpoint_url: optional(text()).meta({
+            description: 'Address of a store that speaks the same protocol.',
+          }),
         })
         .superRefine((_value, ctx) => {
           const hint = 'copy the objects to a local folder and read them with `type: glob`';
-          ctx.addIssue(finding('not_available', 'reading Parquet from s3 is not available in this version', { path: ['type'], hint }));
+          ctx.addIssue(
+            finding('not_available', 'reading Parquet from s3 is not available in this version', {
+              path: ['type'],
+              hint,
+            }),
+          );
         }),
     ])
     .meta({ description: 'Where the files are.' }),
@@ -41,8 +54,12 @@ const location = z.lazy(() =>
 const config = z.lazy(() =>
   z.strictObject({
     source: location,
-    batch_size: batchSize().meta({ description: 'Records a page holds at most; 0 gives one page per row group.' }),
-    columns: optional(z.array(text()).min(1)).meta({ description: 'Top-level columns to read; all when absent.' }),
+    batch_size: batchSize().meta({
+      description: 'Records a page holds at most; 0 gives one page per row group.',
+    }),
+    columns: optional(z.array(text()).min(1)).meta({
+      description: 'Top-level columns to read; all when absent.',
+    }),
     concurrency: integer({ min: 1, max: 1024 })
       .default(4)
       .meta({ description: 'How many files have their schema checked at the same time.' }),
@@ -58,7 +75,12 @@ export const parquetSource = defineSource<ParquetSourceConfig>({
   concurrencyKeys: ['concurrency'],
   examples: [
     { source: { type: 'local_path', path: 'orders.parquet' } },
-    { source: { type: 'glob', pattern: 'lake/**/*.parquet' }, columns: ['id', 'amount'], batch_size: 0, concurrency: 8 },
+    {
+      source: { type: 'glob', pattern: 'lake/**/*.parquet' },
+      columns: ['id', 'amount'],
+      batch_size: 0,
+      concurrency: 8,
+    },
   ],
   capabilities: () => ({ replay: 'none', bookmarks: false, encodings: [] }),
   datasetUri: ({ source }) => {
@@ -66,13 +88,24 @@ export const parquetSource = defineSource<ParquetSourceConfig>({
     return fileUri(source.type === 'glob' ? source.pattern : source.path);
   },
   localPath: ({ source }) => (source.type === 'local_path' ? source.path : undefined),
-  open: async (value, context) => ({ pages: (request) => pages(value, context, request), close: async () => {} }) satisfies Source,
+  open: async (value, context) =>
+    ({
+      pages: (request) => pages(value, context, request),
+      close: async () => {},
+    }) satisfies Source,
 });
 
-async function* pages(value: ParquetSourceConfig, context: SourceContext, request: ReadRequest): AsyncGenerator<Page> {
+async function* pages(
+  value: ParquetSourceConfig,
+  context: SourceContext,
+  request: ReadRequest,
+): AsyncGenerator<Page> {
   const paths = await pathsOf(value, context);
   const files = paths.map((path) => ({ name: path }));
-  await requireOneSchema(files, { concurrency: value.concurrency, open: ({ name }) => openFile(name, value, context) });
+  await requireOneSchema(files, {
+    concurrency: value.concurrency,
+    open: ({ name }) => openFile(name, value, context),
+  });
   let left = request.limit ?? Infinity;
   for (const path of paths) {
     const reader = await openFile(path, value, context);
@@ -92,13 +125,18 @@ async function* pages(value: ParquetSourceConfig, context: SourceContext, reques
 }
 
 async function pathsOf({ source }: ParquetSourceConfig, context: SourceContext): Promise<string[]> {
-  if (source.type === 's3') throw new ConnectorError('refused', 'reading Parquet from s3 is not available in this version');
+  if (source.type === 's3')
+    throw new ConnectorError('refused', 'reading Parquet from s3 is not available in this version');
   if (source.type === 'local_path') return [resolvePath(context.env.cwd, source.path)];
   const { files } = await listGlob(resolvePath(context.env.cwd, source.pattern), context.signal);
   if (files.length === 0) throw new ConnectorError('missing', `no file matches ${source.pattern}`);
   return files.map((file) => file.path);
 }
 
-function openFile(path: string, value: ParquetSourceConfig, { signal }: SourceContext): Promise<ParquetReader> {
+function openFile(
+  path: string,
+  value: ParquetSourceConfig,
+  { signal }: SourceContext,
+): Promise<ParquetReader> {
   return ParquetReader.open({ path, signal, columns: value.columns, omitNulls: true });
 }

@@ -1,4 +1,7 @@
-/** Values in the binary form of COPY as the text the server would write (dates ISO, zone UTC, bytes hex). */
+/**
+ * Values in the binary form of COPY as the text the server would write (dates ISO, zone UTC, bytes
+ * hex).
+ */
 
 export type BinaryText = (bytes: Buffer) => string;
 
@@ -21,7 +24,8 @@ export const BINARY_TEXTS: Readonly<Record<number, BinaryText>> = {
   1114: (bytes) => momentText(bytes.readBigInt64BE(), ''),
   1184: (bytes) => momentText(bytes.readBigInt64BE(), '+00'),
   1700: numericText,
-  2950: (bytes) => bytes.toString('hex').replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5'),
+  2950: (bytes) =>
+    bytes.toString('hex').replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5'),
   // One byte of version comes first.
   3802: (bytes) => bytes.toString('utf8', 1),
 };
@@ -90,14 +94,20 @@ function calendarDay(days: number): { date: string; era: '' | ' BC' } {
   const since = days + FROM_MARCH_0;
   const cycle = Math.floor(since / ERA_DAYS);
   const day = since - cycle * ERA_DAYS;
-  const yearOfCycle = Math.floor((day - Math.floor(day / 1460) + Math.floor(day / 36_524) - Math.floor(day / 146_096)) / 365);
-  const dayOfYear = day - (365 * yearOfCycle + Math.floor(yearOfCycle / 4) - Math.floor(yearOfCycle / 100));
+  const yearOfCycle = Math.floor(
+    (day - Math.floor(day / 1460) + Math.floor(day / 36_524) - Math.floor(day / 146_096)) / 365,
+  );
+  const dayOfYear =
+    day - (365 * yearOfCycle + Math.floor(yearOfCycle / 4) - Math.floor(yearOfCycle / 100));
   const monthFromMarch = Math.floor((5 * dayOfYear + 2) / 153);
   const dayOfMonth = dayOfYear - Math.floor((153 * monthFromMarch + 2) / 5) + 1;
   const month = monthFromMarch < 10 ? monthFromMarch + 3 : monthFromMarch - 9;
   const year = yearOfCycle + cycle * 400 + (month <= 2 ? 1 : 0);
   const shown = year > 0 ? year : 1 - year;
-  return { date: `${String(shown).padStart(4, '0')}-${two(month)}-${two(dayOfMonth)}`, era: year > 0 ? '' : ' BC' };
+  return {
+    date: `${String(shown).padStart(4, '0')}-${two(month)}-${two(dayOfMonth)}`,
+    era: year > 0 ? '' : ' BC',
+  };
 }
 
 function timeText(micros: bigint): string {
@@ -113,17 +123,30 @@ function two(value: number): string {
   return String(value).padStart(2, '0');
 }
 
-const NUMERIC_SIGNS: Readonly<Record<number, string>> = { 0xc000: 'NaN', 0xd000: 'Infinity', 0xf000: '-Infinity' };
+const NUMERIC_SIGNS: Readonly<Record<number, string>> = {
+  0xc000: 'NaN',
+  0xd000: 'Infinity',
+  0xf000: '-Infinity',
+};
 const NUMERIC_HEAD = 8;
 const GROUP = 4;
 
-/** Groups of four decimal digits, the weight of the first, a sign and the number of decimals shown. */
+/**
+ * Groups of four decimal digits, the weight of the first, a sign and the number of decimals shown.
+ */
 function numericText(bytes: Buffer): string {
-  const [count, weight, sign, decimals] = [bytes.readInt16BE(0), bytes.readInt16BE(2), bytes.readUInt16BE(4), bytes.readInt16BE(6)];
+  const [count, weight, sign, decimals] = [
+    bytes.readInt16BE(0),
+    bytes.readInt16BE(2),
+    bytes.readUInt16BE(4),
+    bytes.readInt16BE(6),
+  ];
   const special = NUMERIC_SIGNS[sign];
   if (special !== undefined) return special;
   const group = (index: number): string =>
-    index >= 0 && index < count ? String(bytes.readInt16BE(NUMERIC_HEAD + index * 2)).padStart(GROUP, '0') : '0000';
+    index >= 0 && index < count
+      ? String(bytes.readInt16BE(NUMERIC_HEAD + index * 2)).padStart(GROUP, '0')
+      : '0000';
   let whole = '';
   for (let index = 0; index <= weight; index += 1) whole += group(index);
   let part = '';

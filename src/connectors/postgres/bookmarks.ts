@@ -2,7 +2,10 @@ import { ConnectorError } from '../../lib/errors.ts';
 import { jsonEqual, type JsonValue } from '../../lib/json.ts';
 import { OID } from './decode.ts';
 
-/** Where an incremental read stands, from the raw form of the column's values: only values that end a page are ever decoded. */
+/**
+ * Where an incremental read stands, from the raw form of the column's values: only values that end
+ * a page are ever decoded.
+ */
 export interface Bookmarks {
   pass(raw: string): void;
   /** The bookmark of a page that ends before a row with this value. */
@@ -16,11 +19,19 @@ export interface Bookmarks {
 /** A value stored by an earlier run, or one seen in this one. */
 type Mark = { readonly stored: JsonValue | undefined } | { readonly raw: string };
 
-/** Types with several raw forms of what is told as one value (negative zero, the infinities, spaces, zeros at the end). */
+/**
+ * Types with several raw forms of what is told as one value (negative zero, the infinities, spaces,
+ * zeros at the end).
+ */
 const LOOSE: readonly number[] = [OID.float4, OID.float8, OID.json, OID.jsonb, OID.numeric];
 
-/** Types of which equal values are known to be equal: numbers, texts, bytes, days, times, moments, UUIDs. */
-const CERTAIN: ReadonlySet<number> = new Set([16, 17, 19, 20, 21, 23, 25, 26, 700, 701, 1043, 1082, 1083, 1114, 1184, 1700, 2950]);
+/**
+ * Types of which equal values are known to be equal: numbers, texts, bytes, days, times, moments,
+ * UUIDs.
+ */
+const CERTAIN: ReadonlySet<number> = new Set([
+  16, 17, 19, 20, 21, 23, 25, 26, 700, 701, 1043, 1082, 1083, 1114, 1184, 1700, 2950,
+]);
 
 export interface BookmarkColumn {
   readonly name: string;
@@ -30,17 +41,26 @@ export interface BookmarkColumn {
   readonly exact: boolean;
 }
 
-/** A bookmark is a value all rows of which were read: a page that ends between equal values keeps the one before. */
-export function createBookmarks(start: JsonValue | undefined, { name, oid, decode, exact }: BookmarkColumn): Bookmarks {
+/**
+ * A bookmark is a value all rows of which were read: a page that ends between equal values keeps
+ * the one before.
+ */
+export function createBookmarks(
+  start: JsonValue | undefined,
+  { name, oid, decode, exact }: BookmarkColumn,
+): Bookmarks {
   if (exact && !CERTAIN.has(oid)) throw uncertain(name);
   const loose = LOOSE.includes(oid);
   let finished: Mark = { stored: start };
   let last: Mark = finished;
   let lastRaw: string | undefined;
-  const plain = (value: JsonValue | undefined) => (oid === OID.numeric && typeof value === 'string' ? withoutZeros(value) : value);
-  const valueOf = (mark: Mark): JsonValue | undefined => ('raw' in mark ? decode(mark.raw) : mark.stored);
+  const plain = (value: JsonValue | undefined) =>
+    oid === OID.numeric && typeof value === 'string' ? withoutZeros(value) : value;
+  const valueOf = (mark: Mark): JsonValue | undefined =>
+    'raw' in mark ? decode(mark.raw) : mark.stored;
   const isLast = (raw: string): boolean =>
-    raw === lastRaw || ((loose || lastRaw === undefined) && jsonEqual(plain(decode(raw)), plain(valueOf(last))));
+    raw === lastRaw ||
+    ((loose || lastRaw === undefined) && jsonEqual(plain(decode(raw)), plain(valueOf(last))));
   return {
     pass(raw) {
       if (raw === lastRaw) return;
@@ -64,5 +84,7 @@ function withoutZeros(number: string): string {
 
 function uncertain(name: string): ConnectorError {
   const message = `of the type of column \`${name}\` equal values may be spelled differently, so its values are no exact positions`;
-  return new ConnectorError('refused', message, { hint: 'order by a number, a text, a moment or a UUID, or deliver `at_least_once`' });
+  return new ConnectorError('refused', message, {
+    hint: 'order by a number, a text, a moment or a UUID, or deliver `at_least_once`',
+  });
 }

@@ -1,6 +1,19 @@
-/** Columns as rows in the text form of COPY: what their records would be written as, value by value. */
+/**
+ * Columns as rows in the text form of COPY: what their records would be written as, value by value.
+ */
 import { parseJson } from '../../lib/json.ts';
-import { ESCAPED, FALSE, MISSING, NESTED, NULL, NUMBER, TEXT, TRUE, type Column, type Columns } from '../../kit/columns.ts';
+import {
+  ESCAPED,
+  FALSE,
+  MISSING,
+  NESTED,
+  NULL,
+  NUMBER,
+  TEXT,
+  TRUE,
+  type Column,
+  type Columns,
+} from '../../kit/columns.ts';
 import { encoderOf, escaped, type Encoder } from './encode.ts';
 import type { TargetColumn } from './schema.ts';
 
@@ -11,7 +24,10 @@ const BACKSLASH = 92;
 /** Escapes and quotes at most double a cell; a literal takes a few bytes. */
 const CELL_ROOM = 12;
 
-/** How values of a column are written: as their text, as JSON, or by the encoder of the type when they are lists. */
+/**
+ * How values of a column are written: as their text, as JSON, or by the encoder of the type when
+ * they are lists.
+ */
 type Style = 'plain' | 'json' | 'list';
 
 interface Known {
@@ -27,7 +43,8 @@ interface Writer {
 
 /** Whether any record has the field. */
 export function hasCells({ rows }: Columns, { kinds }: Column): boolean {
-  for (let index = 0; index < rows.length; index += 1) if (kinds[rows[index] as number] !== MISSING) return true;
+  for (let index = 0; index < rows.length; index += 1)
+    if (kinds[rows[index] as number] !== MISSING) return true;
   return false;
 }
 
@@ -43,8 +60,16 @@ export function newScratch(): Scratch {
 /** Larger ones are rare; keeping them would hold memory for nothing. */
 const SCRATCH_BYTES = 16 * 1024 * 1024;
 
-export function copyColumns({ rows, cells }: Columns, known: readonly Known[], scratch: Scratch): Uint8Array {
-  const writers = known.map(({ to, from }): Writer => ({ style: styleOf(to), encode: encoderOf(to), from }));
+export function copyColumns(
+  { rows, cells }: Columns,
+  known: readonly Known[],
+  scratch: Scratch,
+): Uint8Array {
+  const writers = known.map(({ to, from }): Writer => ({
+    style: styleOf(to),
+    encode: encoderOf(to),
+    from,
+  }));
   const out = new CopyText(cells.bytes, scratch.bytes);
   for (let index = 0; index < rows.length; index += 1) {
     const row = rows[index] as number;
@@ -124,7 +149,10 @@ class CopyText {
     this.length = length;
   }
 
-  /** Most escapes are spelled alike in JSON and COPY; false, and nothing written, where one names a character by its number. */
+  /**
+   * Most escapes are spelled alike in JSON and COPY; false, and nothing written, where one names a
+   * character by its number.
+   */
   #unescaped(start: number, end: number): boolean {
     const [bytes, cells] = [this.bytes, this.#cells];
     let length = this.length;
@@ -143,10 +171,16 @@ class CopyText {
     return true;
   }
 
-  /** Whether a text for a JSON column cannot spell an object or a list, which would be stored as that. */
+  /**
+   * Whether a text for a JSON column cannot spell an object or a list, which would be stored as
+   * that.
+   */
   #isPlainStart(start: number, end: number): boolean {
     const first = this.#cells[start] as number;
-    return start === end || (first > 32 && first < 127 && first !== 91 && first !== 123 && first !== BACKSLASH);
+    return (
+      start === end ||
+      (first > 32 && first < 127 && first !== 91 && first !== 123 && first !== BACKSLASH)
+    );
   }
 
   #encoded({ encode }: Writer, kind: number, { start, end }: { start: number; end: number }): void {

@@ -30,7 +30,10 @@ function parsed(definition: { readonly config: ZodType }, config: JsonObject): n
 }
 
 async function pagesOf(query: string, lane: Lane): Promise<Page[]> {
-  const source = await postgresSource.open(parsed(postgresSource, { query, batch_size: 3, json_big_numbers: 'string' }), testContext('/'));
+  const source = await postgresSource.open(
+    parsed(postgresSource, { query, batch_size: 3, json_big_numbers: 'string' }),
+    testContext('/'),
+  );
   const pages: Page[] = [];
   try {
     for await (const page of source.pages({ lane })) pages.push(page);
@@ -43,7 +46,10 @@ async function pagesOf(query: string, lane: Lane): Promise<Page[]> {
 async function fill(definition: string, pages: readonly Page[]): Promise<unknown> {
   const table = `t${(tables += 1)}`;
   await client.query(`CREATE TABLE ${table} (${definition})`);
-  const sink = await postgresSink.open(parsed(postgresSink, { table_name: table, column_mapping: 'auto_map' }), testContext('/'));
+  const sink = await postgresSink.open(
+    parsed(postgresSink, { table_name: table, column_mapping: 'auto_map' }),
+    testContext('/'),
+  );
   try {
     const told: unknown[] = [];
     for (const page of pages) told.push(await sink.write(page, { partial: false }));
@@ -58,9 +64,14 @@ async function fill(definition: string, pages: readonly Page[]): Promise<unknown
 
 /** Reads and writes in both lanes; gives what they have in common. */
 async function bothLanes(query: string, definition: string): Promise<unknown> {
-  const [columns, records] = [await pagesOf(query, COLUMNS_LANE), await pagesOf(query, RECORDS_LANE)];
+  const [columns, records] = [
+    await pagesOf(query, COLUMNS_LANE),
+    await pagesOf(query, RECORDS_LANE),
+  ];
   expect(columns.map((page) => page.form.form)).toEqual(columns.map(() => 'columns'));
-  expect(columns.flatMap((page) => page.records())).toEqual(records.flatMap((page) => page.records()));
+  expect(columns.flatMap((page) => page.records())).toEqual(
+    records.flatMap((page) => page.records()),
+  );
   const filled = await fill(definition, columns);
   expect(filled).toEqual(await fill(definition, records));
   return filled;
@@ -73,9 +84,18 @@ describe('columns', () => {
         (2, false, -1, 1e300, -0.5, '{"spells": [1]}', '"[1]"', '"x"', 'infinity', '', '{}'),
         (3, NULL, NULL, 'NaN', NULL, '', 'null', 'true', NULL, NULL, NULL), (4, NULL, 0, 1e-7, 0, ' [1', '[]', '{}', '0044-03-15 BC', '\\x5c', '{NULL}')`);
     const query = 'SELECT * FROM kinds ORDER BY n';
-    await bothLanes(query, 'n int, b bool, i int8, f float8, d numeric, t text, j jsonb, c json, at timestamptz, y text, l text[]');
-    await bothLanes(query, 'n text, b text, i text, f text, d text, t jsonb, j text, c text, at text, y text, l text');
-    await bothLanes(query, 'n jsonb, b json, i jsonb, f jsonb, d jsonb, t json, j json, c jsonb, at jsonb, y jsonb, l jsonb');
+    await bothLanes(
+      query,
+      'n int, b bool, i int8, f float8, d numeric, t text, j jsonb, c json, at timestamptz, y text, l text[]',
+    );
+    await bothLanes(
+      query,
+      'n text, b text, i text, f text, d text, t jsonb, j text, c text, at text, y text, l text',
+    );
+    await bothLanes(
+      query,
+      'n jsonb, b json, i jsonb, f jsonb, d jsonb, t json, j json, c jsonb, at jsonb, y jsonb, l jsonb',
+    );
   });
 
   test('that are no column are left out, and columns without a field keep their default', async () => {
@@ -96,21 +116,50 @@ describe('columns', () => {
     const texts = fc.oneof(
       fc.string({ unit: 'grapheme', maxLength: 20 }).map((value) => value.replaceAll('\u0000', '')),
       fc.string({
-        unit: fc.constantFrom('\\', '\n', '\t', '\r', '\v', '\b', '\f', '"', '[', '{', ' ', 'N', 'é', '/', '1', ']', '\u00a0'),
+        unit: fc.constantFrom(
+          '\\',
+          '\n',
+          '\t',
+          '\r',
+          '\v',
+          '\b',
+          '\f',
+          '"',
+          '[',
+          '{',
+          ' ',
+          'N',
+          'é',
+          '/',
+          '1',
+          ']',
+          '\u00a0',
+        ),
         maxLength: 9,
       }),
       fc.constant(null),
     );
-    const documents = fc.jsonValue({ maxDepth: 2, stringUnit: 'grapheme' }).map((value) => JSON.stringify(value).replaceAll('\\u0000', ''));
+    const documents = fc
+      .jsonValue({ maxDepth: 2, stringUnit: 'grapheme' })
+      .map((value) => JSON.stringify(value).replaceAll('\\u0000', ''));
     await fc.assert(
-      fc.asyncProperty(fc.array(fc.tuple(texts, documents), { minLength: 1, maxLength: 12 }), async (rows) => {
-        await client.query('TRUNCATE anything');
-        for (const [n, [t, j]] of rows.entries()) {
-          await client.query('INSERT INTO anything VALUES ($1, $2, $3::text::jsonb, $3::text::json)', [n, t, j] as JsonValue[]);
-        }
-        await bothLanes('SELECT * FROM anything ORDER BY n', 'n int, t text, j jsonb, c json');
-        await bothLanes('SELECT n, t AS c, t AS j, j AS t FROM anything ORDER BY n', 'n int, t text, j jsonb, c json');
-      }),
+      fc.asyncProperty(
+        fc.array(fc.tuple(texts, documents), { minLength: 1, maxLength: 12 }),
+        async (rows) => {
+          await client.query('TRUNCATE anything');
+          for (const [n, [t, j]] of rows.entries()) {
+            await client.query(
+              'INSERT INTO anything VALUES ($1, $2, $3::text::jsonb, $3::text::json)',
+              [n, t, j] as JsonValue[],
+            );
+          }
+          await bothLanes('SELECT * FROM anything ORDER BY n', 'n int, t text, j jsonb, c json');
+          await bothLanes(
+            'SELECT n, t AS c, t AS j, j AS t FROM anything ORDER BY n',
+            'n int, t text, j jsonb, c json',
+          );
+        },
+      ),
       { numRuns: 15 },
     );
   }, 60_000);

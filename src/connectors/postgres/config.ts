@@ -25,8 +25,11 @@ const nonNull = z.lazy(() => z.union([z.string(), z.number(), z.bigint(), z.bool
 const scalar = z.lazy(() => z.union([nonNull, z.null()]));
 
 const shard = z.lazy(() =>
-  optional(z.strictObject({ key: text().meta({ description: 'Integer column of the result.' }) })).meta({
-    description: 'The column by whose ranges the result is read when the document asks for shards (`shard: {count}`).',
+  optional(
+    z.strictObject({ key: text().meta({ description: 'Integer column of the result.' }) }),
+  ).meta({
+    description:
+      'The column by whose ranges the result is read when the document asks for shards (`shard: {count}`).',
     examples: [{ key: 'id' }],
     advanced: true,
   }),
@@ -38,11 +41,17 @@ const replication = z.lazy(() =>
       (value) => (typeof value === 'string' ? { type: value } : (value ?? undefined)),
       z
         .discriminatedUnion('type', [
-          z.strictObject({ type: z.literal('full').meta({ description: 'The whole result every time.' }) }),
           z.strictObject({
-            type: z.literal('incremental').meta({ description: 'Only rows beyond the last value of a column.' }),
+            type: z.literal('full').meta({ description: 'The whole result every time.' }),
+          }),
+          z.strictObject({
+            type: z
+              .literal('incremental')
+              .meta({ description: 'Only rows beyond the last value of a column.' }),
             column: text().meta({ description: 'Column of the result that only grows.' }),
-            initial_value: nonNull.meta({ description: 'Where the first run starts (rows with this value are read).' }),
+            initial_value: nonNull.meta({
+              description: 'Where the first run starts (rows with this value are read).',
+            }),
           }),
         ])
         .default({ type: 'full' }),
@@ -65,22 +74,27 @@ export const postgresSourceConfig = z.lazy(() =>
       max_connections: connections(10, 'Upper bound of open connections; a row reads over one.'),
       batch_size: batchSize(),
       shard,
-      read_timeout_secs: integer({ min: 0, max: 2_000_000 })
-        .default(3600)
-        .meta({ description: 'Longest wait for the next rows of the result; 0 waits forever.', advanced: true }),
+      read_timeout_secs: integer({ min: 0, max: 2_000_000 }).default(3600).meta({
+        description: 'Longest wait for the next rows of the result; 0 waits forever.',
+        advanced: true,
+      }),
       json_big_numbers: z.enum(['fail', 'string']).default('fail').meta({
-        description: 'A number inside a JSON column that cannot be held exactly: fail, or hand over its digits as text.',
+        description:
+          'A number inside a JSON column that cannot be held exactly: fail, or hand over its digits as text.',
         advanced: true,
       }),
       replication,
       state_key: optional(text()).meta({
-        description: 'Name of the bookmark for programs that use the connector alone; in a pipeline the key is `{pipeline}::{row}`.',
+        description:
+          'Name of the bookmark for programs that use the connector alone; in a pipeline the key is `{pipeline}::{row}`.',
         advanced: true,
       }),
     })
     .superRefine((config, ctx) => {
       for (const fault of queryFaults(config.query, config.replication.type === 'incremental')) {
-        ctx.addIssue(finding('invalid_value', fault.message, { path: ['query'], hint: fault.hint }));
+        ctx.addIssue(
+          finding('invalid_value', fault.message, { path: ['query'], hint: fault.hint }),
+        );
       }
     }),
 );
@@ -103,20 +117,29 @@ export const postgresSinkConfig = z.lazy(() =>
     .strictObject({
       connection_url: connectionUrl,
       ...sqlSinkFields(),
-      schema: optional(text()).meta({ description: 'Schema of the table; without it the search path decides.' }),
+      schema: optional(text()).meta({
+        description: 'Schema of the table; without it the search path decides.',
+      }),
       max_connections: connections(5, 'Upper bound of open connections.'),
       write_method: z
-        .preprocess((value) => value ?? undefined, z.enum(['auto', 'insert', 'copy']).default('auto'))
+        .preprocess(
+          (value) => value ?? undefined,
+          z.enum(['auto', 'insert', 'copy']).default('auto'),
+        )
         .meta({
-          description: 'Send rows in INSERT statements or as a COPY stream; `auto` takes COPY for pages large enough to gain by it.',
+          description:
+            'Send rows in INSERT statements or as a COPY stream; `auto` takes COPY for pages large enough to gain by it.',
         }),
-      scope: optional(scope).meta({ description: 'Overwrite only: the part of the table that is replaced.' }),
+      scope: optional(scope).meta({
+        description: 'Overwrite only: the part of the table that is replaced.',
+      }),
     })
     .superRefine((config, ctx) => {
       checkSqlSink(config, ctx);
       if (config.scope === undefined) return;
       if (config.write_mode !== 'overwrite' || config.column_mapping.kind !== 'auto') {
-        const message = '`scope` works only with `write_mode: overwrite` and `column_mapping: auto_map`';
+        const message =
+          '`scope` works only with `write_mode: overwrite` and `column_mapping: auto_map`';
         ctx.addIssue(finding('invalid_value', message, { path: ['scope'] }));
       }
     }),

@@ -1,6 +1,14 @@
-/** The one connection a source reads over: its statements end with the signal, and closing it leaves none behind. */
+/**
+ * The one connection a source reads over: its statements end with the signal, and closing it leaves
+ * none behind.
+ */
 import type { Client } from 'pg';
-import { cancelStatement, connectPostgres, postgresError, untilAborted } from '../../lib/postgres.ts';
+import {
+  cancelStatement,
+  connectPostgres,
+  postgresError,
+  untilAborted,
+} from '../../lib/postgres.ts';
 import type { Statement } from './query.ts';
 
 export interface Connection {
@@ -23,7 +31,11 @@ export interface ConnectionOptions {
 
 export const CURSOR = 'svc_cursor';
 
-export async function openConnection({ url, timeoutSecs, signal }: ConnectionOptions): Promise<Connection> {
+export async function openConnection({
+  url,
+  timeoutSecs,
+  signal,
+}: ConnectionOptions): Promise<Connection> {
   const client = await connectPostgres({ url, signal, bulk: true });
   let working: Promise<unknown> | undefined;
   let endFirst: (() => Promise<void>) | undefined;
@@ -36,7 +48,10 @@ export async function openConnection({ url, timeoutSecs, signal }: ConnectionOpt
       const current = work();
       working = current;
       try {
-        return await untilAborted(current, { signal, cancel: () => cancelStatement(client, current) });
+        return await untilAborted(current, {
+          signal,
+          cancel: () => cancelStatement(client, current),
+        });
       } catch (error) {
         throw signal.aborted ? error : postgresError(error, 'the query failed');
       } finally {
@@ -54,8 +69,14 @@ export async function openConnection({ url, timeoutSecs, signal }: ConnectionOpt
   };
 }
 
-/** Begins the transaction everything is read in, and declares the query in it. Only what a cursor can read is ever run. */
-export async function declareQuery({ client, timeoutSecs }: Connection, { sql, values }: Statement): Promise<void> {
+/**
+ * Begins the transaction everything is read in, and declares the query in it. Only what a cursor
+ * can read is ever run.
+ */
+export async function declareQuery(
+  { client, timeoutSecs }: Connection,
+  { sql, values }: Statement,
+): Promise<void> {
   // A slow sink may leave the transaction idle for long; that is no reason to end it.
   await client.query(`BEGIN;
     SET LOCAL TimeZone = 'UTC'; SET LOCAL DateStyle = 'ISO, YMD'; SET LOCAL IntervalStyle = 'iso_8601'; SET LOCAL bytea_output = 'hex';
@@ -63,5 +84,9 @@ export async function declareQuery({ client, timeoutSecs }: Connection, { sql, v
     SET LOCAL statement_timeout = ${timeoutSecs * 1000}`);
   // The extended protocol refuses a second statement behind the query.
   const extended = { queryMode: 'extended' };
-  await client.query({ text: `DECLARE ${CURSOR} NO SCROLL CURSOR FOR ${sql}`, values: [...values], ...extended });
+  await client.query({
+    text: `DECLARE ${CURSOR} NO SCROLL CURSOR FOR ${sql}`,
+    values: [...values],
+    ...extended,
+  });
 }

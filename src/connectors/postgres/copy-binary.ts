@@ -1,7 +1,8 @@
 /**
- * Rows in the binary form of COPY, passed from one server to another without a look inside. Every row stays in the message it came in
- * (a kind and a length), and the next server gets that message. A row is the number of its values (two bytes) and for each its length
- * (four, minus one for null) and its bytes.
+ * Rows in the binary form of COPY, passed from one server to another without a look inside. Every
+ * row stays in the message it came in (a kind and a length), and the next server gets that message.
+ * A row is the number of its values (two bytes) and for each its length (four, minus one for null)
+ * and its bytes.
  */
 import { setField, type JsonObject, type JsonValue } from '../../lib/json.ts';
 import type { Encoding, Page } from '../../kit/page.ts';
@@ -13,7 +14,21 @@ import { decoderOf, type BigNumbers } from './decode.ts';
 export const COPY_BINARY = 'pg_copy_binary';
 
 /** What stands before the rows: the signature, no flags, no extension. */
-export const BINARY_HEAD = Buffer.from([...Buffer.from('PGCOPY\n'), 0xff, 0x0d, 0x0a, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+export const BINARY_HEAD = Buffer.from([
+  ...Buffer.from('PGCOPY\n'),
+  0xff,
+  0x0d,
+  0x0a,
+  0,
+  0,
+  0,
+  0,
+  0,
+  0,
+  0,
+  0,
+  0,
+]);
 /** What stands in the place of a row at the end. */
 export const BINARY_TAIL = Buffer.from([0xff, 0xff]);
 const NULL_LENGTH = -1;
@@ -21,11 +36,15 @@ const NULL_LENGTH = -1;
 /** Every column has a type whose binary form any server reads, and a name of its own. */
 export function canPass(columns: readonly CopyColumn[]): boolean {
   return (
-    new Set(columns.map((column) => column.name)).size === columns.length && columns.every(({ oid }) => BINARY_TEXTS[oid] !== undefined)
+    new Set(columns.map((column) => column.name)).size === columns.length &&
+    columns.every(({ oid }) => BINARY_TEXTS[oid] !== undefined)
   );
 }
 
-/** Which columns stand in a block. A page hands its block on without its encoding, so the block is what they are known by. */
+/**
+ * Which columns stand in a block. A page hands its block on without its encoding, so the block is
+ * what they are known by.
+ */
 const COLUMNS = new WeakMap<ArrayBufferLike, readonly CopyColumn[]>();
 
 export function columnsOfBlock(block: Uint8Array): readonly CopyColumn[] | undefined {
@@ -33,7 +52,10 @@ export function columnsOfBlock(block: Uint8Array): readonly CopyColumn[] | undef
 }
 
 /** The value of a column from what `valueOf` gave. */
-export function binaryDecoder({ name, oid }: CopyColumn, bigNumbers: BigNumbers): (raw: string) => JsonValue {
+export function binaryDecoder(
+  { name, oid }: CopyColumn,
+  bigNumbers: BigNumbers,
+): (raw: string) => JsonValue {
   const read = readerOf({ name, oid }, bigNumbers);
   return (raw) => read(Buffer.from(raw, 'latin1'));
 }
@@ -61,7 +83,10 @@ export function hasNull(block: Uint8Array, columns: readonly number[]): boolean 
 }
 
 export function binaryEncoding(columns: readonly CopyColumn[], bigNumbers: BigNumbers): Encoding {
-  const fields = columns.map((column) => ({ name: column.name, read: readerOf(column, bigNumbers) }));
+  const fields = columns.map((column) => ({
+    name: column.name,
+    read: readerOf(column, bigNumbers),
+  }));
   const recordAt = (block: Buffer, from: number): JsonObject => {
     const record: JsonObject = {};
     let at = from + FRAME_HEAD + 2;
@@ -78,7 +103,8 @@ export function binaryEncoding(columns: readonly CopyColumn[], bigNumbers: BigNu
     decode(block) {
       const bytes = asBuffer(block);
       const records: JsonObject[] = [];
-      for (let at = 0; at < bytes.length; at = frameEnd(bytes, at)) records.push(recordAt(bytes, at));
+      for (let at = 0; at < bytes.length; at = frameEnd(bytes, at))
+        records.push(recordAt(bytes, at));
       return records;
     },
     encode() {
@@ -87,7 +113,8 @@ export function binaryEncoding(columns: readonly CopyColumn[], bigNumbers: BigNu
     offsetOf(block, index) {
       const bytes = asBuffer(block);
       let at = 0;
-      for (let passed = 0; passed < index && at < bytes.length; passed += 1) at = frameEnd(bytes, at);
+      for (let passed = 0; passed < index && at < bytes.length; passed += 1)
+        at = frameEnd(bytes, at);
       return at;
     },
   };
@@ -103,7 +130,9 @@ export function nameColumns(block: Uint8Array, columns: readonly CopyColumn[]): 
 }
 
 /** The block of a page that holds binary rows, with its columns. */
-export function binaryBlock(page: Page): { readonly block: Uint8Array; readonly columns: readonly CopyColumn[] } | undefined {
+export function binaryBlock(
+  page: Page,
+): { readonly block: Uint8Array; readonly columns: readonly CopyColumn[] } | undefined {
   if (page.form.form !== 'bytes' || page.form.encoding !== COPY_BINARY) return undefined;
   const block = page.block(ANY_COLUMNS);
   const columns = columnsOfBlock(block);

@@ -8,7 +8,10 @@ import type { BigNumbers } from './decode.ts';
 
 const FIRST_CAPACITY = 64 * 1024;
 const FIRST_ROWS = 1024;
-/** Of each kind of memory that waits to be used again: for the page in work, the page that waits, the page being filled. */
+/**
+ * Of each kind of memory that waits to be used again: for the page in work, the page that waits,
+ * the page being filled.
+ */
 const SPARES = 3;
 
 export function collectColumns(columns: readonly CopyColumn[], bigNumbers: BigNumbers): Collector {
@@ -48,7 +51,10 @@ export function collectColumns(columns: readonly CopyColumn[], bigNumbers: BigNu
         if (spareBytes.length < SPARES) spareBytes.push(bytes.bytes);
         if (spareCells.length < SPARES) spareCells.push(used);
       };
-      const page = Page.ofColumns(new Columns({ names, columns: used, height: count, cells: bytes }), { ...options, release });
+      const page = Page.ofColumns(
+        new Columns({ names, columns: used, height: count, cells: bytes }),
+        { ...options, release },
+      );
       cells = spareCells.pop() ?? makeCells(capacity);
       capacity = cells[0]?.kinds.length ?? capacity;
       count = 0;
@@ -58,7 +64,11 @@ export function collectColumns(columns: readonly CopyColumn[], bigNumbers: BigNu
 }
 
 function cellsOf(rows: number): Column {
-  return { starts: new Uint32Array(rows), ends: new Uint32Array(rows), kinds: new Uint8Array(rows) };
+  return {
+    starts: new Uint32Array(rows),
+    ends: new Uint32Array(rows),
+    kinds: new Uint8Array(rows),
+  };
 }
 
 function grown(column: Column, rows: number): Column {

@@ -1,6 +1,7 @@
 /**
- * `COPY … TO STDOUT` without an object a row. The protocol puts every row into a message of its own (one byte of kind, four of length,
- * the row); messages stay as they come off the socket, and who reads them walks from one to the next.
+ * `COPY … TO STDOUT` without an object a row. The protocol puts every row into a message of its own
+ * (one byte of kind, four of length, the row); messages stay as they come off the socket, and who
+ * reads them walks from one to the next.
  */
 import type { Socket } from 'node:net';
 import type { Submittable } from 'pg';
@@ -13,7 +14,10 @@ const HIGH_WATER = 512 * 1024;
 /** One byte of kind and four of length, before every row. */
 export const FRAME_HEAD = 5;
 const COPY_DATA = 100;
-/** CopyOutResponse, and what may be told at any time: ParameterStatus, NoticeResponse, NotificationResponse. */
+/**
+ * CopyOutResponse, and what may be told at any time: ParameterStatus, NoticeResponse,
+ * NotificationResponse.
+ */
 const PASSED_OVER = new Set([72, 83, 78, 65]);
 
 /** Where the message at `at` ends. */
@@ -37,8 +41,8 @@ interface Wire {
 type OnData = (bytes: Buffer) => void;
 
 /**
- * The rows of a COPY as chunks of whole messages. A chunk is valid until the next one is asked for. The statement is cancelled on the
- * server when the consumer leaves or the signal fires.
+ * The rows of a COPY as chunks of whole messages. A chunk is valid until the next one is asked for.
+ * The statement is cancelled on the server when the consumer leaves or the signal fires.
  */
 export async function* copyOut(connection: Connection, sql: string): AsyncGenerator<Buffer, void> {
   const { client, signal, timeoutSecs } = connection;
@@ -67,7 +71,12 @@ async function withinSecs<T>(work: Promise<T>, secs: number): Promise<T> {
   if (secs === 0) return work;
   const late = Promise.withResolvers<never>();
   const timer = setTimeout(
-    () => late.reject(new ConnectorError('timeout', `no rows came for ${secs} seconds`, { hint: 'raise `read_timeout_secs`' })),
+    () =>
+      late.reject(
+        new ConnectorError('timeout', `no rows came for ${secs} seconds`, {
+          hint: 'raise `read_timeout_secs`',
+        }),
+      ),
     secs * 1000,
   );
   try {
@@ -78,7 +87,10 @@ async function withinSecs<T>(work: Promise<T>, secs: number): Promise<T> {
 }
 
 class CopyOut {
-  /** Settles when the server is done with the statement, one way or the other; never rejects by itself unobserved. */
+  /**
+   * Settles when the server is done with the statement, one way or the other; never rejects by
+   * itself unobserved.
+   */
   readonly ended: Promise<void>;
   over = false;
   readonly #text: string;
@@ -167,7 +179,10 @@ class CopyOut {
     this.#length = needed;
   }
 
-  /** Passes the messages that came whole; gives back what is the client's to understand, once such a message starts. */
+  /**
+   * Passes the messages that came whole; gives back what is the client's to understand, once such a
+   * message starts.
+   */
   #walk(): Buffer | undefined {
     const buffer = this.#buffer;
     while (this.#length - this.#whole >= FRAME_HEAD) {
@@ -189,10 +204,13 @@ class CopyOut {
     return undefined;
   }
 
-  /** Hands the whole messages out and goes on in the other buffer; a started message moves along. */
+  /**
+   * Hands the whole messages out and goes on in the other buffer; a started message moves along.
+   */
   #swap(): Buffer {
     const [full, whole, length] = [this.#buffer, this.#whole, this.#length];
-    const next = this.#spare.length >= length - whole ? this.#spare : Buffer.allocUnsafeSlow(length - whole);
+    const next =
+      this.#spare.length >= length - whole ? this.#spare : Buffer.allocUnsafeSlow(length - whole);
     full.copy(next, 0, whole, length);
     // A buffer that grew for one large row is not kept.
     this.#spare = full.length > HIGH_WATER * 4 ? Buffer.allocUnsafeSlow(HIGH_WATER) : full;

@@ -1,4 +1,7 @@
-/** Cuts a stream of COPY text rows into pages; what a page holds is up to a collector, where pages end is the same for all of them. */
+/**
+ * Cuts a stream of COPY text rows into pages; what a page holds is up to a collector, where pages
+ * end is the same for all of them.
+ */
 import { isUtf8 } from 'node:buffer';
 import { setField, type JsonObject, type JsonValue } from '../../lib/json.ts';
 import { JSON_LINES } from '../../kit/json-lines.ts';
@@ -25,7 +28,10 @@ export interface CutOptions {
   readonly marks?: { readonly bookmarks: Bookmarks; readonly column: number } | undefined;
 }
 
-export async function* cutPages(chunks: AsyncIterable<Buffer>, options: CutOptions): AsyncGenerator<Page, void> {
+export async function* cutPages(
+  chunks: AsyncIterable<Buffer>,
+  options: CutOptions,
+): AsyncGenerator<Page, void> {
   const { collector, frame, marks } = options;
   const most = options.batchSize === 0 ? Number.POSITIVE_INFINITY : options.batchSize;
   const limit = options.batchSize === 0 ? Number.POSITIVE_INFINITY : options.pageBytes;
@@ -66,7 +72,10 @@ function valueAt(chunk: Buffer, from: number, column: number): string {
 
 const FIRST_CAPACITY = 64 * 1024;
 
-/** Blocks that wait to be filled again: the page in work, the page that waits, the page being filled. */
+/**
+ * Blocks that wait to be filled again: the page in work, the page that waits, the page being
+ * filled.
+ */
 const SPARE_BLOCKS = 3;
 
 /** Pages of JSON Lines. */
@@ -80,10 +89,14 @@ export function collectLines(columns: readonly CopyColumn[], bigNumbers: BigNumb
       count += 1;
     },
     take(options) {
-      const block = writer.take(spare.pop() ?? Buffer.allocUnsafeSlow(Math.max(FIRST_CAPACITY, Math.ceil(writer.length * 1.1))));
+      const block = writer.take(
+        spare.pop() ??
+          Buffer.allocUnsafeSlow(Math.max(FIRST_CAPACITY, Math.ceil(writer.length * 1.1))),
+      );
       const whole = Buffer.from(block.buffer);
       const release = (): void => void (spare.length < SPARE_BLOCKS && spare.push(whole));
-      // A database without an encoding may hold anything; what is no text is shown as replacement characters, as everywhere.
+      // A database without an encoding may hold anything; what is no text is shown as replacement
+      // characters, as everywhere.
       const text = isUtf8(block) ? block : Buffer.from(block.toString('utf8'));
       const page = Page.ofBlock(JSON_LINES, text, count, { ...options, release });
       count = 0;
@@ -94,14 +107,21 @@ export function collectLines(columns: readonly CopyColumn[], bigNumbers: BigNumb
 
 /** Pages of records. */
 export function collectRecords(columns: readonly CopyColumn[], bigNumbers: BigNumbers): Collector {
-  const fields = columns.map(({ name, oid }) => ({ name, decode: decoderOf(oid, name, bigNumbers) }));
+  const fields = columns.map(({ name, oid }) => ({
+    name,
+    decode: decoderOf(oid, name, bigNumbers),
+  }));
   let records: JsonObject[] = [];
   const read = (chunk: Buffer, from: number): JsonObject => {
     const record: JsonObject = {};
     let at = from;
     for (const { name, decode } of fields) {
       const end = fieldEnd(chunk, at);
-      setField(record, name, isNullField(chunk, at, end) ? null : decode(fieldText(chunk, at, end)));
+      setField(
+        record,
+        name,
+        isNullField(chunk, at, end) ? null : decode(fieldText(chunk, at, end)),
+      );
       at = end + 1;
     }
     return record;

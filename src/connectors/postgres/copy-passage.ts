@@ -1,4 +1,7 @@
-/** Cuts a stream of binary COPY rows into pages that hold them as they came: only the lengths of messages are read, and values where pages end. */
+/**
+ * Cuts a stream of binary COPY rows into pages that hold them as they came: only the lengths of
+ * messages are read, and values where pages end.
+ */
 import type { JsonValue } from '../../lib/json.ts';
 import { Page, type Encoding } from '../../kit/page.ts';
 import type { Bookmarks } from './bookmarks.ts';
@@ -12,7 +15,10 @@ export const BOOKMARK_ROWS = 50_000;
 const EXTENSION_AT = 15;
 const COPY_DATA = 100;
 const FIRST_CAPACITY = 64 * 1024;
-/** Blocks that wait to be filled again: the page in work, the page that waits, the page being filled. */
+/**
+ * Blocks that wait to be filled again: the page in work, the page that waits, the page being
+ * filled.
+ */
 const SPARE_BLOCKS = 3;
 
 export interface PassageOptions {
@@ -22,10 +28,15 @@ export interface PassageOptions {
   readonly batchSize: number;
   readonly pageBytes: number;
   readonly signal: AbortSignal;
-  readonly marks?: { readonly bookmarks: Bookmarks; readonly column: number; readonly every: number } | undefined;
+  readonly marks?:
+    | { readonly bookmarks: Bookmarks; readonly column: number; readonly every: number }
+    | undefined;
 }
 
-export async function* passagePages(chunks: AsyncIterable<Buffer>, options: PassageOptions): AsyncGenerator<Page, void> {
+export async function* passagePages(
+  chunks: AsyncIterable<Buffer>,
+  options: PassageOptions,
+): AsyncGenerator<Page, void> {
   const { batchSize, pageBytes } = options;
   const most = batchSize === 0 ? Number.POSITIVE_INFINITY : batchSize;
   const limit = batchSize === 0 ? Number.POSITIVE_INFINITY : pageBytes;
@@ -100,7 +111,9 @@ class BlockCollector {
     // Which value came before those that are equal is asked only where a page ends among them.
     if (last === following) this.#passRows(marks);
     else marks.bookmarks.pass(last);
-    return this.#page(this.#unmarked + this.count < marks.every ? undefined : marks.bookmarks.before(following));
+    return this.#page(
+      this.#unmarked + this.count < marks.every ? undefined : marks.bookmarks.before(following),
+    );
   }
 
   takeLast(): Page {
@@ -111,7 +124,8 @@ class BlockCollector {
   }
 
   #passRows({ bookmarks, column }: NonNullable<PassageOptions['marks']>): void {
-    for (let at = 0; at < this.length; at = frameEnd(this.#out, at)) bookmarks.pass(valueAt(this.#out, at, column));
+    for (let at = 0; at < this.length; at = frameEnd(this.#out, at))
+      bookmarks.pass(valueAt(this.#out, at, column));
   }
 
   #page(bookmark: JsonValue | undefined): Page {
@@ -119,16 +133,25 @@ class BlockCollector {
     this.#unmarked = bookmark === undefined ? this.#unmarked + this.count : 0;
     nameColumns(block, this.#columns);
     const release = (): void => void (this.#spare.length < SPARE_BLOCKS && this.#spare.push(block));
-    const options = { bytes: length - this.count * FRAME_HEAD, release, ...(bookmark === undefined ? {} : { bookmark }) };
+    const options = {
+      bytes: length - this.count * FRAME_HEAD,
+      release,
+      ...(bookmark === undefined ? {} : { bookmark }),
+    };
     const page = Page.ofBlock(this.#encoding, block.subarray(0, length), this.count, options);
-    this.#out = this.#spare.pop() ?? Buffer.allocUnsafeSlow(Math.max(FIRST_CAPACITY, Math.ceil(length * 1.1)));
+    this.#out =
+      this.#spare.pop() ??
+      Buffer.allocUnsafeSlow(Math.max(FIRST_CAPACITY, Math.ceil(length * 1.1)));
     this.length = 0;
     this.count = 0;
     return page;
   }
 }
 
-/** The first message starts with the head of the stream: where its first row starts as a message of its own, which is written there. */
+/**
+ * The first message starts with the head of the stream: where its first row starts as a message of
+ * its own, which is written there.
+ */
 function withoutHead(chunk: Buffer): number {
   const end = frameEnd(chunk, 0);
   const head = BINARY_HEAD.length + chunk.readInt32BE(FRAME_HEAD + EXTENSION_AT);

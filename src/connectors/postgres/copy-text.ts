@@ -1,9 +1,18 @@
 /**
- * Rows in the text form of COPY, turned into JSON Lines byte by byte. Whatever is written here is what a record of the same row would be
- * written as; values that need a closer look (exponents, `json`, exact decimals inside `jsonb`) go through the decoder of their type.
+ * Rows in the text form of COPY, turned into JSON Lines byte by byte. Whatever is written here is
+ * what a record of the same row would be written as; values that need a closer look (exponents,
+ * `json`, exact decimals inside `jsonb`) go through the decoder of their type.
  */
 import { stringifyJson } from '../../lib/json.ts';
-import { ESCAPED, FALSE as IS_FALSE, NESTED, NULL as IS_NULL, NUMBER, TEXT, TRUE as IS_TRUE } from '../../kit/columns.ts';
+import {
+  ESCAPED,
+  FALSE as IS_FALSE,
+  NESTED,
+  NULL as IS_NULL,
+  NUMBER,
+  TEXT,
+  TRUE as IS_TRUE,
+} from '../../kit/columns.ts';
 import { decoderOf, OID, type BigNumbers, type Decoder } from './decode.ts';
 
 export interface CopyColumn {
@@ -23,24 +32,37 @@ const ZERO = 48;
 const NINE = 57;
 const COLON = 58;
 const NULL_MARK = 78;
-/** Up to this many digits a decimal has one shortest spelling, and the server and JSON agree on it. */
+/**
+ * Up to this many digits a decimal has one shortest spelling, and the server and JSON agree on it.
+ */
 const PLAIN_DIGITS = 15;
 const LARGE_ROW = 64 * 1024;
 const NO_VALUE = -1;
 
-/** 1: ends a plain stretch of text (end of the field, a backslash, a quote, a control character). */
+/**
+ * 1: ends a plain stretch of text (end of the field, a backslash, a quote, a control character).
+ */
 const SPECIAL = new Uint8Array(256);
 SPECIAL.fill(1, 0, SPACE);
 SPECIAL[QUOTE] = 1;
 SPECIAL[BACKSLASH] = 1;
 
 /** What one-byte escapes of COPY stand for; the others stand for themselves. */
-const UNESCAPED: Readonly<Record<string, string>> = { b: '\b', f: '\f', n: '\n', r: '\r', t: '\t', v: '\v' };
+const UNESCAPED: Readonly<Record<string, string>> = {
+  b: '\b',
+  f: '\f',
+  n: '\n',
+  r: '\r',
+  t: '\t',
+  v: '\v',
+};
 
 /** The text of a field, as the server would have sent it in a row. */
 export function fieldText(row: Buffer, from: number, to: number): string {
   const text = row.toString('utf8', from, to);
-  return text.includes('\\') ? text.replace(/\\(.)/gs, (_pair, char: string) => UNESCAPED[char] ?? char) : text;
+  return text.includes('\\')
+    ? text.replace(/\\(.)/gs, (_pair, char: string) => UNESCAPED[char] ?? char)
+    : text;
 }
 
 export function isNullField(row: Uint8Array, from: number, to: number): boolean {
@@ -57,7 +79,10 @@ export function fieldEnd(rows: Uint8Array, from: number): number {
   }
 }
 
-/** An object keeps names that look like numbers first, and one of equal names: such rows are laid out as records. */
+/**
+ * An object keeps names that look like numbers first, and one of equal names: such rows are laid
+ * out as records.
+ */
 export function keepsColumnOrder(columns: readonly CopyColumn[]): boolean {
   const names = columns.map((column) => column.name);
   return new Set(names).size === names.length && !names.some((name) => /^\d+$/.test(name));
@@ -181,9 +206,18 @@ export class JsonLinesWriter {
       this.#length = start;
     }
     const end = fieldEnd(rows, from);
-    if (writer === 'bool') this.#length = put(this.#out, this.#length, rows[from] === 116 ? TRUE : FALSE);
-    else if (!((writer === 'zoned' || writer === 'moment') && this.#moment(rows, from, end, writer === 'zoned'))) {
-      this.#decoded(stringifyJson(decode(fieldText(rows, from, end))), mostBytes(rows, end, this.#rowEnd));
+    if (writer === 'bool')
+      this.#length = put(this.#out, this.#length, rows[from] === 116 ? TRUE : FALSE);
+    else if (
+      !(
+        (writer === 'zoned' || writer === 'moment') &&
+        this.#moment(rows, from, end, writer === 'zoned')
+      )
+    ) {
+      this.#decoded(
+        stringifyJson(decode(fieldText(rows, from, end))),
+        mostBytes(rows, end, this.#rowEnd),
+      );
     }
     return end;
   }
@@ -193,7 +227,12 @@ export class JsonLinesWriter {
     const out = this.#out;
     let length = this.#length;
     let at = from;
-    for (let byte = rows[at] as number; byte !== TAB && byte !== NEWLINE; byte = rows[++at] as number) out[length++] = byte;
+    for (
+      let byte = rows[at] as number;
+      byte !== TAB && byte !== NEWLINE;
+      byte = rows[++at] as number
+    )
+      out[length++] = byte;
     this.#length = length;
     return at;
   }
@@ -220,7 +259,8 @@ export class JsonLinesWriter {
       this.#escaped = true;
       if (byte === BACKSLASH) {
         const escaped = rows[at++] as number;
-        // \b \f \n \r \t and the backslash are spelled alike in COPY and JSON; a vertical tab has no letter in JSON.
+        // \b \f \n \r \t and the backslash are spelled alike in COPY and JSON; a vertical tab has
+        // no letter in JSON.
         length = escaped === 118 ? put(out, length, VERTICAL_TAB) : putPair(out, length, escaped);
       } else if (byte === QUOTE) length = putPair(out, length, QUOTE);
       else length = put(out, length, CONTROLS[byte] as Uint8Array);
@@ -234,17 +274,28 @@ export class JsonLinesWriter {
     const [rows, out] = [this.#rowWords, this.#outWords];
     const last = Math.min(to, rows.byteLength - WORD + 1);
     let at = from;
-    for (; at < last; at += WORD) out.setInt32(this.#length + at - from, rows.getInt32(at, true), true);
+    for (; at < last; at += WORD)
+      out.setInt32(this.#length + at - from, rows.getInt32(at, true), true);
     for (; at < to; at += 1) out.setUint8(this.#length + at - from, rows.getUint8(at));
     this.#length += to - from;
   }
 
-  /** `2024-05-06 07:08:09+00` as RFC 3339; false for what that cannot say. The zone of the session is UTC. */
+  /**
+   * `2024-05-06 07:08:09+00` as RFC 3339; false for what that cannot say. The zone of the session
+   * is UTC.
+   */
   // oxlint-disable-next-line max-params
   #moment(rows: Buffer, from: number, to: number, zoned: boolean): boolean {
-    if (to - from < 19 || rows[from + 4] !== MINUS || rows[from + 10] !== SPACE || rows[to - 1] === 67) return false;
+    if (
+      to - from < 19 ||
+      rows[from + 4] !== MINUS ||
+      rows[from + 10] !== SPACE ||
+      rows[to - 1] === 67
+    )
+      return false;
     const end = zoned ? to - 3 : to;
-    if (zoned && (rows[end] !== 43 || rows[end + 1] !== ZERO || rows[end + 2] !== ZERO)) return false;
+    if (zoned && (rows[end] !== 43 || rows[end + 1] !== ZERO || rows[end + 2] !== ZERO))
+      return false;
     const out = this.#out;
     out[this.#length++] = QUOTE;
     const start = this.#length;
@@ -256,8 +307,9 @@ export class JsonLinesWriter {
   }
 
   /**
-   * The server's text without its spaces, as long as that is the compact JSON of the value: its keys must not look like numbers (objects
-   * keep those first), and numbers must be plain. Otherwise nothing is written and `NO_VALUE` returned.
+   * The server's text without its spaces, as long as that is the compact JSON of the value: its
+   * keys must not look like numbers (objects keep those first), and numbers must be plain.
+   * Otherwise nothing is written and `NO_VALUE` returned.
    */
   #jsonb(rows: Buffer, from: number): number {
     const [out, outWords, rowWords] = [this.#out, this.#outWords, this.#rowWords];
@@ -357,29 +409,43 @@ function leadOf(text: string): Pick<ColumnWriter, 'lead' | 'leadBytes'> {
   padded.set(bytes);
   const words = new DataView(padded.buffer);
   return {
-    lead: Int32Array.from({ length: padded.length / WORD }, (_, index) => words.getInt32(index * WORD, true)),
+    lead: Int32Array.from({ length: padded.length / WORD }, (_, index) =>
+      words.getInt32(index * WORD, true),
+    ),
     leadBytes: bytes.length,
   };
 }
 
 /** What stands behind the lead is overwritten by the value. */
 function putWords(out: DataView, length: number, { lead, leadBytes }: ColumnWriter): number {
-  for (let index = 0; index < lead.length; index += 1) out.setInt32(length + index * WORD, lead[index] as number, true);
+  for (let index = 0; index < lead.length; index += 1)
+    out.setInt32(length + index * WORD, lead[index] as number, true);
   return length + leadBytes;
 }
 
-/** Whether one of four bytes is a control character, a quote or a backslash; now and then true of four that are not. */
+/**
+ * Whether one of four bytes is a control character, a quote or a backslash; now and then true of
+ * four that are not.
+ */
 function isSpecial(word: number): boolean {
   const quote = word ^ 0x22222222;
   const backslash = word ^ 0x5c5c5c5c;
-  return ((((word - 0x20202020) & ~word) | ((quote - 0x01010101) & ~quote) | ((backslash - 0x01010101) & ~backslash)) & 0x80808080) !== 0;
+  return (
+    ((((word - 0x20202020) & ~word) |
+      ((quote - 0x01010101) & ~quote) |
+      ((backslash - 0x01010101) & ~backslash)) &
+      0x80808080) !==
+    0
+  );
 }
 
 const NULL = Buffer.from('null');
 const TRUE = Buffer.from('true');
 const FALSE = Buffer.from('false');
 const VERTICAL_TAB = Buffer.from('\\u000b');
-const CONTROLS = Array.from({ length: SPACE }, (_, code) => Buffer.from(JSON.stringify(String.fromCharCode(code)).slice(1, -1)));
+const CONTROLS = Array.from({ length: SPACE }, (_, code) =>
+  Buffer.from(JSON.stringify(String.fromCharCode(code)).slice(1, -1)),
+);
 
 function put(out: Uint8Array, length: number, bytes: Uint8Array): number {
   let end = length;
@@ -410,12 +476,23 @@ function numberEnd(rows: Uint8Array, from: number): number {
   let at = from + 1;
   for (;;) {
     const byte = rows[at] as number;
-    if (byte === COMMA || byte === TAB || byte === NEWLINE || byte === 93 || byte === 125 || byte === SPACE) return at;
+    if (
+      byte === COMMA ||
+      byte === TAB ||
+      byte === NEWLINE ||
+      byte === 93 ||
+      byte === 125 ||
+      byte === SPACE
+    )
+      return at;
     at += 1;
   }
 }
 
-/** Digits and perhaps a point that are the shortest spelling of their value: few enough, no needless zero, not so small that JSON writes an exponent. */
+/**
+ * Digits and perhaps a point that are the shortest spelling of their value: few enough, no needless
+ * zero, not so small that JSON writes an exponent.
+ */
 export function isPlainDecimal(rows: Uint8Array, from: number, to: number): boolean {
   const start = rows[from] === MINUS ? from + 1 : from;
   if (to - start > PLAIN_DIGITS + 1 || to === start) return false;
@@ -425,7 +502,10 @@ export function isPlainDecimal(rows: Uint8Array, from: number, to: number): bool
     if (byte === DOT && point === NO_VALUE) point = at;
     else if (byte < ZERO || byte > NINE) return false;
   }
-  if (point === NO_VALUE) return to - start <= PLAIN_DIGITS && (rows[start] !== ZERO || (to - start === 1 && start === from));
+  if (point === NO_VALUE)
+    return (
+      to - start <= PLAIN_DIGITS && (rows[start] !== ZERO || (to - start === 1 && start === from))
+    );
   if (rows[to - 1] === ZERO || point === to - 1) return false;
   return rows[start] !== ZERO || hasEarlyDigit(rows, point, to);
 }

@@ -21,7 +21,10 @@ export const OID = {
   jsonb: 3802,
 } as const;
 
-/** Types that are not listed (numeric, uuid, date, enums, arrays, …) stay the text the server writes. */
+/**
+ * Types that are not listed (numeric, uuid, date, enums, arrays, …) stay the text the server
+ * writes.
+ */
 export function decoderOf(oid: number, column: string, bigNumbers: BigNumbers): Decoder {
   switch (oid) {
     case OID.bool:
@@ -49,9 +52,14 @@ export function decoderOf(oid: number, column: string, bigNumbers: BigNumbers): 
   }
 }
 
-/** `2024-05-06 07:08:09` with a `T`; `undefined` for what RFC 3339 cannot say (infinity, years before one or beyond 9999). */
+/**
+ * `2024-05-06 07:08:09` with a `T`; `undefined` for what RFC 3339 cannot say (infinity, years
+ * before one or beyond 9999).
+ */
 function isoDateTime(text: string): string | undefined {
-  return text[10] === ' ' && text[4] === '-' && !text.endsWith('BC') ? `${text.slice(0, 10)}T${text.slice(11)}` : undefined;
+  return text[10] === ' ' && text[4] === '-' && !text.endsWith('BC')
+    ? `${text.slice(0, 10)}T${text.slice(11)}`
+    : undefined;
 }
 
 /** The zone is UTC for every session, so the offset is always `+00`. */
@@ -82,11 +90,18 @@ function jsonDecoder(column: string, bigNumbers: BigNumbers): Decoder {
     const exact = exactNumber(value, context.source);
     if (exact !== undefined) return exact;
     if (bigNumbers === 'string') return context.source;
-    throw new ConnectorError('data', `column \`${column}\` holds the number ${context.source}, which cannot be held exactly`, {
-      hint: 'set `json_big_numbers: string` to read such numbers as text, or cast them in the query',
-    });
+    throw new ConnectorError(
+      'data',
+      `column \`${column}\` holds the number ${context.source}, which cannot be held exactly`,
+      {
+        hint: 'set `json_big_numbers: string` to read such numbers as text, or cast them in the query',
+      },
+    );
   };
-  return (text) => (MAY_BE_BIG.test(text) ? (JSON.parse(text, reviver) as JsonValue) : (JSON.parse(text) as JsonValue));
+  return (text) =>
+    MAY_BE_BIG.test(text)
+      ? (JSON.parse(text, reviver) as JsonValue)
+      : (JSON.parse(text) as JsonValue);
 }
 
 function exactNumber(value: number, source: string): number | bigint | undefined {

@@ -28,7 +28,9 @@ export async function discoverTables(url: string): Promise<Discovered[]> {
   const client = await connectPostgres({ url });
   try {
     const { rows } = await client.query<ColumnRow>(COLUMNS);
-    return [...Map.groupBy(rows, (row) => `${row.schema}.${row.table}`)].map(([name, columns]) => describe(name, columns));
+    return [...Map.groupBy(rows, (row) => `${row.schema}.${row.table}`)].map(([name, columns]) =>
+      describe(name, columns),
+    );
   } catch (error) {
     throw postgresError(error, 'the tables cannot be listed');
   } finally {
@@ -40,13 +42,16 @@ function describe(name: string, columns: readonly ColumnRow[]): Discovered {
   const [first] = columns;
   const properties: JsonObject = {};
   for (const { column, type, nullable } of columns) {
-    if (column !== null) properties[column] = { type: nullable ? [jsonType(type), 'null'] : jsonType(type) };
+    if (column !== null)
+      properties[column] = { type: nullable ? [jsonType(type), 'null'] : jsonType(type) };
   }
   const found = {
     name,
     kind: 'table',
     schema: { type: 'object', properties },
-    config_patch: { query: `SELECT * FROM ${quoteName(first?.schema ?? '')}.${quoteName(first?.table ?? '')}` },
+    config_patch: {
+      query: `SELECT * FROM ${quoteName(first?.schema ?? '')}.${quoteName(first?.table ?? '')}`,
+    },
   };
   // Minus one means that the table was never analysed.
   return first === undefined || first.rows < 0 ? found : { ...found, estimated_rows: first.rows };

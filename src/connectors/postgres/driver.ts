@@ -6,7 +6,13 @@ import { quoteName, quoteNames } from '../../lib/sql-name.ts';
 import type { SinkContext } from '../../kit/context.ts';
 import type { Page } from '../../kit/page.ts';
 import type { SchemaChange } from '../../kit/sink.ts';
-import { TOKEN_TABLE, type LiveColumn, type SqlDriver, type TableChange, type TableSweep } from '../_sql/driver.ts';
+import {
+  TOKEN_TABLE,
+  type LiveColumn,
+  type SqlDriver,
+  type TableChange,
+  type TableSweep,
+} from '../_sql/driver.ts';
 import { JOURNAL_TABLE } from '../_sql/journal.ts';
 import { partName } from '../_sql/table-names.ts';
 import { BINARY_TYPES } from './binary-text.ts';
@@ -17,21 +23,38 @@ import type { PostgresSinkConfig } from './config.ts';
 import { copyLines, encoderOf, finishedText, type Encoder } from './encode.ts';
 import { journalDialect, JOURNAL_LINES, keepKeys, sweepAndKeep } from './journal.ts';
 import { replaceRows } from './overwrite.ts';
-import { POSTGRES_TYPES, readColumns, readCopyTarget, tablesFrom, type CopyTarget } from './schema.ts';
+import {
+  POSTGRES_TYPES,
+  readColumns,
+  readCopyTarget,
+  tablesFrom,
+  type CopyTarget,
+} from './schema.ts';
 import { arrivalTable, deleteFrom, deleteVanished, fromArrays, insertInto } from './statements.ts';
 import { lastToken, storeToken } from './tokens.ts';
 import { keepReplaced, undoSession } from './undo.ts';
 import { Unit, type Transaction } from './unit.ts';
 
-const TOKEN_COLUMNS = ['scope text PRIMARY KEY', 'token text NOT NULL', 'updated_at timestamptz NOT NULL'];
+const TOKEN_COLUMNS = [
+  'scope text PRIMARY KEY',
+  'token text NOT NULL',
+  'updated_at timestamptz NOT NULL',
+];
 const NO_UNIQUE_INDEX = '42P10';
 
-export async function openPostgresDriver(config: PostgresSinkConfig, context: SinkContext): Promise<SqlDriver> {
+export async function openPostgresDriver(
+  config: PostgresSinkConfig,
+  context: SinkContext,
+): Promise<SqlDriver> {
   const pool = await openPostgresPool({ url: config.connection_url, max: config.max_connections });
-  const qualified = (table: string): string => (config.schema === undefined ? '' : `${quoteName(config.schema)}.`) + quoteName(table);
+  const qualified = (table: string): string =>
+    (config.schema === undefined ? '' : `${quoteName(config.schema)}.`) + quoteName(table);
   const scratch = newScratch();
   const unit = new Unit(pool, context.signal);
-  /** Beside what is held, or as a part of it: it may look at what is held, or change the table that is locked by it. */
+  /**
+   * Beside what is held, or as a part of it: it may look at what is held, or change the table that
+   * is locked by it.
+   */
   const run = <T>(doing: string, work: (client: ClientBase) => Promise<T>): Promise<T> =>
     unit.isOpen
       ? unit.work(doing, { hold: true }, async (transaction) => work(await transaction.client()))
@@ -41,30 +64,40 @@ export async function openPostgresDriver(config: PostgresSinkConfig, context: Si
   /** Before the transaction they are stored in. */
   const makeTokens = async (): Promise<void> => {
     if (tokensMade) return;
-    await withClient(pool, { doing: 'making the table of the commit tokens', signal: context.signal }, (client) =>
-      makeTable(client, qualified(TOKEN_TABLE), TOKEN_COLUMNS),
+    await withClient(
+      pool,
+      { doing: 'making the table of the commit tokens', signal: context.signal },
+      (client) => makeTable(client, qualified(TOKEN_TABLE), TOKEN_COLUMNS),
     );
     tokensMade = true;
   };
   const targets = new Map<string, CopyTarget | undefined>();
   const copyTarget = async (client: ClientBase, table: string): Promise<CopyTarget | undefined> => {
     // A table that is not there yet may be when the next page comes.
-    if (targets.get(table) === undefined) targets.set(table, await readCopyTarget(client, qualified(table)));
+    if (targets.get(table) === undefined)
+      targets.set(table, await readCopyTarget(client, qualified(table)));
     return targets.get(table);
   };
   /** A table that is not there yet, with the types of the source where the page tells them. */
   const makeTyped = async (name: string, page: Page, key: readonly string[]): Promise<void> => {
-    const lines = binaryBlock(page)?.columns.map((column) => `${quoteName(column.name)} ${BINARY_TYPES[column.oid] ?? 'text'}`);
+    const lines = binaryBlock(page)?.columns.map(
+      (column) => `${quoteName(column.name)} ${BINARY_TYPES[column.oid] ?? 'text'}`,
+    );
     if (lines === undefined || lines.length === 0) return;
     if (key.length > 0) lines.push(`PRIMARY KEY (${quoteNames(key)})`);
     const table = qualified(name);
-    await withClient(pool, { doing: `making the table \`${name}\``, signal: context.signal }, async (client) => {
-      if ((await readColumns(client, table)) === undefined) await makeTable(client, table, lines);
-    });
+    await withClient(
+      pool,
+      { doing: `making the table \`${name}\``, signal: context.signal },
+      async (client) => {
+        if ((await readColumns(client, table)) === undefined) await makeTable(client, table, lines);
+      },
+    );
   };
   await checkConnection(pool, context.signal);
   return {
-    columns: (table) => run(`reading the columns of \`${table}\``, (client) => readColumns(client, qualified(table))),
+    columns: (table) =>
+      run(`reading the columns of \`${table}\``, (client) => readColumns(client, qualified(table))),
     createTable: (table, columns, key) =>
       run(`making the table \`${table}\``, async (client) => {
         const lines = columns.map(({ name, type }) => `${quoteName(name)} ${POSTGRES_TYPES[type]}`);
@@ -74,31 +107,50 @@ export async function openPostgresDriver(config: PostgresSinkConfig, context: Si
     async apply(change) {
       const table = qualified(change.table);
       if (change.commit !== undefined || change.hold === 'token') await makeTokens();
-      const copyable = (await run('reading the table', (client) => copyTarget(client, change.table))) !== undefined;
-      const target = { ...config, table, tokens: qualified(TOKEN_TABLE), journal: qualified(JOURNAL_TABLE), copyable };
+      const copyable =
+        (await run('reading the table', (client) => copyTarget(client, change.table))) !==
+        undefined;
+      const target = {
+        ...config,
+        table,
+        tokens: qualified(TOKEN_TABLE),
+        journal: qualified(JOURNAL_TABLE),
+        copyable,
+      };
       const keys = change.key.map((column) => column.name);
-      await unit.work(`writing to \`${change.table}\``, { hold: change.hold !== undefined }, (transaction) =>
-        apply(transaction, change, target).catch((error: unknown) => {
-          throw missingIndex(error, table, keys) ?? error;
-        }),
+      await unit.work(
+        `writing to \`${change.table}\``,
+        { hold: change.hold !== undefined },
+        (transaction) =>
+          apply(transaction, change, target).catch((error: unknown) => {
+            throw missingIndex(error, table, keys) ?? error;
+          }),
       );
     },
     async pass(name, page, { key, commit, hold }) {
       const table = qualified(name);
       const json = config.column_mapping.kind === 'json' ? config.column_mapping.column : undefined;
-      if (json === undefined && config.create_table && targets.get(name) === undefined) await makeTyped(name, page, key);
-      const target = targets.get(name) ?? (await run('reading the table', (client) => copyTarget(client, name)));
-      const passage = target === undefined ? undefined : passageOf(page, target, { key, json, scratch });
+      if (json === undefined && config.create_table && targets.get(name) === undefined)
+        await makeTyped(name, page, key);
+      const target =
+        targets.get(name) ?? (await run('reading the table', (client) => copyTarget(client, name)));
+      const passage =
+        target === undefined ? undefined : passageOf(page, target, { key, json, scratch });
       if (passage === undefined) return false;
       if (commit !== undefined || hold === 'token') await makeTokens();
-      await unit.work(`writing to \`${name}\``, { hold: hold !== undefined }, async (transaction) => {
-        try {
-          await carry(transaction, passage, { table, key });
-          if (commit !== undefined) await storeToken(await transaction.client(), qualified(TOKEN_TABLE), commit);
-        } catch (error) {
-          throw missingIndex(error, table, key) ?? error;
-        }
-      });
+      await unit.work(
+        `writing to \`${name}\``,
+        { hold: hold !== undefined },
+        async (transaction) => {
+          try {
+            await carry(transaction, passage, { table, key });
+            if (commit !== undefined)
+              await storeToken(await transaction.client(), qualified(TOKEN_TABLE), commit);
+          } catch (error) {
+            throw missingIndex(error, table, key) ?? error;
+          }
+        },
+      );
       return true;
     },
     settle: () => unit.commit(),
@@ -106,36 +158,58 @@ export async function openPostgresDriver(config: PostgresSinkConfig, context: Si
       run(`removing vanished rows of \`${one.table}\``, (client) =>
         sweep(client, { table: qualified(one.table), journal: qualified(JOURNAL_TABLE) }, one),
       ),
-    lastToken: (scope) => run('reading the commit token', (client) => lastToken(client, qualified(TOKEN_TABLE), scope)),
+    lastToken: (scope) =>
+      run('reading the commit token', (client) => lastToken(client, qualified(TOKEN_TABLE), scope)),
     evolve: (table, change) =>
       run(`changing the table \`${table}\``, (client) => {
         targets.delete(table);
         return evolve(client, qualified(table), change);
       }),
-    ...(config.scope === undefined ? {} : { part: partName(stringifyJson({ ...config.scope.window })) }),
-    tablesFrom: (prefix) => run('looking for what other runs left', (client) => tablesFrom(client, prefix, config.schema)),
+    ...(config.scope === undefined
+      ? {}
+      : { part: partName(stringifyJson({ ...config.scope.window })) }),
+    tablesFrom: (prefix) =>
+      run('looking for what other runs left', (client) =>
+        tablesFrom(client, prefix, config.schema),
+      ),
     stage: (table, staging) =>
       run(`staging \`${table}\``, async (client) => {
-        const parts = 'INCLUDING DEFAULTS INCLUDING GENERATED INCLUDING IDENTITY INCLUDING CONSTRAINTS';
-        await client.query(`CREATE TABLE ${qualified(staging)} (LIKE ${qualified(table)} ${parts})`);
+        const parts =
+          'INCLUDING DEFAULTS INCLUDING GENERATED INCLUDING IDENTITY INCLUDING CONSTRAINTS';
+        await client.query(
+          `CREATE TABLE ${qualified(staging)} (LIKE ${qualified(table)} ${parts})`,
+        );
       }),
     swap: (table, staging, runId) =>
       run(`replacing \`${table}\``, (client) =>
         inPostgresTransaction(client, async () => {
-          // Parts of one table may be replaced at the same time, but what was there before stands in one place.
-          await client.query('SELECT pg_advisory_xact_lock(hashtext($1))', [`headgate replace ${qualified(table)}`]);
-          const replacement = { table: qualified(table), name: table, staging: qualified(staging), window: config.scope?.window };
+          // Parts of one table may be replaced at the same time, but what was there before stands
+          // in one place.
+          await client.query('SELECT pg_advisory_xact_lock(hashtext($1))', [
+            `headgate replace ${qualified(table)}`,
+          ]);
+          const replacement = {
+            table: qualified(table),
+            name: table,
+            staging: qualified(staging),
+            window: config.scope?.window,
+          };
           if (runId !== undefined) await keepReplaced(client, replacement, { runId, qualified });
           await replaceRows(client, replacement);
         }),
       ),
     undoing: {
       dialect: journalDialect(qualified),
-      makeJournal: () => run('making the journal of runs', (client) => makeTable(client, qualified(JOURNAL_TABLE), JOURNAL_LINES)),
+      makeJournal: () =>
+        run('making the journal of runs', (client) =>
+          makeTable(client, qualified(JOURNAL_TABLE), JOURNAL_LINES),
+        ),
       atOnce: (table, work) =>
         run(`undoing a run of \`${table}\``, (client) =>
           inPostgresTransaction(client, async () => {
-            await client.query('SELECT pg_advisory_xact_lock(hashtext($1))', [`headgate undo ${qualified(table)}`]);
+            await client.query('SELECT pg_advisory_xact_lock(hashtext($1))', [
+              `headgate undo ${qualified(table)}`,
+            ]);
             return work(undoSession(client, qualified));
           }),
         ),
@@ -157,7 +231,9 @@ export async function openPostgresDriver(config: PostgresSinkConfig, context: Si
 /** Finds a wrong address or password when the row starts, not at its first page. */
 async function checkConnection(pool: Pool, signal: AbortSignal): Promise<void> {
   try {
-    await withClient(pool, { doing: 'connection failed', signal }, (client) => client.query('SELECT 1'));
+    await withClient(pool, { doing: 'connection failed', signal }, (client) =>
+      client.query('SELECT 1'),
+    );
   } catch (error) {
     await pool.end();
     throw error;
@@ -165,7 +241,11 @@ async function checkConnection(pool: Pool, signal: AbortSignal): Promise<void> {
 }
 
 /** Two writers may make the same table at once; the lock lets the slower one find it made. */
-async function makeTable(client: ClientBase, table: string, lines: readonly string[]): Promise<void> {
+async function makeTable(
+  client: ClientBase,
+  table: string,
+  lines: readonly string[],
+): Promise<void> {
   await inPostgresTransaction(client, async () => {
     await client.query('SELECT pg_advisory_xact_lock(hashtext($1))', [`headgate table ${table}`]);
     await client.query(`CREATE TABLE IF NOT EXISTS ${table} (${lines.join(', ')})`);
@@ -182,14 +262,19 @@ interface Target {
   readonly copyable: boolean;
 }
 
-/** From so many records on COPY is faster than INSERT: adding rows to the table itself, and by way of a table of their own. */
+/**
+ * From so many records on COPY is faster than INSERT: adding rows to the table itself, and by way
+ * of a table of their own.
+ */
 const COPY_FROM = { insert: 500, upsert: 4000 } as const;
 
 async function apply(transaction: Transaction, change: TableChange, target: Target): Promise<void> {
   if (change.journal !== undefined) await keepChanged(transaction, change, target, change.journal);
-  if (change.rows.length > 0) await (copies(change, target) ? copyRows : insertRows)(transaction, change, target);
+  if (change.rows.length > 0)
+    await (copies(change, target) ? copyRows : insertRows)(transaction, change, target);
   if (change.deletes.length > 0) await deleteRows(transaction, change, target);
-  if (change.commit !== undefined) await storeToken(await transaction.client(), target.tokens, change.commit);
+  if (change.commit !== undefined)
+    await storeToken(await transaction.client(), target.tokens, change.commit);
 }
 
 function copies({ mode, rows }: TableChange, { write_method, copyable }: Target): boolean {
@@ -197,22 +282,35 @@ function copies({ mode, rows }: TableChange, { write_method, copyable }: Target)
   return rows.length >= COPY_FROM[mode] && (copyable || mode === 'upsert');
 }
 
-async function insertRows(transaction: Transaction, change: TableChange, { table, batch_size }: Target): Promise<void> {
+async function insertRows(
+  transaction: Transaction,
+  change: TableChange,
+  { table, batch_size }: Target,
+): Promise<void> {
   const { columns, rows } = change;
   const client = await transaction.client();
   const text = insertInto(table, change, fromArrays(columns.length));
   const size = batch_size === 0 ? rows.length : batch_size;
   for (let from = 0; from < rows.length; from += size) {
-    await client.query({ text, values: byColumn(rows.slice(from, from + size), encodersOf(change)) });
+    await client.query({
+      text,
+      values: byColumn(rows.slice(from, from + size), encodersOf(change)),
+    });
   }
 }
 
-async function copyRows(transaction: Transaction, change: TableChange, { table }: Target): Promise<void> {
+async function copyRows(
+  transaction: Transaction,
+  change: TableChange,
+  { table }: Target,
+): Promise<void> {
   const { columns, rows } = change;
   const lines = copyLines(rows, encodersOf(change));
   if (change.mode === 'insert') {
     const names = columns.map((column) => column.name);
-    const stream = await transaction.copy({ sql: `COPY ${table} (${quoteNames(names)}) FROM STDIN` });
+    const stream = await transaction.copy({
+      sql: `COPY ${table} (${quoteNames(names)}) FROM STDIN`,
+    });
     return stream.write(Buffer.from(lines));
   }
   const from = await arrive(transaction, columns, lines);
@@ -220,7 +318,11 @@ async function copyRows(transaction: Transaction, change: TableChange, { table }
 }
 
 /** Puts rows into a table of their own; gives the relation statements read them from. */
-async function arrive(transaction: Transaction, columns: readonly LiveColumn[], lines: string): Promise<string> {
+async function arrive(
+  transaction: Transaction,
+  columns: readonly LiveColumn[],
+  lines: string,
+): Promise<string> {
   const arrival = arrivalTable(columns);
   await (await transaction.client()).query(arrival.create);
   await (await transaction.copy({ sql: arrival.copy })).write(Buffer.from(lines));
@@ -228,7 +330,11 @@ async function arrive(transaction: Transaction, columns: readonly LiveColumn[], 
   return arrival.from;
 }
 
-async function deleteRows(transaction: Transaction, { key, deletes }: TableChange, { table, write_method }: Target): Promise<void> {
+async function deleteRows(
+  transaction: Transaction,
+  { key, deletes }: TableChange,
+  { table, write_method }: Target,
+): Promise<void> {
   const encoders = key.map(encoderOf);
   if (write_method === 'copy' || (write_method === 'auto' && deletes.length >= COPY_FROM.upsert)) {
     const from = await arrive(transaction, key, copyLines(deletes, encoders));
@@ -236,17 +342,29 @@ async function deleteRows(transaction: Transaction, { key, deletes }: TableChang
     return;
   }
   const client = await transaction.client();
-  await client.query({ text: deleteFrom(table, key, fromArrays(key.length)), values: byColumn(deletes, encoders) });
+  await client.query({
+    text: deleteFrom(table, key, fromArrays(key.length)),
+    values: byColumn(deletes, encoders),
+  });
 }
 
 /** Keeps the rows a page is about to change. */
-async function keepChanged(transaction: Transaction, change: TableChange, { table, journal }: Target, runId: string): Promise<void> {
+async function keepChanged(
+  transaction: Transaction,
+  change: TableChange,
+  { table, journal }: Target,
+  runId: string,
+): Promise<void> {
   const { key, columns, rows, deletes } = change;
   const places = key.map(({ name }) => columns.findIndex((column) => column.name === name));
   const keys = [...rows.map((row) => places.map((place) => row[place] ?? null)), ...deletes];
   const client = await transaction.client();
   const live = (await readColumns(client, table)) ?? [];
-  await keepKeys(client, { table, journal, runId, name: change.table, columns: live, key }, byColumn(keys, key.map(encoderOf)));
+  await keepKeys(
+    client,
+    { table, journal, runId, name: change.table, columns: live, key },
+    byColumn(keys, key.map(encoderOf)),
+  );
 }
 
 /** One statement, so that it happens as a whole. */
@@ -256,10 +374,17 @@ async function sweep(
   { table: name, scope, key, keys, journal: runId }: TableSweep,
 ): Promise<number> {
   const inside = scope.map(({ column }) => column);
-  const values = [...byColumn(keys, key.map(encoderOf)), ...scope.map(({ column, value }) => encoderOf(column)(value))];
+  const values = [
+    ...byColumn(keys, key.map(encoderOf)),
+    ...scope.map(({ column, value }) => encoderOf(column)(value)),
+  ];
   if (runId !== undefined) {
     const columns = (await readColumns(client, table)) ?? [];
-    return sweepAndKeep(client, { table, journal, runId, name, columns, key }, { scope: inside, values });
+    return sweepAndKeep(
+      client,
+      { table, journal, runId, name, columns, key },
+      { scope: inside, values },
+    );
   }
   const { rowCount } = await client.query({ text: deleteVanished(table, inside, key), values });
   return rowCount ?? 0;
@@ -269,21 +394,34 @@ function encodersOf({ columns, finished }: TableChange): Encoder[] {
   return columns.map((column) => (finished ? finishedText : encoderOf(column)));
 }
 
-function byColumn(rows: readonly (readonly JsonValue[])[], encoders: readonly Encoder[]): (string | null)[][] {
+function byColumn(
+  rows: readonly (readonly JsonValue[])[],
+  encoders: readonly Encoder[],
+): (string | null)[][] {
   return encoders.map((encode, index) => rows.map((row) => encode(row[index] ?? null)));
 }
 
-function missingIndex(error: unknown, table: string, keys: readonly string[]): ConnectorError | undefined {
+function missingIndex(
+  error: unknown,
+  table: string,
+  keys: readonly string[],
+): ConnectorError | undefined {
   if (codeOf(error) !== NO_UNIQUE_INDEX) return undefined;
-  return new ConnectorError('data', `${table} has no unique index on (${keys.join(', ')}), which an upsert needs`, {
-    hint: `CREATE UNIQUE INDEX ON ${table} (${quoteNames(keys)})`,
-    cause: error,
-  });
+  return new ConnectorError(
+    'data',
+    `${table} has no unique index on (${keys.join(', ')}), which an upsert needs`,
+    {
+      hint: `CREATE UNIQUE INDEX ON ${table} (${quoteNames(keys)})`,
+      cause: error,
+    },
+  );
 }
 
 async function evolve(client: ClientBase, table: string, change: SchemaChange): Promise<void> {
   const actions = [
-    ...change.add.map(({ name, type }) => `ADD COLUMN IF NOT EXISTS ${quoteName(name)} ${POSTGRES_TYPES[type]}`),
+    ...change.add.map(
+      ({ name, type }) => `ADD COLUMN IF NOT EXISTS ${quoteName(name)} ${POSTGRES_TYPES[type]}`,
+    ),
     ...change.widen.map(({ name, type }) => {
       const column = quoteName(name);
       return `ALTER COLUMN ${column} TYPE ${POSTGRES_TYPES[type]} USING ${column}::${POSTGRES_TYPES[type]}`;

@@ -6,7 +6,8 @@ export type Encoder = (value: JsonValue) => string | null;
 
 export function encoderOf(column: Pick<LiveColumn, 'sqlType'>): Encoder {
   if (column.sqlType === 'json' || column.sqlType === 'jsonb') return jsonText;
-  if (column.sqlType.endsWith('[]')) return (value) => (Array.isArray(value) ? arrayText(value) : plainText(value));
+  if (column.sqlType.endsWith('[]'))
+    return (value) => (Array.isArray(value) ? arrayText(value) : plainText(value));
   return plainText;
 }
 
@@ -45,12 +46,20 @@ function arrayText(items: readonly JsonValue[]): string {
   return `{${parts.join(',')}}`;
 }
 
-const COPY_ESCAPES: Readonly<Record<string, string>> = { '\\': '\\\\', '\n': '\\n', '\r': '\\r', '\t': '\\t' };
+const COPY_ESCAPES: Readonly<Record<string, string>> = {
+  '\\': '\\\\',
+  '\n': '\\n',
+  '\r': '\\r',
+  '\t': '\\t',
+};
 
 const NEEDS_ESCAPE = /[\\\n\r\t]/;
 
 /** Rows in the text form of COPY. */
-export function copyLines(rows: readonly (readonly JsonValue[])[], encoders: readonly Encoder[]): string {
+export function copyLines(
+  rows: readonly (readonly JsonValue[])[],
+  encoders: readonly Encoder[],
+): string {
   let text = '';
   for (const row of rows) {
     for (let index = 0; index < encoders.length; index += 1) {
@@ -65,5 +74,7 @@ export function copyLines(rows: readonly (readonly JsonValue[])[], encoders: rea
 
 /** A text as a value in the text form of COPY. */
 export function escaped(text: string): string {
-  return NEEDS_ESCAPE.test(text) ? text.replace(/[\\\n\r\t]/g, (char) => COPY_ESCAPES[char] ?? char) : text;
+  return NEEDS_ESCAPE.test(text)
+    ? text.replace(/[\\\n\r\t]/g, (char) => COPY_ESCAPES[char] ?? char)
+    : text;
 }

@@ -7,7 +7,12 @@ import { defineSource } from '../../kit/source.ts';
 import { datasetUri } from '../_sql/dataset-uri.ts';
 import { createSqlSink } from '../_sql/sink.ts';
 import { canSweep, readTable, sqlSinkCapabilities, takesBlocks } from '../_sql/sink-fields.ts';
-import { postgresSinkConfig, postgresSourceConfig, type PostgresSinkConfig, type PostgresSourceConfig } from './config.ts';
+import {
+  postgresSinkConfig,
+  postgresSourceConfig,
+  type PostgresSinkConfig,
+  type PostgresSourceConfig,
+} from './config.ts';
 import { COPY_BINARY } from './copy-binary.ts';
 import { discoverTables } from './discover.ts';
 import { openPostgresDriver } from './driver.ts';
@@ -33,7 +38,11 @@ export const postgresSource = defineSource<PostgresSourceConfig>({
     {
       connection_url: 'postgres://reader:secret@db.example:5432/shop',
       query: 'SELECT * FROM orders',
-      replication: { type: 'incremental', column: 'updated_at', initial_value: '2024-01-01T00:00:00Z' },
+      replication: {
+        type: 'incremental',
+        column: 'updated_at',
+        initial_value: '2024-01-01T00:00:00Z',
+      },
     },
   ],
   capabilities: (config) => ({
@@ -72,15 +81,29 @@ export const postgresSink = defineSink<PostgresSinkConfig>({
     ...(config.scope === undefined ? {} : { overwrites: windowOf(config.scope) }),
   }),
   datasetUri: ({ connection_url, schema, table_name }) =>
-    datasetUri(connection_url, { table: schema === undefined ? table_name : `${schema}.${table_name}` }, PORT),
+    datasetUri(
+      connection_url,
+      { table: schema === undefined ? table_name : `${schema}.${table_name}` },
+      PORT,
+    ),
   place: ({ connection_url, schema, table_name }) =>
-    datasetUri(connection_url.replace(/^postgresql:/i, 'postgres:'), { table: `${schema ?? USUAL_SCHEMA}.${table_name}` }, PORT),
-  readBack: (config) => ({ type: 'postgres', ...readTable(config, { connection_url: config.connection_url }) }),
-  open: async (config, context) => createSqlSink(config, await openPostgresDriver(config, context), context),
+    datasetUri(
+      connection_url.replace(/^postgresql:/i, 'postgres:'),
+      { table: `${schema ?? USUAL_SCHEMA}.${table_name}` },
+      PORT,
+    ),
+  readBack: (config) => ({
+    type: 'postgres',
+    ...readTable(config, { connection_url: config.connection_url }),
+  }),
+  open: async (config, context) =>
+    createSqlSink(config, await openPostgresDriver(config, context), context),
   probe: async (config) => [await probeConnection(config.connection_url)],
 });
 
-function windowOf({ window: { column, from, to } }: NonNullable<PostgresSinkConfig['scope']>): string {
+function windowOf({
+  window: { column, from, to },
+}: NonNullable<PostgresSinkConfig['scope']>): string {
   return `${column} from ${from} to ${to}`;
 }
 

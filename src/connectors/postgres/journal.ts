@@ -1,4 +1,7 @@
-/** The journal of runs in PostgreSQL: what a page is about to change is kept by one statement, whatever way its rows take. */
+/**
+ * The journal of runs in PostgreSQL: what a page is about to change is kept by one statement,
+ * whatever way its rows take.
+ */
 import type { ClientBase } from 'pg';
 import { quoteName } from '../../lib/sql-name.ts';
 import type { JournalDialect, LiveColumn } from '../_sql/driver.ts';
@@ -7,7 +10,9 @@ import { castSlot, fromArrays, vanished } from './statements.ts';
 
 export const JOURNAL_LINES = [
   ...JOURNAL_COLUMNS.map((name) =>
-    name === 'recorded_at' ? `${name} timestamptz NOT NULL` : `${name} text${name === 'before_json' ? '' : ' NOT NULL'}`,
+    name === 'recorded_at'
+      ? `${name} timestamptz NOT NULL`
+      : `${name} text${name === 'before_json' ? '' : ' NOT NULL'}`,
   ),
   `PRIMARY KEY (${JOURNAL_KEY.join(', ')})`,
 ];
@@ -20,14 +25,20 @@ export function journalDialect(qualified: (table: string) => string): JournalDia
     table: qualified,
     json: (text) => `(${text})::json`,
     decode: (text, column) => `CAST(${text} AS ${column.sqlType})`,
-    images: { join: 'CROSS JOIN LATERAL json_array_elements(j.before_json::json) AS e(image)', image: 'e.image' },
+    images: {
+      join: 'CROSS JOIN LATERAL json_array_elements(j.before_json::json) AS e(image)',
+      image: 'e.image',
+    },
     labels: (image) => `LATERAL json_object_keys(${image}) AS k(key)`,
     overriding: 'OVERRIDING SYSTEM VALUE',
     now: 'clock_timestamp()',
   };
 }
 
-/** Values as text rather than JSON: JSON knows no other way to say its own null, and would round what it does not know. */
+/**
+ * Values as text rather than JSON: JSON knows no other way to say its own null, and would round
+ * what it does not know.
+ */
 function imageOf(columns: readonly LiveColumn[]): string {
   const labels = columns.map(({ name }) => `'${labelOf(name)}'`);
   const values = columns.map(({ name }) => `t.${quoteName(name)}::text`);
@@ -49,8 +60,15 @@ export interface Journaling {
   readonly key: readonly LiveColumn[];
 }
 
-/** Keeps the rows that have one of the keys, given as one array of texts a column, and which keys have none. */
-export async function keepKeys(client: ClientBase, on: Journaling, keys: readonly (readonly (string | null)[])[]): Promise<void> {
+/**
+ * Keeps the rows that have one of the keys, given as one array of texts a column, and which keys
+ * have none.
+ */
+export async function keepKeys(
+  client: ClientBase,
+  on: Journaling,
+  keys: readonly (readonly (string | null)[])[],
+): Promise<void> {
   const { table, journal, columns, key } = on;
   const places = key.map((column, index) => `${castSlot(column, index)} AS k${index}`);
   const names = key.map((_, index) => `r.k${index}`);
@@ -69,7 +87,10 @@ export async function keepKeys(client: ClientBase, on: Journaling, keys: readonl
   await client.query({ text, values: [...keys, on.runId, on.name] });
 }
 
-/** Removes rows that vanished at the source, and keeps them; gives their number. Values as for `deleteVanished`. */
+/**
+ * Removes rows that vanished at the source, and keeps them; gives their number. Values as for
+ * `deleteVanished`.
+ */
 export async function sweepAndKeep(
   client: ClientBase,
   on: Journaling,
@@ -83,6 +104,9 @@ export async function sweepAndKeep(
         json_build_array(${imageOf(on.columns)})::text, clock_timestamp()
       FROM gone AS t ON CONFLICT DO NOTHING)
     SELECT count(*) AS n FROM gone`;
-  const { rows } = await client.query<{ n: string }>({ text, values: [...values, on.runId, on.name] });
+  const { rows } = await client.query<{ n: string }>({
+    text,
+    values: [...values, on.runId, on.name],
+  });
   return Number(rows[0]?.n);
 }

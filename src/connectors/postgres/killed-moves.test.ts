@@ -1,4 +1,7 @@
-/** A move that is killed goes on where it stood: however often that happens, the table ends as if nothing had (spec 2.10). */
+/**
+ * A move that is killed goes on where it stood: however often that happens, the table ends as if
+ * nothing had (spec 2.10).
+ */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -20,7 +23,8 @@ beforeAll(async () => {
   client = new Client({ connectionString: database.url });
   await client.connect();
   folder = await mkdtemp(join(tmpdir(), 'headgate-killed-'));
-  // Values of the column come several at a time, and one of them more often than there are rows in a page or between bookmarks.
+  // Values of the column come several at a time, and one of them more often than there are rows in
+  // a page or between bookmarks.
   await client.query(`
     CREATE TABLE origin (id int, grp int, at timestamptz, t text);
     INSERT INTO origin SELECT i, CASE WHEN i BETWEEN 100000 AND 170000 THEN 14285 ELSE i / 7 END,
@@ -43,10 +47,15 @@ interface Move {
 async function start(document: string): Promise<Move> {
   const path = join(folder, 'move.yaml');
   await writeFile(path, document);
-  const child = spawn(process.execPath, [LAUNCHER, 'run', path], { cwd: folder, stdio: ['ignore', 'ignore', 'pipe'] });
+  const child = spawn(process.execPath, [LAUNCHER, 'run', path], {
+    cwd: folder,
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
   let said = '';
   child.stderr.on('data', (text: Buffer) => (said += text.toString()));
-  const ended = once(child, 'close').then(([code]) => (code === 0 ? '' : `ended with ${String(code)}: ${said}`));
+  const ended = once(child, 'close').then(([code]) =>
+    code === 0 ? '' : `ended with ${String(code)}: ${said}`,
+  );
   return { ended, kill: () => void child.kill('SIGKILL'), over: () => child.exitCode !== null };
 }
 
@@ -62,7 +71,11 @@ async function taken(table: string): Promise<number> {
 test.each([
   ['as they stand, by a column with equal values', 'grp', ''],
   ['as they stand, by a column without', 'at', ''],
-  ['as records, by a column with equal values', 'grp', '  transforms: [{ type: value_case, config: { fields: [t], mode: upper } }]\n'],
+  [
+    'as records, by a column with equal values',
+    'grp',
+    '  transforms: [{ type: value_case, config: { fields: [t], mode: upper } }]\n',
+  ],
 ])(
   'rows that travel %s',
   async (_how, column, transforms) => {

@@ -1,4 +1,7 @@
-/** One query read through every lane gives the same bytes: through the cursor, by COPY as records, by COPY as lines. */
+/**
+ * One query read through every lane gives the same bytes: through the cursor, by COPY as records,
+ * by COPY as lines.
+ */
 import * as fc from 'fast-check';
 import { Client } from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -27,7 +30,11 @@ afterAll(async () => {
   await database.drop();
 });
 
-async function read(config: JsonObject, request: ReadRequest, pageBytes = 1 << 22): Promise<Page[]> {
+async function read(
+  config: JsonObject,
+  request: ReadRequest,
+  pageBytes = 1 << 22,
+): Promise<Page[]> {
   const checked = check(postgresSource.config, { connection_url: database.url, ...config });
   if (!checked.ok) throw new Error(JSON.stringify(checked.issues));
   const source = await postgresSource.open(checked.value, testContext('/', { pageBytes }));
@@ -59,7 +66,11 @@ async function tell(config: JsonObject, request: ReadRequest): Promise<Told> {
     );
     return { lines, pages: pages.map((page) => [page.count, page.bookmark] as const) };
   } catch (error) {
-    return { lines: [], pages: [], failure: error instanceof Error ? error.message : String(error) };
+    return {
+      lines: [],
+      pages: [],
+      failure: error instanceof Error ? error.message : String(error),
+    };
   }
 }
 
@@ -74,7 +85,9 @@ async function everyLane(config: JsonObject, bookmark?: JsonValue): Promise<stri
 
 describe('every lane tells the same', () => {
   test.each([
-    ['\'tab\tline\nreturn\rback\\slash "quote" é ✓ 𝄞 \' || chr(11) || chr(8) || chr(12) || chr(1) || chr(31) || chr(127)'],
+    [
+      '\'tab\tline\nreturn\rback\\slash "quote" é ✓ 𝄞 \' || chr(11) || chr(8) || chr(12) || chr(1) || chr(31) || chr(127)',
+    ],
     ["'\\N'"],
     ["''"],
     ["'\\'"],
@@ -92,7 +105,9 @@ describe('every lane tells the same', () => {
     [
       "unnest('{2024-05-06 07:08:09+00,2024-05-06 07:08:09.000001+02,infinity,-infinity,0044-03-15 00:00:00+00 BC,12024-01-01 00:00:00+00}'::timestamptz[])",
     ],
-    ["unnest('{2024-05-06 07:08:09,2024-05-06 07:08:09.5,infinity,0044-03-15 00:00:00 BC,12024-01-01 00:00:00}'::timestamp[])"],
+    [
+      "unnest('{2024-05-06 07:08:09,2024-05-06 07:08:09.5,infinity,0044-03-15 00:00:00 BC,12024-01-01 00:00:00}'::timestamp[])",
+    ],
     ["unnest('{2024-05-06,infinity,0044-03-15 BC}'::date[])"],
     ["'07:08:09.5'::time"],
     ["'1 day 02:03:04'::interval"],
@@ -125,49 +140,83 @@ describe('every lane tells the same', () => {
     ' [ 1 , "\\/\\u0041" ] ',
   ])('JSON %s', async (json) => {
     for (const json_big_numbers of ['fail', 'string']) {
-      await everyLane({ query: 'SELECT $1::jsonb AS v, $1::json AS w, 1 AS x', params: [json], json_big_numbers });
+      await everyLane({
+        query: 'SELECT $1::jsonb AS v, $1::json AS w, 1 AS x',
+        params: [json],
+        json_big_numbers,
+      });
     }
   });
 
   test('names in any order and spelling, and columns with one name', async () => {
     await everyLane({ query: 'SELECT 1 AS "b", 2 AS "10", 3 AS "9"' });
     await everyLane({ query: 'SELECT 1 AS a, 2 AS b, 3 AS a' });
-    expect(await everyLane({ query: `SELECT 1 AS "a""b\\c", 2 AS "__proto__", 3 AS "é"` })).toBe('{"a\\"b\\\\c":1,"__proto__":2,"é":3}\n');
+    expect(await everyLane({ query: `SELECT 1 AS "a""b\\c", 2 AS "__proto__", 3 AS "é"` })).toBe(
+      '{"a\\"b\\\\c":1,"__proto__":2,"é":3}\n',
+    );
     await everyLane({ query: 'SELECT FROM generate_series(1, 3)' });
   });
 
   test('whatever texts, floats and documents a table holds', async () => {
     await client.query('CREATE TABLE anything (n int, t text, f float8, j jsonb, c json)');
-    const text = fc.string({ unit: 'grapheme', maxLength: 30 }).map((value) => value.replaceAll('\u0000', ''));
+    const text = fc
+      .string({ unit: 'grapheme', maxLength: 30 })
+      .map((value) => value.replaceAll('\u0000', ''));
     const controls = fc.string({
       unit: fc.constantFrom('\\', '\n', '\t', '\r', '\v', '\b', '\f', '\u0001', '"', 'N', 'é', 'x'),
       maxLength: 12,
     });
-    const document = fc.jsonValue({ maxDepth: 3, stringUnit: 'grapheme' }).map((value) => JSON.stringify(value).replaceAll('\\u0000', ''));
-    const row = fc.tuple(fc.oneof(text, controls, fc.constant(null)), fc.oneof(fc.double(), fc.float(), fc.integer()), document);
+    const document = fc
+      .jsonValue({ maxDepth: 3, stringUnit: 'grapheme' })
+      .map((value) => JSON.stringify(value).replaceAll('\\u0000', ''));
+    const row = fc.tuple(
+      fc.oneof(text, controls, fc.constant(null)),
+      fc.oneof(fc.double(), fc.float(), fc.integer()),
+      document,
+    );
     await fc.assert(
       fc.asyncProperty(fc.array(row, { minLength: 1, maxLength: 40 }), async (rows) => {
         await client.query('TRUNCATE anything');
         for (const [n, [t, f, j]] of rows.entries()) {
-          await client.query('INSERT INTO anything VALUES ($1, $2, $3, $4::text::jsonb, $4::text::json)', [n, t, String(f), j]);
+          await client.query(
+            'INSERT INTO anything VALUES ($1, $2, $3, $4::text::jsonb, $4::text::json)',
+            [n, t, String(f), j],
+          );
         }
-        await everyLane({ query: 'SELECT * FROM anything ORDER BY n', json_big_numbers: 'string', batch_size: 7 });
+        await everyLane({
+          query: 'SELECT * FROM anything ORDER BY n',
+          json_big_numbers: 'string',
+          batch_size: 7,
+        });
       }),
       { numRuns: 25 },
     );
   }, 120_000);
 
   test('values bound to parameters, whatever they are', async () => {
-    const query = "SELECT $1 AS t, $2::int8 + 1 AS n, '$1' AS quoted, $3::bool AS b, $4::timestamptz AS at -- $1";
+    const query =
+      "SELECT $1 AS t, $2::int8 + 1 AS n, '$1' AS quoted, $3::bool AS b, $4::timestamptz AS at -- $1";
     for (const value of ["it's", '\\', "\\'; DROP TABLE x; --", '$2', "'", '"', '', 'é', null]) {
-      await everyLane({ query, params: [value, 9007199254740993n, true, '2024-01-01T00:00:00Z'] as JsonValue[] });
+      await everyLane({
+        query,
+        params: [value, 9007199254740993n, true, '2024-01-01T00:00:00Z'] as JsonValue[],
+      });
     }
-    await everyLane({ query: 'SELECT i FROM generate_series(1, 50) AS i WHERE i > $1 AND i < $2 ORDER BY i LIMIT $3', params: [3, 20, 5] });
+    await everyLane({
+      query:
+        'SELECT i FROM generate_series(1, 50) AS i WHERE i > $1 AND i < $2 ORDER BY i LIMIT $3',
+      params: [3, 20, 5],
+    });
   });
 
   test('bookmarks stand at the same rows', async () => {
-    await client.query(`CREATE TABLE ticks (at float8, v int); INSERT INTO ticks SELECT i / 3, i FROM generate_series(1, 40) AS i`);
-    const config = { query: 'SELECT v, at FROM ticks', replication: { type: 'incremental', column: 'at', initial_value: -1 } };
+    await client.query(
+      `CREATE TABLE ticks (at float8, v int); INSERT INTO ticks SELECT i / 3, i FROM generate_series(1, 40) AS i`,
+    );
+    const config = {
+      query: 'SELECT v, at FROM ticks',
+      replication: { type: 'incremental', column: 'at', initial_value: -1 },
+    };
     for (const batch_size of [1, 2, 3, 4, 7, 100, 0]) {
       await everyLane({ ...config, batch_size });
       await everyLane({ ...config, batch_size }, 5);
@@ -175,9 +224,13 @@ describe('every lane tells the same', () => {
   });
 
   test('a failure in the middle is told alike', async () => {
-    expect(await everyLane({ query: 'SELECT 1/(i - 300) AS v FROM generate_series(1, 1000) AS i' })).toContain('division by zero');
+    expect(
+      await everyLane({ query: 'SELECT 1/(i - 300) AS v FROM generate_series(1, 1000) AS i' }),
+    ).toContain('division by zero');
     expect(await everyLane({ query: 'SELECT 1; SELECT 2' })).toContain('multiple commands');
-    expect(await everyLane({ query: 'DELETE FROM pg_class RETURNING 1' })).toContain('syntax error');
+    expect(await everyLane({ query: 'DELETE FROM pg_class RETURNING 1' })).toContain(
+      'syntax error',
+    );
   });
 });
 
@@ -186,7 +239,9 @@ describe('reading by COPY', () => {
     const query = `SELECT i, repeat(chr(96 + i) || '"' || chr(9), 400000) AS v FROM generate_series(1, 5) AS i`;
     const pages = await read({ query }, { lane: LINES }, 1 << 20);
     expect(pages.map((page) => page.count)).toEqual([1, 1, 1, 1, 1]);
-    expect(pages.flatMap((page) => page.records())).toEqual((await read({ query }, BY_CURSOR)).flatMap((page) => page.records()));
+    expect(pages.flatMap((page) => page.records())).toEqual(
+      (await read({ query }, BY_CURSOR)).flatMap((page) => page.records()),
+    );
   });
 
   test('pages before a failure are handed over', async () => {

@@ -10,11 +10,16 @@ export interface Replacement {
   /** The bare name of the table. */
   readonly name: string;
   readonly staging: string;
-  readonly window?: { readonly column: string; readonly from: JsonValue; readonly to: JsonValue } | undefined;
+  readonly window?:
+    | { readonly column: string; readonly from: JsonValue; readonly to: JsonValue }
+    | undefined;
 }
 
 /** Puts the staged rows in the place of the old ones; runs inside a transaction. */
-export async function replaceRows(client: ClientBase, { table, name, staging, window }: Replacement): Promise<void> {
+export async function replaceRows(
+  client: ClientBase,
+  { table, name, staging, window }: Replacement,
+): Promise<void> {
   const live = await readColumns(client, table);
   if (live === undefined) {
     await client.query(`ALTER TABLE ${staging} RENAME TO ${quoteName(name)}`);
@@ -26,8 +31,12 @@ export async function replaceRows(client: ClientBase, { table, name, staging, wi
     await clearWindow(client, { table, staging, window });
   }
   const staged = new Set((await readColumns(client, staging))?.map((column) => column.name));
-  const columns = quoteNames(live.map((column) => column.name).filter((column) => staged.has(column)));
-  await client.query(`INSERT INTO ${table} (${columns}) OVERRIDING SYSTEM VALUE SELECT ${columns} FROM ${staging}`);
+  const columns = quoteNames(
+    live.map((column) => column.name).filter((column) => staged.has(column)),
+  );
+  await client.query(
+    `INSERT INTO ${table} (${columns}) OVERRIDING SYSTEM VALUE SELECT ${columns} FROM ${staging}`,
+  );
   await client.query(`DROP TABLE ${staging}`);
 }
 
@@ -36,7 +45,10 @@ export function insideWindow({ column, from, to }: NonNullable<Replacement['wind
   readonly sql: string;
   readonly bounds: string[];
 } {
-  return { sql: `${quoteName(column)} >= $1 AND ${quoteName(column)} < $2`, bounds: [jsonText(from), jsonText(to)] };
+  return {
+    sql: `${quoteName(column)} >= $1 AND ${quoteName(column)} < $2`,
+    bounds: [jsonText(from), jsonText(to)],
+  };
 }
 
 async function clearWindow(
@@ -45,12 +57,19 @@ async function clearWindow(
 ): Promise<void> {
   if (window === undefined) return;
   const { sql: inside, bounds } = insideWindow(window);
-  const outside = await client.query<{ n: string }>(`SELECT count(*) AS n FROM ${staging} WHERE (${inside}) IS NOT TRUE`, bounds);
+  const outside = await client.query<{ n: string }>(
+    `SELECT count(*) AS n FROM ${staging} WHERE (${inside}) IS NOT TRUE`,
+    bounds,
+  );
   const count = outside.rows[0]?.n ?? '0';
   if (count !== '0') {
-    throw new ConnectorError('data', `${count} records lie outside the window of \`${window.column}\` that is replaced`, {
-      hint: 'widen `scope.window`, or filter the records',
-    });
+    throw new ConnectorError(
+      'data',
+      `${count} records lie outside the window of \`${window.column}\` that is replaced`,
+      {
+        hint: 'widen `scope.window`, or filter the records',
+      },
+    );
   }
   await client.query(`DELETE FROM ${table} WHERE ${inside}`, bounds);
 }

@@ -49,7 +49,11 @@ function parsed(definition: { readonly config: ZodType }, config: JsonObject): n
   return checked.value as never;
 }
 
-async function pagesOf(config: JsonObject, lane: Lane, request: Omit<ReadRequest, 'lane'> = {}): Promise<Page[]> {
+async function pagesOf(
+  config: JsonObject,
+  lane: Lane,
+  request: Omit<ReadRequest, 'lane'> = {},
+): Promise<Page[]> {
   const source = await postgresSource.open(parsed(postgresSource, config), testContext('/'));
   const pages: Page[] = [];
   try {
@@ -72,18 +76,33 @@ async function into<T>(config: JsonObject, work: (sink: Sink) => Promise<T>): Pr
   }
 }
 
-/** Moves a query into a new table in one lane; gives the rows as text and whether the pages came as blocks. */
-async function move(query: string, definition: string, lane: Lane): Promise<{ rows: unknown[]; blocks: boolean }> {
+/**
+ * Moves a query into a new table in one lane; gives the rows as text and whether the pages came as
+ * blocks.
+ */
+async function move(
+  query: string,
+  definition: string,
+  lane: Lane,
+): Promise<{ rows: unknown[]; blocks: boolean }> {
   const table = `t${(tables += 1)}`;
   await client.query(`CREATE TABLE ${table} (${definition})`);
   const pages = await pagesOf({ query, batch_size: 100 }, lane);
   await into({ table_name: table, column_mapping: 'auto_map' }, async (sink) => {
     for (const page of pages) {
-      expect(await sink.write(page, { partial: false })).toEqual({ written: page.count, rejected: [] });
+      expect(await sink.write(page, { partial: false })).toEqual({
+        written: page.count,
+        rejected: [],
+      });
     }
   });
-  const { rows } = await client.query<{ row: string }>(`SELECT t::text AS row FROM ${table} AS t ORDER BY 1`);
-  return { rows: rows.map(({ row }) => row), blocks: pages.every((page) => page.form.form === 'bytes') };
+  const { rows } = await client.query<{ row: string }>(
+    `SELECT t::text AS row FROM ${table} AS t ORDER BY 1`,
+  );
+  return {
+    rows: rows.map(({ row }) => row),
+    blocks: pages.every((page) => page.form.form === 'bytes'),
+  };
 }
 
 describe('binary rows', () => {
@@ -96,7 +115,11 @@ describe('binary rows', () => {
   });
 
   test.each([
-    ['columns of other types', 'SELECT id, n, at, t, d FROM wide', 'id text, n float8, at text, t text, d numeric'],
+    [
+      'columns of other types',
+      'SELECT id, n, at, t, d FROM wide',
+      'id text, n float8, at text, t text, d numeric',
+    ],
     ['columns the table does not have', 'SELECT id, t, b FROM wide', 'id bigint, b boolean'],
     [
       'columns that keep their default',
@@ -104,14 +127,20 @@ describe('binary rows', () => {
       "id bigint, t text, x text DEFAULT 'kept', g text GENERATED ALWAYS AS (upper(t)) STORED",
     ],
     ['texts that fit', 'SELECT id, v FROM wide', 'id bigint, v text'],
-    ['a column with an identity', 'SELECT id, t FROM wide', 'id bigint GENERATED ALWAYS AS IDENTITY, t text'],
+    [
+      'a column with an identity',
+      'SELECT id, t FROM wide',
+      'id bigint GENERATED ALWAYS AS IDENTITY, t text',
+    ],
     [
       'types without a binary form that all servers share',
       "SELECT id, ARRAY[t, 'x'] AS a, '1 day'::interval AS w FROM wide",
       'id bigint, a text[], w interval',
     ],
   ])('%s', async (_what, query, definition) => {
-    expect((await move(query, definition, BINARY)).rows).toEqual((await move(query, definition, RECORDS_LANE)).rows);
+    expect((await move(query, definition, BINARY)).rows).toEqual(
+      (await move(query, definition, RECORDS_LANE)).rows,
+    );
   });
 
   test('read as records are the records', async () => {
@@ -119,8 +148,13 @@ describe('binary rows', () => {
       'SELECT * FROM wide ORDER BY id',
       "SELECT 'NaN'::float8 AS a, 'NaN'::numeric AS b, '-Infinity'::real AS c, 1::\"char\"::text AS d",
     ]) {
-      const [blocks, records] = [await pagesOf({ query }, BINARY), await pagesOf({ query }, RECORDS_LANE)];
-      expect(blocks.flatMap((page) => page.records())).toEqual(records.flatMap((page) => page.records()));
+      const [blocks, records] = [
+        await pagesOf({ query }, BINARY),
+        await pagesOf({ query }, RECORDS_LANE),
+      ];
+      expect(blocks.flatMap((page) => page.records())).toEqual(
+        records.flatMap((page) => page.records()),
+      );
     }
     const [page] = await pagesOf({ query: 'SELECT * FROM wide ORDER BY id' }, BINARY);
     expect(page?.slice(10, 13).records()).toEqual(page?.records().slice(10, 13));
@@ -135,15 +169,25 @@ describe('binary rows', () => {
     const query = `SELECT i / 3 AS at, CASE WHEN i BETWEEN 30000 AND 95000 THEN 30000 ELSE i END::numeric AS n, i FROM generate_series(1, 130000) AS i`;
     for (const column of ['at', 'n', 'i']) {
       for (const exact of [false, true]) {
-        const config = { query, batch_size: 9000, replication: { type: 'incremental', column, initial_value: 0 } };
+        const config = {
+          query,
+          batch_size: 9000,
+          replication: { type: 'incremental', column, initial_value: 0 },
+        };
         const pages = await pagesOf(config, BINARY, { exact });
         const marks = pages.flatMap((page) => (page.bookmark === undefined ? [] : [page.bookmark]));
-        expect([pages.length, marks.length]).toEqual([15, expect.toSatisfy((length: number) => length >= 1 && length <= 3)]);
+        expect([pages.length, marks.length]).toEqual([
+          15,
+          expect.toSatisfy((length: number) => length >= 1 && length <= 3),
+        ]);
         let read = 0;
         for (const page of pages) {
           read += page.count;
           if (page.bookmark === undefined) continue;
-          const rest = (await pagesOf(config, BINARY, { bookmark: page.bookmark })).reduce((sum, one) => sum + one.count, 0);
+          const rest = (await pagesOf(config, BINARY, { bookmark: page.bookmark })).reduce(
+            (sum, one) => sum + one.count,
+            0,
+          );
           if (exact) expect(read + rest).toBe(130_000);
           else expect(read + rest).toBeGreaterThanOrEqual(130_000);
         }
@@ -154,7 +198,10 @@ describe('binary rows', () => {
 
   test('of a type whose equal values differ in spelling are no exact positions', async () => {
     const query = "SELECT interval '1 day' AS w, 1 AS i";
-    const config = { query, replication: { type: 'incremental', column: 'w', initial_value: '0 s' } };
+    const config = {
+      query,
+      replication: { type: 'incremental', column: 'w', initial_value: '0 s' },
+    };
     await expect(pagesOf(config, BINARY, { exact: true })).rejects.toThrow('no exact positions');
   });
 
@@ -169,39 +216,63 @@ describe('binary rows', () => {
         for (const page of pages) await sink.write(page, { partial: false });
       });
       const types = (name: string) =>
-        client.query('SELECT attname, atttypid FROM pg_attribute WHERE attrelid = $1::regclass AND attnum > 0', [name]);
+        client.query(
+          'SELECT attname, atttypid FROM pg_attribute WHERE attrelid = $1::regclass AND attnum > 0',
+          [name],
+        );
       expect((await types(table)).rows).toEqual((await types('wide')).rows);
-      expect((await client.query(`SELECT * FROM ${table} EXCEPT ALL SELECT * FROM wide`)).rows).toEqual([]);
+      expect(
+        (await client.query(`SELECT * FROM ${table} EXCEPT ALL SELECT * FROM wide`)).rows,
+      ).toEqual([]);
     }
-    await expect(client.query('INSERT INTO made_keyed (id) VALUES (1)')).rejects.toThrow('duplicate key');
+    await expect(client.query('INSERT INTO made_keyed (id) VALUES (1)')).rejects.toThrow(
+      'duplicate key',
+    );
   });
 
   test('a page and its token are one transaction, and a page that fails leaves nothing', async () => {
     await client.query('CREATE TABLE strict (id bigint CHECK (id < 150))');
-    const pages = await pagesOf({ query: 'SELECT id FROM wide ORDER BY id', batch_size: 100 }, BINARY);
+    const pages = await pagesOf(
+      { query: 'SELECT id FROM wide ORDER BY id', batch_size: 100 },
+      BINARY,
+    );
     const told = await into({ table_name: 'strict', column_mapping: 'auto_map' }, async (sink) => {
       await sink.tokens?.write(pages[0] as Page, 'scope', '1');
-      await expect(sink.tokens?.write(pages[1] as Page, 'scope', '2')).rejects.toThrow('strict_id_check');
+      await expect(sink.tokens?.write(pages[1] as Page, 'scope', '2')).rejects.toThrow(
+        'strict_id_check',
+      );
       return sink.tokens?.last('scope');
     });
     expect(told).toBe('1');
-    expect((await client.query('SELECT count(*)::int AS n FROM strict')).rows).toEqual([{ n: 100 }]);
+    expect((await client.query('SELECT count(*)::int AS n FROM strict')).rows).toEqual([
+      { n: 100 },
+    ]);
   });
 
   test('replace rows by their key as records do, and a row without a key fails or is rejected alike', async () => {
     const results: unknown[] = [];
     for (const lane of [BINARY, RECORDS_LANE]) {
       const table = `t${(tables += 1)}`;
-      await client.query(`CREATE TABLE ${table} (id bigint, at timestamptz PRIMARY KEY, t text, x int DEFAULT 7)`);
-      await client.query(`INSERT INTO ${table} SELECT -id, at, 'old', 1 FROM wide WHERE id <= 500 AND id % 2 = 0`);
+      await client.query(
+        `CREATE TABLE ${table} (id bigint, at timestamptz PRIMARY KEY, t text, x int DEFAULT 7)`,
+      );
+      await client.query(
+        `INSERT INTO ${table} SELECT -id, at, 'old', 1 FROM wide WHERE id <= 500 AND id % 2 = 0`,
+      );
       const query = `SELECT id, at, t FROM wide WHERE id <= 500 UNION ALL SELECT 1000, at, 'last' FROM wide WHERE id = 3 ORDER BY 1`;
       const [page] = await pagesOf({ query }, lane);
-      const [keyless] = await pagesOf({ query: 'SELECT id, at, t FROM wide WHERE id IN (1, 501) ORDER BY id' }, lane);
-      const told = await into({ table_name: table, column_mapping: 'auto_map', write_mode: 'upsert', key: ['at'] }, async (sink) => [
-        await sink.write(page as Page, { partial: false }),
-        await sink.write(keyless as Page, { partial: false }).catch(String),
-        await sink.write(keyless as Page, { partial: true }),
-      ]);
+      const [keyless] = await pagesOf(
+        { query: 'SELECT id, at, t FROM wide WHERE id IN (1, 501) ORDER BY id' },
+        lane,
+      );
+      const told = await into(
+        { table_name: table, column_mapping: 'auto_map', write_mode: 'upsert', key: ['at'] },
+        async (sink) => [
+          await sink.write(page as Page, { partial: false }),
+          await sink.write(keyless as Page, { partial: false }).catch(String),
+          await sink.write(keyless as Page, { partial: true }),
+        ],
+      );
       results.push([told, (await client.query(`SELECT * FROM ${table} ORDER BY id`)).rows]);
     }
     expect(results[0]).toEqual(results[1]);
@@ -217,19 +288,34 @@ describe('binary rows', () => {
       CREATE TABLE ruled (id bigint); CREATE RULE double AS ON INSERT TO ruled DO INSTEAD INSERT INTO plain VALUES (new.id * 1000)`);
     for (const table_name of ['seen', 'ruled']) {
       const pages = await pagesOf({ query: 'SELECT id FROM wide WHERE id <= 2' }, BINARY);
-      await into({ table_name, column_mapping: 'auto_map' }, (sink) => sink.write(pages[0] as Page, { partial: false }));
+      await into({ table_name, column_mapping: 'auto_map' }, (sink) =>
+        sink.write(pages[0] as Page, { partial: false }),
+      );
     }
-    expect((await client.query('SELECT id::int FROM plain ORDER BY 1')).rows).toEqual([{ id: 1 }, { id: 2 }, { id: 1000 }, { id: 2000 }]);
+    expect((await client.query('SELECT id::int FROM plain ORDER BY 1')).rows).toEqual([
+      { id: 1 },
+      { id: 2 },
+      { id: 1000 },
+      { id: 2000 },
+    ]);
   });
 });
 
 test('JSON Lines go into one column as they stand', async () => {
-  const records = [{ a: 'tab\t "quote" \\ \\N é\n' }, { a: [1, { b: null }] }, 5, 'text', null, { n: 9007199254740993n }] as JsonValue[];
+  const records = [
+    { a: 'tab\t "quote" \\ \\N é\n' },
+    { a: [1, { b: null }] },
+    5,
+    'text',
+    null,
+    { n: 9007199254740993n },
+  ] as JsonValue[];
   const rows = async (page: Page, type: string) => {
     const table = `t${(tables += 1)}`;
     await client.query(`CREATE TABLE ${table} (doc ${type}, x int DEFAULT 7)`);
-    const written = await into({ table_name: table, column_mapping: { json: { column: 'doc' } } }, (sink) =>
-      sink.write(page, { partial: false }),
+    const written = await into(
+      { table_name: table, column_mapping: { json: { column: 'doc' } } },
+      (sink) => sink.write(page, { partial: false }),
     );
     return [written, (await client.query(`SELECT doc::text, x FROM ${table}`)).rows];
   };

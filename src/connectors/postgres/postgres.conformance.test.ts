@@ -9,8 +9,13 @@ import { postgresSink, postgresSource } from './index.ts';
 const database = await freshDatabase();
 const client = new Client({ connectionString: database.url });
 await client.connect();
-await client.query("CREATE TABLE people AS SELECT i AS id, 'n' || i AS name FROM generate_series(1, 24) AS i");
-const records = Array.from({ length: 24 }, (_, index) => ({ id: index + 1, name: `n${index + 1}` }));
+await client.query(
+  "CREATE TABLE people AS SELECT i AS id, 'n' || i AS name FROM generate_series(1, 24) AS i",
+);
+const records = Array.from({ length: 24 }, (_, index) => ({
+  id: index + 1,
+  name: `n${index + 1}`,
+}));
 const wrong = new URL(database.url);
 wrong.password = 'not-the-password';
 let tables = 0;
@@ -42,11 +47,22 @@ for (const write_method of ['insert', 'copy', 'auto']) {
       const table = `${schema}.t`;
       await client.query(`CREATE SCHEMA ${schema}`);
       return {
-        config: { connection_url: database.url, schema, table_name: 't', column_mapping: 'auto_map', write_method },
+        config: {
+          connection_url: database.url,
+          schema,
+          table_name: 't',
+          column_mapping: 'auto_map',
+          write_method,
+        },
         rows: async () => {
-          const found = await client.query<{ there: boolean }>('SELECT to_regclass($1) IS NOT NULL AS there', [table]);
+          const found = await client.query<{ there: boolean }>(
+            'SELECT to_regclass($1) IS NOT NULL AS there',
+            [table],
+          );
           if (found.rows[0]?.there !== true) return undefined;
-          const { rows } = await client.query<{ row: JsonObject }>(`SELECT to_jsonb(t) AS row FROM ${table} AS t`);
+          const { rows } = await client.query<{ row: JsonObject }>(
+            `SELECT to_jsonb(t) AS row FROM ${table} AS t`,
+          );
           return rows.map(({ row }) => row);
         },
       };

@@ -1,4 +1,7 @@
-/** COPY takes no bind parameters: their values are written into the statement as literals of the types the server gave them. */
+/**
+ * COPY takes no bind parameters: their values are written into the statement as literals of the
+ * types the server gave them.
+ */
 import { sqlPieces } from '../_sql/sql-text.ts';
 import type { Connection } from './connection.ts';
 import type { Statement } from './query.ts';
@@ -11,12 +14,24 @@ interface PreparedRow {
   readonly plain: boolean;
 }
 
-/** The statement without parameters; `undefined` when its values cannot be written so that the server is sure to read the same. */
-export async function withLiterals(connection: Connection, { sql, values }: Statement): Promise<string | undefined> {
+/**
+ * The statement without parameters; `undefined` when its values cannot be written so that the
+ * server is sure to read the same.
+ */
+export async function withLiterals(
+  connection: Connection,
+  { sql, values }: Statement,
+): Promise<string | undefined> {
   if (values.length === 0) return sql;
   const { types, plain } = await connection.ask(() => parameterTypes(connection, sql));
-  // Where a backslash escapes in plain literals, what is code and what is quoted cannot be told from the text alone.
-  if (!plain || types.length !== values.length || values.some((value) => value?.includes('\u0000') === true)) return undefined;
+  // Where a backslash escapes in plain literals, what is code and what is quoted cannot be told
+  // from the text alone.
+  if (
+    !plain ||
+    types.length !== values.length ||
+    values.some((value) => value?.includes('\u0000') === true)
+  )
+    return undefined;
   const seen = new Set<number>();
   const literal = (_match: string, digits: string): string => {
     const place = Number(digits);

@@ -3,7 +3,8 @@ import { compileQuery, queryFaults } from './query.ts';
 
 describe('a compiled query', () => {
   test('tokens become parameters behind the configured ones', () => {
-    const query = "SELECT * FROM t WHERE a = $1 AND b = ${users.id} AND c = '${users.address.city}' AND d = '${now.date}';";
+    const query =
+      "SELECT * FROM t WHERE a = $1 AND b = ${users.id} AND c = '${users.address.city}' AND d = '${now.date}';";
     const records = new Map([['users', { id: 9007199254740993n, address: { city: "Tromsø'" } }]]);
     expect(compileQuery({ query, params: [true], records })).toEqual({
       sql: "SELECT * FROM t WHERE a = $1 AND b = $2 AND c = $3 AND d = '${now.date}' ",
@@ -12,13 +13,24 @@ describe('a compiled query', () => {
   });
 
   test('a missing record, or a field it does not have, is an error', () => {
-    expect(() => compileQuery({ query: 'SELECT ${p.id}', params: [], records: undefined })).toThrow('no record of row `p`');
-    expect(() => compileQuery({ query: 'SELECT ${p.id}', params: [], records: new Map([['p', { other: 1 }]]) })).toThrow('no such field');
+    expect(() => compileQuery({ query: 'SELECT ${p.id}', params: [], records: undefined })).toThrow(
+      'no record of row `p`',
+    );
+    expect(() =>
+      compileQuery({
+        query: 'SELECT ${p.id}',
+        params: [],
+        records: new Map([['p', { other: 1 }]]),
+      }),
+    ).toThrow('no such field');
   });
 
   test('incremental reading includes its start the first time and goes on strictly behind the bookmark', () => {
     const base = { query: 'SELECT * FROM t -- all;\n', params: [], records: undefined };
-    const first = compileQuery({ ...base, incremental: { column: 'a"b', initial: 5, bookmark: undefined } });
+    const first = compileQuery({
+      ...base,
+      incremental: { column: 'a"b', initial: 5, bookmark: undefined },
+    });
     expect(first.sql).toContain('svc_source."a""b" >= $1 ORDER BY svc_source."a""b"');
     expect(first.values).toEqual(['5']);
     const next = compileQuery({ ...base, incremental: { column: 'a', initial: 5, bookmark: '7' } });
@@ -33,12 +45,16 @@ describe('a query is refused before it runs', () => {
   });
 
   test('with a bookmark that nothing fills in, or that is compared with >', () => {
-    expect(queryFaults('SELECT * FROM t WHERE a >= ${bookmark}', false)[0]?.message).toContain('replication');
+    expect(queryFaults('SELECT * FROM t WHERE a >= ${bookmark}', false)[0]?.message).toContain(
+      'replication',
+    );
     expect(queryFaults("SELECT * FROM t WHERE a > '${bookmark}'", true)[0]?.hint).toContain('>=');
     expect(queryFaults('SELECT * FROM t WHERE a >= ${bookmark}', true)).toEqual([]);
   });
 
   test('but tokens others fill in are left to them', () => {
-    expect(queryFaults("SELECT 'at ${now.date}', '${env:X} y', '${backfill.from}T00' FROM t", false)).toEqual([]);
+    expect(
+      queryFaults("SELECT 'at ${now.date}', '${env:X} y', '${backfill.from}T00' FROM t", false),
+    ).toEqual([]);
   });
 });

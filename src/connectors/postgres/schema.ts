@@ -18,15 +18,28 @@ interface ColumnRow {
   readonly settable: boolean;
 }
 
-/** The type without its length: a cast to `varchar(3)` would silently cut what an assignment refuses. */
+/**
+ * The type without its length: a cast to `varchar(3)` would silently cut what an assignment
+ * refuses.
+ */
 const COLUMNS = `
   SELECT attname AS name, format_type(atttypid, -1) AS type, NOT attnotnull AS nullable, attidentity <> 'a' AS settable
   FROM pg_attribute WHERE attrelid = $1 AND attnum > 0 AND NOT attisdropped AND attgenerated = '' ORDER BY attnum`;
 
-/** The columns that can be written; `undefined` when there is no such table. `table` is quoted and qualified. */
-export async function readColumns(client: ClientBase, table: string): Promise<LiveColumn[] | undefined> {
-  // A statement of its own: `to_regclass` sees a table somebody just made, the rows a statement reads may be from a moment before.
-  const found = await client.query<{ oid: string | null }>('SELECT to_regclass($1)::oid::text AS oid', [table]);
+/**
+ * The columns that can be written; `undefined` when there is no such table. `table` is quoted and
+ * qualified.
+ */
+export async function readColumns(
+  client: ClientBase,
+  table: string,
+): Promise<LiveColumn[] | undefined> {
+  // A statement of its own: `to_regclass` sees a table somebody just made, the rows a statement
+  // reads may be from a moment before.
+  const found = await client.query<{ oid: string | null }>(
+    'SELECT to_regclass($1)::oid::text AS oid',
+    [table],
+  );
   const oid = found.rows[0]?.oid ?? null;
   if (oid === null) return undefined;
   const { rows } = await client.query<ColumnRow>(COLUMNS, [oid]);
@@ -40,14 +53,21 @@ export async function readColumns(client: ClientBase, table: string): Promise<Li
 }
 
 /** Tables whose names begin so, in the schema; without one where a bare name finds them. */
-export async function tablesFrom(client: ClientBase, prefix: string, schema: string | undefined): Promise<string[]> {
+export async function tablesFrom(
+  client: ClientBase,
+  prefix: string,
+  schema: string | undefined,
+): Promise<string[]> {
   const text = `SELECT relname AS name FROM pg_class JOIN pg_namespace AS n ON n.oid = relnamespace
     WHERE relkind = 'r' AND starts_with(relname, $1) AND CASE WHEN $2::text IS NULL THEN pg_table_is_visible(pg_class.oid) ELSE nspname = $2 END`;
   const { rows } = await client.query<{ name: string }>(text, [prefix, schema ?? null]);
   return rows.map(({ name }) => name);
 }
 
-/** What COPY may write to: the type of each column, by name; `undefined` when only INSERT gives the table what it asks for. */
+/**
+ * What COPY may write to: the type of each column, by name; `undefined` when only INSERT gives the
+ * table what it asks for.
+ */
 export type CopyTarget = ReadonlyMap<string, TargetColumn>;
 
 export interface TargetColumn {
@@ -62,9 +82,16 @@ const COPY_TARGET = `
   FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = ''
   WHERE c.oid = to_regclass($1) AND c.relkind IN ('r', 'p') AND NOT c.relhasrules AND NOT row_security_active(c.oid)`;
 
-export async function readCopyTarget(client: ClientBase, table: string): Promise<CopyTarget | undefined> {
-  const { rows } = await client.query<{ name: string; oid: string; type: string }>(COPY_TARGET, [table]);
-  return rows.length === 0 ? undefined : new Map(rows.map(({ name, oid, type }) => [name, { name, oid: Number(oid), sqlType: type }]));
+export async function readCopyTarget(
+  client: ClientBase,
+  table: string,
+): Promise<CopyTarget | undefined> {
+  const { rows } = await client.query<{ name: string; oid: string; type: string }>(COPY_TARGET, [
+    table,
+  ]);
+  return rows.length === 0
+    ? undefined
+    : new Map(rows.map(({ name, oid, type }) => [name, { name, oid: Number(oid), sqlType: type }]));
 }
 
 function typesOf(type: string): readonly ColumnType[] {

@@ -20,7 +20,11 @@ const table = (): string => `t${(tables += 1)}`;
 
 /** Integers as numbers, so that both databases of the shared suite answer alike. */
 function numbers(oid: number): (text: string) => unknown {
-  return [20, 21, 23, 701].includes(oid) ? Number : oid === 3802 ? (text) => JSON.parse(text) as unknown : (text) => text;
+  return [20, 21, 23, 701].includes(oid)
+    ? Number
+    : oid === 3802
+      ? (text) => JSON.parse(text) as unknown
+      : (text) => text;
 }
 
 beforeAll(() => client.connect());
@@ -34,12 +38,20 @@ async function query(sql: string): Promise<JsonObject[]> {
 }
 
 function configOf(config: JsonObject) {
-  const checked = check(postgresSink.config, { connection_url: database.url, column_mapping: 'auto_map', ...config });
+  const checked = check(postgresSink.config, {
+    connection_url: database.url,
+    column_mapping: 'auto_map',
+    ...config,
+  });
   if (!checked.ok) throw new Error(JSON.stringify(checked.issues));
   return checked.value;
 }
 
-async function write(config: JsonObject, pages: readonly (readonly JsonValue[])[], context: Partial<SinkContext> = {}): Promise<void> {
+async function write(
+  config: JsonObject,
+  pages: readonly (readonly JsonValue[])[],
+  context: Partial<SinkContext> = {},
+): Promise<void> {
   const sink = await postgresSink.open(configOf(config), testContext('/', context));
   try {
     for (const page of pages) await sink.write(Page.ofRecords(page), { partial: false });
@@ -61,7 +73,9 @@ describe.each(['insert', 'copy', 'auto'])('the postgres sink by %s', (write_meth
 
   test('the server reads every value as the type of its column', async () => {
     const name = table();
-    await client.query(`CREATE TABLE ${name} (at timestamptz, u uuid, n numeric(10,2), j jsonb, a text[], b boolean, s text, d date)`);
+    await client.query(
+      `CREATE TABLE ${name} (at timestamptz, u uuid, n numeric(10,2), j jsonb, a text[], b boolean, s text, d date)`,
+    );
     await write({ table_name: name, write_method }, [
       [
         {
@@ -78,7 +92,11 @@ describe.each(['insert', 'copy', 'auto'])('the postgres sink by %s', (write_meth
         { j: '{"spelled":true}', s: { a: 1 }, a: '{y}' },
       ],
     ]);
-    expect(await query(`SELECT at AT TIME ZONE 'UTC' AS at, u, n, j, a, b::text AS b, s, d FROM ${name}`)).toEqual([
+    expect(
+      await query(
+        `SELECT at AT TIME ZONE 'UTC' AS at, u, n, j, a, b::text AS b, s, d FROM ${name}`,
+      ),
+    ).toEqual([
       {
         at: '2024-05-06 07:08:09.123456',
         u: '0189c0de-0000-7000-8000-000000000000',
@@ -90,14 +108,25 @@ describe.each(['insert', 'copy', 'auto'])('the postgres sink by %s', (write_meth
         d: '2024-05-06',
       },
       { at: null, u: null, n: '1.50', j: 'plain', a: null, b: null, s: '5', d: null },
-      { at: null, u: null, n: null, j: { spelled: true }, a: '{y}', b: null, s: '{"a":1}', d: null },
+      {
+        at: null,
+        u: null,
+        n: null,
+        j: { spelled: true },
+        a: '{y}',
+        b: null,
+        s: '{"a":1}',
+        d: null,
+      },
     ]);
   });
 
   test('a text too long for its column fails instead of being cut', async () => {
     const name = table();
     await client.query(`CREATE TABLE ${name} (v varchar(3), c char(3))`);
-    expect((await failureOf(write({ table_name: name, write_method }, [[{ v: 'abcd' }]]))).kind).toBe('data');
+    expect(
+      (await failureOf(write({ table_name: name, write_method }, [[{ v: 'abcd' }]]))).kind,
+    ).toBe('data');
     await write({ table_name: name, write_method }, [[{ v: 'abc', c: 'xyz' }]]);
     expect(await query(`SELECT * FROM ${name}`)).toEqual([{ v: 'abc', c: 'xyz' }]);
   });
@@ -120,7 +149,9 @@ describe.each(['insert', 'copy', 'auto'])('the postgres sink by %s', (write_meth
       Object.fromEntries(Array.from({ length: 30 }, (_unused, c) => [`c${c}`, id * c])),
     );
     await write({ table_name: name, write_method, batch_size: 0 }, [records]);
-    expect(await query(`SELECT count(*) AS n, sum(c29) AS s FROM ${name}`)).toEqual([{ n: 3000, s: expect.anything() as JsonValue }]);
+    expect(await query(`SELECT count(*) AS n, sum(c29) AS s FROM ${name}`)).toEqual([
+      { n: 3000, s: expect.anything() as JsonValue },
+    ]);
   });
 });
 
@@ -141,9 +172,9 @@ describe('the postgres sink', () => {
     await write({ ...config, write_mode: 'upsert', key: ['id'] }, [[{ id: 1 }]]);
     await write({ ...config, write_mode: 'overwrite' }, [[{ id: 2 }]]);
     expect(await query('SELECT * FROM "other one".t')).toEqual([{ id: 2 }]);
-    expect(postgresSink.datasetUri(configOf({ ...config, connection_url: 'postgres://u:p@h:6000/d' }))).toBe(
-      'postgres://h:6000/d?table=other one.t',
-    );
+    expect(
+      postgresSink.datasetUri(configOf({ ...config, connection_url: 'postgres://u:p@h:6000/d' })),
+    ).toBe('postgres://h:6000/d?table=other one.t');
   });
 
   test('a windowed overwrite replaces only the rows inside', async () => {
@@ -160,7 +191,9 @@ describe('the postgres sink', () => {
       { day: '2024-01-03', v: 3 },
     ];
     expect(await query(`SELECT * FROM ${name} ORDER BY day`)).toEqual(expected);
-    expect((await failureOf(write(config, [[{ day: '2024-01-03', v: 30 }]]))).message).toContain('outside the window');
+    expect((await failureOf(write(config, [[{ day: '2024-01-03', v: 30 }]]))).message).toContain(
+      'outside the window',
+    );
     expect(await query(`SELECT * FROM ${name} ORDER BY day`)).toEqual(expected);
   });
 
@@ -168,12 +201,22 @@ describe('the postgres sink', () => {
     const name = table();
     await client.query(`CREATE TABLE ${name} (id int NOT NULL); INSERT INTO ${name} VALUES (1)`);
     const sink = await postgresSink.open(configOf({ table_name: name }), testContext('/'));
-    await sink.schema?.evolve?.({ add: [], widen: [{ name: 'id', type: 'number' }], relaxNull: ['id'] });
+    await sink.schema?.evolve?.({
+      add: [],
+      widen: [{ name: 'id', type: 'number' }],
+      relaxNull: ['id'],
+    });
     await sink.write(Page.ofRecords([{ id: 1.5 }, { id: null }]), { partial: false });
-    expect(await sink.schema?.current()).toMatchObject([{ name: 'id', types: ['number'], nullable: true }]);
+    expect(await sink.schema?.current()).toMatchObject([
+      { name: 'id', types: ['number'], nullable: true },
+    ]);
     await sink.flush();
     await sink.close();
-    expect(await query(`SELECT * FROM ${name} ORDER BY 1`)).toEqual([{ id: 1 }, { id: 1.5 }, { id: null }]);
+    expect(await query(`SELECT * FROM ${name} ORDER BY 1`)).toEqual([
+      { id: 1 },
+      { id: 1.5 },
+      { id: null },
+    ]);
   });
 
   test('a fired signal ends a write that waits, and nothing of it stays', async () => {
@@ -181,9 +224,13 @@ describe('the postgres sink', () => {
     await client.query(`CREATE TABLE ${name} (id int); BEGIN; LOCK TABLE ${name}`);
     const stop = new AbortController();
     const reason = new Error('stop');
-    const sink = await postgresSink.open(configOf({ table_name: name }), testContext('/', { signal: stop.signal }));
+    const sink = await postgresSink.open(
+      configOf({ table_name: name }),
+      testContext('/', { signal: stop.signal }),
+    );
     const waiting = sink.write(Page.ofRecords([{ id: 1 }]), { partial: false });
-    const locks = "SELECT count(*)::int AS n FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()";
+    const locks =
+      "SELECT count(*)::int AS n FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()";
     await expect.poll(async () => (await query(locks))[0]?.['n'], PATIENT).toBe(1);
     stop.abort(reason);
     await expect(waiting).rejects.toBe(reason);
@@ -199,7 +246,9 @@ describe('the postgres sink', () => {
     const error = await failureOf(postgresSink.open(config, testContext('/')));
     expect(error.kind).toBe('auth');
     expect(error.message).not.toContain('not-the-password');
-    expect(await postgresSink.probe?.(config, testContext('/'))).toMatchObject([{ name: 'auth', status: 'fail' }]);
+    expect(await postgresSink.probe?.(config, testContext('/'))).toMatchObject([
+      { name: 'auth', status: 'fail' },
+    ]);
   });
 
   test('writers that make the same table at once lose nothing', async () => {
@@ -212,7 +261,9 @@ describe('the postgres sink', () => {
 
   test('different windows of a table are replaced at the same time', async () => {
     const name = table();
-    await client.query(`CREATE TABLE ${name} (id int, day date); INSERT INTO ${name} VALUES (1, '2024-01-01'), (2, '2024-01-02')`);
+    await client.query(
+      `CREATE TABLE ${name} (id int, day date); INSERT INTO ${name} VALUES (1, '2024-01-01'), (2, '2024-01-02')`,
+    );
     const days = ['2024-01-01', '2024-01-02', '2024-01-03'];
     const into = (from: string, to: string) => ({
       table_name: name,
@@ -220,10 +271,16 @@ describe('the postgres sink', () => {
       scope: { window: { column: 'day', from, to } },
     });
     const windows = [days.slice(0, 2), days.slice(1)] as [string, string][];
-    const sinks = await Promise.all(windows.map(([from, to]) => postgresSink.open(configOf(into(from, to)), testContext('/'))));
+    const sinks = await Promise.all(
+      windows.map(([from, to]) => postgresSink.open(configOf(into(from, to)), testContext('/'))),
+    );
     for (const [page, half] of [10, 20].entries()) {
       await Promise.all(
-        sinks.map((sink, at) => sink.write(Page.ofRecords([{ id: half + at + page, day: days[at] ?? '' }]), { partial: false })),
+        sinks.map((sink, at) =>
+          sink.write(Page.ofRecords([{ id: half + at + page, day: days[at] ?? '' }]), {
+            partial: false,
+          }),
+        ),
       );
     }
     await Promise.all(sinks.map((sink) => sink.finish('success')));
@@ -238,7 +295,12 @@ describe('the postgres sink', () => {
 
   test('a scope without overwrite is refused', () => {
     const scope = { window: { column: 'day', from: 1, to: 2 } };
-    const checked = check(postgresSink.config, { connection_url: database.url, table_name: 't', column_mapping: 'auto_map', scope });
+    const checked = check(postgresSink.config, {
+      connection_url: database.url,
+      table_name: 't',
+      column_mapping: 'auto_map',
+      scope,
+    });
     expect(!checked.ok && checked.issues.map((issue) => issue.path)).toEqual(['scope']);
   });
 });

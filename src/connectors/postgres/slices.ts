@@ -2,7 +2,13 @@
 import type { FieldDef } from 'pg';
 import { quoteName } from '../../lib/sql-name.ts';
 import type { SourceContext } from '../../kit/context.ts';
-import type { ColumnHolds, DigestRequest, ResultColumn, ResultShape, Slices } from '../../kit/source.ts';
+import type {
+  ColumnHolds,
+  DigestRequest,
+  ResultColumn,
+  ResultShape,
+  Slices,
+} from '../../kit/source.ts';
 import { inner, keyColumn, PART, spansCondition } from '../_sql/key-spans.ts';
 import type { PostgresSourceConfig } from './config.ts';
 import { declareQuery, openConnection } from './connection.ts';
@@ -10,7 +16,10 @@ import { describeCursor } from './cursor.ts';
 import { OID } from './decode.ts';
 import { compileQuery } from './query.ts';
 
-/** What columns hold that are no numbers: of the types that keep values in a spelling of their own, and of texts. */
+/**
+ * What columns hold that are no numbers: of the types that keep values in a spelling of their own,
+ * and of texts.
+ */
 const HOLDS: ReadonlyMap<number, ColumnHolds> = new Map([
   [OID.bool, 'booleans'],
   [OID.json, 'documents'],
@@ -19,11 +28,22 @@ const HOLDS: ReadonlyMap<number, ColumnHolds> = new Map([
   [2950, 'uuids'],
   ...[18, 19, 25, 1043].map((oid) => [oid, 'texts'] as const),
 ]);
-const NUMBER_OIDS: ReadonlySet<number> = new Set([OID.int2, OID.int4, OID.int8, OID.oid, OID.float4, OID.float8, OID.numeric]);
+const NUMBER_OIDS: ReadonlySet<number> = new Set([
+  OID.int2,
+  OID.int4,
+  OID.int8,
+  OID.oid,
+  OID.float4,
+  OID.float8,
+  OID.numeric,
+]);
 const VARIABLE_TEXT_OIDS: ReadonlySet<number> = new Set([25, 1043]);
 
 /** Asks for the columns of the result; nothing of it is read. */
-export async function describeResult(config: PostgresSourceConfig, context: SourceContext): Promise<ResultShape> {
+export async function describeResult(
+  config: PostgresSourceConfig,
+  context: SourceContext,
+): Promise<ResultShape> {
   const { connection_url: url, read_timeout_secs: timeoutSecs, query, params } = config;
   const connection = await openConnection({ url, timeoutSecs, signal: context.signal });
   try {
@@ -57,27 +77,40 @@ export const postgresSlices: Slices<PostgresSourceConfig> = {
       `SELECT min(${column})::text AS low, max(${column})::text AS high, ${strange} AS strange FROM ${inner(config.query)}`,
     );
   },
-  within: (config, key, spans) => asking(config, `SELECT * FROM ${inner(config.query)} WHERE ${spansCondition(key, spans)}`),
+  within: (config, key, spans) =>
+    asking(config, `SELECT * FROM ${inner(config.query)} WHERE ${spansCondition(key, spans)}`),
   digests: { algorithm, config: digesting },
 };
 
-/** The same source with another query: all of its result, whatever an incremental run would leave out. */
+/**
+ * The same source with another query: all of its result, whatever an incremental run would leave
+ * out.
+ */
 function asking(config: PostgresSourceConfig, query: string): PostgresSourceConfig {
   return { ...config, query, replication: { type: 'full' } };
 }
 
 function algorithm(shape: ResultShape, columns: readonly string[]): string {
-  const types = new Map(shape.columns.map(({ name, type }) => [name, type === 'numeric' ? 'number' : type]));
+  const types = new Map(
+    shape.columns.map(({ name, type }) => [name, type === 'numeric' ? 'number' : type]),
+  );
   return `postgres jsonb sha256 ${JSON.stringify([...columns].sort().map((name) => [name, types.get(name) ?? null]))}`;
 }
 
 /** Arguments a function call can take, in pairs. */
 const MOST_PAIRS = 50;
 
-function digesting(config: PostgresSourceConfig, { key, cuts, spans, columns, shape }: DigestRequest): PostgresSourceConfig {
+function digesting(
+  config: PostgresSourceConfig,
+  { key, cuts, spans, columns, shape }: DigestRequest,
+): PostgresSourceConfig {
   const wanted = new Set(columns);
-  const others = shape.columns.filter(({ name }) => !wanted.has(name)).map(({ name }) => literal(name));
-  const decimals = shape.columns.filter(({ name, type }) => type === 'numeric' && wanted.has(name)).map(({ name }) => name);
+  const others = shape.columns
+    .filter(({ name }) => !wanted.has(name))
+    .map(({ name }) => literal(name));
+  const decimals = shape.columns
+    .filter(({ name, type }) => type === 'numeric' && wanted.has(name))
+    .map(({ name }) => name);
   const counted = [
     `to_jsonb(${PART})${others.length === 0 ? '' : ` - ARRAY[${others.join(', ')}]::text[]`}`,
     ...chunks(decimals, MOST_PAIRS).map(
@@ -102,9 +135,13 @@ function digesting(config: PostgresSourceConfig, { key, cuts, spans, columns, sh
 }
 
 function literal(text: string): string {
-  return text.includes('\\') ? `E'${text.replaceAll('\\', '\\\\').replaceAll("'", "''")}'` : `'${text.replaceAll("'", "''")}'`;
+  return text.includes('\\')
+    ? `E'${text.replaceAll('\\', '\\\\').replaceAll("'", "''")}'`
+    : `'${text.replaceAll("'", "''")}'`;
 }
 
 function chunks<T>(items: readonly T[], size: number): T[][] {
-  return Array.from({ length: Math.ceil(items.length / size) }, (_, index) => items.slice(index * size, (index + 1) * size));
+  return Array.from({ length: Math.ceil(items.length / size) }, (_, index) =>
+    items.slice(index * size, (index + 1) * size),
+  );
 }

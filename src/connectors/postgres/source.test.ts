@@ -37,11 +37,18 @@ function configOf(config: JsonObject) {
   return checked.value;
 }
 
-async function read(config: JsonObject, changes: Partial<SourceContext> = {}, request: { bookmark?: JsonValue; limit?: number } = {}) {
+async function read(
+  config: JsonObject,
+  changes: Partial<SourceContext> = {},
+  request: { bookmark?: JsonValue; limit?: number } = {},
+) {
   return readAll(await postgresSource.open(configOf(config), testContext('/', changes)), request);
 }
 
-async function records(config: JsonObject, changes: Partial<SourceContext> = {}): Promise<JsonValue[]> {
+async function records(
+  config: JsonObject,
+  changes: Partial<SourceContext> = {},
+): Promise<JsonValue[]> {
   return (await read(config, changes)).flatMap((page) => [...page.records()]);
 }
 
@@ -73,8 +80,13 @@ describe('values of the postgres source', () => {
 
   test('a number in a JSON column that cannot be held exactly fails or becomes text', async () => {
     const query = "SELECT '[0.12345678901234567890]'::jsonb AS amounts";
-    expect(await failureOf(read({ query }))).toMatchObject({ kind: 'data', message: expect.stringContaining('amounts') as string });
-    expect(await records({ query, json_big_numbers: 'string' })).toEqual([{ amounts: ['0.12345678901234567890'] }]);
+    expect(await failureOf(read({ query }))).toMatchObject({
+      kind: 'data',
+      message: expect.stringContaining('amounts') as string,
+    });
+    expect(await records({ query, json_big_numbers: 'string' })).toEqual([
+      { amounts: ['0.12345678901234567890'] },
+    ]);
   });
 });
 
@@ -88,28 +100,46 @@ describe('reading', () => {
   });
 
   test('a page is also bounded by its bytes', async () => {
-    const pages = await read({ query: "SELECT repeat('x', 1000) AS v FROM many LIMIT 100" }, { pageBytes: 10_000 });
+    const pages = await read(
+      { query: "SELECT repeat('x', 1000) AS v FROM many LIMIT 100" },
+      { pageBytes: 10_000 },
+    );
     expect(Math.max(...pages.map((page) => page.bytes))).toBeLessThan(12_000);
     expect(pages.reduce((sum, page) => sum + page.count, 0)).toBe(100);
   });
 
   test('no more records are read than anybody wants', async () => {
-    expect((await read({ query: 'SELECT * FROM many;', batch_size: 10 }, {}, { limit: 12 })).map((page) => page.count)).toEqual([10, 2]);
+    expect(
+      (await read({ query: 'SELECT * FROM many;', batch_size: 10 }, {}, { limit: 12 })).map(
+        (page) => page.count,
+      ),
+    ).toEqual([10, 2]);
   });
 
   test('parameters are bound with the type their place asks for', async () => {
-    const query = 'SELECT id FROM many WHERE id = $1 AND name = $2 AND $3::bool AND $4::numeric = 18446744073709551615';
-    expect(await records({ query, params: [3, 'n3', true, 18446744073709551615n] })).toEqual([{ id: 3 }]);
+    const query =
+      'SELECT id FROM many WHERE id = $1 AND name = $2 AND $3::bool AND $4::numeric = 18446744073709551615';
+    expect(await records({ query, params: [3, 'n3', true, 18446744073709551615n] })).toEqual([
+      { id: 3 },
+    ]);
     expect(
-      await records({ query: "SELECT id FROM many WHERE name = '${p.name}'", params: [] }, { records: new Map([['p', { name: 'n4' }]]) }),
+      await records(
+        { query: "SELECT id FROM many WHERE name = '${p.name}'", params: [] },
+        { records: new Map([['p', { name: 'n4' }]]) },
+      ),
     ).toEqual([{ id: 4 }]);
   });
 
   test('failures have a kind', async () => {
     expect((await failureOf(read({ query: 'SELECT * FROM none' }))).kind).toBe('missing');
     expect((await failureOf(read({ query: 'SELEC' }))).kind).toBe('data');
-    expect((await failureOf(read({ query: 'SELECT 1/(i - 300) FROM generate_series(1, 1000) AS i' }))).kind).toBe('data');
-    expect((await failureOf(read({ query: 'SELECT pg_sleep(30)', read_timeout_secs: 1 }))).kind).toBe('timeout');
+    expect(
+      (await failureOf(read({ query: 'SELECT 1/(i - 300) FROM generate_series(1, 1000) AS i' })))
+        .kind,
+    ).toBe('data');
+    expect(
+      (await failureOf(read({ query: 'SELECT pg_sleep(30)', read_timeout_secs: 1 }))).kind,
+    ).toBe('timeout');
   });
 
   test('a fired signal ends a running query at once, on the server too', async () => {
@@ -120,7 +150,8 @@ describe('reading', () => {
     );
     const pages = source.pages({ lane: RECORDS_LANE })[Symbol.asyncIterator]();
     const first = pages.next();
-    const running = "SELECT count(*)::int AS n FROM pg_stat_activity WHERE query LIKE 'COPY%' AND state = 'active'";
+    const running =
+      "SELECT count(*)::int AS n FROM pg_stat_activity WHERE query LIKE 'COPY%' AND state = 'active'";
     const count = async () => (await client.query<{ n: number }>(running)).rows[0]?.n;
     await expect.poll(count, PATIENT).toBe(1);
     const reason = new Error('stop');
@@ -131,14 +162,20 @@ describe('reading', () => {
   });
 
   test('closing in the middle of the result leaves no query behind', async () => {
-    const source = await postgresSource.open(configOf({ query: 'SELECT * FROM many' }), testContext('/'));
+    const source = await postgresSource.open(
+      configOf({ query: 'SELECT * FROM many' }),
+      testContext('/'),
+    );
     for await (const page of source.pages({ lane: RECORDS_LANE })) {
       expect(page.count).toBe(1000);
       break;
     }
     await source.close();
-    const open = "SELECT count(*)::int AS n FROM pg_stat_activity WHERE application_name = 'headgate' AND datname = current_database()";
-    await expect.poll(async () => (await client.query<{ n: number }>(open)).rows[0]?.n, PATIENT).toBe(0);
+    const open =
+      "SELECT count(*)::int AS n FROM pg_stat_activity WHERE application_name = 'headgate' AND datname = current_database()";
+    await expect
+      .poll(async () => (await client.query<{ n: number }>(open)).rows[0]?.n, PATIENT)
+      .toBe(0);
   });
 });
 
@@ -176,14 +213,26 @@ describe('incremental reading', () => {
       const first = (await read(ticks({ batch_size: 1 }))).slice(0, stopAfter);
       const bookmark = first.findLast((page) => page.bookmark !== undefined)?.bookmark;
       const rest = await read(ticks(), {}, bookmark === undefined ? {} : { bookmark });
-      const seen = new Set([...first, ...rest].flatMap((page) => page.records()).map((record) => (record as JsonObject)['v']));
+      const seen = new Set(
+        [...first, ...rest]
+          .flatMap((page) => page.records())
+          .map((record) => (record as JsonObject)['v']),
+      );
       expect(seen).toEqual(new Set([1, 2, 3, 4, 5]));
     }
   });
 
   test('a resumed run reads only what is beyond the bookmark', async () => {
     expect(await read(ticks(), {}, { bookmark: 3 })).toEqual([]);
-    expect(marks(await read(ticks({ query: 'SELECT * FROM ticks WHERE at >= ${bookmark}' }), {}, { bookmark: 2 }))).toEqual([[1, 3]]);
+    expect(
+      marks(
+        await read(
+          ticks({ query: 'SELECT * FROM ticks WHERE at >= ${bookmark}' }),
+          {},
+          { bookmark: 2 },
+        ),
+      ),
+    ).toEqual([[1, 3]]);
   });
 
   test('a timestamp with microseconds is compared exactly', async () => {
@@ -191,13 +240,16 @@ describe('incremental reading', () => {
     const replication = { type: 'incremental', column: 'at', initial_value: '2024-01-01' };
     const [page] = await read({ query, replication });
     expect(page?.bookmark).toBe('2024-01-01T00:00:00.000001Z');
-    expect(await read({ query, replication }, {}, { bookmark: page?.bookmark ?? null })).toEqual([]);
+    expect(await read({ query, replication }, {}, { bookmark: page?.bookmark ?? null })).toEqual(
+      [],
+    );
   });
 });
 
 describe('the definition', () => {
   test('every discovered table can be read with its patch', async () => {
-    const found = (await postgresSource.discover?.(configOf({ query: 'SELECT 1' }), testContext('/'))) ?? [];
+    const found =
+      (await postgresSource.discover?.(configOf({ query: 'SELECT 1' }), testContext('/'))) ?? [];
     expect(found.map((one) => one.name)).toEqual(['public.many', 'public.ticks']);
     expect(found[0]?.schema).toEqual({
       type: 'object',
@@ -207,23 +259,39 @@ describe('the definition', () => {
   });
 
   test('the data set is named without credentials', () => {
-    const config = configOf({ connection_url: 'postgres://me:secret@h/shop?sslmode=require', query: 'SELECT 1' });
+    const config = configOf({
+      connection_url: 'postgres://me:secret@h/shop?sslmode=require',
+      query: 'SELECT 1',
+    });
     expect(postgresSource.datasetUri(config)).toBe('postgres://h:5432/shop?query=SELECT 1');
   });
 
   test.each([
     [{ shard: {} }, 'missing_key', 'shard.key'],
     [{ query: "SELECT 'a ${p.id}'" }, 'invalid_value', 'query'],
-    [{ replication: { type: 'incremental', column: 'a', initial_value: null } }, 'missing_key', 'replication.initial_value'],
+    [
+      { replication: { type: 'incremental', column: 'a', initial_value: null } },
+      'missing_key',
+      'replication.initial_value',
+    ],
     [{ connection_url: 'mysql://h' }, 'invalid_value', 'connection_url'],
   ])('%j is refused', (more, code, path) => {
-    const checked = check(postgresSource.config, { connection_url: 'postgres://h/d', query: 'SELECT 1', ...more });
-    expect(!checked.ok && checked.issues.map((issue) => [issue.code, issue.path])).toEqual([[code, path]]);
+    const checked = check(postgresSource.config, {
+      connection_url: 'postgres://h/d',
+      query: 'SELECT 1',
+      ...more,
+    });
+    expect(!checked.ok && checked.issues.map((issue) => [issue.code, issue.path])).toEqual([
+      [code, path],
+    ]);
   });
 
   test('it has bookmarks only when it reads incrementally', () => {
     const incremental = { type: 'incremental', column: 'a', initial_value: 0 };
     expect(postgresSource.capabilities(configOf({ query: 'SELECT 1' })).bookmarks).toBe(false);
-    expect(postgresSource.capabilities(configOf({ query: 'SELECT 1', replication: incremental })).bookmarks).toBe(true);
+    expect(
+      postgresSource.capabilities(configOf({ query: 'SELECT 1', replication: incremental }))
+        .bookmarks,
+    ).toBe(true);
   });
 });

@@ -1,4 +1,7 @@
-/** Reads by COPY wherever the whole result of a query is wanted, and through a cursor where only a part of it may be. */
+/**
+ * Reads by COPY wherever the whole result of a query is wanted, and through a cursor where only a
+ * part of it may be.
+ */
 import type { FieldDef } from 'pg';
 import { setField, type JsonObject, type JsonValue } from '../../lib/json.ts';
 import type { SourceContext } from '../../kit/context.ts';
@@ -23,7 +26,10 @@ import { withLiterals } from './query-literals.ts';
 /** Rows asked for at once when `batch_size` sets no bound. */
 const UNBOUNDED_FETCH = 1000;
 
-export async function openPostgresSource(config: PostgresSourceConfig, context: SourceContext): Promise<Source> {
+export async function openPostgresSource(
+  config: PostgresSourceConfig,
+  context: SourceContext,
+): Promise<Source> {
   const connection = await openConnection({
     url: config.connection_url,
     timeoutSecs: config.read_timeout_secs,
@@ -52,21 +58,47 @@ async function* readPages(reading: Reading): AsyncGenerator<Page, void> {
   yield* sql === undefined ? cursorPages(reading) : copyPages(reading, sql);
 }
 
-async function* copyPages({ connection, config, context, request }: Reading, sql: string): AsyncGenerator<Page, void> {
+async function* copyPages(
+  { connection, config, context, request }: Reading,
+  sql: string,
+): AsyncGenerator<Page, void> {
   const fields = await describeCursor(connection);
   // How long the statement takes depends on the sink; waiting for rows is bounded by the reader.
-  await connection.ask(() => connection.client.query(`CLOSE ${CURSOR}; SET LOCAL statement_timeout = 0`));
+  await connection.ask(() =>
+    connection.client.query(`CLOSE ${CURSOR}; SET LOCAL statement_timeout = 0`),
+  );
   const columns = columnsOf(fields);
-  const shared = { columns, bigNumbers: config.json_big_numbers, batchSize: config.batch_size, pageBytes: context.pageBytes };
+  const shared = {
+    columns,
+    bigNumbers: config.json_big_numbers,
+    batchSize: config.batch_size,
+    pageBytes: context.pageBytes,
+  };
   if (passes(request.lane, columns)) {
-    const marks = marksOf(config, request, { columns, decoderFor: (column) => binaryDecoder(column, config.json_big_numbers) });
+    const marks = marksOf(config, request, {
+      columns,
+      decoderFor: (column) => binaryDecoder(column, config.json_big_numbers),
+    });
     const chunks = copyOut(connection, `COPY (\n${sql}\n) TO STDOUT (FORMAT binary)`);
-    yield* passagePages(chunks, { ...shared, signal: context.signal, marks: marks && { ...marks, every: BOOKMARK_ROWS } });
+    yield* passagePages(chunks, {
+      ...shared,
+      signal: context.signal,
+      marks: marks && { ...marks, every: BOOKMARK_ROWS },
+    });
   } else {
-    const marks = marksOf(config, request, { columns, decoderFor: ({ name, oid }) => decoderOf(oid, name, config.json_big_numbers) });
+    const marks = marksOf(config, request, {
+      columns,
+      decoderFor: ({ name, oid }) => decoderOf(oid, name, config.json_big_numbers),
+    });
     const collector = collectorOf(request.lane, columns)(columns, config.json_big_numbers);
     const chunks = copyOut(connection, `COPY (\n${sql}\n) TO STDOUT`);
-    yield* cutPages(chunks, { ...shared, collector, frame: frameSize(fields), signal: context.signal, marks });
+    yield* cutPages(chunks, {
+      ...shared,
+      collector,
+      frame: frameSize(fields),
+      signal: context.signal,
+      marks,
+    });
   }
   await connection.ask(() => connection.client.query('COMMIT'));
 }
@@ -91,15 +123,31 @@ interface Marks {
   readonly column: number;
 }
 
-function marksOf(config: PostgresSourceConfig, request: ReadRequest, { columns, decoderFor }: Values): Marks | undefined {
+function marksOf(
+  config: PostgresSourceConfig,
+  request: ReadRequest,
+  { columns, decoderFor }: Values,
+): Marks | undefined {
   if (config.replication.type !== 'incremental') return undefined;
   const { column: name } = config.replication;
   const column = columns.findLastIndex((one) => one.name === name);
   const found = columns[column] ?? { name, oid: 0 };
-  return { bookmarks: createBookmarks(request.bookmark, { ...found, decode: decoderFor(found), exact: request.exact === true }), column };
+  return {
+    bookmarks: createBookmarks(request.bookmark, {
+      ...found,
+      decode: decoderFor(found),
+      exact: request.exact === true,
+    }),
+    column,
+  };
 }
 
-async function* cursorPages({ connection, config, context, request }: Reading): AsyncGenerator<Page, void> {
+async function* cursorPages({
+  connection,
+  config,
+  context,
+  request,
+}: Reading): AsyncGenerator<Page, void> {
   const limit = request.limit ?? Number.POSITIVE_INFINITY;
   const pager = createPager({ batchSize: config.batch_size, pageBytes: context.pageBytes, limit });
   const decoderFor = ({ name, oid }: CopyColumn) => decoderOf(oid, name, config.json_big_numbers);
@@ -124,8 +172,15 @@ async function* cursorPages({ connection, config, context, request }: Reading): 
   if (pager.count > 0) yield pager.take(marks?.bookmarks.end());
 }
 
-function fetchBounds(config: PostgresSourceConfig, context: SourceContext, limit: number): { most: number; bytes: number } {
-  return { most: Math.min(limit, config.batch_size === 0 ? UNBOUNDED_FETCH : config.batch_size), bytes: context.pageBytes };
+function fetchBounds(
+  config: PostgresSourceConfig,
+  context: SourceContext,
+  limit: number,
+): { most: number; bytes: number } {
+  return {
+    most: Math.min(limit, config.batch_size === 0 ? UNBOUNDED_FETCH : config.batch_size),
+    bytes: context.pageBytes,
+  };
 }
 
 function statementOf(config: PostgresSourceConfig, context: SourceContext, request: ReadRequest) {
@@ -134,18 +189,30 @@ function statementOf(config: PostgresSourceConfig, context: SourceContext, reque
   if (replication.type === 'full') return compileQuery(base);
   return compileQuery({
     ...base,
-    incremental: { column: replication.column, initial: replication.initial_value, bookmark: request.bookmark },
+    incremental: {
+      column: replication.column,
+      initial: replication.initial_value,
+      bookmark: request.bookmark,
+    },
   });
 }
 
 function recordReader(chunk: RawChunk, config: PostgresSourceConfig): (row: RawRow) => JsonObject {
-  const columns = chunk.fields.map(({ name, dataTypeID }) => ({ name, decode: decoderOf(dataTypeID, name, config.json_big_numbers) }));
+  const columns = chunk.fields.map(({ name, dataTypeID }) => ({
+    name,
+    decode: decoderOf(dataTypeID, name, config.json_big_numbers),
+  }));
   return (row) => {
     const record: JsonObject = {};
     for (let index = 0; index < columns.length; index += 1) {
       const column = columns[index];
       const text = row[index];
-      if (column !== undefined) setField(record, column.name, text === null || text === undefined ? null : column.decode(text));
+      if (column !== undefined)
+        setField(
+          record,
+          column.name,
+          text === null || text === undefined ? null : column.decode(text),
+        );
     }
     return record;
   };

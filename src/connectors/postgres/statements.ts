@@ -1,4 +1,7 @@
-/** The statements that apply a page. Rows arrive as text columns `c0`, `c1`, … of a relation `r`, and the server reads them as the column's type. */
+/**
+ * The statements that apply a page. Rows arrive as text columns `c0`, `c1`, … of a relation `r`,
+ * and the server reads them as the column's type.
+ */
 import { createHash } from 'node:crypto';
 import { quoteName, quoteNames } from '../../lib/sql-name.ts';
 import type { LiveColumn, TableChange } from '../_sql/driver.ts';
@@ -17,8 +20,15 @@ export function fromArrays(width: number): string {
   return `unnest(${arrays.join(', ')}) WITH ORDINALITY AS r(${slots(width).join(', ')}, n)`;
 }
 
-/** A table for rows that come as a COPY stream, with the types they are going to have; it empties itself at the end of the transaction. */
-export function arrivalTable(columns: readonly Column[]): { readonly create: string; readonly copy: string; readonly from: string } {
+/**
+ * A table for rows that come as a COPY stream, with the types they are going to have; it empties
+ * itself at the end of the transaction.
+ */
+export function arrivalTable(columns: readonly Column[]): {
+  readonly create: string;
+  readonly copy: string;
+  readonly from: string;
+} {
   const types = columns.map((column) => column.sqlType);
   const name = `svc_page_${createHash('sha256').update(JSON.stringify(types)).digest('hex').slice(0, 16)}`;
   const definitions = types.map((type, index) => `c${index} ${type}`);
@@ -36,20 +46,32 @@ export function insertInto(table: string, change: Insertion, from: string): stri
   const head = `INSERT INTO ${table} (${quoteNames(names)}) OVERRIDING SYSTEM VALUE`;
   if (change.mode === 'insert') return `${head} SELECT ${values} FROM ${from} ORDER BY r.n`;
   const keys = change.key.map((column) => column.name);
-  const keySlots = change.key.map((column) => castSlot(column, names.indexOf(column.name))).join(', ');
-  // Keys spelled differently can be equal for the server, and one statement may touch a row only once: the last one wins. Rows are
-  // locked in the order of their keys, so that writers of the same rows wait for each other instead of deadlocking.
+  const keySlots = change.key
+    .map((column) => castSlot(column, names.indexOf(column.name)))
+    .join(', ');
+  // Keys spelled differently can be equal for the server, and one statement may touch a row only
+  // once: the last one wins. Rows are locked in the order of their keys, so that writers of the
+  // same rows wait for each other instead of deadlocking.
   return `${head} SELECT DISTINCT ON (${keySlots}) ${values} FROM ${from} ORDER BY ${keySlots}, r.n DESC
     ON CONFLICT (${quoteNames(keys)}) ${onConflict(names, keys)}`;
 }
 
 export function deleteFrom(table: string, key: readonly LiveColumn[], from: string): string {
-  const same = key.map((column, index) => `t.${quoteName(column.name)} = ${castSlot(column, index)}`);
+  const same = key.map(
+    (column, index) => `t.${quoteName(column.name)} = ${castSlot(column, index)}`,
+  );
   return `DELETE FROM ${table} AS t USING ${from} WHERE ${same.join(' AND ')}`;
 }
 
-/** Rows inside the scope whose key is not among those given: an array for each column of the key, then a value for each of the scope. */
-export function deleteVanished(table: string, scope: readonly Column[], key: readonly Column[]): string {
+/**
+ * Rows inside the scope whose key is not among those given: an array for each column of the key,
+ * then a value for each of the scope.
+ */
+export function deleteVanished(
+  table: string,
+  scope: readonly Column[],
+  key: readonly Column[],
+): string {
   return `DELETE FROM ${table} AS t WHERE ${vanished(scope, key)}`;
 }
 
@@ -58,13 +80,20 @@ export function vanished(scope: readonly Column[], key: readonly Column[]): stri
   const inside = scope.map(({ name, sqlType }, index) => {
     return `t.${quoteName(name)} IS NOT DISTINCT FROM $${key.length + index + 1}::text::${sqlType}`;
   });
-  const same = key.map((column, index) => `t.${quoteName(column.name)} = ${castSlot(column, index)}`);
-  return [...inside, `NOT EXISTS (SELECT 1 FROM ${fromArrays(key.length)} WHERE ${same.join(' AND ')})`].join(' AND ');
+  const same = key.map(
+    (column, index) => `t.${quoteName(column.name)} = ${castSlot(column, index)}`,
+  );
+  return [
+    ...inside,
+    `NOT EXISTS (SELECT 1 FROM ${fromArrays(key.length)} WHERE ${same.join(' AND ')})`,
+  ].join(' AND ');
 }
 
 function onConflict(names: readonly string[], keys: readonly string[]): string {
   const rest = names.filter((name) => !keys.includes(name)).map(quoteName);
-  return rest.length === 0 ? 'DO NOTHING' : `DO UPDATE SET ${rest.map((name) => `${name} = excluded.${name}`).join(', ')}`;
+  return rest.length === 0
+    ? 'DO NOTHING'
+    : `DO UPDATE SET ${rest.map((name) => `${name} = excluded.${name}`).join(', ')}`;
 }
 
 export function castSlot(column: Column, index: number): string {

@@ -8,7 +8,11 @@ const NO_SUCH_TABLE = '42P01';
 /** The lock lets whoever asks for the token next wait for a commit that is on its way. */
 const TOKEN_LOCK = 'SELECT pg_advisory_xact_lock(hashtext($1))';
 
-export async function storeToken(client: ClientBase, tokens: string, { scope, token }: CommitToken): Promise<void> {
+export async function storeToken(
+  client: ClientBase,
+  tokens: string,
+  { scope, token }: CommitToken,
+): Promise<void> {
   await client.query(TOKEN_LOCK, [`headgate token ${scope}`]);
   await client.query(
     `INSERT INTO ${tokens} (scope, token, updated_at) VALUES ($1, $2, now())
@@ -17,10 +21,17 @@ export async function storeToken(client: ClientBase, tokens: string, { scope, to
   );
 }
 
-export async function lastToken(client: ClientBase, tokens: string, scope: string): Promise<string | undefined> {
+export async function lastToken(
+  client: ClientBase,
+  tokens: string,
+  scope: string,
+): Promise<string | undefined> {
   try {
     await client.query(TOKEN_LOCK, [`headgate token ${scope}`]);
-    const { rows } = await client.query<{ token: string }>(`SELECT token FROM ${tokens} WHERE scope = $1`, [scope]);
+    const { rows } = await client.query<{ token: string }>(
+      `SELECT token FROM ${tokens} WHERE scope = $1`,
+      [scope],
+    );
     return rows[0]?.token;
   } catch (error) {
     if (codeOf(error) === NO_SUCH_TABLE) return undefined;
@@ -29,7 +40,12 @@ export async function lastToken(client: ClientBase, tokens: string, scope: strin
 }
 
 /** Sets the token of a scope, or removes it. */
-export async function resetToken(client: ClientBase, tokens: string, scope: string, token: string | undefined): Promise<void> {
+export async function resetToken(
+  client: ClientBase,
+  tokens: string,
+  scope: string,
+  token: string | undefined,
+): Promise<void> {
   if (token !== undefined) return storeToken(client, tokens, { scope, token });
   await client.query(TOKEN_LOCK, [`headgate token ${scope}`]);
   await client.query(`DELETE FROM ${tokens} WHERE scope = $1`, [scope]);

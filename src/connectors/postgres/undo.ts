@@ -3,7 +3,14 @@ import type { ClientBase } from 'pg';
 import { jsonText } from '../../lib/json.ts';
 import { quoteNames } from '../../lib/sql-name.ts';
 import { TOKEN_TABLE, type UndoSession } from '../_sql/driver.ts';
-import { JOURNAL_COLUMNS, JOURNAL_TABLE, noteOf, PREVIOUS, previousName, type Replaced } from '../_sql/journal.ts';
+import {
+  JOURNAL_COLUMNS,
+  JOURNAL_TABLE,
+  noteOf,
+  PREVIOUS,
+  previousName,
+  type Replaced,
+} from '../_sql/journal.ts';
 import { insideWindow, type Replacement } from './overwrite.ts';
 import { readColumns } from './schema.ts';
 import { resetToken } from './tokens.ts';
@@ -12,8 +19,10 @@ type Qualified = (table: string) => string;
 
 export function undoSession(client: ClientBase, qualified: Qualified): UndoSession {
   return {
-    run: async (sql, values = []) => (await client.query({ text: sql, values: [...values] })).rowCount ?? 0,
-    all: async (sql, values = []) => (await client.query<Record<string, unknown>>({ text: sql, values: [...values] })).rows,
+    run: async (sql, values = []) =>
+      (await client.query({ text: sql, values: [...values] })).rowCount ?? 0,
+    all: async (sql, values = []) =>
+      (await client.query<Record<string, unknown>>({ text: sql, values: [...values] })).rows,
     columns: (table) => readColumns(client, qualified(table)),
     async setToken(scope, token) {
       // Without a table nothing was ever committed under a token.
@@ -33,11 +42,15 @@ export async function keepReplaced(
   const previous = previousName(name);
   const live = await readColumns(client, table);
   await client.query(`DROP TABLE IF EXISTS ${qualified(previous)}`);
-  await client.query(`DELETE FROM ${journal} WHERE table_name = $1 AND key_json = '${PREVIOUS}'`, [name]);
+  await client.query(`DELETE FROM ${journal} WHERE table_name = $1 AND key_json = '${PREVIOUS}'`, [
+    name,
+  ]);
   if (live !== undefined) {
     const columns = quoteNames(live.map((column) => column.name));
     const inside = window === undefined ? undefined : insideWindow(window);
-    await client.query(`CREATE TABLE ${qualified(previous)} AS SELECT ${columns} FROM ${table} WITH NO DATA`);
+    await client.query(
+      `CREATE TABLE ${qualified(previous)} AS SELECT ${columns} FROM ${table} WITH NO DATA`,
+    );
     await client.query(
       `INSERT INTO ${qualified(previous)} (${columns}) SELECT ${columns} FROM ${table}${inside === undefined ? '' : ` WHERE ${inside.sql}`}`,
       inside?.bounds,
@@ -45,11 +58,14 @@ export async function keepReplaced(
   }
   const replaced: Replaced = {
     table: previous,
-    ...(window === undefined ? {} : { window: { column: window.column, from: jsonText(window.from), to: jsonText(window.to) } }),
+    ...(window === undefined
+      ? {}
+      : {
+          window: { column: window.column, from: jsonText(window.from), to: jsonText(window.to) },
+        }),
   };
-  await client.query(`INSERT INTO ${journal} (${JOURNAL_COLUMNS.join(', ')}) VALUES ($1, $2, '${PREVIOUS}', $3, clock_timestamp())`, [
-    runId,
-    name,
-    live === undefined ? null : noteOf(replaced),
-  ]);
+  await client.query(
+    `INSERT INTO ${journal} (${JOURNAL_COLUMNS.join(', ')}) VALUES ($1, $2, '${PREVIOUS}', $3, clock_timestamp())`,
+    [runId, name, live === undefined ? null : noteOf(replaced)],
+  );
 }

@@ -1,4 +1,7 @@
-/** The transaction pages are written in. It may span several pages, with one COPY stream as long as their rows go to the same columns. */
+/**
+ * The transaction pages are written in. It may span several pages, with one COPY stream as long as
+ * their rows go to the same columns.
+ */
 import type { ClientBase, Pool } from 'pg';
 import { lend, type Lent } from '../../lib/postgres.ts';
 import { CopyIn } from './copy-in.ts';
@@ -43,11 +46,23 @@ export class Unit {
     return this.#open !== undefined;
   }
 
-  /** Does the work of one page, and commits it with all that is held unless it is to be held too. A failure undoes all of it. */
-  async work<T>(doing: string, { hold }: { readonly hold: boolean }, work: (transaction: Transaction) => Promise<T>): Promise<T> {
+  /**
+   * Does the work of one page, and commits it with all that is held unless it is to be held too. A
+   * failure undoes all of it.
+   */
+  async work<T>(
+    doing: string,
+    { hold }: { readonly hold: boolean },
+    work: (transaction: Transaction) => Promise<T>,
+  ): Promise<T> {
     if (this.#lost !== undefined) throw this.#lost.error;
     const joins = this.isOpen;
-    const open = (this.#open ??= { lent: await lend(this.#pool, this.#signal), doing, copy: undefined, begun: false });
+    const open = (this.#open ??= {
+      lent: await lend(this.#pool, this.#signal),
+      doing,
+      copy: undefined,
+      begun: false,
+    });
     try {
       return await open.lent.do(doing, async () => {
         const result = await work(transactionOf(open));
@@ -64,7 +79,8 @@ export class Unit {
   /** Makes everything held durable. */
   async commit(): Promise<void> {
     if (this.#lost !== undefined) throw this.#lost.error;
-    if (this.#open !== undefined) await this.work(this.#open.doing, { hold: false }, () => Promise.resolve());
+    if (this.#open !== undefined)
+      await this.work(this.#open.doing, { hold: false }, () => Promise.resolve());
   }
 
   /** Undoes everything held. */
@@ -83,7 +99,8 @@ export class Unit {
     const open = this.#open;
     if (open === undefined) return;
     this.#open = undefined;
-    // The first failure is the one worth telling; a connection that cannot roll back is thrown away.
+    // The first failure is the one worth telling; a connection that cannot roll back is thrown
+    // away.
     await open.lent
       .do('rolling back', async () => {
         await open.copy?.stream.fail();

@@ -13,9 +13,14 @@ import { tolerating } from './tolerate.ts';
 const QUOTE = 34;
 const RECORDS_A_CHUNK = 1000;
 
-export async function* readSingleAnswer(setup: RestSetup, request: HttpRequest): AsyncGenerator<Chunk> {
+export async function* readSingleAnswer(
+  setup: RestSetup,
+  request: HttpRequest,
+): AsyncGenerator<Chunk> {
   const { config, client } = setup;
-  const streams = config.decode === undefined && (config.response_format === 'csv' || config.response_format === 'jsonl');
+  const streams =
+    config.decode === undefined &&
+    (config.response_format === 'csv' || config.response_format === 'jsonl');
   if (streams) {
     const answer = await tolerating(setup, () => client.stream(request));
     if (answer !== undefined) yield* readStream(setup, answer);
@@ -32,13 +37,22 @@ export async function* readSingleAnswer(setup: RestSetup, request: HttpRequest):
     }))
       yield { records };
   } else if (config.response_format === 'excel') {
-    yield { records: await sheetRecords(answer.bytes, { sheet: config.excel_sheet, headerRow: config.excel_header_row, name }) };
+    yield {
+      records: await sheetRecords(answer.bytes, {
+        sheet: config.excel_sheet,
+        headerRow: config.excel_header_row,
+        name,
+      }),
+    };
   } else {
     yield { records: setup.extract(jsonBody(answer.bytes, name)), bytes: answer.bytes.length };
   }
 }
 
-async function* readStream({ config, context }: RestSetup, answer: HttpStream): AsyncGenerator<Chunk> {
+async function* readStream(
+  { config, context }: RestSetup,
+  answer: HttpStream,
+): AsyncGenerator<Chunk> {
   const name = `the answer of ${answer.shownUrl}`;
   if (config.response_format === 'jsonl') {
     for await (const batch of jsonLines(answer.blocks, { name })) {
@@ -53,7 +67,13 @@ async function* readStream({ config, context }: RestSetup, answer: HttpStream): 
     nullValues: config.csv_null_values,
   };
   const bounds = { records: RECORDS_A_CHUNK, bytes: context.pageBytes };
-  for await (const page of csvPages(answer.blocks, { shape, lane: RECORDS_LANE, bounds, name, signal: context.signal })) {
+  for await (const page of csvPages(answer.blocks, {
+    shape,
+    lane: RECORDS_LANE,
+    bounds,
+    name,
+    signal: context.signal,
+  })) {
     yield { records: page.records(), bytes: page.bytes };
   }
 }

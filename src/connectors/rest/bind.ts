@@ -18,7 +18,10 @@ export interface Placed {
 
 export const NOTHING_BOUND: Placed = { overlay: {}, pathValues: {} };
 
-/** `filter` is the OData filter of the config, to which conditions are added instead of replacing it. */
+/**
+ * `filter` is the OData filter of the config, to which conditions are added instead of replacing
+ * it.
+ */
 export function place(bounds: readonly Bound[], filter: string | undefined): Placed {
   const query: [string, string][] = [];
   const headers: Record<string, string> = {};
@@ -38,15 +41,26 @@ export function place(bounds: readonly Bound[], filter: string | undefined): Pla
 const FILTER = '$filter';
 
 /** Several conditions of an OData filter hold together. */
-function oneFilter(query: readonly [string, string][], configured: string | undefined): readonly (readonly [string, string])[] {
+function oneFilter(
+  query: readonly [string, string][],
+  configured: string | undefined,
+): readonly (readonly [string, string])[] {
   const conditions = query.filter(([name]) => name === FILTER).map(([, value]) => value);
-  if (conditions.length === 0 || (conditions.length === 1 && configured === undefined)) return query;
+  if (conditions.length === 0 || (conditions.length === 1 && configured === undefined))
+    return query;
   const all = configured === undefined ? conditions : [configured, ...conditions];
-  return [...query.filter(([name]) => name !== FILTER), [FILTER, all.map((one) => `(${one})`).join(' and ')]];
+  return [
+    ...query.filter(([name]) => name !== FILTER),
+    [FILTER, all.map((one) => `(${one})`).join(' and ')],
+  ];
 }
 
 function cannotWrite(value: JsonValue, format: string): ConnectorError {
-  return new ConnectorError('data', `the bookmark ${jsonText(value)} is not a time and cannot be written as \`${format}\``, {
-    hint: 'set `format: raw`, or reset the stored state',
-  });
+  return new ConnectorError(
+    'data',
+    `the bookmark ${jsonText(value)} is not a time and cannot be written as \`${format}\``,
+    {
+      hint: 'set `format: raw`, or reset the stored state',
+    },
+  );
 }

@@ -23,15 +23,22 @@ interface Checked {
   readonly replication_method: { readonly type: string };
   readonly replication_key?: string | undefined;
   readonly start_replication_value?: JsonValue | undefined;
-  readonly replication_bind?: { readonly into: string; readonly advance_from?: string | undefined } | undefined;
-  readonly window?: { readonly lower: { readonly into: string }; readonly upper: { readonly into: string } } | undefined;
+  readonly replication_bind?:
+    | { readonly into: string; readonly advance_from?: string | undefined }
+    | undefined;
+  readonly window?:
+    | { readonly lower: { readonly into: string }; readonly upper: { readonly into: string } }
+    | undefined;
   readonly persist_cursor: boolean;
   readonly partitions: readonly Readonly<Record<string, JsonValue>>[];
 }
 
 type Report = (path: string, code: string, message: string, hint?: string) => void;
 
-export function checkConfig(config: Checked, ctx: { addIssue(issue: ReturnType<typeof finding>): void }): void {
+export function checkConfig(
+  config: Checked,
+  ctx: { addIssue(issue: ReturnType<typeof finding>): void },
+): void {
   const report: Report = (path, code, message, hint) =>
     ctx.addIssue(finding(code, message, { path: [path], ...(hint === undefined ? {} : { hint }) }));
   checkAddress(config, report);
@@ -44,7 +51,13 @@ export function checkConfig(config: Checked, ctx: { addIssue(issue: ReturnType<t
 function checkAddress(config: Checked, report: Report): void {
   const absolute = config.async_job !== undefined || /^https?:\/\//i.test(config.path);
   if (config.base_url === '') {
-    if (!absolute) report('base_url', 'missing_key', '`base_url` is required', 'e.g. `base_url: https://api.example.com`');
+    if (!absolute)
+      report(
+        'base_url',
+        'missing_key',
+        '`base_url` is required',
+        'e.g. `base_url: https://api.example.com`',
+      );
     return;
   }
   // A token that is filled in later cannot be judged yet.
@@ -57,7 +70,9 @@ function checkBody(config: Checked, report: Report): void {
   if (!isBodyless(config.method)) return;
   const { pagination, window, replication_bind: bind } = config;
   const inBody =
-    pagination.type === 'CursorInBody' || pagination.type === 'OffsetInBody' || ('into' in pagination && pagination.into === 'body');
+    pagination.type === 'CursorInBody' ||
+    pagination.type === 'OffsetInBody' ||
+    ('into' in pagination && pagination.into === 'body');
   const uses = [
     ['body', config.body !== undefined && config.async_job === undefined],
     ['pagination', inBody],
@@ -65,35 +80,85 @@ function checkBody(config: Checked, report: Report): void {
     ['window', window?.lower.into === 'body' || window?.upper.into === 'body'],
   ] as const;
   for (const [field, used] of uses) {
-    if (used) report(field, 'invalid_value', `a ${config.method} request carries no body`, 'set `method: POST`');
+    if (used)
+      report(
+        field,
+        'invalid_value',
+        `a ${config.method} request carries no body`,
+        'set `method: POST`',
+      );
   }
 }
 
 function checkFormat(config: Checked, report: Report): void {
-  const single = config.decode !== undefined ? 'decode' : config.async_job !== undefined ? 'async_job' : undefined;
+  const single =
+    config.decode !== undefined
+      ? 'decode'
+      : config.async_job !== undefined
+        ? 'async_job'
+        : undefined;
   const fileMode = config.response_format !== 'json' ? 'response_format' : undefined;
   const oneAnswer = single ?? fileMode;
   if (oneAnswer !== undefined && config.pagination.type !== 'None') {
-    report('pagination', 'invalid_value', `\`${oneAnswer}\` reads one single answer, so there is no paging`, 'remove `pagination`');
+    report(
+      'pagination',
+      'invalid_value',
+      `\`${oneAnswer}\` reads one single answer, so there is no paging`,
+      'remove `pagination`',
+    );
   }
   if (config.decode !== undefined && fileMode !== undefined) {
-    report('response_format', 'invalid_value', '`decode` replaces `response_format`', 'keep one of them');
+    report(
+      'response_format',
+      'invalid_value',
+      '`decode` replaces `response_format`',
+      'keep one of them',
+    );
   }
   const paths = ['records_path', 'records_multi'] as const;
   for (const field of paths) {
     if (config[field] === undefined) continue;
-    if (fileMode !== undefined) report(field, 'invalid_value', `\`${field}\` has no meaning for a file`, `remove \`${field}\``);
+    if (fileMode !== undefined)
+      report(
+        field,
+        'invalid_value',
+        `\`${field}\` has no meaning for a file`,
+        `remove \`${field}\``,
+      );
     if (config.decode !== undefined)
-      report(field, 'invalid_value', `with \`decode\`, the records are found by \`parse.records_path\``, `move it there`);
+      report(
+        field,
+        'invalid_value',
+        `with \`decode\`, the records are found by \`parse.records_path\``,
+        `move it there`,
+      );
   }
   if (config.records_path !== undefined && config.records_multi !== undefined) {
-    report('records_multi', 'invalid_value', '`records_path` and `records_multi` cannot stand together', 'keep one of them');
+    report(
+      'records_multi',
+      'invalid_value',
+      '`records_path` and `records_multi` cannot stand together',
+      'keep one of them',
+    );
   }
-  const located = config.records_path !== undefined || config.records_multi !== undefined || config.odata !== undefined;
+  const located =
+    config.records_path !== undefined ||
+    config.records_multi !== undefined ||
+    config.odata !== undefined;
   if (config.record_ancestors.length > 0 && !located) {
-    report('record_ancestors', 'missing_key', '`record_ancestors` needs `records_path`', 'say where the records are');
+    report(
+      'record_ancestors',
+      'missing_key',
+      '`record_ancestors` needs `records_path`',
+      'say where the records are',
+    );
   }
-  if (config.odata !== undefined && (oneAnswer !== undefined || config.pagination.type !== 'None' || config.records_multi !== undefined)) {
+  if (
+    config.odata !== undefined &&
+    (oneAnswer !== undefined ||
+      config.pagination.type !== 'None' ||
+      config.records_multi !== undefined)
+  ) {
     report(
       'odata',
       'invalid_value',
@@ -111,12 +176,18 @@ function checkReplication(config: Checked, report: Report): void {
     config.replication_bind?.advance_from === undefined &&
     config.window === undefined
   ) {
-    report('replication_key', 'missing_key', '`replication_method: Incremental` needs `replication_key`');
+    report(
+      'replication_key',
+      'missing_key',
+      '`replication_method: Incremental` needs `replication_key`',
+    );
   }
   for (const field of ['replication_bind', 'window'] as const) {
     if (config[field] === undefined) continue;
-    if (!incremental) report(field, 'invalid_value', `\`${field}\` needs \`replication_method: Incremental\``);
-    else if (config.replication_key === undefined) report('replication_key', 'missing_key', `\`${field}\` needs \`replication_key\``);
+    if (!incremental)
+      report(field, 'invalid_value', `\`${field}\` needs \`replication_method: Incremental\``);
+    else if (config.replication_key === undefined)
+      report('replication_key', 'missing_key', `\`${field}\` needs \`replication_key\``);
   }
   if (config.window === undefined) return;
   if (config.replication_bind !== undefined) {
@@ -129,9 +200,22 @@ function checkReplication(config: Checked, report: Report): void {
   }
   const start = config.start_replication_value;
   if (start === undefined) {
-    report('start_replication_value', 'missing_key', '`window` needs `start_replication_value`', 'say where the first slice starts');
-  } else if (instantOf(start) === undefined && !(typeof start === 'string' && start.includes('${'))) {
-    report('start_replication_value', 'invalid_value', 'a window cannot start here: this is not a time', 'e.g. `"2025-01-01T00:00:00Z"`');
+    report(
+      'start_replication_value',
+      'missing_key',
+      '`window` needs `start_replication_value`',
+      'say where the first slice starts',
+    );
+  } else if (
+    instantOf(start) === undefined &&
+    !(typeof start === 'string' && start.includes('${'))
+  ) {
+    report(
+      'start_replication_value',
+      'invalid_value',
+      'a window cannot start here: this is not a time',
+      'e.g. `"2025-01-01T00:00:00Z"`',
+    );
   }
 }
 

@@ -9,14 +9,23 @@ import type { RestConfig } from './config.ts';
 import { setUp } from './setup.ts';
 
 /** The entity sets of an OData service, as its `$metadata` tells. */
-export async function discoverEntities(config: RestConfig, context: SourceContext): Promise<Discovered[]> {
+export async function discoverEntities(
+  config: RestConfig,
+  context: SourceContext,
+): Promise<Discovered[]> {
   if (config.odata === undefined) {
-    throw new ConnectorError('refused', 'only OData services tell what data sets they have', { hint: 'set `odata: {}` to discover one' });
+    throw new ConnectorError('refused', 'only OData services tell what data sets they have', {
+      hint: 'set `odata: {}` to discover one',
+    });
   }
   const setup = await setUp(config, context);
   try {
     const url = joinUrl(joinUrl(config.base_url, config.path), '$metadata');
-    const answer = await setup.client.send({ method: 'GET', url, headers: { ...config.headers, accept: 'application/xml' } });
+    const answer = await setup.client.send({
+      method: 'GET',
+      url,
+      headers: { ...config.headers, accept: 'application/xml' },
+    });
     const document = parseXml(utf8(answer.bytes), 'the metadata of the service');
     const types = new Map(
       elementsAt(document, 'Schema.EntityType')
@@ -34,12 +43,20 @@ export async function discoverEntities(config: RestConfig, context: SourceContex
 function describeSet(set: JsonObject, types: ReadonlyMap<string, JsonObject>): Discovered {
   const name = attribute(set, '@Name');
   const type = types.get(attribute(set, '@EntityType').split('.').at(-1) ?? '');
-  const properties = type === undefined ? [] : elementsAt({ Property: type['Property'] ?? [] }, 'Property').filter(isObject);
-  const fields = properties.map((property) => [attribute(property, '@Name'), { type: jsonType(attribute(property, '@Type')) }] as const);
+  const properties =
+    type === undefined
+      ? []
+      : elementsAt({ Property: type['Property'] ?? [] }, 'Property').filter(isObject);
+  const fields = properties.map(
+    (property) =>
+      [attribute(property, '@Name'), { type: jsonType(attribute(property, '@Type')) }] as const,
+  );
   return {
     name,
     kind: 'entity_set',
-    ...(fields.length === 0 ? {} : { schema: { type: 'object', properties: Object.fromEntries(fields) } }),
+    ...(fields.length === 0
+      ? {}
+      : { schema: { type: 'object', properties: Object.fromEntries(fields) } }),
     config_patch: { odata: { entity: name } },
   };
 }

@@ -41,7 +41,9 @@ function workbook(): Uint8Array {
     'xl/styles.xml': strToU8(
       `<styleSheet ${MAIN}><cellXfs><xf numFmtId="0"/><xf numFmtId="14" applyNumberFormat="1"/></cellXfs></styleSheet>`,
     ),
-    'xl/worksheets/one.xml': strToU8(`<worksheet ${MAIN}><dimension ref="A1"/><sheetData/></worksheet>`),
+    'xl/worksheets/one.xml': strToU8(
+      `<worksheet ${MAIN}><dimension ref="A1"/><sheetData/></worksheet>`,
+    ),
     'xl/worksheets/two.xml': strToU8(
       `<worksheet ${MAIN}><dimension ref="A1:D5"/><sheetData><row r="1"><c r="A1" t="inlineStr"><is><t>a title</t></is></c></row>` +
         '<row r="2"><c r="A2" t="s"><v>0</v></c><c r="B2" t="s"><v>1</v></c><c r="C2" t="inlineStr"><is><t>on</t></is></c><c r="D2" t="inlineStr"><is><t>ok</t></is></c></row>' +
@@ -59,7 +61,12 @@ const SHEET = [
 describe('files as answers', () => {
   it('reads CSV cells as text', async () => {
     server.respond([{ body: CSV }]);
-    const { records } = await run({ ...base(), response_format: 'csv', csv_delimiter: ';', csv_null_values: [''] });
+    const { records } = await run({
+      ...base(),
+      response_format: 'csv',
+      csv_delimiter: ';',
+      csv_null_values: [''],
+    });
     expect(records).toEqual([
       { id: '1', name: 'Ann; Bo' },
       { id: '2', name: null },
@@ -68,20 +75,30 @@ describe('files as answers', () => {
 
   it('names the columns of CSV without headers by position', async () => {
     server.respond([{ body: '1,x\n' }]);
-    expect((await run({ ...base(), response_format: 'csv', csv_has_headers: false })).records).toEqual([{ column_0: '1', column_1: 'x' }]);
+    expect(
+      (await run({ ...base(), response_format: 'csv', csv_has_headers: false })).records,
+    ).toEqual([{ column_0: '1', column_1: 'x' }]);
   });
 
   it('reads JSON lines', async () => {
     server.respond([{ body: '{"a":1}\n\n{"a":2}' }]);
-    expect((await run({ ...base(), response_format: 'jsonl' })).records).toEqual([{ a: 1 }, { a: 2 }]);
+    expect((await run({ ...base(), response_format: 'jsonl' })).records).toEqual([
+      { a: 1 },
+      { a: 2 },
+    ]);
   });
 
   it('reads an Excel sheet by name or index, with dates, shared texts and gaps', async () => {
     server.respond([{ body: workbook() }]);
     for (const excel_sheet of ['Data', '1', 1]) {
-      expect((await run({ ...base(), response_format: 'excel', excel_sheet, excel_header_row: 1 })).records).toEqual(SHEET);
+      expect(
+        (await run({ ...base(), response_format: 'excel', excel_sheet, excel_header_row: 1 }))
+          .records,
+      ).toEqual(SHEET);
     }
-    await expect(run({ ...base(), response_format: 'excel', excel_sheet: 'Other' })).rejects.toMatchObject({
+    await expect(
+      run({ ...base(), response_format: 'excel', excel_sheet: 'Other' }),
+    ).rejects.toMatchObject({
       kind: 'missing',
       hint: 'its sheets are: Intro, Data',
     });
@@ -89,7 +106,9 @@ describe('files as answers', () => {
 
   it('fails, and does not repeat, when a stream breaks off in the middle', async () => {
     server.respond([{ body: 'a\n1\n', breaks: true }]);
-    await expect(run({ ...base(), response_format: 'csv' })).rejects.toMatchObject({ kind: 'connection' });
+    await expect(run({ ...base(), response_format: 'csv' })).rejects.toMatchObject({
+      kind: 'connection',
+    });
     expect(server.requests).toHaveLength(1);
   });
 });
@@ -97,7 +116,11 @@ describe('files as answers', () => {
 describe('secrets', () => {
   it('in plain headers and parameters do not show when the answer repeats them', async () => {
     server.respond([{ status: 400, body: 'no hunter2-header, no hunter2-param' }]);
-    const config = { ...base(), headers: { 'X-Api-Key': 'hunter2-header' }, query_params: { token: 'hunter2-param' } };
+    const config = {
+      ...base(),
+      headers: { 'X-Api-Key': 'hunter2-header' },
+      query_params: { token: 'hunter2-param' },
+    };
     await expect(run(config)).rejects.toThrow(/token=\*\*\* answers 400: no \*\*\*, no \*\*\*/);
   });
 });
@@ -106,7 +129,12 @@ describe('decode', () => {
   it('takes a zipped and encoded report apart step by step', async () => {
     const report = Buffer.from(gzipSync(CSV)).toString('base64');
     server.respond([{ json: { result: { data: report } } }]);
-    const decode: JsonValue = [{ extract: '$.result.data' }, 'base64', 'gunzip', { parse: { format: 'csv', delimiter: ';' } }];
+    const decode: JsonValue = [
+      { extract: '$.result.data' },
+      'base64',
+      'gunzip',
+      { parse: { format: 'csv', delimiter: ';' } },
+    ];
     expect((await run({ ...base(), decode })).records).toEqual([
       { id: '1', name: 'Ann; Bo' },
       { id: '2', name: '' },
@@ -114,26 +142,45 @@ describe('decode', () => {
   });
 
   it('chooses a member of an archive', async () => {
-    server.respond([{ body: zipSync({ 'read.me': strToU8('x'), 'out/data.json': strToU8('{"rows":[{"a":1}]}') }) }]);
+    server.respond([
+      {
+        body: zipSync({ 'read.me': strToU8('x'), 'out/data.json': strToU8('{"rows":[{"a":1}]}') }),
+      },
+    ]);
     const parse = { parse: { format: 'json', records_path: '$.rows' } };
-    expect((await run({ ...base(), decode: [{ unzip: { member: '*.json' } }, parse] })).records).toEqual([{ a: 1 }]);
-    await expect(run({ ...base(), decode: [{ unzip: { member: '*.csv' } }, parse] })).rejects.toMatchObject({
+    expect(
+      (await run({ ...base(), decode: [{ unzip: { member: '*.json' } }, parse] })).records,
+    ).toEqual([{ a: 1 }]);
+    await expect(
+      run({ ...base(), decode: [{ unzip: { member: '*.csv' } }, parse] }),
+    ).rejects.toMatchObject({
       message: expect.stringContaining('holds no file called `*.csv`') as string,
       hint: 'it holds: read.me, out/data.json',
     });
   });
 
   it('reads XML elements wherever the path starts, whatever their prefix', async () => {
-    server.respond([{ body: '<s:Envelope xmlns:s="s"><s:Body><m:item id="1">a<![CDATA[<b>]]></m:item><m:item/></s:Body></s:Envelope>' }]);
-    expect((await run({ ...base(), decode: [{ parse: { format: 'xml', records_path: 'Body.item' } }] })).records).toEqual([
-      { '@id': '1', '#text': 'a <b>' },
-      null,
+    server.respond([
+      {
+        body: '<s:Envelope xmlns:s="s"><s:Body><m:item id="1">a<![CDATA[<b>]]></m:item><m:item/></s:Body></s:Envelope>',
+      },
     ]);
+    expect(
+      (await run({ ...base(), decode: [{ parse: { format: 'xml', records_path: 'Body.item' } }] }))
+        .records,
+    ).toEqual([{ '@id': '1', '#text': 'a <b>' }, null]);
   });
 
   it('reads a workbook', async () => {
     server.respond([{ body: workbook() }]);
-    expect((await run({ ...base(), decode: [{ parse: { format: 'xlsx', sheet: 'Data', header_row: 1 } }] })).records).toEqual(SHEET);
+    expect(
+      (
+        await run({
+          ...base(),
+          decode: [{ parse: { format: 'xlsx', sheet: 'Data', header_row: 1 } }],
+        })
+      ).records,
+    ).toEqual(SHEET);
   });
 
   it('names what is wrong with bytes it cannot read', async () => {
@@ -141,7 +188,9 @@ describe('decode', () => {
     await expect(run({ ...base(), decode: ['gunzip'] })).rejects.toThrow(/is not gzip data/);
     await expect(run({ ...base(), decode: ['unzip'] })).rejects.toThrow(/is not a ZIP archive/);
     await expect(run({ ...base(), decode: [{ extract: '$.a' }] })).rejects.toThrow(/is not JSON/);
-    await expect(run({ ...base(), decode: [{ parse: { format: 'xml' } }] })).rejects.toThrow(/is not XML/);
+    await expect(run({ ...base(), decode: [{ parse: { format: 'xml' } }] })).rejects.toThrow(
+      /is not XML/,
+    );
   });
 });
 
@@ -179,13 +228,19 @@ describe('jobs', () => {
 
   it('may tell the address of their result', async () => {
     script(['DONE']);
-    expect((await run({ ...job({ url_from: '$.file' }), decode: [{ parse: { format: 'csv' } }] })).records).toEqual([{ a: '1' }]);
+    expect(
+      (await run({ ...job({ url_from: '$.file' }), decode: [{ parse: { format: 'csv' } }] }))
+        .records,
+    ).toEqual([{ a: '1' }]);
     expect(server.requests.at(-1)?.path).toBe('/files/1.csv');
   });
 
   it('fail the run when they fail or never end', async () => {
     script(['FAILED']);
-    await expect(run(job())).rejects.toMatchObject({ kind: 'data', message: 'the job j/1 ended as `FAILED`' });
+    await expect(run(job())).rejects.toMatchObject({
+      kind: 'data',
+      message: 'the job j/1 ended as `FAILED`',
+    });
     script([]);
     await expect(run(job())).rejects.toMatchObject({
       kind: 'timeout',
@@ -201,13 +256,19 @@ describe('OData', () => {
     server.respond(({ query }) => ({
       json: query.has('$skiptoken')
         ? { value: [{ Id: 3 }] }
-        : { value: [{ Id: 1, '@odata.etag': 'x' }, { Id: 2 }], '@odata.nextLink': 'Orders?$skiptoken=2' },
+        : {
+            value: [{ Id: 1, '@odata.etag': 'x' }, { Id: 2 }],
+            '@odata.nextLink': 'Orders?$skiptoken=2',
+          },
     }));
     const { records } = await run({ ...base(), path: 'v4', odata, drop_key_prefixes: ['@odata.'] });
     expect(records).toEqual([{ Id: 1 }, { Id: 2 }, { Id: 3 }]);
     const [first, second] = server.requests;
     expect(first?.path).toBe('/v4/Orders');
-    expect(Object.fromEntries(first?.query ?? [])).toEqual({ $select: 'Id,Total', $filter: 'Total gt 10' });
+    expect(Object.fromEntries(first?.query ?? [])).toEqual({
+      $select: 'Id,Total',
+      $filter: 'Total gt 10',
+    });
     expect(first?.headers['prefer']).toBe('odata.maxpagesize=2');
     expect(second?.path).toBe('/v4/Orders');
   });
@@ -222,7 +283,9 @@ describe('OData', () => {
       start_replication_value: '2026-01-01T00:00:00Z',
       replication_bind: { name: '$filter', template: 'Changed gt ${bookmark}' },
     });
-    expect(server.requests[0]?.query.get('$filter')).toBe('(Total gt 10) and (Changed gt 2026-01-01T00:00:00Z)');
+    expect(server.requests[0]?.query.get('$filter')).toBe(
+      '(Total gt 10) and (Changed gt 2026-01-01T00:00:00Z)',
+    );
   });
 
   it('finds the entity sets of a service', async () => {
@@ -255,8 +318,15 @@ describe('records', () => {
 
   it('are every match of a path, also of one with a filter', async () => {
     server.respond([{ json: { a: [{ b: [{ n: 1 }, { n: 2 }] }, { b: [{ n: 3 }] }], n: 9 } }]);
-    expect((await run({ ...base(), records_path: '$.a[*].b[*]' })).records).toEqual([{ n: 1 }, { n: 2 }, { n: 3 }]);
-    expect((await run({ ...base(), records_path: '$.a[*].b[?@.n > 1]' })).records).toEqual([{ n: 2 }, { n: 3 }]);
+    expect((await run({ ...base(), records_path: '$.a[*].b[*]' })).records).toEqual([
+      { n: 1 },
+      { n: 2 },
+      { n: 3 },
+    ]);
+    expect((await run({ ...base(), records_path: '$.a[*].b[?@.n > 1]' })).records).toEqual([
+      { n: 2 },
+      { n: 3 },
+    ]);
     expect((await run({ ...base(), records_path: '$.missing[*]' })).records).toEqual([]);
   });
 
@@ -279,11 +349,21 @@ describe('records', () => {
       { field: 'shop', up: 2 },
       { field: 'none', up: 3 },
     ];
-    expect((await run({ ...base(), records_path: '$.orders[*].lines[*]', record_ancestors })).records).toEqual([
+    expect(
+      (await run({ ...base(), records_path: '$.orders[*].lines[*]', record_ancestors })).records,
+    ).toEqual([
       { n: 1, order_id: 7, shop: 's', none: null },
       { n: 2, order_id: 7, shop: 's', none: null },
     ]);
-    expect((await run({ ...base(), records_path: '$.orders[0].lines', record_ancestors: [{ field: 'id' }] })).records).toEqual([
+    expect(
+      (
+        await run({
+          ...base(),
+          records_path: '$.orders[0].lines',
+          record_ancestors: [{ field: 'id' }],
+        })
+      ).records,
+    ).toEqual([
       { n: 1, id: 7 },
       { n: 2, id: 7 },
     ]);

@@ -16,8 +16,13 @@ beforeEach(() => {
 
 const at = (day: number): string => `2026-01-0${day}T00:00:00Z`;
 const rows = [1, 2, 3, 4].map((day) => ({ id: day, at: at(day) }));
-const incremental = (): JsonObject => ({ base_url: server.url, replication_method: 'incremental', replication_key: 'at' });
-const queries = (): string[] => server.requests.map(({ query }) => decodeURIComponent(query.toString()));
+const incremental = (): JsonObject => ({
+  base_url: server.url,
+  replication_method: 'incremental',
+  replication_key: 'at',
+});
+const queries = (): string[] =>
+  server.requests.map(({ query }) => decodeURIComponent(query.toString()));
 
 describe('incremental reading', () => {
   it('keeps what came after the bookmark and stores the largest key on the last page', async () => {
@@ -37,12 +42,17 @@ describe('incremental reading', () => {
 
   it('starts after start_replication_value, and drops records without the key', async () => {
     server.respond([{ json: [...rows, { id: 9 }] }]);
-    expect((await run({ ...incremental(), start_replication_value: at(3) })).records).toEqual([rows[3]]);
+    expect((await run({ ...incremental(), start_replication_value: at(3) })).records).toEqual([
+      rows[3],
+    ]);
   });
 
   it('compares 64-bit integers digit by digit', async () => {
     server.respond([{ body: '[{"n": 9007199254740993}, {"n": 9007199254740992}]' }]);
-    const { records, bookmark } = await run({ ...incremental(), replication_key: 'n' }, { bookmark: 9007199254740992n });
+    const { records, bookmark } = await run(
+      { ...incremental(), replication_key: 'n' },
+      { bookmark: 9007199254740992n },
+    );
     expect(records).toEqual([{ n: 9007199254740993n }]);
     expect(bookmark).toBe(9007199254740993n);
   });
@@ -55,13 +65,17 @@ describe('incremental reading', () => {
   });
 
   it('holds the bookmark back until the last page', async () => {
-    server.respond(({ query }) => ({ json: rows.slice(Number(query.get('offset')), Number(query.get('offset')) + 2) }));
+    server.respond(({ query }) => ({
+      json: rows.slice(Number(query.get('offset')), Number(query.get('offset')) + 2),
+    }));
     const { pages } = await run({ ...incremental(), pagination: { type: 'Offset', limit: 2 } });
     expect(pages.map((page) => page.bookmark)).toEqual([undefined, at(4)]);
   });
 
   it('stores no bookmark when max_pages or the limit cut the run', async () => {
-    server.respond(({ query }) => ({ json: rows.slice(Number(query.get('offset')), Number(query.get('offset')) + 2) }));
+    server.respond(({ query }) => ({
+      json: rows.slice(Number(query.get('offset')), Number(query.get('offset')) + 2),
+    }));
     const config = { ...incremental(), pagination: { type: 'Offset', limit: 2 } };
     expect((await run({ ...config, max_pages: 1 })).bookmarks).toEqual([]);
     expect((await run(config, { limit: 3 })).bookmarks).toEqual([]);
@@ -91,7 +105,11 @@ describe('incremental reading', () => {
 
   it('takes the next position from the answer, and then leaves the filtering to the API', async () => {
     server.respond([{ json: { items: rows, until: 'tok-2' } }]);
-    const config = { ...incremental(), records_path: '$.items', replication_bind: { name: 'since', advance_from: '$.until' } };
+    const config = {
+      ...incremental(),
+      records_path: '$.items',
+      replication_bind: { name: 'since', advance_from: '$.until' },
+    };
     const { bookmark, records } = await run(config, { bookmark: 'tok-1' });
     expect(bookmark).toBe('tok-2');
     expect(records).toEqual(rows);
@@ -99,9 +117,12 @@ describe('incremental reading', () => {
   });
 
   it('names a stored position that cannot be written as a time', async () => {
-    await expect(run({ ...incremental(), replication_bind: { name: 's', format: 'date' } }, { bookmark: 'abc' })).rejects.toThrow(
-      /abc is not a time/,
-    );
+    await expect(
+      run(
+        { ...incremental(), replication_bind: { name: 's', format: 'date' } },
+        { bookmark: 'abc' },
+      ),
+    ).rejects.toThrow(/abc is not a time/);
   });
 });
 
@@ -115,17 +136,26 @@ describe('windows', () => {
 
   it('reads half-open slices up to now and stores the end of each', async () => {
     server.respond(({ query }) => ({
-      json: rows.filter((row) => row.at >= (query.get('from') ?? '') && row.at < (query.get('to') ?? '')),
+      json: rows.filter(
+        (row) => row.at >= (query.get('from') ?? '') && row.at < (query.get('to') ?? ''),
+      ),
     }));
     const { records, bookmarks } = await run(windowed(), { clock: clock() });
-    expect(queries()).toEqual([`from=${at(1)}&to=${at(2)}`, `from=${at(2)}&to=${at(3)}`, `from=${at(3)}&to=2026-01-03T12:00:00Z`]);
+    expect(queries()).toEqual([
+      `from=${at(1)}&to=${at(2)}`,
+      `from=${at(2)}&to=${at(3)}`,
+      `from=${at(3)}&to=2026-01-03T12:00:00Z`,
+    ]);
     expect(records).toEqual(rows.slice(0, 3));
     expect(bookmarks).toEqual([at(2), at(3), '2026-01-03T12:00:00Z']);
   });
 
   it('goes on from the bookmark, looks back once, and shortens an inclusive end', async () => {
     server.respond([{ json: [] }]);
-    const { bookmarks } = await run(windowed({ lookback: '6h', granularity: '1s', step: '30d' }), { clock: clock(), bookmark: at(3) });
+    const { bookmarks } = await run(windowed({ lookback: '6h', granularity: '1s', step: '30d' }), {
+      clock: clock(),
+      bookmark: at(3),
+    });
     expect(queries()).toEqual(['from=2026-01-02T18:00:00Z&to=2026-01-03T11:59:59Z']);
     expect(bookmarks).toEqual(['2026-01-03T12:00:00Z']);
   });
@@ -180,20 +210,32 @@ describe('partitions', () => {
       });
       return { json: [{ path }] };
     });
-    const { records } = await run({ ...config(), partition_concurrency: 2 }, { context: { parent: { user: { id: 7 } } } });
+    const { records } = await run(
+      { ...config(), partition_concurrency: 2 },
+      { context: { parent: { user: { id: 7 } } } },
+    );
     expect(records).toHaveLength(2);
     waiting = [];
   });
 
   it('end together: when one fails, nobody waits for the others', async () => {
     server.respond(({ path }) => (path === '/1' ? { status: 400, body: 'bad' } : { hangs: true }));
-    const all = { base_url: server.url, path: '{a}', partitions: [{ a: 1 }, { a: 2 }], partition_concurrency: 2, timeout: 3600 };
+    const all = {
+      base_url: server.url,
+      path: '{a}',
+      partitions: [{ a: 1 }, { a: 2 }],
+      partition_concurrency: 2,
+      timeout: 3600,
+    };
     await expect(run(all)).rejects.toMatchObject({ kind: 'refused', status: 400 });
   });
 
   it('may be written as `requests`', async () => {
     server.respond([{ json: [1] }]);
-    expect((await run({ base_url: server.url, path: '{a}', requests: [{ a: 1 }, { a: 2 }, { a: 3 }] })).records).toEqual([1, 1, 1]);
+    expect(
+      (await run({ base_url: server.url, path: '{a}', requests: [{ a: 1 }, { a: 2 }, { a: 3 }] }))
+        .records,
+    ).toEqual([1, 1, 1]);
   });
 
   it('name a placeholder that has no value', async () => {

@@ -8,7 +8,8 @@ import { RestSource } from './source.ts';
 
 export const restSource = defineSource<RestConfig>({
   type: 'rest',
-  description: 'Reads a web API: JSON pages, files, OData services and jobs, with paging, retries and incremental reading.',
+  description:
+    'Reads a web API: JSON pages, files, OData services and jobs, with paging, retries and incremental reading.',
   config: restConfig,
   concurrencyKeys: ['partition_concurrency'],
   ownTokens: ['bookmark', 'job_id', 'window'],
@@ -33,8 +34,16 @@ export const restSource = defineSource<RestConfig>({
       partition_concurrency: 2,
       pagination: { type: 'Offset', limit: 100 },
     },
-    { base_url: 'https://api.example.com', path: '/report.csv', response_format: 'csv', csv_delimiter: ';' },
-    { base_url: 'https://odata.example.com/v4', odata: { entity: 'Orders', select: 'Id,Total', filter: 'Total gt 10', page_size: 500 } },
+    {
+      base_url: 'https://api.example.com',
+      path: '/report.csv',
+      response_format: 'csv',
+      csv_delimiter: ';',
+    },
+    {
+      base_url: 'https://odata.example.com/v4',
+      odata: { entity: 'Orders', select: 'Id,Total', filter: 'Total gt 10', page_size: 500 },
+    },
   ],
   capabilities: (config) => ({
     replay: 'none',

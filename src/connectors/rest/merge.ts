@@ -1,8 +1,13 @@
 /**
- * Reads several sequences, at most `width` at a time, each with one item in flight. In order when `width` is 1.
- * `abandon` is called when the others are not wanted any more; it must make their items in flight end soon.
+ * Reads several sequences, at most `width` at a time, each with one item in flight. In order when
+ * `width` is 1. `abandon` is called when the others are not wanted any more; it must make their
+ * items in flight end soon.
  */
-export async function* merge<T>(sequences: Iterable<() => AsyncGenerator<T>>, width: number, abandon: () => void): AsyncGenerator<T> {
+export async function* merge<T>(
+  sequences: Iterable<() => AsyncGenerator<T>>,
+  width: number,
+  abandon: () => void,
+): AsyncGenerator<T> {
   if (width <= 1) {
     for (const open of sequences) yield* open();
     return;
@@ -31,7 +36,9 @@ export async function* merge<T>(sequences: Iterable<() => AsyncGenerator<T>>, wi
     }
   } finally {
     abandon();
-    await Promise.all([...running].map(([sequence, pending]) => pending.then(() => sequence.return(undefined))));
+    await Promise.all(
+      [...running].map(([sequence, pending]) => pending.then(() => sequence.return(undefined))),
+    );
   }
 }
 

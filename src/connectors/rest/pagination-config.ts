@@ -17,9 +17,11 @@ const STYLES = [
 
 const bodyField = (description: string) =>
   text().meta({ description: `${description} A name, or a JSON pointer such as \`/page/after\`.` });
-const type = <const T extends string>(tag: T) => z.literal(tag).meta({ description: 'How the next page is found.' });
+const type = <const T extends string>(tag: T) =>
+  z.literal(tag).meta({ description: 'How the next page is found.' });
 const tokenPath = () => jsonPath().meta({ description: 'JSONPath of the token of the next page.' });
-const totalPath = () => optional(jsonPath()).meta({ description: 'JSONPath of the number of all records.' });
+const totalPath = () =>
+  optional(jsonPath()).meta({ description: 'JSONPath of the number of all records.' });
 
 const none = z.lazy(() => z.strictObject({ type: type('None') }));
 
@@ -44,29 +46,46 @@ const linkHeader = z.lazy(() => z.strictObject({ type: type('LinkHeader') }));
 const nextLinkInBody = z.lazy(() =>
   z.strictObject({
     type: type('NextLinkInBody'),
-    next_link_path: jsonPath().meta({ description: 'JSONPath of the address of the next page; it may be relative.' }),
+    next_link_path: jsonPath().meta({
+      description: 'JSONPath of the address of the next page; it may be relative.',
+    }),
   }),
 );
 
 const pageNumber = z.lazy(() =>
   z.strictObject({
     type: type('PageNumber'),
-    param_name: text().default('page').meta({ description: 'Query parameter that carries the page number.' }),
+    param_name: text()
+      .default('page')
+      .meta({ description: 'Query parameter that carries the page number.' }),
     start_page: integer({ min: 0 }).default(1).meta({ description: 'Number of the first page.' }),
-    page_size: optional(integer({ min: 1 })).meta({ description: 'Records to ask for; sent as `page_size_param`.' }),
-    page_size_param: optional(text()).meta({ description: 'Query parameter that carries `page_size`.' }),
+    page_size: optional(integer({ min: 1 })).meta({
+      description: 'Records to ask for; sent as `page_size_param`.',
+    }),
+    page_size_param: optional(text()).meta({
+      description: 'Query parameter that carries `page_size`.',
+    }),
   }),
 );
 
-const limit = () => integer({ min: 1 }).meta({ description: 'Records to ask for; an answer with fewer is the last one.' });
+const limit = () =>
+  integer({ min: 1 }).meta({
+    description: 'Records to ask for; an answer with fewer is the last one.',
+  });
 const stopWhenShort = () =>
-  boolean().default(true).meta({ description: 'Whether an answer with fewer records than asked for is the last one.' });
+  boolean()
+    .default(true)
+    .meta({ description: 'Whether an answer with fewer records than asked for is the last one.' });
 
 const offset = z.lazy(() =>
   z.strictObject({
     type: type('Offset'),
-    offset_param: text().default('offset').meta({ description: 'Query parameter that carries the offset.' }),
-    limit_param: text().default('limit').meta({ description: 'Query parameter that carries `limit`.' }),
+    offset_param: text()
+      .default('offset')
+      .meta({ description: 'Query parameter that carries the offset.' }),
+    limit_param: text()
+      .default('limit')
+      .meta({ description: 'Query parameter that carries `limit`.' }),
     limit: limit(),
     total_path: totalPath(),
   }),
@@ -79,7 +98,9 @@ const offsetInBody = z.lazy(() =>
     limit_field: optional(bodyField('Where `limit` goes in the JSON body.')),
     limit: limit(),
     stop_when_short: stopWhenShort(),
-    rows_path: optional(jsonPath()).meta({ description: 'JSONPath of the rows to count; unset: the records.' }),
+    rows_path: optional(jsonPath()).meta({
+      description: 'JSONPath of the rows to count; unset: the records.',
+    }),
     total_path: totalPath(),
   }),
 );
@@ -92,14 +113,18 @@ const recordFieldCursor = z.lazy(() =>
       .preprocess(spelled(['query', 'body']), z.enum(['query', 'body']))
       .default('query')
       .meta({ description: 'Where the value goes.' }),
-    param: text().meta({ description: 'Query parameter, or field (or JSON pointer) of the JSON body.' }),
+    param: text().meta({
+      description: 'Query parameter, or field (or JSON pointer) of the JSON body.',
+    }),
     agg: z
       .preprocess(spelled(['max', 'min']), z.enum(['max', 'min']))
       .default('max')
       .meta({
         description: 'Which value of a page counts: the largest or the smallest.',
       }),
-    page_size: optional(integer({ min: 1 })).meta({ description: 'Records a full page has; needed to notice a short one.' }),
+    page_size: optional(integer({ min: 1 })).meta({
+      description: 'Records a full page has; needed to notice a short one.',
+    }),
     stop_when_short: stopWhenShort(),
   }),
 );

@@ -34,9 +34,17 @@ export function createPager(style: Pagination, resume?: JsonValue): Pager {
     case 'None':
       return { first: {}, next: () => undefined };
     case 'Cursor':
-      return cursorPager(style.next_token_path, (token) => ({ query: [[style.param_name, jsonText(token)]] }), resume);
+      return cursorPager(
+        style.next_token_path,
+        (token) => ({ query: [[style.param_name, jsonText(token)]] }),
+        resume,
+      );
     case 'CursorInBody':
-      return cursorPager(style.next_token_path, (token) => ({ body: [[style.body_cursor_field, token]] }), resume);
+      return cursorPager(
+        style.next_token_path,
+        (token) => ({ body: [[style.body_cursor_field, token]] }),
+        resume,
+      );
     case 'LinkHeader':
       return linkPager((answer) => nextLink(answer.headers.get('link')));
     case 'NextLinkInBody': {
@@ -64,7 +72,10 @@ export function createPager(style: Pagination, resume?: JsonValue): Pager {
         total: style.total_path,
         rows: style.rows_path,
         overlay: (offset) => ({
-          body: [[style.offset_field, offset], ...(style.limit_field === undefined ? [] : [[style.limit_field, style.limit] as const])],
+          body: [
+            [style.offset_field, offset],
+            ...(style.limit_field === undefined ? [] : [[style.limit_field, style.limit] as const]),
+          ],
         }),
       });
     case 'RecordFieldCursor':
@@ -74,7 +85,11 @@ export function createPager(style: Pagination, resume?: JsonValue): Pager {
   }
 }
 
-function cursorPager(path: string, place: (token: JsonValue) => Overlay, resume: JsonValue | undefined): Pager {
+function cursorPager(
+  path: string,
+  place: (token: JsonValue) => Overlay,
+  resume: JsonValue | undefined,
+): Pager {
   const read = compilePath(path);
   let held = resume;
   return {
@@ -82,7 +97,14 @@ function cursorPager(path: string, place: (token: JsonValue) => Overlay, resume:
     cursor: () => held,
     next({ body }) {
       const [token] = read(body);
-      if (token === undefined || token === null || token === '' || token === false || jsonEqual(token, held)) return undefined;
+      if (
+        token === undefined ||
+        token === null ||
+        token === '' ||
+        token === false ||
+        jsonEqual(token, held)
+      )
+        return undefined;
       held = token;
       return place(token);
     },
@@ -106,7 +128,8 @@ function linkPager(find: (answer: PageAnswer) => JsonValue | undefined): Pager {
 
 function pageNumberPager(style: Extract<Pagination, { type: 'PageNumber' }>): Pager {
   const { page_size: size, page_size_param: sizeParam } = style;
-  const extra = size === undefined || sizeParam === undefined ? [] : [[sizeParam, String(size)] as const];
+  const extra =
+    size === undefined || sizeParam === undefined ? [] : [[sizeParam, String(size)] as const];
   const step = (page: number): Overlay => ({ query: [[style.param_name, String(page)], ...extra] });
   let page = style.start_page;
   let before: string | undefined;
@@ -157,30 +180,45 @@ function countOf(found: readonly JsonValue[]): number {
   return found.length === 1 && Array.isArray(only) ? only.length : found.length;
 }
 
-function fieldPager(style: Extract<Pagination, { type: 'RecordFieldCursor' }>, resume: JsonValue | undefined): Pager {
+function fieldPager(
+  style: Extract<Pagination, { type: 'RecordFieldCursor' }>,
+  resume: JsonValue | undefined,
+): Pager {
   const place = (value: JsonValue): Overlay =>
-    style.into === 'body' ? { body: [[style.param, value]] } : { query: [[style.param, jsonText(value)]] };
+    style.into === 'body'
+      ? { body: [[style.param, value]] }
+      : { query: [[style.param, jsonText(value)]] };
   const sign = style.agg === 'max' ? 1 : -1;
   let held = resume;
   return {
     first: resume === undefined ? {} : place(resume),
     cursor: () => held,
     next({ records }) {
-      const isShort = style.page_size !== undefined && style.stop_when_short && records.length < style.page_size;
+      const isShort =
+        style.page_size !== undefined && style.stop_when_short && records.length < style.page_size;
       const extreme = extremeOf(records, style.field, sign);
-      if (extreme === undefined || (held !== undefined && (comparePositions(extreme, held) ?? 1) * sign <= 0)) return undefined;
+      if (
+        extreme === undefined ||
+        (held !== undefined && (comparePositions(extreme, held) ?? 1) * sign <= 0)
+      )
+        return undefined;
       held = extreme;
       return isShort ? undefined : place(extreme);
     },
   };
 }
 
-function extremeOf(records: readonly JsonValue[], field: string, sign: number): JsonValue | undefined {
+function extremeOf(
+  records: readonly JsonValue[],
+  field: string,
+  sign: number,
+): JsonValue | undefined {
   let extreme: JsonValue | undefined;
   for (const record of records) {
     const value = isObject(record) && hasField(record, field) ? record[field] : undefined;
     if (value === undefined || value === null) continue;
-    if (extreme === undefined || (comparePositions(value, extreme) ?? 0) * sign > 0) extreme = value;
+    if (extreme === undefined || (comparePositions(value, extreme) ?? 0) * sign > 0)
+      extreme = value;
   }
   return extreme;
 }

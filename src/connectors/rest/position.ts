@@ -1,4 +1,7 @@
-/** Where an incremental source stands: comparing positions, and writing them the way an API wants them. */
+/**
+ * Where an incremental source stands: comparing positions, and writing them the way an API wants
+ * them.
+ */
 import { hasField, isObject, jsonText, type JsonValue } from '../../lib/json.ts';
 import type { Bind } from './replication-config.ts';
 
@@ -44,7 +47,10 @@ export class Progress {
     return this.#furthest;
   }
 
-  /** Whether the record came after the start. One without the key cannot have: it is left out once there is a start. */
+  /**
+   * Whether the record came after the start. One without the key cannot have: it is left out once
+   * there is a start.
+   */
   keep(record: JsonValue): boolean {
     const found = isObject(record) && hasField(record, this.#key) ? record[this.#key] : undefined;
     if (found === undefined) return this.#start === undefined;
@@ -68,9 +74,13 @@ export class Progress {
 }
 
 const EPOCH = /^-?\d+(\.\d+)?$/;
-const DATE_TIME = /^\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?\s*(Z|[+-]\d{2}:?\d{2})?)?$/i;
+const DATE_TIME =
+  /^\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?\s*(Z|[+-]\d{2}:?\d{2})?)?$/i;
 
-/** A point in time in milliseconds: RFC 3339, `YYYY-MM-DD`, a date-time without zone (taken as UTC), or epoch seconds. */
+/**
+ * A point in time in milliseconds: RFC 3339, `YYYY-MM-DD`, a date-time without zone (taken as UTC),
+ * or epoch seconds.
+ */
 export function instantOf(value: JsonValue): number | undefined {
   if (isNumeric(value)) return Number(value) * 1000;
   if (typeof value !== 'string') return undefined;

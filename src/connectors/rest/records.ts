@@ -18,18 +18,28 @@ interface Ancestor {
   readonly as?: string | undefined;
 }
 
-/** Without a path a list is opened and anything else is one record; with one each match is a record. */
+/**
+ * Without a path a list is opened and anything else is one record; with one each match is a record.
+ */
 export function compileExtraction(config: Extraction): Extract {
   const find = compileLists(config);
   const prefixes = config.drop_key_prefixes;
-  return prefixes.length === 0 ? find : (body) => find(body).map((record) => withoutPrefixed(record, prefixes));
+  return prefixes.length === 0
+    ? find
+    : (body) => find(body).map((record) => withoutPrefixed(record, prefixes));
 }
 
 function compileLists(config: Extraction): Extract {
-  const { records_multi: lists, records_path: path, record_ancestors: ancestors, op_field: opField } = config;
+  const {
+    records_multi: lists,
+    records_path: path,
+    record_ancestors: ancestors,
+    op_field: opField,
+  } = config;
   if (lists !== undefined) {
     const readers = lists.map(({ path: one, op }) => ({ read: reader(one, ancestors), op }));
-    return (body) => readers.flatMap(({ read, op }) => read(body).map((record) => marked(record, opField, op)));
+    return (body) =>
+      readers.flatMap(({ read, op }) => read(body).map((record) => marked(record, opField, op)));
   }
   if (path !== undefined) return reader(path, ancestors);
   return (body) => (Array.isArray(body) ? body : [body]);
@@ -68,7 +78,11 @@ function withAncestors(
     const copy: JsonObject = { ...value };
     for (const { field, up, as } of ancestors) {
       const ancestor = around.at(-up);
-      setField(copy, as ?? field, ancestor !== undefined && hasField(ancestor, field) ? (ancestor[field] ?? null) : null);
+      setField(
+        copy,
+        as ?? field,
+        ancestor !== undefined && hasField(ancestor, field) ? (ancestor[field] ?? null) : null,
+      );
     }
     return copy;
   });
@@ -94,7 +108,8 @@ function withoutPrefixed(value: JsonValue, prefixes: readonly string[]): JsonVal
   if (!isObject(value)) return value;
   const kept: JsonObject = {};
   for (const [key, item] of Object.entries(value)) {
-    if (!prefixes.some((prefix) => key.startsWith(prefix))) setField(kept, key, withoutPrefixed(item, prefixes));
+    if (!prefixes.some((prefix) => key.startsWith(prefix)))
+      setField(kept, key, withoutPrefixed(item, prefixes));
   }
   return kept;
 }

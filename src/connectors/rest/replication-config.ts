@@ -10,12 +10,18 @@ const FORMATS = ['raw', 'iso8601', 'epoch_s', 'epoch_ms', 'date'] as const;
 /** How a position is put into a request; `token` stands for it in the template. */
 function bindFields(token: string) {
   return {
-    into: z.preprocess(spelled(PLACES), z.enum(PLACES)).default('query').meta({ description: 'Where the value goes.' }),
-    name: text().meta({ description: 'Parameter, header, body field (or JSON pointer), or `{name}` in `path`.' }),
+    into: z
+      .preprocess(spelled(PLACES), z.enum(PLACES))
+      .default('query')
+      .meta({ description: 'Where the value goes.' }),
+    name: text().meta({
+      description: 'Parameter, header, body field (or JSON pointer), or `{name}` in `path`.',
+    }),
     template: text()
       .default(token)
       .superRefine((value, ctx) => {
-        if (!value.includes(token)) ctx.addIssue(finding('invalid_value', `\`template\` must contain \`${token}\``));
+        if (!value.includes(token))
+          ctx.addIssue(finding('invalid_value', `\`template\` must contain \`${token}\``));
       })
       .meta({ description: `Text to send; \`${token}\` stands for the value.` }),
     format: z.enum(FORMATS).default('raw').meta({ description: 'How the value is written.' }),
@@ -33,7 +39,8 @@ export const replicationBind = z.lazy(() =>
   z.strictObject({
     ...bindFields(BOOKMARK_TOKEN),
     advance_from: optional(jsonPath()).meta({
-      description: 'JSONPath of the next position in the last answer; unset: the largest `replication_key` seen.',
+      description:
+        'JSONPath of the next position in the last answer; unset: the largest `replication_key` seen.',
     }),
   }),
 );
@@ -41,14 +48,26 @@ export const replicationBind = z.lazy(() =>
 export const replicationMethod = z.lazy(() =>
   z
     .preprocess(
-      (value) => (value === null || value === undefined ? { type: 'FullTable' } : tagged(['FullTable', 'Incremental'])(value)),
+      (value) =>
+        value === null || value === undefined
+          ? { type: 'FullTable' }
+          : tagged(['FullTable', 'Incremental'])(value),
       z.discriminatedUnion('type', [
-        z.strictObject({ type: z.literal('FullTable').meta({ description: 'Everything, every time.' }) }),
-        z.strictObject({ type: z.literal('Incremental').meta({ description: 'Only what came after the last run.' }) }),
+        z.strictObject({
+          type: z.literal('FullTable').meta({ description: 'Everything, every time.' }),
+        }),
+        z.strictObject({
+          type: z
+            .literal('Incremental')
+            .meta({ description: 'Only what came after the last run.' }),
+        }),
       ]),
     )
     .default({ type: 'FullTable' })
-    .meta({ description: '`FullTable` reads everything every time; `Incremental` goes on where the last run stood.' }),
+    .meta({
+      description:
+        '`FullTable` reads everything every time; `Incremental` goes on where the last run stood.',
+    }),
 );
 
 function duration(description: string) {
@@ -72,11 +91,14 @@ export const windowBlock = z.lazy(() =>
     step: duration('Length of a slice: `45s`, `30m`, `6h`, `30d`, or seconds.'),
     lower: windowBind.meta({ description: 'Where the start of a slice goes (inclusive).' }),
     upper: windowBind.meta({ description: 'Where the end of a slice goes (exclusive).' }),
-    granularity: optional(duration('Taken off the end before it is sent, for APIs whose end is inclusive.')).meta({
+    granularity: optional(
+      duration('Taken off the end before it is sent, for APIs whose end is inclusive.'),
+    ).meta({
       description: 'Taken off the end before it is sent, for APIs whose end is inclusive.',
     }),
     lookback: optional(duration('How far before the bookmark the first slice starts.')).meta({
-      description: 'How far before the bookmark the first slice starts, for data that arrives late.',
+      description:
+        'How far before the bookmark the first slice starts, for data that arrives late.',
     }),
     max_windows: integer({ min: 1 })
       .default(10_000)

@@ -4,7 +4,10 @@ import type { HttpRequest } from '../_http/client.ts';
 
 /** What is laid over the configured request: a page, a partition, a bookmark. Later ones win. */
 export interface Overlay {
-  /** Replaces the whole address (a link to the next page); configured query parameters are then part of the link. */
+  /**
+   * Replaces the whole address (a link to the next page); configured query parameters are then part
+   * of the link.
+   */
   readonly link?: string;
   readonly query?: readonly (readonly [name: string, value: string])[];
   readonly headers?: Readonly<Record<string, string>>;
@@ -34,21 +37,39 @@ export function overlaid(request: BaseRequest, overlays: readonly Overlay[]): Ht
     if (overlay.headers !== undefined) headers = { ...headers, ...overlay.headers };
     for (const [field, value] of overlay.body ?? []) body = withField(body, field, value);
   }
-  const pairs = [...query].flatMap(([name, values]) => values.map((value) => [name, value] as const));
-  return { method: request.method, url, query: pairs, headers, body: body === undefined ? undefined : { json: body } };
+  const pairs = [...query].flatMap(([name, values]) =>
+    values.map((value) => [name, value] as const),
+  );
+  return {
+    method: request.method,
+    url,
+    query: pairs,
+    headers,
+    body: body === undefined ? undefined : { json: body },
+  };
 }
 
-function addQuery(query: Map<string, string[]>, pairs: readonly (readonly [string, string])[]): void {
+function addQuery(
+  query: Map<string, string[]>,
+  pairs: readonly (readonly [string, string])[],
+): void {
   for (const name of new Set(pairs.map(([one]) => one))) query.set(name, []);
   for (const [name, value] of pairs) query.get(name)?.push(value);
 }
 
-/** A copy of `body` with one field set; `field` is a name, or a JSON pointer whose objects are made on the way. */
+/**
+ * A copy of `body` with one field set; `field` is a name, or a JSON pointer whose objects are made
+ * on the way.
+ */
 export function withField(body: JsonValue | undefined, field: string, value: JsonValue): JsonValue {
   if (body !== undefined && body !== null && !isObject(body)) {
-    throw new ConnectorError('data', `\`${field}\` cannot be set in the request body: it is not an object`, {
-      hint: 'make `body` a mapping',
-    });
+    throw new ConnectorError(
+      'data',
+      `\`${field}\` cannot be set in the request body: it is not an object`,
+      {
+        hint: 'make `body` a mapping',
+      },
+    );
   }
   const steps = field.startsWith('/') ? field.slice(1).split('/').map(unescapeStep) : [field];
   const copy: JsonObject = structuredClone(body ?? {});
@@ -82,7 +103,10 @@ export function valuesOf(...sources: readonly (JsonValue | undefined)[]): Values
   };
 }
 
-/** Fills a path; every placeholder must have a value, which is written so that it cannot leave its place. */
+/**
+ * Fills a path; every placeholder must have a value, which is written so that it cannot leave its
+ * place.
+ */
 export function fillPath(path: string, values: Values): string {
   return path.replaceAll(PLACEHOLDER, (_whole, name: string) => {
     const value = values(name);

@@ -1,6 +1,11 @@
 import { afterAll, beforeAll } from 'vitest';
 import { describeSource } from '../../../test/conformance/source.ts';
-import { startHttpServer, type HttpServer, type Reply, type SeenRequest } from '../../../test/fakes/http-server.ts';
+import {
+  startHttpServer,
+  type HttpServer,
+  type Reply,
+  type SeenRequest,
+} from '../../../test/fakes/http-server.ts';
 import type { JsonObject } from '../../lib/json.ts';
 import { restSource } from './index.ts';
 
@@ -35,7 +40,13 @@ describeSource(restSource, {
   records,
   secret: 'hunter2-secret',
   broken: {
-    'a host that is not there': { base_url: 'http://user:hunter2-secret@127.0.0.1:1', max_retries: 0 },
-    'an address that nobody listens to': { base_url: 'http://127.0.0.1:1/?api_key=hunter2-secret', max_retries: 0 },
+    'a host that is not there': {
+      base_url: 'http://user:hunter2-secret@127.0.0.1:1',
+      max_retries: 0,
+    },
+    'an address that nobody listens to': {
+      base_url: 'http://127.0.0.1:1/?api_key=hunter2-secret',
+      max_retries: 0,
+    },
   },
 });

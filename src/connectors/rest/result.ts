@@ -28,7 +28,8 @@ export class RunNotes {
   note(lastBody: JsonValue): void {
     const [found] = this.#read?.(lastBody) ?? [];
     if (found === undefined || found === null) return;
-    if (this.advanced === undefined || (comparePositions(found, this.advanced) ?? -1) < 0) this.advanced = found;
+    if (this.advanced === undefined || (comparePositions(found, this.advanced) ?? -1) < 0)
+      this.advanced = found;
   }
 }
 
@@ -40,10 +41,16 @@ export interface ResultRequest {
   readonly resume?: JsonValue | undefined;
 }
 
-export async function* readResult(setup: RestSetup, request: ResultRequest, notes: RunNotes): AsyncGenerator<Chunk> {
+export async function* readResult(
+  setup: RestSetup,
+  request: ResultRequest,
+  notes: RunNotes,
+): AsyncGenerator<Chunk> {
   const { config } = setup;
   if (config.async_job !== undefined) {
-    const wanted = await tolerating(setup, () => runJob(setup, overlaid(request.base, [request.bound])));
+    const wanted = await tolerating(setup, () =>
+      runJob(setup, overlaid(request.base, [request.bound])),
+    );
     if (wanted !== undefined) yield* readSingleAnswer(setup, wanted);
   } else if (config.decode !== undefined || config.response_format !== 'json') {
     yield* readSingleAnswer(setup, overlaid(request.base, [request.bound]));
@@ -52,25 +59,37 @@ export async function* readResult(setup: RestSetup, request: ResultRequest, note
   }
 }
 
-async function* readPages(setup: RestSetup, request: ResultRequest, notes: RunNotes): AsyncGenerator<Chunk> {
+async function* readPages(
+  setup: RestSetup,
+  request: ResultRequest,
+  notes: RunNotes,
+): AsyncGenerator<Chunk> {
   const { config, shape, client, context, extract } = setup;
   const pager = createPager(shape.pagination, request.resume);
   let step: Overlay | undefined = pager.first;
   for (let page = 0; step !== undefined; page += 1) {
     if (config.max_pages !== undefined && page >= config.max_pages) {
       notes.cut = true;
-      context.env.log.info('max_pages is reached; the rest is left unread', { max_pages: config.max_pages });
+      context.env.log.info('max_pages is reached; the rest is left unread', {
+        max_pages: config.max_pages,
+      });
       return;
     }
-    if (page > 0 && config.request_delay !== undefined) await context.env.clock.sleep(config.request_delay * 1000, context.signal);
+    if (page > 0 && config.request_delay !== undefined)
+      await context.env.clock.sleep(config.request_delay * 1000, context.signal);
     const wanted = overlaid(request.base, [request.bound, step]);
-    const answer = page === 0 ? await tolerating(setup, () => client.send(wanted)) : await client.send(wanted);
+    const answer =
+      page === 0 ? await tolerating(setup, () => client.send(wanted)) : await client.send(wanted);
     if (answer === undefined) return;
     const read = pageOf(answer, extract, wanted.method);
     if (pager.repeats?.(read) === true) return;
     step = pager.next(read);
     if (step === undefined) notes.note(read.body);
-    yield { records: read.records, bytes: answer.bytes.length, cursor: config.persist_cursor ? pager.cursor?.() : undefined };
+    yield {
+      records: read.records,
+      bytes: answer.bytes.length,
+      cursor: config.persist_cursor ? pager.cursor?.() : undefined,
+    };
   }
 }
 

@@ -47,7 +47,10 @@ export async function setUp(config: RestConfig, context: SourceContext): Promise
 
 /** A secret may also stand in a plain header or parameter. */
 function hideSecrets(config: RestConfig, redactor: Redactor): void {
-  for (const [name, value] of [...Object.entries(config.headers), ...Object.entries(config.query_params)]) {
+  for (const [name, value] of [
+    ...Object.entries(config.headers),
+    ...Object.entries(config.query_params),
+  ]) {
     if (looksSecret(name)) redactor.register(value);
   }
 }
@@ -62,8 +65,12 @@ function homesOf(config: RestConfig): string[] {
 
 /** `resilience.retry` of the document counts only where the source says nothing of its own. */
 function retryOf(config: RestConfig, policy: SourceContext['retry']): RequestRetry {
-  const isPlain = config.max_retries === DEFAULT_RETRIES && config.retry_backoff === DEFAULT_BACKOFF_SECS;
+  const isPlain =
+    config.max_retries === DEFAULT_RETRIES && config.retry_backoff === DEFAULT_BACKOFF_SECS;
   const own = { maxRetries: config.max_retries, baseMs: config.retry_backoff * 1000 };
-  const asked = isPlain && policy !== undefined ? { maxRetries: Math.max(0, policy.maxAttempts - 1), baseMs: policy.baseMs } : own;
+  const asked =
+    isPlain && policy !== undefined
+      ? { maxRetries: Math.max(0, policy.maxAttempts - 1), baseMs: policy.baseMs }
+      : own;
   return { ...asked, backoff: 'exponential', maxMs: LONGEST_BACKOFF_MS, jitter: true };
 }

@@ -38,13 +38,23 @@ export async function run(config: JsonObject, options: RunOptions = {}): Promise
     ...(limit === undefined ? {} : { limit }),
   });
   const bookmarks = pages.flatMap((page) => (page.bookmark === undefined ? [] : [page.bookmark]));
-  return { pages, records: pages.flatMap((page) => [...page.records()]), bookmark: bookmarks.at(-1), bookmarks, env, waits: clock.waits };
+  return {
+    pages,
+    records: pages.flatMap((page) => [...page.records()]),
+    bookmark: bookmarks.at(-1),
+    bookmarks,
+    env,
+    waits: clock.waits,
+  };
 }
 
 /** The issues of a config that must not load. */
-export function issuesOf(
-  config: JsonObject,
-): readonly { readonly code: string; readonly path: string; readonly message: string; readonly hint?: string }[] {
+export function issuesOf(config: JsonObject): readonly {
+  readonly code: string;
+  readonly path: string;
+  readonly message: string;
+  readonly hint?: string;
+}[] {
   const checked = check(restSource.config, config);
   return checked.ok ? [] : checked.issues;
 }

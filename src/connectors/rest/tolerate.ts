@@ -1,8 +1,14 @@
 import { ConnectorError } from '../../lib/errors.ts';
 import type { RestSetup } from './setup.ts';
 
-/** Sends the first request of a result; `undefined` when a status says that there is nothing, as `tolerated_http_errors` has it. */
-export async function tolerating<T>({ config, context }: RestSetup, send: () => Promise<T>): Promise<T | undefined> {
+/**
+ * Sends the first request of a result; `undefined` when a status says that there is nothing, as
+ * `tolerated_http_errors` has it.
+ */
+export async function tolerating<T>(
+  { config, context }: RestSetup,
+  send: () => Promise<T>,
+): Promise<T | undefined> {
   try {
     return await send();
   } catch (error) {

@@ -25,16 +25,23 @@ export function* slices({ env, window, start, bookmark }: WindowRun): Generator<
   const from = bookmark ?? start;
   const fromMs = instantOf(from);
   if (fromMs === undefined) {
-    throw new ConnectorError('data', `the position ${jsonText(from)} is not a time, so no window can start there`, {
-      hint: 'reset the stored state',
-    });
+    throw new ConnectorError(
+      'data',
+      `the position ${jsonText(from)} is not a time, so no window can start there`,
+      {
+        hint: 'reset the stored state',
+      },
+    );
   }
   // The lookback lowers only what is asked for: the bookmark never goes back.
   const lookbackMs = bookmark === undefined ? 0 : (window.lookback ?? 0) * 1000;
   let lowerMs = fromMs - lookbackMs;
   for (let count = 0; lowerMs < nowMs; count += 1) {
     if (count === window.max_windows) {
-      env.log.info('max_windows is reached; the next run goes on from there', { max_windows: count, reached: isoText(lowerMs) });
+      env.log.info('max_windows is reached; the next run goes on from there', {
+        max_windows: count,
+        reached: isoText(lowerMs),
+      });
       return;
     }
     const upperMs = Math.min(lowerMs + window.step * 1000, nowMs);

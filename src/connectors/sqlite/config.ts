@@ -10,21 +10,26 @@ const databaseUrl = z.lazy(() =>
       if ('error' in address) ctx.addIssue(finding('invalid_value', address.error));
     })
     .meta({
-      description: 'Path of the database, or `sqlite:<path>`, or `sqlite::memory:`; `?mode=ro`, `rw` or `rwc` (make it when missing).',
+      description:
+        'Path of the database, or `sqlite:<path>`, or `sqlite::memory:`; `?mode=ro`, `rw` or `rwc` (make it when missing).',
       examples: ['sqlite:data/shop.db', 'sqlite://./shop.db?mode=rwc'],
     }),
 );
 
 function connections(fallback: number) {
   return integer({ min: 1 }).default(fallback).meta({
-    description: 'Upper bound of open connections; one is enough for SQLite and no more are opened.',
+    description:
+      'Upper bound of open connections; one is enough for SQLite and no more are opened.',
     advanced: true,
   });
 }
 
 const shard = z.lazy(() =>
-  optional(z.strictObject({ key: text().meta({ description: 'Integer column of the result.' }) })).meta({
-    description: 'The column by whose ranges the result is read when the document asks for shards (`shard: {count}`).',
+  optional(
+    z.strictObject({ key: text().meta({ description: 'Integer column of the result.' }) }),
+  ).meta({
+    description:
+      'The column by whose ranges the result is read when the document asks for shards (`shard: {count}`).',
     examples: [{ key: 'id' }],
     advanced: true,
   }),
@@ -46,6 +51,12 @@ export const sqliteSourceConfig = z.lazy(() =>
 export type SqliteSourceConfig = z.output<typeof sqliteSourceConfig>;
 
 export const sqliteSinkConfig = z.lazy(() =>
-  z.strictObject({ database_url: databaseUrl, max_connections: connections(1), ...sqlSinkFields() }).superRefine(checkSqlSink),
+  z
+    .strictObject({
+      database_url: databaseUrl,
+      max_connections: connections(1),
+      ...sqlSinkFields(),
+    })
+    .superRefine(checkSqlSink),
 );
 export type SqliteSinkConfig = z.output<typeof sqliteSinkConfig>;

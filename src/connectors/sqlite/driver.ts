@@ -3,7 +3,14 @@ import { setImmediate as pause } from 'node:timers/promises';
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { ConnectorError } from '../../lib/errors.ts';
 import { quoteName, quoteNames } from '../../lib/sql-name.ts';
-import { inTransaction, MEMORY, openSqlite, parseSqliteUrl, rollBack, sqliteError } from '../../lib/sqlite.ts';
+import {
+  inTransaction,
+  MEMORY,
+  openSqlite,
+  parseSqliteUrl,
+  rollBack,
+  sqliteError,
+} from '../../lib/sqlite.ts';
 import type { SinkContext } from '../../kit/context.ts';
 import {
   TOKEN_TABLE,
@@ -15,7 +22,15 @@ import {
   type UndoSession,
 } from '../_sql/driver.ts';
 import type { SqliteSinkConfig } from './config.ts';
-import { addJournalFunctions, emptyKeys, JOURNAL_DIALECT, keepKeys, keepReplaced, keepRows, makeJournal } from './journal.ts';
+import {
+  addJournalFunctions,
+  emptyKeys,
+  JOURNAL_DIALECT,
+  keepKeys,
+  keepReplaced,
+  keepRows,
+  makeJournal,
+} from './journal.ts';
 import { Passage } from './passage.ts';
 import { readColumns, SQLITE_TYPES } from './schema.ts';
 import { onConflict } from './statements.ts';
@@ -26,10 +41,14 @@ import { toSqlite } from './values.ts';
 const PAUSE_EVERY = 10_000;
 
 export function openSqliteDriver(config: SqliteSinkConfig, context: SinkContext): SqlDriver {
-  const connect = (): DatabaseSync => prepared(openSqlite(config.database_url, { mode: 'rwc', cwd: context.env.cwd }));
+  const connect = (): DatabaseSync =>
+    prepared(openSqlite(config.database_url, { mode: 'rwc', cwd: context.env.cwd }));
   const db = connect();
   const file = fileOf(config, context);
-  const passage = file === undefined || config.column_mapping.kind !== 'auto' ? undefined : new Passage(file, connect);
+  const passage =
+    file === undefined || config.column_mapping.kind !== 'auto'
+      ? undefined
+      : new Passage(file, connect);
   const turn = turnAt(file);
   const pauseEvery = config.batch_size === 0 ? PAUSE_EVERY : config.batch_size;
 
@@ -52,7 +71,10 @@ export function openSqliteDriver(config: SqliteSinkConfig, context: SinkContext)
         if (key.length > 0) lines.push(`PRIMARY KEY (${quoteNames(key)})`);
         db.exec(`CREATE TABLE IF NOT EXISTS ${quoteName(table)} (${lines.join(', ')})`);
       }),
-    apply: (change) => run(`writing to \`${change.table}\``, () => apply(db, change, { pauseEvery, signal: context.signal })),
+    apply: (change) =>
+      run(`writing to \`${change.table}\``, () =>
+        apply(db, change, { pauseEvery, signal: context.signal }),
+      ),
     pass: (table, page, options) =>
       run(`writing to \`${table}\``, () => {
         const live = passage === undefined ? undefined : readColumns(db, table);
@@ -62,26 +84,33 @@ export function openSqliteDriver(config: SqliteSinkConfig, context: SinkContext)
         };
         return passage.write(page, { ...options, table, live, finish });
       }),
-    sweep: (one) => run(`removing vanished rows of \`${one.table}\``, () => sweep(db, one, { pauseEvery, signal: context.signal })),
+    sweep: (one) =>
+      run(`removing vanished rows of \`${one.table}\``, () =>
+        sweep(db, one, { pauseEvery, signal: context.signal }),
+      ),
     lastToken: (scope) => run('reading the commit token', () => lastToken(db, scope)),
     evolve: (table, change) =>
       run(`changing the table \`${table}\``, () => {
         const present = new Set(readColumns(db, table)?.map((column) => column.name));
         inTransaction(db, () => {
           for (const { name, type } of change.add.filter((one) => !present.has(one.name))) {
-            db.exec(`ALTER TABLE ${quoteName(table)} ADD COLUMN ${quoteName(name)} ${SQLITE_TYPES[type]}`);
+            db.exec(
+              `ALTER TABLE ${quoteName(table)} ADD COLUMN ${quoteName(name)} ${SQLITE_TYPES[type]}`,
+            );
           }
         });
       }),
     tablesFrom: (prefix) => run('looking for what other runs left', () => tablesFrom(db, prefix)),
     stage: (table, staging) => run(`staging \`${table}\``, () => stage(db, table, staging)),
-    swap: (table, staging, runId) => run(`replacing \`${table}\``, () => swap(db, table, staging, runId)),
+    swap: (table, staging, runId) =>
+      run(`replacing \`${table}\``, () => swap(db, table, staging, runId)),
     undoing: {
       dialect: JOURNAL_DIALECT,
       makeJournal: () => run('making the journal of runs', () => makeJournal(db)),
       atOnce: (table, work) => run(`undoing a run of \`${table}\``, () => atOnce(db, work)),
     },
-    drop: (table) => run(`dropping \`${table}\``, () => db.exec(`DROP TABLE IF EXISTS ${quoteName(table)}`)),
+    drop: (table) =>
+      run(`dropping \`${table}\``, () => db.exec(`DROP TABLE IF EXISTS ${quoteName(table)}`)),
     close() {
       passage?.close();
       if (db.isOpen) db.close();
@@ -116,7 +145,8 @@ interface Pace {
 async function apply(db: DatabaseSync, change: TableChange, pace: Pace): Promise<void> {
   db.exec('BEGIN IMMEDIATE');
   try {
-    if (change.journal !== undefined) await keepChanged(db, change, { runId: change.journal, pace });
+    if (change.journal !== undefined)
+      await keepChanged(db, change, { runId: change.journal, pace });
     if (change.rows.length > 0) await runAll(prepareWrite(db, change), change.rows, pace);
     if (change.deletes.length > 0) await runAll(prepareDelete(db, change), change.deletes, pace);
     if (change.commit !== undefined) storeToken(db, change.commit);
@@ -128,7 +158,11 @@ async function apply(db: DatabaseSync, change: TableChange, pace: Pace): Promise
 }
 
 /** Keeps the rows a page is about to change. */
-async function keepChanged(db: DatabaseSync, change: TableChange, { runId, pace }: { runId: string; pace: Pace }): Promise<void> {
+async function keepChanged(
+  db: DatabaseSync,
+  change: TableChange,
+  { runId, pace }: { runId: string; pace: Pace },
+): Promise<void> {
   const { table, key, columns, rows, deletes } = change;
   const places = key.map(({ name }) => columns.findIndex((column) => column.name === name));
   const keys = [...rows.map((row) => places.map((place) => row[place] ?? null)), ...deletes];
@@ -154,7 +188,11 @@ async function atOnce<T>(db: DatabaseSync, work: (session: UndoSession) => Promi
 }
 
 /** Runs a statement for every row, letting other work in now and then. */
-async function runAll(statement: StatementSync, rows: TableChange['rows'], { pauseEvery, signal }: Pace): Promise<void> {
+async function runAll(
+  statement: StatementSync,
+  rows: TableChange['rows'],
+  { pauseEvery, signal }: Pace,
+): Promise<void> {
   for (const [index, row] of rows.entries()) {
     statement.run(...row.map(toSqlite));
     if ((index + 1) % pauseEvery !== 0) continue;
@@ -175,36 +213,59 @@ function prepareWrite(db: DatabaseSync, { table, columns, key, mode }: TableChan
   }
 }
 
-function missingIndex(error: unknown, table: string, keys: readonly string[]): ConnectorError | undefined {
-  if (!(error instanceof Error) || !error.message.includes('ON CONFLICT clause does not match')) return undefined;
-  return new ConnectorError('data', `\`${table}\` has no unique index on (${keys.join(', ')}), which an upsert needs`, {
-    hint: `CREATE UNIQUE INDEX ${quoteName(`${table}_key`)} ON ${quoteName(table)} (${quoteNames(keys)})`,
-    cause: error,
-  });
+function missingIndex(
+  error: unknown,
+  table: string,
+  keys: readonly string[],
+): ConnectorError | undefined {
+  if (!(error instanceof Error) || !error.message.includes('ON CONFLICT clause does not match'))
+    return undefined;
+  return new ConnectorError(
+    'data',
+    `\`${table}\` has no unique index on (${keys.join(', ')}), which an upsert needs`,
+    {
+      hint: `CREATE UNIQUE INDEX ${quoteName(`${table}_key`)} ON ${quoteName(table)} (${quoteNames(keys)})`,
+      cause: error,
+    },
+  );
 }
 
 function prepareDelete(db: DatabaseSync, { table, key }: TableChange): StatementSync {
-  return db.prepare(`DELETE FROM ${quoteName(table)} WHERE ${key.map((column) => `${quoteName(column.name)} = ?`).join(' AND ')}`);
+  return db.prepare(
+    `DELETE FROM ${quoteName(table)} WHERE ${key.map((column) => `${quoteName(column.name)} = ?`).join(' AND ')}`,
+  );
 }
 
 const SWEEP_KEYS = 'svc_cleanup_keys';
 
-/** The keys stand in a table with the types of the key, so that they are compared as the rows are. */
-async function sweep(db: DatabaseSync, { table, scope, key, keys, journal }: TableSweep, pace: Pace): Promise<number> {
+/**
+ * The keys stand in a table with the types of the key, so that they are compared as the rows are.
+ */
+async function sweep(
+  db: DatabaseSync,
+  { table, scope, key, keys, journal }: TableSweep,
+  pace: Pace,
+): Promise<number> {
   const slots = key.map((_, index) => `k${index}`);
   const columns = key.map(({ sqlType }, index) => `k${index} ${sqlType}`);
   const inside = scope.map(({ column }) => `t.${quoteName(column.name)} IS ?`);
   const same = key.map(({ name }, index) => `s.k${index} = t.${quoteName(name)}`);
   db.exec(`DROP TABLE IF EXISTS temp.${SWEEP_KEYS}; BEGIN IMMEDIATE`);
   try {
-    db.exec(`CREATE TEMP TABLE ${SWEEP_KEYS} (${columns.join(', ')}, PRIMARY KEY (${slots.join(', ')}))`);
-    const insert = db.prepare(`INSERT OR IGNORE INTO temp.${SWEEP_KEYS} VALUES (${slots.map(() => '?').join(', ')})`);
+    db.exec(
+      `CREATE TEMP TABLE ${SWEEP_KEYS} (${columns.join(', ')}, PRIMARY KEY (${slots.join(', ')}))`,
+    );
+    const insert = db.prepare(
+      `INSERT OR IGNORE INTO temp.${SWEEP_KEYS} VALUES (${slots.map(() => '?').join(', ')})`,
+    );
     await runAll(insert, keys, pace);
     const vanished = `NOT EXISTS (SELECT 1 FROM temp.${SWEEP_KEYS} AS s WHERE ${same.join(' AND ')})`;
     const where = [...inside, vanished].join(' AND ');
     const values = scope.map(({ value }) => toSqlite(value));
     if (journal !== undefined) keepRows(db, { table, runId: journal, key }, where, values);
-    const { changes } = db.prepare(`DELETE FROM ${quoteName(table)} AS t WHERE ${where}`).run(...values);
+    const { changes } = db
+      .prepare(`DELETE FROM ${quoteName(table)} AS t WHERE ${where}`)
+      .run(...values);
     db.exec(`DROP TABLE temp.${SWEEP_KEYS}; COMMIT`);
     return Number(changes);
   } catch (error) {
@@ -214,7 +275,9 @@ async function sweep(db: DatabaseSync, { table, scope, key, keys, journal }: Tab
 }
 
 function storeToken(db: DatabaseSync, { scope, token }: CommitToken): void {
-  db.exec(`CREATE TABLE IF NOT EXISTS ${TOKEN_TABLE} (scope TEXT PRIMARY KEY, token TEXT NOT NULL, updated_at TEXT NOT NULL)`);
+  db.exec(
+    `CREATE TABLE IF NOT EXISTS ${TOKEN_TABLE} (scope TEXT PRIMARY KEY, token TEXT NOT NULL, updated_at TEXT NOT NULL)`,
+  );
   db.prepare(
     `INSERT INTO ${TOKEN_TABLE} (scope, token, updated_at) VALUES (?, ?, strftime('%Y-%m-%dT%H:%M:%fZ'))
      ON CONFLICT (scope) DO UPDATE SET token = excluded.token, updated_at = excluded.updated_at`,
@@ -229,10 +292,14 @@ function lastToken(db: DatabaseSync, scope: string): string | undefined {
 
 function setToken(db: DatabaseSync, scope: string, token: string | undefined): void {
   if (token !== undefined) storeToken(db, { scope, token });
-  else if (readColumns(db, TOKEN_TABLE) !== undefined) db.prepare(`DELETE FROM ${TOKEN_TABLE} WHERE scope = ?`).run(scope);
+  else if (readColumns(db, TOKEN_TABLE) !== undefined)
+    db.prepare(`DELETE FROM ${TOKEN_TABLE} WHERE scope = ?`).run(scope);
 }
 
-/** Column names, types, defaults and NOT NULL; keys and indexes stay with the table itself, which is checked when the rows arrive there. */
+/**
+ * Column names, types, defaults and NOT NULL; keys and indexes stay with the table itself, which is
+ * checked when the rows arrive there.
+ */
 function stage(db: DatabaseSync, table: string, staging: string): void {
   const columns = readColumns(db, table) ?? [];
   const lines = columns.map(({ name, sqlType, nullable, fallback }) => {
@@ -242,7 +309,11 @@ function stage(db: DatabaseSync, table: string, staging: string): void {
 }
 
 function tablesFrom(db: DatabaseSync, prefix: string): string[] {
-  const rows = db.prepare("SELECT name FROM sqlite_master WHERE type = 'table' AND substr(name, 1, length(?1)) = ?1").all(prefix);
+  const rows = db
+    .prepare(
+      "SELECT name FROM sqlite_master WHERE type = 'table' AND substr(name, 1, length(?1)) = ?1",
+    )
+    .all(prefix);
   return rows.map(({ name }) => String(name));
 }
 

@@ -8,7 +8,12 @@ import { defineSource } from '../../kit/source.ts';
 import { createSqlSink } from '../_sql/sink.ts';
 import { canSweep, readTable, sqlSinkCapabilities, takesBlocks } from '../_sql/sink-fields.ts';
 import { inOneCase } from '../_sql/table-names.ts';
-import { sqliteSinkConfig, sqliteSourceConfig, type SqliteSinkConfig, type SqliteSourceConfig } from './config.ts';
+import {
+  sqliteSinkConfig,
+  sqliteSourceConfig,
+  type SqliteSinkConfig,
+  type SqliteSourceConfig,
+} from './config.ts';
 import { openSqliteDriver } from './driver.ts';
 import { SQLITE_ROWS } from './row-blocks.ts';
 import { whyRecords } from './row-pages.ts';
@@ -23,7 +28,8 @@ export const sqliteSource = defineSource<SqliteSourceConfig>({
   examples: [{ database_url: 'sqlite:data/shop.db', query: 'SELECT id, name FROM customers' }],
   capabilities: (config) => {
     const why = whyRecords(config);
-    const form = why === undefined ? { encodings: [SQLITE_ROWS] } : { encodings: [], recordsBecause: why };
+    const form =
+      why === undefined ? { encodings: [SQLITE_ROWS] } : { encodings: [], recordsBecause: why };
     return { replay: 'none', bookmarks: false, ...form };
   },
   datasetUri: (config) => `sqlite://${pathOf(config.database_url)}?query=${config.query}`,
@@ -39,22 +45,44 @@ export const sqliteSink = defineSink<SqliteSinkConfig>({
   config: sqliteSinkConfig,
   examples: [
     { database_url: 'sqlite:data/shop.db', table_name: 'events' },
-    { database_url: 'sqlite:data/shop.db', table_name: 'customers', column_mapping: 'auto_map', write_mode: 'upsert', key: ['id'] },
+    {
+      database_url: 'sqlite:data/shop.db',
+      table_name: 'customers',
+      column_mapping: 'auto_map',
+      write_mode: 'upsert',
+      key: ['id'],
+    },
   ],
-  capabilities: (config) => ({ ...sqlSinkCapabilities(config), ...formOf(config), sweep: canSweep(config) }),
+  capabilities: (config) => ({
+    ...sqlSinkCapabilities(config),
+    ...formOf(config),
+    sweep: canSweep(config),
+  }),
   datasetUri: (config) => `sqlite://${pathOf(config.database_url)}?table=${config.table_name}`,
-  place: (config) => `sqlite://${pathOf(config.database_url)}?table=${inOneCase(config.table_name)}`,
+  place: (config) =>
+    `sqlite://${pathOf(config.database_url)}?table=${inOneCase(config.table_name)}`,
   readBack: (config) => {
     const path = pathOf(config.database_url);
-    return path === MEMORY ? undefined : { type: 'sqlite', ...readTable(config, { database_url: `sqlite:${path}?mode=ro` }) };
+    return path === MEMORY
+      ? undefined
+      : { type: 'sqlite', ...readTable(config, { database_url: `sqlite:${path}?mode=ro` }) };
   },
-  scratch: (config, folder) => ({ ...config, database_url: `sqlite:${join(folder, 'scratch.db')}?mode=rwc` }),
-  open: async (config, context) => createSqlSink(config, openSqliteDriver(config, context), context),
+  scratch: (config, folder) => ({
+    ...config,
+    database_url: `sqlite:${join(folder, 'scratch.db')}?mode=rwc`,
+  }),
+  open: async (config, context) =>
+    createSqlSink(config, openSqliteDriver(config, context), context),
   probe: async (config, context) => [probeDatabase(config.database_url, context.env.cwd)],
 });
 
-/** Rows can be fetched from a file by the database itself when they go into columns, and the page is not looked at first. */
-function formOf(config: SqliteSinkConfig): Pick<SinkCapabilities, 'encodings' | 'recordsBecause' | 'undo'> {
+/**
+ * Rows can be fetched from a file by the database itself when they go into columns, and the page is
+ * not looked at first.
+ */
+function formOf(
+  config: SqliteSinkConfig,
+): Pick<SinkCapabilities, 'encodings' | 'recordsBecause' | 'undo'> {
   if (pathOf(config.database_url) === MEMORY) {
     return {
       encodings: [],
@@ -62,7 +90,8 @@ function formOf(config: SqliteSinkConfig): Pick<SinkCapabilities, 'encodings' | 
       undo: 'writes no database file: there is nothing left to undo',
     };
   }
-  if (config.column_mapping.kind !== 'auto') return { encodings: [], recordsBecause: 'the sink stores whole records' };
+  if (config.column_mapping.kind !== 'auto')
+    return { encodings: [], recordsBecause: 'the sink stores whole records' };
   if (takesBlocks(config)) return { encodings: [SQLITE_ROWS] };
   return { encodings: [], recordsBecause: `\`write_mode: ${config.write_mode}\` takes records` };
 }

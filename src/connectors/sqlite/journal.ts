@@ -2,7 +2,15 @@
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
 import { quoteName, quoteNames } from '../../lib/sql-name.ts';
 import type { JournalDialect, LiveColumn } from '../_sql/driver.ts';
-import { JOURNAL_COLUMNS, JOURNAL_KEY, JOURNAL_TABLE, labelOf, noteOf, PREVIOUS, previousName } from '../_sql/journal.ts';
+import {
+  JOURNAL_COLUMNS,
+  JOURNAL_KEY,
+  JOURNAL_TABLE,
+  labelOf,
+  noteOf,
+  PREVIOUS,
+  previousName,
+} from '../_sql/journal.ts';
 import { readColumns } from './schema.ts';
 
 const NOW = "strftime('%Y-%m-%dT%H:%M:%fZ')";
@@ -10,7 +18,10 @@ const INTO = `(${JOURNAL_COLUMNS.join(', ')})`;
 const REAL_TEXT = 'headgate_real_text';
 const TEXT_REAL = 'headgate_text_real';
 
-/** Gives a connection what the expressions below ask for: SQLite itself writes numbers with fewer digits than they have. */
+/**
+ * Gives a connection what the expressions below ask for: SQLite itself writes numbers with fewer
+ * digits than they have.
+ */
 export function addJournalFunctions(db: DatabaseSync): void {
   const exact = { deterministic: true, directOnly: true };
   db.function(REAL_TEXT, exact, (value) => (Object.is(value, -0) ? '-0' : String(value)));
@@ -63,7 +74,10 @@ interface Journaling {
 
 const KEYS = 'svc_journal_keys';
 
-/** An empty table for keys, in which they get the types of the columns; gives the statement that fills it. */
+/**
+ * An empty table for keys, in which they get the types of the columns; gives the statement that
+ * fills it.
+ */
 export function emptyKeys(db: DatabaseSync, key: readonly LiveColumn[]): string {
   db.exec(
     `DROP TABLE IF EXISTS temp.${KEYS}; CREATE TEMP TABLE ${KEYS} (${key.map(({ sqlType }, index) => `k${index} ${sqlType}`).join(', ')})`,
@@ -86,7 +100,12 @@ export function keepKeys(db: DatabaseSync, { table, runId, key }: Journaling): v
 }
 
 /** Keeps the rows `t` for which the condition is true. */
-export function keepRows(db: DatabaseSync, { table, runId, key }: Journaling, where: string, values: readonly SQLInputValue[]): void {
+export function keepRows(
+  db: DatabaseSync,
+  { table, runId, key }: Journaling,
+  where: string,
+  values: readonly SQLInputValue[],
+): void {
   const columns = readColumns(db, table) ?? [];
   db.prepare(
     `INSERT OR IGNORE INTO ${JOURNAL_TABLE} ${INTO}
@@ -100,7 +119,9 @@ export function keepReplaced(db: DatabaseSync, table: string, runId: string): vo
   const previous = previousName(table);
   const live = readColumns(db, table);
   db.exec(`DROP TABLE IF EXISTS ${quoteName(previous)}`);
-  db.prepare(`DELETE FROM ${JOURNAL_TABLE} WHERE table_name = ? AND key_json = '${PREVIOUS}'`).run(table);
+  db.prepare(`DELETE FROM ${JOURNAL_TABLE} WHERE table_name = ? AND key_json = '${PREVIOUS}'`).run(
+    table,
+  );
   if (live !== undefined) {
     const lines = live.map(({ name, sqlType }) => `${quoteName(name)} ${sqlType}`);
     const names = quoteNames(live.map(({ name }) => name));

@@ -1,4 +1,7 @@
-/** A move from file to file that is killed leaves whole batches, and the next one repairs what a keyed table lacks. */
+/**
+ * A move from file to file that is killed leaves whole batches, and the next one repairs what a
+ * keyed table lacks.
+ */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -26,9 +29,13 @@ pipeline:
   sink: { type: sqlite, config: { database_url: ${join(folder, `${name}.db`)}, table_name: t, column_mapping: auto_map${mode} } }
 `,
   );
-  const child = spawn(process.execPath, [LAUNCHER, 'run', path], { cwd: folder, stdio: ['ignore', 'pipe', 'pipe'] });
+  const child = spawn(process.execPath, [LAUNCHER, 'run', path], {
+    cwd: folder,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
   let said = '';
-  for (const stream of [child.stdout, child.stderr]) stream.on('data', (text: Buffer) => (said += text.toString()));
+  for (const stream of [child.stdout, child.stderr])
+    stream.on('data', (text: Buffer) => (said += text.toString()));
   return { child, ended: once(child, 'close').then(() => said) };
 }
 
@@ -49,14 +56,16 @@ test.each([
   const killOnce = async (): Promise<{ n: number; last: number }> => {
     target.exec('DELETE FROM t');
     const { child, ended } = start(name, mode);
-    while (child.exitCode === null && Number(count.get()?.['n']) <= FIRST_PAGE) await new Promise((resolve) => setImmediate(resolve));
+    while (child.exitCode === null && Number(count.get()?.['n']) <= FIRST_PAGE)
+      await new Promise((resolve) => setImmediate(resolve));
     child.kill('SIGKILL');
     await ended;
     return count.get() as { n: number; last: number };
   };
   let { n, last } = await killOnce();
   // A busy machine may look too late.
-  for (let attempts = 1; n === ROWS && attempts < MOST_ATTEMPTS; attempts += 1) ({ n, last } = await killOnce());
+  for (let attempts = 1; n === ROWS && attempts < MOST_ATTEMPTS; attempts += 1)
+    ({ n, last } = await killOnce());
   // The rows of the first batches, and not one beside them.
   expect(n).toBeGreaterThan(FIRST_PAGE);
   expect(n).toBeLessThan(ROWS);
@@ -66,7 +75,9 @@ test.each([
   if (mode === '') target.exec('DELETE FROM t');
   expect(await start(name, mode).ended).toContain('bytes:sqlite_rows');
   target.exec(`ATTACH '${join(folder, 'a.db')}' AS a`);
-  expect(target.prepare('SELECT count(*) AS n FROM (SELECT * FROM a.t EXCEPT SELECT * FROM t)').get()).toEqual({ n: 0 });
+  expect(
+    target.prepare('SELECT count(*) AS n FROM (SELECT * FROM a.t EXCEPT SELECT * FROM t)').get(),
+  ).toEqual({ n: 0 });
   expect(count.get()).toEqual({ n: ROWS, last: ROWS * 7 });
   target.close();
 });

@@ -35,7 +35,11 @@ async function openSource(path: string, config: JsonObject): Promise<Source> {
 }
 
 async function openSink(path: string, config: JsonObject): Promise<Sink> {
-  const checked = check(sqliteSink.config, { database_url: path, column_mapping: 'auto_map', ...config });
+  const checked = check(sqliteSink.config, {
+    database_url: path,
+    column_mapping: 'auto_map',
+    ...config,
+  });
   if (!checked.ok) throw new Error(checked.issues[0]?.message);
   return sqliteSink.open(checked.value, testContext(folder));
 }
@@ -90,14 +94,52 @@ function stored(db: DatabaseSync, table: string): unknown[] {
   return statement.all();
 }
 
-const DECLARED = ['', 'INTEGER', 'TEXT', 'REAL', 'NUMERIC', 'BLOB', 'BOOLEAN', 'JSON', 'TEXT COLLATE NOCASE', 'bool', 'VARCHAR(9)'];
+const DECLARED = [
+  '',
+  'INTEGER',
+  'TEXT',
+  'REAL',
+  'NUMERIC',
+  'BLOB',
+  'BOOLEAN',
+  'JSON',
+  'TEXT COLLATE NOCASE',
+  'bool',
+  'VARCHAR(9)',
+];
 const NAMES = ['a', 'B', 'c d', 'é', '__proto__', '7', 'quo"te'];
 const number = fc.oneof(
-  fc.constantFrom(0, -0, 1, 1.5, -2.5, 2, 1e15, 9007199254740991, 9007199254740992, 1e16, 1e300, Infinity, -Infinity, 5e-324, 1e21),
+  fc.constantFrom(
+    0,
+    -0,
+    1,
+    1.5,
+    -2.5,
+    2,
+    1e15,
+    9007199254740991,
+    9007199254740992,
+    1e16,
+    1e300,
+    Infinity,
+    -Infinity,
+    5e-324,
+    1e21,
+  ),
   fc.double({ noNaN: true }),
 );
 const integer = fc.oneof(
-  fc.constantFrom(0n, 1n, -1n, 2n, 9007199254740991n, 9007199254740993n, -9007199254740993n, 2n ** 63n - 1n, -(2n ** 63n)),
+  fc.constantFrom(
+    0n,
+    1n,
+    -1n,
+    2n,
+    9007199254740991n,
+    9007199254740993n,
+    -9007199254740993n,
+    2n ** 63n - 1n,
+    -(2n ** 63n),
+  ),
   fc.bigInt({ min: -9n, max: 9n }),
 );
 const text = fc.oneof(
@@ -155,18 +197,35 @@ const text = fc.oneof(
   fc.json(),
   fc.string({ unit: fc.constantFrom(...'truefalsn012.-+eE[]{}":, \t'.split('')), maxLength: 6 }),
 );
-const value: fc.Arbitrary<SQLInputValue> = fc.oneof(number, integer, text, text, fc.constant(null), fc.uint8Array({ maxLength: 4 }));
-
-const table = fc.uniqueArray(fc.constantFrom(...NAMES), { minLength: 1, maxLength: 4 }).chain((names) =>
-  fc.record({
-    names: fc.constant(names),
-    from: fc.array(fc.constantFrom(...DECLARED), { minLength: names.length, maxLength: names.length }),
-    into: fc.array(fc.constantFrom(...DECLARED), { minLength: names.length, maxLength: names.length }),
-    rows: fc.array(fc.array(value, { minLength: names.length, maxLength: names.length }), { maxLength: 9 }),
-    // The destination may lack the first of several columns, and have one that the source lacks.
-    lacking: fc.boolean(),
-  }),
+const value: fc.Arbitrary<SQLInputValue> = fc.oneof(
+  number,
+  integer,
+  text,
+  text,
+  fc.constant(null),
+  fc.uint8Array({ maxLength: 4 }),
 );
+
+const table = fc
+  .uniqueArray(fc.constantFrom(...NAMES), { minLength: 1, maxLength: 4 })
+  .chain((names) =>
+    fc.record({
+      names: fc.constant(names),
+      from: fc.array(fc.constantFrom(...DECLARED), {
+        minLength: names.length,
+        maxLength: names.length,
+      }),
+      into: fc.array(fc.constantFrom(...DECLARED), {
+        minLength: names.length,
+        maxLength: names.length,
+      }),
+      rows: fc.array(fc.array(value, { minLength: names.length, maxLength: names.length }), {
+        maxLength: 9,
+      }),
+      // The destination may lack the first of several columns, and have one that the source lacks.
+      lacking: fc.boolean(),
+    }),
+  );
 
 const columnsOf = (names: readonly string[], types: readonly string[]): string[] =>
   names.map((name, index) => `${quoteName(name)} ${types[index] ?? ''}`);
@@ -181,32 +240,57 @@ describe('rows that go from file to file', () => {
     let passed = 0;
     const [origin, target] = [database(''), database('')];
     await fc.assert(
-      fc.asyncProperty(moves, async ({ table: { names, from, into, rows, lacking }, batch_size, limit }) => {
-        origin.db.exec(`DROP TABLE IF EXISTS "the t"; CREATE TABLE "the t" (${columnsOf(names, from).join(', ')})`);
-        const insert = origin.db.prepare(`INSERT INTO "the t" VALUES (${names.map(() => '?').join(', ')})`);
-        for (const row of rows) insert.run(...row);
-        const lines = columnsOf(names, into).slice(lacking && names.length > 1 ? 1 : 0);
-        for (const name of ['r', 'p']) {
-          target.db.exec(`DROP TABLE IF EXISTS ${name}; CREATE TABLE ${name} (extra DEFAULT 5, ${lines.join(', ')})`);
-        }
-        const source = { query: 'SELECT * FROM "the t" AS x', batch_size };
-        const request = limit === undefined ? {} : { limit };
-        const asked = { from: origin.path, into: target.path, source, request };
-        const [asRecords, asRows] = [
-          await move({ ...asked, sink: { table_name: 'r' } }, RECORDS_LANE),
-          await move({ ...asked, sink: { table_name: 'p' } }, ROWS),
-        ];
-        expect([asRows.written, asRows.error]).toEqual([asRecords.written, asRecords.error]);
-        expect(stored(target.db, 'p')).toEqual(stored(target.db, 'r'));
-        if (asRows.records === 0) passed += asRows.written;
-      }),
+      fc.asyncProperty(
+        moves,
+        async ({ table: { names, from, into, rows, lacking }, batch_size, limit }) => {
+          origin.db.exec(
+            `DROP TABLE IF EXISTS "the t"; CREATE TABLE "the t" (${columnsOf(names, from).join(', ')})`,
+          );
+          const insert = origin.db.prepare(
+            `INSERT INTO "the t" VALUES (${names.map(() => '?').join(', ')})`,
+          );
+          for (const row of rows) insert.run(...row);
+          const lines = columnsOf(names, into).slice(lacking && names.length > 1 ? 1 : 0);
+          for (const name of ['r', 'p']) {
+            target.db.exec(
+              `DROP TABLE IF EXISTS ${name}; CREATE TABLE ${name} (extra DEFAULT 5, ${lines.join(', ')})`,
+            );
+          }
+          const source = { query: 'SELECT * FROM "the t" AS x', batch_size };
+          const request = limit === undefined ? {} : { limit };
+          const asked = { from: origin.path, into: target.path, source, request };
+          const [asRecords, asRows] = [
+            await move({ ...asked, sink: { table_name: 'r' } }, RECORDS_LANE),
+            await move({ ...asked, sink: { table_name: 'p' } }, ROWS),
+          ];
+          expect([asRows.written, asRows.error]).toEqual([asRecords.written, asRecords.error]);
+          expect(stored(target.db, 'p')).toEqual(stored(target.db, 'r'));
+          if (asRows.records === 0) passed += asRows.written;
+        },
+      ),
       { numRuns: 80 },
     );
     expect(passed).toBeGreaterThan(100);
   });
 
   test('replace the rows with their key as records do', async () => {
-    const key = fc.oneof(fc.constantFrom<SQLInputValue>(null, '1', ' 1', '"1"', 'a', 'A', 'true', '"true"', 1.5, 1, 'x'), integer, text);
+    const key = fc.oneof(
+      fc.constantFrom<SQLInputValue>(
+        null,
+        '1',
+        ' 1',
+        '"1"',
+        'a',
+        'A',
+        'true',
+        '"true"',
+        1.5,
+        1,
+        'x',
+      ),
+      integer,
+      text,
+    );
     const moves = fc.record({
       rows: fc.array(fc.tuple(key, value), { maxLength: 8 }),
       from: fc.constantFrom(...DECLARED),
@@ -224,14 +308,21 @@ describe('rows that go from file to file', () => {
             `DROP TABLE IF EXISTS ${name}; CREATE TABLE ${name} (k ${into} PRIMARY KEY, v); INSERT INTO ${name} VALUES (1, 'old'), (7, 'old')`,
           );
         }
-        const asked = { from: origin.path, into: target.path, source: { query: 'SELECT * FROM t' } };
+        const asked = {
+          from: origin.path,
+          into: target.path,
+          source: { query: 'SELECT * FROM t' },
+        };
         const sink = { write_mode: 'upsert', key: ['k'] };
-        const asRecords = await move({ ...asked, sink: { table_name: 'r', ...sink } }, RECORDS_LANE);
+        const asRecords = await move(
+          { ...asked, sink: { table_name: 'r', ...sink } },
+          RECORDS_LANE,
+        );
         const asRows = await move({ ...asked, sink: { table_name: 'p', ...sink } }, ROWS);
-        expect([asRows.written, asRows.error?.replaceAll('`p`', '`r`').replaceAll(' p.', ' r.')]).toEqual([
-          asRecords.written,
-          asRecords.error,
-        ]);
+        expect([
+          asRows.written,
+          asRows.error?.replaceAll('`p`', '`r`').replaceAll(' p.', ' r.'),
+        ]).toEqual([asRecords.written, asRecords.error]);
         expect(stored(target.db, 'p')).toEqual(stored(target.db, 'r'));
         if (asRows.records === 0) passed += asRows.written;
       }),
@@ -247,13 +338,21 @@ describe('rows that go from file to file', () => {
 
   test.each([
     ['SELECT * FROM t'],
-    ['select id, name as other, grp from main where_is -- comment\n;'.replace('main where_is', 't')],
+    [
+      'select id, name as other, grp from main where_is -- comment\n;'.replace(
+        'main where_is',
+        't',
+      ),
+    ],
     ["SELECT x.* FROM \"t\" x WHERE grp = 2 OR name IN ('n1', 'n7') -- that is all"],
     ['SELECT id, grp + 1 AS grp FROM [t] WHERE id BETWEEN 30 AND 3000 AND NOT (grp = 1)'],
     ["SELECT rowid AS id FROM t WHERE name LIKE 'n1%';"],
   ])('make no records on the way: %s', async (query) => {
     const [origin, target] = [database(many(2500)), database(EMPTY)];
-    const moved = await move({ from: origin.path, into: target.path, source: { query }, sink: { table_name: 't' } }, ROWS);
+    const moved = await move(
+      { from: origin.path, into: target.path, source: { query }, sink: { table_name: 't' } },
+      ROWS,
+    );
     expect(moved.error).toBeUndefined();
     expect(moved.records).toBe(0);
     const expected = origin.db
@@ -265,12 +364,23 @@ describe('rows that go from file to file', () => {
 
   test('go as records into a table that has to be made first, and alone from then on', async () => {
     const [origin, target] = [database(many(2500)), database('')];
-    const asked = { from: origin.path, into: target.path, source: { query: 'SELECT * FROM t', batch_size: 1000 } };
-    expect(await move({ ...asked, sink: { table_name: 'p' } }, ROWS)).toMatchObject({ written: 2500, records: 1000 });
-    expect(await move({ ...asked, sink: { table_name: 'r' } }, RECORDS_LANE)).toMatchObject({ written: 2500 });
-    expect(target.db.prepare("SELECT replace(sql, '\"p\"', '\"r\"') AS sql FROM sqlite_schema WHERE name = 'p'").get()).toEqual(
-      target.db.prepare("SELECT sql FROM sqlite_schema WHERE name = 'r'").get(),
-    );
+    const asked = {
+      from: origin.path,
+      into: target.path,
+      source: { query: 'SELECT * FROM t', batch_size: 1000 },
+    };
+    expect(await move({ ...asked, sink: { table_name: 'p' } }, ROWS)).toMatchObject({
+      written: 2500,
+      records: 1000,
+    });
+    expect(await move({ ...asked, sink: { table_name: 'r' } }, RECORDS_LANE)).toMatchObject({
+      written: 2500,
+    });
+    expect(
+      target.db
+        .prepare("SELECT replace(sql, '\"p\"', '\"r\"') AS sql FROM sqlite_schema WHERE name = 'p'")
+        .get(),
+    ).toEqual(target.db.prepare("SELECT sql FROM sqlite_schema WHERE name = 'r'").get());
     expect(stored(target.db, 'p')).toEqual(stored(target.db, 'r'));
   });
 
@@ -286,7 +396,10 @@ describe('rows that go from file to file', () => {
     }
     await writer.close();
     await reader.close();
-    expect(target.db.prepare('SELECT count(*) AS n, max(id) AS last FROM t').get()).toEqual({ n: 2500, last: 7500 });
+    expect(target.db.prepare('SELECT count(*) AS n, max(id) AS last FROM t').get()).toEqual({
+      n: 2500,
+      last: 7500,
+    });
   });
 
   test('can be any part of a page', async () => {
@@ -298,7 +411,10 @@ describe('rows that go from file to file', () => {
     for await (const page of reader.pages({ lane: ROWS })) {
       const expected = page.records().slice(7, 19);
       expect(page.slice(5, 100).slice(2, 14).records()).toEqual(expected);
-      expect(await writer.write(page.slice(5, 100).slice(2, 14), { partial: false })).toEqual({ written: 12, rejected: [] });
+      expect(await writer.write(page.slice(5, 100).slice(2, 14), { partial: false })).toEqual({
+        written: 12,
+        rejected: [],
+      });
       expect(target.db.prepare('SELECT * FROM t').all()).toEqual(expected);
     }
     await writer.close();
@@ -306,14 +422,24 @@ describe('rows that go from file to file', () => {
   });
 
   test('come as records where an index picks them', async () => {
-    const [origin, target] = [database(`${many(2500)}; CREATE INDEX by_grp ON t (grp)`), database(EMPTY)];
+    const [origin, target] = [
+      database(`${many(2500)}; CREATE INDEX by_grp ON t (grp)`),
+      database(EMPTY),
+    ];
     const asked = { from: origin.path, into: target.path, sink: { table_name: 't' } };
-    expect(await move({ ...asked, source: { query: 'SELECT * FROM t WHERE grp = 2' } }, ROWS)).toMatchObject({
+    expect(
+      await move({ ...asked, source: { query: 'SELECT * FROM t WHERE grp = 2' } }, ROWS),
+    ).toMatchObject({
       written: 500,
       records: 500,
     });
     target.db.exec('DELETE FROM t');
-    expect(await move({ ...asked, source: { query: 'SELECT * FROM t WHERE id > 7000 AND name > 2' } }, ROWS)).toMatchObject({
+    expect(
+      await move(
+        { ...asked, source: { query: 'SELECT * FROM t WHERE id > 7000 AND name > 2' } },
+        ROWS,
+      ),
+    ).toMatchObject({
       written: 167,
       records: 0,
     });
@@ -325,22 +451,40 @@ describe('rows that go from file to file', () => {
        INSERT INTO w VALUES (1); CREATE TABLE h (rowid TEXT, id); INSERT INTO h VALUES ('x', 1)`,
     );
     const target = database(EMPTY);
-    const same = { from: origin.path, into: origin.path, source: { query: 'SELECT * FROM t' }, sink: { table_name: 'into_it' } };
+    const same = {
+      from: origin.path,
+      into: origin.path,
+      source: { query: 'SELECT * FROM t' },
+      sink: { table_name: 'into_it' },
+    };
     expect(await move(same, ROWS)).toEqual({ written: 10, records: 10, error: undefined });
     for (const [name, count] of [
       ['v', 10],
       ['w', 1],
       ['h', 1],
     ] as const) {
-      const asked = { from: origin.path, into: target.path, source: { query: `SELECT id FROM ${name}` }, sink: { table_name: 't' } };
+      const asked = {
+        from: origin.path,
+        into: target.path,
+        source: { query: `SELECT id FROM ${name}` },
+        sink: { table_name: 't' },
+      };
       target.db.exec('DELETE FROM t');
       expect(await move(asked, ROWS)).toEqual({ written: count, records: count, error: undefined });
     }
   });
 
   test('that the table refuses are told of as records are', async () => {
-    const [origin, target] = [database(many(30)), database(`CREATE TABLE t (id INTEGER PRIMARY KEY, grp CHECK (grp < 4), name TEXT)`)];
-    const asked = { from: origin.path, into: target.path, source: { query: 'SELECT * FROM t' }, sink: { table_name: 't' } };
+    const [origin, target] = [
+      database(many(30)),
+      database(`CREATE TABLE t (id INTEGER PRIMARY KEY, grp CHECK (grp < 4), name TEXT)`),
+    ];
+    const asked = {
+      from: origin.path,
+      into: target.path,
+      source: { query: 'SELECT * FROM t' },
+      sink: { table_name: 't' },
+    };
     const [asRecords, asRows] = [await move(asked, RECORDS_LANE), await move(asked, ROWS)];
     expect(asRows.error).toBe(asRecords.error);
     expect(asRows.error).toContain('CHECK constraint failed');

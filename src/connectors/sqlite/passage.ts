@@ -1,4 +1,7 @@
-/** Has SQLite fetch rows of another database file by itself: one INSERT … SELECT a page, in a transaction of its own. */
+/**
+ * Has SQLite fetch rows of another database file by itself: one INSERT … SELECT a page, in a
+ * transaction of its own.
+ */
 import { statSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
@@ -17,7 +20,10 @@ export interface PassageOptions extends PassOptions {
   finish(db: DatabaseSync): void;
 }
 
-/** `connect` opens another connection to the destination: names of the source must not be found by other statements. */
+/**
+ * `connect` opens another connection to the destination: names of the source must not be found by
+ * other statements.
+ */
 export class Passage {
   readonly #connect: () => DatabaseSync;
   readonly #destination: string;
@@ -32,21 +38,30 @@ export class Passage {
   }
 
   /**
-   * False, and nothing done, when the page has to be written as records. That goes for every failure too: records then succeed, or tell
-   * what is wrong.
+   * False, and nothing done, when the page has to be written as records. That goes for every
+   * failure too: records then succeed, or tell what is wrong.
    */
   write(page: Page, options: PassageOptions): boolean {
     const rows = rowsOfPage(page);
-    if (rows === undefined || this.#refused.has(rows.source.path) || !rows.source.isUnchanged()) return false;
-    const columns = options.live.filter(({ name }) => rows.source.columns.some((column) => column.name === name));
-    if (columns.length === 0 || options.key.some((name) => !columns.some((column) => column.name === name))) return false;
+    if (rows === undefined || this.#refused.has(rows.source.path) || !rows.source.isUnchanged())
+      return false;
+    const columns = options.live.filter(({ name }) =>
+      rows.source.columns.some((column) => column.name === name),
+    );
+    if (
+      columns.length === 0 ||
+      options.key.some((name) => !columns.some((column) => column.name === name))
+    )
+      return false;
     const db = this.#reach(rows.source.path);
     if (db === undefined) return false;
     const move = new RowMove(db, rows, { ...options, columns });
     try {
-      // The lock on the destination comes with a view of the source, which then must be the one the page was made in.
+      // The lock on the destination comes with a view of the source, which then must be the one the
+      // page was made in.
       db.exec('BEGIN IMMEDIATE');
-      const isDone = rows.source.isUnchanged() && move.hasOwnKeys(page.count) && move.insert() === page.count;
+      const isDone =
+        rows.source.isUnchanged() && move.hasOwnKeys(page.count) && move.insert() === page.count;
       if (isDone) {
         options.finish(db);
         db.exec('COMMIT');
@@ -66,7 +81,8 @@ export class Passage {
 
   #reach(path: string): DatabaseSync | undefined {
     try {
-      if (isSameFile(path, this.#destination)) throw new Error('a table of the file is read while it is written');
+      if (isSameFile(path, this.#destination))
+        throw new Error('a table of the file is read while it is written');
       this.#db ??= withValues(this.#connect());
       if (this.#attached === path) return this.#db;
       if (this.#attached !== undefined) this.#db.exec(`DETACH ${SCHEMA}`);
@@ -124,22 +140,30 @@ class RowMove {
     const insert = `${this.#with} INSERT INTO main.${quoteName(table)} (${quoteNames(names)}) SELECT ${values.join(', ')} FROM q`;
     return Number(
       this.#db
-        .prepare(key.length === 0 ? insert : `${insert} WHERE true ON CONFLICT (${quoteNames(key)}) ${onConflict(names, key)}`)
+        .prepare(
+          key.length === 0
+            ? insert
+            : `${insert} WHERE true ON CONFLICT (${quoteNames(key)}) ${onConflict(names, key)}`,
+        )
         .run(...this.#values).changes,
     );
   }
 
   /**
-   * Records of a page with one key are folded into one, and a key may not be null. Texts that spell a text could be equal to a key that
-   * is written otherwise.
+   * Records of a page with one key are folded into one, and a key may not be null. Texts that spell
+   * a text could be equal to a key that is written otherwise.
    */
   hasOwnKeys(count: number): boolean {
     const { key } = this.#target;
     if (key.length === 0) return true;
     const values = key.map((name) => this.#moved(name));
-    const fits = key.map((name, index) => `${isPlainKey(this.#raw(name))} AND ${values[index]} IS NOT NULL`);
+    const fits = key.map(
+      (name, index) => `${isPlainKey(this.#raw(name))} AND ${values[index]} IS NOT NULL`,
+    );
     const distinct = `SELECT DISTINCT ${values.join(', ')} FROM q WHERE ${fits.join(' AND ')}`;
-    const found = this.#db.prepare(`${this.#with} SELECT count(*) AS own FROM (${distinct})`).get(...this.#values);
+    const found = this.#db
+      .prepare(`${this.#with} SELECT count(*) AS own FROM (${distinct})`)
+      .get(...this.#values);
     return found?.['own'] === count;
   }
 

@@ -1,4 +1,7 @@
-/** Tells queries that only choose columns and rows of one table: their result can be read in ranges of its row ids, whoever reads it. */
+/**
+ * Tells queries that only choose columns and rows of one table: their result can be read in ranges
+ * of its row ids, whoever reads it.
+ */
 import { quoteName } from '../../lib/sql-name.ts';
 
 export interface PlainQuery {
@@ -30,7 +33,9 @@ const REFUSED = new Set(
   ),
 );
 /** Words that may stand before a bracket without being the name of a function. */
-const BEFORE_BRACKET = new Set('IN AND OR NOT LIKE GLOB BETWEEN IS WHEN THEN ELSE CASE ESCAPE FROM'.split(' '));
+const BEFORE_BRACKET = new Set(
+  'IN AND OR NOT LIKE GLOB BETWEEN IS WHEN THEN ELSE CASE ESCAPE FROM'.split(' '),
+);
 /** Parameters other than those that tokens of the document become. */
 const PARAMETER = /^[:@$]/;
 
@@ -39,19 +44,39 @@ export function readPlainQuery(sql: string): PlainQuery | undefined {
   const tokens = tokensOf(sql);
   const from = tokens.findIndex(({ kind, text }) => kind === 'word' && text === 'FROM');
   const [first, ...list] = tokens.slice(0, from);
-  if (from === -1 || first?.text !== 'SELECT' || list.length === 0 || !isRowWise(list)) return undefined;
-  if (list.some(({ text }) => text === '(' || text === '?' || text === 'DISTINCT')) return undefined;
+  if (from === -1 || first?.text !== 'SELECT' || list.length === 0 || !isRowWise(list))
+    return undefined;
+  if (list.some(({ text }) => text === '(' || text === '?' || text === 'DISTINCT'))
+    return undefined;
   const where = tokens.findIndex(({ kind, text }) => kind === 'word' && text === 'WHERE');
-  const target = tokens.slice(from + 1, where === -1 ? undefined : where).filter(({ text }) => text !== 'AS');
+  const target = tokens
+    .slice(from + 1, where === -1 ? undefined : where)
+    .filter(({ text }) => text !== 'AS');
   const [table, alias, ...more] = target.map((token) => nameOf(sql, token));
-  if (table === undefined || more.length > 0 || (target.length === 2 && alias === undefined) || /^sqlite_/i.test(table)) return undefined;
+  if (
+    table === undefined ||
+    more.length > 0 ||
+    (target.length === 2 && alias === undefined) ||
+    /^sqlite_/i.test(table)
+  )
+    return undefined;
   const condition = where === -1 ? undefined : tokens.slice(where + 1);
-  if (condition !== undefined && (condition.length === 0 || !isRowWise(condition))) return undefined;
+  if (condition !== undefined && (condition.length === 0 || !isRowWise(condition)))
+    return undefined;
   const parameters = tokens.filter(({ text }) => text === '?').length;
-  return { list: textOf(sql, list), table, name: alias ?? table, condition: condition && textOf(sql, condition), parameters };
+  return {
+    list: textOf(sql, list),
+    table,
+    name: alias ?? table,
+    condition: condition && textOf(sql, condition),
+    parameters,
+  };
 }
 
-/** The tables and rows as the query has them: those with a row id in a range whose ends are the last two parameters. */
+/**
+ * The tables and rows as the query has them: those with a row id in a range whose ends are the last
+ * two parameters.
+ */
 export function rangeOf({ table, name, condition }: PlainQuery, schema: string): string {
   const chosen = condition === undefined ? '' : `(${condition}) AND `;
   return `FROM ${quoteName(schema)}.${quoteName(table)} AS ${quoteName(name)} NOT INDEXED WHERE ${chosen}${rowIdOf({ name })} >= ? AND ${rowIdOf({ name })} <= ?`;
@@ -68,7 +93,12 @@ function tokensOf(sql: string): Token[] {
     const { gap, name, word } = match.groups ?? {};
     if (gap !== undefined) continue;
     const kind = name !== undefined ? 'name' : word !== undefined ? 'word' : 'other';
-    tokens.push({ text: kind === 'word' ? text.toUpperCase() : text, kind, start: match.index, end: match.index + text.length });
+    tokens.push({
+      text: kind === 'word' ? text.toUpperCase() : text,
+      kind,
+      start: match.index,
+      end: match.index + text.length,
+    });
   }
   while (tokens.at(-1)?.text === ';') tokens.pop();
   return tokens;
@@ -76,7 +106,8 @@ function tokensOf(sql: string): Token[] {
 
 function isRowWise(tokens: readonly Token[]): boolean {
   return tokens.every(({ kind, text }, index) => {
-    if (text === ';' || PARAMETER.test(text) || (kind === 'word' && REFUSED.has(text))) return false;
+    if (text === ';' || PARAMETER.test(text) || (kind === 'word' && REFUSED.has(text)))
+      return false;
     const next = tokens[index + 1];
     return next?.text !== '(' || kind === 'other' || (kind === 'word' && BEFORE_BRACKET.has(text));
   });
@@ -86,7 +117,9 @@ function nameOf(sql: string, { kind, text, start, end }: Token): string | undefi
   if (kind === 'word') return sql.slice(start, end);
   if (kind === 'other') return undefined;
   const inner = text.slice(1, -1);
-  return text.startsWith('[') ? inner : inner.replaceAll(text.slice(0, 1).repeat(2), text.slice(0, 1));
+  return text.startsWith('[')
+    ? inner
+    : inner.replaceAll(text.slice(0, 1).repeat(2), text.slice(0, 1));
 }
 
 function textOf(sql: string, tokens: readonly Token[]): string {

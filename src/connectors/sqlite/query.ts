@@ -16,7 +16,11 @@ export interface PreparedQuery extends BoundQuery {
   readonly statement: StatementSync;
 }
 
-export function prepareQuery(db: DatabaseSync, query: string, context: SourceContext): PreparedQuery {
+export function prepareQuery(
+  db: DatabaseSync,
+  query: string,
+  context: SourceContext,
+): PreparedQuery {
   const { sql, values } = bindRecords(query, context, () => '?');
   const statement = prepare(db, sql);
   refuseMoreStatements(sql, statement);
@@ -37,9 +41,13 @@ export function prepare(db: DatabaseSync, sql: string): StatementSync {
 
 /** SQLite prepares the first statement of a text and says nothing about the others. */
 function refuseMoreStatements(sql: string, statement: StatementSync): void {
-  const rest = sql.slice(statement.sourceSQL.length).replaceAll(/--[^\n]*|\/\*[\s\S]*?(?:\*\/|$)/g, '');
+  const rest = sql
+    .slice(statement.sourceSQL.length)
+    .replaceAll(/--[^\n]*|\/\*[\s\S]*?(?:\*\/|$)/g, '');
   if (!/[^\s;]/.test(rest)) return;
-  throw new ConnectorError('data', 'the query holds more than one statement', { hint: 'keep one; its rows are the records' });
+  throw new ConnectorError('data', 'the query holds more than one statement', {
+    hint: 'keep one; its rows are the records',
+  });
 }
 
 /** A record has one value for a name: the others would be lost. */
@@ -58,12 +66,16 @@ export function recordReader(statement: StatementSync): (row: readonly unknown[]
   const columns = statement.columns();
   return (row) => {
     const record: JsonObject = {};
-    for (const [index, column] of columns.entries()) setField(record, column.name, fromSqlite(row[index], column.type));
+    for (const [index, column] of columns.entries())
+      setField(record, column.name, fromSqlite(row[index], column.type));
     return record;
   };
 }
 
-export function iterate(statement: StatementSync, values: readonly SQLInputValue[]): Iterator<unknown> {
+export function iterate(
+  statement: StatementSync,
+  values: readonly SQLInputValue[],
+): Iterator<unknown> {
   try {
     return statement.iterate(...values);
   } catch (error) {

@@ -1,6 +1,7 @@
 /**
- * Pages that name rows of a table by a range of their row ids, for a sink that has SQLite fetch them itself. A block has one byte for
- * each row: nothing stands there, it is where in its buffer a block lies that tells which rows are meant.
+ * Pages that name rows of a table by a range of their row ids, for a sink that has SQLite fetch
+ * them itself. A block has one byte for each row: nothing stands there, it is where in its buffer a
+ * block lies that tells which rows are meant.
  */
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
 import type { JsonObject } from '../../lib/json.ts';
@@ -62,12 +63,20 @@ function rowsOfBlock(block: Uint8Array): RowsOfBlock | undefined {
 }
 
 /** A SELECT of the rows, and the values of its parameters. */
-export function selectRows({ source, range, part }: RowsOfBlock, schema: string): { sql: string; values: SQLInputValue[] } {
+export function selectRows(
+  { source, range, part }: RowsOfBlock,
+  schema: string,
+): { sql: string; values: SQLInputValue[] } {
   const { query } = source;
   const cut = part === undefined ? '' : ' LIMIT ? OFFSET ?';
   return {
     sql: `SELECT ${query.list} ${rangeOf(query, schema)} ORDER BY ${rowIdOf(query)}${cut}`,
-    values: [...source.values, range.from, range.to, ...(part === undefined ? [] : [part.count, part.skip])],
+    values: [
+      ...source.values,
+      range.from,
+      range.to,
+      ...(part === undefined ? [] : [part.count, part.skip]),
+    ],
   };
 }
 
@@ -84,7 +93,8 @@ function readRows(db: DatabaseSync, block: Uint8Array): JsonObject[] {
   const toRecord = recordReader(statement);
   const found = iterate(statement, values);
   const records: JsonObject[] = [];
-  for (let row = nextRow(found); row !== undefined; row = nextRow(found)) records.push(toRecord(row));
+  for (let row = nextRow(found); row !== undefined; row = nextRow(found))
+    records.push(toRecord(row));
   return records;
 }
 

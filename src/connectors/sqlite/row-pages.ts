@@ -20,12 +20,18 @@ const SAMPLE = 100;
 const [FIRST_ROW, LAST_ROW] = [-(2n ** 63n), 2n ** 63n - 1n];
 
 /** Why rows cannot be named; `undefined` when they can, as far as the config tells. */
-export function whyRecords({ database_url: url, query, batch_size: batchSize }: SqliteSourceConfig): string | undefined {
+export function whyRecords({
+  database_url: url,
+  query,
+  batch_size: batchSize,
+}: SqliteSourceConfig): string | undefined {
   const address = parseSqliteUrl(url);
   if ('error' in address || address.path === MEMORY) return 'the source is no database file';
   if (batchSize === 0) return '`batch_size: 0` asks for one single page';
   const { sql, count } = withoutTokens(query);
-  return readPlainQuery(sql)?.parameters === count ? undefined : 'the query does more than choose columns and rows of one table';
+  return readPlainQuery(sql)?.parameters === count
+    ? undefined
+    : 'the query does more than choose columns and rows of one table';
 }
 
 export interface RowReader {
@@ -33,7 +39,10 @@ export interface RowReader {
   close(): void;
 }
 
-/** The rows of a prepared query; `undefined` when they have no row ids. The connection must have no other transaction. */
+/**
+ * The rows of a prepared query; `undefined` when they have no row ids. The connection must have no
+ * other transaction.
+ */
 export function openRows(
   db: DatabaseSync,
   prepared: PreparedQuery,
@@ -55,7 +64,10 @@ export function openRows(
       columns: prepared.statement.columns().map(({ name, type }) => ({ name, declared: type })),
       isUnchanged: () => versionOf(watcher) === version,
     };
-    return { pages: (request) => rowPages(db, source, { request, config, context }), close: () => watcher.close() };
+    return {
+      pages: (request) => rowPages(db, source, { request, config, context }),
+      close: () => watcher.close(),
+    };
   } catch (error) {
     watcher.close();
     throw sqliteError(error, 'the query failed');
@@ -68,12 +80,17 @@ interface Reading {
   readonly context: SourceContext;
 }
 
-async function* rowPages(db: DatabaseSync, source: RowSource, { request, config, context }: Reading): AsyncGenerator<Page, void> {
+async function* rowPages(
+  db: DatabaseSync,
+  source: RowSource,
+  { request, config, context }: Reading,
+): AsyncGenerator<Page, void> {
   const encoding = rowEncoding(db);
   const nextRange = rangeReader(db, source);
   let left = request.limit ?? Number.POSITIVE_INFINITY;
   let from = FIRST_ROW;
-  // A table that is still to be made gets its types from the first page, so that one is of the usual size.
+  // A table that is still to be made gets its types from the first page, so that one is of the
+  // usual size.
   let most = config.batch_size;
   while (left > 0) {
     context.signal.throwIfAborted();
@@ -84,7 +101,9 @@ async function* rowPages(db: DatabaseSync, source: RowSource, { request, config,
       .slice(0, SAMPLE)
       .records();
     const size = Math.max(1, roughSize([...sample]) / sample.length);
-    yield Page.ofBlock(encoding, blockOfRows(source, range, count), count, { bytes: Math.round(size * count) });
+    yield Page.ofBlock(encoding, blockOfRows(source, range, count), count, {
+      bytes: Math.round(size * count),
+    });
     if (range.to === LAST_ROW) return;
     from = range.to + 1n;
     left -= count;
@@ -101,7 +120,10 @@ function rangeReader(
   const statement = prepare(db, `SELECT count(*), max(id) FROM (${ids})`);
   return (from, most) => {
     try {
-      const [count, to] = statement.get(...values, from, LAST_ROW, most) as unknown as [bigint, bigint | null];
+      const [count, to] = statement.get(...values, from, LAST_ROW, most) as unknown as [
+        bigint,
+        bigint | null,
+      ];
       return to === null ? undefined : { range: { from, to }, count: Number(count) };
     } catch (error) {
       throw sqliteError(error, 'the query failed');
@@ -114,15 +136,23 @@ function readsInOrder(db: DatabaseSync, { condition }: PlainQuery, sql: string):
   if (condition === undefined) return true;
   const steps = db.prepare(`EXPLAIN QUERY PLAN ${sql}`).all();
   return steps.every(
-    ({ detail }) => /^(?:SCAN|SEARCH) /.test(String(detail)) && !/ USING (?:COVERING |AUTOMATIC )*INDEX /.test(String(detail)),
+    ({ detail }) =>
+      /^(?:SCAN|SEARCH) /.test(String(detail)) &&
+      !/ USING (?:COVERING |AUTOMATIC )*INDEX /.test(String(detail)),
   );
 }
 
 /** Tables only; not one whose own column has taken the name. */
 function hasRowIds(db: DatabaseSync, { table }: PlainQuery): boolean {
-  const kind = db.prepare("SELECT type, wr FROM pragma_table_list(?) WHERE schema = 'main'").get(table);
+  const kind = db
+    .prepare("SELECT type, wr FROM pragma_table_list(?) WHERE schema = 'main'")
+    .get(table);
   if (kind?.['type'] !== 'table' || kind['wr'] !== 0) return false;
-  return db.prepare("SELECT 1 FROM pragma_table_xinfo(?) WHERE name = 'rowid' COLLATE NOCASE").get(table) === undefined;
+  return (
+    db
+      .prepare("SELECT 1 FROM pragma_table_xinfo(?) WHERE name = 'rowid' COLLATE NOCASE")
+      .get(table) === undefined
+  );
 }
 
 /** Other in each transaction of another connection. */

@@ -19,7 +19,9 @@ export interface SqliteColumn extends LiveColumn {
 
 /** The columns that can be written; `undefined` when there is no such table. */
 export function readColumns(db: DatabaseSync, table: string): SqliteColumn[] | undefined {
-  const rows = db.prepare('SELECT name, type, "notnull", dflt_value, hidden FROM pragma_table_xinfo(?)').all(table);
+  const rows = db
+    .prepare('SELECT name, type, "notnull", dflt_value, hidden FROM pragma_table_xinfo(?)')
+    .all(table);
   if (rows.length === 0) return undefined;
   return rows
     .filter((row) => row['hidden'] === 0)
@@ -36,7 +38,8 @@ export function readColumns(db: DatabaseSync, table: string): SqliteColumn[] | u
 function typesOf(declared: string): readonly ColumnType[] {
   if (/int/i.test(declared)) return ['integer', 'boolean'];
   if (/char|clob|text/i.test(declared)) return ['string', 'array', 'object'];
-  if (declared === '' || /blob/i.test(declared)) return ['boolean', 'integer', 'number', 'string', 'array', 'object'];
+  if (declared === '' || /blob/i.test(declared))
+    return ['boolean', 'integer', 'number', 'string', 'array', 'object'];
   if (/real|floa|doub/i.test(declared)) return ['number'];
   return ['number', 'boolean'];
 }

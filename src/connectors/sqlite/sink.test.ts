@@ -33,10 +33,16 @@ describe('the sqlite sink', () => {
   });
 
   test('booleans are 0 and 1, nested values JSON text, whole numbers INTEGER', async () => {
-    const checked = check(sqliteSink.config, { database_url: path, table_name: 'v', column_mapping: 'auto_map' });
+    const checked = check(sqliteSink.config, {
+      database_url: path,
+      table_name: 'v',
+      column_mapping: 'auto_map',
+    });
     if (!checked.ok) throw new Error('config');
     const sink = await sqliteSink.open(checked.value, testContext(folder));
-    await sink.write(Page.ofRecords([{ b: true, o: { a: [1] }, n: 7, big: 10n ** 25n }]), { partial: false });
+    await sink.write(Page.ofRecords([{ b: true, o: { a: [1] }, n: 7, big: 10n ** 25n }]), {
+      partial: false,
+    });
     await sink.close();
     expect(query('SELECT *, typeof(n) AS t FROM v')).toEqual([
       { b: 1, o: '{"a":[1]}', n: 7, big: '10000000000000000000000000', t: 'integer' },
@@ -54,10 +60,15 @@ describe('the sqlite sink', () => {
     };
     const checked = check(sqliteSink.config, config);
     if (!checked.ok) throw new Error('config');
-    const sinks = await Promise.all([1, 2, 3].map(() => sqliteSink.open(checked.value, testContext(folder))));
-    const page = (from: number): Page => Page.ofRecords(Array.from({ length: 10 }, (_, index) => ({ id: from + index })));
+    const sinks = await Promise.all(
+      [1, 2, 3].map(() => sqliteSink.open(checked.value, testContext(folder))),
+    );
+    const page = (from: number): Page =>
+      Page.ofRecords(Array.from({ length: 10 }, (_, index) => ({ id: from + index })));
     for (let round = 0; round < 5; round += 1) {
-      await Promise.all(sinks.map((sink, at) => sink.write(page(at * 100 + round * 10), { partial: false })));
+      await Promise.all(
+        sinks.map((sink, at) => sink.write(page(at * 100 + round * 10), { partial: false })),
+      );
     }
     await Promise.all(sinks.map((sink) => sink.close()));
     expect(query('SELECT count(*) AS n FROM shared')).toEqual([{ n: 150 }]);
@@ -65,7 +76,11 @@ describe('the sqlite sink', () => {
 
   test('whole numbers in a column without a type stay whole', async () => {
     db.exec('CREATE TABLE plain (a, b TEXT)');
-    const checked = check(sqliteSink.config, { database_url: path, table_name: 'plain', column_mapping: 'auto_map' });
+    const checked = check(sqliteSink.config, {
+      database_url: path,
+      table_name: 'plain',
+      column_mapping: 'auto_map',
+    });
     if (!checked.ok) throw new Error('config');
     const sink = await sqliteSink.open(checked.value, testContext(folder));
     await sink.write(Page.ofRecords([{ a: 1, b: 1 }]), { partial: false });
@@ -77,14 +92,20 @@ describe('the sqlite sink', () => {
     const config = { database_url: 'sqlite://./a.db?mode=rwc', table_name: 't' };
     const checked = check(sqliteSink.config, config);
     expect(checked.ok && sqliteSink.datasetUri(checked.value)).toBe('sqlite://./a.db?table=t');
-    // Any number of rows may write into one database: it is no output file that one of them would own.
+    // Any number of rows may write into one database: it is no output file that one of them would
+    // own.
     expect('localPath' in sqliteSink).toBe(false);
   });
 
   test('a probe of a folder that does not exist fails with a hint and makes nothing', async () => {
-    const checked = check(sqliteSink.config, { database_url: join(folder, 'none', 'x.db'), table_name: 't' });
+    const checked = check(sqliteSink.config, {
+      database_url: join(folder, 'none', 'x.db'),
+      table_name: 't',
+    });
     if (!checked.ok) throw new Error('config');
-    expect(await sqliteSink.probe?.(checked.value, testContext(folder))).toMatchObject([{ name: 'auth', status: 'fail' }]);
+    expect(await sqliteSink.probe?.(checked.value, testContext(folder))).toMatchObject([
+      { name: 'auth', status: 'fail' },
+    ]);
   });
 
   test('unknown keys of the config are named', () => {

@@ -1,4 +1,7 @@
-/** Parts of the result of a query, by an integer column. SQLite has no digest of its own: it reads where we do. */
+/**
+ * Parts of the result of a query, by an integer column. SQLite has no digest of its own: it reads
+ * where we do.
+ */
 import { openSqlite } from '../../lib/sqlite.ts';
 import type { SourceContext } from '../../kit/context.ts';
 import type { ColumnHolds, ResultShape, Slices } from '../../kit/source.ts';
@@ -11,22 +14,37 @@ export function describeResult(config: SqliteSourceConfig, context: SourceContex
   const db = openSqlite(config.database_url, { mode: 'ro', cwd: context.env.cwd });
   try {
     const { statement } = prepareQuery(db, config.query, context);
-    return { columns: statement.columns().map(({ name, type }) => ({ name, type: type ?? '', holds: holdsOf(type ?? '') })) };
+    return {
+      columns: statement
+        .columns()
+        .map(({ name, type }) => ({ name, type: type ?? '', holds: holdsOf(type ?? '') })),
+    };
   } finally {
     db.close();
   }
 }
 
-/** Texts are read as JSON wherever they stand, so only columns that turn texts into numbers are another matter. */
+/**
+ * Texts are read as JSON wherever they stand, so only columns that turn texts into numbers are
+ * another matter.
+ */
 function holdsOf(declared: string): ColumnHolds {
-  return /int|real|floa|doub|dec|num|bool/i.test(declared) && !/char|clob|text/i.test(declared) ? 'numbers' : 'json';
+  return /int|real|floa|doub|dec|num|bool/i.test(declared) && !/char|clob|text/i.test(declared)
+    ? 'numbers'
+    : 'json';
 }
 
 export const sqliteSlices: Slices<SqliteSourceConfig> = {
   bounds: (config, key) => {
     const column = keyColumn(key);
     const strange = `coalesce(sum(typeof(${column}) NOT IN ('integer', 'null')), 0)`;
-    return { ...config, query: `SELECT min(${column}) AS low, max(${column}) AS high, ${strange} AS strange FROM ${inner(config.query)}` };
+    return {
+      ...config,
+      query: `SELECT min(${column}) AS low, max(${column}) AS high, ${strange} AS strange FROM ${inner(config.query)}`,
+    };
   },
-  within: (config, key, spans) => ({ ...config, query: `SELECT * FROM ${inner(config.query)} WHERE ${spansCondition(key, spans)}` }),
+  within: (config, key, spans) => ({
+    ...config,
+    query: `SELECT * FROM ${inner(config.query)} WHERE ${spansCondition(key, spans)}`,
+  }),
 };

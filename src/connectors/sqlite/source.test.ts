@@ -21,13 +21,20 @@ db.exec(`
 `);
 db.close();
 
-async function read(config: JsonObject, changes: Partial<SourceContext> = {}, request: { limit?: number } = {}) {
+async function read(
+  config: JsonObject,
+  changes: Partial<SourceContext> = {},
+  request: { limit?: number } = {},
+) {
   const checked = check(sqliteSource.config, { database_url: 'a.db', ...config });
   if (!checked.ok) throw new Error(JSON.stringify(checked.issues));
   return readAll(await sqliteSource.open(checked.value, testContext(folder, changes)), request);
 }
 
-async function records(config: JsonObject, changes: Partial<SourceContext> = {}): Promise<JsonValue[]> {
+async function records(
+  config: JsonObject,
+  changes: Partial<SourceContext> = {},
+): Promise<JsonValue[]> {
   return (await read(config, changes)).flatMap((page) => [...page.records()]);
 }
 
@@ -41,24 +48,38 @@ async function kindOf(work: Promise<unknown>): Promise<string> {
 describe('the sqlite source', () => {
   test('a query is one statement; comments and a last semicolon are no other one', async () => {
     expect(await records({ query: 'SELECT 1 AS a; -- one; only\n /* ; */ ;' })).toEqual([{ a: 1 }]);
-    await expect(records({ query: 'SELECT 1 AS a; SELECT 2 AS b' })).rejects.toThrow('the query holds more than one statement');
+    await expect(records({ query: 'SELECT 1 AS a; SELECT 2 AS b' })).rejects.toThrow(
+      'the query holds more than one statement',
+    );
   });
 
   test('two columns of one name are refused instead of losing one', async () => {
-    await expect(records({ query: 'SELECT 1 AS a, 2 AS a' })).rejects.toThrow('the query gives two columns called "a"');
+    await expect(records({ query: 'SELECT 1 AS a, 2 AS a' })).rejects.toThrow(
+      'the query gives two columns called "a"',
+    );
   });
 
   test('stored values are read as their JSON kind', async () => {
     expect(await records({ query: 'SELECT * FROM v' })).toEqual([
-      { i: 1, big: 9007199254740993n, r: 1.5, t: 'plain', j: { a: [1] }, b: true, x: 'AP8=', n: null },
+      {
+        i: 1,
+        big: 9007199254740993n,
+        r: 1.5,
+        t: 'plain',
+        j: { a: [1] },
+        b: true,
+        x: 'AP8=',
+        n: null,
+      },
     ]);
-    expect(await records({ query: "SELECT '123' AS a, '012' AS b, 'true' AS c, 9e999 AS d" })).toEqual([
-      { a: 123, b: '012', c: true, d: null },
-    ]);
+    expect(
+      await records({ query: "SELECT '123' AS a, '012' AS b, 'true' AS c, 9e999 AS d" }),
+    ).toEqual([{ a: 123, b: '012', c: true, d: null }]);
   });
 
   test('pages hold at most `batch_size` records, and 0 means one page', async () => {
-    const counts = async (batch_size: number) => (await read({ query: 'SELECT * FROM many', batch_size })).map((page) => page.count);
+    const counts = async (batch_size: number) =>
+      (await read({ query: 'SELECT * FROM many', batch_size })).map((page) => page.count);
     expect(await counts(10)).toEqual([10, 10, 5]);
     expect(await counts(0)).toEqual([25]);
   });
@@ -75,16 +96,27 @@ describe('the sqlite source', () => {
 
   test('placeholders bind fields of the parent record as parameters', async () => {
     const parent = { id: 3, who: { name: "n4' OR 1=1" } };
-    expect(await records({ query: "SELECT id FROM many WHERE id = {id} OR name = '{who.name}'" }, { parent })).toEqual([{ id: 3 }]);
-    expect(await records({ query: `SELECT '{"a":1}' AS j` }, { parent })).toEqual([{ j: { a: 1 } }]);
+    expect(
+      await records(
+        { query: "SELECT id FROM many WHERE id = {id} OR name = '{who.name}'" },
+        { parent },
+      ),
+    ).toEqual([{ id: 3 }]);
+    expect(await records({ query: `SELECT '{"a":1}' AS j` }, { parent })).toEqual([
+      { j: { a: 1 } },
+    ]);
   });
 
   test('tokens bind values of the rows they name, and never become SQL text', async () => {
     const byRow = new Map([['regions', { code: "n4' OR 1=1" }]]);
     const query = "SELECT id FROM many WHERE name = '${regions.code}' OR name = ${regions.code}";
     expect(await read({ query }, { records: byRow })).toEqual([]);
-    expect(await kindOf(read({ query: "SELECT 'a ${regions.code}'" }, { records: byRow }))).toBe('data');
-    expect(await kindOf(read({ query: 'SELECT ${other.code}' }, { records: byRow }))).toBe('missing');
+    expect(await kindOf(read({ query: "SELECT 'a ${regions.code}'" }, { records: byRow }))).toBe(
+      'data',
+    );
+    expect(await kindOf(read({ query: 'SELECT ${other.code}' }, { records: byRow }))).toBe(
+      'missing',
+    );
   });
 
   test('a placeholder without its field is an error', async () => {

@@ -33,8 +33,15 @@ interface Reading {
   readonly request: ReadRequest;
 }
 
-async function* readPages({ statement, values }: PreparedQuery, { config, context, request }: Reading): AsyncGenerator<Page, void> {
-  const pager = createPager({ batchSize: config.batch_size, pageBytes: context.pageBytes, limit: request.limit });
+async function* readPages(
+  { statement, values }: PreparedQuery,
+  { config, context, request }: Reading,
+): AsyncGenerator<Page, void> {
+  const pager = createPager({
+    batchSize: config.batch_size,
+    pageBytes: context.pageBytes,
+    limit: request.limit,
+  });
   const toRecord = recordReader(statement);
   const rows = iterate(statement, values);
   for (;;) {
@@ -50,15 +57,25 @@ async function* readPages({ statement, values }: PreparedQuery, { config, contex
 }
 
 /** One data set for each table, by name. */
-export function discoverTables(config: { database_url: string }, context: SourceContext): Discovered[] {
+export function discoverTables(
+  config: { database_url: string },
+  context: SourceContext,
+): Discovered[] {
   const db = openSqlite(config.database_url, { mode: 'ro', cwd: context.env.cwd });
   try {
     const tables = db
-      .prepare("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY name")
+      .prepare(
+        "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY name",
+      )
       .all();
     return tables.map((row) => {
       const name = String(row['name']);
-      return { name, kind: 'table', schema: describeColumns(db, name), config_patch: { query: `SELECT * FROM ${quoteName(name)}` } };
+      return {
+        name,
+        kind: 'table',
+        schema: describeColumns(db, name),
+        config_patch: { query: `SELECT * FROM ${quoteName(name)}` },
+      };
     });
   } catch (error) {
     throw sqliteError(error, 'the tables cannot be listed');

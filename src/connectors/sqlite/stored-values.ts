@@ -1,4 +1,6 @@
-/** Values as they are written to a table after they were read from one, worked out inside SQLite. */
+/**
+ * Values as they are written to a table after they were read from one, worked out inside SQLite.
+ */
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
 import { fromSqlite, toSqlite } from './values.ts';
 
@@ -12,7 +14,10 @@ export function addMovedValue(db: DatabaseSync): void {
   db.function(FUNCTION, { deterministic: true, directOnly: true, useBigIntArguments: true }, move);
 }
 
-/** What `toSqlite(fromSqlite(…))` makes of a value, as an expression. Only texts that may be JSON and bytes leave the database for it. */
+/**
+ * What `toSqlite(fromSqlite(…))` makes of a value, as an expression. Only texts that may be JSON
+ * and bytes leave the database for it.
+ */
 export function movedValue(column: string, declared: string | null): string {
   const whole = `abs(${column}) <= ${Number.MAX_SAFE_INTEGER} AND ${column} = CAST(${column} AS INTEGER)`;
   // SQLite and we agree on numbers and literals; what else is JSON we find out ourselves.

@@ -1,6 +1,7 @@
 /**
- * Writers of one file take turns within this process: one that waited for the lock of another inside the database would hold up the only
- * thread there is, and with it the other, until both gave up.
+ * Writers of one file take turns within this process: one that waited for the lock of another
+ * inside the database would hold up the only thread there is, and with it the other, until both
+ * gave up.
  */
 import { Gate } from '../../lib/gate.ts';
 
@@ -19,7 +20,10 @@ export interface Turn {
 
 /** `path` is absolute; absent for a database that nobody else can see. */
 export function turnAt(path: string | undefined): Turn {
-  const shared = (path === undefined ? undefined : files.get(path)) ?? { gate: new Gate(1), writers: 0 };
+  const shared = (path === undefined ? undefined : files.get(path)) ?? {
+    gate: new Gate(1),
+    writers: 0,
+  };
   if (path !== undefined) files.set(path, shared);
   shared.writers += 1;
   let hasLeft = false;

@@ -52,7 +52,9 @@ describe('undoing in SQLite', () => {
     values.forEach((value, index) => insert.run(`k${index}`, value));
     insert.run(1.5, 'a number as a key');
     const read = (): unknown => {
-      const statement = db.prepare('SELECT id, v, typeof(v) AS kind, hex(v) AS bytes, _svc_run_id FROM classes ORDER BY 1');
+      const statement = db.prepare(
+        'SELECT id, v, typeof(v) AS kind, hex(v) AS bytes, _svc_run_id FROM classes ORDER BY 1',
+      );
       statement.setReadBigInts(true);
       return statement.all();
     };
@@ -68,9 +70,17 @@ describe('undoing in SQLite', () => {
     const sink = await sqliteSink.open(checked.value, testContext('/'));
     await sink.undo?.record({ runId: 'r', mode: 'upsert', column: '_svc_run_id' });
     const ids = [...values.map((_, index) => `k${index}`), 1.5];
-    await sink.write(Page.ofRecords(ids.map((id) => ({ id, v: 'changed', _svc_run_id: 'r' }))), { partial: false });
+    await sink.write(Page.ofRecords(ids.map((id) => ({ id, v: 'changed', _svc_run_id: 'r' }))), {
+      partial: false,
+    });
     expect(read()).not.toEqual(before);
-    await sink.undo?.undo({ runId: 'r', mode: 'upsert', column: '_svc_run_id', dryRun: false, force: false });
+    await sink.undo?.undo({
+      runId: 'r',
+      mode: 'upsert',
+      column: '_svc_run_id',
+      dryRun: false,
+      force: false,
+    });
     await sink.close();
     expect(read()).toEqual(before);
   });

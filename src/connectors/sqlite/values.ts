@@ -4,7 +4,10 @@ import { parseJson, stringifyJson, type JsonValue } from '../../lib/json.ts';
 const INT64_MAX = 2n ** 63n - 1n;
 const INT64_MIN = -(2n ** 63n);
 
-/** A JSON value as SQLite stores it: whole numbers as INTEGER, booleans as 0 or 1, nested values as JSON text. */
+/**
+ * A JSON value as SQLite stores it: whole numbers as INTEGER, booleans as 0 or 1, nested values as
+ * JSON text.
+ */
 export function toSqlite(value: JsonValue): SQLInputValue {
   switch (typeof value) {
     case 'number':

@@ -13,14 +13,29 @@ const QUOTE = 34;
 
 const config = z.lazy(() =>
   z.strictObject({
-    destination: z.enum(['stdout', 'stderr']).default('stdout').meta({ description: 'Which stream of the process to write to.' }),
+    destination: z
+      .enum(['stdout', 'stderr'])
+      .default('stdout')
+      .meta({ description: 'Which stream of the process to write to.' }),
     format: z
-      .preprocess((value) => (value === 'jsonl' ? 'json_lines' : value), z.enum(['json_lines', 'pretty_json', 'tsv', 'csv']))
+      .preprocess(
+        (value) => (value === 'jsonl' ? 'json_lines' : value),
+        z.enum(['json_lines', 'pretty_json', 'tsv', 'csv']),
+      )
       .default('json_lines')
-      .meta({ description: 'How a record is written; tsv and csv sort the fields by name and write no header.' }),
-    flush_per_record: boolean().default(false).meta({ description: 'Whether every record is handed to the system on its own.' }),
-    max_records: optional(integer({ min: 0 })).meta({ description: 'After this many records, further ones are taken but not shown.' }),
-    batch_size: batchSize().meta({ description: 'Accepted for uniformity; records are written as they come.' }),
+      .meta({
+        description:
+          'How a record is written; tsv and csv sort the fields by name and write no header.',
+      }),
+    flush_per_record: boolean()
+      .default(false)
+      .meta({ description: 'Whether every record is handed to the system on its own.' }),
+    max_records: optional(integer({ min: 0 })).meta({
+      description: 'After this many records, further ones are taken but not shown.',
+    }),
+    batch_size: batchSize().meta({
+      description: 'Accepted for uniformity; records are written as they come.',
+    }),
   }),
 );
 
@@ -30,13 +45,18 @@ export const stdoutSink = defineSink<StdoutSinkConfig>({
   type: 'stdout',
   description: 'Prints records to standard output or standard error.',
   config,
-  examples: [{}, { format: 'pretty_json', max_records: 10 }, { destination: 'stderr', format: 'tsv', flush_per_record: true }],
+  examples: [
+    {},
+    { format: 'pretty_json', max_records: 10 },
+    { destination: 'stderr', format: 'tsv', flush_per_record: true },
+  ],
   capabilities: (value) => ({
     ...APPEND_ONLY,
     encodings: value.format === 'json_lines' && !value.flush_per_record ? [JSON_LINES.name] : [],
   }),
   datasetUri: (value) => `${value.destination}://`,
-  open: async (value, context) => openStdout(value, { context, stream: process[value.destination] }),
+  open: async (value, context) =>
+    openStdout(value, { context, stream: process[value.destination] }),
 });
 
 /** What is written to; the streams of the process are. */
@@ -46,7 +66,10 @@ export interface Output {
   off(event: 'error', listener: (error: Error) => void): unknown;
 }
 
-export function openStdout(value: StdoutSinkConfig, place: { context: SinkContext; stream: Output }): Sink {
+export function openStdout(
+  value: StdoutSinkConfig,
+  place: { context: SinkContext; stream: Output },
+): Sink {
   const format = FORMATTERS[value.format];
   const { stream, context } = place;
   // The write that fails tells it; without a listener the stream would end the process.
@@ -64,8 +87,14 @@ export function openStdout(value: StdoutSinkConfig, place: { context: SinkContex
     const shown = page.slice(0, Math.min(page.count, left));
     left -= shown.count;
     if (shown.count > 0 && !gone) {
-      if (value.flush_per_record) for (const record of shown.records()) await print(Buffer.from(format([record])));
-      else await print(value.format === 'json_lines' ? shown.block(JSON_LINES) : Buffer.from(format(shown.records())));
+      if (value.flush_per_record)
+        for (const record of shown.records()) await print(Buffer.from(format([record])));
+      else
+        await print(
+          value.format === 'json_lines'
+            ? shown.block(JSON_LINES)
+            : Buffer.from(format(shown.records())),
+        );
     }
     return { written: page.count, rejected: [] };
   };
@@ -85,7 +114,8 @@ function written(stream: Output, bytes: Uint8Array, name: string): Promise<'open
   return new Promise((resolve, reject) => {
     stream.write(bytes, (error) => {
       if (error === undefined || error === null) resolve('open');
-      else if (codeOf(error) === 'EPIPE' || codeOf(error) === 'ERR_STREAM_DESTROYED') resolve('closed');
+      else if (codeOf(error) === 'EPIPE' || codeOf(error) === 'ERR_STREAM_DESTROYED')
+        resolve('closed');
       else reject(fileError(error, 'write to', name));
     });
   });
@@ -109,7 +139,9 @@ const FORMATTERS: Readonly<Record<StdoutSinkConfig['format'], Formatter>> = {
 };
 
 function sortedCells(records: readonly JsonValue[], format: string): string[][] {
-  return requireObjects(records, format).map((record) => cellsOf(record, Object.keys(record).sort()));
+  return requireObjects(records, format).map((record) =>
+    cellsOf(record, Object.keys(record).sort()),
+  );
 }
 
 function withoutControls(text: string): string {

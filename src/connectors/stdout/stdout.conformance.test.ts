@@ -5,7 +5,9 @@ import { stdoutSink } from './index.ts';
 // The records of the suite are no output of the test run.
 beforeAll(() => {
   vi.spyOn(process.stdout, 'write').mockImplementation((...args: unknown[]) => {
-    const done = args.find((arg) => typeof arg === 'function') as ((error?: Error) => void) | undefined;
+    const done = args.find((arg) => typeof arg === 'function') as
+      | ((error?: Error) => void)
+      | undefined;
     done?.();
     return true;
   });

@@ -31,7 +31,10 @@ function open(value: JsonObject, stream: FakeStream) {
 async function print(value: JsonObject, ...records: JsonValue[]): Promise<string[]> {
   const stream = new FakeStream();
   const sink = open(value, stream);
-  expect(await sink.write(Page.ofRecords(records), { partial: false })).toEqual({ written: records.length, rejected: [] });
+  expect(await sink.write(Page.ofRecords(records), { partial: false })).toEqual({
+    written: records.length,
+    rejected: [],
+  });
   await sink.close();
   return stream.chunks;
 }
@@ -63,7 +66,10 @@ describe('the stdout sink', () => {
     const stream = new FakeStream();
     const sink = open({}, stream);
     stream.failure = Object.assign(new Error('gone'), { code: 'EPIPE' });
-    expect(await sink.write(Page.ofRecords([1]), { partial: false })).toEqual({ written: 1, rejected: [] });
+    expect(await sink.write(Page.ofRecords([1]), { partial: false })).toEqual({
+      written: 1,
+      rejected: [],
+    });
     const other = open({ destination: 'stderr' }, stream);
     stream.failure = Object.assign(new Error('full'), { code: 'ENOSPC' });
     expect(await failureOf(other.write(Page.ofRecords([1]), { partial: false }))).toEqual({
@@ -73,6 +79,7 @@ describe('the stdout sink', () => {
   });
 
   it('has examples that parse', () => {
-    for (const example of stdoutSink.examples) expect(check(stdoutSink.config, example)).toMatchObject({ ok: true });
+    for (const example of stdoutSink.examples)
+      expect(check(stdoutSink.config, example)).toMatchObject({ ok: true });
   });
 });

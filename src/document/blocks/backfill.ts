@@ -16,17 +16,25 @@ export const backfillSchema = z.lazy(() =>
         description: 'Units that `headgate backfill` runs at the same time.',
       }),
       timezone: nullAsAbsent(z.string().default('UTC')).meta({
-        description: 'IANA name of the zone in which dates are midnights, and in which times are told.',
+        description:
+          'IANA name of the zone in which dates are midnights, and in which times are told.',
       }),
     })
     .superRefine(({ window, timezone }, ctx) => {
       if (!isZone(timezone)) {
         const hint = 'use an IANA name such as `Europe/Oslo`';
-        ctx.addIssue(finding('invalid_value', `\`${timezone}\` is no time zone`, { path: ['timezone'], hint }));
+        ctx.addIssue(
+          finding('invalid_value', `\`${timezone}\` is no time zone`, { path: ['timezone'], hint }),
+        );
       }
       if (window === undefined || parseWindow(window) !== undefined) return;
       const hint = 'e.g. `1d`, `6h` or a number of seconds';
-      ctx.addIssue(finding('invalid_value', `\`${window}\` is no span of time greater than 0`, { path: ['window'], hint }));
+      ctx.addIssue(
+        finding('invalid_value', `\`${window}\` is no span of time greater than 0`, {
+          path: ['window'],
+          hint,
+        }),
+      );
     }),
 );
 export type BackfillSpec = z.infer<typeof backfillSchema>;

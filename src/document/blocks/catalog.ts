@@ -3,15 +3,24 @@ import { finding, integer, text } from '../../kit/schema.ts';
 import { defineBlock } from '../block.ts';
 import { nullAsAbsent } from './null-as-absent.ts';
 
-const FORMS = 'accepted forms: `memory`, `sqlite:PATH`, `postgres://user:password@host:port/database`';
+const FORMS =
+  'accepted forms: `memory`, `sqlite:PATH`, `postgres://user:password@host:port/database`';
 
 export const catalogSchema = z.lazy(() =>
   z.strictObject({
     url: text()
       .superRefine((url, ctx) => {
-        if (url === 'memory' || /^sqlite:./.test(url) || (/^postgres(?:ql)?:\/\//.test(url) && URL.canParse(url))) return;
+        if (
+          url === 'memory' ||
+          /^sqlite:./.test(url) ||
+          (/^postgres(?:ql)?:\/\//.test(url) && URL.canParse(url))
+        )
+          return;
         const scheme = /^([a-z][a-z0-9+.-]*):/i.exec(url)?.[1];
-        const what = scheme === undefined ? 'this is not the address of a catalog' : `no catalog is kept at an address of \`${scheme}\``;
+        const what =
+          scheme === undefined
+            ? 'this is not the address of a catalog'
+            : `no catalog is kept at an address of \`${scheme}\``;
         ctx.addIssue(finding('invalid_value', what, { hint: FORMS }));
       })
       .meta({
@@ -21,7 +30,8 @@ export const catalogSchema = z.lazy(() =>
         secret: true,
       }),
     sample_records: nullAsAbsent(integer({ min: 0, max: 10_000 }).default(100)).meta({
-      description: 'Records of each invocation that are looked at, as read and as written, to infer schemas; 0 counts only.',
+      description:
+        'Records of each invocation that are looked at, as read and as written, to infer schemas; 0 counts only.',
     }),
   }),
 );

@@ -8,11 +8,18 @@ export const completeForSchema = z.lazy(() =>
       .superRefine((columns, ctx) => {
         for (const [name, value] of Object.entries(columns)) {
           if (typeof value !== 'object' || value === null) continue;
-          ctx.addIssue(finding('wrong_type', 'a column is compared with a single value', { path: [name] }));
+          ctx.addIssue(
+            finding('wrong_type', 'a column is compared with a single value', { path: [name] }),
+          );
         }
         if (Object.keys(columns).length > 0) return;
-        const hint = 'name a column of the destination, and the value that the rows of this source have there';
-        ctx.addIssue(finding('out_of_range', 'must not be empty: everything in the table could be removed', { hint }));
+        const hint =
+          'name a column of the destination, and the value that the rows of this source have there';
+        ctx.addIssue(
+          finding('out_of_range', 'must not be empty: everything in the table could be removed', {
+            hint,
+          }),
+        );
       })
       .meta({
         description:

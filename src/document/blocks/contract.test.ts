@@ -21,7 +21,11 @@ describe('the contract block', () => {
     [{ fields: [{ name: 'a', type: 'string' }] }, 'missing_key', 'version'],
     [contract(), 'out_of_range', 'fields'],
     [contract({ name: ' ', type: 'string' }), 'invalid_value', 'fields[0].name'],
-    [contract({ name: 'a', type: 'string' }, { name: 'a', type: 'array' }), 'duplicate_name', 'fields[1].name'],
+    [
+      contract({ name: 'a', type: 'string' }, { name: 'a', type: 'array' }),
+      'duplicate_name',
+      'fields[1].name',
+    ],
     [contract({ name: 'a', type: 'text' }), 'invalid_value', 'fields[0].type'],
     [string({ pattern: 'a(?!b)' }), 'invalid_pattern', 'fields[0].pattern'],
     [string({ min: 1 }), 'invalid_value', 'fields[0].min'],
@@ -40,6 +44,8 @@ describe('the contract block', () => {
 
   it('says whether a breach can go to the dead-letter queue', () => {
     expect(contractQuarantines(contractBlock.schema.parse(string({})))).toBe(false);
-    expect(contractQuarantines(contractBlock.schema.parse({ ...string({}), on_breach: 'quarantine' }))).toBe(true);
+    expect(
+      contractQuarantines(contractBlock.schema.parse({ ...string({}), on_breach: 'quarantine' })),
+    ).toBe(true);
   });
 });

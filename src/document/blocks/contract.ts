@@ -4,7 +4,14 @@ import { boolean, finding, integer, json, number, optional, text } from '../../k
 import type { JsonValue } from '../../lib/json.ts';
 import { defineBlock } from '../block.ts';
 
-export const CONTRACT_TYPES = ['string', 'integer', 'number', 'boolean', 'object', 'array'] as const;
+export const CONTRACT_TYPES = [
+  'string',
+  'integer',
+  'number',
+  'boolean',
+  'object',
+  'array',
+] as const;
 export type ContractType = (typeof CONTRACT_TYPES)[number];
 
 const NUMERIC: readonly ContractType[] = ['integer', 'number'];
@@ -36,7 +43,9 @@ const field = z.lazy(() =>
       type: z.enum(CONTRACT_TYPES).meta({ description: 'JSON type of the value.' }),
       required: boolean().default(true).meta({ description: 'Whether the field has to be there.' }),
       nullable: boolean().default(false).meta({ description: 'Whether null is allowed.' }),
-      enum: optional(z.array(json()).min(1)).meta({ description: 'All values that are allowed, of the type of the field.' }),
+      enum: optional(z.array(json()).min(1)).meta({
+        description: 'All values that are allowed, of the type of the field.',
+      }),
       pattern: optional(patternField('Found anywhere in the text unless it is anchored.')),
       min: optional(number()).meta({ description: 'Smallest number that is allowed.' }),
       max: optional(number()).meta({ description: 'Largest number that is allowed.' }),
@@ -46,15 +55,24 @@ const field = z.lazy(() =>
     })
     .superRefine((one, ctx) => {
       for (const [name, types] of Object.entries(CONSTRAINTS)) {
-        if (one[name as keyof typeof CONSTRAINTS] === undefined || types.includes(one.type)) continue;
+        if (one[name as keyof typeof CONSTRAINTS] === undefined || types.includes(one.type))
+          continue;
         ctx.addIssue(
-          finding('invalid_value', `\`${name}\` is for fields of type ${types.join(' or ')}, not ${one.type}`, { path: [name] }),
+          finding(
+            'invalid_value',
+            `\`${name}\` is for fields of type ${types.join(' or ')}, not ${one.type}`,
+            { path: [name] },
+          ),
         );
       }
       for (const [low, high] of [['min', 'max'] as const, ['min_length', 'max_length'] as const]) {
         const [least, most] = [one[low], one[high]];
         if (least === undefined || most === undefined || least <= most) continue;
-        ctx.addIssue(finding('out_of_range', `\`${low}\` (${least}) is greater than \`${high}\` (${most})`, { path: [low] }));
+        ctx.addIssue(
+          finding('out_of_range', `\`${low}\` (${least}) is greater than \`${high}\` (${most})`, {
+            path: [low],
+          }),
+        );
       }
       for (const [i, value] of (one.enum ?? []).entries()) {
         if (hasContractType(value, one.type)) continue;
@@ -78,14 +96,21 @@ const schema = z.lazy(() =>
       description:
         '`fail` ends the run before the page is written, `quarantine` sends the records to the dead-letter queue, `warn` logs and counts.',
     }),
-    allow_extra_fields: boolean().default(true).meta({ description: 'Whether records may have top-level fields that are not listed.' }),
+    allow_extra_fields: boolean()
+      .default(true)
+      .meta({ description: 'Whether records may have top-level fields that are not listed.' }),
     fields: z
       .array(field)
       .min(1)
       .superRefine((fields, ctx) => {
         const names = new Set<string>();
         for (const [i, { name }] of fields.entries()) {
-          if (names.has(name)) ctx.addIssue(finding('duplicate_name', `the field \`${name}\` is listed twice`, { path: [i, 'name'] }));
+          if (names.has(name))
+            ctx.addIssue(
+              finding('duplicate_name', `the field \`${name}\` is listed twice`, {
+                path: [i, 'name'],
+              }),
+            );
           names.add(name);
         }
       })
@@ -99,7 +124,8 @@ export type ContractField = ContractConfig['fields'][number];
 export const contractBlock = defineBlock<ContractConfig>({
   name: 'contract',
   placement: 'pipeline',
-  description: 'What records promise to their readers, enforced after transforms and quality checks and before the sink.',
+  description:
+    'What records promise to their readers, enforced after transforms and quality checks and before the sink.',
   schema,
   examples: [
     {
@@ -109,7 +135,13 @@ export const contractBlock = defineBlock<ContractConfig>({
       allow_extra_fields: false,
       fields: [
         { name: 'id', type: 'integer', min: 1 },
-        { name: 'email', type: 'string', pattern: '^[^@]+@[^@]+$', max_length: 254, nullable: true },
+        {
+          name: 'email',
+          type: 'string',
+          pattern: '^[^@]+@[^@]+$',
+          max_length: 254,
+          nullable: true,
+        },
         { name: 'tier', type: 'string', enum: ['free', 'paid'], required: false },
       ],
     },
@@ -121,8 +153,8 @@ export function contractQuarantines(config: ContractConfig): boolean {
 }
 
 /**
- * Whole numbers of any size are integers. Numbers beyond the safe range that are not `bigint` came from a literal
- * with a fraction or an exponent, and are not.
+ * Whole numbers of any size are integers. Numbers beyond the safe range that are not `bigint` came
+ * from a literal with a fraction or an exponent, and are not.
  */
 export function hasContractType(value: JsonValue, type: ContractType): boolean {
   switch (type) {

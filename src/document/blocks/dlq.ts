@@ -9,17 +9,21 @@ export const dlqSchema = z.lazy(() =>
     .strictObject({
       sink: sinkSchema.meta({ description: 'Sink that takes the records; it always appends.' }),
       on_batch_error: nullAsAbsent(z.enum(['propagate', 'dlq_all']).default('propagate')).meta({
-        description: 'What follows when a whole page fails: the run fails, or every record of the page goes to the dead-letter queue.',
+        description:
+          'What follows when a whole page fails: the run fails, or every record of the page goes to the dead-letter queue.',
       }),
       max_failures_per_page: optional(integer({ min: 1 })).meta({
         description: 'The run fails when more records of one page are diverted.',
       }),
-      max_failures_total: optional(integer({ min: 1 })).meta({ description: 'The run fails when more records are diverted altogether.' }),
+      max_failures_total: optional(integer({ min: 1 })).meta({
+        description: 'The run fails when more records are diverted altogether.',
+      }),
       include_original_payload: nullAsAbsent(boolean().default(true)).meta({
         description: 'The payload is always included; only true is possible.',
       }),
       allow_duplicates_on_dlq_all: nullAsAbsent(boolean().default(false)).meta({
-        description: 'Accepts `dlq_all` on a sink where part of a failed page may have landed: those records then stand in both places.',
+        description:
+          'Accepts `dlq_all` on a sink where part of a failed page may have landed: those records then stand in both places.',
       }),
     })
     .superRefine((dlq, ctx) => {
@@ -35,5 +39,7 @@ export const dlqBlock = defineBlock<DlqSpec>({
   placement: 'pipeline',
   description: 'The dead-letter queue: takes the records that cannot be written, with the reason.',
   schema: dlqSchema,
-  examples: [{ sink: { type: 'jsonl', config: { path: 'rejected.jsonl' } }, max_failures_total: 100 }],
+  examples: [
+    { sink: { type: 'jsonl', config: { path: 'rejected.jsonl' } }, max_failures_total: 100 },
+  ],
 });

@@ -39,21 +39,29 @@ function version() {
 export const documentSchema = z.lazy(() =>
   z.strictObject({
     version: version().meta({ description: 'Version of the document format; must be 1.' }),
-    kind: optional(z.literal('pipeline')).meta({ description: 'Marks a whole pipeline document; may be left out.' }),
+    kind: optional(z.literal('pipeline')).meta({
+      description: 'Marks a whole pipeline document; may be left out.',
+    }),
     name: optional(z.string().min(1)).meta({
-      description: 'Name of the pipeline in state keys, metrics and logs; the file name when absent.',
+      description:
+        'Name of the pipeline in state keys, metrics and logs; the file name when absent.',
     }),
     extends: optional(z.union([text(), z.array(text())])).meta({
-      description: 'In files: documents to lie beneath this one, relative to it; of several the later ones count more.',
+      description:
+        'In files: documents to lie beneath this one, relative to it; of several the later ones count more.',
     }),
     profiles: optional(z.record(z.string(), z.record(z.string(), json()).nullable())).meta({
       description: 'In files: overlays by name, of which `--profile` applies one.',
     }),
     vars: optional(varsSchema).meta({ description: 'Values by name, for `${vars.<name>}`.' }),
-    params: optional(paramsSchema).meta({ description: 'Typed values that whoever starts a run supplies, for `${param.<name>}`.' }),
+    params: optional(paramsSchema).meta({
+      description: 'Typed values that whoever starts a run supplies, for `${param.<name>}`.',
+    }),
     auth: optional(authSchema).meta({ description: 'Logins by name, shared by connectors.' }),
     pipeline: pipelineSchema.meta({ description: 'What is moved, and how it is checked.' }),
-    matrix: optional(matrixSchema).meta({ description: 'Rows that each run the pipeline with something different.' }),
+    matrix: optional(matrixSchema).meta({
+      description: 'Rows that each run the pipeline with something different.',
+    }),
     execution: optional(executionSchema).meta({ description: 'How the rows are run.' }),
     selection: optional(selectionSchema).meta({ description: 'How the rows are selected.' }),
     delivery: deliveryField,
@@ -68,10 +76,18 @@ export const documentSchema = z.lazy(() =>
     verify: optional(verifyBlock.schema).meta({ description: verifyBlock.description }),
     lineage: optional(lineageBlock.schema).meta({ description: lineageBlock.description }),
     catalog: optional(catalogBlock.schema).meta({ description: catalogBlock.description }),
-    metadata_columns: optional(metadataColumnsBlock.schema).meta({ description: metadataColumnsBlock.description }),
-    local_outputs: optional(localOutputsBlock.schema).meta({ description: localOutputsBlock.description }),
-    observability: optional(observabilityBlock.schema).meta({ description: observabilityBlock.description }),
-    notifications: optional(notificationsBlock.schema).meta({ description: notificationsBlock.description }),
+    metadata_columns: optional(metadataColumnsBlock.schema).meta({
+      description: metadataColumnsBlock.description,
+    }),
+    local_outputs: optional(localOutputsBlock.schema).meta({
+      description: localOutputsBlock.description,
+    }),
+    observability: optional(observabilityBlock.schema).meta({
+      description: observabilityBlock.description,
+    }),
+    notifications: optional(notificationsBlock.schema).meta({
+      description: notificationsBlock.description,
+    }),
   }),
 );
 

@@ -11,24 +11,36 @@ export const fanOutSchema = z.lazy(() =>
       .superRefine(({ ref, type }, ctx) => {
         if (ref !== undefined || type !== undefined) return;
         ctx.addIssue(
-          finding('missing_key', 'the source has neither `ref` nor `type`', { hint: 'name a template with `ref`, or give a `type`' }),
+          finding('missing_key', 'the source has neither `ref` nor `type`', {
+            hint: 'name a template with `ref`, or give a `type`',
+          }),
         );
       })
-      .meta({ description: 'Source whose records hold the values: a template with `ref`, or a `type` and `config` of its own.' }),
+      .meta({
+        description:
+          'Source whose records hold the values: a template with `ref`, or a `type` and `config` of its own.',
+      }),
     select: text()
       .superRefine((path, ctx) => {
         if (selectSteps(path).every((step) => step !== '')) return;
         ctx.addIssue(
-          finding('invalid_path', `\`${path}\` has an empty step`, { hint: 'write e.g. `$.region.code`, or `$` for the whole record' }),
+          finding('invalid_path', `\`${path}\` has an empty step`, {
+            hint: 'write e.g. `$.region.code`, or `$` for the whole record',
+          }),
         );
       })
-      .meta({ description: 'Dotted path of the value in each record, with or without `$`; `$` alone is the whole record.' }),
+      .meta({
+        description:
+          'Dotted path of the value in each record, with or without `$`; `$` alone is the whole record.',
+      }),
     as: z
       .string()
       .superRefine((alias, ctx) => {
         if (ALIAS.test(alias)) return;
         ctx.addIssue(
-          finding('invalid_value', `\`${alias}\` cannot be used in a token`, { hint: 'use lower-case letters, digits, `_` and `-`' }),
+          finding('invalid_value', `\`${alias}\` cannot be used in a token`, {
+            hint: 'use lower-case letters, digits, `_` and `-`',
+          }),
         );
       })
       .meta({ description: 'Name of the value in tokens: `${<row id>.<as>}`.' }),

@@ -10,7 +10,8 @@ export const localOutputsSchema = z.lazy(() =>
         'Days after its last write after which a file may be collected; 0 keeps it for ever. The setting of the server when absent.',
     }),
     track: nullAsAbsent(boolean().default(true)).meta({
-      description: 'Whether the files are recorded at all; what is not recorded is never collected.',
+      description:
+        'Whether the files are recorded at all; what is not recorded is never collected.',
     }),
   }),
 );
@@ -19,7 +20,8 @@ export type LocalOutputsConfig = z.infer<typeof localOutputsSchema>;
 export const localOutputsBlock = defineBlock<LocalOutputsConfig>({
   name: 'local_outputs',
   placement: 'top',
-  description: 'How long the files that sinks write on this machine are kept. Files that were there before are never collected.',
+  description:
+    'How long the files that sinks write on this machine are kept. Files that were there before are never collected.',
   schema: localOutputsSchema,
   examples: [{ retention_days: 30 }, { track: false }],
 });

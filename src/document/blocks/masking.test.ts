@@ -8,7 +8,9 @@ function issues(config: unknown): readonly { code: string; path: string }[] {
 }
 
 const redact = { type: 'redact' };
-const one = (fields: object) => ({ rules: [{ match: { fields: ['a'] }, action: redact, ...fields }] });
+const one = (fields: object) => ({
+  rules: [{ match: { fields: ['a'] }, action: redact, ...fields }],
+});
 
 describe('the masking block', () => {
   it('accepts its examples', () => {
@@ -24,11 +26,23 @@ describe('the masking block', () => {
     [one({ match: { field: 'a' } }), 'unknown_key', 'rules[0].match.field'],
     [one({ action: { type: 'tokenize', prefix: '' } }), 'out_of_range', 'rules[0].action.prefix'],
     [one({ action: { type: 'tokenize' } }), 'missing_key', 'rules[0].action.prefix'],
-    [one({ action: { type: 'partial', keep_last: -1 } }), 'out_of_range', 'rules[0].action.keep_last'],
-    [one({ action: { type: 'partial', mask_char: '**' } }), 'invalid_value', 'rules[0].action.mask_char'],
+    [
+      one({ action: { type: 'partial', keep_last: -1 } }),
+      'out_of_range',
+      'rules[0].action.keep_last',
+    ],
+    [
+      one({ action: { type: 'partial', mask_char: '**' } }),
+      'invalid_value',
+      'rules[0].action.mask_char',
+    ],
     [one({ action: { type: 'redact', prefix: 'x' } }), 'unknown_key', 'rules[0].action.prefix'],
     [one({ action: { type: 'erase' } }), 'invalid_value', 'rules[0].action.type'],
-    [one({ applies_to: ['x'], match: { field_pattern: '(' } }), 'invalid_pattern', 'rules[0].match.field_pattern'],
+    [
+      one({ applies_to: ['x'], match: { field_pattern: '(' } }),
+      'invalid_pattern',
+      'rules[0].match.field_pattern',
+    ],
     [{ ...one({}), keys: 'k' }, 'unknown_key', 'keys'],
     [{ ...one({}), key: '' }, 'out_of_range', 'key'],
   ])('refuses %j', (config, code, path) => {
@@ -36,9 +50,16 @@ describe('the masking block', () => {
   });
 
   it('keeps the labels of rules by their place in the whole block', () => {
-    const rules = [...one({ applies_to: ['x'] }).rules, ...one({}).rules, ...one({ name: 'n' }).rules];
+    const rules = [
+      ...one({ applies_to: ['x'] }).rules,
+      ...one({}).rules,
+      ...one({ name: 'n' }).rules,
+    ];
     const block = maskingBlock.schema.parse({ rules });
-    expect(maskingRulesFor(block, { template: 'y', type: 'z' }).map(({ label }) => label)).toEqual(['rule_1', 'n']);
+    expect(maskingRulesFor(block, { template: 'y', type: 'z' }).map(({ label }) => label)).toEqual([
+      'rule_1',
+      'n',
+    ]);
     expect(maskingRulesFor(block).map(({ label }) => label)).toEqual(['rule_0', 'rule_1', 'n']);
   });
 });

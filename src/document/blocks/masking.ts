@@ -9,26 +9,39 @@ export type DetectorName = (typeof DETECTORS)[number];
 const match = z.lazy(() =>
   z
     .strictObject({
-      field_pattern: optional(patternField('Found anywhere in the dot-path of a field, such as `contacts.0.phone`.')),
-      value_detector: optional(z.enum(DETECTORS)).meta({ description: 'What kind of text the value is, as a whole.' }),
-      fields: optional(z.array(text())).meta({ description: 'Exact dot-paths.', examples: [['email', 'contacts.0.phone']] }),
+      field_pattern: optional(
+        patternField('Found anywhere in the dot-path of a field, such as `contacts.0.phone`.'),
+      ),
+      value_detector: optional(z.enum(DETECTORS)).meta({
+        description: 'What kind of text the value is, as a whole.',
+      }),
+      fields: optional(z.array(text())).meta({
+        description: 'Exact dot-paths.',
+        examples: [['email', 'contacts.0.phone']],
+      }),
     })
     .superRefine((criteria, ctx) => {
-      if (criteria.fields?.length === 0) ctx.addIssue(finding('out_of_range', 'must not be empty', { path: ['fields'] }));
+      if (criteria.fields?.length === 0)
+        ctx.addIssue(finding('out_of_range', 'must not be empty', { path: ['fields'] }));
       if (Object.values(criteria).some((criterion) => criterion !== undefined)) return;
       ctx.addIssue(
-        finding('missing_key', 'a rule has to say what it matches', { hint: 'give `field_pattern`, `value_detector` or `fields`' }),
+        finding('missing_key', 'a rule has to say what it matches', {
+          hint: 'give `field_pattern`, `value_detector` or `fields`',
+        }),
       );
     }),
 );
 
-const kind = <T extends string>(name: T, description: string) => z.literal(name).meta({ description });
+const kind = <T extends string>(name: T, description: string) =>
+  z.literal(name).meta({ description });
 
 const action = z.lazy(() =>
   z.discriminatedUnion('type', [
     z.strictObject({
       type: kind('redact', 'Replaces the value, containers and null included.'),
-      mask: json().default('***').meta({ description: 'What stands in its place: any JSON, null included.' }),
+      mask: json()
+        .default('***')
+        .meta({ description: 'What stands in its place: any JSON, null included.' }),
     }),
     z.strictObject({ type: kind('hash', 'Replaces the value by 64 hexadecimal digits.') }),
     z.strictObject({
@@ -37,11 +50,14 @@ const action = z.lazy(() =>
     }),
     z.strictObject({
       type: kind('partial', 'Hides all but the last characters.'),
-      keep_last: integer({ min: 0 }).default(4).meta({ description: 'Characters that stay; when the text has no more, all are hidden.' }),
+      keep_last: integer({ min: 0 })
+        .default(4)
+        .meta({ description: 'Characters that stay; when the text has no more, all are hidden.' }),
       mask_char: z
         .string()
         .superRefine((value, ctx) => {
-          if (Array.from(value).length !== 1) ctx.addIssue(finding('invalid_value', 'must be one character'));
+          if (Array.from(value).length !== 1)
+            ctx.addIssue(finding('invalid_value', 'must be one character'));
         })
         .default('*')
         .meta({ description: 'The one character that stands for a hidden one.' }),
@@ -54,16 +70,23 @@ const rule = z.lazy(() =>
     name: optional(text()).meta({ description: 'Name in metrics; `rule_<index>` when absent.' }),
     match: match.meta({ description: 'What the rule is for; one criterion is enough.' }),
     action: action.meta({
-      description: 'What becomes of a matching value. On a container `hash`, `tokenize` and `partial` change every value below.',
+      description:
+        'What becomes of a matching value. On a container `hash`, `tokenize` and `partial` change every value below.',
     }),
-    applies_to: z.array(text()).default([]).meta({ description: 'Sink template names or connector types; all sinks when empty.' }),
+    applies_to: z
+      .array(text())
+      .default([])
+      .meta({ description: 'Sink template names or connector types; all sinks when empty.' }),
   }),
 );
 
 const schema = z.lazy(() =>
   z.strictObject({
     description: optional(z.string()).meta({ description: 'For people.' }),
-    key: optional(text()).meta({ description: 'Key of `hash` and `tokenize` (HMAC-SHA256); plain SHA-256 without one.', secret: true }),
+    key: optional(text()).meta({
+      description: 'Key of `hash` and `tokenize` (HMAC-SHA256); plain SHA-256 without one.',
+      secret: true,
+    }),
     rules: z.array(rule).min(1).meta({ description: 'The first rule that matches a field wins.' }),
   }),
 );
@@ -75,14 +98,23 @@ export type MaskingAction = MaskingRule['action'];
 export const maskingBlock = defineBlock<MaskingConfig>({
   name: 'masking',
   placement: 'pipeline',
-  description: 'Hides personal data before anything else looks at a record: checks, sinks, the dead-letter queue and lineage samples.',
+  description:
+    'Hides personal data before anything else looks at a record: checks, sinks, the dead-letter queue and lineage samples.',
   schema,
   examples: [
     {
       key: '${env:MASKING_KEY}',
       rules: [
-        { name: 'mail', match: { value_detector: 'email' }, action: { type: 'tokenize', prefix: 'mail_' } },
-        { match: { fields: ['card.number'], value_detector: 'credit_card' }, action: { type: 'partial' }, applies_to: ['warehouse'] },
+        {
+          name: 'mail',
+          match: { value_detector: 'email' },
+          action: { type: 'tokenize', prefix: 'mail_' },
+        },
+        {
+          match: { fields: ['card.number'], value_detector: 'credit_card' },
+          action: { type: 'partial' },
+          applies_to: ['warehouse'],
+        },
         { match: { field_pattern: '(?i)password|secret' }, action: { type: 'redact', mask: null } },
       ],
     },
@@ -106,6 +138,7 @@ export function maskingRulesFor(config: MaskingConfig, sink?: MaskedSink): Label
   const labelled = config.rules.map((one, i) => ({ label: one.name ?? `rule_${i}`, rule: one }));
   if (sink === undefined) return labelled;
   return labelled.filter(
-    ({ rule: { applies_to: names } }) => names.length === 0 || names.includes(sink.template) || names.includes(sink.type),
+    ({ rule: { applies_to: names } }) =>
+      names.length === 0 || names.includes(sink.template) || names.includes(sink.type),
   );
 }

@@ -3,7 +3,8 @@ import { issuesOf, plan } from '../../../test/fakes/documents.ts';
 
 const document = (block: string): string =>
   `version: 1\npipeline:\n  source: {type: lines, config: {path: in}}\n  sink: {type: lines, config: {path: out}}\nmetadata_columns: ${block}\n`;
-const namesOf = (block: string) => plan(document(block)).rows[0]?.metadataColumns?.map((one) => one.name);
+const namesOf = (block: string) =>
+  plan(document(block)).rows[0]?.metadataColumns?.map((one) => one.name);
 
 describe('metadata_columns (spec 2.16)', () => {
   test('adds four columns under `_svc` unless told otherwise', () => {
@@ -13,7 +14,10 @@ describe('metadata_columns (spec 2.16)', () => {
   });
 
   test('takes a prefix and a choice of columns, each once', () => {
-    expect(namesOf('{prefix: m, columns: [sequence, run_id, sequence]}')).toEqual(['m_sequence', 'm_run_id']);
+    expect(namesOf('{prefix: m, columns: [sequence, run_id, sequence]}')).toEqual([
+      'm_sequence',
+      'm_run_id',
+    ]);
   });
 
   test('is off when it is not enabled or not there', () => {
@@ -29,7 +33,9 @@ describe('metadata_columns (spec 2.16)', () => {
   });
 
   test('makes a row that could pass bytes travel as records, and says why', () => {
-    expect(plan(document('{}')).rows[0]?.lane.reason).toBe('records: `metadata_columns` adds fields to every record');
+    expect(plan(document('{}')).rows[0]?.lane.reason).toBe(
+      'records: `metadata_columns` adds fields to every record',
+    );
     expect(plan(document('{enabled: false}')).rows[0]?.lane.lane.form).toBe('bytes');
   });
 });

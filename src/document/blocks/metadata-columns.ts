@@ -3,14 +3,27 @@ import { boolean, finding } from '../../kit/schema.ts';
 import { defineBlock } from '../block.ts';
 import { nullAsAbsent } from './null-as-absent.ts';
 
-export const METADATA_COLUMNS = ['extracted_at', 'loaded_at', 'run_id', 'source', 'sequence'] as const;
+export const METADATA_COLUMNS = [
+  'extracted_at',
+  'loaded_at',
+  'run_id',
+  'source',
+  'sequence',
+] as const;
 export type MetadataColumn = (typeof METADATA_COLUMNS)[number];
 
-const DEFAULT_COLUMNS: readonly MetadataColumn[] = ['extracted_at', 'loaded_at', 'run_id', 'source'];
+const DEFAULT_COLUMNS: readonly MetadataColumn[] = [
+  'extracted_at',
+  'loaded_at',
+  'run_id',
+  'source',
+];
 
 const schema = z.lazy(() =>
   z.strictObject({
-    enabled: nullAsAbsent(boolean().default(true)).meta({ description: 'Whether the columns are added.' }),
+    enabled: nullAsAbsent(boolean().default(true)).meta({
+      description: 'Whether the columns are added.',
+    }),
     prefix: nullAsAbsent(
       z
         .string()
@@ -42,7 +55,11 @@ export interface NamedColumn {
 }
 
 /** The columns a block asks for; `undefined` when it asks for none. */
-export function metadataColumnsOf({ enabled, prefix, columns }: MetadataColumnsSpec): readonly NamedColumn[] | undefined {
+export function metadataColumnsOf({
+  enabled,
+  prefix,
+  columns,
+}: MetadataColumnsSpec): readonly NamedColumn[] | undefined {
   if (!enabled) return undefined;
   const chosen = columns.length === 0 ? DEFAULT_COLUMNS : [...new Set(columns)];
   return chosen.map((column) => ({ column, name: `${prefix}_${column}` }));

@@ -11,14 +11,22 @@ import { nullAsAbsent } from './null-as-absent.ts';
 const address = () =>
   text().superRefine((url, ctx) => {
     if (url === '' || isHttpUrl(url)) return;
-    ctx.addIssue(finding('invalid_value', 'is not an address with `http` or `https`', { hint: 'for example https://hooks.example.com/…' }));
+    ctx.addIssue(
+      finding('invalid_value', 'is not an address with `http` or `https`', {
+        hint: 'for example https://hooks.example.com/…',
+      }),
+    );
   });
 
 const chatConfig = z.lazy(() =>
   z.strictObject({
     webhook_url: address().meta({ description: 'Address of the incoming webhook.', secret: true }),
-    channel: optional(text()).meta({ description: 'Channel to write to, where the webhook leaves a choice.' }),
-    username: optional(text()).meta({ description: 'Name to write under, where the webhook leaves a choice.' }),
+    channel: optional(text()).meta({
+      description: 'Channel to write to, where the webhook leaves a choice.',
+    }),
+    username: optional(text()).meta({
+      description: 'Name to write under, where the webhook leaves a choice.',
+    }),
   }),
 );
 export type ChatConfig = z.infer<typeof chatConfig>;
@@ -27,9 +35,16 @@ export const INCIDENT_ENDPOINT = 'https://events.pagerduty.com/v2/enqueue';
 
 const incidentConfig = z.lazy(() =>
   z.strictObject({
-    routing_key: text().meta({ description: 'Integration key of the service that takes the incidents.', secret: true }),
-    source: optional(text()).meta({ description: 'What the incident is about; the name of the pipeline when absent.' }),
-    endpoint: nullAsAbsent(address().default(INCIDENT_ENDPOINT)).meta({ description: 'Address that takes the events.' }),
+    routing_key: text().meta({
+      description: 'Integration key of the service that takes the incidents.',
+      secret: true,
+    }),
+    source: optional(text()).meta({
+      description: 'What the incident is about; the name of the pipeline when absent.',
+    }),
+    endpoint: nullAsAbsent(address().default(INCIDENT_ENDPOINT)).meta({
+      description: 'Address that takes the events.',
+    }),
   }),
 );
 export type IncidentConfig = z.infer<typeof incidentConfig>;
@@ -40,9 +55,14 @@ const webhookConfig = z.lazy(() =>
     method: nullAsAbsent(
       text()
         .superRefine((method, ctx) => {
-          if (!/^[A-Za-z0-9!#$%&'*+.^_`|~-]*$/.test(method)) ctx.addIssue(finding('invalid_value', 'is not an HTTP method'));
+          if (!/^[A-Za-z0-9!#$%&'*+.^_`|~-]*$/.test(method))
+            ctx.addIssue(finding('invalid_value', 'is not an HTTP method'));
           else if (!carriesBody(method))
-            ctx.addIssue(finding('invalid_value', `a ${method.toUpperCase()} request carries no body`, { hint: 'use POST, PUT or PATCH' }));
+            ctx.addIssue(
+              finding('invalid_value', `a ${method.toUpperCase()} request carries no body`, {
+                hint: 'use POST, PUT or PATCH',
+              }),
+            );
         })
         .default('POST'),
     ).meta({ description: 'HTTP method.' }),
@@ -52,13 +72,15 @@ const webhookConfig = z.lazy(() =>
         .superRefine((headers, ctx) => {
           for (const [name, value] of Object.entries(headers)) {
             const fault = headerFault(name, value);
-            if (fault !== undefined) ctx.addIssue(finding('invalid_value', fault, { path: [name] }));
+            if (fault !== undefined)
+              ctx.addIssue(finding('invalid_value', fault, { path: [name] }));
           }
         })
         .default({}),
     ).meta({ description: 'Further headers of the request.', secret: true }),
     hmac_secret: optional(text()).meta({
-      description: 'Signs the body: the HMAC-SHA256 of its bytes goes into a header, as lowercase hexadecimal digits.',
+      description:
+        'Signs the body: the HMAC-SHA256 of its bytes goes into a header, as lowercase hexadecimal digits.',
       secret: true,
     }),
     signature_header: nullAsAbsent(
@@ -76,7 +98,10 @@ const webhookConfig = z.lazy(() =>
           for (const key of PAYLOAD_KEYS) {
             if (!Object.hasOwn(fields, key)) continue;
             ctx.addIssue(
-              finding('conflicting_keys', `\`${key}\` is a field of the event itself`, { path: [key], hint: 'give it another name' }),
+              finding('conflicting_keys', `\`${key}\` is a field of the event itself`, {
+                path: [key],
+                hint: 'give it another name',
+              }),
             );
           }
         })
@@ -92,12 +117,15 @@ const settings = 'Settings of the channel.';
 const channel = z.lazy(() =>
   z.discriminatedUnion('type', [
     z.strictObject({
-      type: z.enum(['slack', 'chat_webhook']).meta({ description: 'A message in a chat, by its incoming webhook.' }),
+      type: z
+        .enum(['slack', 'chat_webhook'])
+        .meta({ description: 'A message in a chat, by its incoming webhook.' }),
       config: chatConfig.meta({ description: settings }),
     }),
     z.strictObject({
       type: z.enum(['pagerduty', 'incident_api']).meta({
-        description: 'Incidents: failures open one for the pipeline and row, the next success resolves it.',
+        description:
+          'Incidents: failures open one for the pipeline and row, the next success resolves it.',
       }),
       config: incidentConfig.meta({ description: settings }),
     }),
@@ -112,13 +140,19 @@ export type Channel = z.infer<typeof channel>;
 const rule = z.lazy(() =>
   z.strictObject({
     name: text().meta({ description: 'Name of the rule; unique.' }),
-    on: nullAsAbsent(z.array(z.enum(EVENT_KINDS)).default([])).meta({ description: 'Kinds of events it sends; all when absent or empty.' }),
-    min_severity: nullAsAbsent(z.enum(SEVERITIES).default('info')).meta({ description: 'Events below this severity are not sent.' }),
+    on: nullAsAbsent(z.array(z.enum(EVENT_KINDS)).default([])).meta({
+      description: 'Kinds of events it sends; all when absent or empty.',
+    }),
+    min_severity: nullAsAbsent(z.enum(SEVERITIES).default('info')).meta({
+      description: 'Events below this severity are not sent.',
+    }),
     dedupe_window_secs: nullAsAbsent(integer({ min: 0 }).default(0)).meta({
-      description: 'For this long after an event was sent, others of the same kind, pipeline and row are not; 0 sends all.',
+      description:
+        'For this long after an event was sent, others of the same kind, pipeline and row are not; 0 sends all.',
     }),
     dlq_threshold: nullAsAbsent(integer({ min: 0 }).default(1)).meta({
-      description: 'Records of a run in the dead-letter queue from which on `dlq_threshold` is sent; never without any.',
+      description:
+        'Records of a run in the dead-letter queue from which on `dlq_threshold` is sent; never without any.',
     }),
     channel: channel.meta({ description: 'Where the events go.' }),
   }),
@@ -130,7 +164,10 @@ export const notificationsSchema = z.lazy(() =>
     for (const [index, { name }] of rules.entries()) {
       if (rules.findIndex((other) => other.name === name) === index) continue;
       ctx.addIssue(
-        finding('duplicate_name', `there are two rules \`${name}\``, { path: [index, 'name'], hint: 'give each a name of its own' }),
+        finding('duplicate_name', `there are two rules \`${name}\``, {
+          path: [index, 'name'],
+          hint: 'give each a name of its own',
+        }),
       );
     }
   }),
@@ -139,7 +176,8 @@ export const notificationsSchema = z.lazy(() =>
 export const notificationsBlock = defineBlock<NotificationRule[]>({
   name: 'notifications',
   placement: 'top',
-  description: 'Rules that say who is told how runs ended. A notification that cannot be delivered never fails a run.',
+  description:
+    'Rules that say who is told how runs ended. A notification that cannot be delivered never fails a run.',
   schema: notificationsSchema,
   examples: [
     [
@@ -153,13 +191,20 @@ export const notificationsBlock = defineBlock<NotificationRule[]>({
         min_severity: 'warning',
         dedupe_window_secs: 900,
         dlq_threshold: 100,
-        channel: { type: 'slack', config: { webhook_url: 'https://hooks.slack.com/services/T000/B000/XXXX' } },
+        channel: {
+          type: 'slack',
+          config: { webhook_url: 'https://hooks.slack.com/services/T000/B000/XXXX' },
+        },
       },
       {
         name: 'ledger',
         channel: {
           type: 'webhook',
-          config: { url: 'https://ledger.example.com/runs', hmac_secret: 'a shared secret', extra_fields: { environment: 'prod' } },
+          config: {
+            url: 'https://ledger.example.com/runs',
+            hmac_secret: 'a shared secret',
+            extra_fields: { environment: 'prod' },
+          },
         },
       },
     ],

@@ -8,13 +8,21 @@ function told(given: object): string[] {
 }
 
 describe('headers of an export', () => {
-  const sent = (headers: Record<string, string>, protocol = 'grpc') => told({ otel: { headers, protocol } });
+  const sent = (headers: Record<string, string>, protocol = 'grpc') =>
+    told({ otel: { headers, protocol } });
 
   it('are those that can be sent, and are told without their values', () => {
-    expect([sent({ 'x-key': 'k 1', Authorization: 'Bearer t' }), sent({ 'x-key': 'schlüssel', 'x-bin': 'b' }, 'http')]).toEqual([[], []]);
+    expect([
+      sent({ 'x-key': 'k 1', Authorization: 'Bearer t' }),
+      sent({ 'x-key': 'schlüssel', 'x-bin': 'b' }, 'http'),
+    ]).toEqual([[], []]);
     for (const protocol of ['grpc', 'http']) {
-      expect(sent({ 'a key': 'canary' }, protocol)).toEqual(['otel.headers["a key"]: "a key" is not a header that can be sent']);
-      expect(sent({ 'x-key': 'canary\nb' }, protocol)).toEqual(['otel.headers.x-key: "x-key" is not a header that can be sent']);
+      expect(sent({ 'a key': 'canary' }, protocol)).toEqual([
+        'otel.headers["a key"]: "a key" is not a header that can be sent',
+      ]);
+      expect(sent({ 'x-key': 'canary\nb' }, protocol)).toEqual([
+        'otel.headers.x-key: "x-key" is not a header that can be sent',
+      ]);
     }
   });
 
@@ -30,7 +38,8 @@ describe('headers of an export', () => {
 });
 
 it('buckets of histograms grow', () => {
-  const buckets = (...bounds: number[]) => told({ prometheus: { listen: '127.0.0.1:0', buckets: bounds } });
+  const buckets = (...bounds: number[]) =>
+    told({ prometheus: { listen: '127.0.0.1:0', buckets: bounds } });
   expect(buckets(0.1, 1, 10)).toEqual([]);
   expect(buckets(5, 1)).toEqual(['prometheus.buckets[1]: must be larger than the bound before']);
   expect(buckets(1, 2, 2)).toEqual(['prometheus.buckets[2]: must be larger than the bound before']);

@@ -12,22 +12,30 @@ const endpoint = z.lazy(() =>
   text().superRefine((value, ctx) => {
     if (URL.canParse(value) && /^https?:/.test(value)) return;
     const hint = 'write it whole: `http://collector:4317`';
-    ctx.addIssue(finding('invalid_value', `${JSON.stringify(value)} is no http or https address`, { hint }));
+    ctx.addIssue(
+      finding('invalid_value', `${JSON.stringify(value)} is no http or https address`, { hint }),
+    );
   }),
 );
 
-/** Why a header cannot be sent, without its value. Metadata of gRPC is narrower than headers of HTTP, and has names for bytes. */
+/**
+ * Why a header cannot be sent, without its value. Metadata of gRPC is narrower than headers of
+ * HTTP, and has names for bytes.
+ */
 function faultOf(name: string, value: string, protocol: 'grpc' | 'http'): string | undefined {
   const fault = headerFault(name, value);
   if (fault !== undefined || protocol === 'http') return fault;
   const isText = /^[0-9a-z_.-]+$/i.test(name) && !/-bin$/i.test(name) && /^[ -~]*$/.test(value);
-  return isText ? undefined : `${JSON.stringify(name)} is not metadata of gRPC that can be sent as text`;
+  return isText
+    ? undefined
+    : `${JSON.stringify(name)} is not metadata of gRPC that can be sent as text`;
 }
 
 const otelFields = z.lazy(() =>
   z.strictObject({
     endpoint: optional(endpoint).meta({
-      description: 'Collector; `http://localhost:4317` for grpc and `http://localhost:4318` for http when absent.',
+      description:
+        'Collector; `http://localhost:4317` for grpc and `http://localhost:4318` for http when absent.',
     }),
     protocol: nullAsAbsent(z.enum(['grpc', 'http']).default('grpc')).meta({
       description: '`http` sends protobuf to `/v1/traces` and `/v1/metrics` below the endpoint.',
@@ -36,17 +44,24 @@ const otelFields = z.lazy(() =>
       description: 'Sent with every export; of grpc, its metadata.',
       secret: true,
     }),
-    sample_ratio: nullAsAbsent(number({ min: 0, max: 1 }).default(1)).meta({ description: 'Share of the runs that are traced.' }),
+    sample_ratio: nullAsAbsent(number({ min: 0, max: 1 }).default(1)).meta({
+      description: 'Share of the runs that are traced.',
+    }),
     export: nullAsAbsent(
       z
         .array(z.enum(SIGNALS))
         .min(1)
         .default([...SIGNALS]),
     ).meta({ description: 'What is sent.' }),
-    service_name: nullAsAbsent(text().default('svc')).meta({ description: '`service.name` of what is sent.' }),
-    timeout_secs: nullAsAbsent(integer({ min: 1, max: 3600 }).default(10)).meta({ description: 'How long an export may take.' }),
+    service_name: nullAsAbsent(text().default('svc')).meta({
+      description: '`service.name` of what is sent.',
+    }),
+    timeout_secs: nullAsAbsent(integer({ min: 1, max: 3600 }).default(10)).meta({
+      description: 'How long an export may take.',
+    }),
     metric_interval_secs: nullAsAbsent(integer({ min: 1, max: 86_400 }).default(60)).meta({
-      description: 'How often metrics are sent; and once at the end. An export may not take longer than this either.',
+      description:
+        'How often metrics are sent; and once at the end. An export may not take longer than this either.',
     }),
   }),
 );
@@ -55,7 +70,8 @@ const otel = z.lazy(() =>
   otelFields.superRefine(({ headers, protocol }, ctx) => {
     for (const [name, value] of Object.entries(headers)) {
       const fault = faultOf(name, value, protocol);
-      if (fault !== undefined) ctx.addIssue(finding('invalid_value', fault, { path: ['headers', name] }));
+      if (fault !== undefined)
+        ctx.addIssue(finding('invalid_value', fault, { path: ['headers', name] }));
     }
   }),
 );
@@ -75,28 +91,45 @@ const prometheus = z.lazy(() =>
           }),
         );
       })
-      .meta({ description: '`host:port` at which `/metrics` answers while `run`, `schedule` or `backfill` runs.' }),
+      .meta({
+        description:
+          '`host:port` at which `/metrics` answers while `run`, `schedule` or `backfill` runs.',
+      }),
     buckets: optional(
       z
         .array(number({ min: 0 }))
         .min(1)
         .superRefine((bounds, ctx) => {
-          const late = bounds.findIndex((bound, index) => index > 0 && bound <= (bounds[index - 1] ?? 0));
-          if (late > 0) ctx.addIssue(finding('invalid_value', 'must be larger than the bound before', { path: [late] }));
+          const late = bounds.findIndex(
+            (bound, index) => index > 0 && bound <= (bounds[index - 1] ?? 0),
+          );
+          if (late > 0)
+            ctx.addIssue(
+              finding('invalid_value', 'must be larger than the bound before', { path: [late] }),
+            );
         }),
-    ).meta({ description: 'Upper bounds of the histograms, in seconds, from the smallest to the largest.' }),
+    ).meta({
+      description: 'Upper bounds of the histograms, in seconds, from the smallest to the largest.',
+    }),
   }),
 );
 export type PrometheusConfig = z.infer<typeof prometheus>;
 
 export const observabilitySchema = z.lazy(() =>
   z.strictObject({
-    otel: optional(otel).meta({ description: 'Export over OpenTelemetry. A failed export never fails a run.' }),
+    otel: optional(otel).meta({
+      description: 'Export over OpenTelemetry. A failed export never fails a run.',
+    }),
     prometheus: optional(prometheus).meta({
       description: 'A listener of its own for metrics; `serve` has one anyway and leaves this out.',
     }),
-    tracing: optional(z.strictObject({ level: z.enum(LOG_LEVELS).meta({ description: 'Least important level to log.' }) })).meta({
-      description: 'How much is logged, where neither `--log-level` nor `SVC_LOG` says; of a server, how much of the run.',
+    tracing: optional(
+      z.strictObject({
+        level: z.enum(LOG_LEVELS).meta({ description: 'Least important level to log.' }),
+      }),
+    ).meta({
+      description:
+        'How much is logged, where neither `--log-level` nor `SVC_LOG` says; of a server, how much of the run.',
     }),
   }),
 );
@@ -109,7 +142,10 @@ export const observabilityBlock = defineBlock<ObservabilityConfig>({
   schema: observabilitySchema,
   examples: [
     { otel: { endpoint: 'http://collector:4317', service_name: 'orders' } },
-    { otel: { protocol: 'http', export: ['metrics'], metric_interval_secs: 15 }, tracing: { level: 'debug' } },
+    {
+      otel: { protocol: 'http', export: ['metrics'], metric_interval_secs: 15 },
+      tracing: { level: 'debug' },
+    },
     { prometheus: { listen: '127.0.0.1:9464' } },
   ],
 });

@@ -16,26 +16,44 @@ const literal = z.lazy(
 export const paramSchema = z.lazy(() =>
   z
     .strictObject({
-      type: nullAsAbsent(z.enum(PARAM_TYPES).default('string')).meta({ description: 'What the value is.' }),
-      required: optional(boolean()).meta({ description: 'The caller must supply it; not together with `default`.' }),
-      default: literal.optional().meta({ description: 'Used when none is supplied; may hold `${env:…}` and other load-time tokens.' }),
-      secret: optional(boolean()).meta({ description: 'The value is hidden wherever something is told to people.' }),
+      type: nullAsAbsent(z.enum(PARAM_TYPES).default('string')).meta({
+        description: 'What the value is.',
+      }),
+      required: optional(boolean()).meta({
+        description: 'The caller must supply it; not together with `default`.',
+      }),
+      default: literal.optional().meta({
+        description: 'Used when none is supplied; may hold `${env:…}` and other load-time tokens.',
+      }),
+      secret: optional(boolean()).meta({
+        description: 'The value is hidden wherever something is told to people.',
+      }),
       description: optional(z.string()).meta({ description: 'Shown to whoever supplies it.' }),
       computed: optional(z.string()).meta({
-        description: 'Derives the value from other parameters with `${param.…}` and `${map:…}`; it cannot be supplied.',
+        description:
+          'Derives the value from other parameters with `${param.…}` and `${map:…}`; it cannot be supplied.',
       }),
-      values: optional(z.array(literal).min(1)).meta({ description: 'The only values that are possible.' }),
+      values: optional(z.array(literal).min(1)).meta({
+        description: 'The only values that are possible.',
+      }),
     })
     .superRefine((entry, ctx) => {
       for (const [key, other] of conflictsOf(entry)) {
         ctx.addIssue(
-          finding('conflicting_keys', `\`${key}\` and \`${other}\` exclude each other`, { path: [key], hint: 'keep one of them' }),
+          finding('conflicting_keys', `\`${key}\` and \`${other}\` exclude each other`, {
+            path: [key],
+            hint: 'keep one of them',
+          }),
         );
       }
       for (const [index, value] of (entry.values ?? []).entries()) {
         if (literalValue(entry.type, value) !== undefined) continue;
         ctx.addIssue(
-          finding('param_type', `the value at place ${index + 1} is not of type \`${entry.type}\``, { path: ['values', index] }),
+          finding(
+            'param_type',
+            `the value at place ${index + 1} is not of type \`${entry.type}\``,
+            { path: ['values', index] },
+          ),
         );
       }
     }),
@@ -51,7 +69,8 @@ const EXCLUDING = [
 ] as const;
 
 function conflictsOf(entry: { readonly [key: string]: unknown }): (readonly [string, string])[] {
-  const isSet = (key: string): boolean => (key === 'required' || key === 'secret' ? entry[key] === true : entry[key] !== undefined);
+  const isSet = (key: string): boolean =>
+    key === 'required' || key === 'secret' ? entry[key] === true : entry[key] !== undefined;
   return EXCLUDING.filter(([key, other]) => isSet(key) && isSet(other));
 }
 

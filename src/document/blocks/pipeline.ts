@@ -14,9 +14,15 @@ import { transformsField } from './transform.ts';
 
 export const pipelineSchema = z.lazy(() =>
   z.strictObject({
-    source: optional(sourceSchema).meta({ description: 'The source; as a template its name is `default`.' }),
-    sources: optional(z.record(text(), sourceSchema)).meta({ description: 'Source templates by name.' }),
-    sink: optional(sinkSchema).meta({ description: 'The sink; as a template its name is `default`.' }),
+    source: optional(sourceSchema).meta({
+      description: 'The source; as a template its name is `default`.',
+    }),
+    sources: optional(z.record(text(), sourceSchema)).meta({
+      description: 'Source templates by name.',
+    }),
+    sink: optional(sinkSchema).meta({
+      description: 'The sink; as a template its name is `default`.',
+    }),
     sinks: optional(z.record(text(), sinkSchema)).meta({ description: 'Sink templates by name.' }),
     transforms: transformsField.meta({ description: 'Transforms of every record, in order.' }),
     state: optional(stateSchema).meta({ description: 'Where bookmarks are kept between runs.' }),
@@ -33,7 +39,8 @@ export const pipelineSchema = z.lazy(() =>
 export const pipelineBlock = defineBlock<z.infer<typeof pipelineSchema>>({
   name: 'pipeline',
   placement: 'top',
-  description: 'Source, transforms and sink, with everything that looks at the records between them.',
+  description:
+    'Source, transforms and sink, with everything that looks at the records between them.',
   schema: pipelineSchema,
   examples: [
     {

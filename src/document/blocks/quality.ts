@@ -17,39 +17,62 @@ function pathField(description = 'Path of the value that is checked.') {
 }
 
 /** Adds the findings about a pair of bounds. */
-function checkBounds(bounds: { min?: number | undefined; max?: number | undefined }, ctx: z.RefinementCtx): void {
+function checkBounds(
+  bounds: { min?: number | undefined; max?: number | undefined },
+  ctx: z.RefinementCtx,
+): void {
   const { min, max } = bounds;
-  if (min === undefined && max === undefined) ctx.addIssue(finding('missing_key', 'give `min`, `max` or both'));
+  if (min === undefined && max === undefined)
+    ctx.addIssue(finding('missing_key', 'give `min`, `max` or both'));
   if (min !== undefined && max !== undefined && min > max) {
-    ctx.addIssue(finding('out_of_range', `\`min\` (${min}) is greater than \`max\` (${max})`, { path: ['min'] }));
+    ctx.addIssue(
+      finding('out_of_range', `\`min\` (${min}) is greater than \`max\` (${max})`, {
+        path: ['min'],
+      }),
+    );
   }
 }
 
 const onRecord = z.lazy(() =>
   z.enum(['quarantine', 'abort']).meta({
-    description: '`quarantine` sends failing records to the dead-letter queue, `abort` fails the run before the page is written.',
+    description:
+      '`quarantine` sends failing records to the dead-letter queue, `abort` fails the run before the page is written.',
   }),
 );
 const onBatch = z.lazy(() =>
   z.enum(['quarantine_batch', 'abort']).meta({
-    description: '`quarantine_batch` sends the whole page to the dead-letter queue, `abort` fails the run before the page is written.',
+    description:
+      '`quarantine_batch` sends the whole page to the dead-letter queue, `abort` fails the run before the page is written.',
   }),
 );
-const min = z.lazy(() => optional(integer({ min: 0 })).meta({ description: 'Smallest count that passes.' }));
-const max = z.lazy(() => optional(integer({ min: 0 })).meta({ description: 'Largest count that passes.' }));
-const values = z.lazy(() => z.array(json()).min(1).meta({ description: 'The values; numbers compare by value.' }));
-const type = <T extends string>(name: T, description: string) => z.literal(name).meta({ description });
+const min = z.lazy(() =>
+  optional(integer({ min: 0 })).meta({ description: 'Smallest count that passes.' }),
+);
+const max = z.lazy(() =>
+  optional(integer({ min: 0 })).meta({ description: 'Largest count that passes.' }),
+);
+const values = z.lazy(() =>
+  z.array(json()).min(1).meta({ description: 'The values; numbers compare by value.' }),
+);
+const type = <T extends string>(name: T, description: string) =>
+  z.literal(name).meta({ description });
 
 const notNull = z.lazy(() =>
   z.strictObject({
     type: type('not_null', 'The value is there and not null.'),
     field: pathField(),
-    treat_missing_as_null: boolean().default(true).meta({ description: 'Whether a missing field fails too.' }),
+    treat_missing_as_null: boolean()
+      .default(true)
+      .meta({ description: 'Whether a missing field fails too.' }),
     on_failure: onRecord,
   }),
 );
 const notEmpty = z.lazy(() =>
-  z.strictObject({ type: type('not_empty', 'A text with more than blanks.'), field: pathField(), on_failure: onRecord }),
+  z.strictObject({
+    type: type('not_empty', 'A text with more than blanks.'),
+    field: pathField(),
+    on_failure: onRecord,
+  }),
 );
 const regexMatch = z.lazy(() =>
   z.strictObject({
@@ -60,7 +83,12 @@ const regexMatch = z.lazy(() =>
   }),
 );
 const valueInSet = z.lazy(() =>
-  z.strictObject({ type: type('value_in_set', 'One of the values.'), field: pathField(), values, on_failure: onRecord }),
+  z.strictObject({
+    type: type('value_in_set', 'One of the values.'),
+    field: pathField(),
+    values,
+    on_failure: onRecord,
+  }),
 );
 const notInSet = z.lazy(() =>
   z.strictObject({
@@ -75,26 +103,38 @@ const compare = z.lazy(() =>
     .strictObject({
       type: type('compare', 'A comparison with a constant; a missing field fails.'),
       field: pathField(),
-      op: z.enum(['gt', 'gte', 'lt', 'lte', 'eq', 'ne']).meta({ description: 'The comparison; ordering needs numbers on both sides.' }),
+      op: z
+        .enum(['gt', 'gte', 'lt', 'lte', 'eq', 'ne'])
+        .meta({ description: 'The comparison; ordering needs numbers on both sides.' }),
       value: json().meta({ description: 'What to compare with.' }),
       on_failure: onRecord,
     })
     .superRefine((check, ctx) => {
       if (check.op === 'eq' || check.op === 'ne' || numberIn(check.value) !== undefined) return;
-      ctx.addIssue(finding('wrong_type', `\`${check.op}\` needs a number as \`value\``, { path: ['value'] }));
+      ctx.addIssue(
+        finding('wrong_type', `\`${check.op}\` needs a number as \`value\``, { path: ['value'] }),
+      );
     }),
 );
 const typeIs = z.lazy(() =>
   z.strictObject({
     type: type('type_is', 'A value of one JSON type.'),
     field: pathField(),
-    expected: z.enum(['boolean', 'number', 'string', 'array', 'object', 'null']).meta({ description: 'The JSON type.' }),
+    expected: z
+      .enum(['boolean', 'number', 'string', 'array', 'object', 'null'])
+      .meta({ description: 'The JSON type.' }),
     on_failure: onRecord,
   }),
 );
 const stringLength = z.lazy(() =>
   z
-    .strictObject({ type: type('string_length', 'A text with so many characters.'), field: pathField(), min, max, on_failure: onRecord })
+    .strictObject({
+      type: type('string_length', 'A text with so many characters.'),
+      field: pathField(),
+      min,
+      max,
+      on_failure: onRecord,
+    })
     .superRefine(checkBounds),
 );
 const jsonSchema = z.lazy(() =>
@@ -105,23 +145,35 @@ const jsonSchema = z.lazy(() =>
         const problem = problemOfSchema(value);
         if (problem === undefined) return;
         const hint = 'drafts 2020-12 and 7 are understood; references must point inside the schema';
-        ctx.addIssue(finding('invalid_value', `the JSON Schema cannot be used: ${problem}`, { hint }));
+        ctx.addIssue(
+          finding('invalid_value', `the JSON Schema cannot be used: ${problem}`, { hint }),
+        );
       })
-      .meta({ description: 'The schema, draft 2020-12 unless `$schema` names draft 7. `format` is not checked.' }),
+      .meta({
+        description:
+          'The schema, draft 2020-12 unless `$schema` names draft 7. `format` is not checked.',
+      }),
     on_failure: onRecord,
   }),
 );
 
 const rowCount = z.lazy(() =>
   z
-    .strictObject({ type: type('row_count', 'How many records of the page are left.'), min, max, on_failure: onBatch })
+    .strictObject({
+      type: type('row_count', 'How many records of the page are left.'),
+      min,
+      max,
+      on_failure: onBatch,
+    })
     .superRefine(checkBounds),
 );
 const nullRate = z.lazy(() =>
   z.strictObject({
     type: type('null_rate', 'The share of records without a value.'),
     field: pathField(),
-    max: number({ min: 0, max: 1 }).meta({ description: 'Largest share that passes, from 0 to 1.' }),
+    max: number({ min: 0, max: 1 }).meta({
+      description: 'Largest share that passes, from 0 to 1.',
+    }),
     on_failure: onBatch,
   }),
 );
@@ -138,7 +190,10 @@ const unique = z.lazy(() =>
 const distinctCount = z.lazy(() =>
   z
     .strictObject({
-      type: type('distinct_count', 'How many different values the page has; missing ones count once.'),
+      type: type(
+        'distinct_count',
+        'How many different values the page has; missing ones count once.',
+      ),
       field: pathField(),
       min,
       max,
@@ -148,14 +203,31 @@ const distinctCount = z.lazy(() =>
 );
 
 const recordCheck = z.lazy(() =>
-  z.discriminatedUnion('type', [notNull, notEmpty, regexMatch, valueInSet, notInSet, compare, typeIs, stringLength, jsonSchema]),
+  z.discriminatedUnion('type', [
+    notNull,
+    notEmpty,
+    regexMatch,
+    valueInSet,
+    notInSet,
+    compare,
+    typeIs,
+    stringLength,
+    jsonSchema,
+  ]),
 );
-const batchCheck = z.lazy(() => z.discriminatedUnion('type', [rowCount, nullRate, unique, distinctCount]));
+const batchCheck = z.lazy(() =>
+  z.discriminatedUnion('type', [rowCount, nullRate, unique, distinctCount]),
+);
 
 const schema = z.lazy(() =>
   z.strictObject({
-    record: z.array(recordCheck).default([]).meta({ description: 'Checks of single records, in order; the first failure ends a record.' }),
-    batch: z.array(batchCheck).default([]).meta({ description: 'Checks of a page, in order, over the records that passed.' }),
+    record: z.array(recordCheck).default([]).meta({
+      description: 'Checks of single records, in order; the first failure ends a record.',
+    }),
+    batch: z
+      .array(batchCheck)
+      .default([])
+      .meta({ description: 'Checks of a page, in order, over the records that passed.' }),
   }),
 );
 
@@ -172,7 +244,12 @@ export const qualityBlock = defineBlock<QualityConfig>({
     {
       record: [
         { type: 'not_null', field: 'id', on_failure: 'quarantine' },
-        { type: 'regex_match', field: '$.user.email', pattern: '(?i)^[^@]+@[^@]+$', on_failure: 'quarantine' },
+        {
+          type: 'regex_match',
+          field: '$.user.email',
+          pattern: '(?i)^[^@]+@[^@]+$',
+          on_failure: 'quarantine',
+        },
         { type: 'compare', field: 'amount', op: 'gte', value: 0, on_failure: 'abort' },
       ],
       batch: [
@@ -206,11 +283,15 @@ export type JsonSchemaCheck = (value: JsonValue) => string | undefined;
 
 /** Throws when the schema itself is wrong. */
 export function compileJsonSchema(definition: JsonValue): JsonSchemaCheck {
-  if (!isObject(definition) && typeof definition !== 'boolean') throw new Error('it is not a mapping');
+  if (!isObject(definition) && typeof definition !== 'boolean')
+    throw new Error('it is not a mapping');
   const { $schema: draft, $async: async } = isObject(definition) ? definition : {};
   if (async === true) throw new Error('`$async` is not possible here');
-  const Validator = typeof draft === 'string' && draft.includes('draft-07') ? ajv().Ajv : ajv2020().Ajv2020;
-  const validate = new Validator({ strict: false, validateFormats: false, logger: false }).compile(definition);
+  const Validator =
+    typeof draft === 'string' && draft.includes('draft-07') ? ajv().Ajv : ajv2020().Ajv2020;
+  const validate = new Validator({ strict: false, validateFormats: false, logger: false }).compile(
+    definition,
+  );
   return (value) => {
     if (validate(value)) return undefined;
     const [first] = validate.errors ?? [];

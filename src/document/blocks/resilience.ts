@@ -12,10 +12,18 @@ const retrySchema = z.lazy(() =>
     max_attempts: nullAsAbsent(integer({ min: 0 }).default(5)).meta({
       description: 'Attempts altogether; 0 and 1 mean that nothing is repeated.',
     }),
-    backoff: nullAsAbsent(z.enum(['none', 'fixed', 'exponential']).default('exponential')).meta({ description: 'How the wait grows.' }),
-    base_ms: nullAsAbsent(integer({ min: 0 }).default(200)).meta({ description: 'The first wait, in milliseconds.' }),
-    max_ms: nullAsAbsent(integer({ min: 0 }).default(30_000)).meta({ description: 'The longest wait, in milliseconds.' }),
-    jitter: nullAsAbsent(boolean().default(true)).meta({ description: 'Whether a wait is multiplied by a random factor from 0.5 to 1.5.' }),
+    backoff: nullAsAbsent(z.enum(['none', 'fixed', 'exponential']).default('exponential')).meta({
+      description: 'How the wait grows.',
+    }),
+    base_ms: nullAsAbsent(integer({ min: 0 }).default(200)).meta({
+      description: 'The first wait, in milliseconds.',
+    }),
+    max_ms: nullAsAbsent(integer({ min: 0 }).default(30_000)).meta({
+      description: 'The longest wait, in milliseconds.',
+    }),
+    jitter: nullAsAbsent(boolean().default(true)).meta({
+      description: 'Whether a wait is multiplied by a random factor from 0.5 to 1.5.',
+    }),
     retry_on: optional(z.array(z.enum(RETRIED)).min(1)).meta({
       description: 'The same as `retry_on` beside `retry`, which counts where both stand.',
     }),
@@ -37,20 +45,30 @@ const breakerSchema = z.lazy(() =>
 const poisonSchema = z.lazy(() =>
   z.strictObject({
     max_row_attempts: nullAsAbsent(integer({ min: 1 }).default(3)).meta({
-      description: 'How often a record is sent altogether when the sink rejects it for a reason that may pass (`retry_on`).',
+      description:
+        'How often a record is sent altogether when the sink rejects it for a reason that may pass (`retry_on`).',
     }),
     action: nullAsAbsent(z.enum(['dlq', 'drop', 'fail']).default('dlq')).meta({
-      description: 'What follows then: the dead-letter queue, leaving the record out, or a failed run.',
+      description:
+        'What follows then: the dead-letter queue, leaving the record out, or a failed run.',
     }),
   }),
 );
 
 export const resilienceSchema = z.lazy(() =>
   z.strictObject({
-    retry: optional(retrySchema).meta({ description: 'How failed writes and requests are repeated.' }),
-    retry_on: optional(z.array(z.enum(RETRIED)).min(1)).meta({ description: 'Failures that are repeated; all four when absent.' }),
-    circuit_breaker: optional(breakerSchema).meta({ description: 'Ends a run whose pages fail one after the other.' }),
-    poison: optional(poisonSchema).meta({ description: 'What happens with single records that fail again and again.' }),
+    retry: optional(retrySchema).meta({
+      description: 'How failed writes and requests are repeated.',
+    }),
+    retry_on: optional(z.array(z.enum(RETRIED)).min(1)).meta({
+      description: 'Failures that are repeated; all four when absent.',
+    }),
+    circuit_breaker: optional(breakerSchema).meta({
+      description: 'Ends a run whose pages fail one after the other.',
+    }),
+    poison: optional(poisonSchema).meta({
+      description: 'What happens with single records that fail again and again.',
+    }),
   }),
 );
 export type ResilienceSpec = z.infer<typeof resilienceSchema>;
@@ -72,7 +90,9 @@ export interface BreakerPolicy {
   readonly cooldownSecs: number;
 }
 
-export function breakerPolicyOf({ circuit_breaker: breaker }: ResilienceSpec): BreakerPolicy | undefined {
+export function breakerPolicyOf({
+  circuit_breaker: breaker,
+}: ResilienceSpec): BreakerPolicy | undefined {
   if (breaker === undefined) return undefined;
   return { consecutiveFailures: breaker.consecutive_failures, cooldownSecs: breaker.cooldown_secs };
 }

@@ -5,9 +5,12 @@ import { nullAsAbsent } from './null-as-absent.ts';
 
 export const rollbackSchema = z.lazy(() =>
   z.strictObject({
-    enabled: nullAsAbsent(boolean().default(true)).meta({ description: 'Whether runs can be undone.' }),
+    enabled: nullAsAbsent(boolean().default(true)).meta({
+      description: 'Whether runs can be undone.',
+    }),
     journal: nullAsAbsent(boolean().default(true)).meta({
-      description: 'Keep every row as it was before an upsert, a deletion or a clean-up changed it, in the table `_svc_run_journal`.',
+      description:
+        'Keep every row as it was before an upsert, a deletion or a clean-up changed it, in the table `_svc_run_journal`.',
     }),
     keep_previous: nullAsAbsent(boolean().default(true)).meta({
       description: 'Keep the rows that an overwrite replaces, in the table `<table>__svc_prev`.',

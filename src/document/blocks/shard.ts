@@ -5,7 +5,8 @@ import { defineBlock } from '../block.ts';
 export const shardSchema = z.lazy(() =>
   z.strictObject({
     count: integer({ min: 1, max: 1000 }).meta({
-      description: 'Ranges to aim for; never more than there are values between the lowest and the highest.',
+      description:
+        'Ranges to aim for; never more than there are values between the lowest and the highest.',
     }),
   }),
 );

@@ -9,21 +9,31 @@ const volumeAnomaly = z.lazy(() =>
   z
     .strictObject({
       method: nullAsAbsent(z.enum(['zscore', 'iqr']).default('zscore')).meta({
-        description: '`zscore` measures in standard deviations from the mean, `iqr` in distances between the quartiles.',
+        description:
+          '`zscore` measures in standard deviations from the mean, `iqr` in distances between the quartiles.',
       }),
       sensitivity: optional(number()).meta({
-        description: 'How far off a volume has to be; 3 for `zscore` and 1.5 for `iqr` when absent.',
+        description:
+          'How far off a volume has to be; 3 for `zscore` and 1.5 for `iqr` when absent.',
       }),
       min_history: nullAsAbsent(integer({ min: 2 }).default(5)).meta({
         description: 'Successful runs that must be known before volumes are judged.',
       }),
-      window: nullAsAbsent(integer({ min: 2 }).default(20)).meta({ description: 'Successful runs that are remembered.' }),
+      window: nullAsAbsent(integer({ min: 2 }).default(20)).meta({
+        description: 'Successful runs that are remembered.',
+      }),
     })
     .superRefine(({ sensitivity, window, min_history: least }, ctx) => {
       if (sensitivity !== undefined && sensitivity <= 0)
         ctx.addIssue(finding('out_of_range', 'must be greater than 0', { path: ['sensitivity'] }));
       if (window >= least) return;
-      ctx.addIssue(finding('out_of_range', `\`window\` (${window}) is smaller than \`min_history\` (${least})`, { path: ['window'] }));
+      ctx.addIssue(
+        finding(
+          'out_of_range',
+          `\`window\` (${window}) is smaller than \`min_history\` (${least})`,
+          { path: ['window'] },
+        ),
+      );
     }),
 );
 
@@ -31,9 +41,12 @@ export const slaSchema = z.lazy(() =>
   z
     .strictObject({
       max_staleness_secs: optional(integer({ min: 0 })).meta({
-        description: 'Judged when a run fails: how long ago the last success may be. Needs `state`.',
+        description:
+          'Judged when a run fails: how long ago the last success may be. Needs `state`.',
       }),
-      min_rows_per_run: optional(integer({ min: 0 })).meta({ description: 'Fewest records a successful run writes.' }),
+      min_rows_per_run: optional(integer({ min: 0 })).meta({
+        description: 'Fewest records a successful run writes.',
+      }),
       volume_anomaly: optional(volumeAnomaly).meta({
         description: 'Compares the records written with those of earlier runs. Needs `state`.',
       }),
@@ -41,7 +54,9 @@ export const slaSchema = z.lazy(() =>
     .superRefine((sla, ctx) => {
       if (Object.values(sla).some((one) => one !== undefined)) return;
       ctx.addIssue(
-        finding('missing_key', 'at least one check is required', { hint: 'max_staleness_secs, min_rows_per_run or volume_anomaly' }),
+        finding('missing_key', 'at least one check is required', {
+          hint: 'max_staleness_secs, min_rows_per_run or volume_anomaly',
+        }),
       );
     }),
 );
@@ -50,9 +65,13 @@ export type SlaConfig = z.infer<typeof slaSchema>;
 export const slaBlock = defineBlock<SlaConfig>({
   name: 'sla',
   placement: 'top',
-  description: 'What is expected of a row. A violation is logged and counted; it never fails a run.',
+  description:
+    'What is expected of a row. A violation is logged and counted; it never fails a run.',
   schema: slaSchema,
-  examples: [{ max_staleness_secs: 86_400, min_rows_per_run: 1 }, { volume_anomaly: { method: 'iqr', min_history: 7 } }],
+  examples: [
+    { max_staleness_secs: 86_400, min_rows_per_run: 1 },
+    { volume_anomaly: { method: 'iqr', min_history: 7 } },
+  ],
 });
 
 /** Whether a check looks at earlier runs. */
@@ -60,6 +79,9 @@ export function needsHistory(sla: SlaConfig): boolean {
   return sla.max_staleness_secs !== undefined || sla.volume_anomaly !== undefined;
 }
 
-export function sensitivityOf({ method, sensitivity }: NonNullable<SlaConfig['volume_anomaly']>): number {
+export function sensitivityOf({
+  method,
+  sensitivity,
+}: NonNullable<SlaConfig['volume_anomaly']>): number {
   return sensitivity ?? DEFAULT_SENSITIVITY[method];
 }

@@ -14,7 +14,8 @@ export type StateSpec = z.infer<typeof stateSchema>;
 export const stateBlock = defineBlock<StateSpec>({
   name: 'state',
   placement: 'pipeline',
-  description: 'Where bookmarks are kept between runs, so that a run goes on where the last one stood.',
+  description:
+    'Where bookmarks are kept between runs, so that a run goes on where the last one stood.',
   schema: stateSchema,
   examples: [{ type: 'file', config: { path: '.state' } }],
 });

@@ -14,12 +14,16 @@ const destinationSchema = z.lazy(() =>
 const normalizeSchema = z.lazy(() =>
   z.strictObject({
     float_tolerance: nullAsAbsent(number({ min: 0 }).default(0)).meta({
-      description: 'Numbers are rounded to whole multiples of this before they are compared; 0 compares them exactly.',
+      description:
+        'Numbers are rounded to whole multiples of this before they are compared; 0 compares them exactly.',
     }),
     timestamps: nullAsAbsent(boolean().default(true)).meta({
-      description: 'Texts that spell a date or time are compared as instants, to the microsecond; without a zone they are UTC.',
+      description:
+        'Texts that spell a date or time are compared as instants, to the microsecond; without a zone they are UTC.',
     }),
-    numeric_strings: nullAsAbsent(boolean().default(false)).meta({ description: 'Texts that spell a number are compared as numbers.' }),
+    numeric_strings: nullAsAbsent(boolean().default(false)).meta({
+      description: 'Texts that spell a number are compared as numbers.',
+    }),
   }),
 );
 export type NormalizeSpec = z.infer<typeof normalizeSchema>;
@@ -28,7 +32,11 @@ export type NormalizeSpec = z.infer<typeof normalizeSchema>;
 const pattern = z.lazy(() =>
   text().superRefine((value, ctx) => {
     if (!/\*./s.test(value)) return;
-    ctx.addIssue(finding('invalid_pattern', '`*` can only stand at the end', { hint: 'write `prefix*`, or list the names' }));
+    ctx.addIssue(
+      finding('invalid_pattern', '`*` can only stand at the end', {
+        hint: 'write `prefix*`, or list the names',
+      }),
+    );
   }),
 );
 
@@ -39,18 +47,23 @@ export const verifySchema = z.lazy(() =>
         description: 'Fields that tell one record from another; the `key` of the sink when absent.',
         examples: [['id'], ['region', 'id']],
       }),
-      columns: optional(z.array(text()).min(1)).meta({ description: 'The fields that are compared; all of both sides when absent.' }),
+      columns: optional(z.array(text()).min(1)).meta({
+        description: 'The fields that are compared; all of both sides when absent.',
+      }),
       exclude: nullAsAbsent(z.array(pattern).default(['_svc_*'])).meta({
         description: 'Fields that are not compared, by name or as `prefix*`.',
       }),
       destination: optional(destinationSchema).meta({
-        description: 'A source that reads what the sink wrote, for sinks that cannot be read back by themselves.',
+        description:
+          'A source that reads what the sink wrote, for sinks that cannot be read back by themselves.',
       }),
       ranges: nullAsAbsent(integer({ min: 1, max: 10_000 }).default(16)).meta({
-        description: 'Into how many ranges the values of an integer key are cut, each compared by a digest first.',
+        description:
+          'Into how many ranges the values of an integer key are cut, each compared by a digest first.',
       }),
       leaf_rows: nullAsAbsent(integer({ min: 1, max: 1_000_000 }).default(1000)).meta({
-        description: 'A range that differs is cut further until it holds no more rows; then they are compared one by one.',
+        description:
+          'A range that differs is cut further until it holds no more rows; then they are compared one by one.',
       }),
       max_differences: nullAsAbsent(integer({ min: 1, max: 1_000_000 }).default(1000)).meta({
         description: 'After so many differences no more are looked for.',
@@ -58,18 +71,26 @@ export const verifySchema = z.lazy(() =>
       max_rows_scanned: nullAsAbsent(integer({ min: 1 }).default(5_000_000)).meta({
         description: 'Rows that are fetched at most, of both sides together.',
       }),
-      normalize: nullAsAbsent(normalizeSchema.prefault({})).meta({ description: 'When two values count as the same.' }),
-      after_run: nullAsAbsent(boolean().default(true)).meta({ description: 'Whether every successful run of a row is verified.' }),
-      fail_on_difference: nullAsAbsent(boolean().default(true)).meta({ description: 'Whether a run fails whose destination differs.' }),
+      normalize: nullAsAbsent(normalizeSchema.prefault({})).meta({
+        description: 'When two values count as the same.',
+      }),
+      after_run: nullAsAbsent(boolean().default(true)).meta({
+        description: 'Whether every successful run of a row is verified.',
+      }),
+      fail_on_difference: nullAsAbsent(boolean().default(true)).meta({
+        description: 'Whether a run fails whose destination differs.',
+      }),
       repair: nullAsAbsent(boolean().default(false)).meta({
-        description: 'Whether rows that differ after a run are written again, as upserts; a request asks for a repair itself.',
+        description:
+          'Whether rows that differ after a run are written again, as upserts; a request asks for a repair itself.',
       }),
       allow_delete: nullAsAbsent(boolean().default(false)).meta({
         description: 'Whether a repair may delete rows that only the destination has.',
       }),
     })
     .superRefine(({ key = [] }, ctx) => {
-      if (new Set(key).size < key.length) ctx.addIssue(finding('invalid_value', '`key` names a field twice', { path: ['key'] }));
+      if (new Set(key).size < key.length)
+        ctx.addIssue(finding('invalid_value', '`key` names a field twice', { path: ['key'] }));
     }),
 );
 export type VerifySpec = z.infer<typeof verifySchema>;
@@ -87,7 +108,13 @@ export const verifyBlock = defineBlock<VerifySpec>({
   schema: verifySchema,
   examples: [
     { key: ['id'] },
-    { key: ['region', 'id'], exclude: ['_svc_*', 'loaded_at'], normalize: { float_tolerance: 0.01 }, repair: true, allow_delete: true },
+    {
+      key: ['region', 'id'],
+      exclude: ['_svc_*', 'loaded_at'],
+      normalize: { float_tolerance: 0.01 },
+      repair: true,
+      allow_delete: true,
+    },
     {
       key: ['id'],
       destination: { type: 'jsonl', config: { path: 'out/orders.jsonl' } },

@@ -1,4 +1,7 @@
-/** After a complete read: rows of the destination that were not seen have vanished at the source, and go. */
+/**
+ * After a complete read: rows of the destination that were not seen have vanished at the source,
+ * and go.
+ */
 import { RunError } from '../../lib/errors.ts';
 import { defineMetric } from '../../lib/metrics.ts';
 import { fillConfig, type RuntimeTokens } from '../../plan/resolve.ts';
@@ -26,13 +29,20 @@ const cleanupKeys = defineMetric({
 });
 
 /** `startedOver`: the read began at the beginning, so that what it did not see is not there. */
-export async function cleanUp(invocation: Invocation, tokens: RuntimeTokens, startedOver: boolean): Promise<void> {
+export async function cleanUp(
+  invocation: Invocation,
+  tokens: RuntimeTokens,
+  startedOver: boolean,
+): Promise<void> {
   const { row, env, labels, sink, seen } = invocation;
   const plan = row.cleanUp;
   if (plan === undefined || seen === undefined) return;
   if (!startedOver) {
     env.metrics.inc(cleanupRuns, { ...labels, outcome: 'skipped' });
-    env.log.warn('vanished rows were not looked for: the read went on after a bookmark, so it was not complete', { row: row.id });
+    env.log.warn(
+      'vanished rows were not looked for: the read went on after a bookmark, so it was not complete',
+      { row: row.id },
+    );
     return;
   }
   const scope = fillConfig(plan.scope, tokens, { base: plan.path });

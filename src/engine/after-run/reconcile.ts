@@ -1,4 +1,7 @@
-/** Compares what a row wrote with what an authority says there is. The data is written by then and stays. */
+/**
+ * Compares what a row wrote with what an authority says there is. The data is written by then and
+ * stays.
+ */
 import { RunError } from '../../lib/errors.ts';
 import { isObject, type JsonValue } from '../../lib/json.ts';
 import type { SourceContext } from '../../kit/context.ts';
@@ -6,8 +9,16 @@ import type { ReconcilePlan } from '../../plan/plan.ts';
 import type { RuntimeTokens } from '../../plan/resolve.ts';
 import { firstRecord } from '../first-record.ts';
 
-/** Throws `RunError` of kind `Source` when too little was written, or when the authority gives no count. */
-export async function reconcile(plan: ReconcilePlan, written: number, context: SourceContext, tokens: RuntimeTokens): Promise<void> {
+/**
+ * Throws `RunError` of kind `Source` when too little was written, or when the authority gives no
+ * count.
+ */
+export async function reconcile(
+  plan: ReconcilePlan,
+  written: number,
+  context: SourceContext,
+  tokens: RuntimeTokens,
+): Promise<void> {
   const expected = await readCount(plan, context, tokens);
   const least = expected * (1 - plan.tolerancePct / 100);
   context.env.log.info('reconciled', { written, expected, tolerance_pct: plan.tolerancePct });
@@ -23,7 +34,11 @@ export async function reconcile(plan: ReconcilePlan, written: number, context: S
   );
 }
 
-async function readCount({ source: part, countField }: ReconcilePlan, context: SourceContext, tokens: RuntimeTokens): Promise<number> {
+async function readCount(
+  { source: part, countField }: ReconcilePlan,
+  context: SourceContext,
+  tokens: RuntimeTokens,
+): Promise<number> {
   const record = await firstRecord(part, 'reconcile', { context, tokens });
   const place = `the count of \`${part.type}\``;
   if (record === undefined) throw noCount(`${place} gave no record`);
@@ -42,7 +57,9 @@ async function readCount({ source: part, countField }: ReconcilePlan, context: S
   return count;
 }
 
-/** Numbers, and texts of digits as databases give exact ones; less than nothing counts as nothing. */
+/**
+ * Numbers, and texts of digits as databases give exact ones; less than nothing counts as nothing.
+ */
 function numberOf(value: JsonValue): number | undefined {
   if (typeof value === 'bigint') return Math.max(0, Number(value));
   if (typeof value === 'number') return Math.max(0, value);
@@ -50,5 +67,7 @@ function numberOf(value: JsonValue): number | undefined {
 }
 
 function noCount(message: string): RunError {
-  return new RunError('Source', 'reconcile_no_count', message, { hint: 'let `reconcile.count` give one record with the count' });
+  return new RunError('Source', 'reconcile_no_count', message, {
+    hint: 'let `reconcile.count` give one record with the count',
+  });
 }

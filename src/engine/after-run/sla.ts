@@ -1,4 +1,7 @@
-/** Judges an invocation that has ended against what is expected of its row. Nothing here can fail a run. */
+/**
+ * Judges an invocation that has ended against what is expected of its row. Nothing here can fail a
+ * run.
+ */
 import type { Env } from '../../lib/env.ts';
 import { messageOf } from '../../lib/errors.ts';
 import { isObject, type JsonValue } from '../../lib/json.ts';
@@ -39,8 +42,14 @@ export interface SlaSubject {
 
 export const historyKey = (stateKey: string): string => `${stateKey}::__sla__`;
 
-/** Gives what was not met. `open` gives the state store of the row, when it has one; it is opened only for checks that look back. */
-export async function judgeSla(subject: SlaSubject, open: () => Promise<StateStore | undefined>): Promise<readonly SlaViolation[]> {
+/**
+ * Gives what was not met. `open` gives the state store of the row, when it has one; it is opened
+ * only for checks that look back.
+ */
+export async function judgeSla(
+  subject: SlaSubject,
+  open: () => Promise<StateStore | undefined>,
+): Promise<readonly SlaViolation[]> {
   const { env, labels, sla, succeeded } = subject;
   const violations: SlaViolation[] = [];
   const violated: Violated = (violation, details) => {
@@ -58,41 +67,63 @@ export async function judgeSla(subject: SlaSubject, open: () => Promise<StateSto
       await store.close();
     }
   } catch (error) {
-    env.log.warn('service-level checks could not be made', { row: labels.row, error: messageOf(error) });
+    env.log.warn('service-level checks could not be made', {
+      row: labels.row,
+      error: messageOf(error),
+    });
   }
   return violations;
 }
 
-type Violated = (violation: SlaViolation, details: Readonly<Record<string, number | string | undefined>>) => void;
+type Violated = (
+  violation: SlaViolation,
+  details: Readonly<Record<string, number | string | undefined>>,
+) => void;
 
-async function judgeByHistory(subject: SlaSubject, store: StateStore, violated: Violated): Promise<void> {
+async function judgeByHistory(
+  subject: SlaSubject,
+  store: StateStore,
+  violated: Violated,
+): Promise<void> {
   const { env, labels, sla, stateKey, succeeded, written } = subject;
   const nowSecs = Math.floor(env.clock.now().getTime() / 1000);
   const history = await readHistory(store, subject);
   if (!succeeded) {
     const age = history === undefined ? undefined : nowSecs - history.last_success_unix;
     if (age === undefined || !isStale(age, sla)) return;
-    violated({ kind: 'staleness', message: stalenessText(age, sla) }, { seconds: age, allowed: sla.max_staleness_secs });
+    violated(
+      { kind: 'staleness', message: stalenessText(age, sla) },
+      { seconds: age, allowed: sla.max_staleness_secs },
+    );
     return;
   }
   const earlier = history?.volumes ?? [];
   const { volume_anomaly: volume } = sla;
   const usual = volume === undefined ? undefined : anomalyOf(written, earlier, volume);
   if (usual !== undefined) {
-    violated({ kind: 'volume', message: `records written: ${written}; usual are ${usual}` }, { records: written, usual });
+    violated(
+      { kind: 'volume', message: `records written: ${written}; usual are ${usual}` },
+      { records: written, usual },
+    );
   }
   const volumes = volume === undefined ? [] : [...earlier, written].slice(-volume.window);
   await store.put(historyKey(stateKey), { last_success_unix: nowSecs, volumes });
   env.metrics.set(SLA_BASELINE, labels, volumes.length);
 }
 
-function checkRows({ written, sla: { min_rows_per_run: least } }: SlaSubject, violated: Violated): void {
+function checkRows(
+  { written, sla: { min_rows_per_run: least } }: SlaSubject,
+  violated: Violated,
+): void {
   if (least === undefined || written >= least) return;
   const message = `records written: ${written}; at least ${least} are expected`;
   violated({ kind: 'min_rows', message }, { records: written, expected: least });
 }
 
-export function isStale(ageSecs: number | undefined, { max_staleness_secs: most }: SlaConfig): boolean {
+export function isStale(
+  ageSecs: number | undefined,
+  { max_staleness_secs: most }: SlaConfig,
+): boolean {
   return most !== undefined && ageSecs !== undefined && ageSecs > most;
 }
 
@@ -101,14 +132,20 @@ export function stalenessText(ageSecs: number, { max_staleness_secs: most }: Sla
 }
 
 /** History that cannot be understood is told and started anew. */
-async function readHistory(store: StateStore, { env, labels, stateKey }: SlaSubject): Promise<SlaHistory | undefined> {
+async function readHistory(
+  store: StateStore,
+  { env, labels, stateKey }: SlaSubject,
+): Promise<SlaHistory | undefined> {
   try {
     const value = await store.get(historyKey(stateKey));
     const history = value === undefined ? undefined : historyOf(value);
     if (value === undefined || history !== undefined) return history;
     env.log.warn('the service-level history cannot be read; it starts anew', { row: labels.row });
   } catch (error) {
-    env.log.warn('the service-level history cannot be read; it starts anew', { row: labels.row, error: messageOf(error) });
+    env.log.warn('the service-level history cannot be read; it starts anew', {
+      row: labels.row,
+      error: messageOf(error),
+    });
   }
   return undefined;
 }
@@ -116,6 +153,11 @@ async function readHistory(store: StateStore, { env, labels, stateKey }: SlaSubj
 export function historyOf(value: JsonValue): SlaHistory | undefined {
   if (!isObject(value)) return undefined;
   const { last_success_unix: last, volumes } = value;
-  if (typeof last !== 'number' || !Array.isArray(volumes) || !volumes.every((one) => typeof one === 'number')) return undefined;
+  if (
+    typeof last !== 'number' ||
+    !Array.isArray(volumes) ||
+    !volumes.every((one) => typeof one === 'number')
+  )
+    return undefined;
   return { last_success_unix: last, volumes };
 }

@@ -9,7 +9,9 @@ export function anomalyOf(
 ): string | undefined {
   if (history.length < config.min_history) return undefined;
   const [low, high] =
-    config.method === 'zscore' ? byDeviation(history, sensitivityOf(config)) : byQuartiles(history, sensitivityOf(config));
+    config.method === 'zscore'
+      ? byDeviation(history, sensitivityOf(config))
+      : byQuartiles(history, sensitivityOf(config));
   return volume >= low && volume <= high ? undefined : `${round(low)} to ${round(high)}`;
 }
 

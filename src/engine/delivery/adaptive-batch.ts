@@ -1,4 +1,7 @@
-/** Finds how many records to write at once: a little more while all is well, much less when it is not. */
+/**
+ * Finds how many records to write at once: a little more while all is well, much less when it is
+ * not.
+ */
 import { defineMetric } from '../../lib/metrics.ts';
 import type { AdaptiveBatchSpec } from '../../document/blocks/execution.ts';
 import type { Invocation } from '../invocation.ts';
@@ -56,7 +59,8 @@ export class AdaptiveBatch {
 
   /** Records to write next; the first page decides where to start. */
   next(pageLength: number): number {
-    if (this.#size === undefined) this.#set(Math.min(this.#spec.max, Math.max(this.#spec.min, pageLength)));
+    if (this.#size === undefined)
+      this.#set(Math.min(this.#spec.max, Math.max(this.#spec.min, pageLength)));
     return this.#size ?? pageLength;
   }
 
@@ -83,7 +87,10 @@ export class AdaptiveBatch {
     this.#rest(cooldown);
     if (size === min && reason === 'error' && !this.#warned) {
       this.#warned = true;
-      this.#context.env.log.warn('records still fail at the smallest batch size', { row: this.#context.labels.row, size });
+      this.#context.env.log.warn('records still fail at the smallest batch size', {
+        row: this.#context.labels.row,
+        size,
+      });
     }
     this.#change(Math.max(min, Math.floor(size * factor)), 'down', reason);
   }
@@ -100,7 +107,8 @@ export class AdaptiveBatch {
     const { env, labels } = this.#context;
     env.metrics.inc(BATCH_ADJUSTMENTS, { ...labels, direction, reason });
     const { log_every: every } = this.#spec;
-    if (every > 0 && this.#changes % every === 0) env.log.info('batch size', { row: labels.row, size, direction, reason });
+    if (every > 0 && this.#changes % every === 0)
+      env.log.info('batch size', { row: labels.row, size, direction, reason });
   }
 
   #set(size: number): void {

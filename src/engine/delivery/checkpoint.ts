@@ -17,11 +17,18 @@ export async function flushAll(invocation: Invocation): Promise<void> {
   }
   tally.settle();
   reach?.('after_flush');
-  env.metrics.observe(metrics.sinkFlushDuration, { ...invocation.labels, connector: row.sink.type }, (env.clock.elapsedMs() - from) / 1000);
+  env.metrics.observe(
+    metrics.sinkFlushDuration,
+    { ...invocation.labels, connector: row.sink.type },
+    (env.clock.elapsedMs() - from) / 1000,
+  );
   await deadLetters?.flush();
 }
 
-/** Stores a bookmark whose records are durable, then acknowledges upstream. True when there is a store to hold it. */
+/**
+ * Stores a bookmark whose records are durable, then acknowledges upstream. True when there is a
+ * store to hold it.
+ */
 export async function saveBookmark(invocation: Invocation, bookmark: JsonValue): Promise<boolean> {
   const { state, stateKey, source, env, labels, row, watermark, reach } = invocation;
   const value = watermark?.stateValue(bookmark) ?? bookmark;
@@ -30,7 +37,11 @@ export async function saveBookmark(invocation: Invocation, bookmark: JsonValue):
     try {
       await retrying(invocation, 'state_put', () => state.put(stateKey, value));
     } catch (error) {
-      env.metrics.inc(metrics.stateErrors, { ...labels, op: 'put', kind: connectorErrorOf(error)?.kind ?? 'unknown' });
+      env.metrics.inc(metrics.stateErrors, {
+        ...labels,
+        op: 'put',
+        kind: connectorErrorOf(error)?.kind ?? 'unknown',
+      });
       throw blame('State', row.state?.type ?? 'state', error);
     }
     reach?.('after_bookmark');

@@ -22,7 +22,10 @@ export interface PageFate {
   readonly failed: number;
 }
 
-/** Ends a run whose pages fail one after the other, instead of moving the whole source into the dead letters. */
+/**
+ * Ends a run whose pages fail one after the other, instead of moving the whole source into the dead
+ * letters.
+ */
 export class CircuitBreaker {
   readonly #policy: BreakerPolicy;
   readonly #context: Pick<Invocation, 'env' | 'labels'>;
@@ -34,7 +37,10 @@ export class CircuitBreaker {
     context.env.metrics.set(CIRCUIT_STATE, context.labels, 0);
   }
 
-  /** The error that ends the run once the page is committed. A page of which nothing was sent says nothing. */
+  /**
+   * The error that ends the run once the page is committed. A page of which nothing was sent says
+   * nothing.
+   */
   note({ sent, failed }: PageFate): RunError | undefined {
     if (sent === 0) return undefined;
     this.#failures = failed < sent ? 0 : this.#failures + 1;

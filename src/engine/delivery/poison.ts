@@ -38,7 +38,11 @@ export class Poison {
     const final: Rejection[] = [];
     let { written, skipped = 0 } = first;
     let pending = this.#sort(first.rejected, final);
-    for (let attempt = 1; pending.length > 0 && attempt < this.#policy.maxRowAttempts && !stop.aborted; attempt += 1) {
+    for (
+      let attempt = 1;
+      pending.length > 0 && attempt < this.#policy.maxRowAttempts && !stop.aborted;
+      attempt += 1
+    ) {
       await env.clock.sleep(backoffMs(this.#policy, attempt - 1), stop);
       const again = await this.#resend(page, pending, write);
       written += again.written;
@@ -62,11 +66,20 @@ export class Poison {
     const part = page.withRecords(pending.map(({ index }) => records[index] ?? null));
     try {
       const result = await write(part);
-      return { ...result, rejected: result.rejected.map(({ index, error }) => ({ index: pending[index]?.index ?? 0, error })) };
+      return {
+        ...result,
+        rejected: result.rejected.map(({ index, error }) => ({
+          index: pending[index]?.index ?? 0,
+          error,
+        })),
+      };
     } catch (error) {
       const cause = connectorErrorOf(error);
       if (cause === undefined) throw error;
-      return { written: 0, rejected: pending.map(({ index }) => ({ index, error: recordErrorOf(cause) })) };
+      return {
+        written: 0,
+        rejected: pending.map(({ index }) => ({ index, error: recordErrorOf(cause) })),
+      };
     }
   }
 
@@ -82,7 +95,11 @@ export class Poison {
         return 0;
       case 'drop':
         if (!this.#warned)
-          env.log.warn('records that failed every try are dropped', { row: row.id, attempts: maxRowAttempts, error: first.error.message });
+          env.log.warn('records that failed every try are dropped', {
+            row: row.id,
+            attempts: maxRowAttempts,
+            error: first.error.message,
+          });
         this.#warned = true;
         return pending.length;
       case 'fail': {

@@ -1,5 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { breakerPolicyOf, poisonPolicyOf, resilienceSchema } from '../../document/blocks/resilience.ts';
+import {
+  breakerPolicyOf,
+  poisonPolicyOf,
+  resilienceSchema,
+} from '../../document/blocks/resilience.ts';
 import { ConnectorError, RecordError } from '../../lib/errors.ts';
 import type { JsonObject, JsonValue } from '../../lib/json.ts';
 import { sqliteSink } from '../../connectors/sqlite/index.ts';
@@ -19,7 +23,9 @@ import {
   type FakeSinkOptions,
 } from '../../../test/fakes/plan.ts';
 
-const busy = new RecordError('RateLimited', 'too many requests', { cause: new ConnectorError('rate_limited', 'too many requests') });
+const busy = new RecordError('RateLimited', 'too many requests', {
+  cause: new ConnectorError('rate_limited', 'too many requests'),
+});
 const idOf = (record: JsonValue): number => (record as { id: number }).id;
 const PAGE: FakePage = { records: [{ id: 1 }, { id: 2 }, { id: 3 }], bookmark: 1 };
 
@@ -40,13 +46,20 @@ async function move(
     state: part(fakeState(values)),
     poison: poisonPolicyOf(spec),
     breaker: breakerPolicyOf(spec),
-    dlq: options.dlq === false ? undefined : dlqPlan(dead.definition, { onBatchError: options.dlqAll === true ? 'dlq_all' : 'propagate' }),
+    dlq:
+      options.dlq === false
+        ? undefined
+        : dlqPlan(dead.definition, {
+            onBatchError: options.dlqAll === true ? 'dlq_all' : 'propagate',
+          }),
   });
   const outcome = await run(planOf([row]), { env });
   return {
     row: outcome.invocations[0],
     written: sink.records.map(idOf).sort((a, b) => a - b),
-    dead: (dead.records as { payload: JsonValue; reason: string }[]).map((one) => `${one.reason} ${idOf(one.payload)}`),
+    dead: (dead.records as { payload: JsonValue; reason: string }[]).map(
+      (one) => `${one.reason} ${idOf(one.payload)}`,
+    ),
     writes: journal.filter((line) => line.startsWith('write')),
     bookmark: values.get('test::row-0'),
     waits: clock.waits,
@@ -56,13 +69,21 @@ async function move(
 }
 
 describe('poison', () => {
-  const poison = (settings: JsonObject): JsonObject => ({ poison: settings, retry: { backoff: 'fixed', base_ms: 50, jitter: false } });
+  const poison = (settings: JsonObject): JsonObject => ({
+    poison: settings,
+    retry: { backoff: 'fixed', base_ms: 50, jitter: false },
+  });
 
   it('sends failing records again, together, and forgets the trouble when they get through', async () => {
     const { row, written, writes, waits, dead } = await move(poison({ max_row_attempts: 5 }), {
       reject: (record, call) => (idOf(record) > 1 && call < 3 ? busy : undefined),
     });
-    expect([written, writes, waits, dead]).toEqual([[1, 2, 3], ['write 3', 'write 2', 'write 2'], [50, 50], []]);
+    expect([written, writes, waits, dead]).toEqual([
+      [1, 2, 3],
+      ['write 3', 'write 2', 'write 2'],
+      [50, 50],
+      [],
+    ]);
     expect(row).toMatchObject({ status: 'completed', balance: { written: 3, dead_lettered: 0 } });
   });
 
@@ -70,7 +91,11 @@ describe('poison', () => {
     const { row, written, writes, dead, metrics } = await move(poison({ max_row_attempts: 3 }), {
       reject: (record) => (idOf(record) === 2 ? busy : undefined),
     });
-    expect([written, writes, dead]).toEqual([[1, 3], ['write 3', 'write 1', 'write 1'], ['partial 2']]);
+    expect([written, writes, dead]).toEqual([
+      [1, 3],
+      ['write 3', 'write 1', 'write 1'],
+      ['partial 2'],
+    ]);
     expect(row).toMatchObject({ status: 'completed', balance: { written: 2, dead_lettered: 1 } });
     expect(metrics.of('svc_resilience_poison_rows_total')).toEqual({ '{test,row-0,dlq}': 1 });
   });
@@ -78,8 +103,15 @@ describe('poison', () => {
   it('leaves records out on `drop`, warned about once, and the balance closes', async () => {
     const pages = [PAGE, { records: [{ id: 2 }], bookmark: 2 }];
     const sink = { reject: (record: JsonValue) => (idOf(record) === 2 ? busy : undefined) };
-    const { row, bookmark, warnings } = await move(poison({ action: 'drop' }), sink, { pages, dlq: false });
-    expect(row).toMatchObject({ status: 'completed', error: null, balance: { written: 2, withheld: 2 } });
+    const { row, bookmark, warnings } = await move(poison({ action: 'drop' }), sink, {
+      pages,
+      dlq: false,
+    });
+    expect(row).toMatchObject({
+      status: 'completed',
+      error: null,
+      balance: { written: 2, withheld: 2 },
+    });
     expect([bookmark, warnings.length]).toEqual([2, 1]);
   });
 
@@ -91,7 +123,9 @@ describe('poison', () => {
   });
 
   it('does not repeat what would fail again', async () => {
-    const { writes, dead } = await move(poison({}), { reject: (record) => (idOf(record) === 2 ? 'not a number' : undefined) });
+    const { writes, dead } = await move(poison({}), {
+      reject: (record) => (idOf(record) === 2 ? 'not a number' : undefined),
+    });
     expect([writes, dead]).toEqual([['write 3'], ['partial 2']]);
   });
 
@@ -110,7 +144,11 @@ describe('poison', () => {
   });
 
   it('fails the run for a record that is not worth a repeat when nobody takes it', async () => {
-    const { row } = await move(poison({ action: 'drop' }), { reject: () => 'not a number' }, { dlq: false });
+    const { row } = await move(
+      poison({ action: 'drop' }),
+      { reject: () => 'not a number' },
+      { dlq: false },
+    );
     expect(row?.error).toMatchObject({ code: 'records_rejected' });
   });
 });
@@ -129,7 +167,10 @@ describe('circuit breaker', () => {
       },
       { pages, dlqAll: true },
     );
-    expect(row).toMatchObject({ status: 'failed', error: { kind: 'CircuitOpen', code: 'circuit_open' } });
+    expect(row).toMatchObject({
+      status: 'failed',
+      error: { kind: 'CircuitOpen', code: 'circuit_open' },
+    });
     expect(row?.error?.hint).toContain('30 s');
     expect([dead, bookmark]).toEqual([['dlq_all 1', 'dlq_all 2'], 2]);
     expect(metrics.of('svc_resilience_circuit_state')).toEqual({ '{test,row-0}': 1 });
@@ -137,7 +178,11 @@ describe('circuit breaker', () => {
   });
 
   it('starts counting again after one success', async () => {
-    const { row, metrics } = await move(block, { reject: (record) => (idOf(record) % 2 === 1 ? 'odd' : undefined) }, { pages });
+    const { row, metrics } = await move(
+      block,
+      { reject: (record) => (idOf(record) % 2 === 1 ? 'odd' : undefined) },
+      { pages },
+    );
     expect(row).toMatchObject({ status: 'completed', balance: { written: 2, dead_lettered: 2 } });
     expect(metrics.of('svc_resilience_circuit_state')).toEqual({ '{test,row-0}': 0 });
   });

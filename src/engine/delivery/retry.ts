@@ -17,7 +17,11 @@ export interface RetryContext {
 }
 
 /** Runs `action`, repeating it as `resilience.retry` says; without a policy it runs once. */
-export async function withRetry<T>(context: RetryContext, op: RetriedOperation, action: () => Promise<T>): Promise<T> {
+export async function withRetry<T>(
+  context: RetryContext,
+  op: RetriedOperation,
+  action: () => Promise<T>,
+): Promise<T> {
   const { env, labels, policy, signal } = context;
   const attempts = policy?.maxAttempts ?? 1;
   for (let attempt = 0; ; attempt += 1) {
@@ -31,7 +35,13 @@ export async function withRetry<T>(context: RetryContext, op: RetriedOperation, 
         throw error;
       }
       const waitMs = Math.max(backoffMs(policy, attempt), cause.retryAfterMs ?? 0);
-      env.log.warn('retrying', { op, attempt: attempt + 1, class: cause.kind, wait_ms: Math.round(waitMs), error: cause.message });
+      env.log.warn('retrying', {
+        op,
+        attempt: attempt + 1,
+        class: cause.kind,
+        wait_ms: Math.round(waitMs),
+        error: cause.message,
+      });
       env.metrics.inc(retries, { ...labels, op, class: cause.kind });
       env.metrics.observe(retrySleep, { ...labels, op }, waitMs / 1000);
       await env.clock.sleep(waitMs, signal);
@@ -40,7 +50,11 @@ export async function withRetry<T>(context: RetryContext, op: RetriedOperation, 
 }
 
 /** The same for an invocation: its own policy, ended by its own stop. */
-export function retrying<T>({ env, labels, row, stop }: Invocation, op: RetriedOperation, action: () => Promise<T>): Promise<T> {
+export function retrying<T>(
+  { env, labels, row, stop }: Invocation,
+  op: RetriedOperation,
+  action: () => Promise<T>,
+): Promise<T> {
   return withRetry({ env, labels, policy: row.retry, signal: stop }, op, action);
 }
 

@@ -3,7 +3,10 @@ import { hasField, isObject, jsonText, type JsonValue } from '../../lib/json.ts'
 
 const MOST_KEYS = 100_000;
 
-/** The keys of all records that went to a sink, for telling which rows of the destination vanished at the source. */
+/**
+ * The keys of all records that went to a sink, for telling which rows of the destination vanished
+ * at the source.
+ */
 export class SeenKeys {
   readonly #key: readonly string[];
   /** By their text, as destinations compare them. */
@@ -20,7 +23,11 @@ export class SeenKeys {
   /** Records without a key are none that could be found in the destination. */
   take(records: readonly JsonValue[]): void {
     for (const record of records) {
-      if (!isObject(record) || !this.#key.every((name) => hasField(record, name) && record[name] !== null)) continue;
+      if (
+        !isObject(record) ||
+        !this.#key.every((name) => hasField(record, name) && record[name] !== null)
+      )
+        continue;
       const values = this.#key.map((name) => record[name] ?? null);
       this.#seen.set(JSON.stringify(values.map(jsonText)), values);
       if (this.#seen.size > MOST_KEYS) throw tooMany();

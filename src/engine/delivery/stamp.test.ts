@@ -7,15 +7,19 @@ import { run, sqliteTable } from '../../../test/fakes/engine.ts';
 import { testEnv } from '../../../test/fakes/env.ts';
 import { dlqPlan, fakeSink, fakeSource, planOf, rowPlan } from '../../../test/fakes/plan.ts';
 
-const columns = (block: unknown): RowPlan['metadataColumns'] => metadataColumnsOf(metadataColumnsBlock.schema.parse(block));
+const columns = (block: unknown): RowPlan['metadataColumns'] =>
+  metadataColumnsOf(metadataColumnsBlock.schema.parse(block));
 const all = columns({ columns: ['extracted_at', 'loaded_at', 'run_id', 'source', 'sequence'] });
 
 it('stamps every record with times, invocation, source and a sequence that goes on from page to page', async () => {
   const sink = fakeSink();
   const pages = [{ records: [{ id: 1 }, { id: 2 }] }, { records: [{ id: 3 }] }];
-  const outcome = await run(planOf([rowPlan(fakeSource(pages), sink.definition, { metadataColumns: all })]), {
-    env: testEnv({ clock: stillClock() }),
-  });
+  const outcome = await run(
+    planOf([rowPlan(fakeSource(pages), sink.definition, { metadataColumns: all })]),
+    {
+      env: testEnv({ clock: stillClock() }),
+    },
+  );
   const fixed = {
     _svc_extracted_at: '2026-01-31T12:00:00.000Z',
     _svc_loaded_at: '2026-01-31T12:00:00.000Z',
@@ -35,7 +39,9 @@ it('writes over fields of the same name and lets records pass that are not objec
 
 it('keeps the columns out of dead letters, of single records as of whole pages', async () => {
   const dead = fakeSink({ name: 'dead' });
-  const single = fakeSink({ reject: (record) => (JSON.stringify(record).includes('"id":1') ? 'no' : undefined) });
+  const single = fakeSink({
+    reject: (record) => (JSON.stringify(record).includes('"id":1') ? 'no' : undefined),
+  });
   const row = rowPlan(fakeSource([{ records: [{ id: 1 }, { id: 2 }] }]), single.definition, {
     metadataColumns: all,
     dlq: dlqPlan(dead.definition),
@@ -48,10 +54,20 @@ it('keeps the columns out of dead letters, of single records as of whole pages',
 
 it('gives a table its columns when the sink makes it', async () => {
   using table = sqliteTable();
-  const row = { ...rowPlan(fakeSource([{ records: [{ id: 1 }] }]), fakeSink().definition, { metadataColumns: all }), sink: table.sink() };
+  const row = {
+    ...rowPlan(fakeSource([{ records: [{ id: 1 }] }]), fakeSink().definition, {
+      metadataColumns: all,
+    }),
+    sink: table.sink(),
+  };
   const outcome = await run(planOf([row]));
   expect(outcome.error).toBeNull();
   expect(table.query('SELECT * FROM t')).toMatchObject([
-    { id: 1, _svc_sequence: 0, _svc_source: 'fake', _svc_run_id: outcome.invocations[0]?.invocation_id },
+    {
+      id: 1,
+      _svc_sequence: 0,
+      _svc_source: 'fake',
+      _svc_run_id: outcome.invocations[0]?.invocation_id,
+    },
   ]);
 });

@@ -27,7 +27,10 @@ export class Stamp {
     this.#options = options;
   }
 
-  /** `readAt` is when the page came from the source. Records that are not objects pass as they are, and count in the sequence. */
+  /**
+   * `readAt` is when the page came from the source. Records that are not objects pass as they are,
+   * and count in the sequence.
+   */
   apply(page: Page, readAt: Date): Page {
     const { columns, invocationId, sourceType } = this.#options;
     const first = this.#sequence;
@@ -41,7 +44,8 @@ export class Stamp {
     const stamped = (record: JsonValue, index: number): JsonValue => {
       if (!isObject(record)) return record;
       const copy: JsonObject = { ...record };
-      for (const { column, name } of columns) setField(copy, name, column === 'sequence' ? first + index : fixed[column]);
+      for (const { column, name } of columns)
+        setField(copy, name, column === 'sequence' ? first + index : fixed[column]);
       return copy;
     };
     return page.withRecords(page.records().map(stamped));

@@ -9,7 +9,16 @@ import type { ExecuteOptions } from '../engine.ts';
 import { stillClock } from '../../../test/fakes/clock.ts';
 import { countedMetrics, run, sqliteTable, type SqliteTable } from '../../../test/fakes/engine.ts';
 import { testEnv } from '../../../test/fakes/env.ts';
-import { connectionLost, fakeSink, fakeSource, fakeState, part, planOf, rowPlan, type FakePage } from '../../../test/fakes/plan.ts';
+import {
+  connectionLost,
+  fakeSink,
+  fakeSource,
+  fakeState,
+  part,
+  planOf,
+  rowPlan,
+  type FakePage,
+} from '../../../test/fakes/plan.ts';
 import { readPosition, readToken, tokenText } from './watermark.ts';
 
 const KEY = 'test::row-0';
@@ -18,9 +27,15 @@ const PAGES: readonly FakePage[] = [1, 2, 3, 4].map((page) => ({
   bookmark: `at ${page}`,
 }));
 const ALL = PAGES.flatMap((page) => page.records.map((record) => (record as { id: number }).id));
-const idsIn = (table: SqliteTable): unknown[] => table.query('SELECT id FROM t ORDER BY rowid').map((row) => row['id']);
-const tokenIn = (table: SqliteTable): unknown => table.query('SELECT scope, token FROM _svc_commit_token')[0]?.['token'];
-const stored = (page: number, seq: number): JsonValue => ({ __svc_commit: 1, bookmark: `at ${page}`, seq });
+const idsIn = (table: SqliteTable): unknown[] =>
+  table.query('SELECT id FROM t ORDER BY rowid').map((row) => row['id']);
+const tokenIn = (table: SqliteTable): unknown =>
+  table.query('SELECT scope, token FROM _svc_commit_token')[0]?.['token'];
+const stored = (page: number, seq: number): JsonValue => ({
+  __svc_commit: 1,
+  bookmark: `at ${page}`,
+  seq,
+});
 
 interface Setting {
   readonly pages?: readonly FakePage[];
@@ -33,7 +48,10 @@ interface Setting {
 }
 
 /** One run of the positional source into the table, exactly once. */
-async function move(table: SqliteTable, { pages = PAGES, values = new Map(), row = {}, execute = {}, wrap, failPut }: Setting) {
+async function move(
+  table: SqliteTable,
+  { pages = PAGES, values = new Map(), row = {}, execute = {}, wrap, failPut }: Setting,
+) {
   const metrics = countedMetrics();
   const journal: string[] = [];
   const store = fakeState(values);
@@ -44,7 +62,8 @@ async function move(table: SqliteTable, { pages = PAGES, values = new Map(), row
       const opened = await store.open(...args);
       return {
         ...opened,
-        put: (key: string, value: JsonValue) => ((puts += 1) === failPut ? Promise.reject(connectionLost()) : opened.put(key, value)),
+        put: (key: string, value: JsonValue) =>
+          (puts += 1) === failPut ? Promise.reject(connectionLost()) : opened.put(key, value),
       };
     },
   };
@@ -62,7 +81,10 @@ async function move(table: SqliteTable, { pages = PAGES, values = new Map(), row
     sink: { ...sink, definition },
     ...row,
   });
-  const outcome = await run(planOf([plan]), { env: testEnv({ metrics, clock: stillClock() }), ...execute });
+  const outcome = await run(planOf([plan]), {
+    env: testEnv({ metrics, clock: stillClock() }),
+    ...execute,
+  });
   const skipped = metrics.of('svc_pipeline_pages_skipped_total')['{test,row-0}'] ?? 0;
   return { row: outcome.invocations[0], skipped, from: journal[0], values, last: values.get(KEY) };
 }
@@ -71,7 +93,11 @@ describe('an atomic watermark (spec 2.10)', () => {
   it('is committed with every page, and the state remembers its sequence', async () => {
     using table = sqliteTable();
     const { row, last } = await move(table, {});
-    expect(row).toMatchObject({ status: 'completed', bookmark: 'at 4', balance: { read: 8, written: 8, withheld: 0 } });
+    expect(row).toMatchObject({
+      status: 'completed',
+      bookmark: 'at 4',
+      balance: { read: 8, written: 8, withheld: 0 },
+    });
     expect(idsIn(table)).toEqual(ALL);
     expect(tokenIn(table)).toBe('00000000000000000004#"at 4"');
     expect(last).toEqual(stored(4, 4));
@@ -80,7 +106,11 @@ describe('an atomic watermark (spec 2.10)', () => {
   it('keeps a page from being written twice after a crash between commit and state', async () => {
     using table = sqliteTable();
     const first = await move(table, { failPut: 2 });
-    expect([first.row?.status, first.last, idsIn(table)]).toEqual(['failed', stored(1, 1), ALL.slice(0, 4)]);
+    expect([first.row?.status, first.last, idsIn(table)]).toEqual([
+      'failed',
+      stored(1, 1),
+      ALL.slice(0, 4),
+    ]);
     const second = await move(table, { values: first.values });
     expect(second).toMatchObject({ skipped: 1, from: 'read from "at 2"', last: stored(4, 4) });
     expect(idsIn(table)).toEqual(ALL);
@@ -91,19 +121,29 @@ describe('an atomic watermark (spec 2.10)', () => {
       sqliteTable(`CREATE TABLE t (id INTEGER); CREATE TABLE _svc_commit_token (scope TEXT PRIMARY KEY, token TEXT, updated_at TEXT);
       INSERT INTO _svc_commit_token VALUES ('${KEY}', '00000000000000000003', '')`);
     const { row, skipped, last } = await move(table, { values: new Map([[KEY, stored(1, 1)]]) });
-    expect(row).toMatchObject({ status: 'completed', balance: { read: 6, written: 2, withheld: 4 } });
+    expect(row).toMatchObject({
+      status: 'completed',
+      balance: { read: 6, written: 2, withheld: 4 },
+    });
     expect([skipped, idsIn(table), last]).toEqual([2, [40, 41], stored(4, 4)]);
   });
 
   it('takes the bookmark of a run without the guarantee as the start of a sequence', async () => {
     using table = sqliteTable();
     const { from, last } = await move(table, { values: new Map([[KEY, 'at 2']]) });
-    expect([from, idsIn(table), last]).toEqual(['read from "at 2"', [30, 31, 40, 41], stored(4, 2)]);
+    expect([from, idsIn(table), last]).toEqual([
+      'read from "at 2"',
+      [30, 31, 40, 41],
+      stored(4, 2),
+    ]);
   });
 
   it('is read as a plain bookmark by a run without the guarantee', async () => {
     using table = sqliteTable();
-    const { from, last } = await move(table, { values: new Map([[KEY, stored(3, 3)]]), row: { delivery: 'at_least_once' } });
+    const { from, last } = await move(table, {
+      values: new Map([[KEY, stored(3, 3)]]),
+      row: { delivery: 'at_least_once' },
+    });
     expect([from, last]).toEqual(['read from "at 3"', 'at 4']);
   });
 
@@ -132,7 +172,10 @@ describe('an atomic watermark (spec 2.10)', () => {
         },
       },
     });
-    const { row } = await move(table, { wrap, row: { retry: retryPolicyOf({ retry_on: ['connection'] }) } });
+    const { row } = await move(table, {
+      wrap,
+      row: { retry: retryPolicyOf({ retry_on: ['connection'] }) },
+    });
     expect(row).toMatchObject({ status: 'completed', balance: { written: 8 } });
     expect(idsIn(table)).toEqual(ALL);
   });
@@ -148,37 +191,64 @@ describe('an atomic watermark (spec 2.10)', () => {
     using table = sqliteTable();
     const { values } = await move(table, { pages: PAGES.slice(0, 1) });
     for (const execute of [{ dryRun: true }, { limit: 1 }]) await move(table, { values, execute });
-    expect([tokenIn(table), values.get(KEY)]).toEqual(['00000000000000000001#"at 1"', stored(1, 1)]);
+    expect([tokenIn(table), values.get(KEY)]).toEqual([
+      '00000000000000000001#"at 1"',
+      stored(1, 1),
+    ]);
   });
 
   it('is committed with stamped records', async () => {
     using table = sqliteTable();
-    const metadataColumns = metadataColumnsOf(metadataColumnsBlock.schema.parse({ columns: ['sequence'] }));
+    const metadataColumns = metadataColumnsOf(
+      metadataColumnsBlock.schema.parse({ columns: ['sequence'] }),
+    );
     await move(table, { row: { metadataColumns } });
-    expect(table.query('SELECT _svc_sequence AS n FROM t ORDER BY n').map((row) => row['n'])).toEqual([0, 1, 2, 3, 4, 5, 6, 7]);
+    expect(
+      table.query('SELECT _svc_sequence AS n FROM t ORDER BY n').map((row) => row['n']),
+    ).toEqual([0, 1, 2, 3, 4, 5, 6, 7]);
   });
 
   it('is refused where it turns out at run time that it cannot be kept', async () => {
     const row = rowPlan(fakeSource(PAGES), fakeSink().definition, { delivery: 'exactly_once' });
-    expect((await run(planOf([row]))).invocations[0]?.error).toMatchObject({ kind: 'Config', code: 'exactly_once_unreachable' });
-    const keyed = fakeSink({ capabilities: { writeMode: 'upsert', key: ['id'], idempotent: true } });
-    expect((await run(planOf([rowPlan(fakeSource(PAGES), keyed.definition, { delivery: 'exactly_once' })]))).error).toBeNull();
+    expect((await run(planOf([row]))).invocations[0]?.error).toMatchObject({
+      kind: 'Config',
+      code: 'exactly_once_unreachable',
+    });
+    const keyed = fakeSink({
+      capabilities: { writeMode: 'upsert', key: ['id'], idempotent: true },
+    });
+    expect(
+      (
+        await run(
+          planOf([rowPlan(fakeSource(PAGES), keyed.definition, { delivery: 'exactly_once' })]),
+        )
+      ).error,
+    ).toBeNull();
   });
 });
 
 describe('the text of a token', () => {
   it('is a sequence of twenty digits and the bookmark as JSON, and reads back', () => {
-    expect(tokenText(7, { lsn: 'a#b', n: 2n ** 60n })).toBe('00000000000000000007#{"lsn":"a#b","n":1152921504606846976}');
-    expect(readToken(tokenText(7, { n: 2n ** 60n }))).toEqual({ seq: 7, bookmark: { n: 2n ** 60n } });
+    expect(tokenText(7, { lsn: 'a#b', n: 2n ** 60n })).toBe(
+      '00000000000000000007#{"lsn":"a#b","n":1152921504606846976}',
+    );
+    expect(readToken(tokenText(7, { n: 2n ** 60n }))).toEqual({
+      seq: 7,
+      bookmark: { n: 2n ** 60n },
+    });
     expect(readToken('00000000000000000007')).toEqual({ seq: 7, bookmark: undefined });
     expect(readToken(undefined)).toEqual({ seq: 0, bookmark: undefined });
   });
 
   it('that somebody else wrote is an error, never no token', () => {
-    for (const text of ['', 'x', '7#', '7#{', '-1']) expect(() => readToken(text)).toThrow(ConnectorError);
+    for (const text of ['', 'x', '7#', '7#{', '-1'])
+      expect(() => readToken(text)).toThrow(ConnectorError);
   });
 
   it('a bookmark that happens to be an object is not mistaken for a position', () => {
-    expect(readPosition({ bookmark: 1, seq: 5 })).toEqual({ bookmark: { bookmark: 1, seq: 5 }, seq: 0 });
+    expect(readPosition({ bookmark: 1, seq: 5 })).toEqual({
+      bookmark: { bookmark: 1, seq: 5 },
+      seq: 0,
+    });
   });
 });

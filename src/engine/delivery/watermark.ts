@@ -1,9 +1,15 @@
 /**
- * Exactly once by a watermark that the sink commits together with the records: a page that is read again is known by its place in
- * the sequence of committed pages, and left out (spec 2.10).
+ * Exactly once by a watermark that the sink commits together with the records: a page that is read
+ * again is known by its place in the sequence of committed pages, and left out (spec 2.10).
  */
 import { ConnectorError } from '../../lib/errors.ts';
-import { isObject, parseJson, stringifyJson, type JsonObject, type JsonValue } from '../../lib/json.ts';
+import {
+  isObject,
+  parseJson,
+  stringifyJson,
+  type JsonObject,
+  type JsonValue,
+} from '../../lib/json.ts';
 import { defineMetric } from '../../lib/metrics.ts';
 import type { Page } from '../../kit/page.ts';
 import type { TokenWriter, WriteResult } from '../../kit/sink.ts';
@@ -45,7 +51,11 @@ export function readToken(token: string | undefined): SequencePosition {
   if (token === undefined) return { bookmark: undefined, seq: 0 };
   const match = /^(\d{1,20})(?:#(.*))?$/s.exec(token);
   try {
-    if (match !== null) return { seq: Number(match[1]), bookmark: match[2] === undefined ? undefined : parseJson(match[2]) };
+    if (match !== null)
+      return {
+        seq: Number(match[1]),
+        bookmark: match[2] === undefined ? undefined : parseJson(match[2]),
+      };
   } catch {
     // Told below, like every other text that is not a token.
   }
@@ -67,7 +77,11 @@ export class Watermark {
   #seq: number;
   #held = 0;
 
-  private constructor(tokens: TokenWriter, scope: string, found: { stored: SequencePosition; committed: SequencePosition }) {
+  private constructor(
+    tokens: TokenWriter,
+    scope: string,
+    found: { stored: SequencePosition; committed: SequencePosition },
+  ) {
     const { stored, committed } = found;
     const isAhead = committed.seq > stored.seq && committed.bookmark !== undefined;
     this.#tokens = tokens;
@@ -78,7 +92,11 @@ export class Watermark {
     this.recovered = isAhead ? committed.seq - stored.seq : 0;
   }
 
-  static async open(tokens: TokenWriter, scope: string, stored: SequencePosition): Promise<Watermark> {
+  static async open(
+    tokens: TokenWriter,
+    scope: string,
+    stored: SequencePosition,
+  ): Promise<Watermark> {
     return new Watermark(tokens, scope, { stored, committed: readToken(await tokens.last(scope)) });
   }
 
@@ -87,7 +105,10 @@ export class Watermark {
     return this.#held;
   }
 
-  /** Whether the sink has the next page with a bookmark already, and with it those without one before it. */
+  /**
+   * Whether the sink has the next page with a bookmark already, and with it those without one
+   * before it.
+   */
   get isBehind(): boolean {
     return this.#seq < this.#committed;
   }
@@ -103,7 +124,9 @@ export class Watermark {
     return this.#seq;
   }
 
-  /** Goes on from an earlier page than the sink holds: those it has are left out as they come by. */
+  /**
+   * Goes on from an earlier page than the sink holds: those it has are left out as they come by.
+   */
   rewind(seq: number): void {
     this.#seq = Math.min(this.#seq, seq);
   }
@@ -119,7 +142,10 @@ export class Watermark {
     return positionValue(bookmark, this.#seq);
   }
 
-  /** Records, also those held, and watermark in one unit. Repeating is safe: a commit whose answer was lost is found by its token. */
+  /**
+   * Records, also those held, and watermark in one unit. Repeating is safe: a commit whose answer
+   * was lost is found by its token.
+   */
   commit(page: Page, bookmark: JsonValue): () => Promise<WriteResult> {
     const token = tokenText(this.#seq, bookmark);
     const count = this.#held + page.count;
@@ -127,7 +153,9 @@ export class Watermark {
     return async () => {
       const isDone = tried && (await this.#tokens.last(this.#scope)) === token;
       tried = true;
-      const result = isDone ? { written: count, rejected: [] } : await this.#tokens.write(page, this.#scope, token);
+      const result = isDone
+        ? { written: count, rejected: [] }
+        : await this.#tokens.write(page, this.#scope, token);
       this.#held = 0;
       return result;
     };

@@ -40,9 +40,13 @@ export class PageWriter {
     this.#invocation = invocation;
     this.#limit = limit;
     this.#stamp = stampOf(invocation);
-    this.#poison = invocation.row.poison === undefined ? undefined : new Poison(invocation.row.poison, invocation);
+    this.#poison =
+      invocation.row.poison === undefined
+        ? undefined
+        : new Poison(invocation.row.poison, invocation);
     const { adaptiveBatch } = invocation.row;
-    this.#adaptive = adaptiveBatch === undefined ? undefined : new AdaptiveBatch(adaptiveBatch, invocation);
+    this.#adaptive =
+      adaptiveBatch === undefined ? undefined : new AdaptiveBatch(adaptiveBatch, invocation);
   }
 
   async write(page: Page, context: PageContext): Promise<PageFate> {
@@ -62,7 +66,10 @@ export class PageWriter {
     return { sent: taken.count, failed };
   }
 
-  /** A commit ends with a page that has a bookmark: a page is never cut, and nothing of it can go elsewhere. */
+  /**
+   * A commit ends with a page that has a bookmark: a page is never cut, and nothing of it can go
+   * elsewhere.
+   */
   async #deliver(watermark: Watermark, page: Page, { readAt }: PageContext): Promise<PageFate> {
     const { tally, env, labels } = this.#invocation;
     const isMark = page.bookmark !== undefined;
@@ -96,11 +103,21 @@ export class PageWriter {
     tally.withheld += (result.skipped ?? 0) + result.dropped;
     for (const { index, error } of result.rejected) {
       const payload = batch.records()[index] ?? null;
-      context.dead.push({ kind: error.kind, reason: 'partial', message: error.message, payload, index: from + index });
+      context.dead.push({
+        kind: error.kind,
+        reason: 'partial',
+        message: error.message,
+        payload,
+        index: from + index,
+      });
     }
     const failed = context.dead.length - before + result.dropped;
     const latencyMs = env.clock.elapsedMs() - started;
-    this.#adaptive?.observe({ size: batch.count, failed: deadLetters === undefined ? 0 : failed, latencyMs });
+    this.#adaptive?.observe({
+      size: batch.count,
+      failed: deadLetters === undefined ? 0 : failed,
+      latencyMs,
+    });
     return failed;
   }
 
@@ -109,21 +126,43 @@ export class PageWriter {
     const stamped = this.#stamp?.apply(page, context.readAt) ?? page;
     const first = await this.#writeOrDivert({ stamped, page, from }, context.dead);
     if (first === undefined) return { written: 0, rejected: [], dropped: 0 };
-    const result = (await this.#poison?.settle(stamped, first, (part) => this.#measuredWrite(part))) ?? { ...first, dropped: 0 };
-    if (deadLetters === undefined && result.rejected.length > 0) throw rejectedWithoutQueue(row.sink.type, result);
+    const result = (await this.#poison?.settle(stamped, first, (part) =>
+      this.#measuredWrite(part),
+    )) ?? { ...first, dropped: 0 };
+    if (deadLetters === undefined && result.rejected.length > 0)
+      throw rejectedWithoutQueue(row.sink.type, result);
     return result;
   }
 
-  /** `dlq_all`: when the page failed as a whole, every record of it becomes a dead letter, as it was before it was stamped. */
-  async #writeOrDivert({ stamped, page, from }: Batch, dead: DeadRecord[]): Promise<WriteResult | undefined> {
+  /**
+   * `dlq_all`: when the page failed as a whole, every record of it becomes a dead letter, as it was
+   * before it was stamped.
+   */
+  async #writeOrDivert(
+    { stamped, page, from }: Batch,
+    dead: DeadRecord[],
+  ): Promise<WriteResult | undefined> {
     const { row, env, deadLetters } = this.#invocation;
     try {
       return await this.#measuredWrite(stamped);
     } catch (error) {
-      if (deadLetters === undefined || row.dlq?.onBatchError !== 'dlq_all' || connectorErrorOf(error) === undefined) throw error;
+      if (
+        deadLetters === undefined ||
+        row.dlq?.onBatchError !== 'dlq_all' ||
+        connectorErrorOf(error) === undefined
+      )
+        throw error;
       const message = env.redactor.text(error instanceof Error ? error.message : String(error));
-      env.log.warn('page diverted to the dead-letter queue', { row: row.id, records: page.count, error: message });
-      page.records().forEach((payload, index) => dead.push({ kind: 'Sink', reason: 'dlq_all', message, payload, index: from + index }));
+      env.log.warn('page diverted to the dead-letter queue', {
+        row: row.id,
+        records: page.count,
+        error: message,
+      });
+      page
+        .records()
+        .forEach((payload, index) =>
+          dead.push({ kind: 'Sink', reason: 'dlq_all', message, payload, index: from + index }),
+        );
       return undefined;
     }
   }
@@ -132,7 +171,9 @@ export class PageWriter {
     const { sink, deadLetters, capabilities } = this.#invocation;
     const partial = deadLetters !== undefined || this.#poison !== undefined;
     const write = (): Promise<WriteResult> => sink.write(page, { partial });
-    return this.#measured(capabilities.idempotent ? () => retrying(this.#invocation, 'sink_write', write) : write);
+    return this.#measured(
+      capabilities.idempotent ? () => retrying(this.#invocation, 'sink_write', write) : write,
+    );
   }
 
   async #measured(write: () => Promise<WriteResult>): Promise<WriteResult> {
@@ -144,10 +185,14 @@ export class PageWriter {
       const result = await write();
       reach?.('after_write');
       env.metrics.inc(metrics.sinkRecords, labels, result.written);
-      for (const { error } of result.rejected) env.metrics.inc(metrics.sinkErrors, { ...labels, kind: error.kind });
+      for (const { error } of result.rejected)
+        env.metrics.inc(metrics.sinkErrors, { ...labels, kind: error.kind });
       return result;
     } catch (error) {
-      env.metrics.inc(metrics.sinkErrors, { ...labels, kind: connectorErrorOf(error)?.kind ?? 'unknown' });
+      env.metrics.inc(metrics.sinkErrors, {
+        ...labels,
+        kind: connectorErrorOf(error)?.kind ?? 'unknown',
+      });
       throw blame('Sink', row.sink.type, error);
     } finally {
       env.metrics.inc(metrics.sinkWrites, labels);
@@ -158,7 +203,12 @@ export class PageWriter {
 
 function stampOf({ id, row, env }: Invocation): Stamp | undefined {
   if (row.metadataColumns === undefined) return undefined;
-  return new Stamp({ columns: row.metadataColumns, invocationId: id, sourceType: row.source.type, now: () => env.clock.now() });
+  return new Stamp({
+    columns: row.metadataColumns,
+    invocationId: id,
+    sourceType: row.source.type,
+    now: () => env.clock.now(),
+  });
 }
 
 function rejectedWithoutQueue(type: string, result: WriteResult): RunError {

@@ -5,12 +5,21 @@ import { contractBlock } from '../../document/blocks/contract.ts';
 import type { SinkDefinition } from '../../kit/sink.ts';
 import type { PartPlan } from '../../plan/plan.ts';
 
-const contract = contractBlock.schema.parse({ version: '1', on_breach: 'quarantine', fields: [{ name: 'a', type: 'integer' }] });
+const contract = contractBlock.schema.parse({
+  version: '1',
+  on_breach: 'quarantine',
+  fields: [{ name: 'a', type: 'integer' }],
+});
 const governance = { contract, quality: undefined, masking: undefined, schema: undefined };
 const source = fakeSource([{ records: [{ a: 1 }, { a: 'two' }] }]);
 
 function rowWith(queue: PartPlan<SinkDefinition>) {
-  return planOf([rowPlan(source, fakeSink().definition, { governance, dlq: { ...dlqPlan(queue.definition), sink: queue } })]);
+  return planOf([
+    rowPlan(source, fakeSink().definition, {
+      governance,
+      dlq: { ...dlqPlan(queue.definition), sink: queue },
+    }),
+  ]);
 }
 
 test('a dead letter for which its table has no column fails the run: it would be lost', async () => {
@@ -26,6 +35,9 @@ test('a dead letter for which its table has no column fails the run: it would be
 test('a dead letter is kept by a table that has a column for it', async () => {
   using table = sqliteTable('CREATE TABLE t (payload, reason)');
   const { invocations } = await run(rowWith(table.sink()));
-  expect(invocations[0]).toMatchObject({ error: null, balance: { read: 2, written: 1, dead_lettered: 1 } });
+  expect(invocations[0]).toMatchObject({
+    error: null,
+    balance: { read: 2, written: 1, dead_lettered: 1 },
+  });
   expect(table.query('SELECT * FROM t')).toEqual([{ payload: '{"a":"two"}', reason: 'contract' }]);
 });

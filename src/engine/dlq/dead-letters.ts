@@ -1,4 +1,7 @@
-/** The dead-letter queue of one invocation: wraps records in envelopes, writes a page's envelopes in one batch, counts budgets. */
+/**
+ * The dead-letter queue of one invocation: wraps records in envelopes, writes a page's envelopes in
+ * one batch, counts budgets.
+ */
 import { RunError } from '../../lib/errors.ts';
 import type { Env } from '../../lib/env.ts';
 import type { JsonObject } from '../../lib/json.ts';
@@ -6,13 +9,26 @@ import { Page } from '../../kit/page.ts';
 import type { FinishReason, Sink } from '../../kit/sink.ts';
 import type { DlqPlan } from '../../plan/plan.ts';
 import { blame } from '../failure.ts';
-import { dlqBudgetExceeded, dlqErrors, dlqFlushDuration, dlqPages, dlqRecords, dlqWriteDuration } from '../metrics.ts';
+import {
+  dlqBudgetExceeded,
+  dlqErrors,
+  dlqFlushDuration,
+  dlqPages,
+  dlqRecords,
+  dlqWriteDuration,
+} from '../metrics.ts';
 import type { Reach } from '../durable-steps.ts';
 import type { DeadReason } from '../../wire/dead-reasons.ts';
 import type { DeadRecord } from '../stages/stage.ts';
 
 /** Which reason names a page that holds several. */
-const PAGE_REASONS: readonly DeadReason[] = ['partial', 'dlq_all', 'quality', 'contract', 'schema_drift'];
+const PAGE_REASONS: readonly DeadReason[] = [
+  'partial',
+  'dlq_all',
+  'quality',
+  'contract',
+  'schema_drift',
+];
 
 export interface DeadLetterContext {
   readonly env: Env;
@@ -32,19 +48,29 @@ export class DeadLetters {
 
   constructor(context: DeadLetterContext) {
     this.#context = context;
-    this.#labels = { pipeline: context.pipeline, row: context.row, connector: context.sinkType, dlq_connector: context.plan.sink.type };
+    this.#labels = {
+      pipeline: context.pipeline,
+      row: context.row,
+      connector: context.sinkType,
+      dlq_connector: context.plan.sink.type,
+    };
   }
 
-  /** Durable only after `flush`. A failure here always ends the run: a dead letter has no other place to go. */
+  /**
+   * Durable only after `flush`. A failure here always ends the run: a dead letter has no other
+   * place to go.
+   */
   async write(dead: readonly DeadRecord[]): Promise<void> {
     if (dead.length === 0) return;
     const { env, plan, sink } = this.#context;
     const now = env.clock.now().getTime();
     const started = env.clock.elapsedMs();
     const envelopes = Page.ofRecords(dead.map((record) => this.#envelope(record, now)));
-    const { skipped = 0 } = await sink.write(envelopes, { partial: false }).catch((error: unknown) => {
-      throw blame('Sink', `${plan.sink.type} (dead-letter queue)`, error);
-    });
+    const { skipped = 0 } = await sink
+      .write(envelopes, { partial: false })
+      .catch((error: unknown) => {
+        throw blame('Sink', `${plan.sink.type} (dead-letter queue)`, error);
+      });
     if (skipped > 0) {
       const message = `the dead-letter queue \`${plan.sink.type}\` left out ${skipped} of ${dead.length} dead letters: its destination has a place for none of their fields`;
       throw new RunError('Sink', 'dead_letters_left_out', message, {
@@ -65,10 +91,17 @@ export class DeadLetters {
       throw blame('Sink', `${this.#context.plan.sink.type} (dead-letter queue)`, error);
     }
     this.#context.reach?.('after_dead_letter_flush');
-    this.#context.env.metrics.observe(dlqFlushDuration, this.#labels, (this.#context.env.clock.elapsedMs() - started) / 1000);
+    this.#context.env.metrics.observe(
+      dlqFlushDuration,
+      this.#labels,
+      (this.#context.env.clock.elapsedMs() - started) / 1000,
+    );
   }
 
-  /** The queue is as important after a failure as after a success: what it holds is made whole either way. */
+  /**
+   * The queue is as important after a failure as after a success: what it holds is made whole
+   * either way.
+   */
   async finish(reason: FinishReason): Promise<void> {
     try {
       await this.#context.sink.finish(reason);
@@ -80,8 +113,10 @@ export class DeadLetters {
   /** The error that ends the run once the page is committed, when a budget is overrun. */
   budgetError(inPage: number): RunError | undefined {
     const { maxFailuresPerPage, maxFailuresTotal } = this.#context.plan;
-    if (maxFailuresPerPage !== undefined && inPage > maxFailuresPerPage) return this.#exceeded('per_page', inPage, maxFailuresPerPage);
-    if (maxFailuresTotal !== undefined && this.#total > maxFailuresTotal) return this.#exceeded('total', this.#total, maxFailuresTotal);
+    if (maxFailuresPerPage !== undefined && inPage > maxFailuresPerPage)
+      return this.#exceeded('per_page', inPage, maxFailuresPerPage);
+    if (maxFailuresTotal !== undefined && this.#total > maxFailuresTotal)
+      return this.#exceeded('total', this.#total, maxFailuresTotal);
     return undefined;
   }
 
@@ -89,7 +124,8 @@ export class DeadLetters {
     const { env, pipeline, row, sinkType } = this.#context;
     env.metrics.inc(dlqBudgetExceeded, { pipeline, row, connector: sinkType, scope });
     const key = scope === 'per_page' ? 'max_failures_per_page' : 'max_failures_total';
-    const where = scope === 'per_page' ? 'in one page (per-page budget)' : 'in this run (total budget)';
+    const where =
+      scope === 'per_page' ? 'in one page (per-page budget)' : 'in this run (total budget)';
     return new RunError(
       'Sink',
       'dlq_budget_exceeded',
@@ -117,7 +153,8 @@ export class DeadLetters {
   #count(dead: readonly DeadRecord[]): void {
     const { env } = this.#context;
     env.metrics.inc(dlqRecords, this.#labels, dead.length);
-    const reason = PAGE_REASONS.find((one) => dead.some((record) => record.reason === one)) ?? 'partial';
+    const reason =
+      PAGE_REASONS.find((one) => dead.some((record) => record.reason === one)) ?? 'partial';
     env.metrics.inc(dlqPages, { ...this.#labels, reason });
     for (const record of dead) env.metrics.inc(dlqErrors, { ...this.#labels, kind: record.kind });
   }

@@ -6,14 +6,23 @@ import type { Expansion } from './expansion.ts';
 import { keyPartOf } from './turn.ts';
 
 /** Two records with the same key would share a bookmark, so that is refused before any starts. */
-export function childExpansion(row: string, parent: ParentLink, captured: readonly JsonValue[]): Expansion {
+export function childExpansion(
+  row: string,
+  parent: ParentLink,
+  captured: readonly JsonValue[],
+): Expansion {
   const seen = new Set<string>();
   const keys = captured.map((record) => {
     const key = parentKeyText(isObject(record) ? record : {}, parent.key);
     if (seen.has(key)) {
-      throw new RunError('Config', 'duplicate_state_key', `row \`${row}\`: two parent records have the same \`${parent.key}\`: ${key}`, {
-        hint: 'name a `parent_key` whose values are unique',
-      });
+      throw new RunError(
+        'Config',
+        'duplicate_state_key',
+        `row \`${row}\`: two parent records have the same \`${parent.key}\`: ${key}`,
+        {
+          hint: 'name a `parent_key` whose values are unique',
+        },
+      );
     }
     seen.add(key);
     return key;
@@ -24,7 +33,13 @@ export function childExpansion(row: string, parent: ParentLink, captured: readon
     *turns() {
       for (const [index, key] of keys.entries()) {
         const record = captured[index] ?? null;
-        yield { key, keyPart: keyPartOf(key), chunk: undefined, records: new Map([[parent.row, record]]), parent: record };
+        yield {
+          key,
+          keyPart: keyPartOf(key),
+          chunk: undefined,
+          records: new Map([[parent.row, record]]),
+          parent: record,
+        };
       }
     },
   };

@@ -1,4 +1,7 @@
-/** A partitioned row runs once for each chunk of its range, and so does each of its tuples or parent records. */
+/**
+ * A partitioned row runs once for each chunk of its range, and so does each of its tuples or parent
+ * records.
+ */
 import { RunError } from '../../lib/errors.ts';
 import { stringifyJson, type JsonValue } from '../../lib/json.ts';
 import type { SourceContext } from '../../kit/context.ts';
@@ -25,7 +28,11 @@ export function chunkExpansion(row: string, base: Expansion, chunks: readonly Ch
     *turns() {
       for (const turn of base.turns()) {
         for (const chunk of chunks) {
-          yield { ...turn, chunk: chunk.id, records: new Map([...turn.records, ['partition', chunk.tokens]]) };
+          yield {
+            ...turn,
+            chunk: chunk.id,
+            records: new Map([...turn.records, ['partition', chunk.tokens]]),
+          };
         }
       }
     },
@@ -37,16 +44,24 @@ interface Asking {
   readonly tokens: RuntimeTokens;
 }
 
-/** The chunks of a row; where the document does not say the bound, its source is asked. Throws `RunError`. */
-export async function chunksOf({ spec, chunks, probe }: PartitionPlan, asking: Asking): Promise<readonly Chunk[]> {
+/**
+ * The chunks of a row; where the document does not say the bound, its source is asked. Throws
+ * `RunError`.
+ */
+export async function chunksOf(
+  { spec, chunks, probe }: PartitionPlan,
+  asking: Asking,
+): Promise<readonly Chunk[]> {
   if (chunks !== undefined) return chunks;
-  if (probe === undefined) throw new Error('cannot happen: there are neither chunks nor a source that knows the bound');
+  if (probe === undefined)
+    throw new Error('cannot happen: there are neither chunks nor a source that knows the bound');
   const { type } = probe.source;
   const record = await firstRecord(probe.source, 'partition', asking);
   if (record === undefined) throw unknownBound(`\`${type}\` gave no record`);
   const path = parseFieldPath(probe.valuePath);
   const value = 'error' in path ? undefined : readerOf(path)(record);
-  if (value === undefined) throw unknownBound(`the record of \`${type}\` has nothing at \`${probe.valuePath}\``);
+  if (value === undefined)
+    throw unknownBound(`the record of \`${type}\` has nothing at \`${probe.valuePath}\``);
   const result = cut(spec, boundOf(value, `\`${probe.valuePath}\` of \`${type}\``));
   if ('fault' in result) throw unknownBound(result.fault);
   return result.chunks;
@@ -55,12 +70,22 @@ export async function chunksOf({ spec, chunks, probe }: PartitionPlan, asking: A
 function boundOf(value: JsonValue, place: string): bigint {
   const bound = wholeNumber(value);
   if (bound !== undefined) return bound;
-  const found = value === null ? 'null' : typeof value === 'object' ? 'a structure' : stringifyJson(value).slice(0, 60);
+  const found =
+    value === null
+      ? 'null'
+      : typeof value === 'object'
+        ? 'a structure'
+        : stringifyJson(value).slice(0, 60);
   throw unknownBound(`${place} is no whole number but ${found}`);
 }
 
 function unknownBound(message: string): RunError {
-  return new RunError('Source', 'partition_bound', `the range cannot be cut into chunks: ${message}`, {
-    hint: 'let `from_source` give one record with the largest value, or write the bound into the document',
-  });
+  return new RunError(
+    'Source',
+    'partition_bound',
+    `the range cannot be cut into chunks: ${message}`,
+    {
+      hint: 'let `from_source` give one record with the largest value, or write the bound into the document',
+    },
+  );
 }

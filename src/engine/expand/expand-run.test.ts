@@ -1,4 +1,7 @@
-/** Rows that run several times, through the engine: what starts, what is told, and what a failure or a stop leaves. */
+/**
+ * Rows that run several times, through the engine: what starts, what is told, and what a failure or
+ * a stop leaves.
+ */
 import { describe, expect, it } from 'vitest';
 import { StopReason } from '../../lib/errors.ts';
 import type { JsonValue } from '../../lib/json.ts';
@@ -8,21 +11,53 @@ import { cut } from '../../document/chunks.ts';
 import type { FanOutPlan, PartitionPlan, Plan, RowPlan } from '../../plan/plan.ts';
 import type { RunOutcome } from '../../wire/outcome.ts';
 import { testEnv } from '../../../test/fakes/env.ts';
-import { connectionLost, fakeSink, fakeSource, fakeState, noParts, part, planOf, rowPlan, type Journal } from '../../../test/fakes/plan.ts';
+import {
+  connectionLost,
+  fakeSink,
+  fakeSource,
+  fakeState,
+  noParts,
+  part,
+  planOf,
+  rowPlan,
+  type Journal,
+} from '../../../test/fakes/plan.ts';
 import type { ExecuteOptions } from '../engine.ts';
 import { execute } from '../execute.ts';
 
 function run(plan: Plan, overrides: Partial<ExecuteOptions> = {}): Promise<RunOutcome> {
   const signal = new AbortController().signal;
-  return execute({ plan, parts: noParts, env: testEnv(), runId: 'run-1', clock: new Date('2026-01-31T00:00:00Z'), signal, ...overrides });
+  return execute({
+    plan,
+    parts: noParts,
+    env: testEnv(),
+    runId: 'run-1',
+    clock: new Date('2026-01-31T00:00:00Z'),
+    signal,
+    ...overrides,
+  });
 }
 
 const recordsOf = (...values: JsonValue[]) => [{ records: values.map((code) => ({ code })) }];
 
-function fanOut(id: string, source: SourceDefinition, overrides: Partial<FanOutPlan> = {}): FanOutPlan {
+function fanOut(
+  id: string,
+  source: SourceDefinition,
+  overrides: Partial<FanOutPlan> = {},
+): FanOutPlan {
   const links = { dependsOn: overrides.forEach ?? [], forEach: [], collected: [], collect: false };
   const value = { source: part(source), select: ['code'], alias: 'code', retry: undefined };
-  return { role: 'discovery', id, index: -1, ...links, ...value, weight: undefined, tags: [], status: 'active', ...overrides };
+  return {
+    role: 'discovery',
+    id,
+    index: -1,
+    ...links,
+    ...value,
+    weight: undefined,
+    tags: [],
+    status: 'active',
+    ...overrides,
+  };
 }
 
 function product(
@@ -31,7 +66,13 @@ function product(
   overrides: Partial<RowPlan> = {},
   source = fakeSource([{ records: [{ n: 1 }] }]),
 ): RowPlan {
-  return rowPlan(source, fakeSink().definition, { id, role: 'product', forEach, dependsOn: forEach, ...overrides });
+  return rowPlan(source, fakeSink().definition, {
+    id,
+    role: 'product',
+    forEach,
+    dependsOn: forEach,
+    ...overrides,
+  });
 }
 
 function partitionOf(spec: unknown, overrides: Partial<PartitionPlan> = {}): PartitionPlan {
@@ -46,13 +87,16 @@ function partitionOf(spec: unknown, overrides: Partial<PartitionPlan> = {}): Par
   };
 }
 
-const told = (outcome: RunOutcome) => outcome.invocations.map((one) => [one.row_id, one.parent_record_key, one.status]);
+const told = (outcome: RunOutcome) =>
+  outcome.invocations.map((one) => [one.row_id, one.parent_record_key, one.status]);
 
 describe('a fan-out row', () => {
   it('reads its source once for all who need it, and tells what became of its records', async () => {
     const journal: Journal = [];
     const regions = fanOut('regions', fakeSource(recordsOf('eu', null, 'us', 'eu'), { journal }));
-    const outcome = await run(planOf([product('a', ['regions']), product('b', ['regions'])], { fanOuts: [regions] }));
+    const outcome = await run(
+      planOf([product('a', ['regions']), product('b', ['regions'])], { fanOuts: [regions] }),
+    );
     expect(journal.filter((what) => what.startsWith('read'))).toHaveLength(1);
     expect(told(outcome)).toEqual([
       ['regions', null, 'completed'],
@@ -61,7 +105,10 @@ describe('a fan-out row', () => {
       ['b', 'code=eu', 'completed'],
       ['b', 'code=us', 'completed'],
     ]);
-    expect(outcome.invocations[0]).toMatchObject({ sink: '', balance: { read: 4, filtered: 2, transformed: 2, withheld: 2, written: 0 } });
+    expect(outcome.invocations[0]).toMatchObject({
+      sink: '',
+      balance: { read: 4, filtered: 2, transformed: 2, withheld: 2, written: 0 },
+    });
     expect(outcome.records_written).toBe(4);
   });
 
@@ -80,21 +127,33 @@ describe('a fan-out row', () => {
 
   it('that fails has its rows skipped, and only the failure counts', async () => {
     const outcome = await run(
-      planOf([product('a', ['regions'])], { fanOuts: [fanOut('regions', fakeSource([], { failAfter: connectionLost() }))] }),
+      planOf([product('a', ['regions'])], {
+        fanOuts: [fanOut('regions', fakeSource([], { failAfter: connectionLost() }))],
+      }),
     );
     expect(told(outcome)).toEqual([
       ['regions', null, 'failed'],
       ['a', null, 'skipped'],
     ]);
-    expect(outcome.error?.message).toBe('1 invocation(s) failed: regions: source `fake`: the connection was lost');
+    expect(outcome.error?.message).toBe(
+      '1 invocation(s) failed: regions: source `fake`: the connection was lost',
+    );
   });
 
   it('lists no more values than a row may have tuples', async () => {
     const endless = fakeSource(
-      Array.from({ length: 30 }, (_, page) => ({ records: Array.from({ length: 1000 }, (__, at) => ({ code: page * 1000 + at })) })),
+      Array.from({ length: 30 }, (_, page) => ({
+        records: Array.from({ length: 1000 }, (__, at) => ({ code: page * 1000 + at })),
+      })),
     );
-    const outcome = await run(planOf([product('a', ['regions'])], { fanOuts: [fanOut('regions', endless)] }));
-    expect(outcome.invocations[0]).toMatchObject({ status: 'failed', error: { code: 'product_too_large' }, balance: { read: 11_000 } });
+    const outcome = await run(
+      planOf([product('a', ['regions'])], { fanOuts: [fanOut('regions', endless)] }),
+    );
+    expect(outcome.invocations[0]).toMatchObject({
+      status: 'failed',
+      error: { code: 'product_too_large' },
+      balance: { read: 11_000 },
+    });
   });
 
   it('with `collect` lists again for every tuple', async () => {
@@ -105,7 +164,10 @@ describe('a fan-out row', () => {
       dependsOn: ['regions'],
       collect: true,
     });
-    const sales = product('sales', ['regions'], { dependsOn: ['regions', 'cities'], collected: ['cities'] });
+    const sales = product('sales', ['regions'], {
+      dependsOn: ['regions', 'cities'],
+      collected: ['cities'],
+    });
     const outcome = await run(planOf([sales], { fanOuts: [regions, cities] }));
     expect(told(outcome).filter(([row]) => row === 'cities')).toEqual([
       ['cities', 'code=eu', 'completed'],
@@ -119,8 +181,15 @@ describe('a row with tuples', () => {
   it('keeps a bookmark for each, under a key that a store can hold', async () => {
     const values = new Map<string, JsonValue>();
     const source = fakeSource([{ records: [{ n: 1 }], bookmark: 7 }]);
-    const row = product('sales', ['regions'], { state: part(fakeState(values)), stateKey: 'test::sales' }, source);
-    await run(planOf([row], { fanOuts: [fanOut('regions', fakeSource(recordsOf('e/u', 'a b&c=')))] }));
+    const row = product(
+      'sales',
+      ['regions'],
+      { state: part(fakeState(values)), stateKey: 'test::sales' },
+      source,
+    );
+    await run(
+      planOf([row], { fanOuts: [fanOut('regions', fakeSource(recordsOf('e/u', 'a b&c=')))] }),
+    );
     expect([...values.keys()]).toEqual(['test::sales::code=e/u', 'test::sales::code=a%20b%26c%3D']);
   });
 
@@ -149,11 +218,19 @@ describe('a row with tuples', () => {
       forEach: ['regions'],
       dependsOn: ['regions'],
     });
-    const outcome = await run(planOf([row], { fanOuts: [fanOut('regions', fakeSource(recordsOf(1, 2, 3)))], maxConcurrent: 1 }), {
-      signal: stop.signal,
-    });
+    const outcome = await run(
+      planOf([row], {
+        fanOuts: [fanOut('regions', fakeSource(recordsOf(1, 2, 3)))],
+        maxConcurrent: 1,
+      }),
+      {
+        signal: stop.signal,
+      },
+    );
     expect(outcome.status).toBe('cancelled');
-    expect(outcome.invocations.slice(1).map(({ status, balance }) => [status, balance.read])).toEqual([
+    expect(
+      outcome.invocations.slice(1).map(({ status, balance }) => [status, balance.read]),
+    ).toEqual([
       ['cancelled', 1],
       ['cancelled', 0],
       ['cancelled', 0],
@@ -168,13 +245,23 @@ describe('a row with tuples', () => {
       open: () => {
         open += 1;
         most = Math.max(most, open);
-        return Promise.resolve({ async *pages() {}, close: () => Promise.resolve(void (open -= 1)) });
+        return Promise.resolve({
+          async *pages() {},
+          close: () => Promise.resolve(void (open -= 1)),
+        });
       },
     };
     const values = Array.from({ length: 100 }, (_, index) => index);
     const fanOuts = ['x', 'y'].map((id) => fanOut(id, fakeSource(recordsOf(...values))));
-    const outcome = await run(planOf([product('a', ['x', 'y'], {}, source)], { fanOuts, maxConcurrent: 4 }));
-    expect([outcome.status, outcome.invocations.length, most, open]).toEqual(['completed', 10_002, 4, 0]);
+    const outcome = await run(
+      planOf([product('a', ['x', 'y'], {}, source)], { fanOuts, maxConcurrent: 4 }),
+    );
+    expect([outcome.status, outcome.invocations.length, most, open]).toEqual([
+      'completed',
+      10_002,
+      4,
+      0,
+    ]);
     expect(outcome.invocations.at(-1)?.parent_record_key).toBe('code=99&code=99');
   });
 });
@@ -195,14 +282,24 @@ describe('a partitioned row', () => {
 
   it('runs once for each chunk, with a state key of its own', async () => {
     const values = new Map<string, JsonValue>();
-    const outcome = await run(planOf([row(partitionOf(range), { state: part(fakeState(values)) })]));
-    expect(outcome.invocations.map((one) => one.row_id)).toEqual([0, 1, 2].map((index) => `orders::partition::${index}`));
-    expect([...values.keys()].sort()).toEqual([0, 1, 2].map((index) => `test::orders::partition::${index}`));
+    const outcome = await run(
+      planOf([row(partitionOf(range), { state: part(fakeState(values)) })]),
+    );
+    expect(outcome.invocations.map((one) => one.row_id)).toEqual(
+      [0, 1, 2].map((index) => `orders::partition::${index}`),
+    );
+    expect([...values.keys()].sort()).toEqual(
+      [0, 1, 2].map((index) => `test::orders::partition::${index}`),
+    );
   });
 
   it('asks for a bound that the document does not know, once', async () => {
-    expect((await run(planOf([row(partitionOf(unknown, probing({ max: 5 })))]))).invocations).toHaveLength(2);
-    expect((await run(planOf([row(partitionOf(unknown, probing({ max: '5' })))]))).invocations).toHaveLength(2);
+    expect(
+      (await run(planOf([row(partitionOf(unknown, probing({ max: 5 })))]))).invocations,
+    ).toHaveLength(2);
+    expect(
+      (await run(planOf([row(partitionOf(unknown, probing({ max: '5' })))]))).invocations,
+    ).toHaveLength(2);
   });
 
   it.each([
@@ -212,13 +309,20 @@ describe('a partitioned row', () => {
     ['a fraction', [{ max: 1.5 }], 'no whole number but 1.5'],
     ['less than its start', [{ max: 0 }], 'below `from`'],
   ])('fails where the source gives %s', async (_what, records, message) => {
-    const outcome = await run(planOf([row(partitionOf(unknown, probing(...(records as JsonValue[]))))]));
-    expect(outcome.invocations).toMatchObject([{ row_id: 'orders', status: 'failed', error: { code: 'partition_bound', kind: 'Source' } }]);
+    const outcome = await run(
+      planOf([row(partitionOf(unknown, probing(...(records as JsonValue[]))))]),
+    );
+    expect(outcome.invocations).toMatchObject([
+      { row_id: 'orders', status: 'failed', error: { code: 'partition_bound', kind: 'Source' } },
+    ]);
     expect(outcome.error?.message).toContain(message);
   });
 
   const failing = (beforePage: () => void) => ({
-    probe: { source: part(fakeSource([{ records: [] }], { beforePage, failAfter: connectionLost() })), valuePath: '$.max' },
+    probe: {
+      source: part(fakeSource([{ records: [] }], { beforePage, failAfter: connectionLost() })),
+      valuePath: '$.max',
+    },
   });
 
   it('is cancelled while it asks for a bound, and that is no failure', async () => {
@@ -230,7 +334,9 @@ describe('a partitioned row', () => {
   });
 
   it('stops the others when it cannot learn its bound, where the document says so', async () => {
-    const other = rowPlan(fakeSource([{ records: [{ n: 1 }] }]), fakeSink().definition, { id: 'other' });
+    const other = rowPlan(fakeSource([{ records: [{ n: 1 }] }]), fakeSink().definition, {
+      id: 'other',
+    });
     const plan = planOf(
       [
         row(
@@ -250,14 +356,20 @@ describe('a partitioned row', () => {
   });
 
   it('has nothing to do, and is no failure, where there are no records to offset', async () => {
-    const outcome = await run(planOf([row(partitionOf({ kind: 'offset', total: 0, chunk_size: 5 }))]));
+    const outcome = await run(
+      planOf([row(partitionOf({ kind: 'offset', total: 0, chunk_size: 5 }))]),
+    );
     expect([outcome.status, outcome.invocations]).toEqual(['completed', []]);
   });
 
   it('runs for each of its tuples, too', async () => {
     const both = product('a', ['regions'], { partition: partitionOf(range), stateKey: 'test::a' });
-    const outcome = await run(planOf([both], { fanOuts: [fanOut('regions', fakeSource(recordsOf('eu', 'us')))] }));
-    expect(told(outcome).slice(1, 4)).toEqual([0, 1, 2].map((index) => [`a::partition::${index}`, 'code=eu', 'completed']));
+    const outcome = await run(
+      planOf([both], { fanOuts: [fanOut('regions', fakeSource(recordsOf('eu', 'us')))] }),
+    );
+    expect(told(outcome).slice(1, 4)).toEqual(
+      [0, 1, 2].map((index) => [`a::partition::${index}`, 'code=eu', 'completed']),
+    );
     expect(outcome.invocations).toHaveLength(7);
   });
 
@@ -267,10 +379,19 @@ describe('a partitioned row', () => {
       ...fakeSource([{ records: [{ n: 1 }] }]),
       open: (...given) => {
         opened += 1;
-        return (opened === 2 ? fakeSource([], { failAfter: connectionLost() }) : fakeSource([{ records: [{ n: 1 }] }])).open(...given);
+        return (
+          opened === 2
+            ? fakeSource([], { failAfter: connectionLost() })
+            : fakeSource([{ records: [{ n: 1 }] }])
+        ).open(...given);
       },
     };
-    const outcome = await run(planOf([row(partitionOf(range), { source: part(fails) })], { maxConcurrent: 1 }));
-    expect([outcome.status, outcome.invocations.map(({ status }) => status)]).toEqual(['failed', ['completed', 'failed', 'completed']]);
+    const outcome = await run(
+      planOf([row(partitionOf(range), { source: part(fails) })], { maxConcurrent: 1 }),
+    );
+    expect([outcome.status, outcome.invocations.map(({ status }) => status)]).toEqual([
+      'failed',
+      ['completed', 'failed', 'completed'],
+    ]);
   });
 });

@@ -1,6 +1,9 @@
 import { ONLY_TURN, type Turn } from './turn.ts';
 
-/** How often a row runs, and for what. Turns are made one by one as they start, so that thousands of them cost nothing while they wait. */
+/**
+ * How often a row runs, and for what. Turns are made one by one as they start, so that thousands of
+ * them cost nothing while they wait.
+ */
 export interface Expansion {
   readonly size: number;
   /** Why there is nothing to do, where the size is 0. */

@@ -13,14 +13,21 @@ import { MAX_PRODUCT } from './tuples.ts';
 /** Counts into `tally` what it reads. Returns early when the signal of the context fires. */
 export async function listValues(
   row: FanOutPlan,
-  { context, tokens, tally }: { readonly context: SourceContext; readonly tokens: RuntimeTokens; readonly tally: Tally },
+  {
+    context,
+    tokens,
+    tally,
+  }: { readonly context: SourceContext; readonly tokens: RuntimeTokens; readonly tally: Tally },
 ): Promise<readonly JsonValue[]> {
   const leave = new AbortController();
   const signal = AbortSignal.any([context.signal, leave.signal]);
   const valueOf = row.select.length === 0 ? (record: JsonValue) => record : readerOf(row.select);
   const values = new Map<string, JsonValue>();
   try {
-    const source = await row.source.definition.open(resolvePart(row.source, tokens), { ...context, signal });
+    const source = await row.source.definition.open(resolvePart(row.source, tokens), {
+      ...context,
+      signal,
+    });
     try {
       for await (const page of source.pages({ lane: RECORDS_LANE })) {
         tally.pages += 1;
@@ -45,5 +52,7 @@ export async function listValues(
 
 function tooMany({ id, alias }: FanOutPlan): RunError {
   const message = `the fan-out row \`${id}\` lists more than ${MAX_PRODUCT} different values of \`${alias}\``;
-  return new RunError('Config', 'product_too_large', message, { hint: 'let its source give fewer records, or `select` something coarser' });
+  return new RunError('Config', 'product_too_large', message, {
+    hint: 'let its source give fewer records, or `select` something coarser',
+  });
 }

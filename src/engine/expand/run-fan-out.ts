@@ -8,7 +8,10 @@ import { PAGE_BYTES, partContext, type OpenOptions } from '../open.ts';
 import { Tally } from '../tally.ts';
 import { listValues } from './list-values.ts';
 
-interface FanOutOptions extends Pick<OpenOptions, 'env' | 'plan' | 'invocationId' | 'credentials' | 'tokens' | 'turn' | 'stop' | 'kill'> {
+interface FanOutOptions extends Pick<
+  OpenOptions,
+  'env' | 'plan' | 'invocationId' | 'credentials' | 'tokens' | 'turn' | 'stop' | 'kill'
+> {
   readonly row: FanOutPlan;
 }
 
@@ -26,11 +29,21 @@ export async function runFanOut(options: FanOutOptions): Promise<Listed> {
   const tally = new Tally();
   let values: readonly JsonValue[] = [];
   let failure: unknown;
-  log.info('fan-out row started', { row: row.id, source: row.source.type, key: turn.key ?? undefined });
+  log.info('fan-out row started', {
+    row: row.id,
+    source: row.source.type,
+    key: turn.key ?? undefined,
+  });
   try {
     const signal = AbortSignal.any([stop, options.kill]);
     const retry = row.retry === undefined ? {} : { retry: row.retry };
-    const context = { ...partContext(options), ...retry, signal, records: tokens.records, pageBytes: PAGE_BYTES };
+    const context = {
+      ...partContext(options),
+      ...retry,
+      signal,
+      records: tokens.records,
+      pageBytes: PAGE_BYTES,
+    };
     values = await listValues(row, { context, tokens, tally });
   } catch (error) {
     // A source that is told to stop may answer with the reason.
@@ -49,7 +62,12 @@ export async function runFanOut(options: FanOutOptions): Promise<Listed> {
   if (error === null) log.info(`fan-out row ${status}`, facts);
   else log.error('fan-out row failed', { ...facts, error: error.message });
   // What is null, missing or known already is filtered; the values themselves stay here.
-  const balance = { ...tally.balance(), filtered: tally.read - values.length, transformed: values.length, withheld: values.length };
+  const balance = {
+    ...tally.balance(),
+    filtered: tally.read - values.length,
+    transformed: values.length,
+    withheld: values.length,
+  };
   return {
     values,
     outcome: {

@@ -41,9 +41,15 @@ function planOf(type: 'sqlite' | 'postgres', address: JsonObject, query: string,
   );
 }
 
-const ADDRESS = { sqlite: { database_url: join(folder, 'in.db') }, postgres: { connection_url: database.url } } as const;
+const ADDRESS = {
+  sqlite: { database_url: join(folder, 'in.db') },
+  postgres: { connection_url: database.url },
+} as const;
 
-async function makeTable(type: 'sqlite' | 'postgres', values: readonly (bigint | null)[]): Promise<void> {
+async function makeTable(
+  type: 'sqlite' | 'postgres',
+  values: readonly (bigint | null)[],
+): Promise<void> {
   const statements = [
     'DROP TABLE IF EXISTS t',
     'CREATE TABLE t (n bigint)',
@@ -74,7 +80,9 @@ describe.each(['sqlite', 'postgres'] as const)('shards of %s', (type) => {
     expect(outcome.status).toBe('completed');
     expect(outcome.records_written).toBe(values.length);
     expect(outcome.invocations.length).toBeLessThanOrEqual(count);
-    expect(outcome.invocations.map(({ row_id: id }) => id)).toEqual(outcome.invocations.map((_, index) => `row-0::shard::${index}`));
+    expect(outcome.invocations.map(({ row_id: id }) => id)).toEqual(
+      outcome.invocations.map((_, index) => `row-0::shard::${index}`),
+    );
   });
 
   it.each([
@@ -90,7 +98,9 @@ describe.each(['sqlite', 'postgres'] as const)('shards of %s', (type) => {
 
   it('are refused where the column holds no integers', async () => {
     await makeTable(type, [1n]);
-    const outcome = await run(planOf(type, ADDRESS[type], `SELECT 'a text' AS n FROM t`, 2), { parts });
+    const outcome = await run(planOf(type, ADDRESS[type], `SELECT 'a text' AS n FROM t`, 2), {
+      parts,
+    });
     expect(outcome.invocations[0]?.error).toMatchObject({
       code: 'shard_key',
       message: expect.stringContaining('not all of its values are integers'),

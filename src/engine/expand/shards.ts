@@ -26,28 +26,46 @@ interface Asking {
 }
 
 /** Asks the source between which values its result lies. Throws `RunError`. */
-export async function shardsOf({ count, key }: ShardPlan, source: SourcePlan, { context, tokens }: Asking): Promise<readonly Shard[]> {
+export async function shardsOf(
+  { count, key }: ShardPlan,
+  source: SourcePlan,
+  { context, tokens }: Asking,
+): Promise<readonly Shard[]> {
   const { slices } = source.definition;
-  if (slices === undefined) throw new Error(`cannot happen: \`${source.type}\` cannot be read in ranges`);
+  if (slices === undefined)
+    throw new Error(`cannot happen: \`${source.type}\` cannot be read in ranges`);
   const parsed = slices.bounds(resolvePart(source, tokens), key);
-  const found = await firstRecord({ ...source, deferred: false, parsed }, 'shard', { context, tokens });
+  const found = await firstRecord({ ...source, deferred: false, parsed }, 'shard', {
+    context,
+    tokens,
+  });
   const {
     low = null,
     high = null,
     strange = null,
-  }: Record<string, JsonValue> = isObject(found ?? null) ? (found as Record<string, JsonValue>) : {};
+  }: Record<string, JsonValue> = isObject(found ?? null)
+    ? (found as Record<string, JsonValue>)
+    : {};
   if (wholeNumber(strange) !== 0n) {
-    throw new RunError('Source', 'shard_key', `\`${key}\` cannot be cut into ranges: not all of its values are integers`, {
-      hint: 'name a column of integers in `shard.key`, or remove `shard`',
-    });
+    throw new RunError(
+      'Source',
+      'shard_key',
+      `\`${key}\` cannot be cut into ranges: not all of its values are integers`,
+      {
+        hint: 'name a column of integers in `shard.key`, or remove `shard`',
+      },
+    );
   }
   const [from, to] = [wholeNumber(low), wholeNumber(high)];
-  return from === undefined || to === undefined ? [{ id: '0', span: { nulls: true } }] : cutSpans(from, to, count);
+  return from === undefined || to === undefined
+    ? [{ id: '0', span: { nulls: true } }]
+    : cutSpans(from, to, count);
 }
 
 /**
- * Equal steps from the lowest value to the highest, both of which belong to the range. The first has no beginning and the last no end, so
- * that values that come meanwhile are not left out; the last has the records without a value.
+ * Equal steps from the lowest value to the highest, both of which belong to the range. The first
+ * has no beginning and the last no end, so that values that come meanwhile are not left out; the
+ * last has the records without a value.
  */
 export function cutSpans(low: bigint, high: bigint, count: number): readonly Shard[] {
   const width = high - low + 1n;
@@ -57,7 +75,11 @@ export function cutSpans(low: bigint, high: bigint, count: number): readonly Sha
   return Array.from({ length: shards }, (_, index) => {
     const from = low + BigInt(index) * step;
     const isLast = index === shards - 1;
-    const span: KeySpan = { ...(index === 0 ? {} : { from }), ...(isLast ? {} : { to: from + step }), nulls: isLast };
+    const span: KeySpan = {
+      ...(index === 0 ? {} : { from }),
+      ...(isLast ? {} : { to: from + step }),
+      nulls: isLast,
+    };
     return { id: String(index), span };
   });
 }

@@ -1,4 +1,7 @@
-/** A product row runs once for each tuple of the cartesian product of the values that its fan-out rows list. */
+/**
+ * A product row runs once for each tuple of the cartesian product of the values that its fan-out
+ * rows list.
+ */
 import { RunError } from '../../lib/errors.ts';
 import { canonicalJson, jsonText, type JsonValue } from '../../lib/json.ts';
 import type { Expansion } from './expansion.ts';
@@ -23,15 +26,26 @@ interface Product {
   readonly collected: readonly string[];
 }
 
-/** Throws `RunError` before any tuple starts, when there are too many or two would share a state key. */
-export function tupleExpansion({ id, forEach, collected }: Product, found: ReadonlyMap<string, ValueLists>): Expansion {
+/**
+ * Throws `RunError` before any tuple starts, when there are too many or two would share a state
+ * key.
+ */
+export function tupleExpansion(
+  { id, forEach, collected }: Product,
+  found: ReadonlyMap<string, ValueLists>,
+): Expansion {
   const dimensions = forEach.map((row) => dimensionOf(row, found));
   const size = dimensions.reduce((count, { values }) => count * values.length, 1);
   if (size > MAX_PRODUCT) {
     const sizes = dimensions.map(({ row, values }) => `${values.length} of \`${row}\``).join(' × ');
-    throw new RunError('Config', 'product_too_large', `row \`${id}\` would run ${size} times: ${sizes}; ${MAX_PRODUCT} are possible`, {
-      hint: 'let the fan-out rows list fewer values, or name fewer of them in `for_each`',
-    });
+    throw new RunError(
+      'Config',
+      'product_too_large',
+      `row \`${id}\` would run ${size} times: ${sizes}; ${MAX_PRODUCT} are possible`,
+      {
+        hint: 'let the fan-out rows list fewer values, or name fewer of them in `for_each`',
+      },
+    );
   }
   for (const dimension of dimensions) refuseEqualTexts(id, dimension);
   const lists = collected.map((row) => ({ row, ...listsOf(row, found) }));
@@ -93,8 +107,12 @@ function turnOf(
   tuple: readonly JsonValue[],
   collected: readonly (ValueLists & { readonly row: string })[],
 ): Turn {
-  const texts = dimensions.map(({ alias }, index) => [alias, jsonText(tuple[index] ?? null)] as const);
-  const records = new Map<string, JsonValue>(dimensions.map(({ row, alias }, index) => [row, { [alias]: tuple[index] ?? null }]));
+  const texts = dimensions.map(
+    ({ alias }, index) => [alias, jsonText(tuple[index] ?? null)] as const,
+  );
+  const records = new Map<string, JsonValue>(
+    dimensions.map(({ row, alias }, index) => [row, { [alias]: tuple[index] ?? null }]),
+  );
   for (const { row, alias, forEach, lists } of collected) {
     const values = lists.get(tupleId(forEach, records)) ?? [];
     records.set(row, { [alias]: values.map(jsonText).join(',') });

@@ -3,10 +3,28 @@ import { describe, expect, test } from 'vitest';
 import { ConfigError } from '../../lib/errors.ts';
 import { STATE_KEY } from '../../kit/state-store.ts';
 import { fakeSink, fakeSource, fakeState, part, rowPlan } from '../../../test/fakes/plan.ts';
-import { dimensionPartOf, firstTurn, invocationName, keyPartOf, ONLY_TURN, rowOfInvocation, stateKeyOf, type Turn } from './turn.ts';
+import {
+  dimensionPartOf,
+  firstTurn,
+  invocationName,
+  keyPartOf,
+  ONLY_TURN,
+  rowOfInvocation,
+  stateKeyOf,
+  type Turn,
+} from './turn.ts';
 
-const row = rowPlan(fakeSource([]), fakeSink().definition, { id: 'posts', state: part(fakeState(new Map())), stateKey: 'test::posts' });
-const turn = (key: string, chunk?: string): Turn => ({ ...ONLY_TURN, key, keyPart: keyPartOf(key), chunk });
+const row = rowPlan(fakeSource([]), fakeSink().definition, {
+  id: 'posts',
+  state: part(fakeState(new Map())),
+  stateKey: 'test::posts',
+});
+const turn = (key: string, chunk?: string): Turn => ({
+  ...ONLY_TURN,
+  key,
+  keyPart: keyPartOf(key),
+  chunk,
+});
 
 describe('the state key of an invocation', () => {
   test('is the one of the row, with parent key and chunk behind it', () => {
@@ -23,17 +41,18 @@ describe('the state key of an invocation', () => {
 });
 
 test('outcomes name a chunk after its row', () => {
-  expect([invocationName(row, ONLY_TURN), invocationName(row, turn('a', '3'))]).toEqual(['posts', 'posts::partition::3']);
+  expect([invocationName(row, ONLY_TURN), invocationName(row, turn('a', '3'))]).toEqual([
+    'posts',
+    'posts::partition::3',
+  ]);
 });
 
 test('the row of an invocation is known from its name, whatever rows are called', () => {
-  const rowOf = (name: string): string => rowOfInvocation(name, (id) => ['posts', 'a::partition::b'].includes(id));
-  expect(['posts', 'posts::partition::3', 'a::partition::b', 'a::partition::b::partition::0'].map(rowOf)).toEqual([
-    'posts',
-    'posts',
-    'a::partition::b',
-    'a::partition::b',
-  ]);
+  const rowOf = (name: string): string =>
+    rowOfInvocation(name, (id) => ['posts', 'a::partition::b'].includes(id));
+  expect(
+    ['posts', 'posts::partition::3', 'a::partition::b', 'a::partition::b::partition::0'].map(rowOf),
+  ).toEqual(['posts', 'posts', 'a::partition::b', 'a::partition::b']);
 });
 
 describe('a text inside a state key', () => {
@@ -56,15 +75,27 @@ describe('a text inside a state key', () => {
 
 describe('the turn by which a row is tried out', () => {
   const chunks = [{ id: '0', tokens: { offset: 0 } }];
-  const partition = { path: 'partition', spec: { kind: 'offset', total: 1, chunk_size: 1 }, chunks, probe: undefined } as const;
+  const partition = {
+    path: 'partition',
+    spec: { kind: 'offset', total: 1, chunk_size: 1 },
+    chunks,
+    probe: undefined,
+  } as const;
 
   test('is its only one, or the first chunk', () => {
     expect(firstTurn(row)).toBe(ONLY_TURN);
-    expect(firstTurn({ id: 'a', partition })).toMatchObject({ chunk: '0', records: new Map([['partition', { offset: 0 }]]) });
+    expect(firstTurn({ id: 'a', partition })).toMatchObject({
+      chunk: '0',
+      records: new Map([['partition', { offset: 0 }]]),
+    });
   });
 
   test('is not there where the chunks are not known, or there are none', () => {
-    expect(() => firstTurn({ id: 'a', partition: { ...partition, chunks: undefined } })).toThrow('discovered at run time');
-    expect(() => firstTurn({ id: 'a', partition: { ...partition, chunks: [] } })).toThrow('is empty');
+    expect(() => firstTurn({ id: 'a', partition: { ...partition, chunks: undefined } })).toThrow(
+      'discovered at run time',
+    );
+    expect(() => firstTurn({ id: 'a', partition: { ...partition, chunks: [] } })).toThrow(
+      'is empty',
+    );
   });
 });

@@ -6,7 +6,10 @@ import { STATE_KEY } from '../../kit/state-store.ts';
 import type { RowPlan } from '../../plan/plan.ts';
 
 export interface Turn {
-  /** The key of the parent record, or the tuple as `alias=value&…`; null when the row runs once. Told in outcomes. */
+  /**
+   * The key of the parent record, or the tuple as `alias=value&…`; null when the row runs once.
+   * Told in outcomes.
+   */
   readonly key: string | null;
   /** The same where it is part of a state key. */
   readonly keyPart: string | null;
@@ -27,14 +30,25 @@ export interface Shard {
 }
 
 /** The turn of a row that runs once. */
-export const ONLY_TURN: Turn = { key: null, keyPart: null, chunk: undefined, records: new Map(), parent: undefined };
+export const ONLY_TURN: Turn = {
+  key: null,
+  keyPart: null,
+  chunk: undefined,
+  records: new Map(),
+  parent: undefined,
+};
 
-/** The turn by which a row that runs by itself can be tried out: of a partitioned one its first chunk. Throws `RunError` where that is not known. */
+/**
+ * The turn by which a row that runs by itself can be tried out: of a partitioned one its first
+ * chunk. Throws `RunError` where that is not known.
+ */
 export function firstTurn({ id, partition }: Pick<RowPlan, 'id' | 'partition'>): Turn {
   if (partition === undefined) return ONLY_TURN;
   const chunk = partition.chunks?.at(0);
-  if (chunk !== undefined) return { ...ONLY_TURN, chunk: chunk.id, records: new Map([['partition', chunk.tokens]]) };
-  const why = partition.chunks === undefined ? 'its bound is discovered at run time' : 'its range is empty';
+  if (chunk !== undefined)
+    return { ...ONLY_TURN, chunk: chunk.id, records: new Map([['partition', chunk.tokens]]) };
+  const why =
+    partition.chunks === undefined ? 'its bound is discovered at run time' : 'its range is empty';
   throw new RunError('Config', 'partition_bound', `row \`${id}\` has no chunk to look at: ${why}`, {
     hint: 'write the bound into the document to try the row out',
   });
@@ -44,27 +58,39 @@ export function firstTurn({ id, partition }: Pick<RowPlan, 'id' | 'partition'>):
 const PARTS = ['::partition::', '::shard::'] as const;
 const [OF_CHUNK, OF_SHARD] = PARTS;
 
-/** `{row}`, `{row}::partition::{chunk}` or `{row}::shard::{shard}`: how outcomes call the invocation. */
+/**
+ * `{row}`, `{row}::partition::{chunk}` or `{row}::shard::{shard}`: how outcomes call the
+ * invocation.
+ */
 export function invocationName(row: Pick<RowPlan, 'id'>, { chunk, shard }: Turn): string {
   if (shard !== undefined) return `${row.id}${OF_SHARD}${shard.id}`;
   return chunk === undefined ? row.id : `${row.id}${OF_CHUNK}${chunk}`;
 }
 
-/** Whether the invocation is all that its row does, as far as one record of a parent or one value goes. */
+/**
+ * Whether the invocation is all that its row does, as far as one record of a parent or one value
+ * goes.
+ */
 export function isWholeTurn({ chunk, shard }: Turn): boolean {
   return chunk === undefined && shard === undefined;
 }
 
 /** The row of an invocation, by its name in an outcome. */
 export function rowOfInvocation(name: string, isRow: (id: string) => boolean): string {
-  return isRow(name) ? name : name.slice(0, Math.max(0, ...PARTS.map((part) => name.lastIndexOf(part))));
+  return isRow(name)
+    ? name
+    : name.slice(0, Math.max(0, ...PARTS.map((part) => name.lastIndexOf(part))));
 }
 
-/** `{name}::{row}`, with the parent key or tuple and the chunk behind it. Throws `ConfigError` when the store cannot hold it. */
+/**
+ * `{name}::{row}`, with the parent key or tuple and the chunk behind it. Throws `ConfigError` when
+ * the store cannot hold it.
+ */
 export function stateKeyOf(row: RowPlan, { key, keyPart, chunk, shard }: Turn): string {
   const part = shard === undefined ? (chunk === undefined ? [] : ['partition', chunk]) : [shard.id];
   const stateKey = [row.stateKey, ...(keyPart === null ? [] : [keyPart]), ...part].join('::');
-  if (row.state === undefined || (key === null && chunk === undefined) || STATE_KEY.test(stateKey)) return stateKey;
+  if (row.state === undefined || (key === null && chunk === undefined) || STATE_KEY.test(stateKey))
+    return stateKey;
   throw new ConfigError([
     {
       code: 'invalid_state_key',
@@ -83,7 +109,10 @@ export function keyPartOf(text: string): string {
   return encoded(text, OUTSIDE);
 }
 
-/** The value of one dimension: also what separates dimensions is encoded, so that no two tuples share a key. */
+/**
+ * The value of one dimension: also what separates dimensions is encoded, so that no two tuples
+ * share a key.
+ */
 export function dimensionPartOf(text: string): string {
   return encoded(text, OUTSIDE_OR_SEPARATOR);
 }
@@ -91,5 +120,9 @@ export function dimensionPartOf(text: string): string {
 function encoded(text: string, outside: RegExp): string {
   return text
     .toWellFormed()
-    .replaceAll(outside, (one) => [...Buffer.from(one)].map((byte) => `%${byte.toString(16).toUpperCase().padStart(2, '0')}`).join(''));
+    .replaceAll(outside, (one) =>
+      [...Buffer.from(one)]
+        .map((byte) => `%${byte.toString(16).toUpperCase().padStart(2, '0')}`)
+        .join(''),
+    );
 }

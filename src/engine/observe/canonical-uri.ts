@@ -1,4 +1,7 @@
-/** What a data set is called where it is remembered: the same on every day, although a run puts the day into its address. */
+/**
+ * What a data set is called where it is remembered: the same on every day, although a run puts the
+ * day into its address.
+ */
 import { hash } from 'node:crypto';
 import { renderNow } from '../../document/now-tokens.ts';
 import { classify, restoreEscapes, rewriteTokens } from '../../document/tokens.ts';
@@ -6,7 +9,10 @@ import { isObject, jsonText, type JsonValue } from '../../lib/json.ts';
 import { valueAt, type RuntimeTokens } from '../../plan/resolve.ts';
 import type { ObservedDataset } from './datasets.ts';
 
-/** One token of a config or several without anything between them, and the characters beside it where they are fixed. */
+/**
+ * One token of a config or several without anything between them, and the characters beside it
+ * where they are fixed.
+ */
 interface Unit {
   readonly written: string;
   readonly rendered: string;
@@ -18,13 +24,17 @@ interface Unit {
 const CUT = '\u0001';
 
 /** The address with `${now.*}`, and with the bounds of a chunk, where a run filled them in. */
-export function canonicalUri({ uri, part }: ObservedDataset, tokens: RuntimeTokens): string | undefined {
+export function canonicalUri(
+  { uri, part }: ObservedDataset,
+  tokens: RuntimeTokens,
+): string | undefined {
   if (uri === undefined || !part.deferred) return uri;
   let canonical = uri;
   const units: Unit[] = [];
   for (const text of textsOf(part.config)) {
     const filled = filledText(text, tokens);
-    // On the first of January month and day look the same: what stands there as a whole is not taken apart.
+    // On the first of January month and day look the same: what stands there as a whole is not
+    // taken apart.
     const whole = putBack(canonical, wholeOf(filled));
     if (whole === canonical) units.push(...unitsOf(filled));
     canonical = whole;
@@ -55,14 +65,22 @@ function filledText(text: string, tokens: RuntimeTokens): FilledText {
     found.push({ written: `\${${body}}`, rendered: renderingOf(body, tokens) });
     return CUT;
   };
-  return { literals: restoreEscapes(rewriteTokens(text, { replace, tooDeep: () => undefined })).split(CUT), found };
+  return {
+    literals: restoreEscapes(rewriteTokens(text, { replace, tooDeep: () => undefined })).split(CUT),
+    found,
+  };
 }
 
 function wholeOf({ literals, found }: FilledText): Unit {
   const isKnown = found.every(({ rendered }) => rendered !== undefined);
   const joined = (side: 'written' | 'rendered'): string =>
     literals.map((literal, index) => literal + (found[index]?.[side] ?? '')).join('');
-  return { written: joined('written'), rendered: isKnown ? joined('rendered') : '', left: '', right: '' };
+  return {
+    written: joined('written'),
+    rendered: isKnown ? joined('rendered') : '',
+    left: '',
+    right: '',
+  };
 }
 
 function unitsOf({ literals, found }: FilledText): Unit[] {
@@ -91,7 +109,10 @@ function renderingOf(body: string, { now, records }: RuntimeTokens): string | un
   return value === undefined ? undefined : jsonText(value);
 }
 
-/** Where nothing is fixed beside it, it must stand by itself: a day of two digits is found in many numbers. */
+/**
+ * Where nothing is fixed beside it, it must stand by itself: a day of two digits is found in many
+ * numbers.
+ */
 function putBack(uri: string, { written, rendered, left, right }: Unit): string {
   if (rendered === '') return uri;
   let out = '';

@@ -21,10 +21,18 @@ function transform(flow: ColumnFlow) {
   );
 }
 
-const shape = (...names: string[]): RecordShape => names.map((name) => ({ name, types: ['string'], nulls: false }));
+const shape = (...names: string[]): RecordShape =>
+  names.map((name) => ({ name, types: ['string'], nulls: false }));
 
-function originsOf(flows: readonly ColumnFlow[], written: readonly string[], over: Partial<RowPlan> = {}) {
-  const row = rowPlan(fakeSource([]), fakeSink().definition, { transforms: flows.map(transform), ...over });
+function originsOf(
+  flows: readonly ColumnFlow[],
+  written: readonly string[],
+  over: Partial<RowPlan> = {},
+) {
+  const row = rowPlan(fakeSource([]), fakeSink().definition, {
+    transforms: flows.map(transform),
+    ...over,
+  });
   const plan = planOf([row]);
   const shapes = { read: new Map([[row.id, shape('a', 'b', 'c')]]), written: shape(...written) };
   return columnOriginsOf(row, plan, shapes);
@@ -56,7 +64,12 @@ describe('where columns come from', () => {
       { kind: 'rename', fields: { d: 'e' } },
       { kind: 'derive', fields: { a: ['a', 'c'] } },
     ];
-    expect(originsOf(flows, ['a', 'b', 'c', 'e'])).toEqual({ a: ['a'], b: ['b'], c: ['a'], e: ['b', 'a'] });
+    expect(originsOf(flows, ['a', 'b', 'c', 'e'])).toEqual({
+      a: ['a'],
+      b: ['b'],
+      c: ['a'],
+      e: ['b', 'a'],
+    });
   });
 
   it('is not told behind a transform that says nothing of its columns', () => {
@@ -70,7 +83,10 @@ describe('where columns come from', () => {
 
 describe('where columns come from in a graph', () => {
   const parts = partsOf({ sources: { in: fakeSource([]) }, sinks: { out: fakeSink().definition } });
-  const rename = { kind: 'transform', transforms: [{ type: 'rename_field', config: { fields: { a: 'x' } } }] };
+  const rename = {
+    kind: 'transform',
+    transforms: [{ type: 'rename_field', config: { fields: { a: 'x' } } }],
+  };
   const shapes = { read: new Map([['s', shape('a', 'b')]]), written: shape('x', 'b') };
   const rowOf = (plan: Plan): RowPlan => plan.rows[0] as RowPlan;
 

@@ -1,4 +1,7 @@
-/** From which input columns the columns of an output come, where the transforms on the way let it be told. */
+/**
+ * From which input columns the columns of an output come, where the transforms on the way let it be
+ * told.
+ */
 import type { ColumnFlow } from '../../kit/transform.ts';
 import type { NodePlan, Plan, RowPlan, TransformPlan } from '../../plan/plan.ts';
 import type { RowShapes } from './samples.ts';
@@ -6,31 +9,52 @@ import type { RowShapes } from './samples.ts';
 /** Output column to input columns. */
 export type ColumnOrigins = Readonly<Record<string, readonly string[]>>;
 
-/** `undefined` where a transform says nothing of its columns, several inputs are mixed, or nothing was sampled. Columns made of nothing are left out. */
-export function columnOriginsOf(row: RowPlan, plan: Plan, shapes: RowShapes): ColumnOrigins | undefined {
-  const path = plan.topology === undefined ? { source: row.id, transforms: row.transforms } : pathTo(row, plan);
+/**
+ * `undefined` where a transform says nothing of its columns, several inputs are mixed, or nothing
+ * was sampled. Columns made of nothing are left out.
+ */
+export function columnOriginsOf(
+  row: RowPlan,
+  plan: Plan,
+  shapes: RowShapes,
+): ColumnOrigins | undefined {
+  const path =
+    plan.topology === undefined
+      ? { source: row.id, transforms: row.transforms }
+      : pathTo(row, plan);
   const flows = path?.transforms.map(flowOf);
-  if (path === undefined || flows === undefined || flows.some(({ kind }) => kind === 'opaque') || shapes.written.length === 0)
+  if (
+    path === undefined ||
+    flows === undefined ||
+    flows.some(({ kind }) => kind === 'opaque') ||
+    shapes.written.length === 0
+  )
     return undefined;
   const supplied = new Set(row.metadataColumns?.map(({ name }) => name));
   const read = new Set(shapes.read.get(path.source)?.map(({ name }) => name));
   const origins: [string, readonly string[]][] = [];
   for (const { name } of shapes.written) {
-    const known = supplied.has(name) ? [] : originsOf(name, flows).filter((origin) => read.has(origin));
+    const known = supplied.has(name)
+      ? []
+      : originsOf(name, flows).filter((origin) => read.has(origin));
     if (known.length > 0) origins.push([name, known]);
   }
   return Object.fromEntries(origins);
 }
 
 /** The only way from the only source to a sink of a graph. */
-function pathTo(row: RowPlan, plan: Plan): { readonly source: string; readonly transforms: readonly TransformPlan[] } | undefined {
+function pathTo(
+  row: RowPlan,
+  plan: Plan,
+): { readonly source: string; readonly transforms: readonly TransformPlan[] } | undefined {
   const { nodes = [], edges = [] } = plan.topology ?? {};
   const transforms: TransformPlan[] = [];
   for (let id = row.id; ;) {
     const into = edges.filter(({ to }) => to === id);
     const node: NodePlan | undefined = nodes.find((one) => one.id === into[0]?.from);
     if (into.length !== 1 || node === undefined) return undefined;
-    if (node.kind === 'source') return { source: node.id, transforms: [...transforms.toReversed(), ...row.transforms] };
+    if (node.kind === 'source')
+      return { source: node.id, transforms: [...transforms.toReversed(), ...row.transforms] };
     if (node.kind === 'transform') transforms.push(...node.transforms.toReversed());
     else if (node.kind !== 'tee') return undefined;
     id = node.id;
@@ -44,7 +68,10 @@ function flowOf({ definition, parsed, judged }: TransformPlan): ColumnFlow {
 
 /** Walks back from the end: which columns it was before each transform. */
 function originsOf(column: string, flows: readonly ColumnFlow[]): readonly string[] {
-  return flows.reduceRight<readonly string[]>((names, flow) => [...new Set(names.flatMap((name) => namesBefore(name, flow)))], [column]);
+  return flows.reduceRight<readonly string[]>(
+    (names, flow) => [...new Set(names.flatMap((name) => namesBefore(name, flow)))],
+    [column],
+  );
 }
 
 function namesBefore(name: string, flow: ColumnFlow): readonly string[] {

@@ -1,4 +1,7 @@
-/** What a data set is called outside: never with a credential, and the same from wherever the program was started. */
+/**
+ * What a data set is called outside: never with a credential, and the same from wherever the
+ * program was started.
+ */
 import { isAbsolute, resolve } from 'node:path';
 import { localAddress } from '../../lib/local-address.ts';
 
@@ -16,7 +19,10 @@ const SECRET_ENDINGS = /(?:password|passwd|token|secret|signature)$/;
 /** An `@` with what can be the name of a host behind it. */
 const BEFORE_HOST = /@(?=(?:[\w.-]+|\[[0-9a-f:.]+\])(?::\d+)?(?:[/?#;,]|$))/gi;
 
-/** The address without user info, and with `***` instead of the values of parameters that are secret by their name. */
+/**
+ * The address without user info, and with `***` instead of the values of parameters that are secret
+ * by their name.
+ */
 export function redactUri(uri: string): string {
   const bare = localAddress(uri) === undefined ? withoutUserInfo(uri) : uri;
   return withoutSecretValues(bare);
@@ -24,8 +30,10 @@ export function redactUri(uri: string): string {
 
 /** A value goes up to the next pair; one that is not secret may hold pairs of its own. */
 function withoutSecretValues(text: string): string {
-  return text.replaceAll(/([;&?#,]|:\/\/)([^;&?#,=]*)=([^;&]*)/g, (_pair, before: string, name: string, value: string) =>
-    isSecretKey(name) ? `${before}${name}=***` : `${before}${name}=${withoutSecretValues(value)}`,
+  return text.replaceAll(
+    /([;&?#,]|:\/\/)([^;&?#,=]*)=([^;&]*)/g,
+    (_pair, before: string, name: string, value: string) =>
+      isSecretKey(name) ? `${before}${name}=***` : `${before}${name}=${withoutSecretValues(value)}`,
   );
 }
 
@@ -47,7 +55,10 @@ export function withWholePath(uri: string, cwd: string): string {
   return `${scheme}://${resolve(cwd, path)}${query}`;
 }
 
-/** A password may hold anything, even `/` and `@`: everything up to the last host-like place goes, where it can be one. */
+/**
+ * A password may hold anything, even `/` and `@`: everything up to the last host-like place goes,
+ * where it can be one.
+ */
 function withoutUserInfo(uri: string): string {
   const start = uri.indexOf('://') + 3;
   if (start === 2) return uri;

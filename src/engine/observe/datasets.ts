@@ -29,25 +29,39 @@ export interface DatasetNaming {
 export function datasetsOf(row: RowPlan, naming: DatasetNaming): RowDatasets {
   const { topology } = naming.plan;
   const sources: readonly (readonly [string, SourcePlan])[] =
-    topology === undefined ? [[row.id, row.source]] : sourceNodesOf(row.id, naming.plan).map(({ id, source }) => [id, source] as const);
+    topology === undefined
+      ? [[row.id, row.source]]
+      : sourceNodesOf(row.id, naming.plan).map(({ id, source }) => [id, source] as const);
   return {
     inputs: sources.map(([id, part]) => datasetOf(id, part, naming)),
     output: datasetOf(row.id, row.sink, naming),
   };
 }
 
-export function datasetOf(id: string, part: SourcePlan | SinkPlan, { tokens, env }: DatasetNaming): ObservedDataset {
+export function datasetOf(
+  id: string,
+  part: SourcePlan | SinkPlan,
+  { tokens, env }: DatasetNaming,
+): ObservedDataset {
   const written = part.definition.datasetUri(resolvePart(part, tokens));
-  const uri = written.endsWith('://unknown') || written.startsWith('unknown://') ? undefined : written;
-  const safe = uri === undefined ? undefined : env.redactor.text(redactUri(withWholePath(uri, env.cwd)));
+  const uri =
+    written.endsWith('://unknown') || written.startsWith('unknown://') ? undefined : written;
+  const safe =
+    uri === undefined ? undefined : env.redactor.text(redactUri(withWholePath(uri, env.cwd)));
   return { id, kind: part.type, uri: safe, part };
 }
 
 /** The source nodes whose records can reach a node, in the order of the graph. */
-export function sourceNodesOf(id: string, { topology }: Plan): { readonly id: string; readonly source: SourcePlan }[] {
+export function sourceNodesOf(
+  id: string,
+  { topology }: Plan,
+): { readonly id: string; readonly source: SourcePlan }[] {
   if (topology === undefined) return [];
   const above = new Set([id]);
   // A set grows while it is walked.
-  for (const node of above) for (const edge of topology.edges) if (edge.to === node) above.add(edge.from);
-  return topology.nodes.flatMap((node) => (node.kind === 'source' && above.has(node.id) ? [{ id: node.id, source: node.source }] : []));
+  for (const node of above)
+    for (const edge of topology.edges) if (edge.to === node) above.add(edge.from);
+  return topology.nodes.flatMap((node) =>
+    node.kind === 'source' && above.has(node.id) ? [{ id: node.id, source: node.source }] : [],
+  );
 }

@@ -13,19 +13,32 @@ const pages = [{ records: [{ id: 1 }, { id: 2 }], bookmark: 2 }];
 function run(
   rows: readonly RowPlan[],
   observers: readonly RunObserver[],
-  { env = testEnv(), signal = new AbortController().signal }: { readonly env?: Env; readonly signal?: AbortSignal } = {},
+  {
+    env = testEnv(),
+    signal = new AbortController().signal,
+  }: { readonly env?: Env; readonly signal?: AbortSignal } = {},
 ) {
   const clock = new Date('2026-01-31T00:00:00Z');
-  return execute({ plan: planOf([...rows]), parts: noParts, env, runId: 'run-1', clock, signal, observers });
+  return execute({
+    plan: planOf([...rows]),
+    parts: noParts,
+    env,
+    runId: 'run-1',
+    clock,
+    signal,
+    observers,
+  });
 }
 
 function listener(): { readonly heard: string[]; readonly observer: RunObserver } {
   const heard: string[] = [];
   const observer: RunObserver = {
     name: 'listener',
-    runStarted: ({ runId, dryRun }) => void heard.push(`run ${runId} starts, ${dryRun ? 'dry' : 'for real'}`),
+    runStarted: ({ runId, dryRun }) =>
+      void heard.push(`run ${runId} starts, ${dryRun ? 'dry' : 'for real'}`),
     rowStarted: ({ name }) => void heard.push(`row ${name} starts`),
-    rowEnded: ({ name }, { status, balance }) => void heard.push(`row ${name} ${status}, ${balance.written} written`),
+    rowEnded: ({ name }, { status, balance }) =>
+      void heard.push(`row ${name} ${status}, ${balance.written} written`),
     runEnded: ({ status }) => void heard.push(`run ${status}`),
   };
   return { heard, observer };
@@ -35,7 +48,12 @@ describe('an observer', () => {
   it('is told what a run does, from its start to its end', async () => {
     const { heard, observer } = listener();
     await run([rowPlan(fakeSource(pages), fakeSink().definition)], [observer]);
-    expect(heard).toEqual(['run run-1 starts, for real', 'row row-0 starts', 'row row-0 completed, 2 written', 'run completed']);
+    expect(heard).toEqual([
+      'run run-1 starts, for real',
+      'row row-0 starts',
+      'row row-0 completed, 2 written',
+      'run completed',
+    ]);
   });
 
   it('is told of failures', async () => {
@@ -63,7 +81,10 @@ describe('an observer', () => {
         heard.push('the end');
       },
     };
-    const outcome = run([rowPlan(fakeSource(pages), fakeSink().definition)], [{ name: 'last', rowEnded: () => first.resolve() }, slow]);
+    const outcome = run(
+      [rowPlan(fakeSource(pages), fakeSink().definition)],
+      [{ name: 'last', rowEnded: () => first.resolve() }, slow],
+    );
     expect((await outcome).status).toBe('completed');
     expect(heard).toEqual(['begins with the start', 'is done with the start', 'the end']);
   });
@@ -78,7 +99,9 @@ describe('an observer', () => {
         throw new Error('nobody home');
       },
     };
-    const outcome = await run([rowPlan(fakeSource(pages), fakeSink().definition)], [broken], { env });
+    const outcome = await run([rowPlan(fakeSource(pages), fakeSink().definition)], [broken], {
+      env,
+    });
     expect(outcome.status).toBe('completed');
     expect(heard.at(-1)).toBe('run completed');
     expect(env.lines.filter(({ line }) => line.includes('nobody home'))).toHaveLength(1);
@@ -90,7 +113,10 @@ describe('an observer', () => {
     const stop = new AbortController();
     const deaf: RunObserver = { name: 'deaf', runEnded: () => new Promise<void>(() => {}) };
     let ended: string | undefined;
-    const running = run([rowPlan(fakeSource(pages), fakeSink().definition)], [deaf], { env, signal: stop.signal });
+    const running = run([rowPlan(fakeSource(pages), fakeSink().definition)], [deaf], {
+      env,
+      signal: stop.signal,
+    });
     void running.then(({ status }) => (ended = status));
     await clock.pass(3_600_000);
     expect(ended).toBeUndefined();
@@ -99,6 +125,8 @@ describe('an observer', () => {
     expect(ended).toBeUndefined();
     await clock.pass(1);
     expect(ended).toBe('completed');
-    expect(env.lines.some(({ line }) => line.includes('before it was told to all how it ended to=deaf'))).toBe(true);
+    expect(
+      env.lines.some(({ line }) => line.includes('before it was told to all how it ended to=deaf')),
+    ).toBe(true);
   });
 });

@@ -35,12 +35,22 @@ export class Observers {
     return sampler;
   }
 
-  /** Tells that a row is running, now and then until the signal fires, to whoever wants to hear it. Never rejects. */
-  async keepTelling(row: ObservedRow, { clock, signal }: { readonly clock: Clock; readonly signal: AbortSignal }): Promise<void> {
+  /**
+   * Tells that a row is running, now and then until the signal fires, to whoever wants to hear it.
+   * Never rejects.
+   */
+  async keepTelling(
+    row: ObservedRow,
+    { clock, signal }: { readonly clock: Clock; readonly signal: AbortSignal },
+  ): Promise<void> {
     const beats = this.#lines.map(async (line) => {
       const { heartbeatMs } = line.observer;
       if (heartbeatMs === undefined) return;
-      for (await clock.sleep(heartbeatMs, signal); !signal.aborted; await clock.sleep(heartbeatMs, signal)) {
+      for (
+        await clock.sleep(heartbeatMs, signal);
+        !signal.aborted;
+        await clock.sleep(heartbeatMs, signal)
+      ) {
         if (!line.busy) line.push((observer) => observer.rowRuns?.(row));
       }
     });
@@ -48,11 +58,19 @@ export class Observers {
   }
 
   /** Resolves when everything has been told; some time after the signal in any case. */
-  async settled({ clock, signal }: { readonly clock: Clock; readonly signal: AbortSignal }): Promise<void> {
+  async settled({
+    clock,
+    signal,
+  }: {
+    readonly clock: Clock;
+    readonly signal: AbortSignal;
+  }): Promise<void> {
     const told = Promise.all(this.#lines.map((line) => line.last));
     if ((await patiently(told, signal, { clock, patienceMs: LAST_WORDS_MS })) !== undefined) return;
     const to = this.#lines.filter(({ busy }) => busy).map(({ observer }) => observer.name);
-    this.#log.warn('the run was stopped before it was told to all how it ended', { to: to.join(', ') });
+    this.#log.warn('the run was stopped before it was told to all how it ended', {
+      to: to.join(', '),
+    });
   }
 }
 
@@ -81,7 +99,10 @@ class Line {
     try {
       await tell(this.observer);
     } catch (error) {
-      this.#log.warn('what the run does could not be told', { to: this.observer.name, error: messageOf(error) });
+      this.#log.warn('what the run does could not be told', {
+        to: this.observer.name,
+        error: messageOf(error),
+      });
     }
   }
 }

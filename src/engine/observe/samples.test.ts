@@ -1,4 +1,6 @@
-/** What observers are told of records: their shape, in every lane, and at no cost when nobody asks. */
+/**
+ * What observers are told of records: their shape, in every lane, and at no cost when nobody asks.
+ */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -24,12 +26,24 @@ const plain = (shape: RecordShape | undefined): unknown =>
   shape?.map(({ name, types, nulls }) => `${name}: ${types.join('|')}${nulls ? '?' : ''}`);
 
 /** An observer that asks for samples, and what it was told at the end of each row. */
-function onlooker(sampleRecords: number): { readonly observer: RunObserver; readonly seen: (RowShapes | undefined)[] } {
+function onlooker(sampleRecords: number): {
+  readonly observer: RunObserver;
+  readonly seen: (RowShapes | undefined)[];
+} {
   const seen: (RowShapes | undefined)[] = [];
-  return { seen, observer: { name: 'onlooker', sampleRecords, rowEnded: (_row, _outcome, shapes) => void seen.push(shapes) } };
+  return {
+    seen,
+    observer: {
+      name: 'onlooker',
+      sampleRecords,
+      rowEnded: (_row, _outcome, shapes) => void seen.push(shapes),
+    },
+  };
 }
 
-function configured<D extends { readonly type: string; readonly config: Parameters<typeof check>[0] }>(definition: D, config: JsonObject) {
+function configured<
+  D extends { readonly type: string; readonly config: Parameters<typeof check>[0] },
+>(definition: D, config: JsonObject) {
   const checked = check<unknown>(definition.config, config);
   if (!checked.ok) throw new Error(checked.issues[0]?.message);
   return { ...part(definition, config), parsed: checked.value } as PartPlan<D>;
@@ -44,7 +58,10 @@ describe('the shape of records', () => {
 
   it.each(lanes)('is the same in the lane of %s', async (name, lane) => {
     const [input, output] = [join(folder, `${name}.in`), join(folder, `${name}.out`)];
-    writeFileSync(input, '{"id":1,"note":null}\n{"id":2.5,"tags":["a"]}\n{"id":"beyond the sample"}\n');
+    writeFileSync(
+      input,
+      '{"id":1,"note":null}\n{"id":2.5,"tags":["a"]}\n{"id":"beyond the sample"}\n',
+    );
     const row: RowPlan = {
       ...rowPlan(jsonlSource, jsonlSink),
       source: configured(jsonlSource, { path: input }),
@@ -55,7 +72,9 @@ describe('the shape of records', () => {
     const outcome = await run(planOf([row]), { observers: [observer] });
     expect(outcome).toMatchObject({ status: 'completed', records_written: 3 });
     const shape = ['id: number', 'note: ?', 'tags: array?'];
-    expect([...(seen[0]?.read ?? [])].map(([id, read]) => [id, plain(read)])).toEqual([['row-0', shape]]);
+    expect([...(seen[0]?.read ?? [])].map(([id, read]) => [id, plain(read)])).toEqual([
+      ['row-0', shape],
+    ]);
     expect(plain(seen[0]?.written)).toEqual(shape);
   });
 
@@ -81,7 +100,9 @@ describe('the shape of records', () => {
         quality: undefined,
         contract: undefined,
         schema: undefined,
-        masking: maskingBlock.schema.parse({ rules: [{ match: { fields: ['mail'] }, action: { type: 'redact' } }] }),
+        masking: maskingBlock.schema.parse({
+          rules: [{ match: { fields: ['mail'] }, action: { type: 'redact' } }],
+        }),
       },
       metadataColumns: [{ column: 'sequence', name: '_seq' }],
     });
@@ -98,7 +119,8 @@ describe('the shape of records', () => {
     const observer: RunObserver = {
       name: 'onlooker',
       sampleRecords: 5,
-      runEnded: (_outcome, read) => void shapes.push(...[...read].map(([id, shape]) => `${id} ${String(plain(shape))}`)),
+      runEnded: (_outcome, read) =>
+        void shapes.push(...[...read].map(([id, shape]) => `${id} ${String(plain(shape))}`)),
     };
     const document = {
       nodes: {
@@ -113,15 +135,24 @@ describe('the shape of records', () => {
         ['m', 'out'],
       ] as const,
     };
-    const sources = { a: fakeSource([{ records: [{ x: 1 }] }]), b: fakeSource([{ records: [{ y: 'z' }] }]) };
-    const outcome = await runGraph(document, { sources, sinks: { out: sink } }, { observers: [observer] });
+    const sources = {
+      a: fakeSource([{ records: [{ x: 1 }] }]),
+      b: fakeSource([{ records: [{ y: 'z' }] }]),
+    };
+    const outcome = await runGraph(
+      document,
+      { sources, sinks: { out: sink } },
+      { observers: [observer] },
+    );
     expect(outcome.error).toBeNull();
     expect(shapes.sort()).toEqual(['a x: integer', 'b y: string']);
   });
 
   it('is not looked for when nobody asks', async () => {
     const { observer, seen } = onlooker(0);
-    await run(planOf([rowPlan(fakeSource([{ records: [{ id: 1 }] }]), fakeSink().definition)]), { observers: [observer] });
+    await run(planOf([rowPlan(fakeSource([{ records: [{ id: 1 }] }]), fakeSink().definition)]), {
+      observers: [observer],
+    });
     expect(seen).toEqual([undefined]);
   });
 });
@@ -129,7 +160,12 @@ describe('the shape of records', () => {
 describe('a sampler', () => {
   it('has no more records read out of a block than it looks at', () => {
     const decode = vi.fn((block: Uint8Array) => Array.from(block, (byte) => ({ byte })));
-    const encoding: Encoding = { name: 'bytes', decode, encode: () => new Uint8Array(), offsetOf: (_block, index) => index };
+    const encoding: Encoding = {
+      name: 'bytes',
+      decode,
+      encode: () => new Uint8Array(),
+      offsetOf: (_block, index) => index,
+    };
     const sampler = new ShapeSampler(3);
     sampler.take(Page.ofBlock(encoding, new Uint8Array(1000), 1000));
     sampler.take(Page.ofBlock(encoding, new Uint8Array(1000), 1000));
@@ -140,7 +176,12 @@ describe('a sampler', () => {
     const decode = (): never => {
       throw new Error('not today');
     };
-    const encoding: Encoding = { name: 'bytes', decode, encode: () => new Uint8Array(), offsetOf: (_block, index) => index };
+    const encoding: Encoding = {
+      name: 'bytes',
+      decode,
+      encode: () => new Uint8Array(),
+      offsetOf: (_block, index) => index,
+    };
     const sampler = new ShapeSampler(3);
     sampler.take(Page.ofBlock(encoding, new Uint8Array(10), 10));
     sampler.take(Page.ofRecords([{ id: 1 }]));

@@ -13,7 +13,10 @@ export interface ShapeField {
   readonly nulls: boolean;
 }
 
-/** Names and types of fields in the order in which they were first seen, and no value: it may be told to anybody. */
+/**
+ * Names and types of fields in the order in which they were first seen, and no value: it may be
+ * told to anybody.
+ */
 export type RecordShape = readonly ShapeField[];
 
 /** What an invocation read and wrote. */
@@ -24,7 +27,10 @@ export interface RowShapes {
   readonly written: RecordShape;
 }
 
-/** Looks at the first records of the pages it is shown; of a page in any form it takes only those out that it looks at. */
+/**
+ * Looks at the first records of the pages it is shown; of a page in any form it takes only those
+ * out that it looks at.
+ */
 export class ShapeSampler {
   readonly #types = new FieldTypes();
   #left: number;
@@ -40,13 +46,16 @@ export class ShapeSampler {
     try {
       this.#types.add(first.records());
     } catch {
-      // What cannot be read is told where somebody needs it; a run that moves bytes as they are needs nothing.
+      // What cannot be read is told where somebody needs it; a run that moves bytes as they are
+      // needs nothing.
       this.#left = 0;
     }
   }
 
   shape(): RecordShape {
-    return this.#types.fields().map(({ name, types, nulls }) => ({ name, types: [...types], nulls }));
+    return this.#types
+      .fields()
+      .map(({ name, types, nulls }) => ({ name, types: [...types], nulls }));
   }
 }
 
@@ -65,7 +74,8 @@ export class RowSampler {
 
   constructor({ row, records, sources }: RowSamplerOptions) {
     this.#row = row;
-    this.#read = sources === undefined || !changesRecords(row) ? new ShapeSampler(records) : undefined;
+    this.#read =
+      sources === undefined || !changesRecords(row) ? new ShapeSampler(records) : undefined;
     this.#written = changesRecords(row) ? new ShapeSampler(records) : this.#read;
     this.#sources = sources ?? new Map(this.#read === undefined ? [] : [[row.id, this.#read]]);
   }
@@ -75,18 +85,26 @@ export class RowSampler {
     this.#read?.take(page);
   }
 
-  /** The page as it goes to the sink. Where nothing can have changed it, it was looked at when it was read. */
+  /**
+   * The page as it goes to the sink. Where nothing can have changed it, it was looked at when it
+   * was read.
+   */
   written(page: Page): void {
     if (this.#written !== this.#read) this.#written?.take(page);
   }
 
   shapes(): RowShapes {
-    const stamped = (this.#row.metadataColumns ?? []).map(({ column, name }) => ({ name, types: [METADATA_TYPES[column]], nulls: false }));
+    const stamped = (this.#row.metadataColumns ?? []).map(({ column, name }) => ({
+      name,
+      types: [METADATA_TYPES[column]],
+      nulls: false,
+    }));
     const written = this.#written?.shape() ?? [];
     const names = new Set(stamped.map(({ name }) => name));
     return {
       read: new Map([...this.#sources].map(([id, sampler]) => [id, sampler.shape()])),
-      written: written.length === 0 ? [] : [...written.filter(({ name }) => !names.has(name)), ...stamped],
+      written:
+        written.length === 0 ? [] : [...written.filter(({ name }) => !names.has(name)), ...stamped],
     };
   }
 }

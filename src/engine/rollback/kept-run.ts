@@ -1,4 +1,7 @@
-/** Keeps an invocation undoable: what was before is remembered before the first write, and no more invocations than asked for are kept. */
+/**
+ * Keeps an invocation undoable: what was before is remembered before the first write, and no more
+ * invocations than asked for are kept.
+ */
 import { messageOf, RunError } from '../../lib/errors.ts';
 import { canonicalJson, type JsonValue } from '../../lib/json.ts';
 import type { StateStore } from '../../kit/state-store.ts';
@@ -21,27 +24,46 @@ export interface RunFacts {
 /** Before the invocation looks where to go on: an interrupted undo decides that. */
 export async function finishUndo({ env, row, sink, state, stateKey }: Invocation): Promise<void> {
   if (row.rollback === undefined || state === undefined || sink.undo === undefined) return;
-  const end = await settleInterrupted({ state, stateKey, undo: sink.undo }).catch((error: unknown) => {
-    throw blame('State', row.state?.type ?? 'state', error);
-  });
+  const end = await settleInterrupted({ state, stateKey, undo: sink.undo }).catch(
+    (error: unknown) => {
+      throw blame('State', row.state?.type ?? 'state', error);
+    },
+  );
   if (end === 'settled')
-    env.log.info('an interrupted rollback was finished: the run goes on after the position it put back', { row: row.id });
+    env.log.info(
+      'an interrupted rollback was finished: the run goes on after the position it put back',
+      { row: row.id },
+    );
 }
 
 /** `undefined` where the invocation cannot be undone; that is no reason not to run. */
-export async function keepRun(invocation: Invocation, facts: RunFacts): Promise<KeptRun | undefined> {
+export async function keepRun(
+  invocation: Invocation,
+  facts: RunFacts,
+): Promise<KeptRun | undefined> {
   const { env, row, sink, state, capabilities, id } = invocation;
-  const mode = row.rollback === undefined ? undefined : undoModeOf(capabilities.writeMode, row.rollback);
+  const mode =
+    row.rollback === undefined ? undefined : undoModeOf(capabilities.writeMode, row.rollback);
   if (row.rollback === undefined || mode === undefined || state === undefined) return undefined;
   if (sink.undo === undefined) {
     const message = `the sink \`${row.sink.type}\` of row \`${row.id}\` cannot undo a run with the config of this run`;
-    throw new RunError('Config', 'rollback_unreachable', message, { hint: 'use `column_mapping: auto_map`, or remove `rollback`' });
+    throw new RunError('Config', 'rollback_unreachable', message, {
+      hint: 'use `column_mapping: auto_map`, or remove `rollback`',
+    });
   }
-  const kept = new KeptRun(invocation, { state, undo: sink.undo, mode, retain: row.rollback.retain });
+  const kept = new KeptRun(invocation, {
+    state,
+    undo: sink.undo,
+    mode,
+    retain: row.rollback.retain,
+  });
   try {
     await kept.begin(facts);
   } catch (error) {
-    env.log.warn('the run cannot be remembered, so it cannot be undone', { row: row.id, error: messageOf(error) });
+    env.log.warn('the run cannot be remembered, so it cannot be undone', {
+      row: row.id,
+      error: messageOf(error),
+    });
     return undefined;
   }
   try {
@@ -76,7 +98,8 @@ export class KeptRun {
   async begin(facts: RunFacts): Promise<void> {
     const { env, id, row, labels, stateKey, sink, watermark, capabilities } = this.#invocation;
     const before = await this.#keeping.state.get(stateKey);
-    const token = watermark === undefined ? {} : { token_before: (await sink.tokens?.last(stateKey)) ?? null };
+    const token =
+      watermark === undefined ? {} : { token_before: (await sink.tokens?.last(stateKey)) ?? null };
     this.#marker = {
       run_id: id,
       pipeline: labels.pipeline,
@@ -104,7 +127,9 @@ export class KeptRun {
     this.#finished = true;
   }
 
-  /** Never throws. An invocation that changed nothing is not kept: it would push out one that did. */
+  /**
+   * Never throws. An invocation that changed nothing is not kept: it would push out one that did.
+   */
   async end(): Promise<void> {
     const { env, row, id, tally, stateKey } = this.#invocation;
     const marker = this.#marker;
@@ -112,10 +137,17 @@ export class KeptRun {
     try {
       if (!(await this.#hasChanged())) return await this.#forget([id]);
       const after = await this.#keeping.state.get(stateKey);
-      await this.#markers.put({ ...marker, records_written: tally.written, ...(after === undefined ? {} : { bookmark_after: after }) });
+      await this.#markers.put({
+        ...marker,
+        records_written: tally.written,
+        ...(after === undefined ? {} : { bookmark_after: after }),
+      });
       await this.#forget(await this.#outdated());
     } catch (error) {
-      env.log.warn('what can be undone could not be brought up to date', { row: row.id, error: messageOf(error) });
+      env.log.warn('what can be undone could not be brought up to date', {
+        row: row.id,
+        error: messageOf(error),
+      });
     }
   }
 
@@ -132,7 +164,8 @@ export class KeptRun {
     const { runs } = await this.#markers.index();
     const outdated = new Set(runs.slice(0, Math.max(0, runs.length - this.#keeping.retain)));
     if (this.#keeping.mode !== 'overwrite') return [...outdated];
-    for (const marker of await this.#markers.all()) if (marker.mode === 'overwrite' && marker.run_id !== id) outdated.add(marker.run_id);
+    for (const marker of await this.#markers.all())
+      if (marker.mode === 'overwrite' && marker.run_id !== id) outdated.add(marker.run_id);
     return [...outdated];
   }
 

@@ -1,4 +1,7 @@
-/** What the state store remembers of the invocations of a row that can be undone: a marker for each, and an index of them. */
+/**
+ * What the state store remembers of the invocations of a row that can be undone: a marker for each,
+ * and an index of them.
+ */
 import { z } from 'zod';
 import { ConnectorError } from '../../lib/errors.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../lib/json.ts';
@@ -19,7 +22,9 @@ const markerSchema = z.object({
   mode: z.enum(['append', 'upsert', 'overwrite']),
   delivery: z.enum(['at_least_once', 'exactly_once']),
   run_id_column: z.string(),
-  /** Columns by which rows were told from each other; present when before-images are kept by them. */
+  /**
+   * Columns by which rows were told from each other; present when before-images are kept by them.
+   */
   key: z.array(z.string()).optional(),
   /** Present when pages were committed under a watermark; null when there was none before. */
   token_before: z.string().nullable().optional(),
@@ -78,8 +83,15 @@ export class Markers {
     await this.#state.put(this.#markerKey(marker.run_id), defined(marker));
   }
 
-  /** Runs after the one that is undone began behind what it had read: undone in their turn, they must not lead past it again. */
-  async pullBack({ run_id: runId, bookmark_before: bookmark, token_before: token }: Marker): Promise<void> {
+  /**
+   * Runs after the one that is undone began behind what it had read: undone in their turn, they
+   * must not lead past it again.
+   */
+  async pullBack({
+    run_id: runId,
+    bookmark_before: bookmark,
+    token_before: token,
+  }: Marker): Promise<void> {
     const { runs } = await this.index();
     const place = runs.indexOf(runId);
     for (const later of place === -1 ? [] : runs.slice(place + 1)) {
@@ -98,7 +110,10 @@ export class Markers {
     for (const runId of runIds) await this.#state.delete(this.#markerKey(runId));
     const { runs, undoing } = await this.index();
     const left = runs.filter((runId) => !runIds.includes(runId));
-    await this.putIndex({ runs: left, ...(undoing === undefined || runIds.includes(undoing) ? {} : { undoing }) });
+    await this.putIndex({
+      runs: left,
+      ...(undoing === undefined || runIds.includes(undoing) ? {} : { undoing }),
+    });
   }
 
   /** Those of the index that are there, oldest first. */
@@ -114,7 +129,9 @@ export class Markers {
 }
 
 function unreadable(key: string): never {
-  throw new ConnectorError('data', `the state \`${key}\` does not say what can be undone`, { hint: 'restore it, or delete it' });
+  throw new ConnectorError('data', `the state \`${key}\` does not say what can be undone`, {
+    hint: 'restore it, or delete it',
+  });
 }
 
 function defined(marker: Marker): JsonObject {

@@ -10,7 +10,11 @@ export interface Remembered {
 }
 
 /** May be repeated wherever it was interrupted. */
-export async function settleUndo({ state, stateKey, undo }: Remembered, runId: string, marker: Marker | undefined): Promise<void> {
+export async function settleUndo(
+  { state, stateKey, undo }: Remembered,
+  runId: string,
+  marker: Marker | undefined,
+): Promise<void> {
   const markers = new Markers(state, stateKey);
   if (marker !== undefined) {
     await markers.pullBack(marker);
@@ -22,8 +26,13 @@ export async function settleUndo({ state, stateKey, undo }: Remembered, runId: s
   await undo.forget([runId]).catch(() => {});
 }
 
-/** An undo that was killed between the destination and the state store comes to its end; one that never got so far did not happen. */
-export async function settleInterrupted(remembered: Remembered): Promise<'settled' | 'dropped' | undefined> {
+/**
+ * An undo that was killed between the destination and the state store comes to its end; one that
+ * never got so far did not happen.
+ */
+export async function settleInterrupted(
+  remembered: Remembered,
+): Promise<'settled' | 'dropped' | undefined> {
   const { state, stateKey, undo } = remembered;
   const markers = new Markers(state, stateKey);
   const { runs, undoing } = await markers.index();

@@ -1,4 +1,7 @@
-/** Runs that are undone, with real destinations: what the table, the position and the watermark then are. */
+/**
+ * Runs that are undone, with real destinations: what the table, the position and the watermark then
+ * are.
+ */
 import { writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import * as fc from 'fast-check';
@@ -6,7 +9,16 @@ import { Client } from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { run, sqliteTable } from '../../../test/fakes/engine.ts';
 import { testEnv } from '../../../test/fakes/env.ts';
-import { connectionLost, fakeSource, fakeState, noParts, part, planOf, rowPlan, type FakePage } from '../../../test/fakes/plan.ts';
+import {
+  connectionLost,
+  fakeSource,
+  fakeState,
+  noParts,
+  part,
+  planOf,
+  rowPlan,
+  type FakePage,
+} from '../../../test/fakes/plan.ts';
 import { planOfTree } from '../../../test/fakes/verify.ts';
 import { freshDatabase } from '../../../test/servers/postgres.ts';
 import { postgresSink } from '../../connectors/postgres/index.ts';
@@ -35,15 +47,23 @@ interface Destination {
 const DESTINATIONS: Readonly<Record<string, Destination>> = {
   SQLite: {
     sink: (config) => file.sink(config),
-    rows: (table) => Promise.resolve(file.query(`SELECT * FROM ${table} ORDER BY 1, 2`).map((row) => ({ ...row }) as JsonObject)),
+    rows: (table) =>
+      Promise.resolve(
+        file.query(`SELECT * FROM ${table} ORDER BY 1, 2`).map((row) => ({ ...row }) as JsonObject),
+      ),
   },
   PostgreSQL: {
     sink: (config) => {
-      const checked = check(postgresSink.config, { connection_url: database.url, column_mapping: 'auto_map', ...config });
+      const checked = check(postgresSink.config, {
+        connection_url: database.url,
+        column_mapping: 'auto_map',
+        ...config,
+      });
       if (!checked.ok) throw new Error(checked.issues[0]?.message);
       return { ...part(postgresSink), parsed: checked.value };
     },
-    rows: async (table) => (await client.query<JsonObject>(`SELECT * FROM ${table} ORDER BY 1, 2`)).rows,
+    rows: async (table) =>
+      (await client.query<JsonObject>(`SELECT * FROM ${table} ORDER BY 1, 2`)).rows,
   },
 };
 
@@ -73,18 +93,28 @@ describe.each(Object.keys(DESTINATIONS))('in %s', (name) => {
           ...more,
         }),
       ]);
-    const move = async (pages: readonly FakePage[], more: Partial<RowPlan> = {}): Promise<string> => {
+    const move = async (
+      pages: readonly FakePage[],
+      more: Partial<RowPlan> = {},
+    ): Promise<string> => {
       const outcome = await run(plan(pages, more));
       if (outcome.error !== null) throw new Error(outcome.error.message);
       return outcome.invocations[0]?.invocation_id ?? '';
     };
     const options = (): Pick<UndoRunOptions, 'plan' | 'parts' | 'env' | 'signal'> => {
-      return { plan: plan([]), parts: noParts, env: testEnv(), signal: new AbortController().signal };
+      return {
+        plan: plan([]),
+        parts: noParts,
+        env: testEnv(),
+        signal: new AbortController().signal,
+      };
     };
     const undo = (runId: string, more: Partial<UndoRunOptions> = {}) =>
       undoRun({ ...options(), runId, dryRun: false, force: false, ...more });
-    const list = async (): Promise<string[]> => (await listUndoable(options())).map((marker) => marker.run_id);
-    const ids = async (): Promise<unknown[]> => (await rows(table)).map((row) => row['id']).map(Number);
+    const list = async (): Promise<string[]> =>
+      (await listUndoable(options())).map((marker) => marker.run_id);
+    const ids = async (): Promise<unknown[]> =>
+      (await rows(table)).map((row) => row['id']).map(Number);
     return { table, values, state, plan, move, undo, list, ids, rows: () => rows(table) };
   }
 
@@ -92,7 +122,12 @@ describe.each(Object.keys(DESTINATIONS))('in %s', (name) => {
     const { move, undo, ids, values, list } = pipeline();
     await move(pagesOf([1, 2]));
     const second = await move(pagesOf([1, 2, 3, 4]));
-    expect(await undo(second, { dryRun: true })).toMatchObject({ applied: false, dry_run: true, deleted: 2, bookmark_rewound: false });
+    expect(await undo(second, { dryRun: true })).toMatchObject({
+      applied: false,
+      dry_run: true,
+      deleted: 2,
+      bookmark_rewound: false,
+    });
     expect(values.get('test::row-0')).toBe(4);
     expect(await undo(second)).toEqual({
       run_id: second,
@@ -132,11 +167,23 @@ describe.each(Object.keys(DESTINATIONS))('in %s', (name) => {
     const second = await move(pagesOf([1, 2]));
     const third = await move(pagesOf([1, 2, 3]));
     const blocked = await undo(first);
-    expect(blocked).toMatchObject({ applied: false, blocked: true, conflicts: 2, deleted: 0, later_runs: [second, third] });
+    expect(blocked).toMatchObject({
+      applied: false,
+      blocked: true,
+      conflicts: 2,
+      deleted: 0,
+      later_runs: [second, third],
+    });
     expect(blocked.note).toContain('undo them first');
     expect(await ids()).toEqual([1, 2, 3]);
     const forced = await undo(first, { force: true });
-    expect(forced).toMatchObject({ applied: true, blocked: false, conflicts: 2, deleted: 1, bookmark_rewound: true });
+    expect(forced).toMatchObject({
+      applied: true,
+      blocked: false,
+      conflicts: 2,
+      deleted: 1,
+      bookmark_rewound: true,
+    });
     expect(forced.note).toContain('twice');
     expect(await ids()).toEqual([2, 3]);
   });
@@ -147,7 +194,12 @@ describe.each(Object.keys(DESTINATIONS))('in %s', (name) => {
     await move(pagesOf([1, 2]));
     const stored = values.get('test::row-0');
     const second = await move(pagesOf([1, 2, 3]));
-    expect(await undo(second)).toMatchObject({ applied: true, deleted: 1, bookmark_rewound: true, token_rewound: true });
+    expect(await undo(second)).toMatchObject({
+      applied: true,
+      deleted: 1,
+      bookmark_rewound: true,
+      token_rewound: true,
+    });
     expect(values.get('test::row-0')).toEqual(stored);
     await move(pagesOf([1, 2, 3]));
     expect(await ids()).toEqual([1, 2, 3]);
@@ -168,29 +220,49 @@ describe.each(Object.keys(DESTINATIONS))('in %s', (name) => {
       { records: [{ id: 1, n: 1 }], bookmark: 'a' },
       { records: [{ id: 1, n: 2 }], bookmark: 'b' },
     ]);
-    expect(await undo(first)).toMatchObject({ applied: false, blocked: true, conflicts: 1, deleted: 0 });
+    expect(await undo(first)).toMatchObject({
+      applied: false,
+      blocked: true,
+      conflicts: 1,
+      deleted: 0,
+    });
     expect(await all()).toHaveLength(2);
-    expect(await undo(first, { force: true })).toMatchObject({ applied: true, conflicts: 1, deleted: 2, bookmark_rewound: true });
+    expect(await undo(first, { force: true })).toMatchObject({
+      applied: true,
+      conflicts: 1,
+      deleted: 2,
+      bookmark_rewound: true,
+    });
     expect(await all()).toEqual([]);
   });
 
   test.each<[string, JsonObject, Partial<RowPlan>]>([
     ['an upsert', { write_mode: 'upsert', key: ['id'] }, {}],
-    ['an upsert that delivers exactly once', { write_mode: 'upsert', key: ['id'] }, { delivery: 'exactly_once' }],
+    [
+      'an upsert that delivers exactly once',
+      { write_mode: 'upsert', key: ['id'] },
+      { delivery: 'exactly_once' },
+    ],
     ['an appending row that was forced', {}, {}],
     ['an appending row that delivers exactly once', {}, { delivery: 'exactly_once' }],
-  ])('undoing an earlier run and then a later one loses nothing of either: %s', async (_what, config, more) => {
-    const { move, undo, ids } = pipeline(config, { ...more, stateKey: `test::pulled-${(tables += 1)}` });
-    await move(pagesOf([1]));
-    const second = await move(pagesOf([1, 2]));
-    const third = await move(pagesOf([1, 2, 3]));
-    expect(await undo(second, { force: true })).toMatchObject({ applied: true, deleted: 1 });
-    expect(await ids()).toEqual([1, 3]);
-    expect(await undo(third)).toMatchObject({ applied: true, deleted: 1, blocked: false });
-    expect(await ids()).toEqual([1]);
-    await move(pagesOf([1, 2, 3]));
-    expect(await ids()).toEqual([1, 2, 3]);
-  });
+  ])(
+    'undoing an earlier run and then a later one loses nothing of either: %s',
+    async (_what, config, more) => {
+      const { move, undo, ids } = pipeline(config, {
+        ...more,
+        stateKey: `test::pulled-${(tables += 1)}`,
+      });
+      await move(pagesOf([1]));
+      const second = await move(pagesOf([1, 2]));
+      const third = await move(pagesOf([1, 2, 3]));
+      expect(await undo(second, { force: true })).toMatchObject({ applied: true, deleted: 1 });
+      expect(await ids()).toEqual([1, 3]);
+      expect(await undo(third)).toMatchObject({ applied: true, deleted: 1, blocked: false });
+      expect(await ids()).toEqual([1]);
+      await move(pagesOf([1, 2, 3]));
+      expect(await ids()).toEqual([1, 2, 3]);
+    },
+  );
 
   test('what a run that is not kept appended would be read again, so it stands in the way', async () => {
     const { move, undo, ids } = pipeline();
@@ -200,7 +272,11 @@ describe.each(Object.keys(DESTINATIONS))('in %s', (name) => {
     expect(blocked).toMatchObject({ applied: false, blocked: true, conflicts: 1, later_runs: [] });
     expect(blocked.note).toContain('a later run that is not kept');
     expect(await ids()).toEqual([1, 2]);
-    expect(await undo(first, { force: true })).toMatchObject({ applied: true, deleted: 1, conflicts: 1 });
+    expect(await undo(first, { force: true })).toMatchObject({
+      applied: true,
+      deleted: 1,
+      conflicts: 1,
+    });
   });
 
   test('a later run that has not ended would store its position over the one that is put back, so it stands in the way', async () => {
@@ -222,7 +298,12 @@ describe.each(Object.keys(DESTINATIONS))('in %s', (name) => {
     const blocked = await undo(first);
     goOn.resolve();
     const second = (await running).invocations[0]?.invocation_id;
-    expect(blocked).toMatchObject({ applied: false, blocked: true, conflicts: 1, later_runs: [second] });
+    expect(blocked).toMatchObject({
+      applied: false,
+      blocked: true,
+      conflicts: 1,
+      later_runs: [second],
+    });
     expect(blocked.note).toContain('have not ended');
     expect([await ids(), values.get('test::row-0')]).toEqual([[1, 2, 3], 3]);
     expect(await undo(first)).toMatchObject({ applied: true, deleted: 1, conflicts: 0 });
@@ -232,8 +313,12 @@ describe.each(Object.keys(DESTINATIONS))('in %s', (name) => {
     const { move, undo, plan, table, ids } = pipeline({ write_mode: 'upsert', key: ['id'] });
     await move([{ records: [{ id: 1, code: 7 }], bookmark: 1 }]);
     const second = await move([{ records: [{ id: 7, code: 1 }], bookmark: 2 }]);
-    const other = plan([], { sink: sink({ table_name: table, write_mode: 'upsert', key: ['code'] }) });
-    await expect(undo(second, { plan: other })).rejects.toThrow('the run told rows apart by `id`, but row `row-0` now does so by `code`');
+    const other = plan([], {
+      sink: sink({ table_name: table, write_mode: 'upsert', key: ['code'] }),
+    });
+    await expect(undo(second, { plan: other })).rejects.toThrow(
+      'the run told rows apart by `id`, but row `row-0` now does so by `code`',
+    );
     expect(await ids()).toEqual([1, 7]);
   });
 
@@ -243,7 +328,12 @@ describe.each(Object.keys(DESTINATIONS))('in %s', (name) => {
     const second = await move([{ records: [{ id: 2 }, { id: 3 }] }]);
     expect(await list()).toEqual([second]);
     await expect(undo(first)).rejects.toThrow(`there is no undoable run \`${first}\``);
-    expect(await undo(second)).toMatchObject({ applied: true, mode: 'overwrite', deleted: 2, restored: 1 });
+    expect(await undo(second)).toMatchObject({
+      applied: true,
+      mode: 'overwrite',
+      deleted: 2,
+      restored: 1,
+    });
     expect(await ids()).toEqual([1]);
   });
 
@@ -252,12 +342,17 @@ describe.each(Object.keys(DESTINATIONS))('in %s', (name) => {
     const first = await move([{ records: [{ id: 1 }] }]);
     const failing = fakeSource([{ records: [{ id: 2 }] }], { failAfter: connectionLost() });
     const [row] = plan([]).rows;
-    expect((await run(planOf([{ ...(row as RowPlan), source: part(failing) }]))).status).toBe('failed');
+    expect((await run(planOf([{ ...(row as RowPlan), source: part(failing) }]))).status).toBe(
+      'failed',
+    );
     expect(await list()).toEqual([first]);
   });
 
   test('no more runs are kept than asked for, and none that changed nothing', async () => {
-    const { move, list, table, values } = pipeline({ write_mode: 'upsert', key: ['id'] }, { rollback: { ...ROLLBACK, retain: 2 } });
+    const { move, list, table, values } = pipeline(
+      { write_mode: 'upsert', key: ['id'] },
+      { rollback: { ...ROLLBACK, retain: 2 } },
+    );
     const ran = [];
     for (const id of [1, 2, 3, 3]) ran.push(await move(pagesOf([1, 2, 3].slice(0, id))));
     expect(await list()).toEqual([ran[1], ran[2]]);
@@ -272,7 +367,11 @@ describe.each(Object.keys(DESTINATIONS))('in %s', (name) => {
     const [row] = plan([]).rows;
     const outcome = await run(planOf([{ ...(row as RowPlan), source: part(failing) }]));
     expect(await ids()).toEqual([1, 2]);
-    expect(await undo(outcome.invocations[0]?.invocation_id ?? '')).toMatchObject({ applied: true, deleted: 2, bookmark_rewound: true });
+    expect(await undo(outcome.invocations[0]?.invocation_id ?? '')).toMatchObject({
+      applied: true,
+      deleted: 2,
+      bookmark_rewound: true,
+    });
     expect(await ids()).toEqual([]);
   });
 
@@ -287,7 +386,8 @@ describe.each(Object.keys(DESTINATIONS))('in %s', (name) => {
         const store = await whole.open(config, context);
         return {
           ...store,
-          put: (key: string, value: JsonValue) => (key === 'test::row-0' ? Promise.reject(connectionLost()) : store.put(key, value)),
+          put: (key: string, value: JsonValue) =>
+            key === 'test::row-0' ? Promise.reject(connectionLost()) : store.put(key, value),
         };
       },
     } as StateStoreDefinition;
@@ -335,7 +435,8 @@ describe.each(Object.keys(DESTINATIONS))('in %s', (name) => {
         const store = await whole.open(config, context);
         return {
           ...store,
-          put: (key: string, value: JsonValue) => (key.includes('__rollback__') ? Promise.reject(connectionLost()) : store.put(key, value)),
+          put: (key: string, value: JsonValue) =>
+            key.includes('__rollback__') ? Promise.reject(connectionLost()) : store.put(key, value),
         };
       },
     } as StateStoreDefinition;
@@ -352,7 +453,14 @@ describe.each(Object.keys(DESTINATIONS))('in %s', (name) => {
   });
 
   test('what the document does not keep cannot be undone', async () => {
-    const { move, list, rows: all } = pipeline({ write_mode: 'upsert', key: ['id'] }, { rollback: { ...ROLLBACK, journal: false } });
+    const {
+      move,
+      list,
+      rows: all,
+    } = pipeline(
+      { write_mode: 'upsert', key: ['id'] },
+      { rollback: { ...ROLLBACK, journal: false } },
+    );
     const id = await move(pagesOf([1]));
     expect(await list()).toEqual([]);
     expect((await all())[0]?.['_svc_run_id']).toBe(id);
@@ -375,57 +483,89 @@ describe.each(Object.keys(DESTINATIONS))('in %s', (name) => {
       const config = fc.constantFrom<JsonObject>({}, { write_mode: 'upsert', key: ['id'] });
       const delivery = fc.constantFrom('at_least_once', 'exactly_once');
       await fc.assert(
-        fc.asyncProperty(fc.array(step, { minLength: 2, maxLength: 9 }), config, delivery, async (steps, written, guarantee) => {
-          const { move, undo, ids } = pipeline(written, { delivery: guarantee, stateKey: `test::any-${(tables += 1)}` });
-          const all = [1];
-          const ran = [await move(pagesOf(all))];
-          for (const what of steps) {
-            if (what === 'run') {
-              all.push(all.length + 1);
-              ran.push(await move(pagesOf(all)));
-              continue;
+        fc.asyncProperty(
+          fc.array(step, { minLength: 2, maxLength: 9 }),
+          config,
+          delivery,
+          async (steps, written, guarantee) => {
+            const { move, undo, ids } = pipeline(written, {
+              delivery: guarantee,
+              stateKey: `test::any-${(tables += 1)}`,
+            });
+            const all = [1];
+            const ran = [await move(pagesOf(all))];
+            for (const what of steps) {
+              if (what === 'run') {
+                all.push(all.length + 1);
+                ran.push(await move(pagesOf(all)));
+                continue;
+              }
+              const [runId] = ran.splice(what % ran.length, ran.length === 0 ? 0 : 1);
+              if (runId === undefined) continue;
+              const report = await undo(runId);
+              if (!report.applied) ran.push(runId);
             }
-            const [runId] = ran.splice(what % ran.length, ran.length === 0 ? 0 : 1);
-            if (runId === undefined) continue;
-            const report = await undo(runId);
-            if (!report.applied) ran.push(runId);
-          }
-          all.push(all.length + 1);
-          await move(pagesOf(all));
-          expect(await ids()).toEqual(all);
-        }),
+            all.push(all.length + 1);
+            await move(pagesOf(all));
+            expect(await ids()).toEqual(all);
+          },
+        ),
         { numRuns: 12 },
       );
     },
   );
 
-  test('whatever runs came before, undoing the last one leaves no trace of it', { timeout: 60_000 }, async () => {
-    const write = fc.record({ id: fc.integer({ min: 1, max: 5 }), n: fc.integer(), op: fc.constantFrom('u', 'u', 'd') });
-    const runs = fc.array(fc.array(fc.array(write, { maxLength: 4 }), { maxLength: 3 }), { minLength: 1, maxLength: 4 });
-    const delivery = fc.constantFrom('at_least_once', 'exactly_once');
-    await fc.assert(
-      fc.asyncProperty(runs, delivery, async (moves, guarantee) => {
-        // Watermarks stand in one table of the database: each try has its own.
-        const stateKey = `test::try-${(tables += 1)}`;
-        const config = { write_mode: 'upsert', key: ['id'], delete_marker: { field: 'op', values: ['d'] } };
-        const { move, undo, rows: all, values } = pipeline(config, { delivery: guarantee, stateKey });
-        await move([{ records: [{ id: 0, n: 0 }], bookmark: 'start' }]);
-        const pages: FakePage[] = [{ records: [], bookmark: 'start' }];
-        for (const [index, added] of moves.entries()) {
-          const before = { table: await all(), stored: values.get(stateKey) };
-          pages.push(...added.map((records, page) => ({ records, bookmark: `${index}.${page}` })));
-          const id = await move(pages);
-          const after = await all();
-          if (added.length === 0) continue;
-          expect(await undo(id)).toMatchObject({ applied: true, conflicts: 0 });
-          expect({ table: await all(), stored: values.get(stateKey) }).toEqual(before);
-          await move(pages);
-          expect((await all()).map(({ id: key, n }) => [key, n])).toEqual(after.map(({ id: key, n }) => [key, n]));
-        }
-      }),
-      { numRuns: 8 },
-    );
-  });
+  test(
+    'whatever runs came before, undoing the last one leaves no trace of it',
+    { timeout: 60_000 },
+    async () => {
+      const write = fc.record({
+        id: fc.integer({ min: 1, max: 5 }),
+        n: fc.integer(),
+        op: fc.constantFrom('u', 'u', 'd'),
+      });
+      const runs = fc.array(fc.array(fc.array(write, { maxLength: 4 }), { maxLength: 3 }), {
+        minLength: 1,
+        maxLength: 4,
+      });
+      const delivery = fc.constantFrom('at_least_once', 'exactly_once');
+      await fc.assert(
+        fc.asyncProperty(runs, delivery, async (moves, guarantee) => {
+          // Watermarks stand in one table of the database: each try has its own.
+          const stateKey = `test::try-${(tables += 1)}`;
+          const config = {
+            write_mode: 'upsert',
+            key: ['id'],
+            delete_marker: { field: 'op', values: ['d'] },
+          };
+          const {
+            move,
+            undo,
+            rows: all,
+            values,
+          } = pipeline(config, { delivery: guarantee, stateKey });
+          await move([{ records: [{ id: 0, n: 0 }], bookmark: 'start' }]);
+          const pages: FakePage[] = [{ records: [], bookmark: 'start' }];
+          for (const [index, added] of moves.entries()) {
+            const before = { table: await all(), stored: values.get(stateKey) };
+            pages.push(
+              ...added.map((records, page) => ({ records, bookmark: `${index}.${page}` })),
+            );
+            const id = await move(pages);
+            const after = await all();
+            if (added.length === 0) continue;
+            expect(await undo(id)).toMatchObject({ applied: true, conflicts: 0 });
+            expect({ table: await all(), stored: values.get(stateKey) }).toEqual(before);
+            await move(pages);
+            expect((await all()).map(({ id: key, n }) => [key, n])).toEqual(
+              after.map(({ id: key, n }) => [key, n]),
+            );
+          }
+        }),
+        { numRuns: 8 },
+      );
+    },
+  );
 });
 
 test('tokens of the sink stand for what they stood for in the zone of the run', async () => {
@@ -435,13 +575,32 @@ test('tokens of the sink stand for what they stood for in the zone of the run', 
     rollback: {},
     pipeline: {
       source: { type: 'csv', config: { path: join(folder, 'in.csv') } },
-      sink: { type: 'sqlite', config: { database_url: file.path, table_name: 'day_${now.date}', column_mapping: 'auto_map' } },
+      sink: {
+        type: 'sqlite',
+        config: {
+          database_url: file.path,
+          table_name: 'day_${now.date}',
+          column_mapping: 'auto_map',
+        },
+      },
       state: { type: 'file', config: { path: join(folder, 'state') } },
     },
   });
-  const outcome = await run(plan, { parts, clock: new Date('2026-01-30T20:00:00Z'), zone: 'Asia/Tokyo' });
+  const outcome = await run(plan, {
+    parts,
+    clock: new Date('2026-01-30T20:00:00Z'),
+    zone: 'Asia/Tokyo',
+  });
   expect(file.query('SELECT count(*) AS n FROM "day_2026-01-31"')[0]).toEqual({ n: 1 });
   const runId = outcome.invocations[0]?.invocation_id ?? '';
-  const request = { plan, parts, env: testEnv(), signal: new AbortController().signal, runId, dryRun: false, force: false };
+  const request = {
+    plan,
+    parts,
+    env: testEnv(),
+    signal: new AbortController().signal,
+    runId,
+    dryRun: false,
+    force: false,
+  };
   expect(await undoRun(request)).toMatchObject({ applied: true, deleted: 1 });
 });

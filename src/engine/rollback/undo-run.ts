@@ -1,4 +1,6 @@
-/** Undoes one invocation: its destination in one transaction, then the position in the state store. */
+/**
+ * Undoes one invocation: its destination in one transaction, then the position in the state store.
+ */
 import { RefusedError } from '../../lib/errors.ts';
 import type { Env } from '../../lib/env.ts';
 import type { JsonValue } from '../../lib/json.ts';
@@ -49,7 +51,11 @@ export async function undoRun(options: UndoRunOptions): Promise<RollbackReport> 
   const { row, state, marker } = await find(options, closers);
   const undo = await openUndo(opening(options, options.runId), { row, marker }, closers);
   try {
-    return await undoMarked(options, { state, stateKey: row.stateKey, undo: blaming(undo, row.sink.type) }, marker);
+    return await undoMarked(
+      options,
+      { state, stateKey: row.stateKey, undo: blaming(undo, row.sink.type) },
+      marker,
+    );
   } catch (error) {
     throw blame('State', row.state?.type ?? 'state', error);
   }
@@ -68,7 +74,11 @@ function blaming(sink: Undo, type: string): Undo {
   };
 }
 
-async function undoMarked({ runId, dryRun, force }: UndoRunOptions, remembered: Remembered, marker: Marker): Promise<RollbackReport> {
+async function undoMarked(
+  { runId, dryRun, force }: UndoRunOptions,
+  remembered: Remembered,
+  marker: Marker,
+): Promise<RollbackReport> {
   const { state, stateKey, undo } = remembered;
   const markers = new Markers(state, stateKey);
   const position = async () => ({ stored: await state.get(stateKey) });
@@ -77,7 +87,16 @@ async function undoMarked({ runId, dryRun, force }: UndoRunOptions, remembered: 
   if (done !== undefined) {
     const rewinds = isRewound(await position(), marker);
     await settleUndo(remembered, runId, marker);
-    return reportOf({ marker, result: done, dryRun, force: true, dependent: 0, open: 0, laterRuns: [], rewinds });
+    return reportOf({
+      marker,
+      result: done,
+      dryRun,
+      force: true,
+      dependent: 0,
+      open: 0,
+      laterRuns: [],
+      rewinds,
+    });
   }
   if (!dryRun) await settleInterrupted(remembered);
   const { runs } = await markers.index();
@@ -85,7 +104,8 @@ async function undoMarked({ runId, dryRun, force }: UndoRunOptions, remembered: 
   const now = await position();
   const rewinds = isRewound(now, marker);
   // What is appended and read again stands there twice; keys make that harmless.
-  const appended = marker.mode === 'append' && rewinds ? laterRuns.length || runsUnknown(now, marker) : 0;
+  const appended =
+    marker.mode === 'append' && rewinds ? laterRuns.length || runsUnknown(now, marker) : 0;
   const open = rewinds ? await openAmong(markers, laterRuns) : 0;
   const dependent = appended || open;
   const isBlocked = dependent > 0 && !force;
@@ -95,7 +115,9 @@ async function undoMarked({ runId, dryRun, force }: UndoRunOptions, remembered: 
     runId,
     mode: marker.mode,
     column: marker.run_id_column,
-    ...(marker.token_before === undefined ? {} : { watermark: { scope: stateKey, token: marker.token_before ?? undefined } }),
+    ...(marker.token_before === undefined
+      ? {}
+      : { watermark: { scope: stateKey, token: marker.token_before ?? undefined } }),
     dryRun: !isAllowed,
     force,
   });
@@ -121,7 +143,10 @@ function isRewound({ stored }: StoredPosition, { bookmark_before: before }: Mark
   return !isSame(stored, before);
 }
 
-/** Runs that are not kept leave nothing but a position behind that of the last one that is: there is one at least. */
+/**
+ * Runs that are not kept leave nothing but a position behind that of the last one that is: there is
+ * one at least.
+ */
 function runsUnknown({ stored }: StoredPosition, { bookmark_after: after }: Marker): number {
   return after === undefined || isSame(stored, after) ? 0 : 1;
 }
@@ -129,7 +154,8 @@ function runsUnknown({ stored }: StoredPosition, { bookmark_after: after }: Mark
 /** Runs that were killed, or go on and will store a position of their own. */
 async function openAmong(markers: Markers, runIds: readonly string[]): Promise<number> {
   const found = await Promise.all(runIds.map((runId) => markers.get(runId)));
-  return found.filter((marker) => marker !== undefined && marker.records_written === undefined).length;
+  return found.filter((marker) => marker !== undefined && marker.records_written === undefined)
+    .length;
 }
 
 interface Told {
@@ -166,11 +192,15 @@ function reportOf(told: Told): RollbackReport {
   };
 }
 
-function noteOf({ marker, result, dependent, open, laterRuns }: Told, blocked: boolean): string | null {
+function noteOf(
+  { marker, result, dependent, open, laterRuns }: Told,
+  blocked: boolean,
+): string | null {
   if (open > 0 && blocked) {
     return `${open} later run(s) of the row have not ended, or were killed: wait for them, or undo them first, the newest one before the others`;
   }
-  if (open > 0) return `${open} later run(s) of the row have not ended: one that goes on stores its position over the one that is put back`;
+  if (open > 0)
+    return `${open} later run(s) of the row have not ended: one that goes on stores its position over the one that is put back`;
   if (blocked && dependent > 0 && laterRuns.length === 0) {
     return 'a later run that is not kept appended what comes after it, which would be read and appended again: force it only if that is wanted';
   }
@@ -180,8 +210,10 @@ function noteOf({ marker, result, dependent, open, laterRuns }: Told, blocked: b
   if (blocked && laterRuns.length === 0) {
     return 'what this run wrote was changed or removed since by something that is not kept (a repair, a replay, a backfill, somebody else): only force undoes it';
   }
-  if (blocked) return 'later runs changed or removed what this one wrote: undo them first, or force it';
-  if (dependent > 0) return `the next run reads again what ${dependent} later run(s) appended: their rows will stand there twice`;
+  if (blocked)
+    return 'later runs changed or removed what this one wrote: undo them first, or force it';
+  if (dependent > 0)
+    return `the next run reads again what ${dependent} later run(s) appended: their rows will stand there twice`;
   const written = marker.mode === 'append' ? marker.records_written : undefined;
   if (written === undefined || written <= result.deleted) return null;
   return `${written - result.deleted} of the ${written} rows that the run wrote are gone already, or were changed by another run`;
@@ -203,20 +235,36 @@ async function find(options: UndoRunOptions, closers: AsyncDisposableStack): Pro
     known.push(...(await markers.index()).runs);
   }
   throw new RefusedError('bad_config', `there is no undoable run \`${options.runId}\``, {
-    hint: known.length === 0 ? 'no run of this document can be undone' : `can be undone: ${known.toReversed().slice(0, 10).join(', ')}`,
+    hint:
+      known.length === 0
+        ? 'no run of this document can be undone'
+        : `can be undone: ${known.toReversed().slice(0, 10).join(', ')}`,
   });
 }
 
-/** Rows that run once and remember something; whether they were kept undoable, their store knows. */
+/**
+ * Rows that run once and remember something; whether they were kept undoable, their store knows.
+ */
 function candidates({ plan, row: name }: RollbackOptions): RowPlan[] {
   const rows = [...plan.rows, ...plan.unselected].filter(({ role, partition, shard, state }) => {
-    return role === 'root' && partition === undefined && shard === undefined && state !== undefined && plan.topology === undefined;
+    return (
+      role === 'root' &&
+      partition === undefined &&
+      shard === undefined &&
+      state !== undefined &&
+      plan.topology === undefined
+    );
   });
   if (name === undefined) return rows;
   const named = rows.filter((row) => row.id === name);
   if (named.length > 0) return named;
-  const hint = rows.length === 0 ? 'no row of the document can be undone' : `possible are: ${rows.map((row) => row.id).join(', ')}`;
-  throw new RefusedError('bad_config', `there is no row \`${name}\` whose runs could be undone`, { hint });
+  const hint =
+    rows.length === 0
+      ? 'no row of the document can be undone'
+      : `possible are: ${rows.map((row) => row.id).join(', ')}`;
+  throw new RefusedError('bad_config', `there is no row \`${name}\` whose runs could be undone`, {
+    hint,
+  });
 }
 
 interface Opening {
@@ -228,18 +276,32 @@ interface Opening {
 }
 
 function opening({ env, plan, parts, signal }: RollbackOptions, invocationId: string): Opening {
-  return { env, plan, invocationId, kill: signal, credentials: createCredentials(parts.credentials, plan.auth, { env, signal }) };
+  return {
+    env,
+    plan,
+    invocationId,
+    kill: signal,
+    credentials: createCredentials(parts.credentials, plan.auth, { env, signal }),
+  };
 }
 
 function tokensAt(date: Date, zone = 'UTC'): RuntimeTokens {
   return { now: { date, zone }, records: new Map<string, JsonValue>() };
 }
 
-async function openState(options: Opening, row: RowPlan, closers: AsyncDisposableStack): Promise<StateStore> {
+async function openState(
+  options: Opening,
+  row: RowPlan,
+  closers: AsyncDisposableStack,
+): Promise<StateStore> {
   const { state } = row;
-  if (state === undefined) throw new Error('cannot happen: a row without a state store is no candidate');
+  if (state === undefined)
+    throw new Error('cannot happen: a row without a state store is no candidate');
   try {
-    const opened = await state.definition.open(resolvePart(state, tokensAt(options.env.clock.now())), partContext({ ...options, row }));
+    const opened = await state.definition.open(
+      resolvePart(state, tokensAt(options.env.clock.now())),
+      partContext({ ...options, row }),
+    );
     closers.defer(() => opened.close());
     return opened;
   } catch (error) {
@@ -248,30 +310,52 @@ async function openState(options: Opening, row: RowPlan, closers: AsyncDisposabl
 }
 
 /** The sink as the run had it: tokens stand for what they stood for then. */
-async function openUndo(options: Opening, { row, marker }: Pick<Found, 'row' | 'marker'>, closers: AsyncDisposableStack): Promise<Undo> {
+async function openUndo(
+  options: Opening,
+  { row, marker }: Pick<Found, 'row' | 'marker'>,
+  closers: AsyncDisposableStack,
+): Promise<Undo> {
   const { definition, type } = row.sink;
   const config = resolvePart(row.sink, tokensAt(new Date(marker.clock), marker.zone));
   const uri = definition.datasetUri(config);
   if (uri !== marker.sink_uri) {
-    throw new RefusedError('bad_config', `the run wrote to ${marker.sink_uri}, but row \`${row.id}\` now writes to ${uri}`, {
-      hint: 'use the document the run was made with',
-    });
+    throw new RefusedError(
+      'bad_config',
+      `the run wrote to ${marker.sink_uri}, but row \`${row.id}\` now writes to ${uri}`,
+      {
+        hint: 'use the document the run was made with',
+      },
+    );
   }
   const { key } = definition.capabilities(config);
   if (marker.key !== undefined && !isSame([...marker.key], [...key])) {
-    const [then, now] = [marker.key, key].map((names) => names.map((name) => `\`${name}\``).join(', ') || 'nothing');
-    throw new RefusedError('bad_config', `the run told rows apart by ${then}, but row \`${row.id}\` now does so by ${now}`, {
-      hint: 'use the document the run was made with',
-    });
+    const [then, now] = [marker.key, key].map(
+      (names) => names.map((name) => `\`${name}\``).join(', ') || 'nothing',
+    );
+    throw new RefusedError(
+      'bad_config',
+      `the run told rows apart by ${then}, but row \`${row.id}\` now does so by ${now}`,
+      {
+        hint: 'use the document the run was made with',
+      },
+    );
   }
   try {
-    const sink = await definition.open(config, { ...partContext({ ...options, row }), role: 'main', runId: marker.run_id });
+    const sink = await definition.open(config, {
+      ...partContext({ ...options, row }),
+      role: 'main',
+      runId: marker.run_id,
+    });
     closers.defer(() => sink.close());
     if (sink.undo !== undefined) return sink.undo;
   } catch (error) {
     throw blame('Sink', type, error);
   }
-  throw new RefusedError('bad_config', `the sink \`${type}\` of row \`${row.id}\` cannot undo a run with this config`, {
-    hint: 'use the document the run was made with',
-  });
+  throw new RefusedError(
+    'bad_config',
+    `the sink \`${type}\` of row \`${row.id}\` cannot undo a run with this config`,
+    {
+      hint: 'use the document the run was made with',
+    },
+  );
 }

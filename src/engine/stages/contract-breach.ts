@@ -1,10 +1,23 @@
-import { hasContractType, type ContractConfig, type ContractField } from '../../document/blocks/contract.ts';
+import {
+  hasContractType,
+  type ContractConfig,
+  type ContractField,
+} from '../../document/blocks/contract.ts';
 import { hasField, isObject, type JsonValue } from '../../lib/json.ts';
 import { re2js } from '../../lib/lazy.ts';
 import { memberOf } from '../../lib/member-of.ts';
 import { hasLength } from './quality-values.ts';
 
-export type ContractRule = 'missing' | 'null' | 'type' | 'enum' | 'pattern' | 'range' | 'length' | 'extra_field' | 'not_object';
+export type ContractRule =
+  | 'missing'
+  | 'null'
+  | 'type'
+  | 'enum'
+  | 'pattern'
+  | 'range'
+  | 'length'
+  | 'extra_field'
+  | 'not_object';
 
 /** The first promise a record breaks. The sentence names field and rule and holds no data. */
 export interface Breach {
@@ -14,7 +27,10 @@ export interface Breach {
   readonly message: string;
 }
 
-/** The first breach of a record, or `undefined`: listed fields in order, then fields that are not listed. */
+/**
+ * The first breach of a record, or `undefined`: listed fields in order, then fields that are not
+ * listed.
+ */
 export function compileContract(config: ContractConfig): (record: JsonValue) => Breach | undefined {
   const checks = config.fields.map(compileField);
   const listed = new Set(config.fields.map(({ name }) => name));
@@ -51,7 +67,8 @@ export interface FieldCheck {
 
 export function compileField(field: ContractField): FieldCheck {
   const { name, required, nullable, type } = field;
-  const because = (rule: ContractRule, demand: string): Breach => breach(name, rule, `\`${name}\` ${demand}`);
+  const because = (rule: ContractRule, demand: string): Breach =>
+    breach(name, rule, `\`${name}\` ${demand}`);
   const isNull = because('null', 'must not be null');
   const wrongType = because('type', `must be of type ${type}`);
   const constraints = constraintsOf(field, because);
@@ -77,23 +94,39 @@ interface Constraint {
 }
 
 /** In the order in which they are checked. */
-function constraintsOf(field: ContractField, because: (rule: ContractRule, demand: string) => Breach): Constraint[] {
+function constraintsOf(
+  field: ContractField,
+  because: (rule: ContractRule, demand: string) => Breach,
+): Constraint[] {
   const constraints: Constraint[] = [];
   if (field.enum !== undefined) {
-    constraints.push({ holds: memberOf(field.enum), broken: because('enum', 'must be one of the listed values') });
+    constraints.push({
+      holds: memberOf(field.enum),
+      broken: because('enum', 'must be one of the listed values'),
+    });
   }
   if (field.pattern !== undefined) {
     const pattern = re2js().RE2JS.compile(field.pattern);
-    constraints.push({ holds: (value) => pattern.test(value as string), broken: because('pattern', `must match \`${field.pattern}\``) });
+    constraints.push({
+      holds: (value) => pattern.test(value as string),
+      broken: because('pattern', `must match \`${field.pattern}\``),
+    });
   }
   if (field.min !== undefined || field.max !== undefined) {
     const { min = -Infinity, max = Infinity } = field;
-    const holds = (value: JsonValue): boolean => (value as number | bigint) >= min && (value as number | bigint) <= max;
-    constraints.push({ holds, broken: because('range', `must be ${boundsText(field.min, field.max)}`) });
+    const holds = (value: JsonValue): boolean =>
+      (value as number | bigint) >= min && (value as number | bigint) <= max;
+    constraints.push({
+      holds,
+      broken: because('range', `must be ${boundsText(field.min, field.max)}`),
+    });
   }
   if (field.min_length !== undefined || field.max_length !== undefined) {
     const { min_length: min = 0, max_length: max = Infinity } = field;
-    const broken = because('length', `must have ${boundsText(field.min_length, field.max_length)} characters`);
+    const broken = because(
+      'length',
+      `must have ${boundsText(field.min_length, field.max_length)} characters`,
+    );
     constraints.push({ holds: (value) => hasLength(value as string, min, max), broken });
   }
   return constraints;

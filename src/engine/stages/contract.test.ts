@@ -63,7 +63,9 @@ describe('a record', () => {
     expect(ruleBroken(contract, { x: 1, b: 'no' })).toBe('missing');
     expect(ruleBroken(contract, { x: 1, b: 'no', a: '' })).toBe('type');
     expect(ruleBroken(contract, { x: 1, b: 1, a: '' })).toBe('extra_field');
-    expect(ruleBroken({ ...contract, allow_extra_fields: true }, { x: 1, b: 1, a: '' })).toBeUndefined();
+    expect(
+      ruleBroken({ ...contract, allow_extra_fields: true }, { x: 1, b: 1, a: '' }),
+    ).toBeUndefined();
   });
 });
 
@@ -71,7 +73,11 @@ describe('a breach', () => {
   const records: JsonValue[] = [{ pin: '1' }, { pin: 'hunter2' }, { pin: '2' }, {}];
 
   function run(onBreach: string, context = testContext()): Promise<StageOutcome> {
-    const block = { version: '2.1', on_breach: onBreach, fields: [{ name: 'pin', type: 'string', pattern: '^[0-9]+$' }] };
+    const block = {
+      version: '2.1',
+      on_breach: onBreach,
+      fields: [{ name: 'pin', type: 'string', pattern: '^[0-9]+$' }],
+    };
     return runStage(createContractStage(contractBlock.schema.parse(block), context), records);
   }
 
@@ -81,7 +87,8 @@ describe('a breach', () => {
       name: 'RunError',
       kind: 'ContractViolation',
       code: 'contract_breach',
-      message: 'contract 2.1 is broken: `pin` must match `^[0-9]+$` (pattern), record 1 of the page',
+      message:
+        'contract 2.1 is broken: `pin` must match `^[0-9]+$` (pattern), record 1 of the page',
     });
     expect(context.counts).toEqual(
       new Map([
@@ -103,15 +110,28 @@ describe('a breach', () => {
         payload: { pin: 'hunter2' },
         index: 1,
       },
-      { kind: 'ContractViolation', reason: 'contract', message: '`pin` is missing (missing)', payload: {}, index: 3 },
+      {
+        kind: 'ContractViolation',
+        reason: 'contract',
+        message: '`pin` is missing (missing)',
+        payload: {},
+        index: 3,
+      },
     ]);
   });
 
   it('keeps the index with which records came when earlier stages took some away', async () => {
-    const contract = contractBlock.schema.parse({ version: '1', on_breach: 'quarantine', fields: [{ name: 'a', type: 'string' }] });
+    const contract = contractBlock.schema.parse({
+      version: '1',
+      on_breach: 'quarantine',
+      fields: [{ name: 'a', type: 'string' }],
+    });
     const dead: DeadRecord[] = [];
     const page = new PageInWork(Page.ofRecords([0, 0, 0, { a: '' }, 0, {}]), dead);
-    page.divert(new Map([0, 1, 2, 4].map((position) => [position, 'odd'])), { kind: 'QualityFailure', reason: 'quality' });
+    page.divert(new Map([0, 1, 2, 4].map((position) => [position, 'odd'])), {
+      kind: 'QualityFailure',
+      reason: 'quality',
+    });
     await createContractStage(contract, testContext()).run(page);
     expect([page.originOf(0), page.count]).toEqual([3, 1]);
     expect(dead.map(({ index }) => index)).toEqual([0, 1, 2, 4, 5]);
@@ -120,7 +140,11 @@ describe('a breach', () => {
   it('is logged once and always counted under warn, and everything is written', async () => {
     const context = testContext();
     const stage = createContractStage(
-      contractBlock.schema.parse({ version: '1', on_breach: 'warn', fields: [{ name: 'a', type: 'string' }] }),
+      contractBlock.schema.parse({
+        version: '1',
+        on_breach: 'warn',
+        fields: [{ name: 'a', type: 'string' }],
+      }),
       context,
     );
     const { records: kept, dead } = await runStage(stage, [{}, { a: 1 }]);
@@ -129,18 +153,31 @@ describe('a breach', () => {
     expect(context.lines).toEqual([
       'WARN test: contract 1 is broken: `a` is missing (missing); further breaches are only counted field=a rule=missing',
     ]);
-    expect(context.counts.get('svc_contract_violations_total{pipeline=p,row=r,field=a,rule=missing,mode=warn}')).toBe(2);
+    expect(
+      context.counts.get(
+        'svc_contract_violations_total{pipeline=p,row=r,field=a,rule=missing,mode=warn}',
+      ),
+    ).toBe(2);
   });
 
   it('by endless different extra fields does not make endless labels', async () => {
     const context = testContext();
-    const block = { version: '1', on_breach: 'warn', allow_extra_fields: false, fields: [{ name: 'a', type: 'string', required: false }] };
+    const block = {
+      version: '1',
+      on_breach: 'warn',
+      allow_extra_fields: false,
+      fields: [{ name: 'a', type: 'string', required: false }],
+    };
     const stage = createContractStage(contractBlock.schema.parse(block), context);
     await runStage(
       stage,
       Array.from({ length: 150 }, (_, i) => ({ [`k${i}`]: 1 })),
     );
     expect(context.counts.size).toBe(101);
-    expect(context.counts.get('svc_contract_violations_total{pipeline=p,row=r,field=…,rule=extra_field,mode=warn}')).toBe(50);
+    expect(
+      context.counts.get(
+        'svc_contract_violations_total{pipeline=p,row=r,field=…,rule=extra_field,mode=warn}',
+      ),
+    ).toBe(50);
   });
 });

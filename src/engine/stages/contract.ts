@@ -33,7 +33,8 @@ export function createContractStage(config: ContractConfig, context: StageContex
     name: 'contract',
     run(page) {
       const { columns } = page;
-      const breaches = columns === undefined ? recordBreaches(page.records, breachOf) : inColumns(columns);
+      const breaches =
+        columns === undefined ? recordBreaches(page.records, breachOf) : inColumns(columns);
       for (const breach of breaches.values()) {
         count(breach);
         if (config.on_breach === 'fail') break;
@@ -43,7 +44,10 @@ export function createContractStage(config: ContractConfig, context: StageContex
   };
 }
 
-function recordBreaches(records: readonly JsonValue[], breachOf: (record: JsonValue) => Breach | undefined): Map<number, Breach> {
+function recordBreaches(
+  records: readonly JsonValue[],
+  breachOf: (record: JsonValue) => Breach | undefined,
+): Map<number, Breach> {
   const breaches = new Map<number, Breach>();
   for (let position = 0; position < records.length; position += 1) {
     const breach = breachOf(records[position] as JsonValue);
@@ -52,7 +56,10 @@ function recordBreaches(records: readonly JsonValue[], breachOf: (record: JsonVa
   return breaches;
 }
 
-function violationCounter(config: ContractConfig, { env, pipeline, row }: StageContext): (breach: Breach) => void {
+function violationCounter(
+  config: ContractConfig,
+  { env, pipeline, row }: StageContext,
+): (breach: Breach) => void {
   const extras = new Set<string>();
   const labelOf = ({ field, rule }: Breach): string => {
     if (rule !== 'extra_field' || extras.has(field)) return field;
@@ -61,7 +68,13 @@ function violationCounter(config: ContractConfig, { env, pipeline, row }: StageC
     return field;
   };
   return (breach) => {
-    const labels = { pipeline, row, field: labelOf(breach), rule: breach.rule, mode: config.on_breach };
+    const labels = {
+      pipeline,
+      row,
+      field: labelOf(breach),
+      rule: breach.rule,
+      mode: config.on_breach,
+    };
     env.metrics.inc(CONTRACT_VIOLATIONS, labels);
   };
 }
@@ -75,11 +88,17 @@ function settlerOf(config: ContractConfig, { env, pipeline, row }: StageContext)
         env.metrics.inc(CONTRACT_ABORTS, { pipeline, row });
         const [position = 0, breach] = breaches.entries().next().value ?? [];
         const place = `record ${page.originOf(position)} of the page`;
-        throw new RunError('ContractViolation', 'contract_breach', `contract ${config.version} is broken: ${breach?.message}, ${place}`);
+        throw new RunError(
+          'ContractViolation',
+          'contract_breach',
+          `contract ${config.version} is broken: ${breach?.message}, ${place}`,
+        );
       };
     case 'quarantine':
       return (page, breaches) => {
-        const reasons = new Map([...breaches].map(([position, { message }]) => [position, message]));
+        const reasons = new Map(
+          [...breaches].map(([position, { message }]) => [position, message]),
+        );
         page.divert(reasons, { kind: 'ContractViolation', reason: 'contract' });
       };
     case 'warn':

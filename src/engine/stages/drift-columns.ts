@@ -1,4 +1,7 @@
-/** Comparing the top-level fields of a page with the columns of a destination: pure, and the same for every policy. */
+/**
+ * Comparing the top-level fields of a page with the columns of a destination: pure, and the same
+ * for every policy.
+ */
 import { hasField, isObject, type JsonValue } from '../../lib/json.ts';
 import type { ColumnType, DestinationColumn, SchemaChange } from '../../kit/sink.ts';
 import { FieldTypes, withoutNarrower, type FieldTypesOf } from '../field-types.ts';
@@ -35,7 +38,10 @@ export interface Comparison {
   readonly supplied: ReadonlySet<string>;
 }
 
-export function compareColumns(page: readonly FieldTypesOf[], { destination, allowWidening, supplied }: Comparison): Drift {
+export function compareColumns(
+  page: readonly FieldTypesOf[],
+  { destination, allowWidening, supplied }: Comparison,
+): Drift {
   const live = new Map(destination.map((column) => [column.name, column]));
   const added: Drift['added'][number][] = [];
   const widened: Widening[] = [];
@@ -52,7 +58,9 @@ export function compareColumns(page: readonly FieldTypesOf[], { destination, all
     else widened.push(widening);
   }
   const present = new Set(page.map((column) => column.name));
-  const missing = destination.filter(({ name, nullable }) => !nullable && !present.has(name) && !supplied.has(name));
+  const missing = destination.filter(
+    ({ name, nullable }) => !nullable && !present.has(name) && !supplied.has(name),
+  );
   return { added, widened, incompatible, missing: missing.map((column) => column.name).sort() };
 }
 
@@ -69,7 +77,10 @@ function takes({ types }: DestinationColumn, type: ColumnType): boolean {
 }
 
 /** One type that holds the column and the page; a destination calls its own type first. */
-function wideningOf({ name, types, nulls }: FieldTypesOf, there: DestinationColumn): Widening | undefined {
+function wideningOf(
+  { name, types, nulls }: FieldTypesOf,
+  there: DestinationColumn,
+): Widening | undefined {
   const relaxNull = nulls && !there.nullable;
   if ([...types].every((type) => takes(there, type))) return { name, type: undefined, relaxNull };
   const [own] = there.types;
@@ -88,17 +99,27 @@ export function changeFor({ added, widened, missing }: Drift, relaxMissing: bool
   return {
     add: added,
     widen: widened.flatMap(({ name, type }) => (type === undefined ? [] : [{ name, type }])),
-    relaxNull: [...widened.filter((one) => one.relaxNull).map((one) => one.name), ...(relaxMissing ? missing : [])],
+    relaxNull: [
+      ...widened.filter((one) => one.relaxNull).map((one) => one.name),
+      ...(relaxMissing ? missing : []),
+    ],
   };
 }
 
-/** The destination as a change was meant to leave it: some databases hold wider values without saying so. */
-export function changed(destination: readonly DestinationColumn[], change: SchemaChange): DestinationColumn[] {
+/**
+ * The destination as a change was meant to leave it: some databases hold wider values without
+ * saying so.
+ */
+export function changed(
+  destination: readonly DestinationColumn[],
+  change: SchemaChange,
+): DestinationColumn[] {
   const widen = new Map(change.widen.map(({ name, type }) => [name, type]));
   const relax = new Set(change.relaxNull);
   return destination.map((column) => {
     const type = widen.get(column.name);
-    const types = type === undefined || column.types.includes(type) ? column.types : [type, ...column.types];
+    const types =
+      type === undefined || column.types.includes(type) ? column.types : [type, ...column.types];
     return { ...column, types, nullable: column.nullable || relax.has(column.name) };
   });
 }

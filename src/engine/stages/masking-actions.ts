@@ -51,17 +51,31 @@ export function compileAction(action: MaskingAction, digests: Digests): Action {
 }
 
 /** Made when the first page of columns comes. */
-function spelledAs(prefix: string, digits: number, { ofCells }: Digests): { readonly spelling: DigestSpelling } {
+function spelledAs(
+  prefix: string,
+  digits: number,
+  { ofCells }: Digests,
+): { readonly spelling: DigestSpelling } {
   let digests: { readonly found: ShortDigests | undefined } | undefined;
-  return { spelling: { prefix: Buffer.from(prefix), digits, digests: () => (digests ??= { found: ofCells(digits) }).found } };
+  return {
+    spelling: {
+      prefix: Buffer.from(prefix),
+      digits,
+      digests: () => (digests ??= { found: ofCells(digits) }).found,
+    },
+  };
 }
 
-/** Scalars are replaced by a text made of their text; containers by a copy in which every scalar is; null stays. */
+/**
+ * Scalars are replaced by a text made of their text; containers by a copy in which every scalar is;
+ * null stays.
+ */
 function everyScalar(hide: (text: string) => string): Action {
   const apply = (value: JsonValue): JsonValue => {
     if (value === null) return null;
     if (Array.isArray(value)) return value.map(apply);
-    if (isObject(value)) return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, apply(item)]));
+    if (isObject(value))
+      return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, apply(item)]));
     return hide(typeof value === 'string' ? value : stringifyJson(value));
   };
   return { of: apply, ofText: hide };
@@ -83,7 +97,8 @@ const REMEMBERED_LENGTH = 256;
 
 /** HMAC-SHA256 under the key, plain SHA-256 without one. Values that repeat are worked out once. */
 export function createDigests(key: string | undefined): Digests {
-  const compute = key === undefined ? (text: string): string => hash('sha256', text, 'hex') : hmacSha256(key);
+  const compute =
+    key === undefined ? (text: string): string => hash('sha256', text, 'hex') : hmacSha256(key);
   const remembered = memoWhileItPays(compute, REMEMBERED_VALUES);
   return {
     of: (text) => (text.length > REMEMBERED_LENGTH ? compute(text) : remembered(text)),

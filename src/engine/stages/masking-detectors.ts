@@ -1,6 +1,9 @@
 import type { DetectorName } from '../../document/blocks/masking.ts';
 
-/** Each says whether a whole text is of one kind. What is cheap to ask comes first: nearly every text is of no kind. */
+/**
+ * Each says whether a whole text is of one kind. What is cheap to ask comes first: nearly every
+ * text is of no kind.
+ */
 export const DETECT: Readonly<Record<DetectorName, (text: string) => boolean>> = {
   email: (text) => text.includes('@') && EMAIL.test(text),
   credit_card: (text) => text.length >= 13 && CARD.test(text) && hasLuhnSum(text),
@@ -28,7 +31,10 @@ function hasPhoneDigits(text: string): boolean {
   return digits >= 10 && digits <= 15;
 }
 
-/** From the right every second digit counts twice (less nine when above nine); the sum must divide by ten. */
+/**
+ * From the right every second digit counts twice (less nine when above nine); the sum must divide
+ * by ten.
+ */
 function hasLuhnSum(text: string): boolean {
   let sum = 0;
   let twice = false;

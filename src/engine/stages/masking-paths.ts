@@ -1,7 +1,10 @@
 import type { MaskingRule } from '../../document/blocks/masking.ts';
 import { re2js } from '../../lib/lazy.ts';
 
-/** A place in records, with the first rule that names it. The dot-path is put together once for each place, not for each record. */
+/**
+ * A place in records, with the first rule that names it. The dot-path is put together once for each
+ * place, not for each record.
+ */
 export interface Place {
   /** Index of the first rule that matches the path; `Infinity` when none does. */
   readonly named: number;
@@ -38,7 +41,8 @@ export function createPlaces(rules: readonly MaskingRule[]): Place {
 function compileNames(rules: readonly MaskingRule[]): (path: string) => number {
   const tests = rules.map(({ match }) => {
     const fields = new Set(match.fields ?? []);
-    const pattern = match.field_pattern === undefined ? undefined : re2js().RE2JS.compile(match.field_pattern);
+    const pattern =
+      match.field_pattern === undefined ? undefined : re2js().RE2JS.compile(match.field_pattern);
     return (path: string): boolean => fields.has(path) || pattern?.test(path) === true;
   });
   return (path) => {

@@ -1,4 +1,7 @@
-/** Masking of columns without lists and objects: every scalar is replaced by a text made of its text. */
+/**
+ * Masking of columns without lists and objects: every scalar is replaced by a text made of its
+ * text.
+ */
 import { ColumnBuilder, readText } from '../../kit/cells.ts';
 import { ESCAPED, NULL, TEXT, type Column, type Columns } from '../../kit/columns.ts';
 import { MOST_TEXT_BYTES, ROOM_BEHIND } from '../../lib/short-digests.ts';
@@ -13,8 +16,15 @@ export interface MaskedTexts {
 type Hide = (text: string) => string;
 
 // oxlint-disable-next-line max-params
-export function maskTexts(columns: Columns, column: Column, hide: Hide, spelling: DigestSpelling | undefined): MaskedTexts {
-  return spelling === undefined ? hideTexts(columns, column, hide) : digestTexts(columns, column, hide, spelling);
+export function maskTexts(
+  columns: Columns,
+  column: Column,
+  hide: Hide,
+  spelling: DigestSpelling | undefined,
+): MaskedTexts {
+  return spelling === undefined
+    ? hideTexts(columns, column, hide)
+    : digestTexts(columns, column, hide, spelling);
 }
 
 function hideTexts(columns: Columns, column: Column, hide: Hide): MaskedTexts {
@@ -27,7 +37,10 @@ function hideTexts(columns: Columns, column: Column, hide: Hide): MaskedTexts {
     const kind = kinds[row] as number;
     if (kind <= NULL) builder.copy(row, column);
     else {
-      builder.set(row, hide(readText(cells.bytes, starts[row] as number, ends[row] as number, kind)));
+      builder.set(
+        row,
+        hide(readText(cells.bytes, starts[row] as number, ends[row] as number, kind)),
+      );
       changed += 1;
     }
   }
@@ -36,7 +49,12 @@ function hideTexts(columns: Columns, column: Column, hide: Hide): MaskedTexts {
 
 /** Short texts are digested where they stand, and the digits are written where they will stand. */
 // oxlint-disable-next-line max-params
-function digestTexts(columns: Columns, column: Column, hide: Hide, { prefix, digits, digests: digestsOf }: DigestSpelling): MaskedTexts {
+function digestTexts(
+  columns: Columns,
+  column: Column,
+  hide: Hide,
+  { prefix, digits, digests: digestsOf }: DigestSpelling,
+): MaskedTexts {
   const { rows, cells } = columns;
   const { starts, ends, kinds } = column;
   const builder = new ColumnBuilder(columns);

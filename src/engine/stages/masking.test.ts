@@ -10,34 +10,56 @@ import { runStage, testContext } from './stage-testing.ts';
 
 const BIG = 9_007_199_254_740_993n;
 
-async function mask(block: JsonObject, record: JsonValue, context = testContext()): Promise<JsonValue | undefined> {
-  const { records } = await runStage(createMaskingStage(maskingBlock.schema.parse(block), context), [record]);
+async function mask(
+  block: JsonObject,
+  record: JsonValue,
+  context = testContext(),
+): Promise<JsonValue | undefined> {
+  const { records } = await runStage(
+    createMaskingStage(maskingBlock.schema.parse(block), context),
+    [record],
+  );
   return records[0];
 }
 
-const rule = (match: JsonObject, action: JsonObject, more: JsonObject = {}): JsonObject => ({ match, action, ...more });
-const redactFields = (...fields: string[]): JsonObject => ({ rules: [rule({ fields }, { type: 'redact' })] });
+const rule = (match: JsonObject, action: JsonObject, more: JsonObject = {}): JsonObject => ({
+  match,
+  action,
+  ...more,
+});
+const redactFields = (...fields: string[]): JsonObject => ({
+  rules: [rule({ fields }, { type: 'redact' })],
+});
 
 describe('matching', () => {
   it('takes exact dot-paths, list indexes included', async () => {
     const record = { contacts: [{ phone: 1 }, { phone: 2 }], phone: 3 };
-    expect(await mask(redactFields('contacts.1.phone'), record)).toEqual({ contacts: [{ phone: 1 }, { phone: '***' }], phone: 3 });
+    expect(await mask(redactFields('contacts.1.phone'), record)).toEqual({
+      contacts: [{ phone: 1 }, { phone: '***' }],
+      phone: 3,
+    });
   });
 
   it('searches a pattern anywhere in the dot-path, telling case apart unless told not to', async () => {
-    const find = (pattern: string) => ({ rules: [rule({ field_pattern: pattern }, { type: 'redact' })] });
+    const find = (pattern: string) => ({
+      rules: [rule({ field_pattern: pattern }, { type: 'redact' })],
+    });
     expect(await mask(find('a.b'), { a: { bc: 1, C: 2 } })).toEqual({ a: { bc: '***', C: 2 } });
     expect(await mask(find('c$'), { a: { C: 2 } })).toEqual({ a: { C: 2 } });
     expect(await mask(find('(?i)c$'), { a: { C: 2 } })).toEqual({ a: { C: '***' } });
   });
 
   it('never matches the root by name', async () => {
-    expect(await mask({ rules: [rule({ field_pattern: '.*' }, { type: 'redact' })] }, 'text')).toBe('text');
+    expect(await mask({ rules: [rule({ field_pattern: '.*' }, { type: 'redact' })] }, 'text')).toBe(
+      'text',
+    );
   });
 
   it('looks for kinds of text in strings only, wherever they are', async () => {
     const block = { rules: [rule({ value_detector: 'phone' }, { type: 'redact' })] };
-    expect(await mask(block, { a: ['+1 (555) 010-0000', 15_550_100_000] })).toEqual({ a: ['***', 15_550_100_000] });
+    expect(await mask(block, { a: ['+1 (555) 010-0000', 15_550_100_000] })).toEqual({
+      a: ['***', 15_550_100_000],
+    });
     expect(await mask(block, '555.010.0000')).toBe('***');
   });
 
@@ -48,21 +70,32 @@ describe('matching', () => {
         rule({ field_pattern: 'mail|name' }, { type: 'redact', mask: 'second' }),
       ],
     };
-    expect(await mask(block, { mail: 'a@b.io', mail2: 'none', name: 'x' })).toEqual({ mail: 'first', mail2: 'second', name: 'first' });
+    expect(await mask(block, { mail: 'a@b.io', mail2: 'none', name: 'x' })).toEqual({
+      mail: 'first',
+      mail2: 'second',
+      name: 'first',
+    });
   });
 
   it('masks the subtree of a container and looks no further into it', async () => {
     const block = {
-      rules: [rule({ fields: ['user'] }, { type: 'partial', keep_last: 1 }), rule({ value_detector: 'email' }, { type: 'redact' })],
+      rules: [
+        rule({ fields: ['user'] }, { type: 'partial', keep_last: 1 }),
+        rule({ value_detector: 'email' }, { type: 'redact' }),
+      ],
     };
-    expect(await mask(block, { user: { id: 42, mail: 'a@b.io', on: true, none: null, tags: ['xy'] } })).toEqual({
+    expect(
+      await mask(block, { user: { id: 42, mail: 'a@b.io', on: true, none: null, tags: ['xy'] } }),
+    ).toEqual({
       user: { id: '*2', mail: '*****o', on: '***e', none: null, tags: ['*y'] },
     });
     expect(await mask(redactFields('user'), { user: { id: 42 } })).toEqual({ user: '***' });
   });
 
   it('keeps to the sinks a rule is for, by template name or connector type', async () => {
-    const block = (name: string) => ({ rules: [rule({ fields: ['a'] }, { type: 'redact' }, { applies_to: [name] })] });
+    const block = (name: string) => ({
+      rules: [rule({ fields: ['a'] }, { type: 'redact' }, { applies_to: [name] })],
+    });
     const sink = testContext({ template: 'lake', type: 's3' });
     expect(await mask(block('lake'), { a: 1 }, sink)).toEqual({ a: '***' });
     expect(await mask(block('s3'), { a: 1 }, sink)).toEqual({ a: '***' });
@@ -73,7 +106,9 @@ describe('matching', () => {
 describe('actions', () => {
   it('redact replaces null too, and can write null', async () => {
     expect(await mask(redactFields('a'), { a: null })).toEqual({ a: '***' });
-    expect(await mask({ rules: [rule({ fields: ['a'] }, { type: 'redact', mask: null })] }, { a: 1 })).toEqual({ a: null });
+    expect(
+      await mask({ rules: [rule({ fields: ['a'] }, { type: 'redact', mask: null })] }, { a: 1 }),
+    ).toEqual({ a: null });
   });
 
   it('hash is SHA-256 of the text of a value, keyed when there is a key', async () => {
@@ -86,7 +121,10 @@ describe('actions', () => {
       c: plain('true'),
       d: null,
     });
-    expect(await mask({ key: 'k', rules }, { a: 'x', b: 'x'.repeat(1000) })).toEqual({ a: keyed('x'), b: keyed('x'.repeat(1000)) });
+    expect(await mask({ key: 'k', rules }, { a: 'x', b: 'x'.repeat(1000) })).toEqual({
+      a: keyed('x'),
+      b: keyed('x'.repeat(1000)),
+    });
   });
 
   it('tokenize gives the same token for the same value and key, and another for another key', async () => {
@@ -102,7 +140,9 @@ describe('actions', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), fc.nat(12), (text, keep) => {
         const length = Array.from(text).length;
-        const expected = Array.from(text).map((character, i) => (length > keep && i >= length - keep ? character : '#'));
+        const expected = Array.from(text).map((character, i) =>
+          length > keep && i >= length - keep ? character : '#',
+        );
         expect(hideAllButLast(text, keep, '#')).toBe(expected.join(''));
       }),
     );
@@ -110,15 +150,20 @@ describe('actions', () => {
 
   it('leave the record they are given as it was', async () => {
     const record = { a: { b: ['a@b.io'] }, c: 1 };
-    const masked = await mask({ rules: [rule({ value_detector: 'email' }, { type: 'redact' })] }, record);
+    const masked = await mask(
+      { rules: [rule({ value_detector: 'email' }, { type: 'redact' })] },
+      record,
+    );
     expect(masked).toEqual({ a: { b: ['***'] }, c: 1 });
     expect(record).toEqual({ a: { b: ['a@b.io'] }, c: 1 });
   });
 
   it('keep a field called `__proto__` a field', async () => {
-    expect(stringifyJson((await mask(redactFields('__proto__.x'), parseJson('{"__proto__":{"x":1}}'))) ?? null)).toBe(
-      '{"__proto__":{"x":"***"}}',
-    );
+    expect(
+      stringifyJson(
+        (await mask(redactFields('__proto__.x'), parseJson('{"__proto__":{"x":1}}'))) ?? null,
+      ),
+    ).toBe('{"__proto__":{"x":"***"}}');
   });
 });
 
@@ -127,12 +172,20 @@ describe('the metric', () => {
     const context = testContext();
     const block = {
       rules: [
-        rule({ value_detector: 'email', fields: ['a', 'a2', 'n'] }, { type: 'hash' }, { name: 'mail' }),
+        rule(
+          { value_detector: 'email', fields: ['a', 'a2', 'n'] },
+          { type: 'hash' },
+          { name: 'mail' },
+        ),
         rule({ fields: ['d'] }, { type: 'redact' }),
         rule({ fields: ['other'] }, { type: 'redact' }, { applies_to: ['elsewhere'] }),
       ],
     };
-    await mask(block, { a: 'plain', a2: 'both@by.name', n: null, b: 'a@b.io', c: ['c@d.io'], d: 1, e: null }, context);
+    await mask(
+      block,
+      { a: 'plain', a2: 'both@by.name', n: null, b: 'a@b.io', c: ['c@d.io'], d: 1, e: null },
+      context,
+    );
     expect(context.counts).toEqual(
       new Map([
         ['svc_masking_fields_total{pipeline=p,row=r,rule=mail,action=hash,detector=}', 2],
@@ -145,15 +198,63 @@ describe('the metric', () => {
 
 describe('detectors', () => {
   it.each<[keyof typeof DETECT, readonly string[], readonly string[]]>([
-    ['email', ['a.b+c%d@x-y.example.ORG'], ['a@b', '@b.io', 'a@b.i', 'a@b@c.io', 'a b@c.io', 'a@b.io ', 'mail a@b.io', 'é@b.io', 'a@b.i0']],
+    [
+      'email',
+      ['a.b+c%d@x-y.example.ORG'],
+      [
+        'a@b',
+        '@b.io',
+        'a@b.i',
+        'a@b@c.io',
+        'a b@c.io',
+        'a@b.io ',
+        'mail a@b.io',
+        'é@b.io',
+        'a@b.i0',
+      ],
+    ],
     [
       'credit_card',
-      ['4111111111111111', '5555555555554444', '4111 1111 1111 1111', '4111-1111-1111-1111', '378282246310005', '4222222222222'],
-      ['4111111111111112', '4111  1111 1111 1111', ' 4111111111111111', '4111111111111111-', '411111111111', '41111111111111110000'],
+      [
+        '4111111111111111',
+        '5555555555554444',
+        '4111 1111 1111 1111',
+        '4111-1111-1111-1111',
+        '378282246310005',
+        '4222222222222',
+      ],
+      [
+        '4111111111111112',
+        '4111  1111 1111 1111',
+        ' 4111111111111111',
+        '4111111111111111-',
+        '411111111111',
+        '41111111111111110000',
+      ],
     ],
-    ['ssn', ['078-05-1120'], ['000-12-3456', '666-12-3456', '900-12-3456', '123-00-4567', '123-45-0000', '123456789', '123-45-67890']],
-    ['phone', ['+49 (30) 1234-567', '0301234567', '555.010.0000'], ['123456789', '1234567890123456', '12+34567890', '030 1234567x', '']],
-    ['ipv4', ['0.0.0.0', '255.255.255.255', '10.1.20.3'], ['256.1.1.1', '01.1.1.1', '1.1.1', '1.1.1.1.', '1.1.1.1.1', '1.1.1.a']],
+    [
+      'ssn',
+      ['078-05-1120'],
+      [
+        '000-12-3456',
+        '666-12-3456',
+        '900-12-3456',
+        '123-00-4567',
+        '123-45-0000',
+        '123456789',
+        '123-45-67890',
+      ],
+    ],
+    [
+      'phone',
+      ['+49 (30) 1234-567', '0301234567', '555.010.0000'],
+      ['123456789', '1234567890123456', '12+34567890', '030 1234567x', ''],
+    ],
+    [
+      'ipv4',
+      ['0.0.0.0', '255.255.255.255', '10.1.20.3'],
+      ['256.1.1.1', '01.1.1.1', '1.1.1', '1.1.1.1.', '1.1.1.1.1', '1.1.1.a'],
+    ],
   ])('%s knows its kind', (name, yes, no) => {
     expect(yes.filter((text) => !DETECT[name](text))).toEqual([]);
     expect(no.filter((text) => DETECT[name](text))).toEqual([]);

@@ -1,4 +1,8 @@
-import { maskingRulesFor, type LabelledRule, type MaskingConfig } from '../../document/blocks/masking.ts';
+import {
+  maskingRulesFor,
+  type LabelledRule,
+  type MaskingConfig,
+} from '../../document/blocks/masking.ts';
 import { ColumnBuilder, isExactInCells, valuesOf } from '../../kit/cells.ts';
 import { mayNest, type Column, type Columns } from '../../kit/columns.ts';
 import { isObject, setField, type JsonObject, type JsonValue } from '../../lib/json.ts';
@@ -19,7 +23,10 @@ export const MASKED_FIELDS = defineMetric({
 /** Told what a rule has changed. */
 export type OnMasked = (rule: number, byDetector: boolean, values: number) => void;
 
-/** Gives copies in which everything is hidden that the rules name; the same value when there is nothing. */
+/**
+ * Gives copies in which everything is hidden that the rules name; the same value when there is
+ * nothing.
+ */
 export interface Masker {
   record(record: JsonValue, onMasked: OnMasked): JsonValue;
   columns(columns: Columns, onMasked: OnMasked): Columns;
@@ -76,7 +83,11 @@ export function createMasker(labelled: readonly LabelledRule[], key: string | un
     return copy ?? object;
   };
 
-  const visitColumn = (columns: Columns, column: Column, { place, onMasked }: { place: Place; onMasked: OnMasked }): Column => {
+  const visitColumn = (
+    columns: Columns,
+    column: Column,
+    { place, onMasked }: { place: Place; onMasked: OnMasked },
+  ): Column => {
     const isDetected = detectors.some(({ index }) => index < place.named);
     const act = isDetected || mayNest(column) ? undefined : actions[place.named];
     if (act?.ofText !== undefined) {
@@ -113,7 +124,9 @@ export function createMaskingStage(config: MaskingConfig, context: StageContext)
   const rules = maskingRulesFor(config, { template: context.sinkTemplate, type: context.sinkType });
   if (rules.length === 0) return { name: 'masking', run: () => {} };
   const mask = createMasker(rules, config.key);
-  const needsRecords = rules.some(({ rule: { action } }) => action.type === 'redact' && !isExactInCells(action.mask));
+  const needsRecords = rules.some(
+    ({ rule: { action } }) => action.type === 'redact' && !isExactInCells(action.mask),
+  );
   return {
     name: 'masking',
     run(page) {
@@ -124,7 +137,8 @@ export function createMaskingStage(config: MaskingConfig, context: StageContext)
         counts[rule] = (counts[rule] ?? 0) + values;
       };
       const columns = needsRecords ? undefined : page.columns;
-      if (columns === undefined) page.records = page.records.map((record) => mask.record(record, count));
+      if (columns === undefined)
+        page.records = page.records.map((record) => mask.record(record, count));
       else page.columns = mask.columns(columns, count);
       for (const [i, labelled] of rules.entries()) {
         report(context, labelled, '', named[i] ?? 0);
@@ -134,6 +148,16 @@ export function createMaskingStage(config: MaskingConfig, context: StageContext)
   };
 }
 
-function report({ env, pipeline, row }: StageContext, { label, rule }: LabelledRule, detector: string, count: number): void {
-  if (count > 0) env.metrics.inc(MASKED_FIELDS, { pipeline, row, rule: label, action: rule.action.type, detector }, count);
+function report(
+  { env, pipeline, row }: StageContext,
+  { label, rule }: LabelledRule,
+  detector: string,
+  count: number,
+): void {
+  if (count > 0)
+    env.metrics.inc(
+      MASKED_FIELDS,
+      { pipeline, row, rule: label, action: rule.action.type, detector },
+      count,
+    );
 }

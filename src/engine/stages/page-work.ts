@@ -17,7 +17,10 @@ export interface WorkedPage {
   readonly dead: readonly DeadRecord[];
   /** What ended the work; the numbers and the dead records are those up to then. */
   readonly failure?: unknown;
-  /** Puts in place what was measured elsewhere: for whoever moves the page, as pages that nobody moves do not count. */
+  /**
+   * Puts in place what was measured elsewhere: for whoever moves the page, as pages that nobody
+   * moves do not count.
+   */
   measure?(this: void): void;
 }
 
@@ -74,7 +77,13 @@ class Work {
   }
 
   result(): WorkedPage {
-    return { page: this.#page, filtered: this.#filtered, expanded: this.#expanded, transformed: this.#transformed, dead: this.#dead };
+    return {
+      page: this.#page,
+      filtered: this.#filtered,
+      expanded: this.#expanded,
+      transformed: this.#transformed,
+      dead: this.#dead,
+    };
   }
 
   async #runChain(transforms: TransformChain): Promise<void> {

@@ -3,8 +3,13 @@ import { canonicalJson, type JsonValue } from '../../lib/json.ts';
 import { pathReader } from './quality-values.ts';
 import type { PageInWork } from './stage.ts';
 
-/** What a batch check says about a page: nothing, a sentence about all of it, or a sentence about some records. */
-export type BatchFinding = { readonly message: string; readonly records?: readonly number[] } | undefined;
+/**
+ * What a batch check says about a page: nothing, a sentence about all of it, or a sentence about
+ * some records.
+ */
+export type BatchFinding =
+  | { readonly message: string; readonly records?: readonly number[] }
+  | undefined;
 
 export type BatchCheck = (page: PageInWork) => BatchFinding;
 
@@ -20,7 +25,12 @@ export function compileBatchCheck(config: BatchCheckConfig): BatchCheck {
       const keysIn = keyReader([config.field]);
       return (page) => {
         const distinct = new Set(keysIn(page)).size;
-        return countFinding(`distinct_count: \`${config.field}\` has`, 'different values', distinct, config);
+        return countFinding(
+          `distinct_count: \`${config.field}\` has`,
+          'different values',
+          distinct,
+          config,
+        );
       };
     }
     default:
@@ -33,9 +43,16 @@ interface Bounds {
   readonly max?: number | undefined;
 }
 
-function countFinding(subject: string, noun: string, count: number, { min, max }: Bounds): BatchFinding {
-  if (min !== undefined && count < min) return { message: `${subject} ${count} ${noun}, at least ${min} are needed` };
-  if (max !== undefined && count > max) return { message: `${subject} ${count} ${noun}, at most ${max} are allowed` };
+function countFinding(
+  subject: string,
+  noun: string,
+  count: number,
+  { min, max }: Bounds,
+): BatchFinding {
+  if (min !== undefined && count < min)
+    return { message: `${subject} ${count} ${noun}, at least ${min} are needed` };
+  if (max !== undefined && count > max)
+    return { message: `${subject} ${count} ${noun}, at most ${max} are allowed` };
   return undefined;
 }
 
@@ -48,7 +65,9 @@ function nullRate(field: string, max: number): BatchCheck {
       if ((read(position) ?? null) === null) nulls += 1;
     }
     if (page.count === 0 || nulls / page.count <= max) return undefined;
-    return { message: `null_rate: ${nulls} of ${page.count} records have no \`${field}\`, the largest share allowed is ${max}` };
+    return {
+      message: `null_rate: ${nulls} of ${page.count} records have no \`${field}\`, the largest share allowed is ${max}`,
+    };
   };
 }
 
@@ -69,7 +88,8 @@ function unique(fields: readonly string[]): BatchCheck {
 /** Equal values give equal text; a missing value is unlike any other, null included. */
 function keyReader(fields: readonly string[]): (page: PageInWork) => string[] {
   const readersIn = fields.map(pathReader);
-  const textOf = (value: JsonValue | undefined): string => (value === undefined ? '-' : canonicalJson(value));
+  const textOf = (value: JsonValue | undefined): string =>
+    value === undefined ? '-' : canonicalJson(value);
   return (page) => {
     const readers = readersIn.map((readerIn) => readerIn(page));
     const [only] = readers;

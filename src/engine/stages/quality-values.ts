@@ -1,4 +1,8 @@
-import { compileJsonSchema, numberIn, type RecordCheckConfig } from '../../document/blocks/quality.ts';
+import {
+  compileJsonSchema,
+  numberIn,
+  type RecordCheckConfig,
+} from '../../document/blocks/quality.ts';
 import { columnReader } from '../../kit/cells.ts';
 import { readerOf } from '../../kit/field-path.ts';
 import { stepsOf } from '../../kit/path-field.ts';
@@ -13,7 +17,9 @@ type Value = JsonValue | undefined;
 /** Reads the values at a path, by the position of their record in the page. */
 export type FieldReader = (position: number) => Value;
 
-/** Finds the values of a page at a path that the schema has let through, whatever form the page has. */
+/**
+ * Finds the values of a page at a path that the schema has let through, whatever form the page has.
+ */
 export function pathReader(path: string): (page: PageInWork) => FieldReader {
   const steps = stepsOf(path);
   const read = readerOf(steps);
@@ -28,7 +34,9 @@ export function pathReader(path: string): (page: PageInWork) => FieldReader {
   };
 }
 
-/** What is wrong with a record, or `undefined`. Sentences name fields and rules and never hold data. */
+/**
+ * What is wrong with a record, or `undefined`. Sentences name fields and rules and never hold data.
+ */
 export type RecordCheck = (position: number) => string | undefined;
 
 export function compileRecordCheck(config: RecordCheckConfig): (page: PageInWork) => RecordCheck {
@@ -58,13 +66,22 @@ function valueCheck(config: Exclude<RecordCheckConfig, { type: 'json_schema' }>)
   switch (config.type) {
     case 'not_null': {
       const missingPasses = !config.treat_missing_as_null;
-      return { passes: (value) => (value === undefined ? missingPasses : value !== null), demand: 'must not be null' };
+      return {
+        passes: (value) => (value === undefined ? missingPasses : value !== null),
+        demand: 'must not be null',
+      };
     }
     case 'not_empty':
-      return { passes: (value) => typeof value === 'string' && value.trim() !== '', demand: 'must be a text that is not blank' };
+      return {
+        passes: (value) => typeof value === 'string' && value.trim() !== '',
+        demand: 'must be a text that is not blank',
+      };
     case 'regex_match': {
       const pattern = re2js().RE2JS.compile(config.pattern);
-      return { passes: (value) => typeof value === 'string' && pattern.test(value), demand: `must match \`${config.pattern}\`` };
+      return {
+        passes: (value) => typeof value === 'string' && pattern.test(value),
+        demand: `must match \`${config.pattern}\``,
+      };
     }
     case 'value_in_set': {
       const isMember = memberOf(config.values);
@@ -72,15 +89,24 @@ function valueCheck(config: Exclude<RecordCheckConfig, { type: 'json_schema' }>)
     }
     case 'not_in_set': {
       const isMember = memberOf(config.values);
-      return { passes: (value) => !isMember(value), demand: 'must not be one of the refused values' };
+      return {
+        passes: (value) => !isMember(value),
+        demand: 'must not be one of the refused values',
+      };
     }
     case 'compare':
       return comparison(config.op, config.value);
     case 'type_is':
-      return { passes: (value) => typeName(value) === config.expected, demand: `must be of type ${config.expected}` };
+      return {
+        passes: (value) => typeName(value) === config.expected,
+        demand: `must be of type ${config.expected}`,
+      };
     case 'string_length': {
       const { min = 0, max = Infinity } = config;
-      return { passes: (value) => typeof value === 'string' && hasLength(value, min, max), demand: lengthDemand(min, max) };
+      return {
+        passes: (value) => typeof value === 'string' && hasLength(value, min, max),
+        demand: lengthDemand(min, max),
+      };
     }
     default:
       return config satisfies never;
@@ -95,7 +121,8 @@ const ORDERINGS = {
 } as const;
 
 function comparison(op: keyof typeof ORDERINGS | 'eq' | 'ne', constant: JsonValue): ValueCheck {
-  if (op === 'eq') return { passes: (value) => jsonEqual(value, constant), demand: 'must equal the given value' };
+  if (op === 'eq')
+    return { passes: (value) => jsonEqual(value, constant), demand: 'must equal the given value' };
   if (op === 'ne') {
     return {
       passes: (value) => value !== undefined && !jsonEqual(value, constant),
@@ -106,7 +133,8 @@ function comparison(op: keyof typeof ORDERINGS | 'eq' | 'ne', constant: JsonValu
   assert(limit !== undefined, 'the schema has checked that orderings compare with numbers');
   const [holds, words] = ORDERINGS[op];
   return {
-    passes: (value) => (typeof value === 'number' || typeof value === 'bigint') && holds(value, limit),
+    passes: (value) =>
+      (typeof value === 'number' || typeof value === 'bigint') && holds(value, limit),
     demand: `must be a number ${words} ${limit}`,
   };
 }
@@ -119,10 +147,15 @@ function typeName(value: Value): string {
 
 function lengthDemand(min: number, max: number): string {
   if (max === Infinity) return `must be a text of at least ${min} characters`;
-  return min === 0 ? `must be a text of at most ${max} characters` : `must be a text of ${min} to ${max} characters`;
+  return min === 0
+    ? `must be a text of at most ${max} characters`
+    : `must be a text of ${min} to ${max} characters`;
 }
 
-/** Is the number of Unicode characters in the range? Counts only when the number of UTF-16 units does not decide it. */
+/**
+ * Is the number of Unicode characters in the range? Counts only when the number of UTF-16 units
+ * does not decide it.
+ */
 export function hasLength(text: string, min: number, max: number): boolean {
   const units = text.length;
   if (units < min || units > max * 2) return false;
@@ -133,10 +166,14 @@ export function hasLength(text: string, min: number, max: number): boolean {
   return characters >= min && characters <= max;
 }
 
-/** The validator knows numbers only; larger integers stand in as doubles. The same value when there are none. */
+/**
+ * The validator knows numbers only; larger integers stand in as doubles. The same value when there
+ * are none.
+ */
 function withoutBigInts(value: JsonValue): JsonValue {
   if (typeof value === 'bigint') return Number(value);
-  if (Array.isArray(value)) return value.some((item) => withoutBigInts(item) !== item) ? value.map(withoutBigInts) : value;
+  if (Array.isArray(value))
+    return value.some((item) => withoutBigInts(item) !== item) ? value.map(withoutBigInts) : value;
   if (!isObject(value)) return value;
   const keys = Object.keys(value);
   if (!keys.some((key) => withoutBigInts(value[key] as JsonValue) !== value[key])) return value;

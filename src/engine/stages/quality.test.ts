@@ -10,7 +10,11 @@ function quality(config: JsonObject): QualityConfig {
   return qualityBlock.schema.parse(config);
 }
 
-function run(config: JsonObject, records: readonly JsonValue[], context = testContext()): Promise<StageOutcome> {
+function run(
+  config: JsonObject,
+  records: readonly JsonValue[],
+  context = testContext(),
+): Promise<StageOutcome> {
   return runStage(createQualityStage(quality(config), context), records);
 }
 
@@ -85,7 +89,13 @@ describe('a record check', () => {
     expect(await passes({ type: 'json_schema', schema }, { id: 'x' })).toBe(false);
     expect(await passes({ type: 'json_schema', schema }, { id: 1, tags: [2] })).toBe(false);
     expect(
-      await passes({ type: 'json_schema', schema: { ...schema, $schema: 'http://json-schema.org/draft-07/schema#' } }, { id: 1 }),
+      await passes(
+        {
+          type: 'json_schema',
+          schema: { ...schema, $schema: 'http://json-schema.org/draft-07/schema#' },
+        },
+        { id: 1 },
+      ),
     ).toBe(true);
   });
 });
@@ -99,7 +109,11 @@ describe('quarantine', () => {
         { type: 'not_empty', field: 'name', on_failure: 'quarantine' },
       ],
     };
-    const { records, origins, dead } = await run(config, [{ id: 1, name: '' }, { id: 2, name: 'b' }, { name: '' }], context);
+    const { records, origins, dead } = await run(
+      config,
+      [{ id: 1, name: '' }, { id: 2, name: 'b' }, { name: '' }],
+      context,
+    );
     expect(records).toEqual([{ id: 2, name: 'b' }]);
     expect(origins).toEqual([1]);
     expect(dead).toEqual([
@@ -110,7 +124,13 @@ describe('quarantine', () => {
         payload: { id: 1, name: '' },
         index: 0,
       },
-      { kind: 'QualityFailure', reason: 'quality', message: 'not_null: `id` must not be null', payload: { name: '' }, index: 2 },
+      {
+        kind: 'QualityFailure',
+        reason: 'quality',
+        message: 'not_null: `id` must not be null',
+        payload: { name: '' },
+        index: 2,
+      },
     ]);
     expect(context.counts).toEqual(
       new Map([
@@ -126,7 +146,13 @@ describe('quarantine', () => {
 
   it('keeps the first of equal keys, and tells missing from null', async () => {
     const config = { batch: [{ type: 'unique', fields: ['a', 'b'], on_failure: 'quarantine' }] };
-    const { origins, dead } = await run(config, [{ a: 1, b: null }, { a: 1 }, { b: null, a: 1 }, { a: '1' }, { a: 1 }]);
+    const { origins, dead } = await run(config, [
+      { a: 1, b: null },
+      { a: 1 },
+      { b: null, a: 1 },
+      { a: '1' },
+      { a: 1 },
+    ]);
     expect(origins).toEqual([0, 1, 3]);
     expect(dead.map(({ index }) => index)).toEqual([2, 4]);
   });
@@ -155,23 +181,37 @@ describe('a batch check', () => {
     [{ type: 'null_rate', field: 'v', max: 0.5 }, [{ v: 1 }, {}, { v: null }], false],
     [{ type: 'null_rate', field: 'v', max: 0 }, [], true],
     [{ type: 'distinct_count', field: 'v', min: 3 }, [{ v: 1 }, { v: null }, {}], true],
-    [{ type: 'distinct_count', field: 'v', max: 1 }, [{ v: { a: 1, b: 2 } }, { v: { b: 2, a: 1 } }], true],
+    [
+      { type: 'distinct_count', field: 'v', max: 1 },
+      [{ v: { a: 1, b: 2 } }, { v: { b: 2, a: 1 } }],
+      true,
+    ],
     [{ type: 'distinct_count', field: 'v', max: 1 }, [{ v: 1 }, { v: '1' }], false],
     [{ type: 'row_count', max: 1 }, [{}, {}], false],
   ])('%o of %o: passes is %s', async (check, records, expected) => {
     const outcome = run({ batch: [{ on_failure: 'abort', ...check }] }, records);
     if (expected) expect((await outcome).records).toEqual(records);
-    else await expect(outcome).rejects.toMatchObject({ name: 'RunError', kind: 'QualityFailure', code: 'quality_abort' });
+    else
+      await expect(outcome).rejects.toMatchObject({
+        name: 'RunError',
+        kind: 'QualityFailure',
+        code: 'quality_abort',
+      });
   });
 });
 
 describe('abort', () => {
   it('ends the run naming check, field and record, never the value', async () => {
     const context = testContext();
-    const config = { record: [{ type: 'regex_match', field: 'pin', pattern: '^\\d+$', on_failure: 'abort' }] };
+    const config = {
+      record: [{ type: 'regex_match', field: 'pin', pattern: '^\\d+$', on_failure: 'abort' }],
+    };
     await expect(run(config, [{ pin: '1' }, { pin: 'hunter2' }], context)).rejects.toMatchObject({
-      message: 'quality check failed: regex_match: `pin` must match `^\\d+$` (record 1 of the page)',
+      message:
+        'quality check failed: regex_match: `pin` must match `^\\d+$` (record 1 of the page)',
     });
-    expect(context.counts.get('svc_quality_aborts_total{pipeline=p,row=r,check=regex_match}')).toBe(1);
+    expect(context.counts.get('svc_quality_aborts_total{pipeline=p,row=r,check=regex_match}')).toBe(
+      1,
+    );
   });
 });

@@ -1,4 +1,8 @@
-import type { BatchCheckConfig, QualityConfig, RecordCheckConfig } from '../../document/blocks/quality.ts';
+import type {
+  BatchCheckConfig,
+  QualityConfig,
+  RecordCheckConfig,
+} from '../../document/blocks/quality.ts';
 import { RunError } from '../../lib/errors.ts';
 import { defineMetric } from '../../lib/metrics.ts';
 import { compileBatchCheck, type BatchFinding } from './quality-batch.ts';
@@ -30,7 +34,12 @@ export const QUALITY_DURATION = defineMetric({
   labels: ['check'],
 });
 
-export const QUALITY_METRICS = [QUALITY_CHECKS, QUALITY_QUARANTINED, QUALITY_ABORTS, QUALITY_DURATION] as const;
+export const QUALITY_METRICS = [
+  QUALITY_CHECKS,
+  QUALITY_QUARANTINED,
+  QUALITY_ABORTS,
+  QUALITY_DURATION,
+] as const;
 
 /** One check over the page as the checks before have left it: which records fail, and why. */
 interface PageCheck {
@@ -52,8 +61,9 @@ interface PageFailures {
 }
 
 /**
- * Record checks in order, each over the records that passed the ones before, then batch checks over the survivors.
- * Going check by check is the same as record by record, and lets a check be timed once a page.
+ * Record checks in order, each over the records that passed the ones before, then batch checks over
+ * the survivors. Going check by check is the same as record by record, and lets a check be timed
+ * once a page.
  */
 export function createQualityStage(config: QualityConfig, context: StageContext): Stage {
   const checks = [...config.record.map(recordPageCheck), ...config.batch.map(batchPageCheck)];
@@ -63,7 +73,8 @@ export function createQualityStage(config: QualityConfig, context: StageContext)
       const dead: DeadRecord[] = [];
       for (const check of checks) {
         const failures = timed(check, page, context);
-        if (failures.whole !== undefined || failures.gone.size > 0) settle(check, failures, { page, dead, context });
+        if (failures.whole !== undefined || failures.gone.size > 0)
+          settle(check, failures, { page, dead, context });
         if (failures.whole !== undefined) break;
       }
       page.dead.push(...dead.sort((a, b) => a.index - b.index));
@@ -71,14 +82,23 @@ export function createQualityStage(config: QualityConfig, context: StageContext)
   };
 }
 
-function timed(check: PageCheck, page: PageInWork, { env, pipeline, row }: StageContext): PageFailures {
+function timed(
+  check: PageCheck,
+  page: PageInWork,
+  { env, pipeline, row }: StageContext,
+): PageFailures {
   const startMs = env.clock.elapsedMs();
   const failures = check.run(page);
-  env.metrics.observe(QUALITY_DURATION, { check: check.type }, (env.clock.elapsedMs() - startMs) / 1000);
+  env.metrics.observe(
+    QUALITY_DURATION,
+    { check: check.type },
+    (env.clock.elapsedMs() - startMs) / 1000,
+  );
   const labels = { pipeline, row, check: check.type };
   const passed = failures.done - failures.failed;
   if (passed > 0) env.metrics.inc(QUALITY_CHECKS, { ...labels, outcome: 'pass' }, passed);
-  if (failures.failed > 0) env.metrics.inc(QUALITY_CHECKS, { ...labels, outcome: 'fail' }, failures.failed);
+  if (failures.failed > 0)
+    env.metrics.inc(QUALITY_CHECKS, { ...labels, outcome: 'fail' }, failures.failed);
   return failures;
 }
 
@@ -96,11 +116,23 @@ function settle(check: PageCheck, failures: PageFailures, { page, dead, context 
     env.metrics.inc(QUALITY_ABORTS, { pipeline, row, check: check.type });
     const [first] = gone;
     const place = first === undefined ? '' : ` (record ${page.originOf(first[0])} of the page)`;
-    throw new RunError('QualityFailure', 'quality_abort', `quality check failed: ${whole ?? first?.[1]}${place}`);
+    throw new RunError(
+      'QualityFailure',
+      'quality_abort',
+      `quality check failed: ${whole ?? first?.[1]}${place}`,
+    );
   }
-  const reasons: Reasons = whole === undefined ? gone : new Map(Array.from({ length: page.count }, (_, position) => [position, whole]));
+  const reasons: Reasons =
+    whole === undefined
+      ? gone
+      : new Map(Array.from({ length: page.count }, (_, position) => [position, whole]));
   page.divert(reasons, { kind: 'QualityFailure', reason: 'quality' }, dead);
-  if (reasons.size > 0) env.metrics.inc(QUALITY_QUARANTINED, { pipeline, row, check: check.type, field: check.field }, reasons.size);
+  if (reasons.size > 0)
+    env.metrics.inc(
+      QUALITY_QUARANTINED,
+      { pipeline, row, check: check.type, field: check.field },
+      reasons.size,
+    );
 }
 
 const NONE: Reasons = new Map();
@@ -130,7 +162,12 @@ function batchPageCheck(config: BatchCheckConfig): PageCheck {
   const findingOf = compileBatchCheck(config);
   return {
     type: config.type,
-    field: config.type === 'unique' ? config.fields.join(',') : config.type === 'row_count' ? '' : config.field,
+    field:
+      config.type === 'unique'
+        ? config.fields.join(',')
+        : config.type === 'row_count'
+          ? ''
+          : config.field,
     aborts: config.on_failure === 'abort',
     run: (page) => pageFailures(findingOf(page)),
   };
@@ -139,5 +176,9 @@ function batchPageCheck(config: BatchCheckConfig): PageCheck {
 function pageFailures(found: BatchFinding): PageFailures {
   if (found === undefined) return { done: 1, failed: 0, gone: NONE };
   if (found.records === undefined) return { done: 1, failed: 1, gone: NONE, whole: found.message };
-  return { done: 1, failed: 1, gone: new Map(found.records.map((position) => [position, found.message])) };
+  return {
+    done: 1,
+    failed: 1,
+    gone: new Map(found.records.map((position) => [position, found.message])),
+  };
 }

@@ -5,10 +5,21 @@ import type { JsonObject, JsonValue } from '../../lib/json.ts';
 import type { RowPlan } from '../../plan/plan.ts';
 import { countedMetrics, run, sqliteTable } from '../../../test/fakes/engine.ts';
 import { testEnv } from '../../../test/fakes/env.ts';
-import { dlqPlan, fakeSink, fakeSource, fakeState, part, planOf, rowPlan } from '../../../test/fakes/plan.ts';
+import {
+  dlqPlan,
+  fakeSink,
+  fakeSource,
+  fakeState,
+  part,
+  planOf,
+  rowPlan,
+} from '../../../test/fakes/plan.ts';
 import { columnsOf, compareColumns } from './drift-columns.ts';
 
-const governed = (block: JsonObject, others: Partial<RowPlan['governance']> = {}): RowPlan['governance'] => ({
+const governed = (
+  block: JsonObject,
+  others: Partial<RowPlan['governance']> = {},
+): RowPlan['governance'] => ({
   quality: undefined,
   contract: undefined,
   masking: undefined,
@@ -17,7 +28,12 @@ const governed = (block: JsonObject, others: Partial<RowPlan['governance']> = {}
 });
 
 /** Moves pages into the table `t` of a real SQLite database under a policy. */
-async function move(setup: string, block: JsonObject, pages: readonly (readonly JsonValue[])[], overrides: Partial<RowPlan> = {}) {
+async function move(
+  setup: string,
+  block: JsonObject,
+  pages: readonly (readonly JsonValue[])[],
+  overrides: Partial<RowPlan> = {},
+) {
   using table = sqliteTable(setup);
   const metrics = countedMetrics();
   const env = testEnv({ metrics });
@@ -35,8 +51,15 @@ async function move(setup: string, block: JsonObject, pages: readonly (readonly 
   return {
     outcome,
     rows: table.query('SELECT * FROM t'),
-    columns: table.query("SELECT name, type FROM pragma_table_info('t')").map((one) => `${String(one['name'])} ${String(one['type'])}`),
-    dead: dead.records as { reason: string; payload: JsonValue; record_index: number; error: { message: string } }[],
+    columns: table
+      .query("SELECT name, type FROM pragma_table_info('t')")
+      .map((one) => `${String(one['name'])} ${String(one['type'])}`),
+    dead: dead.records as {
+      reason: string;
+      payload: JsonValue;
+      record_index: number;
+      error: { message: string };
+    }[],
     drift: metrics.of('svc_schema_drift_total'),
     bookmark: values.get('test::row-0'),
     lines: env.lines.map((line) => line.line),
@@ -66,12 +89,21 @@ describe('a page is compared with the columns of the destination (spec 2.11)', (
       { id: 1, n: 1.5, m: 'x' },
       { id: 1, l: [1] },
     ]).added;
-    expect(added.map(({ name, type }) => `${name} ${type}`)).toEqual(['l array', 'm string', 'n number', 'z string']);
+    expect(added.map(({ name, type }) => `${name} ${type}`)).toEqual([
+      'l array',
+      'm string',
+      'n number',
+      'z string',
+    ]);
   });
 
   it('widens an integer to a number and a required column to a nullable one, unless widening is off', () => {
-    expect(compare([{ id: 1.5 }]).widened).toEqual([{ name: 'id', type: 'number', relaxNull: false }]);
-    expect(compare([{ id: null, ratio: 1 }]).widened).toEqual([{ name: 'id', type: undefined, relaxNull: true }]);
+    expect(compare([{ id: 1.5 }]).widened).toEqual([
+      { name: 'id', type: 'number', relaxNull: false },
+    ]);
+    expect(compare([{ id: null, ratio: 1 }]).widened).toEqual([
+      { name: 'id', type: undefined, relaxNull: true },
+    ]);
     expect(compare([{ id: 1.5 }], false)).toEqual({ ...none, incompatible: ['id'] });
   });
 
@@ -87,10 +119,16 @@ describe('a page is compared with the columns of the destination (spec 2.11)', (
 
 describe('on_drift', () => {
   it('warn counts and logs each drifting page and leaves it as it is', async () => {
-    const { rows, drift, lines } = await move(T, {}, [[{ id: 1, extra: 1 }], [{ id: 2, extra: 1 }], [{ id: 3 }]]);
+    const { rows, drift, lines } = await move(T, {}, [
+      [{ id: 1, extra: 1 }],
+      [{ id: 2, extra: 1 }],
+      [{ id: 3 }],
+    ]);
     expect(rows).toHaveLength(3);
     expect(drift).toEqual({ '{test,row-0,sqlite,warn,added}': 2 });
-    expect(lines.filter((line) => line.includes('the schema drifted: `extra` not in the destination'))).toHaveLength(2);
+    expect(
+      lines.filter((line) => line.includes('the schema drifted: `extra` not in the destination')),
+    ).toHaveLength(2);
   });
 
   it('ignore drops the fields the destination does not have', async () => {
@@ -106,26 +144,40 @@ describe('on_drift', () => {
       allow_extra_fields: true,
       fields: [{ name: 'id', type: 'integer' as const, required: true, nullable: false }],
     };
-    const { outcome, rows, dead, bookmark } = await move(T, {}, [[{ id: 1 }], [{ id: 2, extra: 1 }, { id: null }]], {
-      governance: governed({ on_drift: 'fail' }, { contract: contract as unknown as NonNullable<RowPlan['governance']['contract']> }),
+    const { outcome, rows, dead, bookmark } = await move(
+      T,
+      {},
+      [[{ id: 1 }], [{ id: 2, extra: 1 }, { id: null }]],
+      {
+        governance: governed(
+          { on_drift: 'fail' },
+          { contract: contract as unknown as NonNullable<RowPlan['governance']['contract']> },
+        ),
+      },
+    );
+    expect(outcome.invocations[0]?.error).toMatchObject({
+      kind: 'SchemaDrift',
+      code: 'schema_drift',
     });
-    expect(outcome.invocations[0]?.error).toMatchObject({ kind: 'SchemaDrift', code: 'schema_drift' });
     expect(rows).toEqual([{ id: 1, v: null }]);
     expect(dead.map((one) => [one.reason, one.payload])).toEqual([['contract', { id: null }]]);
     expect(bookmark).toBe(1);
   });
 
   it('quarantine sends records with a drifted field, or without a required one, to the dead letters', async () => {
-    const { rows, dead } = await move('CREATE TABLE t (id INTEGER NOT NULL)', { on_drift: 'quarantine' }, [
-      [{ id: 1 }, { id: 2, extra: 1 }],
-      [{ other: 1 }],
-    ]);
+    const { rows, dead } = await move(
+      'CREATE TABLE t (id INTEGER NOT NULL)',
+      { on_drift: 'quarantine' },
+      [[{ id: 1 }, { id: 2, extra: 1 }], [{ other: 1 }]],
+    );
     expect(rows).toEqual([{ id: 1 }]);
     expect(dead.map((one) => [one.reason, one.payload, one.record_index])).toEqual([
       ['schema_drift', { id: 2, extra: 1 }, 1],
       ['schema_drift', { other: 1 }, 0],
     ]);
-    expect(dead[1]?.error.message).toBe('the schema drifted: `other` not in the destination; `id` required but absent');
+    expect(dead[1]?.error.message).toBe(
+      'the schema drifted: `other` not in the destination; `id` required but absent',
+    );
   });
 });
 
@@ -133,7 +185,11 @@ describe('evolve', () => {
   const evolve = { on_drift: 'evolve' };
 
   it('adds a column once and then writes the pages', async () => {
-    const { rows, columns, drift } = await move(T, evolve, [[{ id: 1, extra: 'a' }], [{ id: 2, extra: 'b' }], [{ id: 3 }]]);
+    const { rows, columns, drift } = await move(T, evolve, [
+      [{ id: 1, extra: 'a' }],
+      [{ id: 2, extra: 'b' }],
+      [{ id: 3 }],
+    ]);
     expect(columns).toEqual(['id INTEGER', 'v INTEGER', 'extra TEXT']);
     expect(rows.map((row) => row['extra'])).toEqual(['a', 'b', null]);
     expect(drift).toEqual({ '{test,row-0,sqlite,evolve,added}': 1 });
@@ -153,18 +209,25 @@ describe('evolve', () => {
   });
 
   it('quarantines only the records that hold the incompatible column, where that is asked for', async () => {
-    const { rows, dead, columns } = await move(T, { ...evolve, on_incompatible: 'quarantine' }, [[{ v: 'x' }, { id: 2, extra: true }]]);
+    const { rows, dead, columns } = await move(T, { ...evolve, on_incompatible: 'quarantine' }, [
+      [{ v: 'x' }, { id: 2, extra: true }],
+    ]);
     expect(rows).toEqual([{ id: 2, v: null, extra: 1 }]);
     expect(dead.map((one) => one.payload)).toEqual([{ v: 'x' }]);
     expect(columns).toContain('extra INTEGER');
   });
 
   it('gives an existing table the metadata columns too, and never misses them in records', async () => {
-    const metadataColumns = metadataColumnsOf(metadataColumnsBlock.schema.parse({ columns: ['sequence'] }));
+    const metadataColumns = metadataColumnsOf(
+      metadataColumnsBlock.schema.parse({ columns: ['sequence'] }),
+    );
     const { rows } = await move(T, evolve, [[{ id: 5, v: 1 }]], { metadataColumns });
     expect(rows).toEqual([{ id: 5, v: 1, _svc_sequence: 0 }]);
     const required = 'CREATE TABLE t (id INTEGER, _svc_sequence INTEGER NOT NULL)';
-    expect((await move(required, { on_drift: 'fail' }, [[{ id: 5 }]], { metadataColumns })).outcome.error).toBeNull();
+    expect(
+      (await move(required, { on_drift: 'fail' }, [[{ id: 5 }]], { metadataColumns })).outcome
+        .error,
+    ).toBeNull();
   });
 });
 
@@ -173,21 +236,38 @@ describe('a destination without columns', () => {
     const env = testEnv();
     const sink = fakeSink();
     const pages = [{ records: [{ a: 1 }] }, { records: [{ b: 1 }] }];
-    const outcome = await run(planOf([rowPlan(fakeSource(pages), sink.definition, { governance: governed({ on_drift: 'fail' }) })]), {
-      env,
-    });
+    const outcome = await run(
+      planOf([
+        rowPlan(fakeSource(pages), sink.definition, { governance: governed({ on_drift: 'fail' }) }),
+      ]),
+      {
+        env,
+      },
+    );
     expect(outcome.error).toBeNull();
     expect(env.lines.filter((line) => line.line.includes('has no effect'))).toHaveLength(1);
   });
 
   it('is compared with from the page on that made the table', async () => {
-    const { outcome, rows } = await move('', { on_drift: 'fail' }, [[{ id: 1 }], [{ id: 1, late: 1 }]]);
+    const { outcome, rows } = await move('', { on_drift: 'fail' }, [
+      [{ id: 1 }],
+      [{ id: 1, late: 1 }],
+    ]);
     expect(outcome.error?.message).toContain('`late` not in the destination');
     expect(rows).toEqual([{ id: 1 }]);
   });
 
   it('cannot evolve when that turns out at run time', async () => {
-    const outcome = await run(planOf([rowPlan(fakeSource([]), fakeSink().definition, { governance: governed({ on_drift: 'evolve' }) })]));
-    expect(outcome.invocations[0]?.error).toMatchObject({ code: 'evolve_unsupported', kind: 'Config' });
+    const outcome = await run(
+      planOf([
+        rowPlan(fakeSource([]), fakeSink().definition, {
+          governance: governed({ on_drift: 'evolve' }),
+        }),
+      ]),
+    );
+    expect(outcome.invocations[0]?.error).toMatchObject({
+      code: 'evolve_unsupported',
+      kind: 'Config',
+    });
   });
 });

@@ -1,11 +1,29 @@
-/** Compares pages with the live columns of the destination and does what the policy says about a difference. */
+/**
+ * Compares pages with the live columns of the destination and does what the policy says about a
+ * difference.
+ */
 import { RunError } from '../../lib/errors.ts';
 import { isObject, setField, type JsonObject, type JsonValue } from '../../lib/json.ts';
 import { defineMetric } from '../../lib/metrics.ts';
-import type { ColumnType, DestinationColumn, SchemaAccess, SchemaChange, SinkCapabilities } from '../../kit/sink.ts';
+import type {
+  ColumnType,
+  DestinationColumn,
+  SchemaAccess,
+  SchemaChange,
+  SinkCapabilities,
+} from '../../kit/sink.ts';
 import type { SchemaDriftConfig } from '../../document/blocks/schema-drift.ts';
 import { blame } from '../failure.ts';
-import { changed, changeFor, columnsOf, compareColumns, hasDrift, holdsAny, lacksAny, type Drift } from './drift-columns.ts';
+import {
+  changed,
+  changeFor,
+  columnsOf,
+  compareColumns,
+  hasDrift,
+  holdsAny,
+  lacksAny,
+  type Drift,
+} from './drift-columns.ts';
 import type { PageInWork, Stage, StageContext } from './stage.ts';
 
 export const SCHEMA_DRIFT = defineMetric({
@@ -22,18 +40,32 @@ export interface DriftDestination {
   readonly supplied: ReadonlyMap<string, ColumnType>;
 }
 
-export function createSchemaDriftStage(config: SchemaDriftConfig, context: StageContext, destination: DriftDestination): Stage {
+export function createSchemaDriftStage(
+  config: SchemaDriftConfig,
+  context: StageContext,
+  destination: DriftDestination,
+): Stage {
   const { schema } = destination;
   if (schema === undefined) {
-    context.env.log.info('`schema` has no effect: the destination has no columns', { row: context.row, sink: context.sinkType });
+    context.env.log.info('`schema` has no effect: the destination has no columns', {
+      row: context.row,
+      sink: context.sinkType,
+    });
     return { name: 'schema', run: () => {} };
   }
   const drift = new SchemaDrift(config, context, { schema, supplied: destination.supplied });
   return { name: 'schema', run: (page) => drift.run(page) };
 }
 
-/** For a sink whose config was known only at run time; all others are judged when the document is loaded. */
-export function assertCanEvolve(config: SchemaDriftConfig, { schema }: SinkCapabilities, sinkType: string): void {
+/**
+ * For a sink whose config was known only at run time; all others are judged when the document is
+ * loaded.
+ */
+export function assertCanEvolve(
+  config: SchemaDriftConfig,
+  { schema }: SinkCapabilities,
+  sinkType: string,
+): void {
   if (config.on_drift === 'evolve' && schema !== 'evolve') throw cannotEvolve(sinkType);
 }
 
@@ -49,7 +81,11 @@ class SchemaDrift {
   readonly #changes: SchemaChange[] = [];
   #told = false;
 
-  constructor(config: SchemaDriftConfig, context: StageContext, destination: DriftDestination & { readonly schema: SchemaAccess }) {
+  constructor(
+    config: SchemaDriftConfig,
+    context: StageContext,
+    destination: DriftDestination & { readonly schema: SchemaAccess },
+  ) {
     this.#config = config;
     this.#context = context;
     this.#schema = destination.schema;
@@ -63,7 +99,11 @@ class SchemaDrift {
     const live = await this.#columns();
     if (live === undefined) return;
     const supplied = this.#suppliedNames;
-    const found = compareColumns(columns, { destination: live, allowWidening: this.#config.allow_type_widening, supplied });
+    const found = compareColumns(columns, {
+      destination: live,
+      allowWidening: this.#config.allow_type_widening,
+      supplied,
+    });
     const drift = this.#config.on_drift === 'evolve' ? this.#withSupplied(found, live) : found;
     if (!hasDrift(drift)) return;
     this.#count(drift);
@@ -82,8 +122,14 @@ class SchemaDrift {
       case 'fail':
         throw driftError(drift, this.#context.sinkType);
       case 'quarantine': {
-        const drifted = [...drift.added, ...drift.widened].map((one) => one.name).concat(drift.incompatible);
-        quarantine(page, (record) => holdsAny(record, drifted) || lacksAny(record, drift.missing), describe(drift));
+        const drifted = [...drift.added, ...drift.widened]
+          .map((one) => one.name)
+          .concat(drift.incompatible);
+        quarantine(
+          page,
+          (record) => holdsAny(record, drifted) || lacksAny(record, drift.missing),
+          describe(drift),
+        );
         return;
       }
       case 'evolve':
@@ -96,11 +142,17 @@ class SchemaDrift {
   async #evolve(page: PageInWork, drift: Drift, live: readonly DestinationColumn[]): Promise<void> {
     const { on_incompatible: residue, relax_nullability_on_missing: relaxMissing } = this.#config;
     const { incompatible } = drift;
-    if (incompatible.length > 0 && residue === 'fail') throw driftError({ ...NO_DRIFT, incompatible }, this.#context.sinkType);
+    if (incompatible.length > 0 && residue === 'fail')
+      throw driftError({ ...NO_DRIFT, incompatible }, this.#context.sinkType);
     const change = changeFor(drift, relaxMissing);
-    if (change.add.length + change.widen.length + change.relaxNull.length > 0) await this.#change(change, live);
+    if (change.add.length + change.widen.length + change.relaxNull.length > 0)
+      await this.#change(change, live);
     if (incompatible.length === 0) return;
-    quarantine(page, (record) => holdsAny(record, incompatible), describe({ ...NO_DRIFT, incompatible }));
+    quarantine(
+      page,
+      (record) => holdsAny(record, incompatible),
+      describe({ ...NO_DRIFT, incompatible }),
+    );
   }
 
   async #change(change: SchemaChange, live: readonly DestinationColumn[]): Promise<void> {
@@ -111,8 +163,13 @@ class SchemaDrift {
     } catch (error) {
       throw blame('Sink', sinkType, error);
     }
-    const named = (list: SchemaChange['add']): string => list.map(({ name, type }) => `${name} ${type}`).join(', ');
-    const told = { added: named(change.add), widened: named(change.widen), nullable: change.relaxNull.join(', ') };
+    const named = (list: SchemaChange['add']): string =>
+      list.map(({ name, type }) => `${name} ${type}`).join(', ');
+    const told = {
+      added: named(change.add),
+      widened: named(change.widen),
+      nullable: change.relaxNull.join(', '),
+    };
     env.log.info('the destination was changed', { row, ...told });
     this.#changes.push(change);
     this.#live = undefined;
@@ -123,13 +180,19 @@ class SchemaDrift {
     if (this.#live !== undefined) return this.#live;
     try {
       const read = await this.#schema.current();
-      this.#live = read === undefined ? undefined : this.#changes.reduce<readonly DestinationColumn[]>(changed, read);
+      this.#live =
+        read === undefined
+          ? undefined
+          : this.#changes.reduce<readonly DestinationColumn[]>(changed, read);
     } catch (error) {
       throw blame('Sink', this.#context.sinkType, error);
     }
     if (this.#live === undefined && !this.#told) {
       this.#told = true;
-      this.#context.env.log.info('the destination has no columns yet, so there is nothing to compare with', { row: this.#context.row });
+      this.#context.env.log.info(
+        'the destination has no columns yet, so there is nothing to compare with',
+        { row: this.#context.row },
+      );
     }
     return this.#live;
   }
@@ -137,15 +200,26 @@ class SchemaDrift {
   /** The columns that are filled in later would be left out by a table that does not have them. */
   #withSupplied(drift: Drift, live: readonly DestinationColumn[]): Drift {
     const known = new Set(live.map((column) => column.name));
-    const lacking = [...this.#supplied].filter(([name]) => !known.has(name) && !drift.added.some((one) => one.name === name));
-    return { ...drift, added: [...drift.added, ...lacking.map(([name, type]) => ({ name, type }))] };
+    const lacking = [...this.#supplied].filter(
+      ([name]) => !known.has(name) && !drift.added.some((one) => one.name === name),
+    );
+    return {
+      ...drift,
+      added: [...drift.added, ...lacking.map(([name, type]) => ({ name, type }))],
+    };
   }
 
   #count({ added, widened, incompatible, missing }: Drift): void {
     const { env, pipeline, row, sinkType } = this.#context;
     const labels = { pipeline, row, connector: sinkType, mode: this.#config.on_drift };
-    const kinds = { added: added.length, widened: widened.length, narrowed: incompatible.length, dropped: missing.length };
-    for (const [kind, count] of Object.entries(kinds)) if (count > 0) env.metrics.inc(SCHEMA_DRIFT, { ...labels, kind }, count);
+    const kinds = {
+      added: added.length,
+      widened: widened.length,
+      narrowed: incompatible.length,
+      dropped: missing.length,
+    };
+    for (const [kind, count] of Object.entries(kinds))
+      if (count > 0) env.metrics.inc(SCHEMA_DRIFT, { ...labels, kind }, count);
   }
 }
 
@@ -155,7 +229,9 @@ function describe({ added, widened, incompatible, missing }: Drift): string {
   const list = (names: readonly string[]): string => names.map((name) => `\`${name}\``).join(', ');
   const parts = [
     added.length === 0 ? '' : `${list(added.map((one) => one.name))} not in the destination`,
-    widened.length === 0 ? '' : `${list(widened.map((one) => one.name))} wider than in the destination`,
+    widened.length === 0
+      ? ''
+      : `${list(widened.map((one) => one.name))} wider than in the destination`,
     incompatible.length === 0 ? '' : `${list(incompatible)} of a type that does not fit`,
     missing.length === 0 ? '' : `${list(missing)} required but absent`,
   ];
@@ -169,9 +245,14 @@ function driftError(drift: Drift, sinkType: string): RunError {
 }
 
 function cannotEvolve(sinkType: string): RunError {
-  return new RunError('Config', 'evolve_unsupported', `the sink \`${sinkType}\` cannot change its columns, as \`on_drift: evolve\` asks`, {
-    hint: 'use another policy',
-  });
+  return new RunError(
+    'Config',
+    'evolve_unsupported',
+    `the sink \`${sinkType}\` cannot change its columns, as \`on_drift: evolve\` asks`,
+    {
+      hint: 'use another policy',
+    },
+  );
 }
 
 function onlyKnown(records: readonly JsonValue[], live: readonly DestinationColumn[]): JsonValue[] {
@@ -179,13 +260,19 @@ function onlyKnown(records: readonly JsonValue[], live: readonly DestinationColu
   return records.map((record) => {
     if (!isObject(record)) return record;
     const kept: JsonObject = {};
-    for (const [key, value] of Object.entries(record)) if (known.has(key)) setField(kept, key, value);
+    for (const [key, value] of Object.entries(record))
+      if (known.has(key)) setField(kept, key, value);
     return kept;
   });
 }
 
-function quarantine(page: PageInWork, isBad: (record: JsonValue) => boolean, message: string): void {
+function quarantine(
+  page: PageInWork,
+  isBad: (record: JsonValue) => boolean,
+  message: string,
+): void {
   const reasons = new Map<number, string>();
-  for (const [position, record] of page.records.entries()) if (isBad(record)) reasons.set(position, message);
+  for (const [position, record] of page.records.entries())
+    if (isBad(record)) reasons.set(position, message);
   page.divert(reasons, { kind: 'SchemaDrift', reason: 'schema_drift' });
 }

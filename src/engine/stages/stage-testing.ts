@@ -1,4 +1,7 @@
-/** What the tests of governance stages share: a context that keeps metrics and log lines, and a way to run one page. */
+/**
+ * What the tests of governance stages share: a context that keeps metrics and log lines, and a way
+ * to run one page.
+ */
 import { stillClock } from '../../../test/fakes/clock.ts';
 import { testEnv } from '../../../test/fakes/env.ts';
 import { Page } from '../../kit/page.ts';
@@ -31,11 +34,13 @@ export function testContext(sink: { template?: string; type?: string } = {}): Te
 function countingMetrics(counts: Map<string, number>): Metrics {
   const nameOf = (metric: MetricDefinition, labels: Labels): string => {
     const declared = [...metric.labels].sort().join();
-    if (Object.keys(labels).sort().join() !== declared) throw new Error(`${metric.name} has the labels ${declared}`);
+    if (Object.keys(labels).sort().join() !== declared)
+      throw new Error(`${metric.name} has the labels ${declared}`);
     return `${metric.name}{${metric.labels.map((label) => `${label}=${labels[label]}`).join(',')}}`;
   };
   return {
-    inc: (metric, labels, value = 1) => void counts.set(nameOf(metric, labels), (counts.get(nameOf(metric, labels)) ?? 0) + value),
+    inc: (metric, labels, value = 1) =>
+      void counts.set(nameOf(metric, labels), (counts.get(nameOf(metric, labels)) ?? 0) + value),
     set: () => {},
     observe: (metric, labels) => void nameOf(metric, labels),
   };
@@ -51,5 +56,9 @@ export interface StageOutcome {
 export async function runStage(stage: Stage, records: readonly JsonValue[]): Promise<StageOutcome> {
   const page = new PageInWork(Page.ofRecords(records), []);
   await stage.run(page);
-  return { records: page.records, origins: page.records.map((_, position) => page.originOf(position)), dead: page.dead };
+  return {
+    records: page.records,
+    origins: page.records.map((_, position) => page.originOf(position)),
+    dead: page.dead,
+  };
 }

@@ -21,13 +21,17 @@ export interface DeadRecord {
 export type Reasons = ReadonlyMap<number, string>;
 
 /**
- * A page between transforms and sink. A stage looks at its `columns` where there are some, and otherwise at its `records`: asking for
- * those ends the columns for all stages behind it. Stages put other values in place and divert records to `dead`.
+ * A page between transforms and sink. A stage looks at its `columns` where there are some, and
+ * otherwise at its `records`: asking for those ends the columns for all stages behind it. Stages
+ * put other values in place and divert records to `dead`.
  */
 export class PageInWork {
   readonly dead: DeadRecord[];
   #page: Page;
-  /** For each record its index in the page as it entered the stages; nothing was diverted yet when absent. */
+  /**
+   * For each record its index in the page as it entered the stages; nothing was diverted yet when
+   * absent.
+   */
   #origins: Uint32Array | undefined;
 
   constructor(page: Page, dead: DeadRecord[]) {
@@ -67,22 +71,33 @@ export class PageInWork {
   }
 
   /** Takes records out of the page and puts them to the dead ones. */
-  divert(reasons: Reasons, why: Pick<DeadRecord, 'kind' | 'reason'>, dead: DeadRecord[] = this.dead): void {
+  divert(
+    reasons: Reasons,
+    why: Pick<DeadRecord, 'kind' | 'reason'>,
+    dead: DeadRecord[] = this.dead,
+  ): void {
     const { columns } = this;
     const records = columns === undefined ? this.records : undefined;
     for (const [position, message] of reasons) {
-      const payload = columns === undefined ? (records?.[position] ?? null) : readRecord(columns, position);
+      const payload =
+        columns === undefined ? (records?.[position] ?? null) : readRecord(columns, position);
       dead.push({ ...why, message, payload, index: this.originOf(position) });
     }
-    const staying = Uint32Array.from({ length: this.count }, (_, position) => position).filter((position) => !reasons.has(position));
+    const staying = Uint32Array.from({ length: this.count }, (_, position) => position).filter(
+      (position) => !reasons.has(position),
+    );
     const origins = staying.map((position) => this.originOf(position));
-    if (columns !== undefined) this.columns = columns.kept(staying.map((position) => columns.rows[position] ?? 0));
+    if (columns !== undefined)
+      this.columns = columns.kept(staying.map((position) => columns.rows[position] ?? 0));
     else this.records = Array.from(staying, (position) => records?.[position] ?? null);
     this.#origins = origins;
   }
 }
 
-/** One governance step, compiled once per invocation. Throws `RunError` to end the run without writing the page. */
+/**
+ * One governance step, compiled once per invocation. Throws `RunError` to end the run without
+ * writing the page.
+ */
 export interface Stage {
   readonly name: string;
   run(page: PageInWork): void | Promise<void>;
@@ -99,6 +114,9 @@ export interface StageContext {
 }
 
 /** The same, but for the world around it. */
-export function stagePlace({ name }: Pick<Plan, 'name'>, row: Pick<RowPlan, 'id' | 'sink'>): Omit<StageContext, 'env'> {
+export function stagePlace(
+  { name }: Pick<Plan, 'name'>,
+  row: Pick<RowPlan, 'id' | 'sink'>,
+): Omit<StageContext, 'env'> {
   return { pipeline: name, row: row.id, sinkTemplate: row.sink.template, sinkType: row.sink.type };
 }

@@ -18,9 +18,10 @@ export interface NamedTransform {
 }
 
 /**
- * Runs a page through the transforms in order. Neighbouring record stages are joined to one pass, so that a page is
- * walked once however long the chain is; a page stage sees the whole page. A page of columns stays one through all leading stages
- * that work on columns; when one of them finds that it cannot, all of them see the records.
+ * Runs a page through the transforms in order. Neighbouring record stages are joined to one pass,
+ * so that a page is walked once however long the chain is; a page stage sees the whole page. A page
+ * of columns stays one through all leading stages that work on columns; when one of them finds that
+ * it cannot, all of them see the records.
  */
 export class TransformChain {
   readonly #transforms: readonly NamedTransform[];
@@ -51,10 +52,16 @@ export class TransformChain {
     return { ...after, filtered: filtered + after.filtered };
   }
 
-  /** `undefined` when one of them leaves the page to its records: a failure then names the first record that fails. */
+  /**
+   * `undefined` when one of them leaves the page to its records: a failure then names the first
+   * record that fails.
+   */
   #runOnColumns(columns: Columns): Columns | undefined {
     try {
-      return this.#onColumns.reduce<Columns | undefined>((now, stage) => (now === undefined ? undefined : stage(now)), columns);
+      return this.#onColumns.reduce<Columns | undefined>(
+        (now, stage) => (now === undefined ? undefined : stage(now)),
+        columns,
+      );
     } catch (error) {
       if (error instanceof RecordError) return undefined;
       throw error;
@@ -75,7 +82,11 @@ function leadingOnColumns(transforms: readonly NamedTransform[]): OnColumns[] {
   return leading;
 }
 
-async function runSteps(steps: readonly Step[], page: Page, signal: AbortSignal): Promise<ChainResult> {
+async function runSteps(
+  steps: readonly Step[],
+  page: Page,
+  signal: AbortSignal,
+): Promise<ChainResult> {
   let records = page.records();
   let filtered = 0;
   let expanded = 0;
@@ -120,7 +131,11 @@ function joinNeighbours(transforms: readonly NamedTransform[]): Step[] {
       run.push(transform);
     } else {
       close();
-      steps.push({ kind: 'page', type: transform.type, apply: (records, signal) => compiled.apply(records, signal) });
+      steps.push({
+        kind: 'page',
+        type: transform.type,
+        apply: (records, signal) => compiled.apply(records, signal),
+      });
     }
   }
   close();
@@ -144,7 +159,11 @@ function recordStep(transforms: readonly NamedTransform[]): Step {
 }
 
 /** Feeds one stage and counts what it gave for each record. */
-function link({ type, compiled }: NamedTransform, next: Emit, tally: { filtered: number; expanded: number }): Emit {
+function link(
+  { type, compiled }: NamedTransform,
+  next: Emit,
+  tally: { filtered: number; expanded: number },
+): Emit {
   if (compiled.kind !== 'record') throw new Error('cannot happen: only record stages are joined');
   let given = 0;
   const count: Emit = (record) => {
@@ -173,7 +192,12 @@ async function naming<T>(type: string, action: () => Promise<T>): Promise<T> {
 
 /** Says which transform failed, unless a later one in the chain has said so already. */
 function named(type: string, error: unknown): unknown {
-  if (!(error instanceof RecordError) || error.kind !== 'Transform' || error.message.startsWith('transform `')) return error;
+  if (
+    !(error instanceof RecordError) ||
+    error.kind !== 'Transform' ||
+    error.message.startsWith('transform `')
+  )
+    return error;
   return new RecordError(
     'Transform',
     `transform \`${type}\`: ${error.message}`,

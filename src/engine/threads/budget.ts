@@ -1,7 +1,10 @@
 /** What one thread reads and writes keeps hardly more of them busy. */
 const MOST_THREADS = 4;
 
-/** How many threads a machine has to spare for each of so many runs that go on at the same time, beside the one that moves its pages. */
+/**
+ * How many threads a machine has to spare for each of so many runs that go on at the same time,
+ * beside the one that moves its pages.
+ */
 export function threadsToSpare(cpus: number, runs = 1): number {
   return Math.min(MOST_THREADS, Math.max(0, Math.floor(cpus / runs) - 1));
 }

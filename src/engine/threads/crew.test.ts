@@ -14,7 +14,13 @@ test('a machine spares a thread for each processor but one, and none where there
 test('a row whose threads cannot be started goes on without, and says so', async () => {
   const env = testEnv();
   const budget = new ThreadBudget(2);
-  const worked = (page: Page): WorkedPage => ({ page, filtered: 0, expanded: 0, transformed: page.count, dead: [] });
+  const worked = (page: Page): WorkedPage => ({
+    page,
+    filtered: 0,
+    expanded: 0,
+    transformed: page.count,
+    dead: [],
+  });
   const crew = new GrowingCrew({
     setup: () => {
       throw new Error('no setup today');

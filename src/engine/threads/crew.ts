@@ -26,7 +26,10 @@ export interface GrowingCrewOptions extends Pick<StageThreadsOptions, 'metrics'>
   readonly log: Log;
 }
 
-/** One page at a time, until the row turns out to be a long one: then threads are started, and take over when they are ready. */
+/**
+ * One page at a time, until the row turns out to be a long one: then threads are started, and take
+ * over when they are ready.
+ */
 export class GrowingCrew implements Crew {
   readonly #options: GrowingCrewOptions;
   #bytes = 0;
@@ -46,7 +49,9 @@ export class GrowingCrew implements Crew {
     this.#bytes += page.bytes;
     if (this.#bytes > LONG_ROW_BYTES) this.#growing ??= this.#grow();
     const threads = this.#threads;
-    return threads !== undefined && threads.width > 0 && page.columns !== undefined ? threads.work(page) : this.#options.work(page);
+    return threads !== undefined && threads.width > 0 && page.columns !== undefined
+      ? threads.work(page)
+      : this.#options.work(page);
   }
 
   async close(): Promise<void> {
@@ -74,6 +79,7 @@ export class GrowingCrew implements Crew {
 
   #tell(fault: string | undefined): void {
     const { log, row } = this.#options;
-    if (fault !== undefined) log.warn('threads could not be started; the row goes on without', { row, reason: fault });
+    if (fault !== undefined)
+      log.warn('threads could not be started; the row goes on without', { row, reason: fault });
   }
 }

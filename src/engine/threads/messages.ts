@@ -1,4 +1,7 @@
-/** What a row and the threads that work on its pages say to each other (structured clone; memory is handed over, not copied). */
+/**
+ * What a row and the threads that work on its pages say to each other (structured clone; memory is
+ * handed over, not copied).
+ */
 import type { ColumnParcel } from '../../kit/column-parcel.ts';
 import type { JsonObject, JsonValue } from '../../lib/json.ts';
 import type { Measurements } from '../../lib/metric-relay.ts';
@@ -25,7 +28,9 @@ export interface PagesRequest {
 }
 
 /** `ready` is said once, when the thread can take pages. */
-export type FromThread = { readonly type: 'ready' } | { readonly type: 'pages'; readonly answers: readonly PageAnswer[] };
+export type FromThread =
+  | { readonly type: 'ready' }
+  | { readonly type: 'pages'; readonly answers: readonly PageAnswer[] };
 
 export interface PageAnswer extends Omit<WorkedPage, 'page' | 'failure' | 'measure'> {
   readonly content: PageContent;

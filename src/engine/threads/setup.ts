@@ -16,7 +16,10 @@ export function setupOf({ plan, row, tokens, encodings }: SetupOptions): ThreadS
   const { masking, quality, contract } = row.governance;
   return {
     ...stagePlace(plan, row),
-    transforms: row.transforms.map((part) => ({ type: part.type, config: resolveConfig(part, tokens) })),
+    transforms: row.transforms.map((part) => ({
+      type: part.type,
+      config: resolveConfig(part, tokens),
+    })),
     governance: { masking, quality, contract },
     asLines: encodings.includes(JSON_LINES.name),
   };

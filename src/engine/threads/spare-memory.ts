@@ -1,4 +1,7 @@
-/** Blocks of memory that are used again, page after page: new ones would have to be filled with zeroes first. */
+/**
+ * Blocks of memory that are used again, page after page: new ones would have to be filled with
+ * zeroes first.
+ */
 export class SpareMemory {
   readonly #most: number;
   #blocks: ArrayBuffer[] = [];
@@ -19,7 +22,9 @@ export class SpareMemory {
   give(block: ArrayBuffer): void {
     this.#blocks.push(block);
     if (this.#blocks.length <= this.#most) return;
-    const least = this.#blocks.reduce((one, other) => (other.byteLength < one.byteLength ? other : one));
+    const least = this.#blocks.reduce((one, other) =>
+      other.byteLength < one.byteLength ? other : one,
+    );
     this.#blocks.splice(this.#blocks.indexOf(least), 1);
   }
 }

@@ -1,4 +1,7 @@
-/** What a thread does that works on pages of a row: the transforms and stages of the row, compiled once more, page after page. */
+/**
+ * What a thread does that works on pages of a row: the transforms and stages of the row, compiled
+ * once more, page after page.
+ */
 import { isMarkedAsUntransferable, type MessagePort } from 'node:worker_threads';
 import { packColumns, unpackColumns, type ColumnParcel } from '../../kit/column-parcel.ts';
 import { JSON_LINES } from '../../kit/json-lines.ts';
@@ -13,18 +16,31 @@ import { Redactor } from '../../lib/redact.ts';
 import { pageWork, type PageWork } from '../stages/page-work.ts';
 import { stagesOf } from '../stages/stages.ts';
 import { TransformChain, type NamedTransform } from '../stages/transform-chain.ts';
-import type { FromThread, PageAnswer, PageContent, PagesRequest, ThreadSetup, ToThread } from './messages.ts';
+import type {
+  FromThread,
+  PageAnswer,
+  PageContent,
+  PagesRequest,
+  ThreadSetup,
+  ToThread,
+} from './messages.ts';
 import { tellFailure } from './told-failure.ts';
 
 /** Call once, in a thread of its own. */
-export async function serveStages(port: MessagePort, setup: ThreadSetup, transforms: readonly TransformDefinition[]): Promise<void> {
+export async function serveStages(
+  port: MessagePort,
+  setup: ThreadSetup,
+  transforms: readonly TransformDefinition[],
+): Promise<void> {
   const relay = createMetricRelay();
   const work = await compileWork(setup, transforms, threadEnv(relay));
   const desk = new Desk({ work, relay, asLines: setup.asLines });
   const answer = async ({ pages }: PagesRequest): Promise<void> => {
     const answers: PageAnswer[] = [];
     for (const page of pages) answers.push(await desk.answer(page));
-    const memory = answers.flatMap(({ content, spare }) => [memoryOf(content), spare]).filter((block) => block !== undefined);
+    const memory = answers
+      .flatMap(({ content, spare }) => [memoryOf(content), spare])
+      .filter((block) => block !== undefined);
     port.postMessage({ type: 'pages', answers } satisfies FromThread, memory);
   };
   let last = Promise.resolve();
@@ -36,13 +52,22 @@ export async function serveStages(port: MessagePort, setup: ThreadSetup, transfo
   port.postMessage({ type: 'ready' } satisfies FromThread);
 }
 
-/** The row itself has logged what there was to say when its parts were compiled; what works page by page logs nothing. */
+/**
+ * The row itself has logged what there was to say when its parts were compiled; what works page by
+ * page logs nothing.
+ */
 function threadEnv({ metrics }: MetricRelay): Env {
   const redactor = new Redactor();
   return {
     clock: systemClock,
     ids: uuidIds,
-    log: createLog({ level: 'error', target: 'headgate', clock: systemClock, redactor, write: () => {} }),
+    log: createLog({
+      level: 'error',
+      target: 'headgate',
+      clock: systemClock,
+      redactor,
+      write: () => {},
+    }),
     metrics,
     redactor,
     // Asked for, it would be loaded.
@@ -52,12 +77,19 @@ function threadEnv({ metrics }: MetricRelay): Env {
   };
 }
 
-async function compileWork(setup: ThreadSetup, definitions: readonly TransformDefinition[], env: Env): Promise<PageWork> {
+async function compileWork(
+  setup: ThreadSetup,
+  definitions: readonly TransformDefinition[],
+  env: Env,
+): Promise<PageWork> {
   const named: NamedTransform[] = [];
   for (const { type, config } of setup.transforms) {
     const definition = definitions.find((one) => one.type === type);
     if (definition === undefined) throw new Error(`cannot happen: there is no transform ${type}`);
-    named.push({ type, compiled: await definition.compile(definition.config.parse(config), { env }) });
+    named.push({
+      type,
+      compiled: await definition.compile(definition.config.parse(config), { env }),
+    });
   }
   return pageWork({
     env,
@@ -83,8 +115,11 @@ class Desk {
 
   async answer(parcel: ColumnParcel): Promise<PageAnswer> {
     const { work, relay } = this.#options;
-    const { page, failure, filtered, expanded, transformed, dead } = await work(Page.ofColumns(unpackColumns(parcel)));
-    const content: PageContent = failure === undefined ? this.#contentOf(page) : { form: 'records', records: [] };
+    const { page, failure, filtered, expanded, transformed, dead } = await work(
+      Page.ofColumns(unpackColumns(parcel)),
+    );
+    const content: PageContent =
+      failure === undefined ? this.#contentOf(page) : { form: 'records', records: [] };
     return {
       filtered,
       expanded,
@@ -98,7 +133,8 @@ class Desk {
   }
 
   #contentOf(page: Page): PageContent {
-    if (this.#options.asLines) return { form: 'lines', lines: ownMemory(page.block(JSON_LINES)), count: page.count };
+    if (this.#options.asLines)
+      return { form: 'lines', lines: ownMemory(page.block(JSON_LINES)), count: page.count };
     if (page.columns !== undefined) return { form: 'columns', columns: packColumns(page.columns) };
     return { form: 'records', records: page.records() };
   }
@@ -107,7 +143,9 @@ class Desk {
 /** What lies in memory that is shared with others cannot be handed over. */
 function ownMemory(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
   const { buffer } = bytes;
-  return buffer instanceof ArrayBuffer && !isMarkedAsUntransferable(buffer) ? (bytes as Uint8Array<ArrayBuffer>) : new Uint8Array(bytes);
+  return buffer instanceof ArrayBuffer && !isMarkedAsUntransferable(buffer)
+    ? (bytes as Uint8Array<ArrayBuffer>)
+    : new Uint8Array(bytes);
 }
 
 function memoryOf(content: PageContent): ArrayBuffer | undefined {

@@ -1,4 +1,6 @@
-/** Threads make of pages what the row itself makes of them. Real threads, real pages of a real file. */
+/**
+ * Threads make of pages what the row itself makes of them. Real threads, real pages of a real file.
+ */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -23,7 +25,10 @@ import { StageThreads } from './stage-threads.ts';
 const folder = mkdtempSync(join(tmpdir(), 'headgate-threads-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-const TOKENS: RuntimeTokens = { now: { date: new Date('2026-01-31T00:00:00Z'), zone: 'UTC' }, records: new Map() };
+const TOKENS: RuntimeTokens = {
+  now: { date: new Date('2026-01-31T00:00:00Z'), zone: 'UTC' },
+  records: new Map(),
+};
 const PAGES = 40;
 const ROWS_A_PAGE = 25;
 
@@ -42,7 +47,10 @@ interface Setting {
   readonly sink?: JsonObject;
 }
 
-function planned({ transforms = [], governance = {}, sink }: Setting): { readonly plan: Plan; readonly row: RowPlan } {
+function planned({ transforms = [], governance = {}, sink }: Setting): {
+  readonly plan: Plan;
+  readonly row: RowPlan;
+} {
   const path = join(folder, 'people.csv');
   writeFileSync(path, people());
   const tree: JsonObject = {
@@ -69,7 +77,10 @@ async function* pagesOf(row: RowPlan): AsyncGenerator<Page> {
 /** What can be seen of a page that was worked on. */
 function seen({ page, failure, measure, ...counts }: WorkedPage): object {
   measure?.();
-  const told = failure instanceof Error ? { failure: failure.message, kind: (failure as { kind?: string }).kind } : {};
+  const told =
+    failure instanceof Error
+      ? { failure: failure.message, kind: (failure as { kind?: string }).kind }
+      : {};
   const lines = failure === undefined ? Buffer.from(page.block(JSON_LINES)).toString() : undefined;
   return { ...counts, ...told, lines, bookmark: page.bookmark, bytes: page.bytes };
 }
@@ -107,14 +118,27 @@ function disposable(threads: StageThreads): StageThreads & AsyncDisposable {
   return Object.assign(threads, { [Symbol.asyncDispose]: () => threads.close() });
 }
 
-async function ownWork(plan: Plan, row: RowPlan, metrics: ReturnType<typeof countedMetrics>): Promise<PageWork> {
+async function ownWork(
+  plan: Plan,
+  row: RowPlan,
+  metrics: ReturnType<typeof countedMetrics>,
+): Promise<PageWork> {
   const env = testEnv({ metrics });
   const named: NamedTransform[] = [];
   for (const part of row.transforms)
-    named.push({ type: part.type, compiled: await part.definition.compile(resolvePart(part, TOKENS), { env }) });
+    named.push({
+      type: part.type,
+      compiled: await part.definition.compile(resolvePart(part, TOKENS), { env }),
+    });
   const stages = stagesOf({ ...stagePlace(plan, row), env }, row.governance);
   const labels = { pipeline: plan.name, row: row.id };
-  return pageWork({ env, labels, transforms: new TransformChain(named), stages, kill: new AbortController().signal });
+  return pageWork({
+    env,
+    labels,
+    transforms: new TransformChain(named),
+    stages,
+    kill: new AbortController().signal,
+  });
 }
 
 const CAST: JsonObject = { type: 'cast', config: { fields: { id: 'int', active: 'bool' } } };
@@ -137,10 +161,18 @@ describe('threads', () => {
           { type: 'rename_keys', config: { pattern: '^(mai)(l)$', replacement: '${1}${2}' } },
           CAST,
           { type: 'filter', config: { path: 'active', op: 'eq', value: true } },
-          { type: 'set', config: { values: { 'the "shop"': 'one of $${all}', day: '${now.date}' } } },
+          {
+            type: 'set',
+            config: { values: { 'the "shop"': 'one of $${all}', day: '${now.date}' } },
+          },
         ],
         governance: {
-          masking: { key: 'a key', rules: [{ match: { field_pattern: 'name' }, action: { type: 'tokenize', prefix: 't_' } }] },
+          masking: {
+            key: 'a key',
+            rules: [
+              { match: { field_pattern: 'name' }, action: { type: 'tokenize', prefix: 't_' } },
+            ],
+          },
           quality: {
             record: [{ type: 'not_null', field: 'full_name', on_failure: 'quarantine' }],
             batch: [{ type: 'row_count', min: 1, max: 100, on_failure: 'abort' }],
@@ -149,13 +181,27 @@ describe('threads', () => {
         },
       },
     ],
-    ['columns for a sink that takes them', { transforms: [CAST], sink: { type: 'csv', config: { path: join(folder, 'out.csv') } } }],
+    [
+      'columns for a sink that takes them',
+      { transforms: [CAST], sink: { type: 'csv', config: { path: join(folder, 'out.csv') } } },
+    ],
     [
       'pages that cannot be worked on as columns',
-      { transforms: [CAST, { type: 'cast', config: { fields: { amount: 'float' }, on_error: 'null' } }] },
+      {
+        transforms: [
+          CAST,
+          { type: 'cast', config: { fields: { amount: 'float' }, on_error: 'null' } },
+        ],
+      },
     ],
-    ['failures, and what was done before them', { transforms: [CAST], governance: { contract: { ...CONTRACT, on_breach: 'fail' } } }],
-    ['failures of transforms', { transforms: [{ type: 'cast', config: { fields: { amount: 'float' } } }] }],
+    [
+      'failures, and what was done before them',
+      { transforms: [CAST], governance: { contract: { ...CONTRACT, on_breach: 'fail' } } },
+    ],
+    [
+      'failures of transforms',
+      { transforms: [{ type: 'cast', config: { fields: { amount: 'float' } } }] },
+    ],
   ])('give %s', async (_what, setting) => {
     const { expected, found, own, others } = await bothWays(setting);
     expect(expected).toHaveLength(PAGES);
@@ -193,7 +239,10 @@ describe('threads', () => {
     const underway = threads.work(first.value as Page);
     await threads.close();
     await pages.return(undefined);
-    expect((await underway).failure).toMatchObject({ code: 'thread_ended', hint: expect.stringContaining('--threads 0') });
+    expect((await underway).failure).toMatchObject({
+      code: 'thread_ended',
+      hint: expect.stringContaining('--threads 0'),
+    });
     expect(threads.width).toBe(0);
   });
 

@@ -14,7 +14,10 @@ import { failureOf } from './told-failure.ts';
 
 /** So many pages may be with a thread, on their way to it and on their way back. */
 const PAGES_A_THREAD = 8;
-/** While so many messages are with a thread, pages gather for the next: a message costs as much as the work on a few hundred records. */
+/**
+ * While so many messages are with a thread, pages gather for the next: a message costs as much as
+ * the work on a few hundred records.
+ */
 const MESSAGES_A_THREAD = 2;
 
 export interface StageThreadsOptions {
@@ -30,7 +33,10 @@ export class StageThreads {
   constructor({ setup, count, metrics }: StageThreadsOptions) {
     const spare = new SpareMemory(count * PAGES_A_THREAD);
     const measured = measurementsInto(metrics);
-    this.#threads = Array.from({ length: count }, () => new StageThread(setup, { spare, measured }));
+    this.#threads = Array.from(
+      { length: count },
+      () => new StageThread(setup, { spare, measured }),
+    );
   }
 
   /** Pages that can be worked on at a time; 0 until a thread is ready. */
@@ -48,11 +54,16 @@ export class StageThreads {
     await Promise.all(this.#threads.map((thread) => thread.started));
   }
 
-  /** For pages of columns, at most `width` of them at a time. The page is not needed any more when this returns. Never rejects. */
+  /**
+   * For pages of columns, at most `width` of them at a time. The page is not needed any more when
+   * this returns. Never rejects.
+   */
   work(page: Page): Promise<WorkedPage> {
     const [first, ...others] = this.#ready;
     if (first === undefined) throw new Error('cannot happen: no thread is ready');
-    return others.reduce((least, thread) => (thread.pending < least.pending ? thread : least), first).work(page);
+    return others
+      .reduce((least, thread) => (thread.pending < least.pending ? thread : least), first)
+      .work(page);
   }
 
   async close(): Promise<void> {
@@ -95,14 +106,20 @@ class StageThread {
     this.#surroundings = surroundings;
     this.#worker = new Worker(programFile('stage-thread'), { workerData: setup, name: 'stages' });
     this.#worker.on('message', (message: FromThread) => this.#hear(message));
-    this.#worker.on('error', (error) => (this.fault = error instanceof Error ? error.message : String(error)));
+    this.#worker.on(
+      'error',
+      (error) => (this.fault = error instanceof Error ? error.message : String(error)),
+    );
     this.#gone = new Promise((resolve) => {
       this.#worker.once('exit', () => {
         this.#end();
         resolve();
       });
     });
-    this.started = Promise.race([new Promise<void>((resolve) => this.#worker.once('message', () => resolve())), this.#gone]);
+    this.started = Promise.race([
+      new Promise<void>((resolve) => this.#worker.once('message', () => resolve())),
+      this.#gone,
+    ]);
     // A row that is through, or fails, waits for nobody.
     this.#worker.unref();
   }
@@ -161,10 +178,16 @@ class StageThread {
   #settle({ content, failure, measured, spare, ...counts }: PageAnswer): void {
     if (spare !== undefined) this.#surroundings.spare.give(spare);
     const pending = this.#pending.shift();
-    if (pending === undefined) throw new Error('cannot happen: a thread answers what it was not asked');
+    if (pending === undefined)
+      throw new Error('cannot happen: a thread answers what it was not asked');
     const page = this.#pageOf(content, pending.read);
     const measure = (): void => this.#surroundings.measured(measured);
-    pending.settle({ ...counts, page, measure, ...(failure === undefined ? {} : { failure: failureOf(failure) }) });
+    pending.settle({
+      ...counts,
+      page,
+      measure,
+      ...(failure === undefined ? {} : { failure: failureOf(failure) }),
+    });
   }
 
   #pageOf(content: PageContent, { bytes, bookmark }: Pending['read']): Page {
@@ -173,11 +196,17 @@ class StageThread {
     switch (content.form) {
       case 'lines': {
         const { lines, count } = content;
-        return Page.ofBlock(JSON_LINES, lines, count, { ...options, release: () => spare.give(lines.buffer) });
+        return Page.ofBlock(JSON_LINES, lines, count, {
+          ...options,
+          release: () => spare.give(lines.buffer),
+        });
       }
       case 'columns': {
         const { columns } = content;
-        return Page.ofColumns(unpackColumns(columns), { ...options, release: () => spare.give(columns.memory) });
+        return Page.ofColumns(unpackColumns(columns), {
+          ...options,
+          release: () => spare.give(columns.memory),
+        });
       }
       case 'records':
         return Page.ofRecords(content.records, options);
@@ -190,11 +219,23 @@ class StageThread {
   #end(): void {
     this.ready = false;
     const reason = this.#closing ? 'the row has ended' : (this.fault ?? 'it said nothing');
-    const failure = new RunError('Panic', 'thread_ended', `a thread that worked on pages of the row has ended: ${reason}`, {
-      hint: 'run it again; smaller pages (`batch_size`) need less memory, and `--threads 0` does without',
-    });
+    const failure = new RunError(
+      'Panic',
+      'thread_ended',
+      `a thread that worked on pages of the row has ended: ${reason}`,
+      {
+        hint: 'run it again; smaller pages (`batch_size`) need less memory, and `--threads 0` does without',
+      },
+    );
     for (const { read, settle } of this.#pending.splice(0)) {
-      settle({ page: Page.ofRecords([]), filtered: 0, expanded: 0, transformed: read.count, dead: [], failure });
+      settle({
+        page: Page.ofRecords([]),
+        filtered: 0,
+        expanded: 0,
+        transformed: read.count,
+        dead: [],
+        failure,
+      });
     }
   }
 }

@@ -14,11 +14,23 @@ export function tellFailure(error: unknown): ToldFailure {
   const message = messageOf(error);
   if (error instanceof RunError || error instanceof RecordError) {
     const { kind, code, hint } = error;
-    return { family: error instanceof RunError ? 'run' : 'record', kind, code, message, ...(hint === undefined ? {} : { hint }) };
+    return {
+      family: error instanceof RunError ? 'run' : 'record',
+      kind,
+      code,
+      message,
+      ...(hint === undefined ? {} : { hint }),
+    };
   }
   const stack = error instanceof Error ? error.stack : undefined;
   const code = error instanceof AppError ? error.code : '';
-  return { family: 'unexpected', kind: 'Panic', code, message, ...(stack === undefined ? {} : { stack }) };
+  return {
+    family: 'unexpected',
+    kind: 'Panic',
+    code,
+    message,
+    ...(stack === undefined ? {} : { stack }),
+  };
 }
 
 export function failureOf({ family, kind, code, message, hint, stack }: ToldFailure): Error {

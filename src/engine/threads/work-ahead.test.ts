@@ -4,7 +4,13 @@ import { Page } from '../../kit/page.ts';
 import type { WorkedPage } from '../stages/page-work.ts';
 import { workAhead, type Crew } from './work-ahead.ts';
 
-const worked = (page: Page): WorkedPage => ({ page, filtered: 0, expanded: 0, transformed: page.count, dead: [] });
+const worked = (page: Page): WorkedPage => ({
+  page,
+  filtered: 0,
+  expanded: 0,
+  transformed: page.count,
+  dead: [],
+});
 const pageOf = (value: number, bytes = 1): Page => Page.ofRecords([value], { bytes });
 
 /** Works on a page when it is told to. */
@@ -12,7 +18,10 @@ function slowCrew(width: number) {
   const atWork = new Map<number, () => void>();
   const crew: Crew = {
     width,
-    work: (page) => new Promise((settle) => void atWork.set(page.records()[0] as number, () => settle(worked(page)))),
+    work: (page) =>
+      new Promise(
+        (settle) => void atWork.set(page.records()[0] as number, () => settle(worked(page))),
+      ),
     close: async () => {},
   };
   return { crew, atWork };
@@ -39,18 +48,25 @@ async function valuesOf(pages: AsyncIterable<{ readonly worked: WorkedPage }>): 
 describe('pages that are worked on ahead', () => {
   it('come in the order in which they were read, in whatever order the crew is through with them', async () => {
     await fc.assert(
-      fc.asyncProperty(fc.integer({ min: 1, max: 6 }), fc.nat({ max: 12 }), fc.infiniteStream(fc.nat()), async (width, count, choices) => {
-        const { crew, atWork } = slowCrew(width);
-        const all = valuesOf(workAhead(given(Array.from({ length: count }, (_, index) => pageOf(index))), crew));
-        for (let done = 0; done < count; done += 1) {
-          while (atWork.size === 0) await settled();
-          expect(atWork.size).toBeLessThanOrEqual(width);
-          const at = [...atWork.keys()][(choices.next().value ?? 0) % atWork.size] as number;
-          atWork.get(at)?.();
-          atWork.delete(at);
-        }
-        expect(await all).toEqual(Array.from({ length: count }, (_, index) => index));
-      }),
+      fc.asyncProperty(
+        fc.integer({ min: 1, max: 6 }),
+        fc.nat({ max: 12 }),
+        fc.infiniteStream(fc.nat()),
+        async (width, count, choices) => {
+          const { crew, atWork } = slowCrew(width);
+          const all = valuesOf(
+            workAhead(given(Array.from({ length: count }, (_, index) => pageOf(index))), crew),
+          );
+          for (let done = 0; done < count; done += 1) {
+            while (atWork.size === 0) await settled();
+            expect(atWork.size).toBeLessThanOrEqual(width);
+            const at = [...atWork.keys()][(choices.next().value ?? 0) % atWork.size] as number;
+            atWork.get(at)?.();
+            atWork.delete(at);
+          }
+          expect(await all).toEqual(Array.from({ length: count }, (_, index) => index));
+        },
+      ),
     );
   });
 
@@ -70,7 +86,8 @@ describe('pages that are worked on ahead', () => {
   it('are given on while the source still looks for the next', async () => {
     const crew: Crew = { width: 4, work: async (page) => worked(page), close: async () => {} };
     let read = 0;
-    const next = (): Promise<Page> => (read++ === 0 ? Promise.resolve(pageOf(0)) : new Promise(() => {}));
+    const next = (): Promise<Page> =>
+      read++ === 0 ? Promise.resolve(pageOf(0)) : new Promise(() => {});
     expect((await workAhead(next, crew).next()).value?.page.records()).toEqual([0]);
   });
 
@@ -91,7 +108,10 @@ describe('pages that are worked on ahead', () => {
     const { crew, atWork } = slowCrew(3);
     const seen: unknown[] = [];
     const all = (async () => {
-      for await (const { page } of workAhead(given([pageOf(0), pageOf(1)], new Error('the file ends here')), crew))
+      for await (const { page } of workAhead(
+        given([pageOf(0), pageOf(1)], new Error('the file ends here')),
+        crew,
+      ))
         seen.push(page.records()[0]);
     })();
     await settled();

@@ -16,15 +16,26 @@ export interface PageThroughWork {
   readonly worked: WorkedPage;
 }
 
-/** What is with the crew, or through and waiting for a page before it, holds at most about so many bytes. */
+/**
+ * What is with the crew, or through and waiting for a page before it, holds at most about so many
+ * bytes.
+ */
 const MOST_BYTES = 32 * 1024 * 1024;
 
 /**
- * Gives pages in the order in which they were read, however many the crew has at a time. A page that is through never waits for one that
- * is still to be read. `next` gives the pages, and `undefined` when there are no more; what it throws is thrown when all pages before are through.
+ * Gives pages in the order in which they were read, however many the crew has at a time. A page
+ * that is through never waits for one that is still to be read. `next` gives the pages, and
+ * `undefined` when there are no more; what it throws is thrown when all pages before are through.
  */
-export async function* workAhead(next: () => Promise<Page | undefined>, crew: Crew): AsyncGenerator<PageThroughWork, void, undefined> {
-  const queue: { readonly page: Page; readonly bytes: number; readonly worked: Promise<WorkedPage> }[] = [];
+export async function* workAhead(
+  next: () => Promise<Page | undefined>,
+  crew: Crew,
+): AsyncGenerator<PageThroughWork, void, undefined> {
+  const queue: {
+    readonly page: Page;
+    readonly bytes: number;
+    readonly worked: Promise<WorkedPage>;
+  }[] = [];
   let held = 0;
   let reading: Promise<void> | undefined;
   let end: { readonly failure?: unknown } | undefined;
@@ -53,7 +64,9 @@ export async function* workAhead(next: () => Promise<Page | undefined>, crew: Cr
       await reading;
       continue;
     }
-    const worked = await (reading === undefined ? first.worked : Promise.race([first.worked, reading]));
+    const worked = await (reading === undefined
+      ? first.worked
+      : Promise.race([first.worked, reading]));
     if (worked === undefined) continue;
     queue.shift();
     held -= first.bytes;

@@ -1,9 +1,15 @@
-/** What a join remembers of its build side: for each key the projected values, in order. Beyond a size it lives on disk. */
+/**
+ * What a join remembers of its build side: for each key the projected values, in order. Beyond a
+ * size it lives on disk.
+ */
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { parseJson, stringifyJson, type JsonValue } from '../../lib/json.ts';
 import { openScratch } from '../scratch.ts';
 
-/** The values a build record gives, in the order of `project`; `undefined` where the record has none. */
+/**
+ * The values a build record gives, in the order of `project`; `undefined` where the record has
+ * none.
+ */
 export type Match = readonly (JsonValue | undefined)[];
 
 export interface BuildIndexOptions {
@@ -58,7 +64,8 @@ export class BuildIndex {
 
   #moveToDisk(): void {
     const disk = new Disk();
-    for (const [key, matches] of this.#memory) for (const match of matches) disk.add(key, match, true);
+    for (const [key, matches] of this.#memory)
+      for (const match of matches) disk.add(key, match, true);
     this.#memory.clear();
     this.#disk = disk;
   }
@@ -71,7 +78,9 @@ class Disk {
   readonly #known: StatementSync;
 
   constructor() {
-    this.#db = openScratch('CREATE TABLE build (key TEXT, seq INTEGER, match TEXT, PRIMARY KEY (key, seq)) WITHOUT ROWID');
+    this.#db = openScratch(
+      'CREATE TABLE build (key TEXT, seq INTEGER, match TEXT, PRIMARY KEY (key, seq)) WITHOUT ROWID',
+    );
     this.#known = this.#db.prepare('SELECT max(seq) AS last FROM build WHERE key = ?');
     this.#insert = this.#db.prepare('INSERT INTO build VALUES (?, ?, ?)');
     this.#select = this.#db.prepare('SELECT match FROM build WHERE key = ? ORDER BY seq');
@@ -114,7 +123,10 @@ const CONTAINER_BYTES = 48;
 const ITEM_BYTES = 16;
 
 function sizeOfMatch(match: Match): number {
-  return match.reduce<number>((sum, value) => sum + ITEM_BYTES + (value === undefined ? 0 : sizeOf(value)), CONTAINER_BYTES);
+  return match.reduce<number>(
+    (sum, value) => sum + ITEM_BYTES + (value === undefined ? 0 : sizeOf(value)),
+    CONTAINER_BYTES,
+  );
 }
 
 function sizeOf(value: JsonValue): number {

@@ -8,7 +8,8 @@ const numberOf = (got: Page | undefined): unknown => got?.records()[0];
 
 async function drain(channel: Channel): Promise<unknown[]> {
   const seen: unknown[] = [];
-  for (let got = await channel.next(); got !== undefined; got = await channel.next()) seen.push(numberOf(got));
+  for (let got = await channel.next(); got !== undefined; got = await channel.next())
+    seen.push(numberOf(got));
   return seen;
 }
 
@@ -87,7 +88,11 @@ describe('a channel', () => {
     await channel.send(Page.ofRecords([{ id: 9007199254740993n }, 'text', null], { bytes: 3 }));
     await channel.next();
     const got = await channel.next();
-    expect([got?.records(), got?.bookmark, got?.bytes]).toEqual([[{ id: 9007199254740993n }, 'text', null], undefined, 3]);
+    expect([got?.records(), got?.bookmark, got?.bytes]).toEqual([
+      [{ id: 9007199254740993n }, 'text', null],
+      undefined,
+      3,
+    ]);
     channel.leave();
   });
 });

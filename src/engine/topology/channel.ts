@@ -11,7 +11,10 @@ export interface ChannelOptions {
   readonly spill?: PageSpill;
 }
 
-/** One producer, one consumer. A slow consumer slows the producer; a consumer that leaves never holds it up. */
+/**
+ * One producer, one consumer. A slow consumer slows the producer; a consumer that leaves never
+ * holds it up.
+ */
 export class Channel {
   readonly #options: ChannelOptions;
   readonly #pages: Page[] = [];
@@ -47,7 +50,9 @@ export class Channel {
   async send(page: Page): Promise<boolean> {
     this.#offered += page.count;
     const { spill } = this.#options;
-    if (spill === undefined) while (!this.#left && this.#isFull(page)) await new Promise<void>((resolve) => (this.#wakeWriter = resolve));
+    if (spill === undefined)
+      while (!this.#left && this.#isFull(page))
+        await new Promise<void>((resolve) => (this.#wakeWriter = resolve));
     if (this.#left) return false;
     if (spill !== undefined && (!spill.empty || this.#isFull(page))) spill.push(page);
     else {
@@ -58,7 +63,10 @@ export class Channel {
     return true;
   }
 
-  /** The next page; `undefined` when there is none any more. Throws what the producer failed with, after the pages before it. */
+  /**
+   * The next page; `undefined` when there is none any more. Throws what the producer failed with,
+   * after the pages before it.
+   */
   async next(): Promise<Page | undefined> {
     for (;;) {
       if (this.#left) return undefined;
@@ -87,7 +95,11 @@ export class Channel {
 
   /** The consumer wants no more; what is still in the line is forgotten. */
   leave(): void {
-    if (!this.#left && (!this.#ended || this.#pages.length > 0 || this.#options.spill?.empty === false)) this.#left = true;
+    if (
+      !this.#left &&
+      (!this.#ended || this.#pages.length > 0 || this.#options.spill?.empty === false)
+    )
+      this.#left = true;
     this.#pages.length = 0;
     this.#bytes = 0;
     this.#options.spill?.close();
@@ -103,7 +115,10 @@ export class Channel {
 
   #isFull(page: Page): boolean {
     const { capacity, capacityBytes } = this.#options;
-    return this.#pages.length >= capacity || (this.#pages.length > 0 && this.#bytes + page.bytes > capacityBytes);
+    return (
+      this.#pages.length >= capacity ||
+      (this.#pages.length > 0 && this.#bytes + page.bytes > capacityBytes)
+    );
   }
 
   #wake(): void {

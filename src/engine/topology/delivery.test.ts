@@ -2,7 +2,14 @@ import { describe, expect, it } from 'vitest';
 import { sqliteTable } from '../../../test/fakes/engine.ts';
 import { testEnv } from '../../../test/fakes/env.ts';
 import { runGraph, type GraphDocument, type GraphParts } from '../../../test/fakes/graph.ts';
-import { connectionLost, fakeSink, fakeSource, fakeState, type FakePage, type Journal } from '../../../test/fakes/plan.ts';
+import {
+  connectionLost,
+  fakeSink,
+  fakeSource,
+  fakeState,
+  type FakePage,
+  type Journal,
+} from '../../../test/fakes/plan.ts';
 import { sqliteSink } from '../../connectors/sqlite/index.ts';
 import { StopReason } from '../../lib/errors.ts';
 import type { JsonObject, JsonValue } from '../../lib/json.ts';
@@ -66,8 +73,10 @@ function failingOnce(definition: SinkDefinition, at: number): SinkDefinition {
   };
 }
 
-const idsOf = (records: readonly JsonValue[]): number[] => records.map((record) => Number((record as JsonObject)['id']));
-const upTo = (end: number, from = 0): number[] => Array.from({ length: end - from }, (_, index) => from + index);
+const idsOf = (records: readonly JsonValue[]): number[] =>
+  records.map((record) => Number((record as JsonObject)['id']));
+const upTo = (end: number, from = 0): number[] =>
+  Array.from({ length: end - from }, (_, index) => from + index);
 
 describe('a graph of one source', () => {
   it('goes on where all sinks stopped, and each keeps its own position', async () => {
@@ -82,7 +91,10 @@ describe('a graph of one source', () => {
     await runGraph(TEE, parts(pages.slice(0, 5)));
     expect(Object.fromEntries(values)).toEqual({ 'graph::a': 5, 'graph::b': 5 });
     const outcome = await runGraph(TEE, parts(pages));
-    expect(journal.filter((what) => what.startsWith('read'))).toEqual(['read from null', 'read from 5']);
+    expect(journal.filter((what) => what.startsWith('read'))).toEqual([
+      'read from null',
+      'read from 5',
+    ]);
     expect(outcome.invocations.map(({ bookmark }) => bookmark)).toEqual([8, 8]);
     expect(idsOf(a.records)).toEqual(upTo(16));
     expect(idsOf(b.records)).toEqual(upTo(16));
@@ -101,11 +113,17 @@ describe('a graph of one source', () => {
     expect(Object.fromEntries(values)).toEqual({ 'graph::a': 8, 'graph::b': 3 });
     const env = testEnv();
     expect((await runGraph(TEE, parts, { env })).status).toBe('completed');
-    expect(env.lines.map(({ line }) => line).filter((line) => line.includes('read again'))).toEqual([
-      'WARN headgate::engine: everything is read again: stored positions are of no use reason="the sinks stopped at different positions (2 of 2 have one)"',
-    ]);
+    expect(env.lines.map(({ line }) => line).filter((line) => line.includes('read again'))).toEqual(
+      [
+        'WARN headgate::engine: everything is read again: stored positions are of no use reason="the sinks stopped at different positions (2 of 2 have one)"',
+      ],
+    );
     await runGraph(TEE, parts);
-    expect(journal.filter((what) => what.startsWith('read'))).toEqual(['read from null', 'read from null', 'read from 8']);
+    expect(journal.filter((what) => what.startsWith('read'))).toEqual([
+      'read from null',
+      'read from null',
+      'read from 8',
+    ]);
     expect(new Set(idsOf(b.records))).toEqual(new Set(upTo(16)));
   });
 
@@ -118,7 +136,9 @@ describe('a graph of one source', () => {
       sinks: { a: named('A'), b: named('B') },
       state: fakeState(values, journal),
     });
-    expect(journal.filter((what) => what.startsWith('ack'))).toEqual(upTo(9, 1).map((n) => `ack ${n}`));
+    expect(journal.filter((what) => what.startsWith('ack'))).toEqual(
+      upTo(9, 1).map((n) => `ack ${n}`),
+    );
     for (const n of upTo(9, 1)) {
       const before = journal.slice(0, journal.indexOf(`ack ${n}`));
       expect(before.filter((what) => what === `put ${n}`)).toHaveLength(2);
@@ -128,7 +148,11 @@ describe('a graph of one source', () => {
   it('tells the source nothing more once one sink has failed', async () => {
     const journal: Journal = [];
     const sinks = { a: fakeSink().definition, b: failingOnce(fakeSink().definition, 3) };
-    await runGraph(TEE, { sources: { in: fakeSource(pages, { journal }) }, sinks, state: fakeState(new Map()) });
+    await runGraph(TEE, {
+      sources: { in: fakeSource(pages, { journal }) },
+      sinks,
+      state: fakeState(new Map()),
+    });
     expect(journal.filter((what) => what.startsWith('ack'))).toEqual(['ack 1', 'ack 2']);
   });
 
@@ -139,7 +163,11 @@ describe('a graph of one source', () => {
     ]);
     const journal: Journal = [];
     const sources = { in: fakeSource(pages, { journal, positional: true }) };
-    const parts = { sources, sinks: { a: fakeSink().definition, b: fakeSink().definition }, state: fakeState(values) };
+    const parts = {
+      sources,
+      sinks: { a: fakeSink().definition, b: fakeSink().definition },
+      state: fakeState(values),
+    };
     expect((await runGraph(TEE, parts, { dryRun: true })).records_written).toBe(8);
     expect((await runGraph(TEE, parts, { limit: 1 })).records_written).toBe(2);
     expect(Object.fromEntries(values)).toEqual({ 'graph::a': 6, 'graph::b': 6 });
@@ -166,7 +194,10 @@ describe('a graph of two sources', () => {
       ],
       pipeline: { state: { type: 'fake' } },
     };
-    const sources = { x: fakeSource(pages.slice(0, 2), { journal }), y: fakeSource(pages.slice(0, 5), { journal }) };
+    const sources = {
+      x: fakeSource(pages.slice(0, 2), { journal }),
+      y: fakeSource(pages.slice(0, 5), { journal }),
+    };
     const outcome = await runGraph(
       document,
       { sources, sinks: { w: fakeSink({ journal }).definition }, state: fakeState(values) },
@@ -174,9 +205,14 @@ describe('a graph of two sources', () => {
     );
     expect(outcome.status).toBe('completed');
     expect(values.get('graph::w')).toBe(7);
-    expect(journal.filter((what) => what.startsWith('read'))).toEqual(['read from null', 'read from null']);
+    expect(journal.filter((what) => what.startsWith('read'))).toEqual([
+      'read from null',
+      'read from null',
+    ]);
     expect(journal.filter((what) => what.startsWith('ack')).sort()).toEqual(['ack 2', 'ack 5']);
-    expect(journal.indexOf('finish success')).toBeLessThan(journal.findIndex((what) => what.startsWith('ack')));
+    expect(journal.indexOf('finish success')).toBeLessThan(
+      journal.findIndex((what) => what.startsWith('ack')),
+    );
     expect(env.lines.some(({ line }) => line.includes('the graph has 2 source nodes'))).toBe(true);
   });
 });
@@ -184,24 +220,42 @@ describe('a graph of two sources', () => {
 describe('every sink has its own governance', () => {
   it('masks for the sinks a rule applies to, and only for them', async () => {
     const [a, b] = [fakeSink(), fakeSink()];
-    const masking = { rules: [{ match: { fields: ['id'] }, action: { type: 'redact' }, applies_to: ['b'] }] };
-    await runGraph({ ...TEE, pipeline: { masking } }, { sources: { in: fakeSource(pages) }, sinks: { a: a.definition, b: b.definition } });
+    const masking = {
+      rules: [{ match: { fields: ['id'] }, action: { type: 'redact' }, applies_to: ['b'] }],
+    };
+    await runGraph(
+      { ...TEE, pipeline: { masking } },
+      { sources: { in: fakeSource(pages) }, sinks: { a: a.definition, b: b.definition } },
+    );
     expect(a.records[0]).toEqual({ id: 0 });
     expect(b.records[0]).toEqual({ id: '***' });
   });
 
   it('gives each sink its own dead letters, which name the node', async () => {
     const dead = fakeSink();
-    const odd = fakeSink({ reject: (record) => (Number((record as JsonObject)['id']) % 2 === 1 ? 'odd' : undefined) });
+    const odd = fakeSink({
+      reject: (record) => (Number((record as JsonObject)['id']) % 2 === 1 ? 'odd' : undefined),
+    });
     const outcome = await runGraph(
       { ...TEE, pipeline: { dlq: { sink: { type: 'dead' } } } },
-      { sources: { in: fakeSource(pages) }, sinks: { a: odd.definition, b: fakeSink().definition, dead: dead.definition } },
+      {
+        sources: { in: fakeSource(pages) },
+        sinks: { a: odd.definition, b: fakeSink().definition, dead: dead.definition },
+      },
     );
-    expect(outcome.invocations.map(({ balance }) => [balance.read, balance.written, balance.dead_lettered])).toEqual([
+    expect(
+      outcome.invocations.map(({ balance }) => [
+        balance.read,
+        balance.written,
+        balance.dead_lettered,
+      ]),
+    ).toEqual([
       [16, 8, 8],
       [16, 16, 0],
     ]);
-    expect(new Set(dead.records.map((record) => (record as JsonObject)['row']))).toEqual(new Set(['a']));
+    expect(new Set(dead.records.map((record) => (record as JsonObject)['row']))).toEqual(
+      new Set(['a']),
+    );
   });
 });
 
@@ -229,12 +283,20 @@ describe('exactly once into two tables', () => {
     expect((await runGraph(document(table.path), parts)).status).toBe('failed');
     const again = await runGraph(document(table.path), parts);
     expect(again.error).toBeNull();
-    expect(journal.filter((what) => what.startsWith('read'))).toEqual(['read from null', 'read from 3']);
-    expect(again.invocations.map(({ balance }) => [balance.read, balance.written, balance.withheld])).toEqual([
+    expect(journal.filter((what) => what.startsWith('read'))).toEqual([
+      'read from null',
+      'read from 3',
+    ]);
+    expect(
+      again.invocations.map(({ balance }) => [balance.read, balance.written, balance.withheld]),
+    ).toEqual([
       [10, 0, 10],
       [10, 10, 0],
     ]);
-    for (const name of ['a', 'b']) expect(table.query(`SELECT id FROM ${name} ORDER BY id`).map(({ id }) => id)).toEqual(upTo(16));
+    for (const name of ['a', 'b'])
+      expect(table.query(`SELECT id FROM ${name} ORDER BY id`).map(({ id }) => id)).toEqual(
+        upTo(16),
+      );
   });
 
   it('neither loses nor repeats a record when a run is killed anywhere', async () => {
@@ -261,16 +323,30 @@ describe('exactly once into two tables', () => {
       state: fakeState(values),
     });
     expect(last.error).toBeNull();
-    for (const name of ['a', 'b']) expect(table.query(`SELECT id FROM ${name} ORDER BY id`).map(({ id }) => id)).toEqual(upTo(16));
+    for (const name of ['a', 'b'])
+      expect(table.query(`SELECT id FROM ${name} ORDER BY id`).map(({ id }) => id)).toEqual(
+        upTo(16),
+      );
   });
 
   it('refuses to guess when the source gives other pages than before', async () => {
     using table = sqliteTable(SETUP);
     const values = new Map<string, JsonValue>();
     const sinks = { a: sqliteSink, b: failingOnce(sqliteSink, 4) };
-    await runGraph(document(table.path), { sources: { in: fakeSource(pages, { positional: true }) }, sinks, state: fakeState(values) });
-    const others = pages.map((page, index) => ({ ...page, bookmark: index < 3 ? index + 1 : index + 100 }));
-    const parts = { sources: { in: fakeSource(others, { positional: true }) }, sinks, state: fakeState(values) };
+    await runGraph(document(table.path), {
+      sources: { in: fakeSource(pages, { positional: true }) },
+      sinks,
+      state: fakeState(values),
+    });
+    const others = pages.map((page, index) => ({
+      ...page,
+      bookmark: index < 3 ? index + 1 : index + 100,
+    }));
+    const parts = {
+      sources: { in: fakeSource(others, { positional: true }) },
+      sinks,
+      state: fakeState(values),
+    };
     const outcome = await runGraph(document(table.path), parts);
     expect(outcome.error).toMatchObject({ code: 'positions_diverged', kind: 'State' });
     expect(table.query('SELECT count(*) AS n FROM a')).toEqual([{ n: 16 }]);

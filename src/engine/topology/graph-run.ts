@@ -38,7 +38,10 @@ export function isEmpty(page: Page): boolean {
   return page.count === 0 && page.bookmark === undefined;
 }
 
-/** Hands a page to every output that still wants pages, and waits for the slowest. False when none does. */
+/**
+ * Hands a page to every output that still wants pages, and waits for the slowest. False when none
+ * does.
+ */
 export async function handOn({ outputs }: Pick<NodeWork, 'outputs'>, page: Page): Promise<boolean> {
   const [only] = outputs;
   if (outputs.length === 1 && only !== undefined) return only.send(page);

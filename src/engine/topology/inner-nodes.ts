@@ -18,17 +18,26 @@ export interface InnerWork extends NodeWork {
   readonly edges: readonly EdgePlan[];
 }
 
-export async function runTransform(transforms: readonly TransformPlan[], work: InnerWork): Promise<void> {
+export async function runTransform(
+  transforms: readonly TransformPlan[],
+  work: InnerWork,
+): Promise<void> {
   const { run, account, labels } = work;
   const { env, concurrency } = run.options;
-  const chain = await openTransforms({ env, tokens: run.tokens, concurrency, row: { transforms } }, run.closers);
+  const chain = await openTransforms(
+    { env, tokens: run.tokens, concurrency, row: { transforms } },
+    run.closers,
+  );
   const isOwned = work.edges.every((edge) => edge.owned);
   for await (const page of pagesOf(work, 0)) {
     const from = env.clock.elapsedMs();
     let out = page;
     if (!chain.empty) {
-      // Transforms change the records they are given; what a tee gave to others too is copied first.
-      const own = isOwned ? page : page.withRecords(page.records().map((record) => copyJson(record)));
+      // Transforms change the records they are given; what a tee gave to others too is copied
+      // first.
+      const own = isOwned
+        ? page
+        : page.withRecords(page.records().map((record) => copyJson(record)));
       const result = await chain.run(own, run.kill).catch((error: unknown) => {
         env.metrics.inc(metrics.transformErrors, labels);
         throw error;
@@ -49,14 +58,19 @@ export async function runTee(work: InnerWork): Promise<void> {
   const { account, outputs, run } = work;
   for await (const page of pagesOf(work, 0)) {
     account.expanded += page.count * (outputs.length - 1);
-    run.options.env.metrics.inc(nodeMetrics.teeRecords, nodeLabels(work), page.count * outputs.length);
+    run.options.env.metrics.inc(
+      nodeMetrics.teeRecords,
+      nodeLabels(work),
+      page.count * outputs.length,
+    );
     if (!(await handOn(work, page))) return;
   }
 }
 
 /**
- * Pages as they arrive. All inputs lead back to one source when there are bookmarks at all, and each brings every bookmark once and
- * in order: one is handed on only with the page of the input that brings it last, when nothing before it is still under way.
+ * Pages as they arrive. All inputs lead back to one source when there are bookmarks at all, and
+ * each brings every bookmark once and in order: one is handed on only with the page of the input
+ * that brings it last, when nothing before it is still under way.
  */
 export async function runMerge(work: InnerWork): Promise<void> {
   const brought = work.inputs.map(() => 0);
@@ -84,7 +98,10 @@ export async function runMerge(work: InnerWork): Promise<void> {
   if (failed !== undefined) throw failed.reason;
 }
 
-/** Notes that an input has brought its next bookmark; true when all others have brought that one before. */
+/**
+ * Notes that an input has brought its next bookmark; true when all others have brought that one
+ * before.
+ */
 function brings(brought: number[], index: number): boolean {
   const count = (brought[index] ?? 0) + 1;
   brought[index] = count;
@@ -108,15 +125,27 @@ export async function runJoin(spec: JoinSpec, work: InnerWork): Promise<void> {
     edges.findIndex((edge) => edge.label === spec.build.edge),
     edges.findIndex((edge) => edge.label === spec.probe.edge),
   ];
-  const join = new Join({ spec, ownsProbe: edges[probe]?.owned === true, memoryBytes: JOIN_MEMORY_BYTES });
+  const join = new Join({
+    spec,
+    ownsProbe: edges[probe]?.owned === true,
+    memoryBytes: JOIN_MEMORY_BYTES,
+  });
   const from = env.clock.elapsedMs();
   try {
     for await (const page of pagesOf(work, build)) {
       account.filtered += page.count;
       join.build(page.records());
     }
-    env.metrics.observe(nodeMetrics.joinBuildDuration, nodeLabels(work), (env.clock.elapsedMs() - from) / 1000);
-    env.log.at('headgate::engine').info('build side read', { node: account.node.id, records: join.buildRecords, on_disk: join.onDisk });
+    env.metrics.observe(
+      nodeMetrics.joinBuildDuration,
+      nodeLabels(work),
+      (env.clock.elapsedMs() - from) / 1000,
+    );
+    env.log.at('headgate::engine').info('build side read', {
+      node: account.node.id,
+      records: join.buildRecords,
+      on_disk: join.onDisk,
+    });
     for await (const page of pagesOf(work, probe)) {
       const [missed, extra] = [join.missed, join.extra];
       const records: JsonValue[] = join.probe(page.records());

@@ -13,8 +13,14 @@ export function pathReader(path: string): (record: JsonValue) => JsonValue | und
   };
 }
 
-/** What keys are compared by; `undefined` for values that are no keys: missing, null, objects and lists. */
-export function joinKey(value: JsonValue | undefined, normalize: 'preserve' | 'stringify'): string | undefined {
+/**
+ * What keys are compared by; `undefined` for values that are no keys: missing, null, objects and
+ * lists.
+ */
+export function joinKey(
+  value: JsonValue | undefined,
+  normalize: 'preserve' | 'stringify',
+): string | undefined {
   if (value === undefined || value === null || typeof value === 'object') return undefined;
   const text = jsonText(value);
   if (normalize === 'stringify') return text;

@@ -25,7 +25,10 @@ interface Given {
   readonly ownsProbe?: boolean;
 }
 
-function joined({ build, probe, spec = {}, memoryBytes = 1e6, ownsProbe = true }: Given): { out: JsonValue[]; join: Join } {
+function joined({ build, probe, spec = {}, memoryBytes = 1e6, ownsProbe = true }: Given): {
+  out: JsonValue[];
+  join: Join;
+} {
   const join = new Join({ spec: { ...SPEC, ...spec }, ownsProbe, memoryBytes });
   try {
     join.build(build);
@@ -49,7 +52,15 @@ describe('a join', () => {
       { ref: 2, name: 'Bo' },
       { ref: 1, name: 'Ada' },
     ]);
-    expect(join).toMatchObject({ buildRecords: 4, buildNulls: 1, duplicates: 1, probeRecords: 3, matched: 2, missed: 1, extra: 0 });
+    expect(join).toMatchObject({
+      buildRecords: 4,
+      buildNulls: 1,
+      duplicates: 1,
+      probeRecords: 3,
+      matched: 2,
+      missed: 1,
+      extra: 0,
+    });
   });
 
   it('fills `on_missing` into every projected field when left', () => {
@@ -57,7 +68,11 @@ describe('a join', () => {
       { from: 'name', as: 'name' },
       { from: 'home.city', as: 'city' },
     ];
-    const { out } = joined({ build: people, probe: [{ ref: 9 }, { ref: 1 }], spec: { mode: 'left', project, on_missing: { none: true } } });
+    const { out } = joined({
+      build: people,
+      probe: [{ ref: 9 }, { ref: 1 }],
+      spec: { mode: 'left', project, on_missing: { none: true } },
+    });
     expect(out).toEqual([
       { ref: 9, name: { none: true }, city: { none: true } },
       { ref: 1, name: 'Ada', city: 'London' },
@@ -65,7 +80,11 @@ describe('a join', () => {
   });
 
   it('gives a record for each match when cartesian, in the order of the build side', () => {
-    const { out, join } = joined({ build: people, probe: [{ ref: 1 }], spec: { on_duplicate: 'cartesian' } });
+    const { out, join } = joined({
+      build: people,
+      probe: [{ ref: 1 }],
+      spec: { on_duplicate: 'cartesian' },
+    });
     expect(out).toEqual([
       { ref: 1, name: 'Ada' },
       { ref: 1, name: 'Second Ada' },
@@ -76,16 +95,27 @@ describe('a join', () => {
   it('tells 42 from "42" unless keys are compared as text', () => {
     const build = [{ id: '42', name: 'text' }];
     expect(joined({ build, probe: [{ ref: 42 }] }).out).toEqual([]);
-    expect(joined({ build, probe: [{ ref: 42 }], spec: { key_normalize: 'stringify' } }).out).toEqual([{ ref: 42, name: 'text' }]);
+    expect(
+      joined({ build, probe: [{ ref: 42 }], spec: { key_normalize: 'stringify' } }).out,
+    ).toEqual([{ ref: 42, name: 'text' }]);
   });
 
   it('finds integers of any size by their digits', () => {
-    expect(joined({ build: [{ id: 9007199254740993n, name: 'big' }], probe: [{ ref: 9007199254740993n }] }).out).toHaveLength(1);
+    expect(
+      joined({
+        build: [{ id: 9007199254740993n, name: 'big' }],
+        probe: [{ ref: 9007199254740993n }],
+      }).out,
+    ).toHaveLength(1);
     expect(joined({ build: [{ id: 7n, name: 'small' }], probe: [{ ref: 7 }] }).out).toHaveLength(1);
   });
 
   it('writes nothing for a projected value that the match does not have, and counts it', () => {
-    const { out, join } = joined({ build: people, probe: [{ ref: 2 }], spec: { project: [{ from: 'home.city', as: 'city' }] } });
+    const { out, join } = joined({
+      build: people,
+      probe: [{ ref: 2 }],
+      spec: { project: [{ from: 'home.city', as: 'city' }] },
+    });
     expect(out).toEqual([{ ref: 2 }]);
     expect(join.projectMisses).toBe(1);
   });
@@ -95,27 +125,40 @@ describe('a join', () => {
     ['skip', [{ ref: 2, name: 'own' }]],
   ] as const)('obeys on_collision: %s', (onCollision, expected) => {
     const probe = [{ ref: 2, name: 'own' }];
-    expect(joined({ build: people, probe, spec: { on_collision: onCollision } }).out).toEqual(expected);
+    expect(joined({ build: people, probe, spec: { on_collision: onCollision } }).out).toEqual(
+      expected,
+    );
   });
 
   it('fails on a collision when told so', () => {
-    const collide = () => joined({ build: people, probe: [{ ref: 2, name: 'own' }], spec: { on_collision: 'error' } });
+    const collide = () =>
+      joined({ build: people, probe: [{ ref: 2, name: 'own' }], spec: { on_collision: 'error' } });
     expect(collide).toThrow('has a field `name` already');
   });
 
   it('fails above max_build_records, records without a key included', () => {
-    expect(() => joined({ build: people, probe: [], spec: { max_build_records: 3 } })).toThrow('more than 3 records');
+    expect(() => joined({ build: people, probe: [], spec: { max_build_records: 3 } })).toThrow(
+      'more than 3 records',
+    );
     expect(joined({ build: people, probe: [], spec: { max_build_records: 4 } }).out).toEqual([]);
   });
 
   it('cannot project onto a record that is no object', () => {
-    expect(() => joined({ build: people, probe: ['text'], spec: { mode: 'left' } })).toThrow('not an object');
-    expect(joined({ build: people, probe: ['text'], spec: { mode: 'left', project: [] } }).out).toEqual(['text']);
+    expect(() => joined({ build: people, probe: ['text'], spec: { mode: 'left' } })).toThrow(
+      'not an object',
+    );
+    expect(
+      joined({ build: people, probe: ['text'], spec: { mode: 'left', project: [] } }).out,
+    ).toEqual(['text']);
   });
 
   it('shares nothing between the records it gives', () => {
     const build = [{ id: 1, home: { city: 'London' } }];
-    const { out } = joined({ build, probe: [{ ref: 1 }, { ref: 1 }], spec: { project: [{ from: 'home', as: 'home' }] } });
+    const { out } = joined({
+      build,
+      probe: [{ ref: 1 }, { ref: 1 }],
+      spec: { project: [{ from: 'home', as: 'home' }] },
+    });
     ((out[0] as JsonObject)['home'] as JsonObject)['city'] = 'changed';
     expect(out[1]).toEqual({ ref: 1, home: { city: 'London' } });
     expect(build[0]).toEqual({ id: 1, home: { city: 'London' } });
@@ -133,22 +176,57 @@ describe('a join', () => {
   });
 });
 
-const key = fc.constantFrom<JsonValue>(1, 2, '1', '2', true, 'true', 1.5, null, { a: 1 }, 3n, 'a\u0000b', '\uD800');
-const value = fc.constantFrom<JsonValue>(null, 'x', 'é', 7, 12345678901234567890n, { deep: [1, null] }, []);
+const key = fc.constantFrom<JsonValue>(
+  1,
+  2,
+  '1',
+  '2',
+  true,
+  'true',
+  1.5,
+  null,
+  { a: 1 },
+  3n,
+  'a\u0000b',
+  '\uD800',
+);
+const value = fc.constantFrom<JsonValue>(
+  null,
+  'x',
+  'é',
+  7,
+  12345678901234567890n,
+  { deep: [1, null] },
+  [],
+);
 const buildRecord = fc.record({ id: key, name: value }, { requiredKeys: [] });
 const probeRecord = fc.record({ ref: key, name: value }, { requiredKeys: [] });
 
 /** What a join means, as slowly as possible. */
 function model({ build, probe, spec = {} }: Given): JsonValue[] {
-  const { mode, key_normalize: normalize, on_duplicate: onDuplicate, on_collision: onCollision } = { ...SPEC, ...spec };
+  const {
+    mode,
+    key_normalize: normalize,
+    on_duplicate: onDuplicate,
+    on_collision: onCollision,
+  } = { ...SPEC, ...spec };
   return probe.flatMap((left): JsonValue[] => {
     const ref = joinKey(pathReader('ref')(left), normalize);
-    const same = build.filter((right) => ref !== undefined && joinKey(pathReader('id')(right), normalize) === ref);
+    const same = build.filter(
+      (right) => ref !== undefined && joinKey(pathReader('id')(right), normalize) === ref,
+    );
     const used = onDuplicate === 'first' ? same.slice(0, 1) : same;
-    const values = used.length > 0 ? used.map((right) => (isObject(right) ? right['name'] : undefined)) : mode === 'left' ? [null] : [];
+    const values =
+      used.length > 0
+        ? used.map((right) => (isObject(right) ? right['name'] : undefined))
+        : mode === 'left'
+          ? [null]
+          : [];
     return values.map((name) => {
       const own = isObject(left) && 'name' in left;
-      return name === undefined || (own && onCollision === 'skip') ? left : { ...(left as JsonObject), name };
+      return name === undefined || (own && onCollision === 'skip')
+        ? left
+        : { ...(left as JsonObject), name };
     });
   });
 }
@@ -175,7 +253,9 @@ describe('whatever the records', () => {
           const { out, join } = joined(given);
           expect(out).toEqual(model(given));
           expect(join.probeRecords).toBe(join.matched + join.missed);
-          expect(out).toHaveLength(join.matched + join.extra + (given.spec.mode === 'left' ? join.missed : 0));
+          expect(out).toHaveLength(
+            join.matched + join.extra + (given.spec.mode === 'left' ? join.missed : 0),
+          );
         },
       ),
       { numRuns: 300 },

@@ -9,7 +9,15 @@ import { joinKey, pathReader } from './join-key.ts';
 export interface JoinOptions {
   readonly spec: Pick<
     JoinSpec,
-    'mode' | 'build' | 'probe' | 'project' | 'on_missing' | 'on_duplicate' | 'on_collision' | 'key_normalize' | 'max_build_records'
+    | 'mode'
+    | 'build'
+    | 'probe'
+    | 'project'
+    | 'on_missing'
+    | 'on_duplicate'
+    | 'on_collision'
+    | 'key_normalize'
+    | 'max_build_records'
   >;
   /** Nobody else holds the probe records: they may be changed. */
   readonly ownsProbe: boolean;
@@ -37,9 +45,19 @@ export class Join {
   readonly #missing: Match;
 
   constructor(options: JoinOptions) {
-    const { build, probe, project, key_normalize: normalize, on_duplicate: onDuplicate, on_missing: onMissing } = options.spec;
+    const {
+      build,
+      probe,
+      project,
+      key_normalize: normalize,
+      on_duplicate: onDuplicate,
+      on_missing: onMissing,
+    } = options.spec;
     this.#options = options;
-    this.#index = new BuildIndex({ keepAll: onDuplicate === 'cartesian', memoryBytes: options.memoryBytes });
+    this.#index = new BuildIndex({
+      keepAll: onDuplicate === 'cartesian',
+      memoryBytes: options.memoryBytes,
+    });
     this.#buildKey = keyReader(build.key, normalize);
     this.#probeKey = keyReader(probe.key, normalize);
     this.#readers = project.map(({ from }) => pathReader(from));
@@ -61,9 +79,14 @@ export class Join {
     for (const record of records) {
       this.buildRecords += 1;
       if (this.buildRecords > most) {
-        throw new RunError('Transform', 'join_build_too_large', `the build side has more than ${most} records`, {
-          hint: 'raise `max_build_records`, or let the smaller stream be the build side',
-        });
+        throw new RunError(
+          'Transform',
+          'join_build_too_large',
+          `the build side has more than ${most} records`,
+          {
+            hint: 'raise `max_build_records`, or let the smaller stream be the build side',
+          },
+        );
       }
       const key = this.#buildKey(record);
       if (key === undefined) this.buildNulls += 1;
@@ -84,14 +107,17 @@ export class Join {
       const [first] = matches;
       if (first === undefined) {
         this.missed += 1;
-        if (this.#options.spec.mode === 'left') out.push(this.#enriched(record, this.#missing, this.#options.ownsProbe));
+        if (this.#options.spec.mode === 'left')
+          out.push(this.#enriched(record, this.#missing, this.#options.ownsProbe));
         continue;
       }
       this.matched += 1;
       this.extra += matches.length - 1;
       for (const [index, match] of matches.entries()) {
         // The last one takes the record itself, so that those before it were copied unchanged.
-        out.push(this.#enriched(record, match, this.#options.ownsProbe && index === matches.length - 1));
+        out.push(
+          this.#enriched(record, match, this.#options.ownsProbe && index === matches.length - 1),
+        );
       }
     }
     return out;
@@ -109,11 +135,17 @@ export class Join {
   }
 
   #enriched(record: JsonValue, match: Match, isOwn: boolean): JsonValue {
-    if (this.#names.length === 0) return isOwn || !this.#options.ownsProbe ? record : copyJson(record);
+    if (this.#names.length === 0)
+      return isOwn || !this.#options.ownsProbe ? record : copyJson(record);
     if (!isObject(record)) {
-      throw new RunError('Transform', 'join_not_object', 'a probe record is not an object, so nothing can be projected onto it', {
-        hint: 'make objects of the records before the join',
-      });
+      throw new RunError(
+        'Transform',
+        'join_not_object',
+        'a probe record is not an object, so nothing can be projected onto it',
+        {
+          hint: 'make objects of the records before the join',
+        },
+      );
     }
     const target = isOwn ? record : this.#options.ownsProbe ? copyJson(record) : { ...record };
     for (const [index, name] of this.#names.entries()) this.#put(target, name, match[index]);
@@ -128,16 +160,24 @@ export class Join {
     const { on_collision: onCollision } = this.#options.spec;
     if (onCollision !== 'overwrite' && hasField(target, name)) {
       if (onCollision === 'skip') return;
-      throw new RunError('Transform', 'join_collision', `the probe record has a field \`${name}\` already`, {
-        hint: 'project under another name, or set `on_collision` to `overwrite` or `skip`',
-      });
+      throw new RunError(
+        'Transform',
+        'join_collision',
+        `the probe record has a field \`${name}\` already`,
+        {
+          hint: 'project under another name, or set `on_collision` to `overwrite` or `skip`',
+        },
+      );
     }
     // What was remembered goes into many records, and each of them may be changed later.
     setField(target, name, copyJson(value));
   }
 }
 
-function keyReader(path: string, normalize: JoinSpec['key_normalize']): (record: JsonValue) => string | undefined {
+function keyReader(
+  path: string,
+  normalize: JoinSpec['key_normalize'],
+): (record: JsonValue) => string | undefined {
   const read = pathReader(path);
   return (record) => joinKey(read(record), normalize);
 }

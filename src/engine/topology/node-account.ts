@@ -36,15 +36,23 @@ export class NodeAccount {
   }
 }
 
-/** A run whose graph lost or made records is no success. What nobody wanted any more is not lost. */
-export function assertBalanced(accounts: readonly NodeAccount[], channels: readonly Channel[]): void {
+/**
+ * A run whose graph lost or made records is no success. What nobody wanted any more is not lost.
+ */
+export function assertBalanced(
+  accounts: readonly NodeAccount[],
+  channels: readonly Channel[],
+): void {
   for (const account of accounts) {
     const { node, filtered, expanded, out } = account;
     if (account.in - filtered + expanded === out) continue;
-    throw unbalanced(`node \`${node.id}\` took ${account.in} records - ${filtered} filtered + ${expanded} expanded, and handed on ${out}`);
+    throw unbalanced(
+      `node \`${node.id}\` took ${account.in} records - ${filtered} filtered + ${expanded} expanded, and handed on ${out}`,
+    );
   }
   const open = channels.find((channel) => !channel.left && channel.offered !== channel.received);
-  if (open !== undefined) throw unbalanced(`of ${open.offered} records on an edge ${open.received} arrived`);
+  if (open !== undefined)
+    throw unbalanced(`of ${open.offered} records on an edge ${open.received} arrived`);
 }
 
 function unbalanced(what: string): RunError {

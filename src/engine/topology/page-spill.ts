@@ -14,7 +14,9 @@ export class PageSpill {
   }
 
   push(page: Page): void {
-    this.#db ??= openScratch('CREATE TABLE pages (seq INTEGER PRIMARY KEY, bytes INTEGER, bookmark TEXT, records TEXT)');
+    this.#db ??= openScratch(
+      'CREATE TABLE pages (seq INTEGER PRIMARY KEY, bytes INTEGER, bookmark TEXT, records TEXT)',
+    );
     const bookmark = page.bookmark === undefined ? null : stringifyJson(page.bookmark);
     this.#db
       .prepare('INSERT INTO pages VALUES (?, ?, ?, ?)')
@@ -24,10 +26,17 @@ export class PageSpill {
 
   shift(): Page | undefined {
     if (this.#db === undefined || this.empty) return undefined;
-    const row = this.#db.prepare('DELETE FROM pages WHERE seq = ? RETURNING bytes, bookmark, records').get(this.#first);
-    if (row === undefined) throw new Error(`cannot happen: page ${this.#first} was never put aside`);
+    const row = this.#db
+      .prepare('DELETE FROM pages WHERE seq = ? RETURNING bytes, bookmark, records')
+      .get(this.#first);
+    if (row === undefined)
+      throw new Error(`cannot happen: page ${this.#first} was never put aside`);
     this.#first += 1;
-    const { bytes, bookmark, records } = row as { bytes: number; bookmark: string | null; records: string };
+    const { bytes, bookmark, records } = row as {
+      bytes: number;
+      bookmark: string | null;
+      records: string;
+    };
     const options = bookmark === null ? { bytes } : { bytes, bookmark: parseJson(bookmark) };
     return Page.ofRecords(parseJson(records) as JsonValue[], options);
   }

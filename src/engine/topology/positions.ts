@@ -45,7 +45,10 @@ export class Positions {
     if (this.#waiting.delete(sink) && this.#waiting.size === 0) this.#decide(this.#common());
   }
 
-  /** Pages of the source that the sink holds and will be offered again, and the position that the last of them must have. */
+  /**
+   * Pages of the source that the sink holds and will be offered again, and the position that the
+   * last of them must have.
+   */
   ahead(sink: string): { readonly pages: number; readonly bookmark: JsonValue | undefined } {
     const own = this.#own.get(sink);
     return { pages: this.#ranks.get(sink) ?? 0, bookmark: own?.bookmark };
@@ -66,16 +69,26 @@ export class Positions {
     }
     if (starts.some(({ watermark }) => watermark !== undefined)) return this.#furthestBehind();
     const [first] = held;
-    if (held.length === starts.length && held.every(({ bookmark }) => jsonEqual(bookmark, first?.bookmark))) return first?.bookmark;
-    onReplay(`the sinks stopped at different positions (${held.length} of ${starts.length} have one)`);
+    if (
+      held.length === starts.length &&
+      held.every(({ bookmark }) => jsonEqual(bookmark, first?.bookmark))
+    )
+      return first?.bookmark;
+    onReplay(
+      `the sinks stopped at different positions (${held.length} of ${starts.length} have one)`,
+    );
     return undefined;
   }
 
-  /** Sinks that hold more leave out what they have: pages are counted from the lowest sequence on. */
+  /**
+   * Sinks that hold more leave out what they have: pages are counted from the lowest sequence on.
+   */
   #furthestBehind(): JsonValue | undefined {
     const lowest = this.#lowest();
-    for (const [sink, { watermark }] of this.#own) this.#ranks.set(sink, (watermark?.seq ?? 0) - lowest);
-    return [...this.#own.values()].find(({ watermark }) => (watermark?.seq ?? 0) === lowest)?.bookmark;
+    for (const [sink, { watermark }] of this.#own)
+      this.#ranks.set(sink, (watermark?.seq ?? 0) - lowest);
+    return [...this.#own.values()].find(({ watermark }) => (watermark?.seq ?? 0) === lowest)
+      ?.bookmark;
   }
 }
 

@@ -1,4 +1,7 @@
-/** What each sink of a graph would be given, after transforms, joins and masking. Opens no sink and no state store. */
+/**
+ * What each sink of a graph would be given, after transforms, joins and masking. Opens no sink and
+ * no state store.
+ */
 import { RunError } from '../../lib/errors.ts';
 import type { JsonValue } from '../../lib/json.ts';
 import type { RowPlan } from '../../plan/plan.ts';
@@ -6,13 +9,18 @@ import type { ExecuteOptions } from '../engine.ts';
 import { Capture } from '../invocation.ts';
 import { runTopology } from './run-topology.ts';
 
-export interface PreviewTopologyOptions extends Pick<ExecuteOptions, 'plan' | 'parts' | 'env' | 'clock' | 'signal'> {
+export interface PreviewTopologyOptions extends Pick<
+  ExecuteOptions,
+  'plan' | 'parts' | 'env' | 'clock' | 'signal'
+> {
   /** Records of each sink. */
   readonly limit: number;
 }
 
 /** By sink node, in the order of the document. */
-export async function previewTopology(options: PreviewTopologyOptions): Promise<ReadonlyMap<string, readonly JsonValue[]>> {
+export async function previewTopology(
+  options: PreviewTopologyOptions,
+): Promise<ReadonlyMap<string, readonly JsonValue[]>> {
   const rows = options.plan.rows.map(onlyMasked);
   const captures = new Map(rows.map((row) => [row.id, new Capture('record')]));
   const plan = { ...options.plan, rows };
@@ -21,7 +29,12 @@ export async function previewTopology(options: PreviewTopologyOptions): Promise<
     { captureFor: (row) => captures.get(row.id) },
   );
   if (failure !== null) {
-    throw new RunError(failure.kind, failure.code, failure.message, failure.hint === undefined ? {} : { hint: failure.hint });
+    throw new RunError(
+      failure.kind,
+      failure.code,
+      failure.message,
+      failure.hint === undefined ? {} : { hint: failure.hint },
+    );
   }
   return new Map([...captures].map(([id, { records }]) => [id, records.slice(0, options.limit)]));
 }
@@ -36,6 +49,11 @@ function onlyMasked(row: RowPlan): RowPlan {
     poison: undefined,
     breaker: undefined,
     delivery: 'at_least_once',
-    governance: { masking: row.governance.masking, quality: undefined, contract: undefined, schema: undefined },
+    governance: {
+      masking: row.governance.masking,
+      quality: undefined,
+      contract: undefined,
+      schema: undefined,
+    },
   };
 }

@@ -2,13 +2,24 @@ import { describe, expect, it } from 'vitest';
 import { countedMetrics } from '../../../test/fakes/engine.ts';
 import { testEnv } from '../../../test/fakes/env.ts';
 import { runGraph, type Edge, type GraphDocument } from '../../../test/fakes/graph.ts';
-import { connectionLost, fakeSink, fakeSource, fakeState, type FakePage, type Journal } from '../../../test/fakes/plan.ts';
+import {
+  connectionLost,
+  fakeSink,
+  fakeSource,
+  fakeState,
+  type FakePage,
+  type Journal,
+} from '../../../test/fakes/plan.ts';
 import { Page } from '../../kit/page.ts';
 import { StopReason } from '../../lib/errors.ts';
 import type { JsonObject, JsonValue } from '../../lib/json.ts';
 
 /** Pages of `size` numbered records, each page with a bookmark. */
-function numbered(pages: number, size = 2, make: (id: number) => JsonObject = (id) => ({ id })): FakePage[] {
+function numbered(
+  pages: number,
+  size = 2,
+  make: (id: number) => JsonObject = (id) => ({ id }),
+): FakePage[] {
   return Array.from({ length: pages }, (_, page) => ({
     records: Array.from({ length: size }, (_item, index) => make(page * size + index)),
     bookmark: page + 1,
@@ -17,8 +28,12 @@ function numbered(pages: number, size = 2, make: (id: number) => JsonObject = (i
 
 const source = (type: string): JsonObject => ({ kind: 'source', type });
 const sink = (type: string): JsonObject => ({ kind: 'sink', type });
-const transform = (type: string, config: JsonObject): JsonObject => ({ kind: 'transform', transforms: [{ type, config }] });
-const idsOf = (records: readonly JsonValue[]): unknown[] => records.map((record) => (record as JsonObject)['id']);
+const transform = (type: string, config: JsonObject): JsonObject => ({
+  kind: 'transform',
+  transforms: [{ type, config }],
+});
+const idsOf = (records: readonly JsonValue[]): unknown[] =>
+  records.map((record) => (record as JsonObject)['id']);
 
 const TEE: GraphDocument = {
   nodes: { in: source('in'), both: { kind: 'tee' }, a: sink('a'), b: sink('b') },
@@ -50,9 +65,19 @@ const JOIN_EDGES: readonly Edge[] = [
 describe('a tee', () => {
   it('gives every record to every sink, and each sink is a row of its own', async () => {
     const [a, b] = [fakeSink(), fakeSink()];
-    const outcome = await runGraph(TEE, { sources: { in: fakeSource(numbered(20)) }, sinks: { a: a.definition, b: b.definition } });
+    const outcome = await runGraph(TEE, {
+      sources: { in: fakeSource(numbered(20)) },
+      sinks: { a: a.definition, b: b.definition },
+    });
     expect(outcome).toMatchObject({ status: 'completed', records_written: 80, error: null });
-    expect(outcome.invocations.map(({ row_id: id, source: from, balance }) => [id, from, balance.read, balance.written])).toEqual([
+    expect(
+      outcome.invocations.map(({ row_id: id, source: from, balance }) => [
+        id,
+        from,
+        balance.read,
+        balance.written,
+      ]),
+    ).toEqual([
       ['a', 'in', 40, 40],
       ['b', 'in', 40, 40],
     ]);
@@ -73,18 +98,27 @@ describe('a tee', () => {
       ...slow.definition,
       open: async () => {
         const opening = await slow.definition.open({}, undefined as never);
-        return { ...opening, write: (page: never, options: never) => opened.then(() => opening.write(page, options)) };
+        return {
+          ...opening,
+          write: (page: never, options: never) => opened.then(() => opening.write(page, options)),
+        };
       },
     };
     const fast = fakeSink();
     const pages = numbered(100, 1);
-    const document = { ...TEE, nodes: { ...TEE.nodes, both: { kind: 'tee', channel_capacity: 1 } } };
+    const document = {
+      ...TEE,
+      nodes: { ...TEE.nodes, both: { kind: 'tee', channel_capacity: 1 } },
+    };
     const beforePage = (index: number): void => {
       read = index;
       // Far more pages than the edges hold would have to pass before the slow sink takes its first.
       if (index > 50) open();
     };
-    const running = runGraph(document, { sources: { in: fakeSource(pages, { beforePage }) }, sinks: { a: fast.definition, b: waiting } });
+    const running = runGraph(document, {
+      sources: { in: fakeSource(pages, { beforePage }) },
+      sinks: { a: fast.definition, b: waiting },
+    });
     for (let turn = 0; turn < 200; turn += 1) await new Promise((resolve) => setImmediate(resolve));
     expect(read).toBeLessThan(12);
     expect(fast.records.length).toBeLessThan(12);
@@ -104,7 +138,8 @@ describe('a tee', () => {
       open: async () => ({
         ...(await base.open({}, undefined as never)),
         async *pages() {
-          for (read = 0; read < 100; read += 1) yield await Promise.resolve(Page.ofRecords([{ id: read }], { bytes: MEBIBYTE }));
+          for (read = 0; read < 100; read += 1)
+            yield await Promise.resolve(Page.ofRecords([{ id: read }], { bytes: MEBIBYTE }));
         },
       }),
     };
@@ -113,11 +148,20 @@ describe('a tee', () => {
       ...target.definition,
       open: async () => {
         const opening = await target.definition.open({}, undefined as never);
-        return { ...opening, write: (page: never, options: never) => opened.then(() => opening.write(page, options)) };
+        return {
+          ...opening,
+          write: (page: never, options: never) => opened.then(() => opening.write(page, options)),
+        };
       },
     };
-    const document = { ...TEE, nodes: { ...TEE.nodes, both: { kind: 'tee', channel_capacity: 10_000 } } };
-    const running = runGraph(document, { sources: { in: heavy }, sinks: { a: fakeSink().definition, b: waiting } });
+    const document = {
+      ...TEE,
+      nodes: { ...TEE.nodes, both: { kind: 'tee', channel_capacity: 10_000 } },
+    };
+    const running = runGraph(document, {
+      sources: { in: heavy },
+      sinks: { a: fakeSink().definition, b: waiting },
+    });
     for (let turn = 0; turn < 300; turn += 1) await new Promise((resolve) => setImmediate(resolve));
     expect(read).toBeGreaterThan(8);
     expect(read).toBeLessThan(25);
@@ -128,7 +172,10 @@ describe('a tee', () => {
   it('keeps what one branch changes from the other', async () => {
     const [a, b] = [fakeSink(), fakeSink()];
     const document: GraphDocument = {
-      nodes: { ...TEE.nodes, mark: transform('set', { values: { nested: { by: 'a' }, seen: true } }) },
+      nodes: {
+        ...TEE.nodes,
+        mark: transform('set', { values: { nested: { by: 'a' }, seen: true } }),
+      },
       edges: [
         ['in', 'both'],
         ['both', 'mark'],
@@ -137,7 +184,10 @@ describe('a tee', () => {
       ],
     };
     const pages = numbered(5, 2, (id) => ({ id, nested: { by: 'source' } }));
-    await runGraph(document, { sources: { in: fakeSource(pages) }, sinks: { a: a.definition, b: b.definition } });
+    await runGraph(document, {
+      sources: { in: fakeSource(pages) },
+      sinks: { a: a.definition, b: b.definition },
+    });
     expect(a.records[0]).toEqual({ id: 0, nested: { by: 'a' }, seen: true });
     expect(b.records[0]).toEqual({ id: 0, nested: { by: 'source' } });
   });
@@ -154,7 +204,10 @@ describe('a merge', () => {
         ['m', 'w'],
       ],
     };
-    const sources = { x: fakeSource(numbered(3)), y: fakeSource(numbered(7, 1, (id) => ({ id: id + 100 }))) };
+    const sources = {
+      x: fakeSource(numbered(3)),
+      y: fakeSource(numbered(7, 1, (id) => ({ id: id + 100 }))),
+    };
     const outcome = await runGraph(document, { sources, sinks: { w: out.definition } });
     expect(outcome.invocations[0]).toMatchObject({ source: 'x+y', balance: { written: 13 } });
     expect(idsOf(out.records).sort((one, other) => Number(one) - Number(other))).toEqual([
@@ -191,7 +244,11 @@ describe('a merge', () => {
       pipeline: { state: { type: 'fake' } },
     };
     const state = fakeState(values, journal);
-    const outcome = await runGraph(document, { sources: { in: fakeSource(numbered(5, 1)) }, sinks: { w: out.definition }, state });
+    const outcome = await runGraph(document, {
+      sources: { in: fakeSource(numbered(5, 1)) },
+      sinks: { w: out.definition },
+      state,
+    });
     expect(outcome.error).toBeNull();
     expect(out.records).toHaveLength(10);
     let written = 0;
@@ -224,18 +281,32 @@ describe('a join', () => {
       { id: 6, person: 6, name: null },
       { id: 7, person: 7, name: null },
     ]);
-    expect(outcome.nodes?.find(({ kind }) => kind === 'join')).toMatchObject({ records_in: 18, filtered: 6, expanded: 0, records_out: 12 });
+    expect(outcome.nodes?.find(({ kind }) => kind === 'join')).toMatchObject({
+      records_in: 18,
+      filtered: 6,
+      expanded: 0,
+      records_out: 12,
+    });
     expect(metrics.of('svc_join_matches_total')).toEqual({ '{graph,j,left}': 10 });
     expect(metrics.of('svc_join_misses_total')).toEqual({ '{graph,j,left}': 2 });
     expect(metrics.of('svc_join_build_records_total')).toEqual({ '{graph,j}': 6 });
-    expect(metrics.of('svc_source_records_total')).toEqual({ '{graph,c,people}': 6, '{graph,o,orders}': 12 });
+    expect(metrics.of('svc_source_records_total')).toEqual({
+      '{graph,c,people}': 6,
+      '{graph,o,orders}': 12,
+    });
   });
 
   it('fails the run when the build side is too large, whole sinks aside', async () => {
-    const nodes = { ...JOIN_NODES, j: { ...(JOIN_NODES['j'] as JsonObject), max_build_records: 5 } };
+    const nodes = {
+      ...JOIN_NODES,
+      j: { ...(JOIN_NODES['j'] as JsonObject), max_build_records: 5 },
+    };
     const out = fakeSink();
     const sources = { people: fakeSource(people), orders: fakeSource(orders) };
-    const outcome = await runGraph({ nodes, edges: JOIN_EDGES }, { sources, sinks: { out: out.definition } });
+    const outcome = await runGraph(
+      { nodes, edges: JOIN_EDGES },
+      { sources, sinks: { out: out.definition } },
+    );
     expect(outcome.error).toMatchObject({ code: 'join_build_too_large', kind: 'Transform' });
     expect(outcome.error?.message).toMatch(/^1 topology node\(s\) failed: j: /);
     expect(outcome.invocations[0]).toMatchObject({ status: 'failed', balance: { written: 0 } });
@@ -245,31 +316,37 @@ describe('a join', () => {
   it.each([
     ['one tee feeds both sides', false],
     ['one tee feeds both sides and a sink', true],
-  ])('does not stand still when %s, with far more pages than the edges hold', async (_, withSink) => {
-    const [out, copy] = [fakeSink(), fakeSink()];
-    const nodes: JsonObject = {
-      in: source('in'),
-      t: { kind: 'tee' },
-      j: { ...(JOIN_NODES['j'] as JsonObject), probe: { edge: 'left', key: 'id' } },
-      w: sink('out'),
-    };
-    const edges: Edge[] = [
-      ['in', 't'],
-      ['t', 'j', 'right'],
-      ['t', 'j', 'left'],
-      ['j', 'w'],
-    ];
-    if (withSink) {
-      nodes['copy'] = sink('copy');
-      edges.push(['t', 'copy']);
-    }
-    const sources = { in: fakeSource(numbered(200, 2, (id) => ({ id, name: `n${id}` }))) };
-    const outcome = await runGraph({ nodes, edges }, { sources, sinks: { out: out.definition, copy: copy.definition } });
-    expect(outcome.status).toBe('completed');
-    expect(out.records).toHaveLength(400);
-    expect(out.records.at(-1)).toEqual({ id: 399, name: 'n399' });
-    expect(copy.records).toHaveLength(withSink ? 400 : 0);
-  });
+  ])(
+    'does not stand still when %s, with far more pages than the edges hold',
+    async (_, withSink) => {
+      const [out, copy] = [fakeSink(), fakeSink()];
+      const nodes: JsonObject = {
+        in: source('in'),
+        t: { kind: 'tee' },
+        j: { ...(JOIN_NODES['j'] as JsonObject), probe: { edge: 'left', key: 'id' } },
+        w: sink('out'),
+      };
+      const edges: Edge[] = [
+        ['in', 't'],
+        ['t', 'j', 'right'],
+        ['t', 'j', 'left'],
+        ['j', 'w'],
+      ];
+      if (withSink) {
+        nodes['copy'] = sink('copy');
+        edges.push(['t', 'copy']);
+      }
+      const sources = { in: fakeSource(numbered(200, 2, (id) => ({ id, name: `n${id}` }))) };
+      const outcome = await runGraph(
+        { nodes, edges },
+        { sources, sinks: { out: out.definition, copy: copy.definition } },
+      );
+      expect(outcome.status).toBe('completed');
+      expect(out.records).toHaveLength(400);
+      expect(out.records.at(-1)).toEqual({ id: 399, name: 'n399' });
+      expect(copy.records).toHaveLength(withSink ? 400 : 0);
+    },
+  );
 
   it('does not stand still when two joins feed on each other’s tees', async () => {
     const join = (build: string, probe: string): JsonObject => ({
@@ -302,7 +379,10 @@ describe('a join', () => {
       ],
     };
     const sources = { p: fakeSource(numbered(60)), q: fakeSource(numbered(80)) };
-    const outcome = await runGraph(document, { sources, sinks: { one: one.definition, two: two.definition } });
+    const outcome = await runGraph(document, {
+      sources,
+      sinks: { one: one.definition, two: two.definition },
+    });
     expect(outcome.status).toBe('completed');
     expect([one.records.length, two.records.length]).toEqual([160, 120]);
   });
@@ -318,12 +398,20 @@ describe('a transform', () => {
         ['t', 'w'],
       ],
     };
-    const pages = numbered(3, 2, (id) => ({ id, items: Array.from({ length: id }, (_, at) => ({ at })) }));
-    const outcome = await runGraph(document, { sources: { in: fakeSource(pages) }, sinks: { w: out.definition } });
+    const pages = numbered(3, 2, (id) => ({
+      id,
+      items: Array.from({ length: id }, (_, at) => ({ at })),
+    }));
+    const outcome = await runGraph(document, {
+      sources: { in: fakeSource(pages) },
+      sinks: { w: out.definition },
+    });
     expect(outcome.error).toBeNull();
     const [, node] = outcome.nodes ?? [];
     expect(node).toMatchObject({ id: 't', records_in: 6, records_out: out.records.length });
-    expect((node?.records_in ?? 0) - (node?.filtered ?? 0) + (node?.expanded ?? 0)).toBe(out.records.length);
+    expect((node?.records_in ?? 0) - (node?.filtered ?? 0) + (node?.expanded ?? 0)).toBe(
+      out.records.length,
+    );
   });
 });
 
@@ -339,9 +427,14 @@ describe('a failure', () => {
 
   it('of one sink leaves the healthy branches to finish', async () => {
     const { bad, good } = failing();
-    const outcome = await runGraph(TEE, { sources: { in: fakeSource(numbered(30)) }, sinks: { a: bad.definition, b: good.definition } });
+    const outcome = await runGraph(TEE, {
+      sources: { in: fakeSource(numbered(30)) },
+      sinks: { a: bad.definition, b: good.definition },
+    });
     expect(outcome.status).toBe('failed');
-    expect(outcome.error?.message).toBe('1 topology node(s) failed: a: sink `a`: the connection was lost');
+    expect(outcome.error?.message).toBe(
+      '1 topology node(s) failed: a: sink `a`: the connection was lost',
+    );
     expect(outcome.invocations.map(({ status }) => status)).toEqual(['failed', 'completed']);
     expect(good.records).toHaveLength(60);
   });
@@ -367,9 +460,18 @@ describe('a failure', () => {
         ['y', 'b'],
       ],
     };
-    const sources = { x: fakeSource(numbered(3), { failAfter: connectionLost() }), y: fakeSource(numbered(3)) };
-    const outcome = await runGraph(document, { sources, sinks: { a: a.definition, b: b.definition } });
-    expect(outcome.error).toMatchObject({ message: '1 topology node(s) failed: x: source `x`: the connection was lost', kind: 'Source' });
+    const sources = {
+      x: fakeSource(numbered(3), { failAfter: connectionLost() }),
+      y: fakeSource(numbered(3)),
+    };
+    const outcome = await runGraph(document, {
+      sources,
+      sinks: { a: a.definition, b: b.definition },
+    });
+    expect(outcome.error).toMatchObject({
+      message: '1 topology node(s) failed: x: source `x`: the connection was lost',
+      kind: 'Source',
+    });
     expect(outcome.invocations.map(({ status, balance }) => [status, balance.written])).toEqual([
       ['failed', 6],
       ['completed', 6],
@@ -389,7 +491,10 @@ describe('a failure', () => {
       ],
     };
     const pages = numbered(1, 1, () => ({ id: 'no number' }));
-    const outcome = await runGraph(document, { sources: { in: fakeSource(pages) }, sinks: { w: fakeSink().definition } });
+    const outcome = await runGraph(document, {
+      sources: { in: fakeSource(pages) },
+      sinks: { w: fakeSink().definition },
+    });
     expect(outcome.error?.message).toMatch(/^1 topology node\(s\) failed: t: transform `cast`: /);
   });
 });
@@ -402,7 +507,11 @@ describe('a run that is stopped', () => {
       if (index === 20) stop.abort(new StopReason('cancel', 'enough'));
     };
     const sources = { in: fakeSource(numbered(1000), { beforePage }) };
-    const outcome = await runGraph(TEE, { sources, sinks: { a: a.definition, b: b.definition } }, { signal: stop.signal });
+    const outcome = await runGraph(
+      TEE,
+      { sources, sinks: { a: a.definition, b: b.definition } },
+      { signal: stop.signal },
+    );
     expect(outcome).toMatchObject({ status: 'cancelled', error: null });
     expect(outcome.invocations.map(({ status }) => status)).toEqual(['cancelled', 'cancelled']);
     expect(a.records.length).toBeLessThan(100);
@@ -413,7 +522,10 @@ describe('a run that is stopped', () => {
     const signal = AbortSignal.abort(new StopReason('cancel', 'at once'));
     const outcome = await runGraph(
       TEE,
-      { sources: { in: fakeSource(numbered(3)) }, sinks: { a: a.definition, b: fakeSink().definition } },
+      {
+        sources: { in: fakeSource(numbered(3)) },
+        sinks: { a: a.definition, b: fakeSink().definition },
+      },
       { signal },
     );
     expect([outcome.status, a.records.length]).toEqual(['cancelled', 0]);
@@ -421,11 +533,17 @@ describe('a run that is stopped', () => {
 
   it('writes nothing when dry, and stops reading at its limit', async () => {
     const [a, b] = [fakeSink(), fakeSink()];
-    const parts = { sources: { in: fakeSource(numbered(5)) }, sinks: { a: a.definition, b: b.definition } };
+    const parts = {
+      sources: { in: fakeSource(numbered(5)) },
+      sinks: { a: a.definition, b: b.definition },
+    };
     const dry = await runGraph(TEE, parts, { dryRun: true });
     expect([dry.status, dry.records_written, a.records.length]).toEqual(['completed', 20, 0]);
     let read = 0;
-    const counted = { ...parts, sources: { in: fakeSource(numbered(1000), { beforePage: () => void (read += 1) }) } };
+    const counted = {
+      ...parts,
+      sources: { in: fakeSource(numbered(1000), { beforePage: () => void (read += 1) }) },
+    };
     const limited = await runGraph(TEE, counted, { limit: 3 });
     expect(limited.status).toBe('completed');
     expect([a.records.length, b.records.length]).toEqual([3, 3]);

@@ -1,4 +1,7 @@
-/** Runs a graph: one task a node, bounded edges between them, and an ordinary invocation for each sink node. */
+/**
+ * Runs a graph: one task a node, bounded edges between them, and an ordinary invocation for each
+ * sink node.
+ */
 import { RunError, StopReason } from '../../lib/errors.ts';
 import type { JsonValue } from '../../lib/json.ts';
 import type { NodePlan, RowPlan, TopologyPlan } from '../../plan/plan.ts';
@@ -39,7 +42,10 @@ export interface Onlookers {
   readonly captureFor?: (row: RowPlan) => Capture | undefined;
 }
 
-export async function runTopology(options: ExecuteOptions, onlookers: Onlookers = {}): Promise<TopologyOutcome> {
+export async function runTopology(
+  options: ExecuteOptions,
+  onlookers: Onlookers = {},
+): Promise<TopologyOutcome> {
   const { topology } = options.plan;
   if (topology === undefined) throw new Error('cannot happen: the plan has no graph');
   return new GraphExecution(options, topology, onlookers).run();
@@ -64,7 +70,10 @@ class GraphExecution {
   constructor(options: ExecuteOptions, topology: TopologyPlan, onlookers: Onlookers) {
     const { env, plan } = options;
     const stop = AbortSignal.any([options.signal, this.#siblings.signal]);
-    const kill = options.killSignal === undefined ? this.#hardStop.signal : AbortSignal.any([options.killSignal, this.#hardStop.signal]);
+    const kill =
+      options.killSignal === undefined
+        ? this.#hardStop.signal
+        : AbortSignal.any([options.killSignal, this.#hardStop.signal]);
     const sinks = plan.rows.map((row) => row.id);
     this.#onlookers = onlookers;
     this.#run = {
@@ -76,7 +85,8 @@ class GraphExecution {
         sinks,
         startsOver: topology.startsOver,
         stop,
-        onReplay: (reason) => this.#log().warn('everything is read again: stored positions are of no use', { reason }),
+        onReplay: (reason) =>
+          this.#log().warn('everything is read again: stored positions are of no use', { reason }),
       }),
       acknowledgements: new Acknowledgements(sinks),
       claims: new OutputClaims(env.cwd),
@@ -85,7 +95,12 @@ class GraphExecution {
       kill,
     };
     this.#channels = topology.edges.map(
-      ({ capacity, spills }) => new Channel({ capacity, capacityBytes: 2 * PAGE_BYTES, ...(spills ? { spill: new PageSpill() } : {}) }),
+      ({ capacity, spills }) =>
+        new Channel({
+          capacity,
+          capacityBytes: 2 * PAGE_BYTES,
+          ...(spills ? { spill: new PageSpill() } : {}),
+        }),
     );
     this.#accounts = topology.nodes
       .filter(({ kind }) => kind !== 'sink')
@@ -109,7 +124,9 @@ class GraphExecution {
     } finally {
       stop.removeEventListener('abort', halt);
       halt();
-      await closers.disposeAsync().catch((error: unknown) => this.#log().warn('closing failed', { error: String(error) }));
+      await closers
+        .disposeAsync()
+        .catch((error: unknown) => this.#log().warn('closing failed', { error: String(error) }));
     }
   }
 
@@ -118,13 +135,20 @@ class GraphExecution {
     const [first] = this.#failures;
     if (first !== undefined) {
       const [id, error] = first;
-      return { ...error, message: `${this.#failures.size} topology node(s) failed: ${id}: ${error.message}` };
+      return {
+        ...error,
+        message: `${this.#failures.size} topology node(s) failed: ${id}: ${error.message}`,
+      };
     }
     if (stop.aborted) return null;
     try {
       assertBalanced(this.#accounts, this.#channels);
       const isWhole = options.dryRun !== true && options.limit === undefined;
-      if (topology.startsOver !== undefined && isWhole && invocations.every(({ status }) => status === 'completed'))
+      if (
+        topology.startsOver !== undefined &&
+        isWhole &&
+        invocations.every(({ status }) => status === 'completed')
+      )
         await this.#acknowledgeAll();
       return null;
     } catch (error) {
@@ -146,12 +170,24 @@ class GraphExecution {
     const into = this.#edges('to', node.id);
     const outputs = this.#edges('from', node.id).channels;
     const labels = { pipeline: plan.name, row: node.id };
-    const work: InnerWork = { run: this.#run, account, inputs: into.channels, edges: into.edges, outputs, labels };
+    const work: InnerWork = {
+      run: this.#run,
+      account,
+      inputs: into.channels,
+      edges: into.edges,
+      outputs,
+      labels,
+    };
     env.log.at('headgate::engine').info('node started', { node: node.id, kind: node.kind });
     try {
       await this.#work(node, work);
       for (const output of outputs) output.end();
-      this.#log().info('node ended', { node: node.id, kind: node.kind, records_in: account.in, records_out: account.out });
+      this.#log().info('node ended', {
+        node: node.id,
+        kind: node.kind,
+        records_in: account.in,
+        records_out: account.out,
+      });
     } catch (error) {
       const told = this.#nodeFailed(account, error);
       for (const output of outputs) output.fail(told);
@@ -192,7 +228,10 @@ class GraphExecution {
     const stack = failure.kind === 'Panic' && error instanceof Error ? { stack: error.stack } : {};
     this.#log().error('node failed', { node: id, error: failure.message, ...stack });
     const hint = failure.hint === undefined ? {} : { hint: failure.hint };
-    const told = new RunError(failure.kind, failure.code, `node \`${id}\`: ${failure.message}`, { cause: error, ...hint });
+    const told = new RunError(failure.kind, failure.code, `node \`${id}\`: ${failure.message}`, {
+      cause: error,
+      ...hint,
+    });
     this.#told.add(told);
     this.#failed(id, failure);
     return told;
@@ -245,15 +284,24 @@ class GraphExecution {
 
   async #acknowledge(sink: string, bookmark: JsonValue): Promise<void> {
     const reached = this.#run.acknowledgements.reached(sink, bookmark);
-    if (reached !== undefined) for (const read of this.#read.values()) await read.acknowledge(reached);
+    if (reached !== undefined)
+      for (const read of this.#read.values()) await read.acknowledge(reached);
   }
 
   #failed(id: string, failure: OutcomeError): void {
     this.#failures.set(id, failure);
     if (this.#run.options.plan.onError !== 'stop' || this.#siblings.signal.aborted) return;
     this.#log().warn('stopping the other nodes (execution.on_error is stop)', { failed: id });
-    this.#siblings.abort(new StopReason('sibling_failed', `node \`${id}\` failed and \`execution.on_error\` is \`stop\``));
-    setTimeout(() => this.#hardStop.abort(new StopReason('kill', 'the nodes did not stop in time')), STOP_GRACE_MS).unref();
+    this.#siblings.abort(
+      new StopReason(
+        'sibling_failed',
+        `node \`${id}\` failed and \`execution.on_error\` is \`stop\``,
+      ),
+    );
+    setTimeout(
+      () => this.#hardStop.abort(new StopReason('kill', 'the nodes did not stop in time')),
+      STOP_GRACE_MS,
+    ).unref();
   }
 
   #tell(row: string): void {
@@ -272,7 +320,9 @@ class GraphExecution {
 
   /** The edges that leave or reach a node, with their channels. */
   #edges(end: 'from' | 'to', id: string) {
-    const indexes = this.#run.topology.edges.flatMap((edge, index) => (edge[end] === id ? [index] : []));
+    const indexes = this.#run.topology.edges.flatMap((edge, index) =>
+      edge[end] === id ? [index] : [],
+    );
     const edges = indexes.flatMap((index) => this.#run.topology.edges[index] ?? []);
     return { edges, channels: indexes.flatMap((index) => this.#channels[index] ?? []) };
   }

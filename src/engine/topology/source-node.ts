@@ -30,7 +30,12 @@ export async function openSourceNode(part: SourcePlan, { run, account, labels }:
     ...(retry === undefined ? {} : { retry }),
   };
   const config = resolve({ tokens, concurrency: options.concurrency }, part);
-  const source = await openSource(part, () => part.definition.open(config, context), options, closers);
+  const source = await openSource(
+    part,
+    () => part.definition.open(config, context),
+    options,
+    closers,
+  );
   const connector = { ...labels, connector: part.type };
   options.env.metrics.inc(metrics.sourceInFlight, connector);
   closers.defer(() => options.env.metrics.inc(metrics.sourceInFlight, connector, -1));
@@ -44,17 +49,31 @@ export interface SourceOnlookers {
 }
 
 /** Ends when the source does, when nobody wants pages any more, or when the run is stopped. */
-export async function readSource(part: SourcePlan, work: NodeWork, { onOpen, sampler }: SourceOnlookers): Promise<void> {
+export async function readSource(
+  part: SourcePlan,
+  work: NodeWork,
+  { onOpen, sampler }: SourceOnlookers,
+): Promise<void> {
   const { run, account } = work;
   const { env } = run.options;
   const { source, leave, connector } = await openSourceNode(part, work);
   let last: JsonValue | undefined;
-  onOpen({ acknowledge: (bookmark) => source.acknowledge?.(bookmark) ?? Promise.resolve(), last: () => last });
+  onOpen({
+    acknowledge: (bookmark) => source.acknowledge?.(bookmark) ?? Promise.resolve(),
+    last: () => last,
+  });
   const bookmark = await run.positions.start;
   const exact = run.options.plan.rows.some((row) => row.delivery === 'exactly_once');
-  const request = { lane: RECORDS_LANE, ...(bookmark === undefined ? {} : { bookmark }), ...(exact ? { exact } : {}) };
-  const waited = (ms: number): void => env.metrics.observe(metrics.sourcePageDuration, connector, ms / 1000);
-  const pages = readAhead(source.pages(request), waited, () => env.clock.elapsedMs())[Symbol.asyncIterator]();
+  const request = {
+    lane: RECORDS_LANE,
+    ...(bookmark === undefined ? {} : { bookmark }),
+    ...(exact ? { exact } : {}),
+  };
+  const waited = (ms: number): void =>
+    env.metrics.observe(metrics.sourcePageDuration, connector, ms / 1000);
+  const pages = readAhead(source.pages(request), waited, () => env.clock.elapsedMs())[
+    Symbol.asyncIterator
+  ]();
   try {
     while (!run.stop.aborted) {
       const page = await nextPage(pages, part, work);
@@ -66,7 +85,8 @@ export async function readSource(part: SourcePlan, work: NodeWork, { onOpen, sam
       last = page.bookmark ?? last;
       sampler?.take(page);
       const passed = forward(page, work);
-      if (passed.bookmark !== undefined && source.acknowledge !== undefined) run.acknowledgements.handedOut(passed.bookmark);
+      if (passed.bookmark !== undefined && source.acknowledge !== undefined)
+        run.acknowledgements.handedOut(passed.bookmark);
       if (!isEmpty(passed) && !(await handOn(work, passed))) return;
     }
   } finally {
@@ -75,19 +95,30 @@ export async function readSource(part: SourcePlan, work: NodeWork, { onOpen, sam
   }
 }
 
-/** A position is handed on only where it may be stored: it is then one of the only source, for every record before it. */
+/**
+ * A position is handed on only where it may be stored: it is then one of the only source, for every
+ * record before it.
+ */
 function forward(page: Page, { run }: NodeWork): Page {
   const records = page.records();
   page.release();
   const bookmark = run.topology.startsOver === undefined ? page.bookmark : undefined;
-  return Page.ofRecords(records, { bytes: page.bytes, ...(bookmark === undefined ? {} : { bookmark }) });
+  return Page.ofRecords(records, {
+    bytes: page.bytes,
+    ...(bookmark === undefined ? {} : { bookmark }),
+  });
 }
 
-async function nextPage(pages: AsyncGenerator<Page>, part: SourcePlan, { run, labels }: NodeWork): Promise<Page | undefined> {
+async function nextPage(
+  pages: AsyncGenerator<Page>,
+  part: SourcePlan,
+  { run, labels }: NodeWork,
+): Promise<Page | undefined> {
   const { env } = run.options;
   try {
     const next = await whileWanted(pages.next(), run.stop, env.clock);
-    if (next === undefined) env.log.warn('the source did not stop in time and is left behind', { node: labels.row });
+    if (next === undefined)
+      env.log.warn('the source did not stop in time and is left behind', { node: labels.row });
     return next === undefined || next.value.done === true ? undefined : next.value.value;
   } catch (error) {
     if (run.stop.aborted) return undefined;

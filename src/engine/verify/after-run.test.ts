@@ -15,7 +15,11 @@ const database = join(folder, 'data.db');
 writeFileSync(join(folder, 'in.csv'), 'id,name,amount\n1,ann,1.50\n2,bob,2\n3,cid,\n');
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-function document(verify: JsonObject, sink: JsonObject = {}, pipeline: JsonObject = {}): JsonObject {
+function document(
+  verify: JsonObject,
+  sink: JsonObject = {},
+  pipeline: JsonObject = {},
+): JsonObject {
   const written = {
     database_url: `sqlite:${database}?mode=rwc`,
     table_name: 'out',
@@ -62,14 +66,20 @@ describe('after a run (spec 2.13)', { timeout: 60_000 }, () => {
     expect(failed.error?.message).toContain('differ in 1 key (1 too many); the first is {"id":9}');
     expect(failed.records_written).toBe(3);
     expect(metrics.of('svc_verify_differences_total')).toEqual({ '{test,row-0,extra_in_dest}': 1 });
-    expect((await run(planOfTree(document({ fail_on_difference: false })), { parts })).error).toBeNull();
+    expect(
+      (await run(planOfTree(document({ fail_on_difference: false })), { parts })).error,
+    ).toBeNull();
     expect((await run(planOfTree(document({ after_run: false })), { parts })).error).toBeNull();
     expect((await run(planOfTree(document({})), { parts, dryRun: true })).error).toBeNull();
   });
 
   it('what a repair puts right is no difference any more', async () => {
-    expect((await run(planOfTree(document({ repair: true })), { parts })).error).toMatchObject({ code: 'verify_different' });
-    expect((await run(planOfTree(document({ repair: true, allow_delete: true })), { parts })).error).toBeNull();
+    expect((await run(planOfTree(document({ repair: true })), { parts })).error).toMatchObject({
+      code: 'verify_different',
+    });
+    expect(
+      (await run(planOfTree(document({ repair: true, allow_delete: true })), { parts })).error,
+    ).toBeNull();
     expect((await verifyTree(document({}))).differences).toEqual([]);
   });
 });
@@ -85,7 +95,8 @@ it(
       dlq: { sink: { type: 'jsonl', config: { path: join(folder, 'dead.jsonl') } } },
     };
     const checked = document({ repair: true }, { table_name: 'checked' }, checks);
-    const letters = (): number => readFileSync(join(folder, 'dead.jsonl'), 'utf8').trim().split('\n').length;
+    const letters = (): number =>
+      readFileSync(join(folder, 'dead.jsonl'), 'utf8').trim().split('\n').length;
     const outcome = await run(planOfTree(checked), { parts });
     expect(outcome.error?.message).toContain('differ in 1 key (1 missing)');
     expect([outcome.invocations[0]?.balance.dead_lettered, letters()]).toEqual([1, 1]);
@@ -98,11 +109,20 @@ describe('a run that a schedule made', { timeout: 60_000 }, () => {
   it('is held against what it read and wrote, in the zone of the schedule', async () => {
     writeFileSync(join(folder, 'in-2026-01-31.csv'), 'id,name\n1,a\n');
     writeFileSync(join(folder, 'in-2026-01-30.csv'), 'id,name\n2,b\n');
-    damage('CREATE TABLE "day_2026-01-30" (id INTEGER PRIMARY KEY, name TEXT); INSERT INTO "day_2026-01-30" VALUES (3, \'c\')');
+    damage(
+      'CREATE TABLE "day_2026-01-30" (id INTEGER PRIMARY KEY, name TEXT); INSERT INTO "day_2026-01-30" VALUES (3, \'c\')',
+    );
     const dated = document({ repair: true, allow_delete: true }, { table_name: 'day_${now.date}' });
     const source = { type: 'csv', config: { path: join(folder, 'in-${now.date}.csv') } };
-    const plan = planOfTree({ ...dated, pipeline: { ...(dated['pipeline'] as JsonObject), source } });
-    const outcome = await run(plan, { parts, clock: new Date('2026-01-30T20:00:00Z'), zone: 'Asia/Tokyo' });
+    const plan = planOfTree({
+      ...dated,
+      pipeline: { ...(dated['pipeline'] as JsonObject), source },
+    });
+    const outcome = await run(plan, {
+      parts,
+      clock: new Date('2026-01-30T20:00:00Z'),
+      zone: 'Asia/Tokyo',
+    });
     expect([outcome.error, outcome.records_written]).toEqual([null, 1]);
     expect(asked('SELECT * FROM "day_2026-01-30"')).toEqual([{ id: 3, name: 'c' }]);
     expect(asked('SELECT * FROM "day_2026-01-31"')).toEqual([{ id: '1', name: 'a' }]);
@@ -112,7 +132,11 @@ describe('a run that a schedule made', { timeout: 60_000 }, () => {
 describe('a comparison on request', { timeout: 60_000 }, () => {
   it('sees the records as the sink was given them', async () => {
     const masking = { rules: [{ match: { fields: ['name'] }, action: { type: 'redact' } }] };
-    const masked = document({}, { table_name: 'masked' }, { transforms: [{ type: 'drop', config: { fields: ['amount'] } }], masking });
+    const masked = document(
+      {},
+      { table_name: 'masked' },
+      { transforms: [{ type: 'drop', config: { fields: ['amount'] } }], masking },
+    );
     expect((await run(planOfTree(masked), { parts })).error).toBeNull();
     expect((await verifyTree(masked)).differences).toEqual([]);
     expect((await verifyTree(document({}, { table_name: 'masked' }))).differences).toHaveLength(3);
@@ -120,7 +144,10 @@ describe('a comparison on request', { timeout: 60_000 }, () => {
 
   it('takes the last record of a key where some of them are deletions', async () => {
     writeFileSync(join(folder, 'in.csv'), 'id,op\n1,u\n2,u\n1,d\n3,u\n3,u\n');
-    const marked = document({}, { table_name: 'marked', delete_marker: { field: 'op', values: ['d'] } });
+    const marked = document(
+      {},
+      { table_name: 'marked', delete_marker: { field: 'op', values: ['d'] } },
+    );
     expect((await run(planOfTree(marked), { parts })).error).toBeNull();
     expect((await verifyTree(marked)).differences).toEqual([]);
   });
@@ -128,7 +155,9 @@ describe('a comparison on request', { timeout: 60_000 }, () => {
   it('finds every record missing where nothing was written yet, and a repair writes them', async () => {
     writeFileSync(join(folder, 'in.csv'), 'id,name\n1,a\n2,b\n3,c\n');
     const fresh = document({}, { table_name: 'never' });
-    expect((await verifyTree(fresh)).differences.map(({ kind }) => kind)).toEqual(Array(3).fill('missing_in_dest'));
+    expect((await verifyTree(fresh)).differences.map(({ kind }) => kind)).toEqual(
+      Array(3).fill('missing_in_dest'),
+    );
     expect((await verifyTree(fresh, { repair: true })).repaired_upserts).toBe(3);
     expect((await verifyTree(fresh)).differences).toEqual([]);
   });
@@ -140,34 +169,69 @@ describe('a document that cannot be verified is refused when it is loaded', () =
       planOfTree(tree);
       return [];
     } catch (error) {
-      return error instanceof ConfigError ? error.issues.map(({ code, message }) => `${code}: ${message}`) : [String(error)];
+      return error instanceof ConfigError
+        ? error.issues.map(({ code, message }) => `${code}: ${message}`)
+        : [String(error)];
     }
   };
 
   it.each<[string, JsonObject, string]>([
-    ['rows that replace everything', document({ key: ['id'] }, { write_mode: 'overwrite', key: null }), 'replaces its destination'],
+    [
+      'rows that replace everything',
+      document({ key: ['id'] }, { write_mode: 'overwrite', key: null }),
+      'replaces its destination',
+    ],
     ['no key', document({}, { write_mode: 'append', key: null }), 'no key'],
-    ['a sink that cannot be read', document({ key: ['id'] }, {}, { sink: { type: 'stdout' } }), 'cannot be read back from `stdout`'],
-    ['one destination of two rows', { ...document({}), matrix: [{ id: 'a' }, { id: 'b' }] }, 'write the same destination'],
+    [
+      'a sink that cannot be read',
+      document({ key: ['id'] }, {}, { sink: { type: 'stdout' } }),
+      'cannot be read back from `stdout`',
+    ],
+    [
+      'one destination of two rows',
+      { ...document({}), matrix: [{ id: 'a' }, { id: 'b' }] },
+      'write the same destination',
+    ],
     [
       'one destination of two rows that name it in two ways',
       {
         ...document({}),
         matrix: [
           { id: 'a' },
-          { id: 'b', sink: { config: { database_url: join(folder, 'x/../data.db').replace('data.db', './data.db') } } },
+          {
+            id: 'b',
+            sink: {
+              config: {
+                database_url: join(folder, 'x/../data.db').replace('data.db', './data.db'),
+              },
+            },
+          },
         ],
       },
       'write the same destination',
     ],
-    ['chunks', { ...document({}), partition: { kind: 'integer', from: 0, to: 10, chunk_size: 5, bounds: 'inclusive' } }, 'cut into chunks'],
-  ])('%s', (_name, tree, told) => expect(issuesOf(tree).find((issue) => issue.startsWith('verify_impossible'))).toContain(told));
+    [
+      'chunks',
+      {
+        ...document({}),
+        partition: { kind: 'integer', from: 0, to: 10, chunk_size: 5, bounds: 'inclusive' },
+      },
+      'cut into chunks',
+    ],
+  ])('%s', (_name, tree, told) =>
+    expect(issuesOf(tree).find((issue) => issue.startsWith('verify_impossible'))).toContain(told),
+  );
 
   it('and so is a request', async () => {
     const { verify: _verify, ...plain } = document({}, { write_mode: 'append', key: null });
     await expect(verifyTree(plain)).rejects.toMatchObject({ code: 'bad_config' });
-    await expect(verifyTree(document({}), { row: 'nobody' })).rejects.toMatchObject({ code: 'bad_config' });
-    const json = document({ key: ['id'] }, { write_mode: 'append', key: null, column_mapping: 'json' });
+    await expect(verifyTree(document({}), { row: 'nobody' })).rejects.toMatchObject({
+      code: 'bad_config',
+    });
+    const json = document(
+      { key: ['id'] },
+      { write_mode: 'append', key: null, column_mapping: 'json' },
+    );
     expect(issuesOf(json)).toEqual([]);
   });
 });

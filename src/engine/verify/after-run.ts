@@ -10,14 +10,26 @@ export async function verifyAfterRun(setting: Omit<VerifyRowOptions, 'task'>): P
   const spec = setting.row.verify?.spec;
   if (spec === undefined) return;
   const look = { repair: false, allowDelete: false, dryRun: false, maxDifferences: undefined };
-  const first = await verifyRow({ ...setting, task: { ...look, repair: spec.repair, allowDelete: spec.allow_delete }, hasPutAside: true });
+  const first = await verifyRow({
+    ...setting,
+    task: { ...look, repair: spec.repair, allowDelete: spec.allow_delete },
+    hasPutAside: true,
+  });
   // Whether a repair did what it should is seen only by looking again.
   const report = hasRepaired(first) ? await verifyRow({ ...setting, task: look }) : first;
   const log = setting.env.log.at('headgate::verify');
   if (hasRepaired(first)) {
-    log.warn('rows that differed were repaired', { row: first.row, written: first.repaired_upserts, deleted: first.repaired_deletes });
+    log.warn('rows that differed were repaired', {
+      row: first.row,
+      written: first.repaired_upserts,
+      deleted: first.repaired_deletes,
+    });
   }
-  if (report.truncated) log.warn('not everything was compared', { row: report.row, hint: 'raise `verify.max_rows_scanned`' });
+  if (report.truncated)
+    log.warn('not everything was compared', {
+      row: report.row,
+      hint: 'raise `verify.max_rows_scanned`',
+    });
   if (report.differences.length === 0) {
     log.info('source and destination are equal', { row: report.row, strategy: report.strategy });
     return;
@@ -31,14 +43,20 @@ export async function verifyAfterRun(setting: Omit<VerifyRowOptions, 'task'>): P
   log.warn(message, { row: report.row });
 }
 
-function hasRepaired({ repaired_upserts: upserts = 0, repaired_deletes: deletes = 0 }: VerifyReport): boolean {
+function hasRepaired({
+  repaired_upserts: upserts = 0,
+  repaired_deletes: deletes = 0,
+}: VerifyReport): boolean {
   return upserts + deletes > 0;
 }
 
 function sentenceOf({ differences, truncated }: VerifyReport): string {
-  const kinds = [...Map.groupBy(differences, ({ kind }) => kind)].map(([kind, some]) => `${some.length} ${WORDS[kind]}`);
+  const kinds = [...Map.groupBy(differences, ({ kind }) => kind)].map(
+    ([kind, some]) => `${some.length} ${WORDS[kind]}`,
+  );
   const [first] = differences;
-  const example = first === undefined ? '' : `; the first is ${stringifyJson(first.key as JsonObject)}`;
+  const example =
+    first === undefined ? '' : `; the first is ${stringifyJson(first.key as JsonObject)}`;
   return `source and destination differ in ${truncated ? 'at least ' : ''}${differences.length} ${differences.length === 1 ? 'key' : 'keys'} (${kinds.join(', ')})${example}`;
 }
 

@@ -1,10 +1,27 @@
-/** Cuts the values of an integer key into ranges, compares their digests, cuts those that differ again, and reads only what is left. */
+/**
+ * Cuts the values of an integer key into ranges, compares their digests, cuts those that differ
+ * again, and reads only what is left.
+ */
 import type { KeySpan } from '../../kit/source.ts';
 import { connectorErrorOf } from '../failure.ts';
 import type { Compared, Comparison } from './comparison.ts';
-import { ALL_KEYS, cutsBetween, greatest, holds, least, partsOf, wholeNumber } from './key-ranges.ts';
+import {
+  ALL_KEYS,
+  cutsBetween,
+  greatest,
+  holds,
+  least,
+  partsOf,
+  wholeNumber,
+} from './key-ranges.ts';
 import { KeyedDiff, type Found } from './keyed-diff.ts';
-import { KeyMoved, keyOf, rangeDigests, type DigestPair, type RangeDigests } from './range-digests.ts';
+import {
+  KeyMoved,
+  keyOf,
+  rangeDigests,
+  type DigestPair,
+  type RangeDigests,
+} from './range-digests.ts';
 import { isSameContent } from './record-digest.ts';
 import type { Side } from './side.ts';
 
@@ -14,8 +31,12 @@ const MOST_PARTS = 64;
 const MOST_LEAVES = 32;
 const MOST_LEAF_ROWS = 50_000;
 
-/** `undefined` when keys are no single whole number, or one of the sides cannot be asked for parts. */
-export async function compareRanges(comparison: Comparison): Promise<Omit<Compared, 'truncated'> | undefined> {
+/**
+ * `undefined` when keys are no single whole number, or one of the sides cannot be asked for parts.
+ */
+export async function compareRanges(
+  comparison: Comparison,
+): Promise<Omit<Compared, 'truncated'> | undefined> {
   const { source, destination, key, isDeletion, spec } = comparison;
   const [name, more] = key;
   if (name === undefined || more !== undefined || isDeletion !== undefined) return undefined;
@@ -31,7 +52,10 @@ export async function compareRanges(comparison: Comparison): Promise<Omit<Compar
     return { strategy: 'range', ...walk.result() };
   } catch (error) {
     if (!(error instanceof KeyMoved)) throw error;
-    comparison.log.info('the stages of the row change its key, so everything is compared in one pass', { key: name });
+    comparison.log.info(
+      'the stages of the row change its key, so everything is compared in one pass',
+      { key: name },
+    );
     return undefined;
   }
 }
@@ -107,9 +131,17 @@ class RangeWalk {
     this.#differing += 1;
     const { leaf_rows: leafRows } = this.#comparison.spec;
     const rows = Math.max(pair.source.rows, pair.destination.rows);
-    const [low, high] = [least(pair.source.low, pair.destination.low), greatest(pair.source.high, pair.destination.high)];
-    if (rows <= leafRows || low === undefined || high === undefined || low === high) return this.#addLeaf({ span, pair });
-    const cuts = cutsBetween(low, high, Math.min(MOST_PARTS, Math.max(2, Math.ceil(rows / leafRows))));
+    const [low, high] = [
+      least(pair.source.low, pair.destination.low),
+      greatest(pair.source.high, pair.destination.high),
+    ];
+    if (rows <= leafRows || low === undefined || high === undefined || low === high)
+      return this.#addLeaf({ span, pair });
+    const cuts = cutsBetween(
+      low,
+      high,
+      Math.min(MOST_PARTS, Math.max(2, Math.ceil(rows / leafRows))),
+    );
     const pairs = await this.#digests.of(span, cuts);
     if (this.#comparison.budget.exceeded) return;
     for (const [index, part] of partsOf(span, cuts).entries()) {
@@ -120,7 +152,10 @@ class RangeWalk {
 
   async #addLeaf(leaf: Leaf): Promise<void> {
     this.#leaves.push(leaf);
-    const rows = this.#leaves.reduce((sum, { pair }) => sum + pair.source.rows + pair.destination.rows, 0);
+    const rows = this.#leaves.reduce(
+      (sum, { pair }) => sum + pair.source.rows + pair.destination.rows,
+      0,
+    );
     if (this.#leaves.length >= MOST_LEAVES || rows >= MOST_LEAF_ROWS) await this.#compareLeaves();
   }
 
@@ -131,11 +166,17 @@ class RangeWalk {
     if (leaves.length === 0 || this.#over) return;
     const { source, destination, forms, budget, maxDifferences, isDeletion } = this.#comparison;
     const part = { key: this.#key, spans: leaves.map(({ span }) => span) };
-    const diff = new KeyedDiff({ forms, room: maxDifferences + 1 - this.#found.length, isDeletion });
+    const diff = new KeyedDiff({
+      forms,
+      room: maxDifferences + 1 - this.#found.length,
+      isDeletion,
+    });
     try {
       let rows = 0;
       for await (const records of source.read(part)) {
-        for (const record of records) if (!part.spans.some((span) => holds(span, keyOf(record, this.#key)))) throw new KeyMoved();
+        for (const record of records)
+          if (!part.spans.some((span) => holds(span, keyOf(record, this.#key))))
+            throw new KeyMoved();
         rows += records.length;
         diff.addSource(records);
       }
@@ -146,7 +187,9 @@ class RangeWalk {
         diff.addDestination(records);
         if (diff.full) break;
       }
-      this.#found.push(...diff.finish({ sourceWhole, destinationWhole: !budget.exceeded && !diff.full }));
+      this.#found.push(
+        ...diff.finish({ sourceWhole, destinationWhole: !budget.exceeded && !diff.full }),
+      );
     } finally {
       diff.close();
     }

@@ -21,6 +21,9 @@ export interface Comparison {
   readonly log: Log;
 }
 
-export type Compared = Pick<VerifyReport, 'strategy' | 'ranges_compared' | 'ranges_differing' | 'server_digests' | 'truncated'> & {
+export type Compared = Pick<
+  VerifyReport,
+  'strategy' | 'ranges_compared' | 'ranges_differing' | 'server_digests' | 'truncated'
+> & {
   readonly found: readonly Found[];
 };

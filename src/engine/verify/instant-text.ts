@@ -1,13 +1,25 @@
 import { isCalendarDate } from '../../lib/rfc3339.ts';
 
-const MOMENT = /^(\d{4}-\d{2}-\d{2})(?:[Tt ](\d{2}):(\d{2}):(\d{2})(?:\.(\d+))?(?: ?([Zz]|[+-]\d{2}(?::?\d{2})?))?)?$/;
+const MOMENT =
+  /^(\d{4}-\d{2}-\d{2})(?:[Tt ](\d{2}):(\d{2}):(\d{2})(?:\.(\d+))?(?: ?([Zz]|[+-]\d{2}(?::?\d{2})?))?)?$/;
 
-/** The instant a text spells, in microseconds of 1970, as a text; `undefined` when it spells none. Without a zone it is UTC. */
+/**
+ * The instant a text spells, in microseconds of 1970, as a text; `undefined` when it spells none.
+ * Without a zone it is UTC.
+ */
 export function instantText(text: string): string | undefined {
   // Most texts are none, and this is cheaper than the whole pattern.
   if (text.length < 10 || text[4] !== '-') return undefined;
-  const [, date, hour = '00', minute = '00', second = '00', fraction = '', zone = 'Z'] = MOMENT.exec(text) ?? [];
-  if (date === undefined || !isCalendarDate(date) || Number(hour) > 23 || Number(minute) > 59 || Number(second) > 59) return undefined;
+  const [, date, hour = '00', minute = '00', second = '00', fraction = '', zone = 'Z'] =
+    MOMENT.exec(text) ?? [];
+  if (
+    date === undefined ||
+    !isCalendarDate(date) ||
+    Number(hour) > 23 ||
+    Number(minute) > 59 ||
+    Number(second) > 59
+  )
+    return undefined;
   const seconds = Date.parse(`${date}T${hour}:${minute}:${second}Z`) / 1000 - offsetSeconds(zone);
   return `${seconds}.${fraction.slice(0, 6).padEnd(6, '0')}`;
 }

@@ -4,7 +4,9 @@ import type { KeySpan } from '../../kit/source.ts';
 /** Everything, records without a key among it. */
 export const ALL_KEYS: KeySpan = { nulls: true };
 
-/** Cuts what lies between two keys into about equal parts; fewer when there are not so many keys. */
+/**
+ * Cuts what lies between two keys into about equal parts; fewer when there are not so many keys.
+ */
 export function cutsBetween(low: bigint, high: bigint, parts: number): bigint[] {
   const width = high - low + 1n;
   const most = BigInt(parts) < width ? BigInt(parts) : width;
@@ -13,7 +15,10 @@ export function cutsBetween(low: bigint, high: bigint, parts: number): bigint[] 
   return cuts;
 }
 
-/** The parts of a span between its cuts: the outer bounds stay, records without a key are in the last one. */
+/**
+ * The parts of a span between its cuts: the outer bounds stay, records without a key are in the
+ * last one.
+ */
 export function partsOf(span: KeySpan, cuts: readonly bigint[]): KeySpan[] {
   return Array.from({ length: cuts.length + 1 }, (_, index) => {
     const from = index === 0 ? span.from : cuts[index - 1];

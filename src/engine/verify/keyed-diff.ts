@@ -1,6 +1,6 @@
 /**
- * Compares two sets of records key by key. The first side is put into a private database, so that memory stays small however many there
- * are; the second passes by.
+ * Compares two sets of records key by key. The first side is put into a private database, so that
+ * memory stays small however many there are; the second passes by.
  */
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { parseJson, stringifyJson, type JsonObject } from '../../lib/json.ts';
@@ -13,8 +13,8 @@ import { fingerprint } from './record-digest.ts';
 export interface Found {
   readonly difference: Difference;
   /**
-   * The record as the source has it; absent where it has none, or several. Its key is spelled as in the destination, where that has it: in
-   * another spelling it might be another row there.
+   * The record as the source has it; absent where it has none, or several. Its key is spelled as in
+   * the destination, where that has it: in another spelling it might be another row there.
    */
   readonly record?: JsonObject;
 }
@@ -24,13 +24,16 @@ export interface KeyedDiffOptions {
   /** Differences that are kept at most. */
   readonly room: number;
   /**
-   * Present when the source tells what happened, and not what there is: the last record of a key counts, and none that this names is
-   * in the destination.
+   * Present when the source tells what happened, and not what there is: the last record of a key
+   * counts, and none that this names is in the destination.
    */
   readonly isDeletion?: ((record: JsonObject) => boolean) | undefined;
 }
 
-/** What is known of each source record, in a byte: how often the destination has its key, or that it does not stand for its key alone. */
+/**
+ * What is known of each source record, in a byte: how often the destination has its key, or that it
+ * does not stand for its key alone.
+ */
 const SEEN = 0x3f;
 const SUPERSEDED = 0x40;
 const REPEATED = 0x80;
@@ -92,19 +95,32 @@ export class KeyedDiff {
   }
 
   /** A side that was not read whole says nothing about what it lacks. */
-  finish({ sourceWhole, destinationWhole }: { readonly sourceWhole: boolean; readonly destinationWhole: boolean }): Found[] {
+  finish({
+    sourceWhole,
+    destinationWhole,
+  }: {
+    readonly sourceWhole: boolean;
+    readonly destinationWhole: boolean;
+  }): Found[] {
     const { flags, repeats } = this.#seal();
     const found = [
       ...this.#changed.values(),
-      ...(sourceWhole ? [...this.#extra.values()].map(({ key, count }) => extraOf(key, count)) : []),
-      ...[...this.#repeatedThere.values()].map(({ key, count }) => repeatedOf('destination', key, count)),
+      ...(sourceWhole
+        ? [...this.#extra.values()].map(({ key, count }) => extraOf(key, count))
+        : []),
+      ...[...this.#repeatedThere.values()].map(({ key, count }) =>
+        repeatedOf('destination', key, count),
+      ),
     ];
     if (!destinationWhole) return found;
     if (sourceWhole && repeats) found.push(...this.#repeatedHere());
     for (let id = 1; id <= this.#rows && found.length <= this.#options.room; id += 1) {
       if (flags[id] !== 0) continue;
       const record = this.#recordAt(id);
-      found.push({ difference: { key: this.#options.forms.named(record), kind: 'missing_in_dest' }, record });
+      found.push({
+        difference: { key: this.#options.forms.named(record), kind: 'missing_in_dest' },
+        record,
+      });
     }
     return found;
   }
@@ -115,11 +131,17 @@ export class KeyedDiff {
 
   #addExtra(identity: string, record: JsonObject): void {
     const known = this.#extra.get(identity);
-    if (known === undefined) this.#extra.set(identity, { key: this.#options.forms.named(record), count: 1 });
+    if (known === undefined)
+      this.#extra.set(identity, { key: this.#options.forms.named(record), count: 1 });
     else known.count += 1;
   }
 
-  #addKnown({ id, print }: { readonly id: number; readonly print: string }, identity: string, record: JsonObject, flags: Uint8Array): void {
+  #addKnown(
+    { id, print }: { readonly id: number; readonly print: string },
+    identity: string,
+    record: JsonObject,
+    flags: Uint8Array,
+  ): void {
     const flag = flags[id] ?? 0;
     const seen = flag & SEEN;
     if (seen < SEEN) flags[id] = flag + 1;
@@ -131,7 +153,8 @@ export class KeyedDiff {
     // A key that is there twice is that, and nothing else.
     this.#changed.delete(id);
     const known = this.#repeatedThere.get(identity);
-    if (known === undefined) this.#repeatedThere.set(identity, { key: this.#options.forms.named(record), count: 2 });
+    if (known === undefined)
+      this.#repeatedThere.set(identity, { key: this.#options.forms.named(record), count: 2 });
     else known.count += 1;
   }
 
@@ -140,7 +163,9 @@ export class KeyedDiff {
     if (fingerprint(forms.text(there)) === print) return;
     const record = this.#recordAt(id);
     const columns = forms.differing(record, there);
-    const spelled = Object.entries(forms.named(there)).filter(([, value]) => typeof value === 'string');
+    const spelled = Object.entries(forms.named(there)).filter(
+      ([, value]) => typeof value === 'string',
+    );
     this.#changed.set(id, {
       difference: { key: forms.named(record), kind: 'changed', columns },
       record: { ...record, ...Object.fromEntries(spelled) },
@@ -160,9 +185,12 @@ export class KeyedDiff {
       else if (id !== last) flags[id] = SUPERSEDED;
     }
     if (lastWins)
-      for (const { id } of this.#db.prepare('SELECT id FROM rows WHERE record IS NULL').iterate()) flags[Number(id)] = SUPERSEDED;
+      for (const { id } of this.#db.prepare('SELECT id FROM rows WHERE record IS NULL').iterate())
+        flags[Number(id)] = SUPERSEDED;
     const order = lastWins ? 'DESC' : 'ASC';
-    const find = this.#db.prepare(`SELECT id, print FROM rows WHERE key = ? ORDER BY id ${order} LIMIT 1`);
+    const find = this.#db.prepare(
+      `SELECT id, print FROM rows WHERE key = ? ORDER BY id ${order} LIMIT 1`,
+    );
     const insertThere = this.#db.prepare('INSERT INTO there VALUES (?, ?)');
     return (this.#sealed = { flags, repeats, find, insertThere });
   }
@@ -180,15 +208,21 @@ export class KeyedDiff {
   /** Keys that the source has more than once, unless both sides have the very same records. */
   #repeatedHere(): Found[] {
     const rows = this.#db.prepare(REPEATED_UNEQUALLY).all(this.#options.room + 1);
-    return (rows as { id: number; here: number; there: number }[]).flatMap(({ id, here, there }) => {
-      const key = this.#options.forms.named(this.#recordAt(id));
-      return [repeatedOf('source', key, here), ...(there > 1 ? [repeatedOf('destination', key, there)] : [])];
-    });
+    return (rows as { id: number; here: number; there: number }[]).flatMap(
+      ({ id, here, there }) => {
+        const key = this.#options.forms.named(this.#recordAt(id));
+        return [
+          repeatedOf('source', key, here),
+          ...(there > 1 ? [repeatedOf('destination', key, there)] : []),
+        ];
+      },
+    );
   }
 
   #recordAt(id: number): JsonObject {
     const row = this.#db.prepare('SELECT record FROM rows WHERE id = ?').get(id);
-    if (typeof row?.['record'] !== 'string') throw new Error(`cannot happen: source record ${id} was not kept`);
+    if (typeof row?.['record'] !== 'string')
+      throw new Error(`cannot happen: source record ${id} was not kept`);
     return parseJson(row['record']) as JsonObject;
   }
 }
@@ -219,7 +253,9 @@ function storedKey(key: string): string {
 }
 
 function extraOf(key: JsonObject, count: number): Found {
-  return count > 1 ? repeatedOf('destination', key, count) : { difference: { key, kind: 'extra_in_dest' } };
+  return count > 1
+    ? repeatedOf('destination', key, count)
+    : { difference: { key, kind: 'extra_in_dest' } };
 }
 
 function repeatedOf(side: 'source' | 'destination', key: JsonObject, count: number): Found {

@@ -34,8 +34,10 @@ export function countVerification(
   seconds: number,
 ): void {
   metrics.inc(verifyRuns, { ...labels, outcome: found.length === 0 ? 'equal' : 'different' });
-  if (ranges > differing) metrics.inc(verifyRanges, { ...labels, outcome: 'equal' }, ranges - differing);
+  if (ranges > differing)
+    metrics.inc(verifyRanges, { ...labels, outcome: 'equal' }, ranges - differing);
   if (differing > 0) metrics.inc(verifyRanges, { ...labels, outcome: 'different' }, differing);
-  for (const { difference } of found) metrics.inc(verifyDifferences, { ...labels, kind: difference.kind });
+  for (const { difference } of found)
+    metrics.inc(verifyDifferences, { ...labels, kind: difference.kind });
   metrics.observe(verifyDuration, labels, seconds);
 }

@@ -53,7 +53,9 @@ describe('two values are the same', () => {
     expect(isSame(1, 1.02, { float_tolerance: 0.01 })).toBe(false);
     expect(isSame('1.50', 1.5, { numeric_strings: true })).toBe(true);
     expect(isSame('1.50', '1.5', { numeric_strings: true })).toBe(true);
-    expect(isSame('2026-01-01T00:00:00Z', '2026-01-01 00:00:00', { timestamps: false })).toBe(false);
+    expect(isSame('2026-01-01T00:00:00Z', '2026-01-01 00:00:00', { timestamps: false })).toBe(
+      false,
+    );
   });
 
   it('as far as a column can tell them apart', () => {
@@ -70,9 +72,16 @@ describe('two values are the same', () => {
     expect(isSame('12', 12, {}, ['documents'])).toBe(false);
     expect(isSame('ab  ', 'ab', {}, ['padded'])).toBe(true);
     expect(isSame(' ab', 'ab', {}, ['padded'])).toBe(false);
-    expect(isSame('{A0EEBC99-9C0B-4EF8-BB6D-6BB9BD380A11}', 'a0eebc999c0b4ef8bb6d6bb9bd380a11', {}, ['uuids', 'texts'])).toBe(true);
-    for (const text of ['t', 'Yes', ' on ', '1']) expect(isSame(text, true, {}, ['booleans', 'cells']), text).toBe(true);
-    for (const text of ['f', 'No', 'off', '0']) expect(isSame(text, false, {}, ['booleans']), text).toBe(true);
+    expect(
+      isSame('{A0EEBC99-9C0B-4EF8-BB6D-6BB9BD380A11}', 'a0eebc999c0b4ef8bb6d6bb9bd380a11', {}, [
+        'uuids',
+        'texts',
+      ]),
+    ).toBe(true);
+    for (const text of ['t', 'Yes', ' on ', '1'])
+      expect(isSame(text, true, {}, ['booleans', 'cells']), text).toBe(true);
+    for (const text of ['f', 'No', 'off', '0'])
+      expect(isSame(text, false, {}, ['booleans']), text).toBe(true);
     expect(isSame(1, true, {}, ['booleans'])).toBe(true);
     expect(isSame(2, true, {}, ['booleans'])).toBe(false);
     expect(isSame('ja', true, {}, ['booleans'])).toBe(false);
@@ -80,8 +89,36 @@ describe('two values are the same', () => {
 });
 
 it('decimals have one spelling', () => {
-  const spelled = ['1', '+01.50', '-0.0', '1e3', '1.25E-2', '.5', '5.', '-12.340', '1,5', '', '-', 'e5', '0x1'].map(plainDecimal);
-  expect(spelled).toEqual(['1', '1.5', '0', '1000', '0.0125', '0.5', '5', '-12.34', undefined, undefined, undefined, undefined, undefined]);
+  const spelled = [
+    '1',
+    '+01.50',
+    '-0.0',
+    '1e3',
+    '1.25E-2',
+    '.5',
+    '5.',
+    '-12.340',
+    '1,5',
+    '',
+    '-',
+    'e5',
+    '0x1',
+  ].map(plainDecimal);
+  expect(spelled).toEqual([
+    '1',
+    '1.5',
+    '0',
+    '1000',
+    '0.0125',
+    '0.5',
+    '5',
+    '-12.34',
+    undefined,
+    undefined,
+    undefined,
+    undefined,
+    undefined,
+  ]);
 });
 
 it('instants are told from texts that only look like them', () => {
@@ -110,6 +147,9 @@ it('records meet by the text of their key, which does not count itself', () => {
   expect(forms.key({ a: null, b: 'x' })).not.toBe(forms.key({ a: 'null', b: 'x' }));
   expect(forms.key({ a: 'x","y', b: 'z' })).not.toBe(forms.key({ a: 'x', b: 'y","z' }));
   expect(forms.text({ a: 1, b: 2, c: 3, skip: 4, d: null })).toBe(forms.text({ c: 3, a: 7, b: 8 }));
-  expect(forms.differing({ a: 1, c: 3, d: 4 }, { a: 2, c: 3.5, skip: 1, e: null })).toEqual(['c', 'd']);
+  expect(forms.differing({ a: 1, c: 3, d: 4 }, { a: 2, c: 3.5, skip: 1, e: null })).toEqual([
+    'c',
+    'd',
+  ]);
   expect(forms.named({ b: 'x' })).toEqual({ a: null, b: 'x' });
 });

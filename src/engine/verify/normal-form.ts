@@ -23,7 +23,9 @@ export function createForms(spec: NormalizeSpec): FormOf {
     const steps = tolerance === 0 ? Number.NaN : Math.round(value / tolerance);
     if (Number.isSafeInteger(steps)) return `~${steps + 0}`;
     if (Number.isSafeInteger(value)) return String(value + 0);
-    return Number.isInteger(value) ? BigInt(value).toString() : (plainDecimal(String(value)) ?? String(value));
+    return Number.isInteger(value)
+      ? BigInt(value).toString()
+      : (plainDecimal(String(value)) ?? String(value));
   };
 
   const decimal = (text: string): string | undefined => {
@@ -49,11 +51,13 @@ export function createForms(spec: NormalizeSpec): FormOf {
     if (typeof value === 'string') return text(value, holding);
     if (typeof value === 'boolean') return boolean(value, holding);
     if (typeof value === 'number' || typeof value === 'bigint') {
-      if (holding.has('booleans') && (value == 0 || value == 1)) return boolean(value == 1, holding);
+      if (holding.has('booleans') && (value == 0 || value == 1))
+        return boolean(value == 1, holding);
       const written = number(value);
       return holdsOnlyTexts(holding) ? quoted(written) : written;
     }
-    if (Array.isArray(value)) return `[${value.map((item) => form(item, NOTHING_KNOWN) ?? 'null').join()}]`;
+    if (Array.isArray(value))
+      return `[${value.map((item) => form(item, NOTHING_KNOWN) ?? 'null').join()}]`;
     return object(value, (item) => form(item, NOTHING_KNOWN));
   };
   return form;
@@ -82,7 +86,10 @@ function holdsOnlyTexts(holding: Holding): boolean {
 const TEXTS = ['texts', 'cells', 'padded', 'uuids'] as const;
 
 function spells(value: string, holding: Holding): boolean {
-  return holding.has('json') || ((holding.has('documents') || holdsOnlyTexts(holding)) && /^\s*[[{]/.test(value));
+  return (
+    holding.has('json') ||
+    ((holding.has('documents') || holdsOnlyTexts(holding)) && /^\s*[[{]/.test(value))
+  );
 }
 
 const UUID = /^\{?[0-9a-f]{4}(?:-?[0-9a-f]{4}){7}\}?$/i;
@@ -91,7 +98,8 @@ const FALSE = /^\s*(?:f(?:a(?:l(?:se?)?)?)?|no?|of?f|0)\s*$/i;
 
 /** What a column with a spelling of its own makes of a text; `undefined` when it keeps it. */
 function asStored(text: string, holding: Holding): string | boolean | undefined {
-  if (holding.has('uuids') && UUID.test(text)) return text.toLowerCase().replaceAll(/[^0-9a-f]/g, '');
+  if (holding.has('uuids') && UUID.test(text))
+    return text.toLowerCase().replaceAll(/[^0-9a-f]/g, '');
   if (holding.has('booleans') && TRUE.test(text)) return true;
   if (holding.has('booleans') && FALSE.test(text)) return false;
   return holding.has('padded') ? text.replace(/ +$/, '') : undefined;

@@ -1,6 +1,9 @@
 const DECIMAL = /^([+-]?)(\d*)(?:\.(\d*))?(?:[eE]([+-]?\d{1,3}))?$/;
 
-/** The one spelling of a decimal number: no exponent, no needless zeros. `undefined` for a text that is no number. */
+/**
+ * The one spelling of a decimal number: no exponent, no needless zeros. `undefined` for a text that
+ * is no number.
+ */
 export function plainDecimal(text: string): string | undefined {
   const [, sign, whole = '', fraction = '', exponent = '0'] = DECIMAL.exec(text) ?? [];
   if (sign === undefined || whole + fraction === '') return undefined;

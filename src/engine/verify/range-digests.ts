@@ -1,4 +1,7 @@
-/** Digests of the parts of a key range on both sides: asked of the stores where both compute them alike, otherwise made of what is read. */
+/**
+ * Digests of the parts of a key range on both sides: asked of the stores where both compute them
+ * alike, otherwise made of what is read.
+ */
 import { jsonText, type JsonObject } from '../../lib/json.ts';
 import type { KeySpan } from '../../kit/source.ts';
 import { connectorErrorOf } from '../failure.ts';
@@ -7,7 +10,10 @@ import { ALL_KEYS, holds, partOf, wholeNumber } from './key-ranges.ts';
 import { EMPTY_RANGE, RecordDigest, type RangeDigest } from './record-digest.ts';
 import type { Side } from './side.ts';
 
-/** A record came out of a part with a key of another: the stages of the row change keys, and nothing can be told by parts. */
+/**
+ * A record came out of a part with a key of another: the stages of the row change keys, and nothing
+ * can be told by parts.
+ */
 export class KeyMoved extends Error {}
 
 export interface DigestPair {
@@ -23,14 +29,19 @@ export interface RangeDigests {
   of(span: KeySpan, cuts: readonly bigint[]): Promise<DigestPair[]>;
 }
 
-export async function rangeDigests(comparison: Comparison, key: string, cuts: readonly bigint[]): Promise<RangeDigests> {
+export async function rangeDigests(
+  comparison: Comparison,
+  key: string,
+  cuts: readonly bigint[],
+): Promise<RangeDigests> {
   const { source, destination } = comparison;
   const asked = await serverDigests(comparison, key, cuts);
   if (asked !== undefined) return asked;
   return {
     byServer: false,
     of: async (span, between) => {
-      const of = (side: Side): Promise<RangeDigest[]> => readDigests(side, { key, span, cuts: between }, comparison);
+      const of = (side: Side): Promise<RangeDigest[]> =>
+        readDigests(side, { key, span, cuts: between }, comparison);
       return paired(await Promise.all([of(source), of(destination)]));
     },
   };
@@ -42,17 +53,25 @@ async function serverDigests(
   firstCuts: readonly bigint[],
 ): Promise<RangeDigests | undefined> {
   const digests = source.slices?.digests;
-  if (source.type !== destination.type || digests === undefined || !source.untouched || !destination.untouched) return undefined;
+  if (
+    source.type !== destination.type ||
+    digests === undefined ||
+    !source.untouched ||
+    !destination.untouched
+  )
+    return undefined;
   const shapes = await Promise.all([source.shape(), destination.shape()]);
-  const columns = [...new Set(shapes.flatMap((shape) => shape.columns.map(({ name }) => name)))].filter(
-    (name) => name === key || counts(name),
-  );
+  const columns = [
+    ...new Set(shapes.flatMap((shape) => shape.columns.map(({ name }) => name))),
+  ].filter((name) => name === key || counts(name));
   const [one, other] = shapes.map((shape) => digests.algorithm(shape, columns));
   if (one !== other) return undefined;
   const of = async (span: KeySpan, cuts: readonly bigint[]): Promise<DigestPair[]> => {
     const ask = async (side: Side): Promise<RangeDigest[]> => {
       const shape = await side.shape();
-      const records = await side.ask((slices, config) => slices.digests?.config(config, { key, cuts, spans: [span], columns, shape }));
+      const records = await side.ask((slices, config) =>
+        slices.digests?.config(config, { key, cuts, spans: [span], columns, shape }),
+      );
       return partsFrom(records, cuts.length + 1);
     };
     return paired(await Promise.all([ask(source), ask(destination)]));
@@ -62,7 +81,9 @@ async function serverDigests(
   } catch (error) {
     // An old server lacks a function.
     if (connectorErrorOf(error) === undefined) throw error;
-    log.info('the stores cannot compute digests; they are made of what is read', { error: (error as Error).message });
+    log.info('the stores cannot compute digests; they are made of what is read', {
+      error: (error as Error).message,
+    });
     return undefined;
   }
 }
@@ -76,7 +97,8 @@ function partsFrom(records: readonly JsonObject[], parts: number): RangeDigest[]
     const [lowest, highest] = [wholeNumber(low) ?? known.low, wholeNumber(high) ?? known.high];
     digests[place] = {
       rows: known.rows + Number(rows),
-      // Those without a key come by themselves and belong to the last part: first or last, their text is told apart.
+      // Those without a key come by themselves and belong to the last part: first or last, their
+      // text is told apart.
       digest: part === null ? `${known.digest}null ${digest}` : `${digest} ${known.digest}`,
       ...(lowest === undefined || highest === undefined ? {} : { low: lowest, high: highest }),
     };
@@ -90,7 +112,11 @@ interface Part {
   readonly cuts: readonly bigint[];
 }
 
-async function readDigests(side: Side, { key, span, cuts }: Part, { forms }: Comparison): Promise<RangeDigest[]> {
+async function readDigests(
+  side: Side,
+  { key, span, cuts }: Part,
+  { forms }: Comparison,
+): Promise<RangeDigest[]> {
   const digests = Array.from({ length: cuts.length + 1 }, () => new RecordDigest());
   for await (const records of side.read({ key, spans: [span] })) {
     for (const record of records) {
@@ -113,5 +139,8 @@ export function keyOf(record: JsonObject, key: string): bigint | undefined {
 }
 
 function paired([source = [], destination = []]: readonly RangeDigest[][]): DigestPair[] {
-  return source.map((one, index) => ({ source: one, destination: destination[index] ?? EMPTY_RANGE }));
+  return source.map((one, index) => ({
+    source: one,
+    destination: destination[index] ?? EMPTY_RANGE,
+  }));
 }

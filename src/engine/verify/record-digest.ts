@@ -1,4 +1,7 @@
-/** The digest of a set of records, whatever their order: how many, and the sum and the exclusive or of their fingerprints. */
+/**
+ * The digest of a set of records, whatever their order: how many, and the sum and the exclusive or
+ * of their fingerprints.
+ */
 import { hash } from 'node:crypto';
 
 const WORDS = 4;
@@ -44,7 +47,9 @@ export class RecordDigest {
   result(): RangeDigest {
     if (this.#rows === 0) return EMPTY_RANGE;
     const known = { rows: this.#rows, digest: `${this.#sum.join()}/${this.#xor.join()}` };
-    return this.#low === undefined || this.#high === undefined ? known : { ...known, low: this.#low, high: this.#high };
+    return this.#low === undefined || this.#high === undefined
+      ? known
+      : { ...known, low: this.#low, high: this.#high };
   }
 }
 

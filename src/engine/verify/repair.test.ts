@@ -45,16 +45,29 @@ let tables = 0;
 describe.each(Object.keys(DESTINATIONS))('in %s', (name) => {
   const { sink, ask } = DESTINATIONS[name] as Destination;
 
-  /** A table made by `ddl`, in which `t` stands for its name, and a document that writes the lines into it. */
+  /**
+   * A table made by `ddl`, in which `t` stands for its name, and a document that writes the lines
+   * into it.
+   */
   async function setting(ddl: string, lines: readonly JsonObject[]) {
     const table = `t${(tables += 1)}`;
     await ask(ddl.replaceAll(/\bt\b/g, table));
     const path = join(folder, `${table}-${name}.jsonl`);
     writeFileSync(path, lines.map((line) => `${JSON.stringify(line)}\n`).join(''));
-    const config = { ...(sink['config'] as JsonObject), table_name: table, column_mapping: 'auto_map', write_mode: 'upsert', key: ['id'] };
-    const document = { pipeline: { source: { type: 'jsonl', config: { path } }, sink: { ...sink, config } } };
+    const config = {
+      ...(sink['config'] as JsonObject),
+      table_name: table,
+      column_mapping: 'auto_map',
+      write_mode: 'upsert',
+      key: ['id'],
+    };
+    const document = {
+      pipeline: { source: { type: 'jsonl', config: { path } }, sink: { ...sink, config } },
+    };
     const rows = async (): Promise<string[]> =>
-      (await ask(`SELECT * FROM ${table}`)).map((row) => Object.values(row).map(String).join(' ')).sort();
+      (await ask(`SELECT * FROM ${table}`))
+        .map((row) => Object.values(row).map(String).join(' '))
+        .sort();
     const repair = () => verifyTree(document, { repair: true, allowDelete: true });
     return { document, rows, repair };
   }
@@ -95,7 +108,9 @@ describe.each(Object.keys(DESTINATIONS))('in %s', (name) => {
     );
     await repair();
     expect((await rows()).filter((row) => row.endsWith('kept'))).toEqual(['0 kept', '1 kept']);
-    expect((await verifyTree(document)).differences.every(({ kind }) => kind === 'extra_in_dest')).toBe(true);
+    expect(
+      (await verifyTree(document)).differences.every(({ kind }) => kind === 'extra_in_dest'),
+    ).toBe(true);
   });
 
   it('a row without a key is told and left where it is, and keeps nothing else from being repaired', async () => {
@@ -103,7 +118,9 @@ describe.each(Object.keys(DESTINATIONS))('in %s', (name) => {
       "CREATE TABLE t (id TEXT UNIQUE, v TEXT); INSERT INTO t VALUES (NULL, 'none'), ('a', 'old'), ('b', 'extra')",
       [{ id: 'a', v: 'new' }],
     );
-    expect(await verifyTree(document, { repair: true, allowDelete: true, dryRun: true })).toMatchObject({ repaired_deletes: 1 });
+    expect(
+      await verifyTree(document, { repair: true, allowDelete: true, dryRun: true }),
+    ).toMatchObject({ repaired_deletes: 1 });
     expect(await repair()).toMatchObject({ repaired_upserts: 1, repaired_deletes: 1 });
     expect(await rows()).toEqual(['a new', 'null none']);
     expect(told((await verifyTree(document)).differences)).toEqual(['extra_in_dest {"id":null} ']);
@@ -112,7 +129,9 @@ describe.each(Object.keys(DESTINATIONS))('in %s', (name) => {
 
 it('a key in other letters, which the table takes for the same, is not lost', async () => {
   const { ask } = DESTINATIONS['SQLite'] as Destination;
-  await ask("CREATE TABLE letters (id TEXT PRIMARY KEY COLLATE NOCASE, v INTEGER); INSERT INTO letters VALUES ('abc', 1), ('x', 2)");
+  await ask(
+    "CREATE TABLE letters (id TEXT PRIMARY KEY COLLATE NOCASE, v INTEGER); INSERT INTO letters VALUES ('abc', 1), ('x', 2)",
+  );
   writeFileSync(join(folder, 'letters.csv'), 'id,v\nAbc,1\nx,2\n');
   const config = {
     database_url: join(folder, 'data.db'),
@@ -122,7 +141,10 @@ it('a key in other letters, which the table takes for the same, is not lost', as
     key: ['id'],
   };
   const document = {
-    pipeline: { source: { type: 'csv', config: { path: join(folder, 'letters.csv') } }, sink: { type: 'sqlite', config } },
+    pipeline: {
+      source: { type: 'csv', config: { path: join(folder, 'letters.csv') } },
+      sink: { type: 'sqlite', config },
+    },
   };
   await verifyTree(document, { repair: true, allowDelete: true });
   expect(await ask('SELECT id, v FROM letters ORDER BY 1')).toEqual([

@@ -1,4 +1,7 @@
-/** Writes what differs through the sink of the row: records of the source as upserts, and keys that only the destination has as deletions. */
+/**
+ * Writes what differs through the sink of the row: records of the source as upserts, and keys that
+ * only the destination has as deletions.
+ */
 import { RefusedError, StopReason } from '../../lib/errors.ts';
 import type { JsonObject } from '../../lib/json.ts';
 import { RECORDS_LANE } from '../../kit/page.ts';
@@ -16,7 +19,12 @@ import type { Setting } from './setting.ts';
 
 const PAGE_SIZE = 1000;
 
-const UNGOVERNED: Governance = { quality: undefined, contract: undefined, masking: undefined, schema: undefined };
+const UNGOVERNED: Governance = {
+  quality: undefined,
+  contract: undefined,
+  masking: undefined,
+  schema: undefined,
+};
 
 /** Throws `RefusedError` when the sink cannot replace single records. */
 export function assertRepairable({ row, writes, task }: Setting): void {
@@ -33,8 +41,9 @@ export function assertRepairable({ row, writes, task }: Setting): void {
 }
 
 /**
- * A key that is there more than once is left as it is: which of its records is right nobody can say. What is too many goes first: a
- * record may take the place of one whose key only the comparison, or only the destination, takes for another.
+ * A key that is there more than once is left as it is: which of its records is right nobody can
+ * say. What is too many goes first: a record may take the place of one whose key only the
+ * comparison, or only the destination, takes for another.
  */
 export async function repair(
   setting: Setting,
@@ -46,16 +55,24 @@ export async function repair(
   if (task.dryRun) return { repaired_upserts: records.length, repaired_deletes: extra.length };
   const { governance } = row;
   const upserts = { ...governance, masking: undefined };
-  const deleted = await write(setting, extra, { ...rowFor(setting, 'delete'), governance: UNGOVERNED, metadataColumns: undefined });
+  const deleted = await write(setting, extra, {
+    ...rowFor(setting, 'delete'),
+    governance: UNGOVERNED,
+    metadataColumns: undefined,
+  });
   return {
-    repaired_upserts: await write(setting, records, { ...rowFor(setting, 'upsert'), governance: upserts }),
+    repaired_upserts: await write(setting, records, {
+      ...rowFor(setting, 'upsert'),
+      governance: upserts,
+    }),
     repaired_deletes: deleted,
   };
 }
 
 /**
- * The key of a record that only the destination has, where a deletion can name it and nothing else: not where it is null in part, and not where
- * it is true or false, which some databases read out of a text and would take for 1 or 0.
+ * The key of a record that only the destination has, where a deletion can name it and nothing else:
+ * not where it is null in part, and not where it is true or false, which some databases read out of
+ * a text and would take for 1 or 0.
  */
 function deletable({ difference: { kind, key } }: Found): JsonObject[] {
   const values = Object.values(key);
@@ -64,7 +81,11 @@ function deletable({ difference: { kind, key } }: Found): JsonObject[] {
 }
 
 /** Gives how many records the sink took. */
-async function write(setting: Setting, records: readonly JsonObject[], row: RowPlan): Promise<number> {
+async function write(
+  setting: Setting,
+  records: readonly JsonObject[],
+  row: RowPlan,
+): Promise<number> {
   if (records.length === 0) return 0;
   const { env, plan, runId, invocationId, credentials, tokens, kill, stop } = setting;
   const leave = new AbortController();
@@ -72,7 +93,13 @@ async function write(setting: Setting, records: readonly JsonObject[], row: RowP
   const options = {
     env,
     plan,
-    row: { ...row, source: standIn(row.source, fixtureSource({ records, pageSize: PAGE_SIZE, bookmarks: false, replay: 'none' })) },
+    row: {
+      ...row,
+      source: standIn(
+        row.source,
+        fixtureSource({ records, pageSize: PAGE_SIZE, bookmarks: false, replay: 'none' }),
+      ),
+    },
     runId,
     invocationId,
     credentials,
@@ -96,7 +123,10 @@ async function write(setting: Setting, records: readonly JsonObject[], row: RowP
   return invocation.tally.written;
 }
 
-/** The row with only what a write of given records needs; they went through its transforms and masking already. */
+/**
+ * The row with only what a write of given records needs; they went through its transforms and
+ * masking already.
+ */
 function rowFor({ row, key, hasPutAside }: Setting, mode: 'upsert' | 'delete'): RowPlan {
   const { cleanUp: _cleanUp, rollback: _rollback, ...rest } = row;
   return {

@@ -47,15 +47,32 @@ export interface Setting extends VerifyRowOptions {
 /** Throws `RefusedError` (`bad_config`) when there is nothing to compare, or no way to. */
 export function settingOf(options: VerifyRowOptions): Setting {
   const { plan, row, env, clock, zone = 'UTC', kill, parts } = options;
-  const verification = verificationOf(row, { topology: plan.topology, rows: [...plan.rows, ...plan.unselected] });
+  const verification = verificationOf(row, {
+    topology: plan.topology,
+    rows: [...plan.rows, ...plan.unselected],
+  });
   if (isObstacle(verification)) throw impossible(verification.message, verification.hint);
   const tokens: RuntimeTokens = { now: { date: clock, zone }, records: ONLY_TURN.records };
   const sinkConfig = resolvePart(row.sink, tokens);
   const writes = row.sink.definition.capabilities(sinkConfig);
   const key = verification.key.length > 0 ? verification.key : writes.key;
-  if (key.length === 0) throw impossible(`row \`${row.id}\` has no key by which its records could be matched`, 'set `verify.key`');
-  const credentials = options.credentials ?? createCredentials(parts.credentials, plan.auth, { env, signal: kill });
-  return { ...options, verification, key, tokens, credentials, sinkConfig, writes, invocationId: env.ids.next() };
+  if (key.length === 0)
+    throw impossible(
+      `row \`${row.id}\` has no key by which its records could be matched`,
+      'set `verify.key`',
+    );
+  const credentials =
+    options.credentials ?? createCredentials(parts.credentials, plan.auth, { env, signal: kill });
+  return {
+    ...options,
+    verification,
+    key,
+    tokens,
+    credentials,
+    sinkConfig,
+    writes,
+    invocationId: env.ids.next(),
+  };
 }
 
 export function impossible(message: string, hint: string): RefusedError {

@@ -1,4 +1,7 @@
-/** One side of a comparison: the source with the stages of its row, or the destination as it is read back. */
+/**
+ * One side of a comparison: the source with the stages of its row, or the destination as it is read
+ * back.
+ */
 import { RunError } from '../../lib/errors.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../lib/json.ts';
 import type { SourceContext } from '../../kit/context.ts';
@@ -44,7 +47,9 @@ export class Side {
   }
 
   get slices(): SourceDefinition['slices'] {
-    return this.#options.sliceable && this.#options.recordIn === undefined ? this.#options.definition.slices : undefined;
+    return this.#options.sliceable && this.#options.recordIn === undefined
+      ? this.#options.definition.slices
+      : undefined;
   }
 
   /** Whether records reach the comparison as the store has them. */
@@ -56,24 +61,39 @@ export class Side {
   shape(): Promise<ResultShape> {
     const { definition, config, context, recordIn } = this.#options;
     const ask = async (): Promise<ResultShape> =>
-      (recordIn === undefined ? await definition.describe?.(config, context) : undefined) ?? NO_SHAPE;
+      (recordIn === undefined ? await definition.describe?.(config, context) : undefined) ??
+      NO_SHAPE;
     return (this.#shape ??= ask().catch((error: unknown) => {
       if (this.#isAbsent(error)) return NO_SHAPE;
       throw blame('Source', this.#part().type, error);
     }));
   }
 
-  /** All records, or those inside the spans, until the budget is spent; then the last batch is cut short. */
-  read(part?: { readonly key: string; readonly spans: readonly KeySpan[] }): AsyncGenerator<JsonObject[]> {
+  /**
+   * All records, or those inside the spans, until the budget is spent; then the last batch is cut
+   * short.
+   */
+  read(part?: {
+    readonly key: string;
+    readonly spans: readonly KeySpan[];
+  }): AsyncGenerator<JsonObject[]> {
     const { config } = this.#options;
-    return this.#records(part === undefined ? config : this.#slicesOf().within(config, part.key, part.spans));
+    return this.#records(
+      part === undefined ? config : this.#slicesOf().within(config, part.key, part.spans),
+    );
   }
 
-  /** The records of another question to the same store; they are not those of the row, and do not count. */
-  async ask(question: (slices: NonNullable<SourceDefinition['slices']>, config: unknown) => unknown): Promise<JsonObject[]> {
+  /**
+   * The records of another question to the same store; they are not those of the row, and do not
+   * count.
+   */
+  async ask(
+    question: (slices: NonNullable<SourceDefinition['slices']>, config: unknown) => unknown,
+  ): Promise<JsonObject[]> {
     const records: JsonObject[] = [];
     const config = question(this.#slicesOf(), this.#options.config);
-    for await (const page of this.#pages(config)) for (const record of page.records()) if (isObject(record)) records.push(record);
+    for await (const page of this.#pages(config))
+      for (const record of page.records()) if (isObject(record)) records.push(record);
     return records;
   }
 
@@ -93,9 +113,14 @@ export class Side {
     const { recordIn } = this.#options;
     const record = recordIn !== undefined && isObject(value) ? (value[recordIn] ?? null) : value;
     if (isObject(record)) return record;
-    throw new RunError('Config', 'verify_not_object', `the ${this.role} holds a record that is no object, and so has no key`, {
-      hint: 'make objects of the records with a transform, or leave the row out',
-    });
+    throw new RunError(
+      'Config',
+      'verify_not_object',
+      `the ${this.role} holds a record that is no object, and so has no key`,
+      {
+        hint: 'make objects of the records with a transform, or leave the row out',
+      },
+    );
   }
 
   async *#pages(config: unknown): AsyncGenerator<Page> {
@@ -129,7 +154,8 @@ export class Side {
 
   #slicesOf(): NonNullable<SourceDefinition['slices']> {
     const { slices } = this;
-    if (slices === undefined) throw new Error(`cannot happen: the ${this.role} was asked for a part`);
+    if (slices === undefined)
+      throw new Error(`cannot happen: the ${this.role} was asked for a part`);
     return slices;
   }
 }

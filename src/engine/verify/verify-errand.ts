@@ -6,7 +6,9 @@ import type { VerifyRowOptions } from './setting.ts';
 import { rowToVerify, verifyRow } from './verify-row.ts';
 
 /** Never rejects: what is wrong is in the outcome, and so is the report. */
-export function verifyErrand(options: Omit<VerifyRowOptions, 'row' | 'task'> & { readonly task: VerifyTask }): Promise<RunOutcome> {
+export function verifyErrand(
+  options: Omit<VerifyRowOptions, 'row' | 'task'> & { readonly task: VerifyTask },
+): Promise<RunOutcome> {
   const { plan, task } = options;
   return errandOutcome(options, async () => {
     const verification = await verifyRow({ ...options, row: rowToVerify(plan, task.row) });

@@ -22,7 +22,10 @@ function moving(from: string, to: string, verify: JsonObject, sink: JsonObject =
     verify,
     pipeline: {
       source: { type: 'postgres', config: { ...connection, query: `SELECT * FROM ${from};` } },
-      sink: { type: 'postgres', config: { ...connection, table_name: to, column_mapping: 'auto_map', ...sink } },
+      sink: {
+        type: 'postgres',
+        config: { ...connection, table_name: to, column_mapping: 'auto_map', ...sink },
+      },
     },
   };
 }
@@ -36,7 +39,13 @@ describe('a comparison of two PostgreSQL tables', { timeout: 60_000 }, () => {
     await client.query(`CREATE TABLE src AS ${ROWS}; CREATE TABLE dst AS ${ROWS}`);
     const document = moving('src', 'dst', { key: ['id'], leaf_rows: 50 });
     const equal = await verifyTree(document);
-    expect(equal).toMatchObject({ strategy: 'range', server_digests: true, differences: [], ranges_compared: 16, ranges_differing: 0 });
+    expect(equal).toMatchObject({
+      strategy: 'range',
+      server_digests: true,
+      differences: [],
+      ranges_compared: 16,
+      ranges_differing: 0,
+    });
     expect([equal.rows_fetched_source, equal.rows_fetched_dest]).toEqual([0, 0]);
 
     await client.query(`
@@ -64,13 +73,17 @@ describe('a comparison of two PostgreSQL tables', { timeout: 60_000 }, () => {
     const document = moving('spelled', 'typed', { key: ['id'] });
     expect((await verifyTree(document)).differences).toEqual([]);
     await client.query(`UPDATE typed SET doc = '{"a": [3], "b": 1}', yes = false, code = 'abc'`);
-    expect(told((await verifyTree(document)).differences)).toEqual([`changed {"id":"${uuid}"} code+doc+yes`]);
+    expect(told((await verifyTree(document)).differences)).toEqual([
+      `changed {"id":"${uuid}"} code+doc+yes`,
+    ]);
   });
 
   it('finds two rows that changed places: their values stay the same, taken together', async () => {
     await client.query(`CREATE TABLE pair (id int, v text); INSERT INTO pair VALUES (1, 'a'), (2, 'b');
       CREATE TABLE swapped (id int, v text); INSERT INTO swapped VALUES (2, 'a'), (1, 'b')`);
-    const report = await verifyTree(moving('pair', 'swapped', { key: ['id'], ranges: 1, leaf_rows: 1 }));
+    const report = await verifyTree(
+      moving('pair', 'swapped', { key: ['id'], ranges: 1, leaf_rows: 1 }),
+    );
     expect(told(report.differences)).toEqual(['changed {"id":1} v', 'changed {"id":2} v']);
   });
 
@@ -85,7 +98,9 @@ describe('a comparison of two PostgreSQL tables', { timeout: 60_000 }, () => {
       ALTER TABLE loose DROP COLUMN IF EXISTS unused;`);
     const other = await verifyTree(moving('loose', 'strict', { key: ['id'] }));
     expect(other).toMatchObject({ differences: [], strategy: 'range', server_digests: false });
-    const same = await verifyTree(moving('(SELECT id, n, name, j FROM loose) AS part', 'scaled', { key: ['id'] }));
+    const same = await verifyTree(
+      moving('(SELECT id, n, name, j FROM loose) AS part', 'scaled', { key: ['id'] }),
+    );
     expect(same).toMatchObject({ differences: [], server_digests: true, rows_fetched_source: 0 });
   });
 
@@ -96,18 +111,33 @@ describe('a comparison of two PostgreSQL tables', { timeout: 60_000 }, () => {
       UPDATE copied SET n = -1 WHERE n = 100; INSERT INTO copied VALUES (7, 'none', 1)`);
     const document = moving('stock', 'copied', {}, { write_mode: 'upsert', key: ['shop', 'item'] });
     const dry = await verifyTree(document, { repair: true, allowDelete: true, dryRun: true });
-    expect(dry).toMatchObject({ strategy: 'full', repaired_upserts: 6, repaired_deletes: 1, dry_run: true });
+    expect(dry).toMatchObject({
+      strategy: 'full',
+      repaired_upserts: 6,
+      repaired_deletes: 1,
+      dry_run: true,
+    });
     const kept = await verifyTree(document, { repair: true });
     expect(kept).toMatchObject({ repaired_upserts: 6, repaired_deletes: 0 });
-    expect(told((await verifyTree(document)).differences)).toEqual(['extra_in_dest {"shop":7,"item":"none"} ']);
-    expect(await verifyTree(document, { repair: true, allowDelete: true })).toMatchObject({ repaired_upserts: 0, repaired_deletes: 1 });
+    expect(told((await verifyTree(document)).differences)).toEqual([
+      'extra_in_dest {"shop":7,"item":"none"} ',
+    ]);
+    expect(await verifyTree(document, { repair: true, allowDelete: true })).toMatchObject({
+      repaired_upserts: 0,
+      repaired_deletes: 1,
+    });
     expect((await verifyTree(document)).differences).toEqual([]);
   });
 
   it('stops when it has read as much as it may, and says so', async () => {
-    const document = moving('stock', 'nothing_yet', { key: ['shop', 'item'], max_rows_scanned: 50 });
+    const document = moving('stock', 'nothing_yet', {
+      key: ['shop', 'item'],
+      max_rows_scanned: 50,
+    });
     expect(await verifyTree(document)).toMatchObject({ truncated: true, rows_fetched_source: 50 });
-    const few = await verifyTree(moving('stock', 'nothing_yet', { key: ['shop', 'item'] }), { maxDifferences: 3 });
+    const few = await verifyTree(moving('stock', 'nothing_yet', { key: ['shop', 'item'] }), {
+      maxDifferences: 3,
+    });
     expect([few.truncated, few.differences.length]).toEqual([true, 3]);
   });
 });

@@ -1,4 +1,7 @@
-/** Compares the destination of one row with its source, and puts right what differs where that is asked for. */
+/**
+ * Compares the destination of one row with its source, and puts right what differs where that is
+ * asked for.
+ */
 import { maskingRulesFor } from '../../document/blocks/masking.ts';
 import type { SourceContext } from '../../kit/context.ts';
 import type { Page } from '../../kit/page.ts';
@@ -23,24 +26,41 @@ import { Side } from './side.ts';
 /** The row that is meant when none is named: the first that runs by itself. */
 export function rowToVerify(plan: Plan, id: string | undefined): RowPlan {
   const rows = [...plan.rows, ...plan.unselected];
-  const row = id === undefined ? (plan.rows.find(({ role }) => role === 'root') ?? plan.rows[0]) : rows.find((one) => one.id === id);
+  const row =
+    id === undefined
+      ? (plan.rows.find(({ role }) => role === 'root') ?? plan.rows[0])
+      : rows.find((one) => one.id === id);
   if (row !== undefined) return row;
   const known = rows.map((one) => `\`${one.id}\``).join(', ');
-  throw new RefusedError('bad_config', id === undefined ? 'the document has no row to verify' : `there is no row \`${id}\``, {
-    hint: known === '' ? 'give the document a row' : `there are: ${known}`,
-  });
+  throw new RefusedError(
+    'bad_config',
+    id === undefined ? 'the document has no row to verify' : `there is no row \`${id}\``,
+    {
+      hint: known === '' ? 'give the document a row' : `there are: ${known}`,
+    },
+  );
 }
 
-/** Throws `RefusedError` (`bad_config`) when the row cannot be compared; differences are a result. */
+/**
+ * Throws `RefusedError` (`bad_config`) when the row cannot be compared; differences are a result.
+ */
 export async function verifyRow(options: VerifyRowOptions): Promise<VerifyReport> {
   const { env, row, plan, task } = options;
   const setting = settingOf(options);
   const from = env.clock.elapsedMs();
   if (task.repair) (await import('./repair.ts')).assertRepairable(setting);
   const { compared, sides } = await compareSides(setting);
-  const repaired = task.repair ? await (await import('./repair.ts')).repair(setting, compared.found) : {};
-  countVerification(env.metrics, { pipeline: plan.name, row: row.id }, compared, (env.clock.elapsedMs() - from) / 1000);
-  const { found, strategy, truncated, ranges_compared, ranges_differing, server_digests } = compared;
+  const repaired = task.repair
+    ? await (await import('./repair.ts')).repair(setting, compared.found)
+    : {};
+  countVerification(
+    env.metrics,
+    { pipeline: plan.name, row: row.id },
+    compared,
+    (env.clock.elapsedMs() - from) / 1000,
+  );
+  const { found, strategy, truncated, ranges_compared, ranges_differing, server_digests } =
+    compared;
   return {
     row: row.id,
     source: row.source.type,
@@ -64,12 +84,17 @@ interface Sides {
   readonly destination: Side;
 }
 
-async function compareSides(setting: Setting): Promise<{ readonly compared: Compared; readonly sides: Sides }> {
+async function compareSides(
+  setting: Setting,
+): Promise<{ readonly compared: Compared; readonly sides: Sides }> {
   const { verification, key, task, env } = setting;
   const { spec } = verification;
   await using closers = new AsyncDisposableStack();
   const budget = new RowBudget(spec.max_rows_scanned);
-  const sides = { source: await sourceSide(setting, budget, closers), destination: destinationSide(setting, budget) };
+  const sides = {
+    source: await sourceSide(setting, budget, closers),
+    destination: destinationSide(setting, budget),
+  };
   const marker = markerOf(setting.sinkConfig);
   const counts = countedBy(setting, marker?.field);
   const holding = await holdingOf(sides);
@@ -88,14 +113,24 @@ async function compareSides(setting: Setting): Promise<{ readonly compared: Comp
 }
 
 /** The records as the sink would be given them: what the transforms make of them, masked. */
-async function sourceSide(setting: Setting, budget: RowBudget, closers: AsyncDisposableStack): Promise<Side> {
+async function sourceSide(
+  setting: Setting,
+  budget: RowBudget,
+  closers: AsyncDisposableStack,
+): Promise<Side> {
   const { row, plan, env, tokens, kill } = setting;
   const transforms = await openTransforms({ env, row, tokens, concurrency: undefined }, closers);
   const { masking } = row.governance;
   const masks = masking !== undefined && maskingRulesFor(masking, row.sink).length > 0;
   const [stage] = masks
     ? stagesOf(
-        { env, pipeline: plan.name, row: row.id, sinkTemplate: row.sink.template, sinkType: row.sink.type },
+        {
+          env,
+          pipeline: plan.name,
+          row: row.id,
+          sinkTemplate: row.sink.template,
+          sinkType: row.sink.type,
+        },
         { masking, quality: undefined, contract: undefined, schema: undefined },
       )
     : [];
@@ -113,7 +148,9 @@ async function sourceSide(setting: Setting, budget: RowBudget, closers: AsyncDis
     context: contextOf(setting),
     budget,
     ...(transforms.empty && stage === undefined ? {} : { prepare }),
-    sliceable: setting.key.every((name) => row.transforms.every((part) => keeps(part, name, setting))),
+    sliceable: setting.key.every((name) =>
+      row.transforms.every((part) => keeps(part, name, setting)),
+    ),
     mayBeAbsent: false,
   });
 }
@@ -142,10 +179,20 @@ function keeps(part: RowPlan['transforms'][number], field: string, { tokens }: S
 
 function destinationSide(setting: Setting, budget: RowBudget): Side {
   const { row, tokens, verification, sinkConfig, parts } = setting;
-  const common = { role: 'destination' as const, context: contextOf(setting), budget, sliceable: true };
+  const common = {
+    role: 'destination' as const,
+    context: contextOf(setting),
+    budget,
+    sliceable: true,
+  };
   const { destination: part } = verification;
   if (part !== undefined) {
-    return new Side({ ...common, definition: part.definition, config: resolvePart(part, tokens), mayBeAbsent: false });
+    return new Side({
+      ...common,
+      definition: part.definition,
+      config: resolvePart(part, tokens),
+      mayBeAbsent: false,
+    });
   }
   const readBack = row.sink.definition.readBack?.(sinkConfig);
   if (readBack === undefined) {
@@ -156,34 +203,65 @@ function destinationSide(setting: Setting, budget: RowBudget): Side {
   }
   const definition: SourceDefinition | undefined = parts.sources.get(readBack.type);
   if (definition === undefined)
-    throw impossible(`this build has no source \`${readBack.type}\` to read the destination with`, 'set `verify.destination`');
+    throw impossible(
+      `this build has no source \`${readBack.type}\` to read the destination with`,
+      'set `verify.destination`',
+    );
   const checked = check(definition.config, readBack.config);
   if (!checked.ok) throw new ConfigError(checked.issues);
   // What nobody has written yet is empty.
-  return new Side({ ...common, definition, config: checked.value, recordIn: readBack.recordIn, mayBeAbsent: true });
+  return new Side({
+    ...common,
+    definition,
+    config: checked.value,
+    recordIn: readBack.recordIn,
+    mayBeAbsent: true,
+  });
 }
 
 function contextOf(setting: Setting): SourceContext {
   const { row, stop, tokens } = setting;
   const retry = row.retry === undefined ? {} : { retry: row.retry };
-  return { ...partContext(setting), signal: stop, pageBytes: PAGE_BYTES, records: tokens.records, ...retry };
+  return {
+    ...partContext(setting),
+    signal: stop,
+    pageBytes: PAGE_BYTES,
+    records: tokens.records,
+    ...retry,
+  };
 }
 
 async function holdingOf({ source, destination }: Sides) {
   const shapes = await Promise.all([source.shape(), destination.shape()]);
-  const known = shapes.map(({ columns, others }) => ({ others, byName: new Map(columns.map(({ name, holds }) => [name, holds])) }));
+  const known = shapes.map(({ columns, others }) => ({
+    others,
+    byName: new Map(columns.map(({ name, holds }) => [name, holds])),
+  }));
   return (name: string) =>
-    new Set(known.map(({ others, byName }) => (byName.has(name) ? byName.get(name) : others)).filter((holds) => holds !== undefined));
+    new Set(
+      known
+        .map(({ others, byName }) => (byName.has(name) ? byName.get(name) : others))
+        .filter((holds) => holds !== undefined),
+    );
 }
 
 /** Fields that are named count in any case; what is only put on for the write does not. */
-function countedBy({ row, verification: { spec } }: Setting, markerField: string | undefined): (name: string) => boolean {
+function countedBy(
+  { row, verification: { spec } }: Setting,
+  markerField: string | undefined,
+): (name: string) => boolean {
   const named = spec.columns === undefined ? undefined : new Set(spec.columns);
   if (named !== undefined) return (name) => named.has(name);
   const stamped = new Set((row.metadataColumns ?? []).map(({ name }) => name));
-  const starts = spec.exclude.filter((pattern) => pattern.endsWith('*')).map((pattern) => pattern.slice(0, -1));
+  const starts = spec.exclude
+    .filter((pattern) => pattern.endsWith('*'))
+    .map((pattern) => pattern.slice(0, -1));
   const excluded = new Set(spec.exclude);
-  return (name) => !stamped.has(name) && name !== markerField && !excluded.has(name) && !starts.some((start) => name.startsWith(start));
+  return (name) =>
+    !stamped.has(name) &&
+    name !== markerField &&
+    !excluded.has(name) &&
+    !starts.some((start) => name.startsWith(start));
 }
 
 interface DeleteMarker {
@@ -193,7 +271,9 @@ interface DeleteMarker {
 
 /** The field that makes a record of the source a deletion, as every keyed sink is told it. */
 function markerOf(config: unknown): DeleteMarker | undefined {
-  const marker = isObject(config) ? (config as { delete_marker?: unknown }).delete_marker : undefined;
+  const marker = isObject(config)
+    ? (config as { delete_marker?: unknown }).delete_marker
+    : undefined;
   return marker === undefined ? undefined : (marker as DeleteMarker);
 }
 

@@ -1,4 +1,7 @@
-/** A backfill by bookmarks: the source begins at one, and records beyond another are dropped before anything sees them. */
+/**
+ * A backfill by bookmarks: the source begins at one, and records beyond another are dropped before
+ * anything sees them.
+ */
 import { z } from 'zod';
 import { RecordError } from '../../lib/errors.ts';
 import { jsonText, stringifyJson, parseJson, type JsonValue } from '../../lib/json.ts';
@@ -14,7 +17,9 @@ export interface BookmarkRange {
   /** Where the source begins; at its beginning without. */
   readonly from: JsonValue | undefined;
   /** The last value that counts. */
-  readonly to: { readonly value: JsonValue; readonly field: FieldPath; readonly fieldText: string } | undefined;
+  readonly to:
+    | { readonly value: JsonValue; readonly field: FieldPath; readonly fieldText: string }
+    | undefined;
   readonly descriptor: string;
   readonly hash: string;
 }
@@ -26,9 +31,16 @@ export interface BookmarkTexts {
 }
 
 /** `undefined` when no bookmark is named. Throws `RefusedError`. */
-export function bookmarkRangeOf({ fromBookmark, toBookmark, bookmarkField }: BookmarkTexts, name: string): BookmarkRange | undefined {
+export function bookmarkRangeOf(
+  { fromBookmark, toBookmark, bookmarkField }: BookmarkTexts,
+  name: string,
+): BookmarkRange | undefined {
   if (fromBookmark === undefined && toBookmark === undefined) {
-    if (bookmarkField !== undefined) throw refuse('`--bookmark-field` says nothing without `--to-bookmark`', 'name both, or neither');
+    if (bookmarkField !== undefined)
+      throw refuse(
+        '`--bookmark-field` says nothing without `--to-bookmark`',
+        'name both, or neither',
+      );
     return undefined;
   }
   if ((toBookmark === undefined) !== (bookmarkField === undefined)) {
@@ -37,10 +49,19 @@ export function bookmarkRangeOf({ fromBookmark, toBookmark, bookmarkField }: Boo
       'the field is the one whose values are bookmarks, e.g. `updated_at`',
     );
   }
-  const descriptor = ['bookmark', fromBookmark ?? '', toBookmark ?? '', bookmarkField ?? '', name].join('|');
+  const descriptor = [
+    'bookmark',
+    fromBookmark ?? '',
+    toBookmark ?? '',
+    bookmarkField ?? '',
+    name,
+  ].join('|');
   return {
     from: fromBookmark === undefined ? undefined : valueOf(fromBookmark),
-    to: toBookmark === undefined || bookmarkField === undefined ? undefined : boundOf(toBookmark, bookmarkField),
+    to:
+      toBookmark === undefined || bookmarkField === undefined
+        ? undefined
+        : boundOf(toBookmark, bookmarkField),
     descriptor,
     hash: fnv1a64(descriptor),
   };
@@ -48,7 +69,8 @@ export function bookmarkRangeOf({ fromBookmark, toBookmark, bookmarkField }: Boo
 
 function boundOf(text: string, fieldText: string): BookmarkRange['to'] {
   const field = parseFieldPath(fieldText);
-  if ('error' in field) throw refuse(`--bookmark-field: ${field.error}`, 'e.g. `updated_at` or `$.meta.version`');
+  if ('error' in field)
+    throw refuse(`--bookmark-field: ${field.error}`, 'e.g. `updated_at` or `$.meta.version`');
   return { value: valueOf(text), field, fieldText };
 }
 
@@ -69,11 +91,18 @@ export function withinRange(plan: Plan, root: string, { to }: BookmarkRange): Pl
 }
 
 function bounded(row: RowPlan, bound: TransformPlan): RowPlan {
-  const lane = { lane: RECORDS_LANE, reason: 'records: the range of the backfill looks at a field' };
+  const lane = {
+    lane: RECORDS_LANE,
+    reason: 'records: the range of the backfill looks at a field',
+  };
   return { ...row, transforms: [bound, ...row.transforms], lane };
 }
 
-function boundTransform({ value, field, fieldText }: NonNullable<BookmarkRange['to']>): TransformPlan {
+function boundTransform({
+  value,
+  field,
+  fieldText,
+}: NonNullable<BookmarkRange['to']>): TransformPlan {
   const read = readerOf(field);
   const definition = defineTransform({
     type: 'backfill_range',
@@ -89,7 +118,16 @@ function boundTransform({ value, field, fieldText }: NonNullable<BookmarkRange['
       },
     }),
   });
-  return { path: 'backfill', type: definition.type, template: 'default', definition, config: {}, deferred: false, parsed: {}, judged: {} };
+  return {
+    path: 'backfill',
+    type: definition.type,
+    template: 'default',
+    definition,
+    config: {},
+    deferred: false,
+    parsed: {},
+    judged: {},
+  };
 }
 
 /** Throws `RecordError` where the two cannot be compared. */
@@ -98,10 +136,15 @@ export function isBeyond(found: JsonValue | undefined, bound: JsonValue, field: 
   if (one !== undefined && other !== undefined) return one > other;
   if (typeof found === 'string' && typeof bound === 'string') {
     const [at, until] = [parseRfc3339(found), parseRfc3339(bound)];
-    return at !== undefined && until !== undefined && at.getTime() !== until.getTime() ? at > until : found > bound;
+    return at !== undefined && until !== undefined && at.getTime() !== until.getTime()
+      ? at > until
+      : found > bound;
   }
   const what = found === undefined ? 'is missing' : `is ${stringifyJson(found).slice(0, 60)}`;
-  throw new RecordError('Transform', `\`${field}\` ${what}, which cannot be compared with ${jsonText(bound)}`);
+  throw new RecordError(
+    'Transform',
+    `\`${field}\` ${what}, which cannot be compared with ${jsonText(bound)}`,
+  );
 }
 
 /** Databases give exact numbers as text. */

@@ -4,15 +4,24 @@ import type { JsonObject } from '../../lib/json.ts';
 import { fillUnit } from './fill-unit.ts';
 
 const unit = {
-  tokens: { start: '2026-03-01T00:00:00+01:00', start_unix: 1_772_319_600, unit: '20260228T230000Z' },
+  tokens: {
+    start: '2026-03-01T00:00:00+01:00',
+    start_unix: 1_772_319_600,
+    unit: '20260228T230000Z',
+  },
   startsAt: new Date('2026-02-28T23:00:00Z'),
   timezone: 'Europe/Berlin',
 };
-const fill = (tree: JsonObject, form: 'written' | 'loaded' = 'written') => fillUnit(tree, unit, form);
+const fill = (tree: JsonObject, form: 'written' | 'loaded' = 'written') =>
+  fillUnit(tree, unit, form);
 
 describe('a document as a unit runs it', () => {
   test('has the window in its texts and keys; a token alone keeps its type', () => {
-    const tree = { path: 'in-${backfill.unit}-${backfill.start_unix}', since: '${backfill.start_unix}', list: [{ '${backfill.unit}': 1 }] };
+    const tree = {
+      path: 'in-${backfill.unit}-${backfill.start_unix}',
+      since: '${backfill.start_unix}',
+      list: [{ '${backfill.unit}': 1 }],
+    };
     expect(fill(tree)).toEqual({
       path: 'in-20260228T230000Z-1772319600',
       since: 1_772_319_600,
@@ -38,14 +47,18 @@ describe('a document as a unit runs it', () => {
       d: null,
     };
     expect(fill(tree)).toMatchObject(tree);
-    expect(fill({ b: '$${backfill.unit}-${backfill.unit}' })).toMatchObject({ b: '$${backfill.unit}-20260228T230000Z' });
+    expect(fill({ b: '$${backfill.unit}-${backfill.unit}' })).toMatchObject({
+      b: '$${backfill.unit}-20260228T230000Z',
+    });
   });
 
   test('means the same whether it is filled before it is loaded or after', () => {
     const tree: JsonObject = {
       version: 1,
       vars: { day: 'd-${backfill.unit}' },
-      pipeline: { source: { type: 'x', config: { path: '${vars.day} $${backfill.unit} ${now.date}' } } },
+      pipeline: {
+        source: { type: 'x', config: { path: '${vars.day} $${backfill.unit} ${now.date}' } },
+      },
     };
     const text = (value: JsonObject): string => JSON.stringify(value);
     const before = load(text(fill(tree)), { format: 'json' }).tree;
@@ -56,7 +69,11 @@ describe('a document as a unit runs it', () => {
 
   test('delivers at least once, whatever it and its rows ask for', () => {
     expect(
-      fill({ backfill: { window: '1d' }, delivery: 'exactly_once', matrix: [{ id: 'a', delivery: 'exactly_once' }, { id: 'b' }] }),
+      fill({
+        backfill: { window: '1d' },
+        delivery: 'exactly_once',
+        matrix: [{ id: 'a', delivery: 'exactly_once' }, { id: 'b' }],
+      }),
     ).toEqual({
       backfill: null,
       verify: null,

@@ -28,13 +28,22 @@ export class Marker {
   static async open(where: MarkerPlace): Promise<Marker> {
     const stored = await where.store.get(where.key);
     if (stored === undefined) return new Marker(where, new Map(), 0);
-    const units = isObject(stored) && isObject(stored['units']) ? statusesOf(stored['units']) : undefined;
+    const units =
+      isObject(stored) && isObject(stored['units']) ? statusesOf(stored['units']) : undefined;
     if (!isObject(stored) || units === undefined) {
-      throw new AppError('bad_marker', `what is stored under \`${where.key}\` is no record of a backfill`, {
-        hint: 'delete it, or choose another range',
-      });
+      throw new AppError(
+        'bad_marker',
+        `what is stored under \`${where.key}\` is no record of a backfill`,
+        {
+          hint: 'delete it, or choose another range',
+        },
+      );
     }
-    return new Marker(where, units, typeof stored['restarts'] === 'number' ? stored['restarts'] : 0);
+    return new Marker(
+      where,
+      units,
+      typeof stored['restarts'] === 'number' ? stored['restarts'] : 0,
+    );
   }
 
   /** How often the backfill was begun again. */
@@ -74,8 +83,17 @@ export class Marker {
   }
 
   #value(): JsonObject {
-    const units = Object.fromEntries([...this.#units].map(([id, status]) => [id, typeof status === 'string' ? status : { ...status }]));
-    return { descriptor: this.#descriptor, units, ...(this.#restarts === 0 ? {} : { restarts: this.#restarts }) };
+    const units = Object.fromEntries(
+      [...this.#units].map(([id, status]) => [
+        id,
+        typeof status === 'string' ? status : { ...status },
+      ]),
+    );
+    return {
+      descriptor: this.#descriptor,
+      units,
+      ...(this.#restarts === 0 ? {} : { restarts: this.#restarts }),
+    };
   }
 }
 
@@ -101,5 +119,7 @@ function statusesOf(units: JsonObject): Statuses | undefined {
 
 function statusOf(value: JsonValue): UnitStatus | undefined {
   if (value === 'done' || value === 'running') return value;
-  return isObject(value) && typeof value['failed'] === 'string' ? { failed: value['failed'] } : undefined;
+  return isObject(value) && typeof value['failed'] === 'string'
+    ? { failed: value['failed'] }
+    : undefined;
 }

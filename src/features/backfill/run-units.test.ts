@@ -48,13 +48,25 @@ async function backfill({
     plan: () => planOf([{ ...row, stateKey: `orders::backfill::${id}` }]),
   }));
   const execute = (unit: UnitWork): Promise<RunOutcome> => {
-    ran.push(`${unit.id} from ${JSON.stringify(values.get(`orders::backfill::${unit.id}`) ?? null)}`);
+    ran.push(
+      `${unit.id} from ${JSON.stringify(values.get(`orders::backfill::${unit.id}`) ?? null)}`,
+    );
     values.set(`orders::backfill::${unit.id}`, 'halfway');
     if (unit.id === stopAt) stop.abort(new StopReason('cancel', 'stopped'));
     const failed = fails.includes(unit.id);
     const status = unit.id === stopAt ? 'cancelled' : failed ? 'failed' : 'completed';
-    const error = failed ? { code: 'test', kind: 'Custom' as const, message: 'no such table' } : null;
-    return Promise.resolve({ pipeline: 'orders', status, started_at: '', finished_at: '', records_written: 2, invocations: [], error });
+    const error = failed
+      ? { code: 'test', kind: 'Custom' as const, message: 'no such table' }
+      : null;
+    return Promise.resolve({
+      pipeline: 'orders',
+      status,
+      started_at: '',
+      finished_at: '',
+      records_written: 2,
+      invocations: [],
+      error,
+    });
   };
   const place = { store, key: KEY, descriptor: 'time|x' };
   const env = testEnv();
@@ -77,8 +89,17 @@ describe('the units of a backfill', () => {
     const { ran, values, results, told } = await backfill({});
     expect(ran).toEqual(['a from null', 'b from null', 'c from null']);
     expect(results).toEqual(['a done', 'b done', 'c done']);
-    expect(values.get(KEY)).toEqual({ descriptor: 'time|x', units: { a: 'done', b: 'done', c: 'done' } });
-    expect(told[0]).toMatchObject({ unit: 'a', start: 'a-start', end: 'a-end', status: 'done', records_written: 2 });
+    expect(values.get(KEY)).toEqual({
+      descriptor: 'time|x',
+      units: { a: 'done', b: 'done', c: 'done' },
+    });
+    expect(told[0]).toMatchObject({
+      unit: 'a',
+      start: 'a-start',
+      end: 'a-end',
+      status: 'done',
+      records_written: 2,
+    });
   });
 
   test('go on when one fails', async () => {
@@ -117,17 +138,23 @@ describe('the units of a backfill', () => {
   test('begin at the bookmark they are given, once', async () => {
     const { values, ran } = await backfill({ ids: ['a'], seed: 7, stopAt: 'a' });
     expect(ran).toEqual(['a from 7']);
-    expect((await backfill({ ids: ['a'], seed: 7, values, again: 'resume' })).ran).toEqual(['a from "halfway"']);
+    expect((await backfill({ ids: ['a'], seed: 7, values, again: 'resume' })).ran).toEqual([
+      'a from "halfway"',
+    ]);
   });
 
   test('run several at a time, and what is remembered holds them all', async () => {
     const { results, values } = await backfill({ concurrency: 3, fails: ['a'] });
     expect(results).toEqual(['a failed', 'b done', 'c done']);
-    expect(values.get(KEY)).toMatchObject({ units: { a: { failed: 'no such table' }, b: 'done', c: 'done' } });
+    expect(values.get(KEY)).toMatchObject({
+      units: { a: { failed: 'no such table' }, b: 'done', c: 'done' },
+    });
   });
 
   test('need a record that can be read', async () => {
     const values = new Map<string, JsonValue>([[KEY, { units: { a: 'perhaps' } }]]);
-    await expect(backfill({ values, again: 'resume' })).rejects.toThrow('is no record of a backfill');
+    await expect(backfill({ values, again: 'resume' })).rejects.toThrow(
+      'is no record of a backfill',
+    );
   });
 });

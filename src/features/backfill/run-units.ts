@@ -1,4 +1,7 @@
-/** `headgate backfill`: the units of a range, run here, several at a time, and gone on with where they were stopped. */
+/**
+ * `headgate backfill`: the units of a range, run here, several at a time, and gone on with where
+ * they were stopped.
+ */
 import type { Env } from '../../lib/env.ts';
 import { AppError, messageOf } from '../../lib/errors.ts';
 import { Gate } from '../../lib/gate.ts';
@@ -16,7 +19,9 @@ export interface UnitResult {
   readonly unit: string;
   readonly start: string | null;
   readonly end: string | null;
-  /** `skipped`: done by an earlier backfill; `interrupted`: stopped halfway; `pending`: not begun. */
+  /**
+   * `skipped`: done by an earlier backfill; `interrupted`: stopped halfway; `pending`: not begun.
+   */
   readonly status: UnitEnd;
   readonly records_written: number;
   readonly duration_ms: number;
@@ -38,7 +43,10 @@ export interface BackfillRun {
   readonly onUnit: (result: UnitResult) => void;
 }
 
-/** The results in the order of the units. Rejects with `AppError` when an earlier backfill stands in the way. */
+/**
+ * The results in the order of the units. Rejects with `AppError` when an earlier backfill stands in
+ * the way.
+ */
 export async function runUnits(run: BackfillRun): Promise<readonly UnitResult[]> {
   const marker = await openMarker(run);
   const gate = new Gate(run.concurrency);
@@ -53,7 +61,11 @@ export async function runUnits(run: BackfillRun): Promise<readonly UnitResult[]>
     const release = await gate.enter();
     if (run.signal.aborted) {
       release();
-      results.push(Promise.resolve(resultOf(unit, marker.statusOf(unit.id) === 'running' ? 'interrupted' : 'pending')));
+      results.push(
+        Promise.resolve(
+          resultOf(unit, marker.statusOf(unit.id) === 'running' ? 'interrupted' : 'pending'),
+        ),
+      );
       continue;
     }
     const running = runUnit(unit, marker, run).then((result) => {
@@ -72,7 +84,9 @@ async function openMarker({ place, again, units }: BackfillRun): Promise<Marker>
   if (again !== 'refuse') return marker;
   const [done, failed] = [marker.count((status) => status === 'done'), marker.count(isFailed)];
   const message = `this backfill was begun before: ${done} of ${units.length} units are done, ${failed} failed`;
-  throw new AppError('backfill_begun', message, { hint: '`--resume` runs those that are not done, `--restart` runs all of them again' });
+  throw new AppError('backfill_begun', message, {
+    hint: '`--resume` runs those that are not done, `--restart` runs all of them again',
+  });
 }
 
 async function runUnit(unit: UnitWork, marker: Marker, run: BackfillRun): Promise<UnitResult> {
@@ -82,7 +96,8 @@ async function runUnit(unit: UnitWork, marker: Marker, run: BackfillRun): Promis
   try {
     const plan = unit.plan(marker.restarts);
     const reader = plan.rows.find(({ role }) => role !== 'child');
-    if (marker.statusOf(unit.id) === undefined || (reader !== undefined && replaces(reader))) await beginAnew(unit, plan, run.place.store);
+    if (marker.statusOf(unit.id) === undefined || (reader !== undefined && replaces(reader)))
+      await beginAnew(unit, plan, run.place.store);
     await marker.set(unit.id, 'running');
     const outcome = await run.execute(unit, plan);
     const known = { records_written: outcome.records_written, duration_ms: took() };
@@ -106,7 +121,8 @@ async function beginAnew(unit: UnitWork, { rows }: Plan, store: StateStore): Pro
   for (const { stateKey, partition, role } of rows) {
     if (role === 'child') continue;
     await store.delete(stateKey);
-    for (const { id } of partition?.chunks ?? []) await store.delete(`${stateKey}::partition::${id}`);
+    for (const { id } of partition?.chunks ?? [])
+      await store.delete(`${stateKey}::partition::${id}`);
   }
   const reader = rows.find(({ role }) => role !== 'child');
   if (unit.seed !== undefined && reader !== undefined) await store.put(reader.stateKey, unit.seed);
@@ -135,7 +151,10 @@ class Progress {
     const { env, pipeline, onUnit } = this.#run;
     if (result.status === 'done') this.done();
     if (result.status === 'done' || result.status === 'failed') {
-      env.metrics.inc(backfillUnits, { pipeline, outcome: result.status === 'done' ? 'ok' : 'err' });
+      env.metrics.inc(backfillUnits, {
+        pipeline,
+        outcome: result.status === 'done' ? 'ok' : 'err',
+      });
     }
     onUnit(result);
   }

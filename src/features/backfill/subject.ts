@@ -1,4 +1,7 @@
-/** What a backfill is about: one row that reads by itself with the rows that run for its records, or a whole graph. */
+/**
+ * What a backfill is about: one row that reads by itself with the rows that run for its records, or
+ * a whole graph.
+ */
 import { RefusedError } from '../../lib/errors.ts';
 import { hasField, isObject, type JsonObject, type JsonValue } from '../../lib/json.ts';
 import { suggestion } from '../../lib/nearest.ts';
@@ -17,7 +20,10 @@ export interface Subject {
   readonly into: string | undefined;
 }
 
-export function subjectOf(plan: Plan, wanted: { readonly row: string | undefined; readonly into: string | undefined }): Subject {
+export function subjectOf(
+  plan: Plan,
+  wanted: { readonly row: string | undefined; readonly into: string | undefined },
+): Subject {
   const { row: id, into } = wanted;
   const graph = plan.topology !== undefined;
   if (graph && (id !== undefined || into !== undefined)) {
@@ -28,9 +34,11 @@ export function subjectOf(plan: Plan, wanted: { readonly row: string | undefined
   }
   const roots = graph ? plan.rows.slice(0, 1) : rootRows(plan);
   const row = id === undefined ? onlyOne(roots) : rowCalled(id, roots);
-  const name = [plan.name, ...(id === undefined || roots.length === 1 ? [] : [row.id]), ...(into === undefined ? [] : ['into', into])].join(
-    '::',
-  );
+  const name = [
+    plan.name,
+    ...(id === undefined || roots.length === 1 ? [] : [row.id]),
+    ...(into === undefined ? [] : ['into', into]),
+  ].join('::');
   return { row, name, into };
 }
 
@@ -53,7 +61,10 @@ function rowCalled(id: string, roots: readonly RowPlan[]): RowPlan {
   const row = roots.find((one) => one.id === id);
   if (row !== undefined) return row;
   const known = roots.map((one) => one.id);
-  throw refuse(`there is no row \`${id}\` that reads by itself`, suggestion(id, known, 'rows') ?? '');
+  throw refuse(
+    `there is no row \`${id}\` that reads by itself`,
+    suggestion(id, known, 'rows') ?? '',
+  );
 }
 
 /** The tree with another sink template for a row. */
@@ -64,9 +75,15 @@ export function withSink(tree: JsonObject, { row, into }: Subject): JsonObject {
   const hasSingle = isObject(pipeline) && isObject(pipeline['sink']);
   const names = [...Object.keys(templates), ...(hasSingle ? ['default'] : [])];
   if (!names.includes(into))
-    throw refuse(`there is no sink template \`${into}\``, suggestion(into, names, 'templates') ?? 'declare it under `pipeline.sinks`');
+    throw refuse(
+      `there is no sink template \`${into}\``,
+      suggestion(into, names, 'templates') ?? 'declare it under `pipeline.sinks`',
+    );
   if (Array.isArray(matrix) && matrix.length > 0) {
-    return { ...tree, matrix: matrix.map((item, index) => (index === row.index ? intoTemplate(item, into) : item)) };
+    return {
+      ...tree,
+      matrix: matrix.map((item, index) => (index === row.index ? intoTemplate(item, into) : item)),
+    };
   }
   if (!isObject(pipeline) || !hasField(templates, into)) return tree;
   const { default: _replaced, ...others } = templates;
@@ -105,15 +122,23 @@ export class StateKeys {
     return [name, word, id, ...suffix].join('::');
   }
 
-  /** Of the rows that run beside the one that reads: anew for every backfill, and every time it is begun again. */
+  /**
+   * Of the rows that run beside the one that reads: anew for every backfill, and every time it is
+   * begun again.
+   */
   beside(id: string, restarts: number, row: string): string {
     return [this.unit(id), `${this.#hash}.${restarts}`, row].join('::');
   }
 }
 
-/** The plan of one unit: only what the backfill is about, under state keys that no other run uses. */
+/**
+ * The plan of one unit: only what the backfill is about, under state keys that no other run uses.
+ */
 export function isolated(plan: Plan, subject: Subject, keyOf: (row: RowPlan) => string): Plan {
-  const rows = plan.topology === undefined ? familyOf(subject.row.id, [...plan.rows, ...plan.unselected]) : plan.rows;
+  const rows =
+    plan.topology === undefined
+      ? familyOf(subject.row.id, [...plan.rows, ...plan.unselected])
+      : plan.rows;
   const isProduct = rows.some(({ role }) => role === 'product');
   const fanOuts = isProduct ? plan.fanOuts : [];
   const known = new Set([...rows, ...fanOuts].map(({ id }) => id));
@@ -125,23 +150,27 @@ export function isolated(plan: Plan, subject: Subject, keyOf: (row: RowPlan) => 
       stateKey: keyOf(row),
       dependsOn: row.dependsOn.filter((id) => known.has(id)),
     })),
-    fanOuts: fanOuts.map((row) => ({ ...row, dependsOn: row.dependsOn.filter((id) => known.has(id)) })),
+    fanOuts: fanOuts.map((row) => ({
+      ...row,
+      dependsOn: row.dependsOn.filter((id) => known.has(id)),
+    })),
     unselected: [],
     unselectedFanOuts: [],
   };
 }
 
 /**
- * As with chunks: what a unit writes carries the id of its run, but what it replaces is not kept. `headgate rollback` knows the runs of a row by
- * its state key, which is not that of a unit, so that nobody could undo it, or would ever forget what was kept.
+ * As with chunks: what a unit writes carries the id of its run, but what it replaces is not kept.
+ * `headgate rollback` knows the runs of a row by its state key, which is not that of a unit, so
+ * that nobody could undo it, or would ever forget what was kept.
  */
 function onlyMarked({ rollback: _rollback, ...row }: RowPlan): RowPlan {
   return row;
 }
 
 /**
- * Whether the row replaces what it wrote before: then it has to read all of its window in every attempt. What a first one stored a position
- * for is gone with the next.
+ * Whether the row replaces what it wrote before: then it has to read all of its window in every
+ * attempt. What a first one stored a position for is gone with the next.
  */
 export function replaces({ sink: { definition, parsed, judged } }: RowPlan): boolean {
   const config = judged ?? parsed;

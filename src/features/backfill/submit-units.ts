@@ -1,9 +1,18 @@
-/** `POST /v1/backfill`: one run for each window of a range, through the same door as every other run (spec 1, section 4.4). */
+/**
+ * `POST /v1/backfill`: one run for each window of a range, through the same door as every other run
+ * (spec 1, section 4.4).
+ */
 import { parseText } from '../../document/parse.ts';
 import type { Env } from '../../lib/env.ts';
 import { ConfigError, RefusedError } from '../../lib/errors.ts';
 import { stringifyJson, type JsonObject } from '../../lib/json.ts';
-import { CLEAN_UP_HINT, cleanUpFault, SCOPING_HINT, unscopedCleanUps, unscopedSources } from '../../plan/gates/backfill.ts';
+import {
+  CLEAN_UP_HINT,
+  cleanUpFault,
+  SCOPING_HINT,
+  unscopedCleanUps,
+  unscopedSources,
+} from '../../plan/gates/backfill.ts';
 import type { Audit } from '../../runs/audit.ts';
 import type { Prepare, Prepared } from '../../runs/prepared.ts';
 import type { Caller, Runs } from '../../runs/runs.ts';
@@ -28,18 +37,28 @@ const UNNAMED = 'pipeline';
 export function createBackfill(options: BackfillOptions): SubmitBackfill {
   return async (request, caller) => {
     if (request.callback != null) {
-      throw new RefusedError('unprocessable', 'a backfill takes no `callback`: it becomes per-window units, each a run of its own', {
-        hint: 'look at the runs of the units, or submit them as runs with a callback each',
-      });
+      throw new RefusedError(
+        'unprocessable',
+        'a backfill takes no `callback`: it becomes per-window units, each a run of its own',
+        {
+          hint: 'look at the runs of the units, or submit them as runs with a callback each',
+        },
+      );
     }
     const prepared = await prepareRange(request, options);
     const name = request.name ?? (prepared.isNamed ? prepared.name : UNNAMED);
     const { backfill } = prepared.plan;
     const { window, timezone, from, to } = request;
-    const range = { from, to, window: window ?? backfill?.window, timezone: timezone ?? backfill?.timezone ?? 'UTC' };
+    const range = {
+      from,
+      to,
+      window: window ?? backfill?.window,
+      timezone: timezone ?? backfill?.timezone ?? 'UTC',
+    };
     const plan = planUnits(range, name);
     const count = plan.units.length;
-    if (count > MANY_UNITS) options.env.log.warn('a backfill of very many units', { backfill: plan.hash, units: count });
+    if (count > MANY_UNITS)
+      options.env.log.warn('a backfill of very many units', { backfill: plan.hash, units: count });
     const { tree } = parseText(request.config, request.config_format, { kind: 'submitted' });
     const units = await submitAll({ request, name, tree, plan, caller }, options.runs);
     await options.audit.record({ ...actionOf(caller), config_fingerprint: plan.hash });
@@ -49,15 +68,25 @@ export function createBackfill(options: BackfillOptions): SubmitBackfill {
 }
 
 /** The document as a whole: a unit can only fail by what its window makes of it. */
-async function prepareRange(request: BackfillRequest, { prepare }: BackfillOptions): Promise<Prepared> {
+async function prepareRange(
+  request: BackfillRequest,
+  { prepare }: BackfillOptions,
+): Promise<Prepared> {
   let prepared: Prepared;
   try {
-    prepared = await prepare({ config: request.config, config_format: request.config_format, name: request.name });
+    prepared = await prepare({
+      config: request.config,
+      config_format: request.config_format,
+      name: request.name,
+    });
   } catch (error) {
-    throw error instanceof ConfigError ? new ConfigError(error.issues, { stage: 'parse', cause: error }) : error;
+    throw error instanceof ConfigError
+      ? new ConfigError(error.issues, { stage: 'parse', cause: error })
+      : error;
   }
   const sweeping = unscopedCleanUps(prepared.plan);
-  if (sweeping.length > 0) throw new RefusedError('bad_config', cleanUpFault(sweeping), { hint: CLEAN_UP_HINT });
+  if (sweeping.length > 0)
+    throw new RefusedError('bad_config', cleanUpFault(sweeping), { hint: CLEAN_UP_HINT });
   const unscoped = unscopedSources(prepared.plan).map(({ id }) => `\`${id}\``);
   if (unscoped.length === 0) return prepared;
   const message = `every unit would read the same: the source of ${unscoped.join(', ')} names no window`;
@@ -73,8 +102,14 @@ interface Submitting {
   readonly caller: Caller;
 }
 
-/** One after the other. A full queue takes none of the units that are left; any other refusal is that of the whole request. */
-async function submitAll(submitting: Submitting, runs: BackfillOptions['runs']): Promise<BackfillUnitReceipt[]> {
+/**
+ * One after the other. A full queue takes none of the units that are left; any other refusal is
+ * that of the whole request.
+ */
+async function submitAll(
+  submitting: Submitting,
+  runs: BackfillOptions['runs'],
+): Promise<BackfillUnitReceipt[]> {
   const receipts: BackfillUnitReceipt[] = [];
   let full: string | undefined;
   for (const unit of submitting.plan.units) {
@@ -98,7 +133,10 @@ async function submitAll(submitting: Submitting, runs: BackfillOptions['runs']):
   return receipts;
 }
 
-function submissionOf(unit: Unit, { request, name, tree, plan }: Submitting): Parameters<Runs['submit']>[0] {
+function submissionOf(
+  unit: Unit,
+  { request, name, tree, plan }: Submitting,
+): Parameters<Runs['submit']>[0] {
   const { timezone, hash } = plan;
   return {
     config: stringifyJson(fillUnit(tree, { ...unit, timezone }, 'written')),

@@ -12,11 +12,24 @@ export interface UnitState {
 }
 
 /** The state store of the row; memory where that would not outlive the process. */
-export async function openUnitState({ state }: Pick<RowPlan, 'state'>, context: PartContext): Promise<UnitState> {
+export async function openUnitState(
+  { state }: Pick<RowPlan, 'state'>,
+  context: PartContext,
+): Promise<UnitState> {
   if (state === undefined) return { store: memory(), forgets: 'the document has no `state`' };
-  if (!state.definition.durable) return { store: memory(), forgets: `the state store \`${state.type}\` does not outlive the process` };
-  const tokens = { now: { date: context.env.clock.now(), zone: 'UTC' }, records: new Map<string, JsonValue>() };
-  return { store: await state.definition.open(resolvePart(state, tokens), context), forgets: undefined };
+  if (!state.definition.durable)
+    return {
+      store: memory(),
+      forgets: `the state store \`${state.type}\` does not outlive the process`,
+    };
+  const tokens = {
+    now: { date: context.env.clock.now(), zone: 'UTC' },
+    records: new Map<string, JsonValue>(),
+  };
+  return {
+    store: await state.definition.open(resolvePart(state, tokens), context),
+    forgets: undefined,
+  };
 }
 
 function memory(): StateStore {

@@ -37,14 +37,24 @@ export function windowWork({ units, timezone }: UnitPlan, working: Working): Uni
     end: unit.end,
     clock: unit.startsAt,
     seed: undefined,
-    plan: (restarts) => planUnit(unit.id, restarts, fillUnit(working.document.tree, { ...unit, timezone }, 'loaded'), working),
+    plan: (restarts) =>
+      planUnit(
+        unit.id,
+        restarts,
+        fillUnit(working.document.tree, { ...unit, timezone }, 'loaded'),
+        working,
+      ),
   }));
 }
 
 export function bookmarkWork(range: BookmarkRange, clock: Date, working: Working): UnitWork[] {
   const id = `bookmark-${range.hash}`;
   const plan = (restarts: number): Plan =>
-    withinRange(planUnit(id, restarts, asUnit(working.document.tree), working), working.subject.row.id, range);
+    withinRange(
+      planUnit(id, restarts, asUnit(working.document.tree), working),
+      working.subject.row.id,
+      range,
+    );
   return [{ id, start: null, end: null, clock, seed: range.from, plan }];
 }
 
@@ -52,6 +62,7 @@ function planUnit(id: string, restarts: number, tree: JsonObject, working: Worki
   const { document, parts, cpus, subject, keys } = working;
   const plan = planDocument({ ...document, tree: withSink(tree, subject) }, parts, { cpus });
   const isAlone = plan.topology === undefined;
-  const keyOf = (row: RowPlan): string => (isAlone && row.id === subject.row.id ? keys.unit(id) : keys.beside(id, restarts, row.id));
+  const keyOf = (row: RowPlan): string =>
+    isAlone && row.id === subject.row.id ? keys.unit(id) : keys.beside(id, restarts, row.id);
   return isolated(plan, subject, keyOf);
 }

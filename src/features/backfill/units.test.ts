@@ -4,7 +4,10 @@ import { fnv1a64 } from './fnv.ts';
 import { planUnits, type RangeSpec } from './units.ts';
 
 const plan = (range: Partial<RangeSpec>) =>
-  planUnits({ from: '2026-01-01', to: '2026-01-03', window: '1d', timezone: 'UTC', ...range }, 'orders');
+  planUnits(
+    { from: '2026-01-01', to: '2026-01-03', window: '1d', timezone: 'UTC', ...range },
+    'orders',
+  );
 
 describe('the units of a backfill (spec 1, section 4.4)', () => {
   test('are the windows of its range', () => {
@@ -30,7 +33,11 @@ describe('the units of a backfill (spec 1, section 4.4)', () => {
 
   test('begin at midnight of the zone, whose clocks tell their times', () => {
     expect(plan({ timezone: 'Europe/Berlin', to: '2026-01-02' }).units).toMatchObject([
-      { id: '20251231T230000Z', start: '2026-01-01T00:00:00+01:00', tokens: { start_date: '2026-01-01', end_date: '2026-01-02' } },
+      {
+        id: '20251231T230000Z',
+        start: '2026-01-01T00:00:00+01:00',
+        tokens: { start_date: '2026-01-01', end_date: '2026-01-02' },
+      },
     ]);
   });
 
@@ -38,7 +45,9 @@ describe('the units of a backfill (spec 1, section 4.4)', () => {
     const name = 'time|2026-01-01T00:00:00+00:00|2026-01-03T00:00:00+00:00|1d|orders';
     expect(plan({})).toMatchObject({ descriptor: name, hash: fnv1a64(name) });
     expect(plan({ from: '2026-01-01T00:00:00Z' }).hash).toBe(plan({}).hash);
-    const windows = ['6h', '360m', 21_600, '21600s', undefined, '2w'].map((window) => plan({ window }).descriptor.split('|')[3]);
+    const windows = ['6h', '360m', 21_600, '21600s', undefined, '2w'].map(
+      (window) => plan({ window }).descriptor.split('|')[3],
+    );
     expect(windows).toEqual(['21600', '21600', '21600', '21600', 'whole', '2w']);
   });
 
@@ -51,7 +60,9 @@ describe('the units of a backfill (spec 1, section 4.4)', () => {
       }
       return 'not refused';
     };
-    expect(refusal({ from: 'yesterday' })).toBe('from: `yesterday` is neither a date nor an RFC 3339 time');
+    expect(refusal({ from: 'yesterday' })).toBe(
+      'from: `yesterday` is neither a date nor an RFC 3339 time',
+    );
     expect(refusal({ to: '2026-02-30' })).toContain('to: `2026-02-30`');
     expect(refusal({ to: '2026-01-01' })).toContain('there is nothing between');
     expect(refusal({ from: '2026-01-04' })).toContain('there is nothing between');
@@ -62,5 +73,9 @@ describe('the units of a backfill (spec 1, section 4.4)', () => {
 });
 
 test('names are those of FNV-1a', () => {
-  expect(['', 'a', 'foobar'].map(fnv1a64)).toEqual(['cbf29ce484222325', 'af63dc4c8601ec8c', '85944171f73967e8']);
+  expect(['', 'a', 'foobar'].map(fnv1a64)).toEqual([
+    'cbf29ce484222325',
+    'af63dc4c8601ec8c',
+    '85944171f73967e8',
+  ]);
 });

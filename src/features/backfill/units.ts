@@ -1,7 +1,17 @@
-/** A range of the past, cut into the units of a backfill: what `headgate backfill` and `POST /v1/backfill` agree on. */
+/**
+ * A range of the past, cut into the units of a backfill: what `headgate backfill` and `POST
+ * /v1/backfill` agree on.
+ */
 import type { DateTime } from 'luxon';
 import { rfc3339 } from '../../document/now-tokens.ts';
-import { cutSpan, isZone, parseBound, parseWindow, windowTokens, type Window } from '../../document/windows.ts';
+import {
+  cutSpan,
+  isZone,
+  parseBound,
+  parseWindow,
+  windowTokens,
+  type Window,
+} from '../../document/windows.ts';
 import { RefusedError } from '../../lib/errors.ts';
 import type { JsonObject } from '../../lib/json.ts';
 import { fnv1a64 } from './fnv.ts';
@@ -44,10 +54,17 @@ export interface UnitPlan {
 /** `name`: what is run again. Throws `RefusedError` (`bad_config`). */
 export function planUnits(range: RangeSpec, name: string): UnitPlan {
   const { timezone, window } = range;
-  if (!isZone(timezone)) throw refuse(`timezone: \`${timezone}\` is no time zone`, 'use an IANA name such as `Europe/Oslo`');
+  if (!isZone(timezone))
+    throw refuse(
+      `timezone: \`${timezone}\` is no time zone`,
+      'use an IANA name such as `Europe/Oslo`',
+    );
   const [from, to] = [boundOf('from', range), boundOf('to', range)];
   if (window !== undefined && parseWindow(window) === undefined) {
-    throw refuse(`window: \`${window}\` is no span of time greater than 0`, 'e.g. `1d`, `6h` or a number of seconds');
+    throw refuse(
+      `window: \`${window}\` is no span of time greater than 0`,
+      'e.g. `1d`, `6h` or a number of seconds',
+    );
   }
   const result = cutSpan(range, MAX_UNITS);
   if ('fault' in result) {
@@ -56,7 +73,10 @@ export function planUnits(range: RangeSpec, name: string): UnitPlan {
         `there is nothing between \`from\` (${range.from}) and \`to\` (${range.to})`,
         '`to` is the first moment after the range',
       );
-    throw refuse(`the range has more than ${MAX_UNITS} units`, 'make the window larger, or the range shorter');
+    throw refuse(
+      `the range has more than ${MAX_UNITS} units`,
+      'make the window larger, or the range shorter',
+    );
   }
   const descriptor = ['time', rfc3339(from), rfc3339(to), windowLabel(window), name].join('|');
   return { descriptor, hash: fnv1a64(descriptor), timezone, units: result.windows.map(unitOf) };
@@ -65,7 +85,10 @@ export function planUnits(range: RangeSpec, name: string): UnitPlan {
 function boundOf(key: 'from' | 'to', { timezone, ...range }: RangeSpec): DateTime {
   const bound = parseBound(range[key], timezone);
   if (bound !== undefined) return bound;
-  throw refuse(`${key}: \`${range[key]}\` is neither a date nor an RFC 3339 time`, 'e.g. `2026-01-31` or `2026-01-31T00:00:00Z`');
+  throw refuse(
+    `${key}: \`${range[key]}\` is neither a date nor an RFC 3339 time`,
+    'e.g. `2026-01-31` or `2026-01-31T00:00:00Z`',
+  );
 }
 
 function unitOf(window: Window): Unit {

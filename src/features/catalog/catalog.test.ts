@@ -19,19 +19,43 @@ import { MovementObserver } from './movements.ts';
 import { compareSchemas, inferSchema } from './schemas.ts';
 
 describe('a schema', () => {
-  const field = (name: string, types: ('integer' | 'number' | 'string')[], nulls = false) => ({ name, types, nulls });
+  const field = (name: string, types: ('integer' | 'number' | 'string')[], nulls = false) => ({
+    name,
+    types,
+    nulls,
+  });
 
   it('tells each column with its types, nullable where a record lacked it', () => {
-    expect(inferSchema([field('id', ['integer']), field('n', ['string', 'number'], true), field('z', [], true)])).toEqual({
+    expect(
+      inferSchema([
+        field('id', ['integer']),
+        field('n', ['string', 'number'], true),
+        field('z', [], true),
+      ]),
+    ).toEqual({
       type: 'object',
-      properties: { id: { type: 'integer' }, n: { type: ['number', 'string', 'null'] }, z: { type: 'null' } },
+      properties: {
+        id: { type: 'integer' },
+        n: { type: ['number', 'string', 'null'] },
+        z: { type: 'null' },
+      },
     });
     expect(inferSchema([])).toBeUndefined();
   });
 
   it('is compared as drift is: new, wider, different and gone', () => {
-    const before = inferSchema([field('a', ['integer']), field('b', ['integer']), field('c', ['string']), field('d', ['string'])]);
-    const after = inferSchema([field('a', ['number']), field('b', ['string']), field('c', ['string'], true), field('e', ['string'])]);
+    const before = inferSchema([
+      field('a', ['integer']),
+      field('b', ['integer']),
+      field('c', ['string']),
+      field('d', ['string']),
+    ]);
+    const after = inferSchema([
+      field('a', ['number']),
+      field('b', ['string']),
+      field('c', ['string'], true),
+      field('e', ['string']),
+    ]);
     if (before === undefined || after === undefined) throw new Error('there are columns');
     expect(compareSchemas(before, after)).toEqual({
       added: [{ column: 'e', from: null, to: 'string' }],
@@ -42,15 +66,24 @@ describe('a schema', () => {
       changed: [{ column: 'b', from: 'integer', to: 'string' }],
       removed: ['d'],
     });
-    expect(compareSchemas(after, before)).toMatchObject({ changed: [{ column: 'a' }, { column: 'b' }, { column: 'c' }] });
+    expect(compareSchemas(after, before)).toMatchObject({
+      changed: [{ column: 'a' }, { column: 'b' }, { column: 'c' }],
+    });
   });
 });
 
 /** Runs rows and hears what they moved. */
-async function movedBy(rows: readonly RowPlan[], overrides: Parameters<typeof run>[1] = {}): Promise<Movement[]> {
+async function movedBy(
+  rows: readonly RowPlan[],
+  overrides: Parameters<typeof run>[1] = {},
+): Promise<Movement[]> {
   const heard: Movement[] = [];
   const env = testEnv();
-  const observer = new MovementObserver({ env, sampleRecords: 10, deliver: (movements) => void heard.push(...movements) });
+  const observer = new MovementObserver({
+    env,
+    sampleRecords: 10,
+    deliver: (movements) => void heard.push(...movements),
+  });
   await run(planOf([...rows]), { env, observers: [observer], ...overrides });
   return heard;
 }
@@ -60,20 +93,34 @@ const oneRow = (over: Partial<RowPlan> = {}, records: JsonValue[] = [{ id: 1 }])
 
 describe('a movement', () => {
   it('is told of a row that succeeded: its data sets, their schemas, and where columns come from', async () => {
-    const [movement] = await movedBy([oneRow({ transforms: [part(renameField, { fields: { id: 'key' } })] })]);
-    const schema = (column: string) => ({ type: 'object', properties: { [column]: { type: 'integer' } } });
+    const [movement] = await movedBy([
+      oneRow({ transforms: [part(renameField, { fields: { id: 'key' } })] }),
+    ]);
+    const schema = (column: string) => ({
+      type: 'object',
+      properties: { [column]: { type: 'integer' } },
+    });
     expect(movement).toMatchObject({ pipeline: 'test', row: 'row-0', run_id: 'run-1' });
     expect(movement?.datasets).toEqual([
       { uri: 'fake://source', kind: 'fake', role: 'source', records: 1, schema: schema('id') },
       { uri: 'fake://sink', kind: 'fake', role: 'sink', records: 1, schema: schema('key') },
     ]);
-    expect(movement?.edges).toEqual([{ from: 'fake://source', to: 'fake://sink', records: 1, columns: { key: ['id'] } }]);
+    expect(movement?.edges).toEqual([
+      { from: 'fake://source', to: 'fake://sink', records: 1, columns: { key: ['id'] } },
+    ]);
   });
 
   it('has no schemas where none are asked for, although another observer has records looked at', async () => {
     const heard: Movement[] = [];
-    const observer = new MovementObserver({ env: testEnv(), sampleRecords: 0, deliver: (movements) => void heard.push(...movements) });
-    await run(planOf([oneRow()]), { env: testEnv(), observers: [observer, { name: 'curious', sampleRecords: 10 }] });
+    const observer = new MovementObserver({
+      env: testEnv(),
+      sampleRecords: 0,
+      deliver: (movements) => void heard.push(...movements),
+    });
+    await run(planOf([oneRow()]), {
+      env: testEnv(),
+      observers: [observer, { name: 'curious', sampleRecords: 10 }],
+    });
     expect(heard).toMatchObject([{ datasets: [{ records: 1 }, { records: 1 }] }]);
     expect(JSON.stringify(heard)).not.toMatch(/schema|columns/);
   });
@@ -81,19 +128,27 @@ describe('a movement', () => {
   it('is not told of a dry run, a limited run, or a row that failed', async () => {
     expect(await movedBy([oneRow()], { dryRun: true })).toEqual([]);
     expect(await movedBy([oneRow()], { limit: 5 })).toEqual([]);
-    const failing = rowPlan(fakeSource([{ records: [{ id: 1 }] }], { failAfter: new ConnectorError('data', 'no') }), fakeSink().definition);
+    const failing = rowPlan(
+      fakeSource([{ records: [{ id: 1 }] }], { failAfter: new ConnectorError('data', 'no') }),
+      fakeSink().definition,
+    );
     const told = await movedBy([{ ...failing, id: 'bad' }, oneRow({ id: 'good' })]);
     expect(told.map(({ row }) => row)).toEqual(['good']);
   });
 
   it('is not told of a row of which some chunks never ran, because another row had failed', async () => {
     const heard: Movement[] = [];
-    const observer = new MovementObserver({ env: testEnv(), sampleRecords: 0, deliver: (movements) => void heard.push(...movements) });
+    const observer = new MovementObserver({
+      env: testEnv(),
+      sampleRecords: 0,
+      deliver: (movements) => void heard.push(...movements),
+    });
     const row = oneRow();
     const watched: RunObserver = {
       name: 'chunks',
       runStarted: (started) => observer.runStarted(started),
-      rowEnded: (ended, outcome, shapes) => observer.rowEnded(ended, { ...outcome, row_id: 'row-0::partition::0' }, shapes),
+      rowEnded: (ended, outcome, shapes) =>
+        observer.rowEnded(ended, { ...outcome, row_id: 'row-0::partition::0' }, shapes),
       runEnded: async (outcome, read) => {
         const [done] = outcome.invocations;
         if (done === undefined) throw new Error('the row ran');
@@ -103,7 +158,10 @@ describe('a movement', () => {
           { ...done, row_id: chunk(1), status: 'skipped' as const },
         ];
         await observer.runEnded({ ...outcome, status: 'failed', invocations: chunks }, read);
-        await observer.runEnded({ ...outcome, status: 'failed', invocations: chunks.slice(0, 1) }, read);
+        await observer.runEnded(
+          { ...outcome, status: 'failed', invocations: chunks.slice(0, 1) },
+          read,
+        );
       },
     };
     await run(planOf([row]), { env: testEnv(), observers: [watched] });
@@ -114,20 +172,39 @@ describe('a movement', () => {
     const stop = new AbortController();
     const onProgress = (): void => stop.abort(new StopReason('cancel', 'the run was cancelled'));
     const pages = [{ records: [{ id: 1 }] }, { records: [{ id: 2 }] }];
-    expect(await movedBy([rowPlan(fakeSource(pages), fakeSink().definition)], { signal: stop.signal, onProgress })).toEqual([]);
+    expect(
+      await movedBy([rowPlan(fakeSource(pages), fakeSink().definition)], {
+        signal: stop.signal,
+        onProgress,
+      }),
+    ).toEqual([]);
   });
 
   it('is not told of rows that run for the records of others', async () => {
-    const child = oneRow({ id: 'kid', parent: { row: 'top', key: 'id', fields: [] }, dependsOn: ['top'] });
+    const child = oneRow({
+      id: 'kid',
+      parent: { row: 'top', key: 'id', fields: [] },
+      dependsOn: ['top'],
+    });
     expect((await movedBy([oneRow({ id: 'top' }), child])).map(({ row }) => row)).toEqual(['top']);
   });
 
   it('of a graph tells every source once, and an edge for each pair that is connected', async () => {
     const heard: Movement[] = [];
     const env = testEnv();
-    const observer = new MovementObserver({ env, sampleRecords: 10, deliver: (movements) => void heard.push(...movements) });
-    const source = (name: string, records: JsonValue[]) => ({ ...fakeSource([{ records }]), datasetUri: () => `fake://${name}` });
-    const sink = (name: string) => ({ ...fakeSink().definition, datasetUri: () => `fake://${name}` });
+    const observer = new MovementObserver({
+      env,
+      sampleRecords: 10,
+      deliver: (movements) => void heard.push(...movements),
+    });
+    const source = (name: string, records: JsonValue[]) => ({
+      ...fakeSource([{ records }]),
+      datasetUri: () => `fake://${name}`,
+    });
+    const sink = (name: string) => ({
+      ...fakeSink().definition,
+      datasetUri: () => `fake://${name}`,
+    });
     await runGraph(
       {
         nodes: {
@@ -152,18 +229,41 @@ describe('a movement', () => {
       },
       { env, observers: [observer] },
     );
-    const datasets = heard.flatMap((movement) => movement.datasets.map(({ uri, records }) => `${uri} ${records}`));
-    expect(datasets.sort()).toEqual(['fake://a 2', 'fake://b 1', 'fake://both 3', 'fake://first 2']);
-    const edges = heard.flatMap((movement) => movement.edges.map(({ from, to, records }) => `${from} ${to} ${records}`));
-    expect(edges.sort()).toEqual(['fake://a fake://both 2', 'fake://a fake://first 2', 'fake://b fake://both 1']);
+    const datasets = heard.flatMap((movement) =>
+      movement.datasets.map(({ uri, records }) => `${uri} ${records}`),
+    );
+    expect(datasets.sort()).toEqual([
+      'fake://a 2',
+      'fake://b 1',
+      'fake://both 3',
+      'fake://first 2',
+    ]);
+    const edges = heard.flatMap((movement) =>
+      movement.edges.map(({ from, to, records }) => `${from} ${to} ${records}`),
+    );
+    expect(edges.sort()).toEqual([
+      'fake://a fake://both 2',
+      'fake://a fake://first 2',
+      'fake://b fake://both 1',
+    ]);
   });
 });
 
 function aMovement(
-  over: Partial<Movement> & { readonly columns?: readonly string[]; readonly path?: readonly [string, string] } = {},
+  over: Partial<Movement> & {
+    readonly columns?: readonly string[];
+    readonly path?: readonly [string, string];
+  } = {},
 ): Movement {
-  const { columns = ['id'], path: [from, to] = ['file:///a.csv', 'file:///b.jsonl'], ...rest } = over;
-  const schema = { type: 'object' as const, properties: Object.fromEntries(columns.map((name) => [name, { type: 'string' }])) };
+  const {
+    columns = ['id'],
+    path: [from, to] = ['file:///a.csv', 'file:///b.jsonl'],
+    ...rest
+  } = over;
+  const schema = {
+    type: 'object' as const,
+    properties: Object.fromEntries(columns.map((name) => [name, { type: 'string' }])),
+  };
   return {
     pipeline: 'orders',
     row: 'row-0',
@@ -178,14 +278,17 @@ function aMovement(
   };
 }
 
-const catalogOf = (store: CatalogStore = new MemoryCatalog()): Catalog => createCatalog(store, testEnv());
+const catalogOf = (store: CatalogStore = new MemoryCatalog()): Catalog =>
+  createCatalog(store, testEnv());
 
 describe('the catalog', () => {
   it('shows what was recorded as soon as it is asked', async () => {
     const catalog = catalogOf();
     catalog.record([aMovement()]);
     const { datasets } = await catalog.list({ limit: 10 });
-    expect(datasets.map(({ uri, roles, runs, schema_versions }) => [uri, roles, runs, schema_versions])).toEqual(
+    expect(
+      datasets.map(({ uri, roles, runs, schema_versions }) => [uri, roles, runs, schema_versions]),
+    ).toEqual(
       expect.arrayContaining([
         ['file:///a.csv', ['source'], 1, 1],
         ['file:///b.jsonl', ['sink'], 1, 1],
@@ -195,21 +298,43 @@ describe('the catalog', () => {
 
   it('has a new version of a schema only when it is another one, with what is different', async () => {
     const catalog = catalogOf();
-    const at = (second: number): string => new Date(Date.UTC(2026, 7, 1, 0, 0, second)).toISOString();
-    catalog.record([aMovement({ recorded_at: at(1) }), aMovement({ recorded_at: at(2), run_id: 'r2' })]);
+    const at = (second: number): string =>
+      new Date(Date.UTC(2026, 7, 1, 0, 0, second)).toISOString();
+    catalog.record([
+      aMovement({ recorded_at: at(1) }),
+      aMovement({ recorded_at: at(2), run_id: 'r2' }),
+    ]);
     await catalog.settled();
     catalog.record([
       aMovement({ recorded_at: at(3), run_id: 'r3', columns: ['id', 'mail'] }),
       aMovement({ recorded_at: at(4), run_id: 'r4', columns: ['id', 'mail'] }),
     ]);
     const detail = await catalog.get(datasetId('file:///b.jsonl'));
-    expect(detail).toMatchObject({ schema_versions: 2, runs: 4, total_records: 12, last_run_id: 'r4' });
-    expect(detail?.schema_timeline.map(({ version, run_id, diff }) => [version, run_id, diff])).toEqual([
+    expect(detail).toMatchObject({
+      schema_versions: 2,
+      runs: 4,
+      total_records: 12,
+      last_run_id: 'r4',
+    });
+    expect(
+      detail?.schema_timeline.map(({ version, run_id, diff }) => [version, run_id, diff]),
+    ).toEqual([
       [1, 'r1', undefined],
-      [2, 'r3', { added: [{ column: 'mail', from: null, to: 'string' }], widened: [], changed: [], removed: [] }],
+      [
+        2,
+        'r3',
+        {
+          added: [{ column: 'mail', from: null, to: 'string' }],
+          widened: [],
+          changed: [],
+          removed: [],
+        },
+      ],
     ]);
     expect(detail?.stats.map(({ run_id }) => run_id)).toEqual(['r4', 'r3', 'r2', 'r1']);
-    expect(detail?.upstream).toMatchObject([{ runs: 4, column_lineage: { fields: { id: ['id'] } } }]);
+    expect(detail?.upstream).toMatchObject([
+      { runs: 4, column_lineage: { fields: { id: ['id'] } } },
+    ]);
   });
 
   it('goes on where another recorder of the same store stopped', async () => {
@@ -219,12 +344,17 @@ describe('the catalog', () => {
       catalog.record([aMovement({ columns })]);
       await catalog.settled();
     }
-    expect(await store.getDataset(datasetId('file:///a.csv'))).toMatchObject({ schema_versions: 2, runs: 3 });
+    expect(await store.getDataset(datasetId('file:///a.csv'))).toMatchObject({
+      schema_versions: 2,
+      runs: 3,
+    });
   });
 
   it('follows a schema that changes back and forth', async () => {
     const catalog = catalogOf();
-    catalog.record([['id'], ['id', 'n'], ['id', 'n'], ['id']].map((columns) => aMovement({ columns })));
+    catalog.record(
+      [['id'], ['id', 'n'], ['id', 'n'], ['id']].map((columns) => aMovement({ columns })),
+    );
     const detail = await catalog.get(datasetId('file:///b.jsonl'));
     expect(detail?.schema_timeline.map(({ diff }) => [diff?.added.length, diff?.removed])).toEqual([
       [undefined, undefined],
@@ -239,7 +369,11 @@ describe('the catalog', () => {
     let isFirst = true;
     vi.spyOn(store, 'addSchemas').mockImplementation(async (versions) => {
       const others = isFirst
-        ? versions.map((version) => ({ ...version, schema: { type: 'object', properties: {} }, schema_hash: 'theirs' }))
+        ? versions.map((version) => ({
+            ...version,
+            schema: { type: 'object', properties: {} },
+            schema_hash: 'theirs',
+          }))
         : [];
       isFirst = false;
       await addSchemas(others);
@@ -249,7 +383,11 @@ describe('the catalog', () => {
     catalog.record([aMovement()]);
     const detail = await catalog.get(datasetId('file:///b.jsonl'));
     expect(
-      detail?.schema_timeline.map(({ version, schema_hash, diff }) => [version, schema_hash === 'theirs', diff?.added.length]),
+      detail?.schema_timeline.map(({ version, schema_hash, diff }) => [
+        version,
+        schema_hash === 'theirs',
+        diff?.added.length,
+      ]),
     ).toEqual([
       [1, true, undefined],
       [2, false, 1],
@@ -260,15 +398,25 @@ describe('the catalog', () => {
     const store = new MemoryCatalog();
     const [asked, added] = [vi.spyOn(store, 'currentSchemas'), vi.spyOn(store, 'addSchemas')];
     const catalog = catalogOf(store);
-    catalog.record(Array.from({ length: 50 }, (_, index) => aMovement({ path: ['file:///in.csv', `file:///out-${index}.jsonl`] })));
-    expect((await catalog.list({ limit: 100 })).datasets.every(({ schema_versions }) => schema_versions === 1)).toBe(true);
+    catalog.record(
+      Array.from({ length: 50 }, (_, index) =>
+        aMovement({ path: ['file:///in.csv', `file:///out-${index}.jsonl`] }),
+      ),
+    );
+    expect(
+      (await catalog.list({ limit: 100 })).datasets.every(
+        ({ schema_versions }) => schema_versions === 1,
+      ),
+    ).toBe(true);
     expect([asked.mock.calls.length, added.mock.calls.length]).toEqual([1, 1]);
   });
 
   it('walks from a data set in both directions, as far as it is asked', async () => {
     const catalog = catalogOf();
     const chain = ['a', 'b', 'c', 'd'].map((name) => `file:///${name}`);
-    const steps = [0, 1, 2].map((index) => aMovement({ path: [chain[index] ?? '', chain[index + 1] ?? ''], row: `r${index}` }));
+    const steps = [0, 1, 2].map((index) =>
+      aMovement({ path: [chain[index] ?? '', chain[index + 1] ?? ''], row: `r${index}` }),
+    );
     catalog.record(steps);
     const rows = async (query: Parameters<Catalog['lineage']>[0]): Promise<string[]> =>
       (await catalog.lineage(query)).map(({ row }) => row).sort();
@@ -285,11 +433,15 @@ describe('the catalog', () => {
     let broken = true;
     const failing: CatalogStore = Object.assign(Object.create(store) as CatalogStore, {
       addMovements: (gain: Parameters<CatalogStore['addMovements']>[0]) =>
-        broken ? Promise.reject(new HistoryError('the disk is full')) : MemoryCatalog.prototype.addMovements.call(store, gain),
-      listDatasets: (query: Parameters<CatalogStore['listDatasets']>[0]) => store.listDatasets(query),
+        broken
+          ? Promise.reject(new HistoryError('the disk is full'))
+          : MemoryCatalog.prototype.addMovements.call(store, gain),
+      listDatasets: (query: Parameters<CatalogStore['listDatasets']>[0]) =>
+        store.listDatasets(query),
       getDataset: (id: string) => store.getDataset(id),
       currentSchemas: (ids: readonly string[]) => store.currentSchemas(ids),
-      addSchemas: (versions: Parameters<CatalogStore['addSchemas']>[0]) => store.addSchemas(versions),
+      addSchemas: (versions: Parameters<CatalogStore['addSchemas']>[0]) =>
+        store.addSchemas(versions),
     });
     const catalog = createCatalog(failing, env);
     catalog.record([aMovement()]);

@@ -1,5 +1,10 @@
 /** The catalog as routes and commands read it. */
-import type { CatalogStore, DatasetPage, DatasetQuery, PastMovement } from '../../history/catalog.ts';
+import type {
+  CatalogStore,
+  DatasetPage,
+  DatasetQuery,
+  PastMovement,
+} from '../../history/catalog.ts';
 import type { Env } from '../../lib/env.ts';
 import type { DatasetDetail, LineageEdge, Movement } from '../../wire/catalog.ts';
 import { CatalogRecorder } from './recorder.ts';
@@ -43,7 +48,10 @@ export function createCatalog(store: CatalogStore, env: Pick<Env, 'log'>): Catal
 }
 
 /** Breadth first; a root that nobody knows has no edges. */
-async function lineageOf(store: CatalogStore, { root, depth }: LineageQuery): Promise<readonly LineageEdge[]> {
+async function lineageOf(
+  store: CatalogStore,
+  { root, depth }: LineageQuery,
+): Promise<readonly LineageEdge[]> {
   if (root === undefined) return store.listEdges();
   const edges = new Map<string, LineageEdge>();
   const seen = new Set([root]);
@@ -62,5 +70,7 @@ async function lineageOf(store: CatalogStore, { root, depth }: LineageQuery): Pr
     }
     frontier = next;
   }
-  return [...edges.values()].sort((a, b) => (a.last_seen === b.last_seen ? 0 : a.last_seen < b.last_seen ? 1 : -1));
+  return [...edges.values()].sort((a, b) =>
+    a.last_seen === b.last_seen ? 0 : a.last_seen < b.last_seen ? 1 : -1,
+  );
 }

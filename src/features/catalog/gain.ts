@@ -1,5 +1,11 @@
 /** Many movements as one change of the catalog. Pure. */
-import { KEPT_POINTS, type CatalogGain, type DatasetGain, type EdgeGain, type PointGain } from '../../history/catalog.ts';
+import {
+  KEPT_POINTS,
+  type CatalogGain,
+  type DatasetGain,
+  type EdgeGain,
+  type PointGain,
+} from '../../history/catalog.ts';
 import type { MovedDataset, Movement } from '../../wire/catalog.ts';
 
 type IdOf = (uri: string) => string;
@@ -29,7 +35,11 @@ export function gainOf(movements: readonly Movement[], idOf: IdOf): CatalogGain 
 
 function addDataset(
   before: DatasetGain | undefined,
-  { id, moved, movement }: { readonly id: string; readonly moved: readonly MovedDataset[]; readonly movement: Movement },
+  {
+    id,
+    moved,
+    movement,
+  }: { readonly id: string; readonly moved: readonly MovedDataset[]; readonly movement: Movement },
 ): DatasetGain {
   const { pipeline, run_id, recorded_at } = movement;
   // Where a run reads and writes the same data set, what it wrote is what the run moved.
@@ -79,7 +89,11 @@ function columnsOf(columns: Readonly<Record<string, readonly string[]>>): Record
   return Object.fromEntries(Object.entries(columns).map(([name, from]) => [name, [...from]]));
 }
 
-function pointOf(id: string, { role, records }: Pick<MovedDataset, 'role' | 'records'>, movement: Movement): PointGain {
+function pointOf(
+  id: string,
+  { role, records }: Pick<MovedDataset, 'role' | 'records'>,
+  movement: Movement,
+): PointGain {
   const { recorded_at, run_id, pipeline, row } = movement;
   return { dataset_id: id, recorded_at, run_id, records, role, pipeline, row };
 }

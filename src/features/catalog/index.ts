@@ -6,7 +6,10 @@ import type { Movement } from '../../wire/catalog.ts';
 const SAMPLE_RECORDS = 100;
 
 /** The observer that a document with `catalog` asks for, where nobody else takes what it moves. */
-export async function catalogObserver({ catalog }: Plan, env: Env): Promise<RunObserver | undefined> {
+export async function catalogObserver(
+  { catalog }: Plan,
+  env: Env,
+): Promise<RunObserver | undefined> {
   if (catalog === undefined) return undefined;
   const { MovementObserver } = await import('./movements.ts');
   const { recordIn } = await import('./record-in.ts');
@@ -24,5 +27,9 @@ export async function movementObserver(
   deliver: (movements: readonly Movement[]) => void,
 ): Promise<RunObserver> {
   const { MovementObserver } = await import('./movements.ts');
-  return new MovementObserver({ env, sampleRecords: catalog?.sample_records ?? SAMPLE_RECORDS, deliver });
+  return new MovementObserver({
+    env,
+    sampleRecords: catalog?.sample_records ?? SAMPLE_RECORDS,
+    deliver,
+  });
 }

@@ -3,7 +3,12 @@ import { rowOfInvocation } from '../../engine/expand/turn.ts';
 import { canonicalUri } from '../../engine/observe/canonical-uri.ts';
 import { columnOriginsOf } from '../../engine/observe/column-origins.ts';
 import { datasetsOf, sourceNodesOf } from '../../engine/observe/datasets.ts';
-import { isWholeRun, type ObservedRow, type ObservedRun, type RunObserver } from '../../engine/observe/observer.ts';
+import {
+  isWholeRun,
+  type ObservedRow,
+  type ObservedRun,
+  type RunObserver,
+} from '../../engine/observe/observer.ts';
 import type { RecordShape, RowShapes } from '../../engine/observe/samples.ts';
 import type { Env } from '../../lib/env.ts';
 import type { MovedDataset, Movement } from '../../wire/catalog.ts';
@@ -25,8 +30,8 @@ interface Ended {
 type Moved = Pick<Movement, 'datasets' | 'edges'>;
 
 /**
- * Only what moved for good is told: not dry runs, limited runs and cancelled ones, not rows that failed, and not those that run for the
- * records of others. The chunks of a row are one movement.
+ * Only what moved for good is told: not dry runs, limited runs and cancelled ones, not rows that
+ * failed, and not those that run for the records of others. The chunks of a row are one movement.
  */
 export class MovementObserver implements RunObserver {
   readonly name = 'catalog';
@@ -58,18 +63,28 @@ export class MovementObserver implements RunObserver {
     const run = this.#run;
     if (run === undefined || outcome.status === 'cancelled') return;
     const graphFailed = run.plan.topology !== undefined && outcome.status !== 'completed';
-    const movements = graphFailed ? [] : this.#movements(run, outcome, this.#isAsked ? read : new Map());
+    const movements = graphFailed
+      ? []
+      : this.#movements(run, outcome, this.#isAsked ? read : new Map());
     if (movements.length > 0) await this.#options.deliver(movements);
   }
 
-  #movements(run: ObservedRun, outcome: RunOutcome, read: ReadonlyMap<string, RecordShape>): Movement[] {
+  #movements(
+    run: ObservedRun,
+    outcome: RunOutcome,
+    read: ReadonlyMap<string, RecordShape>,
+  ): Movement[] {
     const rows = new Set(run.plan.rows.map(({ id }) => id));
     const isRow = (id: string): boolean => rows.has(id);
     // Chunks that never started are only told of here.
     const broken = new Set(
-      outcome.invocations.flatMap(({ row_id: name, status }) => (status === 'completed' ? [] : rowOfInvocation(name, isRow))),
+      outcome.invocations.flatMap(({ row_id: name, status }) =>
+        status === 'completed' ? [] : rowOfInvocation(name, isRow),
+      ),
     );
-    const whole = [...Map.groupBy(this.#ended, ({ row }) => row.row.id)].filter(([id]) => !broken.has(id));
+    const whole = [...Map.groupBy(this.#ended, ({ row }) => row.row.id)].filter(
+      ([id]) => !broken.has(id),
+    );
     const about = { pipeline: run.plan.name, run_id: run.runId, recorded_at: outcome.finished_at };
     return whole.flatMap(([row, parts]) => {
       const moved = together(parts.map((part) => this.#moved(run, part, { outcome, read })));
@@ -77,12 +92,23 @@ export class MovementObserver implements RunObserver {
     });
   }
 
-  #moved(run: ObservedRun, { row, outcome, shapes }: Ended, whole: { outcome: RunOutcome; read: ReadonlyMap<string, RecordShape> }): Moved {
+  #moved(
+    run: ObservedRun,
+    { row, outcome, shapes }: Ended,
+    whole: { outcome: RunOutcome; read: ReadonlyMap<string, RecordShape> },
+  ): Moved {
     const { plan } = run;
-    const { inputs, output } = datasetsOf(row.row, { plan, tokens: row.tokens, env: this.#options.env });
+    const { inputs, output } = datasetsOf(row.row, {
+      plan,
+      tokens: row.tokens,
+      env: this.#options.env,
+    });
     const { written } = outcome.balance;
     const isGraph = plan.topology !== undefined;
-    const columns = shapes === undefined || inputs.length !== 1 ? undefined : columnOriginsOf(row.row, plan, shapes);
+    const columns =
+      shapes === undefined || inputs.length !== 1
+        ? undefined
+        : columnOriginsOf(row.row, plan, shapes);
     const sinkUri = canonicalUri(output, row.tokens);
     const datasets: MovedDataset[] = [];
     const edges: Movement['edges'][number][] = [];
@@ -95,18 +121,36 @@ export class MovementObserver implements RunObserver {
       // A source that feeds several sinks is told with the first of them.
       if (!isGraph || feedsFirst(run, input.id, row.row.id))
         datasets.push(dataset({ uri, kind: input.kind, role: 'source', records }, shape));
-      if (sinkUri !== undefined) edges.push({ from: uri, to: sinkUri, records, ...(columns === undefined ? {} : { columns }) });
+      if (sinkUri !== undefined)
+        edges.push({
+          from: uri,
+          to: sinkUri,
+          records,
+          ...(columns === undefined ? {} : { columns }),
+        });
     }
-    if (sinkUri !== undefined) datasets.push(dataset({ uri: sinkUri, kind: output.kind, role: 'sink', records: written }, shapes?.written));
+    if (sinkUri !== undefined)
+      datasets.push(
+        dataset(
+          { uri: sinkUri, kind: output.kind, role: 'sink', records: written },
+          shapes?.written,
+        ),
+      );
     return { datasets, edges };
   }
 }
 
 function feedsFirst({ plan }: ObservedRun, source: string, sink: string): boolean {
-  return plan.rows.find(({ id }) => sourceNodesOf(id, plan).some((node) => node.id === source))?.id === sink;
+  return (
+    plan.rows.find(({ id }) => sourceNodesOf(id, plan).some((node) => node.id === source))?.id ===
+    sink
+  );
 }
 
-function dataset(moved: Omit<MovedDataset, 'schema'>, shape: RecordShape | undefined): MovedDataset {
+function dataset(
+  moved: Omit<MovedDataset, 'schema'>,
+  shape: RecordShape | undefined,
+): MovedDataset {
   const schema = shape === undefined ? undefined : inferSchema(shape);
   return schema === undefined ? moved : { ...moved, schema };
 }
@@ -121,12 +165,20 @@ function together(parts: readonly Moved[]): Moved {
     for (const one of part.datasets) {
       const key = `${one.role} ${one.uri}`;
       const before = datasets.get(key);
-      datasets.set(key, before === undefined ? one : { ...one, ...before, records: before.records + one.records });
+      datasets.set(
+        key,
+        before === undefined ? one : { ...one, ...before, records: before.records + one.records },
+      );
     }
     for (const edge of part.edges) {
       const key = JSON.stringify([edge.from, edge.to]);
       const before = edges.get(key);
-      edges.set(key, before === undefined ? edge : { ...edge, ...before, records: before.records + edge.records });
+      edges.set(
+        key,
+        before === undefined
+          ? edge
+          : { ...edge, ...before, records: before.records + edge.records },
+      );
     }
   }
   return { datasets: [...datasets.values()], edges: [...edges.values()] };

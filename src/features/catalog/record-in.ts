@@ -4,8 +4,15 @@ import { messageOf } from '../../lib/errors.ts';
 import type { Movement } from '../../wire/catalog.ts';
 import { createCatalog } from './catalog.ts';
 
-/** Records movements in the catalog at an address. Never throws: one that cannot be reached is stood in for by memory. */
-export async function recordIn(url: string, movements: readonly Movement[], env: Env): Promise<void> {
+/**
+ * Records movements in the catalog at an address. Never throws: one that cannot be reached is stood
+ * in for by memory.
+ */
+export async function recordIn(
+  url: string,
+  movements: readonly Movement[],
+  env: Env,
+): Promise<void> {
   const { store, close } = await openOrMemory(url, env);
   const catalog = createCatalog(store, env);
   catalog.record(movements);
@@ -20,7 +27,10 @@ async function openOrMemory(url: string, env: Env): Promise<OpenCatalog> {
     const why = env.redactor.text(messageOf(error));
     env.log
       .at('headgate::catalog')
-      .warn('the catalog cannot be reached; what this run moved is remembered only while it lasts', { error: why });
+      .warn(
+        'the catalog cannot be reached; what this run moved is remembered only while it lasts',
+        { error: why },
+      );
     return memoryCatalog();
   }
 }

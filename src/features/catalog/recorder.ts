@@ -1,4 +1,7 @@
-/** Writes movements into a catalog, behind the back of the runs that made them: gathered, bounded, never failing a run. */
+/**
+ * Writes movements into a catalog, behind the back of the runs that made them: gathered, bounded,
+ * never failing a run.
+ */
 import { datasetId } from '../../engine/observe/canonical-uri.ts';
 import type { CatalogStore, CurrentSchema } from '../../history/catalog.ts';
 import type { Env } from '../../lib/env.ts';
@@ -63,23 +66,42 @@ export class CatalogRecorder {
   async #write(movements: readonly Movement[]): Promise<void> {
     const lost = this.#dropped;
     this.#dropped = 0;
-    if (lost > 0) this.#env.log.warn('movements were not recorded: the catalog is too slow', { movements: lost });
+    if (lost > 0)
+      this.#env.log.warn('movements were not recorded: the catalog is too slow', {
+        movements: lost,
+      });
     try {
       await this.#store.addMovements(gainOf(movements, this.#idOf));
       await this.#noteSchemas(movements.flatMap((movement) => this.#sightingsOf(movement)));
     } catch (error) {
       this.#schemas.clear();
-      this.#env.log.warn('movements could not be recorded in the catalog', { movements: movements.length, error: messageOf(error) });
+      this.#env.log.warn('movements could not be recorded in the catalog', {
+        movements: movements.length,
+        error: messageOf(error),
+      });
     }
   }
 
   #sightingsOf({ datasets, run_id, recorded_at }: Movement): Sighting[] {
     return datasets.flatMap(({ uri, schema }) =>
-      schema === undefined ? [] : [{ id: this.#idOf(uri), hash: this.#hashOf(JSON.stringify(schema)), schema, run_id, recorded_at }],
+      schema === undefined
+        ? []
+        : [
+            {
+              id: this.#idOf(uri),
+              hash: this.#hashOf(JSON.stringify(schema)),
+              schema,
+              run_id,
+              recorded_at,
+            },
+          ],
     );
   }
 
-  /** One version of each data set at a time: what follows it depends on whether another instance was faster. */
+  /**
+   * One version of each data set at a time: what follows it depends on whether another instance was
+   * faster.
+   */
   async #noteSchemas(sightings: readonly Sighting[]): Promise<void> {
     const known = new Map<string, CurrentSchema>();
     let open = [...Map.groupBy(sightings, ({ id }) => id).values()];
@@ -87,10 +109,15 @@ export class CatalogRecorder {
       await this.#learn(new Set(open.flatMap((seen) => seen[0]?.id ?? [])), known);
       open = open.map((seen) => withoutKnown(seen, known)).filter((seen) => seen.length > 0);
       if (open.length === 0) return;
-      const next = open.flatMap(([first]) => (first === undefined ? [] : [versionAfter(known.get(first.id), first)]));
+      const next = open.flatMap(([first]) =>
+        first === undefined ? [] : [versionAfter(known.get(first.id), first)],
+      );
       const added = await this.#store.addSchemas(next);
       if (!added.every(Boolean)) lost += 1;
-      for (const [index, { dataset_id: id, version, schema, schema_hash: hash }] of next.entries()) {
+      for (const [
+        index,
+        { dataset_id: id, version, schema, schema_hash: hash },
+      ] of next.entries()) {
         if (added[index] === true) known.set(id, { version, schema, hash });
         else known.delete(id);
         this.#remember(id, known.get(id));
@@ -122,12 +149,18 @@ export class CatalogRecorder {
 }
 
 /** From the first schema on that is another one than the newest. */
-function withoutKnown(seen: readonly Sighting[], known: ReadonlyMap<string, CurrentSchema>): Sighting[] {
+function withoutKnown(
+  seen: readonly Sighting[],
+  known: ReadonlyMap<string, CurrentSchema>,
+): Sighting[] {
   const fresh = seen.findIndex(({ id, hash }) => known.get(id)?.hash !== hash);
   return fresh === -1 ? [] : seen.slice(fresh);
 }
 
-function versionAfter(current: CurrentSchema | undefined, { id, hash, schema, run_id, recorded_at }: Sighting): SchemaVersion {
+function versionAfter(
+  current: CurrentSchema | undefined,
+  { id, hash, schema, run_id, recorded_at }: Sighting,
+): SchemaVersion {
   // It was inferred by this program.
   const before = current?.schema as InferredSchema | undefined;
   return {

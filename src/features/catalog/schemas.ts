@@ -1,4 +1,7 @@
-/** Schemas as the catalog keeps them: inferred from what sampled records look like, and compared as the drift of a destination is. */
+/**
+ * Schemas as the catalog keeps them: inferred from what sampled records look like, and compared as
+ * the drift of a destination is.
+ */
 import { createHash } from 'node:crypto';
 import type { RecordShape } from '../../engine/observe/samples.ts';
 import { compareColumns } from '../../engine/stages/drift-columns.ts';
@@ -25,12 +28,28 @@ export function schemaHash(schema: InferredSchema): string {
 
 export function compareSchemas(before: InferredSchema, after: InferredSchema): SchemaDiff {
   const [old, fresh] = [columnsOf(before), columnsOf(after)];
-  const page = fresh.map(({ name, types, nullable }) => ({ name, types: new Set(types), nulls: nullable }));
-  const drift = compareColumns(page, { destination: old, allowWidening: true, supplied: new Set() });
-  const names = (list: readonly { readonly name: string }[]): Set<string> => new Set(list.map(({ name }) => name));
+  const page = fresh.map(({ name, types, nullable }) => ({
+    name,
+    types: new Set(types),
+    nulls: nullable,
+  }));
+  const drift = compareColumns(page, {
+    destination: old,
+    allowWidening: true,
+    supplied: new Set(),
+  });
+  const names = (list: readonly { readonly name: string }[]): Set<string> =>
+    new Set(list.map(({ name }) => name));
   const [added, widened, kept] = [names(drift.added), names(drift.widened), names(fresh)];
-  const change = (column: string) => ({ column, from: typesOf(before, column) ?? null, to: typesOf(after, column) ?? '' });
-  const changed = fresh.filter(({ name }) => !added.has(name) && !widened.has(name) && typesOf(before, name) !== typesOf(after, name));
+  const change = (column: string) => ({
+    column,
+    from: typesOf(before, column) ?? null,
+    to: typesOf(after, column) ?? '',
+  });
+  const changed = fresh.filter(
+    ({ name }) =>
+      !added.has(name) && !widened.has(name) && typesOf(before, name) !== typesOf(after, name),
+  );
   return {
     added: [...added].map(change),
     widened: [...widened].map(change),
@@ -42,7 +61,11 @@ export function compareSchemas(before: InferredSchema, after: InferredSchema): S
 function columnsOf({ properties }: InferredSchema): DestinationColumn[] {
   return Object.entries(properties).map(([name, { type }]) => {
     const types = typeof type === 'string' ? [type] : type;
-    return { name, types: types.filter((one) => one !== 'null') as ColumnType[], nullable: types.includes('null') };
+    return {
+      name,
+      types: types.filter((one) => one !== 'null') as ColumnType[],
+      nullable: types.includes('null'),
+    };
   });
 }
 

@@ -1,4 +1,7 @@
-/** Takes dead letters out of a queue: into an archive beside it, or away. Lines that are not meant stay as they are. */
+/**
+ * Takes dead letters out of a queue: into an archive beside it, or away. Lines that are not meant
+ * stay as they are.
+ */
 import { open, rename, rm, stat, type FileHandle } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { randomUUID } from 'node:crypto';
@@ -48,11 +51,12 @@ async function discardAll(request: DiscardRequest): Promise<DiscardReport> {
 }
 
 /**
- * The number of letters taken out. The archive is on disk before the file is replaced, so that a crash leaves letters twice rather
- * than nowhere.
+ * The number of letters taken out. The archive is on disk before the file is replaced, so that a
+ * crash leaves letters twice rather than nowhere.
  */
 async function discardFrom(file: string, request: DiscardRequest, seen: Seen): Promise<number> {
-  const isMeant = (line: Line): boolean => line.kind === 'letter' && isWanted(line.letter, request.filter);
+  const isMeant = (line: Line): boolean =>
+    line.kind === 'letter' && isWanted(line.letter, request.filter);
   if (!(await holdsAny(file, request.keys, { isMeant, seen }))) return 0;
   const fresh = join(dirname(file), `.${basename(file)}.${randomUUID()}.tmp`);
   const { mode } = await stat(file);
@@ -60,7 +64,8 @@ async function discardFrom(file: string, request: DiscardRequest, seen: Seen): P
     await using kept = await writer(fresh, 'wx', mode);
     await using archive = request.delete ? undefined : await writer(archiveOf(file), 'a', mode);
     // What was killed in the middle of a line ends there.
-    if (archive !== undefined && !(await endsWithLine(archiveOf(file)))) await archive.write(Buffer.of(LINE_FEED));
+    if (archive !== undefined && !(await endsWithLine(archiveOf(file))))
+      await archive.write(Buffer.of(LINE_FEED));
     let gone = 0;
     let read = 0;
     // A run may add letters meanwhile: they are taken over before the file is replaced.
@@ -72,7 +77,11 @@ async function discardFrom(file: string, request: DiscardRequest, seen: Seen): P
           continue;
         }
         gone += 1;
-        await archive?.write(line.bytes.at(-1) === LINE_FEED ? line.bytes : Buffer.concat([line.bytes, Buffer.of(LINE_FEED)]));
+        await archive?.write(
+          line.bytes.at(-1) === LINE_FEED
+            ? line.bytes
+            : Buffer.concat([line.bytes, Buffer.of(LINE_FEED)]),
+        );
       }
     }
     await archive?.sync();
@@ -104,7 +113,11 @@ interface Looking {
   readonly seen: Seen;
 }
 
-async function holdsAny(file: string, keys: readonly string[], { isMeant, seen }: Looking): Promise<boolean> {
+async function holdsAny(
+  file: string,
+  keys: readonly string[],
+  { isMeant, seen }: Looking,
+): Promise<boolean> {
   for await (const line of linesOf(file, keys)) {
     if (line.kind === 'letter') seen.readable += 1;
     if (line.kind === 'undecryptable') seen.undecryptable += 1;

@@ -43,7 +43,14 @@ function look(location: string, overrides: Partial<Parameters<typeof inspect>[0]
 
 describe('looking into a queue', () => {
   it('counts letters by reason and kind, and everything else by what it is', async () => {
-    await put('dead.jsonl', [letter({ id: 1 }), letter({ id: 2 }, 'contract'), 'garbage', '{"id":3}', '{"payload":null}', '  ']);
+    await put('dead.jsonl', [
+      letter({ id: 1 }),
+      letter({ id: 2 }, 'contract'),
+      'garbage',
+      '{"id":3}',
+      '{"payload":null}',
+      '  ',
+    ]);
     expect(await look('dead.jsonl')).toEqual({
       location: 'dead.jsonl',
       files_read: 1,
@@ -72,7 +79,15 @@ describe('looking into a queue', () => {
           record_index: 0,
           payload: { id: 2 },
         },
-        { reason: null, error_kind: null, error_message: null, pipeline: null, row: null, record_index: null, payload: null },
+        {
+          reason: null,
+          error_kind: null,
+          error_message: null,
+          pipeline: null,
+          row: null,
+          record_index: null,
+          payload: null,
+        },
       ],
     });
   });
@@ -80,35 +95,70 @@ describe('looking into a queue', () => {
   it('filters by reason, which a letter that tells none never has, and still counts what is no letter', async () => {
     await put('dead.jsonl', [letter(1), letter(2, 'contract'), '{"payload":3}', 'garbage']);
     const found = await look('dead.jsonl', { reason: 'contract', limit: 0 });
-    expect(found).toMatchObject({ total_envelopes: 1, malformed: 1, by_reason: { contract: 1 }, sample: [] });
+    expect(found).toMatchObject({
+      total_envelopes: 1,
+      malformed: 1,
+      by_reason: { contract: 1 },
+      sample: [],
+    });
   });
 
   it('opens sealed letters with any of the keys, and counts those it cannot open', async () => {
-    const sealed = (key: string, text: string): string => Buffer.from(seal(key, Buffer.from(text))).toString('base64');
-    await put('dead.jsonl', [sealed('old', letter(1)), sealed('new', letter(2)), sealed('lost', letter(3))]);
-    expect(await look('dead.jsonl', { keys: ['new', 'old'] })).toMatchObject({ total_envelopes: 2, undecryptable: 1, malformed: 0 });
+    const sealed = (key: string, text: string): string =>
+      Buffer.from(seal(key, Buffer.from(text))).toString('base64');
+    await put('dead.jsonl', [
+      sealed('old', letter(1)),
+      sealed('new', letter(2)),
+      sealed('lost', letter(3)),
+    ]);
+    expect(await look('dead.jsonl', { keys: ['new', 'old'] })).toMatchObject({
+      total_envelopes: 2,
+      undecryptable: 1,
+      malformed: 0,
+    });
   });
 
   it('reads the files of a folder and of a glob, but no archive and nothing below', async () => {
     await mkdir(join(cwd, 'q/below'), { recursive: true });
-    for (const name of ['q/b.jsonl', 'q/a.jsonl', 'q/a.archived.jsonl', 'q/notes.txt', 'q/below/c.jsonl']) await put(name, [letter(name)]);
-    const payloads = async (location: string): Promise<unknown[]> => (await look(location)).sample.map(({ payload }) => payload);
+    for (const name of [
+      'q/b.jsonl',
+      'q/a.jsonl',
+      'q/a.archived.jsonl',
+      'q/notes.txt',
+      'q/below/c.jsonl',
+    ])
+      await put(name, [letter(name)]);
+    const payloads = async (location: string): Promise<unknown[]> =>
+      (await look(location)).sample.map(({ payload }) => payload);
     expect(await payloads('q')).toEqual(['q/a.jsonl', 'q/b.jsonl']);
     expect(await payloads('q/[ab]*.jsonl')).toEqual(['q/a.jsonl', 'q/b.jsonl']);
   });
 
-  it.each(['', 'nowhere.jsonl', 'empty', 'none-*.jsonl'])('refuses a place where there is nothing: %j', async (location) => {
-    await mkdir(join(cwd, 'empty'));
-    await expect(look(location)).rejects.toMatchObject({ code: 'bad_config' });
-  });
+  it.each(['', 'nowhere.jsonl', 'empty', 'none-*.jsonl'])(
+    'refuses a place where there is nothing: %j',
+    async (location) => {
+      await mkdir(join(cwd, 'empty'));
+      await expect(look(location)).rejects.toMatchObject({ code: 'bad_config' });
+    },
+  );
 });
 
 describe('discarding', () => {
   it('archives the letters that match and leaves every other line as it is', async () => {
     await put('dead.jsonl', [letter(1), 'garbage', letter(2, 'contract'), '{"a": 1}']);
     await put('dead.archived.jsonl', ['earlier']);
-    const report = await discard({ location: 'dead.jsonl', filter: { reason: 'quality' }, delete: false, keys: [], cwd });
-    expect(report).toEqual({ discarded: 1, files_rewritten: 1, archived_to: [join(cwd, 'dead.archived.jsonl')] });
+    const report = await discard({
+      location: 'dead.jsonl',
+      filter: { reason: 'quality' },
+      delete: false,
+      keys: [],
+      cwd,
+    });
+    expect(report).toEqual({
+      discarded: 1,
+      files_rewritten: 1,
+      archived_to: [join(cwd, 'dead.archived.jsonl')],
+    });
     expect(await lines('dead.jsonl')).toEqual(['garbage', letter(2, 'contract'), '{"a": 1}']);
     expect(await lines('dead.archived.jsonl')).toEqual(['earlier', letter(1)]);
   });
@@ -117,7 +167,11 @@ describe('discarding', () => {
     await put('dead.jsonl', [letter(1), letter(2)]);
     await writeFile(join(cwd, 'dead.archived.jsonl'), letter(1).slice(0, 20));
     await discard({ location: 'dead.jsonl', filter: {}, delete: false, keys: [], cwd });
-    expect(await lines('dead.archived.jsonl')).toEqual([letter(1).slice(0, 20), letter(1), letter(2)]);
+    expect(await lines('dead.archived.jsonl')).toEqual([
+      letter(1).slice(0, 20),
+      letter(1),
+      letter(2),
+    ]);
   });
 
   it('takes turns, so that none puts back what another took out', async () => {
@@ -127,15 +181,27 @@ describe('discarding', () => {
       Array.from({ length: 900 }, (_, id) => letter({ id }, reasons[id % 3])),
     );
     const request = { location: 'dead.jsonl', delete: false, keys: [], cwd };
-    const reports = await Promise.all([...reasons, ...reasons].map((reason) => discard({ ...request, filter: { reason } })));
+    const reports = await Promise.all(
+      [...reasons, ...reasons].map((reason) => discard({ ...request, filter: { reason } })),
+    );
     expect(reports.map(({ discarded }) => discarded)).toEqual([300, 300, 300, 0, 0, 0]);
     expect(await lines('dead.jsonl')).toEqual([]);
     expect(await lines('dead.archived.jsonl')).toHaveLength(900);
   });
 
   it('deletes where that is asked for, and takes only what is strictly older', async () => {
-    await put('dead.jsonl', [letter(1, 'quality', 999), letter(2, 'quality', 1000), '{"payload":3}']);
-    const report = await discard({ location: 'dead.jsonl', filter: { beforeMs: 1000 }, delete: true, keys: [], cwd });
+    await put('dead.jsonl', [
+      letter(1, 'quality', 999),
+      letter(2, 'quality', 1000),
+      '{"payload":3}',
+    ]);
+    const report = await discard({
+      location: 'dead.jsonl',
+      filter: { beforeMs: 1000 },
+      delete: true,
+      keys: [],
+      cwd,
+    });
     expect(report).toEqual({ discarded: 1, files_rewritten: 1, archived_to: [] });
     expect(await readdir(cwd)).toEqual(['dead.jsonl']);
     expect(await lines('dead.jsonl')).toEqual([letter(2), '{"payload":3}']);
@@ -143,7 +209,13 @@ describe('discarding', () => {
 
   it('does not touch a file that holds nothing of what is meant', async () => {
     await put('dead.jsonl', ['garbage', letter(1)]);
-    const report = await discard({ location: 'dead.jsonl', filter: { reason: 'partial' }, delete: false, keys: [], cwd });
+    const report = await discard({
+      location: 'dead.jsonl',
+      filter: { reason: 'partial' },
+      delete: false,
+      keys: [],
+      cwd,
+    });
     expect(report).toEqual({ discarded: 0, files_rewritten: 0, archived_to: [] });
   });
 
@@ -154,9 +226,16 @@ describe('discarding', () => {
     );
     await fc.assert(
       fc.asyncProperty(fc.array(line, { maxLength: 12 }), fc.boolean(), async (texts, ended) => {
-        const content = texts.map((text) => text.replaceAll('\n', ' ')).join('\n') + (ended ? '\n' : '');
+        const content =
+          texts.map((text) => text.replaceAll('\n', ' ')).join('\n') + (ended ? '\n' : '');
         await writeFile(join(cwd, 'any.jsonl'), content);
-        await discard({ location: 'any.jsonl', filter: { reason: 'quality' }, delete: true, keys: [], cwd });
+        await discard({
+          location: 'any.jsonl',
+          filter: { reason: 'quality' },
+          delete: true,
+          keys: [],
+          cwd,
+        });
         const kept = content.split(/(?<=\n)/).filter((text) => text.trim() !== letter(1));
         expect(await readFile(join(cwd, 'any.jsonl'), 'utf8')).toBe(kept.join(''));
       }),
@@ -180,9 +259,20 @@ function again(pipeline: Pipeline, overrides: Partial<ReplayRequest> = {}) {
       version: 1,
       name: 'p',
       ...beside,
-      pipeline: { source: { type: 'csv', config: { path: 'in.csv' } }, sink, ...(dlq === undefined ? {} : { dlq }), ...more },
+      pipeline: {
+        source: { type: 'csv', config: { path: 'in.csv' } },
+        sink,
+        ...(dlq === undefined ? {} : { dlq }),
+        ...more,
+      },
     }),
-    { format: 'json', origin: { kind: 'file', path: 'p.json' }, variables: {}, redactor: new Redactor(), readFile: () => new Uint8Array() },
+    {
+      format: 'json',
+      origin: { kind: 'file', path: 'p.json' },
+      variables: {},
+      redactor: new Redactor(),
+      readFile: () => new Uint8Array(),
+    },
   );
   const plan = planDocument(document, parts, { cpus: 2 });
   const { signal } = new AbortController();
@@ -199,7 +289,9 @@ function again(pipeline: Pipeline, overrides: Partial<ReplayRequest> = {}) {
   });
 }
 
-const needsName = { quality: { record: [{ type: 'not_null', field: 'name', on_failure: 'quarantine' }] } };
+const needsName = {
+  quality: { record: [{ type: 'not_null', field: 'name', on_failure: 'quarantine' }] },
+};
 const queue = { sink: { type: 'jsonl', config: { path: 'dead.jsonl' } } };
 
 describe('replaying', () => {
@@ -216,9 +308,11 @@ describe('replaying', () => {
     expect(failedAgain).toBe(1);
     expect(await lines('out.jsonl')).toEqual(['{"name":"a"}']);
     expect(await lines('dead.jsonl')).toHaveLength(3);
-    expect((await lines('dead.replay-failed.jsonl')).map((line) => (JSON.parse(line) as { payload: unknown }).payload)).toEqual([
-      { name: null },
-    ]);
+    expect(
+      (await lines('dead.replay-failed.jsonl')).map(
+        (line) => (JSON.parse(line) as { payload: unknown }).payload,
+      ),
+    ).toEqual([{ name: null }]);
   });
 
   it('counts and writes nothing when it is only tried', async () => {
@@ -228,19 +322,24 @@ describe('replaying', () => {
     expect(await readdir(cwd)).toEqual(['dead.jsonl']);
   });
 
-  it.each([[{ type: 'jsonl', config: { path: 'out.jsonl' } }], [{ type: 'file', config: { path: 'out.jsonl', format: 'json_lines' } }]])(
-    'adds to what a sink wrote before, also where a run would replace it: %j',
-    async (sink) => {
-      await put('out.jsonl', ['{"name":"before"}']);
-      await put('dead.jsonl', [letter({ name: 'a' })]);
-      await again({ sink });
-      expect(await lines('out.jsonl')).toEqual(['{"name":"before"}', '{"name":"a"}']);
-    },
-  );
+  it.each([
+    [{ type: 'jsonl', config: { path: 'out.jsonl' } }],
+    [{ type: 'file', config: { path: 'out.jsonl', format: 'json_lines' } }],
+  ])('adds to what a sink wrote before, also where a run would replace it: %j', async (sink) => {
+    await put('out.jsonl', ['{"name":"before"}']);
+    await put('dead.jsonl', [letter({ name: 'a' })]);
+    await again({ sink });
+    expect(await lines('out.jsonl')).toEqual(['{"name":"before"}', '{"name":"a"}']);
+  });
 
   it('refuses a sink that can only replace', async () => {
     await put('dead.jsonl', [letter({ name: 'a' })]);
-    const refused = again({ sink: { type: 'parquet', config: { destination: { type: 'local_path', path: 'out.parquet' } } } });
+    const refused = again({
+      sink: {
+        type: 'parquet',
+        config: { destination: { type: 'local_path', path: 'out.parquet' } },
+      },
+    });
     await expect(refused).rejects.toMatchObject({ code: 'unprocessable' });
   });
 
@@ -256,62 +355,116 @@ describe('replaying', () => {
   });
 
   it('opens and seals with the keys of the row when none is named', async () => {
-    const dlq = { sink: { type: 'jsonl', config: { path: 'dead.jsonl', encryption: { key: 'now', previous_keys: ['before'] } } } };
-    await put('dead.jsonl', [Buffer.from(seal('before', Buffer.from(letter({ name: null })))).toString('base64')]);
+    const dlq = {
+      sink: {
+        type: 'jsonl',
+        config: { path: 'dead.jsonl', encryption: { key: 'now', previous_keys: ['before'] } },
+      },
+    };
+    await put('dead.jsonl', [
+      Buffer.from(seal('before', Buffer.from(letter({ name: null })))).toString('base64'),
+    ]);
     const { report } = await again({ dlq, more: needsName });
     expect(report).toMatchObject({ candidates: 1, records_written: 0 });
-    expect(await look('dead.replay-failed.jsonl', { keys: ['now'] })).toMatchObject({ total_envelopes: 1, malformed: 0 });
+    expect(await look('dead.replay-failed.jsonl', { keys: ['now'] })).toMatchObject({
+      total_envelopes: 1,
+      malformed: 0,
+    });
   });
 
   it('takes only the letters of the row, where they are of rows of the document', async () => {
-    const of = (row: string | undefined, id: number): string => JSON.stringify({ reason: 'quality', payload: { id }, row });
-    await put('dead.jsonl', [of('a', 1), of('b', 2), of('kid', 3), of('gone', 4), of(undefined, 5), of('a', 6)]);
-    const into = (id: string, more: object = {}) => ({ id, sink: { config: { path: `${id}.jsonl` } }, ...more });
+    const of = (row: string | undefined, id: number): string =>
+      JSON.stringify({ reason: 'quality', payload: { id }, row });
+    await put('dead.jsonl', [
+      of('a', 1),
+      of('b', 2),
+      of('kid', 3),
+      of('gone', 4),
+      of(undefined, 5),
+      of('a', 6),
+    ]);
+    const into = (id: string, more: object = {}) => ({
+      id,
+      sink: { config: { path: `${id}.jsonl` } },
+      ...more,
+    });
     const matrix = [
       into('a'),
       into('b'),
-      into('kid', { parent: 'a', source: { config: { path: '${a.id}.csv' } }, sink: { config: { path: 'kid-${a.id}.jsonl' } } }),
+      into('kid', {
+        parent: 'a',
+        source: { config: { path: '${a.id}.csv' } },
+        sink: { config: { path: 'kid-${a.id}.jsonl' } },
+      }),
     ];
     const first = await again({ beside: { matrix } });
-    expect(first.report).toMatchObject({ candidates: 4, records_written: 4, passed_over: { other_rows: 2 } });
+    expect(first.report).toMatchObject({
+      candidates: 4,
+      records_written: 4,
+      passed_over: { other_rows: 2 },
+    });
     expect(await lines('a.jsonl')).toEqual([1, 4, 5, 6].map((id) => `{"id":${id}}`));
     await again({ beside: { matrix } }, { row: 'b' });
     expect(await lines('b.jsonl')).toEqual([2, 4, 5].map((id) => `{"id":${id}}`));
   });
 
   it('is refused, as is discarding, where no key opens anything: that is not an empty queue', async () => {
-    await put('dead.jsonl', [Buffer.from(seal('lost', Buffer.from(letter({ name: 'a' })))).toString('base64')]);
+    await put('dead.jsonl', [
+      Buffer.from(seal('lost', Buffer.from(letter({ name: 'a' })))).toString('base64'),
+    ]);
     for (const dryRun of [true, false]) {
-      await expect(again({}, { keys: ['wrong'], dryRun })).rejects.toThrow('no key opens the letters');
+      await expect(again({}, { keys: ['wrong'], dryRun })).rejects.toThrow(
+        'no key opens the letters',
+      );
     }
-    const discarding = discard({ location: 'dead.jsonl', filter: {}, delete: true, keys: ['wrong'], cwd });
+    const discarding = discard({
+      location: 'dead.jsonl',
+      filter: {},
+      delete: true,
+      keys: ['wrong'],
+      cwd,
+    });
     await expect(discarding).rejects.toMatchObject({ code: 'bad_config' });
     expect(await lines('dead.jsonl')).toHaveLength(1);
   });
 
   it('that is stopped before the last letter is no success', async () => {
     await put('dead.jsonl', [letter({ name: 'a' })]);
-    const { report, error } = await again({}, { signal: AbortSignal.abort(new StopReason('cancel', 'enough')) });
+    const { report, error } = await again(
+      {},
+      { signal: AbortSignal.abort(new StopReason('cancel', 'enough')) },
+    );
     expect([report.records_written, error]).toMatchObject([0, { code: 'replay_stopped' }]);
   });
 
   it('refuses a sink that can only replace also when it is only tried', async () => {
     await put('dead.jsonl', [letter({ name: 'a' })]);
-    const sink = { type: 'parquet', config: { destination: { type: 'local_path', path: 'out.parquet' } } };
-    await expect(again({ sink }, { dryRun: true })).rejects.toMatchObject({ code: 'unprocessable' });
+    const sink = {
+      type: 'parquet',
+      config: { destination: { type: 'local_path', path: 'out.parquet' } },
+    };
+    await expect(again({ sink }, { dryRun: true })).rejects.toMatchObject({
+      code: 'unprocessable',
+    });
   });
 
   it('never writes failures into a file that it reads', async () => {
     await put('dead.jsonl', [letter({ name: 'a' })]);
-    await expect(again({}, { failedDlq: './dead.jsonl' })).rejects.toMatchObject({ code: 'bad_config' });
+    await expect(again({}, { failedDlq: './dead.jsonl' })).rejects.toMatchObject({
+      code: 'bad_config',
+    });
   });
 
   it('never does so under another name of the file, and reads no letters that come while it reads', async () => {
     await put('dead.jsonl', [letter({ name: null })]);
     await symlink('dead.jsonl', join(cwd, 'other.jsonl'));
-    await expect(again({}, { failedDlq: 'other.jsonl' })).rejects.toMatchObject({ code: 'bad_config' });
+    await expect(again({}, { failedDlq: 'other.jsonl' })).rejects.toMatchObject({
+      code: 'bad_config',
+    });
     const file = { type: 'jsonl', config: { path: 'dead.jsonl' } };
-    const wrap = { transforms: [{ type: 'set', config: { values: { payload: { name: 'again' } } } }] };
+    const wrap = {
+      transforms: [{ type: 'set', config: { values: { payload: { name: 'again' } } } }],
+    };
     const { report } = await again({ sink: file, more: wrap });
     expect(report).toMatchObject({ candidates: 1, records_written: 1 });
     expect(await lines('dead.jsonl')).toHaveLength(2);
@@ -319,11 +472,18 @@ describe('replaying', () => {
 
   it('takes a root row by its id only', async () => {
     await put('dead.jsonl', [letter({ name: 'a' })]);
-    await expect(again({}, { row: 'none' })).rejects.toMatchObject({ code: 'bad_config', hint: 'root rows: row-0' });
+    await expect(again({}, { row: 'none' })).rejects.toMatchObject({
+      code: 'bad_config',
+      hint: 'root rows: row-0',
+    });
   });
 
   it('is not held against the source of the row, which it does not read', async () => {
-    const table = { database_url: `sqlite:${join(cwd, 'shop.db')}?mode=rwc`, table_name: 'shop', column_mapping: 'auto_map' };
+    const table = {
+      database_url: `sqlite:${join(cwd, 'shop.db')}?mode=rwc`,
+      table_name: 'shop',
+      column_mapping: 'auto_map',
+    };
     const sink = { type: 'sqlite', config: { ...table, write_mode: 'upsert', key: ['id'] } };
     for (const id of [1, 2]) {
       await put('dead.jsonl', [letter({ id })]);
@@ -334,7 +494,10 @@ describe('replaying', () => {
 
   it('stops at the budget of the row, and tells so', async () => {
     await put('dead.jsonl', [letter({ name: null }), letter({ name: null })]);
-    const { error, report } = await again({ dlq: { ...queue, max_failures_total: 1 }, more: needsName });
+    const { error, report } = await again({
+      dlq: { ...queue, max_failures_total: 1 },
+      more: needsName,
+    });
     expect(error).toMatchObject({ code: 'dlq_budget_exceeded' });
     expect(report.records_written).toBe(0);
   });

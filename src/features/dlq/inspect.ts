@@ -15,7 +15,13 @@ export interface InspectRequest {
 }
 
 /** Throws `RefusedError` when there is nothing to read. */
-export async function inspect({ location, reason, limit, keys, cwd }: InspectRequest): Promise<Inspection> {
+export async function inspect({
+  location,
+  reason,
+  limit,
+  keys,
+  cwd,
+}: InspectRequest): Promise<Inspection> {
   const { files } = await locate(location, cwd);
   const odd = { malformed: 0, non_envelope: 0, undecryptable: 0 };
   const reasons = new Map<string, number>();
@@ -54,6 +60,22 @@ function sorted(counts: ReadonlyMap<string, number>): Record<string, number> {
   return Object.fromEntries([...counts].sort(([one], [other]) => (one < other ? -1 : 1)));
 }
 
-function sampleOf({ reason, errorKind, errorMessage, pipeline, row, recordIndex, payload }: Letter): Inspection['sample'][number] {
-  return { reason, error_kind: errorKind, error_message: errorMessage, pipeline, row, record_index: recordIndex, payload };
+function sampleOf({
+  reason,
+  errorKind,
+  errorMessage,
+  pipeline,
+  row,
+  recordIndex,
+  payload,
+}: Letter): Inspection['sample'][number] {
+  return {
+    reason,
+    error_kind: errorKind,
+    error_message: errorMessage,
+    pipeline,
+    row,
+    record_index: recordIndex,
+    payload,
+  };
 }

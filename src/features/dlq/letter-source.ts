@@ -8,7 +8,9 @@ import type { Letter } from './letters.ts';
 /** A page ends after this many records, or when its lines take this many bytes. */
 const PAGE_RECORDS = 1000;
 
-export function letterSource(letters: () => AsyncIterable<{ readonly letter: Letter; readonly size: number }>): SourceDefinition {
+export function letterSource(
+  letters: () => AsyncIterable<{ readonly letter: Letter; readonly size: number }>,
+): SourceDefinition {
   return defineSource({
     type: 'dlq',
     description: 'Payloads of dead letters.',
@@ -16,11 +18,18 @@ export function letterSource(letters: () => AsyncIterable<{ readonly letter: Let
     examples: [],
     capabilities: () => ({ replay: 'none', bookmarks: false, encodings: [] }),
     datasetUri: () => 'dlq://',
-    open: (_config, { pageBytes }) => Promise.resolve({ pages: () => pagesOf(letters(), pageBytes), close: () => Promise.resolve() }),
+    open: (_config, { pageBytes }) =>
+      Promise.resolve({
+        pages: () => pagesOf(letters(), pageBytes),
+        close: () => Promise.resolve(),
+      }),
   });
 }
 
-async function* pagesOf(letters: AsyncIterable<{ readonly letter: Letter; readonly size: number }>, most: number): AsyncGenerator<Page> {
+async function* pagesOf(
+  letters: AsyncIterable<{ readonly letter: Letter; readonly size: number }>,
+  most: number,
+): AsyncGenerator<Page> {
   let records: JsonValue[] = [];
   let bytes = 0;
   for await (const { letter, size } of letters) {

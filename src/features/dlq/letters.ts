@@ -1,4 +1,7 @@
-/** Reads queues of dead letters line by line: whatever stands there is told, nothing is thrown away, and memory stays bounded. */
+/**
+ * Reads queues of dead letters line by line: whatever stands there is told, nothing is thrown away,
+ * and memory stays bounded.
+ */
 import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { isObject, parseJson, type JsonObject, type JsonValue } from '../../lib/json.ts';
@@ -20,8 +23,14 @@ export interface Letter {
 
 export type Line =
   | { readonly kind: 'letter'; readonly letter: Letter; readonly bytes: Buffer }
-  /** Not JSON; JSON without a payload; sealed with a key that is not at hand; nothing but white space. */
-  | { readonly kind: 'malformed' | 'non_envelope' | 'undecryptable' | 'blank'; readonly bytes: Buffer };
+  /**
+   * Not JSON; JSON without a payload; sealed with a key that is not at hand; nothing but white
+   * space.
+   */
+  | {
+      readonly kind: 'malformed' | 'non_envelope' | 'undecryptable' | 'blank';
+      readonly bytes: Buffer;
+    };
 
 export interface LetterFilter {
   /** Letters without a reason match none. */
@@ -40,8 +49,15 @@ const LINE_FEED = 10;
 /** A line that does not end within this many bytes is refused: the file is no queue. */
 const MAX_LINE_BYTES = 128 * 1024 * 1024;
 
-/** The lines of a file from a byte on. `bytes` are those of the file, with the line end when there is one. */
-export async function* linesOf(file: string, keys: readonly string[], start = 0): AsyncGenerator<Line> {
+/**
+ * The lines of a file from a byte on. `bytes` are those of the file, with the line end when there
+ * is one.
+ */
+export async function* linesOf(
+  file: string,
+  keys: readonly string[],
+  start = 0,
+): AsyncGenerator<Line> {
   let parts: Buffer[] = [];
   let held = 0;
   for await (const block of blocksOf(file, start)) {
@@ -55,7 +71,8 @@ export async function* linesOf(file: string, keys: readonly string[], start = 0)
     }
     parts.push(block.subarray(from));
     held += block.length - from;
-    if (held > MAX_LINE_BYTES) throw unreadable(file, `a line does not end within ${MAX_LINE_BYTES} bytes`);
+    if (held > MAX_LINE_BYTES)
+      throw unreadable(file, `a line does not end within ${MAX_LINE_BYTES} bytes`);
   }
   const last = Buffer.concat(parts);
   if (last.length > 0) yield lineOf(last, keys);
@@ -66,7 +83,8 @@ async function* blocksOf(file: string, start: number): AsyncGenerator<Buffer> {
     // A replay may add to what it reads: what is there now is all that is read.
     const { size } = await stat(file);
     if (size <= start) return;
-    for await (const block of createReadStream(file, { start, end: size - 1 })) yield block as Buffer;
+    for await (const block of createReadStream(file, { start, end: size - 1 }))
+      yield block as Buffer;
   } catch (error) {
     throw unreadable(file, messageOf(error), error);
   }

@@ -15,10 +15,14 @@ export interface Located {
 
 /** Throws `RefusedError` when there is nothing to read. */
 export async function locate(location: string, cwd: string): Promise<Located> {
-  if (location === '') throw new RefusedError('bad_config', 'the location of the dead letters is empty', { hint: 'name a file' });
+  if (location === '')
+    throw new RefusedError('bad_config', 'the location of the dead letters is empty', {
+      hint: 'name a file',
+    });
   const path = resolve(cwd, location);
   const found = await stat(path).catch(() => undefined);
-  if (found?.isFile() === true) return { files: [path], failedAgain: beside(path, 'replay-failed') };
+  if (found?.isFile() === true)
+    return { files: [path], failedAgain: beside(path, 'replay-failed') };
   if (found?.isDirectory() === true) {
     const files = await lettersIn(path);
     if (files.length === 0) throw nothingAt(location, 'the folder holds no `.jsonl` file');
@@ -28,7 +32,13 @@ export async function locate(location: string, cwd: string): Promise<Located> {
   const files = await matching(path);
   const [first] = files;
   if (first === undefined) throw nothingAt(location, 'no file matches');
-  return { files, failedAgain: files.length === 1 ? beside(first, 'replay-failed') : join(dirname(first), 'replay-failed.jsonl') };
+  return {
+    files,
+    failedAgain:
+      files.length === 1
+        ? beside(first, 'replay-failed')
+        : join(dirname(first), 'replay-failed.jsonl'),
+  };
 }
 
 /** The archive that belongs to a file. */
@@ -43,9 +53,13 @@ function beside(file: string, word: string): string {
 
 async function lettersIn(folder: string): Promise<string[]> {
   const entries = await readdir(folder, { withFileTypes: true }).catch((error: unknown) => {
-    throw new RefusedError('bad_config', `the folder cannot be read: ${messageOf(error)}`, { cause: error });
+    throw new RefusedError('bad_config', `the folder cannot be read: ${messageOf(error)}`, {
+      cause: error,
+    });
   });
-  const files = entries.filter((entry) => entry.isFile() && entry.name.endsWith('.jsonl') && !entry.name.endsWith(ARCHIVE));
+  const files = entries.filter(
+    (entry) => entry.isFile() && entry.name.endsWith('.jsonl') && !entry.name.endsWith(ARCHIVE),
+  );
   return files.map(({ name }) => join(folder, name)).sort();
 }
 
@@ -58,7 +72,11 @@ async function matching(pattern: string): Promise<string[]> {
 }
 
 function nothingAt(location: string, why: string): RefusedError {
-  return new RefusedError('bad_config', `there are no dead letters at ${JSON.stringify(location)}: ${why}`, {
-    hint: 'name a `.jsonl` file, a folder of them, or a glob',
-  });
+  return new RefusedError(
+    'bad_config',
+    `there are no dead letters at ${JSON.stringify(location)}: ${why}`,
+    {
+      hint: 'name a `.jsonl` file, a folder of them, or a glob',
+    },
+  );
 }

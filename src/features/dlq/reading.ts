@@ -45,19 +45,36 @@ export class Reading {
     }
   }
 
-  /** Throws `RefusedError` when there are letters and no key opens any of them: then nothing was replayed. */
+  /**
+   * Throws `RefusedError` when there are letters and no key opens any of them: then nothing was
+   * replayed.
+   */
   report(told: Pick<ReplayReport, 'records_written' | 'failed_dlq' | 'dry_run'>): ReplayReport {
     const passed = this.#passedOver;
     assertOpened({ readable: this.#readable, undecryptable: passed.undecryptable });
     const isAny = Object.values(passed).some((lines) => lines > 0);
-    return { candidates: this.#candidates, ...told, ...(isAny ? { passed_over: { ...passed } } : {}) };
+    return {
+      candidates: this.#candidates,
+      ...told,
+      ...(isAny ? { passed_over: { ...passed } } : {}),
+    };
   }
 }
 
 /** A queue that no key opens is not an empty one. Throws `RefusedError`. */
-export function assertOpened({ readable, undecryptable }: { readonly readable: number; readonly undecryptable: number }): void {
+export function assertOpened({
+  readable,
+  undecryptable,
+}: {
+  readonly readable: number;
+  readonly undecryptable: number;
+}): void {
   if (readable > 0 || undecryptable === 0) return;
-  throw new RefusedError('bad_config', `no key opens the letters: ${undecryptable} sealed, and none that can be read`, {
-    hint: 'name the key they were sealed with: `--key-env`, or `encryption_keys`',
-  });
+  throw new RefusedError(
+    'bad_config',
+    `no key opens the letters: ${undecryptable} sealed, and none that can be read`,
+    {
+      hint: 'name the key they were sealed with: `--key-env`, or `encryption_keys`',
+    },
+  );
 }

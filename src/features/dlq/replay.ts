@@ -1,4 +1,7 @@
-/** Gives dead letters another chance: their payloads go through a row's stages to its sink, and what fails again to a fresh queue. */
+/**
+ * Gives dead letters another chance: their payloads go through a row's stages to its sink, and what
+ * fails again to a fresh queue.
+ */
 import { realpath } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { execute } from '../../engine/execute.ts';
@@ -37,27 +40,52 @@ export async function replay(request: ReplayRequest): Promise<Replayed> {
   const { plan, parts, env, dryRun, reason } = request;
   const row = rootRow(plan, request.row);
   const sealing = sealingOf(row);
-  const keys = request.keys.length > 0 ? request.keys : sealing === undefined ? [] : [sealing.key, ...sealing.previous];
+  const keys =
+    request.keys.length > 0
+      ? request.keys
+      : sealing === undefined
+        ? []
+        : [sealing.key, ...sealing.previous];
   const { files, failedAgain } = await locate(request.from, env.cwd);
-  const failed = request.failedDlq === undefined ? failedAgain : resolve(env.cwd, request.failedDlq);
-  const [place, ...read] = await Promise.all([failed, ...files].map((path) => realpath(path).catch(() => path)));
+  const failed =
+    request.failedDlq === undefined ? failedAgain : resolve(env.cwd, request.failedDlq);
+  const [place, ...read] = await Promise.all(
+    [failed, ...files].map((path) => realpath(path).catch(() => path)),
+  );
   if (read.some((path) => path === place)) {
     throw new RefusedError('bad_config', `${failed} is one of the files that are replayed`, {
       hint: 'name another file with `failed_dlq`, or replay fewer files',
     });
   }
   const sink = addingSink(row.sink);
-  const others = new Set([...plan.rows, ...plan.unselected].map(({ id }) => id).filter((id) => id !== row.id));
+  const others = new Set(
+    [...plan.rows, ...plan.unselected].map(({ id }) => id).filter((id) => id !== row.id),
+  );
   const reading = new Reading(files, { keys, reason, isOther: (id) => others.has(id) });
   if (dryRun) {
     for await (const _letter of reading.letters()) request.signal.throwIfAborted();
-    return { report: reading.report({ records_written: 0, failed_dlq: failed, dry_run: true }), failedAgain: 0, error: null };
+    return {
+      report: reading.report({ records_written: 0, failed_dlq: failed, dry_run: true }),
+      failedAgain: 0,
+      error: null,
+    };
   }
   const dlq = freshQueue({ row, parts, failed, sealing });
-  const source = { ...row.source, deferred: false, parsed: {}, definition: letterSource(() => reading.letters()) };
+  const source = {
+    ...row.source,
+    deferred: false,
+    parsed: {},
+    definition: letterSource(() => reading.letters()),
+  };
   const replayed: RowPlan = { ...rowAlone(row, request.asWritten), source, sink, dlq };
   const outcome = await execute({
-    plan: { ...withoutGraph(plan), rows: [replayed], unselected: [], fanOuts: [], unselectedFanOuts: [] },
+    plan: {
+      ...withoutGraph(plan),
+      rows: [replayed],
+      unselected: [],
+      fanOuts: [],
+      unselectedFanOuts: [],
+    },
     parts,
     env,
     runId: env.ids.next(),
@@ -65,7 +93,11 @@ export async function replay(request: ReplayRequest): Promise<Replayed> {
     signal: request.signal,
   });
   return {
-    report: reading.report({ records_written: outcome.records_written, failed_dlq: failed, dry_run: false }),
+    report: reading.report({
+      records_written: outcome.records_written,
+      failed_dlq: failed,
+      dry_run: false,
+    }),
     failedAgain: outcome.invocations.reduce((sum, { balance }) => sum + balance.dead_lettered, 0),
     error: outcome.error ?? (outcome.status === 'cancelled' ? STOPPED : null),
   };
@@ -75,11 +107,15 @@ export async function replay(request: ReplayRequest): Promise<Replayed> {
 const STOPPED: OutcomeError = {
   code: 'replay_stopped',
   kind: 'Custom',
-  message: 'the replay was stopped before the last letter: what it wrote stays, and the letters stay where they are',
+  message:
+    'the replay was stopped before the last letter: what it wrote stays, and the letters stay where they are',
   hint: 'replay them again before they are discarded; a sink that appends then has twice what was written already',
 };
 
-/** A replay as a worker process makes it for the server. Never rejects: what is wrong is in the outcome, and so is the report. */
+/**
+ * A replay as a worker process makes it for the server. Never rejects: what is wrong is in the
+ * outcome, and so is the report.
+ */
 export function replayErrand(request: ReplayRequest): Promise<RunOutcome> {
   return errandOutcome(request, async () => {
     const { report, error } = await replay(request);
@@ -91,11 +127,17 @@ function rootRow({ rows }: Plan, id: string | undefined): RowPlan {
   const roots = rows.filter((row) => row.role === 'root');
   const row = id === undefined ? roots[0] : roots.find((one) => one.id === id);
   if (row !== undefined) return row;
-  const told = id === undefined ? 'the document has no root row' : `there is no root row called \`${id}\``;
-  throw new RefusedError('bad_config', told, { hint: `root rows: ${roots.map((one) => one.id).join(', ')}` });
+  const told =
+    id === undefined ? 'the document has no root row' : `there is no root row called \`${id}\``;
+  throw new RefusedError('bad_config', told, {
+    hint: `root rows: ${roots.map((one) => one.id).join(', ')}`,
+  });
 }
 
-/** The row without what belongs to reading its own source: remembering how far that got, and comparing the destination with it. */
+/**
+ * The row without what belongs to reading its own source: remembering how far that got, and
+ * comparing the destination with it.
+ */
 function rowAlone(row: RowPlan, asWritten: boolean): RowPlan {
   const { cleanUp: _cleanUp, verify: _verify, ...rest } = row;
   return {
@@ -122,9 +164,16 @@ function withoutGraph({ topology: _topology, ...plan }: Plan): Plan {
 }
 
 /** What makes a sink add to what is there, by the name of its setting. */
-const ADDING: readonly JsonObject[] = [{ append: true }, { if_exists: 'append' }, { write_mode: 'append' }];
+const ADDING: readonly JsonObject[] = [
+  { append: true },
+  { if_exists: 'append' },
+  { write_mode: 'append' },
+];
 
-/** A replay brings a few records of many: a sink that replaces its content with each run would keep only those. */
+/**
+ * A replay brings a few records of many: a sink that replaces its content with each run would keep
+ * only those.
+ */
 function addingSink(sink: SinkPlan): SinkPlan {
   if (!replaces(sink, sink.judged ?? sink.parsed)) return sink;
   for (const setting of ADDING) {
@@ -155,7 +204,8 @@ interface Sealing {
 /** How the row's own dead letters are sealed. */
 function sealingOf({ dlq }: RowPlan): Sealing | undefined {
   const encryption = dlq?.sink.config['encryption'];
-  if (dlq?.sink.type !== 'jsonl' || !isObject(encryption) || typeof encryption['key'] !== 'string') return undefined;
+  if (dlq?.sink.type !== 'jsonl' || !isObject(encryption) || typeof encryption['key'] !== 'string')
+    return undefined;
   const previous = encryption['previous_keys'];
   return { key: encryption['key'], previous: Array.isArray(previous) ? previous.map(String) : [] };
 }
@@ -170,10 +220,30 @@ interface FreshQueue {
 /** A queue of its own, with the budgets of the row's; sealed when that is. */
 function freshQueue({ row, parts, failed, sealing }: FreshQueue): DlqPlan {
   const definition = parts.sinks.get('jsonl');
-  if (definition === undefined) throw new RefusedError('unprocessable', 'this build has no `jsonl` sink for letters that fail again');
-  const config: JsonObject = { path: failed, compression: 'none', ...(sealing === undefined ? {} : { encryption: { key: sealing.key } }) };
+  if (definition === undefined)
+    throw new RefusedError(
+      'unprocessable',
+      'this build has no `jsonl` sink for letters that fail again',
+    );
+  const config: JsonObject = {
+    path: failed,
+    compression: 'none',
+    ...(sealing === undefined ? {} : { encryption: { key: sealing.key } }),
+  };
   const parsed = definition.config.parse(config);
-  const sink = { path: 'failed_dlq', type: definition.type, template: 'default', definition, config, deferred: false, parsed };
-  const unlimited = { onBatchError: 'propagate', maxFailuresPerPage: undefined, maxFailuresTotal: undefined } as const;
+  const sink = {
+    path: 'failed_dlq',
+    type: definition.type,
+    template: 'default',
+    definition,
+    config,
+    deferred: false,
+    parsed,
+  };
+  const unlimited = {
+    onBatchError: 'propagate',
+    maxFailuresPerPage: undefined,
+    maxFailuresTotal: undefined,
+  } as const;
   return { ...(row.dlq ?? unlimited), sink };
 }

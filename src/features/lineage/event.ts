@@ -38,11 +38,21 @@ export function lineageEvent(facts: EventFacts): JsonObject {
     eventTime: facts.time.toISOString(),
     run: { runId: facts.runId, ...facets(runFacets(facts)) },
     job: { namespace, name: facts.job, ...facets(sourceCodeFacet(facts)) },
-    inputs: inputs.map(({ uri, shape }) => ({ namespace, name: uri, ...facets(schemaFacet(producer, shape)) })),
+    inputs: inputs.map(({ uri, shape }) => ({
+      namespace,
+      name: uri,
+      ...facets(schemaFacet(producer, shape)),
+    })),
     outputs:
       output === undefined
         ? []
-        : [{ namespace, name: output.uri, ...facets({ ...schemaFacet(producer, output.shape), ...columnLineage }) }],
+        : [
+            {
+              namespace,
+              name: output.uri,
+              ...facets({ ...schemaFacet(producer, output.shape), ...columnLineage }),
+            },
+          ],
     producer,
     schemaURL: `${SPEC}/2-0-2/OpenLineage.json#/$defs/RunEvent`,
   };
@@ -52,9 +62,17 @@ function facets(given: JsonObject): JsonObject {
   return Object.keys(given).length === 0 ? {} : { facets: given };
 }
 
-function facet(producer: string, schema: { readonly version: string; readonly name: string }, body: JsonObject): JsonObject {
+function facet(
+  producer: string,
+  schema: { readonly version: string; readonly name: string },
+  body: JsonObject,
+): JsonObject {
   const { version, name } = schema;
-  return { _producer: producer, _schemaURL: `${SPEC}/facets/${version}/${name}.json#/$defs/${name}`, ...body };
+  return {
+    _producer: producer,
+    _schemaURL: `${SPEC}/facets/${version}/${name}.json#/$defs/${name}`,
+    ...body,
+  };
 }
 
 function runFacets({ producer, startedAt, endedAt, parent }: EventFacts): JsonObject {
@@ -66,7 +84,10 @@ function runFacets({ producer, startedAt, endedAt, parent }: EventFacts): JsonOb
   if (parent === undefined) return { nominalTime };
   const { namespace, name, runId } = parent;
   const above = { run: { runId }, job: { namespace, name } };
-  return { nominalTime, parent: facet(producer, { version: '1-0-1', name: 'ParentRunFacet' }, above) };
+  return {
+    nominalTime,
+    parent: facet(producer, { version: '1-0-1', name: 'ParentRunFacet' }, above),
+  };
 }
 
 function sourceCodeFacet({ producer, sourceCode }: EventFacts): JsonObject {
@@ -82,7 +103,10 @@ function schemaFacet(producer: string, shape: RecordShape | undefined): JsonObje
   return { schema: facet(producer, { version: '1-1-1', name: 'SchemaDatasetFacet' }, { fields }) };
 }
 
-function columnLineageFacet({ producer, namespace, inputs: [input] }: EventFacts, origins: ColumnOrigins): JsonObject {
+function columnLineageFacet(
+  { producer, namespace, inputs: [input] }: EventFacts,
+  origins: ColumnOrigins,
+): JsonObject {
   if (input === undefined || Object.keys(origins).length === 0) return {};
   const fields = Object.fromEntries(
     Object.entries(origins).map(([column, from]) => [
@@ -90,5 +114,11 @@ function columnLineageFacet({ producer, namespace, inputs: [input] }: EventFacts
       { inputFields: from.map((field) => ({ namespace, name: input.uri, field })) },
     ]),
   );
-  return { columnLineage: facet(producer, { version: '1-2-0', name: 'ColumnLineageDatasetFacet' }, { fields }) };
+  return {
+    columnLineage: facet(
+      producer,
+      { version: '1-2-0', name: 'ColumnLineageDatasetFacet' },
+      { fields },
+    ),
+  };
 }

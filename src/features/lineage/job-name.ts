@@ -9,7 +9,10 @@ export interface JobNaming {
 }
 
 /** `template` was checked when the document was loaded. */
-export function jobName(template: string | undefined, { name, rowId, now, isGraph }: JobNaming): string {
+export function jobName(
+  template: string | undefined,
+  { name, rowId, now, isGraph }: JobNaming,
+): string {
   if (template === undefined) return isGraph ? `${name}.${rowId}` : `${name}::${rowId}`;
   const replace = (body: string): string => {
     const token = classify(body);

@@ -1,7 +1,11 @@
 /** Tells a collector what the rows of a run read and write. */
 import type { LineageEventKind } from '../../document/blocks/lineage.ts';
 import { columnOriginsOf } from '../../engine/observe/column-origins.ts';
-import { datasetsOf, type ObservedDataset, type RowDatasets } from '../../engine/observe/datasets.ts';
+import {
+  datasetsOf,
+  type ObservedDataset,
+  type RowDatasets,
+} from '../../engine/observe/datasets.ts';
 import type { ObservedRow, ObservedRun, RunObserver } from '../../engine/observe/observer.ts';
 import type { RecordShape, RowShapes } from '../../engine/observe/samples.ts';
 import type { Env } from '../../lib/env.ts';
@@ -36,7 +40,10 @@ const ENDINGS: Readonly<Record<InvocationOutcome['status'], LineageEventKind>> =
 
 export function createLineageObserver(plan: LineagePlan, env: Env, outages: Outages): RunObserver {
   const { transport } = plan.spec;
-  assert(transport.type === 'http' || transport.type === 'file', 'other transports are refused when the document is loaded');
+  assert(
+    transport.type === 'http' || transport.type === 'file',
+    'other transports are refused when the document is loaded',
+  );
   return new LineageObserver(plan, env, transportOf(transport, env, outages));
 }
 
@@ -94,15 +101,24 @@ class LineageObserver implements RunObserver {
       this.#env.metrics.inc(lineageDropped, { reason: 'disabled' });
       return;
     }
-    const render = (): string => stringifyJson(lineageEvent(this.#facts(kind, { run, row, ending })));
+    const render = (): string =>
+      stringifyJson(lineageEvent(this.#facts(kind, { run, row, ending })));
     this.#sender.push(row.invocationId, { kind, render });
   }
 
-  #facts(kind: LineageEventKind, told: { run: ObservedRun; row: ObservedRow; ending: Ending | undefined }): EventFacts {
+  #facts(
+    kind: LineageEventKind,
+    told: { run: ObservedRun; row: ObservedRow; ending: Ending | undefined },
+  ): EventFacts {
     const { run, row, ending } = told;
     const { spec } = this.#plan;
     const { inputs, output } = this.#datasets(run, row);
-    const naming = { name: run.plan.name, rowId: row.row.id, now: row.tokens.now, isGraph: run.plan.topology !== undefined };
+    const naming = {
+      name: run.plan.name,
+      rowId: row.row.id,
+      now: row.tokens.now,
+      isGraph: run.plan.topology !== undefined,
+    };
     const endedAt = ending === undefined ? undefined : new Date(ending.outcome.finished_at);
     const shapes = ending?.shapes;
     const parent = spec.parent_job;
@@ -117,7 +133,15 @@ class LineageObserver implements RunObserver {
       job: jobName(spec.job_name, naming),
       startedAt: row.startedAt,
       ...(endedAt === undefined ? {} : { endedAt }),
-      ...(parent === undefined ? {} : { parent: { namespace: parent.namespace, name: parent.name, runId: parent.run_id ?? run.runId } }),
+      ...(parent === undefined
+        ? {}
+        : {
+            parent: {
+              namespace: parent.namespace,
+              name: parent.name,
+              runId: parent.run_id ?? run.runId,
+            },
+          }),
       ...(this.#sourceCode === undefined ? {} : { sourceCode: this.#sourceCode }),
       inputs: inputs.flatMap((input) => this.#told(input, wasRead(input.id)) ?? []),
       ...only('output', output === undefined ? undefined : this.#told(output, shapes?.written)),
@@ -125,9 +149,15 @@ class LineageObserver implements RunObserver {
     };
   }
 
-  #origins(run: ObservedRun, row: ObservedRow, shapes: RowShapes | undefined): EventFacts['origins'] {
+  #origins(
+    run: ObservedRun,
+    row: ObservedRow,
+    shapes: RowShapes | undefined,
+  ): EventFacts['origins'] {
     const { include_column_lineage: isWanted, sample_records: records } = this.#plan.spec;
-    return isWanted && records > 0 && shapes !== undefined ? columnOriginsOf(row.row, run.plan, shapes) : undefined;
+    return isWanted && records > 0 && shapes !== undefined
+      ? columnOriginsOf(row.row, run.plan, shapes)
+      : undefined;
   }
 
   #told({ uri }: ObservedDataset, shape: RecordShape | undefined): EventDataset | undefined {
@@ -137,11 +167,17 @@ class LineageObserver implements RunObserver {
   }
 
   /** A config that could not be completed names nothing, and is told where the row fails. */
-  #datasets({ plan }: ObservedRun, { row, tokens }: ObservedRow): Partial<RowDatasets> & Pick<RowDatasets, 'inputs'> {
+  #datasets(
+    { plan }: ObservedRun,
+    { row, tokens }: ObservedRow,
+  ): Partial<RowDatasets> & Pick<RowDatasets, 'inputs'> {
     try {
       return datasetsOf(row, { plan, tokens, env: this.#env });
     } catch (error) {
-      this.#env.log.debug('the data sets of a row cannot be named', { row: row.id, error: messageOf(error) });
+      this.#env.log.debug('the data sets of a row cannot be named', {
+        row: row.id,
+        error: messageOf(error),
+      });
       return { inputs: [] };
     }
   }

@@ -14,18 +14,32 @@ interface ProbeOptions {
 }
 
 /** Never throws. Any answer of a collector will do: many answer only to POST. */
-export async function probeLineage({ transport }: LineageSpec, { env, signal, timeoutMs }: ProbeOptions): Promise<ProbeReport> {
+export async function probeLineage(
+  { transport }: LineageSpec,
+  { env, signal, timeoutMs }: ProbeOptions,
+): Promise<ProbeReport> {
   const from = env.clock.elapsedMs();
   const name = transport.type === 'http' ? 'connect' : 'write';
   const told = (result: Pick<ProbeReport, 'status' | 'reason' | 'hint'>): ProbeReport => {
     const elapsed = Math.round(env.clock.elapsedMs() - from);
-    return env.redactor.json({ role: 'lineage', connector: transport.type, name, ...result, elapsed_ms: elapsed });
+    return env.redactor.json({
+      role: 'lineage',
+      connector: transport.type,
+      name,
+      ...result,
+      elapsed_ms: elapsed,
+    });
   };
   try {
     if (transport.type === 'http') {
       const { url, headers } = requestTo(transport.config.url, transport.config.auth?.config.token);
       const both = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
-      const response = await env.fetch(url, { method: 'HEAD', headers, signal: both, redirect: 'manual' });
+      const response = await env.fetch(url, {
+        method: 'HEAD',
+        headers,
+        signal: both,
+        redirect: 'manual',
+      });
       await response.body?.cancel();
     } else if (transport.type === 'file') {
       await checkWritable(resolve(env.cwd, transport.config.path));

@@ -15,7 +15,10 @@ interface Waiting {
   readonly render: () => string;
 }
 
-/** Sends events beside the run: those of one invocation in order, those of several at the same time. Never throws. */
+/**
+ * Sends events beside the run: those of one invocation in order, those of several at the same time.
+ * Never throws.
+ */
 export class EventSender {
   readonly #transport: Transport;
   readonly #env: Pick<Env, 'clock' | 'log' | 'metrics' | 'redactor'>;
@@ -55,7 +58,8 @@ export class EventSender {
       if (!over.signal.aborted) this.#giveUp.abort(new StopReason('kill', 'the run has ended'));
     });
     await all;
-    if (this.#failed > 1) this.#env.log.warn('lineage events could not be sent', { events: this.#failed });
+    if (this.#failed > 1)
+      this.#env.log.warn('lineage events could not be sent', { events: this.#failed });
   }
 
   async #send({ kind, render }: Waiting): Promise<void> {
@@ -83,6 +87,7 @@ export class EventSender {
     metrics.inc(lineageEvents, { event_type: kind, outcome: 'err' });
     metrics.inc(lineageDropped, { reason: 'transport_error' });
     this.#failed += 1;
-    if (this.#failed === 1) log.warn('a lineage event could not be sent', { event: kind, error: redactor.text(why) });
+    if (this.#failed === 1)
+      log.warn('a lineage event could not be sent', { event: kind, error: redactor.text(why) });
   }
 }

@@ -23,8 +23,14 @@ function masked(value: JsonValue, block: string): JsonValue {
   return Object.fromEntries(
     Object.entries(value).map(([key, item]) => {
       // Which header holds a key is for the other side to know.
-      const isSecret = isSecretKey(key) || (key === 'key' && HAS_KEY.has(block)) || block === 'headers';
-      return [key, isSecret && (typeof item === 'string' || typeof item === 'number') ? MASK : masked(item, key)];
+      const isSecret =
+        isSecretKey(key) || (key === 'key' && HAS_KEY.has(block)) || block === 'headers';
+      return [
+        key,
+        isSecret && (typeof item === 'string' || typeof item === 'number')
+          ? MASK
+          : masked(item, key),
+      ];
     }),
   );
 }

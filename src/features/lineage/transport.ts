@@ -19,7 +19,11 @@ const FILE_PATIENCE_MS = 10_000;
 
 type TransportEnv = Pick<Env, 'clock' | 'cwd' | 'fetch' | 'redactor'>;
 
-export function transportOf(transport: LineageTransport, env: TransportEnv, outages: Outages): Transport {
+export function transportOf(
+  transport: LineageTransport,
+  env: TransportEnv,
+  outages: Outages,
+): Transport {
   switch (transport.type) {
     case 'http':
       return httpTransport(transport.config, env, outages);
@@ -32,20 +36,27 @@ export function transportOf(transport: LineageTransport, env: TransportEnv, outa
 
 type HttpConfig = Extract<LineageTransport, { readonly type: 'http' }>['config'];
 
-function httpTransport({ url: address, timeout_secs: timeoutSecs, auth }: HttpConfig, env: TransportEnv, outages: Outages): Transport {
+function httpTransport(
+  { url: address, timeout_secs: timeoutSecs, auth }: HttpConfig,
+  env: TransportEnv,
+  outages: Outages,
+): Transport {
   if (auth !== undefined) env.redactor.register(auth.config.token);
   const { url, headers } = requestTo(address, auth?.config.token);
   const patienceMs = timeoutSecs * 1000;
   return {
     patienceMs,
     async send(body, signal) {
-      if (outages.isLeftAlone(url.href)) throw new Error(`the collector was not asked: ${LEFT_ALONE}`);
+      if (outages.isLeftAlone(url.href))
+        throw new Error(`the collector was not asked: ${LEFT_ALONE}`);
       const from = env.clock.elapsedMs();
       const both = AbortSignal.any([signal, AbortSignal.timeout(patienceMs)]);
-      const response = await env.fetch(url, { method: 'POST', headers, body, signal: both, redirect: 'error' }).catch((error: unknown) => {
-        outages.failed(url.href, from);
-        throw new Error(whyNot(error, both));
-      });
+      const response = await env
+        .fetch(url, { method: 'POST', headers, body, signal: both, redirect: 'error' })
+        .catch((error: unknown) => {
+          outages.failed(url.href, from);
+          throw new Error(whyNot(error, both));
+        });
       await response.body?.cancel();
       if (response.ok) return;
       outages.failed(url.href, from);
@@ -55,10 +66,19 @@ function httpTransport({ url: address, timeout_secs: timeoutSecs, auth }: HttpCo
 }
 
 /** An address may hold a login; a token counts more. */
-export function requestTo(address: string, token: string | undefined): { readonly url: URL; readonly headers: Record<string, string> } {
+export function requestTo(
+  address: string,
+  token: string | undefined,
+): { readonly url: URL; readonly headers: Record<string, string> } {
   const { url, authorization } = splitLogin(address);
   const login = token === undefined ? authorization : `Bearer ${token}`;
-  return { url, headers: { 'content-type': 'application/json', ...(login === undefined ? {} : { authorization: login }) } };
+  return {
+    url,
+    headers: {
+      'content-type': 'application/json',
+      ...(login === undefined ? {} : { authorization: login }),
+    },
+  };
 }
 
 function whyNot(error: unknown, signal: AbortSignal): string {

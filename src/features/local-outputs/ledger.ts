@@ -12,7 +12,10 @@ function outputId(path: string): string {
 }
 
 /** A file that several rows wrote stands there once, as the last of them left it. */
-export function writtenBy(runId: string, { pipeline, invocations, local_outputs: said }: OutputNews): StoredOutput[] {
+export function writtenBy(
+  runId: string,
+  { pipeline, invocations, local_outputs: said }: OutputNews,
+): StoredOutput[] {
   const written = new Map<string, StoredOutput>();
   for (const { row_id: row, sink: kind, outputs, started_at, finished_at } of invocations) {
     if (outputs === undefined) continue;
@@ -47,7 +50,10 @@ export function stateOf({ deleted_at, pre_existing, replaced }: StoredOutput): O
 }
 
 /** Days after the last write; null: never. */
-export function retentionOf({ retention_days: own }: StoredOutput, ofServer: number): number | null {
+export function retentionOf(
+  { retention_days: own }: StoredOutput,
+  ofServer: number,
+): number | null {
   return (own ?? ofServer) || null;
 }
 

@@ -9,7 +9,12 @@ import { parts } from '../../parts.ts';
 import type { CleanupRequest } from '../../wire/local-outputs.ts';
 import { cleanupRequestSchema } from '../../wire/local-outputs.ts';
 import type { InvocationOutcome, OutputNews, RunOutcome } from '../../wire/outcome.ts';
-import { createLocalOutputs, noteOutputs, recordOutputs, type LocalOutputOptions } from './local-outputs.ts';
+import {
+  createLocalOutputs,
+  noteOutputs,
+  recordOutputs,
+  type LocalOutputOptions,
+} from './local-outputs.ts';
 import { OpenedFiles } from './opened-files.ts';
 import { rowLimitOf } from './preview.ts';
 
@@ -28,7 +33,14 @@ const env = () => testEnv({ cwd, clock: { ...testEnv().clock, now: () => NOW } }
 
 function service(overrides: Partial<LocalOutputOptions> = {}) {
   const rules = { retentionDays: 7, graceSecs: 60, isRunning: () => Promise.resolve(false) };
-  return createLocalOutputs({ env: env(), parts, store, ...rules, preview: { defaultRows: 2, maxRows: 3 }, ...overrides });
+  return createLocalOutputs({
+    env: env(),
+    parts,
+    store,
+    ...rules,
+    preview: { defaultRows: 2, maxRows: 3 },
+    ...overrides,
+  });
 }
 
 interface Written {
@@ -40,15 +52,31 @@ interface Written {
 }
 
 /** Writes a file as a run would have, and records it. */
-async function ran(runId: string, files: readonly Written[], said?: RunOutcome['local_outputs']): Promise<void> {
+async function ran(
+  runId: string,
+  files: readonly Written[],
+  said?: RunOutcome['local_outputs'],
+): Promise<void> {
   const invocations: unknown[] = [];
-  for (const { name, before = 'nothing', daysAgo = 1, kind = 'jsonl', content = '{"a":1}\n' } of files) {
+  for (const {
+    name,
+    before = 'nothing',
+    daysAgo = 1,
+    kind = 'jsonl',
+    content = '{"a":1}\n',
+  } of files) {
     const at = new Date(NOW.getTime() - daysAgo * DAY);
     const path = join(cwd, name);
     await writeFile(path, content);
     await utimes(path, at, at);
     const outputs = { dataset_uri: `file://${path}`, files: [{ path, before }] };
-    invocations.push({ row_id: 'row-0', sink: kind, outputs, started_at: at.toISOString(), finished_at: at.toISOString() });
+    invocations.push({
+      row_id: 'row-0',
+      sink: kind,
+      outputs,
+      started_at: at.toISOString(),
+      finished_at: at.toISOString(),
+    });
   }
   const outcome = {
     pipeline: 'orders',
@@ -92,16 +120,23 @@ describe('the ledger', () => {
   it.each([
     ['kept', 'external'],
     ['replaced', 'replaced'],
-  ] as const)('calls a file of somebody else that was %s %s, also when a later run writes it again', async (before, state) => {
-    await ran('r1', [{ name: 'a.jsonl', before }]);
-    await ran('r2', [{ name: 'a.jsonl', before }]);
-    expect(await service().list({ include_expired: false, limit: 10 })).toMatchObject([{ state, pre_existing: true, run_id: 'r2' }]);
-  });
+  ] as const)(
+    'calls a file of somebody else that was %s %s, also when a later run writes it again',
+    async (before, state) => {
+      await ran('r1', [{ name: 'a.jsonl', before }]);
+      await ran('r2', [{ name: 'a.jsonl', before }]);
+      expect(await service().list({ include_expired: false, limit: 10 })).toMatchObject([
+        { state, pre_existing: true, run_id: 'r2' },
+      ]);
+    },
+  );
 
   it('stays its own when a later run replaces it', async () => {
     await ran('r1', [{ name: 'a.jsonl' }]);
     await ran('r2', [{ name: 'a.jsonl', before: 'replaced' }]);
-    expect(await service().list({ include_expired: false, limit: 10 })).toMatchObject([{ state: 'present', pre_existing: false }]);
+    expect(await service().list({ include_expired: false, limit: 10 })).toMatchObject([
+      { state: 'present', pre_existing: false },
+    ]);
   });
 
   it('leaves out what a document does not want recorded, and forgets what it had recorded', async () => {
@@ -115,7 +150,12 @@ describe('deleting one file', () => {
   it('takes the file and nothing beside it, once; the record stays', async () => {
     await ran('r1', [{ name: 'a.jsonl' }, { name: 'b.jsonl' }]);
     const id = await idOf('a.jsonl');
-    expect(await service().remove(id)).toMatchObject({ scope: 'output', deleted: 1, bytes: 8, outputs: [{ id, deleted: true }] });
+    expect(await service().remove(id)).toMatchObject({
+      scope: 'output',
+      deleted: 1,
+      bytes: 8,
+      outputs: [{ id, deleted: true }],
+    });
     expect(await service().remove(id)).toMatchObject({ deleted: 0, skipped: 'already_deleted' });
     expect(await readdir(cwd)).toEqual(['b.jsonl']);
     expect(await service().list({ include_expired: true, limit: 10 })).toEqual(
@@ -132,10 +172,18 @@ describe('deleting one file', () => {
       { name: 'old.jsonl' },
     ]);
     await rm(join(cwd, 'gone.jsonl'));
-    expect(await service().remove(await idOf('theirs.jsonl'))).toMatchObject({ deleted: 0, skipped: 'pre_existing' });
-    expect(await service().remove(await idOf('fresh.jsonl'))).toMatchObject({ deleted: 0, skipped: 'in_flight' });
+    expect(await service().remove(await idOf('theirs.jsonl'))).toMatchObject({
+      deleted: 0,
+      skipped: 'pre_existing',
+    });
+    expect(await service().remove(await idOf('fresh.jsonl'))).toMatchObject({
+      deleted: 0,
+      skipped: 'in_flight',
+    });
     expect(
-      await service({ graceSecs: 0, isRunning: (run) => Promise.resolve(run === 'r1') }).remove(await idOf('old.jsonl')),
+      await service({ graceSecs: 0, isRunning: (run) => Promise.resolve(run === 'r1') }).remove(
+        await idOf('old.jsonl'),
+      ),
     ).toMatchObject({
       skipped: 'in_flight',
     });
@@ -151,7 +199,10 @@ describe('deleting one file', () => {
     await rm(join(cwd, 'a.jsonl'));
     await mkdir(join(cwd, 'a.jsonl'));
     await utimes(join(cwd, 'a.jsonl'), 0, 0);
-    expect(await service().remove(id)).toMatchObject({ skipped: 'delete_failed', outputs: [{ error: expect.any(String) as string }] });
+    expect(await service().remove(id)).toMatchObject({
+      skipped: 'delete_failed',
+      outputs: [{ error: expect.any(String) as string }],
+    });
   });
 });
 
@@ -178,11 +229,20 @@ describe('a file that a run is writing', () => {
       limit: undefined,
       signal: new AbortController().signal,
     });
-    watch.filesOpened(started, { dataset_uri: `file://${path}`, files: [{ path, before: 'kept' }] });
+    watch.filesOpened(started, {
+      dataset_uri: `file://${path}`,
+      files: [{ path, before: 'kept' }],
+    });
     for (const one of news) await noteOutputs('r2', one, { env: env(), store });
     const isRunning = (run: string) => Promise.resolve(run === 'r2');
-    expect(await clean({ older_than_days: 1 }, { isRunning })).toMatchObject({ deleted: 0, outputs: [] });
-    expect(await clean({ run_id: 'r2' }, { isRunning })).toMatchObject({ deleted: 0, outputs: [{ path, skipped: 'in_flight' }] });
+    expect(await clean({ older_than_days: 1 }, { isRunning })).toMatchObject({
+      deleted: 0,
+      outputs: [],
+    });
+    expect(await clean({ run_id: 'r2' }, { isRunning })).toMatchObject({
+      deleted: 0,
+      outputs: [{ path, skipped: 'in_flight' }],
+    });
     // Its process died: it never says what it wrote.
     expect(await clean({ run_id: 'r2' })).toMatchObject({ deleted: 1 });
   });
@@ -206,23 +266,38 @@ describe('cleaning up', () => {
     const tried = await clean({ ...scope, dry_run: true });
     expect(tried).toMatchObject({ dry_run: true, deleted: gone.length });
     expect(await readdir(cwd)).toHaveLength(3);
-    expect(await clean(scope)).toMatchObject({ dry_run: false, deleted: gone.length, skipped_count: 0 });
+    expect(await clean(scope)).toMatchObject({
+      dry_run: false,
+      deleted: gone.length,
+      skipped_count: 0,
+    });
     const left = await readdir(cwd);
-    expect(left).toEqual(['kept.jsonl', 'new.jsonl', 'old.jsonl'].filter((name) => !(gone as readonly string[]).includes(name)));
+    expect(left).toEqual(
+      ['kept.jsonl', 'new.jsonl', 'old.jsonl'].filter(
+        (name) => !(gone as readonly string[]).includes(name),
+      ),
+    );
   });
 
   it('expires nothing where the server keeps files for ever and documents do not say', async () => {
     expect(await clean({ expired: true }, { retentionDays: 0 })).toMatchObject({ deleted: 0 });
   });
 
-  it.each([[{}], [{ all: true, expired: true, confirm: true }], [{ all: true }], [{ older_than_days: 0 }], [{ older_than_days: -1 }]])(
-    'is refused for %j',
-    (body) => {
-      expect(cleanupRequestSchema.safeParse(body).success).toBe(false);
-    },
-  );
+  it.each([
+    [{}],
+    [{ all: true, expired: true, confirm: true }],
+    [{ all: true }],
+    [{ older_than_days: 0 }],
+    [{ older_than_days: -1 }],
+  ])('is refused for %j', (body) => {
+    expect(cleanupRequestSchema.safeParse(body).success).toBe(false);
+  });
 
-  it.each([[{ all: true, confirm: true }], [{ all: true, dry_run: true }], [{ older_than_days: 1 }]])('is accepted for %j', (body) => {
+  it.each([
+    [{ all: true, confirm: true }],
+    [{ all: true, dry_run: true }],
+    [{ older_than_days: 1 }],
+  ])('is accepted for %j', (body) => {
     expect(cleanupRequestSchema.safeParse(body).success).toBe(true);
   });
 });
@@ -240,14 +315,25 @@ describe('showing rows', () => {
       truncated: true,
       capped_by: 'rows',
     });
-    const whole = await service({ preview: { defaultRows: null, maxRows: null } }).show(id, undefined);
-    expect(whole).toMatchObject({ row_count: 4, row_limit: null, max_rows: null, truncated: false });
+    const whole = await service({ preview: { defaultRows: null, maxRows: null } }).show(
+      id,
+      undefined,
+    );
+    expect(whole).toMatchObject({
+      row_count: 4,
+      row_limit: null,
+      max_rows: null,
+      truncated: false,
+    });
     expect(whole).not.toHaveProperty('capped_by');
   });
 
   it('reads CSV as texts', async () => {
     await ran('r1', [{ name: 'a.csv', kind: 'csv', content: 'a,b\n1,x\n' }]);
-    expect(await service().show(await idOf('a.csv'), undefined)).toMatchObject({ rows: [{ a: '1', b: 'x' }], columns: ['a', 'b'] });
+    expect(await service().show(await idOf('a.csv'), undefined)).toMatchObject({
+      rows: [{ a: '1', b: 'x' }],
+      columns: ['a', 'b'],
+    });
   });
 
   it('is refused for whoever may not, for what is gone, and for what cannot be read', async () => {
@@ -260,7 +346,9 @@ describe('showing rows', () => {
     ]);
     await rm(join(cwd, 'gone.jsonl'));
     const show = async (name: string, asked?: string) => service().show(await idOf(name), asked);
-    await expect(service({ preview: undefined }).show('x', undefined)).rejects.toMatchObject({ code: 'forbidden' });
+    await expect(service({ preview: undefined }).show('x', undefined)).rejects.toMatchObject({
+      code: 'forbidden',
+    });
     await expect(show('nothing.jsonl')).rejects.toMatchObject({ code: 'not_found' });
     await expect(show('a.jsonl', '-1')).rejects.toMatchObject({
       code: 'bad_config',
@@ -269,7 +357,10 @@ describe('showing rows', () => {
     await expect(show('gone.jsonl')).rejects.toMatchObject({ code: 'conflict' });
     await expect(show('theirs.jsonl')).rejects.toMatchObject({ code: 'forbidden' });
     await expect(show('x.db')).rejects.toMatchObject({ code: 'bad_config' });
-    await expect(show('bad.jsonl')).rejects.toMatchObject({ code: 'unprocessable', message: expect.stringContaining('line 2') as string });
+    await expect(show('bad.jsonl')).rejects.toMatchObject({
+      code: 'unprocessable',
+      message: expect.stringContaining('line 2') as string,
+    });
   });
 
   it.each([

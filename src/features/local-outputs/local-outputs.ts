@@ -1,9 +1,17 @@
-/** Files that sinks wrote on the machine of the server: recorded, listed, shown and collected (spec 1, section 4.8). */
+/**
+ * Files that sinks wrote on the machine of the server: recorded, listed, shown and collected (spec
+ * 1, section 4.8).
+ */
 import type { StoredOutput } from '../../history/outputs.ts';
 import type { Env } from '../../lib/env.ts';
 import { messageOf, RefusedError } from '../../lib/errors.ts';
 import type { Parts } from '../../kit/parts.ts';
-import type { CleanupRequest, OutputPreview, OutputRecord, SweepReport } from '../../wire/local-outputs.ts';
+import type {
+  CleanupRequest,
+  OutputPreview,
+  OutputRecord,
+  SweepReport,
+} from '../../wire/local-outputs.ts';
 import type { OutputNews } from '../../wire/outcome.ts';
 import { presented, writtenBy } from './ledger.ts';
 import { RECORDED } from './metrics.ts';
@@ -45,23 +53,41 @@ export function createLocalOutputs(options: LocalOutputOptions): LocalOutputs {
     retentionDays,
     preview,
     list: async ({ include_expired, limit, dataset_id, pipeline }) => {
-      const filter = { ...(dataset_id === undefined ? {} : { dataset_id }), ...(pipeline === undefined ? {} : { pipeline }) };
-      const outputs = await store.listOutputs({ ...filter, include_deleted: include_expired, limit });
+      const filter = {
+        ...(dataset_id === undefined ? {} : { dataset_id }),
+        ...(pipeline === undefined ? {} : { pipeline }),
+      };
+      const outputs = await store.listOutputs({
+        ...filter,
+        include_deleted: include_expired,
+        limit,
+      });
       return outputs.map((output) => presented(output, retentionDays, env.clock.now()));
     },
-    remove: async (id) => sweep({ scope: 'output', dryRun: false, outputs: [await find(id, options)] }, services),
+    remove: async (id) =>
+      sweep({ scope: 'output', dryRun: false, outputs: [await find(id, options)] }, services),
     cleanUp: (request) => cleanUp(request, services),
     show: async (id, asked) => {
       if (preview === undefined) {
-        throw new RefusedError('forbidden', 'rows of files are not shown: the server was started without --preview-local-outputs');
+        throw new RefusedError(
+          'forbidden',
+          'rows of files are not shown: the server was started without --preview-local-outputs',
+        );
       }
       const output = await find(id, options);
-      return previewOutput(output, rowLimitOf(asked, preview), { env, parts: options.parts, limits: preview });
+      return previewOutput(output, rowLimitOf(asked, preview), {
+        env,
+        parts: options.parts,
+        limits: preview,
+      });
     },
   };
 }
 
-async function find(id: string, { store }: Pick<LocalOutputOptions, 'store'>): Promise<StoredOutput> {
+async function find(
+  id: string,
+  { store }: Pick<LocalOutputOptions, 'store'>,
+): Promise<StoredOutput> {
   const [output] = await store.listOutputs({ ids: [id], include_deleted: true, limit: 1 });
   if (output === undefined) throw new RefusedError('not_found', 'there is no such output');
   return output;
@@ -70,28 +96,54 @@ async function find(id: string, { store }: Pick<LocalOutputOptions, 'store'>): P
 type Ledger = Pick<LocalOutputOptions, 'env' | 'store'>;
 
 /** Notes what a run wrote. */
-export async function recordOutputs(runId: string, outcome: OutputNews, ledger: Ledger): Promise<void> {
-  for (const { kind } of await noteOutputs(runId, outcome, ledger)) ledger.env.metrics.inc(RECORDED, { kind });
+export async function recordOutputs(
+  runId: string,
+  outcome: OutputNews,
+  ledger: Ledger,
+): Promise<void> {
+  for (const { kind } of await noteOutputs(runId, outcome, ledger))
+    ledger.env.metrics.inc(RECORDED, { kind });
 }
 
-/** Notes what a run writes: then it is in use, and known when the run never tells how it ended. A ledger that cannot be written is worth a warning. */
-export async function noteOutputs(runId: string, news: OutputNews, { env, store }: Ledger): Promise<readonly StoredOutput[]> {
+/**
+ * Notes what a run writes: then it is in use, and known when the run never tells how it ended. A
+ * ledger that cannot be written is worth a warning.
+ */
+export async function noteOutputs(
+  runId: string,
+  news: OutputNews,
+  { env, store }: Ledger,
+): Promise<readonly StoredOutput[]> {
   try {
     const written = writtenBy(runId, news);
     const isTracked = news.local_outputs?.track !== false;
-    if (written.length > 0) await (isTracked ? store.putOutputs(written) : store.forgetOutputs(written.map(({ id }) => id)));
+    if (written.length > 0)
+      await (isTracked
+        ? store.putOutputs(written)
+        : store.forgetOutputs(written.map(({ id }) => id)));
     return isTracked ? written : [];
   } catch (error) {
-    env.log.warn('files that a run wrote could not be recorded', { run_id: runId, error: messageOf(error) });
+    env.log.warn('files that a run wrote could not be recorded', {
+      run_id: runId,
+      error: messageOf(error),
+    });
     return [];
   }
 }
 
 /** Collects expired files, at once and then every hour. */
-export async function keepCollecting(outputs: LocalOutputs, env: Pick<Env, 'clock' | 'log'>, signal: AbortSignal): Promise<void> {
+export async function keepCollecting(
+  outputs: LocalOutputs,
+  env: Pick<Env, 'clock' | 'log'>,
+  signal: AbortSignal,
+): Promise<void> {
   while (!signal.aborted) {
     try {
-      const { deleted, bytes } = await outputs.cleanUp({ expired: true, dry_run: false, confirm: false });
+      const { deleted, bytes } = await outputs.cleanUp({
+        expired: true,
+        dry_run: false,
+        confirm: false,
+      });
       if (deleted > 0) env.log.info('expired output files were deleted', { files: deleted, bytes });
     } catch (error) {
       env.log.warn('expired output files could not be collected', { error: messageOf(error) });

@@ -1,4 +1,7 @@
-/** Hears which files a run opens: the ledger is to name the run that writes them before it has ended, and also when its process dies. */
+/**
+ * Hears which files a run opens: the ledger is to name the run that writes them before it has
+ * ended, and also when its process dies.
+ */
 import type { ObservedRow, ObservedRun, RunObserver } from '../../engine/observe/observer.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { OutputNews, WrittenFiles } from '../../wire/outcome.ts';
@@ -21,7 +24,10 @@ export class OpenedFiles implements RunObserver {
   filesOpened({ name, row, startedAt }: ObservedRow, outputs: WrittenFiles): void {
     if (this.#run === undefined) return;
     const { name: pipeline, localOutputs } = this.#run.plan;
-    const times = { started_at: startedAt.toISOString(), finished_at: this.#clock.now().toISOString() };
+    const times = {
+      started_at: startedAt.toISOString(),
+      finished_at: this.#clock.now().toISOString(),
+    };
     this.#deliver({
       pipeline,
       invocations: [{ row_id: name, sink: row.sink.type, outputs, ...times }],

@@ -39,12 +39,20 @@ const READERS: Readonly<Record<string, (path: string) => JsonObject>> = {
   parquet: (path) => ({ source: { type: 'local_path', path } }),
 };
 
-/** What `row_count_to_load` asks for, within the ceiling; null: everything. Throws `RefusedError`. */
-export function rowLimitOf(asked: string | undefined, { defaultRows, maxRows }: PreviewLimits): number | null {
+/**
+ * What `row_count_to_load` asks for, within the ceiling; null: everything. Throws `RefusedError`.
+ */
+export function rowLimitOf(
+  asked: string | undefined,
+  { defaultRows, maxRows }: PreviewLimits,
+): number | null {
   if (asked === undefined) return least(defaultRows, maxRows);
   if (/^all$/i.test(asked) || /^0+$/.test(asked)) return maxRows;
   if (/^\d{1,15}$/.test(asked)) return least(Number(asked), maxRows);
-  throw new RefusedError('bad_config', `row_count_to_load must be a whole number or \`all\`, got ${JSON.stringify(asked)}`);
+  throw new RefusedError(
+    'bad_config',
+    `row_count_to_load must be a whole number or \`all\`, got ${JSON.stringify(asked)}`,
+  );
 }
 
 function least(one: number | null, other: number | null): number | null {
@@ -52,13 +60,23 @@ function least(one: number | null, other: number | null): number | null {
 }
 
 /** Throws `RefusedError` with the status the specification names for each case. */
-export async function previewOutput(output: StoredOutput, rowLimit: number | null, services: PreviewServices): Promise<OutputPreview> {
+export async function previewOutput(
+  output: StoredOutput,
+  rowLimit: number | null,
+  services: PreviewServices,
+): Promise<OutputPreview> {
   const { id, path, kind, dataset_id, pipeline, run_id } = output;
   if (output.deleted_at !== null || !(await isThere(path))) {
-    throw new RefusedError('conflict', `${path} is gone: it was collected or removed; the record of its run is kept`);
+    throw new RefusedError(
+      'conflict',
+      `${path} is gone: it was collected or removed; the record of its run is kept`,
+    );
   }
   if (stateOf(output) === 'external') {
-    throw new RefusedError('forbidden', `${path} was there before the service wrote to it, so it is not shown`);
+    throw new RefusedError(
+      'forbidden',
+      `${path} was there before the service wrote to it, so it is not shown`,
+    );
   }
   const { clock } = services.env;
   const started = clock.elapsedMs();
@@ -94,7 +112,11 @@ interface Read {
   readonly cappedBy: 'rows' | 'bytes' | 'time' | undefined;
 }
 
-async function readFirst({ kind, path }: StoredOutput, rowLimit: number | null, { env, parts }: PreviewServices): Promise<Read> {
+async function readFirst(
+  { kind, path }: StoredOutput,
+  rowLimit: number | null,
+  { env, parts }: PreviewServices,
+): Promise<Read> {
   const definition = parts.sources.get(kind);
   const config = READERS[kind]?.(path);
   if (definition === undefined || config === undefined) {
@@ -113,19 +135,31 @@ async function readFirst({ kind, path }: StoredOutput, rowLimit: number | null, 
     invocationId: env.ids.next(),
     signal: leave.signal,
     pageBytes: PAGE_BYTES,
-    credentials: { resolve: () => ({ get: () => Promise.resolve({ headers: {}, query: {} }), invalidate: () => {} }) },
+    credentials: {
+      resolve: () => ({
+        get: () => Promise.resolve({ headers: {}, query: {} }),
+        invalidate: () => {},
+      }),
+    },
   };
   const over = new AbortController();
   const given = env.clock.sleep(HARD_TIMEOUT_MS, over.signal).then((): never => {
-    throw new RefusedError('unavailable', `reading ${path} did not come to an end within ${HARD_TIMEOUT_MS / 1000} s`);
+    throw new RefusedError(
+      'unavailable',
+      `reading ${path} did not come to an end within ${HARD_TIMEOUT_MS / 1000} s`,
+    );
   });
   given.catch(() => {});
-  const reading = definition.open(checked.value, context).then((source) => readPages(source, rowLimit, env));
+  const reading = definition
+    .open(checked.value, context)
+    .then((source) => readPages(source, rowLimit, env));
   try {
     return await Promise.race([reading, given]);
   } catch (error) {
     if (error instanceof ConnectorError)
-      throw new RefusedError('unprocessable', `${path} cannot be read: ${messageOf(error)}`, { cause: error });
+      throw new RefusedError('unprocessable', `${path} cannot be read: ${messageOf(error)}`, {
+        cause: error,
+      });
     throw error;
   } finally {
     over.abort();
@@ -156,6 +190,7 @@ async function readPages(source: Source, rowLimit: number | null, { clock }: Env
 
 function columnsOf(rows: readonly JsonValue[]): string[] {
   const columns = new Set<string>();
-  for (const row of rows) if (isObject(row)) for (const column of Object.keys(row)) columns.add(column);
+  for (const row of rows)
+    if (isObject(row)) for (const column of Object.keys(row)) columns.add(column);
   return [...columns];
 }

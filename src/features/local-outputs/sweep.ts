@@ -1,10 +1,19 @@
-/** Deletes files of the ledger: only recorded paths, only files that the service made, and never one that may be in use. */
+/**
+ * Deletes files of the ledger: only recorded paths, only files that the service made, and never one
+ * that may be in use.
+ */
 import { rm, stat } from 'node:fs/promises';
 import type { OutputQuery, OutputStore, StoredOutput } from '../../history/outputs.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { messageOf } from '../../lib/errors.ts';
 import type { Metrics } from '../../lib/metrics.ts';
-import type { CleanupRequest, SkipReason, SweepReport, SweepScope, SweptOutput } from '../../wire/local-outputs.ts';
+import type {
+  CleanupRequest,
+  SkipReason,
+  SweepReport,
+  SweepScope,
+  SweptOutput,
+} from '../../wire/local-outputs.ts';
 import { isExpired, isOlderThan } from './ledger.ts';
 import { BYTES_DELETED, DELETED, SKIPPED, SWEEPS } from './metrics.ts';
 
@@ -25,10 +34,17 @@ interface Sweep {
   readonly outputs: readonly StoredOutput[];
 }
 
-export async function cleanUp(request: CleanupRequest, services: SweepServices): Promise<SweepReport> {
+export async function cleanUp(
+  request: CleanupRequest,
+  services: SweepServices,
+): Promise<SweepReport> {
   const { store, clock, retentionDays } = services;
   const now = clock.now();
-  const { scope, query, meant } = selectionOf(request, (output) => isExpired(output, retentionDays, now), now);
+  const { scope, query, meant } = selectionOf(
+    request,
+    (output) => isExpired(output, retentionDays, now),
+    now,
+  );
   const outputs = (await store.listOutputs({ ...query, include_deleted: false })).filter(meant);
   return sweep({ scope, dryRun: request.dry_run, outputs }, services);
 }
@@ -39,16 +55,26 @@ interface Selection {
   readonly meant: (output: StoredOutput) => boolean;
 }
 
-function selectionOf(request: CleanupRequest, expired: (output: StoredOutput) => boolean, now: Date): Selection {
+function selectionOf(
+  request: CleanupRequest,
+  expired: (output: StoredOutput) => boolean,
+  now: Date,
+): Selection {
   const { older_than_days: days, dataset_id, run_id } = request;
   const any = (): boolean => true;
-  if (days !== undefined) return { scope: 'older_than', query: {}, meant: (output) => isOlderThan(output, days, now) };
+  if (days !== undefined)
+    return { scope: 'older_than', query: {}, meant: (output) => isOlderThan(output, days, now) };
   if (dataset_id !== undefined) return { scope: 'dataset', query: { dataset_id }, meant: any };
   if (run_id !== undefined) return { scope: 'run', query: { run_id }, meant: any };
-  return request.expired === true ? { scope: 'expired', query: {}, meant: expired } : { scope: 'all', query: {}, meant: any };
+  return request.expired === true
+    ? { scope: 'expired', query: {}, meant: expired }
+    : { scope: 'all', query: {}, meant: any };
 }
 
-export async function sweep({ scope, dryRun, outputs }: Sweep, services: SweepServices): Promise<SweepReport> {
+export async function sweep(
+  { scope, dryRun, outputs }: Sweep,
+  services: SweepServices,
+): Promise<SweepReport> {
   const swept: SweptOutput[] = [];
   for (const output of outputs) swept.push(await sweepOne(output, dryRun, services));
   const gone = swept.filter((one) => one.deleted);
@@ -67,7 +93,11 @@ export async function sweep({ scope, dryRun, outputs }: Sweep, services: SweepSe
 }
 
 function measure(
-  { scope, swept, bytes }: { readonly scope: SweepScope; readonly swept: readonly SweptOutput[]; readonly bytes: number },
+  {
+    scope,
+    swept,
+    bytes,
+  }: { readonly scope: SweepScope; readonly swept: readonly SweptOutput[]; readonly bytes: number },
   { metrics }: SweepServices,
 ): void {
   metrics.inc(SWEEPS, { scope });
@@ -78,7 +108,11 @@ function measure(
   }
 }
 
-async function sweepOne(output: StoredOutput, dryRun: boolean, services: SweepServices): Promise<SweptOutput> {
+async function sweepOne(
+  output: StoredOutput,
+  dryRun: boolean,
+  services: SweepServices,
+): Promise<SweptOutput> {
   const { id, path, dataset_uri } = output;
   const kept = (skipped: SkipReason, error?: string): SweptOutput => ({
     id,
@@ -108,11 +142,19 @@ async function sweepOne(output: StoredOutput, dryRun: boolean, services: SweepSe
 }
 
 /** A time in the future says nothing about the last write. */
-async function isInUse({ run_id }: StoredOutput, mtimeMs: number, { clock, graceSecs, isRunning }: SweepServices): Promise<boolean> {
+async function isInUse(
+  { run_id }: StoredOutput,
+  mtimeMs: number,
+  { clock, graceSecs, isRunning }: SweepServices,
+): Promise<boolean> {
   if (graceSecs > 0 && clock.now().getTime() - mtimeMs < graceSecs * 1000) return true;
   return isRunning(run_id);
 }
 
-async function markDeleted({ id, last_written_at }: StoredOutput, bytes: number, { store, clock }: SweepServices): Promise<void> {
+async function markDeleted(
+  { id, last_written_at }: StoredOutput,
+  bytes: number,
+  { store, clock }: SweepServices,
+): Promise<void> {
   await store.markDeleted(id, last_written_at, { at: clock.now().toISOString(), bytes });
 }

@@ -16,7 +16,11 @@ const ANSWER_BYTES = 4096;
 type Hide = (text: string) => string;
 
 /** Why it did not arrive, without any secret; undefined when it did. Never rejects. */
-export async function deliver(message: Message, { clock, fetch }: Pick<Env, 'clock' | 'fetch'>, hide: Hide): Promise<string | undefined> {
+export async function deliver(
+  message: Message,
+  { clock, fetch }: Pick<Env, 'clock' | 'fetch'>,
+  hide: Hide,
+): Promise<string | undefined> {
   for (let attempt = 1; ; attempt += 1) {
     const fault = await post(message, fetch, hide);
     if (fault === undefined || attempt === ATTEMPTS) return fault;
@@ -24,20 +28,33 @@ export async function deliver(message: Message, { clock, fetch }: Pick<Env, 'clo
   }
 }
 
-async function post({ url: address, method, headers, body }: Message, fetch: Env['fetch'], hide: Hide): Promise<string | undefined> {
+async function post(
+  { url: address, method, headers, body }: Message,
+  fetch: Env['fetch'],
+  hide: Hide,
+): Promise<string | undefined> {
   try {
     const { url, authorization } = splitLogin(address);
     const sent = new Headers(authorization === undefined ? {} : { authorization });
     for (const [name, value] of Object.entries(headers)) sent.set(name, value);
     // After a redirect the request would arrive without its body.
-    const response = await fetch(url, { method, headers: sent, body, redirect: 'manual', signal: AbortSignal.timeout(TIMEOUT_MS) });
-    if (!response.ok) return `the receiver answered ${response.status}${await saidBy(response, hide)}`;
+    const response = await fetch(url, {
+      method,
+      headers: sent,
+      body,
+      redirect: 'manual',
+      signal: AbortSignal.timeout(TIMEOUT_MS),
+    });
+    if (!response.ok)
+      return `the receiver answered ${response.status}${await saidBy(response, hide)}`;
     // What it says then is not read; that it says more must not look like a failure.
     await response.body?.cancel().catch(() => {});
     return undefined;
   } catch (error) {
-    if (error instanceof Error && error.name === 'TimeoutError') return `the receiver did not answer within ${TIMEOUT_MS / 1000} s`;
-    const cause = error instanceof Error && error.cause !== undefined ? `: ${messageOf(error.cause)}` : '';
+    if (error instanceof Error && error.name === 'TimeoutError')
+      return `the receiver did not answer within ${TIMEOUT_MS / 1000} s`;
+    const cause =
+      error instanceof Error && error.cause !== undefined ? `: ${messageOf(error.cause)}` : '';
     return hide(`${messageOf(error)}${cause}`);
   }
 }

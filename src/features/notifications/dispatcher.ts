@@ -1,6 +1,11 @@
 /** Sends events through rules: who is told what, in which order, and what is remembered of it. */
 import { hash } from 'node:crypto';
-import { keepsIncidents, type Channel, type IncidentConfig, type NotificationRule } from '../../document/blocks/notifications.ts';
+import {
+  keepsIncidents,
+  type Channel,
+  type IncidentConfig,
+  type NotificationRule,
+} from '../../document/blocks/notifications.ts';
 import { wants } from '../../document/notification-events.ts';
 import type { Env } from '../../lib/env.ts';
 import { stringifyJson } from '../../lib/json.ts';
@@ -16,7 +21,10 @@ import { NotificationMemory } from './memory.ts';
 import { DROPPED, DURATION, SENT } from './metrics.ts';
 import type { RunNews } from './run-events.ts';
 
-/** Runs whose news are on their way; those of more are let go, so that dead receivers cannot fill the memory. */
+/**
+ * Runs whose news are on their way; those of more are let go, so that dead receivers cannot fill
+ * the memory.
+ */
 const MAX_UNDERWAY = 1000;
 
 export interface Notice extends RunNews {
@@ -24,7 +32,9 @@ export interface Notice extends RunNews {
   readonly rules: readonly NotificationRule[];
 }
 
-type Sent = Pick<NotificationEvent, 'pipeline' | 'row'> & { readonly event: NotificationEvent['event'] | 'resolve' };
+type Sent = Pick<NotificationEvent, 'pipeline' | 'row'> & {
+  readonly event: NotificationEvent['event'] | 'resolve';
+};
 
 export type DispatcherEnv = Pick<Env, 'clock' | 'fetch' | 'log' | 'metrics' | 'redactor'>;
 
@@ -41,16 +51,24 @@ export class Dispatcher {
 
   /** Resolves when everybody has been told or could not be reached. Never rejects. */
   async tell({ pipeline, rules, events, recovered }: Notice): Promise<void> {
-    const sends = events.flatMap((event) => rules.filter((rule) => takes(rule, event)).map((rule) => ({ rule, event })));
+    const sends = events.flatMap((event) =>
+      rules.filter((rule) => takes(rule, event)).map((rule) => ({ rule, event })),
+    );
     if (this.#underway >= MAX_UNDERWAY) return this.#letGo(pipeline, sends);
     const resolves = rules.flatMap(({ name, channel }) =>
-      isIncidents(channel) ? recovered.map((row) => ({ name, channel, about: { pipeline, row } })) : [],
+      isIncidents(channel)
+        ? recovered.map((row) => ({ name, channel, about: { pipeline, row } }))
+        : [],
     );
     this.#underway += 1;
     try {
       await Promise.all([
-        ...resolves.map((resolve) => this.#inOrder(pipeline, resolve.channel, () => this.#resolve(resolve))),
-        ...sends.map(({ rule, event }) => this.#inOrder(pipeline, rule.channel, () => this.#send(rule, event))),
+        ...resolves.map((resolve) =>
+          this.#inOrder(pipeline, resolve.channel, () => this.#resolve(resolve)),
+        ),
+        ...sends.map(({ rule, event }) =>
+          this.#inOrder(pipeline, rule.channel, () => this.#send(rule, event)),
+        ),
       ]);
     } finally {
       this.#underway -= 1;
@@ -83,11 +101,26 @@ export class Dispatcher {
     } else if (keepsIncidents(channel) && opensIncident(event.event)) this.#memory.open(key);
   }
 
-  async #resolve({ name, channel, about }: { name: string; channel: IncidentChannel; about: Omit<Sent, 'event'> }): Promise<void> {
+  async #resolve({
+    name,
+    channel,
+    about,
+  }: {
+    name: string;
+    channel: IncidentChannel;
+    about: Omit<Sent, 'event'>;
+  }): Promise<void> {
     const key = keyOf(name, channel, about);
     if (!this.#memory.isOpen(key)) return;
-    const told = { pipeline: this.#env.redactor.text(about.pipeline), row: this.#env.redactor.text(about.row) };
-    const fault = await this.#deliver(channel, { ...about, event: 'resolve' }, resolveMessage(channel.config, told.pipeline, told.row));
+    const told = {
+      pipeline: this.#env.redactor.text(about.pipeline),
+      row: this.#env.redactor.text(about.row),
+    };
+    const fault = await this.#deliver(
+      channel,
+      { ...about, event: 'resolve' },
+      resolveMessage(channel.config, told.pipeline, told.row),
+    );
     if (fault === undefined) this.#memory.resolved(key);
     else this.#complain(name, channel, { ...about, event: 'resolve' }, fault);
   }
@@ -99,18 +132,39 @@ export class Dispatcher {
     const from = clock.elapsedMs();
     const fault = await deliver(message, this.#env, (text) => redactor.text(own.text(text)));
     metrics.observe(DURATION, { channel: channel.type }, (clock.elapsedMs() - from) / 1000);
-    metrics.inc(SENT, { channel: channel.type, event, outcome: fault === undefined ? 'ok' : 'error' });
-    if (fault !== undefined) metrics.inc(DROPPED, { channel: channel.type, reason: 'channel_error' });
+    metrics.inc(SENT, {
+      channel: channel.type,
+      event,
+      outcome: fault === undefined ? 'ok' : 'error',
+    });
+    if (fault !== undefined)
+      metrics.inc(DROPPED, { channel: channel.type, reason: 'channel_error' });
     return fault;
   }
 
-  #complain(rule: string, { type: channel }: Channel, { event, pipeline, row }: Sent, reason: string): void {
-    this.#log().warn('a notification could not be delivered', { rule, channel, event, pipeline, row, reason });
+  #complain(
+    rule: string,
+    { type: channel }: Channel,
+    { event, pipeline, row }: Sent,
+    reason: string,
+  ): void {
+    this.#log().warn('a notification could not be delivered', {
+      rule,
+      channel,
+      event,
+      pipeline,
+      row,
+      reason,
+    });
   }
 
   #letGo(pipeline: string, sends: readonly { readonly rule: NotificationRule }[]): void {
-    for (const { rule } of sends) this.#env.metrics.inc(DROPPED, { channel: rule.channel.type, reason: 'channel_error' });
-    this.#log().warn('notifications were dropped: too many are on their way', { pipeline, dropped: sends.length });
+    for (const { rule } of sends)
+      this.#env.metrics.inc(DROPPED, { channel: rule.channel.type, reason: 'channel_error' });
+    this.#log().warn('notifications were dropped: too many are on their way', {
+      pipeline,
+      dropped: sends.length,
+    });
   }
 
   #log(): Env['log'] {
@@ -127,13 +181,21 @@ function isIncidents(channel: Channel): channel is IncidentChannel {
 /** A success opens no incident, so there is nothing to tell where incidents are kept. */
 export function takes(rule: NotificationRule, { event, details }: NotificationEvent): boolean {
   if (event === 'run_success' && keepsIncidents(rule.channel)) return false;
-  if (event === 'dlq_threshold' && Number(details['records_dlq'] ?? 0) < rule.dlq_threshold) return false;
+  if (event === 'dlq_threshold' && Number(details['records_dlq'] ?? 0) < rule.dlq_threshold)
+    return false;
   return wants(rule, event);
 }
 
 /** The rule and what it tells about. Rules of one name in different documents are not the same. */
-function keyOf(name: string, channel: Channel, { pipeline, row }: Pick<Sent, 'pipeline' | 'row'>): string {
-  return hash('sha256', stringifyJson([name, { ...channel, config: { ...channel.config } }, pipeline, row]));
+function keyOf(
+  name: string,
+  channel: Channel,
+  { pipeline, row }: Pick<Sent, 'pipeline' | 'row'>,
+): string {
+  return hash(
+    'sha256',
+    stringifyJson([name, { ...channel, config: { ...channel.config } }, pipeline, row]),
+  );
 }
 
 function addressOf({ config }: Channel): string {
@@ -151,7 +213,11 @@ function secretsOf(channel: Channel): readonly string[] {
     case 'incident_api':
       return [channel.config.routing_key];
     case 'webhook':
-      return [...secretAddress(channel.config.url), channel.config.hmac_secret ?? '', ...Object.values(channel.config.headers)];
+      return [
+        ...secretAddress(channel.config.url),
+        channel.config.hmac_secret ?? '',
+        ...Object.values(channel.config.headers),
+      ];
     default:
       return channel satisfies never;
   }

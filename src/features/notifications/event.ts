@@ -1,7 +1,14 @@
-import { EVENT_SEVERITY, type EventKind, type Severity } from '../../document/notification-events.ts';
+import {
+  EVENT_SEVERITY,
+  type EventKind,
+  type Severity,
+} from '../../document/notification-events.ts';
 import { jsonText, type JsonValue } from '../../lib/json.ts';
 
-/** What receivers are told: the twelve keys of the specification, all of them always present, in its order (spec 6). */
+/**
+ * What receivers are told: the twelve keys of the specification, all of them always present, in its
+ * order (spec 6).
+ */
 export interface NotificationEvent {
   readonly event: EventKind;
   readonly severity: Severity;
@@ -24,7 +31,13 @@ export type Owner = Pick<
   'pipeline' | 'row' | 'run_id' | 'invocation_id' | 'started_at' | 'finished_at' | 'duration_secs'
 >;
 
-export const NO_INVOCATION = { run_id: null, invocation_id: null, started_at: null, finished_at: null, duration_secs: null } as const;
+export const NO_INVOCATION = {
+  run_id: null,
+  invocation_id: null,
+  started_at: null,
+  finished_at: null,
+  duration_secs: null,
+} as const;
 
 const TITLES: Readonly<Record<EventKind, string>> = {
   run_failure: 'pipeline failed',
@@ -46,7 +59,20 @@ export function notificationEvent(
   const kind = event === 'sla_breach' ? ` (${jsonText(details['sla_kind'] ?? '')})` : '';
   const title = `${TITLES[event]}${kind}: ${row === '' ? pipeline : `${pipeline} / ${row}`}`;
   const severity = EVENT_SEVERITY[event];
-  return { event, severity, pipeline, row, run_id, invocation_id, started_at, finished_at, duration_secs, title, message, details };
+  return {
+    event,
+    severity,
+    pipeline,
+    row,
+    run_id,
+    invocation_id,
+    started_at,
+    finished_at,
+    duration_secs,
+    title,
+    message,
+    details,
+  };
 }
 
 /** Seconds between two moments; clocks may jump, durations are never negative. */

@@ -1,4 +1,7 @@
-/** Notifications of a process that lasts from run to run: a command, the scheduler, a server. Loads what it needs when there is something to tell. */
+/**
+ * Notifications of a process that lasts from run to run: a command, the scheduler, a server. Loads
+ * what it needs when there is something to tell.
+ */
 import { isWholeRun, type ObservedRun, type RunObserver } from '../../engine/observe/observer.ts';
 import { StopReason } from '../../lib/errors.ts';
 import type { Plan } from '../../plan/plan.ts';
@@ -7,7 +10,10 @@ import type { RunOutcome } from '../../wire/outcome.ts';
 import type { Dispatcher, DispatcherEnv } from './dispatcher.ts';
 
 export interface Notifier extends EndListener {
-  /** Tells about a run that executes in this process; the run waits for it at its end. None when the document has no rules. */
+  /**
+   * Tells about a run that executes in this process; the run waits for it at its end. None when the
+   * document has no rules.
+   */
   observerOf(plan: Plan): RunObserver | undefined;
   /** The scheduler gives up on a document; `message` says why. */
   schedulerStuck(plan: Plan, message: string): Promise<void>;
@@ -30,21 +36,34 @@ export function createNotifier(env: DispatcherEnv): Notifier {
     wants: (plan) => plan.notifications !== undefined,
     ended: (run) => {
       const told = tellEnd(run)
-        .catch((error: unknown) => env.log.at('headgate::notifications').error('a run could not be told of', { error: String(error) }))
+        .catch((error: unknown) =>
+          env.log
+            .at('headgate::notifications')
+            .error('a run could not be told of', { error: String(error) }),
+        )
         .finally(() => underway.delete(told));
       underway.add(told);
     },
     settle: async (signal) => {
       if (underway.size === 0 || signal.aborted) return;
-      const aborted = new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
+      const aborted = new Promise<void>((resolve) =>
+        signal.addEventListener('abort', () => resolve(), { once: true }),
+      );
       await Promise.race([Promise.all(underway), aborted]);
     },
     schedulerStuck: async (plan, message) => {
       const rules = plan.notifications?.rules ?? [];
       if (rules.length === 0) return;
       const { NO_INVOCATION, notificationEvent } = await import('./event.ts');
-      const event = notificationEvent('scheduler_stuck', { pipeline: plan.name, row: '', ...NO_INVOCATION }, message, {});
-      await (await dispatcher()).tell({ pipeline: plan.name, rules, events: [event], recovered: [] });
+      const event = notificationEvent(
+        'scheduler_stuck',
+        { pipeline: plan.name, row: '', ...NO_INVOCATION },
+        message,
+        {},
+      );
+      await (
+        await dispatcher()
+      ).tell({ pipeline: plan.name, rules, events: [event], recovered: [] });
     },
   };
 }
@@ -72,7 +91,10 @@ function observer(plan: Plan, tellEnd: (run: EndedRun) => Promise<void>): RunObs
 }
 
 /** A run that is stopped because it takes too long has failed. */
-function endOf({ status, error }: RunOutcome, { reason }: AbortSignal): Pick<EndedRun, 'status' | 'error'> {
+function endOf(
+  { status, error }: RunOutcome,
+  { reason }: AbortSignal,
+): Pick<EndedRun, 'status' | 'error'> {
   if (status === 'cancelled' && reason instanceof StopReason && reason.why === 'timeout')
     return { status: 'failed', error: reason.message };
   return { status, error: error?.message ?? null };

@@ -1,4 +1,7 @@
-/** Work in order where order matters: in one lane one thing after the other, different lanes at the same time. */
+/**
+ * Work in order where order matters: in one lane one thing after the other, different lanes at the
+ * same time.
+ */
 export class Lanes {
   readonly #last = new Map<string, Promise<void>>();
 

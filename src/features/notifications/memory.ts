@@ -3,7 +3,10 @@ import type { Clock } from '../../lib/clock.ts';
 /** Of each kind. Whoever comes after that takes the place of the oldest. */
 const MAX_ENTRIES = 10_000;
 
-/** What a process remembers from run to run: what was sent lately, and which incidents are open. It forgets all of it at its end. */
+/**
+ * What a process remembers from run to run: what was sent lately, and which incidents are open. It
+ * forgets all of it at its end.
+ */
 export class NotificationMemory {
   readonly #clock: Pick<Clock, 'elapsedMs'>;
   /** Until when nothing more is sent, by key; the oldest first. */

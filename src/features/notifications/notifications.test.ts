@@ -28,20 +28,30 @@ beforeEach(async () => {
 });
 afterEach(() => server.close());
 
-const hook = (rule: Record<string, JsonValue> = {}, config: Record<string, JsonValue> = {}): Record<string, JsonValue> => ({
+const hook = (
+  rule: Record<string, JsonValue> = {},
+  config: Record<string, JsonValue> = {},
+): Record<string, JsonValue> => ({
   ...rule,
   channel: { type: 'webhook', config: { url: `${server.url}/hook`, ...config } },
 });
 const pager = (rule: Record<string, JsonValue> = {}): Record<string, JsonValue> => ({
   ...rule,
-  channel: { type: 'pagerduty', config: { routing_key: 'the-routing-key', endpoint: `${server.url}/page` } },
+  channel: {
+    type: 'pagerduty',
+    config: { routing_key: 'the-routing-key', endpoint: `${server.url}/page` },
+  },
 });
 
 const broken = (row: string, over: Partial<InvocationOutcome> = {}) =>
   invocation(row, { error: { code: 'broken', kind: 'Sink', message: 'it broke' }, ...over });
 
 /** Tells of a run and waits until everybody has been told. */
-async function tell(rules: readonly Record<string, JsonValue>[], invocations: readonly InvocationOutcome[], run: Partial<EndedRun> = {}) {
+async function tell(
+  rules: readonly Record<string, JsonValue>[],
+  invocations: readonly InvocationOutcome[],
+  run: Partial<EndedRun> = {},
+) {
   notifier.ended(endedRun(invocations, { rules: rulesOf(...rules), run }));
   await notifier.settle(new AbortController().signal);
 }
@@ -50,7 +60,10 @@ async function tell(rules: readonly Record<string, JsonValue>[], invocations: re
 function arrived(): string[] {
   return server.requests.splice(0).map((request) => {
     const body = request.json() as Record<string, string>;
-    const told = body['event_action'] === undefined ? `${body['event']} ${body['row']}` : `${body['event_action']} ${body['dedup_key']}`;
+    const told =
+      body['event_action'] === undefined
+        ? `${body['event']} ${body['row']}`
+        : `${body['event_action']} ${body['dedup_key']}`;
     return `${request.path} ${told}`;
   });
 }
@@ -85,7 +98,10 @@ describe('a rule', () => {
   it('is counted and timed under the name of its channel', async () => {
     await tell([hook(), pager()], [broken('eu')]);
     await tell([pager()], [invocation('eu')]);
-    expect(metrics.of('svc_notifications_sent_total')).toEqual({ '{webhook,run_failure,ok}': 1, '{pagerduty,run_failure,ok}': 1 });
+    expect(metrics.of('svc_notifications_sent_total')).toEqual({
+      '{webhook,run_failure,ok}': 1,
+      '{pagerduty,run_failure,ok}': 1,
+    });
   });
 });
 
@@ -95,15 +111,28 @@ describe('rules', () => {
       if (path === '/hook') await new Promise((resolve) => setImmediate(resolve));
       return {};
     });
-    await tell([hook(), hook({}, { url: `${server.url}/other` })], [invocation('eu'), broken('us')]);
-    expect(arrived()).toEqual(['/hook run_success eu', '/other run_success eu', '/hook run_failure us', '/other run_failure us']);
+    await tell(
+      [hook(), hook({}, { url: `${server.url}/other` })],
+      [invocation('eu'), broken('us')],
+    );
+    expect(arrived()).toEqual([
+      '/hook run_success eu',
+      '/other run_success eu',
+      '/hook run_failure us',
+      '/other run_failure us',
+    ]);
   });
 
   it('whose receiver is dead do not keep others from theirs', async () => {
     const silent = await startHttpServer(() => ({ hangs: true }));
     const patience = new AbortController();
     const impatient: typeof fetch = (url, init) =>
-      fetch(url, url instanceof URL && url.origin === silent.url ? { ...init, signal: patience.signal } : init);
+      fetch(
+        url,
+        url instanceof URL && url.origin === silent.url
+          ? { ...init, signal: patience.signal }
+          : init,
+      );
     notifier = createNotifier(testEnv({ clock, metrics, fetch: impatient }));
     const arrivedAtLast = new Promise<void>((resolve) => server.respond(() => (resolve(), {})));
     const told = tell([hook({}, { url: silent.url }), hook()], [invocation('eu')]);
@@ -111,7 +140,10 @@ describe('rules', () => {
     patience.abort();
     await told;
     await silent.close();
-    expect(metrics.of('svc_notifications_sent_total')).toEqual({ '{webhook,run_success,error}': 1, '{webhook,run_success,ok}': 1 });
+    expect(metrics.of('svc_notifications_sent_total')).toEqual({
+      '{webhook,run_success,error}': 1,
+      '{webhook,run_success,ok}': 1,
+    });
   });
 });
 
@@ -132,7 +164,9 @@ describe('a window', () => {
   it('is one for each kind of event, row, pipeline and rule', async () => {
     await tell([window()], [broken('eu')]);
     await tell([window()], [broken('us'), invocation('eu')]);
-    await tell([window()], [broken('eu')], { plan: { ...planWith({ rules: rulesOf(window()) }), name: 'other' } });
+    await tell([window()], [broken('eu')], {
+      plan: { ...planWith({ rules: rulesOf(window()) }), name: 'other' },
+    });
     await tell([hook({ name: 'other', dedupe_window_secs: 60 })], [broken('eu')]);
     await tell([hook({ dedupe_window_secs: 60 }, { url: `${server.url}/other` })], [broken('eu')]);
     expect(arrived()).toEqual([
@@ -155,7 +189,8 @@ describe('a window', () => {
   });
 
   it('holds for runs that end at the same time', async () => {
-    for (let run = 0; run < 3; run += 1) notifier.ended(endedRun([broken('eu')], { rules: rulesOf(window()) }));
+    for (let run = 0; run < 3; run += 1)
+      notifier.ended(endedRun([broken('eu')], { rules: rulesOf(window()) }));
     await notifier.settle(new AbortController().signal);
     expect(arrived()).toEqual(['/hook run_failure eu']);
     expect(metrics.of('svc_notifications_dropped_total')).toEqual({ '{webhook,coalesced}': 2 });
@@ -167,8 +202,16 @@ describe('an incident', () => {
     await tell([pager()], [broken('eu'), broken('us')]);
     await tell([pager()], [invocation('eu'), broken('us')]);
     await tell([pager()], [invocation('eu')]);
-    expect(arrived()).toEqual(['/page trigger orders:eu', '/page trigger orders:us', '/page resolve orders:eu', '/page trigger orders:us']);
-    expect(metrics.of('svc_notifications_sent_total')).toEqual({ '{pagerduty,run_failure,ok}': 3, '{pagerduty,resolve,ok}': 1 });
+    expect(arrived()).toEqual([
+      '/page trigger orders:eu',
+      '/page trigger orders:us',
+      '/page resolve orders:eu',
+      '/page trigger orders:us',
+    ]);
+    expect(metrics.of('svc_notifications_sent_total')).toEqual({
+      '{pagerduty,run_failure,ok}': 3,
+      '{pagerduty,resolve,ok}': 1,
+    });
   });
 
   it('is not resolved by a success alone, and not when it never arrived', async () => {
@@ -183,16 +226,26 @@ describe('an incident', () => {
   });
 
   it('is resolved whatever the rule asks for, and before anything else is said about the run', async () => {
-    const rule = pager({ on: ['run_failure', 'sla_breach', 'dlq_threshold'], min_severity: 'warning' });
+    const rule = pager({
+      on: ['run_failure', 'sla_breach', 'dlq_threshold'],
+      min_severity: 'warning',
+    });
     await tell([rule], [broken('eu')]);
     await tell([rule], [invocation('eu', { dead: 1 })]);
-    expect(arrived()).toEqual(['/page trigger orders:eu', '/page resolve orders:eu', '/page trigger orders:eu']);
+    expect(arrived()).toEqual([
+      '/page trigger orders:eu',
+      '/page resolve orders:eu',
+      '/page trigger orders:eu',
+    ]);
     await tell([rule], [invocation('eu')]);
     expect(arrived(), 'dead letters open nothing that a success would end').toEqual([]);
   });
 
   it('of a run that failed as a whole is resolved by one that completed', async () => {
-    await tell([pager()], [invocation('eu', { status: 'cancelled' })], { status: 'failed', error: 'too late' });
+    await tell([pager()], [invocation('eu', { status: 'cancelled' })], {
+      status: 'failed',
+      error: 'too late',
+    });
     await tell([pager()], [invocation('eu')]);
     expect(arrived()).toEqual(['/page trigger orders:', '/page resolve orders:']);
   });
@@ -226,7 +279,9 @@ describe('a delivery', () => {
     server.respond([{ status: 503, body: 'come\n  back later' }]);
     await tell([hook({ name: 'team' })], [invocation('eu')]);
     expect([server.requests.length, clock.waits]).toEqual([2, [250]]);
-    expect(metrics.of('svc_notifications_sent_total')).toEqual({ '{webhook,run_success,error}': 1 });
+    expect(metrics.of('svc_notifications_sent_total')).toEqual({
+      '{webhook,run_success,error}': 1,
+    });
     expect(metrics.of('svc_notifications_dropped_total')).toEqual({ '{webhook,channel_error}': 1 });
     expect(env.lines.map(({ level, line }) => `${level} ${line}`)).toEqual([
       'WARN WARN headgate::notifications: a notification could not be delivered rule=team channel=webhook event=run_success pipeline=orders row=eu reason="the receiver answered 503: come back later"',
@@ -236,7 +291,10 @@ describe('a delivery', () => {
   it('that arrives the second time has arrived', async () => {
     server.respond([{ status: 429 }, { status: 204 }]);
     await tell([hook()], [invocation('eu')]);
-    expect([server.requests.length, metrics.of('svc_notifications_sent_total')]).toEqual([2, { '{webhook,run_success,ok}': 1 }]);
+    expect([server.requests.length, metrics.of('svc_notifications_sent_total')]).toEqual([
+      2,
+      { '{webhook,run_success,ok}': 1 },
+    ]);
     expect(env.lines).toEqual([]);
   });
 
@@ -256,13 +314,27 @@ describe('a delivery', () => {
   it('logs in as the address says, which itself is sent without the login', async () => {
     const url = server.url.replace('//', '//me:p%40ss@');
     await tell([hook({}, { url: `${url}/hook` })], [invocation('eu')]);
-    expect(server.requests[0]?.headers['authorization']).toBe(`Basic ${Buffer.from('me:p@ss').toString('base64')}`);
+    expect(server.requests[0]?.headers['authorization']).toBe(
+      `Basic ${Buffer.from('me:p@ss').toString('base64')}`,
+    );
   });
 
   it('tells nobody where it was going: neither the address of a chat nor keys, though the receiver repeats them', async () => {
-    server.respond(({ path, body }) => ({ status: 400, body: `${server.url}${path} Cannot POST ${path} ${body}` }));
-    const chat = { channel: { type: 'slack', config: { webhook_url: `${server.url}/services/T0/B0/canary` } } };
-    const signed = hook({}, { url: `${server.url}/canary-path`, hmac_secret: 'canary-key', headers: { 'X-Key': 'canary-header' } });
+    server.respond(({ path, body }) => ({
+      status: 400,
+      body: `${server.url}${path} Cannot POST ${path} ${body}`,
+    }));
+    const chat = {
+      channel: { type: 'slack', config: { webhook_url: `${server.url}/services/T0/B0/canary` } },
+    };
+    const signed = hook(
+      {},
+      {
+        url: `${server.url}/canary-path`,
+        hmac_secret: 'canary-key',
+        headers: { 'X-Key': 'canary-header' },
+      },
+    );
     await tell([chat, pager(), signed], [broken('eu')]);
     expect(env.lines).toHaveLength(3);
     const said = env.lines.map(({ line }) => line).join('\n');
@@ -284,9 +356,18 @@ describe('a delivery', () => {
 describe('what is sent', () => {
   it('holds no secret that this process knows', async () => {
     env.redactor.register('canary-4711');
-    const error = { code: 'broken', kind: 'Sink', message: 'login with canary-4711 refused' } as const;
-    await tell([hook({}, { extra_fields: { token: 'canary-4711' } }), pager()], [invocation('eu', { error })]);
-    const [sent, page] = server.requests.map((request) => request.json() as Record<string, unknown>);
+    const error = {
+      code: 'broken',
+      kind: 'Sink',
+      message: 'login with canary-4711 refused',
+    } as const;
+    await tell(
+      [hook({}, { extra_fields: { token: 'canary-4711' } }), pager()],
+      [invocation('eu', { error })],
+    );
+    const [sent, page] = server.requests.map(
+      (request) => request.json() as Record<string, unknown>,
+    );
     expect(sent).toMatchObject({ message: 'login with *** refused', token: 'canary-4711' });
     expect(JSON.stringify(page)).not.toContain('canary');
   });
@@ -316,7 +397,9 @@ describe('a run in this process', () => {
 
   it('is told of when it has ended, under its id', async () => {
     await run({});
-    expect(server.requests.map((request) => request.json())).toMatchObject([{ event: 'run_success', run_id: 'run-9' }]);
+    expect(server.requests.map((request) => request.json())).toMatchObject([
+      { event: 'run_success', run_id: 'run-9' },
+    ]);
   });
 
   it('is not told of when it was dry, limited or cancelled', async () => {
@@ -327,13 +410,24 @@ describe('a run in this process', () => {
   });
 
   it('is told of as a failure when it was stopped because it took too long', async () => {
-    await run({ signal: AbortSignal.abort(new StopReason('timeout', 'the run took longer than 5 s')) }, 'cancelled');
+    await run(
+      { signal: AbortSignal.abort(new StopReason('timeout', 'the run took longer than 5 s')) },
+      'cancelled',
+    );
     expect(server.requests.map((request) => request.json())).toMatchObject([
-      { event: 'run_failure', run_id: 'run-9', message: 'the run took longer than 5 s', details: { error_kind: 'error' } },
+      {
+        event: 'run_failure',
+        run_id: 'run-9',
+        message: 'the run took longer than 5 s',
+        details: { error_kind: 'error' },
+      },
       { event: 'run_success', row: 'eu' },
     ]);
     server.requests.length = 0;
-    await run({ signal: AbortSignal.abort(new StopReason('shutdown', 'the scheduler is ending')) }, 'cancelled');
+    await run(
+      { signal: AbortSignal.abort(new StopReason('shutdown', 'the scheduler is ending')) },
+      'cancelled',
+    );
     expect(server.requests).toEqual([]);
   });
 
@@ -345,7 +439,10 @@ describe('a run in this process', () => {
 });
 
 it('a scheduler that is stuck is told of, without a run', async () => {
-  await notifier.schedulerStuck(planWith({ rules: rulesOf(hook(), hook({ on: ['run_failure'] })) }), 'five runs failed in a row');
+  await notifier.schedulerStuck(
+    planWith({ rules: rulesOf(hook(), hook({ on: ['run_failure'] })) }),
+    'five runs failed in a row',
+  );
   expect(server.requests.map((request) => request.json())).toMatchObject([
     {
       event: 'scheduler_stuck',

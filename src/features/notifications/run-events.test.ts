@@ -4,13 +4,21 @@ import type { OutcomeError } from '../../wire/outcome.ts';
 import { newsOf } from './run-events.ts';
 import { after, endedRun, invocation, START } from './testing.ts';
 
-const error = (kind: ErrorKind, message = 'it broke'): OutcomeError => ({ code: 'broken', kind, message });
-const failed = (row: string, kind: ErrorKind = 'Sink', message?: string) => invocation(row, { error: error(kind, message) });
-const told = (run: Parameters<typeof newsOf>[0]): string[] => newsOf(run).events.map(({ event, row }) => `${event} ${row}`);
+const error = (kind: ErrorKind, message = 'it broke'): OutcomeError => ({
+  code: 'broken',
+  kind,
+  message,
+});
+const failed = (row: string, kind: ErrorKind = 'Sink', message?: string) =>
+  invocation(row, { error: error(kind, message) });
+const told = (run: Parameters<typeof newsOf>[0]): string[] =>
+  newsOf(run).events.map(({ event, row }) => `${event} ${row}`);
 
 describe('a run that completed', () => {
   it('is told of row by row, with whose run and when it was', () => {
-    const { events, recovered } = newsOf(endedRun([invocation('eu'), invocation('us', { written: 4 })]));
+    const { events, recovered } = newsOf(
+      endedRun([invocation('eu'), invocation('us', { written: 4 })]),
+    );
     expect(events).toMatchObject([
       { event: 'run_success', row: 'eu' },
       { event: 'run_success', row: 'us', details: { records_written: 4 } },
@@ -34,7 +42,10 @@ describe('a run that completed', () => {
 
   it('has no row name where the document has one row', () => {
     const run = endedRun([invocation('row-0')], { rows: { 'row-0': {} }, isOneRow: true });
-    expect(newsOf(run)).toMatchObject({ events: [{ row: '', title: 'pipeline succeeded: orders' }], recovered: [''] });
+    expect(newsOf(run)).toMatchObject({
+      events: [{ row: '', title: 'pipeline succeeded: orders' }],
+      recovered: [''],
+    });
   });
 
   it('counts what ran below a row as part of it: child rows and chunks', () => {
@@ -50,9 +61,18 @@ describe('a run that completed', () => {
       { rows: { eu: {}, posts: child, likes: grandchild } },
     );
     expect(newsOf(run).events).toMatchObject([
-      { event: 'run_success', row: 'eu', invocation_id: 'invocation of eu::partition::0', details: { records_written: 116 } },
+      {
+        event: 'run_success',
+        row: 'eu',
+        invocation_id: 'invocation of eu::partition::0',
+        details: { records_written: 116 },
+      },
     ]);
-    expect(newsOf(run).events[0]).toMatchObject({ started_at: START, finished_at: after(9), duration_secs: 9 });
+    expect(newsOf(run).events[0]).toMatchObject({
+      started_at: START,
+      finished_at: after(9),
+      duration_secs: 9,
+    });
   });
 
   it('says nothing of rows that list values for others, but that they are well', () => {
@@ -61,7 +81,10 @@ describe('a run that completed', () => {
   });
 
   it('never took a negative time', () => {
-    const run = endedRun([invocation('eu', { duration_ms: -5 }), invocation('us', { duration_ms: 0 })]);
+    const run = endedRun([
+      invocation('eu', { duration_ms: -5 }),
+      invocation('us', { duration_ms: 0 }),
+    ]);
     expect(newsOf(run).events.map((event) => event.duration_secs)).toEqual([0, 0]);
     const chunks = endedRun([
       invocation('eu::partition::0', { started_at: after(9), finished_at: after(1) }),
@@ -113,9 +136,21 @@ describe('what happened on the way', () => {
 
 describe('a row that failed', () => {
   it('is told with what kind of failure it was', () => {
-    const kinds: ErrorKind[] = ['Config', 'Source', 'Sink', 'State', 'QualityFailure', 'SchemaDrift', 'Auth', 'Transform', 'Panic'];
+    const kinds: ErrorKind[] = [
+      'Config',
+      'Source',
+      'Sink',
+      'State',
+      'QualityFailure',
+      'SchemaDrift',
+      'Auth',
+      'Transform',
+      'Panic',
+    ];
     const events = kinds.flatMap((kind) => newsOf(endedRun([failed('eu', kind)])).events);
-    expect(new Set(events.map(({ event, severity }) => `${event} ${severity}`))).toEqual(new Set(['run_failure error']));
+    expect(new Set(events.map(({ event, severity }) => `${event} ${severity}`))).toEqual(
+      new Set(['run_failure error']),
+    );
     expect(events.map(({ details }) => details['error_kind'])).toEqual([
       'config',
       'source',
@@ -132,7 +167,10 @@ describe('a row that failed', () => {
 
   it('leaves the others as they are', () => {
     const run = endedRun([failed('eu'), invocation('us')]);
-    expect([told(run), newsOf(run).recovered]).toEqual([['run_failure eu', 'run_success us'], ['us']]);
+    expect([told(run), newsOf(run).recovered]).toEqual([
+      ['run_failure eu', 'run_success us'],
+      ['us'],
+    ]);
   });
 
   it('has exactly one event, the most specific', () => {
@@ -149,24 +187,43 @@ describe('a row that failed', () => {
     const breach = newsOf(endedRun([failed('eu', 'ContractViolation')])).events;
     expect(breach).toMatchObject([{ event: 'contract_abort', severity: 'error' }]);
     expect(breach[0]?.details).toEqual({});
-    const chunks = [failed('eu::partition::0'), failed('eu::partition::1', 'ContractViolation'), failed('eu::partition::2', 'CircuitOpen')];
+    const chunks = [
+      failed('eu::partition::0'),
+      failed('eu::partition::1', 'ContractViolation'),
+      failed('eu::partition::2', 'CircuitOpen'),
+    ];
     expect(newsOf(endedRun(chunks, { rows: { eu: { breaker } } })).events).toMatchObject([
-      { event: 'circuit_open', invocation_id: 'invocation of eu::partition::2', details: { failures: 3 } },
+      {
+        event: 'circuit_open',
+        invocation_id: 'invocation of eu::partition::2',
+        details: { failures: 3 },
+      },
     ]);
   });
 
   it('counts failures of its child rows as its own, and says whose they are', () => {
-    const rows = { eu: {}, posts: { role: 'child', parent: { row: 'eu', key: 'id', fields: [] } } } as const;
+    const rows = {
+      eu: {},
+      posts: { role: 'child', parent: { row: 'eu', key: 'id', fields: [] } },
+    } as const;
     const run = endedRun([invocation('eu'), failed('posts')], { rows });
-    expect(newsOf(run)).toMatchObject({ events: [{ event: 'run_failure', row: 'eu', message: 'posts: it broke' }], recovered: [] });
+    expect(newsOf(run)).toMatchObject({
+      events: [{ event: 'run_failure', row: 'eu', message: 'posts: it broke' }],
+      recovered: [],
+    });
   });
 
   it('is told of when it only lists values', () => {
-    expect(told(endedRun([failed('tenants', 'Source')], { lists: ['tenants'] }))).toEqual(['run_failure tenants']);
+    expect(told(endedRun([failed('tenants', 'Source')], { lists: ['tenants'] }))).toEqual([
+      'run_failure tenants',
+    ]);
   });
 
   it('is not told of when it was skipped or stopped because of another', () => {
-    const skipped = invocation('us', { status: 'skipped', error: error('Custom', 'skipped: `eu` did not finish') });
+    const skipped = invocation('us', {
+      status: 'skipped',
+      error: error('Custom', 'skipped: `eu` did not finish'),
+    });
     expect(told(endedRun([failed('eu'), skipped]))).toEqual(['run_failure eu']);
     const stopped = endedRun([failed('eu'), invocation('us', { status: 'cancelled', dead: 3 })]);
     expect([told(stopped), newsOf(stopped).recovered]).toEqual([['run_failure eu'], []]);
@@ -175,8 +232,13 @@ describe('a row that failed', () => {
 
 describe('a run that failed as a whole', () => {
   it('has an event of its own, because nothing else tells of it', () => {
-    const late = { status: 'failed', error: 'the run did not finish within its timeout_secs of 5' } as const;
-    const run = endedRun([invocation('eu', { status: 'cancelled' }), invocation('us')], { run: late });
+    const late = {
+      status: 'failed',
+      error: 'the run did not finish within its timeout_secs of 5',
+    } as const;
+    const run = endedRun([invocation('eu', { status: 'cancelled' }), invocation('us')], {
+      run: late,
+    });
     expect(newsOf(run).events[0]).toEqual({
       event: 'run_failure',
       severity: 'error',
@@ -191,7 +253,10 @@ describe('a run that failed as a whole', () => {
       message: 'the run did not finish within its timeout_secs of 5',
       details: { error_kind: 'error' },
     });
-    expect([told(run), newsOf(run).recovered]).toEqual([['run_failure ', 'run_success us'], ['us']]);
+    expect([told(run), newsOf(run).recovered]).toEqual([
+      ['run_failure ', 'run_success us'],
+      ['us'],
+    ]);
   });
 
   it('is that of its invocation where the document has one row', () => {
@@ -200,12 +265,20 @@ describe('a run that failed as a whole', () => {
       isOneRow: true,
       run: { status: 'failed' },
     });
-    expect(newsOf(run).events).toMatchObject([{ event: 'run_failure', row: '', invocation_id: 'invocation of row-0' }]);
+    expect(newsOf(run).events).toMatchObject([
+      { event: 'run_failure', row: '', invocation_id: 'invocation of row-0' },
+    ]);
   });
 
   it('may have left no outcome, or never have begun', () => {
-    const crashed = { status: 'failed', error: 'the run ended abnormally', outcome: undefined } as const;
-    expect(newsOf(endedRun([], { run: crashed })).events).toMatchObject([{ message: 'the run ended abnormally', started_at: START }]);
+    const crashed = {
+      status: 'failed',
+      error: 'the run ended abnormally',
+      outcome: undefined,
+    } as const;
+    expect(newsOf(endedRun([], { run: crashed })).events).toMatchObject([
+      { message: 'the run ended abnormally', started_at: START },
+    ]);
     expect(newsOf(endedRun([], { run: { ...crashed, startedAt: null } })).events).toMatchObject([
       { event: 'run_failure', started_at: null, duration_secs: null, finished_at: after(5) },
     ]);
@@ -214,5 +287,8 @@ describe('a run that failed as a whole', () => {
 
 it('a cancelled run is nothing to tell, whatever its rows did', () => {
   const cancelled = { run: { status: 'cancelled' } } as const;
-  expect(newsOf(endedRun([invocation('eu', { dead: 5 })], cancelled))).toEqual({ events: [], recovered: [] });
+  expect(newsOf(endedRun([invocation('eu', { dead: 5 })], cancelled))).toEqual({
+    events: [],
+    recovered: [],
+  });
 });

@@ -1,4 +1,7 @@
-/** From the end of a run to what receivers are told about it: one root row at a time, with everything that ran below it (spec 6). */
+/**
+ * From the end of a run to what receivers are told about it: one root row at a time, with
+ * everything that ran below it (spec 6).
+ */
 import { rowOfInvocation } from '../../engine/expand/turn.ts';
 import { assert, type ErrorKind } from '../../lib/errors.ts';
 import type { Plan, RowPlan } from '../../plan/plan.ts';
@@ -8,11 +11,15 @@ import { notificationEvent, secondsBetween, type NotificationEvent, type Owner }
 
 export interface RunNews {
   readonly events: readonly NotificationEvent[];
-  /** Rows that went well, and the empty name when the whole run did: incidents of theirs are over. */
+  /**
+   * Rows that went well, and the empty name when the whole run did: incidents of theirs are over.
+   */
   readonly recovered: readonly string[];
 }
 
-/** A row that runs by itself, and its invocations and those of the rows that run for its records. */
+/**
+ * A row that runs by itself, and its invocations and those of the rows that run for its records.
+ */
 interface Subject {
   /** As receivers know it. */
   readonly row: string;
@@ -31,20 +38,29 @@ export function newsOf(run: EndedRun): RunNews {
   const isToldOf = subjects.some((subject) => failuresIn(subject).length > 0);
   if (run.status === 'failed' && !isToldOf) events.unshift(wholeFailure(run, subjects));
   const recovered = subjects.filter(wentWell).map(({ row }) => row);
-  return { events, recovered: run.status === 'completed' ? [...new Set(['', ...recovered])] : recovered };
+  return {
+    events,
+    recovered: run.status === 'completed' ? [...new Set(['', ...recovered])] : recovered,
+  };
 }
 
 function subjectsOf({ plan, outcome }: EndedRun): readonly Subject[] {
   const rows = new Map(plan.rows.map((row) => [row.id, row]));
   const listing = new Set(plan.fanOuts.map((row) => row.id));
-  const found = Map.groupBy(outcome?.invocations.filter(({ status }) => status !== 'skipped') ?? [], ({ row_id: name }) =>
-    rootOf(
-      rowOfInvocation(name, (id) => rows.has(id) || listing.has(id)),
-      rows,
-    ),
+  const found = Map.groupBy(
+    outcome?.invocations.filter(({ status }) => status !== 'skipped') ?? [],
+    ({ row_id: name }) =>
+      rootOf(
+        rowOfInvocation(name, (id) => rows.has(id) || listing.has(id)),
+        rows,
+      ),
   );
   const isOneRow = plan.notifications?.isOneRow ?? false;
-  return [...found].map(([id, invocations]) => ({ row: isOneRow ? '' : id, isQuiet: listing.has(id), invocations }));
+  return [...found].map(([id, invocations]) => ({
+    row: isOneRow ? '' : id,
+    isQuiet: listing.has(id),
+    invocations,
+  }));
 }
 
 function rootOf(id: string, rows: ReadonlyMap<string, RowPlan>): string {
@@ -54,10 +70,16 @@ function rootOf(id: string, rows: ReadonlyMap<string, RowPlan>): string {
 
 function eventsOf(subject: Subject, run: EndedRun): NotificationEvent[] {
   const failures = failuresIn(subject);
-  if (failures.length > 0) return [failureEvent(subject, failures, run), ...sideEvents(subject, run)];
+  if (failures.length > 0)
+    return [failureEvent(subject, failures, run), ...sideEvents(subject, run)];
   if (subject.isQuiet || !wentWell(subject)) return [];
   const written = sum(subject, ({ balance }) => balance.written);
-  const success = notificationEvent('run_success', ownerOf(subject, run), `records written: ${written}`, { records_written: written });
+  const success = notificationEvent(
+    'run_success',
+    ownerOf(subject, run),
+    `records written: ${written}`,
+    { records_written: written },
+  );
   return [success, ...sideEvents(subject, run)];
 }
 
@@ -70,9 +92,14 @@ function failuresIn({ invocations }: Subject): readonly Failed[] {
 }
 
 /** A failure has one event: the most specific. */
-function failureEvent(subject: Subject, failures: readonly Failed[], run: EndedRun): NotificationEvent {
+function failureEvent(
+  subject: Subject,
+  failures: readonly Failed[],
+  run: EndedRun,
+): NotificationEvent {
   const { plan } = run;
-  const of = (kind: ErrorKind): Failed | undefined => failures.find(({ error }) => error.kind === kind);
+  const of = (kind: ErrorKind): Failed | undefined =>
+    failures.find(({ error }) => error.kind === kind);
   const open = of('CircuitOpen');
   const breach = of('ContractViolation');
   const failed = open ?? breach ?? failures[0];
@@ -81,16 +108,24 @@ function failureEvent(subject: Subject, failures: readonly Failed[], run: EndedR
   const more = failures.length === 1 ? '' : ` (and ${failures.length - 1} more)`;
   const isNamed = failed.row_id === subject.row || plan.notifications?.isOneRow === true;
   const message = `${isNamed ? '' : `${failed.row_id}: `}${failed.error.message}${more}`;
-  if (open !== undefined) return notificationEvent('circuit_open', owner, message, breakerDetails(failed, plan));
+  if (open !== undefined)
+    return notificationEvent('circuit_open', owner, message, breakerDetails(failed, plan));
   if (breach !== undefined) return notificationEvent('contract_abort', owner, message, {});
-  return notificationEvent('run_failure', owner, message, { error_kind: errorKind(failed.error.kind) });
+  return notificationEvent('run_failure', owner, message, {
+    error_kind: errorKind(failed.error.kind),
+  });
 }
 
 /** The breaker opens at its threshold. */
-function breakerDetails({ row_id: name }: InvocationOutcome, { rows }: Plan): NotificationEvent['details'] {
+function breakerDetails(
+  { row_id: name }: InvocationOutcome,
+  { rows }: Plan,
+): NotificationEvent['details'] {
   const id = rowOfInvocation(name, (known) => rows.some((row) => row.id === known));
   const breaker = rows.find((row) => row.id === id)?.breaker;
-  return breaker === undefined ? {} : { failures: breaker.consecutiveFailures, cooldown_secs: breaker.cooldownSecs };
+  return breaker === undefined
+    ? {}
+    : { failures: breaker.consecutiveFailures, cooldown_secs: breaker.cooldownSecs };
 }
 
 /** What happened on the way, however it ended. */
@@ -102,8 +137,16 @@ function sideEvents(subject: Subject, run: EndedRun): NotificationEvent[] {
   );
   const dead = sum(subject, ({ balance }) => balance.dead_lettered);
   return [
-    ...[...violations].map(([kind, found]) => notificationEvent('sla_breach', owner, violationText(found), { sla_kind: kind })),
-    ...(dead === 0 ? [] : [notificationEvent('dlq_threshold', owner, `records in the dead-letter queue: ${dead}`, { records_dlq: dead })]),
+    ...[...violations].map(([kind, found]) =>
+      notificationEvent('sla_breach', owner, violationText(found), { sla_kind: kind }),
+    ),
+    ...(dead === 0
+      ? []
+      : [
+          notificationEvent('dlq_threshold', owner, `records in the dead-letter queue: ${dead}`, {
+            records_dlq: dead,
+          }),
+        ]),
   ];
 }
 
@@ -115,7 +158,8 @@ function violationText([first, ...more]: readonly SlaViolation[]): string {
 function wholeFailure(run: EndedRun, subjects: readonly Subject[]): NotificationEvent {
   const { plan, runId, startedAt, finishedAt, error, outcome } = run;
   const [only] = subjects;
-  const isOne = subjects.length === 1 && only !== undefined && plan.notifications?.isOneRow === true;
+  const isOne =
+    subjects.length === 1 && only !== undefined && plan.notifications?.isOneRow === true;
   const owner: Owner = {
     pipeline: plan.name,
     row: '',
@@ -142,13 +186,18 @@ function ownerOf({ row, invocations }: Subject, { plan, runId }: EndedRun): Owne
     invocation_id: first.invocation_id,
     started_at: started,
     finished_at: finished,
-    duration_secs: invocations.length === 1 ? Math.max(0, first.duration_ms) / 1000 : secondsBetween(started, finished),
+    duration_secs:
+      invocations.length === 1
+        ? Math.max(0, first.duration_ms) / 1000
+        : secondsBetween(started, finished),
   };
 }
 
 /** All of them are written alike, in UTC, and so sort by time. */
-const earliest = (times: readonly string[]): string => times.reduce((one, other) => (other < one ? other : one));
-const latest = (times: readonly string[]): string => times.reduce((one, other) => (other > one ? other : one));
+const earliest = (times: readonly string[]): string =>
+  times.reduce((one, other) => (other < one ? other : one));
+const latest = (times: readonly string[]): string =>
+  times.reduce((one, other) => (other > one ? other : one));
 
 function sum({ invocations }: Subject, pick: (invocation: InvocationOutcome) => number): number {
   return invocations.reduce((total, one) => total + pick(one), 0);

@@ -7,8 +7,12 @@ import type { InvocationOutcome } from '../../wire/outcome.ts';
 
 export const START = '2026-01-31T12:00:00.000Z';
 
-export function rulesOf(...rules: readonly Record<string, JsonValue>[]): readonly NotificationRule[] {
-  return notificationsSchema.parse(rules.map((rule, index) => ({ name: `rule ${index}`, ...rule })));
+export function rulesOf(
+  ...rules: readonly Record<string, JsonValue>[]
+): readonly NotificationRule[] {
+  return notificationsSchema.parse(
+    rules.map((rule, index) => ({ name: `rule ${index}`, ...rule })),
+  );
 }
 
 /** A moment so many seconds after the start. */
@@ -16,7 +20,10 @@ export function after(seconds: number): string {
   return new Date(Date.parse(START) + seconds * 1000).toISOString();
 }
 
-export function invocation(row: string, over: Partial<InvocationOutcome> & { written?: number; dead?: number } = {}): InvocationOutcome {
+export function invocation(
+  row: string,
+  over: Partial<InvocationOutcome> & { written?: number; dead?: number } = {},
+): InvocationOutcome {
   const { written = 3, dead = 0, ...rest } = over;
   return {
     invocation_id: `invocation of ${row}`,
@@ -25,7 +32,15 @@ export function invocation(row: string, over: Partial<InvocationOutcome> & { wri
     source: 'csv',
     sink: 'jsonl',
     status: rest.error === undefined || rest.error === null ? 'completed' : 'failed',
-    balance: { read: written + dead, filtered: 0, expanded: 0, transformed: written + dead, written, dead_lettered: dead, withheld: 0 },
+    balance: {
+      read: written + dead,
+      filtered: 0,
+      expanded: 0,
+      transformed: written + dead,
+      written,
+      dead_lettered: dead,
+      withheld: 0,
+    },
     bytes_read: 0,
     pages: 1,
     lane: 'records',
@@ -45,7 +60,12 @@ export interface Setting {
   readonly isOneRow?: boolean;
 }
 
-export function planWith({ rows = { eu: {}, us: {} }, lists = [], rules = [], isOneRow = false }: Setting = {}): Plan {
+export function planWith({
+  rows = { eu: {}, us: {} },
+  lists = [],
+  rules = [],
+  isOneRow = false,
+}: Setting = {}): Plan {
   const plan: Pick<Plan, 'name' | 'notifications'> & { rows: unknown; fanOuts: unknown } = {
     name: 'orders',
     rows: Object.entries(rows).map(([id, row]) => ({ id, role: 'root', ...row })),
@@ -71,7 +91,15 @@ export function endedRun(
     startedAt: START,
     finishedAt: after(5),
     error: error?.message ?? null,
-    outcome: { pipeline: 'orders', status, started_at: START, finished_at: after(5), records_written: 0, invocations, error },
+    outcome: {
+      pipeline: 'orders',
+      status,
+      started_at: START,
+      finished_at: after(5),
+      records_written: 0,
+      invocations,
+      error,
+    },
     ...setting.run,
   };
 }

@@ -29,7 +29,11 @@ const DETAILS: Omit<Details, 'dlq_threshold'> = {
 };
 
 /** What rules ask for, and what was sent before, does not count. */
-export async function tryRules({ name, notifications }: Plan, kind: EventKind, env: Env): Promise<readonly TriedRule[]> {
+export async function tryRules(
+  { name, notifications }: Plan,
+  kind: EventKind,
+  env: Env,
+): Promise<readonly TriedRule[]> {
   const dispatcher = new Dispatcher(env);
   const rules = notifications?.rules ?? [];
   const threshold = Math.max(1, ...rules.map(({ dlq_threshold: records }) => records));
@@ -38,17 +42,36 @@ export async function tryRules({ name, notifications }: Plan, kind: EventKind, e
     rules.map(async (rule): Promise<TriedRule> => {
       const { name: told, channel } = rule;
       const base = { rule: told, channel: channel.type, wanted: takes(rule, event) };
-      if (kind === 'run_success' && keepsIncidents(channel)) return { ...base, outcome: 'nothing_to_send' };
+      if (kind === 'run_success' && keepsIncidents(channel))
+        return { ...base, outcome: 'nothing_to_send' };
       const reason = await dispatcher.dispatch(channel, event);
-      return reason === undefined ? { ...base, outcome: 'sent' } : { ...base, outcome: 'failed', reason };
+      return reason === undefined
+        ? { ...base, outcome: 'sent' }
+        : { ...base, outcome: 'failed', reason };
     }),
   );
 }
 
-function madeUp(kind: EventKind, pipeline: string, details: Details, { clock, ids }: Pick<Env, 'clock' | 'ids'>): NotificationEvent {
+function madeUp(
+  kind: EventKind,
+  pipeline: string,
+  details: Details,
+  { clock, ids }: Pick<Env, 'clock' | 'ids'>,
+): NotificationEvent {
   const now = clock.now().toISOString();
-  const invocation = { run_id: ids.next(), invocation_id: ids.next(), started_at: now, finished_at: now, duration_secs: 0 };
+  const invocation = {
+    run_id: ids.next(),
+    invocation_id: ids.next(),
+    started_at: now,
+    finished_at: now,
+    duration_secs: 0,
+  };
   const owner = { pipeline, row: '', ...(kind === 'scheduler_stuck' ? NO_INVOCATION : invocation) };
-  const event = notificationEvent(kind, owner, 'this is a test of the notification rules: nothing has happened', details[kind]);
+  const event = notificationEvent(
+    kind,
+    owner,
+    'this is a test of the notification rules: nothing has happened',
+    details[kind],
+  );
   return { ...event, title: `${event.title} (test)` };
 }

@@ -7,8 +7,19 @@ import { createJob } from './job.ts';
 const spec = scheduleSchema.parse({ cron: '0 3 * * *', timezone: 'Asia/Tokyo' });
 
 function ended(...rows: readonly (readonly [id: string, code: string])[]): RunOutcome {
-  const invocations = rows.map(([row_id, code]) => ({ row_id, error: { code, kind: 'Custom', message: code } }));
-  return { pipeline: 'test', status: 'failed', started_at: '', finished_at: '', records_written: 0, invocations, error: null } as never;
+  const invocations = rows.map(([row_id, code]) => ({
+    row_id,
+    error: { code, kind: 'Custom', message: code },
+  }));
+  return {
+    pipeline: 'test',
+    status: 'failed',
+    started_at: '',
+    finished_at: '',
+    records_written: 0,
+    invocations,
+    error: null,
+  } as never;
 }
 
 test('a run is told its tick in the zone of the schedule', async () => {
@@ -27,12 +38,19 @@ test('a run is told its tick in the zone of the schedule', async () => {
 
 test('the cooldown is the longest of those rows whose circuit is open, a chunk of one included', () => {
   const row = (id: string, cooldownSecs: number) =>
-    rowPlan(fakeSource([]), fakeSink().definition, { id, breaker: { consecutiveFailures: 1, cooldownSecs } });
+    rowPlan(fakeSource([]), fakeSink().definition, {
+      id,
+      breaker: { consecutiveFailures: 1, cooldownSecs },
+    });
   const job = createJob({
     plan: planOf([row('a', 60), row('b', 90), row('c', 300)]),
     spec,
     execute: () => Promise.resolve(ended()),
   });
-  expect(job.cooldownMs(ended(['a', 'circuit_open'], ['b::partition::7', 'circuit_open'], ['c', 'internal']))).toBe(90_000);
+  expect(
+    job.cooldownMs(
+      ended(['a', 'circuit_open'], ['b::partition::7', 'circuit_open'], ['c', 'internal']),
+    ),
+  ).toBe(90_000);
   expect(job.cooldownMs(ended(['c', 'internal']))).toBe(0);
 });

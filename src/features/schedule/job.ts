@@ -29,7 +29,9 @@ export interface Job {
 export interface JobOptions {
   readonly plan: Plan;
   readonly spec: ScheduleSpec;
-  readonly execute: (options: Pick<ExecuteOptions, 'clock' | 'zone' | 'signal' | 'killSignal'>) => Promise<RunOutcome>;
+  readonly execute: (
+    options: Pick<ExecuteOptions, 'clock' | 'zone' | 'signal' | 'killSignal'>,
+  ) => Promise<RunOutcome>;
   readonly giveUp?: (reason: string) => Promise<void>;
 }
 
@@ -40,7 +42,8 @@ export function createJob({ plan, spec, execute, giveUp }: JobOptions): Job {
     pipeline: plan.name,
     spec,
     cron,
-    run: (tick, { stop, kill }) => execute({ clock: tick, zone: spec.timezone, signal: stop, killSignal: kill }),
+    run: (tick, { stop, kill }) =>
+      execute({ clock: tick, zone: spec.timezone, signal: stop, killSignal: kill }),
     cooldownMs: (outcome) => cooldownOf(plan, outcome) * 1000,
     ...(giveUp === undefined ? {} : { giveUp }),
   };
@@ -49,6 +52,11 @@ export function createJob({ plan, spec, execute, giveUp }: JobOptions): Job {
 function cooldownOf({ rows }: Plan, { invocations }: RunOutcome): number {
   const open = invocations.filter(({ error }) => error?.code === 'circuit_open');
   const ids = new Set(rows.map(({ id }) => id));
-  const isOpen = new Set(open.map(({ row_id: name }) => rowOfInvocation(name, (id) => ids.has(id))));
-  return Math.max(0, ...rows.filter(({ id }) => isOpen.has(id)).map(({ breaker }) => breaker?.cooldownSecs ?? 0));
+  const isOpen = new Set(
+    open.map(({ row_id: name }) => rowOfInvocation(name, (id) => ids.has(id))),
+  );
+  return Math.max(
+    0,
+    ...rows.filter(({ id }) => isOpen.has(id)).map(({ breaker }) => breaker?.cooldownSecs ?? 0),
+  );
 }

@@ -33,7 +33,11 @@ export class ScheduledRun {
     this.#clock = clock;
     this.ended = this.#follow(job);
     const { run_timeout_secs: limit } = job.spec;
-    if (limit !== undefined) void this.#stopAfter(limit * 1000, new StopReason('timeout', `the run took longer than ${limit} s`));
+    if (limit !== undefined)
+      void this.#stopAfter(
+        limit * 1000,
+        new StopReason('timeout', `the run took longer than ${limit} s`),
+      );
   }
 
   /** Lets the run go on for a while; then it is stopped. Resolves when it has ended. */
@@ -51,8 +55,14 @@ export class ScheduledRun {
 
   async #attempt(job: Job): Promise<Omit<Ended, 'durationMs'>> {
     try {
-      const outcome = await job.run(this.tick, { stop: this.#stop.signal, kill: this.#kill.signal });
-      const failure = outcome.status === 'completed' ? undefined : (this.#why?.message ?? outcome.error?.message ?? 'the run was stopped');
+      const outcome = await job.run(this.tick, {
+        stop: this.#stop.signal,
+        kill: this.#kill.signal,
+      });
+      const failure =
+        outcome.status === 'completed'
+          ? undefined
+          : (this.#why?.message ?? outcome.error?.message ?? 'the run was stopped');
       return { failure, outcome, cooldownMs: job.cooldownMs(outcome) };
     } catch (error) {
       return { failure: messageOf(error), outcome: undefined, cooldownMs: 0 };
@@ -66,6 +76,7 @@ export class ScheduledRun {
     this.#why ??= why;
     this.#stop.abort(this.#why);
     await this.#clock.sleep(FLUSH_MS, signal);
-    if (!signal.aborted) this.#kill.abort(new StopReason('kill', `${this.#why.message}, and did not stop in time`));
+    if (!signal.aborted)
+      this.#kill.abort(new StopReason('kill', `${this.#why.message}, and did not stop in time`));
   }
 }

@@ -22,7 +22,10 @@ interface Script {
 
 interface Stage {
   readonly clock: EventClock;
-  /** `12:01:00 → 12:01:30 completed`: when a run started and ended; the tick where that was another moment. */
+  /**
+   * `12:01:00 → 12:01:30 completed`: when a run started and ended; the tick where that was another
+   * moment.
+   */
   readonly runs: string[];
   readonly measured: Map<string, number>;
   readonly log: () => readonly string[];
@@ -32,7 +35,11 @@ interface Stage {
   readonly job: (block: object) => Job;
 }
 
-function stage(block: object, scripts: readonly Script[] = [], start = '2026-01-31T12:00:00Z'): Stage {
+function stage(
+  block: object,
+  scripts: readonly Script[] = [],
+  start = '2026-01-31T12:00:00Z',
+): Stage {
   const clock = eventClock(start);
   const measured = new Map<string, number>();
   const env = testEnv({ clock, metrics: into(measured) });
@@ -45,7 +52,8 @@ function stage(block: object, scripts: readonly Script[] = [], start = '2026-01-
     const at = tick.toISOString().slice(11, 19);
     const began = time() === at ? at : `${time()} for ${at}`;
     await clock.sleep(takesMs, deaf === true ? kill : AbortSignal.any([stop, kill]));
-    const status = stop.aborted || kill.aborted ? 'cancelled' : fails === undefined ? 'completed' : 'failed';
+    const status =
+      stop.aborted || kill.aborted ? 'cancelled' : fails === undefined ? 'completed' : 'failed';
     runs.push(`${began} → ${time()} ${kill.aborted ? 'killed' : status}`);
     return outcome(status, fails);
   };
@@ -53,14 +61,31 @@ function stage(block: object, scripts: readonly Script[] = [], start = '2026-01-
     const parsed = scheduleSchema.parse({ cron: '* * * * *', ...spec });
     const cron = parseCron(parsed.cron, parsed.timezone);
     if ('fault' in cron) throw new Error(cron.fault);
-    const giveUp = (reason: string): Promise<void> => Promise.resolve(void runs.push(`gives up: ${reason}`));
-    return { pipeline: 'orders', spec: parsed, cron, run, cooldownMs: () => scripts[count - 1]?.cooldownMs ?? 0, giveUp };
+    const giveUp = (reason: string): Promise<void> =>
+      Promise.resolve(void runs.push(`gives up: ${reason}`));
+    return {
+      pipeline: 'orders',
+      spec: parsed,
+      cron,
+      run,
+      cooldownMs: () => scripts[count - 1]?.cooldownMs ?? 0,
+      giveUp,
+    };
   };
   const scheduler = new Scheduler({ env, job: job(block), signal: stopping.signal });
   let end: SchedulerEnd | undefined;
   void scheduler.run().then((reached) => (end = reached));
   const log = (): readonly string[] => env.lines.map(({ line }) => line);
-  return { clock, runs, measured, log, scheduler, stop: () => stopping.abort(), end: () => end, job };
+  return {
+    clock,
+    runs,
+    measured,
+    log,
+    scheduler,
+    stop: () => stopping.abort(),
+    end: () => end,
+    job,
+  };
 }
 
 function into(measured: Map<string, number>): Metrics {
@@ -70,7 +95,8 @@ function into(measured: Map<string, number>): Metrics {
     return [metric.name.replace('svc_schedule_', ''), ...Object.values(rest)].join(' ');
   };
   return {
-    inc: (metric, labels, value = 1) => void measured.set(name(metric, labels), (measured.get(name(metric, labels)) ?? 0) + value),
+    inc: (metric, labels, value = 1) =>
+      void measured.set(name(metric, labels), (measured.get(name(metric, labels)) ?? 0) + value),
     set: (metric, labels, value) => void measured.set(name(metric, labels), value),
     observe: (metric, labels, value) => void measured.set(name(metric, labels), value),
   };
@@ -78,12 +104,22 @@ function into(measured: Map<string, number>): Metrics {
 
 function outcome(status: RunOutcome['status'], message: string | undefined): RunOutcome {
   const error = message === undefined ? null : { code: 'test', kind: 'Custom' as const, message };
-  return { pipeline: 'orders', status, started_at: '', finished_at: '', records_written: 3, invocations: [], error };
+  return {
+    pipeline: 'orders',
+    status,
+    started_at: '',
+    finished_at: '',
+    records_written: 3,
+    invocations: [],
+    error,
+  };
 }
 
 describe('a scheduler', () => {
   test('runs at every tick, and says when the next one comes', async () => {
-    const { clock, runs, measured, log, stop, end } = stage({ timezone: 'Europe/Berlin' }, [{ takesMs: 5 * SECOND }]);
+    const { clock, runs, measured, log, stop, end } = stage({ timezone: 'Europe/Berlin' }, [
+      { takesMs: 5 * SECOND },
+    ]);
     await clock.pass(2 * MINUTE + SECOND);
     expect(runs).toEqual(['12:01:00 → 12:01:05 completed', '12:02:00 → 12:02:00 completed']);
     expect(log().at(-1)).toContain(
@@ -131,7 +167,10 @@ describe('a scheduler', () => {
     const { clock, runs, end } = stage({ max_runs: 2 }, [{}, { fails: 'no' }, {}]);
     await clock.pass(10 * MINUTE);
     expect(runs.map((run) => run.split(' ').at(-1))).toEqual(['completed', 'failed', 'completed']);
-    expect(end()).toMatchObject({ ok: true, reason: expect.stringContaining('max_runs') as unknown });
+    expect(end()).toMatchObject({
+      ok: true,
+      reason: expect.stringContaining('max_runs') as unknown,
+    });
   });
 });
 
@@ -142,23 +181,40 @@ describe('a tick that comes while a run is under way', () => {
     const { clock, runs, measured } = stage({ overlap_policy: 'skip' }, long);
     await clock.pass(4.5 * MINUTE);
     expect(runs).toEqual(['12:01:00 → 12:03:30 completed', '12:04:00 → 12:04:00 completed']);
-    expect(Object.fromEntries(measured)).toMatchObject({ 'overlaps_total skip': 2, 'runs_total skipped': 2, 'runs_total ok': 2 });
+    expect(Object.fromEntries(measured)).toMatchObject({
+      'overlaps_total skip': 2,
+      'runs_total skipped': 2,
+      'runs_total ok': 2,
+    });
   });
 
   test('waits with its own clock; one of them only', async () => {
     const { clock, runs, measured } = stage({ overlap_policy: 'queue' }, long);
     await clock.pass(4.5 * MINUTE);
-    expect(runs).toEqual(['12:01:00 → 12:03:30 completed', '12:03:30 for 12:02:00 → 12:03:30 completed', '12:04:00 → 12:04:00 completed']);
-    expect(Object.fromEntries(measured)).toMatchObject({ 'overlaps_total queue': 2, 'runs_total skipped': 1 });
+    expect(runs).toEqual([
+      '12:01:00 → 12:03:30 completed',
+      '12:03:30 for 12:02:00 → 12:03:30 completed',
+      '12:04:00 → 12:04:00 completed',
+    ]);
+    expect(Object.fromEntries(measured)).toMatchObject({
+      'overlaps_total queue': 2,
+      'runs_total skipped': 1,
+    });
   });
 
   test('ends the scheduler with an error where that is forbidden, once the run is over', async () => {
-    const { clock, runs, end } = stage({ overlap_policy: 'forbid', shutdown_grace_secs: 120 }, long);
+    const { clock, runs, end } = stage(
+      { overlap_policy: 'forbid', shutdown_grace_secs: 120 },
+      long,
+    );
     await clock.pass(3 * MINUTE);
     expect(end()).toBeUndefined();
     await clock.pass(MINUTE);
     expect(runs).toEqual(['12:01:00 → 12:03:30 completed']);
-    expect(end()).toMatchObject({ ok: false, reason: expect.stringContaining('forbid') as unknown });
+    expect(end()).toMatchObject({
+      ok: false,
+      reason: expect.stringContaining('forbid') as unknown,
+    });
   });
 });
 
@@ -169,8 +225,18 @@ describe('a run that fails', () => {
     const { clock, runs, log, measured } = stage({}, failing.slice(0, 1));
     await clock.pass(2.5 * MINUTE);
     expect(runs.map((run) => run.split(' ').at(-1))).toEqual(['failed', 'completed']);
-    expect(log().some((line) => line.includes('run failed') && line.includes('failures=1 error="the source is gone" next='))).toBe(true);
-    expect(Object.fromEntries(measured)).toMatchObject({ 'runs_total err': 1, 'runs_total ok': 1, consecutive_failures: 0 });
+    expect(
+      log().some(
+        (line) =>
+          line.includes('run failed') &&
+          line.includes('failures=1 error="the source is gone" next='),
+      ),
+    ).toBe(true);
+    expect(Object.fromEntries(measured)).toMatchObject({
+      'runs_total err': 1,
+      'runs_total ok': 1,
+      consecutive_failures: 0,
+    });
   });
 
   test('ends the scheduler where it is to stop', async () => {
@@ -180,36 +246,61 @@ describe('a run that fails', () => {
   });
 
   test('ends it after so many in a row; a success counts from the beginning', async () => {
-    const { clock, runs, end } = stage({ max_consecutive_failures: 2 }, [{ fails: 'no' }, {}, { fails: 'no' }, { fails: 'no' }]);
+    const { clock, runs, end } = stage({ max_consecutive_failures: 2 }, [
+      { fails: 'no' },
+      {},
+      { fails: 'no' },
+      { fails: 'no' },
+    ]);
     await clock.pass(9 * MINUTE);
     const reason = '2 runs failed in a row (`max_consecutive_failures`)';
-    expect([runs.slice(4), end()]).toEqual([[`gives up: ${reason}`], { ok: false, reason, isStuck: true }]);
+    expect([runs.slice(4), end()]).toEqual([
+      [`gives up: ${reason}`],
+      { ok: false, reason, isStuck: true },
+    ]);
   });
 
   test('because its destination gives up is followed by the first tick after the cooldown', async () => {
     const { clock, runs } = stage({}, [{ fails: 'the circuit is open', cooldownMs: 150 * SECOND }]);
     await clock.pass(6 * MINUTE);
-    expect(runs.map((run) => run.slice(0, 8))).toEqual(['12:01:00', '12:04:00', '12:05:00', '12:06:00']);
+    expect(runs.map((run) => run.slice(0, 8))).toEqual([
+      '12:01:00',
+      '12:04:00',
+      '12:05:00',
+      '12:06:00',
+    ]);
   });
 
   test('does not hold back a tick that waits already', async () => {
     const first = { takesMs: 90 * SECOND, fails: 'the circuit is open', cooldownMs: 10 * MINUTE };
     const { clock, runs } = stage({ overlap_policy: 'queue' }, [first]);
     await clock.pass(4 * MINUTE);
-    expect(runs).toEqual(['12:01:00 → 12:02:30 failed', '12:02:30 for 12:02:00 → 12:02:30 completed']);
+    expect(runs).toEqual([
+      '12:01:00 → 12:02:30 failed',
+      '12:02:30 for 12:02:00 → 12:02:30 completed',
+    ]);
   });
 
   test('may be one that took too long: it is stopped, and ended when it does not hear', async () => {
-    const { clock, runs, log } = stage({ run_timeout_secs: 10 }, [{ takesMs: MINUTE }, { takesMs: MINUTE, deaf: true }]);
+    const { clock, runs, log } = stage({ run_timeout_secs: 10 }, [
+      { takesMs: MINUTE },
+      { takesMs: MINUTE, deaf: true },
+    ]);
     await clock.pass(2.5 * MINUTE);
     expect(runs).toEqual(['12:01:00 → 12:01:10 cancelled', '12:02:00 → 12:02:15 killed']);
-    expect(log().filter((line) => line.includes('run failed') && line.includes('the run took longer than 10 s'))).toHaveLength(2);
+    expect(
+      log().filter(
+        (line) => line.includes('run failed') && line.includes('the run took longer than 10 s'),
+      ),
+    ).toHaveLength(2);
   });
 });
 
 describe('the end of the scheduler', () => {
   test('waits for the run under way, and starts no other', async () => {
-    const { clock, runs, stop, end } = stage({ overlap_policy: 'queue' }, [{ takesMs: 75 * SECOND }]);
+    const { clock, runs, stop, end } = stage({ overlap_policy: 'queue' }, [
+      { takesMs: 75 * SECOND },
+    ]);
     await clock.pass(2 * MINUTE + SECOND);
     stop();
     await clock.pass(MINUTE);
@@ -218,7 +309,9 @@ describe('the end of the scheduler', () => {
   });
 
   test('stops it when the grace is over', async () => {
-    const { clock, runs, stop, end } = stage({ shutdown_grace_secs: 10 }, [{ takesMs: 10 * MINUTE }]);
+    const { clock, runs, stop, end } = stage({ shutdown_grace_secs: 10 }, [
+      { takesMs: 10 * MINUTE },
+    ]);
     await clock.pass(MINUTE + SECOND);
     stop();
     await clock.pass(9 * SECOND);
@@ -246,7 +339,11 @@ describe('a reload', () => {
     await clock.pass(MINUTE);
     expect(runs).toHaveLength(1);
     expect(measured.get('reloads_total error')).toBe(1);
-    expect(log().some((line) => line.includes('cannot be reloaded') && line.includes('line 3 cannot be read'))).toBe(true);
+    expect(
+      log().some(
+        (line) => line.includes('cannot be reloaded') && line.includes('line 3 cannot be read'),
+      ),
+    ).toBe(true);
   });
 
   test('lets the run under way finish as it began', async () => {
@@ -287,6 +384,9 @@ describe('a reload', () => {
     await clock.pass(3 * MINUTE + SECOND);
     await scheduler.reload(() => Promise.resolve(job({ max_consecutive_failures: 2 })));
     await clock.pass(3 * MINUTE);
-    expect(end()).toMatchObject({ ok: false, reason: '4 runs failed in a row (`max_consecutive_failures`)' });
+    expect(end()).toMatchObject({
+      ok: false,
+      reason: '4 runs failed in a row (`max_consecutive_failures`)',
+    });
   });
 });

@@ -9,7 +9,9 @@ import * as metrics from './metrics.ts';
 import { ScheduledRun, type Ended } from './scheduled-run.ts';
 import { dueAt, tickFrom } from './ticks.ts';
 
-/** The clock is looked at this often at least: it may have been set, or the machine may have slept. */
+/**
+ * The clock is looked at this often at least: it may have been set, or the machine may have slept.
+ */
 const LONGEST_NAP_MS = 30_000;
 
 export interface SchedulerOptions {
@@ -67,7 +69,10 @@ export class Scheduler {
     return this.#end ?? { ok: true, reason: 'stopped' };
   }
 
-  /** Takes what `load` gives for all runs to come; when it fails everything stays as it is. One reload comes after the other. */
+  /**
+   * Takes what `load` gives for all runs to come; when it fails everything stays as it is. One
+   * reload comes after the other.
+   */
   reload(load: () => Promise<Job>): Promise<void> {
     this.#reloading = this.#reloading.then(() => this.#take(load));
     return this.#reloading;
@@ -79,7 +84,9 @@ export class Scheduler {
       job = await load();
     } catch (error) {
       this.#count(metrics.scheduleReloads, { outcome: 'error' });
-      this.#log.error('the document cannot be reloaded; the one before stays', { error: messageOf(error) });
+      this.#log.error('the document cannot be reloaded; the one before stays', {
+        error: messageOf(error),
+      });
       return;
     }
     if (this.#isOver()) return;
@@ -101,7 +108,13 @@ export class Scheduler {
     const now = this.#env.clock.now();
     this.#plan(this.#job.cron.next(now));
     const next = this.#told(this.#next);
-    this.#log.info('schedule started', { pipeline: this.#job.pipeline, cron, timezone, overlap_policy: overlap, next });
+    this.#log.info('schedule started', {
+      pipeline: this.#job.pipeline,
+      cron,
+      timezone,
+      overlap_policy: overlap,
+      next,
+    });
     this.#gauge(metrics.scheduledInFlight, 0);
     this.#gauge(metrics.consecutiveFailures, 0);
     if (atOnce) this.#start(now);
@@ -136,7 +149,11 @@ export class Scheduler {
     const about = { tick: this.#told(tick), running_since: this.#told(running.tick) };
     this.#count(metrics.scheduleOverlaps, { policy });
     if (policy === 'forbid') {
-      this.#end = { ok: false, reason: 'a tick came while a run was under way, which `overlap_policy: forbid` does not allow' };
+      this.#end = {
+        ok: false,
+        reason:
+          'a tick came while a run was under way, which `overlap_policy: forbid` does not allow',
+      };
       this.#log.error('a tick came while a run was under way', about);
     } else if (policy === 'queue' && this.#waiting === undefined) {
       this.#waiting = tick;
@@ -153,7 +170,10 @@ export class Scheduler {
     this.#gauge(metrics.lastStarted, now.getTime() / 1000);
     this.#gauge(metrics.scheduledInFlight, 1);
     this.#env.metrics.observe(metrics.lateness, this.#labels(), lateMs / 1000);
-    this.#log.info('run started', { tick: this.#told(tick), ...(lateMs < 1000 ? {} : { late_secs: Math.round(lateMs / 1000) }) });
+    this.#log.info('run started', {
+      tick: this.#told(tick),
+      ...(lateMs < 1000 ? {} : { late_secs: Math.round(lateMs / 1000) }),
+    });
     const run = new ScheduledRun(this.#job, tick, this.#env.clock);
     this.#running = run;
     void run.ended.then((ended) => this.#finish(run, ended));
@@ -169,10 +189,20 @@ export class Scheduler {
     if (failure === undefined) this.#succeeded();
     else this.#failed(now, cooldownMs);
     this.#gauge(metrics.consecutiveFailures, this.#failures);
-    const about = { tick: this.#told(run.tick), records_written: outcome?.records_written, duration_ms: durationMs };
+    const about = {
+      tick: this.#told(run.tick),
+      records_written: outcome?.records_written,
+      duration_ms: durationMs,
+    };
     const next = this.#isOver() ? {} : { next: this.#told(this.#waiting ?? this.#next) };
     if (failure === undefined) this.#log.info('run completed', { ...about, ...next });
-    else this.#log.error('run failed', { ...about, failures: this.#failures, error: failure, ...next });
+    else
+      this.#log.error('run failed', {
+        ...about,
+        failures: this.#failures,
+        error: failure,
+        ...next,
+      });
     const waiting = this.#waiting;
     this.#waiting = undefined;
     if (waiting !== undefined && !this.#isOver()) this.#start(waiting);
@@ -193,7 +223,11 @@ export class Scheduler {
     if (this.#signal.aborted) return;
     if (then === 'stop') this.#end ??= { ok: false, reason: 'a run failed (`on_failure: stop`)' };
     if (most !== undefined && this.#failures >= most)
-      this.#end ??= { ok: false, reason: `${runs(this.#failures)} failed in a row (\`max_consecutive_failures\`)`, isStuck: true };
+      this.#end ??= {
+        ok: false,
+        reason: `${runs(this.#failures)} failed in a row (\`max_consecutive_failures\`)`,
+        isStuck: true,
+      };
     if (cooldownMs === 0 || this.#next === undefined) return;
     const earliest = new Date(now.getTime() + cooldownMs);
     if (this.#next < earliest) this.#plan(tickFrom(earliest, this.#job.cron));
@@ -201,7 +235,8 @@ export class Scheduler {
 
   async #sleep(): Promise<void> {
     const { clock } = this.#env;
-    const ms = this.#next === undefined ? LONGEST_NAP_MS : this.#next.getTime() - clock.now().getTime();
+    const ms =
+      this.#next === undefined ? LONGEST_NAP_MS : this.#next.getTime() - clock.now().getTime();
     await clock.sleep(Math.min(Math.max(ms, 0), LONGEST_NAP_MS), this.#nap.signal);
     if (this.#nap.signal.aborted) this.#nap = new AbortController();
   }
@@ -212,7 +247,9 @@ export class Scheduler {
 
   /** A moment as the clocks of the schedule show it. */
   #told(at: Date | undefined): string | undefined {
-    return at === undefined ? undefined : renderNow('iso', { date: at, zone: this.#job.spec.timezone });
+    return at === undefined
+      ? undefined
+      : renderNow('iso', { date: at, zone: this.#job.spec.timezone });
   }
 
   #labels(): { readonly pipeline: string } {

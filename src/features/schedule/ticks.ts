@@ -10,7 +10,8 @@ export type Due =
 export function dueAt(now: Date, next: Date | undefined, cron: Cron): Due {
   if (next === undefined || next > now) return { kind: 'none' };
   const following = cron.next(next);
-  if (following !== undefined && following <= now) return { kind: 'missed', first: next, next: cron.next(now) };
+  if (following !== undefined && following <= now)
+    return { kind: 'missed', first: next, next: cron.next(now) };
   return { kind: 'tick', at: next, next: following };
 }
 

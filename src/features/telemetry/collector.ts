@@ -11,8 +11,14 @@ export const EXPORT_FAILURES = defineMetric({
   labels: ['signal'],
 });
 
-/** Where a signal goes: with http the signal's own path below the endpoint, unless the endpoint has it already. */
-export function addressOf({ endpoint, protocol }: Pick<OtelConfig, 'endpoint' | 'protocol'>, signal: Signal): string {
+/**
+ * Where a signal goes: with http the signal's own path below the endpoint, unless the endpoint has
+ * it already.
+ */
+export function addressOf(
+  { endpoint, protocol }: Pick<OtelConfig, 'endpoint' | 'protocol'>,
+  signal: Signal,
+): string {
   if (protocol === 'grpc') return endpoint ?? 'http://localhost:4317';
   const base = (endpoint ?? 'http://localhost:4318').replace(/\/+$/, '');
   return base.endsWith(`/v1/${signal}`) ? base : `${base}/v1/${signal}`;
@@ -33,7 +39,11 @@ export async function traceExporter(config: OtelConfig, services: ExportServices
     config.protocol === 'grpc'
       ? await import('@opentelemetry/exporter-trace-otlp-grpc')
       : await import('@opentelemetry/exporter-trace-otlp-proto');
-  return countingFailures(new OTLPTraceExporter(settings), { ...services, signal: 'traces', address: settings.url });
+  return countingFailures(new OTLPTraceExporter(settings), {
+    ...services,
+    signal: 'traces',
+    address: settings.url,
+  });
 }
 
 export async function metricExporter(config: OtelConfig, services: ExportServices) {
@@ -42,7 +52,11 @@ export async function metricExporter(config: OtelConfig, services: ExportService
     config.protocol === 'grpc'
       ? await import('@opentelemetry/exporter-metrics-otlp-grpc')
       : await import('@opentelemetry/exporter-metrics-otlp-proto');
-  return countingFailures(new OTLPMetricExporter(settings), { ...services, signal: 'metrics', address: settings.url });
+  return countingFailures(new OTLPMetricExporter(settings), {
+    ...services,
+    signal: 'metrics',
+    address: settings.url,
+  });
 }
 
 export interface ExportServices {
@@ -58,16 +72,28 @@ interface ExportResult {
   readonly error?: Error | undefined;
 }
 
-/** Counts what could not be sent, and says so once: a collector that is gone must not fill the log. */
-function countingFailures<E extends { export(items: never, done: (result: ExportResult) => void): void }>(
+/**
+ * Counts what could not be sent, and says so once: a collector that is gone must not fill the log.
+ */
+function countingFailures<
+  E extends { export(items: never, done: (result: ExportResult) => void): void },
+>(
   exporter: E,
-  { env, outages, signal, address }: ExportServices & { readonly signal: Signal; readonly address: string },
+  {
+    env,
+    outages,
+    signal,
+    address,
+  }: ExportServices & { readonly signal: Signal; readonly address: string },
 ): E {
   const send = exporter.export.bind(exporter);
   let told = false;
   const failed = (error: Error | undefined): void => {
     env.metrics.inc(EXPORT_FAILURES, { signal });
-    if (!told) env.log.warn(`${signal} could not be sent to the collector`, { error: error?.message ?? 'unknown' });
+    if (!told)
+      env.log.warn(`${signal} could not be sent to the collector`, {
+        error: error?.message ?? 'unknown',
+      });
     told = true;
   };
   exporter.export = (items: never, done: (result: ExportResult) => void) => {

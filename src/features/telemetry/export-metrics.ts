@@ -1,6 +1,11 @@
 /** Our measurements as instruments of OpenTelemetry. */
 import type { Gauge, Histogram, Counter, Meter } from '@opentelemetry/api';
-import { DEFAULT_BUCKETS, type Labels, type MetricDefinition, type Metrics } from '../../lib/metrics.ts';
+import {
+  DEFAULT_BUCKETS,
+  type Labels,
+  type MetricDefinition,
+  type Metrics,
+} from '../../lib/metrics.ts';
 
 type Instrument =
   | { readonly type: 'counter'; readonly instrument: Counter }
@@ -18,7 +23,11 @@ export function exportedMetrics(meter: Meter): Metrics {
     instruments.set(definition.name, made);
     return made;
   };
-  const record = ({ instrument, values }: Extract<Instrument, { type: 'gauge' }>, labels: Labels, next: (now: number) => number): void => {
+  const record = (
+    { instrument, values }: Extract<Instrument, { type: 'gauge' }>,
+    labels: Labels,
+    next: (now: number) => number,
+  ): void => {
     const key = JSON.stringify(labels);
     const value = next(values.get(key) ?? 0);
     values.set(key, value);
@@ -52,7 +61,10 @@ function makeInstrument({ name, type, help, buckets }: MetricDefinition, meter: 
     case 'histogram':
       return {
         type,
-        instrument: meter.createHistogram(name, { ...options, advice: { explicitBucketBoundaries: [...(buckets ?? DEFAULT_BUCKETS)] } }),
+        instrument: meter.createHistogram(name, {
+          ...options,
+          advice: { explicitBucketBoundaries: [...(buckets ?? DEFAULT_BUCKETS)] },
+        }),
       };
     default:
       return type satisfies never;

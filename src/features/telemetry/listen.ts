@@ -1,4 +1,7 @@
-/** `observability.prometheus`: metrics of a command at a listener of its own, for as long as the command runs. */
+/**
+ * `observability.prometheus`: metrics of a command at a listener of its own, for as long as the
+ * command runs.
+ */
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { PrometheusConfig } from '../../document/blocks/observability.ts';
@@ -13,7 +16,10 @@ export interface MetricsListener extends AsyncDisposable {
 }
 
 /** Throws `AppError` when the address cannot be listened on. */
-export async function listenForScrapes({ listen, buckets }: PrometheusConfig): Promise<MetricsListener> {
+export async function listenForScrapes({
+  listen,
+  buckets,
+}: PrometheusConfig): Promise<MetricsListener> {
   const registry = createRegistry([], { buckets });
   const server = createServer((request, response) => {
     if (request.url?.split('?')[0] !== '/metrics') {
@@ -22,17 +28,28 @@ export async function listenForScrapes({ listen, buckets }: PrometheusConfig): P
     }
     void registry
       .render()
-      .then((text) => response.writeHead(200, { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' }).end(text));
+      .then((text) =>
+        response
+          .writeHead(200, { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' })
+          .end(text),
+      );
   });
   const colon = listen.lastIndexOf(':');
-  server.listen({ host: listen.slice(0, colon).replace(/^\[|\]$/g, ''), port: Number(listen.slice(colon + 1)) });
+  server.listen({
+    host: listen.slice(0, colon).replace(/^\[|\]$/g, ''),
+    port: Number(listen.slice(colon + 1)),
+  });
   try {
     await once(server, 'listening');
   } catch (error) {
-    throw new AppError('listen_failed', `metrics cannot be served at ${listen}: ${messageOf(error)}`, {
-      hint: 'change `observability.prometheus.listen`',
-      cause: error,
-    });
+    throw new AppError(
+      'listen_failed',
+      `metrics cannot be served at ${listen}: ${messageOf(error)}`,
+      {
+        hint: 'change `observability.prometheus.listen`',
+        cause: error,
+      },
+    );
   }
   // A scraper that holds its connection must not keep the command.
   server.unref();

@@ -1,8 +1,15 @@
 /**
- * A run as a trace: a span for the run, one for each invocation, and below it what its pages cost. The last are made of durations
- * the engine measures anyway, so that nothing is measured twice.
+ * A run as a trace: a span for the run, one for each invocation, and below it what its pages cost.
+ * The last are made of durations the engine measures anyway, so that nothing is measured twice.
  */
-import { ROOT_CONTEXT, SpanStatusCode, trace, type Context, type Span, type Tracer } from '@opentelemetry/api';
+import {
+  ROOT_CONTEXT,
+  SpanStatusCode,
+  trace,
+  type Context,
+  type Span,
+  type Tracer,
+} from '@opentelemetry/api';
 import {
   sinkFlushDuration,
   sinkWriteDuration,
@@ -52,14 +59,28 @@ export class RunSpans implements RunObserver {
   }
 
   rowStarted({ invocationId, name, row, startedAt }: ObservedRow): void {
-    const attributes = { row: row.id, run_id: this.#runId, invocation_id: invocationId, source: row.source.type, sink: row.sink.type };
-    const opened = this.#open(`row ${name}`, this.#run?.context ?? ROOT_CONTEXT, startedAt, attributes);
+    const attributes = {
+      row: row.id,
+      run_id: this.#runId,
+      invocation_id: invocationId,
+      source: row.source.type,
+      sink: row.sink.type,
+    };
+    const opened = this.#open(
+      `row ${name}`,
+      this.#run?.context ?? ROOT_CONTEXT,
+      startedAt,
+      attributes,
+    );
     this.#rows.set(invocationId, opened);
     const siblings = this.#ofRow.get(row.id) ?? new Set();
     this.#ofRow.set(row.id, siblings.add(opened));
   }
 
-  rowEnded({ invocationId, row }: ObservedRow, { balance, error, finished_at: at }: InvocationOutcome): void {
+  rowEnded(
+    { invocationId, row }: ObservedRow,
+    { balance, error, finished_at: at }: InvocationOutcome,
+  ): void {
     const opened = this.#rows.get(invocationId);
     if (opened === undefined) return;
     this.#rows.delete(invocationId);
@@ -79,7 +100,10 @@ export class RunSpans implements RunObserver {
   }
 
   /** Sees durations pass. */
-  readonly metrics: Metrics = { ...noMetrics, observe: (definition, labels, value) => this.#step(definition, labels, value) };
+  readonly metrics: Metrics = {
+    ...noMetrics,
+    observe: (definition, labels, value) => this.#step(definition, labels, value),
+  };
 
   #step({ name }: MetricDefinition, labels: Labels, seconds: number): void {
     const step = STEPS.get(name);
@@ -87,7 +111,11 @@ export class RunSpans implements RunObserver {
     const now = this.#clock.now().getTime();
     const startTime = new Date(now - seconds * 1000);
     this.#tracer
-      .startSpan(step, { startTime, attributes: { ...labels, run_id: this.#runId } }, this.#above(labels['row']))
+      .startSpan(
+        step,
+        { startTime, attributes: { ...labels, run_id: this.#runId } },
+        this.#above(labels['row']),
+      )
       .end(new Date(now));
   }
 
@@ -96,7 +124,12 @@ export class RunSpans implements RunObserver {
     return (other === undefined ? only : undefined)?.context ?? this.#run?.context ?? ROOT_CONTEXT;
   }
 
-  #open(name: string, above: Context, startTime: Date, attributes: Record<string, string>): OpenSpan {
+  #open(
+    name: string,
+    above: Context,
+    startTime: Date,
+    attributes: Record<string, string>,
+  ): OpenSpan {
     const span = this.#tracer.startSpan(name, { startTime, attributes }, above);
     return { span, context: trace.setSpan(above, span) };
   }

@@ -4,7 +4,15 @@ import type { AddressInfo } from 'node:net';
 import { Server as GrpcServer, ServerCredentials, type Metadata } from '@grpc/grpc-js';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { testEnv } from '../../../test/fakes/env.ts';
-import { fakeSink, fakeSource, fakeState, noParts, part, planOf, rowPlan } from '../../../test/fakes/plan.ts';
+import {
+  fakeSink,
+  fakeSource,
+  fakeState,
+  noParts,
+  part,
+  planOf,
+  rowPlan,
+} from '../../../test/fakes/plan.ts';
 import { observabilitySchema, type OtelConfig } from '../../document/blocks/observability.ts';
 import { execute } from '../../engine/execute.ts';
 import { ConnectorError } from '../../lib/errors.ts';
@@ -73,32 +81,68 @@ function counting(): Counted {
   return { metrics: { ...noMetrics, inc }, failures };
 }
 
-async function run(otel: OtelConfig, row: RowPlan, env = testEnv(), outages = new Outages(env.clock)) {
+async function run(
+  otel: OtelConfig,
+  row: RowPlan,
+  env = testEnv(),
+  outages = new Outages(env.clock),
+) {
   const plan = { ...planOf([row]), observability: { otel } };
   const { signal } = new AbortController();
   const clock = new Date('2026-01-31T00:00:00Z');
-  return execute({ plan, parts: noParts, ...(await observed(plan, env, { outages })), runId: 'run-1', clock, signal });
+  return execute({
+    plan,
+    parts: noParts,
+    ...(await observed(plan, env, { outages })),
+    runId: 'run-1',
+    clock,
+    signal,
+  });
 }
 
 const moving = (): RowPlan =>
-  rowPlan(fakeSource([{ records: [{ id: 1 }], bookmark: 1 }]), fakeSink().definition, { state: part(fakeState(new Map())) });
+  rowPlan(fakeSource([{ records: [{ id: 1 }], bookmark: 1 }]), fakeSink().definition, {
+    state: part(fakeState(new Map())),
+  });
 
 describe('a run that is exported', () => {
   it('gives a trace of the run, its rows and what their pages cost', async () => {
     const outcome = await run(
-      otelOf({ endpoint: endpoint(), protocol: 'http', headers: { 'x-key': 'k' }, export: ['traces'], service_name: 'orders' }),
+      otelOf({
+        endpoint: endpoint(),
+        protocol: 'http',
+        headers: { 'x-key': 'k' },
+        export: ['traces'],
+        service_name: 'orders',
+      }),
       moving(),
     );
     expect(outcome.status).toBe('completed');
     expect(new Set(received.map(({ path }) => path))).toEqual(new Set(['/v1/traces']));
-    expect(received[0]?.headers).toMatchObject({ 'x-key': 'k', 'content-type': 'application/x-protobuf' });
+    expect(received[0]?.headers).toMatchObject({
+      'x-key': 'k',
+      'content-type': 'application/x-protobuf',
+    });
     const text = sent('/v1/traces');
-    for (const word of ['orders', 'run', 'row row-0', 'page fetch', 'write', 'flush', 'state', 'run-1', 'pipeline'])
+    for (const word of [
+      'orders',
+      'run',
+      'row row-0',
+      'page fetch',
+      'write',
+      'flush',
+      'state',
+      'run-1',
+      'pipeline',
+    ])
       expect(text).toContain(word);
   });
 
   it('gives its metrics under their names, once more at its end', async () => {
-    await run(otelOf({ endpoint: `${endpoint()}/`, protocol: 'http', export: ['metrics'] }), moving());
+    await run(
+      otelOf({ endpoint: `${endpoint()}/`, protocol: 'http', export: ['metrics'] }),
+      moving(),
+    );
     const text = sent('/v1/metrics');
     for (const name of [
       'svc_pipeline_runs_total',
@@ -114,7 +158,9 @@ describe('a run that is exported', () => {
     const otel = otelOf({ endpoint: endpoint(), protocol: 'http', export: ['metrics'] });
     await run(otel, moving());
     await run(otel, moving());
-    const instances = received.map(({ body }) => /service\.instance\.id[^\w]+([\w.:-]+)/.exec(body.toString('latin1'))?.[1]);
+    const instances = received.map(
+      ({ body }) => /service\.instance\.id[^\w]+([\w.:-]+)/.exec(body.toString('latin1'))?.[1],
+    );
     expect(instances).toHaveLength(2);
     expect(instances[0]).toContain(`:${process.pid}`);
     expect(new Set(instances).size).toBe(1);
@@ -135,7 +181,10 @@ describe('a run that is exported', () => {
   });
 
   it('is not traced when the ratio leaves it out', async () => {
-    await run(otelOf({ endpoint: endpoint(), protocol: 'http', export: ['traces'], sample_ratio: 0 }), moving());
+    await run(
+      otelOf({ endpoint: endpoint(), protocol: 'http', export: ['traces'], sample_ratio: 0 }),
+      moving(),
+    );
     expect(received).toEqual([]);
   });
 
@@ -143,7 +192,11 @@ describe('a run that is exported', () => {
     answer = 400;
     const { metrics, failures } = counting();
     const env = testEnv({ metrics });
-    const outcome = await run(otelOf({ endpoint: endpoint(), protocol: 'http', timeout_secs: 1 }), moving(), env);
+    const outcome = await run(
+      otelOf({ endpoint: endpoint(), protocol: 'http', timeout_secs: 1 }),
+      moving(),
+      env,
+    );
     expect(outcome.status).toBe('completed');
     expect(failures).toEqual(expect.arrayContaining([{ signal: 'traces' }, { signal: 'metrics' }]));
     expect(env.lines.filter(({ line }) => line.includes('could not be sent'))).toHaveLength(2);
@@ -178,10 +231,12 @@ describe('a run that is exported', () => {
       responseSerialize: identity,
       responseDeserialize: identity,
     });
-    const take = (path: string) => (call: { readonly metadata: Metadata }, done: (error: null, value: Buffer) => void) => {
-      calls.push({ path, key: call.metadata.get('x-key')[0] });
-      done(null, Buffer.alloc(0));
-    };
+    const take =
+      (path: string) =>
+      (call: { readonly metadata: Metadata }, done: (error: null, value: Buffer) => void) => {
+        calls.push({ path, key: call.metadata.get('x-key')[0] });
+        done(null, Buffer.alloc(0));
+      };
     for (const signal of ['trace', 'metrics']) {
       const path = `/opentelemetry.proto.collector.${signal}.v1.${signal === 'trace' ? 'Trace' : 'Metrics'}Service/Export`;
       collector.addService({ Export: method(path) }, { Export: take(path) });
@@ -192,9 +247,15 @@ describe('a run that is exported', () => {
       ),
     );
     try {
-      await run(otelOf({ endpoint: `http://127.0.0.1:${port}`, headers: { 'x-key': 'k' } }), moving());
+      await run(
+        otelOf({ endpoint: `http://127.0.0.1:${port}`, headers: { 'x-key': 'k' } }),
+        moving(),
+      );
       expect(new Set(calls.map(({ path }) => path.split('/')[1]))).toEqual(
-        new Set(['opentelemetry.proto.collector.trace.v1.TraceService', 'opentelemetry.proto.collector.metrics.v1.MetricsService']),
+        new Set([
+          'opentelemetry.proto.collector.trace.v1.TraceService',
+          'opentelemetry.proto.collector.metrics.v1.MetricsService',
+        ]),
       );
       expect(new Set(calls.map(({ key }) => key))).toEqual(new Set(['k']));
     } finally {
@@ -207,9 +268,21 @@ describe('the address of a signal', () => {
   it.each([
     [{}, 'traces', 'http://localhost:4317'],
     [{ protocol: 'http' }, 'metrics', 'http://localhost:4318/v1/metrics'],
-    [{ protocol: 'http', endpoint: 'https://c.example/otlp/' }, 'traces', 'https://c.example/otlp/v1/traces'],
-    [{ protocol: 'http', endpoint: 'https://c.example/v1/traces' }, 'traces', 'https://c.example/v1/traces'],
-    [{ protocol: 'http', endpoint: 'https://c.example/v1/traces' }, 'metrics', 'https://c.example/v1/traces/v1/metrics'],
+    [
+      { protocol: 'http', endpoint: 'https://c.example/otlp/' },
+      'traces',
+      'https://c.example/otlp/v1/traces',
+    ],
+    [
+      { protocol: 'http', endpoint: 'https://c.example/v1/traces' },
+      'traces',
+      'https://c.example/v1/traces',
+    ],
+    [
+      { protocol: 'http', endpoint: 'https://c.example/v1/traces' },
+      'metrics',
+      'https://c.example/v1/traces/v1/metrics',
+    ],
   ] as const)('of %j for %s is %s', (given, signal, address) => {
     expect(addressOf(otelOf(given), signal)).toBe(address);
   });
@@ -218,7 +291,11 @@ describe('the address of a signal', () => {
 describe('a listener for scrapes', () => {
   it('shows what was measured, in the buckets of the document', async () => {
     await using listener = await listenForScrapes({ listen: '127.0.0.1:0', buckets: [0.5, 2] });
-    listener.metrics.observe({ name: 'svc_x_seconds', type: 'histogram', help: 'X.', labels: ['row'] }, { row: 'a' }, 1);
+    listener.metrics.observe(
+      { name: 'svc_x_seconds', type: 'histogram', help: 'X.', labels: ['row'] },
+      { row: 'a' },
+      1,
+    );
     const text = await (await fetch(`http://127.0.0.1:${listener.port}/metrics`)).text();
     expect(text).toContain('svc_x_seconds_bucket{le="0.5",row="a"} 0');
     expect(text).toContain('svc_x_seconds_bucket{le="2",row="a"} 1');

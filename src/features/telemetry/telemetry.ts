@@ -1,4 +1,6 @@
-/** `observability` of one run: what the engine tells and measures also goes where the document says. */
+/**
+ * `observability` of one run: what the engine tells and measures also goes where the document says.
+ */
 import { hostname } from 'node:os';
 import type { Resource } from '@opentelemetry/resources';
 import type { OtelConfig } from '../../document/blocks/observability.ts';
@@ -22,21 +24,37 @@ interface Export extends ExportServices {
 }
 
 /** Sends until the run has ended, and then what is left. */
-export async function exportRun(config: OtelConfig, env: Env, outages: Outages): Promise<readonly Listener[]> {
+export async function exportRun(
+  config: OtelConfig,
+  env: Env,
+  outages: Outages,
+): Promise<readonly Listener[]> {
   const { resourceFromAttributes } = await import('@opentelemetry/resources');
-  // Of the process, not of the run: metrics of each run would be series of their own, and never end to grow in number.
+  // Of the process, not of the run: metrics of each run would be series of their own, and never end
+  // to grow in number.
   const instance = `${hostname()}:${process.pid}`;
-  const resource = resourceFromAttributes({ 'service.name': config.service_name, 'service.instance.id': instance });
-  return Promise.all(config.export.map((signal) => (signal === 'traces' ? traces : metrics)({ config, env, outages, resource })));
+  const resource = resourceFromAttributes({
+    'service.name': config.service_name,
+    'service.instance.id': instance,
+  });
+  return Promise.all(
+    config.export.map((signal) =>
+      (signal === 'traces' ? traces : metrics)({ config, env, outages, resource }),
+    ),
+  );
 }
 
 async function traces({ config, env, outages, resource }: Export): Promise<Listener> {
-  const { BatchSpanProcessor, TraceIdRatioBasedSampler, TracerProvider } = await import('@opentelemetry/sdk-trace');
+  const { BatchSpanProcessor, TraceIdRatioBasedSampler, TracerProvider } =
+    await import('@opentelemetry/sdk-trace');
   const provider = new TracerProvider({
     resource,
     sampler: new TraceIdRatioBasedSampler(config.sample_ratio),
     spanProcessors: [
-      new BatchSpanProcessor({ exporter: await traceExporter(config, { env, outages }), exportTimeoutMillis: config.timeout_secs * 1000 }),
+      new BatchSpanProcessor({
+        exporter: await traceExporter(config, { env, outages }),
+        exportTimeoutMillis: config.timeout_secs * 1000,
+      }),
     ],
   });
   const spans = new RunSpans(provider.getTracer('headgate'), env.clock);
@@ -54,7 +72,8 @@ async function traces({ config, env, outages, resource }: Export): Promise<Liste
 }
 
 async function metrics({ config, env, outages, resource }: Export): Promise<Listener> {
-  const { MeterProvider, PeriodicExportingMetricReader } = await import('@opentelemetry/sdk-metrics');
+  const { MeterProvider, PeriodicExportingMetricReader } =
+    await import('@opentelemetry/sdk-metrics');
   const intervalMs = config.metric_interval_secs * 1000;
   const reader = new PeriodicExportingMetricReader({
     exporter: await metricExporter(config, { env, outages }),
@@ -62,7 +81,10 @@ async function metrics({ config, env, outages, resource }: Export): Promise<List
     exportTimeoutMillis: Math.min(config.timeout_secs * 1000, intervalMs),
   });
   const provider = new MeterProvider({ resource, readers: [reader] });
-  const observer: RunObserver = { name: 'metrics', runEnded: () => provider.shutdown().catch(alreadyTold) };
+  const observer: RunObserver = {
+    name: 'metrics',
+    runEnded: () => provider.shutdown().catch(alreadyTold),
+  };
   return { observer, metrics: exportedMetrics(provider.getMeter('headgate')) };
 }
 

@@ -1,4 +1,7 @@
-/** A catalog that ends with the process. Bounded: the data sets that were used least recently make room for new ones. */
+/**
+ * A catalog that ends with the process. Bounded: the data sets that were used least recently make
+ * room for new ones.
+ */
 import type { Dataset, DatasetDetail, LineageEdge, SchemaVersion } from '../../wire/catalog.ts';
 import {
   KEPT_POINTS,
@@ -42,7 +45,9 @@ export class MemoryCatalog implements CatalogStore {
     for (const [id, added] of Map.groupBy(points, (point) => point.dataset_id)) {
       const known = this.#known.get(id);
       if (known === undefined) continue;
-      const newest = [...known.points, ...added].sort((a, b) => compare(b.recorded_at, a.recorded_at)).slice(0, KEPT_POINTS);
+      const newest = [...known.points, ...added]
+        .sort((a, b) => compare(b.recorded_at, a.recorded_at))
+        .slice(0, KEPT_POINTS);
       this.#known.set(id, { ...known, points: newest });
     }
     while (this.#known.size > this.#limit) this.#forgetOldest();
@@ -51,7 +56,12 @@ export class MemoryCatalog implements CatalogStore {
   async currentSchemas(ids: readonly string[]): Promise<ReadonlyMap<string, CurrentSchema>> {
     const found = ids.flatMap((id) => this.#known.get(id)?.dataset ?? []);
     return new Map(
-      found.map(({ id, schema_versions: version, current_schema: schema, current_schema_hash: hash }) => [id, { version, schema, hash }]),
+      found.map(
+        ({ id, schema_versions: version, current_schema: schema, current_schema_hash: hash }) => [
+          id,
+          { version, schema, hash },
+        ],
+      ),
     );
   }
 
@@ -81,7 +91,9 @@ export class MemoryCatalog implements CatalogStore {
     return {
       ...known.dataset,
       schema_timeline: [...known.timeline],
-      stats: known.points.slice(0, TOLD_POINTS).map(({ recorded_at, run_id, records }) => ({ recorded_at, run_id, records })),
+      stats: known.points
+        .slice(0, TOLD_POINTS)
+        .map(({ recorded_at, run_id, records }) => ({ recorded_at, run_id, records })),
       upstream: edges.filter((edge) => edge.dst_id === id),
       downstream: edges.filter((edge) => edge.src_id === id),
     };
@@ -89,11 +101,19 @@ export class MemoryCatalog implements CatalogStore {
 
   async listEdges(datasets?: readonly string[]): Promise<readonly LineageEdge[]> {
     const wanted = datasets === undefined ? undefined : new Set(datasets);
-    const found = [...this.#edges.values()].filter((edge) => wanted === undefined || wanted.has(edge.src_id) || wanted.has(edge.dst_id));
+    const found = [...this.#edges.values()].filter(
+      (edge) => wanted === undefined || wanted.has(edge.src_id) || wanted.has(edge.dst_id),
+    );
     return found.sort((a, b) => compare(b.last_seen, a.last_seen) || compare(keyOf(a), keyOf(b)));
   }
 
-  async listMovements({ row, limit }: { readonly row?: string; readonly limit: number }): Promise<readonly PastMovement[]> {
+  async listMovements({
+    row,
+    limit,
+  }: {
+    readonly row?: string;
+    readonly limit: number;
+  }): Promise<readonly PastMovement[]> {
     const found = [...this.#known.values()].flatMap(({ dataset, points }) =>
       points
         .filter((point) => point.role === 'sink' && (row === undefined || point.row === row))
@@ -105,27 +125,44 @@ export class MemoryCatalog implements CatalogStore {
   #addSchema(version: SchemaVersion): boolean {
     const known = this.#known.get(version.dataset_id);
     if (known === undefined || known.dataset.schema_versions !== version.version - 1) return false;
-    const current = { schema_versions: version.version, current_schema: version.schema, current_schema_hash: version.schema_hash };
+    const current = {
+      schema_versions: version.version,
+      current_schema: version.schema,
+      current_schema_hash: version.schema_hash,
+    };
     const dataset = { ...known.dataset, ...current };
-    this.#known.set(dataset.id, { ...known, dataset, timeline: [...known.timeline, version].slice(-KEPT_VERSIONS) });
+    this.#known.set(dataset.id, {
+      ...known,
+      dataset,
+      timeline: [...known.timeline, version].slice(-KEPT_VERSIONS),
+    });
     return true;
   }
 
   #gain(gain: DatasetGain): void {
     const known = this.#known.get(gain.id);
     const { records, runs, ...seen } = gain;
-    const fresh: Dataset = { ...seen, last_success: gain.last_seen, total_records: records, runs, schema_versions: 0 };
+    const fresh: Dataset = {
+      ...seen,
+      last_success: gain.last_seen,
+      total_records: records,
+      runs,
+      schema_versions: 0,
+    };
     if (known === undefined) {
       this.#known.set(gain.id, { dataset: fresh, timeline: [], points: [] });
       return;
     }
     const { dataset } = known;
-    const [newest, oldest] = gain.last_seen >= dataset.last_seen ? [fresh, dataset] : [dataset, fresh];
+    const [newest, oldest] =
+      gain.last_seen >= dataset.last_seen ? [fresh, dataset] : [dataset, fresh];
     const merged: Dataset = {
       ...dataset,
       kind: newest.kind,
       pipeline: newest.pipeline,
-      roles: (['source', 'sink'] as const).filter((role) => newest.roles.includes(role) || oldest.roles.includes(role)),
+      roles: (['source', 'sink'] as const).filter(
+        (role) => newest.roles.includes(role) || oldest.roles.includes(role),
+      ),
       first_seen: gain.first_seen < dataset.first_seen ? gain.first_seen : dataset.first_seen,
       last_seen: newest.last_seen,
       last_success: newest.last_seen,
@@ -138,10 +175,13 @@ export class MemoryCatalog implements CatalogStore {
   }
 
   #forgetOldest(): void {
-    const [oldest] = [...this.#known.values()].map(({ dataset }) => dataset).sort((a, b) => lastSeenFirst(b, a));
+    const [oldest] = [...this.#known.values()]
+      .map(({ dataset }) => dataset)
+      .sort((a, b) => lastSeenFirst(b, a));
     if (oldest === undefined) return;
     this.#known.delete(oldest.id);
-    for (const [key, edge] of this.#edges) if (edge.src_id === oldest.id || edge.dst_id === oldest.id) this.#edges.delete(key);
+    for (const [key, edge] of this.#edges)
+      if (edge.src_id === oldest.id || edge.dst_id === oldest.id) this.#edges.delete(key);
   }
 }
 

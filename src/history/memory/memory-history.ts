@@ -1,4 +1,7 @@
-/** History that ends with the process. Bounded: the oldest finished runs and audit entries make room for new ones. */
+/**
+ * History that ends with the process. Bounded: the oldest finished runs and audit entries make room
+ * for new ones.
+ */
 import type { AuditQuery, AuditRecord } from '../../wire/audit.ts';
 import { isTerminal } from '../../wire/run.ts';
 import type {
@@ -49,7 +52,10 @@ export class MemoryHistory implements History {
     this.#finishedRuns = limits.finishedRuns ?? FINISHED_RUNS;
   }
 
-  async admit(run: StoredRun, options: { readonly claim?: Claim; readonly audit?: AuditRecord }): Promise<Admission> {
+  async admit(
+    run: StoredRun,
+    options: { readonly claim?: Claim; readonly audit?: AuditRecord },
+  ): Promise<Admission> {
     const { claim } = options;
     if (claim !== undefined) {
       const held = this.#claims.get(claim.key);
@@ -57,7 +63,11 @@ export class MemoryHistory implements History {
         if (held.fingerprint !== claim.fingerprint) return { type: 'mismatch' };
         return { type: 'replay', run: this.#runs.get(held.run_id) };
       }
-      this.#claims.set(claim.key, { run_id: run.run_id, fingerprint: claim.fingerprint, claimed_at: run.submitted_at });
+      this.#claims.set(claim.key, {
+        run_id: run.run_id,
+        fingerprint: claim.fingerprint,
+        claimed_at: run.submitted_at,
+      });
     }
     this.#runs.set(run.run_id, run);
     if (!isTerminal(run.status)) this.#unfinished.add(run.run_id);
@@ -114,7 +124,10 @@ export class MemoryHistory implements History {
     return 'deleted';
   }
 
-  async renewLeases(owner: string, leaseUntil: string): Promise<readonly { run_id: string; cancel_requested: boolean }[]> {
+  async renewLeases(
+    owner: string,
+    leaseUntil: string,
+  ): Promise<readonly { run_id: string; cancel_requested: boolean }[]> {
     const mine = this.#unfinishedRuns().filter((run) => run.owner === owner);
     for (const run of mine) this.#runs.set(run.run_id, { ...run, lease_until: leaseUntil });
     return mine.map(({ run_id, cancel_requested }) => ({ run_id, cancel_requested }));
@@ -170,7 +183,9 @@ export class MemoryHistory implements History {
         (since === undefined || entry.timestamp >= since) &&
         (until === undefined || entry.timestamp <= until),
     );
-    found.sort((a, b) => (a.timestamp === b.timestamp ? (a.id < b.id ? 1 : -1) : a.timestamp < b.timestamp ? 1 : -1));
+    found.sort((a, b) =>
+      a.timestamp === b.timestamp ? (a.id < b.id ? 1 : -1) : a.timestamp < b.timestamp ? 1 : -1,
+    );
     return found.slice(0, query.limit);
   }
 
@@ -181,7 +196,8 @@ export class MemoryHistory implements History {
     const claimsAtFirst = this.#claims.size;
     let runs = 0;
     for (const run of this.#runs.values()) {
-      if (runsBefore === undefined || run.finished_at === null || run.finished_at >= runsBefore) continue;
+      if (runsBefore === undefined || run.finished_at === null || run.finished_at >= runsBefore)
+        continue;
       this.#forget(run);
       runs += 1;
     }
@@ -189,21 +205,29 @@ export class MemoryHistory implements History {
       if (claimsBefore !== undefined && claim.claimed_at < claimsBefore) this.#claims.delete(key);
     }
     const auditAtFirst = this.#audit.length;
-    if (auditBefore !== undefined) this.#audit = this.#audit.filter((entry) => entry.timestamp >= auditBefore);
+    if (auditBefore !== undefined)
+      this.#audit = this.#audit.filter((entry) => entry.timestamp >= auditBefore);
     let instances = 0;
     for (const instance of this.#instances.values()) {
       if (instancesBefore === undefined || instance.seen_at >= instancesBefore) continue;
       this.#instances.delete(instance.instance_id);
       instances += 1;
     }
-    return { runs, claims: claimsAtFirst - this.#claims.size, audit: auditAtFirst - this.#audit.length, logs: 0, instances };
+    return {
+      runs,
+      claims: claimsAtFirst - this.#claims.size,
+      audit: auditAtFirst - this.#audit.length,
+      logs: 0,
+      instances,
+    };
   }
 
   async close(): Promise<void> {}
 
   #held(fence: RunFence): StoredRun | undefined {
     const run = this.#runs.get(fence.run_id);
-    if (run === undefined || run.owner !== fence.owner || run.attempt !== fence.attempt) return undefined;
+    if (run === undefined || run.owner !== fence.owner || run.attempt !== fence.attempt)
+      return undefined;
     return isTerminal(run.status) ? undefined : run;
   }
 
@@ -212,13 +236,21 @@ export class MemoryHistory implements History {
   }
 
   #failAll(runs: readonly StoredRun[], now: string, error: string): string[] {
-    for (const run of runs) this.#finish(run, { ...run, status: 'failed', finished_at: now, error });
+    for (const run of runs)
+      this.#finish(run, { ...run, status: 'failed', finished_at: now, error });
     return runs.map((run) => run.run_id);
   }
 
   #finish(run: StoredRun, ending: RunEnding): void {
     const { status, finished_at, records_written, invocations, error } = ending;
-    this.#runs.set(run.run_id, { ...run, status, finished_at, records_written, invocations, error });
+    this.#runs.set(run.run_id, {
+      ...run,
+      status,
+      finished_at,
+      records_written,
+      invocations,
+      error,
+    });
     this.#unfinished.delete(run.run_id);
     if (this.#runs.size - this.#unfinished.size <= this.#finishedRuns) return;
     for (const oldest of this.#runs.values()) {
@@ -230,7 +262,10 @@ export class MemoryHistory implements History {
 
   #forget(run: StoredRun): void {
     this.#runs.delete(run.run_id);
-    if (run.idempotency_key !== null && this.#claims.get(run.idempotency_key)?.run_id === run.run_id) {
+    if (
+      run.idempotency_key !== null &&
+      this.#claims.get(run.idempotency_key)?.run_id === run.run_id
+    ) {
       this.#claims.delete(run.idempotency_key);
     }
   }
@@ -238,7 +273,8 @@ export class MemoryHistory implements History {
   #keepAudit(record: AuditRecord): void {
     this.#audit.push(record);
     // A tenth at a time: moving the whole ring for every entry would cost more than it holds.
-    if (this.#audit.length > this.#auditEntries * 1.1) this.#audit = this.#audit.slice(-this.#auditEntries);
+    if (this.#audit.length > this.#auditEntries * 1.1)
+      this.#audit = this.#audit.slice(-this.#auditEntries);
   }
 }
 

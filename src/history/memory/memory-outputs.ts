@@ -8,12 +8,20 @@ export class MemoryOutputs implements OutputStore {
     for (const output of outputs) {
       const known = this.#known.get(output.id);
       const first = known === undefined ? {} : { first_written_at: known.first_written_at };
-      const same = known?.deleted_at === null ? { pre_existing: known.pre_existing, replaced: output.replaced || known.replaced } : {};
+      const same =
+        known?.deleted_at === null
+          ? { pre_existing: known.pre_existing, replaced: output.replaced || known.replaced }
+          : {};
       this.#known.set(output.id, { ...output, ...first, ...same });
     }
   }
 
-  async listOutputs({ ids, include_deleted, limit, ...exact }: OutputQuery): Promise<readonly StoredOutput[]> {
+  async listOutputs({
+    ids,
+    include_deleted,
+    limit,
+    ...exact
+  }: OutputQuery): Promise<readonly StoredOutput[]> {
     const wanted = Object.entries(exact) as [keyof typeof exact, string | undefined][];
     const found = [...this.#known.values()].filter(
       (output) =>
@@ -25,7 +33,11 @@ export class MemoryOutputs implements OutputStore {
     return found.slice(0, limit);
   }
 
-  async markDeleted(id: string, lastWrittenAt: string, { at, bytes }: { readonly at: string; readonly bytes: number }): Promise<boolean> {
+  async markDeleted(
+    id: string,
+    lastWrittenAt: string,
+    { at, bytes }: { readonly at: string; readonly bytes: number },
+  ): Promise<boolean> {
     const known = this.#known.get(id);
     if (known?.last_written_at !== lastWrittenAt) return false;
     this.#known.set(id, { ...known, deleted_at: at, deleted_bytes: bytes });

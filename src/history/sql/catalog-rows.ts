@@ -1,4 +1,7 @@
-/** Between rows of the catalog and its records. JSON columns hold what this program wrote, so they are read without checking. */
+/**
+ * Between rows of the catalog and its records. JSON columns hold what this program wrote, so they
+ * are read without checking.
+ */
 import { parseJson } from '../../lib/json.ts';
 import type { Dataset, LineageEdge, SchemaDiff, SchemaVersion } from '../../wire/catalog.ts';
 import type { CurrentSchema } from '../catalog.ts';
@@ -12,7 +15,10 @@ export function datasetOf(row: Row): Dataset {
     id: text(row['id']),
     uri: text(row['uri']),
     kind: text(row['kind']),
-    roles: [...(Number(row['is_source']) === 1 ? ['source' as const] : []), ...(Number(row['is_sink']) === 1 ? ['sink' as const] : [])],
+    roles: [
+      ...(Number(row['is_source']) === 1 ? ['source' as const] : []),
+      ...(Number(row['is_sink']) === 1 ? ['sink' as const] : []),
+    ],
     pipeline: text(row['pipeline']),
     first_seen: text(row['first_seen']),
     last_seen: lastSeen,
@@ -22,7 +28,9 @@ export function datasetOf(row: Row): Dataset {
     total_records: Number(row['total_records']),
     runs: Number(row['runs']),
     schema_versions: Number(row['schema_versions']),
-    ...(schema === null ? {} : { current_schema: parseJson(text(schema)) as Record<string, unknown> }),
+    ...(schema === null
+      ? {}
+      : { current_schema: parseJson(text(schema)) as Record<string, unknown> }),
     ...(hash === null ? {} : { current_schema_hash: text(hash) }),
   };
 }
@@ -63,6 +71,8 @@ export function edgeOf(row: Row): LineageEdge {
     last_run_id: text(row['last_run_id']),
     runs: Number(row['runs']),
     last_records: Number(row['last_records']),
-    ...(columns === null ? {} : { column_lineage: parseJson(text(columns)) as { fields: Record<string, string[]> } }),
+    ...(columns === null
+      ? {}
+      : { column_lineage: parseJson(text(columns)) as { fields: Record<string, string[]> } }),
   };
 }

@@ -1,4 +1,7 @@
-/** Entry of the thread that brings the write-ahead log of a database into the database, whenever it is asked to (`checkpointer.ts`). */
+/**
+ * Entry of the thread that brings the write-ahead log of a database into the database, whenever it
+ * is asked to (`checkpointer.ts`).
+ */
 import { DatabaseSync } from 'node:sqlite';
 import { parentPort, workerData } from 'node:worker_threads';
 import { assert } from '../../lib/errors.ts';

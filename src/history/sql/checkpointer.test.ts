@@ -9,7 +9,11 @@ import { openDatabase } from './client.ts';
 const folder = mkdtempSync(join(tmpdir(), 'headgate-checkpointer-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-function database(name: string): { readonly db: DatabaseSync; readonly path: string; readonly commit: () => void } {
+function database(name: string): {
+  readonly db: DatabaseSync;
+  readonly path: string;
+  readonly commit: () => void;
+} {
   const db = openDatabase(`sqlite:${name}`, folder);
   db.exec('CREATE TABLE t (text TEXT)');
   const insert = db.prepare('INSERT INTO t VALUES (?)');

@@ -1,6 +1,7 @@
 /**
- * Brings what the write-ahead log holds into the database, beside the event loop: inside of a commit, as SQLite does it by itself, that
- * would copy pages and wait for the disk while everything else of this thread stands still.
+ * Brings what the write-ahead log holds into the database, beside the event loop: inside of a
+ * commit, as SQLite does it by itself, that would copy pages and wait for the disk while everything
+ * else of this thread stands still.
  */
 import type { DatabaseSync } from 'node:sqlite';
 import { Worker } from 'node:worker_threads';
@@ -8,7 +9,10 @@ import { programFile } from '../../lib/program-file.ts';
 
 /** About 1,600 pages. */
 const COMMITS = 64;
-/** A log of so many pages (32 MB) is checkpointed by the next commit: the thread does not keep up, or could not be started. */
+/**
+ * A log of so many pages (32 MB) is checkpointed by the next commit: the thread does not keep up,
+ * or could not be started.
+ */
 const MOST_PAGES = 8000;
 
 export class Checkpointer {
@@ -47,7 +51,8 @@ export class Checkpointer {
   async #checkpoint(): Promise<void> {
     try {
       await this.#askThread();
-      // The few pages that were written meanwhile: only a log that is in the database as a whole is begun anew by the next commit.
+      // The few pages that were written meanwhile: only a log that is in the database as a whole is
+      // begun anew by the next commit.
       this.#db.exec('PRAGMA wal_checkpoint(PASSIVE)');
     } catch {
       this.#over = true;
@@ -64,7 +69,10 @@ export class Checkpointer {
   }
 
   #start(): Worker {
-    const worker = new Worker(programFile('history/sql/checkpoint-thread'), { workerData: this.#path, name: 'checkpoint' });
+    const worker = new Worker(programFile('history/sql/checkpoint-thread'), {
+      workerData: this.#path,
+      name: 'checkpoint',
+    });
     worker.on('message', () => this.#asked?.resolve());
     worker.on('error', (error) => this.#asked?.reject(error));
     worker.on('exit', () => {

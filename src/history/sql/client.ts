@@ -1,4 +1,7 @@
-/** SQLite with group commit: the writes of one tick share one transaction, and one sync of the disk that does not hold up the event loop. */
+/**
+ * SQLite with group commit: the writes of one tick share one transaction, and one sync of the disk
+ * that does not hold up the event loop.
+ */
 import type { DatabaseSync, SQLInputValue, SQLOutputValue, StatementSync } from 'node:sqlite';
 import { messageOf } from '../../lib/errors.ts';
 import { openSqlite, rollBack } from '../../lib/sqlite.ts';
@@ -9,7 +12,10 @@ export type Row = Readonly<Record<string, SQLOutputValue>>;
 
 /** A longer queue is committed in parts, so that the event loop gets its turn. */
 const JOBS_PER_COMMIT = 1000;
-/** While more and more writes come in, a commit waits for this long at most: fewer syncs of the disk serve them all. */
+/**
+ * While more and more writes come in, a commit waits for this long at most: fewer syncs of the disk
+ * serve them all.
+ */
 const GATHER_MS = 1;
 /** What can wait for the writes of others waits for this long at most. */
 const PASSING_MS = 20;
@@ -23,7 +29,9 @@ interface Job {
   readonly reject: (error: HistoryError) => void;
 }
 
-type Result<T = unknown> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly error: HistoryError };
+type Result<T = unknown> =
+  | { readonly ok: true; readonly value: T }
+  | { readonly ok: false; readonly error: HistoryError };
 
 /** Waits for the disk; without an error what it waits for is there. */
 type Waiter = (error: HistoryError | undefined) => void;
@@ -50,7 +58,10 @@ export class SqliteClient {
     this.#log = log;
   }
 
-  /** Sees everything committed before the call; resolves when all of that is on the disk, so that nothing told can be lost. */
+  /**
+   * Sees everything committed before the call; resolves when all of that is on the disk, so that
+   * nothing told can be lost.
+   */
   async read(sql: string, ...values: SQLInputValue[]): Promise<Row[]> {
     if (this.#over !== undefined) throw this.#over;
     try {
@@ -81,7 +92,10 @@ export class SqliteClient {
     return written;
   }
 
-  /** As `write`, for what nobody waits for: it goes with the next write, or soon, and so costs no commit and no sync of its own. */
+  /**
+   * As `write`, for what nobody waits for: it goes with the next write, or soon, and so costs no
+   * commit and no sync of its own.
+   */
   writeInPassing<T>(work: () => T): Promise<T> {
     const written = this.#enqueue(work, true, this.#passing);
     this.#passingTimer ??= setTimeout(() => {
@@ -90,7 +104,10 @@ export class SqliteClient {
     return written;
   }
 
-  /** As `write`, but done at once, with all writes before it, and told before the disk has it: that is so after the next `write`. */
+  /**
+   * As `write`, but done at once, with all writes before it, and told before the disk has it: that
+   * is so after the next `write`.
+   */
   writeAtOnce<T>(work: () => T): Promise<T> {
     const written = this.#enqueue(work, false);
     this.#commitAll();
@@ -133,7 +150,8 @@ export class SqliteClient {
   #gather(seen: number, until: number): void {
     setImmediate(() => {
       const waiting = this.#jobs.length;
-      if (waiting > seen && waiting < JOBS_PER_COMMIT && performance.now() < until) return this.#gather(waiting, until);
+      if (waiting > seen && waiting < JOBS_PER_COMMIT && performance.now() < until)
+        return this.#gather(waiting, until);
       this.#scheduled = false;
       if (waiting > 0) this.#commit();
       if (this.#jobs.length > 0) this.#schedule();
@@ -160,7 +178,10 @@ export class SqliteClient {
     jobs.forEach((job, index) => {
       const result = results[index];
       if (result?.ok === false) job.reject(result.error);
-      else if (job.durable) this.#unsynced.push((error) => (error === undefined ? job.resolve(result?.value) : job.reject(error)));
+      else if (job.durable)
+        this.#unsynced.push((error) =>
+          error === undefined ? job.resolve(result?.value) : job.reject(error),
+        );
       else job.resolve(result?.value);
     });
     if (this.#unsynced.length > 0) this.#syncs ??= this.#sync();
@@ -178,7 +199,10 @@ export class SqliteClient {
     if (this.#jobs.length > 0) this.#schedule();
   }
 
-  /** After a disk refused to take something, a later sync may succeed without having saved it: nobody can tell what is there. */
+  /**
+   * After a disk refused to take something, a later sync may succeed without having saved it:
+   * nobody can tell what is there.
+   */
   #giveUp(failure: HistoryError): void {
     this.#over ??= failure;
     for (const tell of this.#unsynced.splice(0)) tell(failure);
@@ -194,9 +218,14 @@ export class SqliteClient {
     });
   }
 
-  /** The usual case, in which nothing fails. Undefined when something did: then nothing has happened. */
+  /**
+   * The usual case, in which nothing fails. Undefined when something did: then nothing has
+   * happened.
+   */
   #together(jobs: readonly Job[]): readonly Result[] | undefined {
-    const result = this.#attempt('jobs', () => jobs.map(({ work }): Result => ({ ok: true, value: work() })));
+    const result = this.#attempt('jobs', () =>
+      jobs.map(({ work }): Result => ({ ok: true, value: work() })),
+    );
     return result.ok ? result.value : undefined;
   }
 
@@ -240,10 +269,13 @@ export function openDatabase(url: string, cwd: string, busyTimeoutMs = 5000): Da
     return db;
   } catch (error) {
     db?.close();
-    throw new HistoryError(`the history database ${url.replace(/^sqlite:(?:\/\/)?/, '')} cannot be opened: ${messageOf(error)}`, {
-      hint: 'the path must be a database file, or a place where one can be made',
-      cause: error,
-    });
+    throw new HistoryError(
+      `the history database ${url.replace(/^sqlite:(?:\/\/)?/, '')} cannot be opened: ${messageOf(error)}`,
+      {
+        hint: 'the path must be a database file, or a place where one can be made',
+        cause: error,
+      },
+    );
   }
 }
 

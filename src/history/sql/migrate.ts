@@ -12,19 +12,29 @@ export interface Migration {
 const LEDGER =
   'CREATE TABLE IF NOT EXISTS svc_serve_migrations (version INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at TEXT NOT NULL)';
 
-/** Brings the tables up to date; several processes may try at once. Refuses a database of a newer version. */
+/**
+ * Brings the tables up to date; several processes may try at once. Refuses a database of a newer
+ * version.
+ */
 export function migrate(db: DatabaseSync, migrations: readonly Migration[], now: Date): void {
   inTransaction(db, () => {
     db.exec(LEDGER);
-    const row = db.prepare('SELECT COALESCE(MAX(version), 0) AS version FROM svc_serve_migrations').get();
+    const row = db
+      .prepare('SELECT COALESCE(MAX(version), 0) AS version FROM svc_serve_migrations')
+      .get();
     const current = Number(row?.['version']);
     const newest = migrations.at(-1)?.version ?? 0;
     if (current > newest) {
-      throw new HistoryError(`the history database has tables of a newer version (${current}; this build knows ${newest})`, {
-        hint: 'use the build that made it, or another database',
-      });
+      throw new HistoryError(
+        `the history database has tables of a newer version (${current}; this build knows ${newest})`,
+        {
+          hint: 'use the build that made it, or another database',
+        },
+      );
     }
-    const note = db.prepare('INSERT INTO svc_serve_migrations (version, name, applied_at) VALUES (?, ?, ?)');
+    const note = db.prepare(
+      'INSERT INTO svc_serve_migrations (version, name, applied_at) VALUES (?, ?, ?)',
+    );
     for (const migration of migrations) {
       if (migration.version <= current) continue;
       db.exec(migration.sql);

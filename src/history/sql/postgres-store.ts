@@ -7,7 +7,10 @@ import type { SqlStatement, SqlStore, SqlValue } from './sql-store.ts';
 
 const CONNECTIONS = 2;
 const CONNECT_TIMEOUT_MS = 5000;
-/** A run waits for what it has to tell: tables that somebody else has locked must not keep it for ever. */
+/**
+ * A run waits for what it has to tell: tables that somebody else has locked must not keep it for
+ * ever.
+ */
 const STATEMENT_TIMEOUT_MS = 10_000;
 /** Names the lock under which tables are made; several processes may start at once. */
 const MAKING_TABLES = 7_246_103_553;
@@ -22,8 +25,16 @@ export class PostgresStore implements SqlStore {
   }
 
   /** Makes the tables where they are missing. Rejects with `HistoryError`. */
-  static async open(url: string, tables: string, statementTimeoutMs = STATEMENT_TIMEOUT_MS): Promise<PostgresStore> {
-    const pool = await openPostgresPool({ url, max: CONNECTIONS, connectTimeoutMs: CONNECT_TIMEOUT_MS });
+  static async open(
+    url: string,
+    tables: string,
+    statementTimeoutMs = STATEMENT_TIMEOUT_MS,
+  ): Promise<PostgresStore> {
+    const pool = await openPostgresPool({
+      url,
+      max: CONNECTIONS,
+      connectTimeoutMs: CONNECT_TIMEOUT_MS,
+    });
     const store = new PostgresStore(pool, statementTimeoutMs);
     try {
       await store.#inTransaction(async (client) => {
@@ -49,7 +60,8 @@ export class PostgresStore implements SqlStore {
   write(statements: readonly SqlStatement[]): Promise<readonly number[]> {
     return this.#inTransaction(async (client) => {
       const changed: number[] = [];
-      for (const { sql, values } of statements) changed.push((await client.query(numbered(sql), [...values])).rowCount ?? 0);
+      for (const { sql, values } of statements)
+        changed.push((await client.query(numbered(sql), [...values])).rowCount ?? 0);
       return changed;
     });
   }
@@ -68,7 +80,9 @@ export class PostgresStore implements SqlStore {
       return work(client);
     };
     try {
-      return await withClient(this.#pool, { doing: 'writing' }, (client) => inPostgresTransaction(client, () => limited(client)));
+      return await withClient(this.#pool, { doing: 'writing' }, (client) =>
+        inPostgresTransaction(client, () => limited(client)),
+      );
     } catch (error) {
       throw historyError(error);
     }
@@ -82,5 +96,7 @@ function numbered(sql: string): string {
 }
 
 function historyError(error: unknown): HistoryError {
-  return error instanceof HistoryError ? error : new HistoryError(`the database failed: ${messageOf(error)}`, { cause: error });
+  return error instanceof HistoryError
+    ? error
+    : new HistoryError(`the database failed: ${messageOf(error)}`, { cause: error });
 }

@@ -1,4 +1,7 @@
-/** Between rows and records. JSON columns hold what this program wrote, so they are read without checking. */
+/**
+ * Between rows and records. JSON columns hold what this program wrote, so they are read without
+ * checking.
+ */
 import type { SQLInputValue, SQLOutputValue } from 'node:sqlite';
 import { parseJson, stringifyJson, type JsonValue } from '../../lib/json.ts';
 import type { AuditRecord } from '../../wire/audit.ts';

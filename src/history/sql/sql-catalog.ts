@@ -20,7 +20,10 @@ import type { SqlStatement, SqlStore, SqlValue } from './sql-store.ts';
 
 const newest = (table: string, columns: readonly string[]): string =>
   columns
-    .map((column) => `${column} = CASE WHEN excluded.last_seen >= ${table}.last_seen THEN excluded.${column} ELSE ${table}.${column} END`)
+    .map(
+      (column) =>
+        `${column} = CASE WHEN excluded.last_seen >= ${table}.last_seen THEN excluded.${column} ELSE ${table}.${column} END`,
+    )
     .join(', ');
 
 const DATASETS = 'svc_catalog_datasets';
@@ -70,7 +73,9 @@ export class SqlCatalog implements CatalogStore {
     const trimmed = [...new Set(points.map(({ dataset_id }) => dataset_id))];
     await this.#store.write([
       ...inOrder(datasets, ({ id }) => id).map(addDataset),
-      ...inOrder(edges, ({ src_id, dst_id, pipeline, row }) => [src_id, dst_id, pipeline, row].join('\n')).map(addEdge),
+      ...inOrder(edges, ({ src_id, dst_id, pipeline, row }) =>
+        [src_id, dst_id, pipeline, row].join('\n'),
+      ).map(addEdge),
       ...points.map(addPoint),
       ...trimmed.sort().map((id) => ({ sql: TRIM_POINTS, values: [id, id] })),
     ]);
@@ -81,7 +86,8 @@ export class SqlCatalog implements CatalogStore {
     for (let from = 0; from < ids.length; from += IDS_A_STATEMENT) {
       const some = filled(ids.slice(from, from + IDS_A_STATEMENT));
       const sql = `SELECT id, schema_versions, schema_now, schema_now_hash FROM ${DATASETS} WHERE id IN (${some.map(() => '?').join(', ')})`;
-      for (const row of await this.#store.read(sql, some)) found.set(text(row['id']), currentSchemaOf(row));
+      for (const row of await this.#store.read(sql, some))
+        found.set(text(row['id']), currentSchemaOf(row));
     }
     return found;
   }
@@ -90,7 +96,9 @@ export class SqlCatalog implements CatalogStore {
     if (versions.length === 0) return [];
     const ordered = inOrder(versions, ({ dataset_id }) => dataset_id);
     const trims = ordered.flatMap(({ dataset_id, version }) =>
-      version <= KEPT_VERSIONS ? [] : [{ sql: TRIM_SCHEMAS, values: [dataset_id, version - KEPT_VERSIONS] }],
+      version <= KEPT_VERSIONS
+        ? []
+        : [{ sql: TRIM_SCHEMAS, values: [dataset_id, version - KEPT_VERSIONS] }],
     );
     const changed = await this.#store.write([...ordered.flatMap(addSchema), ...trims]);
     const added = new Set(ordered.filter((_, index) => changed[2 * index] === 1));
@@ -105,7 +113,8 @@ export class SqlCatalog implements CatalogStore {
       values.push(...given);
     };
     if (kind !== undefined) add('kind = ?', kind);
-    if (q !== undefined) add(`uri_folded LIKE ? ESCAPE '!'`, `%${q.toLowerCase().replaceAll(/[%_!]/g, '!$&')}%`);
+    if (q !== undefined)
+      add(`uri_folded LIKE ? ESCAPE '!'`, `%${q.toLowerCase().replaceAll(/[%_!]/g, '!$&')}%`);
     const after = cursor === undefined ? undefined : await this.#dataset(cursor);
     if (after !== undefined) add('(last_seen, id) < (?, ?)', after.last_seen, after.id);
     const where = conditions.length === 0 ? '' : `WHERE ${conditions.join(' AND ')}`;
@@ -117,7 +126,10 @@ export class SqlCatalog implements CatalogStore {
   async getDataset(id: string): Promise<DatasetDetail | undefined> {
     const dataset = await this.#dataset(id);
     if (dataset === undefined) return undefined;
-    const timeline = await this.#store.read('SELECT * FROM svc_catalog_schemas WHERE dataset_id = ? ORDER BY version', [id]);
+    const timeline = await this.#store.read(
+      'SELECT * FROM svc_catalog_schemas WHERE dataset_id = ? ORDER BY version',
+      [id],
+    );
     const points = await this.#store.read(
       'SELECT recorded_at, run_id, records FROM svc_catalog_points WHERE dataset_id = ? ORDER BY recorded_at DESC LIMIT ?',
       [id, TOLD_POINTS],
@@ -138,14 +150,21 @@ export class SqlCatalog implements CatalogStore {
 
   async listEdges(datasets?: readonly string[]): Promise<readonly LineageEdge[]> {
     const order = 'ORDER BY last_seen DESC, src_id, dst_id, pipeline, row_id';
-    if (datasets === undefined) return (await this.#store.read(`SELECT * FROM ${EDGES} ${order}`, [])).map(edgeOf);
+    if (datasets === undefined)
+      return (await this.#store.read(`SELECT * FROM ${EDGES} ${order}`, [])).map(edgeOf);
     if (datasets.length === 0) return [];
     const marks = datasets.map(() => '?').join(', ');
     const sql = `SELECT * FROM ${EDGES} WHERE src_id IN (${marks}) OR dst_id IN (${marks}) ${order}`;
     return (await this.#store.read(sql, [...datasets, ...datasets])).map(edgeOf);
   }
 
-  async listMovements({ row, limit }: { readonly row?: string; readonly limit: number }): Promise<readonly PastMovement[]> {
+  async listMovements({
+    row,
+    limit,
+  }: {
+    readonly row?: string;
+    readonly limit: number;
+  }): Promise<readonly PastMovement[]> {
     const sql = `SELECT p.*, d.uri FROM svc_catalog_points p JOIN ${DATASETS} d ON d.id = p.dataset_id
       WHERE p.role = 'sink' ${row === undefined ? '' : 'AND p.row_id = ?'} ORDER BY p.recorded_at DESC LIMIT ?`;
     const rows = await this.#store.read(sql, [...(row === undefined ? [] : [row]), limit]);
@@ -167,43 +186,126 @@ export class SqlCatalog implements CatalogStore {
 }
 
 function addDataset(gain: DatasetGain): SqlStatement {
-  const { id, uri, kind, roles, pipeline, first_seen, last_seen, last_run_id, last_records, records, runs } = gain;
+  const {
+    id,
+    uri,
+    kind,
+    roles,
+    pipeline,
+    first_seen,
+    last_seen,
+    last_run_id,
+    last_records,
+    records,
+    runs,
+  } = gain;
   const [isSource, isSink] = [roles.includes('source') ? 1 : 0, roles.includes('sink') ? 1 : 0];
   return {
     sql: ADD_DATASET,
-    values: [id, uri, uri.toLowerCase(), kind, isSource, isSink, pipeline, first_seen, last_seen, last_run_id, last_records, records, runs],
+    values: [
+      id,
+      uri,
+      uri.toLowerCase(),
+      kind,
+      isSource,
+      isSink,
+      pipeline,
+      first_seen,
+      last_seen,
+      last_run_id,
+      last_records,
+      records,
+      runs,
+    ],
   };
 }
 
 function addEdge(gain: EdgeGain): SqlStatement {
-  const { src_id, dst_id, src_uri, dst_uri, pipeline, row, first_seen, last_seen, last_run_id, runs, last_records, column_lineage } = gain;
+  const {
+    src_id,
+    dst_id,
+    src_uri,
+    dst_uri,
+    pipeline,
+    row,
+    first_seen,
+    last_seen,
+    last_run_id,
+    runs,
+    last_records,
+    column_lineage,
+  } = gain;
   const columns = column_lineage === undefined ? null : toJson(column_lineage);
   return {
     sql: ADD_EDGE,
-    values: [src_id, dst_id, src_uri, dst_uri, pipeline, row, first_seen, last_seen, last_run_id, runs, last_records, columns],
+    values: [
+      src_id,
+      dst_id,
+      src_uri,
+      dst_uri,
+      pipeline,
+      row,
+      first_seen,
+      last_seen,
+      last_run_id,
+      runs,
+      last_records,
+      columns,
+    ],
   };
 }
 
 /** The data set goes ahead, where the version is its next one; the version follows it. */
-function addSchema({ dataset_id, version, recorded_at, run_id, schema_hash, diff, ...rest }: SchemaVersion): readonly SqlStatement[] {
+function addSchema({
+  dataset_id,
+  version,
+  recorded_at,
+  run_id,
+  schema_hash,
+  diff,
+  ...rest
+}: SchemaVersion): readonly SqlStatement[] {
   const [schema, change] = [toJson(rest.schema), diff === undefined ? null : toJson(diff)];
   return [
     { sql: NEXT_SCHEMA, values: [version, schema, schema_hash, dataset_id, version - 1] },
-    { sql: ADD_SCHEMA, values: [version, recorded_at, run_id, schema, schema_hash, change, dataset_id, version] },
+    {
+      sql: ADD_SCHEMA,
+      values: [version, recorded_at, run_id, schema, schema_hash, change, dataset_id, version],
+    },
   ];
 }
 
-function addPoint({ dataset_id, recorded_at, run_id, records, role, pipeline, row }: PointGain): SqlStatement {
-  return { sql: ADD_POINT, values: [dataset_id, recorded_at, run_id, records, role, pipeline, row] };
+function addPoint({
+  dataset_id,
+  recorded_at,
+  run_id,
+  records,
+  role,
+  pipeline,
+  row,
+}: PointGain): SqlStatement {
+  return {
+    sql: ADD_POINT,
+    values: [dataset_id, recorded_at, run_id, records, role, pipeline, row],
+  };
 }
 
-/** Up to a power of two, by naming the first once more: statements are kept prepared, and so there are few of them. */
+/**
+ * Up to a power of two, by naming the first once more: statements are kept prepared, and so there
+ * are few of them.
+ */
 function filled(ids: readonly string[]): readonly string[] {
   const [first = ''] = ids;
-  return [...ids, ...Array.from({ length: 2 ** Math.ceil(Math.log2(ids.length)) - ids.length }, () => first)];
+  return [
+    ...ids,
+    ...Array.from({ length: 2 ** Math.ceil(Math.log2(ids.length)) - ids.length }, () => first),
+  ];
 }
 
-/** Always the same order: two instances that change the same rows wait for each other instead of for ever. */
+/**
+ * Always the same order: two instances that change the same rows wait for each other instead of for
+ * ever.
+ */
 function inOrder<T>(rows: readonly T[], keyOf: (row: T) => string): readonly T[] {
   const keyed = rows.map((row) => ({ row, key: keyOf(row) }));
   return keyed.sort((a, b) => (a.key === b.key ? 0 : a.key < b.key ? -1 : 1)).map(({ row }) => row);

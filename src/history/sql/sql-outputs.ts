@@ -22,8 +22,16 @@ const COLUMNS = [
   'deleted_at',
   'deleted_bytes',
 ] as const;
-const STICKY: ReadonlySet<string> = new Set(['id', 'path', 'pre_existing', 'replaced', 'first_written_at']);
-const RENEWED = COLUMNS.filter((column) => !STICKY.has(column)).map((column) => `${column} = excluded.${column}`);
+const STICKY: ReadonlySet<string> = new Set([
+  'id',
+  'path',
+  'pre_existing',
+  'replaced',
+  'first_written_at',
+]);
+const RENEWED = COLUMNS.filter((column) => !STICKY.has(column)).map(
+  (column) => `${column} = excluded.${column}`,
+);
 
 const PUT = `INSERT INTO ${TABLE} (${COLUMNS.join(', ')}) VALUES (${COLUMNS.map(() => '?').join(', ')})
   ON CONFLICT (id) DO UPDATE SET ${RENEWED.join(', ')},
@@ -39,12 +47,22 @@ export class SqlOutputs implements OutputStore {
   }
 
   async putOutputs(outputs: readonly StoredOutput[]): Promise<void> {
-    // Always in the same order: two instances that write the same rows wait for each other instead of for ever.
+    // Always in the same order: two instances that write the same rows wait for each other instead
+    // of for ever.
     const ordered = [...outputs].sort((a, b) => (a.id < b.id ? -1 : 1));
-    await this.#store.writeInPassing(ordered.map((output): SqlStatement => ({ sql: PUT, values: valuesOf(output) })));
+    await this.#store.writeInPassing(
+      ordered.map((output): SqlStatement => ({ sql: PUT, values: valuesOf(output) })),
+    );
   }
 
-  async listOutputs({ ids, dataset_id, pipeline, run_id, include_deleted, limit }: OutputQuery): Promise<readonly StoredOutput[]> {
+  async listOutputs({
+    ids,
+    dataset_id,
+    pipeline,
+    run_id,
+    include_deleted,
+    limit,
+  }: OutputQuery): Promise<readonly StoredOutput[]> {
     if (ids?.length === 0) return [];
     const conditions = ['1 = 1'];
     const values: SqlValue[] = [];
@@ -59,25 +77,55 @@ export class SqlOutputs implements OutputStore {
     if (!include_deleted) add('deleted_at IS NULL');
     const most = limit === undefined ? '' : 'LIMIT ?';
     const sql = `SELECT * FROM ${TABLE} WHERE ${conditions.join(' AND ')} ORDER BY last_written_at DESC, id ${most}`;
-    return (await this.#store.read(sql, [...values, ...(limit === undefined ? [] : [limit])])).map(outputOf);
+    return (await this.#store.read(sql, [...values, ...(limit === undefined ? [] : [limit])])).map(
+      outputOf,
+    );
   }
 
-  async markDeleted(id: string, lastWrittenAt: string, { at, bytes }: { readonly at: string; readonly bytes: number }): Promise<boolean> {
-    const [changed] = await this.#store.write([{ sql: MARK, values: [at, bytes, id, lastWrittenAt] }]);
+  async markDeleted(
+    id: string,
+    lastWrittenAt: string,
+    { at, bytes }: { readonly at: string; readonly bytes: number },
+  ): Promise<boolean> {
+    const [changed] = await this.#store.write([
+      { sql: MARK, values: [at, bytes, id, lastWrittenAt] },
+    ]);
     return changed === 1;
   }
 
   async forgetOutputs(ids: readonly string[]): Promise<void> {
-    await this.#store.writeInPassing(ids.map((id) => ({ sql: `DELETE FROM ${TABLE} WHERE id = ?`, values: [id] })));
+    await this.#store.writeInPassing(
+      ids.map((id) => ({ sql: `DELETE FROM ${TABLE} WHERE id = ?`, values: [id] })),
+    );
   }
 }
 
 function valuesOf(output: StoredOutput): SqlValue[] {
-  const { id, path, dataset_uri, dataset_id, kind, pipeline, row, run_id, pre_existing, replaced, retention_days } = output;
+  const {
+    id,
+    path,
+    dataset_uri,
+    dataset_id,
+    kind,
+    pipeline,
+    row,
+    run_id,
+    pre_existing,
+    replaced,
+    retention_days,
+  } = output;
   const { first_written_at, last_written_at, deleted_at, deleted_bytes } = output;
   const flags = [pre_existing ? 1 : 0, replaced ? 1 : 0];
   const names = [id, path, dataset_uri, dataset_id, kind, pipeline, row, run_id];
-  return [...names, ...flags, retention_days, first_written_at, last_written_at, deleted_at, deleted_bytes];
+  return [
+    ...names,
+    ...flags,
+    retention_days,
+    first_written_at,
+    last_written_at,
+    deleted_at,
+    deleted_bytes,
+  ];
 }
 
 function outputOf(row: Row): StoredOutput {

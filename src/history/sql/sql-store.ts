@@ -1,4 +1,7 @@
-/** What the SQL of a part needs of a database: statements that both SQLite and PostgreSQL understand, with `?` for values. */
+/**
+ * What the SQL of a part needs of a database: statements that both SQLite and PostgreSQL
+ * understand, with `?` for values.
+ */
 import type { Row } from './client.ts';
 
 export type SqlValue = string | number | null;
@@ -10,8 +13,14 @@ export interface SqlStatement {
 
 export interface SqlStore {
   read(sql: string, values: readonly SqlValue[]): Promise<readonly Row[]>;
-  /** In one transaction; gives the number of rows that each statement changed. Rejects with `HistoryError`. */
+  /**
+   * In one transaction; gives the number of rows that each statement changed. Rejects with
+   * `HistoryError`.
+   */
   write(statements: readonly SqlStatement[]): Promise<readonly number[]>;
-  /** The same for what nobody waits for: it may go together with later writes, before anything that is read later. */
+  /**
+   * The same for what nobody waits for: it may go together with later writes, before anything that
+   * is read later.
+   */
   writeInPassing(statements: readonly SqlStatement[]): Promise<readonly number[]>;
 }

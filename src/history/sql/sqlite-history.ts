@@ -53,7 +53,10 @@ export class SqliteHistory implements History {
     this.outputs = new SqlOutputs(store);
   }
 
-  admit(run: StoredRun, options: { readonly claim?: Claim; readonly audit?: AuditRecord }): Promise<Admission> {
+  admit(
+    run: StoredRun,
+    options: { readonly claim?: Claim; readonly audit?: AuditRecord },
+  ): Promise<Admission> {
     return this.#client.write(() => {
       const used = options.claim === undefined ? undefined : this.#claim(options.claim, run);
       if (used !== undefined) return used;
@@ -78,14 +81,17 @@ export class SqliteHistory implements History {
     if (query.since !== undefined) where.add('submitted_at >= ?', query.since);
     if (query.until !== undefined) where.add('submitted_at <= ?', query.until);
     const last = query.cursor === undefined ? undefined : await this.getRun(query.cursor);
-    if (last !== undefined) where.add('(submitted_at, run_id) < (?, ?)', last.submitted_at, last.run_id);
+    if (last !== undefined)
+      where.add('(submitted_at, run_id) < (?, ?)', last.submitted_at, last.run_id);
     const sql = `SELECT * FROM svc_serve_runs ${where.text()} ORDER BY submitted_at DESC, run_id DESC LIMIT ?`;
     const rows = await this.#client.read(sql, ...where.values, query.limit + 1);
     return { runs: rows.slice(0, query.limit).map(runOf), more: rows.length > query.limit };
   }
 
   startRun(fence: RunFence, startedAt: string): Promise<boolean> {
-    return this.#client.writeAtOnce(() => this.#client.run(START, startedAt, fence.run_id, fence.owner, fence.attempt) === 1);
+    return this.#client.writeAtOnce(
+      () => this.#client.run(START, startedAt, fence.run_id, fence.owner, fence.attempt) === 1,
+    );
   }
 
   finishRun(fence: RunFence, ending: RunEnding): Promise<boolean> {
@@ -93,13 +99,27 @@ export class SqliteHistory implements History {
     const invocations = toJson(ending.invocations);
     const { run_id, owner, attempt } = fence;
     return this.#client.write(
-      () => this.#client.run(FINISH, status, finished_at, records_written, invocations, error, run_id, owner, attempt) === 1,
+      () =>
+        this.#client.run(
+          FINISH,
+          status,
+          finished_at,
+          records_written,
+          invocations,
+          error,
+          run_id,
+          owner,
+          attempt,
+        ) === 1,
     );
   }
 
   requestCancel(runId: string): Promise<'requested' | 'terminal' | 'missing'> {
     return this.#client.write(() => {
-      const changed = this.#client.run(`UPDATE svc_serve_runs SET cancel_requested = 1 WHERE run_id = ? AND ${UNFINISHED}`, runId);
+      const changed = this.#client.run(
+        `UPDATE svc_serve_runs SET cancel_requested = 1 WHERE run_id = ? AND ${UNFINISHED}`,
+        runId,
+      );
       if (changed === 1) return 'requested';
       return this.#statusOf(runId) === undefined ? 'missing' : 'terminal';
     });
@@ -116,60 +136,112 @@ export class SqliteHistory implements History {
     });
   }
 
-  renewLeases(owner: string, leaseUntil: string): Promise<readonly { run_id: string; cancel_requested: boolean }[]> {
+  renewLeases(
+    owner: string,
+    leaseUntil: string,
+  ): Promise<readonly { run_id: string; cancel_requested: boolean }[]> {
     const sql = `UPDATE svc_serve_runs SET lease_until = ? WHERE owner = ? AND ${UNFINISHED} RETURNING run_id, cancel_requested`;
     return this.#client.write(() =>
-      this.#client
-        .all(sql, leaseUntil, owner)
-        .map((row) => ({ run_id: text(row['run_id']), cancel_requested: row['cancel_requested'] === 1 })),
+      this.#client.all(sql, leaseUntil, owner).map((row) => ({
+        run_id: text(row['run_id']),
+        cancel_requested: row['cancel_requested'] === 1,
+      })),
     );
   }
 
   failExpired(now: string, error: string): Promise<readonly string[]> {
-    return this.#fail(`${FAIL} WHERE ${UNFINISHED} AND lease_until < ? RETURNING run_id`, now, error, now);
+    return this.#fail(
+      `${FAIL} WHERE ${UNFINISHED} AND lease_until < ? RETURNING run_id`,
+      now,
+      error,
+      now,
+    );
   }
 
   failRunsOf(owner: string, now: string, error: string): Promise<readonly string[]> {
-    return this.#fail(`${FAIL} WHERE ${UNFINISHED} AND owner = ? RETURNING run_id`, now, error, owner);
+    return this.#fail(
+      `${FAIL} WHERE ${UNFINISHED} AND owner = ? RETURNING run_id`,
+      now,
+      error,
+      owner,
+    );
   }
 
   async putInstance(instance: Instance): Promise<void> {
-    const { instance_id, host, pid, pid_started, listen, started_at, seen_at, max_concurrent, in_flight } = instance;
+    const {
+      instance_id,
+      host,
+      pid,
+      pid_started,
+      listen,
+      started_at,
+      seen_at,
+      max_concurrent,
+      in_flight,
+    } = instance;
     const sql = `INSERT INTO svc_serve_instances (instance_id, host, pid, pid_started, listen, started_at, seen_at, max_concurrent, in_flight)
       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
       ON CONFLICT (instance_id) DO UPDATE SET host = excluded.host, pid = excluded.pid, pid_started = excluded.pid_started,
         listen = excluded.listen, started_at = excluded.started_at, seen_at = excluded.seen_at,
         max_concurrent = excluded.max_concurrent, in_flight = excluded.in_flight`;
     await this.#client.write(() =>
-      this.#client.run(sql, instance_id, host, pid, pid_started, listen, started_at, seen_at, max_concurrent, in_flight),
+      this.#client.run(
+        sql,
+        instance_id,
+        host,
+        pid,
+        pid_started,
+        listen,
+        started_at,
+        seen_at,
+        max_concurrent,
+        in_flight,
+      ),
     );
   }
 
   async listInstances(): Promise<readonly Instance[]> {
-    return (await this.#client.read('SELECT * FROM svc_serve_instances ORDER BY instance_id')).map(instanceOf);
+    return (await this.#client.read('SELECT * FROM svc_serve_instances ORDER BY instance_id')).map(
+      instanceOf,
+    );
   }
 
   async removeInstance(instanceId: string): Promise<void> {
-    await this.#client.write(() => this.#client.run('DELETE FROM svc_serve_instances WHERE instance_id = ?', instanceId));
+    await this.#client.write(() =>
+      this.#client.run('DELETE FROM svc_serve_instances WHERE instance_id = ?', instanceId),
+    );
   }
 
   async appendLog(lines: readonly RunLogLine[]): Promise<void> {
     await this.#client.write(() => {
-      for (const { run_id, seq, ts, level, line } of lines) this.#insertLine([run_id, seq, ts, level, line, 0]);
+      for (const { run_id, seq, ts, level, line } of lines)
+        this.#insertLine([run_id, seq, ts, level, line, 0]);
     });
   }
 
-  async markLogTruncated(runId: string, after: { readonly seq: number; readonly ts: string }): Promise<void> {
+  async markLogTruncated(
+    runId: string,
+    after: { readonly seq: number; readonly ts: string },
+  ): Promise<void> {
     await this.#client.write(() => this.#insertLine([runId, after.seq + 1, after.ts, '', '', 1]));
   }
 
-  async readLog(runId: string, range: { readonly after: number; readonly limit: number }): Promise<StoredLogPage> {
-    const sql = 'SELECT seq, ts, level, line, is_truncated FROM svc_serve_run_logs WHERE run_id = ? AND seq > ? ORDER BY seq LIMIT ?';
+  async readLog(
+    runId: string,
+    range: { readonly after: number; readonly limit: number },
+  ): Promise<StoredLogPage> {
+    const sql =
+      'SELECT seq, ts, level, line, is_truncated FROM svc_serve_run_logs WHERE run_id = ? AND seq > ? ORDER BY seq LIMIT ?';
     const rows = await this.#client.read(sql, runId, range.after, range.limit + 1);
     const lines = rows
       .filter((row) => row['is_truncated'] === 0)
       .slice(0, range.limit)
-      .map((row) => ({ seq: Number(row['seq']), ts: text(row['ts']), level: text(row['level']), line: text(row['line']) }));
+      .map((row) => ({
+        seq: Number(row['seq']),
+        ts: text(row['ts']),
+        level: text(row['level']),
+        line: text(row['line']),
+      }));
     return { lines, truncated: rows.at(-1)?.['is_truncated'] === 1 };
   }
 
@@ -196,11 +268,27 @@ export class SqliteHistory implements History {
     const claimsOfRuns = 'run_id IN (SELECT run_id FROM svc_serve_runs WHERE finished_at < ?)';
     const claims = await this.#purge(IDEM, claimsOfRuns, runsBefore);
     return {
-      runs: await this.#purge({ name: 'svc_serve_runs', key: 'rowid' }, 'finished_at < ?', runsBefore),
+      runs: await this.#purge(
+        { name: 'svc_serve_runs', key: 'rowid' },
+        'finished_at < ?',
+        runsBefore,
+      ),
       claims: claims + (await this.#purge(IDEM, 'claimed_at < ?', claimsBefore)),
-      audit: await this.#purge({ name: 'svc_serve_audit', key: 'timestamp, id' }, 'timestamp < ?', auditBefore),
-      logs: await this.#purge({ name: 'svc_serve_run_logs', key: 'run_id, seq' }, 'ts < ?', logsBefore),
-      instances: await this.#purge({ name: 'svc_serve_instances', key: 'rowid' }, 'seen_at < ?', instancesBefore),
+      audit: await this.#purge(
+        { name: 'svc_serve_audit', key: 'timestamp, id' },
+        'timestamp < ?',
+        auditBefore,
+      ),
+      logs: await this.#purge(
+        { name: 'svc_serve_run_logs', key: 'run_id, seq' },
+        'ts < ?',
+        logsBefore,
+      ),
+      instances: await this.#purge(
+        { name: 'svc_serve_instances', key: 'rowid' },
+        'seen_at < ?',
+        instancesBefore,
+      ),
     };
   }
 
@@ -210,10 +298,16 @@ export class SqliteHistory implements History {
 
   /** Undefined when the key is now ours. */
   #claim(claim: Claim, run: StoredRun): Admission | undefined {
-    const [held] = this.#client.all('SELECT fingerprint, run_id, claimed_at FROM svc_serve_idem WHERE idem_key = ?', claim.key);
+    const [held] = this.#client.all(
+      'SELECT fingerprint, run_id, claimed_at FROM svc_serve_idem WHERE idem_key = ?',
+      claim.key,
+    );
     if (held !== undefined && text(held['claimed_at']) > claim.expired_at_or_before) {
       if (held['fingerprint'] !== claim.fingerprint) return { type: 'mismatch' };
-      const [row] = this.#client.all('SELECT * FROM svc_serve_runs WHERE run_id = ?', text(held['run_id']));
+      const [row] = this.#client.all(
+        'SELECT * FROM svc_serve_runs WHERE run_id = ?',
+        text(held['run_id']),
+      );
       return { type: 'replay', run: row === undefined ? undefined : runOf(row) };
     }
     this.#client.run(
@@ -228,7 +322,11 @@ export class SqliteHistory implements History {
   }
 
   /** In parts: the event loop and other writers get their turn. */
-  async #purge({ name, key }: Table, condition: string, before: string | undefined): Promise<number> {
+  async #purge(
+    { name, key }: Table,
+    condition: string,
+    before: string | undefined,
+  ): Promise<number> {
     if (before === undefined) return 0;
     const sql = `DELETE FROM ${name} WHERE (${key}) IN (SELECT ${key} FROM ${name} WHERE ${condition} LIMIT ${PURGE_ROWS})`;
     for (let total = 0; ;) {
@@ -239,7 +337,9 @@ export class SqliteHistory implements History {
   }
 
   #fail(sql: string, now: string, error: string, bound: string): Promise<string[]> {
-    return this.#client.write(() => this.#client.all(sql, now, error, bound).map((row) => text(row['run_id'])));
+    return this.#client.write(() =>
+      this.#client.all(sql, now, error, bound).map((row) => text(row['run_id'])),
+    );
   }
 
   #statusOf(runId: string): StoredRun['status'] | undefined {

@@ -1,7 +1,8 @@
 /**
- * The write-ahead log of a SQLite database, brought to the disk beside the event loop. SQLite would do that inside of `COMMIT` and hold up
- * everything else of this thread meanwhile. What a sync of the file brings to the disk is what SQLite would have synced: it syncs the head
- * of the log, and log and database around a checkpoint, by itself (`synchronous = NORMAL`).
+ * The write-ahead log of a SQLite database, brought to the disk beside the event loop. SQLite would
+ * do that inside of `COMMIT` and hold up everything else of this thread meanwhile. What a sync of
+ * the file brings to the disk is what SQLite would have synced: it syncs the head of the log, and
+ * log and database around a checkpoint, by itself (`synchronous = NORMAL`).
  */
 import { close, fdatasync, openSync } from 'node:fs';
 import type { DatabaseSync } from 'node:sqlite';
@@ -19,12 +20,20 @@ export interface WriteAheadLog {
 const syncFile = promisify(fdatasync);
 const closeFile = promisify(close);
 
-/** For a database without such a log (in memory, or where the file system cannot have one), a commit is as durable as it will be. */
-const NONE: WriteAheadLog = { sync: () => Promise.resolve(), committed: () => {}, close: () => Promise.resolve() };
+/**
+ * For a database without such a log (in memory, or where the file system cannot have one), a commit
+ * is as durable as it will be.
+ */
+const NONE: WriteAheadLog = {
+  sync: () => Promise.resolve(),
+  committed: () => {},
+  close: () => Promise.resolve(),
+};
 
 export function writeAheadLogOf(db: DatabaseSync): WriteAheadLog {
   const database = db.location();
-  if (database === null || db.prepare('PRAGMA journal_mode').get()?.['journal_mode'] !== 'wal') return NONE;
+  if (database === null || db.prepare('PRAGMA journal_mode').get()?.['journal_mode'] !== 'wal')
+    return NONE;
   db.exec('PRAGMA synchronous = NORMAL');
   const checkpointer = new Checkpointer(db, database);
   let file: number | undefined;

@@ -15,7 +15,12 @@ export function planProviders({ auth }: Blocks, parts: Parts, issues: IssueList)
     const { type, config = {} } = placed.value;
     const definition = parts.credentials.get(type);
     if (definition === undefined) {
-      issues.error('unknown_type', joinPath(placed.path, 'type'), `there is no login type \`${type}\``, parts.credentials.suggest(type));
+      issues.error(
+        'unknown_type',
+        joinPath(placed.path, 'type'),
+        `there is no login type \`${type}\``,
+        parts.credentials.suggest(type),
+      );
       continue;
     }
     const checked = check(definition.config, config, joinPath(placed.path, 'config'));
@@ -25,12 +30,20 @@ export function planProviders({ auth }: Blocks, parts: Parts, issues: IssueList)
   return providers;
 }
 
-/** A connector's `auth: {ref}` must name a declared login; whether anything may stand beside it its schema says. */
+/**
+ * A connector's `auth: {ref}` must name a declared login; whether anything may stand beside it its
+ * schema says.
+ */
 export function checkAuthRef(draft: PartDraft, { auth }: Blocks, issues: IssueList): void {
   const { auth: block } = draft.config;
   if (!isObject(block) || !Object.hasOwn(block, 'ref')) return;
   const { ref } = block;
   const path = placeInConfig(draft, 'auth.ref');
   if (typeof ref !== 'string' || auth.has(ref)) return;
-  issues.error('unknown_auth', path, `there is no login \`${ref}\` under \`auth\``, issues.hintFor(ref, auth.keys()));
+  issues.error(
+    'unknown_auth',
+    path,
+    `there is no login \`${ref}\` under \`auth\``,
+    issues.hintFor(ref, auth.keys()),
+  );
 }

@@ -5,7 +5,10 @@ import { unscopedSources } from './backfill.ts';
 const document = (source: string, more: object = {}) =>
   JSON.stringify({
     version: 1,
-    pipeline: { source: { type: 'lines', config: { path: source } }, sink: { type: 'lines', config: { path: 'out' } } },
+    pipeline: {
+      source: { type: 'lines', config: { path: source } },
+      sink: { type: 'lines', config: { path: 'out' } },
+    },
     ...more,
   });
 
@@ -24,9 +27,13 @@ describe('the tokens of backfills', () => {
   });
 
   test('may stand only in sources and sinks', () => {
-    const transforms = { transforms: [{ type: 'set', config: { values: { day: '${backfill.start}' } } }] };
+    const transforms = {
+      transforms: [{ type: 'set', config: { values: { day: '${backfill.start}' } } }],
+    };
     const text = document('${backfill.start}', { matrix: [{ id: 'a', ...transforms }] });
-    expect(issuesOf(() => plan(text, { backfill: 'kept' }))).toEqual(['token_out_of_scope matrix[0].transforms[0].config.values.day']);
+    expect(issuesOf(() => plan(text, { backfill: 'kept' }))).toEqual([
+      'token_out_of_scope matrix[0].transforms[0].config.values.day',
+    ]);
   });
 });
 
@@ -34,13 +41,22 @@ describe('a document with a `backfill` block', () => {
   test('names a window in every source that reads by itself', () => {
     const rows = [
       { id: 'users', source: { config: { path: 'u-${backfill.unit}' } }, ...into('u') },
-      { id: 'orders', parent: 'users', source: { config: { path: 'o-${users.id}' } }, ...into('o-${users.id}') },
+      {
+        id: 'orders',
+        parent: 'users',
+        source: { config: { path: 'o-${users.id}' } },
+        ...into('o-${users.id}'),
+      },
       { id: 'events', source: { config: { path: '${now.date}' } }, ...into('e') },
       { id: 'all', source: { config: { path: 'all' } }, ...into('a') },
     ];
     const text = (block: object) => document('in', { ...block, matrix: rows });
-    expect(issuesOf(() => plan(text({ backfill: {} }), { backfill: 'kept' }))).toEqual(['backfill_unscoped matrix[3].source.config']);
-    expect(unscopedSources(plan(text({}), { backfill: 'kept' })).map(({ id }) => id)).toEqual(['all']);
+    expect(issuesOf(() => plan(text({ backfill: {} }), { backfill: 'kept' }))).toEqual([
+      'backfill_unscoped matrix[3].source.config',
+    ]);
+    expect(unscopedSources(plan(text({}), { backfill: 'kept' })).map(({ id }) => id)).toEqual([
+      'all',
+    ]);
   });
 
   test('or in every source node of a graph', () => {
@@ -55,14 +71,25 @@ describe('a document with a `backfill` block', () => {
       { from: 'b', to: 'both' },
       { from: 'both', to: 'out' },
     ];
-    const text = JSON.stringify({ version: 1, backfill: { window: '1d' }, pipeline: { nodes, edges } });
+    const text = JSON.stringify({
+      version: 1,
+      backfill: { window: '1d' },
+      pipeline: { nodes, edges },
+    });
     const refusal = refusalOf(() => plan(text, { backfill: 'kept' }));
-    expect(refusal.issues).toMatchObject([{ code: 'backfill_unscoped', message: expect.stringContaining('source node `b`') as unknown }]);
+    expect(refusal.issues).toMatchObject([
+      { code: 'backfill_unscoped', message: expect.stringContaining('source node `b`') as unknown },
+    ]);
   });
 
   test('runs as if it were not there where its sources name the clock', () => {
-    const made = plan(document('in-${now.date}', { backfill: { window: '1d', timezone: 'Asia/Tokyo' } }));
-    expect(made).toMatchObject({ backfill: { window: '1d', timezone: 'Asia/Tokyo', concurrency: 1 }, rows: [{ id: 'row-0' }] });
+    const made = plan(
+      document('in-${now.date}', { backfill: { window: '1d', timezone: 'Asia/Tokyo' } }),
+    );
+    expect(made).toMatchObject({
+      backfill: { window: '1d', timezone: 'Asia/Tokyo', concurrency: 1 },
+      rows: [{ id: 'row-0' }],
+    });
   });
 });
 

@@ -4,13 +4,27 @@ import { issuesOf, load } from '../../../test/fakes/documents.ts';
 import { planDocument } from '../plan-document.ts';
 import type { Plan } from '../plan.ts';
 
-const SQLITE = { database_url: 'sqlite:a.db', table_name: 't', column_mapping: 'auto_map', write_mode: 'upsert', key: ['id'] };
+const SQLITE = {
+  database_url: 'sqlite:a.db',
+  table_name: 't',
+  column_mapping: 'auto_map',
+  write_mode: 'upsert',
+  key: ['id'],
+};
 const DELETE = { scope: { region: 'eu' }, on_missing: 'delete' };
 
-function planOf(completeFor: unknown, more: { sink?: object; pipeline?: object; rest?: object } = {}): Plan {
+function planOf(
+  completeFor: unknown,
+  more: { sink?: object; pipeline?: object; rest?: object } = {},
+): Plan {
   const source = { type: 'jsonl', config: { path: 'in.jsonl' }, complete_for: completeFor };
   const sink = { type: 'sqlite', config: { ...SQLITE, ...more.sink } };
-  const document = { version: 1, name: 'n', ...more.rest, pipeline: { source, sink, ...more.pipeline } };
+  const document = {
+    version: 1,
+    name: 'n',
+    ...more.rest,
+    pipeline: { source, sink, ...more.pipeline },
+  };
   return planDocument(load(JSON.stringify(document), { format: 'json' }), parts, { cpus: 1 });
 }
 
@@ -18,21 +32,36 @@ const refused = (...args: Parameters<typeof planOf>): string[] => issuesOf(() =>
 
 describe('what a read is complete for', () => {
   test('is planned only where vanished rows are to be removed', () => {
-    expect(planOf(DELETE).rows[0]?.cleanUp).toMatchObject({ path: 'pipeline.source.complete_for.scope', scope: { region: 'eu' } });
+    expect(planOf(DELETE).rows[0]?.cleanUp).toMatchObject({
+      path: 'pipeline.source.complete_for.scope',
+      scope: { region: 'eu' },
+    });
     expect(planOf({ scope: { region: 'eu' } }).rows[0]?.cleanUp).toBeUndefined();
   });
 
   test('has a scope of columns and plain values', () => {
-    expect(refused({ scope: {}, on_missing: 'delete' })).toEqual(['out_of_range pipeline.source.complete_for.scope']);
-    expect(refused({ on_missing: 'delete' })).toEqual(['missing_key pipeline.source.complete_for.scope']);
-    expect(refused({ scope: { a: [1] } })).toContain('wrong_type pipeline.source.complete_for.scope.a');
-    expect(refused({ scope: { a: 1 }, on_mising: 'delete' })).toEqual(['unknown_key pipeline.source.complete_for.on_mising']);
+    expect(refused({ scope: {}, on_missing: 'delete' })).toEqual([
+      'out_of_range pipeline.source.complete_for.scope',
+    ]);
+    expect(refused({ on_missing: 'delete' })).toEqual([
+      'missing_key pipeline.source.complete_for.scope',
+    ]);
+    expect(refused({ scope: { a: [1] } })).toContain(
+      'wrong_type pipeline.source.complete_for.scope.a',
+    );
+    expect(refused({ scope: { a: 1 }, on_mising: 'delete' })).toEqual([
+      'unknown_key pipeline.source.complete_for.on_mising',
+    ]);
   });
 
   test('may be said by a row, instead of its template', () => {
     const matrix = [
       { id: 'a' },
-      { id: 'b', source: { complete_for: { scope: { region: 'us' }, on_missing: 'delete' } }, sink: { config: { table_name: 'b' } } },
+      {
+        id: 'b',
+        source: { complete_for: { scope: { region: 'us' }, on_missing: 'delete' } },
+        sink: { config: { table_name: 'b' } },
+      },
     ];
     const { rows } = planOf(DELETE, { rest: { matrix } });
     expect(rows.map((row) => row.cleanUp?.scope)).toEqual([{ region: 'eu' }, { region: 'us' }]);
@@ -44,13 +73,22 @@ describe('what a read is complete for', () => {
       {
         id: 'items',
         parent: 'shops',
-        source: { complete_for: { scope: { shop: '${shops.code}', day: '${now.date}' }, on_missing: 'delete' } },
+        source: {
+          complete_for: {
+            scope: { shop: '${shops.code}', day: '${now.date}' },
+            on_missing: 'delete',
+          },
+        },
         sink: { config: { table_name: 'x-${shops.id}' } },
       },
     ];
     const { rows } = planOf(undefined, { rest: { matrix } });
-    expect(rows.find((row) => row.id === 'items')?.parent?.fields).toEqual(expect.arrayContaining(['code', 'id']));
-    expect(refused({ scope: { a: '${shops.id}' } })).toEqual(['unknown_row pipeline.source.complete_for.scope.a']);
+    expect(rows.find((row) => row.id === 'items')?.parent?.fields).toEqual(
+      expect.arrayContaining(['code', 'id']),
+    );
+    expect(refused({ scope: { a: '${shops.id}' } })).toEqual([
+      'unknown_row pipeline.source.complete_for.scope.a',
+    ]);
   });
 });
 
@@ -72,14 +110,23 @@ describe('vanished rows cannot be removed', () => {
       'where the contract keeps records aside',
       {
         pipeline: {
-          contract: { version: '1', on_breach: 'quarantine', fields: [{ name: 'id', type: 'integer' }] },
+          contract: {
+            version: '1',
+            on_breach: 'quarantine',
+            fields: [{ name: 'id', type: 'integer' }],
+          },
           dlq: { sink: { type: 'stdout', config: {} } },
         },
       },
     ],
     [
       'where drift keeps records aside',
-      { pipeline: { schema: { on_drift: 'quarantine' }, dlq: { sink: { type: 'stdout', config: {} } } } },
+      {
+        pipeline: {
+          schema: { on_drift: 'quarantine' },
+          dlq: { sink: { type: 'stdout', config: {} } },
+        },
+      },
     ],
     ['with exactly-once delivery', { rest: { delivery: 'exactly_once' } }],
   ])('%s', (_where, more) => {

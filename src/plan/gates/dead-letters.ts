@@ -21,10 +21,19 @@ export function checkDeadLetters(row: PlannedRow, governance: Governance, issues
 }
 
 /** `dlq_all` on a sink that may have kept part of a failed page writes those records twice. */
-function checkWholePages({ writes, sink }: PlannedRow, dlq: NonNullable<PlannedRow['dlq']>, issues: IssueList): void {
+function checkWholePages(
+  { writes, sink }: PlannedRow,
+  dlq: NonNullable<PlannedRow['dlq']>,
+  issues: IssueList,
+): void {
   if (dlq.spec.on_batch_error !== 'dlq_all' || dlq.spec.allow_duplicates_on_dlq_all) return;
   if (writes === undefined || writes.atomicity !== 'best_effort' || writes.idempotent) return;
   const path = joinPath(dlq.path, 'on_batch_error');
   const message = `part of a failed page may already be in \`${sink.plan.type}\`, so \`dlq_all\` would keep those records twice`;
-  issues.error('dlq_all_unsafe', path, message, 'use `propagate`, or accept it with `allow_duplicates_on_dlq_all: true`');
+  issues.error(
+    'dlq_all_unsafe',
+    path,
+    message,
+    'use `propagate`, or accept it with `allow_duplicates_on_dlq_all: true`',
+  );
 }

@@ -10,8 +10,20 @@ interface Legs {
 
 const STATE = '  state: {type: folder, config: {path: s}}';
 
-function document({ source = 'changes', sink = 'table, config: {table: t}', more = STATE, delivery = 'exactly_once' }: Legs): string {
-  return ['version: 1', `delivery: ${delivery}`, 'pipeline:', `  source: {type: ${source}}`, `  sink: {type: ${sink}}`, more].join('\n');
+function document({
+  source = 'changes',
+  sink = 'table, config: {table: t}',
+  more = STATE,
+  delivery = 'exactly_once',
+}: Legs): string {
+  return [
+    'version: 1',
+    `delivery: ${delivery}`,
+    'pipeline:',
+    `  source: {type: ${source}}`,
+    `  sink: {type: ${sink}}`,
+    more,
+  ].join('\n');
 }
 
 test('all four legs give an atomic watermark, where it is asked for', () => {
@@ -20,7 +32,10 @@ test('all four legs give an atomic watermark, where it is asked for', () => {
 });
 
 test.each([
-  ['its source `numbers` cannot be read again from an exact position', { source: 'numbers, config: {to: 3}' }],
+  [
+    'its source `numbers` cannot be read again from an exact position',
+    { source: 'numbers, config: {to: 3}' },
+  ],
   ['its sink `nowhere` cannot store a watermark together with the records', { sink: 'nowhere' }],
   ['(`write_mode: overwrite`)', { sink: 'table, config: {table: t, write_mode: overwrite}' }],
   ['it has no `state`', { more: '' }],
@@ -34,6 +49,10 @@ test.each([
 
 test('a keyed upsert needs none of them and may have a dlq', () => {
   const sink = 'table, config: {table: t, write_mode: upsert, key: [id]}';
-  const keyed = document({ source: 'numbers, config: {to: 3}', sink, more: '  dlq: {sink: {type: nowhere}}' });
+  const keyed = document({
+    source: 'numbers, config: {to: 3}',
+    sink,
+    more: '  dlq: {sink: {type: nowhere}}',
+  });
   expect(plan(keyed).rows[0]?.guarantee).toBe('effectively-once (keyed upsert)');
 });

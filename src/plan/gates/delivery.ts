@@ -4,9 +4,12 @@ import type { IssueList } from '../issue-list.ts';
 import type { Governance, Guarantee } from '../plan.ts';
 import { rowName, type PlannedRow } from '../planned-row.ts';
 
-/** Judged from the parts; watermarks are committed only where the document asks for `exactly_once`. */
+/**
+ * Judged from the parts; watermarks are committed only where the document asks for `exactly_once`.
+ */
 export function guaranteeOf(row: PlannedRow): Guarantee {
-  if (row.draft.delivery === 'exactly_once' && limitOf(row) === undefined) return 'effectively-once (atomic watermark)';
+  if (row.draft.delivery === 'exactly_once' && limitOf(row) === undefined)
+    return 'effectively-once (atomic watermark)';
   return isKeyedRow(row) ? 'effectively-once (keyed upsert)' : 'at-least-once';
 }
 
@@ -14,14 +17,26 @@ export function checkDelivery(row: PlannedRow, governance: Governance, issues: I
   if (row.draft.delivery !== 'exactly_once') return;
   const path = row.draft.deliveryPath;
   if (governance.contract?.on_breach === 'quarantine') {
-    const message = '`on_breach: quarantine` of the contract cannot be combined with `exactly_once`';
-    issues.error('exactly_once_quarantine', path, message, 'use `on_breach: fail` or `at_least_once`');
+    const message =
+      '`on_breach: quarantine` of the contract cannot be combined with `exactly_once`';
+    issues.error(
+      'exactly_once_quarantine',
+      path,
+      message,
+      'use `on_breach: fail` or `at_least_once`',
+    );
   }
-  // A graph goes on from one position: what its sinks hold has to be known page by page, keyed or not.
+  // A graph goes on from one position: what its sinks hold has to be known page by page, keyed or
+  // not.
   if (row.writes === undefined || (isKeyedRow(row) && row.draft.node === undefined)) return;
   const limit = limitOf(row);
   if (limit === undefined) return;
-  issues.error('exactly_once_unreachable', path, `${rowName(row.draft)} cannot deliver exactly once: ${limit}`, upsertHint(row));
+  issues.error(
+    'exactly_once_unreachable',
+    path,
+    `${rowName(row.draft)} cannot deliver exactly once: ${limit}`,
+    upsertHint(row),
+  );
 }
 
 function isKeyedRow({ writes }: PlannedRow): boolean {
@@ -32,17 +47,22 @@ function isKeyedRow({ writes }: PlannedRow): boolean {
 function limitOf(row: PlannedRow): string | undefined {
   const { reads, writes, state, source, sink } = row;
   if (row.draft.node?.exactlyOnceLimit !== undefined) return row.draft.node.exactlyOnceLimit;
-  if (writes?.writeMode === 'overwrite') return 'its sink replaces everything (`write_mode: overwrite`), and a page cannot be told apart';
-  if (reads?.replay !== 'positional') return `its source \`${source.plan.type}\` cannot be read again from an exact position`;
-  if (writes?.token !== true) return `its sink \`${sink.plan.type}\` cannot store a watermark together with the records`;
+  if (writes?.writeMode === 'overwrite')
+    return 'its sink replaces everything (`write_mode: overwrite`), and a page cannot be told apart';
+  if (reads?.replay !== 'positional')
+    return `its source \`${source.plan.type}\` cannot be read again from an exact position`;
+  if (writes?.token !== true)
+    return `its sink \`${sink.plan.type}\` cannot store a watermark together with the records`;
   if (state === undefined) return 'it has no `state`';
-  if (!state.plan.definition.durable) return `its state store \`${state.plan.type}\` does not survive the process`;
+  if (!state.plan.definition.durable)
+    return `its state store \`${state.plan.type}\` does not survive the process`;
   if (row.dlq !== undefined) return 'it has a `dlq`, which is written apart from the records';
   return undefined;
 }
 
 function upsertHint({ draft, writes, sink }: PlannedRow): string | undefined {
   if (writes?.writeModes.includes('upsert') !== true) return undefined;
-  if (draft.node !== undefined) return '`at_least_once` with `write_mode: upsert` and a `key` makes repeats harmless';
+  if (draft.node !== undefined)
+    return '`at_least_once` with `write_mode: upsert` and a `key` makes repeats harmless';
   return `give the sink \`${sink.plan.type}\` \`write_mode: upsert\` and a \`key\``;
 }

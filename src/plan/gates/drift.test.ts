@@ -1,7 +1,10 @@
 import { expect, test } from 'vitest';
 import { issuesOf, plan, refusalOf } from '../../../test/fakes/documents.ts';
 
-const document = (schema: string, rest: { sink?: string; more?: string; top?: string } = {}): string =>
+const document = (
+  schema: string,
+  rest: { sink?: string; more?: string; top?: string } = {},
+): string =>
   [
     'version: 1',
     rest.top ?? '',
@@ -21,25 +24,38 @@ test('every policy but evolve is accepted on a sink without columns, and leaves 
 });
 
 test('a policy on a sink with columns looks at records', () => {
-  expect(plan(document('{}', { sink: TABLE })).rows[0]?.lane.reason).toBe('records: `schema` compares every record with the destination');
+  expect(plan(document('{}', { sink: TABLE })).rows[0]?.lane.reason).toBe(
+    'records: `schema` compares every record with the destination',
+  );
 });
 
 test('evolve needs a sink whose columns can be changed, and the message names it', () => {
   const refused = refusalOf(() => plan(document('{on_drift: evolve}')));
-  expect(refused.issues[0]).toMatchObject({ code: 'evolve_unsupported', path: 'pipeline.schema.on_drift' });
+  expect(refused.issues[0]).toMatchObject({
+    code: 'evolve_unsupported',
+    path: 'pipeline.schema.on_drift',
+  });
   expect(refused.message).toContain('the sink `lines` of the pipeline has no columns');
   expect(plan(document('{on_drift: evolve}', { sink: TABLE })).rows).toHaveLength(1);
 });
 
 test('evolve and overwrite exclude each other', () => {
-  const refused = refusalOf(() => plan(document('{on_drift: evolve}', { sink: 'table, config: {table: t, write_mode: overwrite}' })));
+  const refused = refusalOf(() =>
+    plan(
+      document('{on_drift: evolve}', { sink: 'table, config: {table: t, write_mode: overwrite}' }),
+    ),
+  );
   expect(refused.message).toContain('`write_mode: overwrite`');
 });
 
 test('whatever quarantines needs a dlq', () => {
-  expect(issuesOf(() => plan(document('{on_drift: quarantine}')))).toEqual(['dlq_required pipeline.schema']);
+  expect(issuesOf(() => plan(document('{on_drift: quarantine}')))).toEqual([
+    'dlq_required pipeline.schema',
+  ]);
   const evolve = '{on_drift: evolve, on_incompatible: quarantine}';
-  expect(issuesOf(() => plan(document(evolve, { sink: TABLE })))).toEqual(['dlq_required pipeline.schema']);
+  expect(issuesOf(() => plan(document(evolve, { sink: TABLE })))).toEqual([
+    'dlq_required pipeline.schema',
+  ]);
   expect(plan(document(evolve, { sink: TABLE, more: DLQ })).rows).toHaveLength(1);
 });
 

@@ -12,11 +12,21 @@ export function checkSchemaDrift(row: PlannedRow, { schema }: Governance, issues
   if (!driftQuarantines(schema)) return;
   if (row.draft.dlq === undefined) {
     const message = `\`schema\` sends records to the dead-letter queue, but ${rowName(row.draft)} has no \`dlq\``;
-    issues.error('dlq_required', PATH, message, 'add a `dlq` with a `sink`, or choose another policy');
+    issues.error(
+      'dlq_required',
+      PATH,
+      message,
+      'add a `dlq` with a `sink`, or choose another policy',
+    );
   }
   if (row.draft.delivery === 'exactly_once') {
     const message = 'records that `schema` quarantines cannot be delivered exactly once';
-    issues.error('exactly_once_quarantine', PATH, message, 'choose another policy, or `at_least_once`');
+    issues.error(
+      'exactly_once_quarantine',
+      PATH,
+      message,
+      'choose another policy, or `at_least_once`',
+    );
   }
 }
 

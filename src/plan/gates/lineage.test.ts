@@ -13,37 +13,64 @@ const FILE = 'transport: {type: file, config: {path: e.jsonl}}';
 
 describe('lineage', () => {
   it('keeps the tokens of its job name for the run', () => {
-    const { lineage, warnings } = plan(document(`{namespace: a, ${FILE}, job_name: "\${name}/\${row_id}/\${now.date}"}`));
+    const { lineage, warnings } = plan(
+      document(`{namespace: a, ${FILE}, job_name: "\${name}/\${row_id}/\${now.date}"}`),
+    );
     expect(lineage?.spec.job_name).toBe('${name}/${row_id}/${now.date}');
-    expect(lineage?.spec.emit_on).toEqual({ start: true, running: false, complete: true, fail: true, abort: true });
+    expect(lineage?.spec.emit_on).toEqual({
+      start: true,
+      running: false,
+      complete: true,
+      fail: true,
+      abort: true,
+    });
     expect(warnings).toEqual([]);
   });
 
   it('refuses tokens that nothing fills in, in the job name and elsewhere', () => {
-    expect(issuesOf(() => plan(document(`{namespace: a, ${FILE}, job_name: "\${row}"}`)))).toEqual(['unknown_token lineage.job_name']);
-    expect(issuesOf(() => plan(document(`{namespace: "\${now.date}", ${FILE}}`)))).toEqual(['token_out_of_scope lineage.namespace']);
+    expect(issuesOf(() => plan(document(`{namespace: a, ${FILE}, job_name: "\${row}"}`)))).toEqual([
+      'unknown_token lineage.job_name',
+    ]);
+    expect(issuesOf(() => plan(document(`{namespace: "\${now.date}", ${FILE}}`)))).toEqual([
+      'token_out_of_scope lineage.namespace',
+    ]);
   });
 
   it('refuses message brokers as not available, and addresses that are none', () => {
     const broker = '{namespace: a, transport: {type: broker, config: {brokers: b, topic: t}}}';
-    expect(issuesOf(() => plan(document(broker)))).toEqual(['not_available lineage.transport.type']);
+    expect(issuesOf(() => plan(document(broker)))).toEqual([
+      'not_available lineage.transport.type',
+    ]);
     const url = '{namespace: a, transport: {type: http, config: {url: "ftp://x"}}}';
-    expect(issuesOf(() => plan(document(url)))).toEqual(['invalid_value lineage.transport.config.url']);
+    expect(issuesOf(() => plan(document(url)))).toEqual([
+      'invalid_value lineage.transport.config.url',
+    ]);
   });
 
   it('warns when the document is told, and when columns are asked for but no record is looked at', () => {
-    const told = plan(document(`{namespace: a, ${FILE}, include_source_code_facet: true, include_schema_facet: true, sample_records: 0}`));
-    expect(told.warnings.map(({ code }) => code).sort()).toEqual(['document_told', 'without_effect']);
+    const told = plan(
+      document(
+        `{namespace: a, ${FILE}, include_source_code_facet: true, include_schema_facet: true, sample_records: 0}`,
+      ),
+    );
+    expect(told.warnings.map(({ code }) => code).sort()).toEqual([
+      'document_told',
+      'without_effect',
+    ]);
     expect(told.lineage?.document).toHaveProperty('pipeline');
   });
 });
 
 describe('catalog', () => {
-  const catalog = (url: string): string => document(`{namespace: a, ${FILE}}\ncatalog: {url: "${url}"}`);
+  const catalog = (url: string): string =>
+    document(`{namespace: a, ${FILE}}\ncatalog: {url: "${url}"}`);
 
-  it.each(['memory', 'sqlite:a.db', 'sqlite://./a.db', 'postgres://u:p@h/d'])('may be kept at %s', (url) => {
-    expect(plan(catalog(url)).catalog).toEqual({ url, sample_records: 100 });
-  });
+  it.each(['memory', 'sqlite:a.db', 'sqlite://./a.db', 'postgres://u:p@h/d'])(
+    'may be kept at %s',
+    (url) => {
+      expect(plan(catalog(url)).catalog).toEqual({ url, sample_records: 100 });
+    },
+  );
 
   it.each(['mysql://h/d', 'a.db', 'sqlite:'])('is refused at %s', (url) => {
     expect(issuesOf(() => plan(catalog(url)))).toEqual(['invalid_value catalog.url']);

@@ -5,14 +5,20 @@ import type { Blocks } from '../../document/read-blocks.ts';
 import type { IssueList } from '../issue-list.ts';
 
 /**
- * A rule for a sink that does not exist would leave its data unmasked without a word. Connectors that this version lacks may be named:
- * rules are shared between documents, and here nothing can be written to those.
+ * A rule for a sink that does not exist would leave its data unmasked without a word. Connectors
+ * that this version lacks may be named: rules are shared between documents, and here nothing can be
+ * written to those.
  */
 export function checkMaskingTargets({ pipeline }: Blocks, parts: Parts, issues: IssueList): void {
   const templates = [...pipeline.sinks.keys()];
   for (const [index, rule] of (pipeline.masking?.rules ?? []).entries()) {
     for (const [at, name] of rule.applies_to.entries()) {
-      if (templates.includes(name) || parts.sinks.get(name) !== undefined || isOfSpecification('sink', name)) continue;
+      if (
+        templates.includes(name) ||
+        parts.sinks.get(name) !== undefined ||
+        isOfSpecification('sink', name)
+      )
+        continue;
       const path = joinPath('pipeline.masking.rules', index, 'applies_to', at);
       issues.error(
         'unknown_template',

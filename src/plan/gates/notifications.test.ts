@@ -23,12 +23,23 @@ describe('notifications of a plan', () => {
     const { notifications } = plan(document(`[{name: a, ${CHAT}}]`));
     expect(notifications).toMatchObject({
       isOneRow: true,
-      rules: [{ name: 'a', on: [], min_severity: 'info', dedupe_window_secs: 0, dlq_threshold: 1, channel: { type: 'slack' } }],
+      rules: [
+        {
+          name: 'a',
+          on: [],
+          min_severity: 'info',
+          dedupe_window_secs: 0,
+          dlq_threshold: 1,
+          channel: { type: 'slack' },
+        },
+      ],
     });
   });
 
   it('of a matrix name their rows', () => {
-    expect(plan(`${document(`[{name: a, ${CHAT}}]`)}\nmatrix: [{id: eu}]`).notifications?.isOneRow).toBe(false);
+    expect(
+      plan(`${document(`[{name: a, ${CHAT}}]`)}\nmatrix: [{id: eu}]`).notifications?.isOneRow,
+    ).toBe(false);
   });
 
   it('are absent without rules', () => {
@@ -38,16 +49,20 @@ describe('notifications of a plan', () => {
 
   it('take the names of vendors and of what they do', () => {
     const rules = `[{name: a, channel: {type: chat_webhook, config: {webhook_url: "http://c.test"}}}, {name: b, channel: {type: incident_api, config: {routing_key: k}}}]`;
-    expect(plan(document(rules)).notifications?.rules.map(({ channel }) => channel.type)).toEqual(['chat_webhook', 'incident_api']);
+    expect(plan(document(rules)).notifications?.rules.map(({ channel }) => channel.type)).toEqual([
+      'chat_webhook',
+      'incident_api',
+    ]);
   });
 });
 
 describe('a rule is refused', () => {
   it('for a name that is empty or taken', () => {
-    expect(issuesOf(() => plan(document(`[{name: a, ${CHAT}}, {name: a, ${PAGER}}, {name: "", ${CHAT}}]`)))).toEqual([
-      'duplicate_name notifications[1].name',
-      'out_of_range notifications[2].name',
-    ]);
+    expect(
+      issuesOf(() =>
+        plan(document(`[{name: a, ${CHAT}}, {name: a, ${PAGER}}, {name: "", ${CHAT}}]`)),
+      ),
+    ).toEqual(['duplicate_name notifications[1].name', 'out_of_range notifications[2].name']);
   });
 
   it.each([
@@ -58,7 +73,12 @@ describe('a rule is refused', () => {
     ['webhook', 'url: "http://x", method: ""', 'out_of_range', 'method'],
     ['webhook', 'url: "http://x", method: GET', 'invalid_value', 'method'],
     ['webhook', 'url: "http://x", headers: {Host: y}', 'invalid_value', 'headers.Host'],
-    ['webhook', 'url: "http://x", extra_fields: {details: 1}', 'conflicting_keys', 'extra_fields.details'],
+    [
+      'webhook',
+      'url: "http://x", extra_fields: {details: 1}',
+      'conflicting_keys',
+      'extra_fields.details',
+    ],
     ['webhook', 'url: "http://x", secret: 1', 'unknown_key', 'secret'],
   ])('of %s with %s', (type, config, code, key) => {
     const text = document(`[{name: a, channel: {type: ${type}, config: {${config}}}}]`);
@@ -66,7 +86,13 @@ describe('a rule is refused', () => {
   });
 
   it('for an event, a severity or a channel that does not exist', () => {
-    expect(issuesOf(() => plan(document('[{name: a, on: [done], min_severity: bad, channel: {type: mail, config: {}}}]')))).toEqual([
+    expect(
+      issuesOf(() =>
+        plan(
+          document('[{name: a, on: [done], min_severity: bad, channel: {type: mail, config: {}}}]'),
+        ),
+      ),
+    ).toEqual([
       'invalid_value notifications[0].on[0]',
       'invalid_value notifications[0].min_severity',
       'invalid_value notifications[0].channel.type',
@@ -74,14 +100,20 @@ describe('a rule is refused', () => {
   });
 
   it('for run-time tokens, which nothing fills in there', () => {
-    const text = document('[{name: a, channel: {type: webhook, config: {url: "http://x/${now.date}"}}}]');
-    expect(issuesOf(() => plan(text))).toEqual(['token_out_of_scope notifications[0].channel.config.url']);
+    const text = document(
+      '[{name: a, channel: {type: webhook, config: {url: "http://x/${now.date}"}}}]',
+    );
+    expect(issuesOf(() => plan(text))).toEqual([
+      'token_out_of_scope notifications[0].channel.config.url',
+    ]);
   });
 });
 
 describe('a rule that never sends anything is a doubt', () => {
   it('when its events are not severe enough', () => {
-    expect(doubts(`[{name: a, on: [run_success, sla_breach], min_severity: error, ${CHAT}}]`)).toEqual([
+    expect(
+      doubts(`[{name: a, on: [run_success, sla_breach], min_severity: error, ${CHAT}}]`),
+    ).toEqual([
       'notifications[0] the rule `a` never sends anything: no event of its `on` is as severe as its `min_severity` (error)',
     ]);
   });

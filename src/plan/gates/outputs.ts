@@ -26,10 +26,15 @@ interface Output {
 }
 
 /**
- * Two rows of a matrix that replace one file are a doubt: one of them may fail or be skipped before it writes. Of those that do not, the
- * second one fails (`engine/output-claims.ts`). What cannot but clash is an error.
+ * Two rows of a matrix that replace one file are a doubt: one of them may fail or be skipped before
+ * it writes. Of those that do not, the second one fails (`engine/output-claims.ts`). What cannot
+ * but clash is an error.
  */
-export function checkOutputs(rows: readonly PlannedRow[], lists: ReadonlyMap<string, ValueList>, issues: IssueList): void {
+export function checkOutputs(
+  rows: readonly PlannedRow[],
+  lists: ReadonlyMap<string, ValueList>,
+  issues: IssueList,
+): void {
   const taken = new Map<string, Output[]>();
   // In a circle nobody can say which row is the child.
   const inCircle = issues.errors.some((issue) => issue.code === 'dependency_cycle');
@@ -40,7 +45,8 @@ export function checkOutputs(rows: readonly PlannedRow[], lists: ReadonlyMap<str
       if (other !== undefined) {
         const message = `${output.owner} and ${other.owner} write the same ${output.name}`;
         const hint = `give each ${output.isFile ? 'a file' : 'one'} of its own, or let both append`;
-        if (output.mayBeAlone && other.mayBeAlone) issues.warn('output_clash', output.path, message, hint);
+        if (output.mayBeAlone && other.mayBeAlone)
+          issues.warn('output_clash', output.path, message, hint);
         else issues.error('output_clash', output.path, message, hint);
       }
       taken.set(output.place, [...others, output]);
@@ -59,13 +65,19 @@ function clash(one: Output, other: Output): boolean {
   return [one, other].some(({ replaces, part }) => replaces && part === undefined);
 }
 
-/** The invocations of one row must not replace each other's file: whatever tells them apart has to stand in the path. */
+/**
+ * The invocations of one row must not replace each other's file: whatever tells them apart has to
+ * stand in the path.
+ */
 function refuseSharing(output: Output, times: readonly Times[], issues: IssueList): void {
   const shared = times.find(({ name }) => !output.named.has(name));
   if (shared === undefined) return;
   const message = `${output.owner} runs once ${shared.per}, and each invocation would replace the ${output.name}`;
   const place = output.isFile ? 'the path' : 'its name';
-  const token = shared.example === undefined ? '' : `put a token such as \`\${${shared.example}}\` into ${place}, or `;
+  const token =
+    shared.example === undefined
+      ? ''
+      : `put a token such as \`\${${shared.example}}\` into ${place}, or `;
   issues.error('output_clash', output.path, message, `${token}let it append`);
 }
 
@@ -78,10 +90,23 @@ interface Times {
   readonly example?: string;
 }
 
-function timesOf({ parent, forEach, partition, shard }: PlannedRow['draft'], lists: ReadonlyMap<string, ValueList>): Times[] {
-  const ofParent = parent === undefined ? [] : [{ name: parent.row, per: 'per parent record', example: `${parent.row}.id` }];
-  const ofTuple = forEach.map((id) => ({ name: id, per: `per value of \`${id}\``, example: `${id}.${lists.get(id)?.alias}` }));
-  const ofChunk = partition === undefined ? [] : [{ name: 'partition', per: 'per chunk', example: 'partition.id' }];
+function timesOf(
+  { parent, forEach, partition, shard }: PlannedRow['draft'],
+  lists: ReadonlyMap<string, ValueList>,
+): Times[] {
+  const ofParent =
+    parent === undefined
+      ? []
+      : [{ name: parent.row, per: 'per parent record', example: `${parent.row}.id` }];
+  const ofTuple = forEach.map((id) => ({
+    name: id,
+    per: `per value of \`${id}\``,
+    example: `${id}.${lists.get(id)?.alias}`,
+  }));
+  const ofChunk =
+    partition === undefined
+      ? []
+      : [{ name: 'partition', per: 'per chunk', example: 'partition.id' }];
   const ofShard = shard === undefined ? [] : [{ name: '', per: 'per shard' }];
   return [...ofParent, ...ofTuple, ...ofChunk, ...ofShard];
 }
@@ -93,7 +118,12 @@ export function refuseOwnSource(row: PlannedRow, issues: IssueList): void {
   if (read === undefined) return;
   for (const output of outputsOf(row)) {
     if (output.place !== normalize(read)) continue;
-    issues.error('output_clash', output.path, `${output.owner} writes the file it reads: \`${output.place}\``, 'write to another file');
+    issues.error(
+      'output_clash',
+      output.path,
+      `${output.owner} writes the file it reads: \`${output.place}\``,
+      'write to another file',
+    );
   }
 }
 
@@ -102,10 +132,16 @@ function outputsOf(row: PlannedRow): Output[] {
   const main = placeOf(row.sink, owner, row.draft.node === undefined);
   const dead = row.dlq === undefined ? undefined : placeOf(row.dlq.sink, `the \`dlq\` of ${owner}`);
   // Dead-letter queues append: several rows may share one, but nobody may replace it.
-  return [main, dead === undefined ? undefined : { ...dead, replaces: false }].filter((output) => output !== undefined);
+  return [main, dead === undefined ? undefined : { ...dead, replaces: false }].filter(
+    (output) => output !== undefined,
+  );
 }
 
-function placeOf({ plan, judged, tokens }: PlannedPart<SinkDefinition>, owner: string, mayBeAlone = false): Output | undefined {
+function placeOf(
+  { plan, judged, tokens }: PlannedPart<SinkDefinition>,
+  owner: string,
+  mayBeAlone = false,
+): Output | undefined {
   if (judged === undefined) return undefined;
   const replaced = replacedOutput(plan.definition, judged);
   const output = outputOf(plan.definition, judged);
@@ -116,15 +152,30 @@ function placeOf({ plan, judged, tokens }: PlannedPart<SinkDefinition>, owner: s
   const whole = replaced?.part === undefined ? place : `${place}, ${replaced.part}`;
   const name = isFile ? `file \`${place}\`` : `data set \`${whole}\``;
   const replaces = replaced !== undefined;
-  return { place, name, isFile, replaces, part: replaced?.part, named, path: joinPath(plan.path, 'config'), owner, mayBeAlone };
+  return {
+    place,
+    name,
+    isFile,
+    replaces,
+    part: replaced?.part,
+    named,
+    path: joinPath(plan.path, 'config'),
+    owner,
+    mayBeAlone,
+  };
 }
 
-/** With a bookmark the next run reads only what is new; a file that starts over then loses what came before. */
+/**
+ * With a bookmark the next run reads only what is new; a file that starts over then loses what came
+ * before.
+ */
 function warnAboutReplacing(row: PlannedRow, issues: IssueList): void {
   const output = placeOf(row.sink, rowName(row.draft));
   if (output?.replaces !== true || row.state === undefined || row.reads?.bookmarks !== true) return;
   if (row.sink.tokens.length > 0) return;
   const message = `with \`state\` the next run reads only what is new, and replaces the ${output.name} with that`;
-  const hint = output.isFile ? 'set `append: true`, or put `${now.date}` into the path' : 'use `write_mode: append`, or `upsert`';
+  const hint = output.isFile
+    ? 'set `append: true`, or put `${now.date}` into the path'
+    : 'use `write_mode: append`, or `upsert`';
   issues.warn('replaced_output', output.path, message, hint);
 }

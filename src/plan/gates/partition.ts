@@ -1,4 +1,7 @@
-/** Rows that are cut into chunks: whose block it is, what its tokens are, and what it cannot be combined with (spec 2.14). */
+/**
+ * Rows that are cut into chunks: whose block it is, what its tokens are, and what it cannot be
+ * combined with (spec 2.14).
+ */
 import { joinPath } from '../../lib/text-path.ts';
 import type { Parts } from '../../kit/parts.ts';
 import type { SourceDefinition } from '../../kit/source.ts';
@@ -22,7 +25,10 @@ interface Planning {
 }
 
 /** Rows that share a block share its plan. */
-export function planPartitions(drafts: readonly RowDraft[], context: Planning): ReadonlyMap<string, PartitionPlan> {
+export function planPartitions(
+  drafts: readonly RowDraft[],
+  context: Planning,
+): ReadonlyMap<string, PartitionPlan> {
   const byPath = new Map<string, PartitionPlan>();
   const byRow = new Map<string, PartitionPlan>();
   for (const { id, partition } of drafts) {
@@ -35,7 +41,10 @@ export function planPartitions(drafts: readonly RowDraft[], context: Planning): 
   return byRow;
 }
 
-function planPartition({ path, value: spec }: NonNullable<RowDraft['partition']>, context: Planning): PartitionPlan | undefined {
+function planPartition(
+  { path, value: spec }: NonNullable<RowDraft['partition']>,
+  context: Planning,
+): PartitionPlan | undefined {
   const probe = probeOf(spec);
   if (probe === undefined) {
     const result = cut(spec);
@@ -54,14 +63,22 @@ function planPartition({ path, value: spec }: NonNullable<RowDraft['partition']>
   };
   checkAuthRef(draft, context.blocks, context.issues);
   const source = context.planner.plan<SourceDefinition>(draft, context.parts.sources, 'source');
-  return source === undefined ? undefined : { path, spec, chunks: undefined, probe: { source: source.plan, valuePath: probe.value_path } };
+  return source === undefined
+    ? undefined
+    : {
+        path,
+        spec,
+        chunks: undefined,
+        probe: { source: source.plan, valuePath: probe.value_path },
+      };
 }
 
 /** Every chunk must read something else: its tokens have to stand in the source. */
 export function checkPartition(row: PlannedRow, issues: IssueList): void {
   const { partition } = row.draft;
   if (partition === undefined) return;
-  if (row.source.tokens.some(({ token }) => token.kind === 'path' && token.root === 'partition')) return;
+  if (row.source.tokens.some(({ token }) => token.kind === 'path' && token.root === 'partition'))
+    return;
   const [first = '', second = ''] = CHUNK_TOKENS[partition.value.kind];
   const message = `${rowName(row.draft)} is cut into chunks, but every chunk would read the same: its source names none of them`;
   issues.error(
@@ -83,10 +100,15 @@ export function partitionTokenFault(
   kind: keyof typeof CHUNK_TOKENS,
 ): { message: string; names: readonly string[] } | undefined {
   const names = CHUNK_TOKENS[kind];
-  return names.includes(name) ? undefined : { message: `a chunk of kind \`${kind}\` has no \`\${partition.${name}}\``, names };
+  return names.includes(name)
+    ? undefined
+    : { message: `a chunk of kind \`${kind}\` has no \`\${partition.${name}}\``, names };
 }
 
-/** Chunks and shards are invocations with positions of their own: nobody can wait for them, or run for their records, as for one row. */
+/**
+ * Chunks and shards are invocations with positions of their own: nobody can wait for them, or run
+ * for their records, as for one row.
+ */
 export function checkWaiting(
   drafts: readonly Pick<RowDraft, 'path' | 'parent' | 'dependsOn'>[],
   rows: readonly RowDraft[],
@@ -95,7 +117,10 @@ export function checkWaiting(
   const cutRows = new Set(rows.filter(isCut).map(({ id }) => id));
   if (cutRows.size === 0) return;
   for (const { path, parent, dependsOn } of drafts) {
-    for (const [key, target] of [['parent', parent?.row] as const, ...dependsOn.map((id) => ['depends_on', id] as const)]) {
+    for (const [key, target] of [
+      ['parent', parent?.row] as const,
+      ...dependsOn.map((id) => ['depends_on', id] as const),
+    ]) {
       if (target === undefined || !cutRows.has(target)) continue;
       const message = `row \`${target}\` is cut into parts, so it cannot be the ${key === 'parent' ? 'parent' : 'dependency'} of another row`;
       issues.error(

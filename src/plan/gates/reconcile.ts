@@ -9,9 +9,17 @@ import { rowName, type PlannedRow } from '../planned-row.ts';
 import { checkAuthRef } from './auth.ts';
 
 /** What the authority counts is what one whole row writes. */
-export function checkReconcile({ draft }: PlannedRow, plan: ReconcilePlan | undefined, issues: IssueList): void {
+export function checkReconcile(
+  { draft }: PlannedRow,
+  plan: ReconcilePlan | undefined,
+  issues: IssueList,
+): void {
   if (plan === undefined || (draft.forEach.length === 0 && !isCut(draft))) return;
-  issues.warn('without_effect', 'reconcile', `${rowName(draft)} runs several times, and what each time writes is not counted`);
+  issues.warn(
+    'without_effect',
+    'reconcile',
+    `${rowName(draft)} runs several times, and what each time writes is not counted`,
+  );
 }
 
 /** The source that counts is found and parsed like any other. */
@@ -23,8 +31,17 @@ export function planReconcile(
   const { count, tolerance_pct: tolerancePct } = blocks.reconcile;
   const path = 'reconcile.count';
   const config = count.config ?? {};
-  const draft = { path, template: 'default', type: count.type, typePath: `${path}.type`, config, layers: [{ path, config }] };
+  const draft = {
+    path,
+    template: 'default',
+    type: count.type,
+    typePath: `${path}.type`,
+    config,
+    layers: [{ path, config }],
+  };
   checkAuthRef(draft, blocks, issues);
   const source = planner.plan<SourceDefinition>(draft, parts.sources, 'source');
-  return source === undefined ? undefined : { source: source.plan, countField: count.count_field, tolerancePct };
+  return source === undefined
+    ? undefined
+    : { source: source.plan, countField: count.count_field, tolerancePct };
 }

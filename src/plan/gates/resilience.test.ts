@@ -6,14 +6,21 @@ const document = (resilience: string, dlq = ''): string =>
 const DLQ = '  dlq: {sink: {type: nowhere}}\n';
 
 test('records that go to the dead letters in the end need a dlq; dropping and failing do not', () => {
-  expect(issuesOf(() => plan(document('{poison: {}}')))).toEqual(['dlq_required resilience.poison']);
+  expect(issuesOf(() => plan(document('{poison: {}}')))).toEqual([
+    'dlq_required resilience.poison',
+  ]);
   expect(plan(document('{poison: {}}', DLQ)).rows[0]?.poison?.action).toBe('dlq');
   expect(plan(document('{poison: {action: drop}}')).warnings).toEqual([]);
 });
 
 test('a circuit breaker that can never open is told', () => {
-  expect(plan(document('{circuit_breaker: {}}')).warnings.map((one) => one.code)).toEqual(['breaker_unused']);
-  expect(plan(document('{circuit_breaker: {}}', DLQ))).toMatchObject({ warnings: [], rows: [{ breaker: { consecutiveFailures: 5 } }] });
+  expect(plan(document('{circuit_breaker: {}}')).warnings.map((one) => one.code)).toEqual([
+    'breaker_unused',
+  ]);
+  expect(plan(document('{circuit_breaker: {}}', DLQ))).toMatchObject({
+    warnings: [],
+    rows: [{ breaker: { consecutiveFailures: 5 } }],
+  });
 });
 
 test('settings that a commit of whole pages leaves nothing to do are told', () => {

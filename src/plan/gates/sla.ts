@@ -8,7 +8,12 @@ export function checkSla({ draft, state }: PlannedRow, issues: IssueList): void 
   if (sla === undefined || !needsHistory(sla.value)) return;
   if (draft.state === undefined) {
     const message = `\`max_staleness_secs\` and \`volume_anomaly\` look at earlier runs, but ${rowName(draft)} has no \`state\``;
-    issues.error('state_required', sla.path, message, 'add a `state`, or use `min_rows_per_run` alone');
+    issues.error(
+      'state_required',
+      sla.path,
+      message,
+      'add a `state`, or use `min_rows_per_run` alone',
+    );
   } else if (state !== undefined && !state.plan.definition.durable) {
     const message = `the state store \`${state.plan.type}\` forgets everything when the process ends, so there is no history to compare with`;
     issues.warn('state_not_durable', sla.path, message);

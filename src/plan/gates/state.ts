@@ -8,18 +8,33 @@ export function stateKeyOf(name: string, row: string): string {
   return `${name}::${row}`;
 }
 
-const POSSIBLE = 'possible are letters, digits and `_ - : . = & / %`, 256 characters at most, and no dot at the start';
+const POSSIBLE =
+  'possible are letters, digits and `_ - : . = & / %`, 256 characters at most, and no dot at the start';
 
 /** Bookmarks need a key the stores can hold, and a store that outlives the process. */
 export function checkState({ draft, state }: PlannedRow, name: string, issues: IssueList): void {
   if (state === undefined) return;
   if (!STATE_KEY.test(name)) {
-    issues.error('invalid_state_key', 'name', `the pipeline name \`${name}\` cannot be part of a state key`, POSSIBLE);
+    issues.error(
+      'invalid_state_key',
+      'name',
+      `the pipeline name \`${name}\` cannot be part of a state key`,
+      POSSIBLE,
+    );
   } else if (!STATE_KEY.test(stateKeyOf(name, draft.id))) {
-    issues.error('invalid_state_key', draft.path, `\`${stateKeyOf(name, draft.id)}\` cannot be a state key`, POSSIBLE);
+    issues.error(
+      'invalid_state_key',
+      draft.path,
+      `\`${stateKeyOf(name, draft.id)}\` cannot be a state key`,
+      POSSIBLE,
+    );
   }
   if (!state.plan.definition.durable) {
-    issues.warn('state_not_durable', state.plan.path, `the state store \`${state.plan.type}\` forgets everything when the process ends`);
+    issues.warn(
+      'state_not_durable',
+      state.plan.path,
+      `the state store \`${state.plan.type}\` forgets everything when the process ends`,
+    );
   }
 }
 
@@ -32,7 +47,8 @@ export function warnAboutUnusedStates(rows: readonly PlannedRow[], issues: Issue
     const names = sharing.map(({ draft }) => rowName(draft));
     const more = names.length - ROWS_NAMED;
     const told = names.slice(0, ROWS_NAMED).join(', ') + (more > 0 ? ` and ${more} more` : '');
-    const which = names.length === 1 ? `the source of ${told} keeps` : `the sources of ${told} keep`;
+    const which =
+      names.length === 1 ? `the source of ${told} keeps` : `the sources of ${told} keep`;
     issues.warn('state_unused', path, `${which} no bookmarks, so there is nothing to store`);
   }
 }

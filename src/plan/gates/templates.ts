@@ -3,7 +3,10 @@ import { reportUnknownType } from '../plan-part.ts';
 import type { RowContext } from '../plan-row.ts';
 import type { RowDraft } from '../row-drafts.ts';
 
-/** Templates name parts that exist and keys that those know, also where no row uses them; what is missing in one a row may add. */
+/**
+ * Templates name parts that exist and keys that those know, also where no row uses them; what is
+ * missing in one a row may add.
+ */
 export function checkTemplates(
   drafts: readonly Partial<Pick<RowDraft, 'source' | 'sink'>>[],
   { blocks: { pipeline }, parts, planner, issues }: RowContext,
@@ -18,8 +21,12 @@ export function checkTemplates(
       const { path, value } = placed;
       const definition = shelf.get(value.type);
       if (definition === undefined) {
-        reportUnknownType({ kind, type: value.type, path: joinPath(path, 'type'), known: shelf.types() }, issues);
-      } else if (!used.has(name)) planner.judgeTemplate({ path, config: value.config ?? {} }, definition);
+        reportUnknownType(
+          { kind, type: value.type, path: joinPath(path, 'type'), known: shelf.types() },
+          issues,
+        );
+      } else if (!used.has(name))
+        planner.judgeTemplate({ path, config: value.config ?? {} }, definition);
     }
   }
 }

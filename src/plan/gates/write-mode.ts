@@ -11,7 +11,12 @@ export function checkWriteMode({ writes, sink, draft }: PlannedRow, issues: Issu
   const path = placeInConfig(draft.sink, 'write_mode');
   if (!writeModes.includes(writeMode)) {
     const hint = `possible are: ${writeModes.join(', ')}`;
-    issues.error('write_mode_unsupported', path, `the sink \`${sink.plan.type}\` cannot \`${writeMode}\``, hint);
+    issues.error(
+      'write_mode_unsupported',
+      path,
+      `the sink \`${sink.plan.type}\` cannot \`${writeMode}\``,
+      hint,
+    );
   } else {
     issues.error(
       'missing_key',

@@ -1,11 +1,20 @@
-/** A server for tests that starts three runs, one stuck in a loop and one in a call of the system, tells their process ids, and waits to be killed. */
+/**
+ * A server for tests that starts three runs, one stuck in a loop and one in a call of the system,
+ * tells their process ids, and waits to be killed.
+ */
 import { systemClock } from '../../lib/clock.ts';
 import { createLog } from '../../lib/log.ts';
 import { Redactor } from '../../lib/redact.ts';
 import { createWorkerPool } from '../worker-pool.ts';
 
 const redactor = new Redactor();
-const log = createLog({ level: 'error', target: 'test', clock: systemClock, redactor, write: () => {} });
+const log = createLog({
+  level: 'error',
+  target: 'test',
+  clock: systemClock,
+  redactor,
+  write: () => {},
+});
 const pool = createWorkerPool({
   env: { log, redactor, cwd: process.cwd(), variables: process.env },
   entry: process.argv[2] ?? '',

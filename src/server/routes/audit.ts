@@ -21,9 +21,13 @@ const listAudit = defineRoute({
   tag: 'operations',
   summary: 'Read the audit log, newest first',
   query: auditQuery,
-  responses: { 200: { description: 'Audited actions and denied attempts.', schema: auditPageSchema } },
+  responses: {
+    200: { description: 'Audited actions and denied attempts.', schema: auditPageSchema },
+  },
   async handle({ query }, { audit }) {
-    return json(200, { entries: await audit.list({ ...query, limit: query.limit ?? DEFAULT_ENTRIES }) });
+    return json(200, {
+      entries: await audit.list({ ...query, limit: query.limit ?? DEFAULT_ENTRIES }),
+    });
   },
 });
 

@@ -13,7 +13,9 @@ const submitBackfill = defineRoute({
     'Cuts the range into windows and submits a run for each. The same request may be posted again: what was submitted is not submitted twice, ' +
     'and what found the queue full is submitted then.',
   body: backfillRequestSchema,
-  responses: { 202: { description: 'What was submitted, unit by unit.', schema: backfillReceiptSchema } },
+  responses: {
+    202: { description: 'What was submitted, unit by unit.', schema: backfillReceiptSchema },
+  },
   refusals: ['not_found', 'conflict', 'unprocessable', 'unavailable'],
   async handle({ body, caller }, { backfill }) {
     return json(202, await backfill(body, caller));

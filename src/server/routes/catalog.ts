@@ -11,8 +11,13 @@ const DEFAULT_PAGE = 100;
 const listQuery = z.strictObject({
   kind: z.string().optional().meta({ description: 'Exact kind of the connector.' }),
   q: z.string().optional().meta({ description: 'Part of the address, in any case.' }),
-  limit: clamped({ min: 1, max: 1000 }).meta({ description: 'Data sets on a page; 100 when absent.' }),
-  cursor: z.string().optional().meta({ description: '`next_cursor` of the page before; an unknown one counts as none.' }),
+  limit: clamped({ min: 1, max: 1000 }).meta({
+    description: 'Data sets on a page; 100 when absent.',
+  }),
+  cursor: z
+    .string()
+    .optional()
+    .meta({ description: '`next_cursor` of the page before; an unknown one counts as none.' }),
 });
 
 const listDatasets = defineRoute({
@@ -22,7 +27,8 @@ const listDatasets = defineRoute({
   label: 'catalog.list',
   tag: 'catalog',
   summary: 'List data sets, last seen first',
-  description: 'What successful runs read and wrote. Dry runs, limited runs and cancelled runs leave no trace here.',
+  description:
+    'What successful runs read and wrote. Dry runs, limited runs and cancelled runs leave no trace here.',
   query: listQuery,
   responses: { 200: { description: 'One page of data sets.', schema: datasetPageSchema } },
   refusals: ['unavailable'],
@@ -50,7 +56,10 @@ const getDataset = defineRoute({
 });
 
 const lineageQuery = z.strictObject({
-  root: z.string().optional().meta({ description: 'Id of a data set; the whole graph when absent.' }),
+  root: z
+    .string()
+    .optional()
+    .meta({ description: 'Id of a data set; the whole graph when absent.' }),
   depth: clamped({ min: 1, max: MAX_DEPTH }).meta({
     description: `Steps from the root, in both directions; ${DEFAULT_DEPTH} when absent.`,
   }),
@@ -64,10 +73,17 @@ const readLineage = defineRoute({
   tag: 'catalog',
   summary: 'Read the lineage graph, or the part around a data set',
   query: lineageQuery,
-  responses: { 200: { description: 'Edges, latest movement first; none for a root that is not known.', schema: lineageSchema } },
+  responses: {
+    200: {
+      description: 'Edges, latest movement first; none for a root that is not known.',
+      schema: lineageSchema,
+    },
+  },
   refusals: ['unavailable'],
   async handle({ query: { root, depth = DEFAULT_DEPTH } }, { catalog }) {
-    return json(200, { edges: await catalog.lineage({ depth, ...(root === undefined ? {} : { root }) }) });
+    return json(200, {
+      edges: await catalog.lineage({ depth, ...(root === undefined ? {} : { root }) }),
+    });
   },
 });
 

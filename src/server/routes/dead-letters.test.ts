@@ -5,19 +5,30 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { startFixture } from '../server-fixture.ts';
 
 let cwd = '';
-const letter = (payload: number, reason: string): string => `${JSON.stringify({ reason, payload, ts_ms: payload })}\n`;
+const letter = (payload: number, reason: string): string =>
+  `${JSON.stringify({ reason, payload, ts_ms: payload })}\n`;
 
 beforeEach(async () => {
   cwd = await mkdtemp(join(tmpdir(), 'headgate-dlq-'));
-  await writeFile(join(cwd, 'dead.jsonl'), `${letter(1, 'quality')}garbage\n${letter(2, 'contract')}`);
+  await writeFile(
+    join(cwd, 'dead.jsonl'),
+    `${letter(1, 'quality')}garbage\n${letter(2, 'contract')}`,
+  );
 });
 afterEach(() => rm(cwd, { recursive: true, force: true }));
 
 test('a viewer may look, and nothing is changed', async () => {
   const { ask, audited } = await startFixture({ cwd });
-  const answer = await ask('POST', '/v1/dlq/inspect', { as: 'viewer', body: { location: 'dead.jsonl' } });
+  const answer = await ask('POST', '/v1/dlq/inspect', {
+    as: 'viewer',
+    body: { location: 'dead.jsonl' },
+  });
   expect(answer.status).toBe(200);
-  expect(answer.json()).toMatchObject({ total_envelopes: 2, malformed: 1, by_reason: { contract: 1, quality: 1 } });
+  expect(answer.json()).toMatchObject({
+    total_envelopes: 2,
+    malformed: 1,
+    by_reason: { contract: 1, quality: 1 },
+  });
   expect(audited).toEqual([]);
 });
 
@@ -26,7 +37,11 @@ test('an operator discards, a viewer may not, and both are in the audit log', as
   const body = { location: 'dead.jsonl', reason: 'quality' };
   expect((await ask('POST', '/v1/dlq/discard', { as: 'viewer', body })).status).toBe(403);
   const answer = await ask('POST', '/v1/dlq/discard', { as: 'operator', body });
-  expect(answer.json()).toEqual({ discarded: 1, files_rewritten: 1, archived_to: [join(cwd, 'dead.archived.jsonl')] });
+  expect(answer.json()).toEqual({
+    discarded: 1,
+    files_rewritten: 1,
+    archived_to: [join(cwd, 'dead.archived.jsonl')],
+  });
   expect(await readFile(join(cwd, 'dead.jsonl'), 'utf8')).toBe(`garbage\n${letter(2, 'contract')}`);
   expect(audited.map(({ action, result, role }) => [action, result, role])).toEqual([
     ['dlq.discard', 'denied', 'viewer'],

@@ -52,19 +52,31 @@ const discardLetters = defineRoute({
   label: 'dlq.discard',
   tag: 'operations',
   summary: 'Take dead letters out of their queue',
-  description: 'They go to an archive beside their file unless `delete` is true. Lines that are no letters stay.',
+  description:
+    'They go to an archive beside their file unless `delete` is true. Lines that are no letters stay.',
   body: discardRequestSchema,
   responses: { 200: { description: 'What was taken out.', schema: discardReportSchema } },
   async handle({ body, caller }, server) {
     const { discard } = await import('../../features/dlq/discard.ts');
     const { location, reason, before_ms: beforeMs, delete: isFinal, encryption_keys: keys } = body;
-    const request = { location, filter: { reason, beforeMs }, delete: isFinal, keys, cwd: server.env.cwd };
+    const request = {
+      location,
+      filter: { reason, beforeMs },
+      delete: isFinal,
+      keys,
+      cwd: server.env.cwd,
+    };
     return json(200, await audited('dlq.discard', caller, server, () => discard(request)));
   },
 });
 
 /** Whether it worked or not stands in the audit log. */
-async function audited<T>(action: string, caller: Caller, { audit }: ServerOptions, act: () => Promise<T>): Promise<T> {
+async function audited<T>(
+  action: string,
+  caller: Caller,
+  { audit }: ServerOptions,
+  act: () => Promise<T>,
+): Promise<T> {
   try {
     const result = await act();
     await audit.record(actionOf(caller, action));

@@ -14,6 +14,11 @@ export function descriptionRoutes(list: () => readonly Route[]): readonly Route[
   } as const satisfies Partial<RouteDefinition<undefined, undefined, undefined>>;
   return [
     defineRoute({ ...shared, path: '/openapi.json', permission: 'public', label: 'openapi' }),
-    defineRoute({ ...shared, path: '/v1/openapi.json', permission: 'identity', label: 'openapi.get' }),
+    defineRoute({
+      ...shared,
+      path: '/v1/openapi.json',
+      permission: 'identity',
+      label: 'openapi.get',
+    }),
   ];
 }

@@ -21,7 +21,11 @@ const index = defineRoute({
   responses: {
     200: {
       description: 'A few links.',
-      schema: z.object({ name: z.string(), version: z.string(), links: z.record(z.string(), z.string()) }),
+      schema: z.object({
+        name: z.string(),
+        version: z.string(),
+        links: z.record(z.string(), z.string()),
+      }),
     },
   },
   handle(_call, { version }) {
@@ -57,7 +61,11 @@ const readyz = defineRoute({
   summary: 'Can the server take work',
   responses: {
     200: { description: 'Yes.', schema: readinessSchema },
-    503: { description: 'Not now: the history is degraded, the queue is full, or the server is shutting down.', schema: readinessSchema },
+    503: {
+      description:
+        'Not now: the history is degraded, the queue is full, or the server is shutting down.',
+      schema: readinessSchema,
+    },
   },
   handle(_call, { runs, clustered }) {
     const { historyOk, queueOk, draining, instances } = runs.readiness();

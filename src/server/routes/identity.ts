@@ -12,11 +12,19 @@ const whoami = defineRoute({
   responses: {
     200: {
       description: 'The caller.',
-      schema: z.object({ principal: z.string(), role: z.enum(ROLES), permissions: z.array(z.enum(PERMISSIONS)) }),
+      schema: z.object({
+        principal: z.string(),
+        role: z.enum(ROLES),
+        permissions: z.array(z.enum(PERMISSIONS)),
+      }),
     },
   },
   handle({ principal }) {
-    return json(200, { principal: principal.name, role: principal.role, permissions: permissionsOf(principal.role) });
+    return json(200, {
+      principal: principal.name,
+      role: principal.role,
+      permissions: permissionsOf(principal.role),
+    });
   },
 });
 

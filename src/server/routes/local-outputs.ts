@@ -1,8 +1,16 @@
-/** Files that sinks wrote on the machine of the server: list, show, delete (spec 1, section 4.8). */
+/**
+ * Files that sinks wrote on the machine of the server: list, show, delete (spec 1, section 4.8).
+ */
 import { z } from 'zod';
 import { actionOf } from '../../runs/audit.ts';
 import type { Caller } from '../../runs/runs.ts';
-import { cleanupRequestSchema, outputListSchema, previewSchema, sweepReportSchema, type SweepReport } from '../../wire/local-outputs.ts';
+import {
+  cleanupRequestSchema,
+  outputListSchema,
+  previewSchema,
+  sweepReportSchema,
+  type SweepReport,
+} from '../../wire/local-outputs.ts';
 import type { ServerOptions } from '../options.ts';
 import { permits } from '../permissions.ts';
 import { clamped } from '../query.ts';
@@ -26,15 +34,24 @@ const listOutputs = defineRoute({
   query: z.strictObject({
     dataset_id: z.string().optional().meta({ description: 'Only files of this data set.' }),
     pipeline: z.string().optional().meta({ description: 'Only files of this pipeline.' }),
-    include_expired: z.enum(['true', 'false']).optional().meta({ description: 'Also files that were collected; false when absent.' }),
+    include_expired: z
+      .enum(['true', 'false'])
+      .optional()
+      .meta({ description: 'Also files that were collected; false when absent.' }),
     limit: clamped({ min: 1, max: 2000 }).meta({ description: 'Files to list; 200 when absent.' }),
   }),
-  responses: { 200: { description: 'The files, and what may be done with them.', schema: outputListSchema } },
+  responses: {
+    200: { description: 'The files, and what may be done with them.', schema: outputListSchema },
+  },
   async handle({ query, principal }, { localOutputs }) {
     const { limit, include_expired: expired, ...filter } = query;
     const { preview, retentionDays } = localOutputs;
     return json(200, {
-      outputs: await localOutputs.list({ ...filter, include_expired: expired === 'true', limit: limit ?? DEFAULT_LIMIT }),
+      outputs: await localOutputs.list({
+        ...filter,
+        include_expired: expired === 'true',
+        limit: limit ?? DEFAULT_LIMIT,
+      }),
       retention_days: retentionDays,
       gc_enabled: retentionDays > 0,
       can_manage: permits(principal.role, 'local_output_manage'),
@@ -52,11 +69,15 @@ const deleteOutput = defineRoute({
   label: 'local_output.delete',
   tag: 'catalog',
   summary: 'Delete a file that a sink wrote',
-  description: 'A file that may not be deleted is reported as skipped. The records of runs, data sets and the ledger stay.',
+  description:
+    'A file that may not be deleted is reported as skipped. The records of runs, data sets and the ledger stay.',
   params,
   responses: { 200: { description: 'What became of it.', schema: sweepReportSchema } },
   async handle({ params: { id }, caller }, server) {
-    return json(200, await noted('local_output.delete', await server.localOutputs.remove(id), caller, server));
+    return json(
+      200,
+      await noted('local_output.delete', await server.localOutputs.remove(id), caller, server),
+    );
   },
 });
 
@@ -70,14 +91,20 @@ const previewOutput = defineRoute({
   description: 'Only where the server was started with `--preview-local-outputs`.',
   params,
   query: z.strictObject({
-    row_count_to_load: z.string().optional().meta({ description: 'Rows to show, or `all`; the ceiling of the server holds.' }),
+    row_count_to_load: z
+      .string()
+      .optional()
+      .meta({ description: 'Rows to show, or `all`; the ceiling of the server holds.' }),
   }),
   responses: { 200: { description: 'Rows of the file.', schema: previewSchema } },
   refusals: ['conflict', 'unprocessable', 'unavailable'],
   async handle({ params: { id }, query, caller }, { localOutputs, audit }) {
     const preview = await localOutputs.show(id, query.row_count_to_load);
     const { output_id, kind, row_count, run_id } = preview;
-    await audit.record({ ...actionOf(caller, 'local_output.preview', run_id), result: `${output_id} ${kind} rows=${row_count}` });
+    await audit.record({
+      ...actionOf(caller, 'local_output.preview', run_id),
+      result: `${output_id} ${kind} rows=${row_count}`,
+    });
     return json(200, preview);
   },
 });
@@ -92,11 +119,19 @@ const cleanUpOutputs = defineRoute({
   body: cleanupRequestSchema,
   responses: { 200: { description: 'What became of them.', schema: sweepReportSchema } },
   async handle({ body, caller }, server) {
-    return json(200, await noted('local_output.cleanup', await server.localOutputs.cleanUp(body), caller, server));
+    return json(
+      200,
+      await noted('local_output.cleanup', await server.localOutputs.cleanUp(body), caller, server),
+    );
   },
 });
 
-async function noted(action: string, report: SweepReport, caller: Caller, { audit }: ServerOptions): Promise<SweepReport> {
+async function noted(
+  action: string,
+  report: SweepReport,
+  caller: Caller,
+  { audit }: ServerOptions,
+): Promise<SweepReport> {
   const { scope, deleted, bytes, skipped_count: skipped, dry_run: dry } = report;
   await audit.record({
     ...actionOf(caller, action),
@@ -105,4 +140,9 @@ async function noted(action: string, report: SweepReport, caller: Caller, { audi
   return report;
 }
 
-export const localOutputRoutes: readonly Route[] = [listOutputs, previewOutput, deleteOutput, cleanUpOutputs];
+export const localOutputRoutes: readonly Route[] = [
+  listOutputs,
+  previewOutput,
+  deleteOutput,
+  cleanUpOutputs,
+];

@@ -15,10 +15,18 @@ const rollbackRun = defineRoute({
   params: runParams,
   body: rollbackRequestSchema,
   bodyOptional: true,
-  responses: { 200: { description: 'What was done, would be done, or stands in the way.', schema: rollbackReportSchema } },
+  responses: {
+    200: {
+      description: 'What was done, would be done, or stands in the way.',
+      schema: rollbackReportSchema,
+    },
+  },
   refusals: ['conflict', 'unprocessable', 'unavailable'],
   async handle({ params, body, caller, signal }, { rollback, env }) {
-    return json(200, env.redactor.json(await rollback({ runId: params.id, request: body, caller, signal })));
+    return json(
+      200,
+      env.redactor.json(await rollback({ runId: params.id, request: body, caller, signal })),
+    );
   },
 });
 

@@ -27,7 +27,8 @@ test('the live log is replayed as server-sent events without ids and ends', asyn
 
 test('the log of an unknown run is a 404 in every form', async () => {
   const { ask } = await startFixture();
-  for (const search of ['', '?format=jsonl', '?format=text']) expect((await ask('GET', `/v1/runs/absent/logs${search}`)).status).toBe(404);
+  for (const search of ['', '?format=jsonl', '?format=text'])
+    expect((await ask('GET', `/v1/runs/absent/logs${search}`)).status).toBe(404);
 });
 
 const stored = [
@@ -67,10 +68,13 @@ test.each(['jsonl', 'text'])('without stored lines %s is an empty body', async (
   expect([answer.status, answer.body]).toEqual([200, '']);
 });
 
-test.each(['format=xml', 'format=', 'format=jsonl&after=x', 'format=jsonl&limit=x'])('a log read with %s is a 400', async (search) => {
-  const { ask } = await startFixture();
-  expect((await ask('GET', `/v1/runs/run-1/logs?${search}`)).status).toBe(400);
-});
+test.each(['format=xml', 'format=', 'format=jsonl&after=x', 'format=jsonl&limit=x'])(
+  'a log read with %s is a 400',
+  async (search) => {
+    const { ask } = await startFixture();
+    expect((await ask('GET', `/v1/runs/run-1/logs?${search}`)).status).toBe(400);
+  },
+);
 
 test('everything the catalogue lists has a schema', async () => {
   const { ask } = await startFixture();
@@ -97,14 +101,19 @@ test('everything the catalogue lists has a schema', async () => {
     for (const { name } of list) {
       const answer = await ask('GET', `/v1/schemas/${kind}/${name}`);
       expect(answer.status).toBe(200);
-      expect(answer.json()).toMatchObject({ $schema: 'https://json-schema.org/draft/2020-12/schema', title: name });
+      expect(answer.json()).toMatchObject({
+        $schema: 'https://json-schema.org/draft/2020-12/schema',
+        title: name,
+      });
     }
   }
 });
 
 test('an alias answers with the schema of the part it names', async () => {
   const { ask } = await startFixture();
-  expect((await ask('GET', '/v1/schemas/source/comma')).json()).toEqual((await ask('GET', '/v1/schemas/source/csv')).json());
+  expect((await ask('GET', '/v1/schemas/source/comma')).json()).toEqual(
+    (await ask('GET', '/v1/schemas/source/csv')).json(),
+  );
 });
 
 test('the schema of a connector tells its fields', async () => {
@@ -120,8 +129,13 @@ test('the schema of a connector tells its fields', async () => {
 
 test('the state block offers one variant for each store of this build', async () => {
   const { ask } = await startFixture();
-  const schema = (await ask('GET', '/v1/schemas/block/state')).json() as { oneOf: { properties: { type: object; config: object } }[] };
-  expect(schema.oneOf.map(({ properties }) => properties.type)).toEqual([{ const: 'file' }, { const: 'memory' }]);
+  const schema = (await ask('GET', '/v1/schemas/block/state')).json() as {
+    oneOf: { properties: { type: object; config: object } }[];
+  };
+  expect(schema.oneOf.map(({ properties }) => properties.type)).toEqual([
+    { const: 'file' },
+    { const: 'memory' },
+  ]);
   expect(schema.oneOf[0]?.properties.config).toMatchObject({ required: ['path'] });
   expect(schema.oneOf[0]?.properties.config).not.toHaveProperty('$schema');
 });
@@ -155,9 +169,14 @@ test('a preflight without a failed probe answers with the report', async () => {
   const given = report('pass', 'skip');
   const { ask, redactor } = await startFixture({ report: given });
   redactor.register('secret99');
-  const answer = await ask('POST', '/v1/doctor', { body: { config: 'version: 1' }, as: 'operator' });
+  const answer = await ask('POST', '/v1/doctor', {
+    body: { config: 'version: 1' },
+    as: 'operator',
+  });
   expect(answer.status).toBe(200);
-  expect(answer.json()).toMatchObject({ invocations: [{ probes: [{ status: 'pass', hint: '***' }, { status: 'skip' }] }] });
+  expect(answer.json()).toMatchObject({
+    invocations: [{ probes: [{ status: 'pass', hint: '***' }, { status: 'skip' }] }],
+  });
 });
 
 test('a failed probe is a 422 with the report as details', async () => {
@@ -165,7 +184,9 @@ test('a failed probe is a 422 with the report as details', async () => {
   const { ask } = await startFixture({ report: given });
   const answer = await ask('POST', '/v1/doctor', { body: { config: 'version: 1' } });
   expect(answer.status).toBe(422);
-  expect(answer.json()).toEqual({ error: { code: 'unprocessable', message: '1 of 2 preflight probes failed', details: given } });
+  expect(answer.json()).toEqual({
+    error: { code: 'unprocessable', message: '1 of 2 preflight probes failed', details: given },
+  });
 });
 
 test.each([{}, { config: 1 }, { config: 'a', config_format: 'toml' }, { config: 'a', name: 'b' }])(

@@ -10,11 +10,16 @@ import { runParams } from './runs.ts';
 const DEFAULT_LINES = 1000;
 
 const logsQuery = z.strictObject({
-  format: z.enum(['jsonl', 'text']).optional().meta({ description: 'Read stored lines in this form; absent streams live.' }),
+  format: z
+    .enum(['jsonl', 'text'])
+    .optional()
+    .meta({ description: 'Read stored lines in this form; absent streams live.' }),
   after: clamped({ min: Number.MIN_SAFE_INTEGER, max: Number.MAX_SAFE_INTEGER }).meta({
     description: 'Stored lines with a greater `seq` only.',
   }),
-  limit: clamped({ min: 1, max: 10_000 }).meta({ description: 'Stored lines at most; 1000 when absent.' }),
+  limit: clamped({ min: 1, max: 10_000 }).meta({
+    description: 'Stored lines at most; 1000 when absent.',
+  }),
 });
 
 const readLogs = defineRoute({
@@ -36,7 +41,10 @@ const readLogs = defineRoute({
       const events = await runs.followLog(params.id, signal);
       return stream(EVENT_STREAM, keepAlive(eventTexts(events), env.clock, signal));
     }
-    const stored = await runs.readLog(params.id, { after: query.after, limit: query.limit ?? DEFAULT_LINES });
+    const stored = await runs.readLog(params.id, {
+      after: query.after,
+      limit: query.limit ?? DEFAULT_LINES,
+    });
     return query.format === 'jsonl'
       ? text('application/x-ndjson', jsonLines(stored))
       : text('text/plain; charset=utf-8', plainLines(stored));
@@ -68,7 +76,9 @@ function jsonLines({ lines, truncated }: StoredLog): string {
 }
 
 function plainLines({ lines, truncated }: StoredLog): string {
-  const note = truncated ? '(lines were dropped: the log is longer than what is kept of one run)\n' : '';
+  const note = truncated
+    ? '(lines were dropped: the log is longer than what is kept of one run)\n'
+    : '';
   return lines.map(({ line }) => `${line}\n`).join('') + note;
 }
 

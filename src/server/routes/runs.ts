@@ -1,6 +1,12 @@
 /** Runs: submit, list, read, cancel, delete (spec 1, section 4.1). */
 import { z } from 'zod';
-import { RUN_STATUSES, runPageSchema, runRecordSchema, submissionReceiptSchema, submissionSchema } from '../../wire/run.ts';
+import {
+  RUN_STATUSES,
+  runPageSchema,
+  runRecordSchema,
+  submissionReceiptSchema,
+  submissionSchema,
+} from '../../wire/run.ts';
 import { clamped, commaList, timestamp } from '../query.ts';
 import { defineRoute, empty, json, type Route } from '../route.ts';
 
@@ -18,9 +24,15 @@ const submitRun = defineRoute({
   label: 'run.submit',
   tag: 'runs',
   summary: 'Submit a run',
-  description: 'Validates the document, queues a run and answers at once. A known idempotency key answers with the run it belongs to.',
+  description:
+    'Validates the document, queues a run and answers at once. A known idempotency key answers with the run it belongs to.',
   body: submissionSchema,
-  responses: { 202: { description: 'The run is queued, or the key already had one.', schema: submissionReceiptSchema } },
+  responses: {
+    202: {
+      description: 'The run is queued, or the key already had one.',
+      schema: submissionReceiptSchema,
+    },
+  },
   refusals: ['not_found', 'conflict', 'unprocessable', 'queue_full', 'unavailable'],
   async handle({ body, caller }, { runs }) {
     return json(202, await runs.submit(body, caller));
@@ -28,7 +40,9 @@ const submitRun = defineRoute({
 });
 
 const listQuery = z.strictObject({
-  status: commaList(RUN_STATUSES).meta({ description: 'Comma-separated statuses; absent means all.' }),
+  status: commaList(RUN_STATUSES).meta({
+    description: 'Comma-separated statuses; absent means all.',
+  }),
   name: z.string().optional().meta({ description: 'Exact name of the run.' }),
   since: timestamp('Submitted at this time or later.'),
   until: timestamp('Submitted at this time or earlier.'),
@@ -89,7 +103,10 @@ const cancelRun = defineRoute({
   tag: 'runs',
   summary: 'Cancel a run',
   params: runParams,
-  responses: { 202: { description: 'The run has been asked to stop.' }, 200: { description: 'The run had already ended.' } },
+  responses: {
+    202: { description: 'The run has been asked to stop.' },
+    200: { description: 'The run had already ended.' },
+  },
   async handle({ params, caller }, { runs }) {
     return empty((await runs.cancel(params.id, caller)) === 'requested' ? 202 : 200);
   },

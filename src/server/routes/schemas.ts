@@ -1,4 +1,7 @@
-/** What documents may name, and the JSON Schema of each (spec 1, section 4.2). Derived from the parts of this build. */
+/**
+ * What documents may name, and the JSON Schema of each (spec 1, section 4.2). Derived from the
+ * parts of this build.
+ */
 import { z, type ZodType } from 'zod';
 import { jsonSchemaOf, type JsonSchema } from '../../kit/schema.ts';
 import { RefusedError } from '../../lib/errors.ts';
@@ -25,7 +28,9 @@ const listSchemas = defineRoute({
   label: 'schema.list',
   tag: 'schemas',
   summary: 'List connectors, transforms, state stores and document blocks',
-  responses: { 200: { description: 'Everything this build contains, by name.', schema: catalogSchema } },
+  responses: {
+    200: { description: 'Everything this build contains, by name.', schema: catalogSchema },
+  },
   handle(_call, { parts, blocks }) {
     return json(200, {
       sources: parts.sources.all.map(listed),
@@ -104,7 +109,12 @@ function blockSchema(blocks: readonly BlockListing[], name: string): object {
 
 /** The document leaves the config of a store to the store; readers of the schema want to see it. */
 function stateSchema(parts: Parts, blocks: readonly BlockListing[]): object {
-  const { $schema, title, description } = { $schema: undefined, title: '', description: '', ...blockSchema(blocks, 'state') };
+  const { $schema, title, description } = {
+    $schema: undefined,
+    title: '',
+    description: '',
+    ...blockSchema(blocks, 'state'),
+  };
   const oneOf = parts.states.all.map((store) => ({
     type: 'object',
     description: store.description,
@@ -122,7 +132,11 @@ function withoutDialect(schema: JsonSchema): JsonSchema {
 
 function unknown(what: string, name: string, known: readonly string[]): RefusedError {
   const hint = suggestion(name, known, 'known');
-  return new RefusedError('not_found', `there is no ${what} called ${JSON.stringify(name)}`, hint === undefined ? {} : { hint });
+  return new RefusedError(
+    'not_found',
+    `there is no ${what} called ${JSON.stringify(name)}`,
+    hint === undefined ? {} : { hint },
+  );
 }
 
 export const schemaRoutes: readonly Route[] = [listSchemas, getSchema];

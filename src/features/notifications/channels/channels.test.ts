@@ -13,10 +13,14 @@ const failure = notificationEvent('run_failure', owner, 'it broke', { error_kind
 
 function configOf<T extends Channel['type']>(type: T, config: Record<string, JsonValue>) {
   // The type decides what the config is.
-  return rulesOf({ channel: { type, config } })[0]?.channel.config as Extract<Channel, { readonly type: T }>['config'];
+  return rulesOf({ channel: { type, config } })[0]?.channel.config as Extract<
+    Channel,
+    { readonly type: T }
+  >['config'];
 }
 
-const body = (message: { readonly body: string }): Record<string, unknown> => JSON.parse(message.body) as Record<string, unknown>;
+const body = (message: { readonly body: string }): Record<string, unknown> =>
+  JSON.parse(message.body) as Record<string, unknown>;
 
 describe('a chat message', () => {
   const send = (event: NotificationEvent, config: Record<string, JsonValue> = {}) =>
@@ -32,25 +36,44 @@ describe('a chat message', () => {
     expect(body(message)).toEqual({
       text: '❌ pipeline failed: orders / eu',
       blocks: [
-        { type: 'section', text: { type: 'mrkdwn', text: '❌ *pipeline failed: orders / eu*\nit broke' } },
+        {
+          type: 'section',
+          text: { type: 'mrkdwn', text: '❌ *pipeline failed: orders / eu*\nit broke' },
+        },
         {
           type: 'context',
-          elements: [{ type: 'mrkdwn', text: '*Pipeline:* orders • *Severity:* error • *Row:* eu • *error_kind:* sink' }],
+          elements: [
+            {
+              type: 'mrkdwn',
+              text: '*Pipeline:* orders • *Severity:* error • *Row:* eu • *error_kind:* sink',
+            },
+          ],
         },
       ],
     });
   });
 
   it('names channel and author only where they are configured, and the row only where there is one', () => {
-    expect(body(send(failure, { channel: '#ops', username: 'mover' }))).toMatchObject({ channel: '#ops', username: 'mover' });
-    const text = send(notificationEvent('scheduler_stuck', { ...owner, row: '' }, 'gives up', {})).body;
+    expect(body(send(failure, { channel: '#ops', username: 'mover' }))).toMatchObject({
+      channel: '#ops',
+      username: 'mover',
+    });
+    const text = send(
+      notificationEvent('scheduler_stuck', { ...owner, row: '' }, 'gives up', {}),
+    ).body;
     expect(text).toContain('*Pipeline:* orders • *Severity:* critical"');
   });
 
   it('tells severities apart at a glance', () => {
     const emoji = (kind: 'circuit_open' | 'sla_breach' | 'run_success'): string =>
-      String(body(send(notificationEvent(kind, owner, '', { sla_kind: 'volume' })))['text']).split(' ')[0] ?? '';
-    expect([emoji('circuit_open'), emoji('sla_breach'), emoji('run_success')]).toEqual(['🚨', '⚠️', '✅']);
+      String(body(send(notificationEvent(kind, owner, '', { sla_kind: 'volume' })))['text']).split(
+        ' ',
+      )[0] ?? '';
+    expect([emoji('circuit_open'), emoji('sla_breach'), emoji('run_success')]).toEqual([
+      '🚨',
+      '⚠️',
+      '✅',
+    ]);
   });
 
   it('neither links nor calls anybody, however long it is', () => {
@@ -62,7 +85,8 @@ describe('a chat message', () => {
 });
 
 describe('an incident', () => {
-  const config = (more: Record<string, JsonValue> = {}) => configOf('pagerduty', { routing_key: 'key', ...more });
+  const config = (more: Record<string, JsonValue> = {}) =>
+    configOf('pagerduty', { routing_key: 'key', ...more });
 
   it('is opened with what is known, under the key of pipeline and row', () => {
     const message = triggerMessage(config(), failure);
@@ -75,13 +99,21 @@ describe('an incident', () => {
         summary: 'pipeline failed: orders / eu',
         source: 'orders',
         severity: 'error',
-        custom_details: { message: 'it broke', pipeline: 'orders', row: 'eu', details: { error_kind: 'sink' } },
+        custom_details: {
+          message: 'it broke',
+          pipeline: 'orders',
+          row: 'eu',
+          details: { error_kind: 'sink' },
+        },
       },
     });
   });
 
   it('may have another source and go elsewhere', () => {
-    const message = triggerMessage(config({ source: 'host-7', endpoint: 'http://pager.test/in' }), failure);
+    const message = triggerMessage(
+      config({ source: 'host-7', endpoint: 'http://pager.test/in' }),
+      failure,
+    );
     expect([message.url, body(message)]).toEqual([
       'http://pager.test/in',
       expect.objectContaining({ payload: expect.objectContaining({ source: 'host-7' }) }),
@@ -89,11 +121,17 @@ describe('an incident', () => {
   });
 
   it('is resolved by its key alone', () => {
-    expect(body(resolveMessage(config(), 'orders', 'eu'))).toEqual({ routing_key: 'key', event_action: 'resolve', dedup_key: 'orders:eu' });
+    expect(body(resolveMessage(config(), 'orders', 'eu'))).toEqual({
+      routing_key: 'key',
+      event_action: 'resolve',
+      dedup_key: 'orders:eu',
+    });
   });
 
   it('has a key that is not too long, and still its own', () => {
-    const keys = ['a', 'b'].map((end) => String(body(resolveMessage(config(), 'p'.repeat(400) + end, ''))['dedup_key']));
+    const keys = ['a', 'b'].map((end) =>
+      String(body(resolveMessage(config(), 'p'.repeat(400) + end, ''))['dedup_key']),
+    );
     expect(keys.map((key) => key.length)).toEqual([255, 255]);
     expect(keys[0]).not.toBe(keys[1]);
   });
@@ -107,14 +145,28 @@ describe('a webhook', () => {
     const message = send();
     expect([message.method, message.url]).toEqual(['POST', 'https://hook.test/in']);
     expect(Object.keys(body(message))).toEqual(
-      'event severity pipeline row run_id invocation_id started_at finished_at duration_secs title message details'.split(' '),
+      'event severity pipeline row run_id invocation_id started_at finished_at duration_secs title message details'.split(
+        ' ',
+      ),
     );
-    expect(body(message)).toMatchObject({ event: 'run_failure', run_id: 'run-1', invocation_id: null, duration_secs: null });
+    expect(body(message)).toMatchObject({
+      event: 'run_failure',
+      run_id: 'run-1',
+      invocation_id: null,
+      duration_secs: null,
+    });
   });
 
   it('is sent further fields and headers by the method that is asked for', () => {
-    const message = send({ method: 'put', headers: { 'X-Team': 'data' }, extra_fields: { environment: 'prod', tags: [1] } });
-    expect([message.method, message.headers]).toEqual(['PUT', { 'content-type': 'application/json', 'X-Team': 'data' }]);
+    const message = send({
+      method: 'put',
+      headers: { 'X-Team': 'data' },
+      extra_fields: { environment: 'prod', tags: [1] },
+    });
+    expect([message.method, message.headers]).toEqual([
+      'PUT',
+      { 'content-type': 'application/json', 'X-Team': 'data' },
+    ]);
     expect(body(message)).toMatchObject({ event: 'run_failure', environment: 'prod', tags: [1] });
   });
 

@@ -9,7 +9,12 @@ export interface Message {
 }
 
 export function jsonMessage(url: string, body: JsonValue): Message {
-  return { url, method: 'POST', headers: { 'content-type': 'application/json' }, body: stringifyJson(body) };
+  return {
+    url,
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: stringifyJson(body),
+  };
 }
 
 /** At most so many characters, with a mark where more were. */

@@ -5,7 +5,12 @@ import { jsonText } from '../../../lib/json.ts';
 import type { NotificationEvent } from '../event.ts';
 import { jsonMessage, shortened, type Message } from './message.ts';
 
-const EMOJI: Readonly<Record<Severity, string>> = { critical: '🚨', error: '❌', warning: '⚠️', info: '✅' };
+const EMOJI: Readonly<Record<Severity, string>> = {
+  critical: '🚨',
+  error: '❌',
+  warning: '⚠️',
+  info: '✅',
+};
 
 /** A block with a longer text is refused, and the whole message with it. */
 const LONGEST_TEXT = 3000;
@@ -13,7 +18,10 @@ const LONGEST_TEXT = 3000;
 const LONGEST_MESSAGE = 2000;
 const LONGEST_TITLE = 250;
 
-export function chatMessage({ webhook_url: url, channel, username }: ChatConfig, event: NotificationEvent): Message {
+export function chatMessage(
+  { webhook_url: url, channel, username }: ChatConfig,
+  event: NotificationEvent,
+): Message {
   const emoji = EMOJI[event.severity];
   const title = escaped(shortened(event.title, LONGEST_TITLE));
   const message = escaped(shortened(event.message, LONGEST_MESSAGE));

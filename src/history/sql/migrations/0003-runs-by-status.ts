@@ -1,6 +1,9 @@
 import type { Migration } from '../migrate.ts';
 
-/** Nearly all runs are completed: only the others need an index by status, and every run has two entries less to write on its way. */
+/**
+ * Nearly all runs are completed: only the others need an index by status, and every run has two
+ * entries less to write on its way.
+ */
 export const runsByStatus: Migration = {
   version: 3,
   name: 'runs-by-status',

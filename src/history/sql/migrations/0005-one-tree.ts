@@ -1,6 +1,9 @@
 import type { Migration } from '../migrate.ts';
 
-/** What every run adds most to stands in the tree of its key: an audit entry is written once instead of three times, a log line twice. */
+/**
+ * What every run adds most to stands in the tree of its key: an audit entry is written once instead
+ * of three times, a log line twice.
+ */
 export const oneTree: Migration = {
   version: 5,
   name: 'one-tree',

@@ -7,4 +7,11 @@ import { oneTree } from './0005-one-tree.ts';
 import { ascending } from './0006-ascending.ts';
 
 /** In order; a migration that was released is never changed, only followed by another. */
-export const MIGRATIONS: readonly Migration[] = [controlPlane, catalog, runsByStatus, outputs, oneTree, ascending];
+export const MIGRATIONS: readonly Migration[] = [
+  controlPlane,
+  catalog,
+  runsByStatus,
+  outputs,
+  oneTree,
+  ascending,
+];
