@@ -42,7 +42,7 @@ const external = [
 ];
 
 /**
- * What is started as a program or a thread of its own, by the name by which `lib/program-file.ts`
+ * What is started as a program or a thread of its own, by the name by which `lib/files/program-file.ts`
  * finds it, and the code that says for what purpose it runs where what it compiled is kept for the
  * next run. Where it is not: it is killed, and keeps what it can by itself.
  */

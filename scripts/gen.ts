@@ -13,10 +13,10 @@ import {
 } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import { COMMANDS } from '../src/cli/commands/index.ts';
-import { cliReference } from '../src/cli/reference.ts';
+import { cliReference } from '../src/cli/framework/reference.ts';
 import { BLOCKS } from '../src/document/blocks/index.ts';
 import { editorSchema } from '../src/document/editor-schema.ts';
-import { ISSUES } from '../src/document/issues.ts';
+import { ISSUES } from '../src/document/parse/issues.ts';
 import { parts } from '../src/parts.ts';
 import { describeApi } from '../src/server/openapi.ts';
 import { ROUTES } from '../src/server/routes/index.ts';

@@ -1,8 +1,8 @@
 /** The program: what only a composition root may know, handed to the command line. */
 import { readFileSync } from 'node:fs';
-import { EXIT } from './cli/exit.ts';
-import { runCli } from './cli/run-cli.ts';
-import { programFile } from './lib/program-file.ts';
+import { EXIT } from './cli/framework/exit.ts';
+import { runCli } from './cli/framework/run-cli.ts';
+import { programFile } from './lib/files/program-file.ts';
 
 /** How long what is still open may keep the process when its work is done. */
 const LINGER_MS = 1000;

@@ -2,9 +2,9 @@
 import { availableParallelism } from 'node:os';
 import type { RunningServer, ServeOptions } from './cli/serve-options.ts';
 import { BLOCKS } from './document/blocks/index.ts';
-import { secretAsker } from './document/ask-secrets.ts';
+import { secretAsker } from './document/tokens/ask-secrets.ts';
 import { loadFileWithSecrets } from './document/load.ts';
-import { localFiles } from './document/local-file.ts';
+import { localFiles } from './document/text/local-file.ts';
 import { doctor } from './engine/doctor.ts';
 import { threadsToSpare } from './engine/threads/budget.ts';
 import { createNotifier } from './features/notifications/index.ts';
@@ -17,22 +17,22 @@ import {
 } from './features/local-outputs/local-outputs.ts';
 import { openHistory } from './history/open.ts';
 import type { Env } from './lib/env.ts';
-import type { JsonObject } from './lib/json.ts';
-import { programFile } from './lib/program-file.ts';
-import { createRegistry } from './lib/prometheus.ts';
+import type { JsonObject } from './lib/text/json.ts';
+import { programFile } from './lib/files/program-file.ts';
+import { createRegistry } from './lib/metrics/prometheus.ts';
 import { parts } from './parts.ts';
-import { RUN_METRICS } from './runs/metrics.ts';
-import { createPrepare } from './runs/prepare.ts';
-import type { Prepared } from './runs/prepared.ts';
+import { RUN_METRICS } from './runs/service/metrics.ts';
+import { createPrepare } from './runs/service/prepare.ts';
+import type { Prepared } from './runs/service/prepared.ts';
 import { createBackfill } from './features/backfill/submit-units.ts';
-import { createReplay, type ReplayServices } from './runs/replay-service.ts';
-import { createRollback } from './runs/rollback-run.ts';
-import { createRuns } from './runs/run-service.ts';
-import { createVerify, type VerifyServices } from './runs/verify-service.ts';
-import { createWorkerPool } from './runs/worker-pool.ts';
-import { loadAuth } from './server/auth-settings.ts';
-import { createServer } from './server/http.ts';
-import { parseListen } from './server/listen.ts';
+import { createReplay, type ReplayServices } from './features/dlq/replay-service.ts';
+import { createRollback } from './features/rollback/rollback-run.ts';
+import { createRuns } from './runs/service/run-service.ts';
+import { createVerify, type VerifyServices } from './features/verify/verify-service.ts';
+import { createWorkerPool } from './runs/worker/worker-pool.ts';
+import { loadAuth } from './server/auth/auth-settings.ts';
+import { createServer } from './server/http/http.ts';
+import { parseListen } from './server/http/listen.ts';
 import type { DoctorReport } from './wire/doctor.ts';
 
 /** How long a run that was asked to stop may take to flush (spec 1, section 3.1). */

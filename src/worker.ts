@@ -1,22 +1,22 @@
 /**
  * Entry of a worker process: composes what one run needs and executes it. The server starts these
- * (`runs/worker-pool.ts`), and says how many threads each may use.
+ * (`runs/worker/worker-pool.ts`), and says how many threads each may use.
  */
 import { availableParallelism } from 'node:os';
 import { documentOfTree } from './document/load.ts';
 import { execute } from './engine/execute.ts';
 import { observed } from './features/observers.ts';
-import { systemClock } from './lib/clock.ts';
+import { systemClock } from './lib/time/clock.ts';
 import type { Env } from './lib/env.ts';
 import { uuidIds } from './lib/ids.ts';
-import { parseJson, type JsonObject } from './lib/json.ts';
+import { parseJson, type JsonObject } from './lib/text/json.ts';
 import { createLog } from './lib/log.ts';
 import { Outages } from './lib/outages.ts';
 import { parts } from './parts.ts';
 import type { Plan } from './plan/plan.ts';
 import { planDocument } from './plan/plan-document.ts';
-import type { RunTicket } from './runs/executor.ts';
-import { runWorkerLoop, type RunDesk } from './runs/worker-loop.ts';
+import type { RunTicket } from './runs/worker/executor.ts';
+import { runWorkerLoop, type RunDesk } from './runs/worker/worker-loop.ts';
 import type { RunOutcome } from './wire/outcome.ts';
 
 function envOf(ticket: RunTicket, desk: RunDesk): Env {

@@ -8,7 +8,7 @@ import { stringify } from 'yaml';
 import type { BlockDefinition } from '../../src/document/block.ts';
 import type { Parts } from '../../src/kit/parts.ts';
 import { jsonSchemaOf } from '../../src/kit/schema.ts';
-import { stringifyJson, type JsonValue } from '../../src/lib/json.ts';
+import { stringifyJson, type JsonValue } from '../../src/lib/text/json.ts';
 import type { SinkDefinition } from '../../src/kit/sink.ts';
 import type { SourceDefinition } from '../../src/kit/source.ts';
 import { fieldTable, valueTable } from './fields.ts';

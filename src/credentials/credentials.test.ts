@@ -7,9 +7,9 @@ import { testEnv, type TestEnv } from '../../test/fakes/env.ts';
 import { startHttpServer, type HttpServer } from '../../test/fakes/http-server.ts';
 import type { Credentials } from '../kit/context.ts';
 import { Shelf } from '../kit/parts.ts';
-import type { Clock } from '../lib/clock.ts';
+import type { Clock } from '../lib/time/clock.ts';
 import { ConfigError } from '../lib/errors.ts';
-import type { JsonObject } from '../lib/json.ts';
+import type { JsonObject } from '../lib/text/json.ts';
 import { createCredentials, CREDENTIALS, type DeclaredLogins } from './index.ts';
 
 let server: HttpServer;

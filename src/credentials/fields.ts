@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { finding, number, text } from '../kit/schema.ts';
-import { isHttpUrl } from '../lib/http-url.ts';
+import { isHttpUrl } from '../lib/http/http-url.ts';
 
 /** Fields that several credential types share. */
 

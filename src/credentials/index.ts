@@ -3,8 +3,8 @@ import type { CredentialContext, CredentialProvider, Credentials } from '../kit/
 import type { Shelf } from '../kit/parts.ts';
 import { check } from '../kit/schema.ts';
 import { ConfigError, type Issue } from '../lib/errors.ts';
-import { isObject, jsonText, type JsonObject, type JsonValue } from '../lib/json.ts';
-import { suggestion } from '../lib/nearest.ts';
+import { isObject, jsonText, type JsonObject, type JsonValue } from '../lib/text/json.ts';
+import { suggestion } from '../lib/text/nearest.ts';
 import { INLINE_LOGINS, NAMED_TYPES_INLINE } from './inline.ts';
 import { oauth2Credential } from './oauth2.ts';
 import { oauth2RefreshCredential } from './oauth2-refresh.ts';

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { defineCredential } from '../kit/credential.ts';
 import type { CredentialContext } from '../kit/context.ts';
 import { optional, text } from '../kit/schema.ts';
-import { isObject } from '../lib/json.ts';
+import { isObject } from '../lib/text/json.ts';
 import { clientFields, expiryRatio } from './fields.ts';
 import { tokenOf } from './oauth2.ts';
 import { TokenFile } from './token-file.ts';

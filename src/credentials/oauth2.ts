@@ -3,7 +3,7 @@ import { defineCredential } from '../kit/credential.ts';
 import type { CredentialContext } from '../kit/context.ts';
 import { text } from '../kit/schema.ts';
 import { ConnectorError } from '../lib/errors.ts';
-import { isObject, type JsonObject, type JsonValue } from '../lib/json.ts';
+import { isObject, type JsonObject, type JsonValue } from '../lib/text/json.ts';
 import { clientFields, expiryRatio } from './fields.ts';
 import { bearer } from './placement.ts';
 import { cachedToken, type FreshToken } from './token-cache.ts';

@@ -1,5 +1,5 @@
 import type { Credential, CredentialProvider } from '../kit/context.ts';
-import type { Clock } from '../lib/clock.ts';
+import type { Clock } from '../lib/time/clock.ts';
 
 export interface FreshToken {
   readonly credential: Credential;

@@ -5,7 +5,7 @@ import type { Credential } from '../kit/context.ts';
 import { tokenHeaderFields, tokenRequestFields } from '../kit/login-fields.ts';
 import { finding, optional, text } from '../kit/schema.ts';
 import { ConnectorError } from '../lib/errors.ts';
-import { isObject, type JsonValue } from '../lib/json.ts';
+import { isObject, type JsonValue } from '../lib/text/json.ts';
 import { lazyLibrary } from '../lib/lazy.ts';
 import type { Redactor } from '../lib/redact.ts';
 import { expiryRatio, httpUrl } from './fields.ts';

@@ -8,8 +8,8 @@ import {
   setField,
   stringifyJson,
   type JsonObject,
-} from '../lib/json.ts';
-import { makeFolder } from '../lib/make-folder.ts';
+} from '../lib/text/json.ts';
+import { makeFolder } from '../lib/files/make-folder.ts';
 
 /**
  * Writers of one file in this process take turns, so that providers sharing it do not lose each

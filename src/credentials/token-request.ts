@@ -1,8 +1,8 @@
 import type { CredentialContext } from '../kit/context.ts';
 import { ConnectorError, messageOf } from '../lib/errors.ts';
-import { excerptOf } from '../lib/excerpt.ts';
-import { parseJson, stringifyJson, type JsonObject, type JsonValue } from '../lib/json.ts';
-import { readLimited } from '../lib/response-text.ts';
+import { excerptOf } from '../lib/text/excerpt.ts';
+import { parseJson, stringifyJson, type JsonObject, type JsonValue } from '../lib/text/json.ts';
+import { readLimited } from '../lib/http/response-text.ts';
 
 const TIMEOUT_MS = 30_000;
 const LONGEST_ANSWER_BYTES = 1024 * 1024;

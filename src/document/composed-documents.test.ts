@@ -5,9 +5,9 @@ import { loadOptions, refusalOf } from '../../test/fakes/documents.ts';
 import { FAKE_PARTS } from '../../test/fakes/parts.ts';
 import type { ConfigError } from '../lib/errors.ts';
 import { planDocument } from '../plan/plan-document.ts';
-import { ISSUES } from './issues.ts';
+import { ISSUES } from './parse/issues.ts';
 import { loadDocumentFile } from './load.ts';
-import { localFiles } from './local-file.ts';
+import { localFiles } from './text/local-file.ts';
 
 /**
  * Folders with a document made of several files that must be refused, and what is to be said about

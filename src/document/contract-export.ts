@@ -2,7 +2,7 @@
  * A contract in the forms other tools read. Pure functions of the block: command line and lineage
  * share them.
  */
-import { canonicalJson, setField, type JsonObject, type JsonValue } from '../lib/json.ts';
+import { canonicalJson, setField, type JsonObject, type JsonValue } from '../lib/text/json.ts';
 import type { ContractConfig, ContractField } from './blocks/contract.ts';
 
 /**

@@ -1,6 +1,6 @@
-import type { JsonObject, JsonValue } from '../lib/json.ts';
-import type { Locate } from './locate.ts';
-import type { Origin } from './origin.ts';
+import type { JsonObject, JsonValue } from '../lib/text/json.ts';
+import type { Locate } from './text/locate.ts';
+import type { Origin } from './compose/origin.ts';
 
 /**
  * A document as far as it can be known without the parts of a build: read, interpolated, merged.

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { load, loadOptions, refusalOf } from '../../test/fakes/documents.ts';
 import { documentOfTree, loadDocumentFile } from './load.ts';
-import { localFiles } from './local-file.ts';
+import { localFiles } from './text/local-file.ts';
 
 const submitted = { kind: 'submitted' } as const;
 

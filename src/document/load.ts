@@ -4,15 +4,15 @@
  */
 import { basename, extname } from 'node:path';
 import { assert, ConfigError, type Issue } from '../lib/errors.ts';
-import type { JsonObject, JsonValue } from '../lib/json.ts';
-import type { AskSecrets } from './ask-secrets.ts';
-import type { Binding } from './bind-params.ts';
+import type { JsonObject, JsonValue } from '../lib/text/json.ts';
+import type { AskSecrets } from './tokens/ask-secrets.ts';
+import type { Binding } from './params/bind-params.ts';
 import {
   composeDocument,
   type Composed,
   type ComposeOptions,
   type DocumentText,
-} from './compose.ts';
+} from './compose/compose.ts';
 import type { Document } from './document.ts';
 import {
   extensionFault,
@@ -20,15 +20,15 @@ import {
   readFileText,
   type FileFault,
   type ReadFile,
-} from './file-text.ts';
-import { interpolate, type Interpolated } from './interpolate.ts';
-import { canonicalPaths } from './local-file.ts';
-import { withPlaces, type Locate } from './locate.ts';
-import { mergeTrees } from './merge.ts';
-import type { Origin } from './origin.ts';
-import type { TokenSources } from './outside-values.ts';
-import { parseText, type Format, type ParsedText } from './parse.ts';
-import type { SecretAnswer } from './secret-tokens.ts';
+} from './text/file-text.ts';
+import { interpolate, type Interpolated } from './tokens/interpolate.ts';
+import { canonicalPaths } from './text/local-file.ts';
+import { withPlaces, type Locate } from './text/locate.ts';
+import { mergeTrees } from './compose/merge.ts';
+import type { Origin } from './compose/origin.ts';
+import type { TokenSources } from './tokens/outside-values.ts';
+import { parseText, type Format, type ParsedText } from './parse/parse.ts';
+import type { SecretAnswer } from './tokens/secret-tokens.ts';
 
 export interface LoadOptions extends TokenSources, Binding {
   readonly format: Format;

@@ -14,7 +14,7 @@ import { maskingBlock } from '../document/blocks/masking.ts';
 import { qualityBlock } from '../document/blocks/quality.ts';
 import { COLUMNS_LANE, RECORDS_LANE, type Lane } from '../kit/page.ts';
 import { check } from '../kit/schema.ts';
-import type { JsonObject, JsonValue } from '../lib/json.ts';
+import type { JsonObject, JsonValue } from '../lib/text/json.ts';
 import type { Governance, PartPlan, RowPlan } from '../plan/plan.ts';
 import { TRANSFORMS } from '../transforms/index.ts';
 import { stillClock } from '../../test/fakes/clock.ts';

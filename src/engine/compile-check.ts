@@ -4,8 +4,8 @@
  */
 import type { Env } from '../lib/env.ts';
 import { ConfigError, messageOf, type Issue } from '../lib/errors.ts';
-import { joinPath } from '../lib/text-path.ts';
-import { stepsOf } from '../document/steps.ts';
+import { joinPath } from '../lib/text/text-path.ts';
+import { stepsOf } from '../document/parse/steps.ts';
 import type { Plan, TransformPlan } from '../plan/plan.ts';
 import { resolvePart, type RuntimeTokens } from '../plan/resolve.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { JsonValue } from '../lib/json.ts';
+import type { JsonValue } from '../lib/text/json.ts';
 import { run } from '../../test/fakes/engine.ts';
 import {
   dlqPlan,

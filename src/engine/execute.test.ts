@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { ConnectorError, StopReason } from '../lib/errors.ts';
 import { Page } from '../kit/page.ts';
-import type { JsonValue } from '../lib/json.ts';
+import type { JsonValue } from '../lib/text/json.ts';
 import type { Plan, RowPlan } from '../plan/plan.ts';
 import type { RunOutcome } from '../wire/outcome.ts';
 import { testEnv } from '../../test/fakes/env.ts';

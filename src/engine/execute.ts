@@ -4,7 +4,7 @@
  */
 import { Gate } from '../lib/gate.ts';
 import { StopReason } from '../lib/errors.ts';
-import type { JsonValue } from '../lib/json.ts';
+import type { JsonValue } from '../lib/text/json.ts';
 import type { Credentials } from '../kit/context.ts';
 import type { FanOutPlan, Plan, RowPlan } from '../plan/plan.ts';
 import type { InvocationOutcome, OutcomeError, RunOutcome } from '../wire/outcome.ts';

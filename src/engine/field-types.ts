@@ -4,7 +4,7 @@
  */
 import { columnTypeOf } from '../kit/column-type.ts';
 import type { ColumnType } from '../kit/sink.ts';
-import { isObject, type JsonValue } from '../lib/json.ts';
+import { isObject, type JsonValue } from '../lib/text/json.ts';
 
 /** What records hold in one top-level field. */
 export interface FieldTypesOf {

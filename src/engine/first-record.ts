@@ -1,4 +1,4 @@
-import type { JsonValue } from '../lib/json.ts';
+import type { JsonValue } from '../lib/text/json.ts';
 import type { SourceContext } from '../kit/context.ts';
 import { RECORDS_LANE } from '../kit/page.ts';
 import type { SourcePlan } from '../plan/plan.ts';

@@ -20,7 +20,7 @@ import {
 import { postgresSink } from '../connectors/postgres/index.ts';
 import { schemaDriftBlock } from '../document/blocks/schema-drift.ts';
 import { check } from '../kit/schema.ts';
-import type { JsonObject, JsonValue } from '../lib/json.ts';
+import type { JsonObject, JsonValue } from '../lib/text/json.ts';
 import type { RowPlan } from '../plan/plan.ts';
 
 const database = await freshDatabase();

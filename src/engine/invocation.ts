@@ -1,6 +1,6 @@
 /** One execution of a row: what it is made of while it runs. */
 import type { Env } from '../lib/env.ts';
-import type { JsonObject, JsonValue } from '../lib/json.ts';
+import type { JsonObject, JsonValue } from '../lib/text/json.ts';
 import type { Sink, SinkCapabilities } from '../kit/sink.ts';
 import type { Source, SourceCapabilities } from '../kit/source.ts';
 import type { StateStore } from '../kit/state-store.ts';

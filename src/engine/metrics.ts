@@ -1,4 +1,4 @@
-import { defineMetric } from '../lib/metrics.ts';
+import { defineMetric } from '../lib/metrics/metrics.ts';
 
 /** The pipeline series; `connector` is the part's type. A run id is never a label. */
 const ROW = ['pipeline', 'row'] as const;

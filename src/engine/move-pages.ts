@@ -2,7 +2,7 @@
  * The page loop: read → transform → govern → write → dead letters → flush → bookmark → acknowledge.
  */
 import { RunError } from '../lib/errors.ts';
-import type { JsonValue } from '../lib/json.ts';
+import type { JsonValue } from '../lib/text/json.ts';
 import type { Page } from '../kit/page.ts';
 import { CircuitBreaker } from './delivery/circuit-breaker.ts';
 import { flushAll, saveBookmark } from './delivery/checkpoint.ts';

@@ -2,8 +2,8 @@
  * Opens everything an invocation needs, in the order in which it must be closed again (last first).
  */
 import type { Env } from '../lib/env.ts';
-import type { Labels, MetricDefinition } from '../lib/metrics.ts';
-import type { JsonObject } from '../lib/json.ts';
+import type { Labels, MetricDefinition } from '../lib/metrics/metrics.ts';
+import type { JsonObject } from '../lib/text/json.ts';
 import type { Credentials, PartContext } from '../kit/context.ts';
 import { replacedOutput, type ColumnType, type Sink, type SinkCapabilities } from '../kit/sink.ts';
 import type { Source } from '../kit/source.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { systemClock, type Clock } from '../lib/clock.ts';
+import { systemClock, type Clock } from '../lib/time/clock.ts';
 import { unwanted, whileWanted } from './patience.ts';
 
 const never = new Promise<never>(() => {});

@@ -2,7 +2,7 @@
  * What the first records of a row look like after transforms and masking. Opens no sink and no
  * state store.
  */
-import type { JsonValue } from '../lib/json.ts';
+import type { JsonValue } from '../lib/text/json.ts';
 import { createCredentials } from '../credentials/index.ts';
 import type { PartContext } from '../kit/context.ts';
 import { RECORDS_LANE } from '../kit/page.ts';

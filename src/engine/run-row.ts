@@ -2,8 +2,8 @@
 import { messageOf, StopReason } from '../lib/errors.ts';
 import type { FinishReason, Sink } from '../kit/sink.ts';
 import type { StateStore } from '../kit/state-store.ts';
-import type { JsonValue } from '../lib/json.ts';
-import type { WrittenFile } from '../lib/written-file.ts';
+import type { JsonValue } from '../lib/text/json.ts';
+import type { WrittenFile } from '../lib/files/written-file.ts';
 import { resolvePart } from '../plan/resolve.ts';
 import type { InvocationOutcome, SlaViolation } from '../wire/outcome.ts';
 import { cleanUp } from './after-run/clean-up.ts';

@@ -1,6 +1,6 @@
 /** Records that are there already, as a source like any other. */
 import { z } from 'zod';
-import type { JsonValue } from '../lib/json.ts';
+import type { JsonValue } from '../lib/text/json.ts';
 import { Page } from '../kit/page.ts';
 import { defineSource, type SourceCapabilities, type SourceDefinition } from '../kit/source.ts';
 import type { PartPlan } from '../plan/plan.ts';

@@ -3,7 +3,7 @@
  * committed beyond that.
  */
 import { RunError } from '../lib/errors.ts';
-import type { JsonValue } from '../lib/json.ts';
+import type { JsonValue } from '../lib/text/json.ts';
 import type { TokenWriter } from '../kit/sink.ts';
 import { isKeyed } from '../kit/write-spec.ts';
 import { PAGES_SKIPPED, readPosition, Watermark } from './delivery/watermark.ts';

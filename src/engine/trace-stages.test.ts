@@ -4,11 +4,11 @@ import { fakeSink, fakeSource, part, planOf, rowPlan } from '../../test/fakes/pl
 import { maskingBlock } from '../document/blocks/masking.ts';
 import { check } from '../kit/schema.ts';
 import type { TransformDefinition } from '../kit/transform.ts';
-import type { JsonObject, JsonValue } from '../lib/json.ts';
-import { stringifyJson } from '../lib/json.ts';
+import type { JsonObject, JsonValue } from '../lib/text/json.ts';
+import { stringifyJson } from '../lib/text/json.ts';
 import { filter } from '../transforms/filter.ts';
-import { flatten } from '../transforms/flatten.ts';
-import { renameField } from '../transforms/rename-field.ts';
+import { flatten } from '../transforms/reshape/flatten.ts';
+import { renameField } from '../transforms/rename/rename-field.ts';
 import { traceStages, type SampleTrace } from './trace-stages.ts';
 
 function transform(definition: TransformDefinition, config: JsonObject) {

@@ -4,7 +4,7 @@
  */
 import type { Env } from '../lib/env.ts';
 import { messageOf } from '../lib/errors.ts';
-import type { JsonValue } from '../lib/json.ts';
+import type { JsonValue } from '../lib/text/json.ts';
 import { Page } from '../kit/page.ts';
 import { maskingRulesFor } from '../document/blocks/masking.ts';
 import type { Plan, RowPlan } from '../plan/plan.ts';

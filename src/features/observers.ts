@@ -1,7 +1,7 @@
 /** Who is told what a run does, by what its document declares. */
 import type { RunObserver } from '../engine/observe/observer.ts';
 import type { Env } from '../lib/env.ts';
-import { teeMetrics } from '../lib/metrics.ts';
+import { teeMetrics } from '../lib/metrics/metrics.ts';
 import { Outages } from '../lib/outages.ts';
 import type { Plan } from '../plan/plan.ts';
 import type { Movement } from '../wire/catalog.ts';

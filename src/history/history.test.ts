@@ -5,7 +5,7 @@ import { setImmediate } from 'node:timers/promises';
 import { afterAll, describe, expect, it, vi } from 'vitest';
 import { aRun, describeHistory } from '../../test/conformance/history.ts';
 import { testEnv } from '../../test/fakes/env.ts';
-import { openSqlite } from '../lib/sqlite.ts';
+import { openSqlite } from '../lib/sql/sqlite.ts';
 import { MemoryHistory } from './memory/memory-history.ts';
 import { openHistory } from './open.ts';
 import { openDatabase, SqliteClient } from './sql/client.ts';

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Env } from '../lib/env.ts';
-import { MEMORY, parseSqliteUrl } from '../lib/sqlite.ts';
+import { MEMORY, parseSqliteUrl } from '../lib/sql/sqlite.ts';
 import { HistoryError } from './history.ts';
 import type { CatalogStore } from './catalog.ts';
 import { MemoryCatalog } from './memory/memory-catalog.ts';

@@ -1,7 +1,7 @@
-import { backoffMs, type BackoffPolicy } from '../lib/backoff.ts';
+import { backoffMs, type BackoffPolicy } from '../lib/time/backoff.ts';
 import type { Env } from '../lib/env.ts';
 import { ConnectorError } from '../lib/errors.ts';
-import { rollBack, sqliteError } from '../lib/sqlite.ts';
+import { rollBack, sqliteError } from '../lib/sql/sqlite.ts';
 import { HistoryError, type History } from './history.ts';
 import { MemoryHistory } from './memory/memory-history.ts';
 import { openDatabase, SqliteClient } from './sql/client.ts';

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { columnsOf } from '../../test/fakes/columns.ts';
-import { parseJson, stringifyJson, type JsonValue } from '../lib/json.ts';
+import { parseJson, stringifyJson, type JsonValue } from '../lib/text/json.ts';
 import { constantColumn, hasCharacters, isExactInCells, readNumber, valuesOf } from './cells.ts';
 import { readRecords } from './column-records.ts';
 import { JSON_LINES } from './json-lines.ts';

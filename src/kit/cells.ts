@@ -1,6 +1,6 @@
 /** Single cells of columns: reading their values, and making columns of new ones. */
 import { RecordError } from '../lib/errors.ts';
-import { isObject, parseJson, stringifyJson, type JsonValue } from '../lib/json.ts';
+import { isObject, parseJson, stringifyJson, type JsonValue } from '../lib/text/json.ts';
 import { readerOf, type FieldPath } from './field-path.ts';
 import {
   ESCAPED,

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { jsonColumnPages } from '../connectors/_files/json-column-pages.ts';
-import type { JsonObject } from '../lib/json.ts';
+import { jsonColumnPages } from '../connectors/_files/json/json-column-pages.ts';
+import type { JsonObject } from '../lib/text/json.ts';
 import { ColumnBuilder } from './cells.ts';
 import { writeLines } from './column-lines.ts';
 import { packColumns, unpackColumns } from './column-parcel.ts';

@@ -1,5 +1,5 @@
 /** Makes records of columns. */
-import { parseJson, type JsonValue } from '../lib/json.ts';
+import { parseJson, type JsonValue } from '../lib/text/json.ts';
 import { writeLines } from './column-lines.ts';
 import type { Columns } from './columns.ts';
 

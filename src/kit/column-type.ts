@@ -1,4 +1,4 @@
-import type { JsonValue } from '../lib/json.ts';
+import type { JsonValue } from '../lib/text/json.ts';
 import type { ColumnType } from './sink.ts';
 
 const INT64_MAX = 2n ** 63n - 1n;

@@ -1,6 +1,6 @@
 import type { Env } from '../lib/env.ts';
-import type { JsonObject, JsonValue } from '../lib/json.ts';
-import type { BackoffPolicy } from '../lib/backoff.ts';
+import type { JsonObject, JsonValue } from '../lib/text/json.ts';
+import type { BackoffPolicy } from '../lib/time/backoff.ts';
 
 /** Where and for whom a part works. Handed to every `open` and `probe`. */
 export interface PartContext {

@@ -1,5 +1,5 @@
 import type { ZodType } from 'zod';
-import type { JsonObject } from '../lib/json.ts';
+import type { JsonObject } from '../lib/text/json.ts';
 import type { CredentialContext, CredentialProvider } from './context.ts';
 
 // See SourceDefinition for why the type is erased.

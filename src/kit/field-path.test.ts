@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { assert } from '../lib/errors.ts';
-import { parseJson, type JsonValue } from '../lib/json.ts';
+import { parseJson, type JsonValue } from '../lib/text/json.ts';
 import { parseFieldPath, readerOf } from './field-path.ts';
 
 describe('a field path', () => {

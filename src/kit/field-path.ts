@@ -1,4 +1,4 @@
-import { hasField, isObject, type JsonValue } from '../lib/json.ts';
+import { hasField, isObject, type JsonValue } from '../lib/text/json.ts';
 
 /**
  * The path grammar of filters, checks and explode: a bare key, or `$` followed by `.key`, `['key']`

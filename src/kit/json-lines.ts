@@ -1,5 +1,5 @@
 import { ConnectorError, messageOf } from '../lib/errors.ts';
-import { parseJson, stringifyJson, type JsonValue } from '../lib/json.ts';
+import { parseJson, stringifyJson, type JsonValue } from '../lib/text/json.ts';
 import { writeLines } from './column-lines.ts';
 import type { Encoding } from './page.ts';
 

@@ -1,4 +1,4 @@
-import type { JsonValue } from '../lib/json.ts';
+import type { JsonValue } from '../lib/text/json.ts';
 import { readRecords } from './column-records.ts';
 import type { Columns } from './columns.ts';
 

@@ -1,4 +1,4 @@
-import { suggestion } from '../lib/nearest.ts';
+import { suggestion } from '../lib/text/nearest.ts';
 import type { CredentialDefinition } from './credential.ts';
 import type { SecretManagerDefinition } from './secrets.ts';
 import type { SinkDefinition } from './sink.ts';

@@ -4,9 +4,9 @@
  */
 import { z, type ZodType } from 'zod';
 import type { Issue } from '../lib/errors.ts';
-import { isObject, type JsonValue } from '../lib/json.ts';
-import { suggestion } from '../lib/nearest.ts';
-import { joinPath } from '../lib/text-path.ts';
+import { isObject, type JsonValue } from '../lib/text/json.ts';
+import { suggestion } from '../lib/text/nearest.ts';
+import { joinPath } from '../lib/text/text-path.ts';
 
 /** The only metadata keys a field may carry. */
 export interface FieldMeta {

@@ -1,5 +1,5 @@
 import type { Env } from '../lib/env.ts';
-import type { JsonObject } from '../lib/json.ts';
+import type { JsonObject } from '../lib/text/json.ts';
 
 /**
  * What a secrets manager is told about the world. Its own settings (address, login) come from

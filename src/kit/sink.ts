@@ -1,7 +1,7 @@
 import type { ZodType } from 'zod';
 import type { RecordError } from '../lib/errors.ts';
-import { isObject, type JsonObject, type JsonValue } from '../lib/json.ts';
-import type { WrittenFile } from '../lib/written-file.ts';
+import { isObject, type JsonObject, type JsonValue } from '../lib/text/json.ts';
+import type { WrittenFile } from '../lib/files/written-file.ts';
 import type { SinkContext } from './context.ts';
 import type { Page } from './page.ts';
 import type { ProbeFinding } from './probe.ts';

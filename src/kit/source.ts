@@ -1,5 +1,5 @@
 import type { ZodType } from 'zod';
-import type { JsonObject, JsonValue } from '../lib/json.ts';
+import type { JsonObject, JsonValue } from '../lib/text/json.ts';
 import type { SourceContext } from './context.ts';
 import type { Lane, Page } from './page.ts';
 import type { ProbeFinding } from './probe.ts';
@@ -137,8 +137,8 @@ export interface Slices<C> {
   };
 }
 
-// The config type is erased where definitions stand in lists: `any` here is what makes one list of
-// them possible. oxlint-disable-next-line typescript/no-explicit-any
+// The config type is erased where definitions stand in lists: `any` makes one list of them possible.
+// oxlint-disable-next-line typescript/no-explicit-any
 export interface SourceDefinition<C = any> {
   readonly role: 'source';
   /** The one name documents use. */

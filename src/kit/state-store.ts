@@ -1,5 +1,5 @@
 import type { ZodType } from 'zod';
-import type { JsonObject, JsonValue } from '../lib/json.ts';
+import type { JsonObject, JsonValue } from '../lib/text/json.ts';
 import type { PartContext } from './context.ts';
 import type { ProbeFinding } from './probe.ts';
 

@@ -1,6 +1,6 @@
 import type { ZodType } from 'zod';
 import type { Env } from '../lib/env.ts';
-import type { JsonObject, JsonValue } from '../lib/json.ts';
+import type { JsonObject, JsonValue } from '../lib/text/json.ts';
 import type { Columns } from './columns.ts';
 
 /** What a stage looks at; the plan decides from it which lane the row can take. */

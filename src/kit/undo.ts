@@ -1,4 +1,4 @@
-import type { JsonObject, JsonValue } from '../lib/json.ts';
+import type { JsonObject, JsonValue } from '../lib/text/json.ts';
 
 /**
  * How a run is undone: rows are deleted by its id, before-images put back, or the previous table

@@ -11,7 +11,7 @@ import {
   jsonText,
   type JsonObject,
   type JsonValue,
-} from '../lib/json.ts';
+} from '../lib/text/json.ts';
 import { finding, text } from './schema.ts';
 import type { Rejection, WriteMode, WriteResult } from './sink.ts';
 

@@ -1,7 +1,7 @@
-import type { Clock } from './clock.ts';
+import type { Clock } from './time/clock.ts';
 import type { Ids } from './ids.ts';
 import type { Log } from './log.ts';
-import type { Metrics } from './metrics.ts';
+import type { Metrics } from './metrics/metrics.ts';
 import type { Redactor } from './redact.ts';
 
 /**

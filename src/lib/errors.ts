@@ -4,7 +4,7 @@
  *
  * `code` is stable snake_case; `message` says what is wrong in one sentence; `hint` says what to
  * do. Exit codes and HTTP statuses are decided from the family and the code in one table each
- * (`cli/exit.ts`, `server/errors.ts`).
+ * (`cli/framework/exit.ts`, `server/errors.ts`).
  */
 export class AppError extends Error {
   readonly code: string;
@@ -20,7 +20,7 @@ export class AppError extends Error {
 
 /** One thing wrong (or doubtful) in a document or a settings file. */
 export interface Issue {
-  /** Stable snake_case code, e.g. `unknown_key`. The catalogue is `document/issues.ts`. */
+  /** Stable snake_case code, e.g. `unknown_key`. The catalogue is `document/parse/issues.ts`. */
   readonly code: string;
   /**
    * Place in the document: `matrix[2].sink.config.write_mode`; empty for the document as a whole.

@@ -1,4 +1,4 @@
-import { jsonEqual, type JsonValue } from './json.ts';
+import { jsonEqual, type JsonValue } from './text/json.ts';
 
 /**
  * Membership by JSON equality; scalars are looked up, only values that may equal something of

@@ -1,4 +1,4 @@
-import type { Clock } from './clock.ts';
+import type { Clock } from './time/clock.ts';
 
 /** Who answers sooner, even with a refusal, holds nobody up. */
 const WAITED_MS = 1000;

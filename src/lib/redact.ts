@@ -1,4 +1,4 @@
-import type { JsonValue } from './json.ts';
+import type { JsonValue } from './text/json.ts';
 
 /** Shorter values are not hidden: replacing them would spoil unrelated text. */
 export const SECRET_MIN_LENGTH = 4;

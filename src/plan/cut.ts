@@ -2,8 +2,8 @@
  * Rows whose invocations share what they read: in chunks of a range (`partition`), or in ranges
  * that are found when they run (`shard`).
  */
-import type { Blocks } from '../document/read-blocks.ts';
-import { isObject } from '../lib/json.ts';
+import type { Blocks } from '../document/parse/read-blocks.ts';
+import { isObject } from '../lib/text/json.ts';
 import type { PartDraft } from './part-draft.ts';
 import type { ShardPlan } from './plan.ts';
 

@@ -1,7 +1,7 @@
 /** Rows that list values: where those come from, settled but not looked up. */
 import { selectSteps } from '../document/blocks/fan-out.ts';
 import type { RowStatus } from '../document/blocks/source.ts';
-import type { Blocks, PlacedRow } from '../document/read-blocks.ts';
+import type { Blocks, PlacedRow } from '../document/parse/read-blocks.ts';
 import { fanOutOf } from './for-each.ts';
 import { draftPart, type Drafting, type PartDraft } from './part-draft.ts';
 import type { RowLinks } from './row-graph.ts';

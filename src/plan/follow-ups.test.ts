@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { issuesOf, plan } from '../../test/fakes/documents.ts';
-import type { JsonObject } from '../lib/json.ts';
+import type { JsonObject } from '../lib/text/json.ts';
 
 const SINK = { type: 'lines', config: { path: 'out' } };
 const found = (pipeline: JsonObject, matrix: JsonObject[]) => {

@@ -2,9 +2,9 @@
  * Rows that list values, and the rows that run once for each tuple of them (spec 2.8, rules 3 and
  * 4).
  */
-import { joinPath } from '../lib/text-path.ts';
+import { joinPath } from '../lib/text/text-path.ts';
 import type { FanOutSpec } from '../document/blocks/fan-out.ts';
-import type { Placed, PlacedRow } from '../document/read-blocks.ts';
+import type { Placed, PlacedRow } from '../document/parse/read-blocks.ts';
 import type { IssueList } from './issue-list.ts';
 
 /** What other rows see of a row that lists values. */

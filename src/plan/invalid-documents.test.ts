@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { ISSUES } from '../document/issues.ts';
+import { ISSUES } from '../document/parse/issues.ts';
 import { plan, refusalOf } from '../../test/fakes/documents.ts';
 
 /** Documents that must be refused, each beside what is to be said about it. */

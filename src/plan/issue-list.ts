@@ -1,6 +1,6 @@
 import type { Issue } from '../lib/errors.ts';
-import { nearest } from '../lib/nearest.ts';
-import { isFull } from '../document/locate.ts';
+import { nearest } from '../lib/text/nearest.ts';
+import { isFull } from '../document/text/locate.ts';
 
 const ERRORS_WITH_HINTS = 50;
 const LISTED = 20;

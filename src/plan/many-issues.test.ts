@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { plan, refusalOf } from '../../test/fakes/documents.ts';
-import type { JsonObject } from '../lib/json.ts';
+import type { JsonObject } from '../lib/text/json.ts';
 
 const PIPELINE: JsonObject = {
   source: { type: 'lines', config: { path: 'a' } },

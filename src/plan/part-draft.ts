@@ -2,12 +2,12 @@
 import type { ZodType } from 'zod';
 import type { Parts, Shelf } from '../kit/parts.ts';
 import { check } from '../kit/schema.ts';
-import { hasField, isObject, type JsonObject, type JsonValue } from '../lib/json.ts';
-import { joinPath } from '../lib/text-path.ts';
-import { mergeTrees } from '../document/merge.ts';
-import type { Blocks, Placed, Templates } from '../document/read-blocks.ts';
-import { stepsOf } from '../document/steps.ts';
-import { restoreEscapes } from '../document/tokens.ts';
+import { hasField, isObject, type JsonObject, type JsonValue } from '../lib/text/json.ts';
+import { joinPath } from '../lib/text/text-path.ts';
+import { mergeTrees } from '../document/compose/merge.ts';
+import type { Blocks, Placed, Templates } from '../document/parse/read-blocks.ts';
+import { stepsOf } from '../document/parse/steps.ts';
+import { restoreEscapes } from '../document/tokens/tokens.ts';
 import type { IssueList } from './issue-list.ts';
 
 /** A connector as a row uses it. */

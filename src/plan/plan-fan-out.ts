@@ -1,6 +1,6 @@
 import type { SourceDefinition } from '../kit/source.ts';
-import { checkAuthRef } from './gates/auth.ts';
-import { checkTokens, collectedOf } from './gates/row-tokens.ts';
+import { checkAuthRef } from './rules/auth.ts';
+import { checkTokens, collectedOf } from './rules/row-tokens.ts';
 import type { ValueList } from './for-each.ts';
 import type { FanOutDraft } from './fan-out-draft.ts';
 import type { RowContext } from './plan-row.ts';

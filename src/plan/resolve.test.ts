@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { JsonObject, JsonValue } from '../lib/json.ts';
+import type { JsonObject, JsonValue } from '../lib/text/json.ts';
 import { issuesOf, plan, refusalOf } from '../../test/fakes/documents.ts';
 import { fillConfig, resolvePart, type RuntimeTokens } from './resolve.ts';
 

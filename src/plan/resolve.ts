@@ -3,8 +3,8 @@
  * parses.
  */
 import type { ZodType } from 'zod';
-import { classify, restoreEscapes, rewriteTokens, wholeToken } from '../document/tokens.ts';
-import { nowFault, renderNow, type RunClock } from '../document/now-tokens.ts';
+import { classify, restoreEscapes, rewriteTokens, wholeToken } from '../document/tokens/tokens.ts';
+import { nowFault, renderNow, type RunClock } from '../document/tokens/now-tokens.ts';
 import { ConfigError, type Issue } from '../lib/errors.ts';
 import {
   hasField,
@@ -13,8 +13,8 @@ import {
   setField,
   type JsonObject,
   type JsonValue,
-} from '../lib/json.ts';
-import { joinPath } from '../lib/text-path.ts';
+} from '../lib/text/json.ts';
+import { joinPath } from '../lib/text/text-path.ts';
 import { check } from '../kit/schema.ts';
 import type { PartPlan } from './plan.ts';
 

@@ -1,14 +1,14 @@
 /** Rows with their templates, layers and inherited blocks settled; parts are not looked up yet. */
-import { joinPath } from '../lib/text-path.ts';
+import { joinPath } from '../lib/text/text-path.ts';
 import type { CompleteFor } from '../document/blocks/complete-for.ts';
 import type { Delivery } from '../document/blocks/delivery.ts';
 import type { DlqSpec } from '../document/blocks/dlq.ts';
-import type { PartitionSpec } from '../document/chunks.ts';
+import type { PartitionSpec } from '../document/ranges/chunks.ts';
 import type { SlaConfig } from '../document/blocks/sla.ts';
 import type { RowStatus, SourceSpec } from '../document/blocks/source.ts';
 import type { StateSpec } from '../document/blocks/state.ts';
 import type { TransformSpec } from '../document/blocks/transform.ts';
-import type { Blocks, Placed, PlacedRow } from '../document/read-blocks.ts';
+import type { Blocks, Placed, PlacedRow } from '../document/parse/read-blocks.ts';
 import { shardOf } from './cut.ts';
 import { draftFanOut, draftListSource, type FanOutDraft } from './fan-out-draft.ts';
 import { fanOutOf, type ValueList } from './for-each.ts';

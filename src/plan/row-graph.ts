@@ -1,6 +1,6 @@
 /** Row ids and the links between rows: what every row needs before it can start. */
-import { joinPath } from '../lib/text-path.ts';
-import type { PlacedRow } from '../document/read-blocks.ts';
+import { joinPath } from '../lib/text/text-path.ts';
+import type { PlacedRow } from '../document/parse/read-blocks.ts';
 import { checkFanOut, readForEach, type ValueList } from './for-each.ts';
 import type { IssueList } from './issue-list.ts';
 

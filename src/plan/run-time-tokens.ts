@@ -1,8 +1,8 @@
 /** Finding the run-time tokens of a value, and telling where they must not stand. */
-import { isObject, type JsonObject, type JsonValue } from '../lib/json.ts';
-import { joinPath } from '../lib/text-path.ts';
-import type { Steps } from '../document/steps.ts';
-import { classify, rewriteTokens, type Token } from '../document/tokens.ts';
+import { isObject, type JsonObject, type JsonValue } from '../lib/text/json.ts';
+import { joinPath } from '../lib/text/text-path.ts';
+import type { Steps } from '../document/parse/steps.ts';
+import { classify, rewriteTokens, type Token } from '../document/tokens/tokens.ts';
 import type { IssueList } from './issue-list.ts';
 
 /**

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { plan, refusalOf } from '../../test/fakes/documents.ts';
-import type { JsonObject } from '../lib/json.ts';
+import type { JsonObject } from '../lib/text/json.ts';
 
 const told = (pipeline: JsonObject, rest: JsonObject = {}) => {
   const base = { source: { type: 'lines', config: { path: 'in' } }, sink: { type: 'nowhere' } };

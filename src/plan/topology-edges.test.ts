@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { issuesOf, load } from '../../test/fakes/documents.ts';
 import { graphPlan, partsOf, type Edge, type GraphDocument } from '../../test/fakes/graph.ts';
 import { fakeSink, fakeSource } from '../../test/fakes/plan.ts';
-import type { JsonObject } from '../lib/json.ts';
+import type { JsonObject } from '../lib/text/json.ts';
 import { planDocument } from './plan-document.ts';
 import type { EdgePlan } from './plan.ts';
 

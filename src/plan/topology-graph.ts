@@ -1,7 +1,7 @@
 /** Whether nodes and edges make a graph that can run (spec 2.8). */
 import type { EdgeSpec, JoinSpec, NodeKind, NodeSpec } from '../document/blocks/topology.ts';
-import type { Placed } from '../document/read-blocks.ts';
-import { joinPath } from '../lib/text-path.ts';
+import type { Placed } from '../document/parse/read-blocks.ts';
+import { joinPath } from '../lib/text/text-path.ts';
 import type { IssueList } from './issue-list.ts';
 
 export interface PlacedNode {

@@ -2,9 +2,9 @@ import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { FAKE_PARTS } from '../../test/fakes/parts.ts';
 import { documentOfTree } from '../document/load.ts';
-import { ISSUES } from '../document/issues.ts';
+import { ISSUES } from '../document/parse/issues.ts';
 import { ConfigError } from '../lib/errors.ts';
-import type { JsonObject, JsonValue } from '../lib/json.ts';
+import type { JsonObject, JsonValue } from '../lib/text/json.ts';
 import { load, plan } from '../../test/fakes/documents.ts';
 import { planDocument } from './plan-document.ts';
 

@@ -1,8 +1,8 @@
 /** Whether and how the destination of a row can be compared with its source. */
 import { verifyDefaults } from '../document/blocks/verify.ts';
 import type { SinkCapabilities } from '../kit/sink.ts';
-import { canonicalJson } from '../lib/json.ts';
-import { inOneSpelling } from '../lib/local-address.ts';
+import { canonicalJson } from '../lib/text/json.ts';
+import { inOneSpelling } from '../lib/http/local-address.ts';
 import type { Plan, RowPlan, SourcePlan, VerifyPlan } from './plan.ts';
 
 /** What holds for a row whose document says nothing. */

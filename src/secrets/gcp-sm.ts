@@ -1,6 +1,6 @@
 import type { SecretManagerServiceClient } from '@google-cloud/secret-manager';
 import { ConnectorError, type ConnectorErrorKind } from '../lib/errors.ts';
-import { isHttpUrl } from '../lib/http-url.ts';
+import { isHttpUrl } from '../lib/http/http-url.ts';
 import { defineSecretManager, type SecretContext, type SecretManager } from '../kit/secrets.ts';
 import { setting, vendorClient, vendorError } from './vendor.ts';
 

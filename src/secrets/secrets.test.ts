@@ -18,7 +18,7 @@ import {
 } from '../../test/fakes/secret-managers.ts';
 import type { SecretManagerDefinition } from '../kit/secrets.ts';
 import { ConnectorError } from '../lib/errors.ts';
-import type { JsonObject } from '../lib/json.ts';
+import type { JsonObject } from '../lib/text/json.ts';
 import { awsSecretsManager } from './aws-sm.ts';
 import { azureKeyVault } from './azure-kv.ts';
 import { gcpSecretManager } from './gcp-sm.ts';

@@ -1,7 +1,7 @@
-import { isHttpUrl } from '../lib/http-url.ts';
+import { isHttpUrl } from '../lib/http/http-url.ts';
 import { ConnectorError } from '../lib/errors.ts';
-import { isObject, parseJson, type JsonObject, type JsonValue } from '../lib/json.ts';
-import { readLimited } from '../lib/response-text.ts';
+import { isObject, parseJson, type JsonObject, type JsonValue } from '../lib/text/json.ts';
+import { readLimited } from '../lib/http/response-text.ts';
 import { defineSecretManager, type SecretContext } from '../kit/secrets.ts';
 import { kindOfStatus, setting, vendorError } from './vendor.ts';
 

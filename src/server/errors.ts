@@ -10,7 +10,7 @@ import {
   type Issue,
   type RefusalCode,
 } from '../lib/errors.ts';
-import { stringifyJson, type JsonObject } from '../lib/json.ts';
+import { stringifyJson, type JsonObject } from '../lib/text/json.ts';
 import type { Redactor } from '../lib/redact.ts';
 
 export interface ErrorKindOfAnswer {

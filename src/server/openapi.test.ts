@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { ERRORS, type ErrorCode } from './errors.ts';
 import { describeApi } from './openapi.ts';
 import { ROUTES } from './routes/index.ts';
-import { startFixture } from './server-fixture.ts';
+import { startFixture } from '../../test/support/server.ts';
 
 interface Operation {
   readonly operationId: string;

@@ -2,7 +2,7 @@
 import type { ZodType } from 'zod';
 import { jsonSchemaOf, type JsonSchema } from '../kit/schema.ts';
 import { ERRORS, statusOf, type ErrorCode } from './errors.ts';
-import { parameterNames } from './paths.ts';
+import { parameterNames } from './http/paths.ts';
 import { refusalsOf, type ResponseSpec, type Route } from './route.ts';
 
 /** Version of the API, not of the product. */

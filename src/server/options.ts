@@ -5,13 +5,13 @@ import type { LocalOutputs } from '../features/local-outputs/local-outputs.ts';
 import type { SubmitBackfill } from '../features/backfill/submit-units.ts';
 import type { Parts } from '../kit/parts.ts';
 import type { Env } from '../lib/env.ts';
-import type { Audit } from '../runs/audit.ts';
-import type { Rollback } from '../runs/rollback-run.ts';
-import type { Runs } from '../runs/runs.ts';
-import type { Replay } from '../runs/replay-service.ts';
-import type { Verify } from '../runs/verify-service.ts';
+import type { Audit } from '../runs/service/audit.ts';
+import type { Rollback } from '../features/rollback/rollback-run.ts';
+import type { Runs } from '../runs/service/runs.ts';
+import type { Replay } from '../features/dlq/replay-service.ts';
+import type { Verify } from '../features/verify/verify-service.ts';
 import type { DoctorReport, DoctorRequest } from '../wire/doctor.ts';
-import type { Authenticator } from './auth.ts';
+import type { Authenticator } from './auth/auth.ts';
 
 /** A document block as the schema catalogue shows it. */
 export interface BlockListing {

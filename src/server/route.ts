@@ -5,11 +5,11 @@
  */
 import type { ZodType } from 'zod';
 import { assert } from '../lib/errors.ts';
-import type { Caller } from '../runs/runs.ts';
-import type { Principal } from './auth.ts';
+import type { Caller } from '../runs/service/runs.ts';
+import type { Principal } from './auth/auth.ts';
 import type { ErrorCode } from './errors.ts';
 import type { ServerOptions } from './options.ts';
-import type { Permission } from './permissions.ts';
+import type { Permission } from './auth/permissions.ts';
 
 export type HttpMethod = 'GET' | 'POST' | 'PUT' | 'DELETE';
 

@@ -7,11 +7,11 @@ import { open as openFile, readFile, rename, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { z } from 'zod';
 import { AppError, ConnectorError, messageOf, type ConnectorErrorKind } from '../lib/errors.ts';
-import { parseJson, stringifyJson, type JsonValue } from '../lib/json.ts';
-import { isSealed, open as openSealed, seal } from '../lib/seal.ts';
+import { parseJson, stringifyJson, type JsonValue } from '../lib/text/json.ts';
+import { isSealed, open as openSealed, seal } from '../lib/crypto/seal.ts';
 import { optional, text } from '../kit/schema.ts';
 import { defineStateStore, type StateStore } from '../kit/state-store.ts';
-import { makeFolder } from '../lib/make-folder.ts';
+import { makeFolder } from '../lib/files/make-folder.ts';
 
 const config = z.lazy(() =>
   z.strictObject({

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { parseJson, stringifyJson } from '../lib/json.ts';
+import { parseJson, stringifyJson } from '../lib/text/json.ts';
 import { defineStateStore } from '../kit/state-store.ts';
 
 /** Bookmarks of this process, as JSON text so that nobody shares an object with a store. */

@@ -1,8 +1,8 @@
 import type { Pool } from 'pg';
 import { z } from 'zod';
-import { parseJson, stringifyJson } from '../lib/json.ts';
-import { openPostgresPool, postgresUrlFault, withClient } from '../lib/postgres.ts';
-import { quoteName } from '../lib/sql-name.ts';
+import { parseJson, stringifyJson } from '../lib/text/json.ts';
+import { openPostgresPool, postgresUrlFault, withClient } from '../lib/sql/postgres.ts';
+import { quoteName } from '../lib/sql/sql-name.ts';
 import { boolean, finding, integer, text } from '../kit/schema.ts';
 import { defineStateStore, type StateStore } from '../kit/state-store.ts';
 import { tableName } from './table-name.ts';

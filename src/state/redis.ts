@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import { ConnectorError, messageOf, type ConnectorErrorKind } from '../lib/errors.ts';
-import { parseJson, stringifyJson, type JsonValue } from '../lib/json.ts';
+import { parseJson, stringifyJson, type JsonValue } from '../lib/text/json.ts';
 import { finding, text } from '../kit/schema.ts';
 import { defineStateStore, type StateStore } from '../kit/state-store.ts';
 

@@ -1,9 +1,9 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { z } from 'zod';
 import { ConnectorError } from '../lib/errors.ts';
-import { parseJson, stringifyJson, type JsonValue } from '../lib/json.ts';
-import { openSqlite, parseSqliteUrl, sqliteError } from '../lib/sqlite.ts';
-import { quoteName } from '../lib/sql-name.ts';
+import { parseJson, stringifyJson, type JsonValue } from '../lib/text/json.ts';
+import { openSqlite, parseSqliteUrl, sqliteError } from '../lib/sql/sqlite.ts';
+import { quoteName } from '../lib/sql/sql-name.ts';
 import { finding, text } from '../kit/schema.ts';
 import { defineStateStore, type StateStore } from '../kit/state-store.ts';
 import { tableName } from './table-name.ts';

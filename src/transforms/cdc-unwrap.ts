@@ -6,7 +6,7 @@ import {
   setField,
   type JsonObject,
   type JsonValue,
-} from '../lib/json.ts';
+} from '../lib/text/json.ts';
 import { text } from '../kit/schema.ts';
 import { defineTransform } from '../kit/transform.ts';
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { hasField, setField, type JsonObject, type JsonValue } from '../lib/json.ts';
+import { hasField, setField, type JsonObject, type JsonValue } from '../lib/text/json.ts';
 import { boolean, finding, json, optional, text } from '../kit/schema.ts';
 import { defineTransform } from '../kit/transform.ts';
 import { editing } from './per-record.ts';

@@ -1,7 +1,7 @@
 /** Cells that stand apart from the names of their columns, as reports send them. */
 import { RecordError } from '../lib/errors.ts';
-import { hasField, jsonText, setField, type JsonObject, type JsonValue } from '../lib/json.ts';
-import { itemReader } from './item-path.ts';
+import { hasField, jsonText, setField, type JsonObject, type JsonValue } from '../lib/text/json.ts';
+import { itemReader } from './reshape/item-path.ts';
 
 /** The names of columns found in a record; a column without a name is `col_<index>`. */
 export type ColumnNames = (record: JsonValue) => readonly string[];

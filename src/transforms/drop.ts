@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { hasField, setField, type JsonObject } from '../lib/json.ts';
+import { hasField, setField, type JsonObject } from '../lib/text/json.ts';
 import { defineTransform } from '../kit/transform.ts';
 import { fieldNames, mapping } from './per-record.ts';
 

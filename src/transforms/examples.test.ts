@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { testEnv } from '../../test/fakes/env.ts';
 import { jsonSchemaOf } from '../kit/schema.ts';
-import { stringifyJson, type JsonValue } from '../lib/json.ts';
+import { stringifyJson, type JsonValue } from '../lib/text/json.ts';
 import { TRANSFORMS } from './index.ts';
-import { issuesOf, runTransform } from './testing.ts';
+import { issuesOf, runTransform } from '../../test/support/transforms.ts';
 
 describe('the transforms', () => {
   it('are listed in order and once each', () => {

@@ -1,15 +1,15 @@
 import { describe, expect, it } from 'vitest';
-import { parseJson, stringifyJson, type JsonValue } from '../lib/json.ts';
+import { parseJson, stringifyJson, type JsonValue } from '../lib/text/json.ts';
 import type { TransformDefinition } from '../kit/transform.ts';
-import { cast } from './cast.ts';
+import { cast } from './cast/cast.ts';
 import { drop } from './drop.ts';
 import { filter } from './filter.ts';
 import { hash } from './hash.ts';
 import { redact } from './redact.ts';
-import { renameField } from './rename-field.ts';
+import { renameField } from './rename/rename-field.ts';
 import { select } from './select.ts';
 import { set } from './set.ts';
-import { issuesOf, runTransform } from './testing.ts';
+import { issuesOf, runTransform } from '../../test/support/transforms.ts';
 import { valueCase } from './value-case.ts';
 
 const BIG = 9_007_199_254_740_993n;

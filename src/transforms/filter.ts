@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { jsonEqual, type JsonValue } from '../lib/json.ts';
+import { jsonEqual, type JsonValue } from '../lib/text/json.ts';
 import { memberOf } from '../lib/member-of.ts';
 import { rowsWhere } from '../kit/cells.ts';
 import { readerOf } from '../kit/field-path.ts';

@@ -2,7 +2,7 @@ import { hash as nodeHash } from 'node:crypto';
 import { z } from 'zod';
 import { ColumnBuilder, valuesOf } from '../kit/cells.ts';
 import type { Columns } from '../kit/columns.ts';
-import { hasField, jsonText, setField, type JsonObject, type JsonValue } from '../lib/json.ts';
+import { hasField, jsonText, setField, type JsonObject, type JsonValue } from '../lib/text/json.ts';
 import { finding, optional, text } from '../kit/schema.ts';
 import { defineTransform } from '../kit/transform.ts';
 import { lazyLibrary } from '../lib/lazy.ts';

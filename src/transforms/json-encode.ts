@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { hasField, stringifyJson } from '../lib/json.ts';
+import { hasField, stringifyJson } from '../lib/text/json.ts';
 import { defineTransform } from '../kit/transform.ts';
 import { editing, fieldNames } from './per-record.ts';
 

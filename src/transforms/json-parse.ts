@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { RecordError } from '../lib/errors.ts';
-import { hasField, parseJson, setField, type JsonValue } from '../lib/json.ts';
+import { hasField, parseJson, setField, type JsonValue } from '../lib/text/json.ts';
 import { finding, optional, text } from '../kit/schema.ts';
 import { defineTransform } from '../kit/transform.ts';
 import { editing, someFieldNames } from './per-record.ts';

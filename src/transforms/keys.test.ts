@@ -1,11 +1,11 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { isObject, type JsonObject, type JsonValue } from '../lib/json.ts';
-import { flatten } from './flatten.ts';
-import { keysCase } from './keys-case.ts';
-import { renameKeys } from './rename-keys.ts';
-import { spellSymbols } from './spell-symbols.ts';
-import { issuesOf, runTransform } from './testing.ts';
+import { isObject, type JsonObject, type JsonValue } from '../lib/text/json.ts';
+import { flatten } from './reshape/flatten.ts';
+import { keysCase } from './rename/keys-case.ts';
+import { renameKeys } from './rename/rename-keys.ts';
+import { spellSymbols } from './rename/spell-symbols.ts';
+import { issuesOf, runTransform } from '../../test/support/transforms.ts';
 
 const key = fc.constantFrom('a', 'b', 'c', 'd_e');
 const tree = fc.letrec<{ value: JsonValue; object: JsonObject }>((tie) => ({

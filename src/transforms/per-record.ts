@@ -4,7 +4,7 @@
  * replaced, never changed.
  */
 import { z } from 'zod';
-import { isObject, type JsonObject, type JsonValue } from '../lib/json.ts';
+import { isObject, type JsonObject, type JsonValue } from '../lib/text/json.ts';
 import { mappedColumn } from '../kit/cells.ts';
 import type { Columns } from '../kit/columns.ts';
 import { text } from '../kit/schema.ts';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { constantColumn } from '../kit/cells.ts';
-import { setField, type JsonObject } from '../lib/json.ts';
+import { setField, type JsonObject } from '../lib/text/json.ts';
 import { json, text } from '../kit/schema.ts';
 import { defineTransform } from '../kit/transform.ts';
 import { editing } from './per-record.ts';

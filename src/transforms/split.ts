@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { hasField, setField } from '../lib/json.ts';
+import { hasField, setField } from '../lib/text/json.ts';
 import { boolean, optional, text } from '../kit/schema.ts';
 import { defineTransform } from '../kit/transform.ts';
 import { editing } from './per-record.ts';

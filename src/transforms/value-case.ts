@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { hasField, type JsonObject, type JsonValue } from '../lib/json.ts';
+import { hasField, type JsonObject, type JsonValue } from '../lib/text/json.ts';
 import { defineTransform } from '../kit/transform.ts';
 import { changedColumns, editing, fieldNames } from './per-record.ts';
 

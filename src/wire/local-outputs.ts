@@ -2,7 +2,7 @@
  * The ledger of files that sinks wrote on the machine of the server (spec 1, sections 2.7 and 4.8).
  */
 import { z } from 'zod';
-import type { JsonValue } from '../lib/json.ts';
+import type { JsonValue } from '../lib/text/json.ts';
 
 const time = z.string().meta({ format: 'date-time', description: 'RFC 3339, UTC.' });
 

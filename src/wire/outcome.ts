@@ -3,10 +3,10 @@
  * and into JSON output.
  */
 import type { ErrorKind } from '../lib/errors.ts';
-import type { JsonValue } from '../lib/json.ts';
+import type { JsonValue } from '../lib/text/json.ts';
 import type { ReplayReport } from './dlq.ts';
 import type { VerifyReport } from './verify.ts';
-import type { WrittenFile } from '../lib/written-file.ts';
+import type { WrittenFile } from '../lib/files/written-file.ts';
 
 export interface OutcomeError {
   /** Stable snake_case code. */

@@ -1,7 +1,7 @@
 /** The contract of a sink, as a suite every sink is held to. */
 import { describe, expect, it } from 'vitest';
 import { ConnectorError } from '../../src/lib/errors.ts';
-import type { JsonObject, JsonValue } from '../../src/lib/json.ts';
+import type { JsonObject, JsonValue } from '../../src/lib/text/json.ts';
 import { JSON_LINES } from '../../src/kit/json-lines.ts';
 import { Page } from '../../src/kit/page.ts';
 import { check } from '../../src/kit/schema.ts';

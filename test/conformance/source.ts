@@ -4,7 +4,7 @@
  */
 import { describe, expect, it } from 'vitest';
 import { ConnectorError } from '../../src/lib/errors.ts';
-import type { JsonObject, JsonValue } from '../../src/lib/json.ts';
+import type { JsonObject, JsonValue } from '../../src/lib/text/json.ts';
 import { check } from '../../src/kit/schema.ts';
 import { RECORDS_LANE, type Lane, type Page } from '../../src/kit/page.ts';
 import type { Source, SourceDefinition } from '../../src/kit/source.ts';

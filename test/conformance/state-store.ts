@@ -1,6 +1,6 @@
 /** What every state store must do; each store runs it against the real thing. */
 import { expect, test } from 'vitest';
-import type { JsonObject, JsonValue } from '../../src/lib/json.ts';
+import type { JsonObject, JsonValue } from '../../src/lib/text/json.ts';
 import { check } from '../../src/kit/schema.ts';
 import type { StateStore, StateStoreDefinition } from '../../src/kit/state-store.ts';
 import { partContext, testEnv } from '../fakes/env.ts';

@@ -6,7 +6,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { ISSUES } from '../../src/document/issues.ts';
+import { ISSUES } from '../../src/document/parse/issues.ts';
 import { ConfigError, type Issue } from '../../src/lib/errors.ts';
 import { parts } from '../../src/parts.ts';
 import { planDocument } from '../../src/plan/plan-document.ts';

@@ -6,8 +6,8 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { explainDocument, introduce, tellRow } from '../../src/cli/explain-plan.ts';
-import { formatOf } from '../../src/document/file-text.ts';
+import { explainDocument, introduce, tellRow } from '../../src/cli/render/explain-plan.ts';
+import { formatOf } from '../../src/document/text/file-text.ts';
 import { loadDocument } from '../../src/document/load.ts';
 import { ConfigError, type Issue } from '../../src/lib/errors.ts';
 import { Redactor } from '../../src/lib/redact.ts';

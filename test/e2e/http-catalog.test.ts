@@ -5,7 +5,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import { expect, test } from 'vitest';
 import { BLOCKS } from '../../src/document/blocks/index.ts';
 import { parts } from '../../src/parts.ts';
-import { startFixture } from '../../src/server/server-fixture.ts';
+import { startFixture } from '../support/server.ts';
 
 const names = (shelf: {
   readonly all: readonly { readonly type: string; readonly aliases?: readonly string[] }[];

@@ -4,13 +4,8 @@ import { request as httpRequest } from 'node:http';
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { afterEach, expect, test } from 'vitest';
-import type { LogEvent } from '../../src/runs/runs.ts';
-import {
-  startFixture,
-  TOKENS,
-  type Fixture,
-  type FixtureOptions,
-} from '../../src/server/server-fixture.ts';
+import type { LogEvent } from '../../src/runs/service/runs.ts';
+import { startFixture, TOKENS, type Fixture, type FixtureOptions } from '../support/server.ts';
 
 const open: Fixture[] = [];
 afterEach(async () => {

@@ -1,7 +1,7 @@
 import { ByteWriter } from '../../src/kit/byte-writer.ts';
 import { ColumnBuilder } from '../../src/kit/cells.ts';
 import { Columns } from '../../src/kit/columns.ts';
-import type { JsonValue } from '../../src/lib/json.ts';
+import type { JsonValue } from '../../src/lib/text/json.ts';
 
 /** A page of columns from rows of values; a row has no cell where its value is undefined. */
 export function columnsOf(

@@ -19,9 +19,9 @@ import {
 } from '../../src/kit/sink.ts';
 import { fileState } from '../../src/state/file.ts';
 import { memoryState } from '../../src/state/memory.ts';
-import { cast } from '../../src/transforms/cast.ts';
+import { cast } from '../../src/transforms/cast/cast.ts';
 import { defineSource } from '../../src/kit/source.ts';
-import { stringifyJson, type JsonValue } from '../../src/lib/json.ts';
+import { stringifyJson, type JsonValue } from '../../src/lib/text/json.ts';
 
 const path = z.strictObject({ path: z.string() });
 

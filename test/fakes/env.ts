@@ -1,8 +1,8 @@
-import { systemClock, type Clock } from '../../src/lib/clock.ts';
+import { systemClock, type Clock } from '../../src/lib/time/clock.ts';
 import type { Env } from '../../src/lib/env.ts';
 import { uuidIds } from '../../src/lib/ids.ts';
 import { createLog, type LogLine } from '../../src/lib/log.ts';
-import { noMetrics } from '../../src/lib/metrics.ts';
+import { noMetrics } from '../../src/lib/metrics/metrics.ts';
 import { Redactor } from '../../src/lib/redact.ts';
 import type { PartContext, SinkContext, SourceContext } from '../../src/kit/context.ts';
 

@@ -9,7 +9,7 @@ import { shelve, type Parts } from '../../src/kit/parts.ts';
 import type { SinkDefinition } from '../../src/kit/sink.ts';
 import type { SourceDefinition } from '../../src/kit/source.ts';
 import type { StateStoreDefinition } from '../../src/kit/state-store.ts';
-import type { JsonObject, JsonValue } from '../../src/lib/json.ts';
+import type { JsonObject, JsonValue } from '../../src/lib/text/json.ts';
 import { planDocument } from '../../src/plan/plan-document.ts';
 import type { Plan } from '../../src/plan/plan.ts';
 import type { RunOutcome } from '../../src/wire/outcome.ts';

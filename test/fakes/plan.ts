@@ -4,7 +4,7 @@
  */
 import { z } from 'zod';
 import { ConnectorError, RecordError } from '../../src/lib/errors.ts';
-import type { JsonObject, JsonValue } from '../../src/lib/json.ts';
+import type { JsonObject, JsonValue } from '../../src/lib/text/json.ts';
 import { Page, RECORDS_LANE } from '../../src/kit/page.ts';
 import {
   APPEND_ONLY,

@@ -1,4 +1,4 @@
-import type { JsonValue } from '../../src/lib/json.ts';
+import type { JsonValue } from '../../src/lib/text/json.ts';
 import { RECORDS_LANE, type Page } from '../../src/kit/page.ts';
 import type { Source } from '../../src/kit/source.ts';
 

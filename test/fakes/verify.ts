@@ -5,7 +5,7 @@
 import { documentOfTree } from '../../src/document/load.ts';
 import { rowToVerify, verifyRow } from '../../src/engine/verify/verify-row.ts';
 import type { Env } from '../../src/lib/env.ts';
-import type { JsonObject, JsonValue } from '../../src/lib/json.ts';
+import type { JsonObject, JsonValue } from '../../src/lib/text/json.ts';
 import { parts } from '../../src/parts.ts';
 import { planDocument } from '../../src/plan/plan-document.ts';
 import type { Plan } from '../../src/plan/plan.ts';

@@ -1,7 +1,7 @@
-import { defineCommand } from '../command.ts';
-import { DOCUMENT_OPTIONS } from '../document-options.ts';
-import { integerOption, switchOption, textOption } from '../option.ts';
-import { CONFIG_ARGUMENT } from '../shared-options.ts';
+import { defineCommand } from '../framework/command.ts';
+import { DOCUMENT_OPTIONS } from '../documents/document-options.ts';
+import { integerOption, switchOption, textOption } from '../framework/option.ts';
+import { CONFIG_ARGUMENT } from '../framework/shared-options.ts';
 
 export const backfillCommand = defineCommand({
   name: 'backfill',
@@ -81,7 +81,7 @@ export const backfillCommand = defineCommand({
     },
   ],
   async run(context, { options, positionals: [config] }) {
-    const { backfill } = await import('../run-backfill.ts');
+    const { backfill } = await import('./run-backfill.ts');
     return backfill(context, config, options);
   },
 });

@@ -1,8 +1,8 @@
 import { DEFAULT_DEPTH, MAX_DEPTH } from '../../features/catalog/depth.ts';
-import { defineCommand } from '../command.ts';
-import { CATALOG_OPTIONS, readCatalog } from '../document-catalog.ts';
-import { EXIT } from '../exit.ts';
-import { integerOption, textOption } from '../option.ts';
+import { defineCommand } from '../framework/command.ts';
+import { CATALOG_OPTIONS, readCatalog } from '../documents/document-catalog.ts';
+import { EXIT } from '../framework/exit.ts';
+import { integerOption, textOption } from '../framework/option.ts';
 
 export const catalogLineageCommand = defineCommand({
   name: 'catalog lineage',

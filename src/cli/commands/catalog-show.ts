@@ -1,11 +1,11 @@
 import type { Catalog } from '../../features/catalog/catalog.ts';
 import { AppError } from '../../lib/errors.ts';
 import type { DatasetDetail, InferredSchema, SchemaDiff } from '../../wire/catalog.ts';
-import { defineCommand } from '../command.ts';
-import type { CliContext } from '../context.ts';
-import { CATALOG_OPTIONS, readCatalog } from '../document-catalog.ts';
-import { EXIT } from '../exit.ts';
-import { count, definitionList, table, thousands } from '../render.ts';
+import { defineCommand } from '../framework/command.ts';
+import type { CliContext } from '../framework/context.ts';
+import { CATALOG_OPTIONS, readCatalog } from '../documents/document-catalog.ts';
+import { EXIT } from '../framework/exit.ts';
+import { count, definitionList, table, thousands } from '../render/render.ts';
 
 const PAGE = 1000;
 /** `--json` tells all that are known. */

@@ -1,6 +1,6 @@
-import { defineCommand, type Command } from '../command.ts';
-import { completionScript, SHELLS, type Shell } from '../completions.ts';
-import { EXIT, usageError } from '../exit.ts';
+import { defineCommand, type Command } from '../framework/command.ts';
+import { completionScript, SHELLS, type Shell } from '../framework/completions.ts';
+import { EXIT, usageError } from '../framework/exit.ts';
 
 /** The command that knows the others: the list it stands in is handed to it. */
 export function completionsCommand(commands: () => readonly Command[]): Command {

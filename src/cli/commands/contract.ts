@@ -1,14 +1,14 @@
 import type { ContractConfig, ContractField } from '../../document/blocks/contract.ts';
 import { AppError } from '../../lib/errors.ts';
-import { stringifyJson } from '../../lib/json.ts';
+import { stringifyJson } from '../../lib/text/json.ts';
 import type { Plan } from '../../plan/plan.ts';
-import { defineCommand } from '../command.ts';
-import type { CliContext } from '../context.ts';
-import { DOCUMENT_OPTIONS } from '../document-options.ts';
-import { EXIT } from '../exit.ts';
-import { choiceOption } from '../option.ts';
-import { count, table } from '../render.ts';
-import { CONFIG_ARGUMENT } from '../shared-options.ts';
+import { defineCommand } from '../framework/command.ts';
+import type { CliContext } from '../framework/context.ts';
+import { DOCUMENT_OPTIONS } from '../documents/document-options.ts';
+import { EXIT } from '../framework/exit.ts';
+import { choiceOption } from '../framework/option.ts';
+import { count, table } from '../render/render.ts';
+import { CONFIG_ARGUMENT } from '../framework/shared-options.ts';
 
 export const contractCommand = defineCommand({
   name: 'contract',
@@ -34,7 +34,7 @@ export const contractCommand = defineCommand({
     },
   ],
   async run(context, { options, positionals: [config] }) {
-    const { loadPlan } = await import('../load-plan.ts');
+    const { loadPlan } = await import('../documents/load-plan.ts');
     const { plan } = await loadPlan(context, {
       config,
       completion: options,

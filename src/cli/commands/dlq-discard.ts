@@ -1,14 +1,14 @@
-import { defineCommand } from '../command.ts';
+import { defineCommand } from '../framework/command.ts';
 import {
   BEFORE_OPTION,
   KEY_OPTION,
   keysOf,
   LOCATION_ARGUMENT,
   REASON_OPTION,
-} from '../dlq-options.ts';
-import { EXIT } from '../exit.ts';
-import { switchOption } from '../option.ts';
-import { count } from '../render.ts';
+} from './dlq-options.ts';
+import { EXIT } from '../framework/exit.ts';
+import { switchOption } from '../framework/option.ts';
+import { count } from '../render/render.ts';
 
 export const dlqDiscardCommand = defineCommand({
   name: 'dlq discard',

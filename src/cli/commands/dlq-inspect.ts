@@ -1,11 +1,11 @@
-import { stringifyJson } from '../../lib/json.ts';
+import { stringifyJson } from '../../lib/text/json.ts';
 import type { Inspection } from '../../wire/dlq.ts';
-import { defineCommand } from '../command.ts';
-import type { CliContext } from '../context.ts';
-import { KEY_OPTION, keysOf, LOCATION_ARGUMENT, REASON_OPTION } from '../dlq-options.ts';
-import { EXIT } from '../exit.ts';
-import { integerOption, switchOption } from '../option.ts';
-import { count, definitionList } from '../render.ts';
+import { defineCommand } from '../framework/command.ts';
+import type { CliContext } from '../framework/context.ts';
+import { KEY_OPTION, keysOf, LOCATION_ARGUMENT, REASON_OPTION } from './dlq-options.ts';
+import { EXIT } from '../framework/exit.ts';
+import { integerOption, switchOption } from '../framework/option.ts';
+import { count, definitionList } from '../render/render.ts';
 
 const WIDTH = 100;
 

@@ -1,14 +1,14 @@
 import type { ReplayReport } from '../../wire/dlq.ts';
-import { defineCommand } from '../command.ts';
-import type { CliContext } from '../context.ts';
-import { KEY_OPTION, keysOf, REASON_OPTION } from '../dlq-options.ts';
-import { DOCUMENT_OPTIONS } from '../document-options.ts';
-import { EXIT, signalExit, usageError } from '../exit.ts';
-import { switchOption, textOption } from '../option.ts';
-import { count } from '../render.ts';
-import { reportFailure } from '../run-report.ts';
-import { CONFIG_ARGUMENT } from '../shared-options.ts';
-import { listenForStop } from '../signals.ts';
+import { defineCommand } from '../framework/command.ts';
+import type { CliContext } from '../framework/context.ts';
+import { KEY_OPTION, keysOf, REASON_OPTION } from './dlq-options.ts';
+import { DOCUMENT_OPTIONS } from '../documents/document-options.ts';
+import { EXIT, signalExit, usageError } from '../framework/exit.ts';
+import { switchOption, textOption } from '../framework/option.ts';
+import { count } from '../render/render.ts';
+import { reportFailure } from '../render/run-report.ts';
+import { CONFIG_ARGUMENT } from '../framework/shared-options.ts';
+import { listenForStop } from '../framework/signals.ts';
 
 export const dlqReplayCommand = defineCommand({
   name: 'dlq replay',
@@ -52,7 +52,7 @@ export const dlqReplayCommand = defineCommand({
     if (from === undefined)
       throw usageError('`--from` is missing', 'name the dead letters: `--from rejected.jsonl`');
     const keys = keysOf(context, options.keyEnv);
-    const { loadPlan } = await import('../load-plan.ts');
+    const { loadPlan } = await import('../documents/load-plan.ts');
     const { plan, parts } = await loadPlan(context, { config, completion: options });
     const { replay } = await import('../../features/dlq/replay.ts');
     const { env, terminal, world } = context;

@@ -1,17 +1,17 @@
 import type { Env } from '../../lib/env.ts';
 import type { Issue } from '../../lib/errors.ts';
 import type { Plan } from '../../plan/plan.ts';
-import { defineCommand } from '../command.ts';
-import { completionOf, DOCUMENT_OPTIONS } from '../document-options.ts';
-import { configFile } from '../config-file.ts';
-import type { CliContext } from '../context.ts';
-import { countedExit, signalExit } from '../exit.ts';
-import { canonicalPaths, localFiles } from '../../document/local-file.ts';
-import { integerOption, switchOption, type Values } from '../option.ts';
-import { count, type Style } from '../render.ts';
-import { reportIssue, shortPath } from '../report-error.ts';
-import { CONFIG_ARGUMENT, SELECTION_OPTIONS } from '../shared-options.ts';
-import { listenForStop } from '../signals.ts';
+import { defineCommand } from '../framework/command.ts';
+import { completionOf, DOCUMENT_OPTIONS } from '../documents/document-options.ts';
+import { configFile } from '../framework/config-file.ts';
+import type { CliContext } from '../framework/context.ts';
+import { countedExit, signalExit } from '../framework/exit.ts';
+import { canonicalPaths, localFiles } from '../../document/text/local-file.ts';
+import { integerOption, switchOption, type Values } from '../framework/option.ts';
+import { count, type Style } from '../render/render.ts';
+import { reportIssue, shortPath } from '../framework/report-error.ts';
+import { CONFIG_ARGUMENT, SELECTION_OPTIONS } from '../framework/shared-options.ts';
+import { listenForStop } from '../framework/signals.ts';
 import type { DoctorReport } from '../../wire/doctor.ts';
 
 type ProbeStatus = DoctorReport['invocations'][number]['probes'][number]['status'];
@@ -48,7 +48,7 @@ export const doctorCommand = defineCommand({
   ],
   async run(context, { options, positionals: [config] }) {
     if (options.offline) return checkText(context, config, options);
-    const { loadPlan } = await import('../load-plan.ts');
+    const { loadPlan } = await import('../documents/load-plan.ts');
     const { world, env, terminal } = context;
     const { file, plan, parts } = await loadPlan(context, {
       config,
@@ -129,7 +129,7 @@ async function checkText(
   options: OfflineOptions,
 ): Promise<number> {
   const { composeFile } = await import('../../document/load.ts');
-  const { lintDocument } = await import('../lint.ts');
+  const { lintDocument } = await import('../documents/lint.ts');
   const { terminal, world, env } = context;
   const { json } = options;
   const file = configFile(context, config);

@@ -1,9 +1,9 @@
-import { defineCommand } from '../command.ts';
-import { DOCUMENT_OPTIONS } from '../document-options.ts';
-import { EXIT } from '../exit.ts';
-import { integerOption, switchOption, textOption } from '../option.ts';
-import { count, wrap } from '../render.ts';
-import { CONFIG_ARGUMENT, SELECTION_OPTIONS } from '../shared-options.ts';
+import { defineCommand } from '../framework/command.ts';
+import { DOCUMENT_OPTIONS } from '../documents/document-options.ts';
+import { EXIT } from '../framework/exit.ts';
+import { integerOption, switchOption, textOption } from '../framework/option.ts';
+import { count, wrap } from '../render/render.ts';
+import { CONFIG_ARGUMENT, SELECTION_OPTIONS } from '../framework/shared-options.ts';
 
 const WIDTH = 96;
 /** Beyond this many rows a reader gets the first ones and a hint. */
@@ -45,10 +45,11 @@ export const explainCommand = defineCommand({
     },
   ],
   async run(context, { options, positionals: [config] }) {
-    const { loadPlan } = await import('../load-plan.ts');
-    const { tellFanOut } = await import('../row-times.ts');
-    const { notificationsDocument, tellNotifications } = await import('../tell-notifications.ts');
-    const { explainDocument, introduce, tellRow } = await import('../explain-plan.ts');
+    const { loadPlan } = await import('../documents/load-plan.ts');
+    const { tellFanOut } = await import('../render/row-times.ts');
+    const { notificationsDocument, tellNotifications } =
+      await import('../render/tell-notifications.ts');
+    const { explainDocument, introduce, tellRow } = await import('../render/explain-plan.ts');
     const { terminal } = context;
     const { plan, parts } = await loadPlan(context, {
       config,
@@ -61,13 +62,13 @@ export const explainCommand = defineCommand({
       const graph =
         plan.topology === undefined
           ? {}
-          : (await import('../topology-view.ts')).topologyDocument(plan.topology);
+          : (await import('../render/topology-view.ts')).topologyDocument(plan.topology);
       const document = { ...explainDocument(plan), ...graph, ...notificationsDocument(plan) };
       if (options.sample === undefined) {
         terminal.json(document);
         return EXIT.ok;
       }
-      const { tellSample } = await import('../plan-sample.ts');
+      const { tellSample } = await import('../documents/plan-sample.ts');
       return tellSample(context, {
         plan,
         parts,
@@ -79,7 +80,7 @@ export const explainCommand = defineCommand({
     }
     for (const line of introduce(plan)) terminal.print(line);
     if (plan.topology !== undefined) {
-      const { drawGraph } = await import('../topology-view.ts');
+      const { drawGraph } = await import('../render/topology-view.ts');
       terminal.print('');
       for (const line of drawGraph(plan.topology, plan.rows)) terminal.print(`  ${line}`);
     }
@@ -98,12 +99,12 @@ export const explainCommand = defineCommand({
       terminal.print(
         `\nand ${count(plan.rows.length - shown.length, 'more row')}: see them with \`--rows\``,
       );
-    const { tellRecording } = await import('../tell-recording.ts');
+    const { tellRecording } = await import('../render/tell-recording.ts');
     const told = [...tellNotifications(plan), ...tellRecording(plan)];
     if (told.length > 0) terminal.print(`\n${terminal.ink('bold', 'When a run has ended')}`);
     for (const sentence of told) terminal.print(`  - ${sentence}`);
     if (options.sample === undefined) return EXIT.ok;
-    const { tellSample } = await import('../plan-sample.ts');
+    const { tellSample } = await import('../documents/plan-sample.ts');
     terminal.print('');
     return tellSample(context, {
       plan,

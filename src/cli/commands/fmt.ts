@@ -1,11 +1,11 @@
 import { rename, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { defineCommand } from '../command.ts';
-import { configFile } from '../config-file.ts';
-import { EXIT, usageError } from '../exit.ts';
-import { switchOption } from '../option.ts';
-import { readText } from '../read-text.ts';
-import { shortPath } from '../report-error.ts';
+import { defineCommand } from '../framework/command.ts';
+import { configFile } from '../framework/config-file.ts';
+import { EXIT, usageError } from '../framework/exit.ts';
+import { switchOption } from '../framework/option.ts';
+import { readText } from '../framework/read-text.ts';
+import { shortPath } from '../framework/report-error.ts';
 
 export const fmtCommand = defineCommand({
   name: 'fmt',
@@ -53,7 +53,7 @@ export const fmtCommand = defineCommand({
 });
 
 async function formatText(text: string, file: string): Promise<string> {
-  const { formatJson, formatYaml } = await import('../format-document.ts');
+  const { formatJson, formatYaml } = await import('../documents/format-document.ts');
   const extension = path.extname(file).toLowerCase();
   if (extension === '.json') return formatJson(text, file);
   if (extension === '.yaml' || extension === '.yml') return formatYaml(text, file);

@@ -1,8 +1,8 @@
-import { defineCommand } from '../command.ts';
-import { CATALOG_OPTIONS, readCatalog } from '../document-catalog.ts';
-import { EXIT } from '../exit.ts';
-import { integerOption, textOption } from '../option.ts';
-import { table, thousands } from '../render.ts';
+import { defineCommand } from '../framework/command.ts';
+import { CATALOG_OPTIONS, readCatalog } from '../documents/document-catalog.ts';
+import { EXIT } from '../framework/exit.ts';
+import { integerOption, textOption } from '../framework/option.ts';
+import { table, thousands } from '../render/render.ts';
 
 export const historyCommand = defineCommand({
   name: 'history',

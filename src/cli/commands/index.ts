@@ -1,4 +1,4 @@
-import type { Command } from '../command.ts';
+import type { Command } from '../framework/command.ts';
 import { backfillCommand } from './backfill.ts';
 import { catalogDatasetsCommand } from './catalog-datasets.ts';
 import { catalogLineageCommand } from './catalog-lineage.ts';

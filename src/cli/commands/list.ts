@@ -1,8 +1,8 @@
 import { jsonSchemaOf, type JsonSchema } from '../../kit/schema.ts';
-import { defineCommand } from '../command.ts';
-import { EXIT } from '../exit.ts';
-import { switchOption } from '../option.ts';
-import { definitionList } from '../render.ts';
+import { defineCommand } from '../framework/command.ts';
+import { EXIT } from '../framework/exit.ts';
+import { switchOption } from '../framework/option.ts';
+import { definitionList } from '../render/render.ts';
 
 interface Described {
   readonly type: string;

@@ -5,15 +5,15 @@ import {
   type MaskingConfig,
 } from '../../document/blocks/masking.ts';
 import { AppError } from '../../lib/errors.ts';
-import { stringifyJson } from '../../lib/json.ts';
+import { stringifyJson } from '../../lib/text/json.ts';
 import type { Plan, RowPlan, SinkPlan } from '../../plan/plan.ts';
-import { defineCommand } from '../command.ts';
-import type { CliContext } from '../context.ts';
-import { DOCUMENT_OPTIONS } from '../document-options.ts';
-import { EXIT } from '../exit.ts';
-import { switchOption } from '../option.ts';
-import { count } from '../render.ts';
-import { CONFIG_ARGUMENT, SELECTION_OPTIONS } from '../shared-options.ts';
+import { defineCommand } from '../framework/command.ts';
+import type { CliContext } from '../framework/context.ts';
+import { DOCUMENT_OPTIONS } from '../documents/document-options.ts';
+import { EXIT } from '../framework/exit.ts';
+import { switchOption } from '../framework/option.ts';
+import { count } from '../render/render.ts';
+import { CONFIG_ARGUMENT, SELECTION_OPTIONS } from '../framework/shared-options.ts';
 
 export const maskingCommand = defineCommand({
   name: 'masking',
@@ -29,7 +29,7 @@ export const maskingCommand = defineCommand({
   },
   examples: [{ command: 'headgate masking orders.yaml', description: 'What leaves, and as what' }],
   async run(context, { options, positionals: [config] }) {
-    const { loadPlan } = await import('../load-plan.ts');
+    const { loadPlan } = await import('../documents/load-plan.ts');
     const { plan } = await loadPlan(context, {
       config,
       selection: options,

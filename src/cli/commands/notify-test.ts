@@ -1,13 +1,13 @@
 import { EVENT_KINDS } from '../../document/notification-events.ts';
 import type { TriedRule } from '../../features/notifications/try-out.ts';
 import { AppError } from '../../lib/errors.ts';
-import { defineCommand } from '../command.ts';
-import type { CliContext } from '../context.ts';
-import { DOCUMENT_OPTIONS } from '../document-options.ts';
-import { EXIT } from '../exit.ts';
-import { choiceOption, switchOption } from '../option.ts';
-import { count, table } from '../render.ts';
-import { CONFIG_ARGUMENT } from '../shared-options.ts';
+import { defineCommand } from '../framework/command.ts';
+import type { CliContext } from '../framework/context.ts';
+import { DOCUMENT_OPTIONS } from '../documents/document-options.ts';
+import { EXIT } from '../framework/exit.ts';
+import { choiceOption, switchOption } from '../framework/option.ts';
+import { count, table } from '../render/render.ts';
+import { CONFIG_ARGUMENT } from '../framework/shared-options.ts';
 
 export const notifyTestCommand = defineCommand({
   name: 'notify test',
@@ -34,7 +34,7 @@ export const notifyTestCommand = defineCommand({
     },
   ],
   async run(context, { options, positionals: [config] }) {
-    const { loadPlan } = await import('../load-plan.ts');
+    const { loadPlan } = await import('../documents/load-plan.ts');
     const { plan } = await loadPlan(context, { config, completion: options });
     if (plan.notifications === undefined) {
       throw new AppError('no_notifications', 'the document has no `notifications`', {

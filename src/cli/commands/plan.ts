@@ -1,18 +1,18 @@
 import { AppError } from '../../lib/errors.ts';
-import { suggestion } from '../../lib/nearest.ts';
+import { suggestion } from '../../lib/text/nearest.ts';
 import type { Plan, RowPlan } from '../../plan/plan.ts';
-import type { CliContext } from '../context.ts';
-import { defineCommand } from '../command.ts';
-import { DOCUMENT_OPTIONS } from '../document-options.ts';
-import { EXIT, usageError } from '../exit.ts';
-import { integerOption, switchOption, textOption } from '../option.ts';
-import { count } from '../render.ts';
+import type { CliContext } from '../framework/context.ts';
+import { defineCommand } from '../framework/command.ts';
+import { DOCUMENT_OPTIONS } from '../documents/document-options.ts';
+import { EXIT, usageError } from '../framework/exit.ts';
+import { integerOption, switchOption, textOption } from '../framework/option.ts';
+import { count } from '../render/render.ts';
 import { maskingRulesFor } from '../../document/blocks/masking.ts';
-import { checksOf, expectationsOf, patienceOf } from '../row-checks.ts';
-import { undoOf } from '../row-undo.ts';
-import { factsOf, laneName } from '../row-facts.ts';
-import { chunksOf, partitionDocument, shardsOf, tellFanOut, timesOf } from '../row-times.ts';
-import { CONFIG_ARGUMENT, SELECTION_OPTIONS } from '../shared-options.ts';
+import { checksOf, expectationsOf, patienceOf } from '../render/row-checks.ts';
+import { undoOf } from '../render/row-undo.ts';
+import { factsOf, laneName } from '../render/row-facts.ts';
+import { chunksOf, partitionDocument, shardsOf, tellFanOut, timesOf } from '../render/row-times.ts';
+import { CONFIG_ARGUMENT, SELECTION_OPTIONS } from '../framework/shared-options.ts';
 
 export const planCommand = defineCommand({
   name: 'plan',
@@ -66,7 +66,7 @@ export const planCommand = defineCommand({
     },
   ],
   async run(context, { options, positionals: [config] }) {
-    const { loadPlan } = await import('../load-plan.ts');
+    const { loadPlan } = await import('../documents/load-plan.ts');
     if (
       [options.sample !== undefined, options.live, options.diff !== undefined].filter(Boolean)
         .length > 1
@@ -86,7 +86,7 @@ export const planCommand = defineCommand({
       );
     const rows = options.row === undefined ? plan.rows : [rowCalled(options.row, plan)];
     if (options.diff !== undefined)
-      return (await import('../plan-diff.ts')).tellDiff(context, {
+      return (await import('../render/plan-diff.ts')).tellDiff(context, {
         plan,
         other: options.diff,
         options,
@@ -94,7 +94,7 @@ export const planCommand = defineCommand({
     if (options.sample !== undefined || options.live) {
       const document =
         options.json && rows[0] !== undefined ? rowDocument(rows[0], plan) : undefined;
-      const { tellSample } = await import('../plan-sample.ts');
+      const { tellSample } = await import('../documents/plan-sample.ts');
       return tellSample(context, {
         plan,
         parts,
@@ -108,7 +108,7 @@ export const planCommand = defineCommand({
     const graph =
       topology === undefined || options.row !== undefined
         ? undefined
-        : await import('../topology-view.ts');
+        : await import('../render/topology-view.ts');
     if (options.json) {
       const one =
         rows.length === 1 && rows[0] !== undefined

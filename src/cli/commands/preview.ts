@@ -1,13 +1,13 @@
 import { AppError } from '../../lib/errors.ts';
-import { stringifyJson } from '../../lib/json.ts';
+import { stringifyJson } from '../../lib/text/json.ts';
 import type { Plan, RowPlan } from '../../plan/plan.ts';
-import { defineCommand } from '../command.ts';
-import { DOCUMENT_OPTIONS } from '../document-options.ts';
-import { EXIT, signalExit, usageError } from '../exit.ts';
-import { momentOption } from '../moment-option.ts';
-import { integerOption, switchOption } from '../option.ts';
-import { CONFIG_ARGUMENT, SELECTION_OPTIONS } from '../shared-options.ts';
-import { listenForStop, type Stops } from '../signals.ts';
+import { defineCommand } from '../framework/command.ts';
+import { DOCUMENT_OPTIONS } from '../documents/document-options.ts';
+import { EXIT, signalExit, usageError } from '../framework/exit.ts';
+import { momentOption } from '../framework/moment-option.ts';
+import { integerOption, switchOption } from '../framework/option.ts';
+import { CONFIG_ARGUMENT, SELECTION_OPTIONS } from '../framework/shared-options.ts';
+import { listenForStop, type Stops } from '../framework/signals.ts';
 
 export const previewCommand = defineCommand({
   name: 'preview',
@@ -32,7 +32,7 @@ export const previewCommand = defineCommand({
     },
   ],
   async run(context, { options, positionals: [config] }) {
-    const { loadPlan } = await import('../load-plan.ts');
+    const { loadPlan } = await import('../documents/load-plan.ts');
     const { plan, parts } = await loadPlan(context, {
       config,
       selection: options,
@@ -45,7 +45,7 @@ export const previewCommand = defineCommand({
           '`--stages` reads the source of a row, and a graph of nodes has no such row',
           'use `plan --sample` with a `--row`',
         );
-      const { tellSample } = await import('../plan-sample.ts');
+      const { tellSample } = await import('../documents/plan-sample.ts');
       const { limit, clock } = options;
       return tellSample(context, {
         plan,

@@ -1,13 +1,13 @@
 import type { Marker } from '../../engine/rollback/markers.ts';
 import type { RollbackReport } from '../../wire/rollback.ts';
-import { defineCommand } from '../command.ts';
-import type { CliContext } from '../context.ts';
-import { DOCUMENT_OPTIONS } from '../document-options.ts';
-import { countedExit, EXIT, signalExit, usageError } from '../exit.ts';
-import { switchOption, textOption } from '../option.ts';
-import { count, table, thousands } from '../render.ts';
-import { CONFIG_ARGUMENT } from '../shared-options.ts';
-import { listenForStop } from '../signals.ts';
+import { defineCommand } from '../framework/command.ts';
+import type { CliContext } from '../framework/context.ts';
+import { DOCUMENT_OPTIONS } from '../documents/document-options.ts';
+import { countedExit, EXIT, signalExit, usageError } from '../framework/exit.ts';
+import { switchOption, textOption } from '../framework/option.ts';
+import { count, table, thousands } from '../render/render.ts';
+import { CONFIG_ARGUMENT } from '../framework/shared-options.ts';
+import { listenForStop } from '../framework/signals.ts';
 
 export const rollbackCommand = defineCommand({
   name: 'rollback',
@@ -42,7 +42,7 @@ export const rollbackCommand = defineCommand({
     const { run: runId, list, row, dryRun, force } = options;
     if (list === (runId !== undefined))
       throw usageError('one of --run and --list is needed', 'see `headgate rollback --help`');
-    const { loadPlan } = await import('../load-plan.ts');
+    const { loadPlan } = await import('../documents/load-plan.ts');
     const { plan, parts } = await loadPlan(context, { config, completion: options });
     const { listUndoable, undoRun } = await import('../../engine/rollback/undo-run.ts');
     const { env, world, terminal } = context;

@@ -1,22 +1,22 @@
 import { availableParallelism } from 'node:os';
 import type { RunOutcome } from '../../wire/outcome.ts';
-import { CONFIG_ARGUMENT, SELECTION_OPTIONS } from '../shared-options.ts';
-import { defineCommand } from '../command.ts';
-import { documentEnv } from '../document-env.ts';
-import { DOCUMENT_OPTIONS } from '../document-options.ts';
-import type { CliContext } from '../context.ts';
-import { EXIT, signalExit, usageError } from '../exit.ts';
-import { momentOption } from '../moment-option.ts';
+import { CONFIG_ARGUMENT, SELECTION_OPTIONS } from '../framework/shared-options.ts';
+import { defineCommand } from '../framework/command.ts';
+import { documentEnv } from '../documents/document-env.ts';
+import { DOCUMENT_OPTIONS } from '../documents/document-options.ts';
+import type { CliContext } from '../framework/context.ts';
+import { EXIT, signalExit, usageError } from '../framework/exit.ts';
+import { momentOption } from '../framework/moment-option.ts';
 import {
   choiceOption,
   integerOption,
   switchOption,
   textOption,
   unavailableOption,
-} from '../option.ts';
-import { progressLine } from '../progress-line.ts';
-import { rowDocument, runDocument, summarizeRun } from '../run-report.ts';
-import { listenForStop, type Stops } from '../signals.ts';
+} from '../framework/option.ts';
+import { progressLine } from '../render/progress-line.ts';
+import { rowDocument, runDocument, summarizeRun } from '../render/run-report.ts';
+import { listenForStop, type Stops } from '../framework/signals.ts';
 
 export const runCommand = defineCommand({
   name: 'run',
@@ -79,7 +79,7 @@ export const runCommand = defineCommand({
     },
   ],
   async run(context, { options, positionals: [config] }) {
-    const { loadPlan } = await import('../load-plan.ts');
+    const { loadPlan } = await import('../documents/load-plan.ts');
     const { terminal, world } = context;
     if (options.fromEnv && config !== undefined)
       throw usageError('`--from-env` stands instead of a document: name only one of them');

@@ -6,17 +6,17 @@ import type { Credentials } from '../../kit/context.ts';
 import type { Env } from '../../lib/env.ts';
 import type { LastWords } from '../../engine/observe/last-words.ts';
 import type { Job } from '../../features/schedule/job.ts';
-import type { CliContext } from '../context.ts';
-import { defineCommand } from '../command.ts';
-import { documentEnv } from '../document-env.ts';
-import { DOCUMENT_OPTIONS } from '../document-options.ts';
-import { EXIT, signalExit } from '../exit.ts';
-import type { Loaded } from '../load-plan.ts';
-import { switchOption } from '../option.ts';
-import { quieterLog } from '../quieter-log.ts';
-import { summarizeRun } from '../run-report.ts';
-import { CONFIG_ARGUMENT, SELECTION_OPTIONS } from '../shared-options.ts';
-import { listenForStop, type Stops } from '../signals.ts';
+import type { CliContext } from '../framework/context.ts';
+import { defineCommand } from '../framework/command.ts';
+import { documentEnv } from '../documents/document-env.ts';
+import { DOCUMENT_OPTIONS } from '../documents/document-options.ts';
+import { EXIT, signalExit } from '../framework/exit.ts';
+import type { Loaded } from '../documents/load-plan.ts';
+import { switchOption } from '../framework/option.ts';
+import { quieterLog } from '../framework/quieter-log.ts';
+import { summarizeRun } from '../render/run-report.ts';
+import { CONFIG_ARGUMENT, SELECTION_OPTIONS } from '../framework/shared-options.ts';
+import { listenForStop, type Stops } from '../framework/signals.ts';
 
 export const scheduleCommand = defineCommand({
   name: 'schedule',
@@ -38,7 +38,7 @@ export const scheduleCommand = defineCommand({
     { command: 'headgate schedule orders.yaml --once', description: 'The next run, now' },
   ],
   async run(context, { options, positionals: [config] }) {
-    const { loadPlan } = await import('../load-plan.ts');
+    const { loadPlan } = await import('../documents/load-plan.ts');
     const load = () => loadPlan(context, { config, selection: options, completion: options });
     const loaded = await load();
     // Where metrics are read and how much is logged stays as it is when the document is read again.
@@ -75,7 +75,7 @@ async function jobMaker(loud: Env): Promise<Jobs> {
   const { observed } = await import('../../features/observers.ts');
   const { createNotifier } = await import('../../features/notifications/index.ts');
   const { LastWords } = await import('../../engine/observe/last-words.ts');
-  const { canonicalJson } = await import('../../lib/json.ts');
+  const { canonicalJson } = await import('../../lib/text/json.ts');
   const env = { ...loud, log: quieterLog(loud.log) };
   // Remembers more than one run: what was told a minute ago is not told again.
   const notifier = createNotifier(env);

@@ -1,11 +1,11 @@
 import type { ZodType } from 'zod';
-import { suggestion } from '../../lib/nearest.ts';
+import { suggestion } from '../../lib/text/nearest.ts';
 import type { Parts } from '../../kit/parts.ts';
 import { jsonSchemaOf } from '../../kit/schema.ts';
 import type { BlockDefinition } from '../../document/block.ts';
-import { defineCommand } from '../command.ts';
-import { EXIT, usageError } from '../exit.ts';
-import { switchOption } from '../option.ts';
+import { defineCommand } from '../framework/command.ts';
+import { EXIT, usageError } from '../framework/exit.ts';
+import { switchOption } from '../framework/option.ts';
 
 const KINDS = ['source', 'sink', 'transform', 'state', 'credential'] as const;
 type Kind = (typeof KINDS)[number];

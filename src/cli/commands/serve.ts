@@ -1,8 +1,8 @@
 import { availableParallelism } from 'node:os';
 import path from 'node:path';
-import { defineCommand } from '../command.ts';
-import type { CliContext } from '../context.ts';
-import { EXIT, usageError } from '../exit.ts';
+import { defineCommand } from '../framework/command.ts';
+import type { CliContext } from '../framework/context.ts';
+import { EXIT, usageError } from '../framework/exit.ts';
 import {
   integerOption,
   listOption,
@@ -12,11 +12,11 @@ import {
   unavailableOption,
   withVariables,
   type Values,
-} from '../option.ts';
-import { shortPath } from '../report-error.ts';
+} from '../framework/option.ts';
+import { shortPath } from '../framework/report-error.ts';
 import type { RunningServer, ServeAuth, ServeHistory, ServeOptions } from '../serve-options.ts';
-import { listenForStop, untilAborted } from '../signals.ts';
-import { makeFolderSync } from '../../lib/make-folder.ts';
+import { listenForStop, untilAborted } from '../framework/signals.ts';
+import { makeFolderSync } from '../../lib/files/make-folder.ts';
 
 const DEFAULT_CONCURRENT_RUNS = Math.min(16, Math.max(1, availableParallelism()));
 const DAY_SECS = 86_400;

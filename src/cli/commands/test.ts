@@ -1,23 +1,23 @@
 import { availableParallelism } from 'node:os';
-import { secretAsker } from '../../document/ask-secrets.ts';
+import { secretAsker } from '../../document/tokens/ask-secrets.ts';
 import type { Document } from '../../document/document.ts';
 import { loadDocumentFile, loadFileWithSecrets, type FileOptions } from '../../document/load.ts';
-import { canonicalPaths, localFiles } from '../../document/local-file.ts';
-import type { TokenSources } from '../../document/outside-values.ts';
+import { canonicalPaths, localFiles } from '../../document/text/local-file.ts';
+import type { TokenSources } from '../../document/tokens/outside-values.ts';
 import type { ChaosReport } from '../../features/fixtures/crash/crash-case.ts';
 import type { CaseReport, ReadyCase, TestOptions } from '../../features/fixtures/run-tests.ts';
 import type { Parts } from '../../kit/parts.ts';
-import { chaosDocument, tellChaos } from '../chaos-report.ts';
-import type { CliContext } from '../context.ts';
-import { defineCommand } from '../command.ts';
-import { completionOf, DOCUMENT_OPTIONS } from '../document-options.ts';
-import { countedExit, EXIT, signalExit } from '../exit.ts';
-import { momentOption } from '../moment-option.ts';
-import { integerOption, switchOption, textOption, type Values } from '../option.ts';
-import { count } from '../render.ts';
-import { shortPath } from '../report-error.ts';
-import { listenForStop } from '../signals.ts';
-import { specFiles } from '../spec-files.ts';
+import { chaosDocument, tellChaos } from '../render/chaos-report.ts';
+import type { CliContext } from '../framework/context.ts';
+import { defineCommand } from '../framework/command.ts';
+import { completionOf, DOCUMENT_OPTIONS } from '../documents/document-options.ts';
+import { countedExit, EXIT, signalExit } from '../framework/exit.ts';
+import { momentOption } from '../framework/moment-option.ts';
+import { integerOption, switchOption, textOption, type Values } from '../framework/option.ts';
+import { count } from '../render/render.ts';
+import { shortPath } from '../framework/report-error.ts';
+import { listenForStop } from '../framework/signals.ts';
+import { specFiles } from '../documents/spec-files.ts';
 
 export const testCommand = defineCommand({
   name: 'test',

@@ -1,16 +1,16 @@
 import type { Document } from '../../document/document.ts';
-import { withPlaces } from '../../document/locate.ts';
+import { withPlaces } from '../../document/text/locate.ts';
 import { ConfigError } from '../../lib/errors.ts';
-import { stringifyJson, type JsonValue } from '../../lib/json.ts';
+import { stringifyJson, type JsonValue } from '../../lib/text/json.ts';
 import type { FanOutPlan, Plan, RowPlan } from '../../plan/plan.ts';
-import type { CliContext } from '../context.ts';
-import { defineCommand } from '../command.ts';
-import { DOCUMENT_OPTIONS } from '../document-options.ts';
-import { EXIT } from '../exit.ts';
-import { switchOption } from '../option.ts';
-import { count, table } from '../render.ts';
-import { chunksOf, partitionDocument } from '../row-times.ts';
-import { CONFIG_ARGUMENT, SELECTION_OPTIONS } from '../shared-options.ts';
+import type { CliContext } from '../framework/context.ts';
+import { defineCommand } from '../framework/command.ts';
+import { DOCUMENT_OPTIONS } from '../documents/document-options.ts';
+import { EXIT } from '../framework/exit.ts';
+import { switchOption } from '../framework/option.ts';
+import { count, table } from '../render/render.ts';
+import { chunksOf, partitionDocument } from '../render/row-times.ts';
+import { CONFIG_ARGUMENT, SELECTION_OPTIONS } from '../framework/shared-options.ts';
 
 export const validateCommand = defineCommand({
   name: 'validate',
@@ -42,11 +42,11 @@ export const validateCommand = defineCommand({
   ],
   async run(context, { options, positionals: [config] }) {
     if (options.showComposed) {
-      const { showComposed } = await import('../show-composed.ts');
+      const { showComposed } = await import('../render/show-composed.ts');
       showComposed(context, config, options);
       return EXIT.ok;
     }
-    const { loadPlan } = await import('../load-plan.ts');
+    const { loadPlan } = await import('../documents/load-plan.ts');
     let document: Document;
     let plan: Plan;
     const resolved: string[] = [];
@@ -82,7 +82,7 @@ async function checkTransforms(
   plan: Plan,
 ): Promise<void> {
   const { compileIssues, transformsOf } = await import('../../engine/compile-check.ts');
-  const { PLACEHOLDERS } = await import('../../document/param-type.ts');
+  const { PLACEHOLDERS } = await import('../../document/params/param-type.ts');
   const open = [String(PLACEHOLDERS.string), '${'];
   const known = transformsOf(plan).filter(
     ({ config }) => !open.some((text) => stringifyJson(config).includes(text)),
@@ -120,7 +120,7 @@ function decidedRows(plan: Plan): Decided[] {
 
 async function validityOf(plan: Plan, document: Document): Promise<Record<string, unknown>> {
   if (plan.topology !== undefined) {
-    const { topologyValidity } = await import('../topology-view.ts');
+    const { topologyValidity } = await import('../render/topology-view.ts');
     return { ...topologyValidity(plan, plan.topology), params: document.params };
   }
   const rows = decidedRows(plan);
@@ -166,7 +166,7 @@ async function tell(
   const rows = decidedRows(plan);
   for (const token of secrets) terminal.print(`resolved  \${${token}}`);
   if (plan.topology !== undefined) {
-    const { drawGraph, sizeOf } = await import('../topology-view.ts');
+    const { drawGraph, sizeOf } = await import('../render/topology-view.ts');
     terminal.print(`${terminal.ink('green', 'valid')}  ${plan.name}: ${sizeOf(plan.topology)}`);
     for (const line of drawGraph(plan.topology, plan.rows)) terminal.print(`  ${line}`);
     return;

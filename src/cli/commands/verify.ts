@@ -1,13 +1,13 @@
-import { stringifyJson, type JsonObject } from '../../lib/json.ts';
+import { stringifyJson, type JsonObject } from '../../lib/text/json.ts';
 import type { Difference, VerifyReport } from '../../wire/verify.ts';
-import { defineCommand } from '../command.ts';
-import type { CliContext } from '../context.ts';
-import { DOCUMENT_OPTIONS } from '../document-options.ts';
-import { countedExit, signalExit } from '../exit.ts';
-import { integerOption, switchOption, textOption } from '../option.ts';
-import { count, thousands, type Style } from '../render.ts';
-import { CONFIG_ARGUMENT } from '../shared-options.ts';
-import { listenForStop } from '../signals.ts';
+import { defineCommand } from '../framework/command.ts';
+import type { CliContext } from '../framework/context.ts';
+import { DOCUMENT_OPTIONS } from '../documents/document-options.ts';
+import { countedExit, signalExit } from '../framework/exit.ts';
+import { integerOption, switchOption, textOption } from '../framework/option.ts';
+import { count, thousands, type Style } from '../render/render.ts';
+import { CONFIG_ARGUMENT } from '../framework/shared-options.ts';
+import { listenForStop } from '../framework/signals.ts';
 
 export const verifyCommand = defineCommand({
   name: 'verify',
@@ -46,7 +46,7 @@ export const verifyCommand = defineCommand({
   ],
   async run(context, { options, positionals: [config] }) {
     const { row, repair, allowDelete, dryRun, maxDifferences } = options;
-    const { loadPlan } = await import('../load-plan.ts');
+    const { loadPlan } = await import('../documents/load-plan.ts');
     const { plan, parts } = await loadPlan(context, { config, completion: options });
     const { rowToVerify, verifyRow } = await import('../../engine/verify/verify-row.ts');
     const { env, world, terminal } = context;

@@ -1,7 +1,7 @@
 import { readdir, realpath, stat } from 'node:fs/promises';
 import { join, matchesGlob, relative, sep } from 'node:path';
 import { onDisk } from './io-error.ts';
-import { isScratchName } from './scratch.ts';
+import { isScratchName } from './output/scratch.ts';
 
 export interface FoundFile {
   readonly path: string;

@@ -1,5 +1,5 @@
 import { ConnectorError, messageOf } from '../../lib/errors.ts';
-import { parseJson, type JsonValue } from '../../lib/json.ts';
+import { parseJson, type JsonValue } from '../../lib/text/json.ts';
 
 /** An answer that is held in memory as a whole may not be larger. */
 export const LONGEST_ANSWER_BYTES = 256 * 1024 * 1024;

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { testEnv } from '../../../test/fakes/env.ts';
 import { startHttpServer, type HttpServer } from '../../../test/fakes/http-server.ts';
 import type { Credential, CredentialProvider } from '../../kit/context.ts';
-import type { Clock } from '../../lib/clock.ts';
+import type { Clock } from '../../lib/time/clock.ts';
 import { HttpClient, type HttpClientOptions } from './client.ts';
 import { compileRules, responseRules } from './response-rules.ts';
 import { NO_RETRY } from './retry.ts';

@@ -2,10 +2,10 @@
 import type { Credential, CredentialProvider } from '../../kit/context.ts';
 import type { Env } from '../../lib/env.ts';
 import { ConnectorError } from '../../lib/errors.ts';
-import { EXCERPT_READ_BYTES, excerptOf } from '../../lib/excerpt.ts';
+import { EXCERPT_READ_BYTES, excerptOf } from '../../lib/text/excerpt.ts';
 import type { Redactor } from '../../lib/redact.ts';
-import { stringifyJson, type JsonValue } from '../../lib/json.ts';
-import { readStart } from '../../lib/response-text.ts';
+import { stringifyJson, type JsonValue } from '../../lib/text/json.ts';
+import { readStart } from '../../lib/http/response-text.ts';
 import { readBody } from './body.ts';
 import { Deadline } from './deadline.ts';
 import { statusError, timeoutError, transportError } from './errors.ts';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { finding, text } from '../../kit/schema.ts';
-import { isHttpUrl } from '../../lib/http-url.ts';
+import { isHttpUrl } from '../../lib/http/http-url.ts';
 
 /** Fields that several connectors of this family share. */
 

@@ -1,7 +1,7 @@
 import type { JsonValue as LibraryValue } from 'jsonpath-rfc9535';
 import { z } from 'zod';
 import { finding, text } from '../../kit/schema.ts';
-import { hasField, isObject, type JsonValue } from '../../lib/json.ts';
+import { hasField, isObject, type JsonValue } from '../../lib/text/json.ts';
 import { lazyLibrary } from '../../lib/lazy.ts';
 
 const library = lazyLibrary<typeof import('jsonpath-rfc9535')>('jsonpath-rfc9535');

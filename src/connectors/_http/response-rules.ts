@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { boolean, finding, integer, json, number, optional, text } from '../../kit/schema.ts';
-import { jsonEqual, jsonText, type JsonValue } from '../../lib/json.ts';
+import { jsonEqual, jsonText, type JsonValue } from '../../lib/text/json.ts';
 import { jsonBody, readBody } from './body.ts';
 import { compilePath, jsonPath } from './json-path.ts';
 import { retryAfterMs } from './retry.ts';

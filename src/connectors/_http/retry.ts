@@ -1,4 +1,4 @@
-import { backoffMs, type BackoffPolicy } from '../../lib/backoff.ts';
+import { backoffMs, type BackoffPolicy } from '../../lib/time/backoff.ts';
 import type { ConnectorError } from '../../lib/errors.ts';
 
 export interface RequestRetry extends BackoffPolicy {

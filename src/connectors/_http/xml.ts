@@ -4,7 +4,13 @@
  */
 import type { X2jOptions } from 'fast-xml-parser';
 import { ConnectorError } from '../../lib/errors.ts';
-import { hasField, isObject, setField, type JsonObject, type JsonValue } from '../../lib/json.ts';
+import {
+  hasField,
+  isObject,
+  setField,
+  type JsonObject,
+  type JsonValue,
+} from '../../lib/text/json.ts';
 import { lazyLibrary } from '../../lib/lazy.ts';
 
 /** The parser's ordered form: one key with the children, attributes under `:@`. */

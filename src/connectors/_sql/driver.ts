@@ -1,4 +1,4 @@
-import type { JsonValue } from '../../lib/json.ts';
+import type { JsonValue } from '../../lib/text/json.ts';
 import type { Page } from '../../kit/page.ts';
 import type { ColumnType, DestinationColumn, SchemaChange } from '../../kit/sink.ts';
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { JsonValue } from '../../lib/json.ts';
+import type { JsonValue } from '../../lib/text/json.ts';
 import { inferColumns } from './infer-columns.ts';
 
 test('columns come in the order fields first appear, with the widest type of a field', () => {

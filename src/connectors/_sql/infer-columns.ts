@@ -1,4 +1,4 @@
-import { isObject, type JsonValue } from '../../lib/json.ts';
+import { isObject, type JsonValue } from '../../lib/text/json.ts';
 import { columnTypeOf } from '../../kit/column-type.ts';
 import type { ColumnType } from '../../kit/sink.ts';
 import type { NewColumn } from './driver.ts';

@@ -3,7 +3,7 @@
  * they were before (none when there were none), and notes about the run as a whole. Values are text
  * that gives the same value again, whatever its type.
  */
-import { stringifyJson } from '../../lib/json.ts';
+import { stringifyJson } from '../../lib/text/json.ts';
 import { endedName } from './table-names.ts';
 
 export const JOURNAL_TABLE = '_svc_run_journal';

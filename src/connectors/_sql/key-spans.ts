@@ -1,6 +1,6 @@
 /** Parts of a result, by the values of one integer column. */
 import type { KeySpan } from '../../kit/source.ts';
-import { quoteName } from '../../lib/sql-name.ts';
+import { quoteName } from '../../lib/sql/sql-name.ts';
 import { withoutSemicolon } from './sql-text.ts';
 
 /** The name of the result inside of a statement around its query. */

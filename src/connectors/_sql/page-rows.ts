@@ -5,7 +5,7 @@ import {
   stringifyJson,
   type JsonObject,
   type JsonValue,
-} from '../../lib/json.ts';
+} from '../../lib/text/json.ts';
 import type { Rejection } from '../../kit/sink.ts';
 import { planKeyedPage, type KeyedSpec } from '../../kit/write-spec.ts';
 import type { LiveColumn, TableChange } from './driver.ts';

@@ -1,4 +1,4 @@
-import type { JsonValue } from '../../lib/json.ts';
+import type { JsonValue } from '../../lib/text/json.ts';
 import { Page } from '../../kit/page.ts';
 
 export interface PagerLimits {

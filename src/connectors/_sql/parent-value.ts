@@ -1,5 +1,5 @@
 import { ConnectorError } from '../../lib/errors.ts';
-import { isObject, type JsonValue } from '../../lib/json.ts';
+import { isObject, type JsonValue } from '../../lib/text/json.ts';
 import type { SourceContext } from '../../kit/context.ts';
 import { readerOf } from '../../kit/field-path.ts';
 import { bindTokens } from './sql-text.ts';

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import { check } from '../../kit/schema.ts';
 import { outputOf, type SinkDefinition } from '../../kit/sink.ts';
-import type { JsonObject } from '../../lib/json.ts';
+import type { JsonObject } from '../../lib/text/json.ts';
 import { parts } from '../../parts.ts';
 
 function placeOf(type: string, config: JsonObject): string {

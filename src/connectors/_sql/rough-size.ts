@@ -1,4 +1,4 @@
-import { isObject, type JsonValue } from '../../lib/json.ts';
+import { isObject, type JsonValue } from '../../lib/text/json.ts';
 
 /** Roughly what a value takes when encoded. */
 export function roughSize(value: JsonValue): number {

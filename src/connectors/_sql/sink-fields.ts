@@ -1,5 +1,5 @@
-import type { JsonObject } from '../../lib/json.ts';
-import { quoteName } from '../../lib/sql-name.ts';
+import type { JsonObject } from '../../lib/text/json.ts';
+import { quoteName } from '../../lib/sql/sql-name.ts';
 import { batchSize, boolean, finding, text } from '../../kit/schema.ts';
 import type { ReadBack, SinkCapabilities } from '../../kit/sink.ts';
 import { checkWriteFields, isKeyed, writeFields, type WriteFields } from '../../kit/write-spec.ts';

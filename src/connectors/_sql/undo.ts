@@ -1,7 +1,7 @@
 /** Undoes a run at its table: all of it in one transaction, together with the watermark. */
 import { ConnectorError } from '../../lib/errors.ts';
-import { parseJson, stringifyJson, type JsonValue } from '../../lib/json.ts';
-import { quoteName, quoteNames } from '../../lib/sql-name.ts';
+import { parseJson, stringifyJson, type JsonValue } from '../../lib/text/json.ts';
+import { quoteName, quoteNames } from '../../lib/sql/sql-name.ts';
 import { undoResultOf, type UndoRequest, type UndoResult } from '../../kit/undo.ts';
 import type { JournalDialect, LiveColumn, UndoDriver, UndoSession } from './driver.ts';
 import {

@@ -7,7 +7,7 @@ import { Page, RECORDS_LANE } from '../../kit/page.ts';
 import { check } from '../../kit/schema.ts';
 import type { SinkDefinition } from '../../kit/sink.ts';
 import type { SourceDefinition } from '../../kit/source.ts';
-import type { JsonObject, JsonValue } from '../../lib/json.ts';
+import type { JsonObject, JsonValue } from '../../lib/text/json.ts';
 import { testContext } from '../../../test/fakes/env.ts';
 import { failureOf } from '../../../test/fakes/failure.ts';
 import { csvSink, csvSource } from './index.ts';

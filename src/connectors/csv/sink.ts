@@ -6,16 +6,16 @@ import type { Page } from '../../kit/page.ts';
 import { batchSize, boolean } from '../../kit/schema.ts';
 import { APPEND_ONLY, defineSink, type Sink, type WriteResult } from '../../kit/sink.ts';
 import { ConnectorError } from '../../lib/errors.ts';
-import type { JsonObject } from '../../lib/json.ts';
-import type { WrittenFile } from '../../lib/written-file.ts';
-import { AppendingFile } from '../_files/appending-file.ts';
-import { chooseCodec, type Codec } from '../_files/compression.ts';
+import type { JsonObject } from '../../lib/text/json.ts';
+import type { WrittenFile } from '../../lib/files/written-file.ts';
+import { AppendingFile } from '../_files/output/appending-file.ts';
+import { chooseCodec, type Codec } from '../_files/compression/compression.ts';
 import { byteCode, compression, filePath } from '../_files/config.ts';
-import { CsvColumnRows, fieldsInOrder } from '../_files/csv-column-rows.ts';
-import { continueCsv } from '../_files/csv-continue.ts';
-import { cellsOf, columnsOf, CsvFormat, requireObjects } from '../_files/csv-writer.ts';
+import { CsvColumnRows, fieldsInOrder } from '../_files/csv/csv-column-rows.ts';
+import { continueCsv } from '../_files/csv/csv-continue.ts';
+import { cellsOf, columnsOf, CsvFormat, requireObjects } from '../_files/csv/csv-writer.ts';
 import { fileUri, resolvePath } from '../_files/paths.ts';
-import { probeFolder } from '../_files/probe-folder.ts';
+import { probeFolder } from '../_files/output/probe-folder.ts';
 
 const QUOTE = 34;
 /** Delimiters from here on take more than one byte. */

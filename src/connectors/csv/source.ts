@@ -3,11 +3,11 @@ import { batchSize, boolean, finding } from '../../kit/schema.ts';
 import { defineSource, type Source } from '../../kit/source.ts';
 import type { SourceContext } from '../../kit/context.ts';
 import { JSON_LINES } from '../../kit/json-lines.ts';
-import { readBlocks } from '../_files/blocks.ts';
-import { chooseCodec } from '../_files/compression.ts';
+import { readBlocks } from '../_files/lines/blocks.ts';
+import { chooseCodec } from '../_files/compression/compression.ts';
 import { byteCode, compression, filePath } from '../_files/config.ts';
-import { csvPages } from '../_files/csv-pages.ts';
-import { pageBounds } from '../_files/page-bounds.ts';
+import { csvPages } from '../_files/csv/csv-pages.ts';
+import { pageBounds } from '../_files/lines/page-bounds.ts';
 import { fileUri, resolvePath } from '../_files/paths.ts';
 
 const config = z.lazy(() =>

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { z } from 'zod';
 import { batchSize, boolean, text } from '../../kit/schema.ts';
-import { openDuckdb, type Duckdb } from '../../lib/duckdb.ts';
+import { openDuckdb, type Duckdb } from '../../lib/sql/duckdb.ts';
 import { ConnectorError } from '../../lib/errors.ts';
 import { checkSqlSink, sqlSinkFields } from '../_sql/sink-fields.ts';
 

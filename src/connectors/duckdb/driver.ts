@@ -8,10 +8,10 @@ import {
   interruptible,
   openDuckdb,
   type DuckDBConnection,
-} from '../../lib/duckdb.ts';
+} from '../../lib/sql/duckdb.ts';
 import { Gate } from '../../lib/gate.ts';
-import { jsonText, stringifyJson, type JsonValue } from '../../lib/json.ts';
-import { quoteName, quoteNames } from '../../lib/sql-name.ts';
+import { jsonText, stringifyJson, type JsonValue } from '../../lib/text/json.ts';
+import { quoteName, quoteNames } from '../../lib/sql/sql-name.ts';
 import type { SinkContext } from '../../kit/context.ts';
 import type { SchemaChange } from '../../kit/sink.ts';
 import {
@@ -23,7 +23,7 @@ import {
 } from '../_sql/driver.ts';
 import { pathOf, type DuckdbSinkConfig } from './config.ts';
 import { DUCKDB_TYPES, readColumns } from './schema.ts';
-import { makeFolder } from '../../lib/make-folder.ts';
+import { makeFolder } from '../../lib/files/make-folder.ts';
 
 export async function openDuckdbDriver(
   config: DuckdbSinkConfig,

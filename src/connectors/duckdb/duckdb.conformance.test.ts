@@ -1,7 +1,7 @@
 import { existsSync, mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { duckdbRows, openDuckdb } from '../../lib/duckdb.ts';
+import { duckdbRows, openDuckdb } from '../../lib/sql/duckdb.ts';
 import { describeSink } from '../../../test/conformance/sink.ts';
 import { describeSource } from '../../../test/conformance/source.ts';
 import { duckdbSink, duckdbSource } from './index.ts';

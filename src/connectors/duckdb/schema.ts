@@ -1,5 +1,5 @@
-import { duckdbRows, type DuckDBConnection } from '../../lib/duckdb.ts';
-import { jsonText, type JsonObject } from '../../lib/json.ts';
+import { duckdbRows, type DuckDBConnection } from '../../lib/sql/duckdb.ts';
+import { jsonText, type JsonObject } from '../../lib/text/json.ts';
 import type { ColumnType } from '../../kit/sink.ts';
 import type { LiveColumn } from '../_sql/driver.ts';
 

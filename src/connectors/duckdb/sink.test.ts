@@ -2,11 +2,11 @@ import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { duckdbRows, openDuckdb, type Duckdb } from '../../lib/duckdb.ts';
-import type { JsonObject, JsonValue } from '../../lib/json.ts';
+import { duckdbRows, openDuckdb, type Duckdb } from '../../lib/sql/duckdb.ts';
+import type { JsonObject, JsonValue } from '../../lib/text/json.ts';
 import { Page } from '../../kit/page.ts';
 import { check } from '../../kit/schema.ts';
-import { sqlSinkSuite } from '../_sql/sink-suite.ts';
+import { sqlSinkSuite } from '../../../test/conformance/sql-sink.ts';
 import { testContext } from '../../../test/fakes/env.ts';
 import { duckdbSink } from './index.ts';
 

@@ -1,6 +1,6 @@
 import type { DuckDBPreparedStatement, DuckDBResult } from '@duckdb/node-api';
 import { ConnectorError } from '../../lib/errors.ts';
-import { jsonText } from '../../lib/json.ts';
+import { jsonText } from '../../lib/text/json.ts';
 import {
   duckdbError,
   duckdbLibrary,
@@ -10,8 +10,8 @@ import {
   prepareDuckdb,
   type Duckdb,
   type DuckDBConnection,
-} from '../../lib/duckdb.ts';
-import { quoteName } from '../../lib/sql-name.ts';
+} from '../../lib/sql/duckdb.ts';
+import { quoteName } from '../../lib/sql/sql-name.ts';
 import type { SourceContext } from '../../kit/context.ts';
 import type { Page } from '../../kit/page.ts';
 import type { Discovered, ReadRequest, Source } from '../../kit/source.ts';

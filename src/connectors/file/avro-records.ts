@@ -1,7 +1,7 @@
 import { Readable, pipeline } from 'node:stream';
 import { inflateRawSync, zstdDecompressSync } from 'node:zlib';
 import { ConnectorError, messageOf } from '../../lib/errors.ts';
-import type { JsonValue } from '../../lib/json.ts';
+import type { JsonValue } from '../../lib/text/json.ts';
 import { avroConverter } from './avro-values.ts';
 
 export interface AvroOptions {

@@ -1,4 +1,4 @@
-import { setField, type JsonObject } from '../../lib/json.ts';
+import { setField, type JsonObject } from '../../lib/text/json.ts';
 import {
   decimalText,
   plain,
@@ -6,7 +6,7 @@ import {
   timestampText,
   timeText,
   type Convert,
-} from '../_files/parquet-values.ts';
+} from '../_files/parquet/parquet-values.ts';
 
 /** A schema as JSON: a name, a list of alternatives, or a mapping with `type`. */
 type Schema = string | readonly Schema[] | SchemaObject;

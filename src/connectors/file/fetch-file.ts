@@ -1,5 +1,5 @@
 import type { SourceContext } from '../../kit/context.ts';
-import { backoffMs, type BackoffPolicy } from '../../lib/backoff.ts';
+import { backoffMs, type BackoffPolicy } from '../../lib/time/backoff.ts';
 import { ConnectorError, type ConnectorErrorKind } from '../../lib/errors.ts';
 
 export interface FetchOptions {

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { Page, RECORDS_LANE } from '../../kit/page.ts';
 import { check } from '../../kit/schema.ts';
 import type { FinishReason } from '../../kit/sink.ts';
-import type { JsonObject, JsonValue } from '../../lib/json.ts';
+import type { JsonObject, JsonValue } from '../../lib/text/json.ts';
 import { testContext } from '../../../test/fakes/env.ts';
 import { failureOf } from '../../../test/fakes/failure.ts';
 import { fileSink, fileSource } from './index.ts';

@@ -3,9 +3,14 @@ import { basename, dirname, relative } from 'node:path';
 import type { SourceContext } from '../../kit/context.ts';
 import { parseFieldPath, readerOf } from '../../kit/field-path.ts';
 import { ConnectorError } from '../../lib/errors.ts';
-import { jsonText } from '../../lib/json.ts';
-import { readBlocks } from '../_files/blocks.ts';
-import { codecOfName, decompress, withoutCodecSuffix, type Codec } from '../_files/compression.ts';
+import { jsonText } from '../../lib/text/json.ts';
+import { readBlocks } from '../_files/lines/blocks.ts';
+import {
+  codecOfName,
+  decompress,
+  withoutCodecSuffix,
+  type Codec,
+} from '../_files/compression/compression.ts';
 import { onDisk } from '../_files/io-error.ts';
 import { isGlob, listFolder, listGlob, type FoundFile } from '../_files/listing.ts';
 import { resolvePath } from '../_files/paths.ts';

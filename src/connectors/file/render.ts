@@ -1,11 +1,11 @@
 import { rm } from 'node:fs/promises';
 import { ConnectorError } from '../../lib/errors.ts';
-import { isObject, stringifyJson, type JsonObject, type JsonValue } from '../../lib/json.ts';
-import { readBlocks } from '../_files/blocks.ts';
-import { cellsOf, cellText, CsvFormat } from '../_files/csv-writer.ts';
-import { sealLine } from '../_files/json-lines-file.ts';
-import type { ColumnKind } from '../_files/parquet-types.ts';
-import { createParquetFile } from '../_files/create-parquet.ts';
+import { isObject, stringifyJson, type JsonObject, type JsonValue } from '../../lib/text/json.ts';
+import { readBlocks } from '../_files/lines/blocks.ts';
+import { cellsOf, cellText, CsvFormat } from '../_files/csv/csv-writer.ts';
+import { sealLine } from '../_files/json/json-lines-file.ts';
+import type { ColumnKind } from '../_files/parquet/parquet-types.ts';
+import { createParquetFile } from '../_files/parquet/create-parquet.ts';
 import { sealsLines, sinkFormat, type FileSinkConfig } from './sink-config.ts';
 import type { Spool } from './spool.ts';
 import { xmlElement } from './xml-element.ts';

@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { batchSize, boolean, finding, integer, optional, text } from '../../kit/schema.ts';
-import { isObject } from '../../lib/json.ts';
-import { codecOfName, withoutCodecSuffix } from '../_files/compression.ts';
+import { isObject } from '../../lib/text/json.ts';
+import { codecOfName, withoutCodecSuffix } from '../_files/compression/compression.ts';
 import { compression, encryption, filePath } from '../_files/config.ts';
-import { PARQUET_CODECS } from '../_files/parquet-file.ts';
+import { PARQUET_CODECS } from '../_files/parquet/parquet-file.ts';
 import { character, formatOfName } from './config.ts';
 
 export const SINK_FORMATS = [

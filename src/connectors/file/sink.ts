@@ -11,15 +11,15 @@ import {
   type WriteResult,
 } from '../../kit/sink.ts';
 import { ConnectorError } from '../../lib/errors.ts';
-import type { JsonObject, JsonValue } from '../../lib/json.ts';
-import { syncFolder } from '../_files/appending-file.ts';
-import { requireObjects } from '../_files/csv-writer.ts';
-import { fileToWrite, type WrittenFile } from '../../lib/written-file.ts';
+import type { JsonObject, JsonValue } from '../../lib/text/json.ts';
+import { syncFolder } from '../_files/output/appending-file.ts';
+import { requireObjects } from '../_files/csv/csv-writer.ts';
+import { fileToWrite, type WrittenFile } from '../../lib/files/written-file.ts';
 import { onDisk } from '../_files/io-error.ts';
-import { ColumnLearner } from '../_files/parquet-types.ts';
+import { ColumnLearner } from '../_files/parquet/parquet-types.ts';
 import { fileUri, resolvePath } from '../_files/paths.ts';
-import { probeFolder } from '../_files/probe-folder.ts';
-import { scratchPath } from '../_files/scratch.ts';
+import { probeFolder } from '../_files/output/probe-folder.ts';
+import { scratchPath } from '../_files/output/scratch.ts';
 import {
   canGrow,
   isCapped,
@@ -31,7 +31,7 @@ import {
 import { Spool } from './spool.ts';
 import { existingParts, partPath, template } from './targets.ts';
 import { writePart } from './write-part.ts';
-import { makeFolder } from '../../lib/make-folder.ts';
+import { makeFolder } from '../../lib/files/make-folder.ts';
 
 export const fileSink = defineSink<FileSinkConfig>({
   type: 'file',

@@ -1,10 +1,10 @@
 import { rm } from 'node:fs/promises';
 import { JSON_LINES } from '../../kit/json-lines.ts';
-import type { JsonValue } from '../../lib/json.ts';
-import { AppendingFile } from '../_files/appending-file.ts';
-import { readBlocks } from '../_files/blocks.ts';
-import { jsonLines } from '../_files/json-lines-file.ts';
-import { scratchPath } from '../_files/scratch.ts';
+import type { JsonValue } from '../../lib/text/json.ts';
+import { AppendingFile } from '../_files/output/appending-file.ts';
+import { readBlocks } from '../_files/lines/blocks.ts';
+import { jsonLines } from '../_files/json/json-lines-file.ts';
+import { scratchPath } from '../_files/output/scratch.ts';
 
 /**
  * The records of one file while the run goes on, as JSON Lines under a scratch name: formats that

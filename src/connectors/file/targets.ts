@@ -1,6 +1,6 @@
 import { readdir } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { withoutCodecSuffix } from '../_files/compression.ts';
+import { withoutCodecSuffix } from '../_files/compression/compression.ts';
 import { codeOf, onDisk } from '../_files/io-error.ts';
 import { resolvePath } from '../_files/paths.ts';
 import {

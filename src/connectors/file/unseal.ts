@@ -1,8 +1,8 @@
 import { ConnectorError, messageOf } from '../../lib/errors.ts';
-import { isSealed, open } from '../../lib/seal.ts';
+import { isSealed, open } from '../../lib/crypto/seal.ts';
 import { readingKeys, type Encryption } from '../_files/config.ts';
-import { openedLines } from '../_files/json-lines-file.ts';
-import { wholeOf } from '../_files/whole.ts';
+import { openedLines } from '../_files/json/json-lines-file.ts';
+import { wholeOf } from '../_files/output/whole.ts';
 import type { Format } from './config.ts';
 
 const MAGIC_BYTES = 4;

@@ -1,5 +1,5 @@
 import { ConnectorError, messageOf } from '../../lib/errors.ts';
-import { jsonText, setField, type JsonObject, type JsonValue } from '../../lib/json.ts';
+import { jsonText, setField, type JsonObject, type JsonValue } from '../../lib/text/json.ts';
 
 export interface XlsxOptions {
   /** Name, or number from 1. */

@@ -1,4 +1,4 @@
-import { isObject, stringifyJson, type JsonValue } from '../../lib/json.ts';
+import { isObject, stringifyJson, type JsonValue } from '../../lib/text/json.ts';
 import { ConnectorError } from '../../lib/errors.ts';
 
 const NAME = /^[A-Za-z_][\w.:-]*$/;

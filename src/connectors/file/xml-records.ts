@@ -1,5 +1,5 @@
 import { ConnectorError, messageOf } from '../../lib/errors.ts';
-import { isObject, setField, type JsonObject, type JsonValue } from '../../lib/json.ts';
+import { isObject, setField, type JsonObject, type JsonValue } from '../../lib/text/json.ts';
 
 const TEXT = '#text';
 const ATTRIBUTE = '@';

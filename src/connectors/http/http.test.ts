@@ -7,7 +7,7 @@ import { Page } from '../../kit/page.ts';
 import { Shelf } from '../../kit/parts.ts';
 import { check } from '../../kit/schema.ts';
 import type { WriteResult } from '../../kit/sink.ts';
-import type { JsonObject, JsonValue } from '../../lib/json.ts';
+import type { JsonObject, JsonValue } from '../../lib/text/json.ts';
 import { httpSink } from './index.ts';
 
 let server: HttpServer;

@@ -4,7 +4,7 @@ import type { Rejection, Sink, WriteOptions, WriteResult } from '../../kit/sink.
 import { settle } from '../../kit/write-spec.ts';
 import { ConnectorError, RecordError, type ErrorKind } from '../../lib/errors.ts';
 import { Gate } from '../../lib/gate.ts';
-import type { JsonValue } from '../../lib/json.ts';
+import type { JsonValue } from '../../lib/text/json.ts';
 import { HttpClient } from '../_http/client.ts';
 import { openConnections, type Connections } from '../_http/connections.ts';
 import type { HttpConfig } from './config.ts';

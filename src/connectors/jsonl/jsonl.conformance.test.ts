@@ -2,7 +2,7 @@ import { existsSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gunzipSync, zstdDecompressSync } from 'node:zlib';
-import { stringifyJson, type JsonObject } from '../../lib/json.ts';
+import { stringifyJson, type JsonObject } from '../../lib/text/json.ts';
 import { describeSink, type Destination } from '../../../test/conformance/sink.ts';
 import { describeSource } from '../../../test/conformance/source.ts';
 import { jsonlSink, jsonlSource } from './index.ts';

@@ -5,16 +5,16 @@ import { JSON_LINES } from '../../kit/json-lines.ts';
 import type { Page } from '../../kit/page.ts';
 import { batchSize, boolean, finding } from '../../kit/schema.ts';
 import { APPEND_ONLY, defineSink, type Sink, type WriteResult } from '../../kit/sink.ts';
-import { stringifyJson } from '../../lib/json.ts';
-import type { WrittenFile } from '../../lib/written-file.ts';
-import { AppendingFile } from '../_files/appending-file.ts';
-import { chooseCodec, codecOfName } from '../_files/compression.ts';
+import { stringifyJson } from '../../lib/text/json.ts';
+import type { WrittenFile } from '../../lib/files/written-file.ts';
+import { AppendingFile } from '../_files/output/appending-file.ts';
+import { chooseCodec, codecOfName } from '../_files/compression/compression.ts';
 import { compression, encryption, filePath } from '../_files/config.ts';
-import { sealLine } from '../_files/json-lines-file.ts';
+import { sealLine } from '../_files/json/json-lines-file.ts';
 import { resolvePath, fileUri } from '../_files/paths.ts';
-import { probeFolder } from '../_files/probe-folder.ts';
-import { JSON_RULES, SEALED_RULES } from '../_files/line-rules.ts';
-import { repairTornEnd } from '../_files/torn-end.ts';
+import { probeFolder } from '../_files/output/probe-folder.ts';
+import { JSON_RULES, SEALED_RULES } from '../_files/lines/line-rules.ts';
+import { repairTornEnd } from '../_files/lines/torn-end.ts';
 
 const config = z.lazy(() =>
   z

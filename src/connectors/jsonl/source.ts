@@ -3,13 +3,13 @@ import type { SourceContext } from '../../kit/context.ts';
 import { JSON_LINES } from '../../kit/json-lines.ts';
 import { batchSize } from '../../kit/schema.ts';
 import { defineSource, type Source } from '../../kit/source.ts';
-import { readBlocks } from '../_files/blocks.ts';
-import { chooseCodec } from '../_files/compression.ts';
+import { readBlocks } from '../_files/lines/blocks.ts';
+import { chooseCodec } from '../_files/compression/compression.ts';
 import { compression, encryption, filePath, readingKeys } from '../_files/config.ts';
-import { jsonColumnPages } from '../_files/json-column-pages.ts';
-import { jsonLinePages } from '../_files/json-line-pages.ts';
-import { jsonLines, openedLines } from '../_files/json-lines-file.ts';
-import { cutPages, pageBounds } from '../_files/page-bounds.ts';
+import { jsonColumnPages } from '../_files/json/json-column-pages.ts';
+import { jsonLinePages } from '../_files/json/json-line-pages.ts';
+import { jsonLines, openedLines } from '../_files/json/json-lines-file.ts';
+import { cutPages, pageBounds } from '../_files/lines/page-bounds.ts';
 import { fileUri, resolvePath } from '../_files/paths.ts';
 
 const config = z.lazy(() =>

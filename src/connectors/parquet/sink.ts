@@ -4,17 +4,17 @@ import type { SinkContext } from '../../kit/context.ts';
 import type { Page } from '../../kit/page.ts';
 import { batchSize, boolean, finding, integer, optional, text } from '../../kit/schema.ts';
 import { APPEND_ONLY, defineSink, type Sink, type WriteResult } from '../../kit/sink.ts';
-import type { JsonObject } from '../../lib/json.ts';
+import type { JsonObject } from '../../lib/text/json.ts';
 import { ConnectorError } from '../../lib/errors.ts';
-import { fileToWrite, type WrittenFile } from '../../lib/written-file.ts';
-import { requireObjects } from '../_files/csv-writer.ts';
-import { createParquetFile } from '../_files/create-parquet.ts';
+import { fileToWrite, type WrittenFile } from '../../lib/files/written-file.ts';
+import { requireObjects } from '../_files/csv/csv-writer.ts';
+import { createParquetFile } from '../_files/parquet/create-parquet.ts';
 import { onDisk } from '../_files/io-error.ts';
-import { learnColumns } from '../_files/parquet-types.ts';
-import { PARQUET_CODECS, type ParquetFile } from '../_files/parquet-file.ts';
+import { learnColumns } from '../_files/parquet/parquet-types.ts';
+import { PARQUET_CODECS, type ParquetFile } from '../_files/parquet/parquet-file.ts';
 import { fileUri, resolvePath } from '../_files/paths.ts';
-import { probeFolder } from '../_files/probe-folder.ts';
-import { makeFolder } from '../../lib/make-folder.ts';
+import { probeFolder } from '../_files/output/probe-folder.ts';
+import { makeFolder } from '../../lib/files/make-folder.ts';
 
 const destination = z.lazy(() =>
   z

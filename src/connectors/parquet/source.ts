@@ -5,9 +5,9 @@ import { batchSize, finding, integer, optional, text } from '../../kit/schema.ts
 import { defineSource, type ReadRequest, type Source } from '../../kit/source.ts';
 import { ConnectorError } from '../../lib/errors.ts';
 import { listGlob } from '../_files/listing.ts';
-import { cutPages, pageBounds, unsized } from '../_files/page-bounds.ts';
-import { requireOneSchema } from '../_files/parquet-schemas.ts';
-import { ParquetReader } from '../_files/parquet-reader.ts';
+import { cutPages, pageBounds, unsized } from '../_files/lines/page-bounds.ts';
+import { requireOneSchema } from '../_files/parquet/parquet-schemas.ts';
+import { ParquetReader } from '../_files/parquet/parquet-reader.ts';
 import { fileUri, resolvePath } from '../_files/paths.ts';
 
 const location = z.lazy(() =>

@@ -1,5 +1,5 @@
 import { ConnectorError } from '../../lib/errors.ts';
-import { jsonEqual, type JsonValue } from '../../lib/json.ts';
+import { jsonEqual, type JsonValue } from '../../lib/text/json.ts';
 import { OID } from './decode.ts';
 
 /**

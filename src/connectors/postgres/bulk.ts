@@ -1,5 +1,5 @@
 /** Rows that go to the server as a COPY stream. */
-import { quoteNames } from '../../lib/sql-name.ts';
+import { quoteNames } from '../../lib/sql/sql-name.ts';
 import { JSON_LINES } from '../../kit/json-lines.ts';
 import type { Columns } from '../../kit/columns.ts';
 import type { Page } from '../../kit/page.ts';

@@ -1,7 +1,7 @@
 /**
  * Columns as rows in the text form of COPY: what their records would be written as, value by value.
  */
-import { parseJson } from '../../lib/json.ts';
+import { parseJson } from '../../lib/text/json.ts';
 import {
   ESCAPED,
   FALSE,

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { batchSize, finding, integer, optional, text } from '../../kit/schema.ts';
-import { postgresUrlFault } from '../../lib/postgres.ts';
+import { postgresUrlFault } from '../../lib/sql/postgres.ts';
 import { checkSqlSink, sqlSinkFields } from '../_sql/sink-fields.ts';
 import { queryFaults } from './query.ts';
 

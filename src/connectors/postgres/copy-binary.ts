@@ -4,7 +4,7 @@
  * A row is the number of its values (two bytes) and for each its length (four, minus one for null)
  * and its bytes.
  */
-import { setField, type JsonObject, type JsonValue } from '../../lib/json.ts';
+import { setField, type JsonObject, type JsonValue } from '../../lib/text/json.ts';
 import type { Encoding, Page } from '../../kit/page.ts';
 import { BINARY_TEXTS } from './binary-text.ts';
 import { FRAME_HEAD, frameEnd } from './copy-out.ts';

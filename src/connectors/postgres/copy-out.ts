@@ -6,7 +6,7 @@
 import type { Socket } from 'node:net';
 import type { Submittable } from 'pg';
 import { ConnectorError } from '../../lib/errors.ts';
-import { BYTES, cancelStatement } from '../../lib/postgres.ts';
+import { BYTES, cancelStatement } from '../../lib/sql/postgres.ts';
 import type { Connection } from './connection.ts';
 
 /** When this much is waiting, the server has to wait too. */

@@ -3,7 +3,7 @@
  * end is the same for all of them.
  */
 import { isUtf8 } from 'node:buffer';
-import { setField, type JsonObject, type JsonValue } from '../../lib/json.ts';
+import { setField, type JsonObject, type JsonValue } from '../../lib/text/json.ts';
 import { JSON_LINES } from '../../kit/json-lines.ts';
 import { Page, type PageOptions } from '../../kit/page.ts';
 import type { Bookmarks } from './bookmarks.ts';

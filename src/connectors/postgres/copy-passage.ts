@@ -2,7 +2,7 @@
  * Cuts a stream of binary COPY rows into pages that hold them as they came: only the lengths of
  * messages are read, and values where pages end.
  */
-import type { JsonValue } from '../../lib/json.ts';
+import type { JsonValue } from '../../lib/text/json.ts';
 import { Page, type Encoding } from '../../kit/page.ts';
 import type { Bookmarks } from './bookmarks.ts';
 import { BINARY_HEAD, binaryEncoding, nameColumns } from './copy-binary.ts';

@@ -1,6 +1,6 @@
-import { connectPostgres, postgresError } from '../../lib/postgres.ts';
-import type { JsonObject } from '../../lib/json.ts';
-import { quoteName } from '../../lib/sql-name.ts';
+import { connectPostgres, postgresError } from '../../lib/sql/postgres.ts';
+import type { JsonObject } from '../../lib/text/json.ts';
+import { quoteName } from '../../lib/sql/sql-name.ts';
 import type { Discovered } from '../../kit/source.ts';
 
 interface ColumnRow {

@@ -1,8 +1,13 @@
 import type { ClientBase, Pool } from 'pg';
 import { ConnectorError } from '../../lib/errors.ts';
-import { stringifyJson, type JsonValue } from '../../lib/json.ts';
-import { codeOf, inPostgresTransaction, openPostgresPool, withClient } from '../../lib/postgres.ts';
-import { quoteName, quoteNames } from '../../lib/sql-name.ts';
+import { stringifyJson, type JsonValue } from '../../lib/text/json.ts';
+import {
+  codeOf,
+  inPostgresTransaction,
+  openPostgresPool,
+  withClient,
+} from '../../lib/sql/postgres.ts';
+import { quoteName, quoteNames } from '../../lib/sql/sql-name.ts';
 import type { SinkContext } from '../../kit/context.ts';
 import type { Page } from '../../kit/page.ts';
 import type { SchemaChange } from '../../kit/sink.ts';

@@ -1,5 +1,5 @@
 /** JSON values as the text a column's type reads. */
-import { stringifyJson, type JsonValue } from '../../lib/json.ts';
+import { stringifyJson, type JsonValue } from '../../lib/text/json.ts';
 import type { LiveColumn } from '../_sql/driver.ts';
 
 export type Encoder = (value: JsonValue) => string | null;

@@ -1,5 +1,5 @@
 import { messageOf } from '../../lib/errors.ts';
-import { connectPostgres } from '../../lib/postgres.ts';
+import { connectPostgres } from '../../lib/sql/postgres.ts';
 import { JSON_LINES } from '../../kit/json-lines.ts';
 import type { ProbeFinding } from '../../kit/probe.ts';
 import { defineSink } from '../../kit/sink.ts';

@@ -6,7 +6,7 @@ import * as fc from 'fast-check';
 import { Client } from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { freshDatabase } from '../../../test/servers/postgres.ts';
-import { stringifyJson, type JsonObject, type JsonValue } from '../../lib/json.ts';
+import { stringifyJson, type JsonObject, type JsonValue } from '../../lib/text/json.ts';
 import { JSON_LINES } from '../../kit/json-lines.ts';
 import { RECORDS_LANE, type Lane, type Page } from '../../kit/page.ts';
 import { check } from '../../kit/schema.ts';

@@ -3,7 +3,7 @@ import { afterAll } from 'vitest';
 import { describeSink } from '../../../test/conformance/sink.ts';
 import { describeSource } from '../../../test/conformance/source.ts';
 import { freshDatabase } from '../../../test/servers/postgres.ts';
-import type { JsonObject } from '../../lib/json.ts';
+import type { JsonObject } from '../../lib/text/json.ts';
 import { postgresSink, postgresSource } from './index.ts';
 
 const database = await freshDatabase();

@@ -1,11 +1,11 @@
 import { Client } from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { freshDatabase } from '../../../test/servers/postgres.ts';
-import type { JsonObject, JsonValue } from '../../lib/json.ts';
+import type { JsonObject, JsonValue } from '../../lib/text/json.ts';
 import { Page } from '../../kit/page.ts';
 import { check } from '../../kit/schema.ts';
 import type { SinkContext } from '../../kit/context.ts';
-import { sqlSinkSuite } from '../_sql/sink-suite.ts';
+import { sqlSinkSuite } from '../../../test/conformance/sql-sink.ts';
 import { testContext } from '../../../test/fakes/env.ts';
 import { postgresSink } from './index.ts';
 import { failureOf } from '../../../test/fakes/failure.ts';

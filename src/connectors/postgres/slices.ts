@@ -1,6 +1,6 @@
 /** Parts of the result of a query and digests of them, computed by the server. */
 import type { FieldDef } from 'pg';
-import { quoteName } from '../../lib/sql-name.ts';
+import { quoteName } from '../../lib/sql/sql-name.ts';
 import type { SourceContext } from '../../kit/context.ts';
 import type {
   ColumnHolds,

@@ -1,7 +1,7 @@
 import { Client } from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { freshDatabase } from '../../../test/servers/postgres.ts';
-import type { JsonObject, JsonValue } from '../../lib/json.ts';
+import type { JsonObject, JsonValue } from '../../lib/text/json.ts';
 import { check } from '../../kit/schema.ts';
 import type { SourceContext } from '../../kit/context.ts';
 import { RECORDS_LANE, type Page } from '../../kit/page.ts';

@@ -3,7 +3,7 @@
  * part of it may be.
  */
 import type { FieldDef } from 'pg';
-import { setField, type JsonObject, type JsonValue } from '../../lib/json.ts';
+import { setField, type JsonObject, type JsonValue } from '../../lib/text/json.ts';
 import type { SourceContext } from '../../kit/context.ts';
 import { JSON_LINES } from '../../kit/json-lines.ts';
 import type { Lane, Page } from '../../kit/page.ts';

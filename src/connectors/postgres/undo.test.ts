@@ -1,11 +1,11 @@
 import { Client } from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { freshDatabase } from '../../../test/servers/postgres.ts';
-import type { JsonObject } from '../../lib/json.ts';
+import type { JsonObject } from '../../lib/text/json.ts';
 import { Page } from '../../kit/page.ts';
 import { check } from '../../kit/schema.ts';
 import type { Sink } from '../../kit/sink.ts';
-import { sqlUndoSuite } from '../_sql/undo-suite.ts';
+import { sqlUndoSuite } from '../../../test/conformance/sql-rollback.ts';
 import { testContext } from '../../../test/fakes/env.ts';
 import { postgresSink } from './index.ts';
 

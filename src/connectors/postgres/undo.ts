@@ -1,7 +1,7 @@
 /** What undoing asks of PostgreSQL beside statements. */
 import type { ClientBase } from 'pg';
-import { jsonText } from '../../lib/json.ts';
-import { quoteNames } from '../../lib/sql-name.ts';
+import { jsonText } from '../../lib/text/json.ts';
+import { quoteNames } from '../../lib/sql/sql-name.ts';
 import { TOKEN_TABLE, type UndoSession } from '../_sql/driver.ts';
 import {
   JOURNAL_COLUMNS,

@@ -3,7 +3,7 @@
  * their rows go to the same columns.
  */
 import type { ClientBase, Pool } from 'pg';
-import { lend, type Lent } from '../../lib/postgres.ts';
+import { lend, type Lent } from '../../lib/sql/postgres.ts';
 import { CopyIn } from './copy-in.ts';
 
 /** What a COPY statement starts and ends with beside its rows. */

@@ -1,7 +1,7 @@
 /** Results that are one single answer: files, decoded reports, the outcome of a job. */
 import { RECORDS_LANE } from '../../kit/page.ts';
-import { csvPages } from '../_files/csv-pages.ts';
-import { jsonLines } from '../_files/json-lines-file.ts';
+import { csvPages } from '../_files/csv/csv-pages.ts';
+import { jsonLines } from '../_files/json/json-lines-file.ts';
 import { jsonBody } from '../_http/body.ts';
 import type { HttpRequest, HttpStream } from '../_http/client.ts';
 import { decodeAnswer } from '../_http/decode.ts';

@@ -1,5 +1,5 @@
 import { ConnectorError } from '../../lib/errors.ts';
-import { jsonText, type JsonObject, type JsonValue } from '../../lib/json.ts';
+import { jsonText, type JsonObject, type JsonValue } from '../../lib/text/json.ts';
 import { renderPosition } from './position.ts';
 import type { Bind } from './replication-config.ts';
 import type { Overlay } from './request-parts.ts';

@@ -1,4 +1,4 @@
-import type { JsonValue } from '../../lib/json.ts';
+import type { JsonValue } from '../../lib/text/json.ts';
 
 /** Records of one answer, or of a part of it. */
 export interface Chunk {

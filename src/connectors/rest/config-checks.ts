@@ -1,11 +1,11 @@
 /** The rules between the fields of a rest source. */
 import { finding } from '../../kit/schema.ts';
-import { isHttpUrl } from '../../lib/http-url.ts';
+import { isHttpUrl } from '../../lib/http/http-url.ts';
 import { isBodyless } from '../_http/fields.ts';
 import type { OdataBlock } from './odata-config.ts';
 import type { Pagination } from './pagination-config.ts';
 import { instantOf } from './position.ts';
-import type { JsonValue } from '../../lib/json.ts';
+import type { JsonValue } from '../../lib/text/json.ts';
 
 interface Checked {
   readonly base_url: string;

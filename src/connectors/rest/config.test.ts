@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { check } from '../../kit/schema.ts';
-import type { JsonObject } from '../../lib/json.ts';
+import type { JsonObject } from '../../lib/text/json.ts';
 import { restSource } from './index.ts';
 import { issuesOf } from './test-read.ts';
 

@@ -1,7 +1,7 @@
 import type { SourceContext } from '../../kit/context.ts';
 import type { Discovered } from '../../kit/source.ts';
 import { ConnectorError } from '../../lib/errors.ts';
-import { isObject, jsonText, type JsonObject } from '../../lib/json.ts';
+import { isObject, jsonText, type JsonObject } from '../../lib/text/json.ts';
 import { utf8 } from '../_http/body.ts';
 import { joinUrl } from '../_http/url.ts';
 import { elementsAt, parseXml } from '../_http/xml.ts';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { startHttpServer, type HttpServer } from '../../../test/fakes/http-server.ts';
-import type { JsonObject } from '../../lib/json.ts';
+import type { JsonObject } from '../../lib/text/json.ts';
 import { stillClock } from '../../../test/fakes/clock.ts';
 import { run } from './test-read.ts';
 

@@ -1,5 +1,11 @@
 import { ConnectorError } from '../../lib/errors.ts';
-import { isObject, jsonText, setField, type JsonObject, type JsonValue } from '../../lib/json.ts';
+import {
+  isObject,
+  jsonText,
+  setField,
+  type JsonObject,
+  type JsonValue,
+} from '../../lib/text/json.ts';
 import { jsonBody } from '../_http/body.ts';
 import type { HttpAnswer, HttpRequest } from '../_http/client.ts';
 import { compilePath } from '../_http/json-path.ts';

@@ -4,7 +4,7 @@ import {
   type HttpServer,
   type SeenRequest,
 } from '../../../test/fakes/http-server.ts';
-import type { JsonObject } from '../../lib/json.ts';
+import type { JsonObject } from '../../lib/text/json.ts';
 import { run } from './test-read.ts';
 
 const rows = Array.from({ length: 7 }, (_, index): JsonObject => ({ id: index + 1 }));

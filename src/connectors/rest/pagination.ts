@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { hasField, isObject, jsonEqual, jsonText, type JsonValue } from '../../lib/json.ts';
+import { hasField, isObject, jsonEqual, jsonText, type JsonValue } from '../../lib/text/json.ts';
 import { compilePath } from '../_http/json-path.ts';
 import { nextLink } from '../_http/link-header.ts';
 import type { Pagination } from './pagination-config.ts';

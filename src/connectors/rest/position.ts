@@ -2,7 +2,7 @@
  * Where an incremental source stands: comparing positions, and writing them the way an API wants
  * them.
  */
-import { hasField, isObject, jsonText, type JsonValue } from '../../lib/json.ts';
+import { hasField, isObject, jsonText, type JsonValue } from '../../lib/text/json.ts';
 import type { Bind } from './replication-config.ts';
 
 /** Less than, equal to or greater than zero; `undefined` when the two are not of one kind. */

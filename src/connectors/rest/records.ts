@@ -1,5 +1,11 @@
 /** From the body of an answer to its records. */
-import { hasField, isObject, setField, type JsonObject, type JsonValue } from '../../lib/json.ts';
+import {
+  hasField,
+  isObject,
+  setField,
+  type JsonObject,
+  type JsonValue,
+} from '../../lib/text/json.ts';
 import { compilePath, isSingular, locate } from '../_http/json-path.ts';
 
 export type Extract = (body: JsonValue) => JsonValue[];

@@ -1,4 +1,10 @@
-import { isObject, jsonText, setField, type JsonObject, type JsonValue } from '../../lib/json.ts';
+import {
+  isObject,
+  jsonText,
+  setField,
+  type JsonObject,
+  type JsonValue,
+} from '../../lib/text/json.ts';
 import { ConnectorError } from '../../lib/errors.ts';
 import type { HttpRequest } from '../_http/client.ts';
 

@@ -6,7 +6,7 @@ import {
   type Reply,
   type SeenRequest,
 } from '../../../test/fakes/http-server.ts';
-import type { JsonObject } from '../../lib/json.ts';
+import type { JsonObject } from '../../lib/text/json.ts';
 import { restSource } from './index.ts';
 
 const records = Array.from({ length: 23 }, (_, index): JsonObject => ({

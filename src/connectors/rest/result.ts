@@ -1,5 +1,5 @@
 /** Reads one result: all pages that one configured request leads to. */
-import type { JsonValue } from '../../lib/json.ts';
+import type { JsonValue } from '../../lib/text/json.ts';
 import { jsonBody } from '../_http/body.ts';
 import type { HttpAnswer } from '../_http/client.ts';
 import { compilePath, type PathReader } from '../_http/json-path.ts';

@@ -1,7 +1,7 @@
 import type { Page } from '../../kit/page.ts';
 import type { ReadRequest, Source } from '../../kit/source.ts';
-import type { JsonValue } from '../../lib/json.ts';
-import { PageCutter } from '../_files/page-bounds.ts';
+import type { JsonValue } from '../../lib/text/json.ts';
+import { PageCutter } from '../_files/lines/page-bounds.ts';
 import { NOTHING_BOUND, place, type Placed } from './bind.ts';
 import type { Chunk } from './chunk.ts';
 import { merge } from './merge.ts';

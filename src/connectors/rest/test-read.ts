@@ -5,7 +5,7 @@ import { readAll } from '../../../test/fakes/read-all.ts';
 import type { SourceContext } from '../../kit/context.ts';
 import type { Page } from '../../kit/page.ts';
 import { check } from '../../kit/schema.ts';
-import type { JsonObject, JsonValue } from '../../lib/json.ts';
+import type { JsonObject, JsonValue } from '../../lib/text/json.ts';
 import { restSource } from './index.ts';
 
 export interface Run {

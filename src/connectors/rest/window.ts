@@ -1,6 +1,6 @@
 import type { Env } from '../../lib/env.ts';
 import { ConnectorError } from '../../lib/errors.ts';
-import { jsonText, type JsonValue } from '../../lib/json.ts';
+import { jsonText, type JsonValue } from '../../lib/text/json.ts';
 import type { Bound } from './bind.ts';
 import { instantOf, isoText } from './position.ts';
 import { WINDOW_TOKEN, type WindowBlock } from './replication-config.ts';

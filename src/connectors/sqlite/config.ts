@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { batchSize, finding, integer, optional, text } from '../../kit/schema.ts';
-import { parseSqliteUrl } from '../../lib/sqlite.ts';
+import { parseSqliteUrl } from '../../lib/sql/sqlite.ts';
 import { checkSqlSink, sqlSinkFields } from '../_sql/sink-fields.ts';
 
 const databaseUrl = z.lazy(() =>

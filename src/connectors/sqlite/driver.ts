@@ -2,7 +2,7 @@ import { resolve } from 'node:path';
 import { setImmediate as pause } from 'node:timers/promises';
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { ConnectorError } from '../../lib/errors.ts';
-import { quoteName, quoteNames } from '../../lib/sql-name.ts';
+import { quoteName, quoteNames } from '../../lib/sql/sql-name.ts';
 import {
   inTransaction,
   MEMORY,
@@ -10,7 +10,7 @@ import {
   parseSqliteUrl,
   rollBack,
   sqliteError,
-} from '../../lib/sqlite.ts';
+} from '../../lib/sql/sqlite.ts';
 import type { SinkContext } from '../../kit/context.ts';
 import {
   TOKEN_TABLE,

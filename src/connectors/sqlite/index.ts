@@ -1,7 +1,7 @@
 import { accessSync, constants, existsSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { messageOf } from '../../lib/errors.ts';
-import { MEMORY, openSqlite, parseSqliteUrl } from '../../lib/sqlite.ts';
+import { MEMORY, openSqlite, parseSqliteUrl } from '../../lib/sql/sqlite.ts';
 import type { ProbeFinding } from '../../kit/probe.ts';
 import { defineSink, type SinkCapabilities } from '../../kit/sink.ts';
 import { defineSource } from '../../kit/source.ts';

@@ -1,6 +1,6 @@
 /** The journal of runs in SQLite. */
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
-import { quoteName, quoteNames } from '../../lib/sql-name.ts';
+import { quoteName, quoteNames } from '../../lib/sql/sql-name.ts';
 import type { JournalDialect, LiveColumn } from '../_sql/driver.ts';
 import {
   JOURNAL_COLUMNS,

@@ -5,8 +5,8 @@
 import { statSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
-import { quoteName, quoteNames } from '../../lib/sql-name.ts';
-import { rollBack } from '../../lib/sqlite.ts';
+import { quoteName, quoteNames } from '../../lib/sql/sql-name.ts';
+import { rollBack } from '../../lib/sql/sqlite.ts';
 import type { Page } from '../../kit/page.ts';
 import type { LiveColumn, PassOptions } from '../_sql/driver.ts';
 import { rowsOfPage, selectRows, type RowsOfBlock } from './row-blocks.ts';

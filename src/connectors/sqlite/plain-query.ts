@@ -2,7 +2,7 @@
  * Tells queries that only choose columns and rows of one table: their result can be read in ranges
  * of its row ids, whoever reads it.
  */
-import { quoteName } from '../../lib/sql-name.ts';
+import { quoteName } from '../../lib/sql/sql-name.ts';
 
 export interface PlainQuery {
   /** Between SELECT and FROM. */

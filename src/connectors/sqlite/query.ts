@@ -1,8 +1,8 @@
 /** Runs one query and reads its rows. */
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
 import { ConnectorError } from '../../lib/errors.ts';
-import { setField, type JsonObject } from '../../lib/json.ts';
-import { sqliteError } from '../../lib/sqlite.ts';
+import { setField, type JsonObject } from '../../lib/text/json.ts';
+import { sqliteError } from '../../lib/sql/sqlite.ts';
 import type { SourceContext } from '../../kit/context.ts';
 import { bindRecords } from '../_sql/parent-value.ts';
 import { fromSqlite, toSqlite } from './values.ts';

@@ -4,7 +4,7 @@
  * block lies that tells which rows are meant.
  */
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
-import type { JsonObject } from '../../lib/json.ts';
+import type { JsonObject } from '../../lib/text/json.ts';
 import type { Encoding, Page } from '../../kit/page.ts';
 import type { PlainQuery } from './plain-query.ts';
 import { rangeOf, rowIdOf } from './plain-query.ts';

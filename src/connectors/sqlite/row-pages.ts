@@ -2,7 +2,7 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { realpathSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { MEMORY, openSqlite, parseSqliteUrl, sqliteError } from '../../lib/sqlite.ts';
+import { MEMORY, openSqlite, parseSqliteUrl, sqliteError } from '../../lib/sql/sqlite.ts';
 import type { SourceContext } from '../../kit/context.ts';
 import { Page } from '../../kit/page.ts';
 import type { ReadRequest } from '../../kit/source.ts';

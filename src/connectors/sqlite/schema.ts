@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
-import type { JsonObject } from '../../lib/json.ts';
+import type { JsonObject } from '../../lib/text/json.ts';
 import type { ColumnType } from '../../kit/sink.ts';
 import type { LiveColumn } from '../_sql/driver.ts';
 

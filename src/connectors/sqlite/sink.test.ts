@@ -5,8 +5,8 @@ import { DatabaseSync } from 'node:sqlite';
 import { afterAll, describe, expect, test } from 'vitest';
 import { Page } from '../../kit/page.ts';
 import { check } from '../../kit/schema.ts';
-import type { JsonObject } from '../../lib/json.ts';
-import { sqlSinkSuite } from '../_sql/sink-suite.ts';
+import type { JsonObject } from '../../lib/text/json.ts';
+import { sqlSinkSuite } from '../../../test/conformance/sql-sink.ts';
 import { testContext } from '../../../test/fakes/env.ts';
 import { sqliteSink } from './index.ts';
 

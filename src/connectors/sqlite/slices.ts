@@ -2,7 +2,7 @@
  * Parts of the result of a query, by an integer column. SQLite has no digest of its own: it reads
  * where we do.
  */
-import { openSqlite } from '../../lib/sqlite.ts';
+import { openSqlite } from '../../lib/sql/sqlite.ts';
 import type { SourceContext } from '../../kit/context.ts';
 import type { ColumnHolds, ResultShape, Slices } from '../../kit/source.ts';
 import { inner, keyColumn, spansCondition } from '../_sql/key-spans.ts';

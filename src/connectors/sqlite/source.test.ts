@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, test } from 'vitest';
 import { ConnectorError } from '../../lib/errors.ts';
-import type { JsonObject, JsonValue } from '../../lib/json.ts';
+import type { JsonObject, JsonValue } from '../../lib/text/json.ts';
 import { check } from '../../kit/schema.ts';
 import type { SourceContext } from '../../kit/context.ts';
 import { testContext } from '../../../test/fakes/env.ts';

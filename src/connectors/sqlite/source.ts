@@ -1,5 +1,5 @@
-import { quoteName } from '../../lib/sql-name.ts';
-import { openSqlite, sqliteError } from '../../lib/sqlite.ts';
+import { quoteName } from '../../lib/sql/sql-name.ts';
+import { openSqlite, sqliteError } from '../../lib/sql/sqlite.ts';
 import type { SourceContext } from '../../kit/context.ts';
 import type { Page } from '../../kit/page.ts';
 import type { Discovered, ReadRequest, Source } from '../../kit/source.ts';

@@ -1,4 +1,4 @@
-import { quoteName } from '../../lib/sql-name.ts';
+import { quoteName } from '../../lib/sql/sql-name.ts';
 
 /** What an upsert does with a row whose key is there. */
 export function onConflict(names: readonly string[], keys: readonly string[]): string {

@@ -3,10 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterAll, describe, expect, test } from 'vitest';
-import type { JsonObject } from '../../lib/json.ts';
+import type { JsonObject } from '../../lib/text/json.ts';
 import { Page } from '../../kit/page.ts';
 import { check } from '../../kit/schema.ts';
-import { sqlUndoSuite } from '../_sql/undo-suite.ts';
+import { sqlUndoSuite } from '../../../test/conformance/sql-rollback.ts';
 import { testContext } from '../../../test/fakes/env.ts';
 import { sqliteSink } from './index.ts';
 

@@ -4,8 +4,8 @@ import { JSON_LINES } from '../../kit/json-lines.ts';
 import type { Page } from '../../kit/page.ts';
 import { batchSize, boolean, integer, optional } from '../../kit/schema.ts';
 import { APPEND_ONLY, defineSink, type Sink, type WriteResult } from '../../kit/sink.ts';
-import { stringifyJson, type JsonValue } from '../../lib/json.ts';
-import { cellsOf, CsvFormat, requireObjects } from '../_files/csv-writer.ts';
+import { stringifyJson, type JsonValue } from '../../lib/text/json.ts';
+import { cellsOf, CsvFormat, requireObjects } from '../_files/csv/csv-writer.ts';
 import { codeOf, fileError } from '../_files/io-error.ts';
 
 const COMMA = 44;

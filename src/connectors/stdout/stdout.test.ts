@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { Page } from '../../kit/page.ts';
 import { check } from '../../kit/schema.ts';
-import type { JsonObject, JsonValue } from '../../lib/json.ts';
+import type { JsonObject, JsonValue } from '../../lib/text/json.ts';
 import { testContext } from '../../../test/fakes/env.ts';
 import { failureOf } from '../../../test/fakes/failure.ts';
 import { stdoutSink } from './index.ts';

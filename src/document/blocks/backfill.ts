@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { finding, integer, optional, text } from '../../kit/schema.ts';
 import { defineBlock } from '../block.ts';
-import { isZone, parseWindow } from '../windows.ts';
+import { isZone, parseWindow } from '../ranges/windows.ts';
 import { nullAsAbsent } from './null-as-absent.ts';
 
 export const backfillSchema = z.lazy(() =>

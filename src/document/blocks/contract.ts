@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { patternField } from '../../kit/pattern.ts';
 import { boolean, finding, integer, json, number, optional, text } from '../../kit/schema.ts';
-import type { JsonValue } from '../../lib/json.ts';
+import type { JsonValue } from '../../lib/text/json.ts';
 import { defineBlock } from '../block.ts';
 
 export const CONTRACT_TYPES = [

@@ -1,8 +1,8 @@
 /** `notifications`: who is told how runs ended (spec 6). */
 import { z } from 'zod';
 import { finding, integer, json, optional, text } from '../../kit/schema.ts';
-import { isHttpUrl } from '../../lib/http-url.ts';
-import { carriesBody, headerFault } from '../../lib/outgoing-request.ts';
+import { isHttpUrl } from '../../lib/http/http-url.ts';
+import { carriesBody, headerFault } from '../../lib/http/outgoing-request.ts';
 import { defineBlock } from '../block.ts';
 import { EVENT_KINDS, PAYLOAD_KEYS, SEVERITIES } from '../notification-events.ts';
 import { nullAsAbsent } from './null-as-absent.ts';

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { finding, integer, number, optional, text } from '../../kit/schema.ts';
 import { LOG_LEVELS } from '../../lib/log.ts';
-import { headerFault } from '../../lib/outgoing-request.ts';
+import { headerFault } from '../../lib/http/outgoing-request.ts';
 import { defineBlock } from '../block.ts';
 import { nullAsAbsent } from './null-as-absent.ts';
 

@@ -1,8 +1,8 @@
 import { z, type ZodType } from 'zod';
 import { boolean, finding, json, optional } from '../../kit/schema.ts';
-import type { JsonScalar } from '../../lib/json.ts';
+import type { JsonScalar } from '../../lib/text/json.ts';
 import { defineBlock } from '../block.ts';
-import { literalValue, PARAM_TYPES } from '../param-type.ts';
+import { literalValue, PARAM_TYPES } from '../params/param-type.ts';
 import { nullAsAbsent } from './null-as-absent.ts';
 
 const literal = z.lazy(

@@ -2,8 +2,8 @@ import { z } from 'zod';
 import { boolean, finding, optional, text } from '../../kit/schema.ts';
 import { parseFieldPath } from '../../kit/field-path.ts';
 import { defineBlock } from '../block.ts';
-import { cut, type PartitionSpec, type ProbeSpec } from '../chunks.ts';
-import { isZone, parseBound, parseWindow } from '../windows.ts';
+import { cut, type PartitionSpec, type ProbeSpec } from '../ranges/chunks.ts';
+import { isZone, parseBound, parseWindow } from '../ranges/windows.ts';
 import { nullAsAbsent } from './null-as-absent.ts';
 import { configField } from './transform.ts';
 

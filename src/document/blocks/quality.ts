@@ -3,7 +3,7 @@ import { checkPath } from '../../kit/path-field.ts';
 import { patternField } from '../../kit/pattern.ts';
 import { boolean, finding, integer, json, number, optional, text } from '../../kit/schema.ts';
 import { messageOf } from '../../lib/errors.ts';
-import { isObject, type JsonValue } from '../../lib/json.ts';
+import { isObject, type JsonValue } from '../../lib/text/json.ts';
 import { lazyLibrary } from '../../lib/lazy.ts';
 import { defineBlock } from '../block.ts';
 

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { boolean, integer, optional } from '../../kit/schema.ts';
-import type { BackoffPolicy } from '../../lib/backoff.ts';
+import type { BackoffPolicy } from '../../lib/time/backoff.ts';
 import type { RetryPolicy } from '../../kit/context.ts';
 import { defineBlock } from '../block.ts';
 import { nullAsAbsent } from './null-as-absent.ts';

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { boolean, finding, integer, optional, text } from '../../kit/schema.ts';
-import { parseCron } from '../../lib/cron.ts';
+import { parseCron } from '../../lib/time/cron.ts';
 import { defineBlock } from '../block.ts';
-import { isZone } from '../windows.ts';
+import { isZone } from '../ranges/windows.ts';
 import { nullAsAbsent } from './null-as-absent.ts';
 
 export const scheduleSchema = z.lazy(() =>

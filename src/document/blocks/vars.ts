@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { json, text } from '../../kit/schema.ts';
-import type { JsonValue } from '../../lib/json.ts';
+import type { JsonValue } from '../../lib/text/json.ts';
 import { defineBlock } from '../block.ts';
 
 export const varsSchema = z.lazy(() => z.record(text(), json()));

@@ -3,7 +3,7 @@
  * and go.
  */
 import { RunError } from '../../lib/errors.ts';
-import { defineMetric } from '../../lib/metrics.ts';
+import { defineMetric } from '../../lib/metrics/metrics.ts';
 import { fillConfig, type RuntimeTokens } from '../../plan/resolve.ts';
 import { blame } from '../failure.ts';
 import type { Invocation } from '../invocation.ts';

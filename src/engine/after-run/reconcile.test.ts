@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { JsonValue } from '../../lib/json.ts';
+import type { JsonValue } from '../../lib/text/json.ts';
 import { check } from '../../kit/schema.ts';
 import { sqliteSource } from '../../connectors/sqlite/index.ts';
 import type { ReconcilePlan, RowPlan } from '../../plan/plan.ts';

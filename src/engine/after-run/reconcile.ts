@@ -3,7 +3,7 @@
  * stays.
  */
 import { RunError } from '../../lib/errors.ts';
-import { isObject, type JsonValue } from '../../lib/json.ts';
+import { isObject, type JsonValue } from '../../lib/text/json.ts';
 import type { SourceContext } from '../../kit/context.ts';
 import type { ReconcilePlan } from '../../plan/plan.ts';
 import type { RuntimeTokens } from '../../plan/resolve.ts';

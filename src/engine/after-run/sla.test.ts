@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { slaSchema } from '../../document/blocks/sla.ts';
-import type { JsonObject, JsonValue } from '../../lib/json.ts';
+import type { JsonObject, JsonValue } from '../../lib/text/json.ts';
 import type { ExecuteOptions } from '../engine.ts';
 import { doctor } from '../doctor.ts';
 import { stillClock } from '../../../test/fakes/clock.ts';

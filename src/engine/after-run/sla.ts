@@ -4,8 +4,8 @@
  */
 import type { Env } from '../../lib/env.ts';
 import { messageOf } from '../../lib/errors.ts';
-import { isObject, type JsonValue } from '../../lib/json.ts';
-import { defineMetric } from '../../lib/metrics.ts';
+import { isObject, type JsonValue } from '../../lib/text/json.ts';
+import { defineMetric } from '../../lib/metrics/metrics.ts';
 import type { StateStore } from '../../kit/state-store.ts';
 import { needsHistory, type SlaConfig } from '../../document/blocks/sla.ts';
 import type { SlaViolation } from '../../wire/outcome.ts';

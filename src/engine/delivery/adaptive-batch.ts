@@ -2,7 +2,7 @@
  * Finds how many records to write at once: a little more while all is well, much less when it is
  * not.
  */
-import { defineMetric } from '../../lib/metrics.ts';
+import { defineMetric } from '../../lib/metrics/metrics.ts';
 import type { AdaptiveBatchSpec } from '../../document/blocks/execution.ts';
 import type { Invocation } from '../invocation.ts';
 

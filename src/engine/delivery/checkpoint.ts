@@ -1,5 +1,5 @@
 /** Making what was taken durable, and remembering how far that reaches. */
-import type { JsonValue } from '../../lib/json.ts';
+import type { JsonValue } from '../../lib/text/json.ts';
 import { blame, connectorErrorOf } from '../failure.ts';
 import type { Invocation } from '../invocation.ts';
 import * as metrics from '../metrics.ts';

@@ -1,5 +1,5 @@
 import { RunError } from '../../lib/errors.ts';
-import { defineMetric } from '../../lib/metrics.ts';
+import { defineMetric } from '../../lib/metrics/metrics.ts';
 import type { BreakerPolicy } from '../../document/blocks/resilience.ts';
 import type { Invocation } from '../invocation.ts';
 

@@ -1,7 +1,7 @@
 /** Sends rejected records again, together, before anybody gives up on them. */
-import { backoffMs } from '../../lib/backoff.ts';
+import { backoffMs } from '../../lib/time/backoff.ts';
 import { ConnectorError, RecordError, RunError } from '../../lib/errors.ts';
-import { defineMetric } from '../../lib/metrics.ts';
+import { defineMetric } from '../../lib/metrics/metrics.ts';
 import type { Page } from '../../kit/page.ts';
 import type { Rejection, WriteResult } from '../../kit/sink.ts';
 import type { PoisonPolicy } from '../../document/blocks/resilience.ts';

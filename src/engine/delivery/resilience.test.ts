@@ -5,7 +5,7 @@ import {
   resilienceSchema,
 } from '../../document/blocks/resilience.ts';
 import { ConnectorError, RecordError } from '../../lib/errors.ts';
-import type { JsonObject, JsonValue } from '../../lib/json.ts';
+import type { JsonObject, JsonValue } from '../../lib/text/json.ts';
 import { sqliteSink } from '../../connectors/sqlite/index.ts';
 import { stillClock } from '../../../test/fakes/clock.ts';
 import { countedMetrics, run, sqliteTable } from '../../../test/fakes/engine.ts';

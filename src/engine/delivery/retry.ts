@@ -1,4 +1,4 @@
-import { backoffMs } from '../../lib/backoff.ts';
+import { backoffMs } from '../../lib/time/backoff.ts';
 import type { ConnectorError } from '../../lib/errors.ts';
 import type { Env } from '../../lib/env.ts';
 import type { RetryPolicy } from '../../kit/context.ts';

@@ -1,5 +1,5 @@
 import { RunError } from '../../lib/errors.ts';
-import { hasField, isObject, jsonText, type JsonValue } from '../../lib/json.ts';
+import { hasField, isObject, jsonText, type JsonValue } from '../../lib/text/json.ts';
 
 const MOST_KEYS = 100_000;
 

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { metadataColumnsBlock, metadataColumnsOf } from '../../document/blocks/metadata-columns.ts';
-import type { JsonValue } from '../../lib/json.ts';
+import type { JsonValue } from '../../lib/text/json.ts';
 import type { RowPlan } from '../../plan/plan.ts';
 import { stillClock } from '../../../test/fakes/clock.ts';
 import { run, sqliteTable } from '../../../test/fakes/engine.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { ConnectorError } from '../../lib/errors.ts';
-import type { JsonValue } from '../../lib/json.ts';
+import type { JsonValue } from '../../lib/text/json.ts';
 import type { Sink, SinkDefinition } from '../../kit/sink.ts';
 import { metadataColumnsBlock, metadataColumnsOf } from '../../document/blocks/metadata-columns.ts';
 import { retryPolicyOf } from '../../document/blocks/resilience.ts';

@@ -9,8 +9,8 @@ import {
   stringifyJson,
   type JsonObject,
   type JsonValue,
-} from '../../lib/json.ts';
-import { defineMetric } from '../../lib/metrics.ts';
+} from '../../lib/text/json.ts';
+import { defineMetric } from '../../lib/metrics/metrics.ts';
 import type { Page } from '../../kit/page.ts';
 import type { TokenWriter, WriteResult } from '../../kit/sink.ts';
 

@@ -4,7 +4,7 @@
  */
 import { RunError } from '../../lib/errors.ts';
 import type { Env } from '../../lib/env.ts';
-import type { JsonObject } from '../../lib/json.ts';
+import type { JsonObject } from '../../lib/text/json.ts';
 import { Page } from '../../kit/page.ts';
 import type { FinishReason, Sink } from '../../kit/sink.ts';
 import type { DlqPlan } from '../../plan/plan.ts';

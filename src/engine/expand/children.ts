@@ -1,6 +1,6 @@
 /** A child row runs once for every record that its parent row handed to its sink. */
 import { RunError } from '../../lib/errors.ts';
-import { isObject, jsonText, type JsonValue } from '../../lib/json.ts';
+import { isObject, jsonText, type JsonValue } from '../../lib/text/json.ts';
 import type { ParentLink } from '../../plan/plan.ts';
 import type { Expansion } from './expansion.ts';
 import { keyPartOf } from './turn.ts';

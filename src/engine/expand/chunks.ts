@@ -3,10 +3,10 @@
  * records.
  */
 import { RunError } from '../../lib/errors.ts';
-import { stringifyJson, type JsonValue } from '../../lib/json.ts';
+import { stringifyJson, type JsonValue } from '../../lib/text/json.ts';
 import type { SourceContext } from '../../kit/context.ts';
 import { parseFieldPath, readerOf } from '../../kit/field-path.ts';
-import { cut, type Chunk } from '../../document/chunks.ts';
+import { cut, type Chunk } from '../../document/ranges/chunks.ts';
 import type { PartitionPlan } from '../../plan/plan.ts';
 import type { RuntimeTokens } from '../../plan/resolve.ts';
 import { firstRecord } from '../first-record.ts';

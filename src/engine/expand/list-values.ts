@@ -1,6 +1,6 @@
 /** Reads the source of a fan-out row and keeps each value once, in the order found. */
 import { RunError, StopReason } from '../../lib/errors.ts';
-import { canonicalJson, type JsonValue } from '../../lib/json.ts';
+import { canonicalJson, type JsonValue } from '../../lib/text/json.ts';
 import type { SourceContext } from '../../kit/context.ts';
 import { readerOf } from '../../kit/field-path.ts';
 import { RECORDS_LANE } from '../../kit/page.ts';

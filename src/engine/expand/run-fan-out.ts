@@ -1,5 +1,5 @@
 /** One invocation of a fan-out row, and its outcome: like any other, but nothing is written. */
-import type { JsonValue } from '../../lib/json.ts';
+import type { JsonValue } from '../../lib/text/json.ts';
 import type { FanOutPlan } from '../../plan/plan.ts';
 import type { InvocationOutcome } from '../../wire/outcome.ts';
 import { outcomeErrorOf } from '../failure.ts';

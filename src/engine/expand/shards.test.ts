@@ -9,7 +9,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { run } from '../../../test/fakes/engine.ts';
 import { freshDatabase } from '../../../test/servers/postgres.ts';
 import { documentOfTree } from '../../document/load.ts';
-import type { JsonObject } from '../../lib/json.ts';
+import type { JsonObject } from '../../lib/text/json.ts';
 import { parts } from '../../parts.ts';
 import { planDocument } from '../../plan/plan-document.ts';
 import { cutSpans } from './shards.ts';

@@ -1,7 +1,7 @@
 /** A row whose result is cut into ranges of a column runs once for each range (`shard`). */
 import type { SourceContext } from '../../kit/context.ts';
 import type { KeySpan } from '../../kit/source.ts';
-import { isObject, type JsonValue } from '../../lib/json.ts';
+import { isObject, type JsonValue } from '../../lib/text/json.ts';
 import { RunError } from '../../lib/errors.ts';
 import type { ShardPlan, SourcePlan } from '../../plan/plan.ts';
 import { resolvePart, type RuntimeTokens } from '../../plan/resolve.ts';

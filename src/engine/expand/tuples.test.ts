@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { JsonValue } from '../../lib/json.ts';
+import type { JsonValue } from '../../lib/text/json.ts';
 import { RunError } from '../../lib/errors.ts';
 import { tupleExpansion, tupleId, type ValueLists } from './tuples.ts';
 

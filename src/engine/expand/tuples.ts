@@ -3,7 +3,7 @@
  * rows list.
  */
 import { RunError } from '../../lib/errors.ts';
-import { canonicalJson, jsonText, type JsonValue } from '../../lib/json.ts';
+import { canonicalJson, jsonText, type JsonValue } from '../../lib/text/json.ts';
 import type { Expansion } from './expansion.ts';
 import { dimensionPartOf, type Turn } from './turn.ts';
 

@@ -1,6 +1,6 @@
 /** One time that a row runs: what makes this invocation differ from the others of its row. */
 import { ConfigError, RunError } from '../../lib/errors.ts';
-import type { JsonValue } from '../../lib/json.ts';
+import type { JsonValue } from '../../lib/text/json.ts';
 import type { KeySpan } from '../../kit/source.ts';
 import { STATE_KEY } from '../../kit/state-store.ts';
 import type { RowPlan } from '../../plan/plan.ts';

@@ -1,4 +1,4 @@
-import type { JsonValue } from '../../lib/json.ts';
+import type { JsonValue } from '../../lib/text/json.ts';
 
 /** Databases give exact numbers as text; `undefined` where it is no whole number. */
 export function wholeNumber(value: JsonValue): bigint | undefined {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { fakeSink, part } from '../../../test/fakes/plan.ts';
 import type { SinkDefinition } from '../../kit/sink.ts';
-import type { JsonObject, JsonValue } from '../../lib/json.ts';
+import type { JsonObject, JsonValue } from '../../lib/text/json.ts';
 import type { PartPlan } from '../../plan/plan.ts';
 import type { RuntimeTokens } from '../../plan/resolve.ts';
 import { canonicalUri, datasetId } from './canonical-uri.ts';

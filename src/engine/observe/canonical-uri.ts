@@ -3,9 +3,9 @@
  * day into its address.
  */
 import { hash } from 'node:crypto';
-import { renderNow } from '../../document/now-tokens.ts';
-import { classify, restoreEscapes, rewriteTokens } from '../../document/tokens.ts';
-import { isObject, jsonText, type JsonValue } from '../../lib/json.ts';
+import { renderNow } from '../../document/tokens/now-tokens.ts';
+import { classify, restoreEscapes, rewriteTokens } from '../../document/tokens/tokens.ts';
+import { isObject, jsonText, type JsonValue } from '../../lib/text/json.ts';
 import { valueAt, type RuntimeTokens } from '../../plan/resolve.ts';
 import type { ObservedDataset } from './datasets.ts';
 

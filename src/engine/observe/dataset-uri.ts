@@ -3,7 +3,7 @@
  * program was started.
  */
 import { isAbsolute, resolve } from 'node:path';
-import { localAddress } from '../../lib/local-address.ts';
+import { localAddress } from '../../lib/http/local-address.ts';
 
 /** Names whose values are secret, in any case and however their words are joined. */
 const SECRET_KEYS: ReadonlySet<string> = new Set(

@@ -1,5 +1,5 @@
 import { messageOf } from '../../lib/errors.ts';
-import type { Clock } from '../../lib/clock.ts';
+import type { Clock } from '../../lib/time/clock.ts';
 import type { Log } from '../../lib/log.ts';
 import { patiently } from '../patience.ts';
 import { LAST_WORDS_MS } from './last-words.ts';

@@ -3,7 +3,7 @@
  * invocations than asked for are kept.
  */
 import { messageOf, RunError } from '../../lib/errors.ts';
-import { canonicalJson, type JsonValue } from '../../lib/json.ts';
+import { canonicalJson, type JsonValue } from '../../lib/text/json.ts';
 import type { StateStore } from '../../kit/state-store.ts';
 import type { Undo, UndoMode } from '../../kit/undo.ts';
 import type { RuntimeTokens } from '../../plan/resolve.ts';

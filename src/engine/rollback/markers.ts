@@ -4,7 +4,7 @@
  */
 import { z } from 'zod';
 import { ConnectorError } from '../../lib/errors.ts';
-import { isObject, type JsonObject, type JsonValue } from '../../lib/json.ts';
+import { isObject, type JsonObject, type JsonValue } from '../../lib/text/json.ts';
 import type { StateStore } from '../../kit/state-store.ts';
 
 const markerSchema = z.object({

@@ -24,7 +24,7 @@ import { freshDatabase } from '../../../test/servers/postgres.ts';
 import { postgresSink } from '../../connectors/postgres/index.ts';
 import { check } from '../../kit/schema.ts';
 import type { StateStoreDefinition } from '../../kit/state-store.ts';
-import type { JsonObject, JsonValue } from '../../lib/json.ts';
+import type { JsonObject, JsonValue } from '../../lib/text/json.ts';
 import { parts } from '../../parts.ts';
 import type { Plan, RowPlan } from '../../plan/plan.ts';
 import { listUndoable, undoRun, type UndoRunOptions } from './undo-run.ts';

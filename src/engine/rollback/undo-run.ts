@@ -3,7 +3,7 @@
  */
 import { RefusedError } from '../../lib/errors.ts';
 import type { Env } from '../../lib/env.ts';
-import type { JsonValue } from '../../lib/json.ts';
+import type { JsonValue } from '../../lib/text/json.ts';
 import { createCredentials } from '../../credentials/index.ts';
 import type { Credentials } from '../../kit/context.ts';
 import type { Parts } from '../../kit/parts.ts';

@@ -3,7 +3,7 @@ import {
   type ContractConfig,
   type ContractField,
 } from '../../document/blocks/contract.ts';
-import { hasField, isObject, type JsonValue } from '../../lib/json.ts';
+import { hasField, isObject, type JsonValue } from '../../lib/text/json.ts';
 import { re2js } from '../../lib/lazy.ts';
 import { memberOf } from '../../lib/member-of.ts';
 import { hasLength } from './quality-values.ts';

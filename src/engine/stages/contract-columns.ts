@@ -15,7 +15,7 @@ import {
   type Column,
   type Columns,
 } from '../../kit/columns.ts';
-import type { JsonValue } from '../../lib/json.ts';
+import type { JsonValue } from '../../lib/text/json.ts';
 import { compileField, extraField, type Breach } from './contract-breach.ts';
 
 /**

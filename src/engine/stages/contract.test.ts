@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { contractBlock } from '../../document/blocks/contract.ts';
-import type { JsonObject, JsonValue } from '../../lib/json.ts';
+import type { JsonObject, JsonValue } from '../../lib/text/json.ts';
 import { compileContract } from './contract-breach.ts';
 import { createContractStage } from './contract.ts';
 import { Page } from '../../kit/page.ts';
 import { PageInWork, type DeadRecord } from './stage.ts';
-import { runStage, testContext, type StageOutcome } from './stage-testing.ts';
+import { runStage, testContext, type StageOutcome } from '../../../test/support/stages.ts';
 
 const BIG = 9_007_199_254_740_993n;
 

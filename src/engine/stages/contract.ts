@@ -1,7 +1,7 @@
 import type { ContractConfig } from '../../document/blocks/contract.ts';
 import { RunError } from '../../lib/errors.ts';
-import type { JsonValue } from '../../lib/json.ts';
-import { defineMetric } from '../../lib/metrics.ts';
+import type { JsonValue } from '../../lib/text/json.ts';
+import { defineMetric } from '../../lib/metrics/metrics.ts';
 import { compileContract, type Breach } from './contract-breach.ts';
 import { compileColumnContract } from './contract-columns.ts';
 import type { PageInWork, Stage, StageContext } from './stage.ts';

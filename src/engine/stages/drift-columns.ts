@@ -2,7 +2,7 @@
  * Comparing the top-level fields of a page with the columns of a destination: pure, and the same
  * for every policy.
  */
-import { hasField, isObject, type JsonValue } from '../../lib/json.ts';
+import { hasField, isObject, type JsonValue } from '../../lib/text/json.ts';
 import type { ColumnType, DestinationColumn, SchemaChange } from '../../kit/sink.ts';
 import { FieldTypes, withoutNarrower, type FieldTypesOf } from '../field-types.ts';
 

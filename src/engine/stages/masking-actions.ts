@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import type { MaskingAction } from '../../document/blocks/masking.ts';
-import { isObject, stringifyJson, type JsonValue } from '../../lib/json.ts';
-import { hmacSha256 } from '../../lib/hmac.ts';
+import { isObject, stringifyJson, type JsonValue } from '../../lib/text/json.ts';
+import { hmacSha256 } from '../../lib/crypto/hmac.ts';
 import { memoWhileItPays } from '../../lib/memo.ts';
 import { shortDigests, type ShortDigests } from '../../lib/short-digests.ts';
 

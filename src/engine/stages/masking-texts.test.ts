@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { columnsOf } from '../../../test/fakes/columns.ts';
 import { maskingBlock, maskingRulesFor } from '../../document/blocks/masking.ts';
 import { readRecords } from '../../kit/column-records.ts';
-import type { JsonObject } from '../../lib/json.ts';
+import type { JsonObject } from '../../lib/text/json.ts';
 import { createMasker } from './masking.ts';
 
 const text = fc.oneof(fc.string({ maxLength: 80 }), fc.string({ unit: 'binary', maxLength: 60 }));

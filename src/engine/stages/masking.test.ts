@@ -2,11 +2,11 @@ import { createHash, createHmac } from 'node:crypto';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { maskingBlock } from '../../document/blocks/masking.ts';
-import { parseJson, stringifyJson, type JsonObject, type JsonValue } from '../../lib/json.ts';
+import { parseJson, stringifyJson, type JsonObject, type JsonValue } from '../../lib/text/json.ts';
 import { hideAllButLast } from './masking-actions.ts';
 import { DETECT } from './masking-detectors.ts';
 import { createMaskingStage } from './masking.ts';
-import { runStage, testContext } from './stage-testing.ts';
+import { runStage, testContext } from '../../../test/support/stages.ts';
 
 const BIG = 9_007_199_254_740_993n;
 

@@ -5,8 +5,8 @@ import {
 } from '../../document/blocks/masking.ts';
 import { ColumnBuilder, isExactInCells, valuesOf } from '../../kit/cells.ts';
 import { mayNest, type Column, type Columns } from '../../kit/columns.ts';
-import { isObject, setField, type JsonObject, type JsonValue } from '../../lib/json.ts';
-import { defineMetric } from '../../lib/metrics.ts';
+import { isObject, setField, type JsonObject, type JsonValue } from '../../lib/text/json.ts';
+import { defineMetric } from '../../lib/metrics/metrics.ts';
 import { compileAction, createDigests } from './masking-actions.ts';
 import { DETECT } from './masking-detectors.ts';
 import { createPlaces, type Place } from './masking-paths.ts';

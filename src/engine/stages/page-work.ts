@@ -1,7 +1,7 @@
 /** What the transforms and governance stages of a row make of its pages. */
 import type { Page } from '../../kit/page.ts';
 import type { Env } from '../../lib/env.ts';
-import type { Labels } from '../../lib/metrics.ts';
+import type { Labels } from '../../lib/metrics/metrics.ts';
 import * as metrics from '../metrics.ts';
 import { PageInWork, type DeadRecord, type Stage } from './stage.ts';
 import type { TransformChain } from './transform-chain.ts';

@@ -1,5 +1,5 @@
 import type { BatchCheckConfig } from '../../document/blocks/quality.ts';
-import { canonicalJson, type JsonValue } from '../../lib/json.ts';
+import { canonicalJson, type JsonValue } from '../../lib/text/json.ts';
 import { pathReader } from './quality-values.ts';
 import type { PageInWork } from './stage.ts';
 

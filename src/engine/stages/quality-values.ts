@@ -7,7 +7,7 @@ import { columnReader } from '../../kit/cells.ts';
 import { readerOf } from '../../kit/field-path.ts';
 import { stepsOf } from '../../kit/path-field.ts';
 import { assert } from '../../lib/errors.ts';
-import { isObject, jsonEqual, type JsonValue } from '../../lib/json.ts';
+import { isObject, jsonEqual, type JsonValue } from '../../lib/text/json.ts';
 import { re2js } from '../../lib/lazy.ts';
 import { memberOf } from '../../lib/member-of.ts';
 import type { PageInWork } from './stage.ts';

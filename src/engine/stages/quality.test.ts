@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { qualityBlock, type QualityConfig } from '../../document/blocks/quality.ts';
-import type { JsonObject, JsonValue } from '../../lib/json.ts';
+import type { JsonObject, JsonValue } from '../../lib/text/json.ts';
 import { createQualityStage } from './quality.ts';
-import { runStage, testContext, type StageOutcome } from './stage-testing.ts';
+import { runStage, testContext, type StageOutcome } from '../../../test/support/stages.ts';
 
 const BIG = 9_007_199_254_740_993n;
 

@@ -4,7 +4,7 @@ import type {
   RecordCheckConfig,
 } from '../../document/blocks/quality.ts';
 import { RunError } from '../../lib/errors.ts';
-import { defineMetric } from '../../lib/metrics.ts';
+import { defineMetric } from '../../lib/metrics/metrics.ts';
 import { compileBatchCheck, type BatchFinding } from './quality-batch.ts';
 import { compileRecordCheck } from './quality-values.ts';
 import type { DeadRecord, PageInWork, Reasons, Stage, StageContext } from './stage.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { schemaDriftBlock } from '../../document/blocks/schema-drift.ts';
 import { metadataColumnsBlock, metadataColumnsOf } from '../../document/blocks/metadata-columns.ts';
-import type { JsonObject, JsonValue } from '../../lib/json.ts';
+import type { JsonObject, JsonValue } from '../../lib/text/json.ts';
 import type { RowPlan } from '../../plan/plan.ts';
 import { countedMetrics, run, sqliteTable } from '../../../test/fakes/engine.ts';
 import { testEnv } from '../../../test/fakes/env.ts';

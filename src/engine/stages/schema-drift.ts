@@ -3,8 +3,8 @@
  * difference.
  */
 import { RunError } from '../../lib/errors.ts';
-import { isObject, setField, type JsonObject, type JsonValue } from '../../lib/json.ts';
-import { defineMetric } from '../../lib/metrics.ts';
+import { isObject, setField, type JsonObject, type JsonValue } from '../../lib/text/json.ts';
+import { defineMetric } from '../../lib/metrics/metrics.ts';
 import type {
   ColumnType,
   DestinationColumn,

@@ -3,7 +3,7 @@ import type { Columns } from '../../kit/columns.ts';
 import type { Page } from '../../kit/page.ts';
 import type { Env } from '../../lib/env.ts';
 import type { ErrorKind } from '../../lib/errors.ts';
-import type { JsonValue } from '../../lib/json.ts';
+import type { JsonValue } from '../../lib/text/json.ts';
 import type { Plan, RowPlan } from '../../plan/plan.ts';
 import type { DeadReason } from '../../wire/dead-reasons.ts';
 

@@ -1,5 +1,5 @@
 import { RecordError } from '../../lib/errors.ts';
-import type { JsonValue } from '../../lib/json.ts';
+import type { JsonValue } from '../../lib/text/json.ts';
 import type { Columns } from '../../kit/columns.ts';
 import type { Page } from '../../kit/page.ts';
 import type { CompiledTransform, Emit, OnColumns } from '../../kit/transform.ts';

@@ -3,8 +3,8 @@
  * handed over, not copied).
  */
 import type { ColumnParcel } from '../../kit/column-parcel.ts';
-import type { JsonObject, JsonValue } from '../../lib/json.ts';
-import type { Measurements } from '../../lib/metric-relay.ts';
+import type { JsonObject, JsonValue } from '../../lib/text/json.ts';
+import type { Measurements } from '../../lib/metrics/metric-relay.ts';
 import type { Governance } from '../../plan/plan.ts';
 import type { StageContext } from '../stages/stage.ts';
 import type { WorkedPage } from '../stages/page-work.ts';

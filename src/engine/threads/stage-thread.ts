@@ -7,11 +7,11 @@ import { packColumns, unpackColumns, type ColumnParcel } from '../../kit/column-
 import { JSON_LINES } from '../../kit/json-lines.ts';
 import { Page } from '../../kit/page.ts';
 import type { TransformDefinition } from '../../kit/transform.ts';
-import { systemClock } from '../../lib/clock.ts';
+import { systemClock } from '../../lib/time/clock.ts';
 import type { Env } from '../../lib/env.ts';
 import { uuidIds } from '../../lib/ids.ts';
 import { createLog } from '../../lib/log.ts';
-import { createMetricRelay, type MetricRelay } from '../../lib/metric-relay.ts';
+import { createMetricRelay, type MetricRelay } from '../../lib/metrics/metric-relay.ts';
 import { Redactor } from '../../lib/redact.ts';
 import { pageWork, type PageWork } from '../stages/page-work.ts';
 import { stagesOf } from '../stages/stages.ts';

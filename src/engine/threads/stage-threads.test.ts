@@ -10,7 +10,7 @@ import { sourceContext, testEnv } from '../../../test/fakes/env.ts';
 import { documentOfTree } from '../../document/load.ts';
 import { JSON_LINES } from '../../kit/json-lines.ts';
 import type { Page } from '../../kit/page.ts';
-import type { JsonObject } from '../../lib/json.ts';
+import type { JsonObject } from '../../lib/text/json.ts';
 import { parts } from '../../parts.ts';
 import { planDocument } from '../../plan/plan-document.ts';
 import type { Plan, RowPlan } from '../../plan/plan.ts';

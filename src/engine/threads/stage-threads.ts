@@ -4,9 +4,9 @@ import { packColumns, unpackColumns, type ColumnParcel } from '../../kit/column-
 import { JSON_LINES } from '../../kit/json-lines.ts';
 import { Page } from '../../kit/page.ts';
 import { RunError } from '../../lib/errors.ts';
-import { measurementsInto, type Measurements } from '../../lib/metric-relay.ts';
-import type { Metrics } from '../../lib/metrics.ts';
-import { programFile } from '../../lib/program-file.ts';
+import { measurementsInto, type Measurements } from '../../lib/metrics/metric-relay.ts';
+import type { Metrics } from '../../lib/metrics/metrics.ts';
+import { programFile } from '../../lib/files/program-file.ts';
 import type { WorkedPage } from '../stages/page-work.ts';
 import type { FromThread, PageAnswer, PageContent, ThreadSetup, ToThread } from './messages.ts';
 import { SpareMemory } from './spare-memory.ts';

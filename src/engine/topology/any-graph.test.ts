@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { runGraph, type Edge } from '../../../test/fakes/graph.ts';
 import { fakeSink, fakeSource, type FakePage, type FakeSink } from '../../../test/fakes/plan.ts';
-import { stringifyJson, type JsonObject } from '../../lib/json.ts';
+import { stringifyJson, type JsonObject } from '../../lib/text/json.ts';
 
 /** What a stream of records holds, as far as order does not matter. */
 type Records = readonly JsonObject[];

@@ -3,7 +3,7 @@
  * size it lives on disk.
  */
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
-import { parseJson, stringifyJson, type JsonValue } from '../../lib/json.ts';
+import { parseJson, stringifyJson, type JsonValue } from '../../lib/text/json.ts';
 import { openScratch } from '../scratch.ts';
 
 /**

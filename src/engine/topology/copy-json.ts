@@ -1,4 +1,4 @@
-import { setField, type JsonObject, type JsonValue } from '../../lib/json.ts';
+import { setField, type JsonObject, type JsonValue } from '../../lib/text/json.ts';
 
 /** A copy that shares nothing with the value. */
 export function copyJson<T extends JsonValue>(value: T): T;

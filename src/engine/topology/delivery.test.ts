@@ -12,7 +12,7 @@ import {
 } from '../../../test/fakes/plan.ts';
 import { sqliteSink } from '../../connectors/sqlite/index.ts';
 import { StopReason } from '../../lib/errors.ts';
-import type { JsonObject, JsonValue } from '../../lib/json.ts';
+import type { JsonObject, JsonValue } from '../../lib/text/json.ts';
 import type { SinkDefinition } from '../../kit/sink.ts';
 
 const pages: FakePage[] = Array.from({ length: 8 }, (_, page) => ({

@@ -9,7 +9,7 @@ import { fakeSource, fakeState } from '../../../test/fakes/plan.ts';
 import { freshDatabase } from '../../../test/servers/postgres.ts';
 import { postgresSink } from '../../connectors/postgres/index.ts';
 import { StopReason } from '../../lib/errors.ts';
-import type { JsonObject, JsonValue } from '../../lib/json.ts';
+import type { JsonObject, JsonValue } from '../../lib/text/json.ts';
 
 const database = await freshDatabase();
 const client = new Client({ connectionString: database.url });

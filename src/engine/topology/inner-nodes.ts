@@ -1,7 +1,7 @@
 /** The nodes between sources and sinks: transform, tee, merge and join. */
 import type { JoinSpec } from '../../document/blocks/topology.ts';
 import { Page } from '../../kit/page.ts';
-import type { JsonValue } from '../../lib/json.ts';
+import type { JsonValue } from '../../lib/text/json.ts';
 import type { EdgePlan, TransformPlan } from '../../plan/plan.ts';
 import * as metrics from '../metrics.ts';
 import { openTransforms } from '../open.ts';

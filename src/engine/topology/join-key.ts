@@ -1,4 +1,4 @@
-import { hasField, isObject, jsonText, type JsonValue } from '../../lib/json.ts';
+import { hasField, isObject, jsonText, type JsonValue } from '../../lib/text/json.ts';
 
 /** Reads a dotted path through objects; `undefined` when anything on the way is missing. */
 export function pathReader(path: string): (record: JsonValue) => JsonValue | undefined {

@@ -1,6 +1,12 @@
 /** Joins pages: the build side is taken in whole, then each probe page is enriched. */
 import { RunError } from '../../lib/errors.ts';
-import { hasField, isObject, setField, type JsonObject, type JsonValue } from '../../lib/json.ts';
+import {
+  hasField,
+  isObject,
+  setField,
+  type JsonObject,
+  type JsonValue,
+} from '../../lib/text/json.ts';
 import type { JoinSpec } from '../../document/blocks/topology.ts';
 import { BuildIndex, type Match } from './build-index.ts';
 import { copyJson } from './copy-json.ts';

@@ -1,4 +1,4 @@
-import { defineMetric, type MetricDefinition, type Metrics } from '../../lib/metrics.ts';
+import { defineMetric, type MetricDefinition, type Metrics } from '../../lib/metrics/metrics.ts';
 
 const NODE = ['pipeline', 'node'] as const;
 const counter = (name: string, help: string, labels: readonly string[] = NODE): MetricDefinition =>

@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { Page } from '../../kit/page.ts';
-import { parseJson, stringifyJson, type JsonValue } from '../../lib/json.ts';
+import { parseJson, stringifyJson, type JsonValue } from '../../lib/text/json.ts';
 import { openScratch } from '../scratch.ts';
 
 /** Pages in a line on disk: first in, first out. */

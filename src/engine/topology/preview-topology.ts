@@ -3,7 +3,7 @@
  * no state store.
  */
 import { RunError } from '../../lib/errors.ts';
-import type { JsonValue } from '../../lib/json.ts';
+import type { JsonValue } from '../../lib/text/json.ts';
 import type { RowPlan } from '../../plan/plan.ts';
 import type { ExecuteOptions } from '../engine.ts';
 import { Capture } from '../invocation.ts';

@@ -12,7 +12,7 @@ import {
 } from '../../../test/fakes/plan.ts';
 import { Page } from '../../kit/page.ts';
 import { StopReason } from '../../lib/errors.ts';
-import type { JsonObject, JsonValue } from '../../lib/json.ts';
+import type { JsonObject, JsonValue } from '../../lib/text/json.ts';
 
 /** Pages of `size` numbered records, each page with a bookmark. */
 function numbered(

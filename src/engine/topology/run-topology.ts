@@ -3,7 +3,7 @@
  * sink node.
  */
 import { RunError, StopReason } from '../../lib/errors.ts';
-import type { JsonValue } from '../../lib/json.ts';
+import type { JsonValue } from '../../lib/text/json.ts';
 import type { NodePlan, RowPlan, TopologyPlan } from '../../plan/plan.ts';
 import type { InvocationOutcome, NodeOutcome, OutcomeError } from '../../wire/outcome.ts';
 import type { ExecuteOptions } from '../engine.ts';

@@ -4,7 +4,7 @@ import { defineSource, type Source } from '../../kit/source.ts';
 import type { RowPlan } from '../../plan/plan.ts';
 import type { Channel } from './channel.ts';
 import { assertSamePage, type Positions } from './positions.ts';
-import type { JsonValue } from '../../lib/json.ts';
+import type { JsonValue } from '../../lib/text/json.ts';
 
 export interface EdgeReader {
   readonly channel: Channel;

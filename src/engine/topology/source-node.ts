@@ -1,6 +1,6 @@
 /** A source node: reads pages from where all sinks go on, and hands them to its edge. */
 import { Page, RECORDS_LANE } from '../../kit/page.ts';
-import type { JsonValue } from '../../lib/json.ts';
+import type { JsonValue } from '../../lib/text/json.ts';
 import type { SourcePlan } from '../../plan/plan.ts';
 import { blame, connectorErrorOf } from '../failure.ts';
 import * as metrics from '../metrics.ts';

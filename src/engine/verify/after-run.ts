@@ -1,6 +1,6 @@
 /** Holds what a run wrote against its source. The data is written by then and stays. */
 import { RunError } from '../../lib/errors.ts';
-import { stringifyJson, type JsonObject } from '../../lib/json.ts';
+import { stringifyJson, type JsonObject } from '../../lib/text/json.ts';
 import type { VerifyReport } from '../../wire/verify.ts';
 import type { VerifyRowOptions } from './setting.ts';
 import { verifyRow } from './verify-row.ts';

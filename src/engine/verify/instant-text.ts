@@ -1,4 +1,4 @@
-import { isCalendarDate } from '../../lib/rfc3339.ts';
+import { isCalendarDate } from '../../lib/time/rfc3339.ts';
 
 const MOMENT =
   /^(\d{4}-\d{2}-\d{2})(?:[Tt ](\d{2}):(\d{2}):(\d{2})(?:\.(\d+))?(?: ?([Zz]|[+-]\d{2}(?::?\d{2})?))?)?$/;

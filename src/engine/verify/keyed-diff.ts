@@ -3,7 +3,7 @@
  * memory stays small however many there are; the second passes by.
  */
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
-import { parseJson, stringifyJson, type JsonObject } from '../../lib/json.ts';
+import { parseJson, stringifyJson, type JsonObject } from '../../lib/text/json.ts';
 import type { Difference } from '../../wire/verify.ts';
 import { openScratch } from '../scratch.ts';
 import type { RecordForms } from './normal-form.ts';

@@ -1,4 +1,4 @@
-import { defineMetric, type Metrics } from '../../lib/metrics.ts';
+import { defineMetric, type Metrics } from '../../lib/metrics/metrics.ts';
 import type { Compared } from './comparison.ts';
 
 const ROW = ['pipeline', 'row'] as const;

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { verifyDefaults, type NormalizeSpec } from '../../document/blocks/verify.ts';
 import type { ColumnHolds } from '../../kit/source.ts';
-import type { JsonValue } from '../../lib/json.ts';
+import type { JsonValue } from '../../lib/text/json.ts';
 import { instantText } from './instant-text.ts';
 import { createForms, recordForms } from './normal-form.ts';
 import { plainDecimal } from './plain-decimal.ts';

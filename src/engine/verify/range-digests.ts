@@ -2,7 +2,7 @@
  * Digests of the parts of a key range on both sides: asked of the stores where both compute them
  * alike, otherwise made of what is read.
  */
-import { jsonText, type JsonObject } from '../../lib/json.ts';
+import { jsonText, type JsonObject } from '../../lib/text/json.ts';
 import type { KeySpan } from '../../kit/source.ts';
 import { connectorErrorOf } from '../failure.ts';
 import type { Comparison } from './comparison.ts';

@@ -7,7 +7,7 @@ import { Client } from 'pg';
 import { afterAll, describe, expect, it } from 'vitest';
 import { told, verifyTree } from '../../../test/fakes/verify.ts';
 import { freshDatabase } from '../../../test/servers/postgres.ts';
-import type { JsonObject } from '../../lib/json.ts';
+import type { JsonObject } from '../../lib/text/json.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'headgate-repair-'));
 const database = await freshDatabase();

@@ -3,7 +3,7 @@
  * only the destination has as deletions.
  */
 import { RefusedError, StopReason } from '../../lib/errors.ts';
-import type { JsonObject } from '../../lib/json.ts';
+import type { JsonObject } from '../../lib/text/json.ts';
 import { RECORDS_LANE } from '../../kit/page.ts';
 import type { WriteMode } from '../../kit/sink.ts';
 import type { DlqPlan, Governance, RowPlan, SinkPlan } from '../../plan/plan.ts';

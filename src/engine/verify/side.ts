@@ -3,7 +3,7 @@
  * back.
  */
 import { RunError } from '../../lib/errors.ts';
-import { isObject, type JsonObject, type JsonValue } from '../../lib/json.ts';
+import { isObject, type JsonObject, type JsonValue } from '../../lib/text/json.ts';
 import type { SourceContext } from '../../kit/context.ts';
 import { RECORDS_LANE, type Page } from '../../kit/page.ts';
 import type { KeySpan, ResultShape, SourceDefinition } from '../../kit/source.ts';

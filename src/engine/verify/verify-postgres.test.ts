@@ -1,7 +1,7 @@
 import { Client } from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { freshDatabase } from '../../../test/servers/postgres.ts';
-import type { JsonObject } from '../../lib/json.ts';
+import type { JsonObject } from '../../lib/text/json.ts';
 import { told, verifyTree } from '../../../test/fakes/verify.ts';
 
 let database: Awaited<ReturnType<typeof freshDatabase>>;

@@ -8,7 +8,7 @@ import type { Page } from '../../kit/page.ts';
 import { check } from '../../kit/schema.ts';
 import type { SourceDefinition } from '../../kit/source.ts';
 import { ConfigError, RefusedError } from '../../lib/errors.ts';
-import { hasField, isObject, type JsonObject } from '../../lib/json.ts';
+import { hasField, isObject, type JsonObject } from '../../lib/text/json.ts';
 import type { Plan, RowPlan } from '../../plan/plan.ts';
 import { resolvePart } from '../../plan/resolve.ts';
 import type { VerifyReport } from '../../wire/verify.ts';

@@ -4,8 +4,8 @@
  */
 import { z } from 'zod';
 import { RecordError } from '../../lib/errors.ts';
-import { jsonText, stringifyJson, parseJson, type JsonValue } from '../../lib/json.ts';
-import { parseRfc3339 } from '../../lib/rfc3339.ts';
+import { jsonText, stringifyJson, parseJson, type JsonValue } from '../../lib/text/json.ts';
+import { parseRfc3339 } from '../../lib/time/rfc3339.ts';
 import { RECORDS_LANE } from '../../kit/page.ts';
 import { parseFieldPath, readerOf, type FieldPath } from '../../kit/field-path.ts';
 import { defineTransform } from '../../kit/transform.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { load } from '../../../test/fakes/documents.ts';
-import type { JsonObject } from '../../lib/json.ts';
+import type { JsonObject } from '../../lib/text/json.ts';
 import { fillUnit } from './fill-unit.ts';
 
 const unit = {

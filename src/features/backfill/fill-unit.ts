@@ -2,9 +2,20 @@
  * A document as one unit of a backfill runs it: its window stands in the text, and what it delivers
  * twice is no fault.
  */
-import { nowFault, renderNow } from '../../document/now-tokens.ts';
-import { classify, escapesAsWritten, rewriteTokens, wholeToken } from '../../document/tokens.ts';
-import { isObject, jsonText, setField, type JsonObject, type JsonValue } from '../../lib/json.ts';
+import { nowFault, renderNow } from '../../document/tokens/now-tokens.ts';
+import {
+  classify,
+  escapesAsWritten,
+  rewriteTokens,
+  wholeToken,
+} from '../../document/tokens/tokens.ts';
+import {
+  isObject,
+  jsonText,
+  setField,
+  type JsonObject,
+  type JsonValue,
+} from '../../lib/text/json.ts';
 import type { Unit } from './units.ts';
 
 interface Filling extends Pick<Unit, 'tokens' | 'startsAt'> {

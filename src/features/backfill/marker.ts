@@ -1,6 +1,6 @@
 /** Which units of a backfill are done, kept in the state store of its row. */
 import { AppError } from '../../lib/errors.ts';
-import { isObject, type JsonObject, type JsonValue } from '../../lib/json.ts';
+import { isObject, type JsonObject, type JsonValue } from '../../lib/text/json.ts';
 import type { StateStore } from '../../kit/state-store.ts';
 
 /** `running`: begun, and not known to have ended. */

@@ -1,5 +1,5 @@
 /** What `headgate backfill` measures. */
-import { defineMetric } from '../../lib/metrics.ts';
+import { defineMetric } from '../../lib/metrics/metrics.ts';
 
 export const backfillUnits = defineMetric({
   name: 'svc_backfill_units_total',

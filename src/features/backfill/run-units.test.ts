@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { testEnv } from '../../../test/fakes/env.ts';
 import { fakeSink, fakeSource, planOf, rowPlan } from '../../../test/fakes/plan.ts';
 import { StopReason } from '../../lib/errors.ts';
-import type { JsonValue } from '../../lib/json.ts';
+import type { JsonValue } from '../../lib/text/json.ts';
 import type { RunOutcome } from '../../wire/outcome.ts';
 import { runUnits, type BackfillRun, type UnitResult } from './run-units.ts';
 import type { UnitWork } from './unit-work.ts';

@@ -3,11 +3,11 @@
  * a whole graph.
  */
 import { RefusedError } from '../../lib/errors.ts';
-import { hasField, isObject, type JsonObject, type JsonValue } from '../../lib/json.ts';
-import { suggestion } from '../../lib/nearest.ts';
+import { hasField, isObject, type JsonObject, type JsonValue } from '../../lib/text/json.ts';
+import { suggestion } from '../../lib/text/nearest.ts';
 import { replacedOutput } from '../../kit/sink.ts';
 import { STATE_KEY } from '../../kit/state-store.ts';
-import { rootSources } from '../../plan/gates/backfill.ts';
+import { rootSources } from '../../plan/rules/backfill.ts';
 import type { Plan, RowPlan } from '../../plan/plan.ts';
 import { refuse } from './units.ts';
 

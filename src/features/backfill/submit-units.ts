@@ -2,20 +2,20 @@
  * `POST /v1/backfill`: one run for each window of a range, through the same door as every other run
  * (spec 1, section 4.4).
  */
-import { parseText } from '../../document/parse.ts';
+import { parseText } from '../../document/parse/parse.ts';
 import type { Env } from '../../lib/env.ts';
 import { ConfigError, RefusedError } from '../../lib/errors.ts';
-import { stringifyJson, type JsonObject } from '../../lib/json.ts';
+import { stringifyJson, type JsonObject } from '../../lib/text/json.ts';
 import {
   CLEAN_UP_HINT,
   cleanUpFault,
   SCOPING_HINT,
   unscopedCleanUps,
   unscopedSources,
-} from '../../plan/gates/backfill.ts';
-import type { Audit } from '../../runs/audit.ts';
-import type { Prepare, Prepared } from '../../runs/prepared.ts';
-import type { Caller, Runs } from '../../runs/runs.ts';
+} from '../../plan/rules/backfill.ts';
+import type { Audit } from '../../runs/service/audit.ts';
+import type { Prepare, Prepared } from '../../runs/service/prepared.ts';
+import type { Caller, Runs } from '../../runs/service/runs.ts';
 import type { BackfillReceipt, BackfillRequest, BackfillUnitReceipt } from '../../wire/backfill.ts';
 import { fillUnit } from './fill-unit.ts';
 import { MANY_UNITS, planUnits, type Unit, type UnitPlan } from './units.ts';

@@ -1,5 +1,5 @@
 /** Where a backfill remembers what is done. */
-import type { JsonValue } from '../../lib/json.ts';
+import type { JsonValue } from '../../lib/text/json.ts';
 import type { PartContext } from '../../kit/context.ts';
 import type { StateStore } from '../../kit/state-store.ts';
 import { resolvePart } from '../../plan/resolve.ts';

@@ -1,6 +1,6 @@
 /** The units of a backfill as work: each with the plan it runs. */
 import type { Document } from '../../document/document.ts';
-import type { JsonObject, JsonValue } from '../../lib/json.ts';
+import type { JsonObject, JsonValue } from '../../lib/text/json.ts';
 import type { Parts } from '../../kit/parts.ts';
 import type { Plan, RowPlan } from '../../plan/plan.ts';
 import { planDocument } from '../../plan/plan-document.ts';

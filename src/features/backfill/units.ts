@@ -3,7 +3,7 @@
  * /v1/backfill` agree on.
  */
 import type { DateTime } from 'luxon';
-import { rfc3339 } from '../../document/now-tokens.ts';
+import { rfc3339 } from '../../document/tokens/now-tokens.ts';
 import {
   cutSpan,
   isZone,
@@ -11,9 +11,9 @@ import {
   parseWindow,
   windowTokens,
   type Window,
-} from '../../document/windows.ts';
+} from '../../document/ranges/windows.ts';
 import { RefusedError } from '../../lib/errors.ts';
-import type { JsonObject } from '../../lib/json.ts';
+import type { JsonObject } from '../../lib/text/json.ts';
 import { fnv1a64 } from './fnv.ts';
 
 /** Units of one backfill. */

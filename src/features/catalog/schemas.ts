@@ -6,7 +6,7 @@ import { createHash } from 'node:crypto';
 import type { RecordShape } from '../../engine/observe/samples.ts';
 import { compareColumns } from '../../engine/stages/drift-columns.ts';
 import type { ColumnType, DestinationColumn } from '../../kit/sink.ts';
-import { canonicalJson, type JsonValue } from '../../lib/json.ts';
+import { canonicalJson, type JsonValue } from '../../lib/text/json.ts';
 import type { InferredSchema, SchemaDiff } from '../../wire/catalog.ts';
 
 /** `undefined` when there was no object to look at. */

@@ -7,7 +7,7 @@ import { testEnv } from '../../../test/fakes/env.ts';
 import { loadDocument } from '../../document/load.ts';
 import { StopReason } from '../../lib/errors.ts';
 import { Redactor } from '../../lib/redact.ts';
-import { seal } from '../../lib/seal.ts';
+import { seal } from '../../lib/crypto/seal.ts';
 import { parts } from '../../parts.ts';
 import { planDocument } from '../../plan/plan-document.ts';
 import { discard } from './discard.ts';

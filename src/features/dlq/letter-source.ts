@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { Page } from '../../kit/page.ts';
 import { defineSource, type SourceDefinition } from '../../kit/source.ts';
-import type { JsonValue } from '../../lib/json.ts';
+import type { JsonValue } from '../../lib/text/json.ts';
 import type { Letter } from './letters.ts';
 
 /** A page ends after this many records, or when its lines take this many bytes. */

@@ -4,9 +4,9 @@
  */
 import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
-import { isObject, parseJson, type JsonObject, type JsonValue } from '../../lib/json.ts';
+import { isObject, parseJson, type JsonObject, type JsonValue } from '../../lib/text/json.ts';
 import { messageOf, RefusedError } from '../../lib/errors.ts';
-import { isSealed, open } from '../../lib/seal.ts';
+import { isSealed, open } from '../../lib/crypto/seal.ts';
 import type { DeadReason } from '../../wire/dead-reasons.ts';
 
 /** What an envelope says; what it does not say, or says in another type, is null. */

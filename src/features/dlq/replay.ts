@@ -12,7 +12,7 @@ import { check } from '../../kit/schema.ts';
 import { replacedOutput } from '../../kit/sink.ts';
 import type { Env } from '../../lib/env.ts';
 import { RefusedError } from '../../lib/errors.ts';
-import { isObject, type JsonObject } from '../../lib/json.ts';
+import { isObject, type JsonObject } from '../../lib/text/json.ts';
 import type { DlqPlan, Plan, RowPlan, SinkPlan } from '../../plan/plan.ts';
 import type { ReplayReport, ReplayTask } from '../../wire/dlq.ts';
 import type { OutcomeError, RunOutcome } from '../../wire/outcome.ts';

@@ -1,7 +1,7 @@
 /** OpenLineage events (2-0-2) as plain documents. Facets that say nothing are left out. */
 import type { ColumnOrigins } from '../../engine/observe/column-origins.ts';
 import type { RecordShape } from '../../engine/observe/samples.ts';
-import type { JsonObject } from '../../lib/json.ts';
+import type { JsonObject } from '../../lib/text/json.ts';
 
 export type EventType = 'START' | 'RUNNING' | 'COMPLETE' | 'ABORT' | 'FAIL';
 

@@ -1,5 +1,5 @@
-import { renderNow, type RunClock } from '../../document/now-tokens.ts';
-import { classify, restoreEscapes, rewriteTokens } from '../../document/tokens.ts';
+import { renderNow, type RunClock } from '../../document/tokens/now-tokens.ts';
+import { classify, restoreEscapes, rewriteTokens } from '../../document/tokens/tokens.ts';
 
 export interface JobNaming {
   readonly name: string;

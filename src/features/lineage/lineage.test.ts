@@ -8,11 +8,11 @@ import { lineageSchema } from '../../document/blocks/lineage.ts';
 import type { ExecuteOptions } from '../../engine/engine.ts';
 import type { ObservedRow, RunObserver } from '../../engine/observe/observer.ts';
 import { ConnectorError, StopReason } from '../../lib/errors.ts';
-import type { JsonObject } from '../../lib/json.ts';
+import type { JsonObject } from '../../lib/text/json.ts';
 import { Redactor } from '../../lib/redact.ts';
 import type { Plan, RowPlan } from '../../plan/plan.ts';
-import { flatten } from '../../transforms/flatten.ts';
-import { renameField } from '../../transforms/rename-field.ts';
+import { flatten } from '../../transforms/reshape/flatten.ts';
+import { renameField } from '../../transforms/rename/rename-field.ts';
 import { select } from '../../transforms/select.ts';
 import { countedMetrics, run } from '../../../test/fakes/engine.ts';
 import { testEnv } from '../../../test/fakes/env.ts';
@@ -27,7 +27,7 @@ import {
   type FakePage,
 } from '../../../test/fakes/plan.ts';
 import type { Env } from '../../lib/env.ts';
-import { systemClock } from '../../lib/clock.ts';
+import { systemClock } from '../../lib/time/clock.ts';
 import { Outages } from '../../lib/outages.ts';
 import type { LineagePlan } from '../../plan/plan.ts';
 import { createLineageObserver } from './observer.ts';

@@ -1,4 +1,4 @@
-import { defineMetric } from '../../lib/metrics.ts';
+import { defineMetric } from '../../lib/metrics/metrics.ts';
 
 export const lineageEvents = defineMetric({
   name: 'svc_lineage_events_total',

@@ -10,7 +10,7 @@ import type { ObservedRow, ObservedRun, RunObserver } from '../../engine/observe
 import type { RecordShape, RowShapes } from '../../engine/observe/samples.ts';
 import type { Env } from '../../lib/env.ts';
 import { assert, messageOf } from '../../lib/errors.ts';
-import { stringifyJson } from '../../lib/json.ts';
+import { stringifyJson } from '../../lib/text/json.ts';
 import type { Outages } from '../../lib/outages.ts';
 import { programVersion } from '../../lib/version.ts';
 import type { LineagePlan } from '../../plan/plan.ts';

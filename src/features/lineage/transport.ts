@@ -4,9 +4,9 @@ import { dirname, resolve } from 'node:path';
 import type { LineageTransport } from '../../document/blocks/lineage.ts';
 import type { Env } from '../../lib/env.ts';
 import { messageOf } from '../../lib/errors.ts';
-import { makeFolder } from '../../lib/make-folder.ts';
+import { makeFolder } from '../../lib/files/make-folder.ts';
 import { LEFT_ALONE, type Outages } from '../../lib/outages.ts';
-import { splitLogin } from '../../lib/outgoing-request.ts';
+import { splitLogin } from '../../lib/http/outgoing-request.ts';
 
 export interface Transport {
   /** The last moment for an event that is still under way when its run has ended. */

@@ -1,5 +1,5 @@
 /** What is measured of output files. */
-import { defineMetric } from '../../lib/metrics.ts';
+import { defineMetric } from '../../lib/metrics/metrics.ts';
 
 export const RECORDED = defineMetric({
   name: 'svc_local_outputs_recorded_total',

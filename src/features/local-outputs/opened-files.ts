@@ -3,7 +3,7 @@
  * ended, and also when its process dies.
  */
 import type { ObservedRow, ObservedRun, RunObserver } from '../../engine/observe/observer.ts';
-import type { Clock } from '../../lib/clock.ts';
+import type { Clock } from '../../lib/time/clock.ts';
 import type { OutputNews, WrittenFiles } from '../../wire/outcome.ts';
 
 export class OpenedFiles implements RunObserver {

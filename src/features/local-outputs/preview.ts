@@ -8,7 +8,7 @@ import { check } from '../../kit/schema.ts';
 import type { Source } from '../../kit/source.ts';
 import type { Env } from '../../lib/env.ts';
 import { ConnectorError, messageOf, RefusedError, StopReason } from '../../lib/errors.ts';
-import { isObject, stringifyJson, type JsonObject, type JsonValue } from '../../lib/json.ts';
+import { isObject, stringifyJson, type JsonObject, type JsonValue } from '../../lib/text/json.ts';
 import type { OutputPreview } from '../../wire/local-outputs.ts';
 import { stateOf } from './ledger.ts';
 

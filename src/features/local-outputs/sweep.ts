@@ -4,9 +4,9 @@
  */
 import { rm, stat } from 'node:fs/promises';
 import type { OutputQuery, OutputStore, StoredOutput } from '../../history/outputs.ts';
-import type { Clock } from '../../lib/clock.ts';
+import type { Clock } from '../../lib/time/clock.ts';
 import { messageOf } from '../../lib/errors.ts';
-import type { Metrics } from '../../lib/metrics.ts';
+import type { Metrics } from '../../lib/metrics/metrics.ts';
 import type {
   CleanupRequest,
   SkipReason,

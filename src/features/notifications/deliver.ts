@@ -1,8 +1,8 @@
 /** Brings one request to its receiver: two attempts, each with an end. */
 import type { Env } from '../../lib/env.ts';
 import { messageOf } from '../../lib/errors.ts';
-import { splitLogin } from '../../lib/outgoing-request.ts';
-import { readStart } from '../../lib/response-text.ts';
+import { splitLogin } from '../../lib/http/outgoing-request.ts';
+import { readStart } from '../../lib/http/response-text.ts';
 import { shortened, type Message } from './channels/message.ts';
 
 const ATTEMPTS = 2;

@@ -8,7 +8,7 @@ import {
 } from '../../document/blocks/notifications.ts';
 import { wants } from '../../document/notification-events.ts';
 import type { Env } from '../../lib/env.ts';
-import { stringifyJson } from '../../lib/json.ts';
+import { stringifyJson } from '../../lib/text/json.ts';
 import { Redactor } from '../../lib/redact.ts';
 import type { Message } from './channels/message.ts';
 import { opensIncident, resolveMessage, triggerMessage } from './channels/pagerduty.ts';

@@ -3,7 +3,7 @@ import {
   type EventKind,
   type Severity,
 } from '../../document/notification-events.ts';
-import { jsonText, type JsonValue } from '../../lib/json.ts';
+import { jsonText, type JsonValue } from '../../lib/text/json.ts';
 
 /**
  * What receivers are told: the twelve keys of the specification, all of them always present, in its

@@ -5,7 +5,7 @@
 import { isWholeRun, type ObservedRun, type RunObserver } from '../../engine/observe/observer.ts';
 import { StopReason } from '../../lib/errors.ts';
 import type { Plan } from '../../plan/plan.ts';
-import type { EndedRun, EndListener } from '../../runs/ended-run.ts';
+import type { EndedRun, EndListener } from '../../runs/service/ended-run.ts';
 import type { RunOutcome } from '../../wire/outcome.ts';
 import type { Dispatcher, DispatcherEnv } from './dispatcher.ts';
 

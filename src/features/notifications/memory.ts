@@ -1,4 +1,4 @@
-import type { Clock } from '../../lib/clock.ts';
+import type { Clock } from '../../lib/time/clock.ts';
 
 /** Of each kind. Whoever comes after that takes the place of the oldest. */
 const MAX_ENTRIES = 10_000;

@@ -1,5 +1,5 @@
 /** What is measured of notifications (spec 6). */
-import { defineMetric } from '../../lib/metrics.ts';
+import { defineMetric } from '../../lib/metrics/metrics.ts';
 
 export const SENT = defineMetric({
   name: 'svc_notifications_sent_total',

@@ -7,11 +7,11 @@ import { countedMetrics } from '../../../test/fakes/engine.ts';
 import { testEnv, type TestEnv } from '../../../test/fakes/env.ts';
 import { startHttpServer, type HttpServer } from '../../../test/fakes/http-server.ts';
 import { StopReason } from '../../lib/errors.ts';
-import type { JsonValue } from '../../lib/json.ts';
-import type { EndedRun } from '../../runs/ended-run.ts';
+import type { JsonValue } from '../../lib/text/json.ts';
+import type { EndedRun } from '../../runs/service/ended-run.ts';
 import type { InvocationOutcome } from '../../wire/outcome.ts';
 import { createNotifier, type Notifier } from './index.ts';
-import { endedRun, invocation, planWith, rulesOf } from './testing.ts';
+import { endedRun, invocation, planWith, rulesOf } from '../../../test/support/notifications.ts';
 
 let server: HttpServer;
 let env: TestEnv;

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { ErrorKind } from '../../lib/errors.ts';
 import type { OutcomeError } from '../../wire/outcome.ts';
 import { newsOf } from './run-events.ts';
-import { after, endedRun, invocation, START } from './testing.ts';
+import { after, endedRun, invocation, START } from '../../../test/support/notifications.ts';
 
 const error = (kind: ErrorKind, message = 'it broke'): OutcomeError => ({
   code: 'broken',

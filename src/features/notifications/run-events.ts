@@ -5,7 +5,7 @@
 import { rowOfInvocation } from '../../engine/expand/turn.ts';
 import { assert, type ErrorKind } from '../../lib/errors.ts';
 import type { Plan, RowPlan } from '../../plan/plan.ts';
-import type { EndedRun } from '../../runs/ended-run.ts';
+import type { EndedRun } from '../../runs/service/ended-run.ts';
 import type { InvocationOutcome, OutcomeError, SlaViolation } from '../../wire/outcome.ts';
 import { notificationEvent, secondsBetween, type NotificationEvent, type Owner } from './event.ts';
 

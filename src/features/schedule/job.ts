@@ -3,7 +3,7 @@ import type { ScheduleSpec } from '../../document/blocks/schedule.ts';
 import type { ExecuteOptions } from '../../engine/engine.ts';
 import { rowOfInvocation } from '../../engine/expand/turn.ts';
 import { assert } from '../../lib/errors.ts';
-import { parseCron, type Cron } from '../../lib/cron.ts';
+import { parseCron, type Cron } from '../../lib/time/cron.ts';
 import type { Plan } from '../../plan/plan.ts';
 import type { RunOutcome } from '../../wire/outcome.ts';
 

@@ -1,5 +1,5 @@
 /** What a scheduler measures. */
-import { defineMetric } from '../../lib/metrics.ts';
+import { defineMetric } from '../../lib/metrics/metrics.ts';
 
 const PIPELINE = ['pipeline'] as const;
 

@@ -1,4 +1,4 @@
-import type { Clock } from '../../lib/clock.ts';
+import type { Clock } from '../../lib/time/clock.ts';
 import { messageOf, StopReason } from '../../lib/errors.ts';
 import type { RunOutcome } from '../../wire/outcome.ts';
 import type { Job } from './job.ts';

@@ -1,9 +1,9 @@
 /** Runs a document whenever its cron expression says so, one run at a time. */
-import { renderNow } from '../../document/now-tokens.ts';
+import { renderNow } from '../../document/tokens/now-tokens.ts';
 import type { Env } from '../../lib/env.ts';
 import { messageOf } from '../../lib/errors.ts';
 import type { Log } from '../../lib/log.ts';
-import type { MetricDefinition } from '../../lib/metrics.ts';
+import type { MetricDefinition } from '../../lib/metrics/metrics.ts';
 import type { Job } from './job.ts';
 import * as metrics from './metrics.ts';
 import { ScheduledRun, type Ended } from './scheduled-run.ts';

@@ -1,5 +1,5 @@
 /** Which ticks are due. Pure: what the time is, is told. */
-import type { Cron } from '../../lib/cron.ts';
+import type { Cron } from '../../lib/time/cron.ts';
 
 export type Due =
   | { readonly kind: 'none' }

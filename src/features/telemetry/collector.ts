@@ -1,7 +1,7 @@
 /** Where traces and metrics are sent: exporters of one run, made from `observability.otel`. */
 import type { OtelConfig, Signal } from '../../document/blocks/observability.ts';
 import type { Env } from '../../lib/env.ts';
-import { defineMetric } from '../../lib/metrics.ts';
+import { defineMetric } from '../../lib/metrics/metrics.ts';
 import { LEFT_ALONE, type Outages } from '../../lib/outages.ts';
 
 export const EXPORT_FAILURES = defineMetric({

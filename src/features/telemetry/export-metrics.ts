@@ -5,7 +5,7 @@ import {
   type Labels,
   type MetricDefinition,
   type Metrics,
-} from '../../lib/metrics.ts';
+} from '../../lib/metrics/metrics.ts';
 
 type Instrument =
   | { readonly type: 'counter'; readonly instrument: Counter }

@@ -6,8 +6,8 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { PrometheusConfig } from '../../document/blocks/observability.ts';
 import { AppError, messageOf } from '../../lib/errors.ts';
-import type { Metrics } from '../../lib/metrics.ts';
-import { createRegistry } from '../../lib/prometheus.ts';
+import type { Metrics } from '../../lib/metrics/metrics.ts';
+import { createRegistry } from '../../lib/metrics/prometheus.ts';
 
 export interface MetricsListener extends AsyncDisposable {
   readonly metrics: Metrics;

@@ -19,8 +19,13 @@ import {
   transformDuration,
 } from '../../engine/metrics.ts';
 import type { ObservedRow, ObservedRun, RunObserver } from '../../engine/observe/observer.ts';
-import type { Clock } from '../../lib/clock.ts';
-import { noMetrics, type Labels, type MetricDefinition, type Metrics } from '../../lib/metrics.ts';
+import type { Clock } from '../../lib/time/clock.ts';
+import {
+  noMetrics,
+  type Labels,
+  type MetricDefinition,
+  type Metrics,
+} from '../../lib/metrics/metrics.ts';
 import type { InvocationOutcome, OutcomeError, RunOutcome } from '../../wire/outcome.ts';
 
 const STEPS: ReadonlyMap<string, string> = new Map([

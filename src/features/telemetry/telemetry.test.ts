@@ -16,9 +16,9 @@ import {
 import { observabilitySchema, type OtelConfig } from '../../document/blocks/observability.ts';
 import { execute } from '../../engine/execute.ts';
 import { ConnectorError } from '../../lib/errors.ts';
-import type { MetricDefinition, Metrics } from '../../lib/metrics.ts';
-import { noMetrics } from '../../lib/metrics.ts';
-import { systemClock } from '../../lib/clock.ts';
+import type { MetricDefinition, Metrics } from '../../lib/metrics/metrics.ts';
+import { noMetrics } from '../../lib/metrics/metrics.ts';
+import { systemClock } from '../../lib/time/clock.ts';
 import { Outages } from '../../lib/outages.ts';
 import type { RowPlan } from '../../plan/plan.ts';
 import { observed } from '../observers.ts';

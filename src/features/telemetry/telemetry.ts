@@ -6,7 +6,7 @@ import type { Resource } from '@opentelemetry/resources';
 import type { OtelConfig } from '../../document/blocks/observability.ts';
 import type { RunObserver } from '../../engine/observe/observer.ts';
 import type { Env } from '../../lib/env.ts';
-import type { Metrics } from '../../lib/metrics.ts';
+import type { Metrics } from '../../lib/metrics/metrics.ts';
 import type { Outages } from '../../lib/outages.ts';
 import { metricExporter, traceExporter, type ExportServices } from './collector.ts';
 import { exportedMetrics } from './export-metrics.ts';

@@ -2,7 +2,7 @@
  * Between rows of the catalog and its records. JSON columns hold what this program wrote, so they
  * are read without checking.
  */
-import { parseJson } from '../../lib/json.ts';
+import { parseJson } from '../../lib/text/json.ts';
 import type { Dataset, LineageEdge, SchemaDiff, SchemaVersion } from '../../wire/catalog.ts';
 import type { CurrentSchema } from '../catalog.ts';
 import type { Row } from './client.ts';

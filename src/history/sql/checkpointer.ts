@@ -5,7 +5,7 @@
  */
 import type { DatabaseSync } from 'node:sqlite';
 import { Worker } from 'node:worker_threads';
-import { programFile } from '../../lib/program-file.ts';
+import { programFile } from '../../lib/files/program-file.ts';
 
 /** About 1,600 pages. */
 const COMMITS = 64;

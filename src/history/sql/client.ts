@@ -4,7 +4,7 @@
  */
 import type { DatabaseSync, SQLInputValue, SQLOutputValue, StatementSync } from 'node:sqlite';
 import { messageOf } from '../../lib/errors.ts';
-import { openSqlite, rollBack } from '../../lib/sqlite.ts';
+import { openSqlite, rollBack } from '../../lib/sql/sqlite.ts';
 import { HistoryError } from '../history.ts';
 import { writeAheadLogOf, type WriteAheadLog } from './write-ahead-log.ts';
 

@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
-import { inTransaction } from '../../lib/sqlite.ts';
+import { inTransaction } from '../../lib/sql/sqlite.ts';
 import { HistoryError } from '../history.ts';
 
 export interface Migration {

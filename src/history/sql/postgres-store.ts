@@ -1,6 +1,6 @@
 import type { ClientBase, Pool } from 'pg';
 import { messageOf } from '../../lib/errors.ts';
-import { inPostgresTransaction, openPostgresPool, withClient } from '../../lib/postgres.ts';
+import { inPostgresTransaction, openPostgresPool, withClient } from '../../lib/sql/postgres.ts';
 import { HistoryError } from '../history.ts';
 import type { Row } from './client.ts';
 import type { SqlStatement, SqlStore, SqlValue } from './sql-store.ts';

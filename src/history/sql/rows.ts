@@ -3,7 +3,7 @@
  * checking.
  */
 import type { SQLInputValue, SQLOutputValue } from 'node:sqlite';
-import { parseJson, stringifyJson, type JsonValue } from '../../lib/json.ts';
+import { parseJson, stringifyJson, type JsonValue } from '../../lib/text/json.ts';
 import type { AuditRecord } from '../../wire/audit.ts';
 import type { InvocationRecord, RunStatus } from '../../wire/run.ts';
 import type { Instance, StoredRun } from '../history.ts';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { auditPageSchema } from '../../wire/audit.ts';
-import { clamped, timestamp } from '../query.ts';
+import { clamped, timestamp } from '../http/query.ts';
 import { defineRoute, json, type Route } from '../route.ts';
 
 const DEFAULT_ENTRIES = 100;

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { DEFAULT_DEPTH, MAX_DEPTH } from '../../features/catalog/depth.ts';
 import { RefusedError } from '../../lib/errors.ts';
 import { datasetDetailSchema, datasetPageSchema, lineageSchema } from '../../wire/catalog.ts';
-import { clamped } from '../query.ts';
+import { clamped } from '../http/query.ts';
 import { defineRoute, json, type Route } from '../route.ts';
 
 const DEFAULT_PAGE = 100;

@@ -2,7 +2,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { startFixture } from '../server-fixture.ts';
+import { startFixture } from '../../../test/support/server.ts';
 
 let cwd = '';
 const letter = (payload: number, reason: string): string =>

@@ -1,6 +1,6 @@
 /** Queues of dead letters on the server's disk: look, replay, discard (spec 1, section 4.6). */
-import { actionOf } from '../../runs/audit.ts';
-import type { Caller } from '../../runs/runs.ts';
+import { actionOf } from '../../runs/service/audit.ts';
+import type { Caller } from '../../runs/service/runs.ts';
 import {
   discardReportSchema,
   discardRequestSchema,

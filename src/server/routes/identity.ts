@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { PERMISSIONS, permissionsOf, ROLES } from '../permissions.ts';
+import { PERMISSIONS, permissionsOf, ROLES } from '../auth/permissions.ts';
 import { defineRoute, json, type Route } from '../route.ts';
 
 const whoami = defineRoute({

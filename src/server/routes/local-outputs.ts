@@ -2,8 +2,8 @@
  * Files that sinks wrote on the machine of the server: list, show, delete (spec 1, section 4.8).
  */
 import { z } from 'zod';
-import { actionOf } from '../../runs/audit.ts';
-import type { Caller } from '../../runs/runs.ts';
+import { actionOf } from '../../runs/service/audit.ts';
+import type { Caller } from '../../runs/service/runs.ts';
 import {
   cleanupRequestSchema,
   outputListSchema,
@@ -12,8 +12,8 @@ import {
   type SweepReport,
 } from '../../wire/local-outputs.ts';
 import type { ServerOptions } from '../options.ts';
-import { permits } from '../permissions.ts';
-import { clamped } from '../query.ts';
+import { permits } from '../auth/permissions.ts';
+import { clamped } from '../http/query.ts';
 import { defineRoute, json, type Route } from '../route.ts';
 
 const params = z.strictObject({

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import type { LogEvent } from '../../runs/runs.ts';
+import type { LogEvent } from '../../runs/service/runs.ts';
 import type { DoctorReport } from '../../wire/doctor.ts';
-import { startFixture } from '../server-fixture.ts';
+import { startFixture } from '../../../test/support/server.ts';
 
 async function* events(...list: LogEvent[]): AsyncGenerator<LogEvent> {
   yield* list;

@@ -1,9 +1,9 @@
 /** The log of a run, live as server-sent events or read back from storage (spec 1, section 4.1). */
 import { z } from 'zod';
-import type { LogEvent, StoredLog } from '../../runs/runs.ts';
-import { stringifyJson } from '../../lib/json.ts';
-import { EVENT_STREAM, eventText, keepAlive } from '../event-stream.ts';
-import { clamped } from '../query.ts';
+import type { LogEvent, StoredLog } from '../../runs/service/runs.ts';
+import { stringifyJson } from '../../lib/text/json.ts';
+import { EVENT_STREAM, eventText, keepAlive } from '../http/event-stream.ts';
+import { clamped } from '../http/query.ts';
 import { defineRoute, stream, text, type Route } from '../route.ts';
 import { runParams } from './runs.ts';
 

@@ -7,7 +7,7 @@ import {
   submissionReceiptSchema,
   submissionSchema,
 } from '../../wire/run.ts';
-import { clamped, commaList, timestamp } from '../query.ts';
+import { clamped, commaList, timestamp } from '../http/query.ts';
 import { defineRoute, empty, json, type Route } from '../route.ts';
 
 export const runParams = z.strictObject({

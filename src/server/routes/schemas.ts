@@ -5,7 +5,7 @@
 import { z, type ZodType } from 'zod';
 import { jsonSchemaOf, type JsonSchema } from '../../kit/schema.ts';
 import { RefusedError } from '../../lib/errors.ts';
-import { suggestion } from '../../lib/nearest.ts';
+import { suggestion } from '../../lib/text/nearest.ts';
 import type { Parts, Shelf } from '../../kit/parts.ts';
 import type { BlockListing, ServerOptions } from '../options.ts';
 import { defineRoute, json, type Route } from '../route.ts';

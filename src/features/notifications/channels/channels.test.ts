@@ -1,9 +1,9 @@
 import { createHmac } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import type { Channel } from '../../../document/blocks/notifications.ts';
-import type { JsonValue } from '../../../lib/json.ts';
+import type { JsonValue } from '../../../lib/text/json.ts';
 import { NO_INVOCATION, notificationEvent, type NotificationEvent } from '../event.ts';
-import { rulesOf } from '../testing.ts';
+import { rulesOf } from '../../../../test/support/notifications.ts';
 import { resolveMessage, triggerMessage } from './pagerduty.ts';
 import { chatMessage } from './slack.ts';
 import { webhookMessage } from './webhook.ts';

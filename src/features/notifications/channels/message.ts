@@ -1,4 +1,4 @@
-import { stringifyJson, type JsonValue } from '../../../lib/json.ts';
+import { stringifyJson, type JsonValue } from '../../../lib/text/json.ts';
 
 /** One request of a channel. */
 export interface Message {

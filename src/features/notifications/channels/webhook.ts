@@ -1,7 +1,7 @@
 /** The event as JSON, to any address. */
 import type { WebhookConfig } from '../../../document/blocks/notifications.ts';
-import { hmacSha256 } from '../../../lib/hmac.ts';
-import { setField, stringifyJson, type JsonObject } from '../../../lib/json.ts';
+import { hmacSha256 } from '../../../lib/crypto/hmac.ts';
+import { setField, stringifyJson, type JsonObject } from '../../../lib/text/json.ts';
 import type { NotificationEvent } from '../event.ts';
 import type { Message } from './message.ts';
 

@@ -1,0 +1,69 @@
+/** What the commands about dead letters share. */
+import { DEAD_REASONS, type DeadReason } from '../../wire/dead-reasons.ts';
+import { parseMoment } from '../../lib/time/rfc3339.ts';
+import type { ArgumentDefinition } from '../framework/command.ts';
+import type { CliContext } from '../framework/context.ts';
+import { usageError } from '../framework/exit.ts';
+import { listOption, textOption, type Option } from '../framework/option.ts';
+
+export const LOCATION_ARGUMENT: ArgumentDefinition = {
+  name: 'location',
+  required: true,
+  completes: 'file',
+  description: 'A file of dead letters, a folder of `.jsonl` files, or a glob in quotes.',
+};
+
+export const REASON_OPTION: Option<DeadReason | undefined> = {
+  ...textOption({ value: 'REASON', description: 'Only letters put aside for this reason.' }),
+  choices: DEAD_REASONS,
+  read: (given) => {
+    const written = given?.texts.at(-1);
+    const reason = DEAD_REASONS.find((one) => one === written);
+    if (written === undefined || reason !== undefined) return reason;
+    throw usageError(
+      `${given?.from} cannot be ${JSON.stringify(written)}`,
+      `one of ${DEAD_REASONS.join(', ')}`,
+    );
+  },
+};
+
+export const KEY_OPTION = listOption({
+  value: 'VARIABLE',
+  description: 'Environment variable that holds the key of a sealed queue; the current key first.',
+});
+
+/** The keys that the variables hold; they are never shown. */
+export function keysOf({ env }: CliContext, names: readonly string[]): string[] {
+  return names.map((name) => {
+    const key = env.variables[name];
+    if (key === undefined || key === '')
+      throw usageError(`--key-env names \`${name}\`, which is not set`);
+    env.redactor.register(key);
+    return key;
+  });
+}
+
+const UNIT_MS = { m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 } as const;
+
+/** A time, or how long ago: `7d`, `24h`, `30m`. */
+export const BEFORE_OPTION: Option<((now: Date) => number) | undefined> = {
+  ...textOption({
+    value: 'TIME',
+    description:
+      'Only letters older than a time (`2026-01-31T08:00:00Z`, a date) or an age (`7d`, `24h`, `30m`).',
+  }),
+  read: (given) => {
+    const written = given?.texts.at(-1);
+    if (written === undefined) return undefined;
+    const [, amount, unit] = /^(\d+)([mhdw])$/.exec(written) ?? [];
+    if (amount !== undefined && unit !== undefined) {
+      const ms = Number(amount) * UNIT_MS[unit as keyof typeof UNIT_MS];
+      return (now) => now.getTime() - ms;
+    }
+    const moment = parseMoment(written);
+    if (moment !== undefined) return () => moment.getTime();
+    throw usageError(
+      `${given?.from} must be a time such as 2026-01-31T08:00:00Z, or an age such as 7d, got ${JSON.stringify(written)}`,
+    );
+  },
+};

@@ -1,0 +1,160 @@
+/**
+ * What every stage of a row does to some records: those of a file, or the first ones of its source.
+ */
+import path from 'node:path';
+import { columnsOf } from '../../engine/stages/drift-columns.ts';
+import type { SampleTrace, StageTrace } from '../../engine/trace-stages.ts';
+import type { Parts } from '../../kit/parts.ts';
+import { ConfigError } from '../../lib/errors.ts';
+import { stringifyJson, type JsonValue } from '../../lib/text/json.ts';
+import { localFiles } from '../../document/text/local-file.ts';
+import { readRecords } from '../../document/parse/read-records.ts';
+import { rowOfNode } from '../../plan/node-path.ts';
+import type { Plan, RowPlan } from '../../plan/plan.ts';
+import type { CliContext } from '../framework/context.ts';
+import { EXIT, usageError } from '../framework/exit.ts';
+import { count } from '../render/render.ts';
+import { listenForStop } from '../framework/signals.ts';
+
+export interface SampleRequest {
+  readonly plan: Plan;
+  readonly parts: Parts;
+  readonly rows: readonly RowPlan[];
+  /** A file of records; without one the source itself is read. */
+  readonly sample: string | undefined;
+  readonly limit: number;
+  /** What `${now.*}` renders, instead of now. */
+  readonly clock?: Date | undefined;
+  /** The plan of the row as JSON; given when that is what is wanted. */
+  readonly document: Record<string, unknown> | undefined;
+}
+
+export async function tellSample(context: CliContext, request: SampleRequest): Promise<number> {
+  const { plan, rows, document, sample } = request;
+  const [only] = rows;
+  const row =
+    only === undefined || plan.topology === undefined ? only : rowOfNode(plan.topology, only);
+  if (row === undefined || rows.length > 1)
+    throw usageError(
+      plan.topology === undefined
+        ? 'a sample goes through one row: name it with `--row`'
+        : 'a sample goes to one sink node, from the source, merge or join before it: name it with `--row`',
+      `rows: ${rows.map(({ id }) => id).join(', ')}`,
+    );
+  using stops = listenForStop(context.world, 'cancel', () => {});
+  const records =
+    sample === undefined
+      ? await fromSource(context, request, row, stops.signal)
+      : fromFile(context, sample, request.limit);
+  const { traceStages } = await import('../../engine/trace-stages.ts');
+  const env = context.envAt('error');
+  const trace = await traceStages({
+    plan,
+    row,
+    records,
+    env,
+    clock: request.clock ?? context.world.clock.now(),
+    signal: stops.signal,
+  });
+  const source = sample ?? `live: ${row.source.type}`;
+  if (document === undefined) tell(context, row, trace, source);
+  else context.terminal.json({ ...document, sample: sampleDocument(trace, source) });
+  return trace.error === undefined ? EXIT.ok : EXIT.failed;
+}
+
+function fromFile({ world }: CliContext, name: string, limit: number): readonly JsonValue[] {
+  const read = readRecords({
+    name,
+    path: path.resolve(world.cwd, name),
+    readFile: localFiles(world.cwd),
+  });
+  if (read.ok) return read.records.slice(0, limit);
+  throw new ConfigError([{ ...read.fault, path: '', file: name }], { stage: 'parse' });
+}
+
+async function fromSource(
+  { world, env }: CliContext,
+  request: SampleRequest,
+  row: RowPlan,
+  signal: AbortSignal,
+): Promise<readonly JsonValue[]> {
+  const { preview } = await import('../../engine/preview.ts');
+  const { plan, parts, limit } = request;
+  // The records as the source gives them: nothing of the row stands between.
+  const bare = {
+    ...row,
+    transforms: [],
+    governance: { quality: undefined, contract: undefined, masking: undefined, schema: undefined },
+  };
+  const records: JsonValue[] = [];
+  for await (const record of preview({
+    plan,
+    parts,
+    env,
+    row: bare,
+    limit,
+    clock: request.clock ?? world.clock.now(),
+    signal,
+  }))
+    records.push(record);
+  return records;
+}
+
+function sampleDocument(trace: SampleTrace, source: string): Record<string, unknown> {
+  return {
+    source,
+    input_records: trace.input.length,
+    output_records: trace.output.length,
+    dlq_records: deadOf(trace),
+    inferred_schema: columnsOf(trace.output).map(({ name, types, nulls }) => ({
+      name,
+      types: [...types],
+      nullable: nulls,
+    })),
+    stages: trace.stages,
+    ...(trace.error === undefined ? {} : { error: trace.error }),
+  };
+}
+
+function deadOf({ stages }: SampleTrace): number {
+  return stages.reduce((sum, { dead }) => sum + dead.length, 0);
+}
+
+function tell({ terminal }: CliContext, row: RowPlan, trace: SampleTrace, source: string): void {
+  const line = (text: string): void => terminal.print(text);
+  line(`${terminal.ink('bold', row.id)}  ${count(trace.input.length, 'record')} of ${source}`);
+  for (const record of trace.input) line(`    ${stringifyJson(record)}`);
+  for (const stage of trace.stages) {
+    line(`\n  ${terminal.ink('bold', stage.stage)}  ${countsOf(stage)}`);
+    for (const text of changesOf(stage)) line(`    ${text}`);
+    for (const { reason, message, record } of stage.dead)
+      line(`    ${terminal.ink('red', `dead (${reason})`)} ${stringifyJson(record)}  ${message}`);
+  }
+  if (trace.error !== undefined)
+    line(`\n  ${terminal.ink('red', 'the run would end here:')} ${trace.error}`);
+  else
+    line(
+      `\n  to ${row.sink.type}: ${count(trace.output.length, 'record')}; to the dead-letter queue: ${deadOf(trace)}`,
+    );
+}
+
+function countsOf({ before, after, filtered, expanded, dead }: StageTrace): string {
+  const parts = [
+    ...(filtered > 0 ? [`${filtered} filtered`] : []),
+    ...(expanded > 0 ? [`${expanded} more`] : []),
+    ...(dead.length > 0 ? [`${dead.length} dead`] : []),
+  ];
+  return `${before.length} → ${after.length}${parts.length === 0 ? '' : ` (${parts.join(', ')})`}`;
+}
+
+/** Record by record where they still answer to each other, otherwise what there is now. */
+function changesOf({ before, after, filtered, expanded, dead }: StageTrace): string[] {
+  const texts = after.map((record) => stringifyJson(record));
+  if (filtered > 0 || expanded > 0 || dead.length > 0 || before.length !== after.length)
+    return texts;
+  const changed = texts.flatMap((text, index) => {
+    const was = stringifyJson(before[index] ?? null);
+    return was === text ? [] : [`${was}  →  ${text}`];
+  });
+  return changed.length === 0 ? ['nothing changes'] : changed;
+}

@@ -1,0 +1,62 @@
+/** The process as the command line sees it; tests hand over one made of strings. */
+import type { Clock } from '../../lib/time/clock.ts';
+import { systemClock } from '../../lib/time/clock.ts';
+import { uuidIds, type Ids } from '../../lib/ids.ts';
+
+export interface Output {
+  write(text: string): unknown;
+  readonly isTTY?: boolean;
+  readonly columns?: number;
+}
+
+export type StopSignal = 'SIGINT' | 'SIGTERM';
+
+export interface World {
+  readonly stdout: Output;
+  readonly stderr: Output;
+  readonly variables: Readonly<Record<string, string | undefined>>;
+  readonly cwd: string;
+  readonly clock: Clock;
+  readonly ids: Ids;
+  readonly fetch: typeof fetch;
+  /** Calls back for every SIGINT and SIGTERM until the returned function is called. */
+  onSignal(listener: (signal: StopSignal) => void): () => void;
+  /**
+   * Calls back for every SIGHUP until the returned function is called; a process that nobody
+   * listens for ends of it.
+   */
+  onHangup(listener: () => void): () => void;
+  /** Ends the process now. */
+  exit(code: number): void;
+}
+
+export function processWorld(): World {
+  // A reader that has left (`headgate list | head`) is nobody to tell anything, and no reason to
+  // break off what is being moved.
+  for (const stream of [process.stdout, process.stderr]) {
+    stream.on('error', (error: NodeJS.ErrnoException) => {
+      if (error.code !== 'EPIPE') throw error;
+    });
+  }
+  return {
+    stdout: process.stdout,
+    stderr: process.stderr,
+    variables: process.env,
+    cwd: process.cwd(),
+    clock: systemClock,
+    ids: uuidIds,
+    fetch: globalThis.fetch,
+    onSignal: (listener) => {
+      const signals: readonly StopSignal[] = ['SIGINT', 'SIGTERM'];
+      for (const signal of signals) process.on(signal, listener);
+      return () => {
+        for (const signal of signals) process.off(signal, listener);
+      };
+    },
+    onHangup: (listener) => {
+      process.on('SIGHUP', listener);
+      return () => process.off('SIGHUP', listener);
+    },
+    exit: (code) => process.exit(code),
+  };
+}

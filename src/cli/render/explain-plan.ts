@@ -1,0 +1,213 @@
+/** A plan in plain words, for somebody who has not seen the document before. */
+import type { Guarantee, Plan, RowPlan, TopologyPlan } from '../../plan/plan.ts';
+import { count } from './render.ts';
+import { chunksOf, partitionDocument, shardsOf, timesOf } from './row-times.ts';
+import { checksOf, expectationsOf, patienceOf } from './row-checks.ts';
+import { undoOf } from './row-undo.ts';
+import { factsOf, laneName, type RowFacts } from './row-facts.ts';
+
+const PROMISES: Readonly<Record<Guarantee, string>> = {
+  'at-least-once':
+    'No record is lost; after a crash some may be written a second time (at-least-once).',
+  'effectively-once (keyed upsert)':
+    'No record is lost, and one that is written a second time after a crash only replaces itself (effectively-once, by key).',
+  'effectively-once (atomic watermark)':
+    'No record is lost and none is written twice: the destination stores the position together with the records (effectively-once, by watermark).',
+};
+
+export function introduce(plan: Plan): string[] {
+  return [...parts(plan), ...occasions(plan)];
+}
+
+function parts(plan: Plan): string[] {
+  const { rows } = plan;
+  if (plan.topology !== undefined) {
+    const others =
+      plan.onError === 'stop'
+        ? 'When a node fails, the others are stopped.'
+        : 'When a node fails, those it does not feed go on.';
+    return [
+      `Pipeline ${plan.name} is a graph of ${count(plan.topology.nodes.length, 'node')} that run at the same time. ${others}`,
+    ];
+  }
+  if (rows.length === 1) return [`Pipeline ${plan.name} moves one set of records.`];
+  const onError =
+    plan.onError === 'stop'
+      ? 'When one fails, the others are stopped.'
+      : 'When one fails, the others go on.';
+  return [
+    `Pipeline ${plan.name} has ${count(rows.length, 'row')}; at most ${plan.maxConcurrent} of them run at the same time. ${onError}`,
+  ];
+}
+
+/** When it runs by itself, and how its past is run again. */
+function occasions({ recurrence, backfill }: Plan): string[] {
+  const schedule =
+    recurrence === undefined
+      ? []
+      : [`\`headgate schedule\` runs it at \`${recurrence.cron}\` (${recurrence.timezone}).`];
+  if (backfill === undefined) return schedule;
+  const window = backfill.window === undefined ? 'as a whole' : `in windows of ${backfill.window}`;
+  return [
+    ...schedule,
+    `\`headgate backfill\` runs a range of the past again ${window} (${backfill.timezone}).`,
+  ];
+}
+
+/** One sentence or two for each thing a reader may wonder about. */
+export function tellRow(row: RowPlan, topology?: TopologyPlan): string[] {
+  const facts = factsOf(row);
+  return [
+    ...(topology === undefined
+      ? [reads(row, facts), ...waits(row), ...changes(row)]
+      : [takes(row, topology)]),
+    ...words(checksOf(row)),
+    ...stamps(row),
+    writes(row, facts),
+    rejects(row),
+    ...words(patienceOf(row)),
+    PROMISES[row.guarantee],
+    resumes(row, facts),
+    ...words(expectationsOf(row)),
+    ...words(undoOf(row)),
+    travels(row),
+  ];
+}
+
+function takes({ id }: RowPlan, { edges }: TopologyPlan): string {
+  return `Takes what ${list(edges.filter(({ to }) => to === id).map(({ from }) => `node ${from}`))} hands on.`;
+}
+
+function reads(row: RowPlan, { sourceUri }: RowFacts): string {
+  const from = `Reads from ${row.source.type}${sourceUri === undefined ? '' : ` (${sourceUri})`}`;
+  const times = timesOf(row);
+  const chunks =
+    row.partition === undefined ? '' : ` The range is read in parts: ${chunksOf(row.partition)}.`;
+  const shards = row.shard === undefined ? '' : ` The result is read in ${shardsOf(row.shard)}.`;
+  return `${from}${times === undefined ? '' : `, ${times}`}.${chunks}${shards}`;
+}
+
+function waits(row: RowPlan): string[] {
+  return row.dependsOn.length === 0
+    ? []
+    : [`Starts when ${list(row.dependsOn)} ${row.dependsOn.length === 1 ? 'is' : 'are'} done.`];
+}
+
+function changes(row: RowPlan): string[] {
+  if (row.transforms.length === 0) return ['Records are passed on unchanged.'];
+  return [
+    `Each record goes through ${list(
+      row.transforms.map((transform) => transform.type),
+      'then',
+    )}.`,
+  ];
+}
+
+function words(told: readonly { readonly words: string }[]): string[] {
+  return told.map((one) => one.words);
+}
+
+function stamps({ metadataColumns: columns }: RowPlan): string[] {
+  return columns === undefined
+    ? []
+    : [`Each record gets ${list(columns.map(({ name }) => name))}.`];
+}
+
+function writes(row: RowPlan, { sinkUri, writeMode, key }: RowFacts): string {
+  const to = `to ${row.sink.type}${sinkUri === undefined ? '' : ` (${sinkUri})`}`;
+  switch (writeMode) {
+    case 'upsert':
+      return `Writes ${to}: a record replaces the one with the same ${list(key)}, or is added (upsert).`;
+    case 'delete':
+      return `Writes ${to}: a record deletes the one with the same ${list(key)} (delete).`;
+    case 'overwrite':
+      return `Writes ${to}: everything that was there is replaced when the run has succeeded (overwrite).`;
+    case 'append':
+      return `Writes ${to}: records are added (append).`;
+    default:
+      return `Writes ${to}; how is settled when the row runs.`;
+  }
+}
+
+function rejects({ dlq }: RowPlan): string {
+  if (dlq === undefined)
+    return 'A record that cannot be written fails the run: there is no dead-letter queue.';
+  const budgets = [
+    ...(dlq.maxFailuresPerPage === undefined
+      ? []
+      : [`${count(dlq.maxFailuresPerPage, 'record')} of a page`]),
+    ...(dlq.maxFailuresTotal === undefined
+      ? []
+      : [`${count(dlq.maxFailuresTotal, 'record')} in all`]),
+  ];
+  const limit = budgets.length === 0 ? '' : ` More than ${budgets.join(', or ')} fail the run.`;
+  return `A record that cannot be written goes to ${dlq.sink.type}, with the reason beside it.${limit}`;
+}
+
+function resumes(row: RowPlan, { bookmarks }: RowFacts): string {
+  if (row.state === undefined)
+    return 'Every run starts from the beginning: there is no state store.';
+  if (bookmarks === undefined)
+    return `If the source keeps a bookmark, ${row.state.type} stores it under ${row.stateKey}, and the next run goes on there.`;
+  if (bookmarks)
+    return `The next run goes on where this one stops; ${row.state.type} keeps the bookmark under ${row.stateKey}.`;
+  return `Every run starts from the beginning: the source keeps no bookmark, although there is a state store (${row.state.type}).`;
+}
+
+function travels({ lane: { lane, reason } }: RowPlan): string {
+  const why = reason.replace(/^(records|columns|bytes): /, '');
+  if (lane.form === 'bytes')
+    return `Records travel as raw ${lane.encoding} bytes, without being taken apart: ${why}.`;
+  if (lane.form === 'columns')
+    return `Records travel as columns of cells, of which only those that are looked at are read: ${why}.`;
+  return `Records are parsed on the way: ${why}.`;
+}
+
+function list(names: readonly string[], word = 'and'): string {
+  if (names.length <= 1) return names.join('');
+  const comma = word === 'then' ? ', ' : ' ';
+  return `${names.slice(0, -1).join(', ')}${comma}${word} ${names.at(-1)}`;
+}
+
+export function explainDocument(plan: Plan): Record<string, unknown> {
+  const rows = plan.rows.map(rowDocument);
+  return {
+    pipeline: plan.name,
+    rows_total: rows.length,
+    roots: plan.rows.filter((row) => row.role === 'root').length,
+    children: plan.rows.filter((row) => row.role === 'child').length,
+    products: plan.rows.filter((row) => row.role === 'product').length,
+    discoveries: plan.fanOuts.map(({ id, role, source, alias, forEach }) => ({
+      id,
+      role,
+      source: source.type,
+      as: alias,
+      for_each: forEach,
+    })),
+    incremental_rows: rows.filter((row) => row['incremental'] === true).length,
+    rows,
+  };
+}
+
+function rowDocument(row: RowPlan): Record<string, unknown> {
+  const facts = factsOf(row);
+  return {
+    id: row.id,
+    role: row.role,
+    ...(row.parent === undefined ? {} : { parent: row.parent.row }),
+    ...(row.forEach.length === 0 ? {} : { for_each: row.forEach }),
+    ...(row.partition === undefined ? {} : { partition: partitionDocument(row.partition) }),
+    ...(row.shard === undefined ? {} : { shard: row.shard }),
+    source: row.source.type,
+    transforms: row.transforms.map((transform) => transform.type),
+    sink: row.sink.type,
+    ...(facts.writeMode === undefined ? {} : { write_mode: facts.writeMode }),
+    ...(facts.key.length === 0 ? {} : { key: facts.key }),
+    delivery_guarantee: row.guarantee,
+    ...(row.state === undefined ? {} : { state: row.state.type, state_key: row.stateKey }),
+    incremental: facts.incremental,
+    dead_letters: row.dlq === undefined ? null : row.dlq.sink.type,
+    lane: laneName(row),
+    lane_reason: row.lane.reason,
+  };
+}

@@ -1,0 +1,48 @@
+import type { RowPlan } from '../../plan/plan.ts';
+import { undoModeOf } from '../../plan/undo-mode.ts';
+import { count } from './render.ts';
+
+/** Whether runs of a row can be undone, and by what. */
+export function undoOf({
+  rollback,
+  sink,
+}: RowPlan): { readonly short: string; readonly words: string }[] {
+  if (rollback === undefined || sink.judged === undefined) return [];
+  const { writeMode } = sink.definition.capabilities(sink.judged);
+  const mode = undoModeOf(writeMode, rollback);
+  if (mode === undefined) {
+    const key = writeMode === 'overwrite' ? 'keep_previous' : 'journal';
+    return [
+      {
+        short: `not possible: ${key} is off`,
+        words: `Runs cannot be undone: \`rollback.${key}\` is off.`,
+      },
+    ];
+  }
+  const last = `the last ${count(rollback.retain, 'run')}`;
+  switch (mode) {
+    case 'append':
+      return [
+        {
+          short: `${last}, by ${rollback.column}`,
+          words: `A run can be undone (${last}): its rows are known by ${rollback.column}.`,
+        },
+      ];
+    case 'upsert':
+      return [
+        {
+          short: `${last}, by a journal`,
+          words: `A run can be undone (${last}): rows are kept as they were before it changed them.`,
+        },
+      ];
+    case 'overwrite':
+      return [
+        {
+          short: 'the last run, by the previous rows',
+          words: 'The last run can be undone: the rows that it replaced are kept.',
+        },
+      ];
+    default:
+      return mode satisfies never;
+  }
+}

@@ -1,0 +1,151 @@
+/** How a finished run is told: a table for people, documents for programs. */
+import type {
+  InvocationOutcome,
+  NodeOutcome,
+  OutcomeError,
+  RunOutcome,
+} from '../../wire/outcome.ts';
+import { count, seconds, table, thousands, type Terminal } from './render.ts';
+
+export interface RunReportOptions {
+  readonly dryRun: boolean;
+  readonly limit?: number | undefined;
+}
+
+export function summarizeRun(
+  terminal: Terminal,
+  outcome: RunOutcome,
+  { dryRun, limit }: RunReportOptions,
+): void {
+  const elapsed = seconds(Date.parse(outcome.finished_at) - Date.parse(outcome.started_at));
+  const verdict = { completed: 'green', failed: 'red', cancelled: 'yellow' } as const;
+  const written = `${count(outcome.records_written, 'record')} ${dryRun ? 'would be written' : 'written'}`;
+  terminal.note(
+    `${terminal.paint('bold', outcome.pipeline)} ${terminal.paint(verdict[outcome.status], outcome.status)} in ${elapsed}: ${written}`,
+  );
+  if (outcome.invocations.length > 0)
+    for (const line of rowTable(outcome.invocations)) terminal.note(`  ${line}`);
+  if (dryRun) terminal.note('  dry run: nothing was written and no bookmark was stored');
+  else if (limit !== undefined)
+    terminal.note(`  limited to ${count(limit, 'record')} a row: no bookmark was stored`);
+  if (outcome.nodes !== undefined)
+    for (const line of nodeTable(outcome.nodes)) terminal.note(`  ${line}`);
+  for (const row of outcome.invocations) tellFailure(terminal, row);
+  // A failure of the run as a whole, before any row could have one.
+  if (outcome.error !== null && outcome.invocations.every((row) => row.error === null))
+    reportFailure(terminal, outcome.error);
+}
+
+export function reportFailure(terminal: Terminal, error: OutcomeError): void {
+  terminal.note(`${terminal.paint('red', 'error:')} ${error.message}`);
+  if (error.hint !== undefined) terminal.note(`${terminal.paint('cyan', 'hint:')} ${error.hint}`);
+}
+
+function rowTable(invocations: readonly InvocationOutcome[]): string[] {
+  const header = [
+    'row',
+    'source',
+    'sink',
+    'status',
+    'read',
+    'filtered',
+    'dead letters',
+    'written',
+    'time',
+    'records/s',
+  ];
+  const cells = invocations.map(({ balance, ...row }) => [
+    row.parent_record_key === null ? row.row_id : `${row.row_id} (${row.parent_record_key})`,
+    row.source,
+    row.sink,
+    row.status,
+    thousands(balance.read),
+    thousands(balance.filtered),
+    thousands(balance.dead_lettered),
+    thousands(balance.written),
+    seconds(row.duration_ms),
+    row.duration_ms === 0 ? '' : thousands((balance.read * 1000) / row.duration_ms),
+  ]);
+  return table(header, cells, [4, 5, 6, 7, 8, 9]);
+}
+
+function nodeTable(nodes: readonly NodeOutcome[]): string[] {
+  const cells = nodes.map((node) => [
+    node.id,
+    node.kind,
+    node.status,
+    thousands(node.records_in),
+    thousands(node.filtered),
+    thousands(node.expanded),
+    thousands(node.records_out),
+  ]);
+  return table(
+    ['node', 'kind', 'status', 'in', 'filtered', 'expanded', 'out'],
+    cells,
+    [3, 4, 5, 6],
+  );
+}
+
+function tellFailure(terminal: Terminal, row: InvocationOutcome): void {
+  if (row.error === null) return;
+  terminal.note(
+    `${terminal.paint('red', 'error:')} row ${row.row_id}: ${row.error.message}  ${terminal.paint('dim', `[${row.error.code}]`)}`,
+  );
+  if (row.error.hint !== undefined)
+    terminal.note(`${terminal.paint('cyan', 'hint:')} ${row.error.hint}`);
+}
+
+export function rowDocument(row: InvocationOutcome): Record<string, unknown> {
+  return {
+    row_id: row.row_id,
+    ...(row.parent_record_key === null ? {} : { parent_key: row.parent_record_key }),
+    invocation_id: row.invocation_id,
+    source: row.source,
+    sink: row.sink,
+    status: statusWord(row),
+    rows_in: row.balance.read,
+    rows_out: row.balance.written,
+    duration_ms: row.duration_ms,
+    dlq_count: row.balance.dead_lettered,
+    balance: row.balance,
+    lane: row.lane,
+    ...(row.bookmark === undefined ? {} : { bookmark: row.bookmark }),
+    ...(row.error === null ? {} : { error: row.error.message, error_code: row.error.code }),
+    ...(row.error?.hint === undefined ? {} : { hint: row.error.hint }),
+  };
+}
+
+/** A skipped row was asked for and did not run: an error to whoever reads only this word. */
+function statusWord({ status }: InvocationOutcome): 'ok' | 'error' | 'cancelled' {
+  if (status === 'completed') return 'ok';
+  return status === 'cancelled' ? 'cancelled' : 'error';
+}
+
+export function runDocument(
+  outcome: RunOutcome,
+  { dryRun, limit }: RunReportOptions,
+): Record<string, unknown> {
+  const sum = (pick: (row: InvocationOutcome) => number): number =>
+    outcome.invocations.reduce((total, row) => total + pick(row), 0);
+  return {
+    pipeline: outcome.pipeline,
+    started_at: outcome.started_at,
+    finished_at: outcome.finished_at,
+    status: outcome.status,
+    ...(dryRun ? { dry_run: true } : {}),
+    ...(limit === undefined ? {} : { limit }),
+    totals: {
+      rows: outcome.invocations.length,
+      rows_out: outcome.records_written,
+      dlq_count: sum((row) => row.balance.dead_lettered),
+      ok: sum((row) => (statusWord(row) === 'ok' ? 1 : 0)),
+      failed: sum((row) => (row.status === 'failed' ? 1 : 0)),
+      skipped: sum((row) => (row.status === 'skipped' ? 1 : 0)),
+    },
+    rows: outcome.invocations.map(rowDocument),
+    ...(outcome.nodes === undefined ? {} : { nodes: outcome.nodes }),
+    ...(outcome.error === null
+      ? {}
+      : { error: outcome.error.message, error_code: outcome.error.code }),
+  };
+}

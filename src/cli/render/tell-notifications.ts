@@ -1,0 +1,43 @@
+import { keepsIncidents, type NotificationRule } from '../../document/blocks/notifications.ts';
+import { EVENT_KINDS, SEVERITIES, wants } from '../../document/notification-events.ts';
+import type { Plan } from '../../plan/plan.ts';
+
+/** Who is told how runs end, a sentence for each rule. */
+export function tellNotifications({ notifications }: Pick<Plan, 'notifications'>): string[] {
+  return (notifications?.rules ?? []).map(
+    (rule) => `${rule.name} (${rule.channel.type}) is told of ${eventsOf(rule)}${windowOf(rule)}.`,
+  );
+}
+
+function eventsOf(rule: NotificationRule): string {
+  const { on, min_severity: least } = rule;
+  if (on.length === 0)
+    return least === SEVERITIES[0]
+      ? 'everything'
+      : `what is ${SEVERITIES.slice(SEVERITIES.indexOf(least)).join(' or ')}`;
+  const kinds = EVENT_KINDS.filter((kind) => wants(rule, kind));
+  return kinds.length === 0 ? 'nothing' : kinds.join(', ');
+}
+
+function windowOf({ dedupe_window_secs: secs, channel }: NotificationRule): string {
+  const resolves = keepsIncidents(channel) ? ', and when a row is well again' : '';
+  return `${resolves}${secs === 0 ? '' : `; equal events within ${secs} s count as one`}`;
+}
+
+export function notificationsDocument({
+  notifications,
+}: Pick<Plan, 'notifications'>): Record<string, unknown> {
+  if (notifications === undefined) return {};
+  return {
+    notifications: notifications.rules.map(
+      ({ name, channel, on, min_severity, dedupe_window_secs, dlq_threshold }) => ({
+        name,
+        channel: channel.type,
+        on,
+        min_severity,
+        dedupe_window_secs,
+        dlq_threshold,
+      }),
+    ),
+  };
+}

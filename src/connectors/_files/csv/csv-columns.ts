@@ -1,0 +1,73 @@
+import { ConnectorError } from '../../../lib/errors.ts';
+
+/** What decides whether a row may differ in length from the header. */
+export interface WidthRule {
+  readonly shape: { readonly flexible: boolean };
+  /** What errors call the input. */
+  readonly name: string;
+}
+
+/**
+ * The columns of a file of delimited text: those of its first row, and more where rows may be
+ * longer.
+ */
+export class CsvColumns {
+  readonly names: string[] = [];
+  /** Bytes of `"name":` of each column, with the comma before it for all but the first. */
+  readonly labelSizes: number[] = [];
+  /** Whether every name can be assigned to like any other. */
+  plainNames = true;
+  readonly #known = new Set<string>();
+  readonly #file: string;
+  /** Cells in the first row. */
+  #width = 0;
+
+  constructor(file: string) {
+    this.#file = file;
+  }
+
+  /** Adds a column of the first row. */
+  add(name: string, line: number): void {
+    this.#append(name, line);
+    this.#width = this.names.length;
+  }
+
+  /**
+   * Looks at the length of a row: throws when it may not have it; true when it brought new columns,
+   * called by their position.
+   */
+  admit(width: number, line: number, rule: WidthRule): boolean {
+    if (width === this.#width) return false;
+    if (!rule.shape.flexible) {
+      const sentence = `line ${line} of ${rule.name} has ${cellCount(width)}, the first row has ${this.#width}`;
+      throw new ConnectorError('data', sentence, {
+        hint: 'repair the file, or set `flexible: true`',
+      });
+    }
+    const before = this.names.length;
+    while (this.names.length < width) this.#append(`column_${this.names.length}`, line);
+    return this.names.length > before;
+  }
+
+  #append(name: string, line: number): void {
+    if (this.#known.has(name)) {
+      throw new ConnectorError(
+        'data',
+        `line ${line} of ${this.#file}: there are two columns called ${JSON.stringify(name)}`,
+        {
+          hint: 'rename one of them, or set `has_headers: false`',
+        },
+      );
+    }
+    this.#known.add(name);
+    if (name === '__proto__') this.plainNames = false;
+    this.labelSizes.push(
+      Buffer.byteLength(JSON.stringify(name)) + (this.names.length === 0 ? 1 : 2),
+    );
+    this.names.push(name);
+  }
+}
+
+function cellCount(count: number): string {
+  return count === 1 ? '1 cell' : `${count} cells`;
+}

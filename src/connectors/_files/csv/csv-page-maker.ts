@@ -1,0 +1,52 @@
+/** What makes pages of rows of delimited text, whatever their form. */
+import { isUtf8 } from 'node:buffer';
+import type { Lane, Page } from '../../../kit/page.ts';
+import { ConnectorError } from '../../../lib/errors.ts';
+import type { CsvDialect, CsvScanner, Stretch } from './csv-rows.ts';
+import type { PageBounds } from '../lines/page-bounds.ts';
+
+export interface CsvShape {
+  readonly dialect: CsvDialect;
+  readonly hasHeaders: boolean;
+  /** Whether rows may have more or fewer cells than the header. */
+  readonly flexible: boolean;
+  /** Cell texts that stand for null. */
+  readonly nullValues: readonly string[];
+}
+
+export interface CsvPageOptions {
+  readonly shape: CsvShape;
+  readonly lane: Lane;
+  readonly bounds: PageBounds;
+  readonly limit?: number | undefined;
+  /** Looked at before every page. */
+  readonly signal: AbortSignal;
+  /** What errors call the input. */
+  readonly name: string;
+}
+
+/**
+ * Turns rows into one page at a time; the size of a page is that of its JSON Lines in either form.
+ */
+export interface PageMaker {
+  /** Records in the page at hand. */
+  readonly count: number;
+  /**
+   * Reads rows until the page is full (true) or the stretch holds no more whole rows; reads no more
+   * than `left` records a page.
+   */
+  fill(stretch: Stretch, left: number): boolean;
+  take(): Page;
+  /** Lets go of what it works with; pages that were taken stay. */
+  close(): void;
+}
+
+/** Throws when the row is no text. */
+export function checkText(stretch: Stretch, scanner: CsvScanner, row: number, name: string): void {
+  if (stretch.utf8) return;
+  const { rowStarts, rowLines } = scanner;
+  if (isUtf8(stretch.bytes.subarray(rowStarts[row], rowStarts[row + 1]))) return;
+  throw new ConnectorError('data', `line ${rowLines[row]} of ${name} is not UTF-8 text`, {
+    hint: 'convert the file to UTF-8',
+  });
+}

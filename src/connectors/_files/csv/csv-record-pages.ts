@@ -1,0 +1,117 @@
+import { Page } from '../../../kit/page.ts';
+import { setField, type JsonObject } from '../../../lib/text/json.ts';
+import { CellReader, isOneOf, jsonSize, type CellText } from './csv-cells.ts';
+import type { CsvColumns } from './csv-columns.ts';
+import { checkText, type CsvPageOptions, type PageMaker } from './csv-page-maker.ts';
+import type { CsvScanner, Stretch } from './csv-rows.ts';
+
+/** Pages of the records lane. */
+export class RecordPages implements PageMaker {
+  count = 0;
+  readonly #columns: CsvColumns;
+  readonly #scanner: CsvScanner;
+  readonly #options: CsvPageOptions;
+  readonly #nulls: readonly Uint8Array[];
+  readonly #cells: CellReader;
+  #records: JsonObject[] = [];
+  #bytes = 0;
+  #record: JsonObject = {};
+  #templateWidth = 0;
+  /**
+   * The stretch that was scanned last, the next of its rows, and its bytes as characters: the text
+   * of all cells that are ASCII.
+   */
+  #scanned: Stretch | undefined;
+  #row = 0;
+  #text = '';
+
+  constructor(columns: CsvColumns, scanner: CsvScanner, options: CsvPageOptions) {
+    this.#columns = columns;
+    this.#scanner = scanner;
+    this.#options = options;
+    this.#nulls = options.shape.nullValues.map((text) => Buffer.from(text));
+    this.#cells = new CellReader(options.shape.dialect.quote);
+  }
+
+  fill(stretch: Stretch, left: number): boolean {
+    const scanner = this.#scanner;
+    if (this.#scanned !== stretch) this.#scan(stretch);
+    const most = Math.min(this.#options.bounds.records, left);
+    for (; this.#row < scanner.rowCount; this.#row += 1) {
+      if (this.count === most) return true;
+      checkText(stretch, scanner, this.#row, this.#options.name);
+      const width = (scanner.rowCells[this.#row + 1] ?? 0) - (scanner.rowCells[this.#row] ?? 0);
+      this.#columns.admit(width, scanner.rowLines[this.#row] ?? 0, this.#options);
+      if (!this.#addRecord(stretch, this.#row)) return true;
+    }
+    return this.count === most;
+  }
+
+  take(): Page {
+    const page = Page.ofRecords(this.#records, { bytes: this.#bytes });
+    this.#records = [];
+    this.#bytes = 0;
+    this.count = 0;
+    return page;
+  }
+
+  close(): void {}
+
+  #scan(stretch: Stretch): void {
+    this.#scanned = stretch;
+    stretch.at = this.#scanner.scan(stretch.bytes, stretch.at);
+    this.#row = 0;
+    this.#text = stretch.bytes.toString('latin1', 0, stretch.end);
+  }
+
+  #addRecord(stretch: Stretch, row: number): boolean {
+    const { cells, rowCells } = this.#scanner;
+    const first = rowCells[row] ?? 0;
+    const last = rowCells[row + 1] ?? 0;
+    const { names, labelSizes, plainNames } = this.#columns;
+    // A copy of a whole record has its shape from the start; fields set one by one would change it
+    // each time.
+    const record: JsonObject =
+      last - first === names.length && plainNames ? { ...this.#template() } : {};
+    let size = BRACES;
+    for (let cell = first; cell < last; cell += 1) {
+      const text = this.#cells.read(
+        stretch.bytes,
+        cells[cell * 2] as number,
+        cells[cell * 2 + 1] as number,
+      );
+      const isNull = this.#nulls.length > 0 && isOneOf(text, this.#nulls);
+      const cellSize = isNull ? NULL_SIZE : jsonSize(text);
+      const value = isNull ? null : this.#string(text, stretch, cellSize >= 0);
+      size += (labelSizes[cell - first] as number) + (cellSize < 0 ? ~cellSize : cellSize);
+      const name = names[cell - first] as string;
+      if (plainNames) record[name] = value;
+      else setField(record, name, value);
+    }
+    if (this.count > 0 && this.#bytes + size > this.#options.bounds.bytes) return false;
+    this.#records.push(record);
+    this.#bytes += size;
+    this.count += 1;
+    return true;
+  }
+
+  /** A record with every column. */
+  #template(): JsonObject {
+    const { names } = this.#columns;
+    if (this.#templateWidth !== names.length) {
+      this.#record = Object.fromEntries(names.map((name) => [name, '']));
+      this.#templateWidth = names.length;
+    }
+    return this.#record;
+  }
+
+  #string({ bytes, start, end }: CellText, stretch: Stretch, ascii: boolean): string {
+    if (!ascii) return bytes.toString('utf8', start, end);
+    return bytes === stretch.bytes
+      ? this.#text.slice(start, end)
+      : bytes.toString('latin1', start, end);
+  }
+}
+
+const BRACES = 3;
+const NULL_SIZE = 4;

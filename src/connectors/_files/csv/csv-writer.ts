@@ -1,0 +1,75 @@
+import { ConnectorError } from '../../../lib/errors.ts';
+import {
+  hasField,
+  isObject,
+  stringifyJson,
+  type JsonObject,
+  type JsonValue,
+} from '../../../lib/text/json.ts';
+
+export interface CsvOutput {
+  readonly delimiter: number;
+  readonly quote: number;
+}
+
+/** Writes cells as RFC 4180 asks; lines end with a line feed. */
+export class CsvFormat {
+  readonly #delimiter: string;
+  readonly #quote: string;
+  readonly #special: RegExp;
+
+  constructor(output: CsvOutput) {
+    this.#delimiter = String.fromCharCode(output.delimiter);
+    this.#quote = String.fromCharCode(output.quote);
+    this.#special = new RegExp(`[\r\n${escaped(this.#delimiter)}${escaped(this.#quote)}]`);
+  }
+
+  row(cells: readonly string[]): string {
+    // A lone empty cell would be a blank line, which readers take for no row at all.
+    if (cells.length === 1 && cells[0] === '') return `${this.#quote}${this.#quote}\n`;
+    return `${cells.map((cell) => this.cell(cell)).join(this.#delimiter)}\n`;
+  }
+
+  cell(text: string): string {
+    if (!this.#special.test(text)) return text;
+    return this.#quote + text.replaceAll(this.#quote, this.#quote + this.#quote) + this.#quote;
+  }
+}
+
+/** The text of a value in a cell: nothing for null, text as it is, compact JSON for the rest. */
+export function cellText(value: JsonValue | undefined): string {
+  if (value === undefined || value === null) return '';
+  return typeof value === 'string' ? value : stringifyJson(value);
+}
+
+/** The cells of a record in the order of the columns. */
+export function cellsOf(record: JsonObject, columns: readonly string[]): string[] {
+  return columns.map((column) => (hasField(record, column) ? cellText(record[column]) : ''));
+}
+
+/** All keys of the records, in the order in which they are first seen. */
+export function columnsOf(records: readonly JsonObject[]): string[] {
+  const columns = new Set<string>();
+  for (const record of records) for (const key of Object.keys(record)) columns.add(key);
+  return [...columns];
+}
+
+/** Delimited text has no place for anything but objects. */
+export function requireObjects(
+  records: readonly JsonValue[],
+  format: string,
+): readonly JsonObject[] {
+  const index = records.findIndex((record) => !isObject(record));
+  if (index === -1) return records as readonly JsonObject[];
+  throw new ConnectorError(
+    'data',
+    `record ${index} of the page is not an object; ${format} needs objects`,
+    {
+      hint: 'wrap it with a transform, or write JSON Lines',
+    },
+  );
+}
+
+function escaped(character: string): string {
+  return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
+}

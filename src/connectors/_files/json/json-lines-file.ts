@@ -1,0 +1,171 @@
+import { isUtf8 } from 'node:buffer';
+import { ConnectorError, messageOf } from '../../../lib/errors.ts';
+import { parseJson, type JsonValue } from '../../../lib/text/json.ts';
+import { isSealed, open, seal } from '../../../lib/crypto/seal.ts';
+import { withoutBom } from '../csv/csv-rows.ts';
+import type { Sized } from '../lines/page-bounds.ts';
+
+const LINE_FEED = 10;
+
+/** A line that does not end within this many bytes is refused. */
+export const MAX_LINE_BYTES = 128 * 1024 * 1024;
+
+export interface LineOptions {
+  /** What errors call the input. */
+  readonly name: string;
+}
+
+/**
+ * The values of a JSON Lines stream; blank lines are skipped. One batch of them per stretch of
+ * whole lines.
+ */
+export async function* jsonLines(
+  blocks: AsyncIterable<Uint8Array>,
+  options: LineOptions,
+): AsyncGenerator<Iterable<Sized>> {
+  let line = 1;
+  for await (const stretch of wholeLines(withoutBom(blocks), options.name)) {
+    const state = { line };
+    yield valuesOf(stretch, state, options);
+    line = state.line;
+  }
+}
+
+function* valuesOf(
+  stretch: Buffer,
+  state: { line: number },
+  options: LineOptions,
+): Generator<Sized> {
+  const utf8 = isUtf8(stretch);
+  let start = 0;
+  while (start < stretch.length) {
+    const newline = stretch.indexOf(LINE_FEED, start);
+    const end = newline === -1 ? stretch.length : newline;
+    const value = valueOfLine(stretch.subarray(start, end), { utf8, line: state.line, options });
+    if (value !== undefined) yield { value, size: end - start + 1 };
+    start = end + 1;
+    state.line += 1;
+  }
+}
+
+interface LinePlace {
+  /** Whether the line is known to be UTF-8. */
+  readonly utf8: boolean;
+  /** Counted from 1. */
+  readonly line: number;
+  readonly options: LineOptions;
+}
+
+/** What a line without its line feed says; `undefined` when it is blank. */
+export function valueOfLine(
+  bytes: Buffer,
+  { utf8, line, options }: LinePlace,
+): JsonValue | undefined {
+  if (!utf8 && !isUtf8(bytes))
+    throw lineError('is not UTF-8 text', line, options, 'convert the file to UTF-8');
+  const text = bytes.toString('utf8').trim();
+  return text === '' ? undefined : readLine(text, line, options);
+}
+
+function readLine(text: string, line: number, options: LineOptions): JsonValue {
+  try {
+    return parseJson(text);
+  } catch (error) {
+    if (isSealed(Buffer.from(text, 'base64')))
+      throw lineError('is encrypted', line, options, 'give the key in `encryption`');
+    const position = /position \d+/.exec(messageOf(error))?.[0];
+    throw lineError(
+      `is not JSON${position === undefined ? '' : ` (at ${position})`}`,
+      line,
+      options,
+      undefined,
+      error,
+    );
+  }
+}
+
+/**
+ * Opens text whose lines are sealed one by one; lines stay where they are. Every line that is not
+ * blank must be sealed.
+ */
+export async function* openedLines(
+  blocks: AsyncIterable<Uint8Array>,
+  options: LineOptions & { readonly keys: readonly string[] },
+): AsyncGenerator<Uint8Array> {
+  let line = 1;
+  for await (const stretch of wholeLines(blocks, options.name)) {
+    const texts = stretch.toString('latin1').replace(/\n$/, '').split('\n');
+    const opened = texts.map((text, index) =>
+      text.trim() === '' ? '' : unseal(text, line + index, options),
+    );
+    yield Buffer.from(`${opened.join('\n')}\n`);
+    line += texts.length;
+  }
+}
+
+function unseal(
+  text: string,
+  line: number,
+  options: LineOptions & { readonly keys: readonly string[] },
+): string {
+  try {
+    return Buffer.from(open(options.keys, Buffer.from(text, 'base64'))).toString('utf8');
+  } catch (error) {
+    throw lineError(
+      `cannot be opened: ${messageOf(error)}`,
+      line,
+      options,
+      'check `encryption.key` and `previous_keys`',
+      error,
+    );
+  }
+}
+
+/** One line of a sealed file, without the line end. */
+export function sealLine(key: string, json: string): string {
+  return Buffer.from(seal(key, Buffer.from(json))).toString('base64');
+}
+
+function lineError(
+  says: string,
+  line: number,
+  options: LineOptions,
+  hint?: string,
+  cause?: unknown,
+): ConnectorError {
+  const extra = {
+    ...(hint === undefined ? {} : { hint }),
+    ...(cause === undefined ? {} : { cause }),
+  };
+  return new ConnectorError('data', `line ${line} of ${options.name} ${says}`, extra);
+}
+
+/**
+ * Stretches of bytes that end with a line end, except perhaps the last. The blocks may be borrowed,
+ * the stretches are not.
+ */
+export async function* wholeLines(
+  blocks: AsyncIterable<Uint8Array>,
+  name: string,
+): AsyncGenerator<Buffer> {
+  let parts: Uint8Array[] = [];
+  let length = 0;
+  for await (const block of blocks) {
+    const newline = block.lastIndexOf(LINE_FEED);
+    if (newline === -1) {
+      parts.push(Buffer.from(block));
+      length += block.length;
+      if (length > MAX_LINE_BYTES)
+        throw new ConnectorError(
+          'data',
+          `a line of ${name} does not end within ${MAX_LINE_BYTES} bytes`,
+        );
+      continue;
+    }
+    yield Buffer.concat([...parts, block.subarray(0, newline + 1)]);
+    const rest = Buffer.from(block.subarray(newline + 1));
+    parts = [rest];
+    length = rest.length;
+  }
+  if (length > 0) yield Buffer.concat(parts);
+}

@@ -1,0 +1,35 @@
+import { parseJson } from '../../../lib/text/json.ts';
+import { isSealed } from '../../../lib/crypto/seal.ts';
+import type { LineRules } from './torn-end.ts';
+
+const INDENT = 0x20;
+const CLOSERS: ReadonlySet<number> = new Set([0x5d, 0x7d]);
+
+/**
+ * Holds for indented files too: only the first line of a value starts with neither a space nor a
+ * closing bracket.
+ */
+export const JSON_RULES: LineRules = {
+  startsRecord: (first) => first !== INDENT && !CLOSERS.has(first),
+  isWhole: (text) => {
+    try {
+      return text.trim() === '' || parseJson(text) !== undefined;
+    } catch {
+      return false;
+    }
+  },
+};
+
+const SEALED_BYTES = 33;
+
+export const SEALED_RULES: LineRules = {
+  startsRecord: () => true,
+  isWhole: (text) => {
+    const bytes = Buffer.from(text, 'base64');
+    // Base64 of a whole line comes in groups of four.
+    return text.trim().length % 4 === 0 && bytes.length >= SEALED_BYTES && isSealed(bytes);
+  },
+};
+
+/** Text has no broken lines: a last one without a line end gets it. */
+export const TEXT_RULES: LineRules = { startsRecord: () => true, isWhole: () => true };

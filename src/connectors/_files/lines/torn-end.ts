@@ -1,0 +1,150 @@
+import { open, rename, rm, stat, type FileHandle } from 'node:fs/promises';
+import { ConnectorError } from '../../../lib/errors.ts';
+import type { Log } from '../../../lib/log.ts';
+import { AppendingFile } from '../output/appending-file.ts';
+import { readBlocks } from './blocks.ts';
+import type { Codec } from '../compression/compression.ts';
+import { codeOf, onDisk } from '../io-error.ts';
+import { scratchPath } from '../output/scratch.ts';
+
+/** What a repair has to know about the text of a file. */
+export interface LineRules {
+  /** Whether a line can be the first of a record. */
+  readonly startsRecord: (firstByte: number) => boolean;
+  /** Whether the text from there to the end is a whole record. */
+  readonly isWhole: (text: string) => boolean;
+}
+
+export interface RepairContext {
+  readonly path: string;
+  readonly codec: Codec;
+  readonly log: Log;
+  readonly signal: AbortSignal;
+}
+
+const LINE_FEED = 10;
+
+/**
+ * Before a file is continued: a writer that was killed may have left half a record at the end. A
+ * whole record gets the line end it lacks, half of one is cut off. Returns the size afterwards; 0
+ * also when there is no file.
+ */
+export async function repairTornEnd(rules: LineRules, context: RepairContext): Promise<number> {
+  const size = await sizeOf(context.path);
+  if (size === 0) return 0;
+  if (context.codec !== 'none') return repairPacked(rules, context);
+  const handle = await onDisk('write', context.path, () => open(context.path, 'r+'));
+  try {
+    return await onDisk('repair', context.path, () =>
+      repairPlain(handle, size, { rules, context }),
+    );
+  } finally {
+    await handle.close();
+  }
+}
+
+/** Size of a file; 0 when it does not exist. */
+export async function sizeOf(path: string): Promise<number> {
+  try {
+    return (await stat(path)).size;
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return 0;
+    return onDisk('read', path, () => Promise.reject(error as Error));
+  }
+}
+
+async function repairPlain(
+  handle: FileHandle,
+  size: number,
+  place: { rules: LineRules; context: RepairContext },
+): Promise<number> {
+  const { rules, context } = place;
+  const { start, bytes } = await lastRecord(handle, size, rules);
+  const whole = rules.isWhole(bytes.toString('utf8'));
+  if (whole && bytes.at(-1) === LINE_FEED) return size;
+  if (whole) {
+    await handle.write('\n', size);
+    context.log.warn('the last line had no end; added it', { path: context.path });
+    return size + 1;
+  }
+  await handle.truncate(start);
+  context.log.warn('the last line was cut off in the middle; dropped it', {
+    path: context.path,
+    bytes: size - start,
+  });
+  return start;
+}
+
+/** The last record: from the last line that can start one to the end of the file. */
+async function lastRecord(
+  handle: FileHandle,
+  size: number,
+  rules: LineRules,
+): Promise<{ start: number; bytes: Buffer }> {
+  let length = Math.min(size, 4096);
+  for (;;) {
+    const from = size - length;
+    const bytes = Buffer.alloc(length);
+    await handle.read(bytes, 0, length, from);
+    const at = lastStart(bytes, from === 0, rules);
+    if (at !== -1) return { start: from + at, bytes: bytes.subarray(at) };
+    if (from === 0) return { start: 0, bytes };
+    length = Math.min(size, length * 4);
+  }
+}
+
+function lastStart(bytes: Buffer, fromTheStart: boolean, rules: LineRules): number {
+  let end = bytes.length - 1;
+  while (end > 0) {
+    const newline = bytes.lastIndexOf(LINE_FEED, end - 1);
+    if (newline === -1) break;
+    if (rules.startsRecord(bytes[newline + 1] ?? LINE_FEED)) return newline + 1;
+    end = newline;
+  }
+  return fromTheStart ? 0 : -1;
+}
+
+/**
+ * Packed files end at a member unless the writer was killed: then what can be read is packed anew.
+ */
+async function repairPacked(rules: LineRules, context: RepairContext): Promise<number> {
+  const { path, codec, log, signal } = context;
+  try {
+    for await (const block of readBlocks({ path, codec, signal })) void block;
+    return sizeOf(path);
+  } catch (error) {
+    if (!(error instanceof ConnectorError) || error.kind !== 'data') throw error;
+  }
+  const plain = scratchPath(path);
+  const packed = scratchPath(path);
+  try {
+    await salvage(context, plain);
+    await repairTornEnd(rules, { ...context, path: plain, codec: 'none' });
+    await copy({ ...context, path: plain, codec: 'none' }, packed, codec);
+    await onDisk('write', path, () => rename(packed, path));
+    log.warn('the compressed file was cut off in the middle; kept what could be read', { path });
+  } finally {
+    await rm(plain, { force: true });
+    await rm(packed, { force: true });
+  }
+  return sizeOf(path);
+}
+
+/** Unpacks as much as can be read. */
+async function salvage(context: RepairContext, target: string): Promise<void> {
+  try {
+    await copy(context, target, 'none');
+  } catch (error) {
+    if (!(error instanceof ConnectorError) || error.kind !== 'data') throw error;
+  }
+}
+
+async function copy(from: RepairContext, target: string, codec: Codec): Promise<void> {
+  const output = await AppendingFile.open({ path: target, codec, truncate: true });
+  try {
+    for await (const block of readBlocks(from)) await output.write(block);
+    await output.flush();
+  } finally {
+    await output.close();
+  }
+}

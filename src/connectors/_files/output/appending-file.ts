@@ -1,0 +1,162 @@
+import { constants } from 'node:fs';
+import { dirname } from 'node:path';
+import { Compressor, type Codec } from '../compression/compression.ts';
+import { codeOf, fileError, onDisk } from '../io-error.ts';
+import { makeFolder } from '../../../lib/files/make-folder.ts';
+import { OpenFile } from '../../../lib/files/open-file.ts';
+import { fileToWrite, type WrittenFile } from '../../../lib/files/written-file.ts';
+
+export interface AppendingFileOptions {
+  readonly path: string;
+  readonly codec: Codec;
+  /** Whether to drop what the file held before. */
+  readonly truncate: boolean;
+  /** Whether nobody looks for the file after a crash: then the disk is not asked to take it. */
+  readonly scratch?: boolean;
+}
+
+/**
+ * After so many bytes the disk is asked to take them while more are written: a flush then waits for
+ * the last of them only.
+ */
+const EARLY_BYTES = 16 * 1024 * 1024;
+
+/**
+ * A file that only grows. A write that fails half-way is taken back, so that the file ends with the
+ * last whole write; `flush` ends the compressed member and puts everything on the disk.
+ */
+export class AppendingFile {
+  /** The file itself, for the ledger of outputs; nothing for a pipe or a device. */
+  readonly written: readonly WrittenFile[];
+  readonly #path: string;
+  readonly #file: OpenFile;
+  readonly #codec: Codec;
+  /** A pipe or a device is not on the disk, and scratch need not be. */
+  readonly #isOnDisk: boolean;
+  #compressor: Compressor | undefined;
+  #folderSynced = false;
+  #dirty = false;
+  /** Bytes the disk was not asked to take yet. */
+  #unasked = 0;
+  /**
+   * While the disk takes what it was asked to; stays when it could not, because the system tells
+   * that just once.
+   */
+  #early: Promise<void> | undefined;
+
+  private constructor(
+    written: WrittenFile,
+    codec: Codec,
+    opened: { readonly file: OpenFile; readonly isOnDisk: boolean },
+  ) {
+    this.#path = written.path;
+    this.written = opened.isOnDisk ? [written] : [];
+    this.#codec = codec;
+    this.#file = opened.file;
+    this.#isOnDisk = opened.isOnDisk;
+  }
+
+  static async open(options: AppendingFileOptions): Promise<AppendingFile> {
+    const { path, codec, truncate, scratch } = options;
+    const flags =
+      constants.O_WRONLY |
+      constants.O_CREAT |
+      constants.O_APPEND |
+      (truncate ? constants.O_TRUNC : 0);
+    const written = fileToWrite(path, { append: !truncate });
+    const file = await openInFolder(path, flags);
+    return new AppendingFile(written, codec, {
+      file,
+      isOnDisk: scratch !== true && file.stat().isFile(),
+    });
+  }
+
+  async write(bytes: Uint8Array): Promise<void> {
+    if (this.#codec === 'none') return this.#append([bytes]);
+    this.#compressor ??= new Compressor(this.#codec);
+    return this.#append(await this.#compressor.write(bytes));
+  }
+
+  async flush(): Promise<void> {
+    if (this.#compressor !== undefined) await this.#append(await this.#compressor.finish());
+    if (!this.#dirty || !this.#isOnDisk) return;
+    await onDisk('write', this.#path, async () => {
+      await this.#early;
+      // One of the two is done while the other one is: the file system writes down both at once.
+      await Promise.all([
+        this.#file.sync(),
+        this.#folderSynced ? undefined : syncFolder(this.#path),
+      ]);
+    });
+    this.#dirty = false;
+    this.#unasked = 0;
+    this.#folderSynced = true;
+  }
+
+  async close(): Promise<void> {
+    await this.#early?.catch(() => {});
+    if (this.#dirty) await this.#file.close();
+    else this.#file.closeNow();
+  }
+
+  async #append(parts: readonly Uint8Array[]): Promise<void> {
+    if (parts.length === 0) return;
+    this.#dirty = true;
+    await onDisk('write', this.#path, async () => {
+      for (const part of parts) await this.#appendWhole(part);
+    });
+  }
+
+  async #appendWhole(bytes: Uint8Array): Promise<void> {
+    let written = 0;
+    try {
+      while (written < bytes.length) written += await this.#file.write(bytes, written);
+      this.#askEarly(written);
+    } catch (error) {
+      if (written > 0) await this.#takeBack(written);
+      throw error;
+    }
+  }
+
+  #askEarly(bytes: number): void {
+    this.#unasked += bytes;
+    if (this.#unasked < EARLY_BYTES || this.#early !== undefined || !this.#isOnDisk) return;
+    this.#unasked = 0;
+    this.#early = this.#file.datasync().then(() => (this.#early = undefined));
+    // A failure is told by the flush that waits for it.
+    this.#early.catch(() => {});
+  }
+
+  /** Best effort: the failure that led here is what gets reported. */
+  async #takeBack(count: number): Promise<void> {
+    try {
+      await this.#file.truncate(this.#file.stat().size - count);
+    } catch {
+      // The next writer repairs the torn end.
+    }
+  }
+}
+
+/** Makes the name of a new file survive a crash, where the system can. */
+export async function syncFolder(path: string): Promise<void> {
+  try {
+    const folder = OpenFile.openNow(dirname(path));
+    await folder.sync().finally(() => folder.closeNow());
+  } catch {
+    // Some file systems cannot sync folders; the file itself is on the disk.
+  }
+}
+
+/**
+ * Most files are written where others lie: their folder is made only when it turns out to be
+ * missing.
+ */
+async function openInFolder(path: string, flags: number): Promise<OpenFile> {
+  try {
+    return await OpenFile.open(path, flags);
+  } catch (error) {
+    if (codeOf(error) !== 'ENOENT') throw fileError(error, 'write', path);
+  }
+  await onDisk('create the folder of', path, () => makeFolder(dirname(path)));
+  return onDisk('write', path, () => OpenFile.open(path, flags));
+}

@@ -1,0 +1,35 @@
+import { isUtf8 } from 'node:buffer';
+import { ConnectorError } from '../../../lib/errors.ts';
+
+/** Formats that must be held as a whole are read up to this size. */
+export const MAX_WHOLE_BYTES = 512 * 1024 * 1024;
+
+/** All bytes of a stream. */
+export async function wholeOf(blocks: AsyncIterable<Uint8Array>, name: string): Promise<Buffer> {
+  const parts: Uint8Array[] = [];
+  let length = 0;
+  for await (const block of blocks) {
+    parts.push(block);
+    length += block.length;
+    if (length > MAX_WHOLE_BYTES) {
+      throw new ConnectorError(
+        'data',
+        `${name} has more than ${MAX_WHOLE_BYTES} bytes; its format must be read as a whole`,
+        {
+          hint: 'split it, or use a format that is read piece by piece',
+        },
+      );
+    }
+  }
+  return Buffer.concat(parts, length);
+}
+
+/** All text of a stream, without a byte order mark. */
+export async function textOf(blocks: AsyncIterable<Uint8Array>, name: string): Promise<string> {
+  const bytes = await wholeOf(blocks, name);
+  if (!isUtf8(bytes))
+    throw new ConnectorError('data', `${name} is not UTF-8 text`, {
+      hint: 'convert the file to UTF-8',
+    });
+  return bytes.toString('utf8').replace(/^\uFEFF/, '');
+}

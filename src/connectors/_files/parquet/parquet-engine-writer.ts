@@ -1,0 +1,286 @@
+/**
+ * Writes a Parquet file with the analytical engine: row groups are encoded side by side while the
+ * next one is being filled.
+ */
+import { open, rename, rm, type FileHandle } from 'node:fs/promises';
+import { CHUNK_ROWS } from '../../../lib/sql/duckdb-chunk.ts';
+import {
+  duckdbError,
+  duckdbLibrary,
+  openDuckdb,
+  quoteText,
+  type Duckdb,
+  type DuckDBConnection,
+} from '../../../lib/sql/duckdb.ts';
+import { stringifyJson, type JsonObject, type JsonValue } from '../../../lib/text/json.ts';
+import { quoteName } from '../../../lib/sql/sql-name.ts';
+import { MISSING, type Columns } from '../../../kit/columns.ts';
+import { syncFolder } from '../output/appending-file.ts';
+import { onDisk } from '../io-error.ts';
+import { ParquetJoin } from './parquet-join.ts';
+import { ParquetRows, type RowValue } from './parquet-rows.ts';
+import { fit, type ColumnKind } from './parquet-types.ts';
+import type { ParquetFile, ParquetOutputOptions } from './parquet-file.ts';
+import { scratchPath } from '../output/scratch.ts';
+
+/**
+ * A row group ends at the latest here: so large ones are encoded well, and larger ones only cost
+ * memory.
+ */
+const GROUP_ROWS = 122_880;
+const GROUP_BYTES = 4 * 1024 * 1024;
+/** Row groups that are encoded at the same time, each by a thread of its own. */
+const ENCODERS = 2;
+
+export class ParquetEngineOutput implements ParquetFile {
+  rows = 0;
+  bytes = 0;
+  readonly #options: ParquetOutputOptions;
+  readonly #scratch: string;
+  readonly #parts: Parts;
+  readonly #join: ParquetJoin;
+  readonly #columns: readonly EngineColumn[];
+  readonly #dropped = new Set<string>();
+  /** Rows a group has at most. */
+  readonly #groupRows: number;
+  /** One group is filled while the engine fetches others. */
+  #filling: ParquetRows;
+  readonly #encoders: readonly Encoder[];
+  #groups = 0;
+  /** Whether the engine is closed: nothing more is to be encoded. */
+  #isClosed = false;
+  /** Fulfilled when all groups handed over so far stand in the file. */
+  #joined: Promise<void> = Promise.resolve();
+
+  private constructor(options: ParquetOutputOptions, parts: Parts, scratch: string) {
+    this.#options = options;
+    this.#parts = parts;
+    this.#scratch = scratch;
+    this.#join = new ParquetJoin(options.path, parts.handle);
+    this.#columns = [...options.columns].map(([name, kind]) => ({
+      name,
+      kind,
+      ...engineType(kind),
+    }));
+    this.#groupRows = Math.min(GROUP_ROWS, options.rowGroupSize);
+    const isText = this.#columns.map(({ type }) => type === 'VARCHAR');
+    this.#filling = new ParquetRows(isText);
+    this.#encoders = parts.connections.map((connection, index) => ({
+      connection,
+      table: `svc_rows_${index}`,
+      part: scratchPath(options.path),
+      rows: new ParquetRows(isText),
+      busy: Promise.resolve(),
+    }));
+    for (const encoder of this.#encoders) this.#register(encoder);
+  }
+
+  static async create(options: ParquetOutputOptions): Promise<ParquetEngineOutput> {
+    const scratch = scratchPath(options.path);
+    const handle = await onDisk('write', options.path, () => open(scratch, 'wx'));
+    try {
+      const database = await openDuckdb(':memory:', { threads: '1' });
+      const connections = [database.connection];
+      while (connections.length < ENCODERS) connections.push(await database.connect());
+      return new ParquetEngineOutput(options, { database, connections, handle }, scratch);
+    } catch (error) {
+      await handle.close();
+      await rm(scratch, { force: true });
+      throw error;
+    }
+  }
+
+  /** Takes all of the records or, when one does not fit, none. */
+  async add(records: readonly JsonObject[]): Promise<void> {
+    const fitting = { dropped: (path: string) => this.#drop(path) };
+    const fitted = this.#columns.map(({ name, kind, nested }) =>
+      records.map((record) => {
+        const value = fit(record[name], kind, { path: name, fitting });
+        return nested && value !== undefined
+          ? stringifyJson(record[name] as JsonValue)
+          : (value as RowValue);
+      }),
+    );
+    for (const record of records)
+      for (const name of Object.keys(record))
+        if (!this.#options.columns.has(name)) this.#drop(name);
+    for (let from = 0; from < records.length;) {
+      const to = Math.min(records.length, from + this.#room());
+      const before = this.#filling.bytes;
+      this.#filling.addValues(to - from, (column) => fitted[column]?.slice(from, to) ?? []);
+      await this.#added(to - from, this.#filling.bytes - before);
+      from = to;
+    }
+  }
+
+  async addColumns(columns: Columns): Promise<number> {
+    if (!this.#columns.every(({ type, nested }) => type === 'VARCHAR' && !nested)) return 0;
+    const taken = this.#columns.map(({ name }) => columns.column(name));
+    for (const name of columns.names) {
+      const kinds = this.#options.columns.has(name) ? undefined : columns.column(name)?.kinds;
+      if (kinds !== undefined && columns.rows.some((row) => kinds[row] !== MISSING))
+        this.#drop(name);
+    }
+    for (let from = 0; from < columns.count;) {
+      const rows = columns.rows.subarray(from, from + this.#room());
+      const before = this.#filling.bytes;
+      if (!this.#filling.addCells(columns, taken, rows)) return from;
+      await this.#added(rows.length, this.#filling.bytes - before);
+      from += rows.length;
+    }
+    return columns.count;
+  }
+
+  /** Writes what is left and the footer, and gives the file its name. */
+  async finish(): Promise<void> {
+    const { path } = this.#options;
+    const { handle } = this.#parts;
+    try {
+      await this.#endGroup();
+      await this.#joined;
+      // The footer of a long file needs memory, too.
+      this.#parts.database.close();
+      this.#isClosed = true;
+      await this.#join.finish();
+      await onDisk('write', path, () => handle.sync());
+    } finally {
+      await handle.close();
+    }
+    await onDisk('write', path, () => rename(this.#scratch, path));
+    await syncFolder(path);
+  }
+
+  /** Leaves nothing behind. Never throws. */
+  async discard(): Promise<void> {
+    const { handle, database, connections } = this.#parts;
+    if (!this.#isClosed) for (const connection of connections) connection.interrupt();
+    await Promise.allSettled(this.#encoders.map(({ busy }) => busy));
+    await handle.close().catch(() => {});
+    if (!this.#isClosed) database.close();
+    for (const path of [this.#scratch, ...this.#encoders.map(({ part }) => part)])
+      await rm(path, { force: true }).catch(() => {});
+  }
+
+  /** Rows that the next chunk may have. */
+  #room(): number {
+    return Math.min(CHUNK_ROWS, this.#groupRows - this.#filling.rows);
+  }
+
+  async #added(rows: number, bytes: number): Promise<void> {
+    this.rows += rows;
+    this.bytes += bytes;
+    if (this.#filling.rows >= this.#groupRows || this.#filling.bytes >= GROUP_BYTES)
+      await this.#endGroup();
+  }
+
+  /** Hands the group over to be encoded, once an encoder is through with an earlier one. */
+  async #endGroup(): Promise<void> {
+    if (this.#filling.rows === 0) return;
+    const encoder = this.#encoders[this.#groups % this.#encoders.length] as Encoder;
+    await encoder.busy;
+    this.#groups += 1;
+    [this.#filling, encoder.rows] = [encoder.rows, this.#filling];
+    this.#filling.clear();
+    this.#joined = encoder.busy = this.#encode(encoder, this.#joined);
+    // Whoever waits for it next is told.
+    encoder.busy.catch(() => {});
+  }
+
+  /** `before`: the groups before stand in the file. */
+  async #encode({ connection, table, part }: Encoder, before: Promise<void>): Promise<void> {
+    const selected = this.#columns.map(
+      ({ name, expression }, index) => `${expression(`c${index}`)} AS ${quoteName(name)}`,
+    );
+    const codec = this.#options.codec === 'lz4' ? 'lz4_raw' : this.#options.codec;
+    const options = `FORMAT parquet, COMPRESSION ${codec}, ROW_GROUP_SIZE ${GROUP_ROWS}`;
+    try {
+      await connection.run(
+        `COPY (SELECT ${selected.join(', ')} FROM ${table}()) TO ${quoteText(part)} (${options})`,
+      );
+    } catch (error) {
+      throw duckdbError(error, `cannot write ${this.#options.path}`);
+    }
+    await before;
+    await this.#join.add(part);
+    await rm(part, { force: true });
+  }
+
+  /** The engine asks for the rows of a group as if it read a table. */
+  #register(encoder: Encoder): void {
+    const { DuckDBTableFunction, ...types } = duckdbLibrary();
+    const table = DuckDBTableFunction.create({
+      name: encoder.table,
+      bindFunction: (bind) => {
+        for (const [index, { type }] of this.#columns.entries())
+          bind.addResultColumn(`c${index}`, types[type]);
+      },
+      initFunction: (init) => init.setMaxThreads(1),
+      mainFunction: (_info, chunk) => encoder.rows.fetch(chunk),
+    });
+    encoder.connection.registerTableFunction(table);
+  }
+
+  #drop(field: string): void {
+    if (this.#dropped.has(field)) return;
+    this.#dropped.add(field);
+    this.#options.onDropped(field);
+  }
+}
+
+/** What encodes one row group after another. */
+interface Encoder {
+  readonly connection: DuckDBConnection;
+  /** What the engine calls the rows of a group. */
+  readonly table: string;
+  /** Where the engine puts an encoded group until it stands in the file. */
+  readonly part: string;
+  rows: ParquetRows;
+  /** The work on the last group it was given. */
+  busy: Promise<void>;
+}
+
+interface Parts {
+  readonly database: Duckdb;
+  readonly connections: readonly DuckDBConnection[];
+  readonly handle: FileHandle;
+}
+
+interface EngineColumn {
+  readonly name: string;
+  readonly kind: ColumnKind;
+  readonly type: 'BOOLEAN' | 'BIGINT' | 'DOUBLE' | 'VARCHAR';
+  /** Goes over as JSON text. */
+  readonly nested: boolean;
+  readonly expression: (from: string) => string;
+}
+
+const SCALARS = {
+  boolean: 'BOOLEAN',
+  integer: 'BIGINT',
+  number: 'DOUBLE',
+  string: 'VARCHAR',
+  unknown: 'VARCHAR',
+  json: 'JSON',
+} as const;
+
+function engineType(kind: ColumnKind): Pick<EngineColumn, 'type' | 'nested' | 'expression'> {
+  if (kind.is === 'json')
+    return { type: 'VARCHAR', nested: true, expression: (from) => `CAST(${from} AS JSON)` };
+  if (kind.is === 'list' || kind.is === 'struct') {
+    const structure = quoteText(JSON.stringify(structureOf(kind)));
+    return {
+      type: 'VARCHAR',
+      nested: true,
+      expression: (from) => `from_json(${from}, ${structure})`,
+    };
+  }
+  return { type: SCALARS[kind.is], nested: false, expression: (from) => from };
+}
+
+/** A kind as the engine wants it told: `{"a": ["BIGINT"]}`. */
+function structureOf(kind: ColumnKind): JsonValue {
+  if (kind.is === 'list') return [structureOf(kind.of)];
+  if (kind.is === 'struct')
+    return Object.fromEntries([...kind.fields].map(([name, inner]) => [name, structureOf(inner)]));
+  return SCALARS[kind.is];
+}

@@ -1,0 +1,115 @@
+/**
+ * Puts the row groups of several Parquet files behind each other in one file: their bytes stay as
+ * they are, only the footer is new.
+ */
+import { open, type FileHandle } from 'node:fs/promises';
+import type { ColumnChunk, FileMetaData, RowGroup } from 'hyparquet';
+import { onDisk } from '../io-error.ts';
+
+const MAGIC = Buffer.from('PAR1');
+const COPY_BYTES = 1024 * 1024;
+/** The footer of one row group mostly fits; more is fetched where it does not. */
+const FOOTER_BYTES = 16 * 1024;
+/** The length of the metadata, and the mark again. */
+const TAIL_BYTES = 8;
+
+/** One Parquet file that grows by the row groups of others. All of them have the same columns. */
+export class ParquetJoin {
+  readonly #path: string;
+  readonly #handle: FileHandle;
+  readonly #buffer = Buffer.allocUnsafeSlow(COPY_BYTES);
+  #at = 0;
+  #metadata: FileMetaData | undefined;
+  #groups: RowGroup[] = [];
+
+  /** `path` only stands in errors. */
+  constructor(path: string, handle: FileHandle) {
+    this.#path = path;
+    this.#handle = handle;
+  }
+
+  /** Takes over the row groups of a whole Parquet file. */
+  async add(part: string): Promise<void> {
+    const { parquetMetadataAsync } = await import('hyparquet');
+    const input = await onDisk('read', part, () => open(part, 'r'));
+    try {
+      const { size } = await input.stat();
+      const slice = async (start: number, end = size): Promise<ArrayBuffer> => {
+        const bytes = new Uint8Array(end - start);
+        await input.read(bytes, 0, bytes.length, start);
+        return bytes.buffer;
+      };
+      const metadata = await parquetMetadataAsync(
+        { byteLength: size, slice },
+        { geoparquet: false, initialFetchSize: FOOTER_BYTES },
+      );
+      if (this.#at === 0) await this.#write(MAGIC);
+      const shift = BigInt(this.#at - MAGIC.length);
+      this.#metadata ??= metadata;
+      this.#groups.push(...metadata.row_groups.map((group) => shifted(group, shift)));
+      await this.#copy(input, MAGIC.length, size - TAIL_BYTES - metadata.metadata_length);
+    } finally {
+      await input.close();
+    }
+  }
+
+  /** Writes the footer; without a part there is no file to finish. */
+  async finish(): Promise<void> {
+    if (this.#metadata === undefined) return;
+    const { ByteWriter } = await import('hyparquet-writer');
+    const { writeMetadata } = await import('hyparquet-writer/src/metadata.js');
+    const rows = this.#groups.reduce((sum, group) => sum + group.num_rows, 0n);
+    const footer = new ByteWriter();
+    writeMetadata(footer, { ...this.#metadata, num_rows: rows, row_groups: this.#groups });
+    // The length of the metadata is written by the library, the mark is not.
+    await this.#write(footer.getBytes());
+    await this.#write(MAGIC);
+  }
+
+  async #copy(input: FileHandle, from: number, to: number): Promise<void> {
+    for (let at = from; at < to;) {
+      const { bytesRead } = await input.read(this.#buffer, 0, Math.min(COPY_BYTES, to - at), at);
+      await this.#write(this.#buffer.subarray(0, bytesRead));
+      at += bytesRead;
+    }
+  }
+
+  async #write(bytes: Uint8Array): Promise<void> {
+    for (let written = 0; written < bytes.length;) {
+      const from = written;
+      written += (await onDisk('write', this.#path, () => this.#handle.write(bytes, from)))
+        .bytesWritten;
+    }
+    this.#at += bytes.length;
+  }
+}
+
+function shifted(group: RowGroup, shift: bigint): RowGroup {
+  const columns = group.columns.map((column) => shiftedColumn(column, shift));
+  return { ...group, columns, ...moved(group, ['file_offset'], shift) };
+}
+
+function shiftedColumn(column: ColumnChunk, shift: bigint): ColumnChunk {
+  const { meta_data: data } = column;
+  const places = ['file_offset', 'offset_index_offset', 'column_index_offset'] as const;
+  if (data === undefined) return { ...column, ...moved(column, places, shift) };
+  const inside = [
+    'data_page_offset',
+    'index_page_offset',
+    'dictionary_page_offset',
+    'bloom_filter_offset',
+  ] as const;
+  return {
+    ...column,
+    ...moved(column, places, shift),
+    meta_data: { ...data, ...moved(data, inside, shift) },
+  };
+}
+
+/** Those of the places that are there, shifted. An offset of 0 says nothing. */
+function moved<T extends object>(of: T, places: readonly (keyof T)[], shift: bigint): Partial<T> {
+  const present = places.filter((place) => typeof of[place] === 'bigint' && of[place] !== 0n);
+  return Object.fromEntries(
+    present.map((place) => [place, (of[place] as bigint) + shift]),
+  ) as Partial<T>;
+}

@@ -1,0 +1,165 @@
+import { open, rename, rm, type FileHandle } from 'node:fs/promises';
+import { gzipSync, zstdCompressSync } from 'node:zlib';
+import type { CompressionCodec } from 'hyparquet';
+import type { ByteWriter, ParquetWriter } from 'hyparquet-writer';
+import type { JsonObject, JsonValue } from '../../../lib/text/json.ts';
+import { syncFolder } from '../output/appending-file.ts';
+import { onDisk } from '../io-error.ts';
+import { lz4Block } from '../compression/lz4.ts';
+import type { ParquetCodec, ParquetFile, ParquetOutputOptions } from './parquet-file.ts';
+import { fit, schemaOf } from './parquet-types.ts';
+import { scratchPath } from '../output/scratch.ts';
+
+const CODEC_NAMES: Readonly<Record<ParquetCodec, CompressionCodec>> = {
+  snappy: 'SNAPPY',
+  uncompressed: 'UNCOMPRESSED',
+  gzip: 'GZIP',
+  zstd: 'ZSTD',
+  lz4: 'LZ4_RAW',
+};
+
+const COMPRESSORS = {
+  GZIP: (input: Uint8Array) => gzipSync(input),
+  ZSTD: (input: Uint8Array) => zstdCompressSync(input),
+  LZ4_RAW: lz4Block,
+};
+
+/** A row group is written at the latest when its values take about this much memory. */
+const ROW_GROUP_BYTES = 16 * 1024 * 1024;
+
+/**
+ * One Parquet file being written under a scratch name. It has its final name only when it is whole.
+ */
+export class ParquetOutput implements ParquetFile {
+  rows = 0;
+  /** Estimated size of the values taken so far. */
+  bytes = 0;
+  readonly #options: ParquetOutputOptions;
+  readonly #scratch: string;
+  readonly #handle: FileHandle;
+  readonly #buffer: ByteWriter;
+  readonly #writer: ParquetWriter;
+  readonly #dropped = new Set<string>();
+  #columns: Map<string, unknown[]>;
+  #groupRows = 0;
+  #groupBytes = 0;
+
+  private constructor(
+    options: ParquetOutputOptions,
+    parts: { scratch: string; handle: FileHandle; buffer: ByteWriter; writer: ParquetWriter },
+  ) {
+    this.#options = options;
+    this.#scratch = parts.scratch;
+    this.#handle = parts.handle;
+    this.#buffer = parts.buffer;
+    this.#writer = parts.writer;
+    this.#columns = emptyColumns(options);
+  }
+
+  static async create(options: ParquetOutputOptions): Promise<ParquetOutput> {
+    const library = await import('hyparquet-writer');
+    const scratch = scratchPath(options.path);
+    const handle = await onDisk('write', options.path, () => open(scratch, 'wx'));
+    const buffer = new library.ByteWriter(64 * 1024);
+    const writer = new library.ParquetWriter({
+      writer: buffer,
+      schema: schemaOf(options.columns),
+      codec: CODEC_NAMES[options.codec],
+      compressors: COMPRESSORS,
+      createdBy: 'headgate',
+    });
+    return new ParquetOutput(options, { scratch, handle, buffer, writer });
+  }
+
+  /** Takes all of the records or, when one does not fit, none. */
+  async add(records: readonly JsonObject[]): Promise<void> {
+    const rows = records.map((record) => this.#row(record));
+    for (const [index, row] of rows.entries()) {
+      let column = 0;
+      for (const values of this.#columns.values()) {
+        values.push(row[column]);
+        column += 1;
+      }
+      this.rows += 1;
+      this.#groupRows += 1;
+      const size = roughSize(records[index] ?? null);
+      this.bytes += size;
+      this.#groupBytes += size;
+      if (this.#groupRows >= this.#options.rowGroupSize || this.#groupBytes >= ROW_GROUP_BYTES)
+        await this.#endGroup();
+    }
+  }
+
+  /** Writes what is left and the footer, and gives the file its name. */
+  async finish(): Promise<void> {
+    try {
+      await this.#endGroup();
+      await this.#writer.finish();
+      await this.#drain();
+      await onDisk('write', this.#options.path, () => this.#handle.sync());
+    } finally {
+      await this.#handle.close();
+    }
+    await onDisk('write', this.#options.path, () => rename(this.#scratch, this.#options.path));
+    await syncFolder(this.#options.path);
+  }
+
+  /** Leaves nothing behind. Never throws. */
+  async discard(): Promise<void> {
+    await this.#handle.close().catch(() => {});
+    await rm(this.#scratch, { force: true }).catch(() => {});
+  }
+
+  #row(record: JsonObject): unknown[] {
+    const { columns } = this.#options;
+    const fitting = { dropped: (path: string) => this.#drop(path) };
+    const row = [...columns].map(([name, kind]) =>
+      fit(record[name], kind, { path: name, fitting }),
+    );
+    for (const name of Object.keys(record)) if (!columns.has(name)) this.#drop(name);
+    return row;
+  }
+
+  #drop(field: string): void {
+    if (this.#dropped.has(field)) return;
+    this.#dropped.add(field);
+    this.#options.onDropped(field);
+  }
+
+  async #endGroup(): Promise<void> {
+    if (this.#groupRows === 0) return;
+    const columnData = [...this.#columns].map(([name, data]) => ({ name, data }));
+    await this.#writer.write({ columnData, rowGroupSize: this.#groupRows });
+    this.#columns = emptyColumns(this.#options);
+    this.#groupRows = 0;
+    this.#groupBytes = 0;
+    await this.#drain();
+  }
+
+  /** The library collects bytes in memory: puts them into the file and starts over. */
+  async #drain(): Promise<void> {
+    const bytes = this.#buffer.getBytes();
+    let written = 0;
+    while (written < bytes.length) {
+      const from = written;
+      written += (await onDisk('write', this.#options.path, () => this.#handle.write(bytes, from)))
+        .bytesWritten;
+    }
+    this.#buffer.index = 0;
+  }
+}
+
+function emptyColumns({ columns }: ParquetOutputOptions): Map<string, unknown[]> {
+  return new Map([...columns.keys()].map((name) => [name, []]));
+}
+
+const OVERHEAD_BYTES = 24;
+
+/** About how much memory a value takes while it waits in a column. */
+export function roughSize(value: JsonValue): number {
+  if (typeof value === 'string') return value.length + OVERHEAD_BYTES;
+  if (Array.isArray(value))
+    return value.reduce<number>((sum, item) => sum + roughSize(item), OVERHEAD_BYTES);
+  if (typeof value !== 'object' || value === null) return OVERHEAD_BYTES;
+  return Object.values(value).reduce<number>((sum, item) => sum + roughSize(item), OVERHEAD_BYTES);
+}

@@ -1,0 +1,172 @@
+/**
+ * A document that consists of environment variables: `SVC_SOURCE=csv`,
+ * `SVC_SOURCE_CSV_PATH=in.csv`, `SVC_SINK=…`, and so on. Kinds are written in upper case with `_`
+ * for `-`, fields in upper case; `<FIELD>_JSON` holds a value that is more than a scalar.
+ */
+import { ConfigError, messageOf, type Issue } from '../../lib/errors.ts';
+import {
+  hasField,
+  parseJson,
+  setField,
+  type JsonObject,
+  type JsonValue,
+} from '../../lib/text/json.ts';
+
+export type Variables = Readonly<Record<string, string | undefined>>;
+
+export interface EnvDocument {
+  readonly tree: JsonObject;
+  /** Texts that came from variables of parts: they may be secrets. */
+  readonly values: readonly string[];
+}
+
+/** Throws `ConfigError` (stage `parse`) with every issue; each names the variable. */
+export function documentFromEnv(variables: Variables): EnvDocument {
+  const reader = new EnvReader(variables);
+  const pipeline: JsonObject = {};
+  for (const role of ['source', 'sink'] as const) {
+    const named = reader.named(`SVC_${role.toUpperCase()}S_`);
+    const one = reader.part(`SVC_${role.toUpperCase()}`);
+    if (one !== undefined) pipeline[role] = one;
+    if (Object.keys(named).length > 0) pipeline[`${role}s`] = named;
+    if (one === undefined && !hasField(named, 'default'))
+      reader.missing(`SVC_${role.toUpperCase()}`, `the kind of the ${role}`);
+  }
+  const state = reader.part('SVC_STATE');
+  const transforms = reader.transforms();
+  if (state !== undefined) pipeline['state'] = state;
+  if (transforms.length > 0) pipeline['transforms'] = transforms;
+  const vars = reader.fields('SVC_VARS_');
+  if (reader.issues.length > 0) throw new ConfigError(reader.issues, { stage: 'parse' });
+  const tree: JsonObject = { version: 1, name: variables['SVC_NAME'] ?? 'pipeline', pipeline };
+  if (Object.keys(vars).length > 0) tree['vars'] = vars;
+  return { tree, values: reader.values };
+}
+
+const JSON_SUFFIX = '_JSON';
+
+class EnvReader {
+  readonly issues: Issue[] = [];
+  readonly values: string[] = [];
+  readonly #variables: ReadonlyMap<string, string>;
+
+  constructor(variables: Variables) {
+    const set = Object.entries(variables).filter(
+      (entry): entry is [string, string] => entry[0].startsWith('SVC_') && entry[1] !== undefined,
+    );
+    this.#variables = new Map(set.sort(([a], [b]) => (a < b ? -1 : 1)));
+  }
+
+  missing(variable: string, what: string): void {
+    this.#report(
+      'missing_variable',
+      `\`${variable}\` is not set: it names ${what}`,
+      `for example ${variable}=csv`,
+    );
+  }
+
+  /** `SELECTOR=kind` and `SELECTOR_KIND_FIELD=value`. */
+  part(selector: string): JsonObject | undefined {
+    const kind = this.#variables.get(selector);
+    return kind === undefined || kind === ''
+      ? undefined
+      : { type: kind, config: this.fields(`${selector}_${upper(kind)}_`) };
+  }
+
+  /**
+   * `PREFIX_NAME_TYPE=kind` and `PREFIX_NAME_FIELD=value`; of several names that fit the longest
+   * one owns a field.
+   */
+  named(prefix: string): JsonObject {
+    const names = [...this.#variables.keys()]
+      .filter((key) => key.startsWith(prefix) && key.endsWith('_TYPE'))
+      .map((key) => key.slice(prefix.length, -'_TYPE'.length))
+      .filter((name) => name !== '');
+    const parts: JsonObject = {};
+    for (const name of names) {
+      const longer = names
+        .filter((other) => other.startsWith(`${name}_`))
+        .map((other) => `${prefix}${other}_`);
+      const isOwn = (key: string): boolean =>
+        key !== `${prefix}${name}_TYPE` && !longer.some((start) => key.startsWith(start));
+      const type = this.#variables.get(`${prefix}${name}_TYPE`) ?? '';
+      setField(parts, name.toLowerCase(), {
+        type,
+        config: this.fields(`${prefix}${name}_`, isOwn),
+      });
+    }
+    return parts;
+  }
+
+  /** `SVC_TRANSFORM_1=kind`, `SVC_TRANSFORM_1_FIELD=value`, numbered from 1 without a gap. */
+  transforms(): JsonObject[] {
+    const numbers = [...this.#variables.keys()]
+      .flatMap((key) => /^SVC_TRANSFORM_(\d+)(?:_|$)/.exec(key)?.[1] ?? [])
+      .map(Number);
+    const last = Math.max(0, ...numbers);
+    const found: JsonObject[] = [];
+    for (let number = 1; number <= Math.min(last, 1000); number += 1) {
+      const type = this.#variables.get(`SVC_TRANSFORM_${number}`);
+      if (type === undefined) {
+        this.#report(
+          'missing_variable',
+          `\`SVC_TRANSFORM_${number}\` is not set, but there is a transform ${last}`,
+          'number them from 1 without a gap',
+        );
+        return found;
+      }
+      found.push({ type, config: this.fields(`SVC_TRANSFORM_${number}_`) });
+    }
+    return found;
+  }
+
+  /** Every variable of the prefix as a field, typed as JSON where it is JSON. */
+  fields(prefix: string, isOwn: (key: string) => boolean = () => true): JsonObject {
+    const fields: JsonObject = {};
+    for (const [key, text] of this.#variables) {
+      if (!key.startsWith(prefix) || key === prefix || !isOwn(key)) continue;
+      const isJson = key.endsWith(JSON_SUFFIX) && key.length > prefix.length + JSON_SUFFIX.length;
+      const plain = isJson ? key.slice(0, -JSON_SUFFIX.length) : key;
+      if (isJson && this.#variables.has(plain)) {
+        this.#report(
+          'conflicting_keys',
+          `\`${plain}\` and \`${key}\` are both set`,
+          'keep one of them',
+        );
+        continue;
+      }
+      this.values.push(text);
+      setField(
+        fields,
+        plain.slice(prefix.length).toLowerCase(),
+        isJson ? this.#json(key, text) : typed(text),
+      );
+    }
+    return fields;
+  }
+
+  #json(key: string, text: string): JsonValue {
+    try {
+      return parseJson(text);
+    } catch (error) {
+      this.#report('bad_json', `\`${key}\` is not JSON: ${messageOf(error)}`);
+      return null;
+    }
+  }
+
+  #report(code: string, message: string, hint?: string): void {
+    this.issues.push({ code, path: '', message, ...(hint === undefined ? {} : { hint }) });
+  }
+}
+
+function upper(kind: string): string {
+  return kind.toUpperCase().replaceAll('-', '_');
+}
+
+function typed(text: string): JsonValue {
+  try {
+    return parseJson(text);
+  } catch {
+    return text;
+  }
+}

@@ -1,0 +1,62 @@
+import { extname } from 'node:path';
+import type { Issue } from '../../lib/errors.ts';
+import { suggestion } from '../../lib/text/nearest.ts';
+import { MAX_DOCUMENT_BYTES } from './limits.ts';
+import type { Format } from '../parse/parse.ts';
+
+export type ReadFile = (path: string, limitBytes: number) => Uint8Array;
+
+/** What is wrong with a file, as far as it can be said without its name. */
+export type FileFault = Pick<Issue, 'code' | 'message' | 'hint'>;
+
+export type FileText =
+  | { readonly ok: true; readonly text: string; readonly bytes: number }
+  | { readonly ok: false; readonly fault: FileFault };
+
+const FORMATS: Readonly<Record<string, Format>> = {
+  '.yaml': 'yaml',
+  '.yml': 'yaml',
+  '.json': 'json',
+};
+
+/** The extension decides. */
+export function formatOf(path: string): Format | undefined {
+  const extension = extname(path).toLowerCase();
+  return Object.hasOwn(FORMATS, extension) ? FORMATS[extension] : undefined;
+}
+
+export function extensionFault(path: string): FileFault {
+  const extension = extname(path).toLowerCase();
+  const message = `the extension ${extension === '' ? 'is missing' : `\`${extension}\` is not supported`}`;
+  const hint = suggestion(extension, Object.keys(FORMATS), 'possible are');
+  return { code: 'unsupported_extension', message, ...(hint === undefined ? {} : { hint }) };
+}
+
+export function readFileText(path: string, readFile: ReadFile): FileText {
+  let bytes: Uint8Array;
+  try {
+    bytes = readFile(path, MAX_DOCUMENT_BYTES + 1);
+  } catch (error) {
+    const missing = (error as { code?: unknown }).code === 'ENOENT';
+    return faulty('file_unreadable', missing ? 'there is no such file' : 'the file cannot be read');
+  }
+  if (bytes.byteLength > MAX_DOCUMENT_BYTES) {
+    return faulty(
+      'too_large',
+      `the document is larger than ${MAX_DOCUMENT_BYTES / 1024 / 1024} MB`,
+    );
+  }
+  try {
+    return {
+      ok: true,
+      text: new TextDecoder('utf-8', { fatal: true }).decode(bytes),
+      bytes: bytes.byteLength,
+    };
+  } catch {
+    return faulty('bad_encoding', 'the file is not UTF-8 text');
+  }
+}
+
+function faulty(code: string, message: string): FileText {
+  return { ok: false, fault: { code, message } };
+}

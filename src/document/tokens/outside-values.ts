@@ -1,0 +1,137 @@
+/**
+ * Values that do not stand in the document: variables, files, secrets. Each is known to the
+ * redactor, and is plain data.
+ */
+import type { Redactor } from '../../lib/redact.ts';
+import type { ReadFile } from '../text/file-text.ts';
+import { MAX_FILE_BYTES } from '../text/limits.ts';
+import type { Report } from './param-tokens.ts';
+import {
+  formOf,
+  readSecretReference,
+  type SecretAnswers,
+  type SecretManagerName,
+  type WantedSecret,
+} from './secret-tokens.ts';
+import { PENDING, protectTokens, restoreEscapes } from './tokens.ts';
+
+export interface TokenSources {
+  /** Environment variables that `${env:…}` and `${secret:…}` see. */
+  readonly variables: Readonly<Record<string, string | undefined>>;
+  /**
+   * Bytes of a file for `${file:…}`, at most `limitBytes` of them; throws when it cannot be read.
+   */
+  readonly readFile: ReadFile;
+  /** Learns every value that came from the environment, a file or a secrets manager. */
+  readonly redactor: Redactor;
+  /**
+   * What secrets managers said so far; `keep` leaves their tokens as they are. Without it such
+   * tokens are refused.
+   */
+  readonly secrets?: SecretAnswers | 'keep';
+  /**
+   * As `secrets: 'keep'`, and `${secret:…}` stays as it is written, too: for whoever must touch no
+   * secret.
+   */
+  readonly keepSecrets?: boolean;
+}
+
+/** Each gives the text to stand instead of its token; after a fault, which it reports, nothing. */
+export class OutsideValues {
+  /** Secrets to be asked for, by token. */
+  readonly wanted = new Map<string, WantedSecret>();
+  readonly #sources: TokenSources;
+  readonly #report: Report;
+
+  constructor(sources: TokenSources, report: Report) {
+    this.#sources = sources;
+    this.#report = report;
+  }
+
+  variable(prefix: 'env' | 'secret', name: string): string {
+    if (name === '') {
+      this.#report(
+        'invalid_token',
+        `\`\${${prefix}:}\` names no environment variable`,
+        `write \`\${${prefix}:NAME}\``,
+      );
+      return '';
+    }
+    const { variables, keepSecrets } = this.#sources;
+    if (prefix === 'secret' && keepSecrets === true) return `\${secret:${name}}`;
+    const value = Object.hasOwn(variables, name) ? variables[name] : undefined;
+    if (value !== undefined) return this.#data(value, `the environment variable \`${name}\``);
+    this.#report(
+      'missing_variable',
+      `the environment variable \`${name}\` of \`\${${prefix}:${name}}\` is not set`,
+      `set ${name} in the environment; on the command line a \`.env\` file in the current folder is read too`,
+    );
+    return '';
+  }
+
+  file(path: string): string {
+    let bytes: Uint8Array;
+    try {
+      bytes = this.#sources.readFile(path, MAX_FILE_BYTES + 1);
+    } catch {
+      this.#report(
+        'file_unreadable',
+        `the file \`${path}\` of \`\${file:${path}}\` cannot be read`,
+        'relative paths start at the working folder',
+      );
+      return '';
+    }
+    if (bytes.byteLength > MAX_FILE_BYTES) {
+      this.#report(
+        'too_large',
+        `the file \`${path}\` is larger than 1 MiB`,
+        'a token is meant for a key or a short text',
+      );
+      return '';
+    }
+    return this.#data(new TextDecoder().decode(bytes).trimEnd(), `the file \`${path}\``);
+  }
+
+  /** The text of a secret; a mark in its place while it still has to be asked for. */
+  secret(manager: SecretManagerName, rest: string, path: string): string {
+    const reference = readSecretReference(manager, restoreEscapes(rest));
+    if (reference === undefined) {
+      this.#report(
+        'invalid_token',
+        `\`\${${manager}:${rest}}\` does not name a secret`,
+        `write \`${formOf(manager)}\``,
+      );
+      return '';
+    }
+    const { secrets, keepSecrets } = this.#sources;
+    const token = `${manager}:${rest}`;
+    if (secrets === 'keep' || keepSecrets === true) return `\${${token}}`;
+    if (secrets === undefined) {
+      this.#report(
+        'token_out_of_scope',
+        `\`\${${token}}\`: secrets managers are not asked here`,
+        'use `${env:…}` or `${file:…}`',
+      );
+      return '';
+    }
+    const answer = secrets.get(token);
+    if (answer === undefined) {
+      if (!this.wanted.has(token)) this.wanted.set(token, { token, reference, path });
+      return PENDING;
+    }
+    if (answer.ok) return this.#data(answer.text, `the secret \`${token}\``);
+    this.#report(answer.code, answer.message, answer.hint);
+    return '';
+  }
+
+  #data(value: string, what: string): string {
+    if (value.includes('\u0000')) {
+      this.#report('bad_encoding', `${what} holds a NUL character`);
+      return '';
+    }
+    const text = protectTokens(value);
+    this.#sources.redactor.register(value);
+    if (text !== value) this.#sources.redactor.register(text);
+    return text;
+  }
+}

@@ -1,0 +1,98 @@
+/**
+ * Authenticated encryption of stored bytes. Layout: magic `HGS1`, one format byte, a 12-byte nonce,
+ * then the AES-256-GCM ciphertext with its 16-byte tag. The AES key is the SHA-256 of the key text;
+ * every seal draws a fresh nonce.
+ */
+import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto';
+import { AppError } from '../errors.ts';
+
+const MAGIC = Buffer.from('HGS1', 'ascii');
+const AES_256_GCM = 1;
+const NONCE_BYTES = 12;
+const TAG_BYTES = 16;
+const HEADER_BYTES = MAGIC.length + 1 + NONCE_BYTES;
+
+export type SealErrorCode = 'seal_missing' | 'seal_format' | 'seal_truncated' | 'seal_wrong_key';
+
+/** Why sealed bytes cannot be opened. Never to be read as "there is no data". */
+export class SealError extends AppError {
+  declare readonly code: SealErrorCode;
+
+  constructor(code: SealErrorCode, message: string, hint: string) {
+    super(code, message, { hint });
+  }
+}
+
+/** Whether the bytes start like sealed ones; a cut-off magic is not recognised. */
+export function isSealed(bytes: Uint8Array): boolean {
+  return MAGIC.every((byte, index) => bytes[index] === byte);
+}
+
+export function seal(key: string, plain: Uint8Array): Uint8Array {
+  const nonce = randomBytes(NONCE_BYTES);
+  const cipher = createCipheriv('aes-256-gcm', aesKey(key), nonce, { authTagLength: TAG_BYTES });
+  return Buffer.concat([
+    MAGIC,
+    Buffer.of(AES_256_GCM),
+    nonce,
+    cipher.update(plain),
+    cipher.final(),
+    cipher.getAuthTag(),
+  ]);
+}
+
+/**
+ * Tries the keys in order: the current one first, then the ones it replaced. Throws `SealError`.
+ */
+export function open(keys: readonly string[], sealed: Uint8Array): Uint8Array {
+  if (!isSealed(sealed))
+    throw new SealError(
+      'seal_missing',
+      'the data is not encrypted',
+      'read it without `encryption`',
+    );
+  const format = sealed[MAGIC.length];
+  if (format !== undefined && format !== AES_256_GCM) {
+    throw new SealError(
+      'seal_format',
+      `the data is encrypted in a format (${format}) this version does not know`,
+      'use a newer version',
+    );
+  }
+  if (sealed.length < HEADER_BYTES + TAG_BYTES) {
+    throw new SealError(
+      'seal_truncated',
+      'the encrypted data is cut off',
+      'restore it from a backup',
+    );
+  }
+  for (const key of keys) {
+    const plain = tryOpen(key, sealed);
+    if (plain !== undefined) return plain;
+  }
+  throw new SealError(
+    'seal_wrong_key',
+    'the data was encrypted with another key, or it was damaged',
+    'add the key it was written with to `previous_keys`',
+  );
+}
+
+function tryOpen(key: string, sealed: Uint8Array): Uint8Array | undefined {
+  const nonce = sealed.subarray(HEADER_BYTES - NONCE_BYTES, HEADER_BYTES);
+  const decipher = createDecipheriv('aes-256-gcm', aesKey(key), nonce, {
+    authTagLength: TAG_BYTES,
+  });
+  decipher.setAuthTag(sealed.subarray(sealed.length - TAG_BYTES));
+  try {
+    return Buffer.concat([
+      decipher.update(sealed.subarray(HEADER_BYTES, sealed.length - TAG_BYTES)),
+      decipher.final(),
+    ]);
+  } catch {
+    return undefined;
+  }
+}
+
+function aesKey(text: string): Buffer {
+  return createHash('sha256').update(text, 'utf8').digest();
+}

@@ -1,0 +1,12 @@
+import { existsSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+
+/**
+ * Path of a file that is started as a program of its own, named from the root of the sources
+ * without its ending (`worker`): the source in a checkout, its bundle in a package
+ * (`scripts/build.ts` lists them).
+ */
+export function programFile(name: string): string {
+  const source = new URL(`../../${name}.ts`, import.meta.url);
+  return fileURLToPath(existsSync(source) ? source : new URL(`./${name}.cjs`, import.meta.url));
+}

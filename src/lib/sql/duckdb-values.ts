@@ -1,0 +1,133 @@
+/**
+ * How values of the analytical engine become JSON: whole numbers and decimals with every digit,
+ * times as ISO 8601, bytes as base64.
+ */
+import type * as Api from '@duckdb/node-api';
+import { jsonText, parseJson, setField, type JsonObject, type JsonValue } from '../text/json.ts';
+import { lazyLibrary } from '../lazy.ts';
+
+const library = lazyLibrary<typeof Api>('@duckdb/node-api');
+
+export type ReadValue = (value: Api.DuckDBValue) => JsonValue;
+
+/** Reads the values of one type. */
+export function jsonReader(type: Api.DuckDBType): ReadValue {
+  const read = presentReader(type);
+  return (value) => (value === null || value === undefined ? null : read(value));
+}
+
+function presentReader(type: Api.DuckDBType): ReadValue {
+  const { DuckDBTypeId: Id } = library();
+  switch (type.typeId) {
+    case Id.VARCHAR:
+      return type.alias === 'JSON'
+        ? (value) => parseJson(value as string)
+        : (value) => value as string;
+    case Id.FLOAT:
+      return (value) => shortest(value as number);
+    case Id.BLOB:
+      return (value) => Buffer.from((value as Api.DuckDBBlobValue).bytes).toString('base64');
+    case Id.TIMESTAMP:
+    case Id.TIMESTAMP_S:
+    case Id.TIMESTAMP_MS:
+    case Id.TIMESTAMP_NS:
+      return (value) => isoText(String(value));
+    case Id.TIMESTAMP_TZ:
+      return instant;
+    default:
+      return nestedReader(type) ?? plain;
+  }
+}
+
+function nestedReader(type: Api.DuckDBType): ReadValue | undefined {
+  const { DuckDBTypeId: Id } = library();
+  switch (type.typeId) {
+    case Id.LIST:
+    case Id.ARRAY: {
+      const item = jsonReader(type.valueType);
+      return (value) => (value as Api.DuckDBListValue).items.map(item);
+    }
+    case Id.STRUCT: {
+      const { entryNames, entryTypes } = type;
+      const readers = entryTypes.map(jsonReader);
+      return (value) => structOf(entryNames, readers, (value as Api.DuckDBStructValue).entries);
+    }
+    case Id.MAP: {
+      const { keyType, valueType } = type;
+      const [key, item] = [jsonReader(keyType), jsonReader(valueType)];
+      return (value) => mapOf((value as Api.DuckDBMapValue).entries, key, item);
+    }
+    case Id.UNION: {
+      const { memberTags, memberTypes } = type;
+      const readers = new Map(
+        memberTags.map((tag, index) => [tag, jsonReader(memberTypes[index] as Api.DuckDBType)]),
+      );
+      return (value) => {
+        const { tag, value: inner } = value as Api.DuckDBUnionValue;
+        return readers.get(tag)?.(inner) ?? null;
+      };
+    }
+    default:
+      return undefined;
+  }
+}
+
+function structOf(
+  names: readonly string[],
+  readers: readonly ReadValue[],
+  entries: Readonly<Record<string, Api.DuckDBValue>>,
+): JsonObject {
+  const record: JsonObject = {};
+  for (const [index, name] of names.entries())
+    setField(record, name, readers[index]?.(entries[name] ?? null) ?? null);
+  return record;
+}
+
+function mapOf(
+  entries: readonly Api.DuckDBMapEntry[],
+  key: ReadValue,
+  item: ReadValue,
+): JsonObject {
+  const record: JsonObject = {};
+  for (const entry of entries) setField(record, jsonText(key(entry.key)), item(entry.value));
+  return record;
+}
+
+/** Types whose value says all; what JSON has no form for is the engine's own text of it. */
+function plain(value: Api.DuckDBValue): JsonValue {
+  switch (typeof value) {
+    case 'bigint':
+      return value >= Number.MIN_SAFE_INTEGER && value <= Number.MAX_SAFE_INTEGER
+        ? Number(value)
+        : value;
+    case 'number':
+      return Number.isFinite(value) ? value : null;
+    case 'boolean':
+    case 'string':
+      return value;
+    default:
+      return String(value);
+  }
+}
+
+/** The shortest decimal that is this single-precision number. */
+function shortest(value: number): JsonValue {
+  if (!Number.isFinite(value)) return null;
+  for (let digits = 6; digits < 9; digits += 1) {
+    const candidate = Number(value.toPrecision(digits));
+    if (Math.fround(candidate) === value) return candidate;
+  }
+  return value;
+}
+
+function instant(value: Api.DuckDBValue): JsonValue {
+  const { DuckDBTimestampValue } = library();
+  const { micros } = value as Api.DuckDBTimestampTZValue;
+  const text = isoText(new DuckDBTimestampValue(micros).toString());
+  return text.includes('T') ? `${text}Z` : text;
+}
+
+/** `infinity` and years before Christ stay as they are. */
+function isoText(text: string): string {
+  return text.replace(/^(\d{4,}-\d\d-\d\d) (\d\d:\d\d:\d\d(?:\.\d+)?)$/, '$1T$2');
+}

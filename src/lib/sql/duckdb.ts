@@ -1,0 +1,250 @@
+/**
+ * The embedded analytical engine: opened on first use, so that nobody else pays for it or even
+ * needs it installed.
+ */
+import type {
+  DuckDBConnection,
+  DuckDBInstance,
+  DuckDBPreparedStatement,
+  DuckDBResult,
+  DuckDBValue,
+} from '@duckdb/node-api';
+import { ConnectorError, messageOf, type ConnectorErrorKind } from '../errors.ts';
+import { jsonReader } from './duckdb-values.ts';
+import { setField, stringifyJson, type JsonObject, type JsonValue } from '../text/json.ts';
+import { lazyLibrary } from '../lazy.ts';
+
+export type { DuckDBConnection } from '@duckdb/node-api';
+
+const PACKAGE = '@duckdb/node-api';
+const library = lazyLibrary<typeof import('@duckdb/node-api')>(PACKAGE);
+
+/** The engine's library; says what to install when it is not there. */
+export function duckdbLibrary(): ReturnType<typeof library> {
+  try {
+    return library();
+  } catch (error) {
+    throw new ConnectorError(
+      'missing',
+      `the analytical engine cannot be loaded: ${firstLine(messageOf(error))}`,
+      {
+        hint: `install the optional package \`${PACKAGE}\`: npm install ${PACKAGE}`,
+        cause: error,
+      },
+    );
+  }
+}
+
+/** Whether the optional package is there; loads it. */
+export function hasDuckdb(): boolean {
+  try {
+    library();
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+export interface Duckdb {
+  readonly connection: DuckDBConnection;
+  /** One more connection to the same database, which works beside the others. */
+  readonly connect: () => Promise<DuckDBConnection>;
+  /** Closes every connection. Never throws. */
+  readonly close: () => void;
+}
+
+/**
+ * Opens a database and one connection. A file is opened once a process, however many rows use it;
+ * `:memory:` is always a new one.
+ */
+export async function openDuckdb(
+  path: string,
+  settings: Readonly<Record<string, string>> = {},
+): Promise<Duckdb> {
+  const { DuckDBInstance } = duckdbLibrary();
+  let instance: DuckDBInstance | undefined;
+  try {
+    instance =
+      path === ':memory:'
+        ? await DuckDBInstance.create(path, { ...settings })
+        : await DuckDBInstance.fromCache(path, { ...settings });
+    const opened = instance;
+    const connections: DuckDBConnection[] = [];
+    const connect = async (): Promise<DuckDBConnection> => {
+      const connection = await opened.connect();
+      connections.push(connection);
+      return connection;
+    };
+    return {
+      connection: await connect(),
+      connect,
+      close() {
+        for (const connection of connections) connection.closeSync();
+        opened.closeSync();
+      },
+    };
+  } catch (error) {
+    instance?.closeSync();
+    throw duckdbError(error, 'connection failed');
+  }
+}
+
+/** What the engine puts before its messages. */
+const KINDS: readonly (readonly [RegExp, ConnectorErrorKind])[] = [
+  [/^Catalog Error: .*does not exist/, 'missing'],
+  [/^Binder Error: .*not found in FROM clause/, 'missing'],
+  [/^IO Error: .*(does not exist|No such file)/, 'missing'],
+  [/^(IO|Connection) Error/, 'connection'],
+  [/^Permission Error|read-only/, 'refused'],
+  [/^INTERRUPT Error/, 'timeout'],
+];
+
+/** Tells a failure of the engine as ours; anything already ours is passed on. */
+export function duckdbError(error: unknown, doing: string): ConnectorError {
+  if (error instanceof ConnectorError) return error;
+  const text = firstLine(messageOf(error));
+  const kind = KINDS.find(([pattern]) => pattern.test(text))?.[1] ?? 'data';
+  const hint =
+    kind === 'connection' && text.includes('lock')
+      ? 'another process has the database open; end it, or open it read only'
+      : undefined;
+  return new ConnectorError(
+    kind,
+    `${doing}: ${text}`,
+    hint === undefined ? { cause: error } : { hint, cause: error },
+  );
+}
+
+/** The engine draws the statement below its message. */
+export function firstLine(text: string): string {
+  return text.split('\n', 1)[0] ?? text;
+}
+
+/** An interruption between two statements is lost: it is repeated until the work has ended. */
+const INTERRUPT_EVERY_MS = 50;
+
+/**
+ * Does the work on a connection; when the signal fires, the statement at hand is interrupted and
+ * the reason of the signal thrown.
+ */
+export async function interruptible<T>(
+  connection: DuckDBConnection,
+  signal: AbortSignal,
+  work: () => Promise<T>,
+): Promise<T> {
+  signal.throwIfAborted();
+  let timer: NodeJS.Timeout | undefined;
+  const interrupt = (): void => {
+    connection.interrupt();
+    timer = setInterval(() => connection.interrupt(), INTERRUPT_EVERY_MS);
+  };
+  signal.addEventListener('abort', interrupt, { once: true });
+  try {
+    return await work();
+  } catch (error) {
+    signal.throwIfAborted();
+    throw error;
+  } finally {
+    signal.removeEventListener('abort', interrupt);
+    clearInterval(timer);
+  }
+}
+
+/** Prepares one statement and binds values in order; more than one statement is refused. */
+export async function prepareDuckdb(
+  connection: DuckDBConnection,
+  sql: string,
+  values: readonly JsonValue[] = [],
+): Promise<DuckDBPreparedStatement> {
+  const statements = await connection.extractStatements(sql);
+  if (statements.count !== 1) {
+    const message =
+      statements.count === 0 ? 'the query is empty' : 'the query holds more than one statement';
+    throw new ConnectorError('data', message, {
+      hint: 'write one statement; its rows are the records',
+    });
+  }
+  const statement = await statements.prepare(0);
+  if (values.length > 0) statement.bind(values.map(toParameter));
+  return statement;
+}
+
+/** All rows of a statement with a small answer. */
+export async function duckdbRows(
+  connection: DuckDBConnection,
+  sql: string,
+  values: readonly JsonValue[] = [],
+): Promise<JsonObject[]> {
+  const rows: JsonObject[] = [];
+  for await (const some of duckdbRecords(
+    await (await prepareDuckdb(connection, sql, values)).stream(),
+  ))
+    rows.push(...some);
+  return rows;
+}
+
+/** The rows of a result as records, some at a time. */
+export async function* duckdbRecords(result: DuckDBResult): AsyncGenerator<JsonObject[]> {
+  const names = result.columnNames();
+  const readers = result.columnTypes().map((type) => jsonReader(type));
+  for (
+    let chunk = await result.fetchChunk();
+    chunk !== null && chunk.rowCount > 0;
+    chunk = await result.fetchChunk()
+  ) {
+    const columns = readers.map((read, index) => chunk?.getColumnValues(index).map(read) ?? []);
+    yield Array.from({ length: chunk.rowCount }, (_, row) => {
+      const record: JsonObject = {};
+      for (const [index, name] of names.entries())
+        setField(record, name, columns[index]?.[row] ?? null);
+      return record;
+    });
+  }
+}
+
+function toParameter(value: JsonValue): DuckDBValue {
+  if (typeof value === 'number' && Number.isSafeInteger(value)) return BigInt(value);
+  return typeof value === 'object' && value !== null ? stringifyJson(value) : value;
+}
+
+/** A column of values on the way into the engine. */
+export interface DuckdbColumn {
+  readonly type: 'BOOLEAN' | 'BIGINT' | 'DOUBLE' | 'VARCHAR';
+  readonly values: readonly (boolean | bigint | number | string | null)[];
+}
+
+/**
+ * Makes a temporary table of columns `c0`, `c1`, … with these values, in the place of one with the
+ * same name.
+ */
+export async function fillDuckdbTable(
+  connection: DuckDBConnection,
+  table: string,
+  columns: readonly DuckdbColumn[],
+): Promise<void> {
+  const { DuckDBDataChunk, ...types } = duckdbLibrary();
+  await connection.run(
+    `CREATE OR REPLACE TEMP TABLE ${table} (${columns.map(({ type }, index) => `c${index} ${type}`).join(', ')})`,
+  );
+  const rows = columns[0]?.values.length ?? 0;
+  const appender = await connection.createAppender(table, 'main', 'temp');
+  for (let from = 0; from < rows; from += CHUNK_ROWS) {
+    const to = Math.min(rows, from + CHUNK_ROWS);
+    const chunk = DuckDBDataChunk.create(
+      columns.map(({ type }) => types[type]),
+      to - from,
+    );
+    for (const [index, { values }] of columns.entries())
+      chunk.setColumnValues(index, values.slice(from, to));
+    appender.appendDataChunk(chunk);
+  }
+  appender.closeSync();
+}
+
+/** Rows of the engine's own unit of work. */
+const CHUNK_ROWS = 2048;
+
+/** A text as SQL writes it. */
+export function quoteText(text: string): string {
+  return `'${text.replaceAll("'", "''")}'`;
+}

@@ -1,0 +1,348 @@
+/**
+ * PostgreSQL connections as everything here opens them: the client is loaded when needed, failures
+ * are told apart, queries can be cancelled.
+ */
+import { connect, Socket } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Client, ClientBase, Pool, PoolClient } from 'pg';
+import { ConnectorError, messageOf, type ConnectorErrorKind } from '../errors.ts';
+
+/** What is wrong with an address, or `undefined`. */
+export function postgresUrlFault(url: string): string | undefined {
+  if (URL.canParse(url) && /^postgres(ql)?:\/\//.test(url)) return undefined;
+  return 'this is not an address of PostgreSQL; write `postgres://user:password@host:port/database`';
+}
+
+export interface ConnectOptions {
+  readonly url: string;
+  readonly connectTimeoutMs?: number;
+  /** Gives up waiting for the connection. */
+  readonly signal?: AbortSignal;
+}
+
+function settings({ url, connectTimeoutMs = 10_000 }: ConnectOptions) {
+  return {
+    connectionString: url,
+    connectionTimeoutMillis: connectTimeoutMs,
+    application_name: 'headgate',
+    keepAlive: true,
+  };
+}
+
+/**
+ * Told by a socket that reads into one buffer; its bytes are valid until the listener returns.
+ * Without a listener they come as `data`.
+ */
+export const BYTES = 'bytes';
+const READ_BYTES = 256 * 1024;
+
+/**
+ * A socket that makes no buffer for every read: a result of a million rows would leave thousands of
+ * them behind.
+ */
+function socketInPlace(): Socket {
+  const socket: Socket = new Socket({
+    onread: {
+      buffer: Buffer.allocUnsafeSlow(READ_BYTES),
+      callback(length, buffer) {
+        const bytes = Buffer.from(buffer.buffer, buffer.byteOffset, length);
+        if (!socket.emit(BYTES, bytes)) socket.emit('data', Buffer.from(bytes));
+        return true;
+      },
+    },
+  });
+  return socket;
+}
+
+/** Encryption takes the socket over, and reads it in its own way. */
+function mayEncrypt(url: string): boolean {
+  return process.env['PGSSLMODE'] !== undefined || /[?&]ssl/i.test(url);
+}
+
+/** One connection. The caller ends it. `bulk` is for results that are read off the socket. */
+export async function connectPostgres(
+  options: ConnectOptions & { readonly bulk?: boolean },
+): Promise<Client> {
+  const { default: pg } = await import('pg');
+  try {
+    const inPlace = options.bulk === true && !mayEncrypt(options.url);
+    const client = new pg.Client({
+      ...settings(options),
+      ...(inPlace ? { stream: socketInPlace } : {}),
+    });
+    // A connection that breaks while idle is found by the next query.
+    client.on('error', () => {});
+    await untilAborted(client.connect(), {
+      signal: options.signal,
+      cancel: async () => void client.end().catch(() => {}),
+    });
+    return client;
+  } catch (error) {
+    const { signal } = options;
+    throw signal?.aborted === true && error === signal.reason
+      ? error
+      : postgresError(error, 'connection failed');
+  }
+}
+
+/** A pool; connections are made when first needed. */
+export async function openPostgresPool(
+  options: ConnectOptions & { readonly max: number },
+): Promise<Pool> {
+  const { default: pg } = await import('pg');
+  try {
+    const pool = new pg.Pool({ ...settings(options), max: options.max });
+    pool.on('error', () => {});
+    return pool;
+  } catch (error) {
+    throw postgresError(error, 'connection failed');
+  }
+}
+
+interface WithClient {
+  readonly doing: string;
+  readonly signal?: AbortSignal;
+}
+
+/** A connection of a pool in somebody's hands, until it is released. */
+export interface Lent {
+  readonly client: PoolClient;
+  /**
+   * Does one thing with it; when the signal fires, that is cancelled on the server. Failures are
+   * told as ours.
+   */
+  do<T>(doing: string, work: () => Promise<T>): Promise<T>;
+  /** Gives it back, or ends it where its state is not known. */
+  release(): void;
+}
+
+/**
+ * Lends a connection of the pool. One that failed as a connection, or was told to stop, is not used
+ * again.
+ */
+export async function lend(pool: Pool, signal: AbortSignal | undefined): Promise<Lent> {
+  const client = await borrow(pool, signal);
+  let broken = false;
+  return {
+    client,
+    async do(doing, work) {
+      try {
+        const working = work();
+        return await untilAborted(working, {
+          signal,
+          cancel: () => cancelStatement(client, working),
+        });
+      } catch (error) {
+        broken ||= signal?.aborted === true || isBroken(error);
+        throw signal?.aborted === true && error === signal.reason
+          ? error
+          : postgresError(error, doing);
+      }
+    },
+    release: () => client.release(broken),
+  };
+}
+
+/** Lends a connection of the pool for one thing. */
+export async function withClient<T>(
+  pool: Pool,
+  options: WithClient,
+  work: (client: PoolClient) => Promise<T>,
+): Promise<T> {
+  const lent = await lend(pool, options.signal);
+  try {
+    return await lent.do(options.doing, () => work(lent.client));
+  } finally {
+    lent.release();
+  }
+}
+
+async function borrow(pool: Pool, signal: AbortSignal | undefined): Promise<PoolClient> {
+  signal?.throwIfAborted();
+  const connecting = pool.connect();
+  // When nobody waits any more, a connection that comes late goes straight back.
+  const giveBack = async (): Promise<void> =>
+    void connecting.then((late) => late.release()).catch(() => {});
+  try {
+    return await untilAborted(connecting, { signal, cancel: giveBack });
+  } catch (error) {
+    throw signal?.aborted === true && error === signal.reason
+      ? error
+      : postgresError(error, 'connection failed');
+  }
+}
+
+/** Runs `work` in a transaction. */
+export async function inPostgresTransaction<T>(
+  client: ClientBase,
+  work: () => Promise<T>,
+): Promise<T> {
+  await client.query('BEGIN');
+  try {
+    const result = await work();
+    await client.query('COMMIT');
+    return result;
+  } catch (error) {
+    // The first failure is the one worth telling; a connection that cannot roll back is thrown
+    // away.
+    await client.query('ROLLBACK').catch(() => {});
+    throw error;
+  }
+}
+
+/**
+ * Settles as `work` does, or rejects with the signal's reason as soon as it fires; `cancel` then
+ * ends the work behind it.
+ */
+export async function untilAborted<T>(
+  work: Promise<T>,
+  { signal, cancel }: { signal?: AbortSignal | undefined; cancel: () => Promise<void> },
+): Promise<T> {
+  if (signal === undefined) return work;
+  work.catch(() => {});
+  if (signal.aborted) {
+    await cancel();
+    throw signal.reason;
+  }
+  return new Promise<T>((resolve, reject) => {
+    const onAbort = (): void => {
+      cancel().then(
+        () => reject(signal.reason as Error),
+        () => reject(signal.reason as Error),
+      );
+    };
+    signal.addEventListener('abort', onAbort, { once: true });
+    work.then(resolve, (error: unknown) => {
+      if (!signal.aborted) reject(error);
+    });
+    void work.then(
+      () => signal.removeEventListener('abort', onAbort),
+      () => signal.removeEventListener('abort', onAbort),
+    );
+  });
+}
+
+const CANCEL_AGAIN_MS = 100;
+const CANCEL_TRIES = 7;
+
+/**
+ * Asks the server to end what a connection is doing, until `work` has ended or a moment has passed.
+ * A request that overtakes its statement is lost, so one is not enough.
+ */
+export async function cancelStatement(client: ClientBase, work: Promise<unknown>): Promise<void> {
+  const ended = work.then(
+    () => true,
+    () => true,
+  );
+  for (let tries = 0; tries < CANCEL_TRIES; tries += 1) {
+    sendCancel(client);
+    if (await Promise.race([ended, delay(CANCEL_AGAIN_MS, false)])) return;
+  }
+}
+
+/** What the server said about itself when the connection was made. */
+interface Backend {
+  readonly host: string;
+  readonly port: number;
+  readonly processID: number | null;
+  readonly secretKey: number | null;
+}
+
+const CANCEL_REQUEST = 80_877_102;
+
+/**
+ * A cancel request needs no login and no free connection; it carries the key the server gave this
+ * connection.
+ */
+function sendCancel(client: ClientBase): void {
+  const { host, port, processID, secretKey } = client as unknown as Backend;
+  if (processID === null || secretKey === null) return;
+  const request = Buffer.alloc(16);
+  for (const [index, part] of [request.length, CANCEL_REQUEST, processID, secretKey].entries())
+    request.writeInt32BE(part, index * 4);
+  const socket = connect(
+    host.startsWith('/') ? { path: `${host}/.s.PGSQL.${port}` } : { host, port },
+  );
+  socket.setTimeout(CANCEL_AGAIN_MS * CANCEL_TRIES, () => socket.destroy());
+  socket.on('error', () => {});
+  socket.end(request);
+}
+
+const BY_STATE: readonly (readonly [string, ConnectorErrorKind])[] = [
+  ['08', 'connection'],
+  ['28', 'auth'],
+  ['3D', 'missing'],
+  ['3F', 'missing'],
+  ['42P01', 'missing'],
+  ['42703', 'missing'],
+  ['42883', 'missing'],
+  ['42501', 'refused'],
+  ['25006', 'refused'],
+  ['53300', 'connection'],
+  ['53', 'refused'],
+  ['57014', 'timeout'],
+  ['57P', 'connection'],
+  ['55P03', 'timeout'],
+  ['40', 'timeout'],
+  ['0A', 'refused'],
+];
+
+const BY_CODE: Readonly<Record<string, ConnectorErrorKind>> = {
+  ECONNREFUSED: 'connection',
+  ECONNRESET: 'connection',
+  EPIPE: 'connection',
+  ENOTFOUND: 'connection',
+  EAI_AGAIN: 'connection',
+  EHOSTUNREACH: 'connection',
+  ENETUNREACH: 'connection',
+  ETIMEDOUT: 'timeout',
+};
+
+const BY_TEXT: readonly (readonly [RegExp, ConnectorErrorKind])[] = [
+  [/timeout/i, 'timeout'],
+  [/password/i, 'auth'],
+  [/ssl|certificate|tls/i, 'refused'],
+  [/connection|terminated|not queryable/i, 'connection'],
+];
+
+/**
+ * Tells a failure of the client or the server as ours; anything already ours is passed on. The
+ * server's `detail` may hold record values and is left out.
+ */
+export function postgresError(error: unknown, doing: string): ConnectorError {
+  if (error instanceof ConnectorError) return error;
+  const inner: unknown = error instanceof AggregateError ? (error.errors[0] ?? error) : error;
+  const text = messageOf(inner);
+  const options = hintOf(inner);
+  return new ConnectorError(kindOf(inner, text), `${doing}: ${text}`, { ...options, cause: error });
+}
+
+/** The SQLSTATE (five characters) or the code of the operating system. */
+export function codeOf(error: unknown): string {
+  return typeof error === 'object' &&
+    error !== null &&
+    'code' in error &&
+    typeof error.code === 'string'
+    ? error.code
+    : '';
+}
+
+function kindOf(error: unknown, text: string): ConnectorErrorKind {
+  const code = codeOf(error);
+  const known = BY_CODE[code];
+  if (known !== undefined) return known;
+  if (/^[0-9A-Z]{5}$/.test(code))
+    return BY_STATE.find(([start]) => code.startsWith(start))?.[1] ?? 'data';
+  return BY_TEXT.find(([pattern]) => pattern.test(text))?.[1] ?? 'data';
+}
+
+function hintOf(error: unknown): { hint?: string } {
+  const hint =
+    typeof error === 'object' && error !== null && 'hint' in error ? error.hint : undefined;
+  return typeof hint === 'string' ? { hint } : {};
+}
+
+function isBroken(error: unknown): boolean {
+  const kind = error instanceof ConnectorError ? error.kind : kindOf(error, messageOf(error));
+  return kind === 'connection' || kind === 'timeout' || kind === 'auth';
+}

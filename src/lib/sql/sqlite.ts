@@ -1,0 +1,139 @@
+/**
+ * SQLite as everything here uses it: addresses read in one place, errors told apart, short
+ * transactions.
+ */
+import { existsSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { ConnectorError, messageOf, type ConnectorErrorKind } from '../errors.ts';
+import { makeFolderSync } from '../files/make-folder.ts';
+
+export interface SqliteAddress {
+  /** A path as written, or `:memory:`. */
+  readonly path: string;
+  /** `ro` read only, `rw` must exist, `rwc` made when missing. */
+  readonly mode: 'ro' | 'rw' | 'rwc' | undefined;
+}
+
+/** The path of a database without a file. */
+export const MEMORY = ':memory:';
+
+/**
+ * Reads `a.db`, `sqlite:a.db`, `sqlite://./a.db`, `sqlite:/abs`, `sqlite::memory:`, each with
+ * `?mode=ro|rw|rwc|memory`; or says what is wrong.
+ */
+export function parseSqliteUrl(url: string): SqliteAddress | { readonly error: string } {
+  const bare = url.replace(/^sqlite:(\/\/)?/, '');
+  const cut = bare.indexOf('?');
+  const path = cut === -1 ? bare : bare.slice(0, cut);
+  const parameters = new URLSearchParams(cut === -1 ? '' : bare.slice(cut + 1));
+  let mode: string | undefined;
+  for (const [name, value] of parameters) {
+    if (name !== 'mode')
+      return { error: `\`${name}\` is not an option of a SQLite address; only \`mode\` is` };
+    mode = value;
+  }
+  if (mode === 'memory') return { path: MEMORY, mode: undefined };
+  if (path === '') return { error: 'the address names no file' };
+  if (mode !== undefined && mode !== 'ro' && mode !== 'rw' && mode !== 'rwc') {
+    return { error: `\`mode=${mode}\` is not one of ro, rw, rwc, memory` };
+  }
+  return { path, mode };
+}
+
+export interface OpenSqlite {
+  /** Used where the address says nothing. */
+  readonly mode: 'ro' | 'rw' | 'rwc';
+  /** Relative paths are relative to this folder. */
+  readonly cwd: string;
+  readonly busyTimeoutMs?: number;
+}
+
+/** Opens a database. Throws `ConnectorError`. */
+export function openSqlite(url: string, options: OpenSqlite): DatabaseSync {
+  const address = parseSqliteUrl(url);
+  if ('error' in address) throw new ConnectorError('data', address.error);
+  const inMemory = address.path === MEMORY;
+  const mode = address.mode ?? options.mode;
+  const path = inMemory ? MEMORY : resolve(options.cwd, address.path);
+  if (!inMemory && mode !== 'rwc' && !existsSync(path)) {
+    throw new ConnectorError(
+      'missing',
+      `connection failed: there is no database file ${address.path}`,
+      {
+        hint: 'check the path, or add `?mode=rwc` to create it',
+      },
+    );
+  }
+  if (mode === 'rwc' && !inMemory) makeFolderOf(path, address.path);
+  try {
+    return new DatabaseSync(path, {
+      readOnly: mode === 'ro' && !inMemory,
+      timeout: options.busyTimeoutMs ?? 5000,
+    });
+  } catch (error) {
+    throw sqliteError(error, 'connection failed');
+  }
+}
+
+/** Whoever may create the database may create its folder, as all file sinks do. */
+function makeFolderOf(path: string, written: string): void {
+  try {
+    makeFolderSync(dirname(path));
+  } catch (error) {
+    throw new ConnectorError(
+      'connection',
+      `connection failed: the folder of ${written} cannot be made`,
+      {
+        hint: 'check the path and the rights on the folders above it',
+        cause: error,
+      },
+    );
+  }
+}
+
+const KINDS: Readonly<Record<number, ConnectorErrorKind>> = {
+  3: 'refused',
+  5: 'timeout',
+  6: 'timeout',
+  8: 'refused',
+  10: 'connection',
+  13: 'refused',
+  14: 'connection',
+  23: 'refused',
+};
+
+/** Tells a failure of SQLite as ours; anything already ours is passed on. */
+export function sqliteError(error: unknown, doing: string): ConnectorError {
+  if (error instanceof ConnectorError) return error;
+  const code = errorCode(error);
+  const text = messageOf(error);
+  const kind =
+    code === 1 && /^no such (table|column)/.test(text) ? 'missing' : (KINDS[code] ?? 'data');
+  return new ConnectorError(kind, `${doing}: ${text}`, { cause: error });
+}
+
+function errorCode(error: unknown): number {
+  const code =
+    typeof error === 'object' && error !== null && 'errcode' in error ? error.errcode : undefined;
+  // The low byte is the primary result code; the rest refines it.
+  return typeof code === 'number' ? code & 0xff : 0;
+}
+
+/** Runs `work` in one transaction that takes the write lock at once; rolls back when it throws. */
+export function inTransaction<T>(db: DatabaseSync, work: () => T): T {
+  db.exec('BEGIN IMMEDIATE');
+  try {
+    const result = work();
+    db.exec('COMMIT');
+    return result;
+  } catch (error) {
+    rollBack(db);
+    throw error;
+  }
+}
+
+/** Undoes an open transaction, also when SQLite already did so itself. */
+export function rollBack(db: DatabaseSync): void {
+  if (db.isTransaction) db.exec('ROLLBACK');
+}

@@ -1,0 +1,74 @@
+/** Rules about rows that vanished at the source (`complete_for`). */
+import { contractQuarantines } from '../../document/blocks/contract.ts';
+import { qualityQuarantines } from '../../document/blocks/quality.ts';
+import { driftQuarantines } from '../../document/blocks/schema-drift.ts';
+import { joinPath } from '../../lib/text/text-path.ts';
+import { isCut } from '../cut.ts';
+import type { IssueList } from '../issue-list.ts';
+import type { CleanUpPlan, Governance } from '../plan.ts';
+import type { PlannedRow } from '../planned-row.ts';
+import { findTokens } from '../run-time-tokens.ts';
+import { checkTokensAt, type TokenScope } from './row-tokens.ts';
+
+/**
+ * `undefined` where vanished rows stay. Removing is refused wherever a row could only seem to have
+ * vanished.
+ */
+export function planCleanUp(
+  row: PlannedRow,
+  governance: Governance,
+  scope: TokenScope,
+  issues: IssueList,
+): CleanUpPlan | undefined {
+  const { completeFor } = row.draft;
+  if (completeFor === undefined) return undefined;
+  const place = joinPath(completeFor.path, 'scope');
+  const tokens = findTokens(completeFor.value.scope);
+  checkTokensAt(tokens, place, scope, issues);
+  if (completeFor.value.on_missing !== 'delete') return undefined;
+  const limit = limitOf(row, governance);
+  if (limit !== undefined) {
+    const [message, hint] = limit;
+    issues.error(
+      'clean_up_unsafe',
+      joinPath(completeFor.path, 'on_missing'),
+      `vanished rows cannot be removed: ${message}`,
+      hint,
+    );
+  }
+  return { path: place, scope: completeFor.value.scope, tokens };
+}
+
+type Limit = readonly [message: string, hint: string];
+
+function limitOf(
+  { draft, writes, sink }: PlannedRow,
+  { quality, contract, schema }: Governance,
+): Limit | undefined {
+  const keep = 'use `on_missing: ignore`, or change that';
+  if (writes !== undefined && (writes.writeMode !== 'upsert' || writes.key.length === 0)) {
+    return [
+      'they are told by their key, and the sink is not keyed',
+      'give the sink `write_mode: upsert` and a `key`',
+    ];
+  }
+  if (writes !== undefined && writes.sweep !== true)
+    return [`the sink \`${sink.plan.type}\` offers no way to do it`, 'use `on_missing: ignore`'];
+  if (draft.delivery === 'exactly_once')
+    return [
+      'the row delivers `exactly_once`',
+      'use `at_least_once`: an upsert makes repeats harmless',
+    ];
+  if (isCut(draft)) return ['the row is cut into parts, and none of them sees everything', keep];
+  const quarantines =
+    quality !== undefined && qualityQuarantines(quality)
+      ? 'quality'
+      : contract !== undefined && contractQuarantines(contract)
+        ? 'contract'
+        : schema !== undefined && driftQuarantines(schema)
+          ? 'schema'
+          : undefined;
+  return quarantines === undefined
+    ? undefined
+    : [`a record that \`${quarantines}\` keeps aside has not vanished`, keep];
+}

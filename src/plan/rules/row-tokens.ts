@@ -1,0 +1,184 @@
+/** Where the tokens of source and sink configs get their values from. */
+import { joinPath } from '../../lib/text/text-path.ts';
+import type { PartitionSpec } from '../../document/ranges/chunks.ts';
+import type { ValueList } from '../for-each.ts';
+import type { IssueList } from '../issue-list.ts';
+import type { ParentLink } from '../plan.ts';
+import type { PlannedRow } from '../planned-row.ts';
+import { placeInConfig, type PartDraft } from '../part-draft.ts';
+import { BACKFILL_TOKENS } from './backfill.ts';
+import { isPartitionFaulty, partitionTokenFault } from './partition.ts';
+import { findConnectorTokens, reportLeftover, type FoundToken } from '../run-time-tokens.ts';
+
+/** What the tokens of one row may name. */
+export interface TokenScope {
+  /** How messages call the row. */
+  readonly owner: string;
+  /** Row whose records it runs for. */
+  readonly parent: string | undefined;
+  /** Fan-out rows whose values it runs for. */
+  readonly forEach: readonly string[];
+  /** How it is cut into chunks. */
+  readonly partition: PartitionSpec['kind'] | undefined;
+  /**
+   * Whether the tokens of backfills may stand there: the plan is looked at, or its units will fill
+   * them in.
+   */
+  readonly backfill: boolean;
+  readonly ids: readonly string[];
+  readonly lists: ReadonlyMap<string, ValueList>;
+}
+
+interface TokenUser {
+  readonly draft: PartDraft | undefined;
+  readonly tokens: readonly FoundToken[];
+  /** Those that the connector fills in itself. */
+  readonly own: readonly string[] | undefined;
+}
+
+export function checkTokens(
+  { draft, tokens, own }: TokenUser,
+  scope: TokenScope,
+  issues: IssueList,
+): void {
+  if (draft === undefined) return;
+  for (const found of tokens)
+    checkToken(found, placeInConfig(draft, joinPath('', ...found.steps)), scope, issues);
+  checkOwnTokens(draft, own ?? [], issues);
+}
+
+/** Tokens that stand below a place of the document. */
+export function checkTokensAt(
+  tokens: readonly FoundToken[],
+  place: string,
+  scope: TokenScope,
+  issues: IssueList,
+): void {
+  for (const found of tokens) checkToken(found, joinPath(place, ...found.steps), scope, issues);
+}
+
+/** What a connector does not fill in itself nobody does. */
+function checkOwnTokens(draft: PartDraft, own: readonly string[], issues: IssueList): void {
+  for (const { steps, body, name } of findConnectorTokens(draft.config)) {
+    if (own.includes(name)) continue;
+    const message = `\`${draft.type}\` fills in no \`\${${name}}\`: \`\${${body}}\` would stay as it is`;
+    issues.error(
+      'token_out_of_scope',
+      placeInConfig(draft, joinPath('', ...steps)),
+      message,
+      '`$${` writes a literal `${`',
+    );
+  }
+}
+
+function checkToken(found: FoundToken, path: string, scope: TokenScope, issues: IssueList): void {
+  if (found.token.kind !== 'path') return;
+  const { root } = found.token;
+  if (root === 'partition' && isPartitionFaulty(issues)) return;
+  if (root === 'partition' && scope.partition !== undefined) {
+    const fault = partitionTokenFault(found.token.path, scope.partition);
+    if (fault !== undefined)
+      issues.error(
+        'unknown_token',
+        path,
+        fault.message,
+        issues.hintFor(found.token.path, fault.names),
+      );
+    return;
+  }
+  if (root === 'backfill' && scope.backfill) {
+    const name = found.token.path;
+    if (!BACKFILL_TOKENS.includes(name)) {
+      issues.error(
+        'unknown_token',
+        path,
+        `a unit of a backfill has no \`\${${found.body}}\``,
+        issues.hintFor(name, BACKFILL_TOKENS),
+      );
+    }
+    return;
+  }
+  if (reportLeftover(found, path, issues)) return;
+  const list = scope.lists.get(root);
+  if (list?.isFaulty === true) return;
+  if (list !== undefined)
+    checkListToken(
+      { body: found.body, root, path: found.token.path },
+      list,
+      { ...scope, place: path },
+      issues,
+    );
+  else if (!scope.ids.includes(root)) {
+    const hint = issues.hintFor(root, scope.ids, 'rows are') ?? '`$${` writes a literal `${`';
+    issues.error(
+      'unknown_row',
+      path,
+      `\`\${${found.body}}\` names no row, and is no other token either`,
+      hint,
+    );
+  } else if (root !== scope.parent) {
+    const message = `${scope.owner} has no record of row \`${root}\` to fill in \`\${${found.body}}\``;
+    issues.error('token_out_of_scope', path, message, `give the row \`parent: ${root}\``);
+  }
+}
+
+interface ListToken {
+  readonly body: string;
+  readonly root: string;
+  readonly path: string;
+}
+
+/** A value of the row's own tuple, or the list that was collected for it. */
+function checkListToken(
+  { body, root, path }: ListToken,
+  list: ValueList,
+  { owner, forEach, place }: TokenScope & { readonly place: string },
+  issues: IssueList,
+): void {
+  const [name] = path.split('.');
+  const exact = !list.collect || path === list.alias;
+  if (name !== list.alias || !exact) {
+    const message = `the fan-out row \`${root}\` gives \`${list.alias}\`, so \`\${${body}}\` has no value`;
+    issues.error('unknown_token', place, message, `write \`\${${root}.${list.alias}}\``);
+    return;
+  }
+  const missing = list.collect
+    ? list.forEach.filter((id) => !forEach.includes(id))
+    : [root].filter((id) => !forEach.includes(id));
+  if (missing.length === 0) return;
+  const message = list.collect
+    ? `\`\${${body}}\` has one list for each value of \`${list.forEach.join('`, `')}\`, and ${owner} does not run for those`
+    : `${owner} does not run for the values of \`${root}\`, so \`\${${body}}\` has no value`;
+  issues.error(
+    'token_out_of_scope',
+    place,
+    message,
+    `give the row \`for_each: [${[...forEach, ...missing].join(', ')}]\``,
+  );
+}
+
+/** Collected lists that the configs of a row name. */
+export function collectedOf(
+  parts: readonly { readonly tokens: readonly FoundToken[] }[],
+  lists: ReadonlyMap<string, ValueList>,
+): readonly string[] {
+  const roots = parts.flatMap(({ tokens }) =>
+    tokens.flatMap(({ token }) => (token.kind === 'path' ? [token.root] : [])),
+  );
+  return [...new Set(roots)].filter((root) => lists.get(root)?.collect === true);
+}
+
+/** What a child needs of its parent's records. */
+export function parentLinkOf(
+  row: PlannedRow,
+  more: readonly FoundToken[] = [],
+): ParentLink | undefined {
+  const { parent } = row.draft;
+  if (parent === undefined) return undefined;
+  const paths = [...row.source.tokens, ...row.sink.tokens, ...more].flatMap(({ token }) =>
+    token.kind === 'path' && token.root === parent.row ? [token.path] : [],
+  );
+  const all = [...paths, parent.key];
+  if (all.includes('')) return { ...parent, fields: 'record' };
+  return { ...parent, fields: [...new Set(all.map((path) => path.split('.')[0] ?? path))] };
+}

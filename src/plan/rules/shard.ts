@@ -1,0 +1,42 @@
+/** What cannot be read in ranges of a column (`shard`). */
+import type { Blocks } from '../../document/parse/read-blocks.ts';
+import { joinPath } from '../../lib/text/text-path.ts';
+import type { IssueList } from '../issue-list.ts';
+import { rowName, type PlannedRow } from '../planned-row.ts';
+import type { RowDraft } from '../row-drafts.ts';
+
+export function checkShard({ draft, source, reads }: PlannedRow, issues: IssueList): void {
+  if (draft.shard === undefined) return;
+  const path = joinPath(source.plan.path, 'config', 'shard');
+  const refuse = (message: string, hint: string): void =>
+    issues.error('shard_impossible', path, `${rowName(draft)} ${message}`, hint);
+  if (draft.partition !== undefined)
+    refuse(
+      'is cut into chunks already',
+      'use `partition` or `shard`, or set `partition: null` in the row',
+    );
+  if (reads?.bookmarks === true) {
+    refuse(
+      'goes on where it stood, and ranges that differ in every run have no such place',
+      'use `replication: full`, or remove `shard`',
+    );
+  }
+}
+
+/** Says so when a document asks for shards and no row has any. */
+export function warnAboutUnusedShard(
+  { shard }: Blocks,
+  drafts: readonly RowDraft[],
+  issues: IssueList,
+): void {
+  if (shard === undefined || shard.count === 1 || drafts.some((draft) => draft.shard !== undefined))
+    return;
+  const message =
+    '`shard` has no effect: no row that runs once by itself has a source that names the column';
+  issues.warn(
+    'without_effect',
+    'shard',
+    message,
+    'set `shard: {key: <integer column>}` in the `config` of a `postgres` or `sqlite` source',
+  );
+}

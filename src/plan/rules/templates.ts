@@ -1,0 +1,32 @@
+import { joinPath } from '../../lib/text/text-path.ts';
+import { reportUnknownType } from '../plan-part.ts';
+import type { RowContext } from '../plan-row.ts';
+import type { RowDraft } from '../row-drafts.ts';
+
+/**
+ * Templates name parts that exist and keys that those know, also where no row uses them; what is
+ * missing in one a row may add.
+ */
+export function checkTemplates(
+  drafts: readonly Partial<Pick<RowDraft, 'source' | 'sink'>>[],
+  { blocks: { pipeline }, parts, planner, issues }: RowContext,
+): void {
+  for (const [kind, templates, shelf] of [
+    ['source', pipeline.sources, parts.sources],
+    ['sink', pipeline.sinks, parts.sinks],
+  ] as const) {
+    const used = new Set(drafts.map((draft) => draft[kind]?.template));
+    for (const [name, placed] of templates) {
+      if (placed === undefined) continue;
+      const { path, value } = placed;
+      const definition = shelf.get(value.type);
+      if (definition === undefined) {
+        reportUnknownType(
+          { kind, type: value.type, path: joinPath(path, 'type'), known: shelf.types() },
+          issues,
+        );
+      } else if (!used.has(name))
+        planner.judgeTemplate({ path, config: value.config ?? {} }, definition);
+    }
+  }
+}

@@ -1,0 +1,122 @@
+/**
+ * The live log of runs: a bounded ring each, replayed to whoever follows, kept for a while after
+ * the run ended.
+ */
+import type { Clock } from '../../lib/time/clock.ts';
+import type { LogLine } from '../../lib/log.ts';
+import type { LogEvent } from '../service/runs.ts';
+
+const RING_LINES = 10_000;
+const DRAIN_MS = 60_000;
+
+/**
+ * Readers keep only a place in the ring; one that falls behind it is told how many lines it missed.
+ */
+export class RunLog {
+  readonly #ring: string[] = [];
+  readonly #capacity: number;
+  /** Lines taken so far; the line numbered `n` stands at `n % capacity`. */
+  #taken = 0;
+  #ended = false;
+  /** Made for the first reader: most runs have none. */
+  #waiting: Set<() => void> | undefined;
+
+  constructor(capacity = RING_LINES) {
+    this.#capacity = capacity;
+  }
+
+  push(lines: readonly LogLine[]): void {
+    for (const { line } of lines) {
+      this.#ring[this.#taken % this.#capacity] = line;
+      this.#taken += 1;
+    }
+    this.#wake();
+  }
+
+  end(): void {
+    this.#ended = true;
+    this.#wake();
+  }
+
+  /** From the oldest line kept to the end of the run; stops early when the signal fires. */
+  async *follow(signal: AbortSignal): AsyncGenerator<LogEvent, void, undefined> {
+    for (let at = this.#oldest(); !signal.aborted;) {
+      const oldest = this.#oldest();
+      if (at < oldest) {
+        yield { type: 'truncated', dropped: oldest - at };
+        at = oldest;
+      } else if (at < this.#taken) {
+        yield { type: 'log', line: this.#ring[at % this.#capacity] ?? '' };
+        at += 1;
+      } else if (this.#ended) {
+        yield { type: 'end' };
+        return;
+      } else {
+        await this.#change(signal);
+      }
+    }
+  }
+
+  #oldest(): number {
+    return Math.max(0, this.#taken - this.#capacity);
+  }
+
+  #change(signal: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      const done = (): void => {
+        this.#waiting?.delete(done);
+        signal.removeEventListener('abort', done);
+        resolve();
+      };
+      this.#waiting ??= new Set();
+      this.#waiting.add(done);
+      signal.addEventListener('abort', done, { once: true });
+    });
+  }
+
+  #wake(): void {
+    for (const done of this.#waiting ?? []) done();
+  }
+}
+
+export class RunLogs {
+  readonly #clock: Clock;
+  readonly #logs = new Map<string, RunLog>();
+  /** In the order in which the runs ended. */
+  readonly #ended: { readonly runId: string; readonly at: number }[] = [];
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  open(runId: string): RunLog {
+    const log = new RunLog();
+    this.#logs.set(runId, log);
+    return log;
+  }
+
+  /** Undefined when the run never had one here, or its log has expired. */
+  get(runId: string): RunLog | undefined {
+    this.expire();
+    return this.#logs.get(runId);
+  }
+
+  end(runId: string): void {
+    this.#logs.get(runId)?.end();
+    this.#ended.push({ runId, at: this.#clock.elapsedMs() });
+    this.expire();
+  }
+
+  /** Lets go of logs whose run ended long enough ago. */
+  expire(): void {
+    const before = this.#clock.elapsedMs() - DRAIN_MS;
+    for (
+      let first = this.#ended[0];
+      first !== undefined && first.at < before;
+      first = this.#ended[0]
+    ) {
+      this.#ended.shift();
+      this.#logs.delete(first.runId);
+    }
+  }
+}

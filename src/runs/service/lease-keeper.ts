@@ -1,0 +1,85 @@
+import type { History, Instance } from '../../history/history.ts';
+import type { Env } from '../../lib/env.ts';
+import { messageOf } from '../../lib/errors.ts';
+import type { HistoryHealth } from './history-health.ts';
+import type { LiveRun } from './live-run.ts';
+import { recoverOrphans } from './recovery.ts';
+
+export interface LeaseKeeperOptions {
+  readonly env: Pick<Env, 'clock' | 'log'>;
+  readonly history: History;
+  readonly health: HistoryHealth;
+  readonly self: Instance;
+  readonly ttlSecs: number;
+  readonly live: ReadonlyMap<string, LiveRun>;
+  readonly inFlight: () => number;
+}
+
+/**
+ * Says regularly that this instance lives, obeys wishes other instances took, and fails what dead
+ * instances left behind.
+ */
+export class LeaseKeeper {
+  readonly #options: LeaseKeeperOptions;
+
+  constructor(options: LeaseKeeperOptions) {
+    this.#options = options;
+  }
+
+  async begin(): Promise<void> {
+    await this.#beat();
+    await this.#recover();
+  }
+
+  async keep(signal: AbortSignal): Promise<void> {
+    const { env, ttlSecs, health } = this.#options;
+    const periodMs = Math.max(1000, (ttlSecs * 1000) / 3);
+    for (;;) {
+      await env.clock.sleep(periodMs, signal);
+      if (signal.aborted) return;
+      try {
+        await this.#beat();
+        await this.#renew();
+        await this.#recover();
+      } catch (error) {
+        env.log.warn('leases could not be renewed', { error: messageOf(error) });
+      }
+      await health.probe();
+    }
+  }
+
+  async #beat(): Promise<void> {
+    const { env, history, self, inFlight } = this.#options;
+    await history.putInstance({
+      ...self,
+      seen_at: env.clock.now().toISOString(),
+      in_flight: inFlight(),
+    });
+  }
+
+  async #renew(): Promise<void> {
+    const { env, history, self, ttlSecs, live } = this.#options;
+    const before = [...live.values()];
+    const until = new Date(env.clock.now().getTime() + ttlSecs * 1000).toISOString();
+    const renewed = new Map(
+      (await history.renewLeases(self.instance_id, until)).map((lease) => [
+        lease.run_id,
+        lease.cancel_requested,
+      ]),
+    );
+    for (const run of before) {
+      const cancelRequested = renewed.get(run.fence.run_id);
+      if (cancelRequested === true) run.stop('cancel');
+      if (cancelRequested !== undefined || run.closing) continue;
+      env.log.warn('a run is stopped: its record belongs to somebody else or has ended', {
+        run_id: run.fence.run_id,
+      });
+      run.stop('shutdown');
+    }
+  }
+
+  async #recover(): Promise<void> {
+    const { env, history, self } = this.#options;
+    await recoverOrphans(history, { env, self });
+  }
+}

@@ -1,0 +1,62 @@
+/** What the run service measures (spec 1, section 4.10). */
+import { defineMetric } from '../../lib/metrics/metrics.ts';
+
+export const runsQueued = defineMetric({
+  name: 'svc_serve_runs_queued',
+  type: 'gauge',
+  help: 'Runs waiting for a free slot.',
+  labels: [],
+});
+export const runsInFlight = defineMetric({
+  name: 'svc_serve_runs_in_flight',
+  type: 'gauge',
+  help: 'Runs executing now.',
+  labels: [],
+});
+export const runsTotal = defineMetric({
+  name: 'svc_serve_runs_total',
+  type: 'counter',
+  help: 'Runs that ended, by final status and reason.',
+  labels: ['status', 'reason'],
+});
+export const idempotencyHits = defineMetric({
+  name: 'svc_serve_idempotency_hits_total',
+  type: 'counter',
+  help: 'Submissions answered with the run of an earlier one.',
+  labels: [],
+});
+export const historyDegraded = defineMetric({
+  name: 'svc_serve_history_degraded',
+  type: 'gauge',
+  help: '1 while the history store does not answer.',
+  labels: [],
+});
+export const logLines = defineMetric({
+  name: 'svc_serve_run_log_lines_total',
+  type: 'counter',
+  help: 'Log lines of runs that were stored.',
+  labels: [],
+});
+export const logsDropped = defineMetric({
+  name: 'svc_serve_run_logs_dropped_total',
+  type: 'counter',
+  help: 'Log lines of runs that were not stored, by reason.',
+  labels: ['reason'],
+});
+export const logsPurged = defineMetric({
+  name: 'svc_serve_run_logs_purged_total',
+  type: 'counter',
+  help: 'Stored log lines removed after their retention.',
+  labels: [],
+});
+
+export const RUN_METRICS = [
+  runsQueued,
+  runsInFlight,
+  runsTotal,
+  idempotencyHits,
+  historyDegraded,
+  logLines,
+  logsDropped,
+  logsPurged,
+];

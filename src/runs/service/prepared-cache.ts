@@ -1,0 +1,92 @@
+/**
+ * Documents that come again and again: who submits the same text for a third time pays for no
+ * parsing, no validation and no planning.
+ */
+import { hash } from 'node:crypto';
+import type { Clock } from '../../lib/time/clock.ts';
+import type { JsonObject } from '../../lib/text/json.ts';
+import { RecentValues } from '../../lib/metrics/recent-values.ts';
+import type { Variables, VariableReads } from './outside-watch.ts';
+import type { Prepared, PrepareInput } from './prepared.ts';
+
+const MAX_ENTRIES = 500;
+/** Of documents that came once. */
+const MAX_SEEN = 5000;
+/** Of texts; what is made of one takes several times as much. */
+const MAX_TEXT_CHARS = 8 * 1024 * 1024;
+/**
+ * An entry that nobody asks for is let go: its text may hold what its author should not have
+ * written there.
+ */
+const IDLE_MS = 300_000;
+
+/** What a preparation depends on besides the submission. */
+export interface Surroundings {
+  readonly variables: Variables;
+  /** The server's default document; another one is another object. */
+  readonly base: JsonObject | undefined;
+}
+
+interface Entry {
+  readonly prepared: Prepared;
+  readonly base: JsonObject | undefined;
+  /** The variables that the document read, as they were. */
+  readonly reads: VariableReads;
+  readonly chars: number;
+}
+
+export class PreparedCache {
+  readonly #entries: RecentValues<Entry>;
+  /**
+   * Keys of documents that came once, the oldest first. Most of them never come again: to keep
+   * those would be work for nothing.
+   */
+  readonly #seen = new Set<string>();
+
+  constructor(clock: Pick<Clock, 'elapsedMs'>) {
+    this.#entries = new RecentValues(
+      { entries: MAX_ENTRIES, size: MAX_TEXT_CHARS, idleMs: IDLE_MS },
+      clock,
+    );
+  }
+
+  get size(): number {
+    return this.#entries.count;
+  }
+
+  /**
+   * Undefined when the submission was not prepared before, or something it depends on has changed
+   * since.
+   */
+  find(key: string, { variables, base }: Surroundings): Prepared | undefined {
+    const entry = this.#entries.find(key);
+    if (entry === undefined) return undefined;
+    if (entry.base === base && entry.reads.every(({ name, value }) => variables[name] === value))
+      return entry.prepared;
+    this.#entries.forget(key);
+    return undefined;
+  }
+
+  /** From its second time on, and while it is not too long. */
+  keep(key: string, entry: Entry): void {
+    if (entry.chars <= MAX_TEXT_CHARS / 8 && this.#isSeen(key))
+      this.#entries.keep(key, entry, entry.chars);
+  }
+
+  #isSeen(key: string): boolean {
+    if (this.#seen.has(key)) return true;
+    this.#seen.add(key);
+    const [oldest = key] = this.#seen;
+    if (this.#seen.size > MAX_SEEN) this.#seen.delete(oldest);
+    return false;
+  }
+}
+
+/**
+ * Of everything in a submission that preparing looks at: a field added there has to be added here,
+ * or this does not compile.
+ */
+export function keyOf({ config, config_format, name, ...rest }: PrepareInput): string {
+  rest satisfies Readonly<Record<string, never>>;
+  return hash('sha256', `${config_format} ${name == null ? '' : JSON.stringify(name)} ${config}`);
+}

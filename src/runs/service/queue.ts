@@ -1,0 +1,100 @@
+import { RefusedError } from '../../lib/errors.ts';
+
+export interface QueueOptions {
+  /** Executing at the same time. */
+  readonly slots: number;
+  /** Waiting beyond those that can start at once. */
+  readonly capacity: number;
+  readonly onChange: (queued: number, inFlight: number) => void;
+}
+
+/**
+ * A place in the queue, held from before the item exists; given up by whichever is called first.
+ */
+export interface Reservation<T> {
+  enter(item: T): void;
+  release(): void;
+}
+
+/** First come, first served, for a bounded number of slots. */
+export class RunQueue<T> {
+  readonly #options: QueueOptions;
+  readonly #begin: (item: T) => Promise<void>;
+  readonly #waiting = new Set<T>();
+  #reserved = 0;
+  #inFlight = 0;
+  #idle: (() => void)[] = [];
+
+  /** `begin` executes an item; its slot is free again when the promise settles. */
+  constructor(options: QueueOptions, begin: (item: T) => Promise<void>) {
+    this.#options = options;
+    this.#begin = begin;
+  }
+
+  get full(): boolean {
+    const { capacity, slots } = this.#options;
+    return this.#waiting.size + this.#reserved >= capacity + slots - this.#inFlight;
+  }
+
+  get inFlight(): number {
+    return this.#inFlight;
+  }
+
+  /** Throws `queue_full`. */
+  reserve(): Reservation<T> {
+    if (this.full)
+      throw new RefusedError(
+        'queue_full',
+        `the run queue is full (${this.#options.capacity} waiting)`,
+        { hint: 'try again later' },
+      );
+    this.#reserved += 1;
+    let held = true;
+    const giveUp = (): void => {
+      if (held) this.#reserved -= 1;
+      held = false;
+    };
+    return {
+      enter: (item) => {
+        giveUp();
+        this.#waiting.add(item);
+        this.#pump();
+      },
+      release: () => {
+        giveUp();
+        this.#pump();
+      },
+    };
+  }
+
+  /** Takes a waiting item out. False when it does not wait. */
+  remove(item: T): boolean {
+    if (!this.#waiting.delete(item)) return false;
+    this.#pump();
+    return true;
+  }
+
+  /** Resolves when nothing waits, executes or is about to. */
+  idle(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#idle.push(resolve);
+      this.#pump();
+    });
+  }
+
+  #pump(): void {
+    while (this.#inFlight < this.#options.slots) {
+      const [item] = this.#waiting;
+      if (item === undefined) break;
+      this.#waiting.delete(item);
+      this.#inFlight += 1;
+      void this.#begin(item).finally(() => {
+        this.#inFlight -= 1;
+        this.#pump();
+      });
+    }
+    this.#options.onChange(this.#waiting.size, this.#inFlight);
+    if (this.#waiting.size + this.#reserved + this.#inFlight > 0) return;
+    for (const resolve of this.#idle.splice(0)) resolve();
+  }
+}

@@ -1,0 +1,129 @@
+/** From what is stored and what a worker reports to what the API shows. */
+import type { RunEnding, StoredRun } from '../../history/history.ts';
+import type { Redactor } from '../../lib/redact.ts';
+import type { InvocationOutcome, Progress } from '../../wire/outcome.ts';
+import { isTerminal, type InvocationRecord, type RunRecord } from '../../wire/run.ts';
+import type { RunEnd } from '../worker/executor.ts';
+
+export type StopCause = 'cancel' | 'timeout' | 'shutdown';
+export type EndReason = 'ok' | 'error' | 'timeout' | 'cancelled' | 'server_shutdown';
+
+export interface EndContext {
+  /** Why the run was stopped from outside; undefined when it ended by itself. */
+  readonly stopped: StopCause | undefined;
+  readonly timeoutSecs: number | null;
+  /** The last counts heard of. */
+  readonly progress: Progress | undefined;
+  readonly finishedAt: string;
+}
+
+/** How a run ends for the record. A stopped run keeps what is known about it. */
+export function endingOf(
+  end: RunEnd,
+  context: EndContext,
+): { readonly ending: RunEnding; readonly reason: EndReason } {
+  const known = {
+    finished_at: context.finishedAt,
+    records_written:
+      end.type === 'finished'
+        ? end.outcome.records_written
+        : (context.progress?.records_written ?? 0),
+    invocations: end.type === 'finished' ? end.outcome.invocations.map(invocationRecord) : [],
+  };
+  const failed = (error: string, reason: EndReason) => ({
+    ending: { ...known, status: 'failed' as const, error },
+    reason,
+  });
+  if (end.type === 'finished' && end.outcome.status === 'completed') {
+    return { ending: { ...known, status: 'completed', error: null }, reason: 'ok' };
+  }
+  const fault = faultOf(end);
+  switch (context.stopped) {
+    case 'cancel':
+      // A killed worker says nothing; a worker that reports a failure could not flush what it had.
+      if (fault !== undefined && end.type === 'finished') return failed(fault, 'error');
+      return { ending: { ...known, status: 'cancelled', error: null }, reason: 'cancelled' };
+    case 'timeout':
+      return failed(
+        withFault(`the run did not finish within its timeout_secs of ${context.timeoutSecs}`, end),
+        'timeout',
+      );
+    case 'shutdown':
+      return failed(
+        withFault('the server shut down before the run finished', end),
+        'server_shutdown',
+      );
+    case undefined:
+      return failed(
+        end.type === 'crashed'
+          ? `the run ended abnormally: ${end.reason}`
+          : (fault ?? 'the run was stopped'),
+        'error',
+      );
+    default:
+      return context.stopped satisfies never;
+  }
+}
+
+function faultOf(end: RunEnd): string | undefined {
+  if (end.type === 'crashed') return end.reason;
+  if (end.outcome.error !== null) return end.outcome.error.message;
+  const failed = end.outcome.invocations.filter(
+    (invocation) => invocation.status === 'failed',
+  ).length;
+  return end.outcome.status === 'failed' ? `${failed} invocation(s) failed` : undefined;
+}
+
+function withFault(sentence: string, end: RunEnd): string {
+  const fault = faultOf(end);
+  return fault === undefined ? sentence : `${sentence}: ${fault}`;
+}
+
+function invocationRecord(outcome: InvocationOutcome): InvocationRecord {
+  return {
+    run_id: outcome.invocation_id,
+    row_id: outcome.row_id,
+    parent_record_key: outcome.parent_record_key,
+    records_written: outcome.balance.written,
+    error: outcome.error?.message ?? null,
+    status: outcome.status,
+    duration_ms: outcome.duration_ms,
+    balance: outcome.balance,
+  };
+}
+
+/** What is known only while the run executes here. */
+export interface LiveView {
+  readonly progress: Progress | undefined;
+}
+
+/**
+ * Errors are redacted on reading too: a secret may have become known after the record was written.
+ */
+export function presentRun(
+  run: StoredRun,
+  redactor: Redactor,
+  now: Date,
+  live: LiveView | undefined,
+): RunRecord {
+  const { owner: _owner, lease_until: _lease, cancel_requested: _cancel, ...record } = run;
+  const ended = isTerminal(run.status);
+  const until = run.finished_at === null ? now.getTime() : Date.parse(run.finished_at);
+  return {
+    ...record,
+    elapsed_secs:
+      run.started_at === null ? null : Math.max(0, until - Date.parse(run.started_at)) / 1000,
+    records_written: ended
+      ? run.records_written
+      : (live?.progress?.records_written ?? run.records_written),
+    error: redactNullable(run.error, redactor),
+    invocations: run.invocations.map((invocation) => ({
+      ...invocation,
+      error: redactNullable(invocation.error, redactor),
+    })),
+  };
+}
+
+function redactNullable(text: string | null, redactor: Redactor): string | null {
+  return text === null ? null : redactor.text(text);
+}

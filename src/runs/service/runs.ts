@@ -1,0 +1,92 @@
+/**
+ * The run service as routes, triggers, backfills and the demo see it. Everything that starts work
+ * ends in `submit`.
+ */
+import type {
+  RunPage,
+  RunRecord,
+  RunStatus,
+  StoredLogLine,
+  Submission,
+  SubmissionReceipt,
+} from '../../wire/run.ts';
+
+/** Who asks; written to the audit log. */
+export interface Caller {
+  readonly principal: string;
+  readonly role: 'viewer' | 'operator' | 'admin';
+  readonly sourceIp?: string;
+}
+
+/** What a submission from outside cannot ask for. */
+export interface How {
+  /**
+   * Sources begin at the beginning, whatever positions an earlier run of the same name has stored.
+   */
+  readonly anew?: true;
+  /**
+   * Pipeline to which what it measures is added, in place of its own name: names that do not come
+   * again would make series without end.
+   */
+  readonly measuredAs?: string;
+}
+
+export interface RunQuery {
+  readonly status?: readonly RunStatus[];
+  readonly name?: string;
+  /** Inclusive bounds on `submitted_at`. */
+  readonly since?: Date;
+  readonly until?: Date;
+  /** 1 to 500. */
+  readonly limit: number;
+  /** Last run id of the page before; unknown means the first page. */
+  readonly cursor?: string;
+}
+
+/** What a live reader of a run's log gets. After `end` nothing comes. */
+export type LogEvent =
+  | { readonly type: 'log'; readonly line: string }
+  | { readonly type: 'truncated'; readonly dropped: number }
+  | { readonly type: 'end' };
+
+export interface StoredLog {
+  readonly lines: readonly StoredLogLine[];
+  /** Lines beyond the per-run cap were dropped. */
+  readonly truncated: boolean;
+}
+
+/**
+ * Methods reject with `RefusedError` (404, 409, 422, 429, 503) or `ConfigError` (400 or 422 by its
+ * stage); the server turns both into envelopes.
+ */
+export interface Runs {
+  /** Validates, interpolates, claims the key, stores; resolves when the record is durable. */
+  submit(submission: Submission, caller: Caller, how?: How): Promise<SubmissionReceipt>;
+  get(runId: string): Promise<RunRecord>;
+  list(query: RunQuery): Promise<RunPage>;
+  /** `requested` (202) or, when already terminal, `noop` (200). */
+  cancel(runId: string, caller: Caller): Promise<'requested' | 'noop'>;
+  /** Terminal runs only. */
+  delete(runId: string, caller: Caller): Promise<void>;
+  /**
+   * Replays the ring, then follows; ends with `end`. A known run without a ring gives a single
+   * `end`.
+   */
+  followLog(runId: string, signal: AbortSignal): Promise<AsyncIterable<LogEvent>>;
+  /** Persisted lines with `seq > after`. Empty for a memory history or with log retention 0. */
+  readLog(
+    runId: string,
+    range: { readonly after: number | undefined; readonly limit: number },
+  ): Promise<StoredLog>;
+  readiness(): {
+    readonly historyOk: boolean;
+    readonly queueOk: boolean;
+    readonly draining: boolean;
+    readonly instances: number;
+  };
+  /**
+   * Stops taking work, waits for running and queued runs up to the grace, then cancels (failed,
+   * `server_shutdown`).
+   */
+  drain(graceMs: number): Promise<void>;
+}

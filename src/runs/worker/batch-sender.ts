@@ -1,0 +1,101 @@
+import type { Clock } from '../../lib/time/clock.ts';
+import type { LogLine } from '../../lib/log.ts';
+import type { Progress } from '../../wire/outcome.ts';
+import type { MetricRelay } from '../../lib/metrics/metric-relay.ts';
+import type { Batch } from './protocol.ts';
+
+const INTERVAL_MS = 50;
+const BATCH_LINES = 1000;
+/** What waits here while the server does not take anything; later lines are counted, not kept. */
+const MAX_LINES = 20_000;
+
+export interface BatchSenderOptions {
+  readonly clock: Clock;
+  readonly relay: MetricRelay;
+  /** Nothing more is sent before an awaited batch is acknowledged, but at the end. */
+  readonly send: (batch: Batch, isAwaited: boolean) => void;
+}
+
+/**
+ * Gathers the news of a run and sends them every 50 ms at most, one batch at a time; the rest goes
+ * with the end.
+ */
+export class BatchSender {
+  readonly #options: BatchSenderOptions;
+  #lines: LogLine[] = [];
+  #lost = 0;
+  #progress: Progress | undefined;
+  #news = false;
+  #underway = false;
+  #begun = false;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(options: BatchSenderOptions) {
+    this.#options = options;
+  }
+
+  log(line: LogLine): void {
+    if (this.#lines.length < MAX_LINES) this.#lines.push(line);
+    else this.#lost += 1;
+    // The first line goes at once: a run that never gives way afterwards shall not be silent.
+    if (this.#begun) this.#arm();
+    else this.#send(false);
+  }
+
+  progress(progress: Progress): void {
+    this.#progress = progress;
+    this.#arm();
+  }
+
+  /** Something was measured. */
+  measured(): void {
+    this.#arm();
+  }
+
+  /** The server has taken the last batch. */
+  acknowledged(): void {
+    this.#underway = false;
+    if (this.#news) this.#arm();
+  }
+
+  /**
+   * Everything that is left, whether the server was ready or not: the last batch, after those that
+   * had to go before it were sent.
+   */
+  end(): Batch {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    while (this.#lines.length > BATCH_LINES) this.#send(false);
+    return this.#take();
+  }
+
+  #arm(): void {
+    this.#news = true;
+    if (this.#timer !== undefined || this.#underway) return;
+    this.#timer = setTimeout(() => {
+      this.#timer = undefined;
+      if (!this.#underway) this.#send(true);
+    }, INTERVAL_MS);
+  }
+
+  #send(isAwaited: boolean): void {
+    this.#underway = isAwaited;
+    this.#news = false;
+    this.#begun = true;
+    this.#options.send(this.#take(), isAwaited);
+  }
+
+  #take(): Batch {
+    const lines = this.#lines.splice(0, BATCH_LINES);
+    if (this.#lost > 0 && this.#lines.length === 0) lines.push(this.#lossLine());
+    const progress = this.#progress;
+    this.#progress = undefined;
+    return { lines, progress, measured: this.#options.relay.take() };
+  }
+
+  #lossLine(): LogLine {
+    const line = `WARN headgate::worker: log lines were lost because the server was busy lines=${this.#lost}`;
+    this.#lost = 0;
+    return { ts: this.#options.clock.now().toISOString(), level: 'WARN', line };
+  }
+}

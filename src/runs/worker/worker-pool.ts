@@ -1,0 +1,146 @@
+/**
+ * Runs execute in child processes, one run at a time in each: a run that loops, blocks or runs out
+ * of memory is a failed run, not a slow or dead control plane. Processes are kept for the next run,
+ * and a spare one is started ahead.
+ */
+import type { Env } from '../../lib/env.ts';
+import type { RunExecutor, RunHandle, RunListener, RunTicket } from './executor.ts';
+import { PoolJob, PoolWorker } from './pool-worker.ts';
+
+export interface WorkerPoolOptions {
+  readonly env: Pick<Env, 'log' | 'redactor' | 'cwd' | 'variables'>;
+  /** Path of the module that calls `runWorkerLoop`. */
+  readonly entry: string;
+  readonly maxWorkers: number;
+  /** JavaScript heap of one worker. */
+  readonly heapMb?: number;
+  /** That each worker may use beside its own (`engine/threads/budget.ts`). */
+  readonly threads?: number;
+  /** Idle processes kept ready. */
+  readonly spares?: number;
+  /** An idle process beyond the spares ends after this. */
+  readonly idleMs?: number;
+  /** A process is replaced after this many runs. */
+  readonly runsPerWorker?: number;
+}
+
+export const DEFAULT_HEAP_MB = 2048;
+
+export function createWorkerPool(options: WorkerPoolOptions): RunExecutor {
+  return new WorkerPool(options);
+}
+
+class WorkerPool implements RunExecutor {
+  readonly #options: Required<WorkerPoolOptions>;
+  readonly #workers = new Set<PoolWorker>();
+  readonly #idleTimers = new Map<PoolWorker, NodeJS.Timeout>();
+  #waiting: PoolJob[] = [];
+  #closing = false;
+  /**
+   * The last process died before it could take a run: no more are started ahead until somebody asks
+   * for one.
+   */
+  #unfit = false;
+
+  constructor(options: WorkerPoolOptions) {
+    this.#options = {
+      heapMb: DEFAULT_HEAP_MB,
+      threads: 0,
+      spares: 1,
+      idleMs: 60_000,
+      runsPerWorker: 1000,
+      ...options,
+    };
+    this.#fill();
+  }
+
+  start(ticket: RunTicket, listener: RunListener): RunHandle {
+    const job = new PoolJob(ticket, listener, (stopped) => {
+      this.#waiting = this.#waiting.filter((waiting) => waiting !== stopped);
+    });
+    if (this.#closing) job.settle({ type: 'crashed', reason: 'the server is shutting down' });
+    else {
+      this.#waiting.push(job);
+      this.#unfit = false;
+      this.#assign();
+    }
+    return job;
+  }
+
+  async close(): Promise<void> {
+    this.#closing = true;
+    for (const timer of this.#idleTimers.values()) clearTimeout(timer);
+    for (const job of this.#waiting.splice(0))
+      job.settle({ type: 'crashed', reason: 'the server is shutting down' });
+    await Promise.all([...this.#workers].map((worker) => worker.kill()));
+  }
+
+  #assign(): void {
+    for (const worker of this.#workers) {
+      if (!worker.idle) continue;
+      const job = this.#waiting.shift();
+      if (job === undefined) break;
+      clearTimeout(this.#idleTimers.get(worker));
+      this.#idleTimers.delete(worker);
+      worker.run(job);
+    }
+    this.#fill();
+  }
+
+  /** As many processes as runs wait for, and the spares. */
+  #fill(): void {
+    if (this.#closing || this.#unfit) return;
+    const free = [...this.#workers].filter((worker) => worker.idle || !worker.ready).length;
+    const wanted = this.#waiting.length + this.#options.spares - free;
+    const room = this.#options.maxWorkers - this.#workers.size;
+    for (let started = 0; started < Math.min(wanted, room); started += 1) this.#spawn();
+  }
+
+  #spawn(): void {
+    const { env, entry, heapMb, threads } = this.#options;
+    const worker = new PoolWorker({
+      env,
+      entry,
+      heapMb,
+      threads,
+      onReady: (ready) => this.#rest(ready),
+      onDone: (done) => {
+        if (done.wasStopped) void done.kill();
+        else if (done.runs >= this.#options.runsPerWorker) done.retire();
+        else this.#rest(done);
+      },
+      onGone: (gone, reason, tail) => this.#bury(gone, reason, tail),
+    });
+    this.#workers.add(worker);
+  }
+
+  #rest(worker: PoolWorker): void {
+    this.#assign();
+    if (!worker.idle || this.#closing) return;
+    const timer = setTimeout(() => {
+      this.#idleTimers.delete(worker);
+      const idle = [...this.#workers].filter((one) => one.idle).length;
+      if (worker.idle && idle > this.#options.spares) worker.retire();
+    }, this.#options.idleMs);
+    timer.unref();
+    this.#idleTimers.set(worker, timer);
+  }
+
+  #bury(worker: PoolWorker, reason: string, tail: string): void {
+    const { log, redactor } = this.#options.env;
+    this.#workers.delete(worker);
+    clearTimeout(this.#idleTimers.get(worker));
+    this.#idleTimers.delete(worker);
+    if (this.#closing) return;
+    if (tail !== '')
+      log
+        .at('headgate::worker')
+        .debug('a worker process ended', { reason, stderr: redactor.text(tail) });
+    if (!worker.wasReady) {
+      log.at('headgate::worker').error('a worker process could not start', { reason });
+      this.#waiting.shift()?.settle({ type: 'crashed', reason });
+      this.#unfit = this.#waiting.length === 0;
+    }
+    this.#assign();
+  }
+}

@@ -1,0 +1,50 @@
+/**
+ * Lets a caller in or not: authentication, then the permission of the route. A denied attempt is
+ * audited.
+ */
+import { RefusedError } from '../../lib/errors.ts';
+import type { AuditEntry } from '../../wire/audit.ts';
+import type { Principal } from './auth.ts';
+import type { ServerOptions } from '../options.ts';
+import { permits } from './permissions.ts';
+import type { Route } from '../route.ts';
+
+export interface Approach {
+  readonly authorization: string | undefined;
+  readonly sourceIp: string | undefined;
+  readonly params: Readonly<Record<string, string>>;
+}
+
+/** The principal of public routes, which nobody has to name. */
+export const NOBODY: Principal = Object.freeze({ name: 'nobody', role: 'viewer' });
+
+/**
+ * Throws `unauthorized`; returns the refusal (to be audited, then answered) when the role does not
+ * suffice.
+ */
+export function admit(
+  route: Route,
+  approach: Approach,
+  server: ServerOptions,
+): Principal | { readonly denied: RefusedError; readonly audit: AuditEntry } {
+  if (route.permission === 'public') return NOBODY;
+  const principal = server.authenticate(approach.authorization);
+  if (permits(principal.role, route.permission)) return principal;
+  const denied = new RefusedError(
+    'forbidden',
+    `the role ${principal.role} of principal ${principal.name} lacks the permission ${route.permission}`,
+  );
+  return { denied, audit: denial(route, principal, approach) };
+}
+
+function denial(route: Route, principal: Principal, approach: Approach): AuditEntry {
+  const runId = route.path.startsWith('/v1/runs/{id}') ? approach.params['id'] : undefined;
+  return {
+    principal: principal.name,
+    role: principal.role,
+    action: route.label,
+    result: 'denied',
+    ...(runId === undefined ? {} : { run_id: runId }),
+    ...(approach.sourceIp === undefined ? {} : { source_ip: approach.sourceIp }),
+  };
+}

@@ -1,0 +1,391 @@
+/**
+ * The one file that knows the HTTP framework. A request passes, in this order: cross-origin
+ * headers, body size, route match, authentication, permission, body, handler; whatever fails
+ * answers with the error envelope.
+ */
+import type { AddressInfo } from 'node:net';
+import { Readable } from 'node:stream';
+import fastify, {
+  type FastifyError,
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest,
+} from 'fastify';
+import { messageOf, RefusedError } from '../../lib/errors.ts';
+import { stringifyJson, type JsonValue } from '../../lib/text/json.ts';
+import { admit, NOBODY } from '../auth/admit.ts';
+import type { Principal } from '../auth/auth.ts';
+import { answerBrokenRequest } from './broken-request.ts';
+import { cannotListen } from './listen.ts';
+import { corsFor, preflightHeaders } from './cors.ts';
+import { errorBody, failureOf, headersOf, statusOf, type Failure } from '../errors.ts';
+import { DEFAULT_BODY_LIMIT_BYTES, type ServerOptions } from '../options.ts';
+import { allowHeader, indexPaths, nothingHere, readParams, type PathIndex } from './paths.ts';
+import { readQuery } from './query.ts';
+import { readBody, tooLarge, type BodySource } from './request-body.ts';
+import { countRequest, UNMATCHED } from './request-metrics.ts';
+import type { Answer, Route, RouteCall } from '../route.ts';
+import { ROUTES } from '../routes/index.ts';
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    principal: Principal | null;
+    startedMs: number;
+    /** Path label of the metrics. */
+    template: string;
+  }
+}
+
+export interface InjectedRequest {
+  readonly method: string;
+  readonly url: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly payload?: string | Uint8Array;
+}
+
+export interface InjectedAnswer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string | string[] | number | undefined>>;
+  readonly body: string;
+}
+
+export interface Server {
+  /** Port 0 takes a free one; `address` is `http://host:port`. */
+  listen(host: string, port: number): Promise<{ readonly address: string }>;
+  /** Answers a request without a socket. */
+  inject(request: InjectedRequest): Promise<InjectedAnswer>;
+  /**
+   * Ends open streams, lets requests in flight finish for a few seconds, then closes every
+   * connection.
+   */
+  close(): Promise<void>;
+  /** What the framework was told, for comparing with the API description. */
+  readonly registered: readonly { readonly method: string; readonly path: string }[];
+}
+
+/** A request must have arrived in full after this long. */
+const REQUEST_TIMEOUT_MS = 120_000;
+/** How long `close` waits for answers under way. */
+const CLOSE_GRACE_MS = 5_000;
+/** Longest path parameter that is routed; ids and names are far shorter. */
+const PARAM_LENGTH = 2_048;
+const JSON_TYPE = 'application/json; charset=utf-8';
+
+export async function createServer(
+  options: ServerOptions,
+  routes: readonly Route[] = ROUTES,
+): Promise<Server> {
+  const limit = options.bodyLimitBytes ?? DEFAULT_BODY_LIMIT_BYTES;
+  const closing = new AbortController();
+  const app = fastify({
+    logger: false,
+    exposeHeadRoutes: false,
+    bodyLimit: limit,
+    requestTimeout: REQUEST_TIMEOUT_MS,
+    return503OnClosing: false,
+    // Node would answer a missing `Host` with an empty body, before anything here sees the request.
+    http: { requireHostHeader: false },
+    routerOptions: { maxParamLength: PARAM_LENGTH },
+    clientErrorHandler: (error, socket) => answerBrokenRequest(error, socket, options.env.redactor),
+    frameworkErrors: (error, _request, reply) =>
+      void sendFailure(reply, frameworkFailure(error, options), options),
+  });
+  const registered: { method: string; path: string }[] = [];
+  app.addHook('onRoute', ({ method, url }) => {
+    const path = url.replaceAll(/:(\w+)/g, '{$1}');
+    for (const one of [method].flat()) if (one !== 'HEAD') registered.push({ method: one, path });
+  });
+  addPrelude(app, { options, limit, closing: closing.signal });
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
+  for (const route of routes) register(app, route, { options, closing: closing.signal });
+  const paths = indexPaths(routes);
+  app.setNotFoundHandler((request, reply) => answerUnmatched(request, reply, { paths, options }));
+  app.setErrorHandler((error, request, reply) => answerError(error, request, reply, options));
+  await app.ready();
+
+  return {
+    registered,
+    async listen(host, port) {
+      await app.listen({ host, port }).catch((error: NodeJS.ErrnoException) => {
+        throw cannotListen({ host, port }, error);
+      });
+      const { address, family, port: bound } = app.server.address() as AddressInfo;
+      return { address: `http://${family === 'IPv6' ? `[${address}]` : address}:${bound}` };
+    },
+    async inject({ method, url, headers, payload }) {
+      const answer = await app.inject({
+        method: method as 'GET',
+        url,
+        headers: { ...headers },
+        ...(payload === undefined
+          ? {}
+          : { payload: typeof payload === 'string' ? payload : Buffer.from(payload) }),
+      });
+      return { status: answer.statusCode, headers: answer.headers, body: answer.body };
+    },
+    async close() {
+      closing.abort();
+      const closed = new AbortController();
+      const grace = options.env.clock
+        .sleep(CLOSE_GRACE_MS, closed.signal)
+        .then(() => app.server.closeAllConnections());
+      await app.close();
+      closed.abort();
+      await grace;
+    },
+  };
+}
+
+interface Scope {
+  readonly options: ServerOptions;
+  /** Fires when the server closes. */
+  readonly closing: AbortSignal;
+}
+
+/** What happens to every request, matched or not, before anything else. */
+function addPrelude(
+  app: FastifyInstance,
+  { options, closing, limit }: Scope & { readonly limit: number },
+): void {
+  const cors = corsFor(options.corsOrigins ?? [], options.env.log);
+  app.decorateRequest('principal', null);
+  app.decorateRequest('startedMs', 0);
+  app.decorateRequest('template', UNMATCHED);
+  app.addHook('onRequest', (request, reply, done) => {
+    request.startedMs = options.env.clock.elapsedMs();
+    const granted = cors(request.headers.origin);
+    if (granted !== undefined) reply.headers(granted);
+    if (request.method === 'OPTIONS') reply.headers(preflightHeaders(granted));
+    if (closing.aborted)
+      return done(new RefusedError('unavailable', 'the server is shutting down'));
+    if (Number(request.headers['content-length']) > limit) return done(tooLarge(limit));
+    if (request.raw.httpVersion === '1.1' && request.headers.host === undefined)
+      return done(noHost());
+    done();
+  });
+  app.addHook('onResponse', (request, reply, done) => {
+    count(request, reply, options);
+    done();
+  });
+}
+
+function noHost(): RefusedError {
+  return new RefusedError('bad_config', 'the request has no `Host` header');
+}
+
+function count(request: FastifyRequest, reply: FastifyReply, { env }: ServerOptions): void {
+  const seconds = (env.clock.elapsedMs() - request.startedMs) / 1000;
+  countRequest(env.metrics, {
+    method: request.method,
+    path: request.template,
+    status: reply.statusCode,
+    seconds,
+  });
+}
+
+function register(app: FastifyInstance, route: Route, scope: Scope): void {
+  app.route({
+    method: route.method === 'GET' ? ['GET', 'HEAD'] : route.method,
+    url: route.path.replaceAll(/\{(\w+)\}/g, ':$1'),
+    onRequest: (request, _reply, done) => {
+      request.template = route.path;
+      const approach = {
+        authorization: request.headers.authorization,
+        sourceIp: request.ip,
+        params: request.params as Record<string, string>,
+      };
+      const admitted = admit(route, approach, scope.options);
+      if (!('denied' in admitted)) {
+        request.principal = admitted;
+        return done();
+      }
+      void scope.options.audit.record(admitted.audit).then(() => done(admitted.denied));
+    },
+    handler: async (request, reply) => {
+      const answer = await route.handle(
+        callOf(route, request, reply, scope.closing),
+        scope.options,
+      );
+      return send(answer, request, reply, scope);
+    },
+  });
+}
+
+function callOf(
+  route: Route,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  closing: AbortSignal,
+): RouteCall<unknown, unknown, unknown> {
+  const principal = request.principal ?? NOBODY;
+  let gone: AbortSignal | undefined;
+  return {
+    params: route.params && readParams(route.params, request.params),
+    query: route.query && readQuery(route.query, searchOf(request.url)),
+    body: route.body && readBody(route.body, bodyOf(request), route.bodyOptional === true),
+    principal,
+    caller: { principal: principal.name, role: principal.role, sourceIp: request.ip },
+    get signal() {
+      gone ??= AbortSignal.any([closing, goneSignal(reply)]);
+      return gone;
+    },
+  };
+}
+
+function goneSignal(reply: FastifyReply): AbortSignal {
+  const controller = new AbortController();
+  reply.raw.once('close', () => controller.abort());
+  return controller.signal;
+}
+
+function searchOf(url: string): string {
+  const mark = url.indexOf('?');
+  return mark < 0 ? '' : url.slice(mark + 1);
+}
+
+function bodyOf({ body, headers }: FastifyRequest): BodySource {
+  return {
+    bytes: body as Uint8Array | undefined,
+    contentType: headers['content-type'],
+    contentEncoding: headers['content-encoding'],
+  };
+}
+
+function send(
+  answer: Answer,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { options, closing }: Scope,
+): FastifyReply {
+  reply.code(answer.status);
+  // A connection kept for more requests would hold `close` until it times out.
+  if (closing.aborted || answer.kind === 'stream') reply.header('connection', 'close');
+  switch (answer.kind) {
+    case 'empty':
+      return reply.send();
+    case 'json':
+      return reply.header('content-type', JSON_TYPE).send(stringifyJson(answer.body as JsonValue));
+    case 'text':
+      // As bytes: to a string the framework would add a charset of its own.
+      return reply.header('content-type', answer.contentType).send(Buffer.from(answer.text));
+    case 'stream':
+      return sendStream(answer, request, reply, options);
+    default:
+      return answer satisfies never;
+  }
+}
+
+/** The headers leave at once: the first event may be a long time coming. */
+function sendStream(
+  answer: Answer & { kind: 'stream' },
+  request: FastifyRequest,
+  reply: FastifyReply,
+  options: ServerOptions,
+): FastifyReply {
+  reply.headers({
+    'content-type': answer.contentType,
+    'cache-control': 'no-cache',
+    'x-accel-buffering': 'no',
+  });
+  if (request.method === 'HEAD') return reply.send();
+  reply.raw.once('close', () => {
+    if (!reply.raw.writableFinished) count(request, reply, options);
+  });
+  reply.send(Readable.from(logFailure(answer.chunks, options)));
+  reply.raw.flushHeaders();
+  return reply;
+}
+
+async function* logFailure(
+  chunks: AsyncIterable<string>,
+  { env }: ServerOptions,
+): AsyncGenerator<string> {
+  try {
+    yield* chunks;
+  } catch (error) {
+    env.log.error('an answer broke off half way', { error: messageOf(error) });
+    throw error;
+  }
+}
+
+/** No route took the request: a preflight, a wrong method, or nothing there at all. */
+function answerUnmatched(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  at: { paths: PathIndex; options: ServerOptions },
+): FastifyReply {
+  const path = request.url.split('?', 1)[0] ?? '';
+  const found = at.paths.find(path);
+  if (found !== undefined) {
+    request.template = found.template;
+    const allow = allowHeader(found.methods);
+    if (request.method === 'OPTIONS') return reply.code(200).header('allow', allow).send();
+    if (!allow.split(', ').includes(request.method)) {
+      const refusal = new RefusedError(
+        'method_not_allowed',
+        `${request.method} is not possible here; ${found.template} has ${allow}`,
+      );
+      return sendFailure(reply.header('allow', allow), failureOf(refusal), at.options);
+    }
+  }
+  return sendFailure(reply, failureOf(nothingHere()), at.options);
+}
+
+function answerError(
+  error: unknown,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  options: ServerOptions,
+): FastifyReply {
+  const failure = isFrameworkError(error) ? frameworkFailure(error, options) : failureOf(error);
+  const aborted = request.raw.destroyed && !request.raw.complete;
+  if (failure.hidden && !aborted) {
+    options.env.log.error('request failed', {
+      method: request.method,
+      path: request.template,
+      error: error instanceof Error ? error.stack : String(error),
+    });
+  }
+  // The framework asks to close after a body that broke a rule; a client still sending would lose
+  // the answer.
+  return sendFailure(reply.removeHeader('connection'), failure, options);
+}
+
+function sendFailure(reply: FastifyReply, failure: Failure, { env }: ServerOptions): FastifyReply {
+  return reply
+    .code(statusOf(failure.code))
+    .headers(headersOf(failure.code))
+    .header('content-type', JSON_TYPE)
+    .send(errorBody(failure, env.redactor));
+}
+
+function isFrameworkError(error: unknown): error is FastifyError {
+  return (
+    error instanceof Error &&
+    'code' in error &&
+    typeof error.code === 'string' &&
+    error.code.startsWith('FST_')
+  );
+}
+
+function frameworkFailure(error: FastifyError, options: ServerOptions): Failure {
+  switch (error.code) {
+    case 'FST_ERR_CTP_BODY_TOO_LARGE':
+      return failureOf(tooLarge(options.bodyLimitBytes ?? DEFAULT_BODY_LIMIT_BYTES));
+    case 'FST_ERR_MAX_PARAM_LENGTH':
+      return failureOf(nothingHere());
+    case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
+      return failureOf(
+        new RefusedError('unsupported_media_type', 'the content type cannot be read'),
+      );
+    case 'FST_ERR_BAD_URL':
+      return failureOf(new RefusedError('bad_config', 'the path is not a valid percent encoding'));
+    case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':
+      return failureOf(
+        new RefusedError('bad_config', 'the body is not as long as `Content-Length` says'),
+      );
+    default:
+      return failureOf(error);
+  }
+}

@@ -1,0 +1,78 @@
+/** Query strings: how they are read, and the kinds of parameter routes share. */
+import { z, type ZodType } from 'zod';
+import { check, finding } from '../../kit/schema.ts';
+import type { Issue } from '../../lib/errors.ts';
+import { parseRfc3339 } from '../../lib/time/rfc3339.ts';
+import { refused } from './request-body.ts';
+
+/** A field name may come once; of a parameter given twice nobody can tell which was meant. */
+export function readQuery<Q>(schema: ZodType<Q>, search: string): Q {
+  const values = Object.create(null) as Record<string, string>;
+  const issues: Issue[] = [];
+  for (const [name, value] of new URLSearchParams(search)) {
+    if (name in values)
+      issues.push({
+        code: 'repeated',
+        path: name,
+        message: 'the parameter is given more than once',
+      });
+    else if (value.includes('\0'))
+      issues.push({ code: 'nul_character', path: name, message: 'holds a NUL character' });
+    values[name] = value;
+  }
+  if (issues.length > 0) throw refused(issues);
+  const result = check(schema, values);
+  if (!result.ok) throw refused(result.issues);
+  return result.value;
+}
+
+/** A whole number; beyond the bounds it counts as the nearest bound. */
+export function clamped(bounds: { readonly min: number; readonly max: number }) {
+  const { min, max } = bounds;
+  const clamp = (value: unknown, ctx: z.RefinementCtx): unknown => {
+    if (typeof value !== 'string') return value;
+    if (/^[+-]?\d+$/.test(value)) return Math.min(max, Math.max(min, Number(value)));
+    ctx.addIssue(finding('wrong_type', `expected a whole number, got ${JSON.stringify(value)}`));
+    return z.NEVER;
+  };
+  return z.preprocess(clamp, z.int().min(min).max(max).optional());
+}
+
+/** An RFC 3339 time. Form decoding turns the `+` of an offset into a space; it is put back. */
+export function timestamp(description: string) {
+  return z
+    .string()
+    .transform((written, ctx) => {
+      const time = parseRfc3339(written.replaceAll(' ', '+'));
+      if (time !== undefined) return time;
+      ctx.addIssue(
+        finding('invalid_value', `${JSON.stringify(written)} is not an RFC 3339 time`, {
+          hint: 'for example 2026-08-01T12:00:00Z',
+        }),
+      );
+      return z.NEVER;
+    })
+    .optional()
+    .meta({ format: 'date-time', description });
+}
+
+/**
+ * Some of the words, separated by commas: `a, b,` is two; none at all is as good as no parameter.
+ */
+export function commaList<W extends string>(words: readonly W[]) {
+  const split = (value: unknown, ctx: z.RefinementCtx): unknown => {
+    if (typeof value !== 'string') return value;
+    const entries = value
+      .split(',')
+      .map((entry) => entry.trim())
+      .filter((entry) => entry !== '');
+    const stray = entries.filter((entry) => !words.some((word) => word === entry));
+    for (const entry of stray)
+      ctx.addIssue(
+        finding('invalid_value', `${JSON.stringify(entry)} is not one of ${words.join(', ')}`),
+      );
+    if (stray.length > 0) return z.NEVER;
+    return entries.length === 0 ? undefined : entries;
+  };
+  return z.preprocess(split, z.array(z.enum(words)).optional());
+}

@@ -1,0 +1,89 @@
+import { z } from 'zod';
+import { RecordError } from '../../lib/errors.ts';
+import { hasField, type JsonObject, type JsonValue } from '../../lib/text/json.ts';
+import { text } from '../../kit/schema.ts';
+import { defineTransform } from '../../kit/transform.ts';
+import { castColumn } from './cast-cells.ts';
+import { CONVERSIONS } from './cast-values.ts';
+import { editing } from '../per-record.ts';
+
+const schema = z.lazy(() =>
+  z.strictObject({
+    fields: z.record(text(), z.enum(['int', 'float', 'bool', 'string', 'timestamp'])).meta({
+      description:
+        'Top-level field to the type it gets: a 64-bit whole number, a double, true or false, text, or an RFC 3339 time.',
+      examples: [{ id: 'int', paid: 'bool', at: 'timestamp' }],
+    }),
+    on_error: z.enum(['error', 'null', 'skip']).default('error').meta({
+      description:
+        'A value that cannot be converted fails the run (`error`), becomes null (`null`) or stays as it is (`skip`).',
+    }),
+  }),
+);
+
+export const cast = defineTransform<z.infer<typeof schema>>({
+  type: 'cast',
+  description: 'Converts the values of top-level fields to another type.',
+  config: schema,
+  examples: [
+    {
+      config: {
+        fields: { id: 'int', price: 'float', paid: 'bool', ref: 'string', at: 'timestamp' },
+      },
+      input: [
+        { id: ' 42 ', price: '9.50', paid: 'Yes', ref: 7, at: '2026-01-02t03:04:05.500+00:00' },
+      ],
+      output: [{ id: 42, price: 9.5, paid: true, ref: '7', at: '2026-01-02T03:04:05.5Z' }],
+    },
+    {
+      config: { fields: { n: 'int' }, on_error: 'null' },
+      input: [{ n: 'many' }, { n: 1.5 }, {}],
+      output: [{ n: null }, { n: null }, {}],
+    },
+    {
+      config: { fields: { n: 'int' }, on_error: 'skip' },
+      input: [{ n: 'many' }],
+      output: [{ n: 'many' }],
+    },
+  ],
+  reads: (config) => ({ kind: 'fields', names: Object.keys(config.fields) }),
+  columns: () => ({ kind: 'identity' }),
+  worksOnColumns: () => true,
+  compile(config) {
+    const casts = Object.entries(config.fields).map(([name, type]) => ({
+      name,
+      type,
+      change: changeOf(name, type, config.on_error),
+    }));
+    const edit = (record: JsonObject): void => {
+      for (const { name, change } of casts) {
+        if (hasField(record, name)) record[name] = change(record[name] as JsonValue);
+      }
+    };
+    return editing(edit, (columns) =>
+      casts.reduce((changed, { name, type, change }) => {
+        const column = changed.column(name);
+        return column === undefined
+          ? changed
+          : changed.with(name, castColumn(changed, column, { type, change }));
+      }, columns),
+    );
+  },
+});
+
+function changeOf(
+  name: string,
+  type: keyof typeof CONVERSIONS,
+  onError: 'error' | 'null' | 'skip',
+): (value: JsonValue) => JsonValue {
+  const convert = CONVERSIONS[type];
+  return (value) => {
+    const converted = convert(value);
+    if (converted !== undefined) return converted;
+    if (onError === 'null') return null;
+    if (onError === 'skip') return value;
+    throw new RecordError('Transform', `the value of \`${name}\` cannot be made \`${type}\``, {
+      hint: 'set `on_error` to `null` or `skip` to let such records pass',
+    });
+  };
+}

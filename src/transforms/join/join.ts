@@ -1,0 +1,47 @@
+import { z } from 'zod';
+import { hasField, jsonText, setField } from '../../lib/text/json.ts';
+import { optional, text } from '../../kit/schema.ts';
+import { defineTransform } from '../../kit/transform.ts';
+import { editing } from '../per-record.ts';
+
+const schema = z.lazy(() =>
+  z.strictObject({
+    field: text().meta({ description: 'Top-level field with a list; other values stay.' }),
+    delimiter: z.string().meta({ description: 'What stands between the elements.' }),
+    into: optional(text()).meta({
+      description: 'Writes the text to this field and keeps the list.',
+    }),
+  }),
+);
+
+export const join = defineTransform<z.infer<typeof schema>>({
+  type: 'join',
+  description:
+    'Makes a text of a list: texts as they are, null as nothing, other elements as JSON.',
+  config: schema,
+  examples: [
+    {
+      config: { field: 'v', delimiter: '-' },
+      input: [{ v: ['a', null, 1, [true]] }, { v: 'x' }],
+      output: [{ v: 'a--1-[true]' }, { v: 'x' }],
+    },
+    {
+      config: { field: 'v', delimiter: ',', into: 't' },
+      input: [{ v: [] }],
+      output: [{ v: [], t: '' }],
+    },
+  ],
+  reads: (config) => ({ kind: 'fields', names: [config.field] }),
+  columns: ({ field, into }) =>
+    into === undefined ? { kind: 'identity' } : { kind: 'derive', fields: { [into]: [field] } },
+  compile: ({ field, delimiter, into = field }) =>
+    editing((record) => {
+      const value = hasField(record, field) ? record[field] : undefined;
+      if (!Array.isArray(value)) return;
+      setField(
+        record,
+        into,
+        value.map((element) => (element === null ? '' : jsonText(element))).join(delimiter),
+      );
+    }),
+});

@@ -1,0 +1,41 @@
+import { z } from 'zod';
+import { patternField } from '../../kit/pattern.ts';
+import { defineTransform } from '../../kit/transform.ts';
+import { re2js } from '../../lib/lazy.ts';
+import { renamingTree } from './rename-tree.ts';
+import { replacing } from '../replacement.ts';
+
+const schema = z.lazy(() =>
+  z.strictObject({
+    pattern: patternField('What to look for in every key.').meta({ examples: ['(?i)^id$'] }),
+    replacement: z.string().meta({
+      description:
+        'What every match becomes: `$1`, `$name` and `${name}` stand for groups, `$$` for a dollar sign.',
+      examples: ['${1}_id'],
+    }),
+  }),
+);
+
+export const renameKeys = defineTransform<z.infer<typeof schema>>({
+  type: 'rename_keys',
+  description:
+    'Replaces a pattern in every key at every depth. When two keys become one, the later value stays.',
+  config: schema,
+  examples: [
+    {
+      config: { pattern: '(?i)^Usr', replacement: 'user_' },
+      input: [{ USRid: 1, a: [{ usrName: 'x' }] }],
+      output: [{ user_id: 1, a: [{ user_Name: 'x' }] }],
+    },
+    {
+      config: { pattern: '(?P<a>[a-z]+)-(\\d+)', replacement: '${2}_$a' },
+      input: [{ 'x-1': 1 }],
+      output: [{ '1_x': 1 }],
+    },
+  ],
+  reads: () => ({ kind: 'record' }),
+  columns: () => ({ kind: 'opaque' }),
+  worksOnColumns: () => true,
+  compile: (config) =>
+    renamingTree(replacing(re2js().RE2JS.compile(config.pattern), config.replacement), 'last_wins'),
+});

@@ -1,0 +1,61 @@
+import { RecordError } from '../../lib/errors.ts';
+import {
+  hasField,
+  isObject,
+  setField,
+  type JsonObject,
+  type JsonValue,
+} from '../../lib/text/json.ts';
+import { memo } from '../../lib/memo.ts';
+import { mappedColumn } from '../../kit/cells.ts';
+import { mayNest, type Columns } from '../../kit/columns.ts';
+import type { CompiledTransform } from '../../kit/transform.ts';
+import { mapping } from '../per-record.ts';
+
+/**
+ * Gives every key at every depth, inside lists too, a new name. Names are worked out once for each
+ * distinct key.
+ */
+export function renamingTree(
+  rename: (key: string) => string,
+  collisions: 'error' | 'last_wins',
+): CompiledTransform {
+  const newName = memo(rename);
+  const ofObject = (value: JsonObject): JsonObject => {
+    const renamed: JsonObject = {};
+    for (const key of Object.keys(value)) {
+      const name = newName(key);
+      if (collisions === 'error' && hasField(renamed, name)) {
+        throw new RecordError('Transform', `two keys of one object would be called \`${name}\``, {
+          hint: 'rename or drop one of them first',
+        });
+      }
+      setField(renamed, name, ofValue(value[key] as JsonValue));
+    }
+    return renamed;
+  };
+  const ofValue = (value: JsonValue): JsonValue => {
+    if (Array.isArray(value)) return value.map(ofValue);
+    return isObject(value) ? ofObject(value) : value;
+  };
+  return mapping(ofObject, (columns) => {
+    const renamed = renamedColumns(columns, newName);
+    if (renamed === undefined) return undefined;
+    const inside = columns.columns.map((column) =>
+      mayNest(column) ? mappedColumn(columns, column, ofValue) : column,
+    );
+    return columns.changed({ names: renamed.names, columns: inside });
+  });
+}
+
+/**
+ * Columns under new names; `undefined` where two would get the same one, which is for single
+ * records to judge.
+ */
+export function renamedColumns(
+  columns: Columns,
+  rename: (name: string) => string,
+): Columns | undefined {
+  const names = columns.names.map(rename);
+  return new Set(names).size === names.length ? columns.renamed(names) : undefined;
+}

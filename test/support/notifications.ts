@@ -1,0 +1,108 @@
+/** Runs, rules and receivers for tests of notifications. */
+import {
+  notificationsSchema,
+  type NotificationRule,
+} from '../../src/document/blocks/notifications.ts';
+import type { JsonValue } from '../../src/lib/text/json.ts';
+import type { Plan, RowPlan } from '../../src/plan/plan.ts';
+import type { EndedRun } from '../../src/runs/service/ended-run.ts';
+import type { InvocationOutcome } from '../../src/wire/outcome.ts';
+
+export const START = '2026-01-31T12:00:00.000Z';
+
+export function rulesOf(
+  ...rules: readonly Record<string, JsonValue>[]
+): readonly NotificationRule[] {
+  return notificationsSchema.parse(
+    rules.map((rule, index) => ({ name: `rule ${index}`, ...rule })),
+  );
+}
+
+/** A moment so many seconds after the start. */
+export function after(seconds: number): string {
+  return new Date(Date.parse(START) + seconds * 1000).toISOString();
+}
+
+export function invocation(
+  row: string,
+  over: Partial<InvocationOutcome> & { written?: number; dead?: number } = {},
+): InvocationOutcome {
+  const { written = 3, dead = 0, ...rest } = over;
+  return {
+    invocation_id: `invocation of ${row}`,
+    row_id: row,
+    parent_record_key: null,
+    source: 'csv',
+    sink: 'jsonl',
+    status: rest.error === undefined || rest.error === null ? 'completed' : 'failed',
+    balance: {
+      read: written + dead,
+      filtered: 0,
+      expanded: 0,
+      transformed: written + dead,
+      written,
+      dead_lettered: dead,
+      withheld: 0,
+    },
+    bytes_read: 0,
+    pages: 1,
+    lane: 'records',
+    error: null,
+    started_at: START,
+    finished_at: after(2),
+    duration_ms: 2000,
+    ...rest,
+  };
+}
+
+export interface Setting {
+  /** Rows of the plan by id, with what matters of them here. */
+  readonly rows?: Readonly<Record<string, Partial<RowPlan>>>;
+  readonly lists?: readonly string[];
+  readonly rules?: readonly NotificationRule[];
+  readonly isOneRow?: boolean;
+}
+
+export function planWith({
+  rows = { eu: {}, us: {} },
+  lists = [],
+  rules = [],
+  isOneRow = false,
+}: Setting = {}): Plan {
+  const plan: Pick<Plan, 'name' | 'notifications'> & { rows: unknown; fanOuts: unknown } = {
+    name: 'orders',
+    rows: Object.entries(rows).map(([id, row]) => ({ id, role: 'root', ...row })),
+    fanOuts: lists.map((id) => ({ id, role: 'discovery' })),
+    notifications: { rules, isOneRow },
+  };
+  // Notifications look at nothing else of a plan.
+  return plan as unknown as Plan;
+}
+
+/** A run with these invocations; failed when one of them did. */
+export function endedRun(
+  invocations: readonly InvocationOutcome[],
+  setting: Setting & { readonly run?: Partial<EndedRun> } = {},
+): EndedRun {
+  const failed = invocations.filter(({ status }) => status === 'failed');
+  const status = failed.length > 0 ? 'failed' : 'completed';
+  const error = failed[0]?.error ?? null;
+  return {
+    runId: 'run-1',
+    plan: planWith(setting),
+    status,
+    startedAt: START,
+    finishedAt: after(5),
+    error: error?.message ?? null,
+    outcome: {
+      pipeline: 'orders',
+      status,
+      started_at: START,
+      finished_at: after(5),
+      records_written: 0,
+      invocations,
+      error,
+    },
+    ...setting.run,
+  };
+}
