@@ -46,8 +46,8 @@ async function errand(
   world: { plan: Plan; env: Env },
 ): Promise<RunOutcome | undefined> {
   if (verify !== undefined) {
-    const { verifyErrand } = await import('./engine/verify/verify-errand.ts');
-    return verifyErrand({
+    const { verifyJob } = await import('./engine/verify/verify-job.ts');
+    return verifyJob({
       ...world,
       parts,
       runId,

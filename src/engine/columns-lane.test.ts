@@ -25,7 +25,7 @@ import { dlqPlan, part, planOf, rowPlan } from '../../test/fakes/plan.ts';
 const folder = mkdtempSync(join(tmpdir(), 'headgate-columns-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-interface Setting {
+interface Scenario {
   readonly text: string;
   readonly source?: JsonObject;
   /** What the text is. */
@@ -46,7 +46,7 @@ function configured<
   return { ...part(definition, config), parsed: checked.value } as PartPlan<D>;
 }
 
-function governanceOf({ masking, quality, contract }: Setting): Governance {
+function governanceOf({ masking, quality, contract }: Scenario): Governance {
   return {
     masking: masking === undefined ? undefined : maskingBlock.schema.parse(masking),
     quality: quality === undefined ? undefined : qualityBlock.schema.parse(quality),
@@ -56,38 +56,38 @@ function governanceOf({ masking, quality, contract }: Setting): Governance {
 }
 
 /** Everything that can be seen of a run from outside. */
-async function move(setting: Setting, lane: Lane) {
+async function move(scenario: Scenario, lane: Lane) {
   const place = mkdtempSync(join(folder, lane.form));
 
   const [input, output, letters] = ['in.csv', 'out', 'dead.jsonl'].map((name) =>
     join(place, name),
   ) as [string, string, string];
   for (const path of [output, letters]) rmSync(path, { force: true });
-  writeFileSync(input, setting.text);
+  writeFileSync(input, scenario.text);
   const metrics = countedMetrics();
   const env = testEnv({ metrics, clock: stillClock() });
   const row: RowPlan = {
     ...rowPlan(csvSource, jsonlSink),
     source:
-      setting.format === 'jsonl'
-        ? configured(jsonlSource, { path: input, ...setting.source })
-        : configured(csvSource, { path: input, ...setting.source }),
+      scenario.format === 'jsonl'
+        ? configured(jsonlSource, { path: input, ...scenario.source })
+        : configured(csvSource, { path: input, ...scenario.source }),
     sink:
-      setting.sink === 'csv'
+      scenario.sink === 'csv'
         ? configured(csvSink, { path: output })
         : configured(jsonlSink, { path: output }),
     dlq: { ...dlqPlan(jsonlSink), sink: configured(jsonlSink, { path: letters }) },
-    transforms: (setting.transforms ?? []).map(({ type, config }) => {
+    transforms: (scenario.transforms ?? []).map(({ type, config }) => {
       const definition = TRANSFORMS.find((one) => one.type === type);
       if (definition === undefined) throw new Error(`no transform ${type}`);
       return configured(definition, config);
     }),
-    governance: governanceOf(setting),
+    governance: governanceOf(scenario),
     lane: { lane, reason: 'a test' },
   };
   const { invocations } = await run(planOf([row]), {
     env,
-    ...(setting.limit === undefined ? {} : { limit: setting.limit }),
+    ...(scenario.limit === undefined ? {} : { limit: scenario.limit }),
   });
   const [{ balance, bytes_read: bytes, pages, status, error, lane: told } = { lane: '' }] =
     invocations as Partial<(typeof invocations)[number]>[];
@@ -114,10 +114,10 @@ async function move(setting: Setting, lane: Lane) {
   };
 }
 
-async function expectSame(setting: Setting) {
+async function expectSame(scenario: Scenario) {
   const [asRecords, asColumns] = [
-    await move(setting, RECORDS_LANE),
-    await move(setting, COLUMNS_LANE),
+    await move(scenario, RECORDS_LANE),
+    await move(scenario, COLUMNS_LANE),
   ];
   expect([asRecords.told, asColumns.told]).toEqual(['records', 'columns']);
   expect(asColumns.seen).toEqual(asRecords.seen);
@@ -397,11 +397,11 @@ describe('a row in the columns lane', () => {
     await fc.assert(
       fc.asyncProperty(
         settings,
-        async ({ table: { text, ragged }, batch_size, null_values, ...setting }) => {
+        async ({ table: { text, ragged }, batch_size, null_values, ...scenario }) => {
           await expectSame({
             text,
             source: { flexible: ragged, batch_size, null_values },
-            ...setting,
+            ...scenario,
           });
         },
       ),
@@ -436,12 +436,12 @@ describe('a row in the columns lane', () => {
       limit: sometimes(fc.integer({ min: 1, max: 5 })),
     });
     await fc.assert(
-      fc.asyncProperty(settings, async ({ lines: given, batch_size, ...setting }) => {
+      fc.asyncProperty(settings, async ({ lines: given, batch_size, ...scenario }) => {
         await expectSame({
           text: `${given.join('\n')}\n`,
           format: 'jsonl',
           source: { batch_size },
-          ...setting,
+          ...scenario,
         });
       }),
       { numRuns: 60 },

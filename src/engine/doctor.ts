@@ -11,7 +11,7 @@ import { resolvePart, type RuntimeTokens } from '../plan/resolve.ts';
 import { compileIssues } from './compile-check.ts';
 import { historyKey, historyOf, isStale, stalenessText } from './after-run/sla.ts';
 import type { ExecuteOptions } from './engine.ts';
-import { firstTurn, stateKeyOf } from './expand/turn.ts';
+import { firstIteration, stateKeyOf } from './expand/iteration.ts';
 
 /** Rows checked at the same time. */
 const PARALLEL_ROWS = 8;
@@ -150,7 +150,7 @@ async function checkRow(options: DoctorOptions, row: RowPlan): Promise<RowReport
       await timed(options, (context, tokens) => probeSource(reader, context, tokens), row),
     );
   const { state, dlq } = row;
-  const bookmark = stateKeyOf(row, firstTurn(row));
+  const bookmark = stateKeyOf(row, firstIteration(row));
   if (state !== undefined)
     add(
       'state',
@@ -211,7 +211,7 @@ async function timed(options: DoctorOptions, check: Check, row: Checked): Promis
     signal,
     credentials,
   };
-  const { records } = firstTurn({ id: row.id, partition: row.partition });
+  const { records } = firstIteration({ id: row.id, partition: row.partition });
   let found: ProbeFinding[];
   try {
     found = await Promise.race([
@@ -333,7 +333,7 @@ async function probeStaleness(
 ): Promise<ProbeFinding[]> {
   const store = await part.definition.open(resolvePart(part, tokens), context);
   try {
-    const value = await store.get(historyKey(stateKeyOf(row, firstTurn(row))));
+    const value = await store.get(historyKey(stateKeyOf(row, firstIteration(row))));
     const history = value === undefined ? undefined : historyOf(value);
     if (row.sla === undefined || history === undefined)
       return [{ name: 'staleness', status: 'skip', reason: 'no successful run is known yet' }];

@@ -4,7 +4,7 @@ import type { Progress } from '../wire/outcome.ts';
 import type { Credentials } from '../kit/context.ts';
 import type { Parts } from '../kit/parts.ts';
 import type { Plan } from '../plan/plan.ts';
-import type { OnStep } from './durable-steps.ts';
+import type { FailpointHook } from './failpoints.ts';
 import type { RunObserver } from './observe/observer.ts';
 
 export interface ExecuteOptions {
@@ -35,7 +35,7 @@ export interface ExecuteOptions {
    * Waits for what is still to be told when the run is over, so that the run need not; without it
    * the run does.
    */
-  readonly onTelling?: (told: Promise<void>) => void;
+  readonly onNotifying?: (told: Promise<void>) => void;
   readonly onProgress?: (progress: Progress) => void;
   /**
    * How many threads may work on pages beside the one that moves them (`threadsToSpare`); none when
@@ -43,5 +43,5 @@ export interface ExecuteOptions {
    */
   readonly threads?: number;
   /** For whoever tries out what a crash would leave behind. */
-  readonly onStep?: OnStep;
+  readonly onFailpoint?: FailpointHook;
 }

@@ -16,7 +16,7 @@ import { shardExpansion, shardsOf } from './expand/shards.ts';
 import { ONCE, type Expansion } from './expand/expansion.ts';
 import { runFanOut } from './expand/run-fan-out.ts';
 import { tupleExpansion, tupleId, type ValueLists } from './expand/tuples.ts';
-import { invocationName, ONLY_TURN, type Turn } from './expand/turn.ts';
+import { invocationName, SINGLE_ITERATION, type Iteration } from './expand/iteration.ts';
 import { Capture } from './invocation.ts';
 import { LiveCounts } from './live-counts.ts';
 import { openLogins } from './logins.ts';
@@ -55,8 +55,8 @@ export async function execute(options: ExecuteOptions): Promise<RunOutcome> {
   const read = new Map([...observers.sampledSources].map(([id, sampler]) => [id, sampler.shape()]));
   observers.tell((observer) => observer.runEnded?.(outcome, read));
   const told = observers.settled({ clock: env.clock, signal: anyOf(options) });
-  if (options.onTelling === undefined) await told;
-  else options.onTelling(told);
+  if (options.onNotifying === undefined) await told;
+  else options.onNotifying(told);
   return outcome;
 }
 
@@ -173,13 +173,13 @@ class Execution {
       return await this.#runWhenReady(row);
     } catch (error) {
       if (this.#stop.aborted)
-        return { ok: false, outcomes: [this.#notRun(row, ONLY_TURN)], captured: [] };
+        return { ok: false, outcomes: [this.#notRun(row, SINGLE_ITERATION)], captured: [] };
       const failure = outcomeErrorOf(error, this.#options.env.redactor);
       this.#log().error('row failed', { row: row.id, error: failure.message });
       if (this.#options.plan.onError === 'stop') this.#stopSiblings(row);
       return {
         ok: false,
-        outcomes: [{ ...this.#notRun(row, ONLY_TURN), status: 'failed', error: failure }],
+        outcomes: [{ ...this.#notRun(row, SINGLE_ITERATION), status: 'failed', error: failure }],
         captured: [],
       };
     }
@@ -205,8 +205,8 @@ class Execution {
       return { ok: true, outcomes: [], captured: [] };
     }
     return row.role === 'discovery'
-      ? this.#listTurns(row, expansion)
-      : this.#moveTurns(row, expansion);
+      ? this.#listIterations(row, expansion)
+      : this.#moveIterations(row, expansion);
   }
 
   async #expand(row: Runnable, waited: ReadonlyMap<string, RowResult>): Promise<Expansion> {
@@ -217,7 +217,7 @@ class Execution {
       base.size === 0
     )
       return base;
-    const { tokens, ...opener } = this.#invocationOf(ONLY_TURN);
+    const { tokens, ...opener } = this.#invocationOf(SINGLE_ITERATION);
     const release = await this.#gate.enter();
     try {
       const context = {
@@ -236,21 +236,21 @@ class Execution {
   }
 
   /**
-   * A row stands in the line for one turn at a time: the others cost nothing yet, and no row keeps
+   * A row stands in the line for one iteration at a time: the others cost nothing yet, and no row keeps
    * all others waiting.
    */
-  async #runTurns(
+  async #runIterations(
     row: Runnable,
     expansion: Expansion,
-    run: (turn: Turn) => Promise<InvocationOutcome>,
+    run: (iteration: Iteration) => Promise<InvocationOutcome>,
   ): Promise<RowResult> {
     const running: Promise<InvocationOutcome>[] = [];
-    for (const turn of expansion.turns()) {
+    for (const iteration of expansion.iterations()) {
       const release = await this.#gate.enter();
       running.push(
         (this.#stop.aborted
-          ? Promise.resolve(this.#notRun(row, turn))
-          : this.#ended(row, run(turn))
+          ? Promise.resolve(this.#notRun(row, iteration))
+          : this.#ended(row, run(iteration))
         ).finally(release),
       );
     }
@@ -271,48 +271,54 @@ class Execution {
     return outcome;
   }
 
-  async #moveTurns(row: RowPlan, expansion: Expansion): Promise<RowResult> {
+  async #moveIterations(row: RowPlan, expansion: Expansion): Promise<RowResult> {
     const capture = this.#captureFor(row);
-    const result = await this.#runTurns(row, expansion, (turn) => this.#move(row, turn, capture));
+    const result = await this.#runIterations(row, expansion, (iteration) =>
+      this.#move(row, iteration, capture),
+    );
     return { ...result, captured: capture?.records ?? [] };
   }
 
-  async #listTurns(row: FanOutPlan, expansion: Expansion): Promise<RowResult> {
+  async #listIterations(row: FanOutPlan, expansion: Expansion): Promise<RowResult> {
     const lists = new Map<string, readonly JsonValue[]>();
-    const result = await this.#runTurns(row, expansion, async (turn) => {
-      const { outcome, values } = await runFanOut({ ...this.#invocationOf(turn), row });
-      lists.set(tupleId(row.forEach, turn.records), values);
+    const result = await this.#runIterations(row, expansion, async (iteration) => {
+      const { outcome, values } = await runFanOut({ ...this.#invocationOf(iteration), row });
+      lists.set(tupleId(row.forEach, iteration.records), values);
       return outcome;
     });
     return { ...result, listed: { alias: row.alias, forEach: row.forEach, lists } };
   }
 
   /** What every invocation is given. */
-  #invocationOf(turn: Turn) {
+  #invocationOf(iteration: Iteration) {
     const { env, plan, clock, zone = 'UTC' } = this.#options;
     return {
       env,
       plan,
       invocationId: env.ids.next(),
       credentials: this.#credentials,
-      tokens: { now: { date: clock, zone }, records: turn.records },
-      turn,
+      tokens: { now: { date: clock, zone }, records: iteration.records },
+      iteration,
       stop: this.#stop,
       kill: this.#kill,
     };
   }
 
-  async #move(row: RowPlan, turn: Turn, capture: Capture | undefined): Promise<InvocationOutcome> {
+  async #move(
+    row: RowPlan,
+    iteration: Iteration,
+    capture: Capture | undefined,
+  ): Promise<InvocationOutcome> {
     let counted: Tally | undefined;
     const outcome = await runInvocation({
-      ...this.#invocationOf(turn),
+      ...this.#invocationOf(iteration),
       row,
       runId: this.#options.runId,
       capture,
       concurrency: this.#options.concurrency,
       dryRun: this.#options.dryRun ?? false,
       limit: this.#options.limit,
-      onStep: this.#options.onStep,
+      onFailpoint: this.#options.onFailpoint,
       claims: this.#claims,
       // Whoever writes only the first records must not read many ahead.
       threads: this.#options.limit === undefined ? this.#threads : undefined,
@@ -380,19 +386,19 @@ class Execution {
     const error = { code: 'row_skipped', kind: 'Custom', message: `skipped: ${why}` } as const;
     return {
       ok: false,
-      outcomes: [{ ...this.#notRun(row, ONLY_TURN), status: 'skipped', error }],
+      outcomes: [{ ...this.#notRun(row, SINGLE_ITERATION), status: 'skipped', error }],
       captured: [],
     };
   }
 
   /** The outcome of an invocation that never started. */
-  #notRun(row: Runnable, turn: Turn): InvocationOutcome {
+  #notRun(row: Runnable, iteration: Iteration): InvocationOutcome {
     const { env } = this.#options;
     const now = env.clock.now().toISOString();
     return {
       invocation_id: env.ids.next(),
-      row_id: invocationName(row, turn),
-      parent_record_key: turn.key,
+      row_id: invocationName(row, iteration),
+      parent_record_key: iteration.key,
       source: row.source.type,
       sink: row.role === 'discovery' ? '' : row.sink.type,
       status: 'cancelled',

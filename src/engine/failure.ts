@@ -1,6 +1,4 @@
-/**
- * Names what went wrong, once, where it happened: place first, then the connector's own sentence.
- */
+/** Turns errors of parts into the errors of a run. */
 import {
   AppError,
   ConfigError,
@@ -16,11 +14,8 @@ import type { OutcomeError } from '../wire/outcome.ts';
 
 export type Place = 'Source' | 'Sink' | 'State';
 
-/**
- * Adds the place to an error that crosses out of a part; everything that already has a kind passes
- * as it is.
- */
-export function blame(place: Place, type: string, error: unknown): unknown {
+/** Adds place and part type to a connector's error; every other error is returned as it is. */
+export function wrapConnectorError(place: Place, type: string, error: unknown): unknown {
   if (!(error instanceof ConnectorError)) return error;
   const message = `${place.toLowerCase()} \`${type}\`: ${error.message}`;
   const options = error.hint === undefined ? { cause: error } : { cause: error, hint: error.hint };

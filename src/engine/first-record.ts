@@ -3,7 +3,7 @@ import type { SourceContext } from '../kit/context.ts';
 import { RECORDS_LANE } from '../kit/page.ts';
 import type { SourcePlan } from '../plan/plan.ts';
 import { resolvePart, type RuntimeTokens } from '../plan/resolve.ts';
-import { blame } from './failure.ts';
+import { wrapConnectorError } from './failure.ts';
 
 /** Asks a source for one record; `purpose` names it in failures. */
 export async function firstRecord(
@@ -24,6 +24,6 @@ export async function firstRecord(
       await source.close();
     }
   } catch (error) {
-    throw blame('Source', `${part.type} (${purpose})`, error);
+    throw wrapConnectorError('Source', `${part.type} (${purpose})`, error);
   }
 }

@@ -5,12 +5,12 @@ import type { Sink, SinkCapabilities } from '../kit/sink.ts';
 import type { Source, SourceCapabilities } from '../kit/source.ts';
 import type { StateStore } from '../kit/state-store.ts';
 import type { RowPlan } from '../plan/plan.ts';
-import type { Reach } from './durable-steps.ts';
+import type { HitFailpoint } from './failpoints.ts';
 import type { DeadLetters } from './dlq/dead-letters.ts';
 import type { SeenKeys } from './delivery/seen-keys.ts';
 import type { Watermark } from './delivery/watermark.ts';
 import type { RowSampler } from './observe/samples.ts';
-import type { Crew } from './threads/work-ahead.ts';
+import type { StagePool } from './threads/ordered-prefetch.ts';
 import type { Tally } from './tally.ts';
 
 export interface Invocation {
@@ -30,7 +30,7 @@ export interface Invocation {
   readonly flushDurable: boolean;
   readonly deadLetters: DeadLetters | undefined;
   /** Works on pages: transforms and governance stages. */
-  readonly crew: Crew;
+  readonly pool: StagePool;
   readonly state: StateStore | undefined;
   readonly stateKey: string;
   /** Present when pages are committed together with a watermark. */
@@ -42,8 +42,8 @@ export interface Invocation {
   readonly capture: Capture | undefined;
   /** Looks at what records look like, when somebody wants to know. */
   readonly sampler: RowSampler | undefined;
-  /** Says that a durable step is come to, when somebody listens. */
-  readonly reach: Reach | undefined;
+  /** Present when a test or `--chaos` watches the failpoints. */
+  readonly hitFailpoint: HitFailpoint | undefined;
   /** Cooperative stop. */
   readonly stop: AbortSignal;
   /** Everything ends now. */

@@ -7,14 +7,14 @@ import type { Page } from '../kit/page.ts';
 import { CircuitBreaker } from './delivery/circuit-breaker.ts';
 import { flushAll, saveBookmark } from './delivery/checkpoint.ts';
 import { PageWriter } from './delivery/write-page.ts';
-import { blame, connectorErrorOf } from './failure.ts';
+import { wrapConnectorError, connectorErrorOf } from './failure.ts';
 import type { Invocation } from './invocation.ts';
 import * as metrics from './metrics.ts';
-import { unwanted, whileWanted } from './patience.ts';
+import { withinGracePeriod, abortable } from './grace-period.ts';
 import { readAhead } from './read-ahead.ts';
 import type { WorkedPage } from './stages/page-work.ts';
 import type { DeadRecord } from './stages/stage.ts';
-import { workAhead } from './threads/work-ahead.ts';
+import { orderedPrefetch } from './threads/ordered-prefetch.ts';
 
 export interface MoveOptions {
   readonly bookmark: JsonValue | undefined;
@@ -31,7 +31,7 @@ export interface MoveOptions {
 }
 
 /** Where the bookmarks of an invocation stand when its pages are through. */
-export interface Position {
+export interface SourcePosition {
   /** The last bookmark stored. */
   readonly stored: JsonValue | undefined;
   /** A bookmark that may be stored only once `finish` has made the output durable. */
@@ -42,8 +42,11 @@ export interface Position {
  * Moves pages until the source ends, the stop signal fires (at a page boundary) or the limit is
  * reached.
  */
-export async function movePages(invocation: Invocation, options: MoveOptions): Promise<Position> {
-  const { env, row, source, stop, crew, sampler } = invocation;
+export async function movePages(
+  invocation: Invocation,
+  options: MoveOptions,
+): Promise<SourcePosition> {
+  const { env, row, source, stop, pool, sampler } = invocation;
   const labels = { ...invocation.labels, connector: row.source.type };
   const request = {
     lane: row.lane.lane,
@@ -67,7 +70,7 @@ export async function movePages(invocation: Invocation, options: MoveOptions): P
     return page;
   };
   try {
-    for await (const { page, worked } of workAhead(next, crew)) {
+    for await (const { page, worked } of orderedPrefetch(next, pool)) {
       if (stop.aborted) break;
       env.metrics.inc(metrics.sourcePages, labels);
       env.metrics.inc(metrics.sourceRecords, labels, page.count);
@@ -81,7 +84,7 @@ export async function movePages(invocation: Invocation, options: MoveOptions): P
   } finally {
     await mover.rest();
     options.leave();
-    await unwanted(pages.return(undefined), env.clock);
+    await withinGracePeriod(pages.return(undefined), env.clock);
   }
   return { stored: mover.stored, waiting: mover.waiting };
 }
@@ -91,7 +94,7 @@ async function nextPage(
   invocation: Invocation,
 ): Promise<Page | undefined> {
   try {
-    const next = await whileWanted(pages.next(), invocation.stop, invocation.env.clock);
+    const next = await abortable(pages.next(), invocation.stop, invocation.env.clock);
     if (next === undefined)
       invocation.env.log.warn('the source did not stop in time and is left behind', {
         row: invocation.row.id,
@@ -105,7 +108,7 @@ async function nextPage(
       connector: invocation.row.source.type,
       kind,
     });
-    throw blame('Source', invocation.row.source.type, error);
+    throw wrapConnectorError('Source', invocation.row.source.type, error);
   }
 }
 
@@ -202,10 +205,10 @@ class PageMover {
     // A failure is told at the next checkpoint or at the end, which a source that waits for records
     // must not put off.
     this.#saving.catch(() => this.#options.leave());
-    const { reach, watermark } = this.#invocation;
+    const { hitFailpoint, watermark } = this.#invocation;
     // A sink that commits positions itself is at most one ahead; whoever counts the steps of a run
     // finds them in the same order each time.
-    if (watermark !== undefined || reach !== undefined) await this.settle();
+    if (watermark !== undefined || hitFailpoint !== undefined) await this.settle();
   }
 
   async #save(bookmark: JsonValue): Promise<void> {

@@ -9,10 +9,10 @@ import { replacedOutput, type ColumnType, type Sink, type SinkCapabilities } fro
 import type { Source } from '../kit/source.ts';
 import type { DlqPlan, PartPlan, Plan, RowPlan, SinkPlan, SourcePlan } from '../plan/plan.ts';
 import { resolvePart, type RuntimeTokens } from '../plan/resolve.ts';
-import type { OnStep, Reach } from './durable-steps.ts';
+import type { FailpointHook, HitFailpoint } from './failpoints.ts';
 import { DeadLetters } from './dlq/dead-letters.ts';
-import { stateKeyOf, type Turn } from './expand/turn.ts';
-import { blame } from './failure.ts';
+import { stateKeyOf, type Iteration } from './expand/iteration.ts';
+import { wrapConnectorError } from './failure.ts';
 import * as metrics from './metrics.ts';
 import type { Capture, Invocation } from './invocation.ts';
 import { SeenKeys } from './delivery/seen-keys.ts';
@@ -23,13 +23,13 @@ import { stagePlace } from './stages/stage.ts';
 import { stagesOf } from './stages/stages.ts';
 import type { RowSampler } from './observe/samples.ts';
 import type { OutputClaims } from './output-claims.ts';
-import { unwanted } from './patience.ts';
+import { withinGracePeriod } from './grace-period.ts';
 import { TransformChain, type NamedTransform } from './stages/transform-chain.ts';
 import { Tally } from './tally.ts';
 import type { ThreadBudget } from './threads/budget.ts';
-import { crewOfOne, GrowingCrew } from './threads/crew.ts';
+import { inlinePool, GrowingStagePool } from './threads/stage-pool.ts';
 import { setupOf } from './threads/setup.ts';
-import type { Crew } from './threads/work-ahead.ts';
+import type { StagePool } from './threads/ordered-prefetch.ts';
 import { dryRunSink } from './dry-run-sink.ts';
 
 /** How much one page may hold in encoded form; with one page ahead this bounds a row's memory. */
@@ -43,13 +43,13 @@ export interface OpenOptions {
   readonly invocationId: string;
   readonly credentials: Credentials;
   readonly tokens: RuntimeTokens;
-  readonly turn: Turn;
+  readonly iteration: Iteration;
   readonly capture: Capture | undefined;
   readonly stop: AbortSignal;
   readonly kill: AbortSignal;
   readonly concurrency: number | undefined;
   readonly dryRun: boolean;
-  readonly onStep: OnStep | undefined;
+  readonly onFailpoint: FailpointHook | undefined;
   /** Looks at what records look like, when somebody wants to know. */
   readonly sampler?: RowSampler | undefined;
   /** Of the whole run. */
@@ -62,13 +62,13 @@ export async function openInvocation(
   options: OpenOptions,
   closers: AsyncDisposableStack,
 ): Promise<Invocation> {
-  const { row, plan, turn, stop, kill } = options;
+  const { row, plan, iteration, stop, kill } = options;
   const labels = { pipeline: plan.name, row: row.id };
   const context = partContext(options);
   const tally = new Tally();
-  const reach = reachOf(options, tally);
+  const hitFailpoint = failpointsOf(options, tally);
   const transforms = await openTransforms(options, closers);
-  const stateKey = stateKeyOf(row, turn);
+  const stateKey = stateKeyOf(row, iteration);
   const state =
     row.state === undefined
       ? undefined
@@ -85,7 +85,7 @@ export async function openInvocation(
     pageBytes: PAGE_BYTES,
     ...retry,
     records: options.tokens.records,
-    ...(turn.parent === undefined ? {} : { parent: turn.parent }),
+    ...(iteration.parent === undefined ? {} : { parent: iteration.parent }),
   };
   const sourceConfig = sharded(resolve(options, row.source), options);
   const source = await openSource(
@@ -106,7 +106,7 @@ export async function openInvocation(
   const queue =
     row.dlq === undefined
       ? undefined
-      : await openDeadLetters(options, row.dlq, { ...context, reach }, closers);
+      : await openDeadLetters(options, row.dlq, { ...context, hitFailpoint }, closers);
   const flushDurable = capabilities.flushDurable && queue?.capabilities.flushDurable !== false;
   if (row.governance.schema !== undefined)
     assertCanEvolve(row.governance.schema, capabilities, row.sink.type);
@@ -114,12 +114,12 @@ export async function openInvocation(
     schema: sink.schema,
     supplied: suppliedColumns(row),
   });
-  const crew = crewOf(
+  const pool = poolOf(
     options,
     pageWork({ env: context.env, labels, transforms, stages, kill }),
     capabilities,
   );
-  closers.defer(() => crew.close());
+  closers.defer(() => pool.close());
   return {
     env: context.env,
     id: options.invocationId,
@@ -131,7 +131,7 @@ export async function openInvocation(
     replay: row.source.definition.capabilities(sourceConfig).replay,
     flushDurable,
     deadLetters: queue?.deadLetters,
-    crew,
+    pool,
     state,
     stateKey,
     watermark: undefined,
@@ -141,14 +141,14 @@ export async function openInvocation(
       : { seen: new SeenKeys(capabilities.key) }),
     capture: options.capture,
     sampler: options.sampler,
-    reach,
+    hitFailpoint,
     stop,
     kill,
   };
 }
 
 /** What the source is to read of its result. */
-function sharded(config: unknown, { row, turn: { shard } }: OpenOptions): unknown {
+function sharded(config: unknown, { row, iteration: { shard } }: OpenOptions): unknown {
   if (shard === undefined || row.shard === undefined) return config;
   return row.source.definition.slices?.within(config, row.shard.key, [shard.span]);
 }
@@ -157,15 +157,15 @@ function sharded(config: unknown, { row, turn: { shard } }: OpenOptions): unknow
  * Threads look ahead. Whoever counts the steps of a run, or keeps what it read for others, is to
  * find one page after the other.
  */
-function crewOf(options: OpenOptions, work: PageWork, { encodings }: SinkCapabilities): Crew {
+function poolOf(options: OpenOptions, work: PageWork, { encodings }: SinkCapabilities): StagePool {
   const { env, plan, row, tokens, threads, dryRun } = options;
   const isSideBySide =
     row.lane.sideBySide === true &&
     !dryRun &&
-    options.onStep === undefined &&
+    options.onFailpoint === undefined &&
     options.capture === undefined;
-  if (threads === undefined || !isSideBySide) return crewOfOne(work);
-  return new GrowingCrew({
+  if (threads === undefined || !isSideBySide) return inlinePool(work);
+  return new GrowingStagePool({
     setup: () => setupOf({ plan, row, tokens, encodings }),
     work,
     budget: threads,
@@ -176,10 +176,10 @@ function crewOf(options: OpenOptions, work: PageWork, { encodings }: SinkCapabil
 }
 
 /** Nothing at all when nobody listens. */
-function reachOf({ onStep, row }: OpenOptions, tally: Tally): Reach | undefined {
-  return onStep === undefined
+function failpointsOf({ onFailpoint, row }: OpenOptions, tally: Tally): HitFailpoint | undefined {
+  return onFailpoint === undefined
     ? undefined
-    : (step) => onStep(step, { row: row.id, page: tally.pages });
+    : (step) => onFailpoint(step, { row: row.id, page: tally.pages });
 }
 
 interface Opener extends Pick<
@@ -236,7 +236,7 @@ async function openPart<T extends { close(): Promise<void> }>(
     closers.defer(() => opened.close());
     return opened;
   } catch (error) {
-    throw blame(place, part.type, error);
+    throw wrapConnectorError(place, part.type, error);
   }
 }
 
@@ -252,10 +252,10 @@ export async function openSource(
 ): Promise<Source> {
   try {
     const source = await open();
-    closers.defer(async () => void (await unwanted(source.close(), env.clock)));
+    closers.defer(async () => void (await withinGracePeriod(source.close(), env.clock)));
     return source;
   } catch (error) {
-    throw blame('Source', part.type, error);
+    throw wrapConnectorError('Source', part.type, error);
   }
 }
 
@@ -288,7 +288,7 @@ async function openSink(
 async function openDeadLetters(
   options: OpenOptions,
   plan: DlqPlan,
-  { reach, ...context }: PartContext & { readonly reach: Reach | undefined },
+  { hitFailpoint, ...context }: PartContext & { readonly hitFailpoint: HitFailpoint | undefined },
   closers: AsyncDisposableStack,
 ): Promise<{ deadLetters: DeadLetters; capabilities: SinkCapabilities }> {
   const { sink, capabilities } = await openSink(
@@ -306,7 +306,7 @@ async function openDeadLetters(
       pipeline,
       row,
       sinkType: options.row.sink.type,
-      reach,
+      hitFailpoint,
     }),
     capabilities,
   };

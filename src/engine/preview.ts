@@ -9,8 +9,8 @@ import { RECORDS_LANE } from '../kit/page.ts';
 import type { RowPlan } from '../plan/plan.ts';
 import { resolvePart, type RuntimeTokens } from '../plan/resolve.ts';
 import type { ExecuteOptions } from './engine.ts';
-import { firstTurn } from './expand/turn.ts';
-import { blame } from './failure.ts';
+import { firstIteration } from './expand/iteration.ts';
+import { wrapConnectorError } from './failure.ts';
 import { PageInWork } from './stages/stage.ts';
 import { stagesOf } from './stages/stages.ts';
 import { TransformChain } from './stages/transform-chain.ts';
@@ -29,7 +29,7 @@ export async function* preview(options: PreviewOptions): AsyncGenerator<JsonValu
   const signal = AbortSignal.any([options.signal, leave.signal]);
   const tokens: RuntimeTokens = {
     now: { date: options.clock, zone: 'UTC' },
-    records: firstTurn(row).records,
+    records: firstIteration(row).records,
   };
   const credentials = createCredentials(options.parts.credentials, plan.auth, { env, signal });
   const context: PartContext = {
@@ -67,7 +67,7 @@ export async function* preview(options: PreviewOptions): AsyncGenerator<JsonValu
       if (left <= 0) break;
     }
   } catch (error) {
-    throw blame('Source', row.source.type, error);
+    throw wrapConnectorError('Source', row.source.type, error);
   } finally {
     leave.abort();
     await source.close();

@@ -9,18 +9,22 @@ import type { InvocationOutcome, SlaViolation } from '../wire/outcome.ts';
 import { cleanUp } from './after-run/clean-up.ts';
 import { reconcile } from './after-run/reconcile.ts';
 import { judgeSla } from './after-run/sla.ts';
-import { blame, outcomeErrorOf } from './failure.ts';
-import { invocationName, isWholeTurn, stateKeyOf } from './expand/turn.ts';
+import { wrapConnectorError, outcomeErrorOf } from './failure.ts';
+import { invocationName, isWholeIteration, stateKeyOf } from './expand/iteration.ts';
 import type { Invocation } from './invocation.ts';
 import * as metrics from './metrics.ts';
 import { flushAll, saveBookmark } from './delivery/checkpoint.ts';
-import { movePages, type Position } from './move-pages.ts';
+import { movePages, type SourcePosition } from './move-pages.ts';
 import { canonicalUri } from './observe/canonical-uri.ts';
 import { datasetOf } from './observe/datasets.ts';
 import type { ObservedRow } from './observe/observer.ts';
 import type { Observers } from './observe/observers.ts';
 import { RowSampler, type ShapeSampler } from './observe/samples.ts';
-import { finishUndo, keepRun, type KeptRun } from './rollback/kept-run.ts';
+import {
+  finishInterruptedRollback,
+  openRollbackLog,
+  type RollbackLog,
+} from './rollback/rollback-log.ts';
 import { startPosition, type Start } from './start-position.ts';
 import { openInvocation, PAGE_BYTES, partContext, resolve, type OpenOptions } from './open.ts';
 import { Tally } from './tally.ts';
@@ -45,10 +49,10 @@ const NO_MORE_PAGES = new StopReason('cancel', 'no more pages are wanted');
 
 /** Never throws: whatever happens is in the outcome. */
 export async function runInvocation(options: RunRowOptions): Promise<InvocationOutcome> {
-  const { env, row, turn, tokens, invocationId, observers, sampledSources: sources } = options;
+  const { env, row, iteration, tokens, invocationId, observers, sampledSources: sources } = options;
   const observed: ObservedRow = {
     invocationId,
-    name: invocationName(row, turn),
+    name: invocationName(row, iteration),
     row,
     tokens,
     startedAt: env.clock.now(),
@@ -91,9 +95,9 @@ async function invoke(
     source: row.source.type,
     sink: row.sink.type,
     lane: laneName(options),
-    key: options.turn.key ?? undefined,
-    chunk: options.turn.chunk,
-    shard: options.turn.shard?.id,
+    key: options.iteration.key ?? undefined,
+    chunk: options.iteration.chunk,
+    shard: options.iteration.shard?.id,
   });
   const result = await inspected(options, await attempt(options));
   const durationMs = Math.round(env.clock.elapsedMs() - from);
@@ -122,7 +126,7 @@ async function invoke(
   return {
     invocation_id: options.invocationId,
     row_id: name,
-    parent_record_key: options.turn.key,
+    parent_record_key: options.iteration.key,
     source: row.source.type,
     sink: row.sink.type,
     status,
@@ -155,8 +159,8 @@ function isWhole({ row, dryRun, limit }: RunRowOptions): boolean {
 }
 
 /** Whether what it wrote is all that the row writes. */
-function isOnlyOne({ row, turn }: RunRowOptions): boolean {
-  return row.role === 'root' && isWholeTurn(turn);
+function isOnlyOne({ row, iteration }: RunRowOptions): boolean {
+  return row.role === 'root' && isWholeIteration(iteration);
 }
 
 async function judge(
@@ -172,7 +176,7 @@ async function judge(
   const outcome = {
     succeeded: failure === undefined,
     written: tally.written,
-    stateKey: stateKeyOf(row, options.turn),
+    stateKey: stateKeyOf(row, options.iteration),
   };
   return judgeSla(
     { env, labels: { pipeline: plan.name, row: row.id }, sla: row.sla, ...outcome },
@@ -246,16 +250,16 @@ export async function moveAndFinish(
   options: RunRowOptions,
   leave: AbortController,
 ): Promise<JsonValue | undefined> {
-  opened.reach?.('opened');
+  opened.hitFailpoint?.('opened');
   const saveBookmarks = !options.dryRun && options.limit === undefined;
-  if (saveBookmarks) await finishUndo(opened);
+  if (saveBookmarks) await finishInterruptedRollback(opened);
   const own = await startPosition(opened, saveBookmarks);
   const { watermark, bookmark } = (await options.agree?.(own)) ?? own;
   const invocation = { ...opened, watermark };
   const sinkUri = (): string =>
     options.row.sink.definition.datasetUri(resolve(options, options.row.sink));
   const kept = saveBookmarks
-    ? await keepRun(invocation, { now: options.tokens.now, sinkUri })
+    ? await openRollbackLog(invocation, { now: options.tokens.now, sinkUri })
     : undefined;
   try {
     return await moveFrom(bookmark, invocation, { ...options, saveBookmarks, leave, kept });
@@ -267,7 +271,7 @@ export async function moveAndFinish(
 interface MoveFromOptions extends RunRowOptions {
   readonly saveBookmarks: boolean;
   readonly leave: AbortController;
-  readonly kept: KeptRun | undefined;
+  readonly kept: RollbackLog | undefined;
 }
 
 async function moveFrom(
@@ -277,7 +281,7 @@ async function moveFrom(
 ): Promise<JsonValue | undefined> {
   const { saveBookmarks, leave, kept } = options;
   const tellFiles = fileTeller(invocation.sink, options);
-  let position: Position | undefined;
+  let position: SourcePosition | undefined;
   try {
     position = await movePages(invocation, {
       bookmark,
@@ -328,12 +332,12 @@ function fileTeller(sink: Sink, options: RunRowOptions): () => void {
 }
 
 async function finish(invocation: Invocation, reason: FinishReason): Promise<void> {
-  invocation.reach?.('before_finish');
+  invocation.hitFailpoint?.('before_finish');
   try {
     await invocation.sink.finish(reason);
-    invocation.reach?.('after_finish');
+    invocation.hitFailpoint?.('after_finish');
   } catch (error) {
-    throw blame('Sink', invocation.row.sink.type, error);
+    throw wrapConnectorError('Sink', invocation.row.sink.type, error);
   } finally {
     await invocation.deadLetters?.finish(reason);
   }

@@ -7,7 +7,7 @@ import type { JsonValue } from '../lib/text/json.ts';
 import type { TokenWriter } from '../kit/sink.ts';
 import { isKeyed } from '../kit/write-spec.ts';
 import { PAGES_SKIPPED, readPosition, Watermark } from './delivery/watermark.ts';
-import { blame } from './failure.ts';
+import { wrapConnectorError } from './failure.ts';
 import type { Invocation } from './invocation.ts';
 import * as metrics from './metrics.ts';
 
@@ -27,7 +27,7 @@ export async function startPosition(
     row.delivery === 'exactly_once' && saveBookmarks ? tokensOf(invocation) : undefined;
   if (tokens === undefined) return { bookmark: stored.bookmark, watermark: undefined };
   const watermark = await Watermark.open(tokens, stateKey, stored).catch((error: unknown) => {
-    throw blame('Sink', row.sink.type, error);
+    throw wrapConnectorError('Sink', row.sink.type, error);
   });
   if (watermark.recovered > 0 && watermark.bookmark !== undefined) {
     env.metrics.inc(PAGES_SKIPPED, labels, watermark.recovered);
@@ -36,9 +36,9 @@ export async function startPosition(
       pages: watermark.recovered,
     });
     await state?.put(stateKey, watermark.stateValue(watermark.bookmark)).catch((error: unknown) => {
-      throw blame('State', row.state?.type ?? 'state', error);
+      throw wrapConnectorError('State', row.state?.type ?? 'state', error);
     });
-    invocation.reach?.('after_recovery');
+    invocation.hitFailpoint?.('after_recovery');
   }
   return { bookmark: watermark.bookmark, watermark };
 }
@@ -86,6 +86,6 @@ async function lastBookmark(invocation: Invocation): Promise<JsonValue | undefin
     return value;
   } catch (error) {
     env.metrics.inc(metrics.stateErrors, { ...labels, op: 'get', kind: 'unknown' });
-    throw blame('State', row.state?.type ?? 'state', error);
+    throw wrapConnectorError('State', row.state?.type ?? 'state', error);
   }
 }

@@ -44,17 +44,18 @@ export const rollbackCommand = defineCommand({
       throw usageError('one of --run and --list is needed', 'see `headgate rollback --help`');
     const { loadPlan } = await import('../documents/load-plan.ts');
     const { plan, parts } = await loadPlan(context, { config, completion: options });
-    const { listUndoable, undoRun } = await import('../../engine/rollback/undo-run.ts');
+    const { listRollbackable, rollBackRun } =
+      await import('../../engine/rollback/roll-back-run.ts');
     const { env, world, terminal } = context;
     using stops = listenForStop(world, 'cancel', () => {});
     const request = { plan, parts, env, row, signal: stops.signal };
     if (runId === undefined) {
-      const markers = await listUndoable(request);
+      const markers = await listRollbackable(request);
       if (options.json) terminal.json({ pipeline: plan.name, runs: markers.map(listed) });
       else tellList(context, markers);
       return EXIT.ok;
     }
-    const report = await undoRun({ ...request, runId, dryRun, force });
+    const report = await rollBackRun({ ...request, runId, dryRun, force });
     if (options.json) terminal.json(report);
     else tell(context, report);
     const signal = stops.received();

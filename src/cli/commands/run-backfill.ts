@@ -16,7 +16,7 @@ import { createNotifier } from '../../features/notifications/index.ts';
 import { observed } from '../../features/observers.ts';
 import { execute } from '../../engine/execute.ts';
 import { openLogins } from '../../engine/logins.ts';
-import { LastWords } from '../../engine/observe/last-words.ts';
+import { PendingNotifications } from '../../engine/observe/pending-notifications.ts';
 import { threadsToSpare } from '../../engine/threads/budget.ts';
 import { partContext } from '../../engine/open.ts';
 import { findTokens } from '../../plan/run-time-tokens.ts';
@@ -104,7 +104,7 @@ export async function backfill(
     if (options.dryRun) return await tellUnits(context, prepared, state, options);
     warn(context, prepared, state);
     const notifier = createNotifier(env);
-    const [outages, lastWords] = [new Outages(env.clock), new LastWords()];
+    const [outages, pendingNotifications] = [new Outages(env.clock), new PendingNotifications()];
     const concurrency = options.concurrency ?? loaded.plan.backfill?.concurrency ?? 1;
     const threads = threadsToSpare(availableParallelism(), concurrency);
     const results = await runUnits({
@@ -118,7 +118,7 @@ export async function backfill(
       execute: async ({ clock }, plan) => {
         const watched = await observed(plan, env, { notifier, outages });
         const { parts } = loaded;
-        const onTelling = lastWords.add;
+        const onNotifying = pendingNotifications.add;
         return execute({
           ...watched,
           plan,
@@ -128,13 +128,13 @@ export async function backfill(
           signal: stops.signal,
           credentials,
           threads,
-          onTelling,
+          onNotifying,
         });
       },
       onUnit: (result) => tellUnit(context, result),
     });
     tellEnd(context, prepared, results, options.json);
-    await lastWords.settle(env.clock);
+    await pendingNotifications.settle(env.clock);
     const signal = stops.received();
     if (
       signal !== undefined &&

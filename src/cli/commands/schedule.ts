@@ -4,7 +4,7 @@ import { AppError } from '../../lib/errors.ts';
 import { Outages } from '../../lib/outages.ts';
 import type { Credentials } from '../../kit/context.ts';
 import type { Env } from '../../lib/env.ts';
-import type { LastWords } from '../../engine/observe/last-words.ts';
+import type { PendingNotifications } from '../../engine/observe/pending-notifications.ts';
 import type { Job } from '../../features/schedule/job.ts';
 import type { CliContext } from '../framework/context.ts';
 import { defineCommand } from '../framework/command.ts';
@@ -44,7 +44,7 @@ export const scheduleCommand = defineCommand({
     // Where metrics are read and how much is logged stays as it is when the document is read again.
     await using surroundings = await documentEnv(context, loaded.plan, false);
     const { env } = surroundings;
-    const { jobOf, lastWords } = await jobMaker(env);
+    const { jobOf, pendingNotifications } = await jobMaker(env);
     const job = jobOf(loaded);
     const grace = job.spec.shutdown_grace_secs;
     using stops = listenForStop(context.world, 'shutdown', (signal) => {
@@ -57,7 +57,7 @@ export const scheduleCommand = defineCommand({
     const code = await (options.once
       ? runOnce(context, job, stops)
       : runOnSchedule(context, job, { env, load: async () => jobOf(await load()), stops }));
-    await lastWords.settle(env.clock);
+    await pendingNotifications.settle(env.clock);
     return code;
   },
 });
@@ -65,7 +65,7 @@ export const scheduleCommand = defineCommand({
 interface Jobs {
   /** Logins stay as long as the document declares the same ones. */
   readonly jobOf: (loaded: Loaded) => Job;
-  readonly lastWords: LastWords;
+  readonly pendingNotifications: PendingNotifications;
 }
 
 async function jobMaker(loud: Env): Promise<Jobs> {
@@ -74,7 +74,7 @@ async function jobMaker(loud: Env): Promise<Jobs> {
   const { openLogins } = await import('../../engine/logins.ts');
   const { observed } = await import('../../features/observers.ts');
   const { createNotifier } = await import('../../features/notifications/index.ts');
-  const { LastWords } = await import('../../engine/observe/last-words.ts');
+  const { PendingNotifications } = await import('../../engine/observe/pending-notifications.ts');
   const { canonicalJson } = await import('../../lib/text/json.ts');
   const env = { ...loud, log: quieterLog(loud.log) };
   // Remembers more than one run: what was told a minute ago is not told again.
@@ -83,7 +83,7 @@ async function jobMaker(loud: Env): Promise<Jobs> {
   const { signal } = new AbortController();
   let logins: { readonly declared: string; readonly credentials: Credentials } | undefined;
   // A receiver that does not answer must not make runs overlap.
-  const lastWords = new LastWords();
+  const pendingNotifications = new PendingNotifications();
   const jobOf = ({ plan, parts }: Loaded): Job => {
     const { recurrence: spec } = plan;
     if (spec === undefined) {
@@ -110,12 +110,12 @@ async function jobMaker(loud: Env): Promise<Jobs> {
           runId: env.ids.next(),
           credentials,
           threads,
-          onTelling: lastWords.add,
+          onNotifying: pendingNotifications.add,
         });
       },
     });
   };
-  return { jobOf, lastWords };
+  return { jobOf, pendingNotifications };
 }
 
 async function runOnce({ terminal, world }: CliContext, job: Job, stops: Stops): Promise<number> {

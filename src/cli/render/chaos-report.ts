@@ -1,5 +1,5 @@
 /** What crashes came to, for people and for programs. */
-import { DURABLE_STEPS } from '../../engine/durable-steps.ts';
+import { FAILPOINTS } from '../../engine/failpoints.ts';
 import type { ChaosReport } from '../../features/fixtures/crash/crash-case.ts';
 import type { CrashReport, StepFindings } from '../../features/fixtures/crash/try-crashes.ts';
 import type { Terminal } from './render.ts';
@@ -40,7 +40,7 @@ function cellsOf({
 }: StepFindings): string[] {
   const result =
     crashes === 0 ? 'not tried' : broken ? 'BROKEN' : doubled > 0 ? 'ok, written again' : 'ok';
-  return [DURABLE_STEPS[step], ...[crashes, lost, doubled, strange, failed].map(String), result];
+  return [FAILPOINTS[step], ...[crashes, lost, doubled, strange, failed].map(String), result];
 }
 
 export function chaosDocument(report: ChaosReport): Record<string, unknown> {

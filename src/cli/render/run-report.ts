@@ -30,7 +30,7 @@ export function summarizeRun(
     terminal.note(`  limited to ${count(limit, 'record')} a row: no bookmark was stored`);
   if (outcome.nodes !== undefined)
     for (const line of nodeTable(outcome.nodes)) terminal.note(`  ${line}`);
-  for (const row of outcome.invocations) tellFailure(terminal, row);
+  for (const row of outcome.invocations) failureMessageOf(terminal, row);
   // A failure of the run as a whole, before any row could have one.
   if (outcome.error !== null && outcome.invocations.every((row) => row.error === null))
     reportFailure(terminal, outcome.error);
@@ -86,7 +86,7 @@ function nodeTable(nodes: readonly NodeOutcome[]): string[] {
   );
 }
 
-function tellFailure(terminal: Terminal, row: InvocationOutcome): void {
+function failureMessageOf(terminal: Terminal, row: InvocationOutcome): void {
   if (row.error === null) return;
   terminal.note(
     `${terminal.paint('red', 'error:')} row ${row.row_id}: ${row.error.message}  ${terminal.paint('dim', `[${row.error.code}]`)}`,

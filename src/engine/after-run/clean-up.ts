@@ -5,7 +5,7 @@
 import { RunError } from '../../lib/errors.ts';
 import { defineMetric } from '../../lib/metrics/metrics.ts';
 import { fillConfig, type RuntimeTokens } from '../../plan/resolve.ts';
-import { blame } from '../failure.ts';
+import { wrapConnectorError } from '../failure.ts';
 import type { Invocation } from '../invocation.ts';
 
 const ROW = ['pipeline', 'row'] as const;
@@ -61,7 +61,7 @@ export async function cleanUp(
     deleted = await sink.sweep({ scope, keys: seen.values() });
   } catch (error) {
     env.metrics.inc(cleanupRuns, { ...labels, outcome: 'failed' });
-    throw blame('Sink', row.sink.type, error);
+    throw wrapConnectorError('Sink', row.sink.type, error);
   }
   env.metrics.inc(cleanupRuns, { ...labels, outcome: 'done' });
   env.metrics.inc(cleanupDeleted, labels, deleted);

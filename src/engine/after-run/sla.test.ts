@@ -24,7 +24,7 @@ const KEY = 'test::row-0::__sla__';
 const NOW = Date.parse('2026-01-31T12:00:00Z') / 1000;
 const records = (count: number): JsonValue[] => Array.from({ length: count }, (_, id) => ({ id }));
 
-interface Setting {
+interface Scenario {
   readonly values?: Map<string, JsonValue>;
   readonly count?: number;
   readonly fails?: boolean;
@@ -34,7 +34,7 @@ interface Setting {
 
 async function judged(
   sla: JsonObject,
-  { values = new Map(), count = 1, fails = false, row = {}, execute = {} }: Setting = {},
+  { values = new Map(), count = 1, fails = false, row = {}, execute = {} }: Scenario = {},
 ) {
   const metrics = countedMetrics();
   const env = testEnv({ clock: stillClock(), metrics });

@@ -1,22 +1,22 @@
 /** Making what was taken durable, and remembering how far that reaches. */
 import type { JsonValue } from '../../lib/text/json.ts';
-import { blame, connectorErrorOf } from '../failure.ts';
+import { wrapConnectorError, connectorErrorOf } from '../failure.ts';
 import type { Invocation } from '../invocation.ts';
 import * as metrics from '../metrics.ts';
 import { retrying } from './retry.ts';
 
 /** Makes everything taken so far durable: the sink first, then the dead letters. */
 export async function flushAll(invocation: Invocation): Promise<void> {
-  const { env, row, sink, deadLetters, tally, reach } = invocation;
+  const { env, row, sink, deadLetters, tally, hitFailpoint } = invocation;
   const from = env.clock.elapsedMs();
   try {
     await retrying(invocation, 'flush', () => sink.flush());
   } catch (error) {
     tally.unsettle();
-    throw blame('Sink', row.sink.type, error);
+    throw wrapConnectorError('Sink', row.sink.type, error);
   }
   tally.settle();
-  reach?.('after_flush');
+  hitFailpoint?.('after_flush');
   env.metrics.observe(
     metrics.sinkFlushDuration,
     { ...invocation.labels, connector: row.sink.type },
@@ -30,7 +30,7 @@ export async function flushAll(invocation: Invocation): Promise<void> {
  * store to hold it.
  */
 export async function saveBookmark(invocation: Invocation, bookmark: JsonValue): Promise<boolean> {
-  const { state, stateKey, source, env, labels, row, watermark, reach } = invocation;
+  const { state, stateKey, source, env, labels, row, watermark, hitFailpoint } = invocation;
   const value = watermark?.stateValue(bookmark) ?? bookmark;
   if (state !== undefined) {
     const from = env.clock.elapsedMs();
@@ -42,16 +42,16 @@ export async function saveBookmark(invocation: Invocation, bookmark: JsonValue):
         op: 'put',
         kind: connectorErrorOf(error)?.kind ?? 'unknown',
       });
-      throw blame('State', row.state?.type ?? 'state', error);
+      throw wrapConnectorError('State', row.state?.type ?? 'state', error);
     }
-    reach?.('after_bookmark');
+    hitFailpoint?.('after_bookmark');
     env.metrics.inc(metrics.statePuts, labels);
     env.metrics.observe(metrics.statePutDuration, labels, (env.clock.elapsedMs() - from) / 1000);
     observeBookmark(invocation, bookmark);
   }
   if (source.acknowledge !== undefined) {
     await source.acknowledge(bookmark);
-    reach?.('after_acknowledge');
+    hitFailpoint?.('after_acknowledge');
   }
   return state !== undefined;
 }

@@ -5,7 +5,7 @@ import { defineMetric } from '../../lib/metrics/metrics.ts';
 import type { Page } from '../../kit/page.ts';
 import type { Rejection, WriteResult } from '../../kit/sink.ts';
 import type { PoisonPolicy } from '../../document/blocks/resilience.ts';
-import { blame, connectorErrorOf } from '../failure.ts';
+import { wrapConnectorError, connectorErrorOf } from '../failure.ts';
 import type { Invocation } from '../invocation.ts';
 
 export const POISON_ROWS = defineMetric({
@@ -117,6 +117,6 @@ export class Poison {
 
 /** A page that failed as a whole, told of one of its records. */
 function recordErrorOf(cause: ConnectorError): RecordError {
-  const named = blame('Sink', 'again', cause);
+  const named = wrapConnectorError('Sink', 'again', cause);
   return new RecordError(named instanceof RunError ? named.kind : 'Sink', cause.message, { cause });
 }

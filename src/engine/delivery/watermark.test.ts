@@ -37,7 +37,7 @@ const stored = (page: number, seq: number): JsonValue => ({
   seq,
 });
 
-interface Setting {
+interface Scenario {
   readonly pages?: readonly FakePage[];
   readonly values?: Map<string, JsonValue>;
   readonly row?: Partial<RowPlan>;
@@ -50,7 +50,7 @@ interface Setting {
 /** One run of the positional source into the table, exactly once. */
 async function move(
   table: SqliteTable,
-  { pages = PAGES, values = new Map(), row = {}, execute = {}, wrap, failPut }: Setting,
+  { pages = PAGES, values = new Map(), row = {}, execute = {}, wrap, failPut }: Scenario,
 ) {
   const metrics = countedMetrics();
   const journal: string[] = [];

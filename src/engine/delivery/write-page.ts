@@ -1,7 +1,7 @@
 import { RecordError, RunError } from '../../lib/errors.ts';
 import type { Page } from '../../kit/page.ts';
 import type { WriteResult } from '../../kit/sink.ts';
-import { blame, connectorErrorOf } from '../failure.ts';
+import { wrapConnectorError, connectorErrorOf } from '../failure.ts';
 import type { Invocation } from '../invocation.ts';
 import * as metrics from '../metrics.ts';
 import type { DeadRecord } from '../stages/stage.ts';
@@ -177,13 +177,13 @@ export class PageWriter {
   }
 
   async #measured(write: () => Promise<WriteResult>): Promise<WriteResult> {
-    const { env, row, reach } = this.#invocation;
+    const { env, row, hitFailpoint } = this.#invocation;
     const labels = { ...this.#invocation.labels, connector: row.sink.type };
-    reach?.('before_write');
+    hitFailpoint?.('before_write');
     const from = env.clock.elapsedMs();
     try {
       const result = await write();
-      reach?.('after_write');
+      hitFailpoint?.('after_write');
       env.metrics.inc(metrics.sinkRecords, labels, result.written);
       for (const { error } of result.rejected)
         env.metrics.inc(metrics.sinkErrors, { ...labels, kind: error.kind });
@@ -193,7 +193,7 @@ export class PageWriter {
         ...labels,
         kind: connectorErrorOf(error)?.kind ?? 'unknown',
       });
-      throw blame('Sink', row.sink.type, error);
+      throw wrapConnectorError('Sink', row.sink.type, error);
     } finally {
       env.metrics.inc(metrics.sinkWrites, labels);
       env.metrics.observe(metrics.sinkWriteDuration, labels, (env.clock.elapsedMs() - from) / 1000);

@@ -8,7 +8,7 @@ import type { JsonObject } from '../../lib/text/json.ts';
 import { Page } from '../../kit/page.ts';
 import type { FinishReason, Sink } from '../../kit/sink.ts';
 import type { DlqPlan } from '../../plan/plan.ts';
-import { blame } from '../failure.ts';
+import { wrapConnectorError } from '../failure.ts';
 import {
   dlqBudgetExceeded,
   dlqErrors,
@@ -17,7 +17,7 @@ import {
   dlqRecords,
   dlqWriteDuration,
 } from '../metrics.ts';
-import type { Reach } from '../durable-steps.ts';
+import type { HitFailpoint } from '../failpoints.ts';
 import type { DeadReason } from '../../wire/dead-reasons.ts';
 import type { DeadRecord } from '../stages/stage.ts';
 
@@ -38,7 +38,7 @@ export interface DeadLetterContext {
   readonly row: string;
   /** Kind of the main sink. */
   readonly sinkType: string;
-  readonly reach?: Reach | undefined;
+  readonly hitFailpoint?: HitFailpoint | undefined;
 }
 
 export class DeadLetters {
@@ -69,7 +69,7 @@ export class DeadLetters {
     const { skipped = 0 } = await sink
       .write(envelopes, { partial: false })
       .catch((error: unknown) => {
-        throw blame('Sink', `${plan.sink.type} (dead-letter queue)`, error);
+        throw wrapConnectorError('Sink', `${plan.sink.type} (dead-letter queue)`, error);
       });
     if (skipped > 0) {
       const message = `the dead-letter queue \`${plan.sink.type}\` left out ${skipped} of ${dead.length} dead letters: its destination has a place for none of their fields`;
@@ -78,7 +78,7 @@ export class DeadLetters {
       });
     }
     env.metrics.observe(dlqWriteDuration, this.#labels, (env.clock.elapsedMs() - started) / 1000);
-    this.#context.reach?.('after_dead_letters');
+    this.#context.hitFailpoint?.('after_dead_letters');
     this.#total += dead.length;
     this.#count(dead);
   }
@@ -88,9 +88,13 @@ export class DeadLetters {
     try {
       await this.#context.sink.flush();
     } catch (error) {
-      throw blame('Sink', `${this.#context.plan.sink.type} (dead-letter queue)`, error);
+      throw wrapConnectorError(
+        'Sink',
+        `${this.#context.plan.sink.type} (dead-letter queue)`,
+        error,
+      );
     }
-    this.#context.reach?.('after_dead_letter_flush');
+    this.#context.hitFailpoint?.('after_dead_letter_flush');
     this.#context.env.metrics.observe(
       dlqFlushDuration,
       this.#labels,
@@ -106,7 +110,11 @@ export class DeadLetters {
     try {
       await this.#context.sink.finish(reason);
     } catch (error) {
-      throw blame('Sink', `${this.#context.plan.sink.type} (dead-letter queue)`, error);
+      throw wrapConnectorError(
+        'Sink',
+        `${this.#context.plan.sink.type} (dead-letter queue)`,
+        error,
+      );
     }
   }
 

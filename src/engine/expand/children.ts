@@ -3,7 +3,7 @@ import { RunError } from '../../lib/errors.ts';
 import { isObject, jsonText, type JsonValue } from '../../lib/text/json.ts';
 import type { ParentLink } from '../../plan/plan.ts';
 import type { Expansion } from './expansion.ts';
-import { keyPartOf } from './turn.ts';
+import { keyPartOf } from './iteration.ts';
 
 /** Two records with the same key would share a bookmark, so that is refused before any starts. */
 export function childExpansion(
@@ -30,7 +30,7 @@ export function childExpansion(
   return {
     size: keys.length,
     idle: `its parent \`${parent.row}\` gave no records`,
-    *turns() {
+    *iterations() {
       for (const [index, key] of keys.entries()) {
         const record = captured[index] ?? null;
         yield {

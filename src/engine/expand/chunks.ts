@@ -25,13 +25,13 @@ export function chunkExpansion(row: string, base: Expansion, chunks: readonly Ch
   return {
     size,
     idle: base.size === 0 ? base.idle : 'its range is empty',
-    *turns() {
-      for (const turn of base.turns()) {
+    *iterations() {
+      for (const iteration of base.iterations()) {
         for (const chunk of chunks) {
           yield {
-            ...turn,
+            ...iteration,
             chunk: chunk.id,
-            records: new Map([...turn.records, ['partition', chunk.tokens]]),
+            records: new Map([...iteration.records, ['partition', chunk.tokens]]),
           };
         }
       }

@@ -1,4 +1,4 @@
-import { ONLY_TURN, type Turn } from './turn.ts';
+import { SINGLE_ITERATION, type Iteration } from './iteration.ts';
 
 /**
  * How often a row runs, and for what. Turns are made one by one as they start, so that thousands of
@@ -8,7 +8,7 @@ export interface Expansion {
   readonly size: number;
   /** Why there is nothing to do, where the size is 0. */
   readonly idle: string;
-  turns(): Iterable<Turn>;
+  iterations(): Iterable<Iteration>;
 }
 
-export const ONCE: Expansion = { size: 1, idle: '', turns: () => [ONLY_TURN] };
+export const ONCE: Expansion = { size: 1, idle: '', iterations: () => [SINGLE_ITERATION] };

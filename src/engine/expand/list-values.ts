@@ -6,7 +6,7 @@ import { readerOf } from '../../kit/field-path.ts';
 import { RECORDS_LANE } from '../../kit/page.ts';
 import type { FanOutPlan } from '../../plan/plan.ts';
 import { resolvePart, type RuntimeTokens } from '../../plan/resolve.ts';
-import { blame } from '../failure.ts';
+import { wrapConnectorError } from '../failure.ts';
 import type { Tally } from '../tally.ts';
 import { MAX_PRODUCT } from './tuples.ts';
 
@@ -45,7 +45,7 @@ export async function listValues(
       await source.close();
     }
   } catch (error) {
-    throw blame('Source', row.source.type, error);
+    throw wrapConnectorError('Source', row.source.type, error);
   }
   return [...values.values()];
 }

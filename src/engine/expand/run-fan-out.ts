@@ -10,7 +10,7 @@ import { listValues } from './list-values.ts';
 
 interface FanOutOptions extends Pick<
   OpenOptions,
-  'env' | 'plan' | 'invocationId' | 'credentials' | 'tokens' | 'turn' | 'stop' | 'kill'
+  'env' | 'plan' | 'invocationId' | 'credentials' | 'tokens' | 'iteration' | 'stop' | 'kill'
 > {
   readonly row: FanOutPlan;
 }
@@ -22,7 +22,7 @@ export interface Listed {
 
 /** Never throws: whatever happens is in the outcome. */
 export async function runFanOut(options: FanOutOptions): Promise<Listed> {
-  const { env, row, plan, turn, tokens, stop } = options;
+  const { env, row, plan, iteration, tokens, stop } = options;
   const log = env.log.at('headgate::engine');
   const startedAt = env.clock.now();
   const from = env.clock.elapsedMs();
@@ -32,7 +32,7 @@ export async function runFanOut(options: FanOutOptions): Promise<Listed> {
   log.info('fan-out row started', {
     row: row.id,
     source: row.source.type,
-    key: turn.key ?? undefined,
+    key: iteration.key ?? undefined,
   });
   try {
     const signal = AbortSignal.any([stop, options.kill]);
@@ -73,7 +73,7 @@ export async function runFanOut(options: FanOutOptions): Promise<Listed> {
     outcome: {
       invocation_id: options.invocationId,
       row_id: row.id,
-      parent_record_key: turn.key,
+      parent_record_key: iteration.key,
       source: row.source.type,
       sink: '',
       status,

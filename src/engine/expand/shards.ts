@@ -7,15 +7,15 @@ import type { ShardPlan, SourcePlan } from '../../plan/plan.ts';
 import { resolvePart, type RuntimeTokens } from '../../plan/resolve.ts';
 import { firstRecord } from '../first-record.ts';
 import type { Expansion } from './expansion.ts';
-import { ONLY_TURN, type Shard } from './turn.ts';
+import { SINGLE_ITERATION, type Shard } from './iteration.ts';
 import { wholeNumber } from './whole-number.ts';
 
 export function shardExpansion(shards: readonly Shard[]): Expansion {
   return {
     size: shards.length,
     idle: '',
-    *turns() {
-      for (const shard of shards) yield { ...ONLY_TURN, shard };
+    *iterations() {
+      for (const shard of shards) yield { ...SINGLE_ITERATION, shard };
     },
   };
 }

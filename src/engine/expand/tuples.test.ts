@@ -14,7 +14,7 @@ const expand = (found: Record<string, ValueLists>, collected: readonly string[] 
   return tupleExpansion({ id: 'row', forEach, collected }, new Map(Object.entries(found)));
 };
 const keys = (found: Record<string, ValueLists>) =>
-  [...expand(found).turns()].map(({ key }) => key);
+  [...expand(found).iterations()].map(({ key }) => key);
 
 describe('the tuples of a row', () => {
   test('are every combination in declared order, the last dimension changing fastest', () => {
@@ -24,7 +24,7 @@ describe('the tuples of a row', () => {
       'x=2&y=p',
       'x=2&y=true',
     ]);
-    const [first] = [...expand({ a: list('x', { deep: 1 }) }).turns()];
+    const [first] = [...expand({ a: list('x', { deep: 1 }) }).iterations()];
     expect(first).toMatchObject({
       key: 'x={"deep":1}',
       keyPart: 'x=%7B%22deep%22:1%7D',
@@ -36,7 +36,7 @@ describe('the tuples of a row', () => {
 
   test('are none where one dimension has no values, and the row is told which', () => {
     const none = expand({ a: list('x', 1), b: list('y') });
-    expect([none.size, none.idle, [...none.turns()]]).toEqual([0, '`b` listed no values', []]);
+    expect([none.size, none.idle, [...none.iterations()]]).toEqual([0, '`b` listed no values', []]);
   });
 
   test('are the product of the model, each with a state key of its own', () => {
@@ -49,19 +49,19 @@ describe('the tuples of a row', () => {
         const found = Object.fromEntries(
           dimensions.map((list_, index) => [`r${index}`, list(`a${index}`, ...list_)]),
         );
-        const turns = [...expand(found).turns()];
+        const iterations = [...expand(found).iterations()];
         const model = dimensions.reduce<JsonValue[][]>(
           (tuples, one) => tuples.flatMap((tuple) => one.map((value) => [...tuple, value])),
           [[]],
         );
         expect(
-          turns.map(({ records }) =>
+          iterations.map(({ records }) =>
             dimensions.map(
               (_, index) => (records.get(`r${index}`) as { [key: string]: JsonValue })[`a${index}`],
             ),
           ),
         ).toEqual(model);
-        expect(new Set(turns.map(({ keyPart }) => keyPart)).size).toBe(model.length);
+        expect(new Set(iterations.map(({ keyPart }) => keyPart)).size).toBe(model.length);
         expect(expand(found).size).toBe(model.length);
       }),
     );
@@ -90,11 +90,11 @@ describe('the tuples of a row', () => {
       forEach: ['a'],
       lists: new Map([['[{"x":1}]', ['Oslo', 2, null]]]),
     };
-    const turns = [...expand({ a: list('x', 1, 2), cities }, ['cities']).turns()];
-    expect(turns.map(({ records }) => records.get('cities'))).toEqual([
+    const iterations = [...expand({ a: list('x', 1, 2), cities }, ['cities']).iterations()];
+    expect(iterations.map(({ records }) => records.get('cities'))).toEqual([
       { names: 'Oslo,2,null' },
       { names: '' },
     ]);
-    expect(turns.map(({ key }) => key)).toEqual(['x=1', 'x=2']);
+    expect(iterations.map(({ key }) => key)).toEqual(['x=1', 'x=2']);
   });
 });

@@ -5,7 +5,7 @@
 import { RunError } from '../../lib/errors.ts';
 import { canonicalJson, jsonText, type JsonValue } from '../../lib/text/json.ts';
 import type { Expansion } from './expansion.ts';
-import { dimensionPartOf, type Turn } from './turn.ts';
+import { dimensionPartOf, type Iteration } from './iteration.ts';
 
 /** Invocations that one row may come to by its tuples (spec 8). */
 export const MAX_PRODUCT = 10_000;
@@ -55,7 +55,7 @@ export function tupleExpansion(
       .filter(({ values }) => values.length === 0)
       .map(({ row }) => `\`${row}\``)
       .join(' and ')} listed no values`,
-    *turns() {
+    *iterations() {
       for (const tuple of product(dimensions)) yield turnOf(dimensions, tuple, lists);
     },
   };
@@ -78,8 +78,8 @@ function listsOf(row: string, found: ReadonlyMap<string, ValueLists>): ValueList
   return lists;
 }
 
-/** Names the tuple that a turn has of some rows. */
-export function tupleId(forEach: readonly string[], records: Turn['records']): string {
+/** Names the tuple that an iteration has of some rows. */
+export function tupleId(forEach: readonly string[], records: Iteration['records']): string {
   return canonicalJson(forEach.map((row) => records.get(row) ?? null));
 }
 
@@ -106,7 +106,7 @@ function turnOf(
   dimensions: readonly Dimension[],
   tuple: readonly JsonValue[],
   collected: readonly (ValueLists & { readonly row: string })[],
-): Turn {
+): Iteration {
   const texts = dimensions.map(
     ({ alias }, index) => [alias, jsonText(tuple[index] ?? null)] as const,
   );

@@ -1,8 +1,8 @@
 import { messageOf } from '../../lib/errors.ts';
 import type { Clock } from '../../lib/time/clock.ts';
 import type { Log } from '../../lib/log.ts';
-import { patiently } from '../patience.ts';
-import { LAST_WORDS_MS } from './last-words.ts';
+import { abortableWithin } from '../grace-period.ts';
+import { NOTIFICATION_GRACE_MS } from './pending-notifications.ts';
 import type { ObservedRow, RunObserver } from './observer.ts';
 import { ShapeSampler } from './samples.ts';
 
@@ -66,7 +66,10 @@ export class Observers {
     readonly signal: AbortSignal;
   }): Promise<void> {
     const told = Promise.all(this.#lines.map((line) => line.last));
-    if ((await patiently(told, signal, { clock, patienceMs: LAST_WORDS_MS })) !== undefined) return;
+    if (
+      (await abortableWithin(told, signal, { clock, graceMs: NOTIFICATION_GRACE_MS })) !== undefined
+    )
+      return;
     const to = this.#lines.filter(({ busy }) => busy).map(({ observer }) => observer.name);
     this.#log.warn('the run was stopped before it was told to all how it ended', {
       to: to.join(', '),

@@ -13,7 +13,7 @@ import type {
   SinkCapabilities,
 } from '../../kit/sink.ts';
 import type { SchemaDriftConfig } from '../../document/blocks/schema-drift.ts';
-import { blame } from '../failure.ts';
+import { wrapConnectorError } from '../failure.ts';
 import {
   changed,
   changeFor,
@@ -161,7 +161,7 @@ class SchemaDrift {
       if (this.#schema.evolve === undefined) throw cannotEvolve(sinkType);
       await this.#schema.evolve(change);
     } catch (error) {
-      throw blame('Sink', sinkType, error);
+      throw wrapConnectorError('Sink', sinkType, error);
     }
     const named = (list: SchemaChange['add']): string =>
       list.map(({ name, type }) => `${name} ${type}`).join(', ');
@@ -185,7 +185,7 @@ class SchemaDrift {
           ? undefined
           : this.#changes.reduce<readonly DestinationColumn[]>(changed, read);
     } catch (error) {
-      throw blame('Sink', this.#context.sinkType, error);
+      throw wrapConnectorError('Sink', this.#context.sinkType, error);
     }
     if (this.#live === undefined && !this.#told) {
       this.#told = true;

@@ -2,13 +2,13 @@
  * What a row and the threads that work on its pages say to each other (structured clone; memory is
  * handed over, not copied).
  */
-import type { ColumnParcel } from '../../kit/column-parcel.ts';
+import type { ColumnBatch } from '../../kit/column-batch.ts';
 import type { JsonObject, JsonValue } from '../../lib/text/json.ts';
 import type { Measurements } from '../../lib/metrics/metric-relay.ts';
 import type { Governance } from '../../plan/plan.ts';
 import type { StageContext } from '../stages/stage.ts';
 import type { WorkedPage } from '../stages/page-work.ts';
-import type { ToldFailure } from './told-failure.ts';
+import type { FailureMessage } from './failure-message.ts';
 
 /** What a thread is started with. */
 export interface ThreadSetup extends Omit<StageContext, 'env'> {
@@ -24,7 +24,7 @@ export type ToThread = PagesRequest | { readonly type: 'exit' };
 /** Pages to work on; a thread answers in the order in which it is asked. */
 export interface PagesRequest {
   readonly type: 'pages';
-  readonly pages: readonly ColumnParcel[];
+  readonly pages: readonly ColumnBatch[];
 }
 
 /** `ready` is said once, when the thread can take pages. */
@@ -35,12 +35,12 @@ export type FromThread =
 export interface PageAnswer extends Omit<WorkedPage, 'page' | 'failure' | 'measure'> {
   readonly content: PageContent;
   readonly measured: Measurements;
-  readonly failure?: ToldFailure;
+  readonly failure?: FailureMessage;
   /** Memory that came with the page and does not hold the answer. */
   readonly spare?: ArrayBuffer;
 }
 
 export type PageContent =
   | { readonly form: 'lines'; readonly lines: Uint8Array<ArrayBuffer>; readonly count: number }
-  | { readonly form: 'columns'; readonly columns: ColumnParcel }
+  | { readonly form: 'columns'; readonly columns: ColumnBatch }
   | { readonly form: 'records'; readonly records: readonly JsonValue[] };

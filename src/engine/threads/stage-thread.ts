@@ -3,7 +3,7 @@
  * once more, page after page.
  */
 import { isMarkedAsUntransferable, type MessagePort } from 'node:worker_threads';
-import { packColumns, unpackColumns, type ColumnParcel } from '../../kit/column-parcel.ts';
+import { packColumns, unpackColumns, type ColumnBatch } from '../../kit/column-batch.ts';
 import { JSON_LINES } from '../../kit/json-lines.ts';
 import { Page } from '../../kit/page.ts';
 import type { TransformDefinition } from '../../kit/transform.ts';
@@ -24,7 +24,7 @@ import type {
   ThreadSetup,
   ToThread,
 } from './messages.ts';
-import { tellFailure } from './told-failure.ts';
+import { failureMessageOf } from './failure-message.ts';
 
 /** Call once, in a thread of its own. */
 export async function serveStages(
@@ -34,10 +34,10 @@ export async function serveStages(
 ): Promise<void> {
   const relay = createMetricRelay();
   const work = await compileWork(setup, transforms, threadEnv(relay));
-  const desk = new Desk({ work, relay, asLines: setup.asLines });
+  const handler = new PageHandler({ work, relay, asLines: setup.asLines });
   const answer = async ({ pages }: PagesRequest): Promise<void> => {
     const answers: PageAnswer[] = [];
-    for (const page of pages) answers.push(await desk.answer(page));
+    for (const page of pages) answers.push(await handler.answer(page));
     const memory = answers
       .flatMap(({ content, spare }) => [memoryOf(content), spare])
       .filter((block) => block !== undefined);
@@ -106,17 +106,17 @@ interface DeskOptions {
   readonly asLines: boolean;
 }
 
-class Desk {
+class PageHandler {
   readonly #options: DeskOptions;
 
   constructor(options: DeskOptions) {
     this.#options = options;
   }
 
-  async answer(parcel: ColumnParcel): Promise<PageAnswer> {
+  async answer(batch: ColumnBatch): Promise<PageAnswer> {
     const { work, relay } = this.#options;
     const { page, failure, filtered, expanded, transformed, dead } = await work(
-      Page.ofColumns(unpackColumns(parcel)),
+      Page.ofColumns(unpackColumns(batch)),
     );
     const content: PageContent =
       failure === undefined ? this.#contentOf(page) : { form: 'records', records: [] };
@@ -127,8 +127,8 @@ class Desk {
       dead,
       content,
       measured: relay.take(),
-      ...(failure === undefined ? {} : { failure: tellFailure(failure) }),
-      ...(memoryOf(content) === parcel.memory ? {} : { spare: parcel.memory }),
+      ...(failure === undefined ? {} : { failure: failureMessageOf(failure) }),
+      ...(memoryOf(content) === batch.memory ? {} : { spare: batch.memory }),
     };
   }
 

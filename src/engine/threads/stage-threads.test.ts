@@ -41,13 +41,13 @@ function people(): string {
   return `id,name,mail,amount,active\n${lines.join('\n')}\n`;
 }
 
-interface Setting {
+interface Scenario {
   readonly transforms?: readonly JsonObject[];
   readonly governance?: JsonObject;
   readonly sink?: JsonObject;
 }
 
-function planned({ transforms = [], governance = {}, sink }: Setting): {
+function planned({ transforms = [], governance = {}, sink }: Scenario): {
   readonly plan: Plan;
   readonly row: RowPlan;
 } {
@@ -85,8 +85,8 @@ function seen({ page, failure, measure, ...counts }: WorkedPage): object {
   return { ...counts, ...told, lines, bookmark: page.bookmark, bytes: page.bytes };
 }
 
-async function bothWays(setting: Setting) {
-  const { plan, row } = planned(setting);
+async function bothWays(scenario: Scenario) {
+  const { plan, row } = planned(scenario);
   expect(row.lane).toMatchObject({ lane: { form: 'columns' }, sideBySide: true });
   const [own, others] = [countedMetrics(), countedMetrics()];
   const work = await ownWork(plan, row, own);
@@ -152,7 +152,7 @@ const CONTRACT: JsonObject = {
 };
 
 describe('threads', () => {
-  it.each<[string, Setting]>([
+  it.each<[string, Scenario]>([
     [
       'lines of governed pages, with everything that is put aside and counted',
       {
@@ -202,8 +202,8 @@ describe('threads', () => {
       'failures of transforms',
       { transforms: [{ type: 'cast', config: { fields: { amount: 'float' } } }] },
     ],
-  ])('give %s', async (_what, setting) => {
-    const { expected, found, own, others } = await bothWays(setting);
+  ])('give %s', async (_what, scenario) => {
+    const { expected, found, own, others } = await bothWays(scenario);
     expect(expected).toHaveLength(PAGES);
     expect(found).toEqual(expected);
     expect(others).toEqual(own);

@@ -1,6 +1,6 @@
 /** Threads that work on pages of one row, as the row sees them. */
 import { Worker } from 'node:worker_threads';
-import { packColumns, unpackColumns, type ColumnParcel } from '../../kit/column-parcel.ts';
+import { packColumns, unpackColumns, type ColumnBatch } from '../../kit/column-batch.ts';
 import { JSON_LINES } from '../../kit/json-lines.ts';
 import { Page } from '../../kit/page.ts';
 import { RunError } from '../../lib/errors.ts';
@@ -10,7 +10,7 @@ import { programFile } from '../../lib/files/program-file.ts';
 import type { WorkedPage } from '../stages/page-work.ts';
 import type { FromThread, PageAnswer, PageContent, ThreadSetup, ToThread } from './messages.ts';
 import { SpareMemory } from './spare-memory.ts';
-import { failureOf } from './told-failure.ts';
+import { failureOf } from './failure-message.ts';
 
 /** So many pages may be with a thread, on their way to it and on their way back. */
 const PAGES_A_THREAD = 8;
@@ -98,7 +98,7 @@ class StageThread {
   /** In the order in which they are answered. */
   readonly #pending: Pending[] = [];
   /** Those that are not sent yet. */
-  #gathered: ColumnParcel[] = [];
+  #gathered: ColumnBatch[] = [];
   #messages = 0;
   #closing = false;
 

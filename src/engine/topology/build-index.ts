@@ -4,7 +4,7 @@
  */
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { parseJson, stringifyJson, type JsonValue } from '../../lib/text/json.ts';
-import { openScratch } from '../scratch.ts';
+import { openTemporaryDatabase } from '../temporary-database.ts';
 
 /**
  * The values a build record gives, in the order of `project`; `undefined` where the record has
@@ -78,7 +78,7 @@ class Disk {
   readonly #known: StatementSync;
 
   constructor() {
-    this.#db = openScratch(
+    this.#db = openTemporaryDatabase(
       'CREATE TABLE build (key TEXT, seq INTEGER, match TEXT, PRIMARY KEY (key, seq)) WITHOUT ROWID',
     );
     this.#known = this.#db.prepare('SELECT max(seq) AS last FROM build WHERE key = ?');

@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { Page } from '../../kit/page.ts';
 import { parseJson, stringifyJson, type JsonValue } from '../../lib/text/json.ts';
-import { openScratch } from '../scratch.ts';
+import { openTemporaryDatabase } from '../temporary-database.ts';
 
 /** Pages in a line on disk: first in, first out. */
 export class PageSpill {
@@ -14,7 +14,7 @@ export class PageSpill {
   }
 
   push(page: Page): void {
-    this.#db ??= openScratch(
+    this.#db ??= openTemporaryDatabase(
       'CREATE TABLE pages (seq INTEGER PRIMARY KEY, bytes INTEGER, bookmark TEXT, records TEXT)',
     );
     const bookmark = page.bookmark === undefined ? null : stringifyJson(page.bookmark);

@@ -7,7 +7,7 @@ import type { JsonValue } from '../../lib/text/json.ts';
 import type { NodePlan, RowPlan, TopologyPlan } from '../../plan/plan.ts';
 import type { InvocationOutcome, NodeOutcome, OutcomeError } from '../../wire/outcome.ts';
 import type { ExecuteOptions } from '../engine.ts';
-import { ONLY_TURN } from '../expand/turn.ts';
+import { SINGLE_ITERATION } from '../expand/iteration.ts';
 import { outcomeErrorOf } from '../failure.ts';
 import type { Capture } from '../invocation.ts';
 import { openLogins } from '../logins.ts';
@@ -256,14 +256,14 @@ class GraphExecution {
       invocationId: env.ids.next(),
       credentials,
       tokens,
-      turn: ONLY_TURN,
+      iteration: SINGLE_ITERATION,
       capture: this.#onlookers.captureFor?.(row),
       stop,
       kill,
       concurrency: options.concurrency,
       dryRun: options.dryRun ?? false,
       limit: options.limit,
-      onStep: options.onStep,
+      onFailpoint: options.onFailpoint,
       claims,
       observers: this.#onlookers.observers,
       sampledSources: this.#onlookers.observers?.sampledSources ?? new Map(),

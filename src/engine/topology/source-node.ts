@@ -2,11 +2,11 @@
 import { Page, RECORDS_LANE } from '../../kit/page.ts';
 import type { JsonValue } from '../../lib/text/json.ts';
 import type { SourcePlan } from '../../plan/plan.ts';
-import { blame, connectorErrorOf } from '../failure.ts';
+import { wrapConnectorError, connectorErrorOf } from '../failure.ts';
 import * as metrics from '../metrics.ts';
 import type { ShapeSampler } from '../observe/samples.ts';
 import { openSource, PAGE_BYTES, resolve } from '../open.ts';
-import { unwanted, whileWanted } from '../patience.ts';
+import { withinGracePeriod, abortable } from '../grace-period.ts';
 import { readAhead } from '../read-ahead.ts';
 import { handOn, isEmpty, nodeContext, type NodeWork } from './graph-run.ts';
 
@@ -91,7 +91,7 @@ export async function readSource(
     }
   } finally {
     leave.abort();
-    await unwanted(pages.return(undefined), env.clock);
+    await withinGracePeriod(pages.return(undefined), env.clock);
   }
 }
 
@@ -116,7 +116,7 @@ async function nextPage(
 ): Promise<Page | undefined> {
   const { env } = run.options;
   try {
-    const next = await whileWanted(pages.next(), run.stop, env.clock);
+    const next = await abortable(pages.next(), run.stop, env.clock);
     if (next === undefined)
       env.log.warn('the source did not stop in time and is left behind', { node: labels.row });
     return next === undefined || next.value.done === true ? undefined : next.value.value;
@@ -124,6 +124,6 @@ async function nextPage(
     if (run.stop.aborted) return undefined;
     const kind = connectorErrorOf(error)?.kind ?? 'unknown';
     env.metrics.inc(metrics.sourceErrors, { ...labels, connector: part.type, kind });
-    throw blame('Source', part.type, error);
+    throw wrapConnectorError('Source', part.type, error);
   }
 }

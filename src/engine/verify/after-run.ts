@@ -2,22 +2,22 @@
 import { RunError } from '../../lib/errors.ts';
 import { stringifyJson, type JsonObject } from '../../lib/text/json.ts';
 import type { VerifyReport } from '../../wire/verify.ts';
-import type { VerifyRowOptions } from './setting.ts';
+import type { VerifyRowOptions } from './settings.ts';
 import { verifyRow } from './verify-row.ts';
 
 /** Throws `RunError` of kind `Sink` when source and destination differ, also after a repair. */
-export async function verifyAfterRun(setting: Omit<VerifyRowOptions, 'task'>): Promise<void> {
-  const spec = setting.row.verify?.spec;
+export async function verifyAfterRun(settings: Omit<VerifyRowOptions, 'task'>): Promise<void> {
+  const spec = settings.row.verify?.spec;
   if (spec === undefined) return;
   const look = { repair: false, allowDelete: false, dryRun: false, maxDifferences: undefined };
   const first = await verifyRow({
-    ...setting,
+    ...settings,
     task: { ...look, repair: spec.repair, allowDelete: spec.allow_delete },
     hasPutAside: true,
   });
   // Whether a repair did what it should is seen only by looking again.
-  const report = hasRepaired(first) ? await verifyRow({ ...setting, task: look }) : first;
-  const log = setting.env.log.at('headgate::verify');
+  const report = hasRepaired(first) ? await verifyRow({ ...settings, task: look }) : first;
+  const log = settings.env.log.at('headgate::verify');
   if (hasRepaired(first)) {
     log.warn('rows that differed were repaired', {
       row: first.row,

@@ -5,7 +5,7 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { parseJson, stringifyJson, type JsonObject } from '../../lib/text/json.ts';
 import type { Difference } from '../../wire/verify.ts';
-import { openScratch } from '../scratch.ts';
+import { openTemporaryDatabase } from '../temporary-database.ts';
 import type { RecordForms } from './normal-form.ts';
 import { fingerprint } from './record-digest.ts';
 
@@ -56,7 +56,7 @@ export class KeyedDiff {
 
   constructor(options: KeyedDiffOptions) {
     this.#options = options;
-    this.#db = openScratch(
+    this.#db = openTemporaryDatabase(
       'CREATE TABLE rows (id INTEGER PRIMARY KEY, key TEXT, print TEXT, record TEXT); CREATE TABLE there (key TEXT, print TEXT)',
     );
     this.#insert = this.#db.prepare('INSERT INTO rows VALUES (?, ?, ?, ?)');

@@ -49,7 +49,7 @@ describe.each(Object.keys(DESTINATIONS))('in %s', (name) => {
    * A table made by `ddl`, in which `t` stands for its name, and a document that writes the lines
    * into it.
    */
-  async function setting(ddl: string, lines: readonly JsonObject[]) {
+  async function settings(ddl: string, lines: readonly JsonObject[]) {
     const table = `t${(tables += 1)}`;
     await ask(ddl.replaceAll(/\bt\b/g, table));
     const path = join(folder, `${table}-${name}.jsonl`);
@@ -73,7 +73,7 @@ describe.each(Object.keys(DESTINATIONS))('in %s', (name) => {
   }
 
   it('what is too many goes first, so that what is missing can take its place', async () => {
-    const { rows, repair, document } = await setting(
+    const { rows, repair, document } = await settings(
       "CREATE TABLE t (id INTEGER PRIMARY KEY, mail TEXT UNIQUE); INSERT INTO t VALUES (1, 'a@x'), (3, 'c@x')",
       [
         { id: 2, mail: 'a@x' },
@@ -86,7 +86,7 @@ describe.each(Object.keys(DESTINATIONS))('in %s', (name) => {
   });
 
   it('a key that only looks like another is not written beside it', async () => {
-    const { rows, repair, document } = await setting(
+    const { rows, repair, document } = await settings(
       "CREATE TABLE t (id TEXT PRIMARY KEY, v TEXT); INSERT INTO t VALUES ('2026-01-02', 'old'), ('2026-01-03 00:00:00', 'same')",
       [
         { id: '2026-01-02T00:00:00Z', v: 'new' },
@@ -99,7 +99,7 @@ describe.each(Object.keys(DESTINATIONS))('in %s', (name) => {
   });
 
   it('a key that reads like a truth value is told and left where it is: it would be taken for a number', async () => {
-    const { rows, repair, document } = await setting(
+    const { rows, repair, document } = await settings(
       "CREATE TABLE t (id TEXT PRIMARY KEY, v TEXT); INSERT INTO t VALUES ('true', 'extra'), ('1', 'kept'), ('0', 'kept')",
       [
         { id: '1', v: 'kept' },
@@ -114,7 +114,7 @@ describe.each(Object.keys(DESTINATIONS))('in %s', (name) => {
   });
 
   it('a row without a key is told and left where it is, and keeps nothing else from being repaired', async () => {
-    const { rows, repair, document } = await setting(
+    const { rows, repair, document } = await settings(
       "CREATE TABLE t (id TEXT UNIQUE, v TEXT); INSERT INTO t VALUES (NULL, 'none'), ('a', 'old'), ('b', 'extra')",
       [{ id: 'a', v: 'new' }],
     );

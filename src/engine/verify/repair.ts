@@ -9,13 +9,13 @@ import type { WriteMode } from '../../kit/sink.ts';
 import type { DlqPlan, Governance, RowPlan, SinkPlan } from '../../plan/plan.ts';
 import type { VerifyReport } from '../../wire/verify.ts';
 import { dryRunSink } from '../dry-run-sink.ts';
-import { ONLY_TURN } from '../expand/turn.ts';
+import { SINGLE_ITERATION } from '../expand/iteration.ts';
 import { openInvocation } from '../open.ts';
 import { OutputClaims } from '../output-claims.ts';
 import { moveAndFinish } from '../run-row.ts';
-import { fixtureSource, standIn } from '../stand-in.ts';
+import { fixtureSource, stubPart } from '../stub-part.ts';
 import type { Found } from './keyed-diff.ts';
-import type { Setting } from './setting.ts';
+import type { VerifySettings } from './settings.ts';
 
 const PAGE_SIZE = 1000;
 
@@ -27,7 +27,7 @@ const UNGOVERNED: Governance = {
 };
 
 /** Throws `RefusedError` when the sink cannot replace single records. */
-export function assertRepairable({ row, writes, task }: Setting): void {
+export function assertRepairable({ row, writes, task }: VerifySettings): void {
   const needed: WriteMode[] = task.allowDelete ? ['upsert', 'delete'] : ['upsert'];
   const missing = needed.find((mode) => !writes.writeModes.includes(mode));
   if (missing === undefined) return;
@@ -46,23 +46,23 @@ export function assertRepairable({ row, writes, task }: Setting): void {
  * comparison, or only the destination, takes for another.
  */
 export async function repair(
-  setting: Setting,
+  settings: VerifySettings,
   found: readonly Found[],
 ): Promise<Pick<VerifyReport, 'repaired_upserts' | 'repaired_deletes'>> {
-  const { task, row } = setting;
+  const { task, row } = settings;
   const records = found.flatMap(({ record }) => (record === undefined ? [] : [record]));
   const extra = task.allowDelete ? found.flatMap(deletable) : [];
   if (task.dryRun) return { repaired_upserts: records.length, repaired_deletes: extra.length };
   const { governance } = row;
   const upserts = { ...governance, masking: undefined };
-  const deleted = await write(setting, extra, {
-    ...rowFor(setting, 'delete'),
+  const deleted = await write(settings, extra, {
+    ...rowFor(settings, 'delete'),
     governance: UNGOVERNED,
     metadataColumns: undefined,
   });
   return {
-    repaired_upserts: await write(setting, records, {
-      ...rowFor(setting, 'upsert'),
+    repaired_upserts: await write(settings, records, {
+      ...rowFor(settings, 'upsert'),
       governance: upserts,
     }),
     repaired_deletes: deleted,
@@ -82,12 +82,12 @@ function deletable({ difference: { kind, key } }: Found): JsonObject[] {
 
 /** Gives how many records the sink took. */
 async function write(
-  setting: Setting,
+  settings: VerifySettings,
   records: readonly JsonObject[],
   row: RowPlan,
 ): Promise<number> {
   if (records.length === 0) return 0;
-  const { env, plan, runId, invocationId, credentials, tokens, kill, stop } = setting;
+  const { env, plan, runId, invocationId, credentials, tokens, kill, stop } = settings;
   const leave = new AbortController();
   await using closers = new AsyncDisposableStack();
   const options = {
@@ -95,7 +95,7 @@ async function write(
     plan,
     row: {
       ...row,
-      source: standIn(
+      source: stubPart(
         row.source,
         fixtureSource({ records, pageSize: PAGE_SIZE, bookmarks: false, replay: 'none' }),
       ),
@@ -104,13 +104,13 @@ async function write(
     invocationId,
     credentials,
     tokens,
-    turn: ONLY_TURN,
+    iteration: SINGLE_ITERATION,
     capture: undefined,
     stop: AbortSignal.any([stop, kill, leave.signal]),
     kill,
     concurrency: undefined,
     dryRun: false,
-    onStep: undefined,
+    onFailpoint: undefined,
     observers: undefined,
     sampler: undefined,
     limit: undefined,
@@ -127,7 +127,7 @@ async function write(
  * The row with only what a write of given records needs; they went through its transforms and
  * masking already.
  */
-function rowFor({ row, key, hasPutAside }: Setting, mode: 'upsert' | 'delete'): RowPlan {
+function rowFor({ row, key, hasPutAside }: VerifySettings, mode: 'upsert' | 'delete'): RowPlan {
   const { cleanUp: _cleanUp, rollback: _rollback, ...rest } = row;
   return {
     ...rest,

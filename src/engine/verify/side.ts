@@ -7,7 +7,7 @@ import { isObject, type JsonObject, type JsonValue } from '../../lib/text/json.t
 import type { SourceContext } from '../../kit/context.ts';
 import { RECORDS_LANE, type Page } from '../../kit/page.ts';
 import type { KeySpan, ResultShape, SourceDefinition } from '../../kit/source.ts';
-import { blame, connectorErrorOf } from '../failure.ts';
+import { wrapConnectorError, connectorErrorOf } from '../failure.ts';
 import { openSource } from '../open.ts';
 import type { RowBudget } from './row-budget.ts';
 
@@ -65,7 +65,7 @@ export class Side {
       NO_SHAPE;
     return (this.#shape ??= ask().catch((error: unknown) => {
       if (this.#isAbsent(error)) return NO_SHAPE;
-      throw blame('Source', this.#part().type, error);
+      throw wrapConnectorError('Source', this.#part().type, error);
     }));
   }
 
@@ -137,7 +137,7 @@ export class Side {
       }
       context.signal.throwIfAborted();
     } catch (error) {
-      if (!this.#isAbsent(error)) throw blame('Source', this.#part().type, error);
+      if (!this.#isAbsent(error)) throw wrapConnectorError('Source', this.#part().type, error);
     } finally {
       leave.abort();
       await closers.disposeAsync();

@@ -20,7 +20,12 @@ import type { Compared } from './comparison.ts';
 import { countVerification } from './metrics.ts';
 import { recordForms } from './normal-form.ts';
 import { RowBudget } from './row-budget.ts';
-import { impossible, settingOf, type Setting, type VerifyRowOptions } from './setting.ts';
+import {
+  impossible,
+  verifySettingsOf,
+  type VerifySettings,
+  type VerifyRowOptions,
+} from './settings.ts';
 import { Side } from './side.ts';
 
 /** The row that is meant when none is named: the first that runs by itself. */
@@ -46,12 +51,12 @@ export function rowToVerify(plan: Plan, id: string | undefined): RowPlan {
  */
 export async function verifyRow(options: VerifyRowOptions): Promise<VerifyReport> {
   const { env, row, plan, task } = options;
-  const setting = settingOf(options);
+  const settings = verifySettingsOf(options);
   const from = env.clock.elapsedMs();
-  if (task.repair) (await import('./repair.ts')).assertRepairable(setting);
-  const { compared, sides } = await compareSides(setting);
+  if (task.repair) (await import('./repair.ts')).assertRepairable(settings);
+  const { compared, sides } = await compareSides(settings);
   const repaired = task.repair
-    ? await (await import('./repair.ts')).repair(setting, compared.found)
+    ? await (await import('./repair.ts')).repair(settings, compared.found)
     : {};
   countVerification(
     env.metrics,
@@ -65,7 +70,7 @@ export async function verifyRow(options: VerifyRowOptions): Promise<VerifyReport
     row: row.id,
     source: row.source.type,
     destination: row.sink.type,
-    key: [...setting.key],
+    key: [...settings.key],
     strategy,
     dry_run: task.dryRun,
     ranges_compared,
@@ -85,18 +90,18 @@ interface Sides {
 }
 
 async function compareSides(
-  setting: Setting,
+  settings: VerifySettings,
 ): Promise<{ readonly compared: Compared; readonly sides: Sides }> {
-  const { verification, key, task, env } = setting;
+  const { verification, key, task, env } = settings;
   const { spec } = verification;
   await using closers = new AsyncDisposableStack();
   const budget = new RowBudget(spec.max_rows_scanned);
   const sides = {
-    source: await sourceSide(setting, budget, closers),
-    destination: destinationSide(setting, budget),
+    source: await sourceSide(settings, budget, closers),
+    destination: destinationSide(settings, budget),
   };
-  const marker = markerOf(setting.sinkConfig);
-  const counts = countedBy(setting, marker?.field);
+  const marker = markerOf(settings.sinkConfig);
+  const counts = countedBy(settings, marker?.field);
   const holding = await holdingOf(sides);
   const compared = await compare({
     ...sides,
@@ -114,11 +119,11 @@ async function compareSides(
 
 /** The records as the sink would be given them: what the transforms make of them, masked. */
 async function sourceSide(
-  setting: Setting,
+  settings: VerifySettings,
   budget: RowBudget,
   closers: AsyncDisposableStack,
 ): Promise<Side> {
-  const { row, plan, env, tokens, kill } = setting;
+  const { row, plan, env, tokens, kill } = settings;
   const transforms = await openTransforms({ env, row, tokens, concurrency: undefined }, closers);
   const { masking } = row.governance;
   const masks = masking !== undefined && maskingRulesFor(masking, row.sink).length > 0;
@@ -145,18 +150,22 @@ async function sourceSide(
     role: 'source',
     definition: row.source.definition,
     config: resolvePart(row.source, tokens),
-    context: contextOf(setting),
+    context: contextOf(settings),
     budget,
     ...(transforms.empty && stage === undefined ? {} : { prepare }),
-    sliceable: setting.key.every((name) =>
-      row.transforms.every((part) => keeps(part, name, setting)),
+    sliceable: settings.key.every((name) =>
+      row.transforms.every((part) => keeps(part, name, settings)),
     ),
     mayBeAbsent: false,
   });
 }
 
 /** Whether a field goes through a step under its name, and each record by itself. */
-function keeps(part: RowPlan['transforms'][number], field: string, { tokens }: Setting): boolean {
+function keeps(
+  part: RowPlan['transforms'][number],
+  field: string,
+  { tokens }: VerifySettings,
+): boolean {
   const flow = part.definition.columns(resolvePart(part, tokens));
   switch (flow.kind) {
     case 'identity':
@@ -177,11 +186,11 @@ function keeps(part: RowPlan['transforms'][number], field: string, { tokens }: S
   }
 }
 
-function destinationSide(setting: Setting, budget: RowBudget): Side {
-  const { row, tokens, verification, sinkConfig, parts } = setting;
+function destinationSide(settings: VerifySettings, budget: RowBudget): Side {
+  const { row, tokens, verification, sinkConfig, parts } = settings;
   const common = {
     role: 'destination' as const,
-    context: contextOf(setting),
+    context: contextOf(settings),
     budget,
     sliceable: true,
   };
@@ -219,11 +228,11 @@ function destinationSide(setting: Setting, budget: RowBudget): Side {
   });
 }
 
-function contextOf(setting: Setting): SourceContext {
-  const { row, stop, tokens } = setting;
+function contextOf(settings: VerifySettings): SourceContext {
+  const { row, stop, tokens } = settings;
   const retry = row.retry === undefined ? {} : { retry: row.retry };
   return {
-    ...partContext(setting),
+    ...partContext(settings),
     signal: stop,
     pageBytes: PAGE_BYTES,
     records: tokens.records,
@@ -247,7 +256,7 @@ async function holdingOf({ source, destination }: Sides) {
 
 /** Fields that are named count in any case; what is only put on for the write does not. */
 function countedBy(
-  { row, verification: { spec } }: Setting,
+  { row, verification: { spec } }: VerifySettings,
   markerField: string | undefined,
 ): (name: string) => boolean {
   const named = spec.columns === undefined ? undefined : new Set(spec.columns);

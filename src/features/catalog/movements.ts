@@ -1,5 +1,5 @@
 /** Hears what the root rows of a run move, and tells it as movements when the run has ended. */
-import { rowOfInvocation } from '../../engine/expand/turn.ts';
+import { rowOfInvocation } from '../../engine/expand/iteration.ts';
 import { canonicalUri } from '../../engine/observe/canonical-uri.ts';
 import { columnOriginsOf } from '../../engine/observe/column-origins.ts';
 import { datasetsOf, sourceNodesOf } from '../../engine/observe/datasets.ts';

@@ -5,7 +5,7 @@
 import { realpath } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { execute } from '../../engine/execute.ts';
-import { errandOutcome } from '../../engine/errand-outcome.ts';
+import { jobOutcome } from '../../engine/job-outcome.ts';
 import { RECORDS_LANE } from '../../kit/page.ts';
 import type { Parts } from '../../kit/parts.ts';
 import { check } from '../../kit/schema.ts';
@@ -117,7 +117,7 @@ const STOPPED: OutcomeError = {
  * outcome, and so is the report.
  */
 export function replayErrand(request: ReplayRequest): Promise<RunOutcome> {
-  return errandOutcome(request, async () => {
+  return jobOutcome(request, async () => {
     const { report, error } = await replay(request);
     return { records_written: report.records_written, error, replay: report };
   });

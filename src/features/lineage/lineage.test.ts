@@ -105,7 +105,7 @@ type RunEvent = z.infer<typeof runEvent>;
 
 let files = 0;
 
-interface Setting {
+interface Scenario {
   readonly spec?: JsonObject;
   readonly pages?: readonly FakePage[];
   readonly row?: Partial<RowPlan>;
@@ -134,13 +134,13 @@ function file(): { readonly transport: JsonObject; readonly events: () => RunEve
 }
 
 /** Runs one row that moves from memory to memory. */
-async function told(setting: Setting = {}) {
+async function told(scenario: Scenario = {}) {
   const { transport, events } = file();
-  const outcome = await moved({ ...setting, spec: { transport, ...setting.spec } });
+  const outcome = await moved({ ...scenario, spec: { transport, ...scenario.spec } });
   return { outcome, events: events() };
 }
 
-function moved({ spec = {}, pages = PAGES, row = {}, fail, document, overrides = {} }: Setting) {
+function moved({ spec = {}, pages = PAGES, row = {}, fail, document, overrides = {} }: Scenario) {
   const env = overrides.env ?? testEnv();
   const source = fakeSource(pages, fail === undefined ? {} : { failAfter: fail });
   const plan: Plan = planOf([rowPlan(source, fakeSink().definition, row)]);

@@ -54,7 +54,7 @@ export class EventSender {
   async settle(): Promise<void> {
     const over = new AbortController();
     const all = Promise.all(this.#last.values()).finally(() => over.abort());
-    void this.#env.clock.sleep(this.#transport.patienceMs, over.signal).then(() => {
+    void this.#env.clock.sleep(this.#transport.graceMs, over.signal).then(() => {
       if (!over.signal.aborted) this.#giveUp.abort(new StopReason('kill', 'the run has ended'));
     });
     await all;

@@ -10,12 +10,12 @@ import { splitLogin } from '../../lib/http/outgoing-request.ts';
 
 export interface Transport {
   /** The last moment for an event that is still under way when its run has ended. */
-  readonly patienceMs: number;
+  readonly graceMs: number;
   /** Rejects when the event did not arrive; the message holds no secret. */
   send(event: string, signal: AbortSignal): Promise<void>;
 }
 
-const FILE_PATIENCE_MS = 10_000;
+const FILE_GRACE_MS = 10_000;
 
 type TransportEnv = Pick<Env, 'clock' | 'cwd' | 'fetch' | 'redactor'>;
 
@@ -43,14 +43,14 @@ function httpTransport(
 ): Transport {
   if (auth !== undefined) env.redactor.register(auth.config.token);
   const { url, headers } = requestTo(address, auth?.config.token);
-  const patienceMs = timeoutSecs * 1000;
+  const graceMs = timeoutSecs * 1000;
   return {
-    patienceMs,
+    graceMs,
     async send(body, signal) {
       if (outages.isLeftAlone(url.href))
         throw new Error(`the collector was not asked: ${LEFT_ALONE}`);
       const from = env.clock.elapsedMs();
-      const both = AbortSignal.any([signal, AbortSignal.timeout(patienceMs)]);
+      const both = AbortSignal.any([signal, AbortSignal.timeout(graceMs)]);
       const response = await env
         .fetch(url, { method: 'POST', headers, body, signal: both, redirect: 'error' })
         .catch((error: unknown) => {
@@ -90,7 +90,7 @@ function whyNot(error: unknown, signal: AbortSignal): string {
 function fileTransport(path: string, cwd: string): Transport {
   const file = resolve(cwd, path);
   return {
-    patienceMs: FILE_PATIENCE_MS,
+    graceMs: FILE_GRACE_MS,
     async send(event) {
       await makeFolder(dirname(file));
       await appendFile(file, `${event}\n`);

@@ -2,7 +2,7 @@
  * From the end of a run to what receivers are told about it: one root row at a time, with
  * everything that ran below it (spec 6).
  */
-import { rowOfInvocation } from '../../engine/expand/turn.ts';
+import { rowOfInvocation } from '../../engine/expand/iteration.ts';
 import { assert, type ErrorKind } from '../../lib/errors.ts';
 import type { Plan, RowPlan } from '../../plan/plan.ts';
 import type { EndedRun } from '../../runs/service/ended-run.ts';

@@ -2,7 +2,7 @@
  * Undoing one invocation of a recorded run (spec 1, section 4.1). It waits for databases and
  * nothing else, so it needs no worker.
  */
-import { undoRun } from '../../engine/rollback/undo-run.ts';
+import { rollBackRun } from '../../engine/rollback/roll-back-run.ts';
 import type { Parts } from '../../kit/parts.ts';
 import type { Env } from '../../lib/env.ts';
 import { Gate } from '../../lib/gate.ts';
@@ -44,7 +44,7 @@ export function createRollback({ env, parts, runs, prepare, audit }: RollbackSer
     const { plan } = await prepared(request, run, prepare);
     const { dry_run: dryRun, force, row } = request;
     const release = await turn.enter(signal);
-    const undoing = undoRun({
+    const undoing = rollBackRun({
       plan,
       parts,
       env,

@@ -1,7 +1,7 @@
 /** A document as its scheduler sees it. */
 import type { ScheduleSpec } from '../../document/blocks/schedule.ts';
 import type { ExecuteOptions } from '../../engine/engine.ts';
-import { rowOfInvocation } from '../../engine/expand/turn.ts';
+import { rowOfInvocation } from '../../engine/expand/iteration.ts';
 import { assert } from '../../lib/errors.ts';
 import { parseCron, type Cron } from '../../lib/time/cron.ts';
 import type { Plan } from '../../plan/plan.ts';

@@ -3,22 +3,16 @@ import type { Plan } from '../plan/plan.ts';
 import type { RunOutcome } from '../wire/outcome.ts';
 import { outcomeErrorOf } from './failure.ts';
 
-/** What a piece of work that is no run came to. */
-export type ErrandResult = Pick<
-  RunOutcome,
-  'records_written' | 'error' | 'verification' | 'replay'
->;
+/** The result of a job that is no run. */
+export type JobResult = Pick<RunOutcome, 'records_written' | 'error' | 'verification' | 'replay'>;
 
-/**
- * The outcome of such work, as a worker process tells it. Never rejects: what is wrong is in the
- * outcome.
- */
-export async function errandOutcome(
+/** The outcome of such a job, as a worker process reports it. Never rejects: errors are in it. */
+export async function jobOutcome(
   { plan, env }: { readonly plan: Plan; readonly env: Env },
-  work: () => Promise<ErrandResult>,
+  work: () => Promise<JobResult>,
 ): Promise<RunOutcome> {
   const startedAt = env.clock.now().toISOString();
-  const result = await work().catch((error: unknown): ErrandResult => ({
+  const result = await work().catch((error: unknown): JobResult => ({
     records_written: 0,
     error: outcomeErrorOf(error, env.redactor),
   }));

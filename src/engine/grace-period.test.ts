@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { systemClock, type Clock } from '../lib/time/clock.ts';
-import { unwanted, whileWanted } from './patience.ts';
+import { withinGracePeriod, abortable } from './grace-period.ts';
 
 const never = new Promise<never>(() => {});
 
@@ -12,11 +12,11 @@ function countingClock(): Clock & { readonly slept: number[] } {
 
 test('work is waited for as long as it is wanted', async () => {
   const clock = countingClock();
-  expect(await whileWanted(Promise.resolve(7), new AbortController().signal, clock)).toEqual({
+  expect(await abortable(Promise.resolve(7), new AbortController().signal, clock)).toEqual({
     value: 7,
   });
   await expect(
-    whileWanted(Promise.reject(new Error('broken')), new AbortController().signal, clock),
+    abortable(Promise.reject(new Error('broken')), new AbortController().signal, clock),
   ).rejects.toThrow('broken');
   expect(clock.slept).toEqual([]);
 });
@@ -24,7 +24,7 @@ test('work is waited for as long as it is wanted', async () => {
 test('work that does not settle after the signal is left behind when patience is over', async () => {
   const stop = new AbortController();
   const clock = countingClock();
-  const waiting = whileWanted(never, stop.signal, clock);
+  const waiting = abortable(never, stop.signal, clock);
   stop.abort();
   expect(await waiting).toBeUndefined();
   expect(clock.slept).toHaveLength(1);
@@ -32,8 +32,8 @@ test('work that does not settle after the signal is left behind when patience is
 
 test('what nobody wants is still heard when it comes at once, failures too', async () => {
   const clock = countingClock();
-  expect(await unwanted(Promise.resolve('closed'), clock)).toEqual({ value: 'closed' });
-  await expect(unwanted(Promise.reject(new Error('late')), clock)).rejects.toThrow('late');
-  expect(await unwanted(never, clock)).toBeUndefined();
+  expect(await withinGracePeriod(Promise.resolve('closed'), clock)).toEqual({ value: 'closed' });
+  await expect(withinGracePeriod(Promise.reject(new Error('late')), clock)).rejects.toThrow('late');
+  expect(await withinGracePeriod(never, clock)).toBeUndefined();
   expect(clock.slept).toHaveLength(1);
 });

@@ -1,36 +1,33 @@
 import type { Page } from '../../kit/page.ts';
 import type { WorkedPage } from '../stages/page-work.ts';
 
-/** Who works on the pages of a row. */
-export interface Crew {
-  /** How many pages may be with it at a time; may change as the row goes on. */
+/** Runs the stages of a row on pages. */
+export interface StagePool {
+  /** How many pages it works on at a time; may change while the row runs. */
   readonly width: number;
   /** Never rejects. */
   work(page: Page): Promise<WorkedPage>;
   close(): Promise<void>;
 }
 
-/** A page as it was read, and what became of it. */
-export interface PageThroughWork {
+/** A page as it was read, and the result of the stages. */
+export interface PrefetchedPage {
   readonly page: Page;
   readonly worked: WorkedPage;
 }
 
-/**
- * What is with the crew, or through and waiting for a page before it, holds at most about so many
- * bytes.
- */
+/** About the most bytes in pages that are being worked on or wait for an earlier page. */
 const MOST_BYTES = 32 * 1024 * 1024;
 
 /**
- * Gives pages in the order in which they were read, however many the crew has at a time. A page
- * that is through never waits for one that is still to be read. `next` gives the pages, and
- * `undefined` when there are no more; what it throws is thrown when all pages before are through.
+ * Yields pages in the order in which they were read, although the pool works on several at a time. A
+ * finished page never waits for a later one to be read. `next` returns `undefined` at the end; what
+ * it throws is thrown here after all pages before it were yielded.
  */
-export async function* workAhead(
+export async function* orderedPrefetch(
   next: () => Promise<Page | undefined>,
-  crew: Crew,
-): AsyncGenerator<PageThroughWork, void, undefined> {
+  pool: StagePool,
+): AsyncGenerator<PrefetchedPage, void, undefined> {
   const queue: {
     readonly page: Page;
     readonly bytes: number;
@@ -45,7 +42,7 @@ export async function* workAhead(
       if (page === undefined) end = {};
       else {
         held += page.bytes;
-        queue.push({ page, bytes: page.bytes, worked: crew.work(page) });
+        queue.push({ page, bytes: page.bytes, worked: pool.work(page) });
       }
     } catch (failure) {
       end = { failure };
@@ -53,7 +50,7 @@ export async function* workAhead(
     reading = undefined;
   };
   const readMore = (): void => {
-    const hasRoom = queue.length === 0 || (queue.length < crew.width && held < MOST_BYTES);
+    const hasRoom = queue.length === 0 || (queue.length < pool.width && held < MOST_BYTES);
     if (end === undefined && hasRoom) reading ??= read();
   };
   for (;;) {
@@ -70,8 +67,8 @@ export async function* workAhead(
     if (worked === undefined) continue;
     queue.shift();
     held -= first.bytes;
-    // Who works alone is not to have a page while another is on its way to the sink.
-    if (crew.width > 1) readMore();
+    // The calling thread gets no new page while another one is written to the sink.
+    if (pool.width > 1) readMore();
     yield { page: first.page, worked };
   }
   if (end !== undefined && 'failure' in end) throw end.failure;

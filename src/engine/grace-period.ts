@@ -2,61 +2,61 @@ import { setImmediate } from 'node:timers/promises';
 import type { Clock } from '../lib/time/clock.ts';
 
 /**
- * A source that is asked to stop has this long; one that is blocked in a call of the system is then
- * left behind.
+ * Time that a source has to settle after it was asked to stop. One that is blocked in a system call
+ * is abandoned after it.
  */
-const PATIENCE_MS = 500;
+const GRACE_PERIOD_MS = 500;
 
-/** Made once: each has an error of its own, with its stack. */
-const NOBODY_WAITS = AbortSignal.abort();
+/** Made once, because each abort makes an error with a stack. */
+const ALREADY_ABORTED = AbortSignal.abort();
 
 /**
- * What `work` gives; `undefined` when the signal has fired and `work` did not settle in time.
- * Rejects as `work` does.
+ * The value of `work`, or `undefined` when the signal has fired and `work` did not settle within the
+ * grace period. Rejects as `work` does.
  */
-export function whileWanted<T>(
+export function abortable<T>(
   work: Promise<T>,
   signal: AbortSignal,
   clock: Clock,
 ): Promise<{ readonly value: T } | undefined> {
-  return patiently(work, signal, { clock, patienceMs: PATIENCE_MS });
+  return abortableWithin(work, signal, { clock, graceMs: GRACE_PERIOD_MS });
 }
 
-/** The same with another time. */
-export async function patiently<T>(
+/** `abortable` with a grace period of the caller. */
+export async function abortableWithin<T>(
   work: Promise<T>,
   signal: AbortSignal,
-  { clock, patienceMs }: { readonly clock: Clock; readonly patienceMs: number },
+  { clock, graceMs }: { readonly clock: Clock; readonly graceMs: number },
 ): Promise<{ readonly value: T } | undefined> {
   const settled = work.then((value) => ({ value }));
   const answer =
     (signal.aborted ? undefined : await Promise.race([settled, fired(signal, settled)])) ??
-    (await promptly(settled));
+    (await alreadySettled(settled));
   if (answer !== undefined) return answer;
   const answered = new AbortController();
   try {
     return await Promise.race([
       settled,
-      clock.sleep(patienceMs, answered.signal).then(() => undefined),
+      clock.sleep(graceMs, answered.signal).then(() => undefined),
     ]);
   } finally {
     answered.abort();
-    // Left behind, it may still fail; nobody is there to hear it.
+    // Abandoned work may still reject later; nobody awaits it then.
     settled.catch(() => {});
   }
 }
 
-/** What is there already, or comes without waiting for the world outside. */
-function promptly<T>(settled: Promise<T>): Promise<T | undefined> {
+/** The value if it needs no more I/O, else `undefined`. */
+function alreadySettled<T>(settled: Promise<T>): Promise<T | undefined> {
   return Promise.race([settled, setImmediate(undefined)]);
 }
 
-/** The same for work that nobody wants any more. */
-export function unwanted<T>(
+/** `abortable` for work whose signal has fired already, such as closing. */
+export function withinGracePeriod<T>(
   work: Promise<T>,
   clock: Clock,
 ): Promise<{ readonly value: T } | undefined> {
-  return whileWanted(work, NOBODY_WAITS, clock);
+  return abortable(work, ALREADY_ABORTED, clock);
 }
 
 /** Resolves when the signal fires; stops listening when `work` has settled. */

@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { Page } from '../../kit/page.ts';
 import type { WorkedPage } from '../stages/page-work.ts';
-import { workAhead, type Crew } from './work-ahead.ts';
+import { orderedPrefetch, type StagePool } from './ordered-prefetch.ts';
 
 const worked = (page: Page): WorkedPage => ({
   page,
@@ -14,9 +14,9 @@ const worked = (page: Page): WorkedPage => ({
 const pageOf = (value: number, bytes = 1): Page => Page.ofRecords([value], { bytes });
 
 /** Works on a page when it is told to. */
-function slowCrew(width: number) {
+function slowPool(width: number) {
   const atWork = new Map<number, () => void>();
-  const crew: Crew = {
+  const pool: StagePool = {
     width,
     work: (page) =>
       new Promise(
@@ -24,7 +24,7 @@ function slowCrew(width: number) {
       ),
     close: async () => {},
   };
-  return { crew, atWork };
+  return { pool, atWork };
 }
 
 function given(pages: readonly Page[], failure?: Error): () => Promise<Page | undefined> {
@@ -46,16 +46,19 @@ async function valuesOf(pages: AsyncIterable<{ readonly worked: WorkedPage }>): 
 }
 
 describe('pages that are worked on ahead', () => {
-  it('come in the order in which they were read, in whatever order the crew is through with them', async () => {
+  it('come in the order in which they were read, in whatever order the pool finishes them', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.integer({ min: 1, max: 6 }),
         fc.nat({ max: 12 }),
         fc.infiniteStream(fc.nat()),
         async (width, count, choices) => {
-          const { crew, atWork } = slowCrew(width);
+          const { pool, atWork } = slowPool(width);
           const all = valuesOf(
-            workAhead(given(Array.from({ length: count }, (_, index) => pageOf(index))), crew),
+            orderedPrefetch(
+              given(Array.from({ length: count }, (_, index) => pageOf(index))),
+              pool,
+            ),
           );
           for (let done = 0; done < count; done += 1) {
             while (atWork.size === 0) await settled();
@@ -73,8 +76,8 @@ describe('pages that are worked on ahead', () => {
   it('are not read before the page at hand is through with, by who works alone', async () => {
     let read = 0;
     const next = async (): Promise<Page> => pageOf(read++);
-    const crew: Crew = { width: 1, work: async (page) => worked(page), close: async () => {} };
-    const pages = workAhead(next, crew);
+    const pool: StagePool = { width: 1, work: async (page) => worked(page), close: async () => {} };
+    const pages = orderedPrefetch(next, pool);
     await pages.next();
     await settled();
     expect(read).toBe(1);
@@ -84,17 +87,19 @@ describe('pages that are worked on ahead', () => {
   });
 
   it('are given on while the source still looks for the next', async () => {
-    const crew: Crew = { width: 4, work: async (page) => worked(page), close: async () => {} };
+    const pool: StagePool = { width: 4, work: async (page) => worked(page), close: async () => {} };
     let read = 0;
     const next = (): Promise<Page> =>
       read++ === 0 ? Promise.resolve(pageOf(0)) : new Promise(() => {});
-    expect((await workAhead(next, crew).next()).value?.page.records()).toEqual([0]);
+    expect((await orderedPrefetch(next, pool).next()).value?.page.records()).toEqual([0]);
   });
 
   it('are no more than fit into the memory, but always one', async () => {
-    const { crew, atWork } = slowCrew(8);
+    const { pool, atWork } = slowPool(8);
     const huge = 40 * 1024 * 1024;
-    const all = valuesOf(workAhead(given([pageOf(0, huge), pageOf(1, huge), pageOf(2)]), crew));
+    const all = valuesOf(
+      orderedPrefetch(given([pageOf(0, huge), pageOf(1, huge), pageOf(2)]), pool),
+    );
     await settled();
     expect([...atWork.keys()]).toEqual([0]);
     for (const value of [0, 1, 2]) {
@@ -105,12 +110,12 @@ describe('pages that are worked on ahead', () => {
   });
 
   it('are all given before the failure of the source', async () => {
-    const { crew, atWork } = slowCrew(3);
+    const { pool, atWork } = slowPool(3);
     const seen: unknown[] = [];
     const all = (async () => {
-      for await (const { page } of workAhead(
+      for await (const { page } of orderedPrefetch(
         given([pageOf(0), pageOf(1)], new Error('the file ends here')),
-        crew,
+        pool,
       ))
         seen.push(page.records()[0]);
     })();

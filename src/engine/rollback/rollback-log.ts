@@ -1,6 +1,6 @@
 /**
- * Keeps an invocation undoable: what was before is remembered before the first write, and no more
- * invocations than asked for are kept.
+ * The rollback log of an invocation: the state before the first write is stored, so that the
+ * invocation can be rolled back later; entries beyond `retain` are removed.
  */
 import { messageOf, RunError } from '../../lib/errors.ts';
 import { canonicalJson, type JsonValue } from '../../lib/text/json.ts';
@@ -8,7 +8,7 @@ import type { StateStore } from '../../kit/state-store.ts';
 import type { Undo, UndoMode } from '../../kit/undo.ts';
 import type { RuntimeTokens } from '../../plan/resolve.ts';
 import { undoModeOf } from '../../plan/undo-mode.ts';
-import { blame } from '../failure.ts';
+import { wrapConnectorError } from '../failure.ts';
 import type { Invocation } from '../invocation.ts';
 import { Markers, type Marker } from './markers.ts';
 import { settleInterrupted } from './settle.ts';
@@ -17,16 +17,22 @@ import { settleInterrupted } from './settle.ts';
 export interface RunFacts {
   /** What run-time tokens are filled in with. */
   readonly now: RuntimeTokens['now'];
-  /** Asked only where the run is kept. */
+  /** Called only where the run can be rolled back. */
   sinkUri(): string;
 }
 
-/** Before the invocation looks where to go on: an interrupted undo decides that. */
-export async function finishUndo({ env, row, sink, state, stateKey }: Invocation): Promise<void> {
+/** Called before the start position is read: an interrupted rollback may still change it. */
+export async function finishInterruptedRollback({
+  env,
+  row,
+  sink,
+  state,
+  stateKey,
+}: Invocation): Promise<void> {
   if (row.rollback === undefined || state === undefined || sink.undo === undefined) return;
   const end = await settleInterrupted({ state, stateKey, undo: sink.undo }).catch(
     (error: unknown) => {
-      throw blame('State', row.state?.type ?? 'state', error);
+      throw wrapConnectorError('State', row.state?.type ?? 'state', error);
     },
   );
   if (end === 'settled')
@@ -36,31 +42,31 @@ export async function finishUndo({ env, row, sink, state, stateKey }: Invocation
     );
 }
 
-/** `undefined` where the invocation cannot be undone; that is no reason not to run. */
-export async function keepRun(
+/** `undefined` where the invocation cannot be rolled back; it runs all the same. */
+export async function openRollbackLog(
   invocation: Invocation,
   facts: RunFacts,
-): Promise<KeptRun | undefined> {
+): Promise<RollbackLog | undefined> {
   const { env, row, sink, state, capabilities, id } = invocation;
   const mode =
     row.rollback === undefined ? undefined : undoModeOf(capabilities.writeMode, row.rollback);
   if (row.rollback === undefined || mode === undefined || state === undefined) return undefined;
   if (sink.undo === undefined) {
-    const message = `the sink \`${row.sink.type}\` of row \`${row.id}\` cannot undo a run with the config of this run`;
+    const message = `the sink \`${row.sink.type}\` of row \`${row.id}\` cannot roll back a run with this config`;
     throw new RunError('Config', 'rollback_unreachable', message, {
       hint: 'use `column_mapping: auto_map`, or remove `rollback`',
     });
   }
-  const kept = new KeptRun(invocation, {
+  const log = new RollbackLog(invocation, {
     state,
     undo: sink.undo,
     mode,
     retain: row.rollback.retain,
   });
   try {
-    await kept.begin(facts);
+    await log.begin(facts);
   } catch (error) {
-    env.log.warn('the run cannot be remembered, so it cannot be undone', {
+    env.log.warn('the rollback log could not be written, so this run cannot be rolled back', {
       row: row.id,
       error: messageOf(error),
     });
@@ -69,35 +75,35 @@ export async function keepRun(
   try {
     await sink.undo.record({ runId: id, mode, column: row.rollback.column });
   } catch (error) {
-    await kept.end();
-    throw blame('Sink', row.sink.type, error);
+    await log.end();
+    throw wrapConnectorError('Sink', row.sink.type, error);
   }
-  return kept;
+  return log;
 }
 
-interface Keeping {
+interface LogOptions {
   readonly state: StateStore;
   readonly undo: Undo;
   readonly mode: UndoMode;
   readonly retain: number;
 }
 
-export class KeptRun {
+export class RollbackLog {
   readonly #invocation: Invocation;
-  readonly #keeping: Keeping;
+  readonly #options: LogOptions;
   readonly #markers: Markers;
   #marker: Marker | undefined;
   #finished = false;
 
-  constructor(invocation: Invocation, keeping: Keeping) {
+  constructor(invocation: Invocation, options: LogOptions) {
     this.#invocation = invocation;
-    this.#keeping = keeping;
-    this.#markers = new Markers(keeping.state, invocation.stateKey);
+    this.#options = options;
+    this.#markers = new Markers(options.state, invocation.stateKey);
   }
 
   async begin(facts: RunFacts): Promise<void> {
     const { env, id, row, labels, stateKey, sink, watermark, capabilities } = this.#invocation;
-    const before = await this.#keeping.state.get(stateKey);
+    const before = await this.#options.state.get(stateKey);
     const token =
       watermark === undefined ? {} : { token_before: (await sink.tokens?.last(stateKey)) ?? null };
     this.#marker = {
@@ -110,10 +116,10 @@ export class KeptRun {
       zone: facts.now.zone,
       sink_kind: row.sink.type,
       sink_uri: facts.sinkUri(),
-      mode: this.#keeping.mode,
+      mode: this.#options.mode,
       delivery: row.delivery,
       run_id_column: row.rollback?.column ?? '',
-      ...(this.#keeping.mode === 'upsert' ? { key: [...capabilities.key] } : {}),
+      ...(this.#options.mode === 'upsert' ? { key: [...capabilities.key] } : {}),
       ...(before === undefined ? {} : { bookmark_before: before }),
       ...token,
     };
@@ -122,13 +128,13 @@ export class KeptRun {
     await this.#markers.putIndex({ runs: [...runs, id] });
   }
 
-  /** The sink has made its output whole. */
+  /** The sink has finished its output. */
   finished(): void {
     this.#finished = true;
   }
 
   /**
-   * Never throws. An invocation that changed nothing is not kept: it would push out one that did.
+   * Never throws. An invocation that changed nothing gets no entry: it would push out one that did.
    */
   async end(): Promise<void> {
     const { env, row, id, tally, stateKey } = this.#invocation;
@@ -136,7 +142,7 @@ export class KeptRun {
     if (marker === undefined) return;
     try {
       if (!(await this.#hasChanged())) return await this.#forget([id]);
-      const after = await this.#keeping.state.get(stateKey);
+      const after = await this.#options.state.get(stateKey);
       await this.#markers.put({
         ...marker,
         records_written: tally.written,
@@ -144,7 +150,7 @@ export class KeptRun {
       });
       await this.#forget(await this.#outdated());
     } catch (error) {
-      env.log.warn('what can be undone could not be brought up to date', {
+      env.log.warn('the rollback log could not be updated', {
         row: row.id,
         error: messageOf(error),
       });
@@ -153,17 +159,17 @@ export class KeptRun {
 
   async #hasChanged(): Promise<boolean> {
     const { tally, row, stateKey } = this.#invocation;
-    if (this.#keeping.mode === 'overwrite') return this.#finished;
+    if (this.#options.mode === 'overwrite') return this.#finished;
     if (tally.written > 0 || row.cleanUp !== undefined) return true;
-    return !isSame(await this.#keeping.state.get(stateKey), this.#marker?.bookmark_before);
+    return !isSame(await this.#options.state.get(stateKey), this.#marker?.bookmark_before);
   }
 
-  /** Beyond the number that is kept, or overwritten: only the last overwrite has its rows kept. */
+  /** Beyond `retain`, or overwritten: only the last overwrite still has the previous table. */
   async #outdated(): Promise<string[]> {
     const { id } = this.#invocation;
     const { runs } = await this.#markers.index();
-    const outdated = new Set(runs.slice(0, Math.max(0, runs.length - this.#keeping.retain)));
-    if (this.#keeping.mode !== 'overwrite') return [...outdated];
+    const outdated = new Set(runs.slice(0, Math.max(0, runs.length - this.#options.retain)));
+    if (this.#options.mode !== 'overwrite') return [...outdated];
     for (const marker of await this.#markers.all())
       if (marker.mode === 'overwrite' && marker.run_id !== id) outdated.add(marker.run_id);
     return [...outdated];
@@ -171,7 +177,7 @@ export class KeptRun {
 
   async #forget(runIds: readonly string[]): Promise<void> {
     if (runIds.length === 0) return;
-    await this.#keeping.undo.forget(runIds);
+    await this.#options.undo.forget(runIds);
     await this.#markers.remove(runIds);
   }
 }

@@ -1,4 +1,4 @@
-/** Records that are there already, as a source like any other. */
+/** A source that gives fixed records, and the part plan that uses it in place of the real one. */
 import { z } from 'zod';
 import type { JsonValue } from '../lib/text/json.ts';
 import { Page } from '../kit/page.ts';
@@ -18,7 +18,7 @@ export interface FixturePages {
 
 const noSettings = z.any().meta({ description: 'Nothing to set.' });
 
-/** Hands out copies: what a stage does to a record must not reach another page or case. */
+/** Gives copies: a stage that changes a record must not change another page or case. */
 export function fixtureSource({
   records,
   pageSize,
@@ -28,7 +28,7 @@ export function fixtureSource({
   const size = pageSize === 0 ? Math.max(records.length, 1) : pageSize;
   return defineSource({
     type: 'fixture',
-    description: 'Records that are there already.',
+    description: 'Fixed records.',
     config: noSettings,
     examples: [],
     capabilities: () => ({ replay, bookmarks, encodings: [] }),
@@ -50,10 +50,10 @@ export function fixtureSource({
 }
 
 /**
- * The part with another definition in its place; type, template and path stay, because rules and
- * messages name them.
+ * The part with another definition; type, preset and path stay, because rules and messages name
+ * them.
  */
-export function standIn<D>(
+export function stubPart<D>(
   part: PartPlan<unknown>,
   definition: D,
   parsed: unknown = {},

@@ -9,7 +9,7 @@ import type { Plan, RowPlan } from '../../plan/plan.ts';
 import { resolvePart, type RuntimeTokens } from '../../plan/resolve.ts';
 import { isObstacle, verificationOf, type Verification } from '../../plan/verification.ts';
 import type { VerifyTask } from '../../wire/verify.ts';
-import { ONLY_TURN } from '../expand/turn.ts';
+import { SINGLE_ITERATION } from '../expand/iteration.ts';
 
 export interface VerifyRowOptions {
   readonly plan: Plan;
@@ -33,7 +33,7 @@ export interface VerifyRowOptions {
 }
 
 /** Everything one comparison works with. */
-export interface Setting extends VerifyRowOptions {
+export interface VerifySettings extends VerifyRowOptions {
   readonly verification: Verification;
   readonly key: readonly string[];
   readonly tokens: RuntimeTokens;
@@ -45,14 +45,14 @@ export interface Setting extends VerifyRowOptions {
 }
 
 /** Throws `RefusedError` (`bad_config`) when there is nothing to compare, or no way to. */
-export function settingOf(options: VerifyRowOptions): Setting {
+export function verifySettingsOf(options: VerifyRowOptions): VerifySettings {
   const { plan, row, env, clock, zone = 'UTC', kill, parts } = options;
   const verification = verificationOf(row, {
     topology: plan.topology,
     rows: [...plan.rows, ...plan.unselected],
   });
   if (isObstacle(verification)) throw impossible(verification.message, verification.hint);
-  const tokens: RuntimeTokens = { now: { date: clock, zone }, records: ONLY_TURN.records };
+  const tokens: RuntimeTokens = { now: { date: clock, zone }, records: SINGLE_ITERATION.records };
   const sinkConfig = resolvePart(row.sink, tokens);
   const writes = row.sink.definition.capabilities(sinkConfig);
   const key = verification.key.length > 0 ? verification.key : writes.key;

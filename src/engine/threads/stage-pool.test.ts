@@ -4,14 +4,14 @@ import { testEnv } from '../../../test/fakes/env.ts';
 import { Page } from '../../kit/page.ts';
 import type { WorkedPage } from '../stages/page-work.ts';
 import { ThreadBudget, threadsToSpare } from './budget.ts';
-import { GrowingCrew } from './crew.ts';
+import { GrowingStagePool } from './stage-pool.ts';
 
 test('a machine spares a thread for each processor but one, and none where there are as many runs as processors', () => {
   expect([1, 2, 3, 4, 64].map((cpus) => threadsToSpare(cpus))).toEqual([0, 1, 2, 3, 4]);
   expect([1, 2, 4].map((runs) => threadsToSpare(4, runs))).toEqual([3, 1, 0]);
 });
 
-test('a row whose threads cannot be started goes on without, and says so', async () => {
+test('a row whose threads cannot be started continues in one thread, and says so', async () => {
   const env = testEnv();
   const budget = new ThreadBudget(2);
   const worked = (page: Page): WorkedPage => ({
@@ -21,7 +21,7 @@ test('a row whose threads cannot be started goes on without, and says so', async
     transformed: page.count,
     dead: [],
   });
-  const crew = new GrowingCrew({
+  const pool = new GrowingStagePool({
     setup: () => {
       throw new Error('no setup today');
     },
@@ -32,11 +32,11 @@ test('a row whose threads cannot be started goes on without, and says so', async
     log: env.log,
   });
   const page = Page.ofRecords([1], { bytes: 20 * 1024 * 1024 });
-  expect((await crew.work(page)).page).toBe(page);
-  expect((await crew.work(page)).page).toBe(page);
-  await crew.close();
+  expect((await pool.work(page)).page).toBe(page);
+  expect((await pool.work(page)).page).toBe(page);
+  await pool.close();
   expect(env.lines.map(({ line }) => line)).toEqual([
-    'WARN test: threads could not be started; the row goes on without row=orders reason="no setup today"',
+    'WARN test: worker threads could not be started; the row continues in one thread row=orders reason="no setup today"',
   ]);
   expect(budget.take()).toBe(2);
 });

@@ -12,9 +12,9 @@ import type { Undo, UndoResult } from '../../kit/undo.ts';
 import type { Plan, RowPlan } from '../../plan/plan.ts';
 import { resolvePart, type RuntimeTokens } from '../../plan/resolve.ts';
 import type { RollbackReport } from '../../wire/rollback.ts';
-import { blame } from '../failure.ts';
+import { wrapConnectorError } from '../failure.ts';
 import { partContext } from '../open.ts';
-import { isSame } from './kept-run.ts';
+import { isSame } from './rollback-log.ts';
 import { Markers, type Marker } from './markers.ts';
 import { settleInterrupted, settleUndo, type Remembered } from './settle.ts';
 
@@ -27,7 +27,7 @@ export interface RollbackOptions {
   readonly signal: AbortSignal;
 }
 
-export interface UndoRunOptions extends RollbackOptions {
+export interface RollBackRunOptions extends RollbackOptions {
   /** Invocation id. */
   readonly runId: string;
   readonly dryRun: boolean;
@@ -35,7 +35,7 @@ export interface UndoRunOptions extends RollbackOptions {
 }
 
 /** What can be undone, oldest first for each row. */
-export async function listUndoable(options: RollbackOptions): Promise<Marker[]> {
+export async function listRollbackable(options: RollbackOptions): Promise<Marker[]> {
   await using closers = new AsyncDisposableStack();
   const found: Marker[] = [];
   for (const row of candidates(options)) {
@@ -46,7 +46,7 @@ export async function listUndoable(options: RollbackOptions): Promise<Marker[]> 
 }
 
 /** Refuses what cannot be undone; conflicts are told in the report. */
-export async function undoRun(options: UndoRunOptions): Promise<RollbackReport> {
+export async function rollBackRun(options: RollBackRunOptions): Promise<RollbackReport> {
   await using closers = new AsyncDisposableStack();
   const { row, state, marker } = await find(options, closers);
   const undo = await openUndo(opening(options, options.runId), { row, marker }, closers);
@@ -57,14 +57,14 @@ export async function undoRun(options: UndoRunOptions): Promise<RollbackReport> 
       marker,
     );
   } catch (error) {
-    throw blame('State', row.state?.type ?? 'state', error);
+    throw wrapConnectorError('State', row.state?.type ?? 'state', error);
   }
 }
 
 /** Tells failures of the sink from those of the store. */
 function blaming(sink: Undo, type: string): Undo {
   const told = (error: unknown): never => {
-    throw blame('Sink', type, error);
+    throw wrapConnectorError('Sink', type, error);
   };
   return {
     record: (settings) => sink.record(settings).catch(told),
@@ -75,7 +75,7 @@ function blaming(sink: Undo, type: string): Undo {
 }
 
 async function undoMarked(
-  { runId, dryRun, force }: UndoRunOptions,
+  { runId, dryRun, force }: RollBackRunOptions,
   remembered: Remembered,
   marker: Marker,
 ): Promise<RollbackReport> {
@@ -225,7 +225,7 @@ interface Found {
   readonly marker: Marker;
 }
 
-async function find(options: UndoRunOptions, closers: AsyncDisposableStack): Promise<Found> {
+async function find(options: RollBackRunOptions, closers: AsyncDisposableStack): Promise<Found> {
   const known: string[] = [];
   for (const row of candidates(options)) {
     const state = await openState(opening(options, options.runId), row, closers);
@@ -305,7 +305,7 @@ async function openState(
     closers.defer(() => opened.close());
     return opened;
   } catch (error) {
-    throw blame('State', state.type, error);
+    throw wrapConnectorError('State', state.type, error);
   }
 }
 
@@ -349,7 +349,7 @@ async function openUndo(
     closers.defer(() => sink.close());
     if (sink.undo !== undefined) return sink.undo;
   } catch (error) {
-    throw blame('Sink', type, error);
+    throw wrapConnectorError('Sink', type, error);
   }
   throw new RefusedError(
     'bad_config',

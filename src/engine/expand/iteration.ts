@@ -5,7 +5,7 @@ import type { KeySpan } from '../../kit/source.ts';
 import { STATE_KEY } from '../../kit/state-store.ts';
 import type { RowPlan } from '../../plan/plan.ts';
 
-export interface Turn {
+export interface Iteration {
   /**
    * The key of the parent record, or the tuple as `alias=value&…`; null when the row runs once.
    * Told in outcomes.
@@ -29,8 +29,8 @@ export interface Shard {
   readonly span: KeySpan;
 }
 
-/** The turn of a row that runs once. */
-export const ONLY_TURN: Turn = {
+/** The iteration of a row that runs once. */
+export const SINGLE_ITERATION: Iteration = {
   key: null,
   keyPart: null,
   chunk: undefined,
@@ -39,14 +39,18 @@ export const ONLY_TURN: Turn = {
 };
 
 /**
- * The turn by which a row that runs by itself can be tried out: of a partitioned one its first
+ * The iteration by which a row that runs by itself can be tried out: of a partitioned one its first
  * chunk. Throws `RunError` where that is not known.
  */
-export function firstTurn({ id, partition }: Pick<RowPlan, 'id' | 'partition'>): Turn {
-  if (partition === undefined) return ONLY_TURN;
+export function firstIteration({ id, partition }: Pick<RowPlan, 'id' | 'partition'>): Iteration {
+  if (partition === undefined) return SINGLE_ITERATION;
   const chunk = partition.chunks?.at(0);
   if (chunk !== undefined)
-    return { ...ONLY_TURN, chunk: chunk.id, records: new Map([['partition', chunk.tokens]]) };
+    return {
+      ...SINGLE_ITERATION,
+      chunk: chunk.id,
+      records: new Map([['partition', chunk.tokens]]),
+    };
   const why =
     partition.chunks === undefined ? 'its bound is discovered at run time' : 'its range is empty';
   throw new RunError('Config', 'partition_bound', `row \`${id}\` has no chunk to look at: ${why}`, {
@@ -62,7 +66,7 @@ const [OF_CHUNK, OF_SHARD] = PARTS;
  * `{row}`, `{row}::partition::{chunk}` or `{row}::shard::{shard}`: how outcomes call the
  * invocation.
  */
-export function invocationName(row: Pick<RowPlan, 'id'>, { chunk, shard }: Turn): string {
+export function invocationName(row: Pick<RowPlan, 'id'>, { chunk, shard }: Iteration): string {
   if (shard !== undefined) return `${row.id}${OF_SHARD}${shard.id}`;
   return chunk === undefined ? row.id : `${row.id}${OF_CHUNK}${chunk}`;
 }
@@ -71,7 +75,7 @@ export function invocationName(row: Pick<RowPlan, 'id'>, { chunk, shard }: Turn)
  * Whether the invocation is all that its row does, as far as one record of a parent or one value
  * goes.
  */
-export function isWholeTurn({ chunk, shard }: Turn): boolean {
+export function isWholeIteration({ chunk, shard }: Iteration): boolean {
   return chunk === undefined && shard === undefined;
 }
 
@@ -86,7 +90,7 @@ export function rowOfInvocation(name: string, isRow: (id: string) => boolean): s
  * `{name}::{row}`, with the parent key or tuple and the chunk behind it. Throws `ConfigError` when
  * the store cannot hold it.
  */
-export function stateKeyOf(row: RowPlan, { key, keyPart, chunk, shard }: Turn): string {
+export function stateKeyOf(row: RowPlan, { key, keyPart, chunk, shard }: Iteration): string {
   const part = shard === undefined ? (chunk === undefined ? [] : ['partition', chunk]) : [shard.id];
   const stateKey = [row.stateKey, ...(keyPart === null ? [] : [keyPart]), ...part].join('::');
   if (row.state === undefined || (key === null && chunk === undefined) || STATE_KEY.test(stateKey))

@@ -1,6 +1,6 @@
-/** The moments at which a crash would leave something else behind than a moment before. */
+/** The moments of a run at which a crash leaves other things behind than a moment earlier. */
 
-export const DURABLE_STEPS = {
+export const FAILPOINTS = {
   opened: 'everything is open, nothing is read',
   before_write: 'a page is about to go to the sink',
   after_write: 'the sink has taken it',
@@ -14,17 +14,17 @@ export const DURABLE_STEPS = {
   after_finish: 'the sink has made the output whole',
 } as const satisfies Readonly<Record<string, string>>;
 
-export type DurableStep = keyof typeof DURABLE_STEPS;
+export type Failpoint = keyof typeof FAILPOINTS;
 
-/** Where in a run a step is come to. */
-export interface StepPlace {
+/** Where a run is when it reaches a failpoint. */
+export interface FailpointPlace {
   readonly row: string;
-  /** Pages taken from the source so far, the one at hand included. */
+  /** Pages read so far, with the current one. */
   readonly page: number;
 }
 
-/** Told of each step as it is come to, before anything else happens. */
-export type OnStep = (step: DurableStep, place: StepPlace) => void;
+/** Called at each failpoint, before the run goes on. */
+export type FailpointHook = (step: Failpoint, place: FailpointPlace) => void;
 
-/** The same, for those who need not know where they are. */
-export type Reach = (step: DurableStep) => void;
+/** For code that does not know row and page: these are filled in where the row is opened. */
+export type HitFailpoint = (step: Failpoint) => void;

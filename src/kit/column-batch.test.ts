@@ -4,7 +4,7 @@ import { jsonColumnPages } from '../connectors/_files/json/json-column-pages.ts'
 import type { JsonObject } from '../lib/text/json.ts';
 import { ColumnBuilder } from './cells.ts';
 import { writeLines } from './column-lines.ts';
-import { packColumns, unpackColumns } from './column-parcel.ts';
+import { packColumns, unpackColumns } from './column-batch.ts';
 import { readRecords } from './column-records.ts';
 import type { Columns } from './columns.ts';
 
@@ -30,7 +30,7 @@ const row = fc.record({
 });
 const table = fc.array(row, { minLength: 1, maxLength: 40 });
 
-describe('columns as a parcel', () => {
+describe('columns as a batch', () => {
   it('are the same on the other side, whatever was done to them before', async () => {
     await fc.assert(
       fc.asyncProperty(table, fc.nat({ max: 3 }), fc.boolean(), async (records, drop, changed) => {
@@ -43,9 +43,9 @@ describe('columns as a parcel', () => {
           for (const at of columns.rows) built.set(at, `new ${at}`);
           columns = columns.with('id_x', built);
         }
-        const parcel = packColumns(columns);
-        const moved = structuredClone(parcel, { transfer: [parcel.memory] });
-        expect(parcel.memory.byteLength).toBe(0);
+        const batch = packColumns(columns);
+        const moved = structuredClone(batch, { transfer: [batch.memory] });
+        expect(batch.memory.byteLength).toBe(0);
         expect(readRecords(unpackColumns(moved))).toEqual(readRecords(columns));
         expect(Buffer.from(writeLines(unpackColumns(moved)))).toEqual(
           Buffer.from(writeLines(columns)),
@@ -60,9 +60,9 @@ describe('columns as a parcel', () => {
       { a: 2, b: 'y' },
     ]);
     const used = new Uint8Array(10_000).fill(255).buffer;
-    const parcel = packColumns(columns, () => used);
-    expect(parcel.memory).toBe(used);
-    expect(readRecords(unpackColumns(parcel))).toEqual([
+    const batch = packColumns(columns, () => used);
+    expect(batch.memory).toBe(used);
+    expect(readRecords(unpackColumns(batch))).toEqual([
       { a: 1, b: 'x' },
       { a: 2, b: 'y' },
     ]);

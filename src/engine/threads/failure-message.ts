@@ -1,7 +1,7 @@
-/** Failures across threads: structured clone would lose what kind of error they are. */
+/** Errors as messages between threads: structured clone would lose their class. */
 import { AppError, messageOf, RecordError, RunError, type ErrorKind } from '../../lib/errors.ts';
 
-export interface ToldFailure {
+export interface FailureMessage {
   readonly family: 'run' | 'record' | 'unexpected';
   readonly kind: ErrorKind;
   readonly code: string;
@@ -10,7 +10,7 @@ export interface ToldFailure {
   readonly stack?: string;
 }
 
-export function tellFailure(error: unknown): ToldFailure {
+export function failureMessageOf(error: unknown): FailureMessage {
   const message = messageOf(error);
   if (error instanceof RunError || error instanceof RecordError) {
     const { kind, code, hint } = error;
@@ -33,7 +33,7 @@ export function tellFailure(error: unknown): ToldFailure {
   };
 }
 
-export function failureOf({ family, kind, code, message, hint, stack }: ToldFailure): Error {
+export function failureOf({ family, kind, code, message, hint, stack }: FailureMessage): Error {
   const options = hint === undefined ? {} : { hint };
   if (family === 'run') return new RunError(kind, code, message, options);
   if (family === 'record') return new RecordError(kind, message, options);

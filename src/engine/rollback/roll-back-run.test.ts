@@ -27,7 +27,7 @@ import type { StateStoreDefinition } from '../../kit/state-store.ts';
 import type { JsonObject, JsonValue } from '../../lib/text/json.ts';
 import { parts } from '../../parts.ts';
 import type { Plan, RowPlan } from '../../plan/plan.ts';
-import { listUndoable, undoRun, type UndoRunOptions } from './undo-run.ts';
+import { listRollbackable, rollBackRun, type RollBackRunOptions } from './roll-back-run.ts';
 
 const database = await freshDatabase();
 const client = new Client({ connectionString: database.url });
@@ -101,7 +101,7 @@ describe.each(Object.keys(DESTINATIONS))('in %s', (name) => {
       if (outcome.error !== null) throw new Error(outcome.error.message);
       return outcome.invocations[0]?.invocation_id ?? '';
     };
-    const options = (): Pick<UndoRunOptions, 'plan' | 'parts' | 'env' | 'signal'> => {
+    const options = (): Pick<RollBackRunOptions, 'plan' | 'parts' | 'env' | 'signal'> => {
       return {
         plan: plan([]),
         parts: noParts,
@@ -109,10 +109,10 @@ describe.each(Object.keys(DESTINATIONS))('in %s', (name) => {
         signal: new AbortController().signal,
       };
     };
-    const undo = (runId: string, more: Partial<UndoRunOptions> = {}) =>
-      undoRun({ ...options(), runId, dryRun: false, force: false, ...more });
+    const undo = (runId: string, more: Partial<RollBackRunOptions> = {}) =>
+      rollBackRun({ ...options(), runId, dryRun: false, force: false, ...more });
     const list = async (): Promise<string[]> =>
-      (await listUndoable(options())).map((marker) => marker.run_id);
+      (await listRollbackable(options())).map((marker) => marker.run_id);
     const ids = async (): Promise<unknown[]> =>
       (await rows(table)).map((row) => row['id']).map(Number);
     return { table, values, state, plan, move, undo, list, ids, rows: () => rows(table) };
@@ -602,5 +602,5 @@ test('tokens of the sink stand for what they stood for in the zone of the run', 
     dryRun: false,
     force: false,
   };
-  expect(await undoRun(request)).toMatchObject({ applied: true, deleted: 1 });
+  expect(await rollBackRun(request)).toMatchObject({ applied: true, deleted: 1 });
 });

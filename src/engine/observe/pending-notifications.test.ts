@@ -1,23 +1,23 @@
 import { expect, test } from 'vitest';
 import { eventClock } from '../../../test/fakes/event-clock.ts';
-import { LastWords } from './last-words.ts';
+import { PendingNotifications } from './pending-notifications.ts';
 
 test('what is still to be told is waited for, but not without end', async () => {
   const clock = eventClock();
-  const lastWords = new LastWords();
+  const pendingNotifications = new PendingNotifications();
   const slow = Promise.withResolvers<void>();
-  lastWords.add(Promise.resolve());
-  lastWords.add(slow.promise);
+  pendingNotifications.add(Promise.resolve());
+  pendingNotifications.add(slow.promise);
   let settled = false;
-  const first = lastWords.settle(clock).then(() => (settled = true));
+  const first = pendingNotifications.settle(clock).then(() => (settled = true));
   await clock.pass(9999);
   expect(settled).toBe(false);
   slow.resolve();
   await first;
 
-  lastWords.add(new Promise(() => {}));
+  pendingNotifications.add(new Promise(() => {}));
   settled = false;
-  void lastWords.settle(clock).then(() => (settled = true));
+  void pendingNotifications.settle(clock).then(() => (settled = true));
   await clock.pass(9999);
   expect(settled).toBe(false);
   await clock.pass(1);

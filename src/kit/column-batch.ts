@@ -16,7 +16,7 @@ const ROOM = 2.5;
  * In this order: the starts and ends of each column, the rows, the kinds of each column, the cells,
  * and room for more of them.
  */
-export interface ColumnParcel {
+export interface ColumnBatch {
   readonly memory: ArrayBuffer;
   readonly names: readonly string[];
   /** The place of each column among those that are packed: lines and names may share some. */
@@ -37,7 +37,7 @@ export interface ColumnParcel {
 export function packColumns(
   columns: Columns,
   allocate: (bytes: number) => ArrayBuffer = (bytes) => new ArrayBuffer(bytes),
-): ColumnParcel {
+): ColumnBatch {
   const { names, height, lines } = columns;
   const packed = [...new Set([...columns.columns, ...(lines?.columns ?? [])])];
   const placeOf = new Map(packed.map((column, place) => [column, place]));
@@ -60,10 +60,10 @@ export function packColumns(
   return { ...shape, memory, names, columns: placesOf(columns.columns), lines: cellLines };
 }
 
-/** They live in the memory of the parcel. */
-export function unpackColumns(parcel: ColumnParcel): Columns {
-  const { memory, names, lines, width, height, rows } = parcel;
-  const { words, kinds, bytes } = viewsOf(memory, parcel);
+/** They live in the memory of the batch. */
+export function unpackColumns(batch: ColumnBatch): Columns {
+  const { memory, names, lines, width, height, rows } = batch;
+  const { words, kinds, bytes } = viewsOf(memory, batch);
   const packed = Array.from({ length: width }, (_, place) => ({
     starts: words.subarray(place * 2 * height, (place * 2 + 1) * height),
     ends: words.subarray((place * 2 + 1) * height, (place * 2 + 2) * height),
@@ -73,9 +73,9 @@ export function unpackColumns(parcel: ColumnParcel): Columns {
     places.map((place) => packed[place] as Column);
   return new Columns({
     names,
-    columns: columnsAt(parcel.columns),
+    columns: columnsAt(batch.columns),
     height,
-    cells: new ByteWriter({ bytes, length: parcel.cells }),
+    cells: new ByteWriter({ bytes, length: batch.cells }),
     lines:
       lines === undefined ? undefined : { names: lines.names, columns: columnsAt(lines.columns) },
     ...(rows === undefined
@@ -84,7 +84,7 @@ export function unpackColumns(parcel: ColumnParcel): Columns {
   });
 }
 
-type Shape = Pick<ColumnParcel, 'width' | 'height' | 'rows' | 'cells'>;
+type Shape = Pick<ColumnBatch, 'width' | 'height' | 'rows' | 'cells'>;
 
 function wordsOf({ width, height, rows = 0 }: Shape): number {
   return width * 2 * height + rows;

@@ -5,22 +5,22 @@ import { STATE_KEY } from '../../kit/state-store.ts';
 import { fakeSink, fakeSource, fakeState, part, rowPlan } from '../../../test/fakes/plan.ts';
 import {
   dimensionPartOf,
-  firstTurn,
+  firstIteration,
   invocationName,
   keyPartOf,
-  ONLY_TURN,
+  SINGLE_ITERATION,
   rowOfInvocation,
   stateKeyOf,
-  type Turn,
-} from './turn.ts';
+  type Iteration,
+} from './iteration.ts';
 
 const row = rowPlan(fakeSource([]), fakeSink().definition, {
   id: 'posts',
   state: part(fakeState(new Map())),
   stateKey: 'test::posts',
 });
-const turn = (key: string, chunk?: string): Turn => ({
-  ...ONLY_TURN,
+const iteration = (key: string, chunk?: string): Iteration => ({
+  ...SINGLE_ITERATION,
   key,
   keyPart: keyPartOf(key),
   chunk,
@@ -28,23 +28,24 @@ const turn = (key: string, chunk?: string): Turn => ({
 
 describe('the state key of an invocation', () => {
   test('is the one of the row, with parent key and chunk behind it', () => {
-    expect(stateKeyOf(row, ONLY_TURN)).toBe('test::posts');
-    expect(stateKeyOf(row, turn('b c'))).toBe('test::posts::b%20c');
-    expect(stateKeyOf(row, { ...ONLY_TURN, chunk: '007' })).toBe('test::posts::partition::007');
-    expect(stateKeyOf(row, turn('a', '0'))).toBe('test::posts::a::partition::0');
+    expect(stateKeyOf(row, SINGLE_ITERATION)).toBe('test::posts');
+    expect(stateKeyOf(row, iteration('b c'))).toBe('test::posts::b%20c');
+    expect(stateKeyOf(row, { ...SINGLE_ITERATION, chunk: '007' })).toBe(
+      'test::posts::partition::007',
+    );
+    expect(stateKeyOf(row, iteration('a', '0'))).toBe('test::posts::a::partition::0');
   });
 
   test('that is too long for a store is refused, unless nothing is stored', () => {
-    expect(() => stateKeyOf(row, turn('x'.repeat(300)))).toThrow(ConfigError);
-    expect(stateKeyOf({ ...row, state: undefined }, turn('x'.repeat(300)))).toHaveLength(313);
+    expect(() => stateKeyOf(row, iteration('x'.repeat(300)))).toThrow(ConfigError);
+    expect(stateKeyOf({ ...row, state: undefined }, iteration('x'.repeat(300)))).toHaveLength(313);
   });
 });
 
 test('outcomes name a chunk after its row', () => {
-  expect([invocationName(row, ONLY_TURN), invocationName(row, turn('a', '3'))]).toEqual([
-    'posts',
-    'posts::partition::3',
-  ]);
+  expect([invocationName(row, SINGLE_ITERATION), invocationName(row, iteration('a', '3'))]).toEqual(
+    ['posts', 'posts::partition::3'],
+  );
 });
 
 test('the row of an invocation is known from its name, whatever rows are called', () => {
@@ -73,7 +74,7 @@ describe('a text inside a state key', () => {
   });
 });
 
-describe('the turn by which a row is tried out', () => {
+describe('the iteration by which a row is tried out', () => {
   const chunks = [{ id: '0', tokens: { offset: 0 } }];
   const partition = {
     path: 'partition',
@@ -83,18 +84,18 @@ describe('the turn by which a row is tried out', () => {
   } as const;
 
   test('is its only one, or the first chunk', () => {
-    expect(firstTurn(row)).toBe(ONLY_TURN);
-    expect(firstTurn({ id: 'a', partition })).toMatchObject({
+    expect(firstIteration(row)).toBe(SINGLE_ITERATION);
+    expect(firstIteration({ id: 'a', partition })).toMatchObject({
       chunk: '0',
       records: new Map([['partition', { offset: 0 }]]),
     });
   });
 
   test('is not there where the chunks are not known, or there are none', () => {
-    expect(() => firstTurn({ id: 'a', partition: { ...partition, chunks: undefined } })).toThrow(
-      'discovered at run time',
-    );
-    expect(() => firstTurn({ id: 'a', partition: { ...partition, chunks: [] } })).toThrow(
+    expect(() =>
+      firstIteration({ id: 'a', partition: { ...partition, chunks: undefined } }),
+    ).toThrow('discovered at run time');
+    expect(() => firstIteration({ id: 'a', partition: { ...partition, chunks: [] } })).toThrow(
       'is empty',
     );
   });

@@ -1,4 +1,4 @@
-/** Who works on the pages of a row: the thread that moves them, and others where that pays. */
+/** Pools that run the stages of a row: in the calling thread, or also in worker threads. */
 import type { Page } from '../../kit/page.ts';
 import { messageOf } from '../../lib/errors.ts';
 import type { Log } from '../../lib/log.ts';
@@ -6,38 +6,35 @@ import type { PageWork, WorkedPage } from '../stages/page-work.ts';
 import type { ThreadBudget } from './budget.ts';
 import type { ThreadSetup } from './messages.ts';
 import type { StageThreads, StageThreadsOptions } from './stage-threads.ts';
-import type { Crew } from './work-ahead.ts';
+import type { StagePool } from './ordered-prefetch.ts';
 
-/** A row that is through before it has read so much is through before threads have started. */
+/** A row that reads less than this ends before threads would have started. */
 const LONG_ROW_BYTES = 8 * 1024 * 1024;
 
-/** One page at a time, on the spot. */
-export function crewOfOne(work: PageWork): Crew {
+/** One page at a time, in the calling thread. */
+export function inlinePool(work: PageWork): StagePool {
   return { width: 1, work, close: async () => {} };
 }
 
-export interface GrowingCrewOptions extends Pick<StageThreadsOptions, 'metrics'> {
-  /** Asked for when threads are started. */
+export interface GrowingStagePoolOptions extends Pick<StageThreadsOptions, 'metrics'> {
+  /** Called when threads are started. */
   readonly setup: () => ThreadSetup;
-  /** Does what no thread does. */
+  /** For pages that no thread takes. */
   readonly work: PageWork;
   readonly budget: ThreadBudget;
   readonly row: string;
   readonly log: Log;
 }
 
-/**
- * One page at a time, until the row turns out to be a long one: then threads are started, and take
- * over when they are ready.
- */
-export class GrowingCrew implements Crew {
-  readonly #options: GrowingCrewOptions;
+/** Starts in the calling thread; when the row proves to be long, threads start and take over. */
+export class GrowingStagePool implements StagePool {
+  readonly #options: GrowingStagePoolOptions;
   #bytes = 0;
   #growing: Promise<void> | undefined;
   #taken = 0;
   #threads: StageThreads | undefined;
 
-  constructor(options: GrowingCrewOptions) {
+  constructor(options: GrowingStagePoolOptions) {
     this.#options = options;
   }
 
@@ -71,15 +68,18 @@ export class GrowingCrew implements Crew {
       const { StageThreads } = await import('./stage-threads.ts');
       const threads = new StageThreads({ setup, metrics, count: this.#taken });
       this.#threads = threads;
-      void threads.started().then(() => this.#tell(threads.fault));
+      void threads.started().then(() => this.#warnOf(threads.fault));
     } catch (error) {
-      this.#tell(messageOf(error));
+      this.#warnOf(messageOf(error));
     }
   }
 
-  #tell(fault: string | undefined): void {
+  #warnOf(fault: string | undefined): void {
     const { log, row } = this.#options;
     if (fault !== undefined)
-      log.warn('threads could not be started; the row goes on without', { row, reason: fault });
+      log.warn('worker threads could not be started; the row continues in one thread', {
+        row,
+        reason: fault,
+      });
   }
 }

@@ -10,12 +10,12 @@ import {
   planOf,
   rowPlan,
 } from '../../test/fakes/plan.ts';
-import { DURABLE_STEPS, type DurableStep, type StepPlace } from './durable-steps.ts';
+import { FAILPOINTS, type Failpoint, type FailpointPlace } from './failpoints.ts';
 
 describe('durable steps', () => {
   it('are told in the order in which things become durable, page by page', async () => {
     const told: string[] = [];
-    const onStep = (step: DurableStep, { row, page }: StepPlace): void =>
+    const onFailpoint = (step: Failpoint, { row, page }: FailpointPlace): void =>
       void told.push(`${row} ${page} ${step}`);
     const dead = fakeSink({ name: 'dlq' });
     const pages = [1, 2].map((n) => ({ records: [{ n }, { n: -n }], bookmark: n }));
@@ -26,7 +26,7 @@ describe('durable steps', () => {
       state: part(fakeState(new Map<string, JsonValue>())),
       dlq: dlqPlan(dead.definition),
     });
-    await run(planOf([row]), { onStep });
+    await run(planOf([row]), { onFailpoint });
     const ofPage = (n: number): string[] =>
       [
         'before_write',
@@ -46,6 +46,6 @@ describe('durable steps', () => {
       'row-0 2 before_finish',
       'row-0 2 after_finish',
     ]);
-    for (const line of told) expect(Object.keys(DURABLE_STEPS)).toContain(line.split(' ')[2]);
+    for (const line of told) expect(Object.keys(FAILPOINTS)).toContain(line.split(' ')[2]);
   });
 });
