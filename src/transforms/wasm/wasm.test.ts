@@ -431,7 +431,7 @@ it.each(['llhttp-wasm.js', 'llhttp_simd-wasm.js'])(
   'leaves a module of a compiler valid: %s',
   async (name) => {
     const load = createRequire(import.meta.url);
-    const bytes = new Uint8Array(load(`../../node_modules/undici/lib/llhttp/${name}`) as Buffer);
+    const bytes = new Uint8Array(load(`../../../node_modules/undici/lib/llhttp/${name}`) as Buffer);
     const metered = meteredModule(bytes, { memoryPages: 256, fuelLimit: 1000 });
     expect(metered.length).toBeGreaterThan(bytes.length);
     await expect(wasmApi.compile(metered)).resolves.toBeDefined();
