@@ -8,7 +8,7 @@ import { testEnv } from '../../test/fakes/env.ts';
 import { openSqlite } from '../lib/sql/sqlite.ts';
 import { MemoryHistory } from './memory/memory-history.ts';
 import { openHistory } from './open.ts';
-import { openDatabase, SqliteClient } from './sql/client.ts';
+import { openDatabase, SqliteClient } from './sql/sqlite-client.ts';
 import { migrate } from './sql/migrate.ts';
 import { MIGRATIONS } from './sql/migrations/index.ts';
 import type { WriteAheadLog } from './sql/write-ahead-log.ts';
@@ -107,6 +107,20 @@ describe('opening a history', () => {
     await history.close();
   });
 
+  it('answers a ping only while it can be written', async () => {
+    const url = fresh();
+    const history = await openHistory(url, env);
+    await history.ping();
+    const holder = openSqlite(url, { mode: 'rw', cwd: folder });
+    holder.exec('BEGIN IMMEDIATE');
+    await expect(history.ping()).rejects.toMatchObject({ code: 'history_unavailable' });
+    expect(await history.getRun('r1')).toBeUndefined();
+    holder.exec('ROLLBACK');
+    await history.ping();
+    holder.close();
+    await history.close();
+  });
+
   it('waits for a database that another process is setting up', async () => {
     const url = fresh();
     const holder = openDatabase(url, folder);
@@ -115,7 +129,7 @@ describe('opening a history', () => {
       ...env,
       clock: { ...env.clock, sleep: async () => holder.exec('ROLLBACK') },
     };
-    const history = await openHistory(url, impatient, 1);
+    const history = await openHistory(url, impatient);
     await history.ping();
     holder.close();
     await history.close();
@@ -139,25 +153,57 @@ describe('group commit', () => {
     await client.close();
   });
 
-  it('rejects every write of a commit that failed', async () => {
+  /** A database with a table, whose lock another connection holds. */
+  function locked() {
     const url = fresh();
     const holder = openDatabase(url, folder);
     holder.exec('CREATE TABLE t (id INTEGER PRIMARY KEY)');
     holder.exec('BEGIN EXCLUSIVE');
-    const db = openDatabase(url, folder);
-    db.exec('PRAGMA busy_timeout = 0');
-    const client = new SqliteClient(db);
-    const writes = [1, 2].map((id) =>
-      client.write(() => client.run('INSERT INTO t VALUES (?)', id)),
-    );
-    const settled = await Promise.allSettled(writes);
-    expect(
-      settled.map((one) =>
-        one.status === 'rejected' ? (one.reason as { code: string }).code : one.status,
-      ),
-    ).toEqual(['history_unavailable', 'history_unavailable']);
-    holder.exec('ROLLBACK');
-    await expect(client.write(() => client.run('INSERT INTO t VALUES (3)'))).resolves.toBe(1);
+    const client = new SqliteClient(openDatabase(url, folder));
+    const insert = (id: number) => () => client.run('INSERT INTO t VALUES (?)', id);
+    return { client, insert, holder, release: () => holder.exec('ROLLBACK') };
+  }
+
+  it('keeps writes in their order until another process gives the lock back', async () => {
+    const { client, insert, holder, release } = locked();
+    const order: number[] = [];
+    const writes = [
+      client.write(insert(1)).then(() => order.push(1)),
+      client.writeAtOnce(insert(2)).then(() => order.push(2)),
+      client.writeDeferred(insert(3)).then(() => order.push(3)),
+      client.write(() => client.run('UPDATE t SET id = id + 10')).then(() => order.push(4)),
+    ];
+    expect(await client.read('SELECT * FROM t')).toEqual([]);
+    expect(order).toEqual([]);
+    release();
+    await Promise.all(writes);
+    expect(order.toSorted()).toEqual([1, 2, 3, 4]);
+    expect((await client.read('SELECT id FROM t')).map((row) => row['id'])).toEqual([11, 12, 13]);
+    await client.close();
+    holder.close();
+  });
+
+  it('rejects a write whose time is over while the lock is held, and no other one', async () => {
+    const { client, insert, holder, release } = locked();
+    const patient = client.write(insert(2));
+    await expect(client.write(insert(1), { lockWaitMs: 5 })).rejects.toMatchObject({
+      code: 'history_unavailable',
+      message: 'the history database is locked by another process',
+    });
+    release();
+    await expect(patient).resolves.toBe(1);
+    expect((await client.read('SELECT id FROM t')).map((row) => row['id'])).toEqual([2]);
+    await client.close();
+    holder.close();
+  });
+
+  it('leaves the event loop to others while the lock is held', async () => {
+    const { client, insert, holder, release } = locked();
+    const written = client.write(insert(1));
+    // Were the lock waited for on the event loop, nothing could release it.
+    for (let turn = 0; turn < 50; turn += 1) await setImmediate();
+    release();
+    await expect(written).resolves.toBe(1);
     await client.close();
     holder.close();
   });
@@ -199,7 +245,7 @@ describe('the disk of a history', () => {
         () => told.push(name),
         () => told.push(`${name} failed`),
       );
-    return { client: new SqliteClient(db, log), told, note };
+    return { client: new SqliteClient(db, { log }), told, note };
   }
 
   it('is waited for by a write, and by a read of what it does not have yet', async () => {
@@ -244,7 +290,7 @@ describe('the disk of a history', () => {
     const { client, told, note } = clientOn(log);
     note(
       'in passing',
-      client.writeInPassing(() => client.run('INSERT INTO t VALUES (1)')),
+      client.writeDeferred(() => client.run('INSERT INTO t VALUES (1)')),
     );
     await client.writeAtOnce(() => client.run('INSERT INTO t VALUES (2)'));
     expect(answer).toHaveLength(0);
@@ -265,20 +311,20 @@ describe('the disk of a history', () => {
     const { client, told, note } = clientOn(log);
     note(
       'one',
-      client.writeInPassing(() => client.run('INSERT INTO t VALUES (1)')),
+      client.writeDeferred(() => client.run('INSERT INTO t VALUES (1)')),
     );
     await vi.waitUntil(() => answer.length === 1);
     answer[0]?.();
     await vi.waitUntil(() => told.length === 1);
     note(
       'two',
-      client.writeInPassing(() => client.run('INSERT INTO t VALUES (2)')),
+      client.writeDeferred(() => client.run('INSERT INTO t VALUES (2)')),
     );
     const read = client.read('SELECT id FROM t');
     expect(answer).toHaveLength(2);
     note(
       'three',
-      client.writeInPassing(() => client.run('INSERT INTO t VALUES (3)')),
+      client.writeDeferred(() => client.run('INSERT INTO t VALUES (3)')),
     );
     answer[1]?.();
     expect((await read).map((row) => row['id'])).toEqual([1, 2]);

@@ -7,6 +7,9 @@ import type { CatalogStore } from './catalog.ts';
 import { MemoryCatalog } from './memory/memory-catalog.ts';
 import { openHistory } from './open.ts';
 
+/** A run ends when its catalog has what it moved, or is known to be locked. */
+const RUN_LOCK_WAIT_MS = 10_000;
+
 export interface OpenCatalog {
   readonly store: CatalogStore;
   /** Whether what is recorded survives the process. */
@@ -24,7 +27,7 @@ export async function openCatalog(
 ): Promise<OpenCatalog> {
   if (url === 'memory') return memoryCatalog();
   if (url.startsWith('sqlite:')) {
-    const history = await openHistory(url, env);
+    const history = await openHistory(url, env, { backgroundLockWaitMs: RUN_LOCK_WAIT_MS });
     return { store: history.catalog, persistent: true, close: () => history.close() };
   }
   if (/^postgres(?:ql)?:\/\//.test(url)) {

@@ -4,14 +4,18 @@ import { ConnectorError } from '../lib/errors.ts';
 import { rollBack, sqliteError } from '../lib/sql/sqlite.ts';
 import { HistoryError, type History } from './history.ts';
 import { MemoryHistory } from './memory/memory-history.ts';
-import { openDatabase, SqliteClient } from './sql/client.ts';
+import { openDatabase, SqliteClient } from './sql/sqlite-client.ts';
 import { migrate } from './sql/migrate.ts';
 import { MIGRATIONS } from './sql/migrations/index.ts';
 import { SqliteHistory } from './sql/sqlite-history.ts';
 
-const ATTEMPTS = 8;
-const BUSY_TIMEOUT_MS = 5000;
+const ATTEMPTS = 45;
 const WAITS: BackoffPolicy = { backoff: 'exponential', baseMs: 100, maxMs: 1000, jitter: false };
+
+export interface OpenHistory {
+  /** How long a lock of another process may last before what nobody waits for is given up. */
+  readonly backgroundLockWaitMs?: number;
+}
 
 /**
  * Opens what `--history` names; nothing named means memory. A store that is locked is tried again
@@ -20,7 +24,7 @@ const WAITS: BackoffPolicy = { backoff: 'exponential', baseMs: 100, maxMs: 1000,
 export async function openHistory(
   url: string | undefined,
   env: Pick<Env, 'clock' | 'cwd' | 'log'>,
-  busyTimeoutMs = BUSY_TIMEOUT_MS,
+  options: OpenHistory = {},
 ): Promise<History> {
   if (url === undefined || url === 'memory') return new MemoryHistory();
   if (!url.startsWith('sqlite:')) {
@@ -30,7 +34,7 @@ export async function openHistory(
   }
   for (let attempt = 1; ; attempt += 1) {
     try {
-      return openSqliteHistory(url, env, busyTimeoutMs);
+      return openSqliteHistory(url, env, options);
     } catch (error) {
       if (attempt === ATTEMPTS || !isLocked(error)) throw error;
       env.log
@@ -44,9 +48,9 @@ export async function openHistory(
 function openSqliteHistory(
   url: string,
   env: Pick<Env, 'clock' | 'cwd'>,
-  busyTimeoutMs: number,
+  options: OpenHistory,
 ): History {
-  const db = openDatabase(url, env.cwd, busyTimeoutMs);
+  const db = openDatabase(url, env.cwd);
   try {
     migrate(db, MIGRATIONS, env.clock.now());
   } catch (error) {
@@ -58,7 +62,7 @@ function openSqliteHistory(
       { cause: error },
     );
   }
-  return new SqliteHistory(new SqliteClient(db));
+  return new SqliteHistory(new SqliteClient(db, options));
 }
 
 function isLocked(error: unknown): boolean {

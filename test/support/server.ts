@@ -94,7 +94,7 @@ export interface RunsScript {
   /** The live log; ends when the signal fires, as the contract of `followLog` has it. */
   follow: (signal: AbortSignal) => AsyncIterable<LogEvent>;
   stored: StoredLog;
-  readiness: ReturnType<Runs['readiness']>;
+  readiness: Awaited<ReturnType<Runs['readiness']>>;
 }
 
 async function* justEnd(): AsyncGenerator<LogEvent> {
@@ -146,7 +146,7 @@ export function fakeRuns(script: RunsScript): Runs {
       script.ranges.push(range);
       return script.stored;
     },
-    readiness: () => script.readiness,
+    readiness: () => Promise.resolve(script.readiness),
     drain: async () => {},
   };
 }

@@ -1,4 +1,5 @@
 /** The catalog as routes and commands read it. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import type {
   CatalogStore,
   DatasetPage,
@@ -8,6 +9,9 @@ import type {
 import type { Env } from '../../lib/env.ts';
 import type { DatasetDetail, LineageEdge, Movement } from '../../wire/catalog.ts';
 import { CatalogRecorder } from './recorder.ts';
+
+/** What was just recorded is waited for, but not for as long as a lock on the database lasts. */
+const RECORDING_WAIT_MS = 2000;
 
 /** Databases take only so many values in one statement. */
 const ASKED_AT_ONCE = 500;
@@ -34,7 +38,7 @@ export interface Catalog {
 export function createCatalog(store: CatalogStore, env: Pick<Env, 'log'>): Catalog {
   const recorder = new CatalogRecorder(store, env);
   const after = async <T>(read: () => Promise<T>): Promise<T> => {
-    await recorder.settled();
+    await recordedWithin(recorder, RECORDING_WAIT_MS);
     return read();
   };
   return {
@@ -45,6 +49,14 @@ export function createCatalog(store: CatalogStore, env: Pick<Env, 'log'>): Catal
     lineage: (query) => after(() => lineageOf(store, query)),
     past: (query) => after(() => store.listMovements(query)),
   };
+}
+
+/** Whoever reads a catalog that cannot be written gets what is there. */
+async function recordedWithin(recorder: CatalogRecorder, waitMs: number): Promise<void> {
+  const over = new AbortController();
+  const waited = sleep(waitMs, undefined, { signal: over.signal }).catch(() => {});
+  await Promise.race([recorder.settled(), waited]);
+  over.abort();
 }
 
 /** Breadth first; a root that nobody knows has no edges. */

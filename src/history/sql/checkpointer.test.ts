@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, it } from 'vitest';
 import { Checkpointer } from './checkpointer.ts';
-import { openDatabase } from './client.ts';
+import { openDatabase } from './sqlite-client.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'headgate-checkpointer-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));

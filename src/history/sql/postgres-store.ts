@@ -2,7 +2,7 @@ import type { ClientBase, Pool } from 'pg';
 import { messageOf } from '../../lib/errors.ts';
 import { inPostgresTransaction, openPostgresPool, withClient } from '../../lib/sql/postgres.ts';
 import { HistoryError } from '../history.ts';
-import type { Row } from './client.ts';
+import type { Row } from './sqlite-client.ts';
 import type { SqlStatement, SqlStore, SqlValue } from './sql-store.ts';
 
 const CONNECTIONS = 2;
@@ -66,7 +66,7 @@ export class PostgresStore implements SqlStore {
     });
   }
 
-  writeInPassing(statements: readonly SqlStatement[]): Promise<readonly number[]> {
+  writeDeferred(statements: readonly SqlStatement[]): Promise<readonly number[]> {
     return this.write(statements);
   }
 

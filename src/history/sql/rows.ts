@@ -7,7 +7,7 @@ import { parseJson, stringifyJson, type JsonValue } from '../../lib/text/json.ts
 import type { AuditRecord } from '../../wire/audit.ts';
 import type { InvocationRecord, RunStatus } from '../../wire/run.ts';
 import type { Instance, StoredRun } from '../history.ts';
-import type { Row } from './client.ts';
+import type { Row } from './sqlite-client.ts';
 
 export const RUN_COLUMNS = [
   'run_id',

@@ -71,14 +71,15 @@ export class SqlCatalog implements CatalogStore {
 
   async addMovements({ datasets, edges, points }: CatalogGain): Promise<void> {
     const trimmed = [...new Set(points.map(({ dataset_id }) => dataset_id))];
-    await this.#store.write([
+    const statements = [
       ...inOrder(datasets, ({ id }) => id).map(addDataset),
       ...inOrder(edges, ({ src_id, dst_id, pipeline, row }) =>
         [src_id, dst_id, pipeline, row].join('\n'),
       ).map(addEdge),
       ...points.map(addPoint),
       ...trimmed.sort().map((id) => ({ sql: TRIM_POINTS, values: [id, id] })),
-    ]);
+    ];
+    await this.#store.write(statements, { background: true });
   }
 
   async currentSchemas(ids: readonly string[]): Promise<ReadonlyMap<string, CurrentSchema>> {
@@ -100,7 +101,9 @@ export class SqlCatalog implements CatalogStore {
         ? []
         : [{ sql: TRIM_SCHEMAS, values: [dataset_id, version - KEPT_VERSIONS] }],
     );
-    const changed = await this.#store.write([...ordered.flatMap(addSchema), ...trims]);
+    const changed = await this.#store.write([...ordered.flatMap(addSchema), ...trims], {
+      background: true,
+    });
     const added = new Set(ordered.filter((_, index) => changed[2 * index] === 1));
     return versions.map((version) => added.has(version));
   }

@@ -1,6 +1,6 @@
 /** The ledger of outputs in an SQL table; SQLite and PostgreSQL share it. */
 import type { OutputQuery, OutputStore, StoredOutput } from '../outputs.ts';
-import type { Row } from './client.ts';
+import type { Row } from './sqlite-client.ts';
 import { text } from './rows.ts';
 import type { SqlStatement, SqlStore, SqlValue } from './sql-store.ts';
 
@@ -50,7 +50,7 @@ export class SqlOutputs implements OutputStore {
     // Always in the same order: two instances that write the same rows wait for each other instead
     // of for ever.
     const ordered = [...outputs].sort((a, b) => (a.id < b.id ? -1 : 1));
-    await this.#store.writeInPassing(
+    await this.#store.writeDeferred(
       ordered.map((output): SqlStatement => ({ sql: PUT, values: valuesOf(output) })),
     );
   }
@@ -94,7 +94,7 @@ export class SqlOutputs implements OutputStore {
   }
 
   async forgetOutputs(ids: readonly string[]): Promise<void> {
-    await this.#store.writeInPassing(
+    await this.#store.writeDeferred(
       ids.map((id) => ({ sql: `DELETE FROM ${TABLE} WHERE id = ?`, values: [id] })),
     );
   }

@@ -2,7 +2,7 @@
  * What the SQL of a part needs of a database: statements that both SQLite and PostgreSQL
  * understand, with `?` for values.
  */
-import type { Row } from './client.ts';
+import type { Row } from './sqlite-client.ts';
 
 export type SqlValue = string | number | null;
 
@@ -11,16 +11,21 @@ export interface SqlStatement {
   readonly values: readonly SqlValue[];
 }
 
+export interface SqlWriteOptions {
+  /** Nobody waits for it: where tables are locked it may be tried for longer. */
+  readonly background?: boolean;
+}
+
 export interface SqlStore {
   read(sql: string, values: readonly SqlValue[]): Promise<readonly Row[]>;
   /**
    * In one transaction; gives the number of rows that each statement changed. Rejects with
    * `HistoryError`.
    */
-  write(statements: readonly SqlStatement[]): Promise<readonly number[]>;
+  write(statements: readonly SqlStatement[], options?: SqlWriteOptions): Promise<readonly number[]>;
   /**
    * The same for what nobody waits for: it may go together with later writes, before anything that
    * is read later.
    */
-  writeInPassing(statements: readonly SqlStatement[]): Promise<readonly number[]>;
+  writeDeferred(statements: readonly SqlStatement[]): Promise<readonly number[]>;
 }

@@ -16,7 +16,7 @@ import type {
   StoredRunPage,
   StoredRunQuery,
 } from '../history.ts';
-import type { SqliteClient } from './client.ts';
+import type { SqliteClient } from './sqlite-client.ts';
 import { auditOf, instanceOf, RUN_COLUMNS, runOf, runValues, text, toJson } from './rows.ts';
 import { SqlCatalog } from './sql-catalog.ts';
 import { SqlOutputs } from './sql-outputs.ts';
@@ -30,7 +30,10 @@ const RUN_PLACES = RUN_COLUMNS.map(() => '?').join(', ');
 const INSERT_RUN = `INSERT INTO svc_serve_runs (${RUN_COLUMNS.join(', ')}) VALUES (${RUN_PLACES})`;
 const START = `UPDATE svc_serve_runs SET status = 'running', started_at = ? WHERE ${HELD} AND status = 'queued'`;
 const FINISH = `UPDATE svc_serve_runs SET status = ?, finished_at = ?, records_written = ?, invocations = ?, error = ? WHERE ${HELD}`;
-const PURGE_ROWS = 2000;
+/** Deleted by one statement, which holds up the event loop. */
+const PURGE_ROWS = 200;
+/** Longer than the commits of other instances take. */
+const PING_LOCK_WAIT_MS = 250;
 const FAIL = `UPDATE svc_serve_runs SET status = 'failed', finished_at = ?, error = ?`;
 
 /** With what tells its rows apart. */
@@ -213,17 +216,22 @@ export class SqliteHistory implements History {
   }
 
   async appendLog(lines: readonly RunLogLine[]): Promise<void> {
-    await this.#client.write(() => {
-      for (const { run_id, seq, ts, level, line } of lines)
-        this.#insertLine([run_id, seq, ts, level, line, 0]);
-    });
+    await this.#client.write(
+      () => {
+        for (const { run_id, seq, ts, level, line } of lines)
+          this.#insertLine([run_id, seq, ts, level, line, 0]);
+      },
+      { background: true },
+    );
   }
 
   async markLogTruncated(
     runId: string,
     after: { readonly seq: number; readonly ts: string },
   ): Promise<void> {
-    await this.#client.write(() => this.#insertLine([runId, after.seq + 1, after.ts, '', '', 1]));
+    await this.#client.write(() => this.#insertLine([runId, after.seq + 1, after.ts, '', '', 1]), {
+      background: true,
+    });
   }
 
   async readLog(
@@ -260,7 +268,11 @@ export class SqliteHistory implements History {
   }
 
   async ping(): Promise<void> {
-    await this.#client.read('SELECT 1 FROM svc_serve_migrations LIMIT 1');
+    // A transaction that changes nothing, but needs the lock that every write needs.
+    await this.#client.writeAtOnce(
+      () => this.#client.all('SELECT 1 FROM svc_serve_migrations LIMIT 1'),
+      { lockWaitMs: PING_LOCK_WAIT_MS },
+    );
   }
 
   async purge(bounds: PurgeBounds): Promise<Purged> {

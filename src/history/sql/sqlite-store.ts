@@ -1,5 +1,5 @@
-import type { Row, SqliteClient } from './client.ts';
-import type { SqlStatement, SqlStore, SqlValue } from './sql-store.ts';
+import type { Row, SqliteClient } from './sqlite-client.ts';
+import type { SqlStatement, SqlStore, SqlValue, SqlWriteOptions } from './sql-store.ts';
 
 export class SqliteStore implements SqlStore {
   readonly #client: SqliteClient;
@@ -12,12 +12,15 @@ export class SqliteStore implements SqlStore {
     return this.#client.read(sql, ...values);
   }
 
-  write(statements: readonly SqlStatement[]): Promise<readonly number[]> {
-    return this.#client.write(() => this.#run(statements));
+  write(
+    statements: readonly SqlStatement[],
+    options?: SqlWriteOptions,
+  ): Promise<readonly number[]> {
+    return this.#client.write(() => this.#run(statements), options);
   }
 
-  writeInPassing(statements: readonly SqlStatement[]): Promise<readonly number[]> {
-    return this.#client.writeInPassing(() => this.#run(statements));
+  writeDeferred(statements: readonly SqlStatement[]): Promise<readonly number[]> {
+    return this.#client.writeDeferred(() => this.#run(statements));
   }
 
   #run(statements: readonly SqlStatement[]): readonly number[] {

@@ -113,6 +113,11 @@ export function sqliteError(error: unknown, doing: string): ConnectorError {
   return new ConnectorError(kind, `${doing}: ${text}`, { cause: error });
 }
 
+/** Whether another connection holds a lock that SQLite did not wait for (any longer). */
+export function isBusy(error: unknown): boolean {
+  return [5, 6].includes(errorCode(error));
+}
+
 function errorCode(error: unknown): number {
   const code =
     typeof error === 'object' && error !== null && 'errcode' in error ? error.errcode : undefined;

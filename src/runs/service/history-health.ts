@@ -10,6 +10,7 @@ export class HistoryHealth {
   readonly #env: Pick<Env, 'clock' | 'log' | 'metrics'>;
   readonly #history: History;
   #ok = true;
+  #probing: Promise<boolean> | undefined;
 
   constructor(history: History, env: Pick<Env, 'clock' | 'log' | 'metrics'>) {
     this.#history = history;
@@ -25,7 +26,7 @@ export class HistoryHealth {
   async ask<T>(work: (history: History) => Promise<T>): Promise<T> {
     try {
       const value = await work(this.#history);
-      this.#note(undefined);
+      this.#answered();
       return value;
     } catch (error) {
       if (!(error instanceof HistoryError)) throw error;
@@ -62,12 +63,21 @@ export class HistoryHealth {
     }
   }
 
-  /** Asks whether the store answers again. */
-  async probe(): Promise<void> {
-    await this.#history.ping().then(
-      () => this.#note(undefined),
-      (error: unknown) => this.#note(error),
-    );
+  /** Asks whether the store can be written now. Never rejects. */
+  probe(): Promise<boolean> {
+    return (this.#probing ??= this.#history
+      .ping()
+      .then(
+        () => this.#note(undefined),
+        (error: unknown) => this.#note(error),
+      )
+      .then(() => this.#ok)
+      .finally(() => (this.#probing = undefined)));
+  }
+
+  /** A store that answers a read may still refuse writes: only a probe says that it is back. */
+  #answered(): void {
+    if (!this.#ok) void this.probe();
   }
 
   #note(error: unknown): void {

@@ -150,7 +150,7 @@ describe('submitting', () => {
     const service = await testService();
     const ids = [await service.submit(), await service.submit(), await service.submit()];
     expect(await refusalOf(service.submit())).toMatchObject({ code: 'queue_full' });
-    expect(service.runs.readiness().queueOk).toBe(false);
+    expect((await service.runs.readiness()).queueOk).toBe(false);
     expect(await service.measured('svc_serve_runs_queued')).toEqual(['svc_serve_runs_queued 2']);
     await rest();
     expect(service.executor.started.map((run) => run.ticket.runId)).toEqual([ids[0]]);
@@ -565,7 +565,7 @@ describe('draining', () => {
     const ids = [await service.submit(), await service.submit()];
     const drained = service.runs.drain(60_000);
     expect(await refusalOf(service.submit())).toMatchObject({ code: 'unavailable' });
-    expect(service.runs.readiness().draining).toBe(true);
+    expect((await service.runs.readiness()).draining).toBe(true);
     for (let run = 0; run < 2; run += 1) {
       await rest();
       service.executor.last.finish();
@@ -627,13 +627,13 @@ describe('a history that does not answer', () => {
     await expect(
       service.runs.audit.record({ principal: 'p', role: 'viewer', action: 'a', result: 'denied' }),
     ).resolves.toBeUndefined();
-    expect(service.runs.readiness().historyOk).toBe(false);
+    expect((await service.runs.readiness()).historyOk).toBe(false);
     expect(await service.measured('svc_serve_history_degraded')).toEqual([
       'svc_serve_history_degraded 1',
     ]);
     failing.now = false;
     await service.clock.advance(10_000);
-    expect(service.runs.readiness().historyOk).toBe(true);
+    expect((await service.runs.readiness()).historyOk).toBe(true);
     expect(await service.measured('svc_serve_history_degraded')).toEqual([
       'svc_serve_history_degraded 0',
     ]);

@@ -24,7 +24,7 @@ import { presentRun } from './record.ts';
 import { keepRetention } from './retention.ts';
 import { RunLogs } from '../logs/run-log.ts';
 import type { ApplyMetrics } from './run-meter.ts';
-import type { Caller, How, LogEvent, RunQuery, Runs, StoredLog } from './runs.ts';
+import type { Caller, How, LogEvent, Readiness, RunQuery, Runs, StoredLog } from './runs.ts';
 import { checkSettings } from './submission.ts';
 
 /** Probes a plan before it runs; failed probes are a report, not an error. */
@@ -236,9 +236,9 @@ class Service implements RunService {
     );
   }
 
-  readiness(): { historyOk: boolean; queueOk: boolean; draining: boolean; instances: number } {
+  async readiness(): Promise<Readiness> {
     return {
-      historyOk: this.#health.ok,
+      historyOk: await this.#health.probe(),
       queueOk: !this.#queue.full,
       draining: this.#draining,
       instances: 0,

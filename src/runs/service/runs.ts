@@ -59,6 +59,13 @@ export interface StoredLog {
  * Methods reject with `RefusedError` (404, 409, 422, 429, 503) or `ConfigError` (400 or 422 by its
  * stage); the server turns both into envelopes.
  */
+export interface Readiness {
+  readonly historyOk: boolean;
+  readonly queueOk: boolean;
+  readonly draining: boolean;
+  readonly instances: number;
+}
+
 export interface Runs {
   /** Validates, interpolates, claims the key, stores; resolves when the record is durable. */
   submit(submission: Submission, caller: Caller, how?: How): Promise<SubmissionReceipt>;
@@ -78,12 +85,8 @@ export interface Runs {
     runId: string,
     range: { readonly after: number | undefined; readonly limit: number },
   ): Promise<StoredLog>;
-  readiness(): {
-    readonly historyOk: boolean;
-    readonly queueOk: boolean;
-    readonly draining: boolean;
-    readonly instances: number;
-  };
+  /** Asks the history whether it can be written. */
+  readiness(): Promise<Readiness>;
   /**
    * Stops taking work, waits for running and queued runs up to the grace, then cancels (failed,
    * `server_shutdown`).

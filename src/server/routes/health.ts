@@ -67,8 +67,8 @@ const readyz = defineRoute({
       schema: readinessSchema,
     },
   },
-  handle(_call, { runs, clustered }) {
-    const { historyOk, queueOk, draining, instances } = runs.readiness();
+  async handle(_call, { runs, clustered }) {
+    const { historyOk, queueOk, draining, instances } = await runs.readiness();
     const ready = historyOk && queueOk && !draining;
     return json(ready ? 200 : 503, {
       status: ready ? 'ready' : 'not_ready',

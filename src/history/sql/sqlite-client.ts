@@ -1,0 +1,370 @@
+/**
+ * SQLite with group commit: the writes of one tick share one transaction, and one sync of the disk
+ * that does not hold up the event loop. Nothing here waits for a lock on the event loop, either:
+ * while another process holds one, writes stay in the queue and are tried again by a timer.
+ */
+import type { DatabaseSync, SQLInputValue, SQLOutputValue, StatementSync } from 'node:sqlite';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { messageOf } from '../../lib/errors.ts';
+import { isBusy, openSqlite, rollBack } from '../../lib/sql/sqlite.ts';
+import { HistoryError } from '../history.ts';
+import { DiskSync, type SyncWaiter } from './disk-sync.ts';
+import { writeAheadLogOf, type WriteAheadLog } from './write-ahead-log.ts';
+
+export type Row = Readonly<Record<string, SQLOutputValue>>;
+
+/** A longer queue is committed in parts, so that the event loop gets its turn. */
+const WRITES_PER_COMMIT = 1000;
+/**
+ * While more and more writes come in, a commit waits for this long at most: fewer syncs of the disk
+ * serve them all.
+ */
+const GATHER_MS = 1;
+/** A deferred write waits for the writes of others for this long at most. */
+const DEFER_MS = 20;
+
+/** How long somebody who waits for an answer is kept waiting for a lock of another process. */
+const LOCK_WAIT_MS = 5000;
+/** The same for what nobody waits for, and what would be lost. */
+const BACKGROUND_LOCK_WAIT_MS = 300_000;
+/** What is left when the database is closed. */
+const CLOSE_LOCK_WAIT_MS = 5000;
+/** Pauses between attempts to get a lock; the last one is repeated. Other processes commit often. */
+const LOCK_RETRY_MS = [1, 2, 5, 10, 15, 20, 25, 25, 50] as const;
+
+export interface WriteOptions {
+  /** After this time the write is rejected because another process holds the lock. */
+  readonly lockWaitMs?: number;
+  /** Nobody waits for it: a lock may last for minutes before it is given up. */
+  readonly background?: boolean;
+}
+
+interface Write {
+  /** Nothing but statements: it may be done again after it was rolled back. */
+  readonly work: () => unknown;
+  /** Whether it resolves only when it is on the disk. */
+  readonly durable: boolean;
+  /** When it is rejected if the lock is still held, as `performance.now()`. */
+  deadline: number;
+  readonly resolve: (value: unknown) => void;
+  readonly reject: (error: HistoryError) => void;
+}
+
+type Result<T = unknown> =
+  | { readonly ok: true; readonly value: T }
+  | { readonly ok: false; readonly error: HistoryError };
+
+export class SqliteClient {
+  readonly #db: DatabaseSync;
+  readonly #log: WriteAheadLog;
+  readonly #disk: DiskSync;
+  readonly #statements = new Map<string, StatementSync>();
+  readonly #backgroundLockWaitMs: number;
+  #writes: Write[] = [];
+  /** Go with the next write. */
+  #deferred: Write[] = [];
+  #deferTimer: NodeJS.Timeout | undefined;
+  #scheduled = false;
+  /** Set while another process holds the lock. */
+  #retryTimer: NodeJS.Timeout | undefined;
+  #attempts = 0;
+  #emptied: PromiseWithResolvers<void> | undefined;
+  /** Why nothing is accepted any more. */
+  #over: HistoryError | undefined;
+
+  constructor(
+    db: DatabaseSync,
+    {
+      log = writeAheadLogOf(db),
+      backgroundLockWaitMs = BACKGROUND_LOCK_WAIT_MS,
+    }: {
+      readonly log?: WriteAheadLog;
+      readonly backgroundLockWaitMs?: number | undefined;
+    } = {},
+  ) {
+    this.#db = db;
+    this.#log = log;
+    this.#backgroundLockWaitMs = backgroundLockWaitMs;
+    this.#disk = new DiskSync(() => log.sync().then(() => undefined, historyError), {
+      onIdle: () => this.#writes.length > 0 && this.#schedule(),
+      onFailure: (failure) => this.#giveUp(failure),
+    });
+  }
+
+  /**
+   * Sees everything committed before the call; resolves when all of that is on the disk, so that
+   * nothing it returned can be lost. Writes that wait for a lock are not seen.
+   */
+  async read(sql: string, ...values: SQLInputValue[]): Promise<Row[]> {
+    const deadline = performance.now() + LOCK_WAIT_MS;
+    for (let attempt = 0; ; attempt += 1) {
+      if (this.#over !== undefined) throw this.#over;
+      try {
+        if (this.#takeDeferred()) this.#commitAll();
+        const rows = this.all(sql, ...values);
+        await this.#disk.pending();
+        return rows;
+      } catch (error) {
+        if (!isBusy(error)) throw historyError(error);
+        if (performance.now() >= deadline) throw lockedError(error);
+        await sleep(retryMs(attempt));
+      }
+    }
+  }
+
+  /** For use inside the work of a write, which runs without interruption. */
+  all(sql: string, ...values: SQLInputValue[]): Row[] {
+    return this.#statement(sql).all(...values);
+  }
+
+  /** For use inside the work of a write. Returns the number of changed rows. */
+  run(sql: string, ...values: SQLInputValue[]): number {
+    return Number(this.#statement(sql).run(...values).changes);
+  }
+
+  /** Atomic, in order of the calls; resolves when it is on the disk. `work` is synchronous. */
+  write<T>(work: () => T, options: WriteOptions = {}): Promise<T> {
+    this.#takeDeferred();
+    const written = this.#enqueue(work, { ...options, durable: true });
+    this.#schedule();
+    return written;
+  }
+
+  /**
+   * As `write`, for what nobody waits for: it goes with the next write, or soon, and so costs no
+   * commit and no sync of its own.
+   */
+  writeDeferred<T>(work: () => T): Promise<T> {
+    const how = { background: true, durable: true };
+    const written = this.#enqueue(work, how, this.#deferred);
+    this.#deferTimer ??= setTimeout(() => {
+      if (this.#takeDeferred()) this.#schedule();
+    }, DEFER_MS);
+    return written;
+  }
+
+  /**
+   * As `write`, but committed at once together with all writes before it, and resolved before the
+   * disk has it: that is so after the next `write`.
+   */
+  writeAtOnce<T>(work: () => T, options: WriteOptions = {}): Promise<T> {
+    const written = this.#enqueue(work, { ...options, durable: false });
+    this.#commitAll();
+    return written;
+  }
+
+  /** Commits what is waiting; what cannot get the lock in time is rejected. */
+  async close(): Promise<void> {
+    this.#takeDeferred();
+    this.#commitAll();
+    this.#over ??= new HistoryError('the history database is closed');
+    const deadline = performance.now() + CLOSE_LOCK_WAIT_MS;
+    for (const write of this.#writes) write.deadline = Math.min(write.deadline, deadline);
+    if (this.#writes.length > 0) await (this.#emptied = Promise.withResolvers()).promise;
+    await this.#disk.idle();
+    await this.#log.close();
+    this.#db.close();
+  }
+
+  #enqueue<T>(
+    work: () => T,
+    {
+      durable,
+      background = false,
+      lockWaitMs = background ? this.#backgroundLockWaitMs : LOCK_WAIT_MS,
+    }: WriteOptions & { readonly durable: boolean },
+    queue = this.#writes,
+  ): Promise<T> {
+    if (this.#over !== undefined) return Promise.reject(this.#over);
+    const deadline = performance.now() + lockWaitMs;
+    return new Promise((resolve, reject) => {
+      queue.push({
+        work,
+        durable,
+        deadline,
+        resolve: resolve as (value: unknown) => void,
+        reject,
+      });
+    });
+  }
+
+  /** Deferred writes wait no longer. False when there are none. */
+  #takeDeferred(): boolean {
+    if (this.#deferred.length === 0) return false;
+    clearTimeout(this.#deferTimer);
+    this.#deferTimer = undefined;
+    this.#writes.push(...this.#deferred.splice(0));
+    return true;
+  }
+
+  #schedule(): void {
+    // What comes while the disk is busy shares the next commit.
+    if (this.#scheduled || this.#retryTimer !== undefined || this.#disk.isRunning) return;
+    this.#scheduled = true;
+    this.#gather(this.#writes.length, performance.now() + GATHER_MS);
+  }
+
+  #gather(seen: number, until: number): void {
+    setImmediate(() => {
+      const waiting = this.#writes.length;
+      if (waiting > seen && waiting < WRITES_PER_COMMIT && performance.now() < until)
+        return this.#gather(waiting, until);
+      this.#scheduled = false;
+      if (waiting > 0 && this.#retryTimer === undefined) this.#commit();
+      if (this.#writes.length > 0) this.#schedule();
+    });
+  }
+
+  #commitAll(): void {
+    while (this.#writes.length > 0 && this.#retryTimer === undefined) this.#commit();
+  }
+
+  #commit(): void {
+    const writes = this.#writes.splice(0, WRITES_PER_COMMIT);
+    const results: Result[] = [];
+    try {
+      this.run('BEGIN IMMEDIATE');
+      results.push(...(this.#together(writes) ?? writes.map((write) => this.#alone(write))));
+      this.run('COMMIT');
+    } catch (error) {
+      rollBack(this.#db);
+      if (isBusy(error)) return this.#retryLater(writes, error);
+      const failure = historyError(error);
+      for (const write of writes) write.reject(failure);
+      return;
+    }
+    this.#attempts = 0;
+    this.#disk.add(writes.flatMap((write, index) => settle(write, results[index])));
+    this.#log.committed();
+  }
+
+  /** Another process holds the lock: what may still wait keeps its place in the queue. */
+  #retryLater(writes: readonly Write[], error: unknown): void {
+    const now = performance.now();
+    const [late, waiting] = partition([...writes, ...this.#writes], ({ deadline }) => {
+      return deadline <= now;
+    });
+    this.#writes = waiting;
+    const failure = late.length === 0 ? undefined : lockedError(error);
+    for (const write of late) if (failure !== undefined) write.reject(failure);
+    this.#noteEmptied();
+    if (waiting.length === 0) return;
+    this.#retryTimer = setTimeout(() => {
+      this.#retryTimer = undefined;
+      this.#commitAll();
+      this.#noteEmptied();
+    }, retryMs(this.#attempts));
+    this.#attempts += 1;
+  }
+
+  #noteEmptied(): void {
+    if (this.#writes.length === 0) this.#emptied?.resolve();
+  }
+
+  /**
+   * After a disk refused to take something, a later sync may succeed without having saved it:
+   * nobody can tell what is there.
+   */
+  #giveUp(failure: HistoryError): void {
+    this.#over ??= failure;
+    this.#takeDeferred();
+    for (const write of this.#writes.splice(0)) write.reject(failure);
+    this.#noteEmptied();
+  }
+
+  /**
+   * The usual case, in which nothing fails. Undefined when something did: then nothing has
+   * happened.
+   */
+  #together(writes: readonly Write[]): readonly Result[] | undefined {
+    const result = this.#attempt('writes', () =>
+      writes.map(({ work }): Result => ({ ok: true, value: work() })),
+    );
+    return result.ok ? result.value : undefined;
+  }
+
+  /** One failing write takes back its own changes only. */
+  #alone({ work }: Write): Result {
+    return this.#attempt('write', work);
+  }
+
+  /** Throws when SQLite has given up the whole transaction. */
+  #attempt<T>(name: string, work: () => T): Result<T> {
+    this.run(`SAVEPOINT ${name}`);
+    try {
+      const value = work();
+      this.run(`RELEASE ${name}`);
+      return { ok: true, value };
+    } catch (error) {
+      if (!this.#db.isTransaction) throw error;
+      this.run(`ROLLBACK TO ${name}`);
+      this.run(`RELEASE ${name}`);
+      return { ok: false, error: historyError(error) };
+    }
+  }
+
+  #statement(sql: string): StatementSync {
+    let statement = this.#statements.get(sql);
+    if (statement === undefined) {
+      statement = this.#db.prepare(sql);
+      this.#statements.set(sql, statement);
+    }
+    return statement;
+  }
+}
+
+/** Settles a committed write now, or returns what settles it once the disk has it. */
+function settle(write: Write, result: Result | undefined): SyncWaiter[] {
+  if (result?.ok === false) write.reject(result.error);
+  else if (!write.durable) write.resolve(result?.value);
+  else
+    return [
+      (failure) => (failure === undefined ? write.resolve(result?.value) : write.reject(failure)),
+    ];
+  return [];
+}
+
+function partition<T>(all: readonly T[], isFirst: (one: T) => boolean): readonly [T[], T[]] {
+  const [first, rest]: [T[], T[]] = [[], []];
+  for (const one of all) (isFirst(one) ? first : rest).push(one);
+  return [first, rest];
+}
+
+function retryMs(attempt: number): number {
+  return LOCK_RETRY_MS[Math.min(attempt, LOCK_RETRY_MS.length - 1)] ?? 50;
+}
+
+/**
+ * Opens the file (made when missing) in write-ahead mode. A lock of another process is an error at
+ * once: whoever calls tries again without holding up the event loop.
+ */
+export function openDatabase(url: string, cwd: string): DatabaseSync {
+  let db: DatabaseSync | undefined;
+  try {
+    db = openSqlite(url, { mode: 'rwc', cwd, busyTimeoutMs: 0 });
+    db.exec('PRAGMA journal_mode = WAL');
+    db.exec('PRAGMA synchronous = FULL');
+    return db;
+  } catch (error) {
+    db?.close();
+    throw new HistoryError(
+      `the history database ${url.replace(/^sqlite:(?:\/\/)?/, '')} cannot be opened: ${messageOf(error)}`,
+      {
+        hint: 'the path must be a database file, or a place where one can be made',
+        cause: error,
+      },
+    );
+  }
+}
+
+function historyError(error: unknown): HistoryError {
+  if (error instanceof HistoryError) return error;
+  return new HistoryError(`the history database failed: ${messageOf(error)}`, { cause: error });
+}
+
+function lockedError(cause: unknown): HistoryError {
+  return new HistoryError('the history database is locked by another process', {
+    hint: 'end the program that holds it open, or wait until it is done',
+    cause,
+  });
+}
