@@ -2,7 +2,7 @@
  * The bundle that is published: Node does not strip types below `node_modules`, a checkout needs no
  * build.
  */
-import { rmSync, writeFileSync } from 'node:fs';
+import { cpSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, dirname, extname, join, relative, resolve } from 'node:path';
 import { build, type Plugin } from 'esbuild';
 import { noteOfBundle, stateOfSources } from '../bin/bundle.mjs';
@@ -110,6 +110,7 @@ export async function buildBundle(folder: string): Promise<void> {
         basename(file),
       );
   }
+  cpSync(join(ROOT, 'src/server/assets'), join(outdir, 'assets'), { recursive: true });
   // A source that changed meanwhile may or may not be in it.
   if (stateOfSources(ROOT) === state) writeFileSync(noteOfBundle(folder), state);
 }

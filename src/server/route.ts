@@ -8,8 +8,9 @@ import { assert } from '../lib/errors.ts';
 import type { Caller } from '../runs/service/runs.ts';
 import type { Principal } from './auth/auth.ts';
 import type { ErrorCode } from './errors.ts';
-import type { ServerOptions } from './options.ts';
 import type { Permission } from './auth/permissions.ts';
+import type { Asset } from './http/assets.ts';
+import type { ServiceName, Services } from './services.ts';
 
 export type HttpMethod = 'GET' | 'POST' | 'PUT' | 'DELETE';
 
@@ -28,6 +29,8 @@ export interface RouteCall<P, Q, B> {
   readonly body: B;
   readonly caller: Caller;
   readonly principal: Principal;
+  /** The client is a browser that wants to show a page: its `Accept` names `text/html`. */
+  readonly wantsPage: boolean;
   /** Fires when the client is gone or the server closes; for answers that take long. */
   readonly signal: AbortSignal;
 }
@@ -37,7 +40,7 @@ export type Answer =
       readonly kind: 'json';
       readonly status: number;
       readonly body: unknown;
-      readonly headers?: Readonly<Record<string, string>>;
+      readonly vary?: string;
     }
   | { readonly kind: 'empty'; readonly status: number }
   | {
@@ -51,9 +54,16 @@ export type Answer =
       readonly status: number;
       readonly contentType: string;
       readonly chunks: AsyncIterable<string>;
+    }
+  /** A static file; answered with 304 and no body to a client that holds this version. */
+  | {
+      readonly kind: 'file';
+      readonly status: number;
+      readonly asset: Asset;
+      readonly vary?: string;
     };
 
-export interface RouteDefinition<P, Q, B> {
+export interface RouteDefinition<P, Q, B, S extends ServiceName> {
   readonly method: HttpMethod;
   /** Template with `{name}` for a path parameter. */
   readonly path: string;
@@ -73,17 +83,22 @@ export interface RouteDefinition<P, Q, B> {
   readonly body?: ZodType<B>;
   /** An absent body reads as `{}`. */
   readonly bodyOptional?: boolean;
+  /** Names of the services `handle` is given; it sees no others. */
+  readonly uses?: readonly S[];
   readonly responses: Readonly<Record<number, ResponseSpec>>;
   /** Beyond those every route of its kind has (`refusalsOf`). */
   readonly refusals?: readonly ErrorCode[];
-  handle(call: RouteCall<P, Q, B>, server: ServerOptions): Answer | Promise<Answer>;
+  handle(call: RouteCall<P, Q, B>, services: Pick<Services, S>): Answer | Promise<Answer>;
 }
 
-export type Route = RouteDefinition<unknown, unknown, unknown>;
+export type Route = RouteDefinition<unknown, unknown, unknown, ServiceName>;
 
-export function defineRoute<P = undefined, Q = undefined, B = undefined>(
-  route: RouteDefinition<P, Q, B>,
-): Route {
+export function defineRoute<
+  P = undefined,
+  Q = undefined,
+  B = undefined,
+  S extends ServiceName = never,
+>(route: RouteDefinition<P, Q, B, S>): Route {
   assert(
     route.permission !== 'public' || !route.path.startsWith('/v1/'),
     `${route.path} is under /v1 and open to all`,
@@ -102,8 +117,8 @@ export function refusalsOf(route: Route): ErrorCode[] {
   return [...codes];
 }
 
-export function json(status: number, body: unknown): Answer {
-  return { kind: 'json', status, body };
+export function json(status: number, body: unknown, headers: { vary?: string } = {}): Answer {
+  return { kind: 'json', status, body, ...headers };
 }
 
 export function empty(status: number): Answer {
@@ -116,4 +131,8 @@ export function text(contentType: string, content: string): Answer {
 
 export function stream(contentType: string, chunks: AsyncIterable<string>): Answer {
   return { kind: 'stream', status: 200, contentType, chunks };
+}
+
+export function file(asset: Asset, headers: { vary?: string } = {}): Answer {
+  return { kind: 'file', status: 200, asset, ...headers };
 }

@@ -4,8 +4,7 @@
  */
 import { RefusedError } from '../../lib/errors.ts';
 import type { AuditEntry } from '../../wire/audit.ts';
-import type { Principal } from './auth.ts';
-import type { ServerOptions } from '../options.ts';
+import type { Authenticator, Principal } from './auth.ts';
 import { permits } from './permissions.ts';
 import type { Route } from '../route.ts';
 
@@ -25,10 +24,10 @@ export const NOBODY: Principal = Object.freeze({ name: 'nobody', role: 'viewer' 
 export function admit(
   route: Route,
   approach: Approach,
-  server: ServerOptions,
+  authenticate: Authenticator,
 ): Principal | { readonly denied: RefusedError; readonly audit: AuditEntry } {
   if (route.permission === 'public') return NOBODY;
-  const principal = server.authenticate(approach.authorization);
+  const principal = authenticate(approach.authorization);
   if (permits(principal.role, route.permission)) return principal;
   const denied = new RefusedError(
     'forbidden',

@@ -15,16 +15,18 @@ import { messageOf, RefusedError } from '../../lib/errors.ts';
 import { stringifyJson, type JsonValue } from '../../lib/text/json.ts';
 import { admit, NOBODY } from '../auth/admit.ts';
 import type { Principal } from '../auth/auth.ts';
+import { isHeldByClient, type Asset } from './assets.ts';
 import { answerBrokenRequest } from './broken-request.ts';
 import { cannotListen } from './listen.ts';
 import { corsFor, preflightHeaders } from './cors.ts';
 import { errorBody, failureOf, headersOf, statusOf, type Failure } from '../errors.ts';
-import { DEFAULT_BODY_LIMIT_BYTES, type ServerOptions } from '../options.ts';
+import { DEFAULT_BODY_LIMIT_BYTES, servicesOf, type ServerOptions } from '../options.ts';
 import { allowHeader, indexPaths, nothingHere, readParams, type PathIndex } from './paths.ts';
 import { readQuery } from './query.ts';
 import { readBody, tooLarge, type BodySource } from './request-body.ts';
 import { countRequest, UNMATCHED } from './request-metrics.ts';
 import type { Answer, Route, RouteCall } from '../route.ts';
+import { pickServices, type Services } from '../services.ts';
 import { ROUTES } from '../routes/index.ts';
 
 declare module 'fastify' {
@@ -98,7 +100,8 @@ export async function createServer(
   addPrelude(app, { options, limit, closing: closing.signal });
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
-  for (const route of routes) register(app, route, { options, closing: closing.signal });
+  const services = servicesOf(options);
+  for (const route of routes) register(app, route, { options, services, closing: closing.signal });
   const paths = indexPaths(routes);
   app.setNotFoundHandler((request, reply) => answerUnmatched(request, reply, { paths, options }));
   app.setErrorHandler((error, request, reply) => answerError(error, request, reply, options));
@@ -139,6 +142,7 @@ export async function createServer(
 
 interface Scope {
   readonly options: ServerOptions;
+  readonly services: Services;
   /** Fires when the server closes. */
   readonly closing: AbortSignal;
 }
@@ -146,7 +150,7 @@ interface Scope {
 /** What happens to every request, matched or not, before anything else. */
 function addPrelude(
   app: FastifyInstance,
-  { options, closing, limit }: Scope & { readonly limit: number },
+  { options, closing, limit }: Omit<Scope, 'services'> & { readonly limit: number },
 ): void {
   const cors = corsFor(options.corsOrigins ?? [], options.env.log);
   app.decorateRequest('principal', null);
@@ -185,6 +189,8 @@ function count(request: FastifyRequest, reply: FastifyReply, { env }: ServerOpti
 }
 
 function register(app: FastifyInstance, route: Route, scope: Scope): void {
+  // `defineRoute` has checked that the handler reads no other.
+  const services = pickServices(scope.services, route.uses ?? []) as Services;
   app.route({
     method: route.method === 'GET' ? ['GET', 'HEAD'] : route.method,
     url: route.path.replaceAll(/\{(\w+)\}/g, ':$1'),
@@ -195,7 +201,7 @@ function register(app: FastifyInstance, route: Route, scope: Scope): void {
         sourceIp: request.ip,
         params: request.params as Record<string, string>,
       };
-      const admitted = admit(route, approach, scope.options);
+      const admitted = admit(route, approach, scope.options.authenticate);
       if (!('denied' in admitted)) {
         request.principal = admitted;
         return done();
@@ -203,10 +209,7 @@ function register(app: FastifyInstance, route: Route, scope: Scope): void {
       void scope.options.audit.record(admitted.audit).then(() => done(admitted.denied));
     },
     handler: async (request, reply) => {
-      const answer = await route.handle(
-        callOf(route, request, reply, scope.closing),
-        scope.options,
-      );
+      const answer = await route.handle(callOf(route, request, reply, scope.closing), services);
       return send(answer, request, reply, scope);
     },
   });
@@ -225,6 +228,7 @@ function callOf(
     query: route.query && readQuery(route.query, searchOf(request.url)),
     body: route.body && readBody(route.body, bodyOf(request), route.bodyOptional === true),
     principal,
+    wantsPage: request.headers.accept?.includes('text/html') === true,
     caller: { principal: principal.name, role: principal.role, sourceIp: request.ip },
     get signal() {
       gone ??= AbortSignal.any([closing, goneSignal(reply)]);
@@ -259,6 +263,7 @@ function send(
   { options, closing }: Scope,
 ): FastifyReply {
   reply.code(answer.status);
+  if ('vary' in answer && answer.vary !== undefined) addVary(reply, answer.vary);
   // A connection kept for more requests would hold `close` until it times out.
   if (closing.aborted || answer.kind === 'stream') reply.header('connection', 'close');
   switch (answer.kind) {
@@ -271,9 +276,29 @@ function send(
       return reply.header('content-type', answer.contentType).send(Buffer.from(answer.text));
     case 'stream':
       return sendStream(answer, request, reply, options);
+    case 'file':
+      return sendFile(answer.asset, request, reply);
     default:
       return answer satisfies never;
   }
+}
+
+/** Beside what the answer to another origin varies by already. */
+function addVary(reply: FastifyReply, by: string): void {
+  const before = reply.getHeader('vary');
+  reply.header('vary', before === undefined ? by : `${String(before)}, ${by}`);
+}
+
+/** Browsers ask again each time (`no-cache`), and get a 304 until the file changes. */
+function sendFile(asset: Asset, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  reply.headers({
+    etag: asset.etag,
+    'cache-control': 'no-cache',
+    'content-security-policy': "default-src 'self'; frame-ancestors 'none'",
+    'x-content-type-options': 'nosniff',
+  });
+  if (isHeldByClient(request.headers['if-none-match'], asset.etag)) return reply.code(304).send();
+  return reply.header('content-type', asset.contentType).send(asset.bytes);
 }
 
 /** The headers leave at once: the first event may be a long time coming. */

@@ -38,6 +38,13 @@ export function clamped(bounds: { readonly min: number; readonly max: number }) 
   return z.preprocess(clamp, z.int().min(min).max(max).optional());
 }
 
+/** The `limit` of a list: beyond the bounds the nearest bound, and `fallback` when it is absent. */
+export function listLimit(of: string, bounds: { readonly max: number; readonly fallback: number }) {
+  return clamped({ min: 1, max: bounds.max })
+    .transform((limit) => limit ?? bounds.fallback)
+    .meta({ description: `${of}; ${bounds.fallback} when absent.` });
+}
+
 /** An RFC 3339 time. Form decoding turns the `+` of an offset into a space; it is put back. */
 export function timestamp(description: string) {
   return z

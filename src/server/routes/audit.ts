@@ -1,16 +1,14 @@
 import { z } from 'zod';
 import { auditPageSchema } from '../../wire/audit.ts';
-import { clamped, timestamp } from '../http/query.ts';
+import { listLimit, timestamp } from '../http/query.ts';
 import { defineRoute, json, type Route } from '../route.ts';
-
-const DEFAULT_ENTRIES = 100;
 
 const auditQuery = z.strictObject({
   principal: z.string().optional().meta({ description: 'Exact principal.' }),
   action: z.string().optional().meta({ description: 'Exact action.' }),
   since: timestamp('At this time or later.'),
   until: timestamp('At this time or earlier.'),
-  limit: clamped({ min: 1, max: 1000 }).meta({ description: 'Entries at most; 100 when absent.' }),
+  limit: listLimit('Entries at most', { max: 1000, fallback: 100 }),
 });
 
 const listAudit = defineRoute({
@@ -21,13 +19,12 @@ const listAudit = defineRoute({
   tag: 'operations',
   summary: 'Read the audit log, newest first',
   query: auditQuery,
+  uses: ['audit'],
   responses: {
     200: { description: 'Audited actions and denied attempts.', schema: auditPageSchema },
   },
   async handle({ query }, { audit }) {
-    return json(200, {
-      entries: await audit.list({ ...query, limit: query.limit ?? DEFAULT_ENTRIES }),
-    });
+    return json(200, { entries: await audit.list(query) });
   },
 });
 

@@ -13,6 +13,7 @@ const submitBackfill = defineRoute({
     'Cuts the range into windows and submits a run for each. The same request may be posted again: what was submitted is not submitted twice, ' +
     'and what found the queue full is submitted then.',
   body: backfillRequestSchema,
+  uses: ['backfill'],
   responses: {
     202: { description: 'What was submitted, unit by unit.', schema: backfillReceiptSchema },
   },

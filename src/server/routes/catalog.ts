@@ -3,17 +3,13 @@ import { z } from 'zod';
 import { DEFAULT_DEPTH, MAX_DEPTH } from '../../features/catalog/depth.ts';
 import { RefusedError } from '../../lib/errors.ts';
 import { datasetDetailSchema, datasetPageSchema, lineageSchema } from '../../wire/catalog.ts';
-import { clamped } from '../http/query.ts';
+import { clamped, listLimit } from '../http/query.ts';
 import { defineRoute, json, type Route } from '../route.ts';
-
-const DEFAULT_PAGE = 100;
 
 const listQuery = z.strictObject({
   kind: z.string().optional().meta({ description: 'Exact kind of the connector.' }),
   q: z.string().optional().meta({ description: 'Part of the address, in any case.' }),
-  limit: clamped({ min: 1, max: 1000 }).meta({
-    description: 'Data sets on a page; 100 when absent.',
-  }),
+  limit: listLimit('Data sets on a page', { max: 1000, fallback: 100 }),
   cursor: z
     .string()
     .optional()
@@ -30,10 +26,11 @@ const listDatasets = defineRoute({
   description:
     'What successful runs read and wrote. Dry runs, limited runs and cancelled runs leave no trace here.',
   query: listQuery,
+  uses: ['catalog'],
   responses: { 200: { description: 'One page of data sets.', schema: datasetPageSchema } },
   refusals: ['unavailable'],
   async handle({ query }, { catalog }) {
-    const { datasets, more } = await catalog.list({ ...query, limit: query.limit ?? DEFAULT_PAGE });
+    const { datasets, more } = await catalog.list(query);
     return json(200, { datasets, next_cursor: more ? (datasets.at(-1)?.id ?? null) : null });
   },
 });
@@ -46,6 +43,7 @@ const getDataset = defineRoute({
   tag: 'catalog',
   summary: 'Read a data set: its schemas, volumes and neighbours',
   params: z.strictObject({ id: z.string().max(64).meta({ description: 'Id of the data set.' }) }),
+  uses: ['catalog'],
   responses: { 200: { description: 'The data set.', schema: datasetDetailSchema } },
   refusals: ['unavailable'],
   async handle({ params }, { catalog }) {
@@ -73,6 +71,7 @@ const readLineage = defineRoute({
   tag: 'catalog',
   summary: 'Read the lineage graph, or the part around a data set',
   query: lineageQuery,
+  uses: ['catalog'],
   responses: {
     200: {
       description: 'Edges, latest movement first; none for a root that is not known.',

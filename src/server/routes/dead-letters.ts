@@ -9,7 +9,7 @@ import {
   replayReportSchema,
   replayRequestSchema,
 } from '../../wire/dlq.ts';
-import type { ServerOptions } from '../options.ts';
+import type { Services } from '../services.ts';
 import { defineRoute, json, type Route } from '../route.ts';
 
 const inspectLetters = defineRoute({
@@ -20,11 +20,12 @@ const inspectLetters = defineRoute({
   tag: 'operations',
   summary: 'Look into a queue of dead letters',
   body: inspectRequestSchema,
+  uses: ['cwd'],
   responses: { 200: { description: 'What the queue holds.', schema: inspectionSchema } },
-  async handle({ body }, { env }) {
+  async handle({ body }, { cwd }) {
     const { inspect } = await import('../../features/dlq/inspect.ts');
     const { encryption_keys: keys, ...asked } = body;
-    return json(200, await inspect({ ...asked, keys, cwd: env.cwd }));
+    return json(200, await inspect({ ...asked, keys, cwd }));
   },
 });
 
@@ -38,6 +39,7 @@ const replayLetters = defineRoute({
   description:
     'Their payloads go through the transforms, masking, checks and sink of a row. Records that fail again go to a file of their own; the letters stay where they are. The answer comes when all are replayed.',
   body: replayRequestSchema,
+  uses: ['replay'],
   responses: { 200: { description: 'What became of them.', schema: replayReportSchema } },
   refusals: ['unprocessable', 'queue_full', 'unavailable'],
   async handle({ body, caller, signal }, { replay }) {
@@ -55,8 +57,9 @@ const discardLetters = defineRoute({
   description:
     'They go to an archive beside their file unless `delete` is true. Lines that are no letters stay.',
   body: discardRequestSchema,
+  uses: ['cwd', 'audit'],
   responses: { 200: { description: 'What was taken out.', schema: discardReportSchema } },
-  async handle({ body, caller }, server) {
+  async handle({ body, caller }, { cwd, audit }) {
     const { discard } = await import('../../features/dlq/discard.ts');
     const { location, reason, before_ms: beforeMs, delete: isFinal, encryption_keys: keys } = body;
     const request = {
@@ -64,9 +67,9 @@ const discardLetters = defineRoute({
       filter: { reason, beforeMs },
       delete: isFinal,
       keys,
-      cwd: server.env.cwd,
+      cwd,
     };
-    return json(200, await audited('dlq.discard', caller, server, () => discard(request)));
+    return json(200, await audited('dlq.discard', caller, audit, () => discard(request)));
   },
 });
 
@@ -74,7 +77,7 @@ const discardLetters = defineRoute({
 async function audited<T>(
   action: string,
   caller: Caller,
-  { audit }: ServerOptions,
+  audit: Services['audit'],
   act: () => Promise<T>,
 ): Promise<T> {
   try {

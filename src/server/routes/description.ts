@@ -11,7 +11,7 @@ export function descriptionRoutes(list: () => readonly Route[]): readonly Route[
     summary: 'This API as an OpenAPI 3.1 document',
     responses: { 200: { description: 'The document.', schema: z.looseObject({}) } },
     handle: () => json(200, (description ??= describeApi(list()))),
-  } as const satisfies Partial<RouteDefinition<undefined, undefined, undefined>>;
+  } as const satisfies Partial<RouteDefinition<undefined, undefined, undefined, never>>;
   return [
     defineRoute({ ...shared, path: '/openapi.json', permission: 'public', label: 'openapi' }),
     defineRoute({

@@ -11,36 +11,6 @@ const readinessSchema = z.object({
   cluster: z.object({ enabled: z.boolean(), instances: z.int() }),
 });
 
-const index = defineRoute({
-  method: 'GET',
-  path: '/',
-  permission: 'public',
-  label: 'index',
-  tag: 'operations',
-  summary: 'Name, version and where to go from here',
-  responses: {
-    200: {
-      description: 'A few links.',
-      schema: z.object({
-        name: z.string(),
-        version: z.string(),
-        links: z.record(z.string(), z.string()),
-      }),
-    },
-  },
-  handle(_call, { version }) {
-    const links = {
-      api: '/openapi.json',
-      runs: '/v1/runs',
-      schemas: '/v1/schemas',
-      health: '/healthz',
-      readiness: '/readyz',
-      metrics: '/metrics',
-    };
-    return json(200, { name: 'headgate', version, links });
-  },
-});
-
 const healthz = defineRoute({
   method: 'GET',
   path: '/healthz',
@@ -59,6 +29,7 @@ const readyz = defineRoute({
   label: 'readyz',
   tag: 'operations',
   summary: 'Can the server take work',
+  uses: ['runs', 'clustered'],
   responses: {
     200: { description: 'Yes.', schema: readinessSchema },
     503: {
@@ -74,7 +45,7 @@ const readyz = defineRoute({
       status: ready ? 'ready' : 'not_ready',
       history_ok: historyOk,
       queue_ok: queueOk,
-      cluster: { enabled: clustered === true, instances },
+      cluster: { enabled: clustered, instances },
     });
   },
 });
@@ -86,10 +57,11 @@ const metrics = defineRoute({
   label: 'metrics',
   tag: 'operations',
   summary: 'Measurements in the Prometheus text format',
+  uses: ['metricsText'],
   responses: { 200: { description: 'Every series.', contentType: METRICS_TEXT } },
   async handle(_call, { metricsText }) {
     return text(METRICS_TEXT, await metricsText());
   },
 });
 
-export const healthRoutes: readonly Route[] = [index, healthz, readyz, metrics];
+export const healthRoutes: readonly Route[] = [healthz, readyz, metrics];

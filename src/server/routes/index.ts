@@ -6,6 +6,7 @@ import { catalogRoutes } from './catalog.ts';
 import { deadLetterRoutes } from './dead-letters.ts';
 import { descriptionRoutes } from './description.ts';
 import { doctorRoutes } from './doctor.ts';
+import { frontPageRoutes } from './front-page.ts';
 import { healthRoutes } from './health.ts';
 import { identityRoutes } from './identity.ts';
 import { rollbackRoutes } from './rollback.ts';
@@ -28,6 +29,7 @@ export const ROUTES: readonly Route[] = Object.freeze([
   ...localOutputRoutes,
   ...identityRoutes,
   ...auditRoutes,
+  ...frontPageRoutes,
   ...healthRoutes,
   ...descriptionRoutes(() => ROUTES),
 ]);

@@ -11,9 +11,9 @@ import {
   sweepReportSchema,
   type SweepReport,
 } from '../../wire/local-outputs.ts';
-import type { ServerOptions } from '../options.ts';
+import type { Services } from '../services.ts';
 import { permits } from '../auth/permissions.ts';
-import { clamped } from '../http/query.ts';
+import { listLimit } from '../http/query.ts';
 import { defineRoute, json, type Route } from '../route.ts';
 
 const params = z.strictObject({
@@ -22,7 +22,6 @@ const params = z.strictObject({
     .regex(/^[\w-]{1,64}$/)
     .meta({ description: 'Id of the output.' }),
 });
-const DEFAULT_LIMIT = 200;
 
 const listOutputs = defineRoute({
   method: 'GET',
@@ -38,19 +37,19 @@ const listOutputs = defineRoute({
       .enum(['true', 'false'])
       .optional()
       .meta({ description: 'Also files that were collected; false when absent.' }),
-    limit: clamped({ min: 1, max: 2000 }).meta({ description: 'Files to list; 200 when absent.' }),
+    limit: listLimit('Files to list', { max: 2000, fallback: 200 }),
   }),
+  uses: ['localOutputs'],
   responses: {
     200: { description: 'The files, and what may be done with them.', schema: outputListSchema },
   },
   async handle({ query, principal }, { localOutputs }) {
-    const { limit, include_expired: expired, ...filter } = query;
+    const { include_expired: expired, ...filter } = query;
     const { preview, retentionDays } = localOutputs;
     return json(200, {
       outputs: await localOutputs.list({
         ...filter,
         include_expired: expired === 'true',
-        limit: limit ?? DEFAULT_LIMIT,
       }),
       retention_days: retentionDays,
       gc_enabled: retentionDays > 0,
@@ -72,11 +71,12 @@ const deleteOutput = defineRoute({
   description:
     'A file that may not be deleted is reported as skipped. The records of runs, data sets and the ledger stay.',
   params,
+  uses: ['localOutputs', 'audit'],
   responses: { 200: { description: 'What became of it.', schema: sweepReportSchema } },
-  async handle({ params: { id }, caller }, server) {
+  async handle({ params: { id }, caller }, { localOutputs, audit }) {
     return json(
       200,
-      await noted('local_output.delete', await server.localOutputs.remove(id), caller, server),
+      await noted('local_output.delete', await localOutputs.remove(id), caller, audit),
     );
   },
 });
@@ -96,6 +96,7 @@ const previewOutput = defineRoute({
       .optional()
       .meta({ description: 'Rows to show, or `all`; the ceiling of the server holds.' }),
   }),
+  uses: ['localOutputs', 'audit'],
   responses: { 200: { description: 'Rows of the file.', schema: previewSchema } },
   refusals: ['conflict', 'unprocessable', 'unavailable'],
   async handle({ params: { id }, query, caller }, { localOutputs, audit }) {
@@ -117,11 +118,12 @@ const cleanUpOutputs = defineRoute({
   tag: 'catalog',
   summary: 'Delete files that sinks wrote, by exactly one scope',
   body: cleanupRequestSchema,
+  uses: ['localOutputs', 'audit'],
   responses: { 200: { description: 'What became of them.', schema: sweepReportSchema } },
-  async handle({ body, caller }, server) {
+  async handle({ body, caller }, { localOutputs, audit }) {
     return json(
       200,
-      await noted('local_output.cleanup', await server.localOutputs.cleanUp(body), caller, server),
+      await noted('local_output.cleanup', await localOutputs.cleanUp(body), caller, audit),
     );
   },
 });
@@ -130,7 +132,7 @@ async function noted(
   action: string,
   report: SweepReport,
   caller: Caller,
-  { audit }: ServerOptions,
+  audit: Services['audit'],
 ): Promise<SweepReport> {
   const { scope, deleted, bytes, skipped_count: skipped, dry_run: dry } = report;
   await audit.record({

@@ -15,6 +15,7 @@ const rollbackRun = defineRoute({
   params: runParams,
   body: rollbackRequestSchema,
   bodyOptional: true,
+  uses: ['rollback', 'redactor'],
   responses: {
     200: {
       description: 'What was done, would be done, or stands in the way.',
@@ -22,10 +23,10 @@ const rollbackRun = defineRoute({
     },
   },
   refusals: ['conflict', 'unprocessable', 'unavailable'],
-  async handle({ params, body, caller, signal }, { rollback, env }) {
+  async handle({ params, body, caller, signal }, { rollback, redactor }) {
     return json(
       200,
-      env.redactor.json(await rollback({ runId: params.id, request: body, caller, signal })),
+      redactor.json(await rollback({ runId: params.id, request: body, caller, signal })),
     );
   },
 });

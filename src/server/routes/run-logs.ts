@@ -3,11 +3,9 @@ import { z } from 'zod';
 import type { LogEvent, StoredLog } from '../../runs/service/runs.ts';
 import { stringifyJson } from '../../lib/text/json.ts';
 import { EVENT_STREAM, eventText, keepAlive } from '../http/event-stream.ts';
-import { clamped } from '../http/query.ts';
+import { clamped, listLimit } from '../http/query.ts';
 import { defineRoute, stream, text, type Route } from '../route.ts';
 import { runParams } from './runs.ts';
-
-const DEFAULT_LINES = 1000;
 
 const logsQuery = z.strictObject({
   format: z
@@ -17,9 +15,7 @@ const logsQuery = z.strictObject({
   after: clamped({ min: Number.MIN_SAFE_INTEGER, max: Number.MAX_SAFE_INTEGER }).meta({
     description: 'Stored lines with a greater `seq` only.',
   }),
-  limit: clamped({ min: 1, max: 10_000 }).meta({
-    description: 'Stored lines at most; 1000 when absent.',
-  }),
+  limit: listLimit('Stored lines at most', { max: 10_000, fallback: 1000 }),
 });
 
 const readLogs = defineRoute({
@@ -35,15 +31,16 @@ const readLogs = defineRoute({
     'With `format=text`, the lines alone.',
   params: runParams,
   query: logsQuery,
+  uses: ['runs', 'clock'],
   responses: { 200: { description: 'The log.', contentType: EVENT_STREAM } },
-  async handle({ params, query, signal }, { runs, env }) {
+  async handle({ params, query, signal }, { runs, clock }) {
     if (query.format === undefined) {
       const events = await runs.followLog(params.id, signal);
-      return stream(EVENT_STREAM, keepAlive(eventTexts(events), env.clock, signal));
+      return stream(EVENT_STREAM, keepAlive(eventTexts(events), clock, signal));
     }
     const stored = await runs.readLog(params.id, {
       after: query.after,
-      limit: query.limit ?? DEFAULT_LINES,
+      limit: query.limit,
     });
     return query.format === 'jsonl'
       ? text('application/x-ndjson', jsonLines(stored))

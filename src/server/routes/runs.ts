@@ -7,7 +7,7 @@ import {
   submissionReceiptSchema,
   submissionSchema,
 } from '../../wire/run.ts';
-import { clamped, commaList, timestamp } from '../http/query.ts';
+import { commaList, listLimit, timestamp } from '../http/query.ts';
 import { defineRoute, empty, json, type Route } from '../route.ts';
 
 export const runParams = z.strictObject({
@@ -27,6 +27,7 @@ const submitRun = defineRoute({
   description:
     'Validates the document, queues a run and answers at once. A known idempotency key answers with the run it belongs to.',
   body: submissionSchema,
+  uses: ['runs'],
   responses: {
     202: {
       description: 'The run is queued, or the key already had one.',
@@ -46,10 +47,9 @@ const listQuery = z.strictObject({
   name: z.string().optional().meta({ description: 'Exact name of the run.' }),
   since: timestamp('Submitted at this time or later.'),
   until: timestamp('Submitted at this time or earlier.'),
-  limit: clamped({ min: 1, max: 500 }).meta({ description: 'Runs on a page; 50 when absent.' }),
+  limit: listLimit('Runs on a page', { max: 500, fallback: 50 }),
   cursor: z.string().optional().meta({ description: '`next_cursor` of the page before.' }),
 });
-const DEFAULT_PAGE = 50;
 
 const listRuns = defineRoute({
   method: 'GET',
@@ -59,9 +59,10 @@ const listRuns = defineRoute({
   tag: 'runs',
   summary: 'List runs, newest first',
   query: listQuery,
+  uses: ['runs'],
   responses: { 200: { description: 'One page of runs.', schema: runPageSchema } },
   async handle({ query }, { runs }) {
-    return json(200, await runs.list({ ...query, limit: query.limit ?? DEFAULT_PAGE }));
+    return json(200, await runs.list(query));
   },
 });
 
@@ -73,6 +74,7 @@ const getRun = defineRoute({
   tag: 'runs',
   summary: 'Read a run',
   params: runParams,
+  uses: ['runs'],
   responses: { 200: { description: 'The run.', schema: runRecordSchema } },
   async handle({ params }, { runs }) {
     return json(200, await runs.get(params.id));
@@ -87,6 +89,7 @@ const deleteRun = defineRoute({
   tag: 'runs',
   summary: 'Delete a finished run from the history',
   params: runParams,
+  uses: ['runs'],
   responses: { 204: { description: 'The run is gone.' } },
   refusals: ['conflict'],
   async handle({ params, caller }, { runs }) {
@@ -103,6 +106,7 @@ const cancelRun = defineRoute({
   tag: 'runs',
   summary: 'Cancel a run',
   params: runParams,
+  uses: ['runs'],
   responses: {
     202: { description: 'The run has been asked to stop.' },
     200: { description: 'The run had already ended.' },

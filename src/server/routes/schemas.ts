@@ -7,7 +7,7 @@ import { jsonSchemaOf, type JsonSchema } from '../../kit/schema.ts';
 import { RefusedError } from '../../lib/errors.ts';
 import { suggestion } from '../../lib/text/nearest.ts';
 import type { Parts, Shelf } from '../../kit/parts.ts';
-import type { BlockListing, ServerOptions } from '../options.ts';
+import type { BlockListing, Services } from '../services.ts';
 import { defineRoute, json, type Route } from '../route.ts';
 
 const listing = z.object({ name: z.string(), description: z.string() });
@@ -28,6 +28,7 @@ const listSchemas = defineRoute({
   label: 'schema.list',
   tag: 'schemas',
   summary: 'List connectors, transforms, state stores and document blocks',
+  uses: ['parts', 'blocks'],
   responses: {
     200: { description: 'Everything this build contains, by name.', schema: catalogSchema },
   },
@@ -61,13 +62,18 @@ const getSchema = defineRoute({
   tag: 'schemas',
   summary: 'Read the JSON Schema of one connector, transform or block',
   params: schemaParams,
+  uses: ['parts', 'blocks'],
   responses: { 200: { description: 'A JSON Schema (2020-12).', schema: z.looseObject({}) } },
-  handle({ params: { kind, name } }, server) {
-    return json(200, schemaFor(kind, name, server));
+  handle({ params: { kind, name } }, services) {
+    return json(200, schemaFor(kind, name, services));
   },
 });
 
-function schemaFor(kind: string, name: string, { parts, blocks }: ServerOptions): object {
+function schemaFor(
+  kind: string,
+  name: string,
+  { parts, blocks }: Pick<Services, 'parts' | 'blocks'>,
+): object {
   switch (kind) {
     case 'source':
       return partSchema(parts.sources, kind, name);

@@ -11,12 +11,13 @@ const verifyRow = defineRoute({
   description:
     'A difference is a result, not an error. With `repair` rows that are missing or changed are written again through the sink of the row, and with `allow_delete` those that only the destination has are deleted. The answer comes when everything is compared.',
   body: verifyRequestSchema,
+  uses: ['verify', 'redactor'],
   responses: {
     200: { description: 'What was compared, and what differs.', schema: verifyReportSchema },
   },
   refusals: ['unprocessable', 'queue_full', 'unavailable'],
-  async handle({ body, caller, signal }, { verify, env }) {
-    return json(200, env.redactor.json(await verify({ request: body, caller, signal })));
+  async handle({ body, caller, signal }, { verify, redactor }) {
+    return json(200, redactor.json(await verify({ request: body, caller, signal })));
   },
 });
 

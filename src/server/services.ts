@@ -1,0 +1,65 @@
+/** What routes work with. A route declares the services it uses (`uses`) and sees no others. */
+import type { ZodType } from 'zod';
+import type { SubmitBackfill } from '../features/backfill/submit-units.ts';
+import type { Catalog } from '../features/catalog/catalog.ts';
+import type { Replay } from '../features/dlq/replay-service.ts';
+import type { LocalOutputs } from '../features/local-outputs/local-outputs.ts';
+import type { Rollback } from '../features/rollback/rollback-run.ts';
+import type { Verify } from '../features/verify/verify-service.ts';
+import type { Parts } from '../kit/parts.ts';
+import type { Env } from '../lib/env.ts';
+import type { Audit } from '../runs/service/audit.ts';
+import type { Runs } from '../runs/service/runs.ts';
+import type { DoctorReport, DoctorRequest } from '../wire/doctor.ts';
+import type { Assets } from './http/assets.ts';
+
+/** A document block as the schema catalogue shows it. */
+export interface BlockListing {
+  readonly name: string;
+  readonly placement: 'pipeline' | 'top';
+  readonly description: string;
+  readonly schema: ZodType;
+}
+
+/**
+ * Probes a document; throws `ConfigError` when it cannot be read or planned. Failed probes are a
+ * report, not an error.
+ */
+export type Doctor = (request: DoctorRequest, signal: AbortSignal) => Promise<DoctorReport>;
+
+export interface Services {
+  readonly version: string;
+  readonly clock: Env['clock'];
+  /** Relative paths in requests are relative to this folder. */
+  readonly cwd: string;
+  readonly redactor: Env['redactor'];
+  readonly runs: Runs;
+  readonly parts: Parts;
+  readonly blocks: readonly BlockListing[];
+  readonly doctor: Doctor;
+  readonly rollback: Rollback;
+  readonly catalog: Pick<Catalog, 'list' | 'get' | 'lineage'>;
+  readonly verify: Verify;
+  readonly replay: Replay;
+  readonly localOutputs: LocalOutputs;
+  /** Submits the runs of a backfill. */
+  readonly backfill: SubmitBackfill;
+  /**
+   * Takes denied attempts (what succeeds is recorded by whoever does it), and is read by
+   * `/v1/audit`.
+   */
+  readonly audit: Pick<Audit, 'record' | 'list'>;
+  /** The Prometheus text of everything measured. */
+  readonly metricsText: () => Promise<string>;
+  /** The static files of the server. */
+  readonly assets: Assets;
+  /** Whether several instances share the history. */
+  readonly clustered: boolean;
+}
+
+export type ServiceName = keyof Services;
+
+/** The services a route declared; the others are not in the object at all. */
+export function pickServices(services: Services, names: readonly ServiceName[]): Partial<Services> {
+  return Object.freeze(Object.fromEntries(names.map((name) => [name, services[name]])));
+}
