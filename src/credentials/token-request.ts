@@ -1,5 +1,6 @@
 import type { CredentialContext } from '../kit/context.ts';
-import { ConnectorError, messageOf } from '../lib/errors.ts';
+import { ConnectorError, messageOf, isTransient, type ConnectorErrorKind } from '../lib/errors.ts';
+import { kindOfStatus } from '../lib/http/status-kind.ts';
 import { excerptOf } from '../lib/text/excerpt.ts';
 import { parseJson, stringifyJson, type JsonObject, type JsonValue } from '../lib/text/json.ts';
 import { readLimited } from '../lib/http/response-text.ts';
@@ -114,9 +115,10 @@ async function readText(response: Response, where: string): Promise<string> {
   );
 }
 
-function kindOf(status: number): 'rate_limited' | 'http_5xx' | 'auth' {
-  if (status === 429) return 'rate_limited';
-  return status >= 500 ? 'http_5xx' : 'auth';
+/** Whatever else a token endpoint refuses, there is no login. */
+function kindOf(status: number): ConnectorErrorKind {
+  const kind = kindOfStatus(status);
+  return isTransient(kind) ? kind : 'auth';
 }
 
 function safeAddress(url: string): string {

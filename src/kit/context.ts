@@ -1,3 +1,4 @@
+import type { TRANSIENT_KINDS } from '../lib/errors.ts';
 import type { Env } from '../lib/env.ts';
 import type { JsonObject, JsonValue } from '../lib/text/json.ts';
 import type { BackoffPolicy } from '../lib/time/backoff.ts';
@@ -43,7 +44,7 @@ export interface SinkContext extends PartContext {
 /** `resilience.retry` as parsed; `on` lists the error kinds that are repeated. */
 export interface RetryPolicy extends BackoffPolicy {
   readonly maxAttempts: number;
-  readonly on: readonly ('http_5xx' | 'rate_limited' | 'connection' | 'timeout')[];
+  readonly on: readonly (typeof TRANSIENT_KINDS)[number][];
 }
 
 /** What a request carries to be let in. Values are secrets: never log them. */

@@ -81,6 +81,13 @@ export type ConnectorErrorKind =
   | 'refused'
   | 'data';
 
+/** Kinds that may pass: the same thing tried again can succeed. */
+export const TRANSIENT_KINDS = ['http_5xx', 'rate_limited', 'connection', 'timeout'] as const;
+
+export function isTransient(kind: ConnectorErrorKind): boolean {
+  return (TRANSIENT_KINDS as readonly ConnectorErrorKind[]).includes(kind);
+}
+
 /** A source, sink or store that failed as a whole. The message never holds a secret. */
 export class ConnectorError extends AppError {
   readonly kind: ConnectorErrorKind;

@@ -3,7 +3,8 @@ import { ConnectorError } from '../lib/errors.ts';
 import { isObject, parseJson, type JsonObject, type JsonValue } from '../lib/text/json.ts';
 import { readLimited } from '../lib/http/response-text.ts';
 import { defineSecretManager, type SecretContext } from '../kit/secrets.ts';
-import { kindOfStatus, setting, vendorError } from './vendor.ts';
+import { setting, vendorError } from './vendor.ts';
+import { kindOfStatus } from '../lib/http/status-kind.ts';
 
 const LONGEST_ANSWER_BYTES = 2 * 1024 * 1024;
 

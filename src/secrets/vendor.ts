@@ -3,6 +3,7 @@
  * ours.
  */
 import { ConnectorError, messageOf, type ConnectorErrorKind } from '../lib/errors.ts';
+import { kindOfStatus } from '../lib/http/status-kind.ts';
 
 /** The module of a package that is an optional dependency. */
 export async function vendorClient<T>(packages: string, load: () => Promise<T>): Promise<T> {
@@ -45,14 +46,6 @@ export function vendorError(
     ...(told.hint === undefined ? {} : { hint: told.hint }),
     ...(told.status === undefined ? {} : { status: told.status }),
   });
-}
-
-export function kindOfStatus(status: number): ConnectorErrorKind {
-  if (status === 404) return 'missing';
-  if (status === 401 || status === 403) return 'auth';
-  if (status === 429) return 'rate_limited';
-  if (status === 408 || status === 504) return 'timeout';
-  return status >= 500 ? 'http_5xx' : 'refused';
 }
 
 function kindOfSystem(error: unknown): ConnectorErrorKind {

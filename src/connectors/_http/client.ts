@@ -10,7 +10,8 @@ import { readBody } from './body.ts';
 import { Deadline } from './deadline.ts';
 import { statusError, timeoutError, transportError } from './errors.ts';
 import { followRedirects, type Hop } from './redirects.ts';
-import { retryAfterMs, waitBeforeRetry, type RequestRetry } from './retry.ts';
+import { waitBeforeRetry, type RequestRetry } from './retry.ts';
+import { retryAfterMs } from '../../lib/http/status-kind.ts';
 import type { ResponseRule } from './response-rules.ts';
 import { isTrusted, safeUrl, withQuery, type QueryPairs } from './url.ts';
 

@@ -1,4 +1,5 @@
-import { ConnectorError, messageOf, type ConnectorErrorKind } from '../../lib/errors.ts';
+import { ConnectorError, messageOf } from '../../lib/errors.ts';
+import { kindOfStatus } from '../../lib/http/status-kind.ts';
 
 export interface StatusFailure {
   readonly method: string;
@@ -22,14 +23,6 @@ export function statusError(failure: StatusFailure): ConnectorError {
       ...(hint === undefined ? {} : { hint }),
     },
   );
-}
-
-export function kindOfStatus(status: number): ConnectorErrorKind {
-  if (status === 429) return 'rate_limited';
-  if (status >= 500) return 'http_5xx';
-  if (status === 401 || status === 403 || status === 407) return 'auth';
-  if (status === 404 || status === 410) return 'missing';
-  return 'refused';
 }
 
 const HINTS: Readonly<Record<number, string>> = {

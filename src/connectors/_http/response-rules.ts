@@ -3,7 +3,7 @@ import { boolean, finding, integer, json, number, optional, text } from '../../k
 import { jsonEqual, jsonText, type JsonValue } from '../../lib/text/json.ts';
 import { jsonBody, readBody } from './body.ts';
 import { compilePath, jsonPath } from './json-path.ts';
-import { retryAfterMs } from './retry.ts';
+import { retryAfterMs } from '../../lib/http/status-kind.ts';
 
 /** Says that an answer asks for another try, and after how long when it tells. */
 export type ResponseRule = (

@@ -1,6 +1,7 @@
 import type { SourceContext } from '../../kit/context.ts';
 import { backoffMs, type BackoffPolicy } from '../../lib/time/backoff.ts';
-import { ConnectorError, type ConnectorErrorKind } from '../../lib/errors.ts';
+import { ConnectorError, isTransient } from '../../lib/errors.ts';
+import { kindOfStatus, retryAfterMs } from '../../lib/http/status-kind.ts';
 
 export interface FetchOptions {
   readonly headers: Readonly<Record<string, string>>;
@@ -18,12 +19,6 @@ const BACKOFF: BackoffPolicy = { backoff: 'exponential', baseMs: 200, maxMs: 30_
 /** Asked to wait longer, we rather fail. */
 const LONGEST_WAIT_MS = 120_000;
 const CONNECT_TIMEOUT_MS = 60_000;
-const REPEATED: ReadonlySet<ConnectorErrorKind> = new Set([
-  'connection',
-  'timeout',
-  'rate_limited',
-  'http_5xx',
-]);
 
 /**
  * Requests an address until there is an answer worth reading. `name` is the address without
@@ -38,7 +33,7 @@ export async function fetchFile(url: URL, name: string, options: FetchOptions): 
       signal.throwIfAborted();
       if (
         !(error instanceof ConnectorError) ||
-        !REPEATED.has(error.kind) ||
+        !isTransient(error.kind) ||
         attempt >= options.retries
       )
         throw error;
@@ -95,26 +90,11 @@ function basic(url: URL): string {
 
 function statusError(response: Response, name: string, { env }: SourceContext): ConnectorError {
   const { status } = response;
-  const retryAfterMs = retryAfter(response.headers.get('retry-after'), env.clock.now());
-  return new ConnectorError(kindOf(status), `${name} answered ${status}`, {
+  const waitMs = retryAfterMs(response.headers.get('retry-after'), env.clock.now());
+  return new ConnectorError(kindOfStatus(status), `${name} answered ${status}`, {
     status,
-    ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+    ...(waitMs === undefined ? {} : { retryAfterMs: waitMs }),
   });
-}
-
-function kindOf(status: number): ConnectorErrorKind {
-  if (status === 429) return 'rate_limited';
-  if (status >= 500) return 'http_5xx';
-  if (status === 401 || status === 403) return 'auth';
-  return status === 404 || status === 410 ? 'missing' : 'refused';
-}
-
-/** Seconds, or an HTTP date. */
-function retryAfter(header: string | null, now: Date): number | undefined {
-  if (header === null) return undefined;
-  if (/^\d+$/.test(header)) return Number(header) * 1000;
-  const date = Date.parse(header);
-  return Number.isNaN(date) ? undefined : Math.max(0, date - now.getTime());
 }
 
 function answerOf(response: Response, name: string, signal: AbortSignal): Answer {

@@ -1,11 +1,10 @@
 import { z } from 'zod';
 import { boolean, integer, optional } from '../../kit/schema.ts';
+import { TRANSIENT_KINDS } from '../../lib/errors.ts';
 import type { BackoffPolicy } from '../../lib/time/backoff.ts';
 import type { RetryPolicy } from '../../kit/context.ts';
 import { defineBlock } from '../block.ts';
 import { nullAsAbsent } from './null-as-absent.ts';
-
-const RETRIED = ['http_5xx', 'rate_limited', 'connection', 'timeout'] as const;
 
 const retrySchema = z.lazy(() =>
   z.strictObject({
@@ -24,7 +23,7 @@ const retrySchema = z.lazy(() =>
     jitter: nullAsAbsent(boolean().default(true)).meta({
       description: 'Whether a wait is multiplied by a random factor from 0.5 to 1.5.',
     }),
-    retry_on: optional(z.array(z.enum(RETRIED)).min(1)).meta({
+    retry_on: optional(z.array(z.enum(TRANSIENT_KINDS)).min(1)).meta({
       description: 'The same as `retry_on` beside `retry`, which counts where both stand.',
     }),
   }),
@@ -60,7 +59,7 @@ export const resilienceSchema = z.lazy(() =>
     retry: optional(retrySchema).meta({
       description: 'How failed writes and requests are repeated.',
     }),
-    retry_on: optional(z.array(z.enum(RETRIED)).min(1)).meta({
+    retry_on: optional(z.array(z.enum(TRANSIENT_KINDS)).min(1)).meta({
       description: 'Failures that are repeated; all four when absent.',
     }),
     circuit_breaker: optional(breakerSchema).meta({
@@ -123,6 +122,6 @@ export function retryPolicyOf(spec: ResilienceSpec): RetryPolicy | undefined {
     baseMs: retry.base_ms,
     maxMs: retry.max_ms,
     jitter: retry.jitter,
-    on: [...new Set(spec.retry_on ?? retry.retry_on ?? RETRIED)],
+    on: [...new Set(spec.retry_on ?? retry.retry_on ?? TRANSIENT_KINDS)],
   };
 }

@@ -6,7 +6,7 @@ import type { Shelf } from '../../kit/parts.ts';
 import type { SecretManager, SecretManagerDefinition } from '../../kit/secrets.ts';
 import { backoffMs, type BackoffPolicy } from '../../lib/time/backoff.ts';
 import type { Env } from '../../lib/env.ts';
-import { ConnectorError, messageOf, type ConnectorErrorKind } from '../../lib/errors.ts';
+import { ConnectorError, isTransient, messageOf } from '../../lib/errors.ts';
 import { Gate } from '../../lib/gate.ts';
 import {
   hasField,
@@ -38,12 +38,6 @@ const AT_ONCE = 8;
 const ATTEMPTS = 3;
 const TIMEOUT_MS = 10_000;
 const BACKOFF: BackoffPolicy = { backoff: 'exponential', baseMs: 200, maxMs: 2000, jitter: true };
-const PASSING: ReadonlySet<ConnectorErrorKind> = new Set([
-  'connection',
-  'timeout',
-  'rate_limited',
-  'http_5xx',
-]);
 const MAX_LISTED = 20;
 
 type Read =
@@ -106,7 +100,7 @@ class Desk implements AsyncDisposable {
     for (let attempt = 1; ; attempt += 1) {
       const read = await this.#attempt(manager, name);
       signal?.throwIfAborted();
-      if (read.ok || !PASSING.has(read.error.kind) || attempt === ATTEMPTS) return read;
+      if (read.ok || !isTransient(read.error.kind) || attempt === ATTEMPTS) return read;
       await env.clock.sleep(backoffMs(BACKOFF, attempt - 1), signal);
       signal?.throwIfAborted();
     }
