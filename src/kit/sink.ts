@@ -5,7 +5,7 @@ import type { WrittenFile } from '../lib/files/written-file.ts';
 import type { SinkContext } from './context.ts';
 import type { Page } from './page.ts';
 import type { ProbeFinding } from './probe.ts';
-import type { Undo } from './undo.ts';
+import type { SinkRollback } from './rollback.ts';
 
 export type WriteMode = 'append' | 'upsert' | 'delete' | 'overwrite';
 
@@ -19,10 +19,7 @@ export interface Rejection {
 export interface WriteResult {
   /** Records taken: written, or folded into a later one with the same key, or deleted as asked. */
   readonly written: number;
-  /**
-   * Records the sink leaves out by its own documented rule (a record without a known column); they
-   * count as withheld.
-   */
+  /** Records the sink leaves out by a rule of its own, such as a record without a known column. */
   readonly skipped?: number;
   readonly rejected: readonly Rejection[];
 }
@@ -35,15 +32,22 @@ export interface WriteOptions {
   readonly partial: boolean;
 }
 
-/** How a row ended, as its sink is told. */
+/** How a row ended; handed to `finish`. A row that was stopped is `cancelled`. */
 export type FinishReason = 'success' | 'failed' | 'cancelled';
 
 /**
- * An open sink. Contract: `write` takes a page or rejects records one by one, and throws only when
- * the page failed as a whole (`ConnectorError`); after `flush` everything taken so far is durable,
- * unless the capabilities say `flushDurable: false`; `finish` is called once after the last flush
- * and makes the output whole (`success`) or leaves the destination as it was where that is promised
- * (overwrite); `close` releases everything and never throws.
+ * An open sink. Contract, which `test/conformance/sink-clauses` checks for every registered sink:
+ *
+ * - `write` takes a page, or rejects records one by one where `partial` asks for it, and throws only
+ *   when the page failed as a whole (`ConnectorError`). What a failed page may leave behind is said
+ *   by `capabilities.atomicity`.
+ * - After `flush` everything taken so far can be read by others and survives a crash of the process,
+ *   unless the capabilities say `flushDurable: false`.
+ * - `finish` is called once, after the last flush. On `success` it makes the output complete. On
+ *   `failed` and `cancelled` an overwrite leaves the destination as it was; every other mode keeps
+ *   what was flushed, and where a flush is not durable either all that was taken or nothing of it.
+ * - `close` releases everything, never throws, and may be called again. A `write` after it fails and
+ *   changes nothing.
  */
 export interface Sink {
   write(page: Page, options: WriteOptions): Promise<WriteResult>;
@@ -55,8 +59,8 @@ export interface Sink {
   /** Present when `capabilities.schema` is not `none`. */
   readonly schema?: SchemaAccess;
   /**
-   * Files of this machine that it has written, for the ledger of outputs; asked when it has
-   * finished.
+   * Files of this machine that it has written, for the ledger of outputs; called after `finish`.
+   * Present where `localPath` is declared or the address of the data set is a file.
    */
   outputs?(): readonly WrittenFile[];
   /**
@@ -65,8 +69,8 @@ export interface Sink {
    * there is nothing to remove.
    */
   sweep?(sweep: Sweep): Promise<number>;
-  /** Present when `capabilities.undo` is true. */
-  readonly undo?: Undo;
+  /** Present when `capabilities.rollback` is true. */
+  readonly rollback?: SinkRollback;
 }
 
 /** What a complete read has seen. */
@@ -84,8 +88,8 @@ export interface Sweep {
 export interface TokenWriter {
   last(scope: string): Promise<string | undefined>;
   /**
-   * Takes a page that is committed together with the next `write`, whatever is flushed before;
-   * without one, not at all.
+   * Takes a page that is committed together with the next `write`. Without such a `write` it is
+   * never committed, not by `flush` and not by `finish`.
    */
   hold(page: Page): Promise<void>;
   /** The result counts the records of held pages too. */
@@ -118,7 +122,7 @@ export interface SinkCapabilities {
   readonly writeModes: readonly WriteMode[];
   /** The mode the live config asks for. */
   readonly writeMode: WriteMode;
-  /** Of an overwrite that replaces only a part of its destination: which. */
+  /** The part of the destination that an overwrite replaces; absent when that is all of it. */
   readonly overwrites?: string;
   /** Key columns of the live config; empty when not keyed. */
   readonly key: readonly string[];
@@ -136,14 +140,14 @@ export interface SinkCapabilities {
   readonly flushDurable: boolean;
   /** Encodings whose blocks it takes as they are; empty means records only. */
   readonly encodings: readonly string[];
-  /** Why the live config leaves it with fewer of them than it has otherwise; told by the plan. */
+  /** Why the live config takes fewer encodings than the sink can; shown by the plan. */
   readonly recordsBecause?: string;
   /** Whether it can write a page of columns without making its records. */
   readonly columns?: boolean;
   /** Whether it can remove rows that vanished at the source. */
   readonly sweep?: boolean;
-  /** Whether a run can be undone; a text says why the live config does not permit it. */
-  readonly undo?: true | string;
+  /** Whether a run can be rolled back; a text says why not with the live config. */
+  readonly rollback?: true | string;
   /** A repeat of the same page changes nothing (keyed modes). */
   readonly idempotent: boolean;
 }
@@ -182,10 +186,10 @@ export interface SinkDefinition<C = any> {
   /** `undefined` when records cannot be read as they were written, with this config or at all. */
   readBack?(config: C): ReadBack | undefined;
   /**
-   * The same destination made anew in a folder, where it can be read back. Absent where that takes
-   * more than a folder.
+   * The config of an empty destination of the same kind inside `folder`, which `readBack` can read.
+   * Absent where a folder is not enough (a database server).
    */
-  scratch?(config: C, folder: string): C;
+  temporary?(config: C, folder: string): C;
   open(config: C, context: SinkContext): Promise<Sink>;
   /** Without one, the doctor reports `check` as skipped. */
   probe?(config: C, context: SinkContext): Promise<ProbeFinding[]>;

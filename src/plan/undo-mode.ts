@@ -1,5 +1,5 @@
 import type { WriteMode } from '../kit/sink.ts';
-import type { UndoMode } from '../kit/undo.ts';
+import type { RollbackMode } from '../kit/rollback.ts';
 import type { RollbackPlan } from './plan.ts';
 
 /**
@@ -9,7 +9,7 @@ import type { RollbackPlan } from './plan.ts';
 export function undoModeOf(
   mode: WriteMode,
   { journal, keepPrevious }: Pick<RollbackPlan, 'journal' | 'keepPrevious'>,
-): UndoMode | undefined {
+): RollbackMode | undefined {
   switch (mode) {
     case 'append':
       return 'append';

@@ -6,7 +6,11 @@ import { quoteName } from '../../src/lib/sql/sql-name.ts';
 import { Page } from '../../src/kit/page.ts';
 import { check } from '../../src/kit/schema.ts';
 import type { Sink } from '../../src/kit/sink.ts';
-import type { UndoMode, UndoRequest, UndoResult } from '../../src/kit/undo.ts';
+import type {
+  RollbackMode,
+  SinkRollbackRequest,
+  SinkRollbackResult,
+} from '../../src/kit/rollback.ts';
 import { testContext } from '../fakes/env.ts';
 import { JOURNAL_TABLE, previousName } from '../../src/connectors/_sql/journal.ts';
 import type { SqlHarness } from './sql-sink.ts';
@@ -15,12 +19,12 @@ const RUN = '_svc_run_id';
 
 interface Run {
   readonly id: string;
-  readonly mode: UndoMode;
+  readonly mode: RollbackMode;
   readonly config: JsonObject;
   readonly pages: readonly (readonly JsonObject[])[];
 }
 
-export function sqlUndoSuite(harness: SqlHarness): void {
+export function sqlRollbackSuite(harness: SqlHarness): void {
   const open = async (config: JsonObject): Promise<Sink> => {
     const checked = check(harness.definition.config, {
       ...harness.connection,
@@ -41,7 +45,7 @@ export function sqlUndoSuite(harness: SqlHarness): void {
   };
   const run = ({ id, mode, config, pages }: Run): Promise<void> =>
     withSink(config, async (sink) => {
-      await sink.undo?.record({ runId: id, mode, column: RUN });
+      await sink.rollback?.record({ runId: id, mode, column: RUN });
       for (const page of pages) {
         await sink.write(Page.ofRecords(page.map((record) => ({ ...record, [RUN]: id }))), {
           partial: false,
@@ -52,11 +56,18 @@ export function sqlUndoSuite(harness: SqlHarness): void {
     });
   const undo = (
     { id, mode, config }: Pick<Run, 'id' | 'mode' | 'config'>,
-    more: Partial<UndoRequest> = {},
-  ): Promise<UndoResult> =>
+    more: Partial<SinkRollbackRequest> = {},
+  ): Promise<SinkRollbackResult> =>
     withSink(config, (sink) => {
-      if (sink.undo === undefined) throw new Error('the sink cannot undo');
-      return sink.undo.undo({ runId: id, mode, column: RUN, dryRun: false, force: false, ...more });
+      if (sink.rollback === undefined) throw new Error('the sink cannot undo');
+      return sink.rollback.apply({
+        runId: id,
+        mode,
+        column: RUN,
+        dryRun: false,
+        force: false,
+        ...more,
+      });
     });
   const rows = async (table: string): Promise<string[]> =>
     (await harness.query(`SELECT * FROM ${quoteName(table)}`))
@@ -137,7 +148,7 @@ export function sqlUndoSuite(harness: SqlHarness): void {
       applied: true,
       ...result,
     });
-    expect(await withSink(keyed(table), async (sink) => sink.undo?.undone('r2'))).toEqual({
+    expect(await withSink(keyed(table), async (sink) => sink.rollback?.applied('r2'))).toEqual({
       applied: true,
       ...result,
     });
@@ -267,7 +278,7 @@ export function sqlUndoSuite(harness: SqlHarness): void {
       ],
     });
     await withSink(keyed(table), async (sink) => {
-      await sink.undo?.record({ runId: 'r2', mode: 'upsert', column: RUN });
+      await sink.rollback?.record({ runId: 'r2', mode: 'upsert', column: RUN });
       await sink.write(Page.ofRecords([{ id: 1, n: 2, [RUN]: 'r2' }]), { partial: false });
       await sink.schema?.evolve?.({
         add: [{ name: 'extra', type: 'string' }],
@@ -401,7 +412,7 @@ export function sqlUndoSuite(harness: SqlHarness): void {
     });
     const before = await rows(table);
     await withSink(config, async (sink) => {
-      await sink.undo?.record({ runId: 'r2', mode: 'upsert', column: RUN });
+      await sink.rollback?.record({ runId: 'r2', mode: 'upsert', column: RUN });
       await sink.write(Page.ofRecords([{ id: 1, g: 'a', [RUN]: 'r2' }]), { partial: false });
       await sink.flush();
       expect(await sink.sweep?.({ scope: { g: 'a' }, keys: [[1]] })).toBe(1);
@@ -443,7 +454,7 @@ export function sqlUndoSuite(harness: SqlHarness): void {
       config: { table_name: table, write_mode: 'overwrite' },
       pages: [[{ id: 2 }]],
     });
-    await withSink(keyed(table), async (sink) => sink.undo?.forget(['f1', 'f2']));
+    await withSink(keyed(table), async (sink) => sink.rollback?.forget(['f1', 'f2']));
     expect(
       await harness.query(`SELECT * FROM ${JOURNAL_TABLE} WHERE table_name = '${table}'`),
     ).toEqual([]);

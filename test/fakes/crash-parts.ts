@@ -40,7 +40,7 @@ function faultySink(type: string, { hasty = false, capabilities }: Fault): SinkD
     capabilities: () => ({ ...APPEND_ONLY, ...capabilities }),
     datasetUri: (config) => config.path,
     readBack: ({ path: file }) => ({ type: 'jsonl', config: { path: file } }),
-    scratch: (_config, folder) => ({ path: join(folder, 'out.jsonl') }),
+    temporary: (_config, folder) => ({ path: join(folder, 'out.jsonl') }),
     open: (config) => {
       const pending: JsonValue[] = [];
       const settle = (): Promise<void> => {

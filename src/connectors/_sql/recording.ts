@@ -1,32 +1,32 @@
 /** The side of a sink that keeps runs undoable. */
 import type { Log } from '../../lib/log.ts';
-import type { Undo, UndoMode, UndoSettings } from '../../kit/undo.ts';
+import type { SinkRollback, RollbackMode, RollbackSettings } from '../../kit/rollback.ts';
 import type { SqlDriver, UndoDriver } from './driver.ts';
 import type { SqlSinkConfig } from './sink-fields.ts';
 import { forgetRuns, undoneRun, undoRun } from './undo.ts';
 
 export interface Recording {
   /** Absent where runs cannot be undone. */
-  readonly undo?: Undo;
+  readonly rollback?: SinkRollback;
   /** The run to keep things for, when it is recorded in this mode. */
-  runIn(mode: UndoMode): string | undefined;
+  runIn(mode: RollbackMode): string | undefined;
 }
 
 export function createRecording(config: SqlSinkConfig, driver: SqlDriver, log: Log): Recording {
   const { undoing } = driver;
   if (undoing === undefined || config.column_mapping.kind !== 'auto')
     return { runIn: () => undefined };
-  let recorded: UndoSettings | undefined;
+  let recorded: RollbackSettings | undefined;
   const target = { table: config.table_name, key: config.key };
   return {
     runIn: (mode) => (recorded?.mode === mode ? recorded.runId : undefined),
-    undo: {
+    rollback: {
       async record(settings) {
         await prepare(settings, { config, driver, undoing, log });
         recorded = settings;
       },
-      undo: (request) => undoRun(undoing, target, request),
-      undone: (runId) => undoneRun(undoing, target, runId),
+      apply: (request) => undoRun(undoing, target, request),
+      applied: (runId) => undoneRun(undoing, target, runId),
       forget: (runIds) => forgetRuns(undoing, target, runIds),
     },
   };
@@ -43,7 +43,7 @@ interface Preparing {
  * Rows that are only deleted carry no id; a table that is made gets the column from its first rows.
  */
 async function prepare(
-  { column, mode }: UndoSettings,
+  { column, mode }: RollbackSettings,
   { config, driver, undoing, log }: Preparing,
 ): Promise<void> {
   if (mode !== 'append') await undoing.makeJournal();

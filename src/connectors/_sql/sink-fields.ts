@@ -89,7 +89,7 @@ export function sqlSinkCapabilities(config: SqlSinkConfig): SinkCapabilities {
     atomicity: 'atomic',
     perRow: auto,
     token: !overwrite,
-    undo: auto
+    rollback: auto
       ? true
       : 'stores whole records, which have no column for the id of a run (`column_mapping`)',
     schema: !auto ? 'none' : overwrite ? 'read' : 'evolve',

@@ -106,7 +106,7 @@ export function createSqlSink(
           sweep: (sweep: Sweep) =>
             sweepTable(config, driver, { ...sweep, journal: recording.runIn('upsert') }),
         }),
-    ...(recording.undo === undefined ? {} : { undo: recording.undo }),
+    ...(recording.rollback === undefined ? {} : { rollback: recording.rollback }),
     close: () => driver.close(),
   };
   if (config.write_mode === 'overwrite')

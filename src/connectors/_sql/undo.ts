@@ -2,7 +2,11 @@
 import { ConnectorError } from '../../lib/errors.ts';
 import { parseJson, stringifyJson, type JsonValue } from '../../lib/text/json.ts';
 import { quoteName, quoteNames } from '../../lib/sql/sql-name.ts';
-import { undoResultOf, type UndoRequest, type UndoResult } from '../../kit/undo.ts';
+import {
+  rollbackResultOf,
+  type SinkRollbackRequest,
+  type SinkRollbackResult,
+} from '../../kit/rollback.ts';
 import type { JournalDialect, LiveColumn, UndoDriver, UndoSession } from './driver.ts';
 import {
   columnOf,
@@ -15,7 +19,7 @@ import {
   type Replaced,
 } from './journal.ts';
 
-type Counts = Pick<UndoResult, 'deleted' | 'restored' | 'conflicts'>;
+type Counts = Pick<SinkRollbackResult, 'deleted' | 'restored' | 'conflicts'>;
 
 /** What undoing would do, and how it is done. */
 interface Way {
@@ -32,8 +36,8 @@ interface Target {
 export async function undoRun(
   driver: UndoDriver,
   target: Target,
-  request: UndoRequest,
-): Promise<UndoResult> {
+  request: SinkRollbackRequest,
+): Promise<SinkRollbackResult> {
   if (!request.dryRun) await driver.makeJournal();
   return driver.atOnce(target.table, async (session) => {
     const undoing = new Undoing(session, driver.dialect, { target, request });
@@ -57,7 +61,7 @@ export function undoneRun(
   driver: UndoDriver,
   target: Target,
   runId: string,
-): Promise<UndoResult | undefined> {
+): Promise<SinkRollbackResult | undefined> {
   const request = { runId, column: '', mode: 'append', dryRun: true, force: false } as const;
   return driver.atOnce(target.table, (session) =>
     new Undoing(session, driver.dialect, { target, request }).done(),
@@ -94,14 +98,14 @@ class Undoing {
   readonly #session: UndoSession;
   readonly #dialect: JournalDialect;
   readonly #target: Target;
-  readonly #request: UndoRequest;
+  readonly #request: SinkRollbackRequest;
   readonly #table: string;
   readonly #journal: string;
 
   constructor(
     session: UndoSession,
     dialect: JournalDialect,
-    { target, request }: { target: Target; request: UndoRequest },
+    { target, request }: { target: Target; request: SinkRollbackRequest },
   ) {
     this.#session = session;
     this.#dialect = dialect;
@@ -111,10 +115,10 @@ class Undoing {
     this.#journal = dialect.table(JOURNAL_TABLE);
   }
 
-  async done(): Promise<UndoResult | undefined> {
+  async done(): Promise<SinkRollbackResult | undefined> {
     if ((await this.#session.columns(JOURNAL_TABLE)) === undefined) return undefined;
     const [note] = await this.#notes(UNDONE);
-    return note === undefined ? undefined : undoResultOf(first(note['before_json']));
+    return note === undefined ? undefined : rollbackResultOf(first(note['before_json']));
   }
 
   /** Leaves nothing of the run but the note that it was undone. */

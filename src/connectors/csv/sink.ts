@@ -56,7 +56,7 @@ export const csvSink = defineSink<CsvSinkConfig>({
   localPath: (value) => value.path,
   readBack: ({ path, delimiter, compression: codec, write_headers: named }) =>
     named ? { type: 'csv', config: { path, delimiter, compression: codec } } : undefined,
-  scratch: (value, folder) => ({
+  temporary: (value, folder) => ({
     ...value,
     path: join(folder, basename(value.path)),
     write_headers: true,

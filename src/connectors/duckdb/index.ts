@@ -57,7 +57,7 @@ export const duckdbSink = defineSink<DuckdbSinkConfig>({
     config.database === MEMORY
       ? undefined
       : { type: 'duckdb', ...readTable(config, { database: config.database }) },
-  scratch: (config, folder) => ({ ...config, database: join(folder, 'scratch.duckdb') }),
+  temporary: (config, folder) => ({ ...config, database: join(folder, 'scratch.duckdb') }),
   open: async (config, context) => {
     const { openDuckdbDriver } = await import('./driver.ts');
     return createSqlSink(config, await openDuckdbDriver(config, context), context);

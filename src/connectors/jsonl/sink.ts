@@ -83,7 +83,7 @@ export const jsonlSink = defineSink<JsonlSinkConfig>({
             ...(sealing === undefined ? {} : { encryption: { ...sealing } }),
           },
         },
-  scratch: (value, folder) => ({
+  temporary: (value, folder) => ({
     ...value,
     path: join(folder, basename(value.path)),
     pretty: false,

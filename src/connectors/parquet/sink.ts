@@ -134,7 +134,7 @@ export const parquetSink = defineSink<ParquetSinkConfig>({
       : { type: 'glob', pattern: join(path, '**', '*.parquet') };
     return { type: 'parquet', config: { source } };
   },
-  scratch: (value, folder) => {
+  temporary: (value, folder) => {
     const { destination: to } = value;
     const path = join(folder, to.type === 'local_path' ? basename(to.path) : 'parquet');
     return { ...value, destination: { type: 'local_path' as const, path } };

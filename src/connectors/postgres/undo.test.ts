@@ -5,7 +5,7 @@ import type { JsonObject } from '../../lib/text/json.ts';
 import { Page } from '../../kit/page.ts';
 import { check } from '../../kit/schema.ts';
 import type { Sink } from '../../kit/sink.ts';
-import { sqlUndoSuite } from '../../../test/conformance/sql-rollback.ts';
+import { sqlRollbackSuite } from '../../../test/conformance/sql-rollback.ts';
 import { testContext } from '../../../test/fakes/env.ts';
 import { postgresSink } from './index.ts';
 
@@ -36,7 +36,7 @@ async function open(config: JsonObject): Promise<Sink> {
 describe.each(['insert', 'copy'])(
   'undoing in PostgreSQL what was written by %s',
   (write_method) => {
-    sqlUndoSuite({
+    sqlRollbackSuite({
       definition: postgresSink,
       connection: { connection_url: database.url, write_method },
       table: () => `t${(tables += 1)}`,
@@ -66,7 +66,7 @@ test('values of every type come back as they were, with what the database makes 
     key: ['id'],
     delete_marker: { field: 'op', values: ['d'] },
   });
-  await changed.undo?.record(run);
+  await changed.rollback?.record(run);
   const records = rows.map(({ id }, index) => ({
     id,
     n: 1,
@@ -79,7 +79,7 @@ test('values of every type come back as they were, with what the database makes 
   }));
   await changed.write(Page.ofRecords(records), { partial: false });
   expect(await read()).not.toEqual(before);
-  expect(await changed.undo?.undo({ ...run, dryRun: false, force: false })).toMatchObject({
+  expect(await changed.rollback?.apply({ ...run, dryRun: false, force: false })).toMatchObject({
     applied: true,
     restored: 20,
   });
@@ -101,10 +101,10 @@ test('of a window that was replaced, only the window comes back', async () => {
   const before = await read();
   const sink = await open(config);
   const run = { runId: 'r', mode: 'overwrite', column: '_svc_run_id' } as const;
-  await sink.undo?.record(run);
+  await sink.rollback?.record(run);
   await sink.write(Page.ofRecords([{ day: 2, n: 9, _svc_run_id: 'r' }]), { partial: false });
   await sink.finish('success');
-  expect(await sink.undo?.undo({ ...run, dryRun: false, force: false })).toEqual({
+  expect(await sink.rollback?.apply({ ...run, dryRun: false, force: false })).toEqual({
     applied: true,
     deleted: 1,
     restored: 2,
@@ -121,7 +121,7 @@ test('two who undo the same run at once undo it once', async () => {
   await sink.write(Page.ofRecords([{ id: 1, _svc_run_id: 'r' }]), { partial: false });
   await sink.flush();
   const results = await Promise.all(
-    [1, 2, 3].map(async () => sink.undo?.undo({ ...run, dryRun: false, force: false })),
+    [1, 2, 3].map(async () => sink.rollback?.apply({ ...run, dryRun: false, force: false })),
   );
   expect(results).toEqual(
     Array.from({ length: 3 }, () => ({ applied: true, deleted: 1, restored: 0, conflicts: 0 })),

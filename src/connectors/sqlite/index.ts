@@ -67,7 +67,7 @@ export const sqliteSink = defineSink<SqliteSinkConfig>({
       ? undefined
       : { type: 'sqlite', ...readTable(config, { database_url: `sqlite:${path}?mode=ro` }) };
   },
-  scratch: (config, folder) => ({
+  temporary: (config, folder) => ({
     ...config,
     database_url: `sqlite:${join(folder, 'scratch.db')}?mode=rwc`,
   }),
@@ -82,12 +82,12 @@ export const sqliteSink = defineSink<SqliteSinkConfig>({
  */
 function formOf(
   config: SqliteSinkConfig,
-): Pick<SinkCapabilities, 'encodings' | 'recordsBecause' | 'undo'> {
+): Pick<SinkCapabilities, 'encodings' | 'recordsBecause' | 'rollback'> {
   if (pathOf(config.database_url) === MEMORY) {
     return {
       encodings: [],
       recordsBecause: 'the sink is no database file',
-      undo: 'writes no database file: there is nothing left to undo',
+      rollback: 'writes no database file: there is nothing left to undo',
     };
   }
   if (config.column_mapping.kind !== 'auto')

@@ -6,7 +6,7 @@ import { afterAll, describe, expect, test } from 'vitest';
 import type { JsonObject } from '../../lib/text/json.ts';
 import { Page } from '../../kit/page.ts';
 import { check } from '../../kit/schema.ts';
-import { sqlUndoSuite } from '../../../test/conformance/sql-rollback.ts';
+import { sqlRollbackSuite } from '../../../test/conformance/sql-rollback.ts';
 import { testContext } from '../../../test/fakes/env.ts';
 import { sqliteSink } from './index.ts';
 
@@ -20,7 +20,7 @@ afterAll(() => {
 });
 
 describe('undoing in SQLite', () => {
-  sqlUndoSuite({
+  sqlRollbackSuite({
     definition: sqliteSink,
     connection: { database_url },
     table: () => `t${(tables += 1)}`,
@@ -68,13 +68,13 @@ describe('undoing in SQLite', () => {
     });
     if (!checked.ok) throw new Error('the config is wrong');
     const sink = await sqliteSink.open(checked.value, testContext('/'));
-    await sink.undo?.record({ runId: 'r', mode: 'upsert', column: '_svc_run_id' });
+    await sink.rollback?.record({ runId: 'r', mode: 'upsert', column: '_svc_run_id' });
     const ids = [...values.map((_, index) => `k${index}`), 1.5];
     await sink.write(Page.ofRecords(ids.map((id) => ({ id, v: 'changed', _svc_run_id: 'r' }))), {
       partial: false,
     });
     expect(read()).not.toEqual(before);
-    await sink.undo?.undo({
+    await sink.rollback?.apply({
       runId: 'r',
       mode: 'upsert',
       column: '_svc_run_id',

@@ -8,7 +8,7 @@ import { createCredentials } from '../../credentials/index.ts';
 import type { Credentials } from '../../kit/context.ts';
 import type { Parts } from '../../kit/parts.ts';
 import type { StateStore } from '../../kit/state-store.ts';
-import type { Undo, UndoResult } from '../../kit/undo.ts';
+import type { SinkRollback, SinkRollbackResult } from '../../kit/rollback.ts';
 import type { Plan, RowPlan } from '../../plan/plan.ts';
 import { resolvePart, type RuntimeTokens } from '../../plan/resolve.ts';
 import type { RollbackReport } from '../../wire/rollback.ts';
@@ -62,14 +62,14 @@ export async function rollBackRun(options: RollBackRunOptions): Promise<Rollback
 }
 
 /** Tells failures of the sink from those of the store. */
-function blaming(sink: Undo, type: string): Undo {
+function blaming(sink: SinkRollback, type: string): SinkRollback {
   const told = (error: unknown): never => {
     throw wrapConnectorError('Sink', type, error);
   };
   return {
     record: (settings) => sink.record(settings).catch(told),
-    undo: (request) => sink.undo(request).catch(told),
-    undone: (runId) => sink.undone(runId).catch(told),
+    apply: (request) => sink.apply(request).catch(told),
+    applied: (runId) => sink.applied(runId).catch(told),
     forget: (runIds) => sink.forget(runIds).catch(told),
   };
 }
@@ -83,7 +83,7 @@ async function undoMarked(
   const markers = new Markers(state, stateKey);
   const position = async () => ({ stored: await state.get(stateKey) });
   const { undoing } = await markers.index();
-  const done = dryRun || undoing !== runId ? undefined : await undo.undone(runId);
+  const done = dryRun || undoing !== runId ? undefined : await undo.applied(runId);
   if (done !== undefined) {
     const rewinds = isRewound(await position(), marker);
     await settleUndo(remembered, runId, marker);
@@ -111,7 +111,7 @@ async function undoMarked(
   const isBlocked = dependent > 0 && !force;
   const isAllowed = !dryRun && !isBlocked;
   if (isAllowed) await markers.putIndex({ runs, undoing: runId });
-  const result = await undo.undo({
+  const result = await undo.apply({
     runId,
     mode: marker.mode,
     column: marker.run_id_column,
@@ -160,7 +160,7 @@ async function openAmong(markers: Markers, runIds: readonly string[]): Promise<n
 
 interface Told {
   readonly marker: Marker;
-  readonly result: UndoResult;
+  readonly result: SinkRollbackResult;
   readonly dryRun: boolean;
   readonly force: boolean;
   readonly dependent: number;
@@ -314,7 +314,7 @@ async function openUndo(
   options: Opening,
   { row, marker }: Pick<Found, 'row' | 'marker'>,
   closers: AsyncDisposableStack,
-): Promise<Undo> {
+): Promise<SinkRollback> {
   const { definition, type } = row.sink;
   const config = resolvePart(row.sink, tokensAt(new Date(marker.clock), marker.zone));
   const uri = definition.datasetUri(config);
@@ -347,7 +347,7 @@ async function openUndo(
       runId: marker.run_id,
     });
     closers.defer(() => sink.close());
-    if (sink.undo !== undefined) return sink.undo;
+    if (sink.rollback !== undefined) return sink.rollback;
   } catch (error) {
     throw wrapConnectorError('Sink', type, error);
   }

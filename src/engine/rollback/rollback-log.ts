@@ -5,7 +5,7 @@
 import { messageOf, RunError } from '../../lib/errors.ts';
 import { canonicalJson, type JsonValue } from '../../lib/text/json.ts';
 import type { StateStore } from '../../kit/state-store.ts';
-import type { Undo, UndoMode } from '../../kit/undo.ts';
+import type { SinkRollback, RollbackMode } from '../../kit/rollback.ts';
 import type { RuntimeTokens } from '../../plan/resolve.ts';
 import { undoModeOf } from '../../plan/undo-mode.ts';
 import { wrapConnectorError } from '../failure.ts';
@@ -29,8 +29,8 @@ export async function finishInterruptedRollback({
   state,
   stateKey,
 }: Invocation): Promise<void> {
-  if (row.rollback === undefined || state === undefined || sink.undo === undefined) return;
-  const end = await settleInterrupted({ state, stateKey, undo: sink.undo }).catch(
+  if (row.rollback === undefined || state === undefined || sink.rollback === undefined) return;
+  const end = await settleInterrupted({ state, stateKey, undo: sink.rollback }).catch(
     (error: unknown) => {
       throw wrapConnectorError('State', row.state?.type ?? 'state', error);
     },
@@ -51,7 +51,7 @@ export async function openRollbackLog(
   const mode =
     row.rollback === undefined ? undefined : undoModeOf(capabilities.writeMode, row.rollback);
   if (row.rollback === undefined || mode === undefined || state === undefined) return undefined;
-  if (sink.undo === undefined) {
+  if (sink.rollback === undefined) {
     const message = `the sink \`${row.sink.type}\` of row \`${row.id}\` cannot roll back a run with this config`;
     throw new RunError('Config', 'rollback_unreachable', message, {
       hint: 'use `column_mapping: auto_map`, or remove `rollback`',
@@ -59,7 +59,7 @@ export async function openRollbackLog(
   }
   const log = new RollbackLog(invocation, {
     state,
-    undo: sink.undo,
+    undo: sink.rollback,
     mode,
     retain: row.rollback.retain,
   });
@@ -73,7 +73,7 @@ export async function openRollbackLog(
     return undefined;
   }
   try {
-    await sink.undo.record({ runId: id, mode, column: row.rollback.column });
+    await sink.rollback.record({ runId: id, mode, column: row.rollback.column });
   } catch (error) {
     await log.end();
     throw wrapConnectorError('Sink', row.sink.type, error);
@@ -83,8 +83,8 @@ export async function openRollbackLog(
 
 interface LogOptions {
   readonly state: StateStore;
-  readonly undo: Undo;
-  readonly mode: UndoMode;
+  readonly undo: SinkRollback;
+  readonly mode: RollbackMode;
   readonly retain: number;
 }
 

@@ -1,12 +1,12 @@
 /** The end of an undo: the destination is as it was, and the state store follows. */
 import type { StateStore } from '../../kit/state-store.ts';
-import type { Undo } from '../../kit/undo.ts';
+import type { SinkRollback } from '../../kit/rollback.ts';
 import { Markers, type Marker } from './markers.ts';
 
 export interface Remembered {
   readonly state: StateStore;
   readonly stateKey: string;
-  readonly undo: Undo;
+  readonly undo: SinkRollback;
 }
 
 /** May be repeated wherever it was interrupted. */
@@ -37,7 +37,7 @@ export async function settleInterrupted(
   const markers = new Markers(state, stateKey);
   const { runs, undoing } = await markers.index();
   if (undoing === undefined) return undefined;
-  if ((await undo.undone(undoing)) === undefined) {
+  if ((await undo.applied(undoing)) === undefined) {
     await markers.putIndex({ runs });
     return 'dropped';
   }

@@ -105,9 +105,9 @@ function limitOf({ draft, writes, sink, state }: PlannedRow, column: string): Li
       'use rows instead of nodes',
     ];
   }
-  if (writes !== undefined && writes.undo !== true) {
+  if (writes !== undefined && writes.rollback !== true) {
     return [
-      `its sink \`${sink.plan.type}\` ${writes.undo ?? 'offers no way to do it'}`,
+      `its sink \`${sink.plan.type}\` ${writes.rollback ?? 'offers no way to do it'}`,
       '`postgres` and `sqlite` with `column_mapping: auto_map` can',
     ];
   }
