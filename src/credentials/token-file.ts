@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { open, readFile, rename, rm } from 'node:fs/promises';
+import { open, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import {
   hasField,
@@ -9,6 +9,7 @@ import {
   stringifyJson,
   type JsonObject,
 } from '../lib/text/json.ts';
+import { readRegular } from '../lib/files/regular-file.ts';
 import { makeFolder } from '../lib/files/make-folder.ts';
 
 /**
@@ -69,7 +70,7 @@ export class TokenFile {
 
   async #entries(): Promise<JsonObject> {
     try {
-      const content = parseJson(await readFile(this.#path, 'utf8'));
+      const content = parseJson((await readRegular(this.#path)).toString('utf8'));
       if (isObject(content)) return content;
       throw new SyntaxError('the file does not hold a mapping');
     } catch (error) {

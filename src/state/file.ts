@@ -3,7 +3,7 @@
  * the old or the new one, never half.
  */
 import { createHash, randomBytes } from 'node:crypto';
-import { open as openFile, readFile, rename, rm } from 'node:fs/promises';
+import { open as openFile, rename, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { z } from 'zod';
 import { AppError, ConnectorError, messageOf, type ConnectorErrorKind } from '../lib/errors.ts';
@@ -12,6 +12,7 @@ import { isSealed, open as openSealed, seal } from '../lib/crypto/seal.ts';
 import { optional, text } from '../kit/schema.ts';
 import { defineStateStore, type StateStore } from '../kit/state-store.ts';
 import { makeFolder } from '../lib/files/make-folder.ts';
+import { readRegular } from '../lib/files/regular-file.ts';
 
 const config = z.lazy(() =>
   z.strictObject({
@@ -128,7 +129,7 @@ async function syncFolder(folder: string): Promise<void> {
 
 async function readIfPresent(path: string): Promise<Uint8Array | undefined> {
   try {
-    return await readFile(path);
+    return await readRegular(path);
   } catch (error) {
     if (codeOf(error) === 'ENOENT') return undefined;
     throw fileError(error, 'the state cannot be read');

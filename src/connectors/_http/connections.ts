@@ -1,13 +1,14 @@
-import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import type { Env } from '../../lib/env.ts';
 import { ConnectorError, messageOf } from '../../lib/errors.ts';
+import { readRegular } from '../../lib/files/regular-file.ts';
 import type { TlsBlock } from './tls.ts';
 
 const PEM = /^-----BEGIN /;
 /** What the built-in `fetch` waits for a connection, and for an answer, when nothing is said. */
 const BUILT_IN_CONNECT_MS = 10_000;
 const BUILT_IN_ANSWER_MS = 300_000;
+const LONGEST_CERTIFICATE_BYTES = 16 * 1024 * 1024;
 
 export interface ConnectionNeeds {
   readonly tls?: TlsBlock | undefined;
@@ -72,7 +73,7 @@ async function pemOf(value: string, cwd: string): Promise<string | Buffer> {
 
 async function readPart(path: string, cwd: string): Promise<Buffer> {
   try {
-    return await readFile(resolve(cwd, path));
+    return await readRegular(resolve(cwd, path), { limitBytes: LONGEST_CERTIFICATE_BYTES });
   } catch (error) {
     throw new ConnectorError(
       'missing',

@@ -1,5 +1,6 @@
 import { extname } from 'node:path';
 import type { Issue } from '../../lib/errors.ts';
+import { NotRegularFileError } from '../../lib/files/regular-file.ts';
 import { suggestion } from '../../lib/text/nearest.ts';
 import { MAX_DOCUMENT_BYTES } from './limits.ts';
 import type { Format } from '../parse/parse.ts';
@@ -37,8 +38,7 @@ export function readFileText(path: string, readFile: ReadFile): FileText {
   try {
     bytes = readFile(path, MAX_DOCUMENT_BYTES + 1);
   } catch (error) {
-    const missing = (error as { code?: unknown }).code === 'ENOENT';
-    return faulty('file_unreadable', missing ? 'there is no such file' : 'the file cannot be read');
+    return faulty('file_unreadable', whyUnreadable(error));
   }
   if (bytes.byteLength > MAX_DOCUMENT_BYTES) {
     return faulty(
@@ -55,6 +55,12 @@ export function readFileText(path: string, readFile: ReadFile): FileText {
   } catch {
     return faulty('bad_encoding', 'the file is not UTF-8 text');
   }
+}
+
+function whyUnreadable(error: unknown): string {
+  if (error instanceof NotRegularFileError) return error.message;
+  const missing = (error as { code?: unknown }).code === 'ENOENT';
+  return missing ? 'there is no such file' : 'the file cannot be read';
 }
 
 function faulty(code: string, message: string): FileText {

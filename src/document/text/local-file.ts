@@ -1,19 +1,13 @@
-import { closeSync, openSync, readSync, realpathSync } from 'node:fs';
+import { realpathSync } from 'node:fs';
 import { resolve } from 'node:path';
+import { readRegularSync } from '../../lib/files/regular-file.ts';
 
 /**
  * Reads files for documents; relative paths start at `cwd`. Never takes in more than it is asked
- * for.
+ * for. Only regular files: whoever writes a document must not be able to make its reader wait.
  */
 export function localFiles(cwd: string): (path: string, limitBytes: number) => Uint8Array {
-  return (path, limitBytes) => {
-    const file = openSync(resolve(cwd, path), 'r');
-    try {
-      return readUpTo(file, limitBytes);
-    } finally {
-      closeSync(file);
-    }
-  };
+  return (path, limitBytes) => readRegularSync(resolve(cwd, path), limitBytes);
 }
 
 /**
@@ -29,17 +23,4 @@ export function canonicalPaths(cwd: string): (path: string) => string {
       return absolute;
     }
   };
-}
-
-function readUpTo(file: number, limitBytes: number): Uint8Array {
-  const chunks: Uint8Array[] = [];
-  let left = limitBytes;
-  while (left > 0) {
-    const chunk = Buffer.allocUnsafe(Math.min(left, 64 * 1024));
-    const count = readSync(file, chunk);
-    if (count === 0) break;
-    chunks.push(chunk.subarray(0, count));
-    left -= count;
-  }
-  return Buffer.concat(chunks);
 }

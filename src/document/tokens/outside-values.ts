@@ -2,6 +2,7 @@
  * Values that do not stand in the document: variables, files, secrets. Each is known to the
  * redactor, and is plain data.
  */
+import { NotRegularFileError } from '../../lib/files/regular-file.ts';
 import type { Redactor } from '../../lib/redact.ts';
 import type { ReadFile } from '../text/file-text.ts';
 import { MAX_FILE_BYTES } from '../text/limits.ts';
@@ -73,11 +74,12 @@ export class OutsideValues {
     let bytes: Uint8Array;
     try {
       bytes = this.#sources.readFile(path, MAX_FILE_BYTES + 1);
-    } catch {
+    } catch (error) {
+      const isOther = error instanceof NotRegularFileError;
       this.#report(
         'file_unreadable',
-        `the file \`${path}\` of \`\${file:${path}}\` cannot be read`,
-        'relative paths start at the working folder',
+        `the file \`${path}\` of \`\${file:${path}}\` cannot be read${isOther ? `: ${error.message}` : ''}`,
+        isOther ? error.hint : 'relative paths start at the working folder',
       );
       return '';
     }

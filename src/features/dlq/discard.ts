@@ -5,6 +5,7 @@
 import { open, rename, rm, stat, type FileHandle } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { randomUUID } from 'node:crypto';
+import { appendRegular, openRegular } from '../../lib/files/regular-file.ts';
 import { Gate } from '../../lib/gate.ts';
 import type { DiscardReport } from '../../wire/dlq.ts';
 import { isWanted, linesOf, type LetterFilter, type Line } from './letters.ts';
@@ -61,8 +62,10 @@ async function discardFrom(file: string, request: DiscardRequest, seen: Seen): P
   const fresh = join(dirname(file), `.${basename(file)}.${randomUUID()}.tmp`);
   const { mode } = await stat(file);
   try {
-    await using kept = await writer(fresh, 'wx', mode);
-    await using archive = request.delete ? undefined : await writer(archiveOf(file), 'a', mode);
+    await using kept = writer(await open(fresh, 'wx', mode));
+    await using archive = request.delete
+      ? undefined
+      : writer(await appendRegular(archiveOf(file), mode));
     // What was killed in the middle of a line ends there.
     if (archive !== undefined && !(await endsWithLine(archiveOf(file))))
       await archive.write(Buffer.of(LINE_FEED));
@@ -95,7 +98,7 @@ async function discardFrom(file: string, request: DiscardRequest, seen: Seen): P
 }
 
 async function endsWithLine(file: string): Promise<boolean> {
-  await using handle = await open(file, 'r');
+  await using handle = await openRegular(file);
   const { size } = await handle.stat();
   if (size === 0) return true;
   const { buffer } = await handle.read({ buffer: Buffer.alloc(1), position: size - 1 });
@@ -136,8 +139,7 @@ interface Writer extends AsyncDisposable {
   sync(): Promise<void>;
 }
 
-async function writer(path: string, flags: string, mode: number): Promise<Writer> {
-  const handle: FileHandle = await open(path, flags, mode);
+function writer(handle: FileHandle): Writer {
   let waiting: Buffer[] = [];
   let held = 0;
   const drain = async (): Promise<void> => {

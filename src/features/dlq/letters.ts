@@ -2,10 +2,9 @@
  * Reads queues of dead letters line by line: whatever stands there is told, nothing is thrown away,
  * and memory stays bounded.
  */
-import { createReadStream } from 'node:fs';
-import { stat } from 'node:fs/promises';
 import { isObject, parseJson, type JsonObject, type JsonValue } from '../../lib/text/json.ts';
 import { messageOf, RefusedError } from '../../lib/errors.ts';
+import { openRegular } from '../../lib/files/regular-file.ts';
 import { isSealed, open } from '../../lib/crypto/seal.ts';
 import type { DeadReason } from '../../wire/dead-reasons.ts';
 
@@ -80,11 +79,12 @@ export async function* linesOf(
 
 async function* blocksOf(file: string, start: number): AsyncGenerator<Buffer> {
   try {
+    await using opened = await openRegular(file);
     // A replay may add to what it reads: what is there now is all that is read.
-    const { size } = await stat(file);
+    const { size } = await opened.stat();
     if (size <= start) return;
-    for await (const block of createReadStream(file, { start, end: size - 1 }))
-      yield block as Buffer;
+    const blocks = opened.createReadStream({ start, end: size - 1, autoClose: false });
+    for await (const block of blocks) yield block as Buffer;
   } catch (error) {
     throw unreadable(file, messageOf(error), error);
   }

@@ -1,7 +1,7 @@
-import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { z } from 'zod';
 import { ConfigError, messageOf, RecordError } from '../../lib/errors.ts';
+import { readRegularSync } from '../../lib/files/regular-file.ts';
 import {
   hasField,
   isObject,
@@ -145,7 +145,7 @@ function readRows(path: string, shown: string): JsonObject[] {
   };
   let content = '';
   try {
-    content = readFileSync(path, 'utf8');
+    content = readRegularSync(path).toString('utf8');
   } catch (error) {
     const missing = (error as NodeJS.ErrnoException).code === 'ENOENT';
     const message = `the file ${JSON.stringify(shown)} cannot be read: ${missing ? 'it does not exist' : messageOf(error)}`;

@@ -1,5 +1,5 @@
 /** Reference data of the `sql` transform: files and literal rows that become tables. */
-import { readFile, stat } from 'node:fs/promises';
+import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import {
   duckdbRows,
@@ -8,6 +8,7 @@ import {
   type DuckDBConnection,
 } from '../../lib/sql/duckdb.ts';
 import { isObject, parseJson, type JsonObject, type JsonValue } from '../../lib/text/json.ts';
+import { readRegular } from '../../lib/files/regular-file.ts';
 import { quoteName } from '../../lib/sql/sql-name.ts';
 import { learnShapes, passageOf, twice, type Shape } from './sql-shapes.ts';
 import type { SqlRelation } from './sql-config.ts';
@@ -134,7 +135,7 @@ function rowsOf({
 }
 
 async function readLines(path: string): Promise<JsonObject[]> {
-  const lines = (await readFile(path, 'utf8')).split('\n');
+  const lines = (await readRegular(path)).toString('utf8').split('\n');
   return lines.flatMap((line, index) => (line.trim() === '' ? [] : [objectIn(line, index + 1)]));
 }
 

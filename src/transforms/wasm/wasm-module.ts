@@ -3,9 +3,10 @@
  * same content is compiled once.
  */
 import { createHash } from 'node:crypto';
-import { readFile, stat } from 'node:fs/promises';
+import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { ConfigError, messageOf } from '../../lib/errors.ts';
+import { readRegular } from '../../lib/files/regular-file.ts';
 import type { Env } from '../../lib/env.ts';
 import { defineMetric } from '../../lib/metrics/metrics.ts';
 import { wasmApi, type WasmModule } from '../../lib/wasm/wasm-api.ts';
@@ -49,7 +50,7 @@ export async function loadModule(settings: WasmSettings, env: Env): Promise<Load
   let version: string;
   try {
     version = await versionOf(path);
-    bytes = await readFile(path);
+    bytes = await readRegular(path, { limitBytes: LONGEST_MODULE_BYTES + 1 });
   } catch (error) {
     const missing = (error as NodeJS.ErrnoException).code === 'ENOENT';
     throw refusal(
