@@ -1,13 +1,11 @@
-/**
- * Compiles the transforms of a plan and lets them go again: what only compiling shows is told
- * before anything runs.
- */
+/** Reports what only compiling the transforms of a plan shows, before anything runs. */
 import type { Env } from '../lib/env.ts';
 import { ConfigError, messageOf, type Issue } from '../lib/errors.ts';
 import { joinPath } from '../lib/text/text-path.ts';
 import { stepsOf } from '../document/parse/steps.ts';
 import type { Plan, TransformPlan } from '../plan/plan.ts';
-import { resolvePart, type RuntimeTokens } from '../plan/resolve.ts';
+import type { RuntimeTokens } from '../plan/resolve.ts';
+import { compileTransforms, resolvedTransforms } from './stages/compile-transforms.ts';
 
 export interface CompileOptions {
   readonly env: Env;
@@ -37,8 +35,8 @@ async function issuesOf(
   { env, tokens }: CompileOptions,
 ): Promise<readonly Issue[]> {
   try {
-    const compiled = await transform.definition.compile(resolvePart(transform, tokens), { env });
-    await compiled.close?.();
+    const chain = await compileTransforms(resolvedTransforms([transform], tokens), env);
+    await chain.close();
     return [];
   } catch (error) {
     const config = joinPath(transform.path, 'config');

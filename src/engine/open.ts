@@ -24,7 +24,8 @@ import { stagesOf } from './stages/stages.ts';
 import type { RowSampler } from './observe/samples.ts';
 import type { OutputClaims } from './output-claims.ts';
 import { withinGracePeriod } from './grace-period.ts';
-import { TransformChain, type NamedTransform } from './stages/transform-chain.ts';
+import { compileTransforms } from './stages/compile-transforms.ts';
+import type { TransformChain } from './stages/transform-chain.ts';
 import { Tally } from './tally.ts';
 import type { ThreadBudget } from './threads/budget.ts';
 import { inlinePool, GrowingStagePool } from './threads/stage-pool.ts';
@@ -318,14 +319,11 @@ export async function openTransforms(
   },
   closers: AsyncDisposableStack,
 ): Promise<TransformChain> {
-  const named: NamedTransform[] = [];
-  for (const transform of options.row.transforms) {
-    const compiled = await transform.definition.compile(resolve(options, transform), {
-      env: options.env,
-    });
-    named.push({ type: transform.type, compiled });
-  }
-  const chain = new TransformChain(named);
+  const transforms = options.row.transforms.map((transform) => ({
+    ...transform,
+    config: resolve(options, transform),
+  }));
+  const chain = await compileTransforms(transforms, options.env);
   closers.defer(() => chain.close());
   return chain;
 }

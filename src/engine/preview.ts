@@ -11,9 +11,9 @@ import { resolvePart, type RuntimeTokens } from '../plan/resolve.ts';
 import type { ExecuteOptions } from './engine.ts';
 import { firstIteration } from './expand/iteration.ts';
 import { wrapConnectorError } from './failure.ts';
+import { compileTransforms, resolvedTransforms } from './stages/compile-transforms.ts';
 import { PageInWork } from './stages/stage.ts';
 import { stagesOf } from './stages/stages.ts';
-import { TransformChain } from './stages/transform-chain.ts';
 
 export interface PreviewOptions extends Pick<
   ExecuteOptions,
@@ -40,7 +40,7 @@ export async function* preview(options: PreviewOptions): AsyncGenerator<JsonValu
     signal,
     credentials,
   };
-  const chain = await chainOf(row, tokens, options);
+  const chain = await compileTransforms(resolvedTransforms(row.transforms, tokens), env);
   const [masking] = stagesOf(
     {
       env,
@@ -73,19 +73,4 @@ export async function* preview(options: PreviewOptions): AsyncGenerator<JsonValu
     await source.close();
     await chain.close();
   }
-}
-
-async function chainOf(
-  row: RowPlan,
-  tokens: RuntimeTokens,
-  { env }: PreviewOptions,
-): Promise<TransformChain> {
-  const named = [];
-  for (const transform of row.transforms) {
-    named.push({
-      type: transform.type,
-      compiled: await transform.definition.compile(resolvePart(transform, tokens), { env }),
-    });
-  }
-  return new TransformChain(named);
 }

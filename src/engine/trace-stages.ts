@@ -8,12 +8,12 @@ import type { JsonValue } from '../lib/text/json.ts';
 import { Page } from '../kit/page.ts';
 import { maskingRulesFor } from '../document/blocks/masking.ts';
 import type { Plan, RowPlan } from '../plan/plan.ts';
-import { resolvePart, type RuntimeTokens } from '../plan/resolve.ts';
+import type { RuntimeTokens } from '../plan/resolve.ts';
 import { hideAll, hideValues, maskRenamed, type HideRecord } from './hide-masked.ts';
 import { createMasker } from './stages/masking.ts';
+import { compileTransforms, resolvedTransforms } from './stages/compile-transforms.ts';
 import { PageInWork, type DeadRecord } from './stages/stage.ts';
 import { stagesOf } from './stages/stages.ts';
-import { TransformChain } from './stages/transform-chain.ts';
 
 /**
  * One stage, and the records as it leaves them; nothing that masking hides is in clear text
@@ -76,10 +76,9 @@ async function* stepThrough(options: TraceOptions): AsyncGenerator<StageTrace> {
   const { plan, row, env, signal } = options;
   let page = Page.ofRecords(structuredClone(options.records));
   const tokens: RuntimeTokens = { now: { date: options.clock, zone: 'UTC' }, records: new Map() };
-  for (const transform of row.transforms) {
+  for (const transform of resolvedTransforms(row.transforms, tokens)) {
     const before = structuredClone(page.records());
-    const compiled = await transform.definition.compile(resolvePart(transform, tokens), { env });
-    const chain = new TransformChain([{ type: transform.type, compiled }]);
+    const chain = await compileTransforms([transform], env);
     try {
       const { page: next, filtered, expanded } = await chain.run(page, signal);
       page = next;

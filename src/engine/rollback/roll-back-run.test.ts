@@ -442,7 +442,7 @@ describe.each(Object.keys(DESTINATIONS))('in %s', (name) => {
     } as StateStoreDefinition;
     const env = testEnv();
     expect((await run(plan(pagesOf([1])), { env })).status).toBe('completed');
-    expect(env.lines.map((line) => line.line).join('\n')).toContain('cannot be undone');
+    expect(env.lines.map((line) => line.line).join('\n')).toContain('cannot be rolled back');
     expect([await ids(), values.get('test::row-0')]).toEqual([[1], 1]);
   });
 

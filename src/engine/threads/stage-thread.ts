@@ -1,7 +1,4 @@
-/**
- * What a thread does that works on pages of a row: the transforms and stages of the row, compiled
- * once more, page after page.
- */
+/** The worker thread of a row: compiles its transforms and stages again and runs them on pages. */
 import { isMarkedAsUntransferable, type MessagePort } from 'node:worker_threads';
 import { packColumns, unpackColumns, type ColumnBatch } from '../../kit/column-batch.ts';
 import { JSON_LINES } from '../../kit/json-lines.ts';
@@ -14,8 +11,8 @@ import { createLog } from '../../lib/log.ts';
 import { createMetricRelay, type MetricRelay } from '../../lib/metrics/metric-relay.ts';
 import { Redactor } from '../../lib/redact.ts';
 import { pageWork, type PageWork } from '../stages/page-work.ts';
+import { compileTransforms } from '../stages/compile-transforms.ts';
 import { stagesOf } from '../stages/stages.ts';
-import { TransformChain, type NamedTransform } from '../stages/transform-chain.ts';
 import type {
   FromThread,
   PageAnswer,
@@ -82,34 +79,30 @@ async function compileWork(
   definitions: readonly TransformDefinition[],
   env: Env,
 ): Promise<PageWork> {
-  const named: NamedTransform[] = [];
-  for (const { type, config } of setup.transforms) {
+  const transforms = setup.transforms.map(({ type, config }) => {
     const definition = definitions.find((one) => one.type === type);
     if (definition === undefined) throw new Error(`cannot happen: there is no transform ${type}`);
-    named.push({
-      type,
-      compiled: await definition.compile(definition.config.parse(config), { env }),
-    });
-  }
+    return { type, definition, config: definition.config.parse(config) };
+  });
   return pageWork({
     env,
     labels: { pipeline: setup.pipeline, row: setup.row },
-    transforms: new TransformChain(named),
+    transforms: await compileTransforms(transforms, env),
     stages: stagesOf({ ...setup, env }, { ...setup.governance, schema: undefined }),
     kill: new AbortController().signal,
   });
 }
 
-interface DeskOptions {
+interface PageHandlerOptions {
   readonly work: PageWork;
   readonly relay: MetricRelay;
   readonly asLines: boolean;
 }
 
 class PageHandler {
-  readonly #options: DeskOptions;
+  readonly #options: PageHandlerOptions;
 
-  constructor(options: DeskOptions) {
+  constructor(options: PageHandlerOptions) {
     this.#options = options;
   }
 

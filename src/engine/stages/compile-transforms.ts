@@ -1,0 +1,36 @@
+/** The only place where transforms are compiled: for runs, their threads, previews and checks. */
+import type { TransformDefinition } from '../../kit/transform.ts';
+import type { Env } from '../../lib/env.ts';
+import type { TransformPlan } from '../../plan/plan.ts';
+import { resolvePart, type RuntimeTokens } from '../../plan/resolve.ts';
+import { TransformChain, type NamedTransform } from './transform-chain.ts';
+
+export interface TransformToCompile {
+  readonly type: string;
+  readonly definition: TransformDefinition;
+  /** Checked, with run-time tokens filled in. */
+  readonly config: unknown;
+}
+
+/** The chain is the caller's to close. When one transform fails, those before it are closed. */
+export async function compileTransforms(
+  transforms: readonly TransformToCompile[],
+  env: Env,
+): Promise<TransformChain> {
+  const done: NamedTransform[] = [];
+  try {
+    for (const { type, definition, config } of transforms)
+      done.push({ type, compiled: await definition.compile(config, { env }) });
+    return new TransformChain(done);
+  } catch (error) {
+    await new TransformChain(done).close();
+    throw error;
+  }
+}
+
+export function resolvedTransforms(
+  transforms: readonly TransformPlan[],
+  tokens: RuntimeTokens,
+): TransformToCompile[] {
+  return transforms.map((transform) => ({ ...transform, config: resolvePart(transform, tokens) }));
+}
