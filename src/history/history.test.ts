@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
@@ -68,6 +68,23 @@ describe('opening a history', () => {
     db.exec(`INSERT INTO svc_serve_migrations VALUES (99, 'later', 'now')`);
     db.close();
     await expect(openHistory(url, env)).rejects.toThrow('newer version (99');
+  });
+
+  it('leaves nothing of the document of an ended run in its file', async () => {
+    const url = fresh();
+    const history = await openHistory(url, env);
+    const secret = 'canary-in-a-document';
+    const content = (n: number): string => `${secret} ${n} ${'x'.repeat(n * 700)}`;
+    const runs = Array.from({ length: 40 }, (_, n) => aRun(`run-${n}`));
+    for (const [n, run] of runs.entries())
+      await history.admit(run, { submission: { content: content(n % 10) } });
+    await history.failExpired('2027-01-01T00:00:00.000Z', 'lease expired');
+    for (const { run_id, owner, attempt } of runs) {
+      const ending = { status: 'completed', finished_at: '', records_written: 0, error: null };
+      await history.finishRun({ run_id, owner, attempt }, { ...ending, invocations: [] } as never);
+    }
+    await history.close();
+    expect(readFileSync(join(folder, url.replace('sqlite:', ''))).includes(secret)).toBe(false);
   });
 
   it('keeps audit entries and log lines of older tables', async () => {

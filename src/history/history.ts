@@ -53,6 +53,32 @@ export interface Claim {
   readonly expired_at_or_before: string;
 }
 
+/**
+ * What whoever takes a queued run over needs to execute it, as text. Secrets stand in it as
+ * references only, as far as whoever wrote the document did so.
+ */
+export interface StoredSubmission {
+  /** `storedSubmissionSchema` (`wire/submission.ts`) as JSON. */
+  readonly content: string;
+  /** The default document of the server it was submitted to; stored once for all that share it. */
+  readonly base?: { readonly hash: string; readonly content: string };
+}
+
+/** A queued run that has a new owner. */
+export interface AdoptedRun {
+  readonly run: StoredRun;
+  /** As it was admitted. */
+  readonly submission: StoredSubmission;
+}
+
+export interface Adoption {
+  readonly owner: string;
+  readonly leaseUntil: string;
+  readonly now: string;
+  /** At most so many runs, the oldest first. */
+  readonly limit: number;
+}
+
 export type Admission =
   | { readonly type: 'admitted' }
   /** The key was used before for the same request; `run` is undefined when that run is gone. */
@@ -80,15 +106,20 @@ export interface StoredRunPage {
   readonly more: boolean;
 }
 
+export interface AdmitOptions {
+  readonly claim?: Claim;
+  readonly audit?: AuditRecord;
+  /** Without one the run fails when its owner is gone, even before it started. */
+  readonly submission?: StoredSubmission;
+}
+
 export interface RunStore {
   /**
-   * Claims the key, stores the run and the audit entry: all or nothing. The claim is made at
-   * `run.submitted_at`; one whose time lies in the future counts as unexpired.
+   * Claims the key, stores the run, its submission and the audit entry: all or nothing. The claim
+   * is made at `run.submitted_at`; one whose time lies in the future counts as unexpired. The
+   * submission is erased when the run has ended.
    */
-  admit(
-    run: StoredRun,
-    options: { readonly claim?: Claim; readonly audit?: AuditRecord },
-  ): Promise<Admission>;
+  admit(run: StoredRun, options: AdmitOptions): Promise<Admission>;
   getRun(runId: string): Promise<StoredRun | undefined>;
   /** Newest submission first, then by run id descending. */
   listRuns(query: StoredRunQuery): Promise<StoredRunPage>;
@@ -118,12 +149,17 @@ export interface LeaseStore {
     leaseUntil: string,
   ): Promise<readonly { readonly run_id: string; readonly cancel_requested: boolean }[]>;
   /**
-   * Fails unfinished runs whose lease ended before `now`. Returns their ids; a second call finds
-   * none.
+   * Fails runs that had started, or whose submission is not stored, and whose lease ended before
+   * `now`. Returns their ids; a second call finds none.
    */
   failExpired(now: string, error: string): Promise<readonly string[]>;
-  /** Fails every unfinished run of an owner that is known to be gone. */
+  /** The same for every such run of an owner that is known to be gone, whatever its lease. */
   failRunsOf(owner: string, now: string, error: string): Promise<readonly string[]>;
+  /**
+   * Takes over queued runs whose lease ended before `now`, or whose owner is not among the
+   * instances any more, if their submission is stored. Each run goes to one owner only.
+   */
+  adoptQueued(adoption: Adoption): Promise<readonly AdoptedRun[]>;
 }
 
 /**

@@ -355,6 +355,64 @@ export function describeHistory(name: string, harness: HistoryHarness): void {
         expect(await history.getRun('b')).toMatchObject({ status: 'queued' });
       });
 
+      it('leaves queued runs whose submission is stored to whoever takes them over', async () => {
+        const history = await open();
+        await history.admit(aRun('a'), { submission: { content: 'A' } });
+        expect(await history.failRunsOf('one', at(99), 'it ended')).toEqual([]);
+        expect(await history.failExpired(at(99), 'lease expired')).toEqual([]);
+        expect(await history.startRun(fenceOf(aRun('a')), at(12))).toBe(true);
+        expect(await history.failExpired(at(99), 'lease expired')).toEqual(['a']);
+      });
+
+      const adoption = { owner: 'new', leaseUntil: at(99), now: at(30), limit: 9 };
+
+      it('gives abandoned queued runs to one new owner, the oldest first, with all that was stored', async () => {
+        const history = await open();
+        await history.putInstance(instance('alive'));
+        const base = { hash: 'h', content: '{"vars":{}}' };
+        const admit = (id: string, over: Partial<StoredRun>, submission = { content: id }) =>
+          history.admit(aRun(id, over), { submission });
+        await admit('expired', { owner: 'alive', lease_until: at(20), submitted_at: at(3) });
+        await admit('ownerless', { owner: 'gone', submitted_at: at(2) });
+        await admit('based', { owner: 'gone', submitted_at: at(1) }, {
+          content: 'c',
+          base,
+        } as never);
+        await admit('held', { owner: 'alive', lease_until: at(50) });
+        await admit('started', { owner: 'gone' });
+        await history.startRun(fenceOf(aRun('started', { owner: 'gone' })), at(11));
+        await history.admit(aRun('unstored', { owner: 'gone' }), {});
+        await history.requestCancel('ownerless');
+
+        const first = await history.adoptQueued({ ...adoption, limit: 2 });
+        expect(first.map(({ submission }) => submission)).toEqual([
+          { content: 'c', base },
+          { content: 'ownerless' },
+        ]);
+        expect(first[1]?.run).toEqual({
+          ...aRun('ownerless', { submitted_at: at(2), cancel_requested: true }),
+          owner: 'new',
+          lease_until: at(99),
+        });
+        await history.putInstance(instance('new'));
+        const second = await Promise.all([
+          history.adoptQueued(adoption),
+          history.adoptQueued({ ...adoption, owner: 'other' }),
+        ]);
+        expect(second.map((runs) => runs.map(({ run }) => run.run_id))).toEqual([['expired'], []]);
+        const stale = { run_id: 'expired', owner: 'alive', attempt: 0 };
+        expect(await history.startRun(stale, at(31))).toBe(false);
+        expect(await history.startRun({ ...stale, owner: 'new' }, at(31))).toBe(true);
+      });
+
+      it('forgets the submission of a run that has ended', async () => {
+        const history = await open();
+        const run = aRun('a', { owner: 'gone' });
+        await history.admit(run, { submission: { content: 'A' } });
+        await history.finishRun(fenceOf(run), ENDING);
+        expect(await history.adoptQueued(adoption)).toEqual([]);
+      });
+
       it('keeps instances by id', async () => {
         const history = await open();
         await history.putInstance(instance('b'));

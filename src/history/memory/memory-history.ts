@@ -6,7 +6,9 @@ import type { AuditQuery, AuditRecord } from '../../wire/audit.ts';
 import { isTerminal } from '../../wire/run.ts';
 import type {
   Admission,
-  Claim,
+  AdmitOptions,
+  AdoptedRun,
+  Adoption,
   History,
   Instance,
   PurgeBounds,
@@ -17,6 +19,7 @@ import type {
   StoredRun,
   StoredRunPage,
   StoredRunQuery,
+  StoredSubmission,
 } from '../history.ts';
 import { MemoryCatalog } from './memory-catalog.ts';
 import { MemoryOutputs } from './memory-outputs.ts';
@@ -39,6 +42,7 @@ export class MemoryHistory implements History {
   readonly persistent = false;
   readonly #runs = new Map<string, StoredRun>();
   readonly #unfinished = new Set<string>();
+  readonly #submissions = new Map<string, StoredSubmission>();
   readonly #claims = new Map<string, HeldClaim>();
   readonly #instances = new Map<string, Instance>();
   readonly catalog = new MemoryCatalog();
@@ -52,11 +56,8 @@ export class MemoryHistory implements History {
     this.#finishedRuns = limits.finishedRuns ?? FINISHED_RUNS;
   }
 
-  async admit(
-    run: StoredRun,
-    options: { readonly claim?: Claim; readonly audit?: AuditRecord },
-  ): Promise<Admission> {
-    const { claim } = options;
+  async admit(run: StoredRun, options: AdmitOptions): Promise<Admission> {
+    const { claim, submission } = options;
     if (claim !== undefined) {
       const held = this.#claims.get(claim.key);
       if (held !== undefined && held.claimed_at > claim.expired_at_or_before) {
@@ -71,6 +72,7 @@ export class MemoryHistory implements History {
     }
     this.#runs.set(run.run_id, run);
     if (!isTerminal(run.status)) this.#unfinished.add(run.run_id);
+    if (submission !== undefined) this.#submissions.set(run.run_id, submission);
     if (options.audit !== undefined) this.#keepAudit(options.audit);
     return { type: 'admitted' };
   }
@@ -135,7 +137,7 @@ export class MemoryHistory implements History {
 
   async failExpired(now: string, error: string): Promise<readonly string[]> {
     return this.#failAll(
-      this.#unfinishedRuns().filter((run) => run.lease_until < now),
+      this.#lostWithOwner().filter((run) => run.lease_until < now),
       now,
       error,
     );
@@ -143,10 +145,25 @@ export class MemoryHistory implements History {
 
   async failRunsOf(owner: string, now: string, error: string): Promise<readonly string[]> {
     return this.#failAll(
-      this.#unfinishedRuns().filter((run) => run.owner === owner),
+      this.#lostWithOwner().filter((run) => run.owner === owner),
       now,
       error,
     );
+  }
+
+  async adoptQueued(adoption: Adoption): Promise<readonly AdoptedRun[]> {
+    const { owner, leaseUntil, now, limit } = adoption;
+    const abandoned = this.#unfinishedRuns()
+      .filter((run) => this.#isStored(run))
+      .filter((run) => run.lease_until < now || !this.#instances.has(run.owner))
+      .sort((a, b) => newestFirst(b, a))
+      .slice(0, limit);
+    return abandoned.flatMap((found) => {
+      const run = { ...found, owner, lease_until: leaseUntil };
+      this.#runs.set(run.run_id, run);
+      const submission = this.#submissions.get(run.run_id);
+      return submission === undefined ? [] : [{ run, submission }];
+    });
   }
 
   async putInstance(instance: Instance): Promise<void> {
@@ -235,6 +252,15 @@ export class MemoryHistory implements History {
     return [...this.#unfinished].flatMap((runId) => this.#runs.get(runId) ?? []);
   }
 
+  #isStored({ status, run_id }: StoredRun): boolean {
+    return status === 'queued' && this.#submissions.has(run_id);
+  }
+
+  /** Runs that nobody can take over. */
+  #lostWithOwner(): StoredRun[] {
+    return this.#unfinishedRuns().filter((run) => !this.#isStored(run));
+  }
+
   #failAll(runs: readonly StoredRun[], now: string, error: string): string[] {
     for (const run of runs)
       this.#finish(run, { ...run, status: 'failed', finished_at: now, error });
@@ -252,6 +278,7 @@ export class MemoryHistory implements History {
       error,
     });
     this.#unfinished.delete(run.run_id);
+    this.#submissions.delete(run.run_id);
     if (this.#runs.size - this.#unfinished.size <= this.#finishedRuns) return;
     for (const oldest of this.#runs.values()) {
       if (!isTerminal(oldest.status)) continue;

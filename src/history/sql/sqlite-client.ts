@@ -344,6 +344,8 @@ export function openDatabase(url: string, cwd: string): DatabaseSync {
     db = openSqlite(url, { mode: 'rwc', cwd, busyTimeoutMs: 0 });
     db.exec('PRAGMA journal_mode = WAL');
     db.exec('PRAGMA synchronous = FULL');
+    // The document of a run that has ended is to be gone from the file, too.
+    db.exec('PRAGMA secure_delete = ON');
     return db;
   } catch (error) {
     db?.close();

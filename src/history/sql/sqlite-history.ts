@@ -3,6 +3,9 @@ import type { AuditQuery, AuditRecord } from '../../wire/audit.ts';
 import { isTerminal } from '../../wire/run.ts';
 import type {
   Admission,
+  AdmitOptions,
+  AdoptedRun,
+  Adoption,
   Claim,
   History,
   Instance,
@@ -15,6 +18,7 @@ import type {
   StoredRun,
   StoredRunPage,
   StoredRunQuery,
+  StoredSubmission,
 } from '../history.ts';
 import type { SqliteClient } from './sqlite-client.ts';
 import { auditOf, instanceOf, RUN_COLUMNS, runOf, runValues, text, toJson } from './rows.ts';
@@ -34,7 +38,18 @@ const FINISH = `UPDATE svc_serve_runs SET status = ?, finished_at = ?, records_w
 const PURGE_ROWS = 200;
 /** Longer than the commits of other instances take. */
 const PING_LOCK_WAIT_MS = 250;
-const FAIL = `UPDATE svc_serve_runs SET status = 'failed', finished_at = ?, error = ?`;
+const STORED =
+  'EXISTS (SELECT 1 FROM svc_serve_submissions s WHERE s.run_id = svc_serve_runs.run_id)';
+/** Runs that nobody can take over are lost with their owner. */
+const FAIL = `UPDATE svc_serve_runs SET status = 'failed', finished_at = ?, error = ?
+  WHERE ${UNFINISHED} AND NOT (status = 'queued' AND ${STORED})`;
+const ABANDONED = `${NOT_COMPLETED} AND status = 'queued' AND ${STORED}
+  AND (lease_until < ? OR owner NOT IN (SELECT instance_id FROM svc_serve_instances))`;
+const ADOPT = `UPDATE svc_serve_runs SET owner = ?, lease_until = ? WHERE run_id IN
+  (SELECT run_id FROM svc_serve_runs WHERE ${ABANDONED} ORDER BY submitted_at, run_id LIMIT ?) RETURNING *`;
+const ERASE = 'DELETE FROM svc_serve_submissions WHERE run_id = ?';
+const ERASE_BASES = `DELETE FROM svc_serve_submission_bases WHERE hash NOT IN
+  (SELECT base_hash FROM svc_serve_submissions WHERE base_hash IS NOT NULL)`;
 
 /** With what tells its rows apart. */
 interface Table {
@@ -56,14 +71,12 @@ export class SqliteHistory implements History {
     this.outputs = new SqlOutputs(store);
   }
 
-  admit(
-    run: StoredRun,
-    options: { readonly claim?: Claim; readonly audit?: AuditRecord },
-  ): Promise<Admission> {
+  admit(run: StoredRun, options: AdmitOptions): Promise<Admission> {
     return this.#client.write(() => {
       const used = options.claim === undefined ? undefined : this.#claim(options.claim, run);
       if (used !== undefined) return used;
       this.#client.run(INSERT_RUN, ...runValues(run));
+      if (options.submission !== undefined) this.#insertSubmission(run.run_id, options.submission);
       if (options.audit !== undefined) this.#insertAudit(options.audit);
       return { type: 'admitted' };
     });
@@ -101,20 +114,21 @@ export class SqliteHistory implements History {
     const { status, finished_at, records_written, error } = ending;
     const invocations = toJson(ending.invocations);
     const { run_id, owner, attempt } = fence;
-    return this.#client.write(
-      () =>
-        this.#client.run(
-          FINISH,
-          status,
-          finished_at,
-          records_written,
-          invocations,
-          error,
-          run_id,
-          owner,
-          attempt,
-        ) === 1,
-    );
+    return this.#client.write(() => {
+      const changed = this.#client.run(
+        FINISH,
+        status,
+        finished_at,
+        records_written,
+        invocations,
+        error,
+        run_id,
+        owner,
+        attempt,
+      );
+      if (changed === 1) this.#client.run(ERASE, run_id);
+      return changed === 1;
+    });
   }
 
   requestCancel(runId: string): Promise<'requested' | 'terminal' | 'missing'> {
@@ -153,21 +167,20 @@ export class SqliteHistory implements History {
   }
 
   failExpired(now: string, error: string): Promise<readonly string[]> {
-    return this.#fail(
-      `${FAIL} WHERE ${UNFINISHED} AND lease_until < ? RETURNING run_id`,
-      now,
-      error,
-      now,
-    );
+    return this.#fail(`${FAIL} AND lease_until < ? RETURNING run_id`, now, error, now);
   }
 
   failRunsOf(owner: string, now: string, error: string): Promise<readonly string[]> {
-    return this.#fail(
-      `${FAIL} WHERE ${UNFINISHED} AND owner = ? RETURNING run_id`,
-      now,
-      error,
-      owner,
-    );
+    return this.#fail(`${FAIL} AND owner = ? RETURNING run_id`, now, error, owner);
+  }
+
+  adoptQueued({ owner, leaseUntil, now, limit }: Adoption): Promise<readonly AdoptedRun[]> {
+    return this.#client.write(() => {
+      const runs = this.#client.all(ADOPT, owner, leaseUntil, now, limit).map(runOf);
+      return runs
+        .sort((a, b) => (a.submitted_at + a.run_id < b.submitted_at + b.run_id ? -1 : 1))
+        .map((run) => ({ run, submission: this.#submissionOf(run.run_id) }));
+    });
   }
 
   async putInstance(instance: Instance): Promise<void> {
@@ -279,6 +292,7 @@ export class SqliteHistory implements History {
     const { runsBefore, claimsBefore, auditBefore, logsBefore, instancesBefore } = bounds;
     const claimsOfRuns = 'run_id IN (SELECT run_id FROM svc_serve_runs WHERE finished_at < ?)';
     const claims = await this.#purge(IDEM, claimsOfRuns, runsBefore);
+    await this.#client.write(() => this.#client.run(ERASE_BASES));
     return {
       runs: await this.#purge(
         { name: 'svc_serve_runs', key: 'rowid' },
@@ -349,9 +363,37 @@ export class SqliteHistory implements History {
   }
 
   #fail(sql: string, now: string, error: string, bound: string): Promise<string[]> {
-    return this.#client.write(() =>
-      this.#client.all(sql, now, error, bound).map((row) => text(row['run_id'])),
+    return this.#client.write(() => {
+      const failed = this.#client.all(sql, now, error, bound).map((row) => text(row['run_id']));
+      for (const runId of failed) this.#client.run(ERASE, runId);
+      return failed;
+    });
+  }
+
+  #insertSubmission(runId: string, { content, base }: StoredSubmission): void {
+    if (base !== undefined)
+      this.#client.run(
+        'INSERT INTO svc_serve_submission_bases (hash, content) VALUES (?, ?) ON CONFLICT (hash) DO NOTHING',
+        base.hash,
+        base.content,
+      );
+    this.#client.run(
+      'INSERT INTO svc_serve_submissions (run_id, content, base_hash) VALUES (?, ?, ?)',
+      runId,
+      content,
+      base?.hash ?? null,
     );
+  }
+
+  #submissionOf(runId: string): StoredSubmission {
+    const [row] = this.#client.all(
+      `SELECT s.content, b.hash, b.content AS base FROM svc_serve_submissions s
+       LEFT JOIN svc_serve_submission_bases b ON b.hash = s.base_hash WHERE s.run_id = ?`,
+      runId,
+    );
+    const content = text(row?.['content']);
+    if (row === undefined || row['hash'] === null) return { content };
+    return { content, base: { hash: text(row['hash']), content: text(row['base']) } };
   }
 
   #statusOf(runId: string): StoredRun['status'] | undefined {

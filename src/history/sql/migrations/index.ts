@@ -5,6 +5,7 @@ import { runsByStatus } from './0003-runs-by-status.ts';
 import { outputs } from './0004-outputs.ts';
 import { oneTree } from './0005-one-tree.ts';
 import { ascending } from './0006-ascending.ts';
+import { submissions } from './0007-submissions.ts';
 
 /** In order; a migration that was released is never changed, only followed by another. */
 export const MIGRATIONS: readonly Migration[] = [
@@ -14,4 +15,5 @@ export const MIGRATIONS: readonly Migration[] = [
   outputs,
   oneTree,
   ascending,
+  submissions,
 ];
