@@ -20,6 +20,7 @@ import type { Env } from './lib/env.ts';
 import type { JsonObject } from './lib/text/json.ts';
 import { programFile } from './lib/files/program-file.ts';
 import { createRegistry } from './lib/metrics/prometheus.ts';
+import { findVariable, VARIABLES } from './lib/variables.ts';
 import { parts } from './parts.ts';
 import { RUN_METRICS } from './runs/service/metrics.ts';
 import { createPrepare } from './runs/service/prepare.ts';
@@ -190,7 +191,7 @@ export async function serve(options: ServeOptions, version: string): Promise<Run
 }
 
 async function defaultTree(path: string, env: Env): Promise<JsonObject> {
-  const profile = env.variables['FAUCET_PROFILE'] || env.variables['SVC_PROFILE'];
+  const profile = findVariable(VARIABLES.profile, env.variables)?.text;
   const overlay = profile === undefined || profile === '' ? {} : { profile };
   const loading = {
     variables: env.variables,

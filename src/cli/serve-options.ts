@@ -23,7 +23,7 @@ export type ServeHistory =
 export interface ServeOptions {
   /** Made for this process: its log goes to stderr, its redactor knows the tokens already. */
   readonly env: Env;
-  /** Whether `--log-level` or `SVC_LOG` says how much is logged; otherwise documents may. */
+  /** Whether `--log-level` or `HEADGATE_LOG` says how much is logged; otherwise documents may. */
   readonly isLevelChosen: boolean;
   /** `127.0.0.1:8080`, as written. */
   readonly listen: string;

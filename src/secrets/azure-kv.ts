@@ -1,11 +1,12 @@
 import type { TokenCredential } from '@azure/identity';
 import type { SecretClient } from '@azure/keyvault-secrets';
 import { ConnectorError, type ConnectorErrorKind } from '../lib/errors.ts';
+import { findVariable, VARIABLES, type Variables } from '../lib/variables.ts';
 import { defineSecretManager, type SecretContext, type SecretManager } from '../kit/secrets.ts';
 import { setting, vendorClient, vendorError } from './vendor.ts';
 
 const PACKAGES = '@azure/identity @azure/keyvault-secrets';
-const ADDRESS = 'SVC_AZURE_KEYVAULT_URL';
+const ADDRESS = VARIABLES.azureKeyVaultUrl;
 const LOGIN_HINT =
   'set AZURE_TENANT_ID, AZURE_CLIENT_ID and AZURE_CLIENT_SECRET, or give the machine an identity, with the right to read secrets';
 
@@ -20,7 +21,7 @@ export const azureKeyVault = defineSecretManager({
         'Tenant of the service principal; with `AZURE_CLIENT_ID` and `AZURE_CLIENT_SECRET`.',
     },
     {
-      name: ADDRESS,
+      name: ADDRESS[0],
       description:
         'Address of the vaults in another cloud, with `{vault}` for the name: `https://{vault}.vault.azure.cn`.',
     },
@@ -63,7 +64,7 @@ export const azureKeyVault = defineSecretManager({
 });
 
 function addressOf(vault: string, { env: { variables } }: SecretContext): string {
-  const address = (setting(variables, ADDRESS) ?? 'https://{vault}.vault.azure.net').replaceAll(
+  const address = (addressFor(variables) ?? 'https://{vault}.vault.azure.net').replaceAll(
     '{vault}',
     vault,
   );
@@ -83,10 +84,14 @@ function addressOf(vault: string, { env: { variables } }: SecretContext): string
 function challengeOf({ env: { variables } }: SecretContext): {
   readonly disableChallengeResourceVerification?: true;
 } {
-  const address = setting(variables, ADDRESS);
+  const address = addressFor(variables);
   return address === undefined || address.includes('{vault}.')
     ? {}
     : { disableChallengeResourceVerification: true };
+}
+
+function addressFor(variables: Variables): string | undefined {
+  return findVariable(ADDRESS, variables)?.text || undefined;
 }
 
 /**

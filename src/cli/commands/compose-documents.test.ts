@@ -117,6 +117,7 @@ describe('the profile', () => {
     ['plan', { SVC_PROFILE: 'test' }, 'test'],
     ['plan', { SVC_PROFILE: 'test', FAUCET_PROFILE: 'prod' }, 'prod'],
     ['plan --profile test', { FAUCET_PROFILE: 'prod' }, 'test'],
+    ['plan', { HEADGATE_PROFILE: 'prod' }, 'prod'],
     ['plan', { FAUCET_PROFILE: '' }, 'dev'],
   ])('of %s with %j is %s', async (line, variables, expected) => {
     expect((await cli(line, variables)).out).toContain(`file://${expected}-me.jsonl`);

@@ -54,7 +54,7 @@ export const runCommand = defineCommand({
     }),
     fromEnv: switchOption({
       description:
-        'Take the document from environment variables: `SVC_SOURCE=csv`, `SVC_SOURCE_CSV_PATH=in.csv`, `SVC_SINK=jsonl`, ….',
+        'Take the document from environment variables: `HEADGATE_SOURCE=csv`, `HEADGATE_SOURCE_CSV_PATH=in.csv`, `HEADGATE_SINK=jsonl`, … (or `SVC_SOURCE`, …).',
     }),
     quiet: switchOption({
       description: 'No summary, no progress, and only warnings and errors in the log.',

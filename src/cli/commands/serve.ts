@@ -17,11 +17,12 @@ import { shortPath } from '../framework/report-error.ts';
 import type { RunningServer, ServeAuth, ServeHistory, ServeOptions } from '../serve-options.ts';
 import { listenForStop, untilAborted } from '../framework/signals.ts';
 import { makeFolderSync } from '../../lib/files/make-folder.ts';
+import { VARIABLES } from '../../lib/variables.ts';
 
 const DEFAULT_CONCURRENT_RUNS = Math.min(16, Math.max(1, availableParallelism()));
 const DAY_SECS = 86_400;
 
-const options = withVariables('SVC_SERVE_', {
+const options = withVariables('SERVE', {
   listen: textOption({
     value: 'ADDRESS',
     default: '127.0.0.1:8080',
@@ -137,7 +138,7 @@ const options = withVariables('SVC_SERVE_', {
     value: 'N',
     min: 0,
     default: 7,
-    env: 'SVC_LOCAL_SINK_OUTPUT_RETENTION_DAYS',
+    env: VARIABLES.localOutputRetentionDays,
     description:
       'Days after which files that sinks wrote here are deleted, where their documents do not say; 0 keeps them.',
   }),
@@ -145,7 +146,7 @@ const options = withVariables('SVC_SERVE_', {
     value: 'N',
     min: 0,
     default: 60,
-    env: 'SVC_LOCAL_SINK_OUTPUT_IN_FLIGHT_GRACE_SECS',
+    env: VARIABLES.localOutputGraceSecs,
     description:
       'A file touched within this time counts as in use and is not deleted; 0 turns the rule off.',
   }),
@@ -187,7 +188,7 @@ export const serveCommand = defineCommand({
   examples: [
     { command: 'headgate serve --no-auth', description: 'Try it on this machine' },
     {
-      command: 'SVC_SERVE_AUTH_TOKEN=… headgate serve --listen 0.0.0.0:8080',
+      command: 'HEADGATE_SERVE_AUTH_TOKEN=… headgate serve --listen 0.0.0.0:8080',
       description: 'For others, with one token',
     },
   ],

@@ -1,5 +1,6 @@
 /** How a document is completed from outside: its profile and its parameters. */
 import type { Binding } from '../../document/params/bind-params.ts';
+import { VARIABLES } from '../../lib/variables.ts';
 import { usageError } from '../framework/exit.ts';
 import type { Given, Option, Values } from '../framework/option.ts';
 
@@ -8,8 +9,7 @@ type Assignments = ReadonlyMap<string, string | undefined>;
 
 const profileOption: Option<string | undefined> = {
   value: 'NAME',
-  env: 'FAUCET_PROFILE',
-  otherEnv: 'SVC_PROFILE',
+  env: VARIABLES.profile,
   description: 'Apply this overlay of `profiles`.',
   read: (given) => {
     const name = given?.texts.at(-1);

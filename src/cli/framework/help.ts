@@ -1,7 +1,7 @@
 /** Help texts, made from the command data. */
 import { shownOptions, type ArgumentDefinition, type Command } from './command.ts';
 import { SHARED_OPTIONS } from './shared-options.ts';
-import { flagOf, variablesOf, type Option, type Options } from './option.ts';
+import { flagOf, type Option, type Options } from './option.ts';
 import { definitionList, wrap } from '../render/render.ts';
 
 const WIDTH = 100;
@@ -94,7 +94,7 @@ export function optionDescription(option: Option<unknown>): string {
     option.choices === undefined ? undefined : `one of ${option.choices.join(', ')}`,
     option.repeatable === true ? 'repeatable' : undefined,
     option.defaultText === undefined ? undefined : `default ${option.defaultText}`,
-    option.env === undefined ? undefined : `env ${variablesOf(option).join(', then ')}`,
+    option.env === undefined ? undefined : `env ${option.env.join(' or ')}`,
   ].filter((note) => note !== undefined);
   return notes.length === 0 ? option.description : `${option.description} (${notes.join('; ')})`;
 }

@@ -28,7 +28,7 @@ describe('the value of an option', () => {
     min: 1,
     max: 9,
     default: 3,
-    env: 'SVC_LIMIT',
+    env: ['SVC_LIMIT'],
     description: '',
   });
   const read = (
@@ -43,7 +43,7 @@ describe('the value of an option', () => {
   });
 
   it('comes from the other variable where the first is not set or empty', () => {
-    const policy = textOption({ value: 'P', env: 'FIRST', otherEnv: 'SECOND', description: '' });
+    const policy = textOption({ value: 'P', env: ['OURS', 'FIRST', 'SECOND'], description: '' });
     const of = (variables: Record<string, string>) => givenFor('policy', policy, none, variables);
     expect(of({ FIRST: 'a', SECOND: 'b' })).toEqual({ texts: ['a'], from: 'FIRST' });
     expect(of({ FIRST: '', SECOND: 'b' })).toEqual({ texts: ['b'], from: 'SECOND' });
@@ -79,7 +79,7 @@ describe('the value of an option', () => {
   });
 
   it('of a text must not be empty', () => {
-    const token = textOption({ value: 'T', env: 'SVC_TOKEN', description: '' });
+    const token = textOption({ value: 'T', env: ['SVC_TOKEN'], description: '' });
     expect(token.read(undefined)).toBeUndefined();
     expect(() => token.read(givenFor('token', token, none, { SVC_TOKEN: '' }))).toThrow(
       'SVC_TOKEN must not be empty',
@@ -87,14 +87,14 @@ describe('the value of an option', () => {
   });
 
   it('of a list is comma-separated in a variable and counts repeated values once', () => {
-    const tags = listOption({ value: 'T', env: 'SVC_TAGS', description: '' });
+    const tags = listOption({ value: 'T', env: ['SVC_TAGS'], description: '' });
     expect(tags.read(givenFor('tag', tags, flags('tag', 'a', 'b', 'a'), {}))).toEqual(['a', 'b']);
     expect(tags.read(givenFor('tag', tags, none, { SVC_TAGS: ' a, b,,a ' }))).toEqual(['a', 'b']);
     expect(tags.read(givenFor('tag', tags, none, { SVC_TAGS: '' }))).toEqual([]);
   });
 
   it('of a switch is true when given; its variable says true or false', () => {
-    const quiet = switchOption({ env: 'SVC_QUIET', description: '' });
+    const quiet = switchOption({ env: ['SVC_QUIET'], description: '' });
     expect(quiet.read({ texts: ['true'], from: '--quiet' })).toBe(true);
     expect(quiet.read(undefined)).toBe(false);
     expect(quiet.read(givenFor('quiet', quiet, none, { SVC_QUIET: '0' }))).toBe(false);
@@ -105,7 +105,7 @@ describe('the value of an option', () => {
 });
 
 describe('an option that this build does not have', () => {
-  const cluster = withVariables('SVC_SERVE_', {
+  const cluster = withVariables('SERVE', {
     cluster: unavailableOption('cluster mode'),
   }).cluster;
 
@@ -128,11 +128,11 @@ describe('an option that this build does not have', () => {
 
 describe('variables by prefix', () => {
   it('are named after the flags, and an own name stays', () => {
-    const options = withVariables('SVC_SERVE_', {
+    const options = withVariables('SERVE', {
       corsOrigin: listOption({ value: 'O', description: '' }),
-      listen: textOption({ value: 'A', env: 'LISTEN', description: '' }),
+      listen: textOption({ value: 'A', env: ['LISTEN'], description: '' }),
     });
-    expect(options.corsOrigin.env).toBe('SVC_SERVE_CORS_ORIGIN');
-    expect(options.listen.env).toBe('LISTEN');
+    expect(options.corsOrigin.env).toEqual(['HEADGATE_SERVE_CORS_ORIGIN', 'SVC_SERVE_CORS_ORIGIN']);
+    expect(options.listen.env).toEqual(['LISTEN']);
   });
 });

@@ -4,9 +4,10 @@
  */
 import { AppError } from '../../lib/errors.ts';
 import { suggestion } from '../../lib/text/nearest.ts';
+import { findVariable, variable, type Variable, type Variables } from '../../lib/variables.ts';
 import { usageError } from './exit.ts';
 
-/** Raw texts of an option and where they came from, for messages: `--limit` or `SVC_LIMIT`. */
+/** Raw texts of an option and where they came from, for messages: `--tag` or `HEADGATE_TAGS`. */
 export interface Given {
   readonly texts: readonly string[];
   readonly from: string;
@@ -18,9 +19,7 @@ export interface Option<T> {
   readonly short?: string;
   /** Name of the value in help; absent for switches. */
   readonly value?: string;
-  readonly env?: string;
-  /** Looked at where `env` says nothing. */
-  readonly otherEnv?: string;
+  readonly env?: Variable;
   /** As help prints it. */
   readonly defaultText?: string;
   readonly choices?: readonly string[];
@@ -47,8 +46,7 @@ export function flagOf(key: string): string {
 interface Described {
   readonly description: string;
   readonly short?: string;
-  readonly env?: string;
-  readonly otherEnv?: string;
+  readonly env?: Variable;
 }
 
 export function switchOption(about: Described): Option<boolean> {
@@ -132,18 +130,17 @@ export function unavailableOption(feature: string, value?: string): Option<undef
   };
 }
 
-/** Gives every option the variable `{prefix}{FLAG}` unless it names its own. */
+/** Gives every option the variable `{prefix}_{FLAG}` unless it names its own. */
 export function withVariables<O extends Options>(prefix: string, options: O): O {
   const named = Object.entries(options).map(([key, option]) => [
     key,
-    { env: variableOf(prefix, key), ...option },
+    {
+      env: variable(`${prefix}_${flagOf(key).slice(2).replaceAll('-', '_').toUpperCase()}`),
+      ...option,
+    },
   ]);
   // Same keys, same values: only `env` was added.
   return Object.fromEntries(named) as O;
-}
-
-function variableOf(prefix: string, key: string): string {
-  return prefix + flagOf(key).slice(2).replaceAll('-', '_').toUpperCase();
 }
 
 /** What the command line gave, else the environment variable, else nothing. */
@@ -151,15 +148,13 @@ export function givenFor(
   key: string,
   option: Option<unknown>,
   flags: ReadonlyMap<string, readonly string[]>,
-  variables: Readonly<Record<string, string | undefined>>,
+  variables: Variables,
 ): Given | undefined {
   const texts = flags.get(key);
   if (texts !== undefined) return { texts, from: flagOf(key) };
-  const from =
-    variablesOf(option).find((name) => variables[name] !== undefined && variables[name] !== '') ??
-    option.env;
-  const text = from === undefined ? undefined : variables[from];
-  if (from === undefined || text === undefined) return undefined;
+  const found = option.env === undefined ? undefined : findVariable(option.env, variables);
+  if (found === undefined) return undefined;
+  const { name: from, text } = found;
   if (option.repeatable === true) {
     const list = text
       .split(',')
@@ -170,16 +165,11 @@ export function givenFor(
   return { texts: [text], from };
 }
 
-/** The variables that stand for a flag, the one that counts more first. */
-export function variablesOf({ env, otherEnv }: Option<unknown>): string[] {
-  return [env, otherEnv].filter((name) => name !== undefined);
-}
-
 /** The values of all options of a command. */
 export function readOptions<O extends Options>(
   options: O,
   flags: ReadonlyMap<string, readonly string[]>,
-  variables: Readonly<Record<string, string | undefined>>,
+  variables: Variables,
 ): Values<O> {
   const values = Object.entries(options).map(([key, option]) => [
     key,

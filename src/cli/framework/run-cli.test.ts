@@ -79,7 +79,9 @@ describe('help', () => {
   it('comes as a reference page, too', () => {
     const page = cliReference(COMMANDS);
     for (const command of COMMANDS) expect(page).toContain(`## ${command.name}\n`);
-    expect(page).toContain('| `--listen ADDRESS` | `SVC_SERVE_LISTEN` | 127.0.0.1:8080 |');
+    expect(page).toContain(
+      '| `--listen ADDRESS` | `HEADGATE_SERVE_LISTEN`, `SVC_SERVE_LISTEN` | 127.0.0.1:8080 |',
+    );
     expect(page).not.toContain('--cluster');
   });
 
@@ -259,6 +261,7 @@ describe('run', () => {
     write('people.csv', PEOPLE);
     expect((await cli('run two.yaml --select a --quiet')).code).toBe(0);
     expect((await cli('run two.yaml --quiet', { variables: { SVC_SKIP: 'b' } })).code).toBe(0);
+    expect((await cli('run two.yaml --quiet', { variables: { HEADGATE_SKIP: 'b' } })).code).toBe(0);
     const unknown = await cli('run two.yaml --select c');
     expect(unknown.code).toBe(1);
     expect(unknown.err).toContain('`--select c` matches no row');

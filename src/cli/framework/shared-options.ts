@@ -1,4 +1,5 @@
 import { LOG_LEVELS } from '../../lib/log.ts';
+import { VARIABLES } from '../../lib/variables.ts';
 import { choiceOption, listOption, switchOption, textOption } from './option.ts';
 import type { ArgumentDefinition } from './command.ts';
 
@@ -15,7 +16,7 @@ export const SHARED_OPTIONS = {
     value: 'LEVEL',
     choices: LOG_LEVELS,
     default: 'info',
-    env: 'SVC_LOG',
+    env: VARIABLES.log,
     description: 'Least important level to log.',
   }),
 };
@@ -31,29 +32,32 @@ export const CONFIG_ARGUMENT: ArgumentDefinition = {
 export const SELECTION_OPTIONS = {
   select: listOption({
     value: 'ID',
-    env: 'SVC_SELECT',
+    env: VARIABLES.select,
     description: 'Run this row, whatever its status.',
   }),
   only: listOption({
     value: 'GLOB',
-    env: 'SVC_ONLY',
+    env: VARIABLES.only,
     description: 'Run the rows whose id matches (`*` stands for anything), whatever their status.',
   }),
   skip: listOption({
     value: 'GLOB',
-    env: 'SVC_SKIP',
+    env: VARIABLES.skip,
     description: 'Leave out a row id, or the rows that match.',
   }),
   status: listOption({
     value: 'TIER',
-    env: 'SVC_STATUS',
+    env: VARIABLES.status,
     description: 'Also run rows of this status.',
   }),
-  tag: listOption({ value: 'TAG', env: 'SVC_TAGS', description: 'Run only rows with this tag.' }),
+  tag: listOption({
+    value: 'TAG',
+    env: VARIABLES.tags,
+    description: 'Run only rows with this tag.',
+  }),
   includeParents: textOption({
     value: 'POLICY',
-    env: 'FAUCET_INCLUDE_PARENTS',
-    otherEnv: 'SVC_INCLUDE_PARENTS',
+    env: VARIABLES.includeParents,
     description: 'Whether rows that the selected ones need are added: off, eligible or all.',
   }),
 };

@@ -129,7 +129,7 @@ export const observabilitySchema = z.lazy(() =>
       }),
     ).meta({
       description:
-        'How much is logged, where neither `--log-level` nor `SVC_LOG` says; of a server, how much of the run.',
+        'How much is logged, where neither `--log-level` nor `HEADGATE_LOG` says; of a server, how much of the run.',
     }),
   }),
 );

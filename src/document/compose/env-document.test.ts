@@ -81,6 +81,17 @@ describe('a document of environment variables', () => {
     });
   });
 
+  it('is the same by the names of Headgate and by those of the specification', () => {
+    const ours = Object.entries(MOVE).map(([name, text]) => [
+      name.replace('SVC', 'HEADGATE'),
+      text,
+    ]);
+    expect(documentFromEnv(Object.fromEntries(ours) as Variables)).toEqual(documentFromEnv(MOVE));
+    expect(documentFromEnv({ ...MOVE, HEADGATE_SOURCE: 'csv', HEADGATE_LOG: 'debug' })).toEqual(
+      documentFromEnv(MOVE),
+    );
+  });
+
   it.each<[string, Variables, string]>([
     ['no source', { SVC_SINK: 'stdout' }, 'missing_variable `SVC_SOURCE` is not set'],
     ['no sink', { SVC_SOURCE: 'csv' }, 'missing_variable `SVC_SINK` is not set'],
@@ -88,6 +99,16 @@ describe('a document of environment variables', () => {
       'two forms of one field',
       { ...MOVE, SVC_SINK_JSONL_PATH_JSON: '"x"' },
       'conflicting_keys `SVC_SINK_JSONL_PATH` and `SVC_SINK_JSONL_PATH_JSON` are both set',
+    ],
+    [
+      'two names of one variable that differ',
+      { ...MOVE, HEADGATE_SINK_JSONL_PATH: 'other.jsonl' },
+      'conflicting_keys `SVC_SINK_JSONL_PATH` and `HEADGATE_SINK_JSONL_PATH` are two names of one setting',
+    ],
+    [
+      'nothing but a sink by our name',
+      { HEADGATE_SINK: 'stdout' },
+      'missing_variable `HEADGATE_SOURCE` is not set',
     ],
     [
       'broken JSON',

@@ -1,7 +1,9 @@
 /**
- * A document that consists of environment variables: `SVC_SOURCE=csv`,
- * `SVC_SOURCE_CSV_PATH=in.csv`, `SVC_SINK=…`, and so on. Kinds are written in upper case with `_`
- * for `-`, fields in upper case; `<FIELD>_JSON` holds a value that is more than a scalar.
+ * A document that consists of environment variables: `HEADGATE_SOURCE=csv`,
+ * `HEADGATE_SOURCE_CSV_PATH=in.csv`, `HEADGATE_SINK=…`, and so on. Kinds are written in upper case
+ * with `_` for `-`, fields in upper case; `<FIELD>_JSON` holds a value that is more than a scalar.
+ * Each variable may also start with `SVC_`, as in the specification. In this file a variable is
+ * named without its prefix.
  */
 import { ConfigError, messageOf, type Issue } from '../../lib/errors.ts';
 import {
@@ -25,43 +27,64 @@ export function documentFromEnv(variables: Variables): EnvDocument {
   const reader = new EnvReader(variables);
   const pipeline: JsonObject = {};
   for (const role of ['source', 'sink'] as const) {
-    const named = reader.named(`SVC_${role.toUpperCase()}S_`);
-    const one = reader.part(`SVC_${role.toUpperCase()}`);
+    const named = reader.named(`${role.toUpperCase()}S_`);
+    const one = reader.part(role.toUpperCase());
     if (one !== undefined) pipeline[role] = one;
     if (Object.keys(named).length > 0) pipeline[`${role}s`] = named;
     if (one === undefined && !hasField(named, 'default'))
-      reader.missing(`SVC_${role.toUpperCase()}`, `the kind of the ${role}`);
+      reader.missing(role.toUpperCase(), `the kind of the ${role}`);
   }
-  const state = reader.part('SVC_STATE');
+  const state = reader.part('STATE');
   const transforms = reader.transforms();
   if (state !== undefined) pipeline['state'] = state;
   if (transforms.length > 0) pipeline['transforms'] = transforms;
-  const vars = reader.fields('SVC_VARS_');
+  const vars = reader.fields('VARS_');
   if (reader.issues.length > 0) throw new ConfigError(reader.issues, { stage: 'parse' });
-  const tree: JsonObject = { version: 1, name: variables['SVC_NAME'] ?? 'pipeline', pipeline };
+  const tree: JsonObject = { version: 1, name: reader.text('NAME') ?? 'pipeline', pipeline };
   if (Object.keys(vars).length > 0) tree['vars'] = vars;
   return { tree, values: reader.values };
 }
 
+/** The variables that make up a document, by either prefix. */
+const OWN =
+  /^(?:HEADGATE|SVC)_((?:SOURCE|SINK|STATE|TRANSFORM)(?:_.*)?|(?:SOURCES|SINKS|VARS)_.*|NAME)$/s;
 const JSON_SUFFIX = '_JSON';
 
 class EnvReader {
   readonly issues: Issue[] = [];
   readonly values: string[] = [];
   readonly #variables: ReadonlyMap<string, string>;
+  /** How each is written in the environment. */
+  readonly #written = new Map<string, string>();
 
   constructor(variables: Variables) {
-    const set = Object.entries(variables).filter(
-      (entry): entry is [string, string] => entry[0].startsWith('SVC_') && entry[1] !== undefined,
-    );
-    this.#variables = new Map(set.sort(([a], [b]) => (a < b ? -1 : 1)));
+    const found = new Map<string, string>();
+    for (const [written, text] of Object.entries(variables)) {
+      const name = OWN.exec(written)?.[1];
+      if (name === undefined || text === undefined) continue;
+      const other = this.#written.get(name);
+      if (other !== undefined && found.get(name) !== text) {
+        this.#report(
+          'conflicting_keys',
+          `\`${other}\` and \`${written}\` are two names of one setting, and their values differ`,
+          'keep one of them',
+        );
+      }
+      found.set(name, text);
+      this.#written.set(name, written);
+    }
+    this.#variables = new Map([...found].sort(([a], [b]) => (a < b ? -1 : 1)));
+  }
+
+  text(name: string): string | undefined {
+    return this.#variables.get(name);
   }
 
   missing(variable: string, what: string): void {
     this.#report(
       'missing_variable',
-      `\`${variable}\` is not set: it names ${what}`,
-      `for example ${variable}=csv`,
+      `\`${this.#nameOf(variable)}\` is not set: it names ${what}`,
+      `for example ${this.#nameOf(variable)}=csv`,
     );
   }
 
@@ -98,24 +121,24 @@ class EnvReader {
     return parts;
   }
 
-  /** `SVC_TRANSFORM_1=kind`, `SVC_TRANSFORM_1_FIELD=value`, numbered from 1 without a gap. */
+  /** `TRANSFORM_1=kind`, `TRANSFORM_1_FIELD=value`, numbered from 1 without a gap. */
   transforms(): JsonObject[] {
     const numbers = [...this.#variables.keys()]
-      .flatMap((key) => /^SVC_TRANSFORM_(\d+)(?:_|$)/.exec(key)?.[1] ?? [])
+      .flatMap((key) => /^TRANSFORM_(\d+)(?:_|$)/.exec(key)?.[1] ?? [])
       .map(Number);
     const last = Math.max(0, ...numbers);
     const found: JsonObject[] = [];
     for (let number = 1; number <= Math.min(last, 1000); number += 1) {
-      const type = this.#variables.get(`SVC_TRANSFORM_${number}`);
+      const type = this.#variables.get(`TRANSFORM_${number}`);
       if (type === undefined) {
         this.#report(
           'missing_variable',
-          `\`SVC_TRANSFORM_${number}\` is not set, but there is a transform ${last}`,
+          `\`${this.#nameOf(`TRANSFORM_${number}`)}\` is not set, but there is a transform ${last}`,
           'number them from 1 without a gap',
         );
         return found;
       }
-      found.push({ type, config: this.fields(`SVC_TRANSFORM_${number}_`) });
+      found.push({ type, config: this.fields(`TRANSFORM_${number}_`) });
     }
     return found;
   }
@@ -130,7 +153,7 @@ class EnvReader {
       if (isJson && this.#variables.has(plain)) {
         this.#report(
           'conflicting_keys',
-          `\`${plain}\` and \`${key}\` are both set`,
+          `\`${this.#nameOf(plain)}\` and \`${this.#nameOf(key)}\` are both set`,
           'keep one of them',
         );
         continue;
@@ -149,9 +172,18 @@ class EnvReader {
     try {
       return parseJson(text);
     } catch (error) {
-      this.#report('bad_json', `\`${key}\` is not JSON: ${messageOf(error)}`);
+      this.#report('bad_json', `\`${this.#nameOf(key)}\` is not JSON: ${messageOf(error)}`);
       return null;
     }
+  }
+
+  /** As written; what is not set is named as the others are. */
+  #nameOf(name: string): string {
+    const written = this.#written.get(name);
+    if (written !== undefined) return written;
+    const names = [...this.#written.values()];
+    const isSpecified = names.length > 0 && names.every((other) => other.startsWith('SVC_'));
+    return `${isSpecified ? 'SVC_' : 'HEADGATE_'}${name}`;
   }
 
   #report(code: string, message: string, hint?: string): void {
