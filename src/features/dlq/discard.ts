@@ -19,6 +19,8 @@ export interface DiscardRequest {
   readonly delete: boolean;
   readonly keys: readonly string[];
   readonly cwd: string;
+  /** Fires when nobody waits for the answer any more: files that are done stay so. */
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** Each rewrites a whole file: of two at once, one would put back what the other took out. */
@@ -26,7 +28,7 @@ const turn = new Gate(1);
 
 /** Throws `RefusedError` when there is nothing to read. */
 export async function discard(request: DiscardRequest): Promise<DiscardReport> {
-  const release = await turn.enter();
+  const release = await turn.enter(request.signal);
   try {
     return await discardAll(request);
   } finally {
@@ -35,7 +37,7 @@ export async function discard(request: DiscardRequest): Promise<DiscardReport> {
 }
 
 async function discardAll(request: DiscardRequest): Promise<DiscardReport> {
-  const { files } = await locate(request.location, request.cwd);
+  const { files } = await locate(request.location, request);
   const seen = { readable: 0, undecryptable: 0 };
   let discarded = 0;
   let rewritten = 0;
@@ -58,7 +60,7 @@ async function discardAll(request: DiscardRequest): Promise<DiscardReport> {
 async function discardFrom(file: string, request: DiscardRequest, seen: Seen): Promise<number> {
   const isMeant = (line: Line): boolean =>
     line.kind === 'letter' && isWanted(line.letter, request.filter);
-  if (!(await holdsAny(file, request.keys, { isMeant, seen }))) return 0;
+  if (!(await holdsAny(file, request.keys, { isMeant, seen, signal: request.signal }))) return 0;
   const fresh = join(dirname(file), `.${basename(file)}.${randomUUID()}.tmp`);
   const { mode } = await stat(file);
   try {
@@ -74,6 +76,7 @@ async function discardFrom(file: string, request: DiscardRequest, seen: Seen): P
     // A run may add letters meanwhile: they are taken over before the file is replaced.
     while (read < (await stat(file)).size) {
       for await (const line of linesOf(file, request.keys, read)) {
+        request.signal?.throwIfAborted();
         read += line.bytes.length;
         if (!isMeant(line)) {
           await kept.write(line.bytes);
@@ -114,14 +117,16 @@ interface Seen {
 interface Looking {
   readonly isMeant: (line: Line) => boolean;
   readonly seen: Seen;
+  readonly signal: AbortSignal | undefined;
 }
 
 async function holdsAny(
   file: string,
   keys: readonly string[],
-  { isMeant, seen }: Looking,
+  { isMeant, seen, signal }: Looking,
 ): Promise<boolean> {
   for await (const line of linesOf(file, keys)) {
+    signal?.throwIfAborted();
     if (line.kind === 'letter') seen.readable += 1;
     if (line.kind === 'undecryptable') seen.undecryptable += 1;
     if (isMeant(line)) return true;

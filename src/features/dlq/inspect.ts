@@ -12,6 +12,8 @@ export interface InspectRequest {
   /** Keys of sealed queues, the current one first. */
   readonly keys: readonly string[];
   readonly cwd: string;
+  /** Fires when nobody waits for the answer any more. */
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** Throws `RefusedError` when there is nothing to read. */
@@ -21,8 +23,9 @@ export async function inspect({
   limit,
   keys,
   cwd,
+  signal,
 }: InspectRequest): Promise<Inspection> {
-  const { files } = await locate(location, cwd);
+  const { files } = await locate(location, { cwd, signal });
   const odd = { malformed: 0, non_envelope: 0, undecryptable: 0 };
   const reasons = new Map<string, number>();
   const kinds = new Map<string, number>();
@@ -30,6 +33,7 @@ export async function inspect({
   let total = 0;
   for (const file of files) {
     for await (const line of linesOf(file, keys)) {
+      signal?.throwIfAborted();
       if (line.kind === 'blank') continue;
       if (line.kind !== 'letter') odd[line.kind] += 1;
       else if (isWanted(line.letter, { reason })) {

@@ -1,7 +1,8 @@
 /** Where dead letters lie: a file, the `.jsonl` files of a folder, or what a glob matches. */
-import { glob, readdir, stat } from 'node:fs/promises';
+import { readdir, stat } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { messageOf, RefusedError } from '../../lib/errors.ts';
+import { findFiles } from '../../lib/files/find-files.ts';
 
 /** Letters that were put aside by `discard`; a queue does not hold them any more. */
 const ARCHIVE = '.archived.jsonl';
@@ -14,7 +15,10 @@ export interface Located {
 }
 
 /** Throws `RefusedError` when there is nothing to read. */
-export async function locate(location: string, cwd: string): Promise<Located> {
+export async function locate(
+  location: string,
+  { cwd, signal }: { readonly cwd: string; readonly signal?: AbortSignal | undefined },
+): Promise<Located> {
   if (location === '')
     throw new RefusedError('bad_config', 'the location of the dead letters is empty', {
       hint: 'name a file',
@@ -29,7 +33,7 @@ export async function locate(location: string, cwd: string): Promise<Located> {
     return { files, failedAgain: join(path, 'replay-failed.jsonl') };
   }
   if (!/[*?[]/.test(location)) throw nothingAt(location, 'there is no such file or folder');
-  const files = await matching(path);
+  const files = await findFiles(path, { signal, accepts: (file) => !file.endsWith(ARCHIVE) });
   const [first] = files;
   if (first === undefined) throw nothingAt(location, 'no file matches');
   return {
@@ -61,14 +65,6 @@ async function lettersIn(folder: string): Promise<string[]> {
     (entry) => entry.isFile() && entry.name.endsWith('.jsonl') && !entry.name.endsWith(ARCHIVE),
   );
   return files.map(({ name }) => join(folder, name)).sort();
-}
-
-async function matching(pattern: string): Promise<string[]> {
-  const files: string[] = [];
-  for await (const path of glob(pattern)) {
-    if (!path.endsWith(ARCHIVE) && (await stat(path)).isFile()) files.push(path);
-  }
-  return files.sort();
 }
 
 function nothingAt(location: string, why: string): RefusedError {

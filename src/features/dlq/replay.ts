@@ -46,7 +46,7 @@ export async function replay(request: ReplayRequest): Promise<Replayed> {
       : sealing === undefined
         ? []
         : [sealing.key, ...sealing.previous];
-  const { files, failedAgain } = await locate(request.from, env.cwd);
+  const { files, failedAgain } = await locate(request.from, { cwd: env.cwd });
   const failed =
     request.failedDlq === undefined ? failedAgain : resolve(env.cwd, request.failedDlq);
   const [place, ...read] = await Promise.all(
