@@ -14,7 +14,7 @@ import {
 import { dirname, join, relative, resolve } from 'node:path';
 import { COMMANDS } from '../src/cli/commands/index.ts';
 import { cliReference } from '../src/cli/framework/reference.ts';
-import { BLOCKS } from '../src/document/blocks/index.ts';
+import { DESCRIBED_BLOCKS, GRAMMAR } from '../src/blocks/index.ts';
 import { editorSchema } from '../src/document/editor-schema.ts';
 import { ISSUES } from '../src/document/parse/issues.ts';
 import { parts } from '../src/parts.ts';
@@ -27,11 +27,11 @@ const ROOT = resolve(import.meta.dirname, '..');
 const OWNED = ['docs/reference', 'schemas'];
 
 const files: GeneratedFile[] = [
-  ...partPages(parts, BLOCKS, ROOT),
+  ...partPages(parts, DESCRIBED_BLOCKS, ROOT),
   { path: 'docs/reference/cli.md', text: cliReference(COMMANDS) },
   { path: 'docs/reference/errors.md', text: errorsPage(ISSUES) },
   { path: 'docs/reference/openapi.json', text: json(describeApi(ROUTES)) },
-  { path: 'schemas/headgate.schema.json', text: json(editorSchema(parts)) },
+  { path: 'schemas/headgate.schema.json', text: json(editorSchema(parts, GRAMMAR)) },
 ];
 
 const stale = process.argv.includes('--check') ? compare() : write();

@@ -1,7 +1,7 @@
 /** Composes the control plane from its options: history, workers, run service, HTTP server. */
 import { availableParallelism } from 'node:os';
 import type { RunningServer, ServeOptions } from './cli/serve-options.ts';
-import { BLOCKS } from './document/blocks/index.ts';
+import { DESCRIBED_BLOCKS } from './blocks/index.ts';
 import { secretAsker } from './document/tokens/ask-secrets.ts';
 import { loadFileWithSecrets } from './document/load.ts';
 import { localFiles } from './document/text/local-file.ts';
@@ -141,7 +141,7 @@ export async function serve(options: ServeOptions, version: string): Promise<Run
     env,
     runs,
     parts,
-    blocks: BLOCKS,
+    blocks: DESCRIBED_BLOCKS,
     doctor: async (request, signal) => preflight(await prepare({ ...request, name: null }), signal),
     backfill: createBackfill({ env, runs, prepare: prepareRange, audit: runs.audit }),
     rollback: createRollback({ env, parts, runs, prepare: prepareRange, audit: runs.audit }),

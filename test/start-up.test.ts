@@ -37,7 +37,7 @@ test(
   async () => {
     const describe = vi.spyOn(z.globalRegistry, 'add');
     await import('../src/parts.ts');
-    await import('../src/document/blocks/index.ts');
+    await import('../src/blocks/index.ts');
     const fields = describe.mock.calls.map(([, meta]) => meta?.description);
     expect(fields, 'put these schemas behind `z.lazy(() => …)`').toEqual([]);
   },

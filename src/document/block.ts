@@ -1,19 +1,33 @@
 import type { ZodType } from 'zod';
 
 /**
- * One block of the document, declared once: the parser, `/v1/schemas/block/{name}`, the reference
- * pages and the editor schema are derived from it. `placement` says where it stands: inside
- * `pipeline` or at the top level.
+ * How a block is written: what the parser, `/v1/schemas/block/{name}`, the reference pages and the
+ * editor schema are derived from.
  */
-export interface BlockDefinition<T> {
+export interface BlockGrammar<Spec = unknown> {
+  /** Its key in the document. */
   readonly name: string;
+  /** Where it stands: inside `pipeline` or at the top level. */
   readonly placement: 'pipeline' | 'top';
   readonly description: string;
-  readonly schema: ZodType<T>;
+  /** Shorter text for its field in the schema of a document; the description when absent. */
+  readonly summary?: string;
+  readonly schema: ZodType<Spec>;
   /** Values that must parse; run as tests and printed in the docs. */
   readonly examples: readonly unknown[];
+  /** Present when a row of the matrix may have one of its own, which replaces the one above. */
+  readonly inRows?: {
+    readonly description: string;
+    /** Whether `null` takes it away from the row; otherwise `null` counts as absent. */
+    readonly nullable: boolean;
+  };
+  /**
+   * Escapes stay as written: the block holds configs of parts, or tokens, that are completed later.
+   */
+  readonly asWritten?: true;
 }
 
-export function defineBlock<T>(definition: BlockDefinition<T>): BlockDefinition<T> {
-  return Object.freeze(definition);
+/** A block that the document cannot do without: where its sources, sinks and rows stand. */
+export function defineStructure<Spec>(grammar: BlockGrammar<Spec>): BlockGrammar<Spec> {
+  return Object.freeze(grammar);
 }

@@ -3,11 +3,12 @@ import { join, resolve } from 'node:path';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { describe, expect, it } from 'vitest';
 import { parts } from '../parts.ts';
+import { GRAMMAR } from '../blocks/index.ts';
 import { editorSchema } from './editor-schema.ts';
 import { parseText } from './parse/parse.ts';
 
 const EXAMPLES = resolve(import.meta.dirname, '../../examples');
-const check = new Ajv2020({ strict: false, allErrors: true }).compile(editorSchema(parts));
+const check = new Ajv2020({ strict: false, allErrors: true }).compile(editorSchema(parts, GRAMMAR));
 
 function problems(document: unknown): string[] {
   check(document);

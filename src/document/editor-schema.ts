@@ -4,7 +4,7 @@
  */
 import type { Parts } from '../kit/parts.ts';
 import { jsonSchemaOf, type JsonSchema } from '../kit/schema.ts';
-import { documentSchema } from './blocks/document.ts';
+import type { Grammar } from './grammar.ts';
 
 type Kind = 'source' | 'sink' | 'transform' | 'state' | 'credential';
 
@@ -27,8 +27,8 @@ interface Typed {
   readonly config: Parameters<typeof jsonSchemaOf>[0];
 }
 
-export function editorSchema(parts: Parts): JsonSchema {
-  const { required, ...whole } = withParts(jsonSchemaOf(documentSchema), undefined) as JsonSchema;
+export function editorSchema(parts: Parts, grammar: Grammar): JsonSchema {
+  const { required, ...whole } = withParts(jsonSchemaOf(grammar.document), undefined) as JsonSchema;
   return {
     ...whole,
     // What a document extends may bring what it lacks itself.

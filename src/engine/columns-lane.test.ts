@@ -9,9 +9,9 @@ import * as fc from 'fast-check';
 import { afterAll, describe, expect, it } from 'vitest';
 import { csvSink, csvSource } from '../connectors/csv/index.ts';
 import { jsonlSink, jsonlSource } from '../connectors/jsonl/index.ts';
-import { contractBlock } from '../document/blocks/contract.ts';
-import { maskingBlock } from '../document/blocks/masking.ts';
-import { qualityBlock } from '../document/blocks/quality.ts';
+import { contractSchema } from '../blocks/contract/schema.ts';
+import { maskingSchema } from '../blocks/masking/schema.ts';
+import { qualitySchema } from '../blocks/quality/schema.ts';
 import { COLUMNS_LANE, RECORDS_LANE, type Lane } from '../kit/page.ts';
 import { check } from '../kit/schema.ts';
 import type { JsonObject, JsonValue } from '../lib/text/json.ts';
@@ -48,9 +48,9 @@ function configured<
 
 function governanceOf({ masking, quality, contract }: Scenario): Governance {
   return {
-    masking: masking === undefined ? undefined : maskingBlock.schema.parse(masking),
-    quality: quality === undefined ? undefined : qualityBlock.schema.parse(quality),
-    contract: contract === undefined ? undefined : contractBlock.schema.parse(contract),
+    masking: masking === undefined ? undefined : maskingSchema.parse(masking),
+    quality: quality === undefined ? undefined : qualitySchema.parse(quality),
+    contract: contract === undefined ? undefined : contractSchema.parse(contract),
     schema: undefined,
   };
 }

@@ -18,7 +18,7 @@ import {
   type FakePage,
 } from '../../test/fakes/plan.ts';
 import { postgresSink } from '../connectors/postgres/index.ts';
-import { schemaDriftBlock } from '../document/blocks/schema-drift.ts';
+import { schemaDriftSchema } from '../blocks/schema-drift/schema.ts';
 import { check } from '../kit/schema.ts';
 import type { JsonObject, JsonValue } from '../lib/text/json.ts';
 import type { RowPlan } from '../plan/plan.ts';
@@ -46,7 +46,7 @@ const drift = (block: JsonObject): RowPlan['governance'] => ({
   quality: undefined,
   contract: undefined,
   masking: undefined,
-  schema: schemaDriftBlock.schema.parse(block),
+  schema: schemaDriftSchema.parse(block),
 });
 
 test(

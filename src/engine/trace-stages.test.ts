@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { testEnv } from '../../test/fakes/env.ts';
 import { fakeSink, fakeSource, part, planOf, rowPlan } from '../../test/fakes/plan.ts';
-import { maskingBlock } from '../document/blocks/masking.ts';
+import { maskingSchema } from '../blocks/masking/schema.ts';
 import { check } from '../kit/schema.ts';
 import type { TransformDefinition } from '../kit/transform.ts';
 import type { JsonObject, JsonValue } from '../lib/text/json.ts';
@@ -17,7 +17,7 @@ function transform(definition: TransformDefinition, config: JsonObject) {
   return { ...part(definition, config), parsed: checked.value };
 }
 
-const masking = maskingBlock.schema.parse({
+const masking = maskingSchema.parse({
   rules: [{ match: { fields: ['mail', 'who__mail'] }, action: { type: 'redact' } }],
 });
 

@@ -6,7 +6,7 @@ import type { Env } from '../lib/env.ts';
 import { messageOf } from '../lib/errors.ts';
 import type { JsonValue } from '../lib/text/json.ts';
 import { Page } from '../kit/page.ts';
-import { maskingRulesFor } from '../document/blocks/masking.ts';
+import { maskingRulesFor } from '../blocks/masking/schema.ts';
 import type { Plan, RowPlan } from '../plan/plan.ts';
 import type { RuntimeTokens } from '../plan/resolve.ts';
 import { hideAll, hideValues, maskRenamed, type HideRecord } from './hide-masked.ts';

@@ -62,6 +62,11 @@ export function optional<T extends ZodType>(schema: T) {
   return z.preprocess((value) => (value === null ? undefined : value), schema.optional());
 }
 
+/** A field with a default, for which an explicit `null` means the same as absence. */
+export function nullAsAbsent<T extends ZodType>(schema: T) {
+  return z.preprocess((value) => (value === null ? undefined : value), schema);
+}
+
 /** Any JSON value. */
 export function json() {
   return z.custom<JsonValue>((value) => value !== undefined);

@@ -2,7 +2,8 @@
  * Rows whose invocations share what they read: in chunks of a range (`partition`), or in ranges
  * that are found when they run (`shard`).
  */
-import type { Blocks } from '../document/parse/read-blocks.ts';
+import { shardBlock } from '../blocks/shard/index.ts';
+import { parsedBlock, type ParsedBlocks } from '../document/parse/read-blocks.ts';
 import { isObject } from '../lib/text/json.ts';
 import type { PartDraft } from './part-draft.ts';
 import type { ShardPlan } from './plan.ts';
@@ -18,8 +19,12 @@ export function isCut({
 }
 
 /** Asked of rows that run once by themselves; one range is none. */
-export function shardOf({ shard }: Blocks, source: PartDraft | undefined): ShardPlan | undefined {
+export function shardOf(
+  blocks: ParsedBlocks,
+  source: PartDraft | undefined,
+): ShardPlan | undefined {
   const key = keyOf(source);
+  const shard = parsedBlock(blocks, shardBlock)?.value;
   return shard === undefined || shard.count === 1 || key === undefined
     ? undefined
     : { count: shard.count, key };

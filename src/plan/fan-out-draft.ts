@@ -1,7 +1,7 @@
 /** Rows that list values: where those come from, settled but not looked up. */
-import { selectSteps } from '../document/blocks/fan-out.ts';
-import type { RowStatus } from '../document/blocks/source.ts';
-import type { Blocks, PlacedRow } from '../document/parse/read-blocks.ts';
+import { selectSteps } from '../document/structure/fan-out.ts';
+import type { RowStatus } from '../document/structure/source.ts';
+import type { ParsedBlocks, ParsedRow } from '../document/parse/read-blocks.ts';
 import { fanOutOf } from './for-each.ts';
 import { draftPart, type Drafting, type PartDraft } from './part-draft.ts';
 import type { RowLinks } from './row-graph.ts';
@@ -26,7 +26,7 @@ export interface FanOutDraft {
  * The source of a fan-out row; one without `ref` stands alone, whatever the default template is.
  */
 export function draftListSource(
-  row: PlacedRow,
+  row: ParsedRow,
   { blocks: { pipeline }, parts, issues }: Drafting,
 ): PartDraft | undefined {
   const block = fanOutOf(row);
@@ -47,10 +47,10 @@ export function draftListSource(
 }
 
 export function draftFanOut(
-  row: PlacedRow,
+  row: ParsedRow,
   link: RowLinks,
   source: PartDraft | undefined,
-  { pipeline }: Blocks,
+  { pipeline }: ParsedBlocks,
 ): FanOutDraft | undefined {
   const spec = fanOutOf(row)?.value;
   if (spec === undefined) return undefined;

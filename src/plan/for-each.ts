@@ -3,8 +3,8 @@
  * 4).
  */
 import { joinPath } from '../lib/text/text-path.ts';
-import type { FanOutSpec } from '../document/blocks/fan-out.ts';
-import type { Placed, PlacedRow } from '../document/parse/read-blocks.ts';
+import type { FanOutSpec } from '../document/structure/fan-out.ts';
+import type { Placed, ParsedRow } from '../document/parse/read-blocks.ts';
 import type { IssueList } from './issue-list.ts';
 
 /** What other rows see of a row that lists values. */
@@ -18,7 +18,7 @@ export interface ValueList {
 }
 
 /** The block under either of its names. */
-export function fanOutOf({ path, spec }: PlacedRow): Placed<FanOutSpec> | undefined {
+export function fanOutOf({ path, spec }: ParsedRow): Placed<FanOutSpec> | undefined {
   if (spec.fan_out !== undefined) return { path: joinPath(path, 'fan_out'), value: spec.fan_out };
   return spec.discover === undefined
     ? undefined
@@ -41,7 +41,7 @@ const MOVING = [
 ] as const;
 
 /** What a row says about fan-outs, held against itself: what it cannot combine is told. */
-export function checkFanOut(row: PlacedRow, id: string, issues: IssueList): void {
+export function checkFanOut(row: ParsedRow, id: string, issues: IssueList): void {
   const { path, spec } = row;
   if (row.hasFaultyList === true) return;
   const isList = fanOutOf(row) !== undefined;
@@ -101,7 +101,7 @@ function hintAgainst(key: (typeof MOVING)[number]): string {
 
 /** The dimensions of a row, in order; entries that are no list of values are told and left out. */
 export function readForEach(
-  row: PlacedRow,
+  row: ParsedRow,
   id: string,
   lists: ReadonlyMap<string, ValueList>,
   issues: IssueList,

@@ -1,5 +1,5 @@
 import { COLUMNS_LANE, RECORDS_LANE } from '../kit/page.ts';
-import { qualityNeedsRecords } from '../document/blocks/quality.ts';
+import { qualityNeedsRecords } from '../blocks/quality/schema.ts';
 import type { Governance, LaneChoice, RowPlan } from './plan.ts';
 import type { PlannedRow } from './planned-row.ts';
 

@@ -5,7 +5,7 @@ import { check } from '../kit/schema.ts';
 import { hasField, isObject, type JsonObject, type JsonValue } from '../lib/text/json.ts';
 import { joinPath } from '../lib/text/text-path.ts';
 import { mergeTrees } from '../document/compose/merge.ts';
-import type { Blocks, Placed, Templates } from '../document/parse/read-blocks.ts';
+import type { ParsedBlocks, Placed, Presets } from '../document/parse/read-blocks.ts';
 import { stepsOf } from '../document/parse/steps.ts';
 import { restoreEscapes } from '../document/tokens/tokens.ts';
 import type { IssueList } from './issue-list.ts';
@@ -29,7 +29,7 @@ export interface ConfigLayer {
 
 /** What drafts are made from. */
 export interface Drafting {
-  readonly blocks: Blocks;
+  readonly blocks: ParsedBlocks;
   readonly parts: Parts;
   readonly issues: IssueList;
 }
@@ -45,7 +45,7 @@ type Spec = { readonly type: string; readonly config?: JsonObject | undefined };
 interface Wanted {
   readonly role: 'source' | 'sink';
   readonly own: Choice | undefined;
-  readonly templates: Templates<Spec>;
+  readonly templates: Presets<Spec>;
   readonly shelf: Shelf<{ readonly type: string; readonly config: ZodType }>;
   /** Path of the row. */
   readonly path: string;

@@ -2,14 +2,34 @@
  * Document to plan: everything is decided, or everything wrong is told, before the first record
  * moves.
  */
+import { GRAMMAR } from '../blocks/index.ts';
+import { backfillBlock } from '../blocks/backfill/index.ts';
+import { catalogBlock } from '../blocks/catalog/index.ts';
+import { contractBlock } from '../blocks/contract/index.ts';
+import { executionBlock } from '../blocks/execution/index.ts';
+import { localOutputsBlock } from '../blocks/local-outputs/index.ts';
+import { maskingBlock } from '../blocks/masking/index.ts';
+import { metadataColumnsBlock } from '../blocks/metadata-columns/index.ts';
+import { observabilityBlock } from '../blocks/observability/index.ts';
+import { qualityBlock } from '../blocks/quality/index.ts';
+import { resilienceBlock } from '../blocks/resilience/index.ts';
+import { rollbackBlock } from '../blocks/rollback/index.ts';
+import { scheduleBlock } from '../blocks/schedule/index.ts';
+import { schemaDriftBlock } from '../blocks/schema-drift/index.ts';
+import { selectionBlock } from '../blocks/selection/index.ts';
 import type { Parts } from '../kit/parts.ts';
 import type { Check } from '../kit/schema.ts';
 import { ConfigError, type Issue } from '../lib/errors.ts';
 import { isAtOrBelow, joinPath } from '../lib/text/text-path.ts';
-import { breakerPolicyOf, poisonPolicyOf, retryPolicyOf } from '../document/blocks/resilience.ts';
+import { breakerPolicyOf, poisonPolicyOf, retryPolicyOf } from '../blocks/resilience/schema.ts';
 import type { Document } from '../document/document.ts';
 import { isFull, withPlaces } from '../document/text/locate.ts';
-import { readBlocks, type Blocks } from '../document/parse/read-blocks.ts';
+import {
+  parsedBlock,
+  readBlocks,
+  type ParsedBlocks,
+  type Placed,
+} from '../document/parse/read-blocks.ts';
 import { restoreEscapes } from '../document/tokens/tokens.ts';
 import { planProviders } from './rules/auth.ts';
 import { checkBackfill } from './rules/backfill.ts';
@@ -56,7 +76,11 @@ export interface PlanOptions {
  */
 export function planDocument(document: Document, parts: Parts, options: PlanOptions): Plan {
   const issues = new IssueList();
-  const blocks = readBlocks(document, issues.errors, options.check);
+  const blocks = readBlocks(document, {
+    grammar: GRAMMAR,
+    issues: issues.errors,
+    checking: options.check,
+  });
   if (isFull(issues.errors)) throw new ConfigError(withPlaces(issues.errors, document.locate));
   checkTokenScopes(document.tree, issues);
   const auth = planProviders(blocks, parts, issues);
@@ -93,14 +117,14 @@ export function planDocument(document: Document, parts: Parts, options: PlanOpti
   });
   const rows = withVerify(verify, finished);
   checkVerify(verify, { topology: graph?.topology, rows }, issues);
-  const retry = retryPolicyOf(blocks.resilience ?? {});
+  const retry = retryPolicyOf(parsedBlock(blocks, resilienceBlock)?.value ?? {});
   const fanOuts = listDrafts.flatMap(
     (draft) => planFanOut(draft, { ...context, ids, lists, retry }) ?? [],
   );
   const selectable = [...drafts, ...listDrafts].sort((one, other) => one.index - other.index);
   const selection = selectRows(selectable, {
     flags: options.selection ?? {},
-    policy: blocks.selection?.include_parents,
+    policy: parsedBlock(blocks, selectionBlock)?.value.include_parents,
     hasMatrix: blocks.matrix !== undefined,
     issues,
   });
@@ -111,7 +135,9 @@ export function planDocument(document: Document, parts: Parts, options: PlanOpti
   );
   const chosen = rows.filter((row) => selection.run.has(row.id));
   const topology = graph?.topology === undefined ? {} : { topology: graph.topology };
-  if (blocks.backfill !== undefined) checkBackfill({ rows: chosen, ...topology }, issues);
+  const backfillSpec = parsedBlock(blocks, backfillBlock)?.value;
+  if (backfillSpec !== undefined) checkBackfill({ rows: chosen, ...topology }, issues);
+  const execution = parsedBlock(blocks, executionBlock)?.value;
   const notifications = planNotifications(blocks, rows, issues);
   const lineage = planLineage(blocks, document, issues);
   const wrong = issues.errors.length === 0 ? [] : withoutThoseOfSecrets(issues.errors, document);
@@ -124,20 +150,27 @@ export function planDocument(document: Document, parts: Parts, options: PlanOpti
     unselectedFanOuts: fanOuts.filter((row) => !selection.run.has(row.id)),
     selectionActive: selection.active,
     maxConcurrent:
-      blocks.execution?.max_concurrent ?? Math.min(Math.max(Math.floor(options.cpus) || 4, 1), 8),
-    onError: blocks.execution?.on_error ?? 'continue',
-    schedule: blocks.execution?.schedule ?? 'declared',
+      execution?.max_concurrent ?? Math.min(Math.max(Math.floor(options.cpus) || 4, 1), 8),
+    onError: execution?.on_error ?? 'continue',
+    schedule: execution?.schedule ?? 'declared',
     auth,
     warnings: withPlaces(issues.warnings, document.locate),
     ...(notifications === undefined ? {} : { notifications }),
     ...(lineage === undefined ? {} : { lineage }),
-    ...(blocks.catalog === undefined ? {} : { catalog: blocks.catalog }),
-    ...(blocks.localOutputs === undefined ? {} : { localOutputs: blocks.localOutputs }),
-    ...(blocks.observability === undefined ? {} : { observability: blocks.observability }),
+    ...plannedAs('catalog', parsedBlock(blocks, catalogBlock)),
+    ...plannedAs('localOutputs', parsedBlock(blocks, localOutputsBlock)),
+    ...plannedAs('observability', parsedBlock(blocks, observabilityBlock)),
     ...topology,
-    ...(blocks.recurrence === undefined ? {} : { recurrence: blocks.recurrence }),
-    ...(blocks.backfill === undefined ? {} : { backfill: blocks.backfill }),
+    ...plannedAs('recurrence', parsedBlock(blocks, scheduleBlock)),
+    ...plannedAs('backfill', parsedBlock(blocks, backfillBlock)),
   });
+}
+
+function plannedAs<K extends string, T>(
+  key: K,
+  block: Placed<T> | undefined,
+): { readonly [Key in K]?: T } {
+  return block === undefined ? {} : ({ [key]: block.value } as { readonly [Key in K]: T });
 }
 
 /** A text in which a secret is not filled in is nothing to judge. */
@@ -155,7 +188,7 @@ interface Finishing {
   readonly lists: ReadonlyMap<string, ValueList>;
   readonly drafts: readonly RowDraft[];
   readonly partitions: ReadonlyMap<string, PartitionPlan>;
-  readonly blocks: Blocks;
+  readonly blocks: ParsedBlocks;
   readonly reconcile: RowPlan['reconcile'];
   readonly backfill: boolean;
   readonly issues: IssueList;
@@ -166,20 +199,28 @@ function finishRows(
   { name, ids, lists, drafts, partitions, blocks, reconcile, backfill, issues }: Finishing,
 ): RowPlan[] {
   const children = Map.groupBy(drafts, (draft) => draft.parent?.row);
-  const { quality, contract, masking, schema } = blocks.pipeline;
-  const governance: Governance = { quality, contract, masking, schema };
-  const spec = blocks.resilience ?? {};
+  const governance: Governance = {
+    quality: parsedBlock(blocks, qualityBlock)?.value,
+    contract: parsedBlock(blocks, contractBlock)?.value,
+    masking: parsedBlock(blocks, maskingBlock)?.value,
+    schema: parsedBlock(blocks, schemaDriftBlock)?.value,
+  };
+  const spec = parsedBlock(blocks, resilienceBlock)?.value ?? {};
   const resilience = {
     retry: retryPolicyOf(spec),
     poison: poisonPolicyOf(spec),
     breaker: breakerPolicyOf(spec),
   };
-  const { rollback } = blocks;
-  const metadataColumns = stampedColumns(blocks.metadataColumns, rollback, issues);
-  const adaptive = blocks.execution?.adaptive_batch_size;
+  const rollback = parsedBlock(blocks, rollbackBlock)?.value;
+  const metadataColumns = stampedColumns(
+    parsedBlock(blocks, metadataColumnsBlock)?.value,
+    rollback,
+    issues,
+  );
+  const adaptive = parsedBlock(blocks, executionBlock)?.value.adaptive_batch_size;
   const adaptiveBatch = adaptive?.enabled === true ? adaptive : undefined;
   // Runs that can be undone, and units of backfills that are done, are remembered in every store.
-  if (rollback?.enabled !== true && blocks.backfill === undefined)
+  if (rollback?.enabled !== true && parsedBlock(blocks, backfillBlock) === undefined)
     warnAboutUnusedStates(planned, issues);
   return planned.map((row) => {
     const own = (children.get(row.draft.id) ?? []).map((child) => child.id);

@@ -8,7 +8,6 @@ import { check, type Check } from '../kit/schema.ts';
 import type { Issue } from '../lib/errors.ts';
 import { isObject, type JsonObject, type JsonValue } from '../lib/text/json.ts';
 import { isAtOrBelow, joinPath } from '../lib/text/text-path.ts';
-import { isOfSpecification } from '../document/parse/not-available.ts';
 import { stepsOf, type Steps } from '../document/parse/steps.ts';
 import { restoreEscapes } from '../document/tokens/tokens.ts';
 import type { IssueList } from './issue-list.ts';
@@ -16,7 +15,7 @@ import type { PartPlan } from './plan.ts';
 import { placeInConfig, type PartDraft } from './part-draft.ts';
 import { findTokens, isGroup, type FoundToken } from './run-time-tokens.ts';
 
-/** A part that this build does not have, or that this version does not. */
+/** A part that this build does not have. */
 export function reportUnknownType(
   {
     kind,
@@ -31,20 +30,11 @@ export function reportUnknownType(
   },
   issues: IssueList,
 ): void {
-  if (!isOfSpecification(kind, type)) {
-    issues.error(
-      'unknown_type',
-      path,
-      `there is no ${kind} called \`${type}\``,
-      issues.hintFor(type, known, 'available'),
-    );
-    return;
-  }
   issues.error(
-    'not_available',
+    'unknown_type',
     path,
-    `this version has no ${kind} called \`${type}\``,
-    `available: ${known.join(', ')}`,
+    `there is no ${kind} called \`${type}\``,
+    issues.hintFor(type, known, 'available'),
   );
 }
 

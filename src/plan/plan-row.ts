@@ -6,9 +6,9 @@ import type { StateStoreDefinition } from '../kit/state-store.ts';
 import type { TransformDefinition } from '../kit/transform.ts';
 import type { JsonObject } from '../lib/text/json.ts';
 import { joinPath } from '../lib/text/text-path.ts';
-import type { DlqSpec } from '../document/blocks/dlq.ts';
-import type { RollbackConfig } from '../document/blocks/rollback.ts';
-import type { Blocks, Placed } from '../document/parse/read-blocks.ts';
+import type { DlqSpec } from '../blocks/dlq/schema.ts';
+import type { RollbackConfig } from '../blocks/rollback/schema.ts';
+import type { ParsedBlocks, Placed } from '../document/parse/read-blocks.ts';
 import { checkAuthRef } from './rules/auth.ts';
 import { planCleanUp } from './rules/clean-up.ts';
 import { checkDeadLetters } from './rules/dead-letters.ts';
@@ -33,7 +33,7 @@ import type { PartDraft } from './part-draft.ts';
 import type { RowDraft } from './row-drafts.ts';
 
 export interface RowContext {
-  readonly blocks: Blocks;
+  readonly blocks: ParsedBlocks;
   readonly parts: Parts;
   readonly planner: PartPlanner;
   readonly issues: IssueList;

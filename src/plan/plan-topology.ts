@@ -5,8 +5,12 @@
 import { z } from 'zod';
 import { defineSource, type SourceCapabilities, type SourceDefinition } from '../kit/source.ts';
 import type { TransformDefinition } from '../kit/transform.ts';
-import type { NodeSpec } from '../document/blocks/topology.ts';
-import type { Placed } from '../document/parse/read-blocks.ts';
+import type { NodeSpec } from '../document/structure/topology.ts';
+import { deliveryBlock } from '../blocks/delivery/index.ts';
+import { dlqBlock } from '../blocks/dlq/index.ts';
+import { slaBlock } from '../blocks/sla/index.ts';
+import { stateBlock } from '../blocks/state/index.ts';
+import { parsedBlock, type Placed } from '../document/parse/read-blocks.ts';
 import { joinPath } from '../lib/text/text-path.ts';
 import { checkAuthRef } from './rules/auth.ts';
 import { refuseOwnSource } from './rules/outputs.ts';
@@ -25,7 +29,7 @@ export interface PlannedTopology {
   /** The sink nodes as rows. */
   readonly drafts: Drafts;
   readonly rows: readonly PlannedRow[];
-  /** Templates that nodes start from. */
+  /** Presets that nodes start from. */
   readonly parts: readonly Pick<RowDraft, 'source' | 'sink'>[];
   /** `undefined` when the graph cannot run. */
   readonly topology: TopologyPlan | undefined;
@@ -134,7 +138,7 @@ function draftSink(
   { context, limit }: { readonly context: RowContext; readonly limit: string | undefined },
 ): RowDraft {
   const { blocks, issues } = context;
-  const { sinks: templates, present, state, dlq } = blocks.pipeline;
+  const { sinks: templates, present } = blocks.pipeline;
   return {
     id,
     index,
@@ -157,10 +161,10 @@ function draftSink(
       issues,
     ),
     transforms: [],
-    state,
-    dlq,
-    sla: blocks.sla,
-    delivery: blocks.delivery ?? 'at_least_once',
+    state: parsedBlock(blocks, stateBlock),
+    dlq: parsedBlock(blocks, dlqBlock),
+    sla: parsedBlock(blocks, slaBlock),
+    delivery: parsedBlock(blocks, deliveryBlock)?.value ?? 'at_least_once',
     deliveryPath: 'delivery',
     weight: undefined,
     tags: [],
@@ -196,7 +200,7 @@ function shapeOf(graph: {
 }
 
 function warnAboutState({ blocks, issues }: RowContext, startsOver: string | undefined): void {
-  const { state } = blocks.pipeline;
+  const state = parsedBlock(blocks, stateBlock);
   if (state === undefined || startsOver === undefined) return;
   issues.warn(
     'state_unused',

@@ -2,24 +2,24 @@
  * What the plan is: everything decided before the first record moves. Plain data and frozen
  * definitions; no effects.
  */
-import type { BackfillSpec } from '../document/blocks/backfill.ts';
-import type { CatalogSpec } from '../document/blocks/catalog.ts';
-import type { ContractConfig } from '../document/blocks/contract.ts';
-import type { AdaptiveBatchSpec } from '../document/blocks/execution.ts';
-import type { LineageSpec } from '../document/blocks/lineage.ts';
-import type { LocalOutputsConfig } from '../document/blocks/local-outputs.ts';
-import type { MaskingConfig } from '../document/blocks/masking.ts';
-import type { NamedColumn } from '../document/blocks/metadata-columns.ts';
-import type { NotificationRule } from '../document/blocks/notifications.ts';
-import type { ObservabilityConfig } from '../document/blocks/observability.ts';
-import type { QualityConfig } from '../document/blocks/quality.ts';
-import type { BreakerPolicy, PoisonPolicy } from '../document/blocks/resilience.ts';
-import type { ScheduleSpec } from '../document/blocks/schedule.ts';
-import type { SchemaDriftConfig } from '../document/blocks/schema-drift.ts';
-import type { SlaConfig } from '../document/blocks/sla.ts';
-import type { RowStatus } from '../document/blocks/source.ts';
-import type { JoinSpec } from '../document/blocks/topology.ts';
-import type { VerifySpec } from '../document/blocks/verify.ts';
+import type { BackfillSpec } from '../blocks/backfill/schema.ts';
+import type { CatalogSpec } from '../blocks/catalog/schema.ts';
+import type { ContractConfig } from '../blocks/contract/schema.ts';
+import type { AdaptiveBatchSpec } from '../blocks/execution/schema.ts';
+import type { LineageSpec } from '../blocks/lineage/schema.ts';
+import type { LocalOutputsConfig } from '../blocks/local-outputs/schema.ts';
+import type { MaskingConfig } from '../blocks/masking/schema.ts';
+import type { NamedColumn } from '../blocks/metadata-columns/schema.ts';
+import type { NotificationRule } from '../blocks/notifications/schema.ts';
+import type { ObservabilityConfig } from '../blocks/observability/schema.ts';
+import type { QualityConfig } from '../blocks/quality/schema.ts';
+import type { BreakerPolicy, PoisonPolicy } from '../blocks/resilience/schema.ts';
+import type { ScheduleSpec } from '../blocks/schedule/schema.ts';
+import type { SchemaDriftConfig } from '../blocks/schema-drift/schema.ts';
+import type { SlaConfig } from '../blocks/sla/schema.ts';
+import type { RowStatus } from '../document/structure/source.ts';
+import type { JoinSpec } from '../document/structure/topology.ts';
+import type { VerifySpec } from '../blocks/verify/schema.ts';
 import type { Chunk, PartitionSpec } from '../document/ranges/chunks.ts';
 import type { Issue } from '../lib/errors.ts';
 import type { JsonObject } from '../lib/text/json.ts';
@@ -229,8 +229,8 @@ export interface FanOutPlan {
 }
 
 /**
- * Blocks inside `pipeline` that look at records, as parsed by their own schemas
- * (`document/blocks/`).
+ * ParsedBlocks inside `pipeline` that look at records, as parsed by their own schemas
+ * (`blocks/`).
  */
 export interface Governance {
   readonly quality: QualityConfig | undefined;

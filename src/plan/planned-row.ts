@@ -2,7 +2,7 @@ import type { SinkCapabilities, SinkDefinition } from '../kit/sink.ts';
 import type { SourceCapabilities, SourceDefinition } from '../kit/source.ts';
 import type { StateStoreDefinition } from '../kit/state-store.ts';
 import type { TransformDefinition } from '../kit/transform.ts';
-import type { DlqSpec } from '../document/blocks/dlq.ts';
+import type { DlqSpec } from '../blocks/dlq/schema.ts';
 import type { PlannedPart } from './plan-part.ts';
 import type { RowDraft } from './row-drafts.ts';
 

@@ -1,14 +1,26 @@
 /** Rows with their templates, layers and inherited blocks settled; parts are not looked up yet. */
 import { joinPath } from '../lib/text/text-path.ts';
-import type { CompleteFor } from '../document/blocks/complete-for.ts';
-import type { Delivery } from '../document/blocks/delivery.ts';
-import type { DlqSpec } from '../document/blocks/dlq.ts';
+import type { CompleteFor } from '../document/structure/complete-for.ts';
+import type { Delivery } from '../blocks/delivery/schema.ts';
+import type { DlqSpec } from '../blocks/dlq/schema.ts';
 import type { PartitionSpec } from '../document/ranges/chunks.ts';
-import type { SlaConfig } from '../document/blocks/sla.ts';
-import type { RowStatus, SourceSpec } from '../document/blocks/source.ts';
-import type { StateSpec } from '../document/blocks/state.ts';
-import type { TransformSpec } from '../document/blocks/transform.ts';
-import type { Blocks, Placed, PlacedRow } from '../document/parse/read-blocks.ts';
+import type { SlaConfig } from '../blocks/sla/schema.ts';
+import type { RowStatus, SourceSpec } from '../document/structure/source.ts';
+import type { StateSpec } from '../blocks/state/schema.ts';
+import type { TransformSpec } from '../document/structure/transform.ts';
+import type { BlockGrammar } from '../document/block.ts';
+import { deliveryBlock } from '../blocks/delivery/index.ts';
+import { dlqBlock } from '../blocks/dlq/index.ts';
+import { partitionBlock } from '../blocks/partition/index.ts';
+import { slaBlock } from '../blocks/sla/index.ts';
+import { stateBlock } from '../blocks/state/index.ts';
+import {
+  ownBlock,
+  parsedBlock,
+  type ParsedBlocks,
+  type ParsedRow,
+  type Placed,
+} from '../document/parse/read-blocks.ts';
 import { shardOf } from './cut.ts';
 import { draftFanOut, draftListSource, type FanOutDraft } from './fan-out-draft.ts';
 import { fanOutOf, type ValueList } from './for-each.ts';
@@ -47,7 +59,7 @@ export interface RowDraft {
   };
 }
 
-const IMPLICIT_ROW: PlacedRow = { path: '', index: 0, spec: {} };
+const IMPLICIT_ROW: ParsedRow = { path: '', index: 0, spec: {} };
 
 export interface Drafts {
   /** Rows that move records. */
@@ -85,7 +97,7 @@ export function draftRows(drafting: Drafting): Drafts {
 }
 
 function listsOf(
-  rows: readonly PlacedRow[],
+  rows: readonly ParsedRow[],
   ids: readonly string[],
 ): ReadonlyMap<string, ValueList> {
   const lists = new Map<string, ValueList>();
@@ -100,7 +112,7 @@ function listsOf(
   return lists;
 }
 
-function isList(row: PlacedRow): boolean {
+function isList(row: ParsedRow): boolean {
   return fanOutOf(row) !== undefined || row.hasFaultyList === true;
 }
 
@@ -109,7 +121,7 @@ interface PartDrafts {
   readonly sink: PartDraft | undefined;
 }
 
-function draftParts(row: PlacedRow, drafting: Drafting): PartDrafts {
+function draftParts(row: ParsedRow, drafting: Drafting): PartDrafts {
   const { blocks, parts, issues } = drafting;
   const { sources, sinks, present } = blocks.pipeline;
   const { path, spec } = row;
@@ -137,13 +149,19 @@ function namedLists({ source, sink }: PartDrafts, lists: ReadonlyMap<string, Val
   );
 }
 
-function draftRow(row: PlacedRow, link: RowLinks, parts: PartDrafts, blocks: Blocks): RowDraft {
+function draftRow(
+  row: ParsedRow,
+  link: RowLinks,
+  parts: PartDrafts,
+  blocks: ParsedBlocks,
+): RowDraft {
   const { pipeline } = blocks;
   const { spec, path } = row;
   const ref = spec.source?.ref ?? 'default';
   const placed = pipeline.sources.get(ref);
   const template = placed?.value;
   const completeFor = completeForOf(row, placed);
+  const delivery = inherit(row, deliveryBlock, blocks);
   const isRoot = link.parent === undefined && link.forEach.length === 0;
   return {
     id: link.id,
@@ -156,17 +174,13 @@ function draftRow(row: PlacedRow, link: RowLinks, parts: PartDrafts, blocks: Blo
     source: parts.source,
     sink: parts.sink,
     transforms: layerTransforms(pipeline.transforms, pipeline.sources.get(ref), row),
-    state: inherit(spec.state, joinPath(path, 'state'), pipeline.state),
-    dlq: inherit(spec.dlq, joinPath(path, 'dlq'), pipeline.dlq),
-    partition: inherit(
-      spec.partition,
-      joinPath(path, 'partition'),
-      isRoot ? blocks.partition : undefined,
-    ),
+    state: inherit(row, stateBlock, blocks),
+    dlq: inherit(row, dlqBlock, blocks),
+    partition: inherit(row, partitionBlock, isRoot ? blocks : NOTHING_ABOVE),
     shard: isRoot ? shardOf(blocks, parts.source) : undefined,
-    sla: inherit(spec.sla, joinPath(path, 'sla'), blocks.sla),
-    delivery: spec.delivery ?? blocks.delivery ?? 'at_least_once',
-    deliveryPath: spec.delivery === undefined ? 'delivery' : joinPath(path, 'delivery'),
+    sla: inherit(row, slaBlock, blocks),
+    delivery: delivery?.value ?? 'at_least_once',
+    deliveryPath: delivery?.path ?? 'delivery',
     ...(completeFor === undefined ? {} : { completeFor }),
     weight: spec.weight,
     tags: [...new Set([...(template?.tags ?? []), ...(spec.tags ?? [])])],
@@ -176,7 +190,7 @@ function draftRow(row: PlacedRow, link: RowLinks, parts: PartDrafts, blocks: Blo
 
 /** What the row says replaces what the template says. */
 function completeForOf(
-  { path, spec }: PlacedRow,
+  { path, spec }: ParsedRow,
   template: Placed<SourceSpec> | undefined,
 ): Placed<CompleteFor> | undefined {
   const own = spec.source?.complete_for;
@@ -189,13 +203,16 @@ function completeForOf(
 
 /** Absent inherits, null means none, a value replaces. */
 function inherit<T>(
-  own: T | null | undefined,
-  path: string,
-  above: Placed<T> | undefined,
+  row: ParsedRow,
+  block: BlockGrammar<T>,
+  above: Pick<ParsedBlocks, 'named'>,
 ): Placed<T> | undefined {
-  if (own === undefined) return above;
-  return own === null ? undefined : { path, value: own };
+  const own = ownBlock(row, block);
+  if (own === undefined) return parsedBlock(above, block);
+  return own === null ? undefined : { path: joinPath(row.path, block.name), value: own };
 }
+
+const NOTHING_ABOVE = { named: new Map<string, never>() };
 
 /**
  * Pipeline, then source template, then row; `inherit_transforms: false` drops every layer above.
@@ -203,7 +220,7 @@ function inherit<T>(
 function layerTransforms(
   pipeline: readonly Placed<TransformSpec>[],
   template: Placed<SourceSpec> | undefined,
-  row: PlacedRow,
+  row: ParsedRow,
 ): readonly Placed<TransformSpec>[] {
   const own = placedList(row.spec.transforms, joinPath(row.path, 'transforms'));
   if (row.spec.inherit_transforms === false) return own;

@@ -1,6 +1,6 @@
 /** Row ids and the links between rows: what every row needs before it can start. */
 import { joinPath } from '../lib/text/text-path.ts';
-import type { PlacedRow } from '../document/parse/read-blocks.ts';
+import type { ParsedRow } from '../document/parse/read-blocks.ts';
 import { checkFanOut, readForEach, type ValueList } from './for-each.ts';
 import type { IssueList } from './issue-list.ts';
 
@@ -44,7 +44,7 @@ export interface Naming {
 }
 
 /** The ids of all rows in order; told where one is taken or means something else. */
-export function readIds(rows: readonly PlacedRow[], issues: IssueList): string[] {
+export function readIds(rows: readonly ParsedRow[], issues: IssueList): string[] {
   const ids = rows.map((row) => row.spec.id ?? `row-${row.index}`);
   checkIds(rows, ids, issues);
   return ids;
@@ -52,7 +52,7 @@ export function readIds(rows: readonly PlacedRow[], issues: IssueList): string[]
 
 /** The links of every row, in order; links that lead nowhere are reported and left out. */
 export function readLinks(
-  rows: readonly PlacedRow[],
+  rows: readonly ParsedRow[],
   { ids, lists, named }: Naming,
   issues: IssueList,
 ): RowLinks[] {
@@ -98,7 +98,7 @@ export function readLinks(
   return links;
 }
 
-function checkIds(rows: readonly PlacedRow[], ids: readonly string[], issues: IssueList): void {
+function checkIds(rows: readonly ParsedRow[], ids: readonly string[], issues: IssueList): void {
   const first = new Map<string, number>();
   for (const [index, id] of ids.entries()) {
     const row = rows[index];
@@ -130,7 +130,7 @@ const MAX_CHAIN = 20;
 
 /** Walks the links without recursion; cycles are told with their chain. */
 function checkCycles(
-  rows: readonly PlacedRow[],
+  rows: readonly ParsedRow[],
   links: readonly RowLinks[],
   issues: IssueList,
 ): void {
@@ -172,7 +172,7 @@ function targets(link: RowLinks): string[] {
 }
 
 function reportCycle(
-  rows: readonly PlacedRow[],
+  rows: readonly ParsedRow[],
   links: readonly RowLinks[],
   chain: readonly string[],
   issues: IssueList,

@@ -4,8 +4,8 @@
  */
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { ROW_STATUSES, type RowStatus } from '../document/blocks/source.ts';
-import { INCLUDE_PARENTS, type IncludeParents } from '../document/blocks/selection.ts';
+import { ROW_STATUSES, type RowStatus } from '../document/structure/source.ts';
+import { INCLUDE_PARENTS, type IncludeParents } from '../blocks/selection/schema.ts';
 import { IssueList } from './issue-list.ts';
 import { selectRows, type SelectionFlags } from './select.ts';
 

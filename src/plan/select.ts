@@ -1,6 +1,6 @@
 /** Which rows of a matrix run (spec 2.8, rule 5). */
-import { ROW_STATUSES, type RowStatus } from '../document/blocks/source.ts';
-import { INCLUDE_PARENTS, type IncludeParents } from '../document/blocks/selection.ts';
+import { ROW_STATUSES, type RowStatus } from '../document/structure/source.ts';
+import { INCLUDE_PARENTS, type IncludeParents } from '../blocks/selection/schema.ts';
 import type { IssueList } from './issue-list.ts';
 
 export interface SelectionFlags {

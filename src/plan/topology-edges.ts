@@ -2,7 +2,7 @@
  * What is to be known of an edge before a run: how much it holds, whether it may have to spill, and
  * who owns what travels on it.
  */
-import type { EdgeSpec, NodeSpec } from '../document/blocks/topology.ts';
+import type { EdgeSpec, NodeSpec } from '../document/structure/topology.ts';
 import type { EdgePlan } from './plan.ts';
 import type { Graph } from './topology-graph.ts';
 

@@ -1,5 +1,5 @@
 /** Whether nodes and edges make a graph that can run (spec 2.8). */
-import type { EdgeSpec, JoinSpec, NodeKind, NodeSpec } from '../document/blocks/topology.ts';
+import type { EdgeSpec, JoinSpec, NodeKind, NodeSpec } from '../document/structure/topology.ts';
 import type { Placed } from '../document/parse/read-blocks.ts';
 import { joinPath } from '../lib/text/text-path.ts';
 import type { IssueList } from './issue-list.ts';

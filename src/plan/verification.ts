@@ -1,5 +1,5 @@
 /** Whether and how the destination of a row can be compared with its source. */
-import { verifyDefaults } from '../document/blocks/verify.ts';
+import { verifyDefaults } from '../blocks/verify/schema.ts';
 import type { SinkCapabilities } from '../kit/sink.ts';
 import { canonicalJson } from '../lib/text/json.ts';
 import { inOneSpelling } from '../lib/http/local-address.ts';

@@ -3,7 +3,7 @@
  */
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { expect, test } from 'vitest';
-import { BLOCKS } from '../../src/document/blocks/index.ts';
+import { DESCRIBED_BLOCKS } from '../../src/blocks/index.ts';
 import { parts } from '../../src/parts.ts';
 import { startFixture } from '../support/server.ts';
 
@@ -15,10 +15,10 @@ const listed = [
   ...names(parts.sources).map((name) => ({ kind: 'source', name })),
   ...names(parts.sinks).map((name) => ({ kind: 'sink', name })),
   ...names(parts.transforms).map((name) => ({ kind: 'transform', name })),
-  ...BLOCKS.map(({ name }) => ({ kind: 'block', name })),
+  ...DESCRIBED_BLOCKS.map(({ name }) => ({ kind: 'block', name })),
 ];
 
-const { ask } = await startFixture({ parts, blocks: BLOCKS });
+const { ask } = await startFixture({ parts, blocks: DESCRIBED_BLOCKS });
 
 test('the catalogue lists the parts of the build, each with a description', async () => {
   const catalog = (await ask('GET', '/v1/schemas')).json() as Record<

@@ -2,7 +2,7 @@
 import {
   notificationsSchema,
   type NotificationRule,
-} from '../../src/document/blocks/notifications.ts';
+} from '../../src/blocks/notifications/schema.ts';
 import type { JsonValue } from '../../src/lib/text/json.ts';
 import type { Plan, RowPlan } from '../../src/plan/plan.ts';
 import type { EndedRun } from '../../src/runs/service/ended-run.ts';

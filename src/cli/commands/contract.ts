@@ -1,4 +1,4 @@
-import type { ContractConfig, ContractField } from '../../document/blocks/contract.ts';
+import type { ContractConfig, ContractField } from '../../blocks/contract/schema.ts';
 import { AppError } from '../../lib/errors.ts';
 import { stringifyJson } from '../../lib/text/json.ts';
 import type { Plan } from '../../plan/plan.ts';
@@ -43,7 +43,7 @@ export const contractCommand = defineCommand({
     });
     const contract = contractOf(plan);
     const { contractJson, contractJsonSchema, contractLineageFacet } =
-      await import('../../document/contract-export.ts');
+      await import('../../blocks/contract/export.ts');
     const { terminal, wiring } = context;
     switch (options.export) {
       case 'contract':

@@ -23,7 +23,7 @@ export const listCommand = defineCommand({
   examples: [{ command: 'headgate list', description: 'See what there is' }],
   async run({ terminal, wiring }, { options }) {
     const parts = await wiring.parts();
-    const { qualityBlock } = await import('../../document/blocks/quality.ts');
+    const { qualitySchema } = await import('../../blocks/quality/schema.ts');
     const sections: readonly (readonly [string, readonly Described[]])[] = [
       ['sources', parts.sources.all],
       ['sinks', parts.sinks.all],
@@ -31,7 +31,7 @@ export const listCommand = defineCommand({
       [
         'quality_checks',
         ['record', 'batch'].flatMap((scope) =>
-          variantsOf(jsonSchemaOf(qualityBlock.schema).properties?.[scope]),
+          variantsOf(jsonSchemaOf(qualitySchema).properties?.[scope]),
         ),
       ],
       ['state_stores', parts.states.all],

@@ -3,7 +3,7 @@ import {
   type LabelledRule,
   type MaskingAction,
   type MaskingConfig,
-} from '../../document/blocks/masking.ts';
+} from '../../blocks/masking/schema.ts';
 import { AppError } from '../../lib/errors.ts';
 import { stringifyJson } from '../../lib/text/json.ts';
 import type { Plan, RowPlan, SinkPlan } from '../../plan/plan.ts';

@@ -1,4 +1,4 @@
-import { EVENT_KINDS } from '../../document/notification-events.ts';
+import { EVENT_KINDS } from '../../blocks/notifications/events.ts';
 import type { TriedRule } from '../../features/notifications/try-out.ts';
 import { AppError } from '../../lib/errors.ts';
 import { defineCommand } from '../framework/command.ts';

@@ -7,7 +7,7 @@ import { DOCUMENT_OPTIONS } from '../documents/document-options.ts';
 import { EXIT, usageError } from '../framework/exit.ts';
 import { integerOption, switchOption, textOption } from '../framework/option.ts';
 import { count } from '../render/render.ts';
-import { maskingRulesFor } from '../../document/blocks/masking.ts';
+import { maskingRulesFor } from '../../blocks/masking/schema.ts';
 import { checksOf, expectationsOf, patienceOf } from '../render/row-checks.ts';
 import { undoOf } from '../render/row-undo.ts';
 import { factsOf, laneName } from '../render/row-facts.ts';

@@ -2,7 +2,7 @@ import type { ZodType } from 'zod';
 import { suggestion } from '../../lib/text/nearest.ts';
 import type { Parts } from '../../kit/parts.ts';
 import { jsonSchemaOf } from '../../kit/schema.ts';
-import type { BlockDefinition } from '../../document/block.ts';
+import type { BlockGrammar } from '../../document/block.ts';
 import { defineCommand } from '../framework/command.ts';
 import { EXIT, usageError } from '../framework/exit.ts';
 import { switchOption } from '../framework/option.ts';
@@ -34,9 +34,12 @@ export const schemaCommand = defineCommand({
   ],
   async run({ terminal, wiring }, { options, positionals: [what, type] }) {
     const parts = await wiring.parts();
-    const { BLOCKS } = await import('../../document/blocks/index.ts');
+    const { DESCRIBED_BLOCKS, GRAMMAR } = await import('../../blocks/index.ts');
     const { fixtureSpec } = await import('../../features/fixtures/spec.ts');
-    const blocks: readonly NamedSchema[] = [...BLOCKS, { name: 'test', schema: fixtureSpec }];
+    const blocks: readonly NamedSchema[] = [
+      ...DESCRIBED_BLOCKS,
+      { name: 'test', schema: fixtureSpec },
+    ];
     if (options.list) {
       for (const line of listing(parts, blocks)) terminal.print(line);
       return EXIT.ok;
@@ -50,7 +53,7 @@ export const schemaCommand = defineCommand({
       if (type !== undefined)
         throw usageError(`\`config\` is the whole document: it has no \`${type}\``);
       const { editorSchema } = await import('../../document/editor-schema.ts');
-      terminal.json(editorSchema(parts));
+      terminal.json(editorSchema(parts, GRAMMAR));
       return EXIT.ok;
     }
     terminal.json(jsonSchemaOf(schemaFor({ what, type, parts, blocks })));
@@ -59,7 +62,7 @@ export const schemaCommand = defineCommand({
 });
 
 /** A block of the document, or another file that has a schema. */
-type NamedSchema = Pick<BlockDefinition<unknown>, 'name' | 'schema'>;
+type NamedSchema = Pick<BlockGrammar, 'name' | 'schema'>;
 
 interface Wanted {
   readonly what: string;

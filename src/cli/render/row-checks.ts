@@ -2,7 +2,7 @@
  * What a row is held to: while records travel, when it has ended, and when something fails. In
  * short for `plan`, in words for `explain`.
  */
-import { maskingRulesFor } from '../../document/blocks/masking.ts';
+import { maskingRulesFor } from '../../blocks/masking/schema.ts';
 import type { RowPlan, VerifyPlan } from '../../plan/plan.ts';
 import { count } from './render.ts';
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { notificationsSchema } from '../../document/blocks/notifications.ts';
+import { notificationsSchema } from '../../blocks/notifications/schema.ts';
 import type { JsonObject } from '../../lib/text/json.ts';
 import { notificationsDocument, tellNotifications } from './tell-notifications.ts';
 

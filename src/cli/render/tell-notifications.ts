@@ -1,5 +1,5 @@
-import { keepsIncidents, type NotificationRule } from '../../document/blocks/notifications.ts';
-import { EVENT_KINDS, SEVERITIES, wants } from '../../document/notification-events.ts';
+import { keepsIncidents, type NotificationRule } from '../../blocks/notifications/schema.ts';
+import { EVENT_KINDS, SEVERITIES, wants } from '../../blocks/notifications/events.ts';
 import type { Plan } from '../../plan/plan.ts';
 
 /** Who is told how runs end, a sentence for each rule. */

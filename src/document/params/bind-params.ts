@@ -15,7 +15,7 @@ import {
 } from '../../lib/text/json.ts';
 import type { Redactor } from '../../lib/redact.ts';
 import { joinPath } from '../../lib/text/text-path.ts';
-import { PARAM_NAME, paramSchema, type ParamSpec } from '../blocks/params.ts';
+import { PARAM_NAME, paramSchema, type ParamSpec } from '../structure/params.ts';
 import { MAX_REFERENCE_CHAIN, MAX_TOKEN_DEPTH, MAX_TOKEN_TEXT } from '../text/limits.ts';
 import {
   declaredHint,

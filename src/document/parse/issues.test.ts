@@ -5,6 +5,7 @@ import { ISSUES } from './issues.ts';
 
 const SRC = resolve(import.meta.dirname, '../..');
 const FOLDERS = [
+  'blocks',
   'document',
   'plan',
   'kit',

@@ -8,47 +8,21 @@ import type { Issue } from '../../lib/errors.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../lib/text/json.ts';
 import { suggestion } from '../../lib/text/nearest.ts';
 import { joinPath } from '../../lib/text/text-path.ts';
-import { providerSchema, type ProviderSpec } from '../blocks/auth.ts';
-import { backfillSchema, type BackfillSpec } from '../blocks/backfill.ts';
-import { catalogSchema, type CatalogSpec } from '../blocks/catalog.ts';
-import { contractBlock, type ContractConfig } from '../blocks/contract.ts';
-import { dlqSchema, type DlqSpec } from '../blocks/dlq.ts';
-import { documentSchema } from '../blocks/document.ts';
-import type { Delivery } from '../blocks/delivery.ts';
-import { executionSchema, type ExecutionSpec } from '../blocks/execution.ts';
-import { lineageSchema, type LineageSpec } from '../blocks/lineage.ts';
-import { localOutputsSchema, type LocalOutputsConfig } from '../blocks/local-outputs.ts';
-import { maskingBlock, type MaskingConfig } from '../blocks/masking.ts';
-import { rowSchema, type RowSpec } from '../blocks/matrix.ts';
-import { metadataColumnsBlock, type MetadataColumnsSpec } from '../blocks/metadata-columns.ts';
-import { observabilitySchema, type ObservabilityConfig } from '../blocks/observability.ts';
-import { notificationsSchema, type NotificationRule } from '../blocks/notifications.ts';
-import { partitionSchema } from '../blocks/partition.ts';
-import { pipelineSchema } from '../blocks/pipeline.ts';
-import { qualityBlock, type QualityConfig } from '../blocks/quality.ts';
-import { reconcileSchema, type ReconcileSpec } from '../blocks/reconcile.ts';
-import { resilienceSchema, type ResilienceSpec } from '../blocks/resilience.ts';
-import { rollbackSchema, type RollbackConfig } from '../blocks/rollback.ts';
-import { scheduleSchema, type ScheduleSpec } from '../blocks/schedule.ts';
-import { schemaDriftBlock, type SchemaDriftConfig } from '../blocks/schema-drift.ts';
-import { selectionSchema, type SelectionSpec } from '../blocks/selection.ts';
-import { sinkSchema, type SinkSpec } from '../blocks/sink.ts';
-import { shardSchema, type ShardSpec } from '../blocks/shard.ts';
-import { slaSchema, type SlaConfig } from '../blocks/sla.ts';
-import { sourceSchema, type SourceSpec } from '../blocks/source.ts';
-import { stateSchema, type StateSpec } from '../blocks/state.ts';
-import { edgeSchema, nodeSchema, type EdgeSpec, type NodeSpec } from '../blocks/topology.ts';
-import { transformSchema, type TransformSpec } from '../blocks/transform.ts';
-import { verifySchema, type VerifySpec } from '../blocks/verify.ts';
-import type { PartitionSpec } from '../ranges/chunks.ts';
-import type { Document } from '../document.ts';
-import { isFull } from '../text/locate.ts';
-import { withoutUnavailable } from './not-available.ts';
+import type { BlockGrammar } from '../block.ts';
 import { compositionRefusal } from '../compose/origin.ts';
-import { holdsPrototype, refusePrototypes } from './prototype-keys.ts';
-import { salvage, salvageBy, type Salvage } from './salvage.ts';
-import { stepsOf } from './steps.ts';
+import type { Document } from '../document.ts';
+import type { Grammar } from '../grammar.ts';
+import { providerSchema, type ProviderSpec } from '../structure/auth.ts';
+import type { RowSpec } from '../structure/matrix.ts';
+import { sinkSchema, type SinkSpec } from '../structure/sink.ts';
+import { sourceSchema, type SourceSpec } from '../structure/source.ts';
+import { edgeSchema, nodeSchema, type EdgeSpec, type NodeSpec } from '../structure/topology.ts';
+import { transformSchema, type TransformSpec } from '../structure/transform.ts';
+import { isFull } from '../text/locate.ts';
 import { restoreEscapes } from '../tokens/tokens.ts';
+import { holdsPrototype, refusePrototypes } from './prototype-keys.ts';
+import { salvage, salvageBy } from './salvage.ts';
+import { stepsOf } from './steps.ts';
 
 /** A block and where it stands. */
 export interface Placed<T> {
@@ -56,21 +30,15 @@ export interface Placed<T> {
   readonly value: T;
 }
 
-/** Templates by name; `undefined` where one is declared but cannot be read. */
-export type Templates<T> = ReadonlyMap<string, Placed<T> | undefined>;
+/** Sources or sinks by name; `undefined` where one is declared but cannot be read. */
+export type Presets<T> = ReadonlyMap<string, Placed<T> | undefined>;
 
 export interface PipelineBlocks {
   /** Whether the document has a `pipeline` at all. */
   readonly present: boolean;
-  readonly sources: Templates<SourceSpec>;
-  readonly sinks: Templates<SinkSpec>;
+  readonly sources: Presets<SourceSpec>;
+  readonly sinks: Presets<SinkSpec>;
   readonly transforms: readonly Placed<TransformSpec>[];
-  readonly state: Placed<StateSpec> | undefined;
-  readonly dlq: Placed<DlqSpec> | undefined;
-  readonly quality: QualityConfig | undefined;
-  readonly contract: ContractConfig | undefined;
-  readonly masking: MaskingConfig | undefined;
-  readonly schema: SchemaDriftConfig | undefined;
   /**
    * `undefined` where the document has rows instead; a node that cannot be read is there without a
    * value.
@@ -79,7 +47,7 @@ export interface PipelineBlocks {
   readonly edges: readonly Placed<EdgeSpec>[];
 }
 
-export interface PlacedRow {
+export interface ParsedRow {
   readonly path: string;
   /** Place in the matrix as written. */
   readonly index: number;
@@ -88,40 +56,58 @@ export interface PlacedRow {
   readonly hasFaultyList?: true;
 }
 
-export interface Blocks {
+export interface ParsedBlocks {
   readonly pipeline: PipelineBlocks;
   /** `undefined` without a matrix; an empty one counts as none. */
-  readonly matrix: readonly PlacedRow[] | undefined;
+  readonly matrix: readonly ParsedRow[] | undefined;
   readonly auth: ReadonlyMap<string, Placed<ProviderSpec> | undefined>;
-  readonly execution: ExecutionSpec | undefined;
-  readonly selection: SelectionSpec | undefined;
-  readonly delivery: Delivery | undefined;
-  readonly resilience: ResilienceSpec | undefined;
-  readonly metadataColumns: MetadataColumnsSpec | undefined;
-  /** As written: the name of its jobs holds tokens. */
-  readonly lineage: LineageSpec | undefined;
-  readonly catalog: CatalogSpec | undefined;
-  readonly notifications: readonly NotificationRule[] | undefined;
-  readonly localOutputs: LocalOutputsConfig | undefined;
-  readonly observability: ObservabilityConfig | undefined;
-  readonly rollback: RollbackConfig | undefined;
-  readonly sla: Placed<SlaConfig> | undefined;
-  readonly partition: Placed<PartitionSpec> | undefined;
-  readonly shard: ShardSpec | undefined;
-  /** The block `schedule`. */
-  readonly recurrence: ScheduleSpec | undefined;
-  readonly backfill: BackfillSpec | undefined;
-  /** As written: its source is completed like every other. */
-  readonly reconcile: ReconcileSpec | undefined;
-  /** As written, for the same reason. */
-  readonly verify: VerifySpec | undefined;
+  /** The blocks that the document has, by name; `parsedBlock` knows their types. */
+  readonly named: ReadonlyMap<string, Placed<unknown>>;
 }
 
-/** `checking` may know what was checked before. */
-export function readBlocks(document: Document, issues: Issue[], checking: Check = check): Blocks {
-  const root = withoutUnavailable('document', withoutComposition(document, issues), '', issues);
-  const { shape } = documentSchema._zod.innerType;
-  refuseUnknownKeys(root, shape, '', issues);
+/** A block of the document; `undefined` where it has none, or none that can be read. */
+export function parsedBlock<Spec>(
+  { named }: Pick<ParsedBlocks, 'named'>,
+  { name }: BlockGrammar<Spec>,
+): Placed<Spec> | undefined {
+  return named.get(name) as Placed<Spec> | undefined;
+}
+
+/** What a row says itself: `null` for none, `undefined` for what stands above. */
+export function ownBlock<Spec>(
+  { spec }: Pick<ParsedRow, 'spec'>,
+  { name }: BlockGrammar<Spec>,
+): Spec | null | undefined {
+  return spec[name] as Spec | null | undefined;
+}
+
+interface Reading {
+  readonly grammar: Grammar;
+  readonly issues: Issue[];
+  /** May know what was checked before. */
+  readonly checking?: Check | undefined;
+}
+
+export function readBlocks(document: Document, reading: Reading): ParsedBlocks {
+  const { grammar, issues } = reading;
+  const root = withoutComposition(document, issues);
+  refuseUnknownKeys(root, '', reading);
+  readHead(root, grammar, issues);
+  const blocks = {
+    pipeline: readPipeline(root['pipeline'], reading),
+    matrix: readMatrix(root['matrix'], reading),
+    auth: readNamed(root['auth'], 'auth', issues, (value, path) =>
+      salvage(providerSchema, restored(value), path, issues),
+    ),
+    named: readNamedBlocks(root, reading),
+  };
+  const judged = { ...root, vars: null };
+  if (holdsPrototype(judged)) refusePrototypes(judged, '', issues);
+  return blocks;
+}
+
+function readHead(root: JsonObject, grammar: Grammar, issues: Issue[]): void {
+  const { shape } = grammar.document._zod.innerType;
   if (root['version'] === undefined || root['version'] === null) {
     issues.push({
       code: 'missing_key',
@@ -134,44 +120,28 @@ export function readBlocks(document: Document, issues: Issue[], checking: Check 
   }
   for (const key of ['kind', 'name', 'vars'] as const)
     salvage(shape[key] as ZodType, restored(root[key]), key, issues);
-  const delivery = salvage(shape.delivery, restored(root['delivery']), 'delivery', issues);
-  const blocks = {
-    pipeline: readPipeline(root['pipeline'], issues, salvageBy(checking)),
-    matrix: readMatrix(root['matrix'], issues),
-    auth: readNamed(root['auth'], 'auth', issues, (value, path) =>
-      salvage(providerSchema, restored(value), path, issues),
-    ),
-    execution: readMapping(root['execution'], 'execution', executionSchema, issues),
-    selection: readMapping(root['selection'], 'selection', selectionSchema, issues),
-    resilience: readMapping(root['resilience'], 'resilience', resilienceSchema, issues),
-    sla: placedAt('sla', readBlock(root, 'sla', slaSchema, issues)),
-    shard: readBlock(root, 'shard', shardSchema, issues),
-    partition: placedAt('partition', readBlock(root, 'partition', partitionSchema, issues)),
-    recurrence: readBlock(root, 'schedule', scheduleSchema, issues),
-    backfill: readBlock(root, 'backfill', backfillSchema, issues),
-    reconcile:
-      root['reconcile'] === undefined || root['reconcile'] === null
-        ? undefined
-        : salvage(reconcileSchema, root['reconcile'], 'reconcile', issues),
-    rollback: readBlock(root, 'rollback', rollbackSchema, issues),
-    verify:
-      root['verify'] === undefined || root['verify'] === null
-        ? undefined
-        : salvage(verifySchema, root['verify'], 'verify', issues),
-    lineage:
-      root['lineage'] === undefined || root['lineage'] === null
-        ? undefined
-        : salvage(lineageSchema, root['lineage'], 'lineage', issues),
-    catalog: readBlock(root, 'catalog', catalogSchema, issues),
-    metadataColumns: readBlock(root, 'metadata_columns', metadataColumnsBlock.schema, issues),
-    localOutputs: readBlock(root, 'local_outputs', localOutputsSchema, issues),
-    observability: readBlock(root, 'observability', observabilitySchema, issues),
-    notifications: readBlock(root, 'notifications', notificationsSchema, issues),
-    delivery,
-  };
-  const judged = { ...root, vars: null };
-  if (holdsPrototype(judged)) refusePrototypes(judged, '', issues);
-  return blocks;
+}
+
+function readNamedBlocks(
+  root: JsonObject,
+  { grammar, issues, checking = check }: Reading,
+): ReadonlyMap<string, Placed<unknown>> {
+  const { pipeline } = root;
+  const named = new Map<string, Placed<unknown>>();
+  for (const { name, placement, schema, asWritten } of grammar.blocks) {
+    const within = placement === 'top' ? root : isObject(pipeline) ? pipeline : {};
+    const found = within[name];
+    if (found === undefined || found === null) continue;
+    const path = placement === 'top' ? name : joinPath('pipeline', name);
+    const value = salvageBy(checking)(
+      schema,
+      asWritten === true ? found : restored(found),
+      path,
+      issues,
+    );
+    if (value !== undefined) named.set(name, { path, value });
+  }
+  return named;
 }
 
 /** Files are composed before; what is left of it came with a submission. */
@@ -182,13 +152,11 @@ function withoutComposition({ tree }: Document, issues: Issue[]): JsonObject {
   return rest;
 }
 
-function readPipeline(
-  value: JsonValue | undefined,
-  issues: Issue[],
-  read: Salvage,
-): PipelineBlocks {
+function readPipeline(value: JsonValue | undefined, reading: Reading): PipelineBlocks {
+  const { issues, checking = check } = reading;
+  const read = salvageBy(checking);
   const path = 'pipeline';
-  const given = isObject(value) ? withoutUnavailable('pipeline', value, path, issues) : undefined;
+  const given = isObject(value) ? value : undefined;
   if (given === undefined) {
     issues.push(
       value === undefined || value === null
@@ -202,35 +170,19 @@ function readPipeline(
     );
   }
   const pipeline = given ?? {};
-  refuseUnknownKeys(pipeline, pipelineSchema._zod.innerType.shape, path, issues);
-  const block = <T>(key: string, schema: ZodType<T>): T | undefined => {
-    const found = pipeline[key];
-    return found === undefined || found === null
-      ? undefined
-      : read(schema, restored(found), joinPath(path, key), issues);
-  };
-  const placed = <T>(key: string, schema: ZodType<T>): Placed<T> | undefined => {
-    const found = block(key, schema);
-    return found === undefined ? undefined : { path: joinPath(path, key), value: found };
-  };
+  refuseUnknownKeys(pipeline, path, reading);
   return {
     present: given !== undefined,
-    sources: readTemplates(
+    sources: readPresets(
       pipeline,
       'source',
       (spec, at) => read(sourceSchema, spec, at, issues),
       issues,
     ),
-    sinks: readTemplates(pipeline, 'sink', (spec, at) => readSink(spec, at, issues), issues),
+    sinks: readPresets(pipeline, 'sink', (spec, at) => readSink(spec, at, issues), issues),
     transforms: readList(pipeline['transforms'], joinPath(path, 'transforms'), issues, (item, at) =>
       read(transformSchema, item, at, issues),
     ),
-    state: placed('state', stateSchema),
-    dlq: placed('dlq', dlqSchema),
-    quality: block('quality', qualityBlock.schema),
-    contract: block('contract', contractBlock.schema),
-    masking: block('masking', maskingBlock.schema),
-    schema: block('schema', schemaDriftBlock.schema),
     ...readGraph(pipeline, path, issues),
   };
 }
@@ -265,13 +217,7 @@ function readGraph(
 function readNode(value: JsonValue, path: string, issues: Issue[]): NodeSpec | undefined {
   const kind = isObject(value) ? value['kind'] : undefined;
   if (!isObject(value) || kind === 'transform') return salvage(nodeSchema, value, path, issues);
-  if (kind === 'source')
-    return salvage(
-      nodeSchema,
-      withoutUnavailable('source node', value, path, issues),
-      path,
-      issues,
-    );
+  if (kind === 'source') return salvage(nodeSchema, value, path, issues);
   return salvage(
     nodeSchema,
     kind === 'sink' ? withoutSourceKeys(value, path, issues) : restored(value),
@@ -282,17 +228,17 @@ function readNode(value: JsonValue, path: string, issues: Issue[]): NodeSpec | u
 
 type ReadOne<T> = (value: JsonValue, path: string) => T | undefined;
 
-function readTemplates<T>(
+function readPresets<T>(
   pipeline: JsonObject,
   role: 'source' | 'sink',
   read: ReadOne<T>,
   issues: Issue[],
-): Templates<T> {
+): Presets<T> {
   const path = `pipeline.${role}s`;
-  const templates = new Map(readNamed(pipeline[`${role}s`], path, issues, read));
+  const presets = new Map(readNamed(pipeline[`${role}s`], path, issues, read));
   const single = pipeline[role];
-  if (single === undefined || single === null) return templates;
-  if (templates.has('default')) {
+  if (single === undefined || single === null) return presets;
+  if (presets.has('default')) {
     const message = `\`pipeline.${role}\` and \`${path}.default\` are the same template, declared twice`;
     issues.push({
       code: 'duplicate_template',
@@ -303,8 +249,8 @@ function readTemplates<T>(
   }
   const at = `pipeline.${role}`;
   const value = read(single, at);
-  templates.set('default', value === undefined ? undefined : { path: at, value });
-  return templates;
+  presets.set('default', value === undefined ? undefined : { path: at, value });
+  return presets;
 }
 
 function readNamed<T>(
@@ -376,29 +322,29 @@ function readList<T>(
   });
 }
 
-function readMatrix(value: JsonValue | undefined, issues: Issue[]): PlacedRow[] | undefined {
+function readMatrix(value: JsonValue | undefined, reading: Reading): ParsedRow[] | undefined {
+  const { issues } = reading;
   if (value === undefined || value === null) return undefined;
   if (!Array.isArray(value)) {
     issues.push({ code: 'wrong_type', path: 'matrix', message: 'expected a list of rows' });
     return undefined;
   }
   if (value.length === 0) return undefined;
-  return value.map((item, index) => readRow(item, index, issues));
+  return value.map((item, index) => readRow(item, index, reading));
 }
 
 const LIST_KEYS = ['fan_out', 'discover'] as const;
 
-function readRow(item: JsonValue, index: number, issues: Issue[]): PlacedRow {
+function readRow(item: JsonValue, index: number, { grammar, issues }: Reading): ParsedRow {
   const path = `matrix[${index}]`;
   let given = item;
   if (isObject(given)) {
-    given = withoutUnavailable('row', given, path, issues);
     refuseLoneParentKey(given, path, issues);
     const { sink } = given;
     if (isObject(sink))
       given = { ...given, sink: withoutSourceKeys(sink, joinPath(path, 'sink'), issues) };
   }
-  const spec: RowSpec = salvage(rowSchema, given, path, issues) ?? {};
+  const spec: RowSpec = salvage(grammar.row, given, path, issues) ?? {};
   const lostList =
     isObject(given) &&
     LIST_KEYS.some((key) => (given[key] ?? null) !== null && spec[key] === undefined);
@@ -420,61 +366,32 @@ function refuseLoneParentKey(
   });
 }
 
-function readMapping<T>(
-  value: JsonValue | undefined,
-  path: 'execution' | 'selection' | 'resilience',
-  schema: ZodType<T>,
-  issues: Issue[],
-): T | undefined {
-  if (value === undefined || value === null) return undefined;
-  return salvage(schema, restored(value), path, issues);
-}
-
-function placedAt<T>(path: string, value: T | undefined): Placed<T> | undefined {
-  return value === undefined ? undefined : { path, value };
-}
-
-function readBlock<T>(
-  root: JsonObject,
-  key: string,
-  schema: ZodType<T>,
-  issues: Issue[],
-): T | undefined {
-  const value = root[key];
-  return value === undefined || value === null
-    ? undefined
-    : salvage(schema, restored(value), key, issues);
-}
-
 function refuseUnknownKeys(
   mapping: JsonObject,
-  known: Readonly<Record<string, ZodType>>,
-  path: string,
-  issues: Issue[],
+  place: '' | 'pipeline',
+  { grammar, issues }: Reading,
 ): void {
+  const [top, inside] = [grammar.document, grammar.pipeline].map((one) =>
+    Object.keys(one._zod.innerType.shape),
+  ) as [string[], string[]];
+  const known = place === '' ? top : inside;
+  const isKnown = new Set(known);
   for (const key of Object.keys(mapping)) {
     if (isFull(issues)) return;
-    if (Object.hasOwn(known, key)) continue;
-    const issue = {
+    if (isKnown.has(key)) continue;
+    const hint =
+      place === '' && inside.includes(key)
+        ? 'it belongs inside `pipeline`'
+        : place === 'pipeline' && top.includes(key)
+          ? 'it belongs at the top of the document, beside `pipeline`'
+          : suggestion(key, known, 'known keys');
+    issues.push({
       code: 'unknown_key',
-      path: joinPath(path, key),
+      path: joinPath(place, key),
       message: `unknown key \`${key}\``,
-    };
-    const hint = placeHint(key, path) ?? suggestion(key, Object.keys(known), 'known keys');
-    issues.push(hint === undefined ? issue : { ...issue, hint });
+      ...(hint === undefined ? {} : { hint }),
+    });
   }
-}
-
-/**
- * Where a block belongs that stands at the top instead of inside `pipeline`, or the other way
- * round.
- */
-function placeHint(key: string, path: string): string | undefined {
-  if (path === '' && Object.hasOwn(pipelineSchema._zod.innerType.shape, key))
-    return 'it belongs inside `pipeline`';
-  if (path === 'pipeline' && Object.hasOwn(documentSchema._zod.innerType.shape, key))
-    return 'it belongs at the top of the document, beside `pipeline`';
-  return undefined;
 }
 
 function restored(value: JsonValue | undefined): JsonValue | undefined {

@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { DateTime } from 'luxon';
 import { describe, expect, test } from 'vitest';
 import { check } from '../../kit/schema.ts';
-import { partitionSchema } from '../blocks/partition.ts';
+import { partitionSchema } from '../../blocks/partition/schema.ts';
 import { CHUNK_TOKENS, cut, type Chunk } from './chunks.ts';
 import { parseWindow } from './windows.ts';
 

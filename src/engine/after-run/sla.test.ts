@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { slaSchema } from '../../document/blocks/sla.ts';
+import { slaSchema } from '../../blocks/sla/schema.ts';
 import type { JsonObject, JsonValue } from '../../lib/text/json.ts';
 import type { ExecuteOptions } from '../engine.ts';
 import { doctor } from '../doctor.ts';

@@ -7,7 +7,7 @@ import { messageOf } from '../../lib/errors.ts';
 import { isObject, type JsonValue } from '../../lib/text/json.ts';
 import { defineMetric } from '../../lib/metrics/metrics.ts';
 import type { StateStore } from '../../kit/state-store.ts';
-import { needsHistory, type SlaConfig } from '../../document/blocks/sla.ts';
+import { needsHistory, type SlaConfig } from '../../blocks/sla/schema.ts';
 import type { SlaViolation } from '../../wire/outcome.ts';
 import { anomalyOf } from './volume.ts';
 

@@ -1,5 +1,5 @@
 /** Whether a volume stands out among earlier ones: pure arithmetic. */
-import { sensitivityOf, type SlaConfig } from '../../document/blocks/sla.ts';
+import { sensitivityOf, type SlaConfig } from '../../blocks/sla/schema.ts';
 
 /** `undefined` when the volume is within what is usual, else the usual range as text. */
 export function anomalyOf(

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import * as fc from 'fast-check';
-import { executionSchema, type AdaptiveBatchSpec } from '../../document/blocks/execution.ts';
+import { executionSchema, type AdaptiveBatchSpec } from '../../blocks/execution/schema.ts';
 import { check } from '../../kit/schema.ts';
 import type { JsonObject, JsonValue } from '../../lib/text/json.ts';
 import { countedMetrics, run, sqliteTable } from '../../../test/fakes/engine.ts';

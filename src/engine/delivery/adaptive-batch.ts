@@ -3,7 +3,7 @@
  * not.
  */
 import { defineMetric } from '../../lib/metrics/metrics.ts';
-import type { AdaptiveBatchSpec } from '../../document/blocks/execution.ts';
+import type { AdaptiveBatchSpec } from '../../blocks/execution/schema.ts';
 import type { Invocation } from '../invocation.ts';
 
 const ROW = ['pipeline', 'row'] as const;

@@ -1,6 +1,6 @@
 import { RunError } from '../../lib/errors.ts';
 import { defineMetric } from '../../lib/metrics/metrics.ts';
-import type { BreakerPolicy } from '../../document/blocks/resilience.ts';
+import type { BreakerPolicy } from '../../blocks/resilience/schema.ts';
 import type { Invocation } from '../invocation.ts';
 
 export const CIRCUIT_STATE = defineMetric({

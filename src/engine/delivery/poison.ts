@@ -4,7 +4,7 @@ import { ConnectorError, RecordError, RunError } from '../../lib/errors.ts';
 import { defineMetric } from '../../lib/metrics/metrics.ts';
 import type { Page } from '../../kit/page.ts';
 import type { Rejection, WriteResult } from '../../kit/sink.ts';
-import type { PoisonPolicy } from '../../document/blocks/resilience.ts';
+import type { PoisonPolicy } from '../../blocks/resilience/schema.ts';
 import { wrapConnectorError, connectorErrorOf } from '../failure.ts';
 import type { Invocation } from '../invocation.ts';
 

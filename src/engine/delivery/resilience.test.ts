@@ -3,7 +3,7 @@ import {
   breakerPolicyOf,
   poisonPolicyOf,
   resilienceSchema,
-} from '../../document/blocks/resilience.ts';
+} from '../../blocks/resilience/schema.ts';
 import { ConnectorError, RecordError } from '../../lib/errors.ts';
 import type { JsonObject, JsonValue } from '../../lib/text/json.ts';
 import { sqliteSink } from '../../connectors/sqlite/index.ts';

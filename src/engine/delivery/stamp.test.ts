@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { metadataColumnsBlock, metadataColumnsOf } from '../../document/blocks/metadata-columns.ts';
+import { metadataColumnsOf, metadataColumnsSchema } from '../../blocks/metadata-columns/schema.ts';
 import type { JsonValue } from '../../lib/text/json.ts';
 import type { RowPlan } from '../../plan/plan.ts';
 import { stillClock } from '../../../test/fakes/clock.ts';
@@ -8,7 +8,7 @@ import { testEnv } from '../../../test/fakes/env.ts';
 import { dlqPlan, fakeSink, fakeSource, planOf, rowPlan } from '../../../test/fakes/plan.ts';
 
 const columns = (block: unknown): RowPlan['metadataColumns'] =>
-  metadataColumnsOf(metadataColumnsBlock.schema.parse(block));
+  metadataColumnsOf(metadataColumnsSchema.parse(block));
 const all = columns({ columns: ['extracted_at', 'loaded_at', 'run_id', 'source', 'sequence'] });
 
 it('stamps every record with times, invocation, source and a sequence that goes on from page to page', async () => {

@@ -1,6 +1,6 @@
 /** Puts metadata columns on the records of a page, as the last thing before the sink takes it. */
 import { isObject, setField, type JsonObject, type JsonValue } from '../../lib/text/json.ts';
-import type { MetadataColumn, NamedColumn } from '../../document/blocks/metadata-columns.ts';
+import type { MetadataColumn, NamedColumn } from '../../blocks/metadata-columns/schema.ts';
 import type { Page } from '../../kit/page.ts';
 import type { ColumnType } from '../../kit/sink.ts';
 

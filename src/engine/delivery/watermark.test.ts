@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { ConnectorError } from '../../lib/errors.ts';
 import type { JsonValue } from '../../lib/text/json.ts';
 import type { Sink, SinkDefinition } from '../../kit/sink.ts';
-import { metadataColumnsBlock, metadataColumnsOf } from '../../document/blocks/metadata-columns.ts';
-import { retryPolicyOf } from '../../document/blocks/resilience.ts';
+import { metadataColumnsOf, metadataColumnsSchema } from '../../blocks/metadata-columns/schema.ts';
+import { retryPolicyOf } from '../../blocks/resilience/schema.ts';
 import type { RowPlan } from '../../plan/plan.ts';
 import type { ExecuteOptions } from '../engine.ts';
 import { stillClock } from '../../../test/fakes/clock.ts';
@@ -200,7 +200,7 @@ describe('an atomic watermark (spec 2.10)', () => {
   it('is committed with stamped records', async () => {
     using table = sqliteTable();
     const metadataColumns = metadataColumnsOf(
-      metadataColumnsBlock.schema.parse({ columns: ['sequence'] }),
+      metadataColumnsSchema.parse({ columns: ['sequence'] }),
     );
     await move(table, { row: { metadataColumns } });
     expect(

@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest';
 import { run, sqliteTable } from '../../../test/fakes/engine.ts';
 import { dlqPlan, fakeSink, fakeSource, planOf, rowPlan } from '../../../test/fakes/plan.ts';
-import { contractBlock } from '../../document/blocks/contract.ts';
+import { contractSchema } from '../../blocks/contract/schema.ts';
 import type { SinkDefinition } from '../../kit/sink.ts';
 import type { PartPlan } from '../../plan/plan.ts';
 
-const contract = contractBlock.schema.parse({
+const contract = contractSchema.parse({
   version: '1',
   on_breach: 'quarantine',
   fields: [{ name: 'a', type: 'integer' }],

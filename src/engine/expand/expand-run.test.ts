@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest';
 import { StopReason } from '../../lib/errors.ts';
 import type { JsonValue } from '../../lib/text/json.ts';
 import type { SourceDefinition } from '../../kit/source.ts';
-import { partitionSchema } from '../../document/blocks/partition.ts';
+import { partitionSchema } from '../../blocks/partition/schema.ts';
 import { cut } from '../../document/ranges/chunks.ts';
 import type { FanOutPlan, PartitionPlan, Plan, RowPlan } from '../../plan/plan.ts';
 import type { RunOutcome } from '../../wire/outcome.ts';

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, it, vi } from 'vitest';
 import { csvSink, csvSource } from '../../connectors/csv/index.ts';
 import { jsonlSink, jsonlSource } from '../../connectors/jsonl/index.ts';
-import { maskingBlock } from '../../document/blocks/masking.ts';
+import { maskingSchema } from '../../blocks/masking/schema.ts';
 import { COLUMNS_LANE, Page, RECORDS_LANE, type Encoding, type Lane } from '../../kit/page.ts';
 import { check } from '../../kit/schema.ts';
 import type { JsonObject } from '../../lib/text/json.ts';
@@ -100,7 +100,7 @@ describe('the shape of records', () => {
         quality: undefined,
         contract: undefined,
         schema: undefined,
-        masking: maskingBlock.schema.parse({
+        masking: maskingSchema.parse({
           rules: [{ match: { fields: ['mail'] }, action: { type: 'redact' } }],
         }),
       },

@@ -2,7 +2,7 @@ import {
   hasContractType,
   type ContractConfig,
   type ContractField,
-} from '../../document/blocks/contract.ts';
+} from '../../blocks/contract/schema.ts';
 import { hasField, isObject, type JsonValue } from '../../lib/text/json.ts';
 import { re2js } from '../../lib/lazy.ts';
 import { memberOf } from '../../lib/member-of.ts';

@@ -2,7 +2,7 @@
  * The contract over columns: the same checks, field by field, and plain texts are measured where
  * they stand.
  */
-import type { ContractConfig, ContractField } from '../../document/blocks/contract.ts';
+import type { ContractConfig, ContractField } from '../../blocks/contract/schema.ts';
 import { hasCharacters, readCell } from '../../kit/cells.ts';
 import {
   ESCAPED,

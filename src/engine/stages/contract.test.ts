@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { contractBlock } from '../../document/blocks/contract.ts';
+import { contractSchema } from '../../blocks/contract/schema.ts';
 import type { JsonObject, JsonValue } from '../../lib/text/json.ts';
 import { compileContract } from './contract-breach.ts';
 import { createContractStage } from './contract.ts';
@@ -10,7 +10,7 @@ import { runStage, testContext, type StageOutcome } from '../../../test/support/
 const BIG = 9_007_199_254_740_993n;
 
 function ruleBroken(contract: JsonObject, record: JsonValue): string | undefined {
-  return compileContract(contractBlock.schema.parse({ version: '1', ...contract }))(record)?.rule;
+  return compileContract(contractSchema.parse({ version: '1', ...contract }))(record)?.rule;
 }
 
 const field = (more: JsonObject): JsonObject => ({ fields: [{ name: 'v', ...more }] });
@@ -78,7 +78,7 @@ describe('a breach', () => {
       on_breach: onBreach,
       fields: [{ name: 'pin', type: 'string', pattern: '^[0-9]+$' }],
     };
-    return runStage(createContractStage(contractBlock.schema.parse(block), context), records);
+    return runStage(createContractStage(contractSchema.parse(block), context), records);
   }
 
   it('fails the run naming version, field, rule and record, never the value', async () => {
@@ -121,7 +121,7 @@ describe('a breach', () => {
   });
 
   it('keeps the index with which records came when earlier stages took some away', async () => {
-    const contract = contractBlock.schema.parse({
+    const contract = contractSchema.parse({
       version: '1',
       on_breach: 'quarantine',
       fields: [{ name: 'a', type: 'string' }],
@@ -140,7 +140,7 @@ describe('a breach', () => {
   it('is logged once and always counted under warn, and everything is written', async () => {
     const context = testContext();
     const stage = createContractStage(
-      contractBlock.schema.parse({
+      contractSchema.parse({
         version: '1',
         on_breach: 'warn',
         fields: [{ name: 'a', type: 'string' }],
@@ -168,7 +168,7 @@ describe('a breach', () => {
       allow_extra_fields: false,
       fields: [{ name: 'a', type: 'string', required: false }],
     };
-    const stage = createContractStage(contractBlock.schema.parse(block), context);
+    const stage = createContractStage(contractSchema.parse(block), context);
     await runStage(
       stage,
       Array.from({ length: 150 }, (_, i) => ({ [`k${i}`]: 1 })),

@@ -1,4 +1,4 @@
-import type { ContractConfig } from '../../document/blocks/contract.ts';
+import type { ContractConfig } from '../../blocks/contract/schema.ts';
 import { RunError } from '../../lib/errors.ts';
 import type { JsonValue } from '../../lib/text/json.ts';
 import { defineMetric } from '../../lib/metrics/metrics.ts';

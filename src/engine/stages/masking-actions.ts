@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import type { MaskingAction } from '../../document/blocks/masking.ts';
+import type { MaskingAction } from '../../blocks/masking/schema.ts';
 import { isObject, stringifyJson, type JsonValue } from '../../lib/text/json.ts';
 import { hmacSha256 } from '../../lib/crypto/hmac.ts';
 import { memoWhileItPays } from '../../lib/memo.ts';

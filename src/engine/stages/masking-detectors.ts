@@ -1,4 +1,4 @@
-import type { DetectorName } from '../../document/blocks/masking.ts';
+import type { DetectorName } from '../../blocks/masking/schema.ts';
 
 /**
  * Each says whether a whole text is of one kind. What is cheap to ask comes first: nearly every

@@ -1,4 +1,4 @@
-import type { MaskingRule } from '../../document/blocks/masking.ts';
+import type { MaskingRule } from '../../blocks/masking/schema.ts';
 import { re2js } from '../../lib/lazy.ts';
 
 /**

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { columnsOf } from '../../../test/fakes/columns.ts';
-import { maskingBlock, maskingRulesFor } from '../../document/blocks/masking.ts';
+import { maskingRulesFor, maskingSchema } from '../../blocks/masking/schema.ts';
 import { readRecords } from '../../kit/column-records.ts';
 import type { JsonObject } from '../../lib/text/json.ts';
 import { createMasker } from './masking.ts';
@@ -26,7 +26,7 @@ describe.each(ACTIONS)('$type $prefix', (action) => {
   it.each([{ key: 'a key' }, {}])(
     'makes of cells what it makes of records, page after page (%o)',
     (keyed) => {
-      const block = maskingBlock.schema.parse({
+      const block = maskingSchema.parse({
         ...keyed,
         rules: [{ match: { fields: ['a'] }, action }],
       });

@@ -1,7 +1,7 @@
 import { createHash, createHmac } from 'node:crypto';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { maskingBlock } from '../../document/blocks/masking.ts';
+import { maskingSchema } from '../../blocks/masking/schema.ts';
 import { parseJson, stringifyJson, type JsonObject, type JsonValue } from '../../lib/text/json.ts';
 import { hideAllButLast } from './masking-actions.ts';
 import { DETECT } from './masking-detectors.ts';
@@ -15,10 +15,9 @@ async function mask(
   record: JsonValue,
   context = testContext(),
 ): Promise<JsonValue | undefined> {
-  const { records } = await runStage(
-    createMaskingStage(maskingBlock.schema.parse(block), context),
-    [record],
-  );
+  const { records } = await runStage(createMaskingStage(maskingSchema.parse(block), context), [
+    record,
+  ]);
   return records[0];
 }
 

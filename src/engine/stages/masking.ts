@@ -2,7 +2,7 @@ import {
   maskingRulesFor,
   type LabelledRule,
   type MaskingConfig,
-} from '../../document/blocks/masking.ts';
+} from '../../blocks/masking/schema.ts';
 import { ColumnBuilder, isExactInCells, valuesOf } from '../../kit/cells.ts';
 import { mayNest, type Column, type Columns } from '../../kit/columns.ts';
 import { isObject, setField, type JsonObject, type JsonValue } from '../../lib/text/json.ts';

@@ -1,4 +1,4 @@
-import type { BatchCheckConfig } from '../../document/blocks/quality.ts';
+import type { BatchCheckConfig } from '../../blocks/quality/schema.ts';
 import { canonicalJson, type JsonValue } from '../../lib/text/json.ts';
 import { pathReader } from './quality-values.ts';
 import type { PageInWork } from './stage.ts';

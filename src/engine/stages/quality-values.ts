@@ -2,7 +2,7 @@ import {
   compileJsonSchema,
   numberIn,
   type RecordCheckConfig,
-} from '../../document/blocks/quality.ts';
+} from '../../blocks/quality/schema.ts';
 import { columnReader } from '../../kit/cells.ts';
 import { readerOf } from '../../kit/field-path.ts';
 import { stepsOf } from '../../kit/path-field.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { qualityBlock, type QualityConfig } from '../../document/blocks/quality.ts';
+import { type QualityConfig, qualitySchema } from '../../blocks/quality/schema.ts';
 import type { JsonObject, JsonValue } from '../../lib/text/json.ts';
 import { createQualityStage } from './quality.ts';
 import { runStage, testContext, type StageOutcome } from '../../../test/support/stages.ts';
@@ -7,7 +7,7 @@ import { runStage, testContext, type StageOutcome } from '../../../test/support/
 const BIG = 9_007_199_254_740_993n;
 
 function quality(config: JsonObject): QualityConfig {
-  return qualityBlock.schema.parse(config);
+  return qualitySchema.parse(config);
 }
 
 function run(

@@ -2,7 +2,7 @@ import type {
   BatchCheckConfig,
   QualityConfig,
   RecordCheckConfig,
-} from '../../document/blocks/quality.ts';
+} from '../../blocks/quality/schema.ts';
 import { RunError } from '../../lib/errors.ts';
 import { defineMetric } from '../../lib/metrics/metrics.ts';
 import { compileBatchCheck, type BatchFinding } from './quality-batch.ts';

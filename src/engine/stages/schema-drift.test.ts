@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { schemaDriftBlock } from '../../document/blocks/schema-drift.ts';
-import { metadataColumnsBlock, metadataColumnsOf } from '../../document/blocks/metadata-columns.ts';
+import { schemaDriftSchema } from '../../blocks/schema-drift/schema.ts';
+import { metadataColumnsOf, metadataColumnsSchema } from '../../blocks/metadata-columns/schema.ts';
 import type { JsonObject, JsonValue } from '../../lib/text/json.ts';
 import type { RowPlan } from '../../plan/plan.ts';
 import { countedMetrics, run, sqliteTable } from '../../../test/fakes/engine.ts';
@@ -24,7 +24,7 @@ const governed = (
   contract: undefined,
   masking: undefined,
   ...others,
-  schema: schemaDriftBlock.schema.parse(block),
+  schema: schemaDriftSchema.parse(block),
 });
 
 /** Moves pages into the table `t` of a real SQLite database under a policy. */
@@ -219,7 +219,7 @@ describe('evolve', () => {
 
   it('gives an existing table the metadata columns too, and never misses them in records', async () => {
     const metadataColumns = metadataColumnsOf(
-      metadataColumnsBlock.schema.parse({ columns: ['sequence'] }),
+      metadataColumnsSchema.parse({ columns: ['sequence'] }),
     );
     const { rows } = await move(T, evolve, [[{ id: 5, v: 1 }]], { metadataColumns });
     expect(rows).toEqual([{ id: 5, v: 1, _svc_sequence: 0 }]);

@@ -12,7 +12,7 @@ import type {
   SchemaChange,
   SinkCapabilities,
 } from '../../kit/sink.ts';
-import type { SchemaDriftConfig } from '../../document/blocks/schema-drift.ts';
+import type { SchemaDriftConfig } from '../../blocks/schema-drift/schema.ts';
 import { wrapConnectorError } from '../failure.ts';
 import {
   changed,

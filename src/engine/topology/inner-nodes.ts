@@ -1,5 +1,5 @@
 /** The nodes between sources and sinks: transform, tee, merge and join. */
-import type { JoinSpec } from '../../document/blocks/topology.ts';
+import type { JoinSpec } from '../../document/structure/topology.ts';
 import { Page } from '../../kit/page.ts';
 import type { JsonValue } from '../../lib/text/json.ts';
 import type { EdgePlan, TransformPlan } from '../../plan/plan.ts';

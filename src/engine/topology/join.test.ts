@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { JoinSpec } from '../../document/blocks/topology.ts';
+import type { JoinSpec } from '../../document/structure/topology.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../lib/text/json.ts';
 import { Join } from './join.ts';
 import { joinKey, pathReader } from './join-key.ts';

@@ -7,7 +7,7 @@ import {
   type JsonObject,
   type JsonValue,
 } from '../../lib/text/json.ts';
-import type { JoinSpec } from '../../document/blocks/topology.ts';
+import type { JoinSpec } from '../../document/structure/topology.ts';
 import { BuildIndex, type Match } from './build-index.ts';
 import { copyJson } from './copy-json.ts';
 import { joinKey, pathReader } from './join-key.ts';

@@ -1,5 +1,5 @@
 /** What is compared, and what is found. */
-import type { VerifySpec } from '../../document/blocks/verify.ts';
+import type { VerifySpec } from '../../blocks/verify/schema.ts';
 import type { Log } from '../../lib/log.ts';
 import type { VerifyReport } from '../../wire/verify.ts';
 import type { Found, KeyedDiffOptions } from './keyed-diff.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { verifyDefaults, type NormalizeSpec } from '../../document/blocks/verify.ts';
+import { verifyDefaults, type NormalizeSpec } from '../../blocks/verify/schema.ts';
 import type { ColumnHolds } from '../../kit/source.ts';
 import type { JsonValue } from '../../lib/text/json.ts';
 import { instantText } from './instant-text.ts';

@@ -1,5 +1,5 @@
 /** When two values are the same: each becomes a text, and equal texts mean equal values. */
-import type { NormalizeSpec } from '../../document/blocks/verify.ts';
+import type { NormalizeSpec } from '../../blocks/verify/schema.ts';
 import type { ColumnHolds } from '../../kit/source.ts';
 import { parseJson, type JsonObject, type JsonValue } from '../../lib/text/json.ts';
 import { instantText } from './instant-text.ts';

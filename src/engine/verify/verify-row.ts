@@ -2,7 +2,7 @@
  * Compares the destination of one row with its source, and puts right what differs where that is
  * asked for.
  */
-import { maskingRulesFor } from '../../document/blocks/masking.ts';
+import { maskingRulesFor } from '../../blocks/masking/schema.ts';
 import type { SourceContext } from '../../kit/context.ts';
 import type { Page } from '../../kit/page.ts';
 import { check } from '../../kit/schema.ts';

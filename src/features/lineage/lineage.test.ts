@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { lineageSchema } from '../../document/blocks/lineage.ts';
+import { lineageSchema } from '../../blocks/lineage/schema.ts';
 import type { ExecuteOptions } from '../../engine/engine.ts';
 import type { ObservedRow, RunObserver } from '../../engine/observe/observer.ts';
 import { ConnectorError, StopReason } from '../../lib/errors.ts';

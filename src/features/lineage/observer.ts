@@ -1,5 +1,5 @@
 /** Tells a collector what the rows of a run read and write. */
-import type { LineageEventKind } from '../../document/blocks/lineage.ts';
+import type { LineageEventKind } from '../../blocks/lineage/schema.ts';
 import { columnOriginsOf } from '../../engine/observe/column-origins.ts';
 import {
   datasetsOf,

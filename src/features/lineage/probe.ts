@@ -1,7 +1,7 @@
 /** Whether lineage events could be sent, without sending one. */
 import { access, constants, stat } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
-import type { LineageSpec } from '../../document/blocks/lineage.ts';
+import type { LineageSpec } from '../../blocks/lineage/schema.ts';
 import type { Env } from '../../lib/env.ts';
 import { messageOf } from '../../lib/errors.ts';
 import type { ProbeReport } from '../../wire/doctor.ts';

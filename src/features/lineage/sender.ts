@@ -1,4 +1,4 @@
-import type { LineageEventKind } from '../../document/blocks/lineage.ts';
+import type { LineageEventKind } from '../../blocks/lineage/schema.ts';
 import type { Env } from '../../lib/env.ts';
 import { messageOf, StopReason } from '../../lib/errors.ts';
 import { Gate } from '../../lib/gate.ts';

@@ -1,7 +1,7 @@
 /** How events leave: one at a time to a collector, or as lines of a file. */
 import { appendFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
-import type { LineageTransport } from '../../document/blocks/lineage.ts';
+import type { LineageTransport } from '../../blocks/lineage/schema.ts';
 import type { Env } from '../../lib/env.ts';
 import { messageOf } from '../../lib/errors.ts';
 import { makeFolder } from '../../lib/files/make-folder.ts';

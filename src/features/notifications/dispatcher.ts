@@ -5,8 +5,8 @@ import {
   type Channel,
   type IncidentConfig,
   type NotificationRule,
-} from '../../document/blocks/notifications.ts';
-import { wants } from '../../document/notification-events.ts';
+} from '../../blocks/notifications/schema.ts';
+import { wants } from '../../blocks/notifications/events.ts';
 import type { Env } from '../../lib/env.ts';
 import { stringifyJson } from '../../lib/text/json.ts';
 import { Redactor } from '../../lib/redact.ts';

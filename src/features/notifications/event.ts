@@ -2,7 +2,7 @@ import {
   EVENT_SEVERITY,
   type EventKind,
   type Severity,
-} from '../../document/notification-events.ts';
+} from '../../blocks/notifications/events.ts';
 import { jsonText, type JsonValue } from '../../lib/text/json.ts';
 
 /**

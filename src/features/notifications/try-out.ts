@@ -1,6 +1,6 @@
 /** One made-up event through every rule, to see whether it arrives. */
-import { keepsIncidents } from '../../document/blocks/notifications.ts';
-import type { EventKind } from '../../document/notification-events.ts';
+import { keepsIncidents } from '../../blocks/notifications/schema.ts';
+import type { EventKind } from '../../blocks/notifications/events.ts';
 import type { Env } from '../../lib/env.ts';
 import type { Plan } from '../../plan/plan.ts';
 import { Dispatcher, takes } from './dispatcher.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { fakeSink, fakeSource, planOf, rowPlan } from '../../../test/fakes/plan.ts';
-import { scheduleSchema } from '../../document/blocks/schedule.ts';
+import { scheduleSchema } from '../../blocks/schedule/schema.ts';
 import type { RunOutcome } from '../../wire/outcome.ts';
 import { createJob } from './job.ts';
 

@@ -1,5 +1,5 @@
 /** A document as its scheduler sees it. */
-import type { ScheduleSpec } from '../../document/blocks/schedule.ts';
+import type { ScheduleSpec } from '../../blocks/schedule/schema.ts';
 import type { ExecuteOptions } from '../../engine/engine.ts';
 import { rowOfInvocation } from '../../engine/expand/iteration.ts';
 import { assert } from '../../lib/errors.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { eventClock, type EventClock } from '../../../test/fakes/event-clock.ts';
 import { testEnv } from '../../../test/fakes/env.ts';
-import { scheduleSchema } from '../../document/blocks/schedule.ts';
+import { scheduleSchema } from '../../blocks/schedule/schema.ts';
 import { parseCron } from '../../lib/time/cron.ts';
 import type { Metrics } from '../../lib/metrics/metrics.ts';
 import type { RunOutcome } from '../../wire/outcome.ts';

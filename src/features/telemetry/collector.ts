@@ -1,5 +1,5 @@
 /** Where traces and metrics are sent: exporters of one run, made from `observability.otel`. */
-import type { OtelConfig, Signal } from '../../document/blocks/observability.ts';
+import type { OtelConfig, Signal } from '../../blocks/observability/schema.ts';
 import type { Env } from '../../lib/env.ts';
 import { defineMetric } from '../../lib/metrics/metrics.ts';
 import { LEFT_ALONE, type Outages } from '../../lib/outages.ts';

@@ -4,7 +4,7 @@
  */
 import { once } from 'node:events';
 import { createServer } from 'node:http';
-import type { PrometheusConfig } from '../../document/blocks/observability.ts';
+import type { PrometheusConfig } from '../../blocks/observability/schema.ts';
 import { AppError, messageOf } from '../../lib/errors.ts';
 import type { Metrics } from '../../lib/metrics/metrics.ts';
 import { createRegistry } from '../../lib/metrics/prometheus.ts';

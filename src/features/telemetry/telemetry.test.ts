@@ -13,7 +13,7 @@ import {
   planOf,
   rowPlan,
 } from '../../../test/fakes/plan.ts';
-import { observabilitySchema, type OtelConfig } from '../../document/blocks/observability.ts';
+import { observabilitySchema, type OtelConfig } from '../../blocks/observability/schema.ts';
 import { execute } from '../../engine/execute.ts';
 import { ConnectorError } from '../../lib/errors.ts';
 import type { MetricDefinition, Metrics } from '../../lib/metrics/metrics.ts';

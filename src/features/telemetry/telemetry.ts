@@ -3,7 +3,7 @@
  */
 import { hostname } from 'node:os';
 import type { Resource } from '@opentelemetry/resources';
-import type { OtelConfig } from '../../document/blocks/observability.ts';
+import type { OtelConfig } from '../../blocks/observability/schema.ts';
 import type { RunObserver } from '../../engine/observe/observer.ts';
 import type { Env } from '../../lib/env.ts';
 import type { Metrics } from '../../lib/metrics/metrics.ts';

@@ -2,13 +2,17 @@ import type { Parts } from '../../kit/parts.ts';
 import { check } from '../../kit/schema.ts';
 import { isObject, type JsonObject } from '../../lib/text/json.ts';
 import { joinPath } from '../../lib/text/text-path.ts';
-import type { Blocks } from '../../document/parse/read-blocks.ts';
+import type { ParsedBlocks } from '../../document/parse/read-blocks.ts';
 import type { IssueList } from '../issue-list.ts';
 import type { Plan } from '../plan.ts';
 import { placeInConfig, type PartDraft } from '../part-draft.ts';
 
 /** Every declared login is checked, used or not; none is asked for a token. */
-export function planProviders({ auth }: Blocks, parts: Parts, issues: IssueList): Plan['auth'] {
+export function planProviders(
+  { auth }: ParsedBlocks,
+  parts: Parts,
+  issues: IssueList,
+): Plan['auth'] {
   const providers: Record<string, { readonly type: string; readonly config: JsonObject }> = {};
   for (const [name, placed] of auth) {
     if (placed === undefined) continue;
@@ -34,7 +38,7 @@ export function planProviders({ auth }: Blocks, parts: Parts, issues: IssueList)
  * A connector's `auth: {ref}` must name a declared login; whether anything may stand beside it its
  * schema says.
  */
-export function checkAuthRef(draft: PartDraft, { auth }: Blocks, issues: IssueList): void {
+export function checkAuthRef(draft: PartDraft, { auth }: ParsedBlocks, issues: IssueList): void {
   const { auth: block } = draft.config;
   if (!isObject(block) || !Object.hasOwn(block, 'ref')) return;
   const { ref } = block;

@@ -1,7 +1,7 @@
 /** Rules about rows that vanished at the source (`complete_for`). */
-import { contractQuarantines } from '../../document/blocks/contract.ts';
-import { qualityQuarantines } from '../../document/blocks/quality.ts';
-import { driftQuarantines } from '../../document/blocks/schema-drift.ts';
+import { contractQuarantines } from '../../blocks/contract/schema.ts';
+import { qualityQuarantines } from '../../blocks/quality/schema.ts';
+import { driftQuarantines } from '../../blocks/schema-drift/schema.ts';
 import { joinPath } from '../../lib/text/text-path.ts';
 import { isCut } from '../cut.ts';
 import type { IssueList } from '../issue-list.ts';

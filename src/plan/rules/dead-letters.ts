@@ -1,6 +1,6 @@
 /** Rules about the dead-letter queue (spec 2.2, 2.11). */
-import { contractQuarantines } from '../../document/blocks/contract.ts';
-import { qualityQuarantines } from '../../document/blocks/quality.ts';
+import { contractQuarantines } from '../../blocks/contract/schema.ts';
+import { qualityQuarantines } from '../../blocks/quality/schema.ts';
 import { joinPath } from '../../lib/text/text-path.ts';
 import type { IssueList } from '../issue-list.ts';
 import type { Governance } from '../plan.ts';

@@ -1,5 +1,5 @@
 /** Rules about schema drift (spec 2.11). */
-import { driftQuarantines } from '../../document/blocks/schema-drift.ts';
+import { driftQuarantines } from '../../blocks/schema-drift/schema.ts';
 import type { IssueList } from '../issue-list.ts';
 import type { Governance } from '../plan.ts';
 import { rowName, type PlannedRow } from '../planned-row.ts';

@@ -1,5 +1,6 @@
 import type { Document } from '../../document/document.ts';
-import type { Blocks } from '../../document/parse/read-blocks.ts';
+import { lineageBlock } from '../../blocks/lineage/index.ts';
+import { parsedBlock, type ParsedBlocks } from '../../document/parse/read-blocks.ts';
 import { nowFault } from '../../document/tokens/now-tokens.ts';
 import { classify, restoreEscapes, rewriteTokens } from '../../document/tokens/tokens.ts';
 import type { JsonObject } from '../../lib/text/json.ts';
@@ -9,10 +10,11 @@ import type { LineagePlan } from '../plan.ts';
 const JOB_NAME = 'lineage.job_name';
 
 export function planLineage(
-  { lineage }: Blocks,
+  blocks: ParsedBlocks,
   { tree }: Document,
   issues: IssueList,
 ): LineagePlan | undefined {
+  const lineage = parsedBlock(blocks, lineageBlock)?.value;
   if (lineage === undefined) return undefined;
   const { job_name: jobName, ...rest } = lineage;
   if (jobName !== undefined) checkJobName(jobName, issues);

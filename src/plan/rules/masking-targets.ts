@@ -1,31 +1,26 @@
+import { maskingBlock } from '../../blocks/masking/index.ts';
 import type { Parts } from '../../kit/parts.ts';
+import { nearest } from '../../lib/text/nearest.ts';
 import { joinPath } from '../../lib/text/text-path.ts';
-import { isOfSpecification } from '../../document/parse/not-available.ts';
-import type { Blocks } from '../../document/parse/read-blocks.ts';
+import { parsedBlock, type ParsedBlocks } from '../../document/parse/read-blocks.ts';
 import type { IssueList } from '../issue-list.ts';
 
 /**
- * A rule for a sink that does not exist would leave its data unmasked without a word. Connectors
- * that this version lacks may be named: rules are shared between documents, and here nothing can be
- * written to those.
+ * A rule whose sink is misspelled would leave its data unmasked without a word. Rules are shared
+ * between documents, so one may name a sink that this document does not have: that is a doubt.
  */
-export function checkMaskingTargets({ pipeline }: Blocks, parts: Parts, issues: IssueList): void {
-  const templates = [...pipeline.sinks.keys()];
-  for (const [index, rule] of (pipeline.masking?.rules ?? []).entries()) {
+export function checkMaskingTargets(blocks: ParsedBlocks, parts: Parts, issues: IssueList): void {
+  const masking = parsedBlock(blocks, maskingBlock)?.value;
+  const known = [...blocks.pipeline.sinks.keys(), ...parts.sinks.types()];
+  for (const [index, rule] of (masking?.rules ?? []).entries()) {
     for (const [at, name] of rule.applies_to.entries()) {
-      if (
-        templates.includes(name) ||
-        parts.sinks.get(name) !== undefined ||
-        isOfSpecification('sink', name)
-      )
-        continue;
+      if (known.includes(name) || parts.sinks.get(name) !== undefined) continue;
       const path = joinPath('pipeline.masking.rules', index, 'applies_to', at);
-      issues.error(
-        'unknown_template',
-        path,
-        `\`${name}\` is neither a sink template nor a sink`,
-        issues.hintFor(name, [...templates, ...parts.sinks.types()]),
-      );
+      const near = nearest(name, known);
+      const message = `\`${name}\` is neither a sink template nor a sink`;
+      if (near !== undefined)
+        issues.error('unknown_template', path, message, `did you mean \`${near}\`?`);
+      else issues.warn('without_effect', path, `the rule masks nothing there: ${message}`);
     }
   }
 }

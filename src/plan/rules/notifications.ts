@@ -1,6 +1,7 @@
-import { keepsIncidents, type NotificationRule } from '../../document/blocks/notifications.ts';
-import { EVENT_KINDS, wants, type EventKind } from '../../document/notification-events.ts';
-import type { Blocks } from '../../document/parse/read-blocks.ts';
+import { keepsIncidents, type NotificationRule } from '../../blocks/notifications/schema.ts';
+import { EVENT_KINDS, wants, type EventKind } from '../../blocks/notifications/events.ts';
+import { notificationsBlock } from '../../blocks/notifications/index.ts';
+import { parsedBlock, type ParsedBlocks } from '../../document/parse/read-blocks.ts';
 import { joinPath } from '../../lib/text/text-path.ts';
 import type { IssueList } from '../issue-list.ts';
 import type { NotificationsPlan, RowPlan } from '../plan.ts';
@@ -10,11 +11,12 @@ import type { NotificationsPlan, RowPlan } from '../plan.ts';
  * send.
  */
 export function planNotifications(
-  blocks: Blocks,
+  blocks: ParsedBlocks,
   rows: readonly RowPlan[],
   issues: IssueList,
 ): NotificationsPlan | undefined {
-  const { notifications: rules, matrix, pipeline } = blocks;
+  const { matrix, pipeline } = blocks;
+  const rules = parsedBlock(blocks, notificationsBlock)?.value;
   if (rules === undefined || rules.length === 0) return undefined;
   for (const [index, rule] of rules.entries())
     warnWhenSilent(rule, rows, { path: joinPath('notifications', index), issues });

@@ -5,9 +5,9 @@
 import { joinPath } from '../../lib/text/text-path.ts';
 import type { Parts } from '../../kit/parts.ts';
 import type { SourceDefinition } from '../../kit/source.ts';
-import { probeOf } from '../../document/blocks/partition.ts';
+import { probeOf } from '../../blocks/partition/schema.ts';
 import { CHUNK_TOKENS, cut } from '../../document/ranges/chunks.ts';
-import type { Blocks } from '../../document/parse/read-blocks.ts';
+import type { ParsedBlocks } from '../../document/parse/read-blocks.ts';
 import { isCut } from '../cut.ts';
 import type { IssueList } from '../issue-list.ts';
 import type { PartDraft } from '../part-draft.ts';
@@ -18,7 +18,7 @@ import type { RowDraft } from '../row-drafts.ts';
 import { checkAuthRef } from './auth.ts';
 
 interface Planning {
-  readonly blocks: Blocks;
+  readonly blocks: ParsedBlocks;
   readonly parts: Parts;
   readonly planner: PartPlanner;
   readonly issues: IssueList;

@@ -1,6 +1,7 @@
 import type { SourceDefinition } from '../../kit/source.ts';
 import type { Parts } from '../../kit/parts.ts';
-import type { Blocks } from '../../document/parse/read-blocks.ts';
+import { reconcileBlock } from '../../blocks/reconcile/index.ts';
+import { parsedBlock, type ParsedBlocks } from '../../document/parse/read-blocks.ts';
 import { isCut } from '../cut.ts';
 import type { IssueList } from '../issue-list.ts';
 import type { PartPlanner } from '../plan-part.ts';
@@ -24,11 +25,12 @@ export function checkReconcile(
 
 /** The source that counts is found and parsed like any other. */
 export function planReconcile(
-  blocks: Blocks,
+  blocks: ParsedBlocks,
   { parts, planner, issues }: { parts: Parts; planner: PartPlanner; issues: IssueList },
 ): ReconcilePlan | undefined {
-  if (blocks.reconcile === undefined) return undefined;
-  const { count, tolerance_pct: tolerancePct } = blocks.reconcile;
+  const spec = parsedBlock(blocks, reconcileBlock)?.value;
+  if (spec === undefined) return undefined;
+  const { count, tolerance_pct: tolerancePct } = spec;
   const path = 'reconcile.count';
   const config = count.config ?? {};
   const draft = {

@@ -3,8 +3,8 @@ import {
   metadataColumnsOf,
   type MetadataColumnsSpec,
   type NamedColumn,
-} from '../../document/blocks/metadata-columns.ts';
-import type { RollbackConfig } from '../../document/blocks/rollback.ts';
+} from '../../blocks/metadata-columns/schema.ts';
+import type { RollbackConfig } from '../../blocks/rollback/schema.ts';
 import { STATE_KEY } from '../../kit/state-store.ts';
 import { isCut } from '../cut.ts';
 import type { IssueList } from '../issue-list.ts';

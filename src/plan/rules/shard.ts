@@ -1,5 +1,6 @@
 /** What cannot be read in ranges of a column (`shard`). */
-import type { Blocks } from '../../document/parse/read-blocks.ts';
+import { shardBlock } from '../../blocks/shard/index.ts';
+import { parsedBlock, type ParsedBlocks } from '../../document/parse/read-blocks.ts';
 import { joinPath } from '../../lib/text/text-path.ts';
 import type { IssueList } from '../issue-list.ts';
 import { rowName, type PlannedRow } from '../planned-row.ts';
@@ -25,10 +26,11 @@ export function checkShard({ draft, source, reads }: PlannedRow, issues: IssueLi
 
 /** Says so when a document asks for shards and no row has any. */
 export function warnAboutUnusedShard(
-  { shard }: Blocks,
+  blocks: ParsedBlocks,
   drafts: readonly RowDraft[],
   issues: IssueList,
 ): void {
+  const shard = parsedBlock(blocks, shardBlock)?.value;
   if (shard === undefined || shard.count === 1 || drafts.some((draft) => draft.shard !== undefined))
     return;
   const message =

@@ -1,4 +1,4 @@
-import { needsHistory } from '../../document/blocks/sla.ts';
+import { needsHistory } from '../../blocks/sla/schema.ts';
 import type { IssueList } from '../issue-list.ts';
 import { rowName, type PlannedRow } from '../planned-row.ts';
 

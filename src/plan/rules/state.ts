@@ -1,5 +1,5 @@
 import { STATE_KEY } from '../../kit/state-store.ts';
-import { needsHistory } from '../../document/blocks/sla.ts';
+import { needsHistory } from '../../blocks/sla/schema.ts';
 import type { IssueList } from '../issue-list.ts';
 import { rowName, type PlannedRow } from '../planned-row.ts';
 

@@ -4,7 +4,7 @@ import type { RowContext } from '../plan-row.ts';
 import type { RowDraft } from '../row-drafts.ts';
 
 /**
- * Templates name parts that exist and keys that those know, also where no row uses them; what is
+ * Presets name parts that exist and keys that those know, also where no row uses them; what is
  * missing in one a row may add.
  */
 export function checkTemplates(

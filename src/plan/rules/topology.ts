@@ -1,11 +1,19 @@
 /** What cannot stand together with nodes, or does nothing there. */
 import { joinPath } from '../../lib/text/text-path.ts';
-import type { Blocks, Placed } from '../../document/parse/read-blocks.ts';
-import type { SourceSpec } from '../../document/blocks/source.ts';
+import { executionBlock } from '../../blocks/execution/index.ts';
+import { partitionBlock } from '../../blocks/partition/index.ts';
+import { selectionBlock } from '../../blocks/selection/index.ts';
+import { shardBlock } from '../../blocks/shard/index.ts';
+import { parsedBlock, type ParsedBlocks, type Placed } from '../../document/parse/read-blocks.ts';
+import type { SourceSpec } from '../../document/structure/source.ts';
 import type { IssueList } from '../issue-list.ts';
 
-export function checkBesideNodes(blocks: Blocks, issues: IssueList): void {
-  const { pipeline, matrix, execution, selection, partition, shard } = blocks;
+export function checkBesideNodes(blocks: ParsedBlocks, issues: IssueList): void {
+  const { pipeline, matrix } = blocks;
+  const execution = parsedBlock(blocks, executionBlock)?.value;
+  const selection = parsedBlock(blocks, selectionBlock)?.value;
+  const partition = parsedBlock(blocks, partitionBlock);
+  const shard = parsedBlock(blocks, shardBlock);
   const exclude = (path: string, what: string, hint: string): void =>
     issues.error(
       'conflicting_keys',

@@ -1,6 +1,7 @@
 import type { SourceDefinition } from '../../kit/source.ts';
 import type { Parts } from '../../kit/parts.ts';
-import type { Blocks } from '../../document/parse/read-blocks.ts';
+import { verifyBlock } from '../../blocks/verify/index.ts';
+import { parsedBlock, type ParsedBlocks } from '../../document/parse/read-blocks.ts';
 import type { IssueList } from '../issue-list.ts';
 import type { PartPlanner } from '../plan-part.ts';
 import type { RowPlan, VerifyPlan } from '../plan.ts';
@@ -9,11 +10,12 @@ import { checkAuthRef } from './auth.ts';
 
 /** The source that reads the destination is found and parsed like any other. */
 export function planVerify(
-  blocks: Blocks,
+  blocks: ParsedBlocks,
   { parts, planner, issues }: { parts: Parts; planner: PartPlanner; issues: IssueList },
 ): VerifyPlan | undefined {
-  if (blocks.verify === undefined) return undefined;
-  const { destination, ...spec } = blocks.verify;
+  const block = parsedBlock(blocks, verifyBlock)?.value;
+  if (block === undefined) return undefined;
+  const { destination, ...spec } = block;
   if (destination === undefined) return { spec, destination: undefined };
   const path = 'verify.destination';
   const config = destination.config ?? {};

@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import type { Channel } from '../../../document/blocks/notifications.ts';
+import type { Channel } from '../../../blocks/notifications/schema.ts';
 import type { JsonValue } from '../../../lib/text/json.ts';
 import { NO_INVOCATION, notificationEvent, type NotificationEvent } from '../event.ts';
 import { rulesOf } from '../../../../test/support/notifications.ts';

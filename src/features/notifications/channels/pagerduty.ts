@@ -1,7 +1,7 @@
 /** Incidents: PagerDuty's events, version 2. */
 import { hash } from 'node:crypto';
-import type { IncidentConfig } from '../../../document/blocks/notifications.ts';
-import type { EventKind } from '../../../document/notification-events.ts';
+import type { IncidentConfig } from '../../../blocks/notifications/schema.ts';
+import type { EventKind } from '../../../blocks/notifications/events.ts';
 import type { NotificationEvent } from '../event.ts';
 import { jsonMessage, shortened, type Message } from './message.ts';
 

@@ -1,6 +1,6 @@
 /** A message in a chat: Slack's blocks, which compatible servers take as well. */
-import type { ChatConfig } from '../../../document/blocks/notifications.ts';
-import type { Severity } from '../../../document/notification-events.ts';
+import type { ChatConfig } from '../../../blocks/notifications/schema.ts';
+import type { Severity } from '../../../blocks/notifications/events.ts';
 import { jsonText } from '../../../lib/text/json.ts';
 import type { NotificationEvent } from '../event.ts';
 import { jsonMessage, shortened, type Message } from './message.ts';

@@ -1,5 +1,5 @@
 /** The event as JSON, to any address. */
-import type { WebhookConfig } from '../../../document/blocks/notifications.ts';
+import type { WebhookConfig } from '../../../blocks/notifications/schema.ts';
 import { hmacSha256 } from '../../../lib/crypto/hmac.ts';
 import { setField, stringifyJson, type JsonObject } from '../../../lib/text/json.ts';
 import type { NotificationEvent } from '../event.ts';

@@ -1,0 +1,11 @@
+import { defineBlock } from '../define-block.ts';
+import { backfillSchema, type BackfillSpec } from './schema.ts';
+
+export const backfillBlock = defineBlock<BackfillSpec>({
+  name: 'backfill',
+  placement: 'top',
+  description:
+    'How past ranges of time are run again, unit by unit: `headgate backfill` and `POST /v1/backfill` fill `${backfill.start}` and its like into sources and sinks.',
+  schema: backfillSchema,
+  examples: [{ window: '1d', timezone: 'Europe/Berlin' }, { window: '6h', concurrency: 4 }, {}],
+});

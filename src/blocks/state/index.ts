@@ -1,0 +1,16 @@
+import { defineBlock } from '../define-block.ts';
+import { stateSchema, type StateSpec } from './schema.ts';
+
+export const stateBlock = defineBlock<StateSpec>({
+  name: 'state',
+  placement: 'pipeline',
+  description:
+    'Where bookmarks are kept between runs, so that a run goes on where the last one stood.',
+  summary: 'Where bookmarks are kept between runs.',
+  inRows: {
+    description: 'Replaces the state store of the pipeline; null means none.',
+    nullable: true,
+  },
+  schema: stateSchema,
+  examples: [{ type: 'file', config: { path: '.state' } }],
+});

@@ -1,0 +1,26 @@
+import { defineBlock } from '../define-block.ts';
+import { verifySchema, type VerifySpec } from './schema.ts';
+
+export const verifyBlock = defineBlock<VerifySpec>({
+  name: 'verify',
+  placement: 'top',
+  description:
+    'Compares the destination of a row with its source, key by key: after each successful run, and whenever `headgate verify` or `POST /v1/verify` asks.',
+  asWritten: true,
+  schema: verifySchema,
+  examples: [
+    { key: ['id'] },
+    {
+      key: ['region', 'id'],
+      exclude: ['_svc_*', 'loaded_at'],
+      normalize: { float_tolerance: 0.01 },
+      repair: true,
+      allow_delete: true,
+    },
+    {
+      key: ['id'],
+      destination: { type: 'jsonl', config: { path: 'out/orders.jsonl' } },
+      after_run: false,
+    },
+  ],
+});

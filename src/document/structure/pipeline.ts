@@ -1,0 +1,49 @@
+import { z } from 'zod';
+import { optional, text } from '../../kit/schema.ts';
+import { defineStructure, type BlockGrammar } from '../block.ts';
+import { fieldsOf } from './block-fields.ts';
+import { sinkSchema } from './sink.ts';
+import { sourceSchema } from './source.ts';
+import { edgesBlock, nodesBlock } from './topology.ts';
+import { transformsField } from './transform.ts';
+
+export type PipelineSchema = ReturnType<typeof pipelineSchemaOf>;
+
+export function pipelineSchemaOf(blocks: readonly BlockGrammar[]) {
+  return z.lazy(() =>
+    z.strictObject({
+      source: optional(sourceSchema).meta({
+        description: 'The source; as a template its name is `default`.',
+      }),
+      sources: optional(z.record(text(), sourceSchema)).meta({
+        description: 'Source templates by name.',
+      }),
+      sink: optional(sinkSchema).meta({
+        description: 'The sink; as a template its name is `default`.',
+      }),
+      sinks: optional(z.record(text(), sinkSchema)).meta({
+        description: 'Sink templates by name.',
+      }),
+      transforms: transformsField.meta({ description: 'Transforms of every record, in order.' }),
+      ...fieldsOf(blocks, 'pipeline'),
+      ...fieldsOf([nodesBlock, edgesBlock], 'pipeline'),
+    }),
+  );
+}
+
+export const pipelineBlock = (schema: PipelineSchema) =>
+  defineStructure({
+    name: 'pipeline',
+    placement: 'top',
+    description:
+      'Source, transforms and sink, with everything that looks at the records between them.',
+    schema,
+    examples: [
+      {
+        source: { type: 'csv', config: { path: 'orders.csv' } },
+        transforms: [{ type: 'select', config: { fields: ['id', 'amount'] } }],
+        sink: { type: 'jsonl', config: { path: 'orders.jsonl' } },
+        state: { type: 'file', config: { path: '.state' } },
+      },
+    ],
+  });
