@@ -29,7 +29,7 @@ export async function startHeadgate(
     '1',
     ...options,
   );
-  const service = await startService({ ...command, cwd: folder, env: { SVC_LOG: 'error' } });
+  const service = await startService({ ...command, cwd: folder, env: { HEADGATE_LOG: 'error' } });
   return {
     url: service.url,
     async stop() {

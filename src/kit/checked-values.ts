@@ -1,6 +1,6 @@
 import type { ZodType } from 'zod';
 import type { Clock } from '../lib/time/clock.ts';
-import { RecentValues } from '../lib/metrics/recent-values.ts';
+import { RecentValues } from '../lib/recent-values.ts';
 import { check, type Check, type Checked } from './schema.ts';
 
 const LIMITS = { entries: 4000, size: 4 * 1024 * 1024, idleMs: 300_000 };

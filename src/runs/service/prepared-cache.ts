@@ -5,7 +5,7 @@
 import { hash } from 'node:crypto';
 import type { Clock } from '../../lib/time/clock.ts';
 import type { JsonObject } from '../../lib/text/json.ts';
-import { RecentValues } from '../../lib/metrics/recent-values.ts';
+import { RecentValues } from '../../lib/recent-values.ts';
 import type { Variables, VariableReads } from './outside-watch.ts';
 import type { Prepared, PrepareInput } from './prepared.ts';
 
