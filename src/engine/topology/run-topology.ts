@@ -2,7 +2,7 @@
  * Runs a graph: one task a node, bounded edges between them, and an ordinary invocation for each
  * sink node.
  */
-import { RunError, StopReason } from '../../lib/errors.ts';
+import { RunError } from '../../lib/errors.ts';
 import type { JsonValue } from '../../lib/text/json.ts';
 import type { NodePlan, RowPlan, TopologyPlan } from '../../plan/plan.ts';
 import type { InvocationOutcome, NodeOutcome, OutcomeError } from '../../wire/outcome.ts';
@@ -15,6 +15,8 @@ import { PAGE_BYTES } from '../open.ts';
 import type { Observers } from '../observe/observers.ts';
 import { OutputClaims } from '../output-claims.ts';
 import { runInvocation } from '../run-row.ts';
+import { notStartedOutcome } from '../schedule/not-started.ts';
+import { Scheduler, type Ended, type Task, type WorkUnit } from '../schedule/scheduler.ts';
 import { Tally } from '../tally.ts';
 import { Channel } from './channel.ts';
 import type { GraphRun } from './graph-run.ts';
@@ -51,6 +53,21 @@ export async function runTopology(
   return new GraphExecution(options, topology, onlookers).run();
 }
 
+interface NodeEnded extends Ended {
+  /** Of sink nodes. */
+  readonly invocation?: InvocationOutcome;
+}
+
+/** A node is one task and starts at once. */
+function unitOf(id: string, task: Task<NodeEnded>): WorkUnit<NodeEnded> {
+  return {
+    id,
+    dependsOn: [],
+    expand: () => Promise.resolve([task]),
+    notStarted: () => task.cancelled(),
+  };
+}
+
 class GraphExecution {
   readonly #run: GraphRun;
   readonly #onlookers: Onlookers;
@@ -63,17 +80,23 @@ class GraphExecution {
   /** Failures as the nodes behind the failed ones are told. */
   readonly #told = new WeakSet<object>();
   readonly #broken = new Set<string>();
-  readonly #siblings = new AbortController();
-  readonly #hardStop = new AbortController();
+  readonly #scheduler: Scheduler<NodeEnded>;
   #sinksDone = 0;
 
   constructor(options: ExecuteOptions, topology: TopologyPlan, onlookers: Onlookers) {
-    const { env, plan } = options;
-    const stop = AbortSignal.any([options.signal, this.#siblings.signal]);
-    const kill =
-      options.killSignal === undefined
-        ? this.#hardStop.signal
-        : AbortSignal.any([options.killSignal, this.#hardStop.signal]);
+    const { env, plan, signal, killSignal } = options;
+    // All nodes run at the same time: edges order them, not slots.
+    this.#scheduler = new Scheduler({
+      maxConcurrent: Number.POSITIVE_INFINITY,
+      onError: plan.onError,
+      order: 'declared',
+      signal,
+      killSignal,
+      stopGraceMs: STOP_GRACE_MS,
+      noun: 'node',
+      log: env.log.at('headgate::engine'),
+    });
+    const { stop, kill } = this.#scheduler;
     const sinks = plan.rows.map((row) => row.id);
     this.#onlookers = onlookers;
     this.#run = {
@@ -113,9 +136,11 @@ class GraphExecution {
     stop.addEventListener('abort', halt, { once: true });
     if (stop.aborted) halt();
     try {
-      const nodes = this.#accounts.map((account) => this.#runNode(account));
-      const invocations = await Promise.all(options.plan.rows.map((row) => this.#runSink(row)));
-      await Promise.all(nodes);
+      const ended = await this.#scheduler.run([
+        ...this.#accounts.map((account) => this.#nodeUnit(account)),
+        ...options.plan.rows.map((row) => this.#sinkUnit(row)),
+      ]);
+      const invocations = ended.flatMap(({ invocation }) => invocation ?? []);
       return {
         invocations,
         nodes: this.#accounts.map((account) => account.outcome(stop.aborted)),
@@ -164,7 +189,37 @@ class GraphExecution {
     }
   }
 
-  async #runNode(account: NodeAccount): Promise<void> {
+  #nodeUnit(account: NodeAccount): WorkUnit<NodeEnded> {
+    const { id } = account.node;
+    const cancelled = (): NodeEnded => {
+      for (const channel of [
+        ...this.#edges('to', id).channels,
+        ...this.#edges('from', id).channels,
+      ])
+        channel.leave();
+      return { status: 'cancelled' };
+    };
+    const run = async (): Promise<NodeEnded> => ({ status: await this.#runNode(account) });
+    return unitOf(id, { run, cancelled });
+  }
+
+  #sinkUnit(row: RowPlan): WorkUnit<NodeEnded> {
+    const cancelled = (): NodeEnded => {
+      const { positions, acknowledgements, options } = this.#run;
+      positions.gone(row.id);
+      acknowledgements.abandon();
+      for (const channel of this.#edges('to', row.id).channels) channel.leave();
+      const invocation = notStartedOutcome(row, SINGLE_ITERATION, options.env);
+      return { status: invocation.status, invocation };
+    };
+    const run = async (): Promise<NodeEnded> => {
+      const invocation = await this.#runSink(row);
+      return { status: invocation.status, invocation };
+    };
+    return unitOf(row.id, { run, cancelled });
+  }
+
+  async #runNode(account: NodeAccount): Promise<NodeEnded['status']> {
     const { node } = account;
     const { env, plan } = this.#run.options;
     const into = this.#edges('to', node.id);
@@ -188,9 +243,11 @@ class GraphExecution {
         records_in: account.in,
         records_out: account.out,
       });
+      return 'completed';
     } catch (error) {
       const told = this.#nodeFailed(account, error);
       for (const output of outputs) output.fail(told);
+      return 'failed';
     } finally {
       for (const input of into.channels) input.leave();
     }
@@ -270,7 +327,7 @@ class GraphExecution {
       agree: (own) => positions.agree(row.id, own),
       onPage: (tally) => {
         this.#tallies.set(row.id, tally);
-        this.#tell(row.id);
+        this.#reportProgress(row.id);
       },
     });
     positions.gone(row.id);
@@ -278,7 +335,7 @@ class GraphExecution {
     this.#sinksDone += 1;
     if (outcome.status !== 'completed') this.#run.acknowledgements.abandon();
     if (outcome.error !== null && !this.#broken.has(row.id)) this.#failed(row.id, outcome.error);
-    this.#tell(row.id);
+    this.#reportProgress(row.id);
     return outcome;
   }
 
@@ -290,21 +347,10 @@ class GraphExecution {
 
   #failed(id: string, failure: OutcomeError): void {
     this.#failures.set(id, failure);
-    if (this.#run.options.plan.onError !== 'stop' || this.#siblings.signal.aborted) return;
-    this.#log().warn('stopping the other nodes (execution.on_error is stop)', { failed: id });
-    this.#siblings.abort(
-      new StopReason(
-        'sibling_failed',
-        `node \`${id}\` failed and \`execution.on_error\` is \`stop\``,
-      ),
-    );
-    setTimeout(
-      () => this.#hardStop.abort(new StopReason('kill', 'the nodes did not stop in time')),
-      STOP_GRACE_MS,
-    ).unref();
+    this.#scheduler.failed(id);
   }
 
-  #tell(row: string): void {
+  #reportProgress(row: string): void {
     const { onProgress } = this.#run.options;
     const sources = this.#accounts.filter(({ node }) => node.kind === 'source');
     const tallies = [...this.#tallies.values()];
