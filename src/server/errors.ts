@@ -116,9 +116,9 @@ export function failureOf(error: unknown): Failure {
 const ISSUES_IN_SENTENCE = 20;
 
 function sentenceOf(issues: readonly Issue[]): string {
-  const told = issues.slice(0, ISSUES_IN_SENTENCE).map(formatIssue).join('; ');
+  const listed = issues.slice(0, ISSUES_IN_SENTENCE).map(formatIssue).join('; ');
   const more = issues.length - ISSUES_IN_SENTENCE;
-  return more > 0 ? `${told}; and ${more} more` : told;
+  return more > 0 ? `${listed}; and ${more} more` : listed;
 }
 
 function issueDetails(issue: Issue): Record<string, unknown> {

@@ -6,7 +6,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { explainDocument, introduce, tellRow } from '../../src/cli/render/explain-plan.ts';
+import { explainDocument, introduce, formatRow } from '../../src/cli/render/explain-plan.ts';
 import { formatOf } from '../../src/document/text/file-text.ts';
 import { loadDocument } from '../../src/document/load.ts';
 import { ConfigError, type Issue } from '../../src/lib/errors.ts';
@@ -65,7 +65,7 @@ function outcomeOf(name: string): Expected {
     const plan = planOf(name);
     for (const text of [
       ...introduce(plan),
-      ...plan.rows.flatMap((row) => tellRow(row, plan.topology)),
+      ...plan.rows.flatMap((row) => formatRow(row, plan.topology)),
     ])
       expect(text).not.toBe('');
     expect(explainDocument(plan)).toMatchObject({ pipeline: plan.name });

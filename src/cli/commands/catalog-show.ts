@@ -26,7 +26,7 @@ export const catalogShowCommand = defineCommand({
     );
     if (dataset === undefined) throw unknown(id);
     if (options.json) context.terminal.json(dataset);
-    else tell(context, dataset);
+    else printDataset(context, dataset);
     return EXIT.ok;
   },
 });
@@ -56,7 +56,7 @@ function unknown(id: string): AppError {
   });
 }
 
-function tell({ terminal }: CliContext, dataset: DatasetDetail): void {
+function printDataset({ terminal }: CliContext, dataset: DatasetDetail): void {
   terminal.print(terminal.ink('bold', dataset.uri));
   const facts: (readonly [string, string])[] = [
     ['id', dataset.id],

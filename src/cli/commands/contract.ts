@@ -58,7 +58,7 @@ export const contractCommand = defineCommand({
         );
         break;
       case 'summary':
-        tell(context, contract);
+        printContract(context, contract);
         break;
       default:
         options.export satisfies never;
@@ -81,7 +81,7 @@ const ON_BREACH: Readonly<Record<ContractConfig['on_breach'], string>> = {
   warn: 'is logged and counted',
 };
 
-function tell({ terminal }: CliContext, contract: ContractConfig): void {
+function printContract({ terminal }: CliContext, contract: ContractConfig): void {
   const owner = contract.owner === undefined ? '' : `, kept by ${contract.owner}`;
   terminal.print(
     `${terminal.ink('bold', `contract ${contract.version}`)}${owner}: ${count(contract.fields.length, 'field')}`,

@@ -38,12 +38,12 @@ export const dlqInspectCommand = defineCommand({
       cwd: context.world.cwd,
     });
     if (options.json) context.terminal.json(inspection);
-    else tell(context, inspection);
+    else printInspection(context, inspection);
     return EXIT.ok;
   },
 });
 
-function tell({ terminal }: CliContext, inspection: Inspection): void {
+function printInspection({ terminal }: CliContext, inspection: Inspection): void {
   const {
     total_envelopes: total,
     files_read: files,

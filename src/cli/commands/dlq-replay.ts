@@ -73,7 +73,7 @@ export const dlqReplayCommand = defineCommand({
       keys,
     });
     if (options.json) terminal.json(report);
-    else tell(context, report, failedAgain);
+    else printReport(context, report, failedAgain);
     if (error === null) return EXIT.ok;
     reportFailure(terminal, error);
     const signal = stops.received();
@@ -81,7 +81,7 @@ export const dlqReplayCommand = defineCommand({
   },
 });
 
-function tell(
+function printReport(
   { terminal }: CliContext,
   {
     candidates,

@@ -75,7 +75,7 @@ export const doctorCommand = defineCommand({
     };
     const summary = { ...tally(report), elapsed_ms: Math.round(world.clock.elapsedMs() - from) };
     if (options.json) terminal.json({ config: shortPath(file, world.cwd), ...report, summary });
-    else tell(context, report, summary);
+    else printReport(context, report, summary);
     const signal = stops.received();
     return signal === undefined ? countedExit(summary.failed) : signalExit(signal);
   },
@@ -102,7 +102,7 @@ function tally(report: DoctorReport): { passed: number; failed: number; skipped:
   return { passed: number('pass'), failed: number('fail'), skipped: number('skip') };
 }
 
-function tell(
+function printReport(
   { terminal }: CliContext,
   report: DoctorReport,
   summary: ReturnType<typeof tally>,

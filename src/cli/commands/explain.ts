@@ -46,10 +46,10 @@ export const explainCommand = defineCommand({
   ],
   async run(context, { options, positionals: [config] }) {
     const { loadPlan } = await import('../documents/load-plan.ts');
-    const { tellFanOut } = await import('../render/row-times.ts');
-    const { notificationsDocument, tellNotifications } =
-      await import('../render/tell-notifications.ts');
-    const { explainDocument, introduce, tellRow } = await import('../render/explain-plan.ts');
+    const { formatFanOut } = await import('../render/row-times.ts');
+    const { formatNotifications, formatRecording, notificationsDocument } =
+      await import('../render/format-after-run.ts');
+    const { explainDocument, introduce, formatRow } = await import('../render/explain-plan.ts');
     const { terminal } = context;
     const { plan, parts } = await loadPlan(context, {
       config,
@@ -68,8 +68,8 @@ export const explainCommand = defineCommand({
         terminal.json(document);
         return EXIT.ok;
       }
-      const { tellSample } = await import('../documents/plan-sample.ts');
-      return tellSample(context, {
+      const { printSample } = await import('../documents/plan-sample.ts');
+      return printSample(context, {
         plan,
         parts,
         rows: plan.rows,
@@ -85,12 +85,12 @@ export const explainCommand = defineCommand({
       for (const line of drawGraph(plan.topology, plan.rows)) terminal.print(`  ${line}`);
     }
     for (const row of plan.fanOuts)
-      terminal.print(`\n${terminal.ink('bold', row.id)}\n  - ${tellFanOut(row)}`);
+      terminal.print(`\n${terminal.ink('bold', row.id)}\n  - ${formatFanOut(row)}`);
     const shown = options.rows ? plan.rows : plan.rows.slice(0, ROWS_SHOWN);
     for (const row of shown) {
       terminal.print('');
       if (plan.rows.length + plan.fanOuts.length > 1) terminal.print(terminal.ink('bold', row.id));
-      for (const sentence of tellRow(row, plan.topology)) {
+      for (const sentence of formatRow(row, plan.topology)) {
         const [first = '', ...more] = wrap(sentence, WIDTH);
         terminal.print([`  - ${first}`, ...more.map((line) => `    ${line}`)].join('\n'));
       }
@@ -99,14 +99,13 @@ export const explainCommand = defineCommand({
       terminal.print(
         `\nand ${count(plan.rows.length - shown.length, 'more row')}: see them with \`--rows\``,
       );
-    const { tellRecording } = await import('../render/tell-recording.ts');
-    const told = [...tellNotifications(plan), ...tellRecording(plan)];
-    if (told.length > 0) terminal.print(`\n${terminal.ink('bold', 'When a run has ended')}`);
-    for (const sentence of told) terminal.print(`  - ${sentence}`);
+    const sentences = [...formatNotifications(plan), ...formatRecording(plan)];
+    if (sentences.length > 0) terminal.print(`\n${terminal.ink('bold', 'When a run has ended')}`);
+    for (const sentence of sentences) terminal.print(`  - ${sentence}`);
     if (options.sample === undefined) return EXIT.ok;
-    const { tellSample } = await import('../documents/plan-sample.ts');
+    const { printSample } = await import('../documents/plan-sample.ts');
     terminal.print('');
-    return tellSample(context, {
+    return printSample(context, {
       plan,
       parts,
       rows: plan.rows,

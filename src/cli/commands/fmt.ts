@@ -1,10 +1,10 @@
-import { rename, writeFile } from 'node:fs/promises';
+import { readFile, rename, writeFile } from 'node:fs/promises';
 import path from 'node:path';
+import { AppError, messageOf } from '../../lib/errors.ts';
 import { defineCommand } from '../framework/command.ts';
 import { configFile } from '../framework/config-file.ts';
 import { EXIT, usageError } from '../framework/exit.ts';
 import { switchOption } from '../framework/option.ts';
-import { readText } from '../framework/read-text.ts';
 import { shortPath } from '../framework/report-error.ts';
 
 export const fmtCommand = defineCommand({
@@ -65,4 +65,12 @@ async function replaceFile(file: string, text: string): Promise<void> {
   const fresh = `${file}.${process.pid}.svc-tmp`;
   await writeFile(fresh, text);
   await rename(fresh, file);
+}
+
+async function readText(file: string, cwd: string): Promise<string> {
+  return readFile(file, 'utf8').catch((error: unknown) => {
+    const missing = (error as NodeJS.ErrnoException).code === 'ENOENT';
+    const why = missing ? 'there is no such file' : messageOf(error);
+    throw new AppError('unreadable_file', `${shortPath(file, cwd)} cannot be read: ${why}`);
+  });
 }

@@ -40,7 +40,7 @@ export const maskingCommand = defineCommand({
     const masking = maskingOf(plan);
     const destinations = destinationsOf(plan, masking);
     if (options.json) context.terminal.json(documentOf(masking, destinations));
-    else tell(context, masking, destinations);
+    else printMasking(context, masking, destinations);
     return EXIT.ok;
   },
 });
@@ -92,7 +92,7 @@ function documentOf(
   };
 }
 
-function tell(
+function printMasking(
   { terminal }: CliContext,
   masking: MaskingConfig,
   destinations: readonly Destination[],

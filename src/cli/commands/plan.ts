@@ -11,7 +11,13 @@ import { maskingRulesFor } from '../../blocks/masking/schema.ts';
 import { checksOf, expectationsOf, patienceOf } from '../render/row-checks.ts';
 import { undoOf } from '../render/row-undo.ts';
 import { factsOf, laneName } from '../render/row-facts.ts';
-import { chunksOf, partitionDocument, shardsOf, tellFanOut, timesOf } from '../render/row-times.ts';
+import {
+  chunksOf,
+  partitionDocument,
+  shardsOf,
+  formatFanOut,
+  timesOf,
+} from '../render/row-times.ts';
 import { CONFIG_ARGUMENT, SELECTION_OPTIONS } from '../framework/shared-options.ts';
 
 export const planCommand = defineCommand({
@@ -86,7 +92,7 @@ export const planCommand = defineCommand({
       );
     const rows = options.row === undefined ? plan.rows : [rowCalled(options.row, plan)];
     if (options.diff !== undefined)
-      return (await import('../render/plan-diff.ts')).tellDiff(context, {
+      return (await import('../render/plan-diff.ts')).printPlanDiff(context, {
         plan,
         other: options.diff,
         options,
@@ -94,8 +100,8 @@ export const planCommand = defineCommand({
     if (options.sample !== undefined || options.live) {
       const document =
         options.json && rows[0] !== undefined ? rowDocument(rows[0], plan) : undefined;
-      const { tellSample } = await import('../documents/plan-sample.ts');
-      return tellSample(context, {
+      const { printSample } = await import('../documents/plan-sample.ts');
+      return printSample(context, {
         plan,
         parts,
         rows,
@@ -123,7 +129,7 @@ export const planCommand = defineCommand({
             };
       context.terminal.json(whole);
     } else
-      tell(context, {
+      printPlan(context, {
         plan,
         rows,
         drawing: topology === undefined ? undefined : graph?.drawGraph(topology, plan.rows),
@@ -191,14 +197,14 @@ function rowDocument(row: RowPlan, { lineage }: Pick<Plan, 'lineage'>): Record<s
   };
 }
 
-interface Told {
+interface PrintedPlan {
   readonly plan: Plan;
   readonly rows: readonly RowPlan[];
   /** The graph, for a plan of nodes. */
   readonly drawing: readonly string[] | undefined;
 }
 
-function tell({ terminal }: CliContext, { plan, rows, drawing }: Told): void {
+function printPlan({ terminal }: CliContext, { plan, rows, drawing }: PrintedPlan): void {
   const order = plan.schedule === 'lpt' ? 'heaviest first' : 'as declared';
   const what =
     plan.topology === undefined
@@ -207,7 +213,7 @@ function tell({ terminal }: CliContext, { plan, rows, drawing }: Told): void {
   terminal.print(`${terminal.ink('bold', plan.name)}: ${what}, on error ${plan.onError}`);
   for (const line of drawing ?? []) terminal.print(`  ${line}`);
   for (const row of rows === plan.rows ? plan.fanOuts : [])
-    terminal.print(`\n${terminal.ink('bold', row.id)}\n  ${tellFanOut(row)}`);
+    terminal.print(`\n${terminal.ink('bold', row.id)}\n  ${formatFanOut(row)}`);
   for (const row of rows) {
     terminal.print(`\n${terminal.ink('bold', row.id)}`);
     for (const [name, text] of linesOf(row))
@@ -217,7 +223,7 @@ function tell({ terminal }: CliContext, { plan, rows, drawing }: Told): void {
 
 function linesOf(row: RowPlan): (readonly [string, string])[] {
   const facts = factsOf(row);
-  const told = (
+  const listed = (
     name: string,
     list: readonly { readonly short: string }[],
   ): (readonly [string, string])[] =>
@@ -231,7 +237,7 @@ function linesOf(row: RowPlan): (readonly [string, string])[] {
     ...(row.transforms.length === 0
       ? []
       : [['transforms', row.transforms.map((transform) => transform.type).join(' → ')] as const]),
-    ...told('checks', checksOf(row)),
+    ...listed('checks', checksOf(row)),
     ...(row.metadataColumns === undefined
       ? []
       : [['stamped', row.metadataColumns.map(({ name }) => name).join(', ')] as const]),
@@ -247,13 +253,18 @@ function linesOf(row: RowPlan): (readonly [string, string])[] {
         : `${row.state.type}, key ${row.stateKey}`,
     ],
     ['guarantee', row.guarantee],
-    ...told('retries', patienceOf(row)),
-    ...told('expects', expectationsOf(row)),
-    ...told('undo', undoOf(row)),
+    ...listed('retries', patienceOf(row)),
+    ...listed('expects', expectationsOf(row)),
+    ...listed('undo', undoOf(row)),
     ['lane', row.lane.reason],
     ...(row.parent === undefined
       ? []
-      : [['parent', `${row.parent.row}, once a record, by ${row.parent.key}`] as const]),
+      : [
+          [
+            'parent',
+            `${row.parent.row}, once for each of its records, by ${row.parent.key}`,
+          ] as const,
+        ]),
     ...(row.forEach.length === 0 ? [] : [['runs', timesOf(row) ?? ''] as const]),
     ...(row.partition === undefined ? [] : [['chunks', chunksOf(row.partition)] as const]),
     ...(row.shard === undefined ? [] : [['shards', shardsOf(row.shard)] as const]),

@@ -45,9 +45,9 @@ export const previewCommand = defineCommand({
           '`--stages` reads the source of a row, and a graph of nodes has no such row',
           'use `plan --sample` with a `--row`',
         );
-      const { tellSample } = await import('../documents/plan-sample.ts');
+      const { printSample } = await import('../documents/plan-sample.ts');
       const { limit, clock } = options;
-      return tellSample(context, {
+      return printSample(context, {
         plan,
         parts,
         rows: [firstRoot(plan)],

@@ -52,12 +52,12 @@ export const rollbackCommand = defineCommand({
     if (runId === undefined) {
       const markers = await listRollbackable(request);
       if (options.json) terminal.json({ pipeline: plan.name, runs: markers.map(listed) });
-      else tellList(context, markers);
+      else printMarkers(context, markers);
       return EXIT.ok;
     }
     const report = await rollBackRun({ ...request, runId, dryRun, force });
     if (options.json) terminal.json(report);
-    else tell(context, report);
+    else printReport(context, report);
     const signal = stops.received();
     if (signal !== undefined) return signalExit(signal);
     return report.blocked ? countedExit(report.conflicts) : EXIT.ok;
@@ -84,7 +84,7 @@ function listed({
   };
 }
 
-function tellList({ terminal }: CliContext, markers: readonly Marker[]): void {
+function printMarkers({ terminal }: CliContext, markers: readonly Marker[]): void {
   if (markers.length === 0)
     return terminal.note(
       'no run can be undone: `rollback` has to be in the document when a run is made',
@@ -107,7 +107,7 @@ function tellList({ terminal }: CliContext, markers: readonly Marker[]): void {
 
 const VERBS = { append: 'appended', upsert: 'changed', overwrite: 'replaced' } as const;
 
-function tell({ terminal }: CliContext, report: RollbackReport): void {
+function printReport({ terminal }: CliContext, report: RollbackReport): void {
   const { row, dataset, mode, deleted, restored, conflicts } = report;
   const head = report.blocked
     ? terminal.ink('red', 'blocked')

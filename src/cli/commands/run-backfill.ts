@@ -101,7 +101,7 @@ export async function backfill(
   };
   const state = await openUnitState(subject.row, partContext(opener));
   try {
-    if (options.dryRun) return await tellUnits(context, prepared, state, options);
+    if (options.dryRun) return await printUnits(context, prepared, state, options);
     warn(context, prepared, state);
     const notifier = createNotifier(env);
     const [outages, pendingNotifications] = [new Outages(env.clock), new PendingNotifications()];
@@ -131,9 +131,9 @@ export async function backfill(
           onNotifying,
         });
       },
-      onUnit: (result) => tellUnit(context, result),
+      onUnit: (result) => printUnit(context, result),
     });
-    tellEnd(context, prepared, results, options.json);
+    printEnd(context, prepared, results, options.json);
     await pendingNotifications.settle(env.clock);
     const signal = stops.received();
     if (
@@ -299,7 +299,7 @@ function warn(
   }
 }
 
-async function tellUnits(
+async function printUnits(
   { terminal }: CliContext,
   prepared: Prepared,
   { store }: UnitState,
@@ -307,7 +307,7 @@ async function tellUnits(
 ): Promise<number> {
   const { hash, descriptor, keys, units } = prepared;
   const marker = await Marker.open({ store, key: keys.marker, descriptor });
-  const told = units.map(({ id, start, end }) => {
+  const listed = units.map(({ id, start, end }) => {
     const status = marker.statusOf(id);
     return {
       unit: id,
@@ -326,18 +326,23 @@ async function tellUnits(
       descriptor,
       dry_run: true,
       planned: units.length,
-      units: told,
+      units: listed,
     });
     return 0;
   }
-  const cells = told.map(({ unit, start, end, status }) => [unit, start ?? '', end ?? '', status]);
+  const cells = listed.map(({ unit, start, end, status }) => [
+    unit,
+    start ?? '',
+    end ?? '',
+    status,
+  ]);
   for (const line of table(['unit', 'start', 'end', 'status'], cells)) terminal.print(line);
-  const left = told.filter(({ status }) => status !== 'done').length;
+  const left = listed.filter(({ status }) => status !== 'done').length;
   terminal.note(`${count(left, 'unit')} of ${units.length} to run; nothing was read or written`);
   return 0;
 }
 
-function tellUnit({ terminal }: CliContext, { unit, status, error, ...result }: UnitResult): void {
+function printUnit({ terminal }: CliContext, { unit, status, error, ...result }: UnitResult): void {
   const style = {
     done: 'green',
     failed: 'red',
@@ -352,7 +357,7 @@ function tellUnit({ terminal }: CliContext, { unit, status, error, ...result }: 
   );
 }
 
-function tellEnd(
+function printEnd(
   { terminal }: CliContext,
   { loaded, hash, descriptor }: Prepared,
   results: readonly UnitResult[],

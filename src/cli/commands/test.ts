@@ -7,7 +7,7 @@ import type { TokenSources } from '../../document/tokens/outside-values.ts';
 import type { ChaosReport } from '../../features/fixtures/crash/crash-case.ts';
 import type { CaseReport, ReadyCase, TestOptions } from '../../features/fixtures/run-tests.ts';
 import type { Parts } from '../../kit/parts.ts';
-import { chaosDocument, tellChaos } from '../render/chaos-report.ts';
+import { chaosDocument, printChaosReport } from '../render/chaos-report.ts';
 import type { CliContext } from '../framework/context.ts';
 import { defineCommand } from '../framework/command.ts';
 import { completionOf, DOCUMENT_OPTIONS } from '../documents/document-options.ts';
@@ -207,5 +207,5 @@ function tell(
     `  ${report.status === 'pass' ? terminal.ink('green', 'pass') : terminal.ink('red', 'FAIL')}  ${report.name}`,
   );
   for (const failure of report.failures) terminal.print(`          ${failure}`);
-  if (chaos !== undefined) tellChaos(terminal, chaos);
+  if (chaos !== undefined) printChaosReport(terminal, chaos);
 }

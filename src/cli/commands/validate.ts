@@ -67,7 +67,7 @@ export const validateCommand = defineCommand({
       throw error;
     }
     if (options.json) context.terminal.json(await validityOf(plan, document));
-    else await tell(context, plan, resolved);
+    else await printValidation(context, plan, resolved);
     return EXIT.ok;
   },
 });
@@ -158,7 +158,7 @@ function roleOf(row: Decided['row']): string {
   return row.role === 'product' ? `for each ${row.forEach.join(' × ')}` : row.role;
 }
 
-async function tell(
+async function printValidation(
   { terminal }: CliContext,
   plan: Plan,
   secrets: readonly string[],

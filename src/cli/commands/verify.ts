@@ -65,7 +65,7 @@ export const verifyCommand = defineCommand({
     try {
       const report = await comparing;
       if (options.json) terminal.json(report);
-      else tell(context, report);
+      else printReport(context, report);
       return countedExit(differingKeys(report));
     } catch (error) {
       const signal = stops.received();
@@ -88,7 +88,7 @@ const STYLES: Readonly<Record<Difference['kind'], Style>> = {
 };
 const KIND_WIDTH = 15;
 
-function tell({ terminal }: CliContext, report: VerifyReport): void {
+function printReport({ terminal }: CliContext, report: VerifyReport): void {
   for (const difference of report.differences) {
     const kind = terminal.ink(STYLES[difference.kind], difference.kind.padEnd(KIND_WIDTH));
     terminal.print(

@@ -65,7 +65,7 @@ export async function loadPlan(context: CliContext, request: LoadRequest): Promi
     ...(request.completion === undefined ? {} : completionOf(request.completion, env.variables)),
     paramMode: request.onlyChecked === true ? 'placeholders' : 'strict',
   };
-  const ask = telling(secretAsker({ managers: parts.secrets, env }), request.onSecret);
+  const ask = reportingSecrets(secretAsker({ managers: parts.secrets, env }), request.onSecret);
   const read =
     request.fromEnv === true
       ? await loadEnvironment(options, ask)
@@ -97,7 +97,10 @@ async function loadEnvironment(options: FileOptions, ask: AskSecrets): Promise<D
   );
 }
 
-function telling(ask: AskSecrets, onSecret: ((token: string) => void) | undefined): AskSecrets {
+function reportingSecrets(
+  ask: AskSecrets,
+  onSecret: ((token: string) => void) | undefined,
+): AskSecrets {
   if (onSecret === undefined) return ask;
   return async (wanted) => {
     const answers = await ask(wanted);

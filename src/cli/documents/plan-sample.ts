@@ -29,7 +29,7 @@ export interface SampleRequest {
   readonly document: Record<string, unknown> | undefined;
 }
 
-export async function tellSample(context: CliContext, request: SampleRequest): Promise<number> {
+export async function printSample(context: CliContext, request: SampleRequest): Promise<number> {
   const { plan, rows, document, sample } = request;
   const [only] = rows;
   const row =
@@ -57,7 +57,7 @@ export async function tellSample(context: CliContext, request: SampleRequest): P
     signal: stops.signal,
   });
   const source = sample ?? `live: ${row.source.type}`;
-  if (document === undefined) tell(context, row, trace, source);
+  if (document === undefined) printTrace(context, row, trace, source);
   else context.terminal.json({ ...document, sample: sampleDocument(trace, source) });
   return trace.error === undefined ? EXIT.ok : EXIT.failed;
 }
@@ -120,7 +120,12 @@ function deadOf({ stages }: SampleTrace): number {
   return stages.reduce((sum, { dead }) => sum + dead.length, 0);
 }
 
-function tell({ terminal }: CliContext, row: RowPlan, trace: SampleTrace, source: string): void {
+function printTrace(
+  { terminal }: CliContext,
+  row: RowPlan,
+  trace: SampleTrace,
+  source: string,
+): void {
   const line = (text: string): void => terminal.print(text);
   line(`${terminal.ink('bold', row.id)}  ${count(trace.input.length, 'record')} of ${source}`);
   for (const record of trace.input) line(`    ${stringifyJson(record)}`);

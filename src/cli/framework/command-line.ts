@@ -97,12 +97,12 @@ function refuseBareGroup(argv: readonly string[], commands: readonly Command[]):
   if (group === undefined) return;
   const words = group.map((command) => command.name.slice(name.length + 1));
   if (second !== undefined && words.includes(second)) return;
-  const told =
+  const message =
     second === undefined
       ? `\`headgate ${name}\` needs to know what to do`
       : `\`headgate ${name}\` cannot \`${second}\``;
   throw usageError(
-    told,
+    message,
     `write one of ${words.map((word) => `\`headgate ${name} ${word}\``).join(', ')}`,
   );
 }

@@ -1,4 +1,4 @@
-/** How a failure is told: what and where, why, and what to do about it. */
+/** Prints a failure: what and where, why, and what to do about it. */
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { AppError, ConfigError, messageOf, type Issue } from '../../lib/errors.ts';
@@ -97,7 +97,7 @@ function excerpt(
 /** Sentences of the causes, as long as each says something the one before did not. */
 function causesOf(error: unknown): string[] {
   const sentences: string[] = [];
-  let told = messageOf(error);
+  let previous = messageOf(error);
   const seen = new Set<unknown>([error]);
   for (
     let cause = error instanceof Error ? error.cause : undefined;
@@ -105,8 +105,8 @@ function causesOf(error: unknown): string[] {
   ) {
     seen.add(cause);
     const sentence = messageOf(cause);
-    if (!told.includes(sentence)) sentences.push(sentence);
-    told = sentence;
+    if (!previous.includes(sentence)) sentences.push(sentence);
+    previous = sentence;
     cause = cause instanceof Error ? cause.cause : undefined;
   }
   return sentences;

@@ -1,4 +1,4 @@
-/** What crashes came to, for people and for programs. */
+/** Results of a crash test, for people and for programs. */
 import { FAILPOINTS } from '../../engine/failpoints.ts';
 import type { ChaosReport } from '../../features/fixtures/crash/crash-case.ts';
 import type { CrashReport, StepFindings } from '../../features/fixtures/crash/try-crashes.ts';
@@ -7,15 +7,15 @@ import { count, table } from './render.ts';
 
 const INDENT = ' '.repeat(10);
 
-export function tellChaos(terminal: Terminal, report: ChaosReport): void {
+export function printChaosReport(terminal: Terminal, report: ChaosReport): void {
   const line = (text: string): void => terminal.print(`${INDENT}${text}`);
   if ('skipped' in report) {
     line(terminal.ink('dim', `no crashes: ${report.skipped}`));
     return;
   }
-  const told = terminal.ink(report.held ? 'green' : 'red', report.held ? 'held' : 'BROKEN');
+  const verdict = terminal.ink(report.held ? 'green' : 'red', report.held ? 'held' : 'BROKEN');
   line(
-    `${told}  ${report.promise}, ${count(report.tried, 'crash', 'crashes')} at ${report.steps} steps, ${count(report.records, 'record')}`,
+    `${verdict}  ${report.promise}, ${count(report.tried, 'crash', 'crashes')} at ${report.steps} steps, ${count(report.records, 'record')}`,
   );
   for (const row of table(
     ['crash when', 'tried', 'lost', 'doubled', 'strange', 'failed', 'result'],

@@ -4,7 +4,7 @@ import { loadDocument } from '../../document/load.ts';
 import { parts } from '../../parts.ts';
 import { planDocument } from '../../plan/plan-document.ts';
 import type { Plan, RowPlan } from '../../plan/plan.ts';
-import { explainDocument, introduce, tellRow } from './explain-plan.ts';
+import { explainDocument, introduce, formatRow } from './explain-plan.ts';
 import { checksOf, expectationsOf, patienceOf } from './row-checks.ts';
 
 function planOf(document: object): Plan {
@@ -31,7 +31,7 @@ function planOf(document: object): Plan {
 
 function told(row: RowPlan | undefined): string {
   if (row === undefined) throw new Error('expected a row');
-  return tellRow(row).join('\n');
+  return formatRow(row).join('\n');
 }
 
 const source = { type: 'csv', config: { path: 'in.csv' } };

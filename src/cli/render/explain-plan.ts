@@ -55,7 +55,7 @@ function occasions({ recurrence, backfill }: Plan): string[] {
 }
 
 /** One sentence or two for each thing a reader may wonder about. */
-export function tellRow(row: RowPlan, topology?: TopologyPlan): string[] {
+export function formatRow(row: RowPlan, topology?: TopologyPlan): string[] {
   const facts = factsOf(row);
   return [
     ...(topology === undefined

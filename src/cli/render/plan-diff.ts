@@ -17,7 +17,7 @@ interface DiffRequest {
     Values<typeof SELECTION_OPTIONS> & { readonly json: boolean; readonly resolveSecrets: boolean };
 }
 
-export async function tellDiff(
+export async function printPlanDiff(
   context: CliContext,
   { plan, other, options }: DiffRequest,
 ): Promise<number> {
@@ -31,11 +31,15 @@ export async function tellDiff(
   const before = await loadPlan(context, loading);
   const changes = comparePlans(before.plan, plan);
   if (options.json) context.terminal.json({ before: other, changes });
-  else tell(context, other, changes);
+  else printChanges(context, other, changes);
   return EXIT.ok;
 }
 
-function tell({ terminal }: CliContext, other: string, changes: readonly PlanChange[]): void {
+function printChanges(
+  { terminal }: CliContext,
+  other: string,
+  changes: readonly PlanChange[],
+): void {
   if (changes.length === 0) {
     terminal.print(`nothing is decided otherwise than in ${other}`);
     return;

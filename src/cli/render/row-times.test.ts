@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { plan } from '../../../test/fakes/documents.ts';
-import { explainDocument, tellRow } from './explain-plan.ts';
-import { chunksOf, partitionDocument, tellFanOut, timesOf } from './row-times.ts';
+import { explainDocument, formatRow } from './explain-plan.ts';
+import { chunksOf, partitionDocument, formatFanOut, timesOf } from './row-times.ts';
 
 const RANGE = 'partition: {kind: integer, from: 1, to: 10, chunk_size: 4, bounds: inclusive}';
 const made = plan(`version: 1
@@ -34,7 +34,7 @@ describe('how often a row runs', () => {
     expect(timesOf({ parent: { row: 'p', key: 'id', fields: [] }, forEach: [] })).toBe(
       'once for every record of row p',
     );
-    expect(sales === undefined ? [] : tellRow(sales)[0]).toBe(
+    expect(sales === undefined ? [] : formatRow(sales)[0]).toBe(
       'Reads from lines, once for each value of row regions.',
     );
   });
@@ -73,7 +73,7 @@ describe('how often a row runs', () => {
 });
 
 it('a fan-out row is told by what it lists and what that is called', () => {
-  expect(made.fanOuts.map(tellFanOut)).toEqual([
+  expect(made.fanOuts.map(formatFanOut)).toEqual([
     'Lists the different values of `region.code` from lines as ${regions.code}.',
     'Lists the different values of `$` from lines as ${cities.all}, once for each value of row regions, as one text each.',
   ]);

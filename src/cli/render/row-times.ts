@@ -1,4 +1,4 @@
-/** How often a row runs and for what, told before a run. */
+/** How often a row runs and for which values, as `plan` and `explain` print it. */
 import { jsonText, type JsonObject } from '../../lib/text/json.ts';
 import type { FanOutPlan, PartitionPlan, RowPlan, ShardPlan } from '../../plan/plan.ts';
 import { count } from './render.ts';
@@ -21,7 +21,9 @@ export function chunksOf({ spec, chunks }: PartitionPlan): string {
   const [first, last] = [chunks.at(0), chunks.at(-1)];
   if (first === undefined || last === undefined) return `by ${spec.kind}, none: the range is empty`;
   const shown =
-    first === last ? tell(first.tokens) : `${tell(first.tokens)} … ${tell(last.tokens)}`;
+    first === last
+      ? formatChunk(first.tokens)
+      : `${formatChunk(first.tokens)} … ${formatChunk(last.tokens)}`;
   return `${count(chunks.length, 'chunk')} by ${spec.kind}: ${shown}`;
 }
 
@@ -29,7 +31,7 @@ export function shardsOf({ count: most, key }: ShardPlan): string {
   return `up to ${most} ranges of \`${key}\`, known when the row starts`;
 }
 
-function tell({ id, start, end, offset, limit }: JsonObject): string {
+function formatChunk({ id, start, end, offset, limit }: JsonObject): string {
   return start === undefined || end === undefined
     ? `${jsonText(id ?? '')} (${jsonText(limit ?? 0)} from ${jsonText(offset ?? 0)})`
     : `${jsonText(id ?? '')} (${jsonText(start)} to ${jsonText(end)})`;
@@ -49,7 +51,7 @@ export function partitionDocument(partition: PartitionPlan | undefined): JsonObj
 }
 
 /** What a fan-out row does, in one sentence. */
-export function tellFanOut(row: FanOutPlan): string {
+export function formatFanOut(row: FanOutPlan): string {
   const per =
     row.forEach.length === 0
       ? ''

@@ -1,4 +1,4 @@
-/** How a finished run is told: a table for people, documents for programs. */
+/** A finished run: a table for people, JSON documents for programs. */
 import type {
   InvocationOutcome,
   NodeOutcome,

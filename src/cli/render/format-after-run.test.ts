@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { notificationsSchema } from '../../blocks/notifications/schema.ts';
 import type { JsonObject } from '../../lib/text/json.ts';
-import { notificationsDocument, tellNotifications } from './tell-notifications.ts';
+import { notificationsDocument, formatNotifications } from './format-after-run.ts';
 
 const chat = { type: 'slack', config: { webhook_url: 'https://chat.test/canary' } };
 const pager = { type: 'pagerduty', config: { routing_key: 'canary' } };
@@ -17,7 +17,7 @@ test('each rule is told by what it sends, without what its channel keeps secret'
     { name: 'none', on: ['run_success'], min_severity: 'error', channel: chat },
     { name: 'oncall', on: ['run_failure'], channel: pager },
   );
-  expect(tellNotifications(told)).toEqual([
+  expect(formatNotifications(told)).toEqual([
     'all (slack) is told of everything.',
     'team (slack) is told of what is error or critical; equal events within 60 s count as one.',
     'some (slack) is told of sla_breach.',
@@ -28,5 +28,5 @@ test('each rule is told by what it sends, without what its channel keeps secret'
 });
 
 test('without rules nobody is told', () => {
-  expect([tellNotifications({}), notificationsDocument({})]).toEqual([[], {}]);
+  expect([formatNotifications({}), notificationsDocument({})]).toEqual([[], {}]);
 });

@@ -3,7 +3,7 @@ import { EVENT_KINDS, SEVERITIES, wants } from '../../blocks/notifications/event
 import type { Plan } from '../../plan/plan.ts';
 
 /** Who is told how runs end, a sentence for each rule. */
-export function tellNotifications({ notifications }: Pick<Plan, 'notifications'>): string[] {
+export function formatNotifications({ notifications }: Pick<Plan, 'notifications'>): string[] {
   return (notifications?.rules ?? []).map(
     (rule) => `${rule.name} (${rule.channel.type}) is told of ${eventsOf(rule)}${windowOf(rule)}.`,
   );
@@ -40,4 +40,27 @@ export function notificationsDocument({
       }),
     ),
   };
+}
+
+/** Where it is remembered, and who is told, what runs read and wrote. */
+export function formatRecording({ lineage, catalog }: Pick<Plan, 'lineage' | 'catalog'>): string[] {
+  const events =
+    lineage === undefined
+      ? []
+      : Object.entries(lineage.spec.emit_on).flatMap(([event, isWanted]) =>
+          isWanted ? [event] : [],
+        );
+  const to = lineage?.spec.transport.type === 'file' ? 'written to a file' : 'sent to a collector';
+  return [
+    ...(lineage === undefined
+      ? []
+      : [
+          `Lineage events of each row (${events.join(', ')}) are ${to}; one that gets lost changes nothing about the run.`,
+        ]),
+    ...(catalog === undefined
+      ? []
+      : [
+          'What successful runs moved is recorded in a catalog; a server records it in its own, whatever the document names.',
+        ]),
+  ];
 }
