@@ -5,7 +5,7 @@ import { DESCRIBED_BLOCKS } from './blocks/index.ts';
 import { secretAsker } from './document/tokens/ask-secrets.ts';
 import { loadFileWithSecrets } from './document/load.ts';
 import { localFiles } from './document/text/local-file.ts';
-import { doctor } from './engine/doctor.ts';
+import { doctor } from './engine/checks/doctor.ts';
 import { threadsToSpare } from './engine/threads/budget.ts';
 import { createNotifier } from './features/notifications/index.ts';
 import { createCatalog } from './features/catalog/catalog.ts';

@@ -55,7 +55,7 @@ export const doctorCommand = defineCommand({
       selection: options,
       completion: options,
     });
-    const { doctor } = await import('../../engine/doctor.ts');
+    const { doctor } = await import('../../engine/checks/doctor.ts');
     using stops = listenForStop(world, 'cancel', () => {});
     const from = world.clock.elapsedMs();
     const timeoutMs = options.timeoutSecs * 1000;

@@ -59,7 +59,7 @@ export const previewCommand = defineCommand({
     }
     using stops = listenForStop(world, 'cancel', () => {});
     if (plan.topology !== undefined) {
-      const { previewTopology } = await import('../../engine/topology/preview-topology.ts');
+      const { previewTopology } = await import('../../engine/preview/preview-topology.ts');
       const clock = options.clock ?? world.clock.now();
       const shown = await previewTopology({
         plan,
@@ -77,7 +77,7 @@ export const previewCommand = defineCommand({
       }
       return exitOf(stops);
     }
-    const { preview } = await import('../../engine/preview.ts');
+    const { preview } = await import('../../engine/preview/preview.ts');
     const row = firstRoot(plan);
     let shown = 0;
     const records = preview({

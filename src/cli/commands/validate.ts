@@ -81,7 +81,7 @@ async function checkTransforms(
   { locate }: Document,
   plan: Plan,
 ): Promise<void> {
-  const { compileIssues, transformsOf } = await import('../../engine/compile-check.ts');
+  const { compileIssues, transformsOf } = await import('../../engine/checks/compile-check.ts');
   const { PLACEHOLDERS } = await import('../../document/params/param-type.ts');
   const open = [String(PLACEHOLDERS.string), '${'];
   const known = transformsOf(plan).filter(

@@ -3,7 +3,7 @@
  */
 import path from 'node:path';
 import { columnsOf } from '../../engine/stages/drift-columns.ts';
-import type { SampleTrace, StageTrace } from '../../engine/trace-stages.ts';
+import type { SampleTrace, StageTrace } from '../../engine/preview/trace-stages.ts';
 import type { Parts } from '../../kit/parts.ts';
 import { ConfigError } from '../../lib/errors.ts';
 import { stringifyJson, type JsonValue } from '../../lib/text/json.ts';
@@ -46,7 +46,7 @@ export async function printSample(context: CliContext, request: SampleRequest): 
     sample === undefined
       ? await fromSource(context, request, row, stops.signal)
       : fromFile(context, sample, request.limit);
-  const { traceStages } = await import('../../engine/trace-stages.ts');
+  const { traceStages } = await import('../../engine/preview/trace-stages.ts');
   const env = context.envAt('error');
   const trace = await traceStages({
     plan,
@@ -78,7 +78,7 @@ async function fromSource(
   row: RowPlan,
   signal: AbortSignal,
 ): Promise<readonly JsonValue[]> {
-  const { preview } = await import('../../engine/preview.ts');
+  const { preview } = await import('../../engine/preview/preview.ts');
   const { plan, parts, limit } = request;
   // The records as the source gives them: nothing of the row stands between.
   const bare = {

@@ -6,7 +6,7 @@ import { RunError } from '../../lib/errors.ts';
 import { defineMetric } from '../../lib/metrics/metrics.ts';
 import { fillConfig, type RuntimeTokens } from '../../plan/resolve.ts';
 import { wrapConnectorError } from '../failure.ts';
-import type { Invocation } from '../invocation.ts';
+import type { Invocation } from '../row/invocation.ts';
 
 const ROW = ['pipeline', 'row'] as const;
 const cleanupRuns = defineMetric({

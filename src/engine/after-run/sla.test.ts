@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { slaSchema } from '../../blocks/sla/schema.ts';
 import type { JsonObject, JsonValue } from '../../lib/text/json.ts';
 import type { ExecuteOptions } from '../engine.ts';
-import { doctor } from '../doctor.ts';
+import { doctor } from '../checks/doctor.ts';
 import { stillClock } from '../../../test/fakes/clock.ts';
 import { countedMetrics, run, sqliteTable } from '../../../test/fakes/engine.ts';
 import { testEnv } from '../../../test/fakes/env.ts';

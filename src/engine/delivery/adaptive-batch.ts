@@ -4,7 +4,7 @@
  */
 import { defineMetric } from '../../lib/metrics/metrics.ts';
 import type { AdaptiveBatchSpec } from '../../blocks/execution/schema.ts';
-import type { Invocation } from '../invocation.ts';
+import type { Invocation } from '../row/invocation.ts';
 
 const ROW = ['pipeline', 'row'] as const;
 

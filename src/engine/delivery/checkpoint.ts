@@ -1,7 +1,7 @@
 /** Making what was taken durable, and remembering how far that reaches. */
 import type { JsonValue } from '../../lib/text/json.ts';
 import { wrapConnectorError, connectorErrorOf } from '../failure.ts';
-import type { Invocation } from '../invocation.ts';
+import type { Invocation } from '../row/invocation.ts';
 import * as metrics from '../metrics.ts';
 import { retrying } from './retry.ts';
 

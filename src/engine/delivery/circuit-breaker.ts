@@ -1,7 +1,7 @@
 import { RunError } from '../../lib/errors.ts';
 import { defineMetric } from '../../lib/metrics/metrics.ts';
 import type { BreakerPolicy } from '../../blocks/resilience/schema.ts';
-import type { Invocation } from '../invocation.ts';
+import type { Invocation } from '../row/invocation.ts';
 
 export const CIRCUIT_STATE = defineMetric({
   name: 'svc_resilience_circuit_state',

@@ -6,7 +6,7 @@ import type { Page } from '../../kit/page.ts';
 import type { Rejection, WriteResult } from '../../kit/sink.ts';
 import type { PoisonPolicy } from '../../blocks/resilience/schema.ts';
 import { wrapConnectorError, connectorErrorOf } from '../failure.ts';
-import type { Invocation } from '../invocation.ts';
+import type { Invocation } from '../row/invocation.ts';
 
 export const POISON_ROWS = defineMetric({
   name: 'svc_resilience_poison_rows_total',

@@ -3,7 +3,7 @@ import type { ConnectorError } from '../../lib/errors.ts';
 import type { Env } from '../../lib/env.ts';
 import type { RetryPolicy } from '../../kit/context.ts';
 import { connectorErrorOf } from '../failure.ts';
-import type { Invocation } from '../invocation.ts';
+import type { Invocation } from '../row/invocation.ts';
 import { giveups, retries, retrySleep } from '../metrics.ts';
 
 export type RetriedOperation = 'sink_write' | 'flush' | 'state_put';

@@ -2,7 +2,7 @@ import { RecordError, RunError } from '../../lib/errors.ts';
 import type { Page } from '../../kit/page.ts';
 import type { WriteResult } from '../../kit/sink.ts';
 import { wrapConnectorError, connectorErrorOf } from '../failure.ts';
-import type { Invocation } from '../invocation.ts';
+import type { Invocation } from '../row/invocation.ts';
 import * as metrics from '../metrics.ts';
 import type { DeadRecord } from '../stages/stage.ts';
 import { AdaptiveBatch } from './adaptive-batch.ts';

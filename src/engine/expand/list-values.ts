@@ -7,7 +7,7 @@ import { RECORDS_LANE } from '../../kit/page.ts';
 import type { FanOutPlan } from '../../plan/plan.ts';
 import { resolvePart, type RuntimeTokens } from '../../plan/resolve.ts';
 import { wrapConnectorError } from '../failure.ts';
-import type { Tally } from '../tally.ts';
+import type { Tally } from '../row/tally.ts';
 import { MAX_PRODUCT } from './tuples.ts';
 
 /** Counts into `tally` what it reads. Returns early when the signal of the context fires. */

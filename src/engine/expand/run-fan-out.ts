@@ -4,8 +4,8 @@ import type { FanOutPlan } from '../../plan/plan.ts';
 import type { InvocationOutcome } from '../../wire/outcome.ts';
 import { outcomeErrorOf } from '../failure.ts';
 import * as metrics from '../metrics.ts';
-import { PAGE_BYTES, partContext, type OpenOptions } from '../open.ts';
-import { Tally } from '../tally.ts';
+import { PAGE_BYTES, partContext, type OpenOptions } from '../row/open.ts';
+import { Tally } from '../row/tally.ts';
 import { listValues } from './list-values.ts';
 
 interface FanOutOptions extends Pick<

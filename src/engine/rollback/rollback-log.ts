@@ -9,7 +9,7 @@ import type { SinkRollback, RollbackMode } from '../../kit/rollback.ts';
 import type { RuntimeTokens } from '../../plan/resolve.ts';
 import { undoModeOf } from '../../plan/undo-mode.ts';
 import { wrapConnectorError } from '../failure.ts';
-import type { Invocation } from '../invocation.ts';
+import type { Invocation } from '../row/invocation.ts';
 import { Markers, type Marker } from './markers.ts';
 import { settleInterrupted } from './settle.ts';
 

@@ -1,5 +1,5 @@
 import type { Progress } from '../../wire/outcome.ts';
-import { Tally } from '../tally.ts';
+import { Tally } from '../row/tally.ts';
 
 /** Counts of the invocations that are executing, and the sum of those that have ended. */
 export class LiveCounts {

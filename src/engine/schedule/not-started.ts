@@ -2,7 +2,7 @@ import type { Env } from '../../lib/env.ts';
 import type { FanOutPlan, RowPlan } from '../../plan/plan.ts';
 import type { InvocationOutcome } from '../../wire/outcome.ts';
 import { invocationName, type Iteration } from '../expand/iteration.ts';
-import { Tally } from '../tally.ts';
+import { Tally } from '../row/tally.ts';
 
 /** The outcome of an invocation that never started; `cancelled` unless the caller says otherwise. */
 export function notStartedOutcome(

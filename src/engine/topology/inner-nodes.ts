@@ -4,7 +4,7 @@ import { Page } from '../../kit/page.ts';
 import type { JsonValue } from '../../lib/text/json.ts';
 import type { EdgePlan, TransformPlan } from '../../plan/plan.ts';
 import * as metrics from '../metrics.ts';
-import { openTransforms } from '../open.ts';
+import { openTransforms } from '../row/open.ts';
 import { copyJson } from './copy-json.ts';
 import { handOn, isEmpty, type NodeWork } from './graph-run.ts';
 import { Join } from './join.ts';

@@ -1,7 +1,7 @@
 /** Where the sinks of one graph go on, and how far all of them have come. */
 import { RunError } from '../../lib/errors.ts';
 import { jsonEqual, type JsonValue } from '../../lib/text/json.ts';
-import type { Start } from '../start-position.ts';
+import type { Start } from '../row/start-position.ts';
 
 export interface PositionsOptions {
   /** Ids of the sink nodes. */

@@ -12,7 +12,7 @@ import { hasField, isObject, type JsonObject } from '../../lib/text/json.ts';
 import type { Plan, RowPlan } from '../../plan/plan.ts';
 import { resolvePart } from '../../plan/resolve.ts';
 import type { VerifyReport } from '../../wire/verify.ts';
-import { openTransforms, PAGE_BYTES, partContext } from '../open.ts';
+import { openTransforms, PAGE_BYTES, partContext } from '../row/open.ts';
 import { PageInWork } from '../stages/stage.ts';
 import { stagesOf } from '../stages/stages.ts';
 import { compare } from './compare.ts';

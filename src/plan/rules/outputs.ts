@@ -27,7 +27,7 @@ interface Output {
 
 /**
  * Two rows of a matrix that replace one file are a doubt: one of them may fail or be skipped before
- * it writes. Of those that do not, the second one fails (`engine/output-claims.ts`). What cannot
+ * it writes. Of those that do not, the second one fails (`engine/row/output-claims.ts`). What cannot
  * but clash is an error.
  */
 export function checkOutputs(

@@ -1,20 +1,20 @@
 /**
  * The page loop: read → transform → govern → write → dead letters → flush → bookmark → acknowledge.
  */
-import { RunError } from '../lib/errors.ts';
-import type { JsonValue } from '../lib/text/json.ts';
-import type { Page } from '../kit/page.ts';
-import { CircuitBreaker } from './delivery/circuit-breaker.ts';
-import { flushAll, saveBookmark } from './delivery/checkpoint.ts';
-import { PageWriter } from './delivery/write-page.ts';
-import { wrapConnectorError, connectorErrorOf } from './failure.ts';
+import { RunError } from '../../lib/errors.ts';
+import type { JsonValue } from '../../lib/text/json.ts';
+import type { Page } from '../../kit/page.ts';
+import { CircuitBreaker } from '../delivery/circuit-breaker.ts';
+import { flushAll, saveBookmark } from '../delivery/checkpoint.ts';
+import { PageWriter } from '../delivery/write-page.ts';
+import { wrapConnectorError, connectorErrorOf } from '../failure.ts';
 import type { Invocation } from './invocation.ts';
-import * as metrics from './metrics.ts';
-import { withinGracePeriod, abortable } from './grace-period.ts';
+import * as metrics from '../metrics.ts';
+import { withinGracePeriod, abortable } from '../grace-period.ts';
 import { readAhead } from './read-ahead.ts';
-import type { WorkedPage } from './stages/page-work.ts';
-import type { DeadRecord } from './stages/stage.ts';
-import { orderedPrefetch } from './threads/ordered-prefetch.ts';
+import type { WorkedPage } from '../stages/page-work.ts';
+import type { DeadRecord } from '../stages/stage.ts';
+import { orderedPrefetch } from '../threads/ordered-prefetch.ts';
 
 export interface MoveOptions {
   readonly bookmark: JsonValue | undefined;

@@ -1,30 +1,30 @@
 /** One invocation from open to close, and its outcome. */
-import { messageOf, StopReason } from '../lib/errors.ts';
-import type { FinishReason, Sink } from '../kit/sink.ts';
-import type { StateStore } from '../kit/state-store.ts';
-import type { JsonValue } from '../lib/text/json.ts';
-import type { WrittenFile } from '../lib/files/written-file.ts';
-import { resolvePart } from '../plan/resolve.ts';
-import type { InvocationOutcome, SlaViolation } from '../wire/outcome.ts';
-import { cleanUp } from './after-run/clean-up.ts';
-import { reconcile } from './after-run/reconcile.ts';
-import { judgeSla } from './after-run/sla.ts';
-import { wrapConnectorError, outcomeErrorOf } from './failure.ts';
-import { invocationName, isWholeIteration, stateKeyOf } from './expand/iteration.ts';
+import { messageOf, StopReason } from '../../lib/errors.ts';
+import type { FinishReason, Sink } from '../../kit/sink.ts';
+import type { StateStore } from '../../kit/state-store.ts';
+import type { JsonValue } from '../../lib/text/json.ts';
+import type { WrittenFile } from '../../lib/files/written-file.ts';
+import { resolvePart } from '../../plan/resolve.ts';
+import type { InvocationOutcome, SlaViolation } from '../../wire/outcome.ts';
+import { cleanUp } from '../after-run/clean-up.ts';
+import { reconcile } from '../after-run/reconcile.ts';
+import { judgeSla } from '../after-run/sla.ts';
+import { wrapConnectorError, outcomeErrorOf } from '../failure.ts';
+import { invocationName, isWholeIteration, stateKeyOf } from '../expand/iteration.ts';
 import type { Invocation } from './invocation.ts';
-import * as metrics from './metrics.ts';
-import { flushAll, saveBookmark } from './delivery/checkpoint.ts';
+import * as metrics from '../metrics.ts';
+import { flushAll, saveBookmark } from '../delivery/checkpoint.ts';
 import { movePages, type SourcePosition } from './move-pages.ts';
-import { canonicalUri } from './observe/canonical-uri.ts';
-import { datasetOf } from './observe/datasets.ts';
-import type { ObservedRow } from './observe/observer.ts';
-import type { Observers } from './observe/observers.ts';
-import { RowSampler, type ShapeSampler } from './observe/samples.ts';
+import { canonicalUri } from '../observe/canonical-uri.ts';
+import { datasetOf } from '../observe/datasets.ts';
+import type { ObservedRow } from '../observe/observer.ts';
+import type { Observers } from '../observe/observers.ts';
+import { RowSampler, type ShapeSampler } from '../observe/samples.ts';
 import {
   finishInterruptedRollback,
   openRollbackLog,
   type RollbackLog,
-} from './rollback/rollback-log.ts';
+} from '../rollback/rollback-log.ts';
 import { startPosition, type Start } from './start-position.ts';
 import { openInvocation, PAGE_BYTES, partContext, resolve, type OpenOptions } from './open.ts';
 import { Tally } from './tally.ts';

@@ -4,8 +4,8 @@
  */
 import { Client } from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { freshDatabase } from '../../test/servers/postgres.ts';
-import { run } from '../../test/fakes/engine.ts';
+import { freshDatabase } from '../../../test/servers/postgres.ts';
+import { run } from '../../../test/fakes/engine.ts';
 import {
   connectionLost,
   dlqPlan,
@@ -16,12 +16,12 @@ import {
   planOf,
   rowPlan,
   type FakePage,
-} from '../../test/fakes/plan.ts';
-import { postgresSink } from '../connectors/postgres/index.ts';
-import { schemaDriftSchema } from '../blocks/schema-drift/schema.ts';
-import { check } from '../kit/schema.ts';
-import type { JsonObject, JsonValue } from '../lib/text/json.ts';
-import type { RowPlan } from '../plan/plan.ts';
+} from '../../../test/fakes/plan.ts';
+import { postgresSink } from '../../connectors/postgres/index.ts';
+import { schemaDriftSchema } from '../../blocks/schema-drift/schema.ts';
+import { check } from '../../kit/schema.ts';
+import type { JsonObject, JsonValue } from '../../lib/text/json.ts';
+import type { RowPlan } from '../../plan/plan.ts';
 
 const database = await freshDatabase();
 const client = new Client({ connectionString: database.url });

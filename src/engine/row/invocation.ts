@@ -1,16 +1,16 @@
 /** One execution of a row: what it is made of while it runs. */
-import type { Env } from '../lib/env.ts';
-import type { JsonObject, JsonValue } from '../lib/text/json.ts';
-import type { Sink, SinkCapabilities } from '../kit/sink.ts';
-import type { Source, SourceCapabilities } from '../kit/source.ts';
-import type { StateStore } from '../kit/state-store.ts';
-import type { RowPlan } from '../plan/plan.ts';
-import type { HitFailpoint } from './failpoints.ts';
-import type { DeadLetters } from './dlq/dead-letters.ts';
-import type { SeenKeys } from './delivery/seen-keys.ts';
-import type { Watermark } from './delivery/watermark.ts';
-import type { RowSampler } from './observe/samples.ts';
-import type { StagePool } from './threads/ordered-prefetch.ts';
+import type { Env } from '../../lib/env.ts';
+import type { JsonObject, JsonValue } from '../../lib/text/json.ts';
+import type { Sink, SinkCapabilities } from '../../kit/sink.ts';
+import type { Source, SourceCapabilities } from '../../kit/source.ts';
+import type { StateStore } from '../../kit/state-store.ts';
+import type { RowPlan } from '../../plan/plan.ts';
+import type { HitFailpoint } from '../failpoints.ts';
+import type { DeadLetters } from '../dlq/dead-letters.ts';
+import type { SeenKeys } from '../delivery/seen-keys.ts';
+import type { Watermark } from '../delivery/watermark.ts';
+import type { RowSampler } from '../observe/samples.ts';
+import type { StagePool } from '../threads/ordered-prefetch.ts';
 import type { Tally } from './tally.ts';
 
 export interface Invocation {

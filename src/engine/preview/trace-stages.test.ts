@@ -1,14 +1,14 @@
 import { describe, expect, it } from 'vitest';
-import { testEnv } from '../../test/fakes/env.ts';
-import { fakeSink, fakeSource, part, planOf, rowPlan } from '../../test/fakes/plan.ts';
-import { maskingSchema } from '../blocks/masking/schema.ts';
-import { check } from '../kit/schema.ts';
-import type { TransformDefinition } from '../kit/transform.ts';
-import type { JsonObject, JsonValue } from '../lib/text/json.ts';
-import { stringifyJson } from '../lib/text/json.ts';
-import { filter } from '../transforms/filter.ts';
-import { flatten } from '../transforms/reshape/flatten.ts';
-import { renameField } from '../transforms/rename/rename-field.ts';
+import { testEnv } from '../../../test/fakes/env.ts';
+import { fakeSink, fakeSource, part, planOf, rowPlan } from '../../../test/fakes/plan.ts';
+import { maskingSchema } from '../../blocks/masking/schema.ts';
+import { check } from '../../kit/schema.ts';
+import type { TransformDefinition } from '../../kit/transform.ts';
+import type { JsonObject, JsonValue } from '../../lib/text/json.ts';
+import { stringifyJson } from '../../lib/text/json.ts';
+import { filter } from '../../transforms/filter.ts';
+import { flatten } from '../../transforms/reshape/flatten.ts';
+import { renameField } from '../../transforms/rename/rename-field.ts';
 import { traceStages, type SampleTrace } from './trace-stages.ts';
 
 function transform(definition: TransformDefinition, config: JsonObject) {

@@ -2,18 +2,18 @@
  * What each stage of a row does to a sample of records: the stages themselves, one after the other,
  * with a look in between.
  */
-import type { Env } from '../lib/env.ts';
-import { messageOf } from '../lib/errors.ts';
-import type { JsonValue } from '../lib/text/json.ts';
-import { Page } from '../kit/page.ts';
-import { maskingRulesFor } from '../blocks/masking/schema.ts';
-import type { Plan, RowPlan } from '../plan/plan.ts';
-import type { RuntimeTokens } from '../plan/resolve.ts';
+import type { Env } from '../../lib/env.ts';
+import { messageOf } from '../../lib/errors.ts';
+import type { JsonValue } from '../../lib/text/json.ts';
+import { Page } from '../../kit/page.ts';
+import { maskingRulesFor } from '../../blocks/masking/schema.ts';
+import type { Plan, RowPlan } from '../../plan/plan.ts';
+import type { RuntimeTokens } from '../../plan/resolve.ts';
 import { hideAll, hideValues, maskRenamed, type HideRecord } from './hide-masked.ts';
-import { createMasker } from './stages/masking.ts';
-import { compileTransforms, resolvedTransforms } from './stages/compile-transforms.ts';
-import { PageInWork, type DeadRecord } from './stages/stage.ts';
-import { stagesOf } from './stages/stages.ts';
+import { createMasker } from '../stages/masking.ts';
+import { compileTransforms, resolvedTransforms } from '../stages/compile-transforms.ts';
+import { PageInWork, type DeadRecord } from '../stages/stage.ts';
+import { stagesOf } from '../stages/stages.ts';
 
 /**
  * One stage, and the records as it leaves them; nothing that masking hides is in clear text

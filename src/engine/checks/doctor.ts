@@ -1,17 +1,17 @@
 /** Preflight: checks every part of every root row without moving a record. */
-import { Gate } from '../lib/gate.ts';
-import { AppError, messageOf, StopReason } from '../lib/errors.ts';
-import { createCredentials } from '../credentials/index.ts';
-import type { PartContext } from '../kit/context.ts';
-import { RECORDS_LANE } from '../kit/page.ts';
-import type { Probe, ProbeFinding } from '../kit/probe.ts';
-import type { StateStore } from '../kit/state-store.ts';
-import type { RowPlan, SinkPlan, SourcePlan, StatePlan, TransformPlan } from '../plan/plan.ts';
-import { resolvePart, type RuntimeTokens } from '../plan/resolve.ts';
+import { Gate } from '../../lib/gate.ts';
+import { AppError, messageOf, StopReason } from '../../lib/errors.ts';
+import { createCredentials } from '../../credentials/index.ts';
+import type { PartContext } from '../../kit/context.ts';
+import { RECORDS_LANE } from '../../kit/page.ts';
+import type { Probe, ProbeFinding } from '../../kit/probe.ts';
+import type { StateStore } from '../../kit/state-store.ts';
+import type { RowPlan, SinkPlan, SourcePlan, StatePlan, TransformPlan } from '../../plan/plan.ts';
+import { resolvePart, type RuntimeTokens } from '../../plan/resolve.ts';
 import { compileIssues } from './compile-check.ts';
-import { historyKey, historyOf, isStale, stalenessText } from './after-run/sla.ts';
-import type { ExecuteOptions } from './engine.ts';
-import { firstIteration, stateKeyOf } from './expand/iteration.ts';
+import { historyKey, historyOf, isStale, stalenessText } from '../after-run/sla.ts';
+import type { ExecuteOptions } from '../engine.ts';
+import { firstIteration, stateKeyOf } from '../expand/iteration.ts';
 
 /** Rows checked at the same time. */
 const PARALLEL_ROWS = 8;

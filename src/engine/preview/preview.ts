@@ -2,18 +2,18 @@
  * What the first records of a row look like after transforms and masking. Opens no sink and no
  * state store.
  */
-import type { JsonValue } from '../lib/text/json.ts';
-import { createCredentials } from '../credentials/index.ts';
-import type { PartContext } from '../kit/context.ts';
-import { RECORDS_LANE } from '../kit/page.ts';
-import type { RowPlan } from '../plan/plan.ts';
-import { resolvePart, type RuntimeTokens } from '../plan/resolve.ts';
-import type { ExecuteOptions } from './engine.ts';
-import { firstIteration } from './expand/iteration.ts';
-import { wrapConnectorError } from './failure.ts';
-import { compileTransforms, resolvedTransforms } from './stages/compile-transforms.ts';
-import { PageInWork } from './stages/stage.ts';
-import { stagesOf } from './stages/stages.ts';
+import type { JsonValue } from '../../lib/text/json.ts';
+import { createCredentials } from '../../credentials/index.ts';
+import type { PartContext } from '../../kit/context.ts';
+import { RECORDS_LANE } from '../../kit/page.ts';
+import type { RowPlan } from '../../plan/plan.ts';
+import { resolvePart, type RuntimeTokens } from '../../plan/resolve.ts';
+import type { ExecuteOptions } from '../engine.ts';
+import { firstIteration } from '../expand/iteration.ts';
+import { wrapConnectorError } from '../failure.ts';
+import { compileTransforms, resolvedTransforms } from '../stages/compile-transforms.ts';
+import { PageInWork } from '../stages/stage.ts';
+import { stagesOf } from '../stages/stages.ts';
 
 export interface PreviewOptions extends Pick<
   ExecuteOptions,

@@ -1,11 +1,11 @@
 /** Reports what only compiling the transforms of a plan shows, before anything runs. */
-import type { Env } from '../lib/env.ts';
-import { ConfigError, messageOf, type Issue } from '../lib/errors.ts';
-import { joinPath } from '../lib/text/text-path.ts';
-import { stepsOf } from '../document/parse/steps.ts';
-import type { Plan, TransformPlan } from '../plan/plan.ts';
-import type { RuntimeTokens } from '../plan/resolve.ts';
-import { compileTransforms, resolvedTransforms } from './stages/compile-transforms.ts';
+import type { Env } from '../../lib/env.ts';
+import { ConfigError, messageOf, type Issue } from '../../lib/errors.ts';
+import { joinPath } from '../../lib/text/text-path.ts';
+import { stepsOf } from '../../document/parse/steps.ts';
+import type { Plan, TransformPlan } from '../../plan/plan.ts';
+import type { RuntimeTokens } from '../../plan/resolve.ts';
+import { compileTransforms, resolvedTransforms } from '../stages/compile-transforms.ts';
 
 export interface CompileOptions {
   readonly env: Env;

@@ -1,5 +1,5 @@
-import { RunError } from '../lib/errors.ts';
-import type { Balance } from '../wire/outcome.ts';
+import { RunError } from '../../lib/errors.ts';
+import type { Balance } from '../../wire/outcome.ts';
 
 /** Counts where every record of an invocation went. */
 export class Tally {

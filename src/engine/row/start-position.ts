@@ -2,14 +2,14 @@
  * Where an invocation goes on: after what the state store remembers, or after what the sink has
  * committed beyond that.
  */
-import { RunError } from '../lib/errors.ts';
-import type { JsonValue } from '../lib/text/json.ts';
-import type { TokenWriter } from '../kit/sink.ts';
-import { isKeyed } from '../kit/write-spec.ts';
-import { PAGES_SKIPPED, readPosition, Watermark } from './delivery/watermark.ts';
-import { wrapConnectorError } from './failure.ts';
+import { RunError } from '../../lib/errors.ts';
+import type { JsonValue } from '../../lib/text/json.ts';
+import type { TokenWriter } from '../../kit/sink.ts';
+import { isKeyed } from '../../kit/write-spec.ts';
+import { PAGES_SKIPPED, readPosition, Watermark } from '../delivery/watermark.ts';
+import { wrapConnectorError } from '../failure.ts';
 import type { Invocation } from './invocation.ts';
-import * as metrics from './metrics.ts';
+import * as metrics from '../metrics.ts';
 
 export interface Start {
   readonly bookmark: JsonValue | undefined;

@@ -1,4 +1,4 @@
-import type { Sink } from '../kit/sink.ts';
+import type { Sink } from '../../kit/sink.ts';
 
 /** Counts instead of writing; by its type it cannot touch a destination. */
 export function dryRunSink(): Sink {

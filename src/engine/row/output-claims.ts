@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
-import { partsMeet, type ReplacedOutput } from '../kit/sink.ts';
-import { RunError } from '../lib/errors.ts';
-import { withWholePath } from './observe/dataset-uri.ts';
+import { partsMeet, type ReplacedOutput } from '../../kit/sink.ts';
+import { RunError } from '../../lib/errors.ts';
+import { withWholePath } from '../observe/dataset-uri.ts';
 
 interface Claim {
   readonly place: string;

@@ -1,5 +1,5 @@
 /** Keeps what masking hides out of records that masking has not seen yet. */
-import { isObject, setField, type JsonObject, type JsonValue } from '../lib/text/json.ts';
+import { isObject, setField, type JsonObject, type JsonValue } from '../../lib/text/json.ts';
 
 export type HideRecord = (record: JsonValue) => JsonValue;
 

@@ -6,8 +6,8 @@ import { RunError } from '../../lib/errors.ts';
 import type { JsonValue } from '../../lib/text/json.ts';
 import type { RowPlan } from '../../plan/plan.ts';
 import type { ExecuteOptions } from '../engine.ts';
-import { Capture } from '../invocation.ts';
-import { runTopology } from './run-topology.ts';
+import { Capture } from '../row/invocation.ts';
+import { runTopology } from '../topology/run-topology.ts';
 
 export interface PreviewTopologyOptions extends Pick<
   ExecuteOptions,

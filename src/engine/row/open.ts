@@ -1,36 +1,41 @@
 /**
  * Opens everything an invocation needs, in the order in which it must be closed again (last first).
  */
-import type { Env } from '../lib/env.ts';
-import type { Labels, MetricDefinition } from '../lib/metrics/metrics.ts';
-import type { JsonObject } from '../lib/text/json.ts';
-import type { Credentials, PartContext } from '../kit/context.ts';
-import { replacedOutput, type ColumnType, type Sink, type SinkCapabilities } from '../kit/sink.ts';
-import type { Source } from '../kit/source.ts';
-import type { DlqPlan, PartPlan, Plan, RowPlan, SinkPlan, SourcePlan } from '../plan/plan.ts';
-import { resolvePart, type RuntimeTokens } from '../plan/resolve.ts';
-import type { FailpointHook, HitFailpoint } from './failpoints.ts';
-import { DeadLetters } from './dlq/dead-letters.ts';
-import { stateKeyOf, type Iteration } from './expand/iteration.ts';
-import { wrapConnectorError } from './failure.ts';
-import * as metrics from './metrics.ts';
+import type { Env } from '../../lib/env.ts';
+import type { Labels, MetricDefinition } from '../../lib/metrics/metrics.ts';
+import type { JsonObject } from '../../lib/text/json.ts';
+import type { Credentials, PartContext } from '../../kit/context.ts';
+import {
+  replacedOutput,
+  type ColumnType,
+  type Sink,
+  type SinkCapabilities,
+} from '../../kit/sink.ts';
+import type { Source } from '../../kit/source.ts';
+import type { DlqPlan, PartPlan, Plan, RowPlan, SinkPlan, SourcePlan } from '../../plan/plan.ts';
+import { resolvePart, type RuntimeTokens } from '../../plan/resolve.ts';
+import type { FailpointHook, HitFailpoint } from '../failpoints.ts';
+import { DeadLetters } from '../dlq/dead-letters.ts';
+import { stateKeyOf, type Iteration } from '../expand/iteration.ts';
+import { wrapConnectorError } from '../failure.ts';
+import * as metrics from '../metrics.ts';
 import type { Capture, Invocation } from './invocation.ts';
-import { SeenKeys } from './delivery/seen-keys.ts';
-import { METADATA_TYPES } from './delivery/stamp.ts';
-import { pageWork, type PageWork } from './stages/page-work.ts';
-import { assertCanEvolve } from './stages/schema-drift.ts';
-import { stagePlace } from './stages/stage.ts';
-import { stagesOf } from './stages/stages.ts';
-import type { RowSampler } from './observe/samples.ts';
+import { SeenKeys } from '../delivery/seen-keys.ts';
+import { METADATA_TYPES } from '../delivery/stamp.ts';
+import { pageWork, type PageWork } from '../stages/page-work.ts';
+import { assertCanEvolve } from '../stages/schema-drift.ts';
+import { stagePlace } from '../stages/stage.ts';
+import { stagesOf } from '../stages/stages.ts';
+import type { RowSampler } from '../observe/samples.ts';
 import type { OutputClaims } from './output-claims.ts';
-import { withinGracePeriod } from './grace-period.ts';
-import { compileTransforms } from './stages/compile-transforms.ts';
-import type { TransformChain } from './stages/transform-chain.ts';
+import { withinGracePeriod } from '../grace-period.ts';
+import { compileTransforms } from '../stages/compile-transforms.ts';
+import type { TransformChain } from '../stages/transform-chain.ts';
 import { Tally } from './tally.ts';
-import type { ThreadBudget } from './threads/budget.ts';
-import { inlinePool, GrowingStagePool } from './threads/stage-pool.ts';
-import { setupOf } from './threads/setup.ts';
-import type { StagePool } from './threads/ordered-prefetch.ts';
+import type { ThreadBudget } from '../threads/budget.ts';
+import { inlinePool, GrowingStagePool } from '../threads/stage-pool.ts';
+import { setupOf } from '../threads/setup.ts';
+import type { StagePool } from '../threads/ordered-prefetch.ts';
 import { dryRunSink } from './dry-run-sink.ts';
 
 /** How much one page may hold in encoded form; with one page ahead this bounds a row's memory. */
