@@ -26,11 +26,12 @@ export async function openDuckdbSource(
   context: SourceContext,
 ): Promise<Source> {
   const database = await openToRead(config, context.env.cwd);
+  let pages: AsyncGenerator<Page, void> | undefined;
   return {
-    pages: (request) => readPages(database, config, context, request),
-    close() {
+    pages: (request) => (pages = readPages(database, config, context, request)),
+    async close() {
+      await pages?.return().catch(() => {});
       database.close();
-      return Promise.resolve();
     },
   };
 }
@@ -54,20 +55,25 @@ async function* readPages(
       throw error === signal.reason ? error : duckdbError(error, 'the query failed');
     }
   };
-  const chunks = duckdbRecords(await step(() => runQuery(connection, config.query, context)));
-  for (
-    let next = await step(() => chunks.next());
-    next.done !== true;
-    next = await step(() => chunks.next())
-  ) {
-    for (const record of next.value) {
-      if (!pager.add(record, roughSize(record))) continue;
-      yield pager.take();
-      signal.throwIfAborted();
-      if (pager.done) return;
+  const result = await step(() => runQuery(connection, config.query, context));
+  const chunks = duckdbRecords(connection, result);
+  try {
+    for (
+      let next = await step(() => chunks.next());
+      next.done !== true;
+      next = await step(() => chunks.next())
+    ) {
+      for (const record of next.value) {
+        if (!pager.add(record, roughSize(record))) continue;
+        yield pager.take();
+        signal.throwIfAborted();
+        if (pager.done) return;
+      }
     }
+    if (pager.count > 0) yield pager.take();
+  } finally {
+    await chunks.return(undefined);
   }
-  if (pager.count > 0) yield pager.take();
 }
 
 async function runQuery(

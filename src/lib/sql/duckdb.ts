@@ -4,6 +4,7 @@
  */
 import type {
   DuckDBConnection,
+  DuckDBDataChunk,
   DuckDBInstance,
   DuckDBPreparedStatement,
   DuckDBResult,
@@ -176,29 +177,52 @@ export async function duckdbRows(
   values: readonly JsonValue[] = [],
 ): Promise<JsonObject[]> {
   const rows: JsonObject[] = [];
-  for await (const some of duckdbRecords(
-    await (await prepareDuckdb(connection, sql, values)).stream(),
-  ))
-    rows.push(...some);
+  const result = await (await prepareDuckdb(connection, sql, values)).stream();
+  for await (const some of duckdbRecords(connection, result)) rows.push(...some);
   return rows;
 }
 
-/** The rows of a result as records, some at a time. */
-export async function* duckdbRecords(result: DuckDBResult): AsyncGenerator<JsonObject[]> {
+/**
+ * The rows of a result as records, some at a time. A reader that leaves earlier must end the
+ * generator: a result that is not read to its end keeps the file open, and opening it again would
+ * wait for ever.
+ */
+export async function* duckdbRecords(
+  connection: DuckDBConnection,
+  result: DuckDBResult,
+): AsyncGenerator<JsonObject[]> {
   const names = result.columnNames();
   const readers = result.columnTypes().map((type) => jsonReader(type));
-  for (
-    let chunk = await result.fetchChunk();
-    chunk !== null && chunk.rowCount > 0;
-    chunk = await result.fetchChunk()
-  ) {
-    const columns = readers.map((read, index) => chunk?.getColumnValues(index).map(read) ?? []);
-    yield Array.from({ length: chunk.rowCount }, (_, row) => {
-      const record: JsonObject = {};
-      for (const [index, name] of names.entries())
-        setField(record, name, columns[index]?.[row] ?? null);
-      return record;
-    });
+  let left = true;
+  try {
+    for (let chunk = await nextChunk(result); chunk !== null; chunk = await nextChunk(result)) {
+      const { rowCount } = chunk;
+      const columns = readers.map((read, index) => chunk?.getColumnValues(index).map(read) ?? []);
+      yield Array.from({ length: rowCount }, (_, row) => {
+        const record: JsonObject = {};
+        for (const [index, name] of names.entries())
+          setField(record, name, columns[index]?.[row] ?? null);
+        return record;
+      });
+    }
+    left = false;
+  } finally {
+    if (left) await abandon(connection, result);
+  }
+}
+
+async function nextChunk(result: DuckDBResult): Promise<DuckDBDataChunk | null> {
+  const chunk = await result.fetchChunk();
+  return chunk === null || chunk.rowCount === 0 ? null : chunk;
+}
+
+/** Ends the statement; what it has ready comes before its end. */
+async function abandon(connection: DuckDBConnection, result: DuckDBResult): Promise<void> {
+  try {
+    do connection.interrupt();
+    while ((await nextChunk(result)) !== null);
+  } catch {
+    // The interruption itself, or the failure that the reader has seen.
   }
 }
 

@@ -118,7 +118,8 @@ export class SqlSession {
   }
 
   async #query(): Promise<JsonObject[]> {
-    const statement = await prepareDuckdb(this.#database.connection, this.#config.query);
+    const { connection } = this.#database;
+    const statement = await prepareDuckdb(connection, this.#config.query);
     const names = Array.from({ length: statement.columnCount }, (_, index) =>
       statement.columnName(index),
     );
@@ -133,7 +134,8 @@ export class SqlSession {
       );
     }
     const out: JsonObject[] = [];
-    for await (const records of duckdbRecords(await statement.stream())) out.push(...records);
+    for await (const records of duckdbRecords(connection, await statement.stream()))
+      out.push(...records);
     return out;
   }
 }
