@@ -10,7 +10,7 @@ export interface Bookmarks {
   pass(raw: string): void;
   /** The bookmark of a page that ends before a row with this value. */
   before(raw: string): JsonValue | undefined;
-  /** The bookmark when nobody knows what would have followed. */
+  /** The bookmark when a limit hides what would have followed. */
   safe(): JsonValue | undefined;
   /** The bookmark at the end of the result. */
   end(): JsonValue | undefined;
@@ -72,7 +72,7 @@ export function createBookmarks(
       if (!isLast(raw)) return valueOf(last);
       return exact ? undefined : valueOf(finished);
     },
-    safe: () => valueOf(finished),
+    safe: () => (exact ? undefined : valueOf(finished)),
     end: () => valueOf(last),
   };
 }
