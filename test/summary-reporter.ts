@@ -31,6 +31,9 @@ export class SummaryReporter implements Reporter {
   }
 }
 
+/** The note of `skip(…)` where there is one. */
 function reasonOf(test: TestCase): string {
+  const result = test.result();
+  if (result.state === 'skipped' && result.note !== undefined) return result.note;
   return REASON.exec(test.fullName)?.[1] ?? `\`${test.fullName}\` does not apply`;
 }

@@ -8,7 +8,10 @@ export interface ReadRequest {
   /** Where the last successful run stood; the source ignores its configured start then. */
   readonly bookmark?: JsonValue;
   readonly lane: Lane;
-  /** Nobody will look at more records than this; a source may stop early. */
+  /**
+   * Nobody will look at more records than this; a source may stop once it has given as many. A
+   * bookmark never stands beyond the records that were given.
+   */
   readonly limit?: number;
   /**
    * A bookmark must stand exactly between the records that were read and those that were not; a
@@ -19,16 +22,67 @@ export interface ReadRequest {
 }
 
 /**
- * An open source. Contract: `pages` yields pages in order, each with the bookmark of where it stood
- * *after* it (or none); it holds at most a few pages in memory; it stops within a second when
- * `context.signal` fires, by returning or by throwing the signal's reason; a failure is a
- * `ConnectorError`. `close` never throws.
+ * An open source. Contract:
+ *
+ * - Nothing is read before somebody asks for the first page. `pages` is called once.
+ * - Pages come in order. A page holds at most `batch_size` records and about `context.pageBytes`
+ *   bytes, but at least one record. Nobody writes to it after it was handed over, until it is
+ *   released.
+ * - A bookmark says where the source stands after its page. It is plain JSON. Reading on from any
+ *   bookmark, the first or the last, gives exactly the records after that page, in their order.
+ * - The lane never decides a value: records, bytes and columns hold the same records, with the same
+ *   types and the same order of fields.
+ * - It stops within a second when `context.signal` fires, by ending or by throwing the reason of the
+ *   signal, and gives at most one more page.
+ * - A failure is a `ConnectorError`. `close` never throws and may be called more than once, before
+ *   the first page too.
+ *
+ * `test/conformance/source.ts` holds every registered source to this.
  */
 export interface Source {
   pages(request: ReadRequest): AsyncIterable<Page>;
-  /** Called after the bookmark is stored; for sources that must acknowledge upstream. */
+  /**
+   * Called after a bookmark of this read is stored and everything before it is durable: the other
+   * side may forget what came up to there, and nothing else. Bookmarks come in their order, some
+   * may be left out, and one may come twice.
+   */
   acknowledge?(bookmark: JsonValue): Promise<void>;
+  /**
+   * Tells the other side that its reader is alive. Called every `heartbeatMs` from the first page
+   * on, also while a page is being written or waited for. It moves no position; a failure ends the
+   * run.
+   */
+  heartbeat?(): Promise<void>;
+  /** How far the pages given so far are behind; asked often, so it must not wait for anything. */
+  lag?(): SourceLag | undefined;
   close(): Promise<void>;
+}
+
+/** What the other side holds that no page has brought yet. */
+export interface SourceLag {
+  readonly records?: number;
+  /** Age of the oldest of these records; 0 when there are none. */
+  readonly seconds?: number;
+}
+
+/**
+ * A source that waits for new records when it has given all there are. It ends when it is stopped,
+ * or when its config says so (after a silence, after so many records).
+ */
+export interface Unbounded {
+  /**
+   * Who remembers what was moved. `bookmark`: a later read goes on after the bookmark it is given.
+   * `upstream`: the other side delivers again what was not acknowledged, whatever bookmark the
+   * read is given; bookmarks only name what is acknowledged.
+   */
+  readonly redelivery: 'bookmark' | 'upstream';
+  /**
+   * A record waits no longer than this in the source for others to fill its page, and no longer
+   * than this in the sink for a bookmark while nothing else comes.
+   */
+  readonly idleFlushMs: number;
+  /** How often `heartbeat` is called. */
+  readonly heartbeatMs?: number;
 }
 
 export interface SourceCapabilities {
@@ -45,6 +99,8 @@ export interface SourceCapabilities {
   readonly recordsBecause?: string;
   /** Whether it can hand over pages as columns. */
   readonly columns?: boolean;
+  /** Set when it waits for records instead of ending. Every page with records has a bookmark then, sooner or later. */
+  readonly unbounded?: Unbounded;
 }
 
 /** A named data set found by `discover`; `config_patch` is merged over the connection config. */

@@ -38,6 +38,10 @@ describeSource(postgresSource, {
   records,
   broken,
   secret: 'not-the-password',
+  overlap: {
+    because: 'a limit hides whether records of the same value follow',
+    allows: (repeated) => repeated.length === 1,
+  },
 });
 
 for (const write_method of ['insert', 'copy', 'auto']) {
