@@ -15,7 +15,7 @@ export interface FindFiles {
 }
 
 const MAX_FILES = 10_000;
-const MAX_ENTRIES = 200_000;
+const MAX_ENTRIES = 50_000;
 /** Patterns that the braces of one pattern stand for: `{a,b}{c,d}` stands for four. */
 const MAX_ALTERNATIVES = 64;
 
