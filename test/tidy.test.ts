@@ -17,7 +17,8 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   lib: [],
   kit: ['lib'],
   wire: ['lib'],
-  connectors: ['kit', 'lib'],
+  fast: ['kit', 'lib'],
+  connectors: ['fast', 'kit', 'lib'],
   transforms: ['kit', 'lib'],
   state: ['kit', 'lib'],
   secrets: ['kit', 'lib'],
@@ -26,7 +27,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   history: ['wire', 'lib'],
   blocks: ['document', 'kit', 'lib'],
   plan: ['blocks', 'document', 'kit', 'lib'],
-  engine: ['plan', 'blocks', 'document', 'credentials', 'kit', 'wire', 'lib'],
+  engine: ['fast', 'plan', 'blocks', 'document', 'credentials', 'kit', 'wire', 'lib'],
   runs: ['engine', 'plan', 'blocks', 'document', 'history', 'wire', 'kit', 'lib'],
   features: ['runs', 'engine', 'plan', 'blocks', 'document', 'history', 'wire', 'kit', 'lib'],
   server: [

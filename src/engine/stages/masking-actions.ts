@@ -3,7 +3,8 @@ import type { MaskingAction } from '../../blocks/masking/schema.ts';
 import { isObject, stringifyJson, type JsonValue } from '../../lib/text/json.ts';
 import { hmacSha256 } from '../../lib/crypto/hmac.ts';
 import { memoWhileItPays } from '../../lib/memo.ts';
-import { shortDigests, type ShortDigests } from '../../lib/short-digests.ts';
+import { shortDigests as fastDigests } from '../../fast/fast-paths.ts';
+import { shortDigests, type ShortDigests } from '../../fast/sha256/short-digests.ts';
 
 export interface Action {
   /** What a value becomes; the same value when the action does not touch it. */
@@ -102,6 +103,6 @@ export function createDigests(key: string | undefined): Digests {
   const remembered = memoWhileItPays(compute, REMEMBERED_VALUES);
   return {
     of: (text) => (text.length > REMEMBERED_LENGTH ? compute(text) : remembered(text)),
-    ofCells: (digits) => shortDigests(key, digits),
+    ofCells: (digits) => (fastDigests.isOn() ? shortDigests(key, digits) : undefined),
   };
 }

@@ -4,7 +4,7 @@
  */
 import { ColumnBuilder, readText } from '../../kit/cells.ts';
 import { ESCAPED, NULL, TEXT, type Column, type Columns } from '../../kit/columns.ts';
-import { MOST_TEXT_BYTES, ROOM_BEHIND } from '../../lib/short-digests.ts';
+import { MOST_TEXT_BYTES, ROOM_BEHIND } from '../../fast/sha256/short-digests.ts';
 import type { DigestSpelling } from './masking-actions.ts';
 
 export interface MaskedTexts {

@@ -20,6 +20,9 @@ export type { DuckDBConnection } from '@duckdb/node-api';
 const PACKAGE = '@duckdb/node-api';
 const library = lazyLibrary<typeof import('@duckdb/node-api')>(PACKAGE);
 
+/** Rows that a chunk, the engine's unit of work, holds at most. */
+export const CHUNK_ROWS = 2048;
+
 /** The engine's library; says what to install when it is not there. */
 export function duckdbLibrary(): ReturnType<typeof library> {
   try {
@@ -264,9 +267,6 @@ export async function fillDuckdbTable(
   }
   appender.closeSync();
 }
-
-/** Rows of the engine's own unit of work. */
-const CHUNK_ROWS = 2048;
 
 /** A text as SQL writes it. */
 export function quoteText(text: string): string {

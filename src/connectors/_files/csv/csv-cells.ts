@@ -1,14 +1,11 @@
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
-const encoder = new TextEncoder();
 
 /**
  * How many bytes each byte takes inside a JSON string: 1 as it is, 2 with a short escape, 6 as
  * `\u00xx`.
  */
 const JSON_WIDTH = jsonWidths();
-/** What each byte that may not stand as it is becomes. */
-export const JSON_ESCAPE: readonly Uint8Array[] = jsonEscapes();
 
 function jsonWidths(): Uint8Array {
   const widths = new Uint8Array(256).fill(1);
@@ -17,12 +14,6 @@ function jsonWidths(): Uint8Array {
       widths[byte] = JSON.stringify(String.fromCharCode(byte)).length - 2;
   }
   return widths;
-}
-
-function jsonEscapes(): Uint8Array[] {
-  return Array.from({ length: 256 }, (_, byte) =>
-    encoder.encode(JSON.stringify(String.fromCharCode(byte)).slice(1, -1)),
-  );
 }
 
 /** A stretch of bytes holding the text of one cell, unquoted. */

@@ -1,9 +1,10 @@
 import { rename, rm, truncate } from 'node:fs/promises';
+import type { CsvDialect } from '../../../kit/csv-dialect.ts';
 import { ConnectorError } from '../../../lib/errors.ts';
 import { AppendingFile } from '../output/appending-file.ts';
 import { readBlocks } from '../lines/blocks.ts';
 import { CellReader } from './csv-cells.ts';
-import { csvRows, type CsvDialect } from './csv-rows.ts';
+import { csvRows } from './csv-rows.ts';
 import { onDisk } from '../io-error.ts';
 import { scratchPath } from '../output/scratch.ts';
 import { sizeOf, type RepairContext } from '../lines/torn-end.ts';

@@ -1,9 +1,9 @@
 import { ByteWriter } from '../../../kit/byte-writer.ts';
 import { JSON_LINES } from '../../../kit/json-lines.ts';
 import { Page } from '../../../kit/page.ts';
-import { CellMarks } from './csv-cell-marks.ts';
+import { CellMarks } from '../../../kit/cell-marks.ts';
 import type { CsvColumns } from './csv-columns.ts';
-import { CsvLineKernel, type KernelStop } from './csv-line-kernel.ts';
+import { CsvLineKernel, type KernelStop } from '../../../fast/csv/csv-line-kernel.ts';
 import { checkText, type CsvPageOptions, type PageMaker } from './csv-page-maker.ts';
 import type { CsvScanner, Stretch } from './csv-rows.ts';
 

@@ -1,8 +1,9 @@
 /** What makes pages of rows of delimited text, whatever their form. */
 import { isUtf8 } from 'node:buffer';
+import type { CsvDialect } from '../../../kit/csv-dialect.ts';
 import type { Lane, Page } from '../../../kit/page.ts';
 import { ConnectorError } from '../../../lib/errors.ts';
-import type { CsvDialect, CsvScanner, Stretch } from './csv-rows.ts';
+import type { CsvScanner, Stretch } from './csv-rows.ts';
 import type { PageBounds } from '../lines/page-bounds.ts';
 
 export interface CsvShape {

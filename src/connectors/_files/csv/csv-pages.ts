@@ -1,8 +1,9 @@
+import { csvLines } from '../../../fast/fast-paths.ts';
 import type { Page } from '../../../kit/page.ts';
 import { CellReader } from './csv-cells.ts';
 import { CsvColumns } from './csv-columns.ts';
 import { KernelPages } from './csv-kernel-pages.ts';
-import { hasCsvLineKernel } from './csv-line-kernel.ts';
+import { hasCsvLineKernel } from '../../../fast/csv/csv-line-kernel.ts';
 import { checkText, type CsvPageOptions, type PageMaker } from './csv-page-maker.ts';
 import { RecordPages } from './csv-record-pages.ts';
 import { CsvScanner, csvStretches, withoutBom, type Stretch } from './csv-rows.ts';
@@ -25,10 +26,8 @@ export async function* csvPages(
       if (maker === undefined) {
         const columns = columnsOf(stretch, scanner, options);
         if (columns === undefined) continue;
-        const asRecords = lane.form === 'records' || !hasCsvLineKernel();
-        maker = asRecords
-          ? new RecordPages(columns, scanner, options)
-          : new KernelPages(columns, scanner, options);
+        const isFast = lane.form !== 'records' && csvLines.isOn() && hasCsvLineKernel();
+        maker = new (isFast ? KernelPages : RecordPages)(columns, scanner, options);
       }
       while (left > 0 && maker.fill(stretch, left)) {
         signal.throwIfAborted();

@@ -1,24 +1,16 @@
 import { isUtf8 } from 'node:buffer';
+import {
+  BYTE_ORDER_MARK,
+  CARRIAGE_RETURN,
+  LINE_FEED,
+  type CsvDialect,
+} from '../../../kit/csv-dialect.ts';
 import { ConnectorError } from '../../../lib/errors.ts';
-
-/** How cells are told apart. Both are single ASCII bytes. */
-export interface CsvDialect {
-  readonly delimiter: number;
-  readonly quote: number;
-}
-
-const LINE_FEED = 10;
-const CARRIAGE_RETURN = 13;
-const BOM = [0xef, 0xbb, 0xbf];
 
 /** A row that does not end within this many bytes is taken for an unclosed quote. */
 export const MAX_ROW_BYTES = 64 * 1024 * 1024;
 
-/**
- * Finds rows and cells in bytes (RFC 4180; CR, LF and CRLF end a row; blank lines are no rows; a
- * quote is special only at the start of a cell, and what follows the closing quote belongs to the
- * cell as it stands). Keeps where they are, copies nothing.
- */
+/** Finds rows and cells in bytes by the rules of `CsvDialect`; notes where they are, copies nothing. */
 export class CsvScanner {
   readonly dialect: CsvDialect;
   /**
@@ -282,8 +274,9 @@ export async function* withoutBom(blocks: AsyncIterable<Uint8Array>): AsyncGener
       continue;
     }
     head = head.length === 0 ? block : Buffer.concat([head, block]);
-    if (head.length < BOM.length) continue;
-    yield BOM.every((byte, index) => head?.[index] === byte) ? head.subarray(BOM.length) : head;
+    if (head.length < BYTE_ORDER_MARK.length) continue;
+    const isMarked = BYTE_ORDER_MARK.every((byte, index) => head?.[index] === byte);
+    yield isMarked ? head.subarray(BYTE_ORDER_MARK.length) : head;
     head = undefined;
   }
   if (head !== undefined && head.length > 0) yield head;

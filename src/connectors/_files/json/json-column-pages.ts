@@ -4,7 +4,7 @@ import { isExactInCells } from '../../../kit/cells.ts';
 import { readRecords } from '../../../kit/column-records.ts';
 import { Page } from '../../../kit/page.ts';
 import { isObject, stringifyJson, type JsonValue } from '../../../lib/text/json.ts';
-import { CellMarks } from '../csv/csv-cell-marks.ts';
+import { CellMarks } from '../../../kit/cell-marks.ts';
 import { LineCells, MOST_COLUMNS, withKeysOf } from './json-line-cells.ts';
 import { pagesOfLines, type LinePageMaker, type LinePageOptions } from './json-line-pages.ts';
 import { valueOfLine } from './json-lines-file.ts';

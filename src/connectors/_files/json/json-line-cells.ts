@@ -1,7 +1,7 @@
 /** Marks the cells of lines that hold objects with known keys. */
 import { ESCAPED, FALSE, MISSING, NESTED, NULL, NUMBER, TEXT, TRUE } from '../../../kit/columns.ts';
 import { isObject, type JsonValue } from '../../../lib/text/json.ts';
-import type { CellMarks } from '../csv/csv-cell-marks.ts';
+import type { CellMarks } from '../../../kit/cell-marks.ts';
 import { CompactJson, ESCAPES, STRING_STOPS } from './compact-json.ts';
 
 const TAB = 0x09;

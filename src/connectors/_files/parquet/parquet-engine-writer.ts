@@ -3,8 +3,10 @@
  * next one is being filled.
  */
 import { open, rename, rm, type FileHandle } from 'node:fs/promises';
-import { CHUNK_ROWS } from '../../../lib/sql/duckdb-chunk.ts';
+import { textRows } from '../../../fast/fast-paths.ts';
+import { TextRows } from '../../../fast/duckdb/text-rows.ts';
 import {
+  CHUNK_ROWS,
   duckdbError,
   duckdbLibrary,
   openDuckdb,
@@ -18,7 +20,7 @@ import { MISSING, type Columns } from '../../../kit/columns.ts';
 import { syncFolder } from '../output/appending-file.ts';
 import { onDisk } from '../io-error.ts';
 import { ParquetJoin } from './parquet-join.ts';
-import { ParquetRows, type RowValue } from './parquet-rows.ts';
+import { ValueRows, type ParquetRows, type RowValue } from './parquet-rows.ts';
 import { fit, type ColumnKind } from './parquet-types.ts';
 import type { ParquetFile, ParquetOutputOptions } from './parquet-file.ts';
 import { scratchPath } from '../output/scratch.ts';
@@ -64,12 +66,14 @@ export class ParquetEngineOutput implements ParquetFile {
     }));
     this.#groupRows = Math.min(GROUP_ROWS, options.rowGroupSize);
     const isText = this.#columns.map(({ type }) => type === 'VARCHAR');
-    this.#filling = new ParquetRows(isText);
+    const newRows = (): ParquetRows =>
+      textRows.isOn() ? new TextRows(isText) : new ValueRows(isText.length);
+    this.#filling = newRows();
     this.#encoders = parts.connections.map((connection, index) => ({
       connection,
       table: `svc_rows_${index}`,
       part: scratchPath(options.path),
-      rows: new ParquetRows(isText),
+      rows: newRows(),
       busy: Promise.resolve(),
     }));
     for (const encoder of this.#encoders) this.#register(encoder);

@@ -1,127 +1,93 @@
 import type { DuckDBDataChunk } from '@duckdb/node-api';
-import { NULL, type Column, type Columns } from '../../../kit/columns.ts';
-import { CHUNK_ROWS, fillTexts } from '../../../lib/sql/duckdb-chunk.ts';
-import { TextColumn, TextHeap } from '../lines/text-heap.ts';
+import { readText } from '../../../kit/cells.ts';
+import { NULL, TEXT, type Column, type Columns } from '../../../kit/columns.ts';
+import { CHUNK_ROWS } from '../../../lib/sql/duckdb.ts';
 
 /** About what a value takes besides its text. */
 const VALUE_BYTES = 16;
 
 export type RowValue = boolean | bigint | number | string | undefined;
 
-/** Rows of a chunk, and the bytes their texts lie in. */
-interface Slice {
-  readonly row: number;
-  readonly rows: number;
-  readonly bytesFrom: number;
-  readonly bytesTo: number;
-}
-
 /**
  * The rows of one row group, column by column, until the engine fetches them chunk by chunk. Used
- * again for later groups.
+ * again for later groups. Whoever adds rows adds no more than a chunk holds.
  */
-export class ParquetRows {
+export interface ParquetRows {
+  readonly rows: number;
+  /** About how much memory the rows take. */
+  readonly bytes: number;
+  clear(): void;
+  addValues(rows: number, valuesOf: (column: number) => readonly RowValue[]): void;
+  /**
+   * Rows of a page of columns, all of which are texts here; false, and nothing taken, when a cell is
+   * neither text nor null. A column that the page lacks is null.
+   */
+  addCells(columns: Columns, taken: readonly (Column | undefined)[], rows: Uint32Array): boolean;
+  /** Puts the next rows into an empty chunk; none when all have been fetched. */
+  fetch(chunk: DuckDBDataChunk): void;
+}
+
+export class ValueRows implements ParquetRows {
   rows = 0;
-  readonly #heap = new TextHeap();
-  readonly #texts: ReadonlyMap<number, TextColumn>;
-  /** Values of the columns that are not text. */
   readonly #values: (RowValue | null)[][];
-  #slices: Slice[] = [];
+  #textBytes = 0;
   #fetched = 0;
 
-  constructor(isText: readonly boolean[]) {
-    this.#texts = new Map(
-      isText.flatMap((text, index) => (text ? [[index, new TextColumn()] as const] : [])),
-    );
-    this.#values = isText.map(() => []);
+  constructor(width: number) {
+    this.#values = Array.from({ length: width }, () => []);
   }
 
-  /** About how much memory the rows take. */
   get bytes(): number {
-    return this.#heap.length + this.rows * this.#values.length * VALUE_BYTES;
+    return this.#textBytes + this.rows * this.#values.length * VALUE_BYTES;
   }
 
   clear(): void {
-    this.rows = 0;
-    this.#heap.length = 0;
     for (const values of this.#values) values.length = 0;
-    this.#slices = [];
+    this.rows = 0;
+    this.#textBytes = 0;
     this.#fetched = 0;
   }
 
-  /** Takes as many rows as a chunk holds at most. */
   addValues(rows: number, valuesOf: (column: number) => readonly RowValue[]): void {
-    const bytesFrom = this.#heap.length;
     for (const [index, values] of this.#values.entries()) {
-      const text = this.#texts.get(index);
-      if (text === undefined) for (const value of valuesOf(index)) values.push(value ?? null);
-      else this.#heap.addTexts(valuesOf(index) as readonly (string | undefined)[], text, this.rows);
+      for (const value of valuesOf(index)) {
+        values.push(value ?? null);
+        if (typeof value === 'string') this.#textBytes += value.length;
+      }
     }
-    this.#endSlice(rows, bytesFrom);
+    this.rows += rows;
   }
 
-  /**
-   * The same for rows of a page of columns; false, and nothing taken, when a cell is neither text
-   * nor null.
-   */
-  addCells(
-    { cells, count }: Columns,
-    taken: readonly (Column | undefined)[],
-    rows: Uint32Array,
-  ): boolean {
-    const bytesFrom = this.#heap.length;
-    // A page of one chunk goes over with all of its bytes.
-    const [from, to] = rows.length === count ? [0, cells.length] : extentOf(taken, rows);
-    const shift = this.#heap.addBlock(cells.bytes.subarray(from, to)) - from;
-    for (const [index, into] of this.#texts) {
-      if (this.#heap.addCells(taken[index], { rows, shift, into, row: this.rows })) continue;
-      this.#heap.length = bytesFrom;
-      return false;
-    }
-    this.#endSlice(rows.length, bytesFrom);
+  addCells({ cells }: Columns, taken: readonly (Column | undefined)[], rows: Uint32Array): boolean {
+    const areTexts = taken.every(
+      (column) => column === undefined || rows.every((row) => isTextOrNull(column, row)),
+    );
+    if (!areTexts) return false;
+    this.addValues(rows.length, (index) => {
+      const column = taken[index];
+      return Array.from(rows, (row) =>
+        column === undefined ? undefined : textOf(cells.bytes, column, row),
+      );
+    });
     return true;
   }
 
-  /** Puts the next rows into an empty chunk; none when all have been fetched. */
   fetch(chunk: DuckDBDataChunk): void {
-    const slice = this.#slices[this.#fetched];
-    chunk.rowCount = slice?.rows ?? 0;
-    if (slice === undefined) return;
-    this.#fetched += 1;
-    fillTexts(chunk, this.#texts, { ...slice, bytes: this.#heap.bytes });
-    for (const [index, values] of this.#values.entries()) {
-      if (!this.#texts.has(index))
-        chunk.setColumnValues(
-          index,
-          values.slice(slice.row, slice.row + slice.rows) as (bigint | null)[],
-        );
-    }
-  }
-
-  /** Small pages make one slice together: the engine works best on whole chunks. */
-  #endSlice(rows: number, bytesFrom: number): void {
-    const last = this.#slices.at(-1);
-    const bytesTo = this.#heap.length;
-    if (last !== undefined && last.rows + rows <= CHUNK_ROWS)
-      this.#slices[this.#slices.length - 1] = { ...last, rows: last.rows + rows, bytesTo };
-    else this.#slices.push({ row: this.rows, rows, bytesFrom, bytesTo });
-    this.rows += rows;
+    const from = this.#fetched;
+    chunk.rowCount = Math.min(CHUNK_ROWS, this.rows - from);
+    this.#fetched += chunk.rowCount;
+    for (const [index, values] of this.#values.entries())
+      chunk.setColumnValues(index, values.slice(from, this.#fetched) as (string | null)[]);
   }
 }
 
-/** From where to where in the bytes of their page the cells of some rows lie. */
-function extentOf(columns: readonly (Column | undefined)[], rows: Uint32Array): [number, number] {
-  let from = Number.POSITIVE_INFINITY;
-  let to = 0;
-  for (const column of columns) {
-    if (column === undefined) continue;
-    const { starts, ends, kinds } = column;
-    for (let index = 0; index < rows.length; index += 1) {
-      const row = rows[index] as number;
-      if ((kinds[row] as number) <= NULL) continue;
-      from = Math.min(from, starts[row] as number);
-      to = Math.max(to, ends[row] as number);
-    }
-  }
-  return to === 0 ? [0, 0] : [from, to];
+function isTextOrNull({ kinds }: Column, row: number): boolean {
+  const kind = kinds[row] as number;
+  return kind <= NULL || kind >= TEXT;
+}
+
+function textOf(bytes: Buffer, { starts, ends, kinds }: Column, row: number): string | undefined {
+  const kind = kinds[row] as number;
+  if (kind <= NULL) return undefined;
+  return readText(bytes, starts[row] as number, ends[row] as number, kind);
 }

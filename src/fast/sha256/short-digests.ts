@@ -2,7 +2,7 @@
 import { hash } from 'node:crypto';
 import { endianness } from 'node:os';
 import { FIRST_STATE, sha256Module, type Sha256Exports } from './sha256-code.ts';
-import { wasmApi, type WasmModule } from './wasm/wasm-api.ts';
+import { wasmApi, type WasmModule } from '../../lib/wasm/wasm-api.ts';
 
 /** A text that fits into one block of the hash together with its end mark and length. */
 export const MOST_TEXT_BYTES = 55;

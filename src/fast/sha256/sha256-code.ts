@@ -19,7 +19,7 @@ import {
   storeVector,
   V128,
   type Code,
-} from './wasm/wasm-code.ts';
+} from '../wasm/wasm-code.ts';
 
 /**
  * What the module exports. A state is eight vectors, a block is sixteen; all are addresses in its

@@ -3,7 +3,8 @@
  * writes them, sixteen bytes at a time. A row that cannot be written leaves no trace: the loop
  * stands before it and says why.
  */
-import { ESCAPED, MISSING, NULL, TEXT } from '../../../kit/columns.ts';
+import { ESCAPED, MISSING, NULL, TEXT } from '../../kit/columns.ts';
+import { CARRIAGE_RETURN, LINE_FEED } from '../../kit/csv-dialect.ts';
 import {
   add,
   and,
@@ -44,7 +45,7 @@ import {
   V128,
   when,
   type Code,
-} from '../../../lib/wasm/wasm-code.ts';
+} from '../wasm/wasm-code.ts';
 
 export interface CsvLineExports {
   readonly memory: { readonly buffer: ArrayBuffer; grow(pages: number): number };
@@ -108,8 +109,6 @@ export const NULL_HEAD = 4;
  */
 const SPARE_ROOM = 3 * VECTOR_BYTES;
 
-const LINE_FEED = 0x0a;
-const CARRIAGE_RETURN = 0x0d;
 const LAST_CONTROL = 0x1f;
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;

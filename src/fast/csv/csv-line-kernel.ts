@@ -2,10 +2,10 @@
  * CSV → JSON Lines by the loop of `csv-line-code.ts`: the memory it works in, and what goes into it
  * and comes out.
  */
-import type { ByteWriter } from '../../../kit/byte-writer.ts';
-import { wasmApi, type WasmModule } from '../../../lib/wasm/wasm-api.ts';
-import { JSON_ESCAPE } from './csv-cells.ts';
-import type { CellMarks } from './csv-cell-marks.ts';
+import type { ByteWriter } from '../../kit/byte-writer.ts';
+import { wasmApi, type WasmModule } from '../../lib/wasm/wasm-api.ts';
+import type { CellMarks } from '../../kit/cell-marks.ts';
+import type { CsvDialect } from '../../kit/csv-dialect.ts';
 import {
   csvLineModule,
   ESCAPE_BYTES,
@@ -18,7 +18,6 @@ import {
   WORDS,
   type CsvLineExports,
 } from './csv-line-code.ts';
-import type { CsvDialect, CsvScanner, Stretch } from './csv-rows.ts';
 
 /**
  * Why the kernel stands still: at the end of the whole rows, after as many as were asked for, at a
@@ -26,6 +25,21 @@ import type { CsvDialect, CsvScanner, Stretch } from './csv-rows.ts';
  * there are labels.
  */
 export type KernelStop = Exclude<(typeof STOPS)[number], 'room'>;
+
+/** Bytes that hold whole rows; one object for as long as they are the same. */
+export interface KernelInput {
+  readonly bytes: Buffer;
+  /** Where the first row not read yet starts; moved on by the kernel. */
+  at: number;
+}
+
+/** Where in its file a reader stands; moved on by the kernel. */
+export interface LinePosition {
+  /** The line on which the next row starts. */
+  line: number;
+  /** Whether the last byte read was a carriage return. */
+  afterReturn: boolean;
+}
 
 export interface KernelTarget {
   readonly out: ByteWriter;
@@ -61,6 +75,11 @@ const IDLE_MACHINES = 4;
 const IDLE_BYTES = 1024 * 1024;
 const idle: CsvLineExports[] = [];
 
+/** What each byte becomes in a JSON text. */
+const JSON_ESCAPES = Array.from({ length: 256 }, (_, byte) =>
+  Buffer.from(JSON.stringify(String.fromCharCode(byte)).slice(1, -1)),
+);
+
 let compiled: WasmModule | undefined;
 
 /** Whether this machine has the vectors that the kernel works with. */
@@ -86,8 +105,8 @@ export class CsvLineKernel {
   #places = placesOf({ tables: 0, width: 0, out: OUT_BYTES, in: IN_BYTES });
   #bytes = Buffer.alloc(0);
   #words = new DataView(new ArrayBuffer(0));
-  /** The stretch that lies in the memory. */
-  #loaded: Stretch | undefined;
+  /** What lies in the memory. */
+  #loaded: KernelInput | undefined;
 
   constructor(options: KernelOptions) {
     this.#options = options;
@@ -109,54 +128,54 @@ export class CsvLineKernel {
   }
 
   /**
-   * Writes rows of `stretch` up to `end`, where a row ends; moves `stretch.at` and the line of
-   * `scanner` on. With `marks`, which have room for `most` rows, it also notes where each cell
+   * Writes rows of `input` up to `end`, where a row ends; moves `input.at` and the line of
+   * `position` on. With `marks`, which have room for `most` rows, it also notes where each cell
    * stands.
    */
   convert(
-    stretch: Stretch,
+    input: KernelInput,
     end: number,
     most: number,
-    scanner: CsvScanner,
+    position: LinePosition,
     { out, marks }: KernelTarget,
   ): KernelStop {
-    this.#load(stretch);
+    this.#load(input);
     this.rows = 0;
     for (;;) {
       const asked = Math.min(most - this.rows, marks === undefined ? MOST : this.#places.markStep);
-      const stop = this.#call(stretch, end, asked, scanner, {
+      const stop = this.#call(input, end, asked, position, {
         out,
         ...(marks === undefined ? {} : { marks }),
       });
       if (stop === 'room') {
         if (this.#words.getInt32(WORDS.rows, true) === 0)
           this.#layOut({ ...this.#places.sizes, out: this.#places.sizes.out * 2 });
-        this.#load(stretch);
+        this.#load(input);
       } else if (stop !== 'rows' || this.rows === most) return stop;
     }
   }
 
   #call(
-    stretch: Stretch,
+    input: KernelInput,
     end: number,
     most: number,
-    scanner: CsvScanner,
+    position: LinePosition,
     { out, marks }: KernelTarget,
   ): (typeof STOPS)[number] {
     const { inAt, outAt } = this.#places;
-    this.#set('at', inAt + stretch.at);
+    this.#set('at', inAt + input.at);
     this.#set('end', inAt + end);
     this.#set('to', outAt);
     this.#set('base', out.length - outAt);
     this.#set('most', Math.min(most, MOST));
-    this.#set('line', scanner.line);
-    this.#set('afterReturn', scanner.afterReturn ? 1 : 0);
+    this.#set('line', position.line);
+    this.#set('afterReturn', position.afterReturn ? 1 : 0);
     this.#set('markStep', marks === undefined ? 0 : this.#places.markStep);
     const stop = STOPS[this.#exports.convert()] ?? 'input';
     const rows = this.#get('rows');
-    stretch.at = this.#get('at') - inAt;
-    scanner.line = this.#get('line');
-    scanner.afterReturn = this.#get('afterReturn') === 1;
+    input.at = this.#get('at') - inAt;
+    position.line = this.#get('line');
+    position.afterReturn = this.#get('afterReturn') === 1;
     if (marks !== undefined) this.#takeMarks(marks, marks.count + this.rows, rows);
     out.append(this.#bytes.subarray(outAt, this.#get('to')));
     this.rows += rows;
@@ -174,13 +193,13 @@ export class CsvLineKernel {
     }
   }
 
-  #load(stretch: Stretch): void {
-    if (this.#loaded === stretch) return;
+  #load(input: KernelInput): void {
+    if (this.#loaded === input) return;
     const { sizes } = this.#places;
-    const { bytes } = stretch;
+    const { bytes } = input;
     if (bytes.length > sizes.in) this.#layOut({ ...sizes, in: bytes.length * 2 });
     this.#bytes.set(bytes, this.#places.inAt);
-    this.#loaded = stretch;
+    this.#loaded = input;
   }
 
   /** Divides the memory anew, and writes into it what the loop goes by. What was loaded is lost. */
@@ -247,7 +266,7 @@ function newMachine(): CsvLineExports {
     throw new Error('cannot happen: nobody asked whether there is a kernel');
   const machine = new wasmApi.Instance(compiled, {}).exports as unknown as CsvLineExports;
   const bytes = Buffer.from(machine.memory.buffer);
-  for (const [byte, escape] of JSON_ESCAPE.entries()) {
+  for (const [byte, escape] of JSON_ESCAPES.entries()) {
     const at = ESCAPES_AT + byte * ESCAPE_BYTES;
     bytes.set(escape, at);
     bytes[at + ESCAPE_BYTES - 1] = escape.length;

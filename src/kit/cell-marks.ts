@@ -1,5 +1,5 @@
-import type { ByteWriter } from '../../../kit/byte-writer.ts';
-import { Columns, MISSING } from '../../../kit/columns.ts';
+import type { ByteWriter } from './byte-writer.ts';
+import { Columns, MISSING } from './columns.ts';
 
 /**
  * Room for a page of the usual size to begin with, and for fewer rows where there are many columns.

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { CHUNK_ROWS, fillTexts } from './duckdb-chunk.ts';
-import { duckdbLibrary, duckdbRows, openDuckdb } from './duckdb.ts';
+import { fillTexts } from './text-chunk.ts';
+import { CHUNK_ROWS, duckdbLibrary, duckdbRows, openDuckdb } from '../../lib/sql/duckdb.ts';
 
 /** Lengths around the twelve bytes that stand in the entry itself. */
 const text = fc.oneof(

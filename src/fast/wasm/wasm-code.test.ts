@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { wasmApi } from './wasm-api.ts';
+import { wasmApi } from '../../lib/wasm/wasm-api.ts';
 import {
   add,
   block,

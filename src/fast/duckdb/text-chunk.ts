@@ -6,7 +6,8 @@
 import { createRequire } from 'node:module';
 import type { DuckDBDataChunk } from '@duckdb/node-api';
 import type * as Bindings from '@duckdb/node-bindings';
-import { assert } from '../errors.ts';
+import { assert } from '../../lib/errors.ts';
+import { CHUNK_ROWS } from '../../lib/sql/duckdb.ts';
 
 /** The bindings that the engine's library itself uses. */
 function loadBindings(): typeof Bindings {
@@ -18,9 +19,6 @@ function loadBindings(): typeof Bindings {
 
 let loaded: typeof Bindings | undefined;
 const bindings = (): typeof Bindings => (loaded ??= loadBindings());
-
-/** Rows a chunk holds at most. */
-export const CHUNK_ROWS = 2048;
 
 /**
  * Texts of one column: each from its start to its end in some bytes; an end before its start is

@@ -2,7 +2,7 @@
  * Builds the code of a WebAssembly function: instructions as functions of their operands, branches
  * by the name of what they leave.
  */
-import { i64Bytes, joinBytes, nameBytes, sized, u32Bytes } from './wasm-bytes.ts';
+import { i64Bytes, joinBytes, nameBytes, sized, u32Bytes } from '../../lib/wasm/wasm-bytes.ts';
 
 /**
  * Bytes, and what `functionModule` puts in the place of marks: where a block begins and ends, and

@@ -1,5 +1,5 @@
-import { ESCAPED, NULL, TEXT, type Column } from '../../../kit/columns.ts';
-import type { TextCells } from '../../../lib/sql/duckdb-chunk.ts';
+import { ESCAPED, NULL, TEXT, type Column } from '../../kit/columns.ts';
+import type { TextCells } from './text-chunk.ts';
 
 const MIN_BYTES = 256 * 1024;
 const MIN_ROWS = 4096;

@@ -1,0 +1,55 @@
+/**
+ * The fast implementations that stand beside a plain one. The plain one is complete, gives the same
+ * result, and is what to read first; one line there chooses the fast one. What each earns is
+ * measured by `node bench/fast.ts` and written down in docs/performance.md.
+ */
+
+export interface FastPath {
+  /** What `HEADGATE_PLAIN` calls it. */
+  readonly name: string;
+  readonly does: string;
+  /** The file that does the same without it, and makes the choice. */
+  readonly plain: string;
+  /** The move of the benchmark that it was made for. */
+  readonly move: string;
+  /** Whether the fast implementation is to be used. */
+  isOn(): boolean;
+}
+
+/**
+ * Names, separated by commas, of fast paths that are not to be used: the benchmark compares with
+ * that, and whoever finds a wrong value learns whether a fast path is at fault.
+ */
+export const PLAIN_VARIABLE = 'HEADGATE_PLAIN';
+
+/** How many times as fast its move must be for a fast path to stay. */
+export const LEAST_GAIN = 1.2;
+
+function defineFastPath(path: Omit<FastPath, 'isOn'>): FastPath {
+  const isOn = !(process.env[PLAIN_VARIABLE] ?? '').split(',').includes(path.name);
+  return Object.freeze({ ...path, isOn: () => isOn });
+}
+
+/** In a file of their own, so that choosing loads nothing of what is not chosen. */
+export const csvLines = defineFastPath({
+  name: 'csv-lines',
+  does: 'finds the cells of delimited text and writes them as JSON Lines in one pass of WebAssembly',
+  plain: 'connectors/_files/csv/csv-pages.ts',
+  move: 'csv-jsonl',
+});
+
+export const shortDigests = defineFastPath({
+  name: 'short-digests',
+  does: 'takes SHA-256 of four short texts at once in WebAssembly',
+  plain: 'engine/stages/masking-actions.ts',
+  move: 'csv-jsonl-governed',
+});
+
+export const textRows = defineFastPath({
+  name: 'text-rows',
+  does: 'hands texts to the analytical engine as one block of bytes and their places in it',
+  plain: 'connectors/_files/parquet/parquet-rows.ts',
+  move: 'csv-parquet',
+});
+
+export const FAST_PATHS: readonly FastPath[] = Object.freeze([csvLines, shortDigests, textRows]);
