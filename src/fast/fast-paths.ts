@@ -52,4 +52,16 @@ export const textRows = defineFastPath({
   move: 'csv-parquet',
 });
 
-export const FAST_PATHS: readonly FastPath[] = Object.freeze([csvLines, shortDigests, textRows]);
+export const attachCopy = defineFastPath({
+  name: 'sqlite-attach',
+  does: 'names rows by ranges of their ids, and has SQLite fetch them from the attached file',
+  plain: 'connectors/sqlite/source.ts',
+  move: 'sqlite-sqlite',
+});
+
+export const FAST_PATHS: readonly FastPath[] = Object.freeze([
+  csvLines,
+  shortDigests,
+  textRows,
+  attachCopy,
+]);

@@ -2,7 +2,7 @@ import { resolve } from 'node:path';
 import { setImmediate as pause } from 'node:timers/promises';
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { ConnectorError } from '../../lib/errors.ts';
-import { quoteName, quoteNames } from '../../lib/sql/sql-name.ts';
+import { onConflict, quoteName, quoteNames } from '../../lib/sql/sql-name.ts';
 import {
   inTransaction,
   MEMORY,
@@ -31,11 +31,10 @@ import {
   keepRows,
   makeJournal,
 } from './journal.ts';
-import { Passage } from './passage.ts';
+import { AttachCopy } from '../../fast/sqlite/attach-copy.ts';
 import { readColumns, SQLITE_TYPES } from './schema.ts';
-import { onConflict } from './statements.ts';
-import { turnAt } from './turns.ts';
-import { toSqlite } from './values.ts';
+import { writeLockOf } from './write-lock.ts';
+import { toSqlite } from '../../lib/sql/sqlite-values.ts';
 
 /** Rows written between two pauses when `batch_size` sets no bound. */
 const PAUSE_EVERY = 10_000;
@@ -45,15 +44,15 @@ export function openSqliteDriver(config: SqliteSinkConfig, context: SinkContext)
     prepared(openSqlite(config.database_url, { mode: 'rwc', cwd: context.env.cwd }));
   const db = connect();
   const file = fileOf(config, context);
-  const passage =
+  const attachCopy =
     file === undefined || config.column_mapping.kind !== 'auto'
       ? undefined
-      : new Passage(file, connect);
-  const turn = turnAt(file);
+      : new AttachCopy(file, connect);
+  const lock = writeLockOf(file);
   const pauseEvery = config.batch_size === 0 ? PAUSE_EVERY : config.batch_size;
 
   const run = async <T>(doing: string, work: () => T | Promise<T>): Promise<T> => {
-    const release = await turn.enter();
+    const release = await lock.enter();
     try {
       return await work();
     } catch (error) {
@@ -77,12 +76,17 @@ export function openSqliteDriver(config: SqliteSinkConfig, context: SinkContext)
       ),
     pass: (table, page, options) =>
       run(`writing to \`${table}\``, () => {
-        const live = passage === undefined ? undefined : readColumns(db, table);
-        if (passage === undefined || live === undefined) return false;
+        const live = attachCopy === undefined ? undefined : readColumns(db, table);
+        if (attachCopy === undefined || live === undefined) return false;
         const finish = (open: DatabaseSync): void => {
           if (options.commit !== undefined) storeToken(open, options.commit);
         };
-        return passage.write(page, { ...options, table, live, finish });
+        return attachCopy.write(page, {
+          table,
+          live: live.map(({ name }) => name),
+          key: options.key,
+          finish,
+        });
       }),
     sweep: (one) =>
       run(`removing vanished rows of \`${one.table}\``, () =>
@@ -112,9 +116,9 @@ export function openSqliteDriver(config: SqliteSinkConfig, context: SinkContext)
     drop: (table) =>
       run(`dropping \`${table}\``, () => db.exec(`DROP TABLE IF EXISTS ${quoteName(table)}`)),
     close() {
-      passage?.close();
+      attachCopy?.close();
       if (db.isOpen) db.close();
-      turn.leave();
+      lock.leave();
       return Promise.resolve();
     },
   };

@@ -15,10 +15,9 @@ import {
   type SqliteSourceConfig,
 } from './config.ts';
 import { openSqliteDriver } from './driver.ts';
-import { SQLITE_ROWS } from './row-blocks.ts';
-import { whyRecords } from './row-pages.ts';
+import { SQLITE_ROWS } from '../../fast/sqlite/row-blocks.ts';
 import { describeResult, sqliteSlices } from './slices.ts';
-import { discoverTables, openSqliteSource } from './source.ts';
+import { discoverTables, openSqliteSource, whyRecords } from './source.ts';
 
 export const sqliteSource = defineSource<SqliteSourceConfig>({
   type: 'sqlite',

@@ -5,7 +5,7 @@ import { setField, type JsonObject } from '../../lib/text/json.ts';
 import { sqliteError } from '../../lib/sql/sqlite.ts';
 import type { SourceContext } from '../../kit/context.ts';
 import { bindRecords } from '../_sql/parent-value.ts';
-import { fromSqlite, toSqlite } from './values.ts';
+import { fromSqlite, toSqlite } from '../../lib/sql/sqlite-values.ts';
 
 export interface BoundQuery {
   readonly sql: string;
@@ -28,7 +28,7 @@ export function prepareQuery(
   return { sql, statement, values: values.map(toSqlite) };
 }
 
-export function prepare(db: DatabaseSync, sql: string): StatementSync {
+function prepare(db: DatabaseSync, sql: string): StatementSync {
   try {
     const statement = db.prepare(sql);
     statement.setReadBigInts(true);
@@ -70,6 +70,20 @@ export function recordReader(statement: StatementSync): (row: readonly unknown[]
       setField(record, column.name, fromSqlite(row[index], column.type));
     return record;
   };
+}
+
+/** All rows of a SELECT as records. */
+export function readRecords(
+  db: DatabaseSync,
+  sql: string,
+  values: readonly SQLInputValue[],
+): JsonObject[] {
+  const statement = prepare(db, sql);
+  const toRecord = recordReader(statement);
+  const rows = iterate(statement, values);
+  const records: JsonObject[] = [];
+  for (let row = nextRow(rows); row !== undefined; row = nextRow(rows)) records.push(toRecord(row));
+  return records;
 }
 
 export function iterate(

@@ -1,30 +1,84 @@
+import { resolve } from 'node:path';
+import type { DatabaseSync } from 'node:sqlite';
+import { attachCopy } from '../../fast/fast-paths.ts';
+import { readPlainQuery } from '../../fast/sqlite/plain-query.ts';
+import { openRanges, type RangeReader } from '../../fast/sqlite/row-ranges.ts';
 import { quoteName } from '../../lib/sql/sql-name.ts';
-import { openSqlite, sqliteError } from '../../lib/sql/sqlite.ts';
+import { MEMORY, openSqlite, parseSqliteUrl, sqliteError } from '../../lib/sql/sqlite.ts';
 import type { SourceContext } from '../../kit/context.ts';
 import type { Page } from '../../kit/page.ts';
 import type { Discovered, ReadRequest, Source } from '../../kit/source.ts';
+import { withoutTokens } from '../_sql/parent-value.ts';
 import { createPager } from '../_sql/pager.ts';
 import { roughSize } from '../_sql/rough-size.ts';
 import type { SqliteSourceConfig } from './config.ts';
-import { iterate, nextRow, prepareQuery, recordReader, type PreparedQuery } from './query.ts';
-import { openRows, type RowReader } from './row-pages.ts';
+import {
+  iterate,
+  nextRow,
+  prepareQuery,
+  readRecords,
+  recordReader,
+  type PreparedQuery,
+} from './query.ts';
 import { describeColumns } from './schema.ts';
 
 export function openSqliteSource(config: SqliteSourceConfig, context: SourceContext): Source {
   const db = openSqlite(config.database_url, { mode: 'ro', cwd: context.env.cwd });
-  let rows: RowReader | undefined;
+  let ranges: RangeReader | undefined;
   return {
     async *pages(request) {
       const query = prepareQuery(db, config.query, context);
-      rows = request.lane.form === 'bytes' ? openRows(db, query, config, context) : undefined;
-      yield* rows?.pages(request) ?? readPages(query, { config, context, request });
+      ranges = request.lane.form === 'bytes' ? rangesOf(db, query, { config, context }) : undefined;
+      yield* ranges?.pages(request.limit) ?? readPages(query, { config, context, request });
     },
     close() {
-      rows?.close();
+      ranges?.close();
       if (db.isOpen) db.close();
       return Promise.resolve();
     },
   };
+}
+
+/**
+ * Why pages cannot name their rows, for a sink that has the database fetch them; `undefined` when
+ * they can, as far as the config tells.
+ */
+export function whyRecords({
+  database_url: url,
+  query,
+  batch_size: batchSize,
+}: SqliteSourceConfig): string | undefined {
+  if (!attachCopy.isOn()) return 'the fast path is switched off';
+  const address = parseSqliteUrl(url);
+  if ('error' in address || address.path === MEMORY) return 'the source is no database file';
+  if (batchSize === 0) return '`batch_size: 0` asks for one single page';
+  const { sql, count } = withoutTokens(query);
+  return readPlainQuery(sql)?.parameters === count
+    ? undefined
+    : 'the query does more than choose columns and rows of one table';
+}
+
+function rangesOf(
+  db: DatabaseSync,
+  { sql, values, statement }: PreparedQuery,
+  { config, context }: { config: SqliteSourceConfig; context: SourceContext },
+): RangeReader | undefined {
+  const { cwd } = context.env;
+  const address = parseSqliteUrl(config.database_url);
+  if ('error' in address) return undefined;
+  return openRanges(
+    db,
+    { sql, values, columns: statement.columns() },
+    {
+      path: resolve(cwd, address.path),
+      watch: () => openSqlite(config.database_url, { mode: 'ro', cwd }),
+      read: (select, slots) => readRecords(db, select, slots),
+      sizeOf: roughSize,
+      batchSize: config.batch_size,
+      pageBytes: context.pageBytes,
+      signal: context.signal,
+    },
+  );
 }
 
 interface Reading {

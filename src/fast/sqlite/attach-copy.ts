@@ -5,17 +5,18 @@
 import { statSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
-import { quoteName, quoteNames } from '../../lib/sql/sql-name.ts';
+import { onConflict, quoteName, quoteNames } from '../../lib/sql/sql-name.ts';
 import { rollBack } from '../../lib/sql/sqlite.ts';
 import type { Page } from '../../kit/page.ts';
-import type { LiveColumn, PassOptions } from '../_sql/driver.ts';
 import { rowsOfPage, selectRows, type RowsOfBlock } from './row-blocks.ts';
-import { onConflict } from './statements.ts';
-import { addMovedValue, isPlainKey, movedValue } from './stored-values.ts';
+import { addMovedValue, isPlainKey, movedValue } from './moved-values.ts';
 
-export interface PassageOptions extends PassOptions {
+export interface AttachCopyOptions {
   readonly table: string;
-  readonly live: readonly LiveColumn[];
+  /** Names of the columns that can be written. */
+  readonly live: readonly string[];
+  /** Empty when rows are appended. */
+  readonly key: readonly string[];
   /** Does what else belongs into the transaction. */
   finish(db: DatabaseSync): void;
 }
@@ -24,7 +25,7 @@ export interface PassageOptions extends PassOptions {
  * `connect` opens another connection to the destination: names of the source must not be found by
  * other statements.
  */
-export class Passage {
+export class AttachCopy {
   readonly #connect: () => DatabaseSync;
   readonly #destination: string;
   #db: DatabaseSync | undefined;
@@ -41,19 +42,15 @@ export class Passage {
    * False, and nothing done, when the page has to be written as records. That goes for every
    * failure too: records then succeed, or tell what is wrong.
    */
-  write(page: Page, options: PassageOptions): boolean {
+  write(page: Page, options: AttachCopyOptions): boolean {
     const rows = rowsOfPage(page);
     if (rows === undefined || this.#refused.has(rows.source.path) || !rows.source.isUnchanged())
       return false;
-    const columns = options.live.filter(({ name }) =>
+    const columns = options.live.filter((name) =>
       rows.source.columns.some((column) => column.name === name),
     );
-    if (
-      columns.length === 0 ||
-      options.key.some((name) => !columns.some((column) => column.name === name))
-    )
-      return false;
-    const db = this.#reach(rows.source.path);
+    if (columns.length === 0 || options.key.some((name) => !columns.includes(name))) return false;
+    const db = this.#attach(rows.source.path);
     if (db === undefined) return false;
     const move = new RowMove(db, rows, { ...options, columns });
     try {
@@ -79,7 +76,7 @@ export class Passage {
     this.#db = undefined;
   }
 
-  #reach(path: string): DatabaseSync | undefined {
+  #attach(path: string): DatabaseSync | undefined {
     try {
       if (isSameFile(path, this.#destination))
         throw new Error('a table of the file is read while it is written');
@@ -109,9 +106,9 @@ function isSameFile(one: string, other: string): boolean {
   return a.ino === b.ino && a.dev === b.dev;
 }
 
-interface Target extends Pick<PassageOptions, 'table' | 'key'> {
+interface Target extends Pick<AttachCopyOptions, 'table' | 'key'> {
   /** Those that the rows fill. */
-  readonly columns: readonly LiveColumn[];
+  readonly columns: readonly string[];
 }
 
 /** The statements for the rows of one page. */
@@ -134,8 +131,7 @@ class RowMove {
 
   /** Gives the number of rows that were added or replaced. */
   insert(): number {
-    const { table, columns, key } = this.#target;
-    const names = columns.map((column) => column.name);
+    const { table, columns: names, key } = this.#target;
     const values = names.map((name) => this.#moved(name));
     const insert = `${this.#with} INSERT INTO main.${quoteName(table)} (${quoteNames(names)}) SELECT ${values.join(', ')} FROM q`;
     return Number(

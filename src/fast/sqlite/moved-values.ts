@@ -2,7 +2,7 @@
  * Values as they are written to a table after they were read from one, worked out inside SQLite.
  */
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
-import { fromSqlite, toSqlite } from './values.ts';
+import { fromSqlite, toSqlite } from '../../lib/sql/sqlite-values.ts';
 
 const FUNCTION = 'headgate_value';
 const SPACE = ' \t\n\r';

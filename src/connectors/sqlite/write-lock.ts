@@ -1,7 +1,6 @@
 /**
- * Writers of one file take turns within this process: one that waited for the lock of another
- * inside the database would hold up the only thread there is, and with it the other, until both
- * gave up.
+ * One writer of a file at a time within this process. SQLite waits for the lock of another
+ * connection on the calling thread: two writers there would block each other until both gave up.
  */
 import { Gate } from '../../lib/gate.ts';
 
@@ -12,14 +11,15 @@ interface Shared {
 
 const files = new Map<string, Shared>();
 
-export interface Turn {
+export interface WriteLock {
+  /** Gives what releases the lock. */
   enter(): Promise<() => void>;
-  /** Of a writer that writes no more. */
+  /** Called by a writer that writes no more. */
   leave(): void;
 }
 
 /** `path` is absolute; absent for a database that nobody else can see. */
-export function turnAt(path: string | undefined): Turn {
+export function writeLockOf(path: string | undefined): WriteLock {
   const shared = (path === undefined ? undefined : files.get(path)) ?? {
     gate: new Gate(1),
     writers: 0,

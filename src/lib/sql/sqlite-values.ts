@@ -1,5 +1,5 @@
 import type { SQLInputValue } from 'node:sqlite';
-import { parseJson, stringifyJson, type JsonValue } from '../../lib/text/json.ts';
+import { parseJson, stringifyJson, type JsonValue } from '../text/json.ts';
 
 const INT64_MAX = 2n ** 63n - 1n;
 const INT64_MIN = -(2n ** 63n);

@@ -13,9 +13,9 @@ import type { Sink } from '../../kit/sink.ts';
 import type { ReadRequest, Source } from '../../kit/source.ts';
 import { testContext } from '../../../test/fakes/env.ts';
 import { sqliteSink, sqliteSource } from './index.ts';
-import { SQLITE_ROWS } from './row-blocks.ts';
+import { SQLITE_ROWS } from '../../fast/sqlite/row-blocks.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'headgate-sqlite-passage-'));
+const folder = mkdtempSync(join(tmpdir(), 'headgate-sqlite-attach-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 
 const ROWS: Lane = { form: 'bytes', encoding: SQLITE_ROWS };

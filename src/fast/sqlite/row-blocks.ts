@@ -3,12 +3,11 @@
  * them itself. A block has one byte for each row: nothing stands there, it is where in its buffer a
  * block lies that tells which rows are meant.
  */
-import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
+import type { SQLInputValue } from 'node:sqlite';
 import type { JsonObject } from '../../lib/text/json.ts';
 import type { Encoding, Page } from '../../kit/page.ts';
 import type { PlainQuery } from './plain-query.ts';
 import { rangeOf, rowIdOf } from './plain-query.ts';
-import { iterate, nextRow, prepare, recordReader } from './query.ts';
 
 export const SQLITE_ROWS = 'sqlite_rows';
 
@@ -80,22 +79,19 @@ export function selectRows(
   };
 }
 
-/** Reads rows as records through the connection that named them. */
-export function rowEncoding(db: DatabaseSync): Encoding {
-  return { ...ANY_ROWS, decode: (block) => readRows(db, block) };
-}
+/** Runs a SELECT on the connection that named the rows. */
+export type ReadRecords = (sql: string, values: readonly SQLInputValue[]) => JsonObject[];
 
-function readRows(db: DatabaseSync, block: Uint8Array): JsonObject[] {
-  const rows = rowsOfBlock(block);
-  if (rows === undefined) throw new Error('cannot happen: the block names no rows');
-  const { sql, values } = selectRows(rows, 'main');
-  const statement = prepare(db, sql);
-  const toRecord = recordReader(statement);
-  const found = iterate(statement, values);
-  const records: JsonObject[] = [];
-  for (let row = nextRow(found); row !== undefined; row = nextRow(found))
-    records.push(toRecord(row));
-  return records;
+export function rowEncoding(read: ReadRecords): Encoding {
+  return {
+    ...ANY_ROWS,
+    decode(block) {
+      const rows = rowsOfBlock(block);
+      if (rows === undefined) throw new Error('cannot happen: the block names no rows');
+      const { sql, values } = selectRows(rows, 'main');
+      return read(sql, values);
+    },
+  };
 }
 
 const ANY_ROWS: Encoding = {
