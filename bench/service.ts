@@ -16,7 +16,7 @@ export interface Service {
 export async function startHeadgate(
   folder: string,
   ...options: readonly string[]
-): Promise<Service> {
+): Promise<Service & { readonly dataFolder: string }> {
   const data = await mkdtemp(join(folder, 'serve-'));
   const command = headgate(
     'serve',
@@ -32,6 +32,7 @@ export async function startHeadgate(
   const service = await startService({ ...command, cwd: folder, env: { HEADGATE_LOG: 'error' } });
   return {
     url: service.url,
+    dataFolder: data,
     async stop() {
       await service.stop();
       await rm(data, { recursive: true, force: true });

@@ -1,4 +1,5 @@
 import type { Move } from '../move.ts';
+import { attacked } from './attacked.ts';
 import { fileMoves } from './files.ts';
 import { jsonLinesMoves } from './json-lines.ts';
 import { memoryMoves } from './memory.ts';
@@ -12,5 +13,6 @@ export const MOVES: readonly Move[] = [
   ...postgresMoves,
   ...sqliteMoves,
   ...serviceMoves,
+  attacked,
   ...memoryMoves,
 ];

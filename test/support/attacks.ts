@@ -8,6 +8,8 @@ export interface Attacked {
   readonly url: string;
   /** For files that attacks need. */
   readonly folder: string;
+  /** Where the server keeps its history. */
+  readonly dataFolder?: string;
 }
 
 export interface Attack {
