@@ -15,7 +15,7 @@ export interface ExecuteOptions {
   readonly runId: string;
   /** What `${now.*}` renders; evaluated once per run. */
   readonly clock: Date;
-  /** IANA name of the zone in which `${now.*}` is told; UTC when absent. */
+  /** IANA name of the zone in which `${now.*}` is rendered; UTC when absent. */
   readonly zone?: string;
   /** Logins shared with other executions (`openLogins`); its own when absent. */
   readonly credentials?: Credentials;
@@ -29,19 +29,16 @@ export interface ExecuteOptions {
   readonly dryRun?: boolean;
   /** Write at most this many records per row; state is read-only. */
   readonly limit?: number;
-  /** Who else is told what the run does. */
+  /** Notified of what the run does. */
   readonly observers?: readonly RunObserver[];
-  /**
-   * Waits for what is still to be told when the run is over, so that the run need not; without it
-   * the run does.
-   */
-  readonly onNotifying?: (told: Promise<void>) => void;
+  /** Takes over waiting for the observers at the end of the run; without it the run waits. */
+  readonly onNotifying?: (notified: Promise<void>) => void;
   readonly onProgress?: (progress: Progress) => void;
   /**
    * How many threads may work on pages beside the one that moves them (`threadsToSpare`); none when
    * absent.
    */
   readonly threads?: number;
-  /** For whoever tries out what a crash would leave behind. */
+  /** Called at each failpoint, for crash tests. */
   readonly onFailpoint?: FailpointHook;
 }

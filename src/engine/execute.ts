@@ -11,15 +11,15 @@ export async function execute(options: ExecuteOptions): Promise<RunOutcome> {
   const { env, plan, runId, clock, dryRun = false, limit } = options;
   const startedAt = env.clock.now();
   const observers = new Observers(options.observers ?? [], env.log.at('headgate::engine'));
-  observers.tell((observer) =>
+  observers.notify((observer) =>
     observer.runStarted?.({ plan, runId, startedAt, clock, dryRun, limit, signal: options.signal }),
   );
   const outcome = await outcomeOf(options, observers, startedAt);
   const read = new Map([...observers.sampledSources].map(([id, sampler]) => [id, sampler.shape()]));
-  observers.tell((observer) => observer.runEnded?.(outcome, read));
-  const told = observers.settled({ clock: env.clock, signal: anyOf(options) });
-  if (options.onNotifying === undefined) await told;
-  else options.onNotifying(told);
+  observers.notify((observer) => observer.runEnded?.(outcome, read));
+  const notified = observers.settled({ clock: env.clock, signal: anyOf(options) });
+  if (options.onNotifying === undefined) await notified;
+  else options.onNotifying(notified);
   return outcome;
 }
 

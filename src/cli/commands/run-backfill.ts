@@ -18,7 +18,7 @@ import { execute } from '../../engine/execute.ts';
 import { openLogins } from '../../engine/logins.ts';
 import { PendingNotifications } from '../../engine/observe/pending-notifications.ts';
 import { threadsToSpare } from '../../engine/threads/budget.ts';
-import { partContext } from '../../engine/row/open.ts';
+import { partContext } from '../../engine/row/parts.ts';
 import { findTokens } from '../../plan/run-time-tokens.ts';
 import {
   CLEAN_UP_HINT,

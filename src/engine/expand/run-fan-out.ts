@@ -4,12 +4,13 @@ import type { FanOutPlan } from '../../plan/plan.ts';
 import type { InvocationOutcome } from '../../wire/outcome.ts';
 import { outcomeErrorOf } from '../failure.ts';
 import * as metrics from '../metrics.ts';
-import { PAGE_BYTES, partContext, type OpenOptions } from '../row/open.ts';
+import { PAGE_BYTES, partContext } from '../row/parts.ts';
+import type { InvocationRequest } from '../row/request.ts';
 import { Tally } from '../row/tally.ts';
 import { listValues } from './list-values.ts';
 
 interface FanOutOptions extends Pick<
-  OpenOptions,
+  InvocationRequest,
   'env' | 'plan' | 'invocationId' | 'credentials' | 'tokens' | 'iteration' | 'stop' | 'kill'
 > {
   readonly row: FanOutPlan;

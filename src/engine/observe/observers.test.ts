@@ -125,8 +125,8 @@ describe('an observer', () => {
     expect(ended).toBeUndefined();
     await clock.pass(1);
     expect(ended).toBe('completed');
-    expect(
-      env.lines.some(({ line }) => line.includes('before it was told to all how it ended to=deaf')),
-    ).toBe(true);
+    expect(env.lines.some(({ line }) => line.includes('before all observers were notified'))).toBe(
+      true,
+    );
   });
 });

@@ -6,28 +6,28 @@ import { NOTIFICATION_GRACE_MS } from './pending-notifications.ts';
 import type { ObservedRow, RunObserver } from './observer.ts';
 import { ShapeSampler } from './samples.ts';
 
-type Tell = (observer: RunObserver) => void | Promise<void>;
+type Notification = (observer: RunObserver) => void | Promise<void>;
 
-/** Tells all observers of a run, each at its own pace. Never throws. */
+/** Notifies the observers of a run, each at its own pace. Never throws. */
 export class Observers {
-  /** Records of each invocation that somebody wants to know the shape of. */
+  /** How many records of each invocation are sampled for their shape. */
   readonly sampleRecords: number;
   /** By source node, in a graph. */
   readonly sampledSources = new Map<string, ShapeSampler>();
-  readonly #lines: readonly Line[];
+  readonly #queues: readonly NotificationQueue[];
   readonly #log: Log;
 
   constructor(observers: readonly RunObserver[], log: Log) {
     this.#log = log;
     this.sampleRecords = Math.max(0, ...observers.map(({ sampleRecords }) => sampleRecords ?? 0));
-    this.#lines = observers.map((observer) => new Line(observer, log));
+    this.#queues = observers.map((observer) => new NotificationQueue(observer, log));
   }
 
-  tell(tell: Tell): void {
-    for (const line of this.#lines) line.push(tell);
+  notify(notification: Notification): void {
+    for (const queue of this.#queues) queue.push(notification);
   }
 
-  /** For a source node of a graph; `undefined` when nobody wants to know what it reads. */
+  /** For a source node of a graph; `undefined` when no observer asks for samples. */
   samplerOf(node: string): ShapeSampler | undefined {
     if (this.sampleRecords === 0) return undefined;
     const sampler = new ShapeSampler(this.sampleRecords);
@@ -35,29 +35,26 @@ export class Observers {
     return sampler;
   }
 
-  /**
-   * Tells that a row is running, now and then until the signal fires, to whoever wants to hear it.
-   * Never rejects.
-   */
-  async keepTelling(
+  /** Notifies observers with a heartbeat that the row runs, until the signal fires. Never rejects. */
+  async heartbeat(
     row: ObservedRow,
     { clock, signal }: { readonly clock: Clock; readonly signal: AbortSignal },
   ): Promise<void> {
-    const beats = this.#lines.map(async (line) => {
-      const { heartbeatMs } = line.observer;
+    const beats = this.#queues.map(async (queue) => {
+      const { heartbeatMs } = queue.observer;
       if (heartbeatMs === undefined) return;
       for (
         await clock.sleep(heartbeatMs, signal);
         !signal.aborted;
         await clock.sleep(heartbeatMs, signal)
       ) {
-        if (!line.busy) line.push((observer) => observer.rowRuns?.(row));
+        if (!queue.busy) queue.push((observer) => observer.rowRuns?.(row));
       }
     });
     await Promise.all(beats);
   }
 
-  /** Resolves when everything has been told; some time after the signal in any case. */
+  /** Resolves when everything was delivered, or a grace period after the signal. */
   async settled({
     clock,
     signal,
@@ -65,20 +62,21 @@ export class Observers {
     readonly clock: Clock;
     readonly signal: AbortSignal;
   }): Promise<void> {
-    const told = Promise.all(this.#lines.map((line) => line.last));
+    const delivered = Promise.all(this.#queues.map((queue) => queue.last));
     if (
-      (await abortableWithin(told, signal, { clock, graceMs: NOTIFICATION_GRACE_MS })) !== undefined
+      (await abortableWithin(delivered, signal, { clock, graceMs: NOTIFICATION_GRACE_MS })) !==
+      undefined
     )
       return;
-    const to = this.#lines.filter(({ busy }) => busy).map(({ observer }) => observer.name);
-    this.#log.warn('the run was stopped before it was told to all how it ended', {
-      to: to.join(', '),
+    const late = this.#queues.filter(({ busy }) => busy).map(({ observer }) => observer.name);
+    this.#log.warn('the run was stopped before all observers were notified of its end', {
+      observers: late.join(', '),
     });
   }
 }
 
-/** What one observer has still to be told, in order. */
-class Line {
+/** The notifications of one observer, delivered in order. */
+class NotificationQueue {
   last: Promise<void> = Promise.resolve();
   readonly observer: RunObserver;
   readonly #log: Log;
@@ -93,17 +91,19 @@ class Line {
     return this.#waiting > 0;
   }
 
-  push(tell: Tell): void {
+  push(notification: Notification): void {
     this.#waiting += 1;
-    this.last = this.last.then(() => this.#say(tell)).finally(() => (this.#waiting -= 1));
+    this.last = this.last
+      .then(() => this.#deliver(notification))
+      .finally(() => (this.#waiting -= 1));
   }
 
-  async #say(tell: Tell): Promise<void> {
+  async #deliver(notification: Notification): Promise<void> {
     try {
-      await tell(this.observer);
+      await notification(this.observer);
     } catch (error) {
-      this.#log.warn('what the run does could not be told', {
-        to: this.observer.name,
+      this.#log.warn('an observer could not be notified', {
+        observer: this.observer.name,
         error: messageOf(error),
       });
     }

@@ -13,7 +13,7 @@ import type { Plan, RowPlan } from '../../plan/plan.ts';
 import { resolvePart, type RuntimeTokens } from '../../plan/resolve.ts';
 import type { RollbackReport } from '../../wire/rollback.ts';
 import { wrapConnectorError } from '../failure.ts';
-import { partContext } from '../row/open.ts';
+import { partContext } from '../row/parts.ts';
 import { isSame } from './rollback-log.ts';
 import { Markers, type Marker } from './markers.ts';
 import { settleInterrupted, settleUndo, type Remembered } from './settle.ts';

@@ -6,20 +6,11 @@ import { messageOf, RunError } from '../../lib/errors.ts';
 import { canonicalJson, type JsonValue } from '../../lib/text/json.ts';
 import type { StateStore } from '../../kit/state-store.ts';
 import type { SinkRollback, RollbackMode } from '../../kit/rollback.ts';
-import type { RuntimeTokens } from '../../plan/resolve.ts';
 import { undoModeOf } from '../../plan/undo-mode.ts';
 import { wrapConnectorError } from '../failure.ts';
-import type { Invocation } from '../row/invocation.ts';
+import type { Invocation, OpenedInvocation } from '../row/invocation.ts';
 import { Markers, type Marker } from './markers.ts';
 import { settleInterrupted } from './settle.ts';
-
-/** What belongs to the run rather than the invocation. */
-export interface RunFacts {
-  /** What run-time tokens are filled in with. */
-  readonly now: RuntimeTokens['now'];
-  /** Called only where the run can be rolled back. */
-  sinkUri(): string;
-}
 
 /** Called before the start position is read: an interrupted rollback may still change it. */
 export async function finishInterruptedRollback({
@@ -28,7 +19,7 @@ export async function finishInterruptedRollback({
   sink,
   state,
   stateKey,
-}: Invocation): Promise<void> {
+}: OpenedInvocation): Promise<void> {
   if (row.rollback === undefined || state === undefined || sink.rollback === undefined) return;
   const end = await settleInterrupted({ state, stateKey, undo: sink.rollback }).catch(
     (error: unknown) => {
@@ -43,10 +34,7 @@ export async function finishInterruptedRollback({
 }
 
 /** `undefined` where the invocation cannot be rolled back; it runs all the same. */
-export async function openRollbackLog(
-  invocation: Invocation,
-  facts: RunFacts,
-): Promise<RollbackLog | undefined> {
+export async function openRollbackLog(invocation: Invocation): Promise<RollbackLog | undefined> {
   const { env, row, sink, state, capabilities, id } = invocation;
   const mode =
     row.rollback === undefined ? undefined : undoModeOf(capabilities.writeMode, row.rollback);
@@ -64,7 +52,7 @@ export async function openRollbackLog(
     retain: row.rollback.retain,
   });
   try {
-    await log.begin(facts);
+    await log.begin();
   } catch (error) {
     env.log.warn('the rollback log could not be written, so this run cannot be rolled back', {
       row: row.id,
@@ -101,8 +89,9 @@ export class RollbackLog {
     this.#markers = new Markers(options.state, invocation.stateKey);
   }
 
-  async begin(facts: RunFacts): Promise<void> {
-    const { env, id, row, labels, stateKey, sink, watermark, capabilities } = this.#invocation;
+  async begin(): Promise<void> {
+    const { env, id, row, labels, stateKey, sink, watermark, capabilities, tokens, sinkConfig } =
+      this.#invocation;
     const before = await this.#options.state.get(stateKey);
     const token =
       watermark === undefined ? {} : { token_before: (await sink.tokens?.last(stateKey)) ?? null };
@@ -112,10 +101,10 @@ export class RollbackLog {
       row: row.id,
       state_key: stateKey,
       started_at: env.clock.now().toISOString(),
-      clock: facts.now.date.toISOString(),
-      zone: facts.now.zone,
+      clock: tokens.now.date.toISOString(),
+      zone: tokens.now.zone,
       sink_kind: row.sink.type,
-      sink_uri: facts.sinkUri(),
+      sink_uri: row.sink.definition.datasetUri(sinkConfig),
       mode: this.#options.mode,
       delivery: row.delivery,
       run_id_column: row.rollback?.column ?? '',

@@ -1,10 +1,12 @@
-/** One execution of a row: what it is made of while it runs. */
+/** One execution of a row while it runs. */
 import type { Env } from '../../lib/env.ts';
 import type { JsonObject, JsonValue } from '../../lib/text/json.ts';
+import type { PartContext } from '../../kit/context.ts';
 import type { Sink, SinkCapabilities } from '../../kit/sink.ts';
 import type { Source, SourceCapabilities } from '../../kit/source.ts';
 import type { StateStore } from '../../kit/state-store.ts';
 import type { RowPlan } from '../../plan/plan.ts';
+import type { RuntimeTokens } from '../../plan/resolve.ts';
 import type { HitFailpoint } from '../failpoints.ts';
 import type { DeadLetters } from '../dlq/dead-letters.ts';
 import type { SeenKeys } from '../delivery/seen-keys.ts';
@@ -13,14 +15,22 @@ import type { RowSampler } from '../observe/samples.ts';
 import type { StagePool } from '../threads/ordered-prefetch.ts';
 import type { Tally } from './tally.ts';
 
-export interface Invocation {
+/** What opening gives. */
+export interface OpenedInvocation {
   readonly env: Env;
+  /** What parts that are opened later are given. */
+  readonly context: PartContext;
   /** Id of this execution of the row. */
   readonly id: string;
   readonly row: RowPlan;
   readonly labels: { readonly pipeline: string; readonly row: string };
+  /** What run-time tokens in configs stand for. */
+  readonly tokens: RuntimeTokens;
   readonly source: Source;
+  /** Tells the source that no more pages are wanted; may be called more than once. */
+  leave(this: void): void;
   readonly sink: Sink;
+  readonly sinkConfig: unknown;
   /** Judged on the config of this invocation. */
   readonly capabilities: SinkCapabilities;
   readonly replay: SourceCapabilities['replay'];
@@ -29,18 +39,20 @@ export interface Invocation {
    */
   readonly flushDurable: boolean;
   readonly deadLetters: DeadLetters | undefined;
-  /** Works on pages: transforms and governance stages. */
+  /** Runs transforms and governance stages. */
   readonly pool: StagePool;
   readonly state: StateStore | undefined;
   readonly stateKey: string;
-  /** Present when pages are committed together with a watermark. */
-  readonly watermark: Watermark | undefined;
+  /** False for dry and limited runs. */
+  readonly storesPositions: boolean;
+  /** Records to write at most. */
+  readonly limit: number | undefined;
   readonly tally: Tally;
   /** Keys that went to the sink, where rows that vanished at the source are to be removed. */
   readonly seen?: SeenKeys;
   /** Records kept for child rows, when there are any. */
   readonly capture: Capture | undefined;
-  /** Looks at what records look like, when somebody wants to know. */
+  /** Present when an observer asks for the shape of records. */
   readonly sampler: RowSampler | undefined;
   /** Present when a test or `--chaos` watches the failpoints. */
   readonly hitFailpoint: HitFailpoint | undefined;
@@ -48,6 +60,12 @@ export interface Invocation {
   readonly stop: AbortSignal;
   /** Everything ends now. */
   readonly kill: AbortSignal;
+}
+
+/** What moving and finishing work on: the start position is known. */
+export interface Invocation extends OpenedInvocation {
+  /** Present when pages are committed together with a watermark. */
+  readonly watermark: Watermark | undefined;
 }
 
 /** Keeps what child rows need of each record that reaches the sink. */

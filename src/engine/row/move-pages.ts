@@ -16,20 +16,6 @@ import type { WorkedPage } from '../stages/page-work.ts';
 import type { DeadRecord } from '../stages/stage.ts';
 import { orderedPrefetch } from '../threads/ordered-prefetch.ts';
 
-export interface MoveOptions {
-  readonly bookmark: JsonValue | undefined;
-  /** Records to write at most; the source may stop reading then. */
-  readonly limit: number | undefined;
-  /** False for dry runs and limited runs: nothing is remembered. */
-  readonly saveBookmarks: boolean;
-  /**
-   * Tells the source that nobody wants another page; called before its iterator is closed, perhaps
-   * more than once.
-   */
-  leave(): void;
-  onPage(): void;
-}
-
 /** Where the bookmarks of an invocation stand when its pages are through. */
 export interface SourcePosition {
   /** The last bookmark stored. */
@@ -44,17 +30,18 @@ export interface SourcePosition {
  */
 export async function movePages(
   invocation: Invocation,
-  options: MoveOptions,
+  bookmark: JsonValue | undefined,
+  onPage: () => void,
 ): Promise<SourcePosition> {
-  const { env, row, source, stop, pool, sampler } = invocation;
+  const { env, row, source, stop, pool, sampler, limit } = invocation;
   const labels = { ...invocation.labels, connector: row.source.type };
   const request = {
     lane: row.lane.lane,
-    ...(options.bookmark === undefined ? {} : { bookmark: options.bookmark }),
-    ...(options.limit === undefined ? {} : { limit: options.limit }),
+    ...(bookmark === undefined ? {} : { bookmark }),
+    ...(limit === undefined ? {} : { limit }),
     ...(invocation.watermark === undefined ? {} : { exact: true }),
   };
-  const mover = new PageMover(invocation, options);
+  const mover = new PageMover(invocation);
   const waited = (ms: number): void =>
     env.metrics.observe(metrics.sourcePageDuration, labels, ms / 1000);
   const pages = readAhead(source.pages(request), waited, () => env.clock.elapsedMs())[
@@ -77,13 +64,13 @@ export async function movePages(
       await mover.move(page, worked);
       worked.page.release();
       page.release();
-      options.onPage();
+      onPage();
       if (stop.aborted || mover.done) break;
     }
     await mover.settle();
   } finally {
     await mover.rest();
-    options.leave();
+    invocation.leave();
     await withinGracePeriod(pages.return(undefined), env.clock);
   }
   return { stored: mover.stored, waiting: mover.waiting };
@@ -120,16 +107,14 @@ class PageMover {
   stored: JsonValue | undefined;
   waiting: JsonValue | undefined;
   readonly #invocation: Invocation;
-  readonly #options: MoveOptions;
   readonly #writer: PageWriter;
   readonly #breaker: CircuitBreaker | undefined;
   /** The bookmark on its way to the store, while the next pages are moved. */
   #saving: Promise<void> = Promise.resolve();
 
-  constructor(invocation: Invocation, options: MoveOptions) {
+  constructor(invocation: Invocation) {
     this.#invocation = invocation;
-    this.#options = options;
-    this.#writer = new PageWriter(invocation, options.limit);
+    this.#writer = new PageWriter(invocation, invocation.limit);
     const { breaker } = invocation.row;
     this.#breaker =
       breaker === undefined || invocation.deadLetters === undefined
@@ -139,9 +124,8 @@ class PageMover {
 
   /** True once the limit is reached. */
   get done(): boolean {
-    return (
-      this.#options.limit !== undefined && this.#invocation.tally.written >= this.#options.limit
-    );
+    const { limit, tally } = this.#invocation;
+    return limit !== undefined && tally.written >= limit;
   }
 
   /** Every bookmark given is stored, and upstream knows; throws when that failed. */
@@ -196,7 +180,7 @@ class PageMover {
   async #checkpoint(bookmark: JsonValue): Promise<void> {
     await this.settle();
     await flushAll(this.#invocation);
-    if (!this.#options.saveBookmarks) return;
+    if (!this.#invocation.storesPositions) return;
     if (!this.#invocation.flushDurable) {
       this.waiting = bookmark;
       return;
@@ -204,7 +188,7 @@ class PageMover {
     this.#saving = this.#save(bookmark);
     // A failure is told at the next checkpoint or at the end, which a source that waits for records
     // must not put off.
-    this.#saving.catch(() => this.#options.leave());
+    this.#saving.catch(() => this.#invocation.leave());
     const { hitFailpoint, watermark } = this.#invocation;
     // A sink that commits positions itself is at most one ahead; whoever counts the steps of a run
     // finds them in the same order each time.

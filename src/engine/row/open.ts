@@ -1,176 +1,231 @@
-/**
- * Opens everything an invocation needs, in the order in which it must be closed again (last first).
- */
-import type { Env } from '../../lib/env.ts';
-import type { Labels, MetricDefinition } from '../../lib/metrics/metrics.ts';
-import type { JsonObject } from '../../lib/text/json.ts';
-import type { Credentials, PartContext } from '../../kit/context.ts';
+/** Opens everything an invocation needs; it is closed in the reverse order. */
+import { StopReason } from '../../lib/errors.ts';
+import type { PartContext } from '../../kit/context.ts';
 import {
   replacedOutput,
   type ColumnType,
   type Sink,
   type SinkCapabilities,
 } from '../../kit/sink.ts';
-import type { Source } from '../../kit/source.ts';
-import type { DlqPlan, PartPlan, Plan, RowPlan, SinkPlan, SourcePlan } from '../../plan/plan.ts';
-import { resolvePart, type RuntimeTokens } from '../../plan/resolve.ts';
-import type { FailpointHook, HitFailpoint } from '../failpoints.ts';
-import { DeadLetters } from '../dlq/dead-letters.ts';
-import { stateKeyOf, type Iteration } from '../expand/iteration.ts';
-import { wrapConnectorError } from '../failure.ts';
-import * as metrics from '../metrics.ts';
-import type { Capture, Invocation } from './invocation.ts';
+import type { StateStore } from '../../kit/state-store.ts';
+import type { DlqPlan, RowPlan, SinkPlan } from '../../plan/plan.ts';
 import { SeenKeys } from '../delivery/seen-keys.ts';
 import { METADATA_TYPES } from '../delivery/stamp.ts';
+import { DeadLetters } from '../dlq/dead-letters.ts';
+import { stateKeyOf } from '../expand/iteration.ts';
+import type { HitFailpoint } from '../failpoints.ts';
+import * as metrics from '../metrics.ts';
+import type { RowSampler } from '../observe/samples.ts';
 import { pageWork, type PageWork } from '../stages/page-work.ts';
 import { assertCanEvolve } from '../stages/schema-drift.ts';
 import { stagePlace } from '../stages/stage.ts';
 import { stagesOf } from '../stages/stages.ts';
-import type { RowSampler } from '../observe/samples.ts';
-import type { OutputClaims } from './output-claims.ts';
-import { withinGracePeriod } from '../grace-period.ts';
-import { compileTransforms } from '../stages/compile-transforms.ts';
-import type { TransformChain } from '../stages/transform-chain.ts';
-import { Tally } from './tally.ts';
-import type { ThreadBudget } from '../threads/budget.ts';
-import { inlinePool, GrowingStagePool } from '../threads/stage-pool.ts';
-import { setupOf } from '../threads/setup.ts';
 import type { StagePool } from '../threads/ordered-prefetch.ts';
+import { setupOf } from '../threads/setup.ts';
+import { GrowingStagePool, inlinePool } from '../threads/stage-pool.ts';
 import { dryRunSink } from './dry-run-sink.ts';
+import type { OpenedInvocation } from './invocation.ts';
+import {
+  countOpen,
+  openPart,
+  openSource,
+  openTransforms,
+  PAGE_BYTES,
+  partContext,
+  resolve,
+} from './parts.ts';
+import { storesPositions, type InvocationRequest } from './request.ts';
+import { Tally } from './tally.ts';
 
-/** How much one page may hold in encoded form; with one page ahead this bounds a row's memory. */
-export const PAGE_BYTES = 4 * 1024 * 1024;
-
-export interface OpenOptions {
-  readonly env: Env;
-  readonly plan: Plan;
-  readonly row: RowPlan;
-  readonly runId: string;
-  readonly invocationId: string;
-  readonly credentials: Credentials;
-  readonly tokens: RuntimeTokens;
-  readonly iteration: Iteration;
-  readonly capture: Capture | undefined;
-  readonly stop: AbortSignal;
-  readonly kill: AbortSignal;
-  readonly concurrency: number | undefined;
-  readonly dryRun: boolean;
-  readonly onFailpoint: FailpointHook | undefined;
-  /** Looks at what records look like, when somebody wants to know. */
-  readonly sampler?: RowSampler | undefined;
-  /** Of the whole run. */
-  readonly claims: OutputClaims;
-  /** Absent where pages are to be worked on one by one. */
-  readonly threads?: ThreadBudget | undefined;
-}
+/** Made once: an error with its stack costs more than a small row has time for. */
+const NO_MORE_PAGES = new StopReason('cancel', 'no more pages are wanted');
 
 export async function openInvocation(
-  options: OpenOptions,
+  request: InvocationRequest,
   closers: AsyncDisposableStack,
-): Promise<Invocation> {
-  const { row, plan, iteration, stop, kill } = options;
+  sampler?: RowSampler,
+): Promise<OpenedInvocation> {
+  const { row, plan, kill, tokens, iteration } = request;
   const labels = { pipeline: plan.name, row: row.id };
-  const context = partContext(options);
+  const context = partContext(request);
+  const { env } = context;
   const tally = new Tally();
-  const hitFailpoint = failpointsOf(options, tally);
-  const transforms = await openTransforms(options, closers);
+  const stop = AbortSignal.any([request.stop, kill]);
+  const hitFailpoint = failpointsOf(request, tally);
+  const transforms = await openTransforms(row.transforms, request, closers);
   const stateKey = stateKeyOf(row, iteration);
-  const state =
-    row.state === undefined
-      ? undefined
-      : await openPart(
-          'State',
-          row.state,
-          () => row.state?.definition.open(resolve(options, row.state), context),
-          closers,
-        );
-  const retry = row.retry === undefined ? {} : { retry: row.retry };
-  const sourceContext = {
-    ...context,
-    signal: stop,
-    pageBytes: PAGE_BYTES,
-    ...retry,
-    records: options.tokens.records,
-    ...(iteration.parent === undefined ? {} : { parent: iteration.parent }),
-  };
-  const sourceConfig = sharded(resolve(options, row.source), options);
-  const source = await openSource(
-    row.source,
-    () => row.source.definition.open(sourceConfig, sourceContext),
-    options,
-    closers,
-  );
-  inFlight(metrics.sourceInFlight, { ...labels, connector: row.source.type }, options, closers);
-  claimOutput(options, tally, closers);
-  const { sink, capabilities } = await openSink(
-    options,
-    row.sink,
-    { ...context, ...retry, runId: options.runId, role: 'main' },
-    closers,
-  );
-  inFlight(metrics.sinkInFlight, { ...labels, connector: row.sink.type }, options, closers);
-  const queue =
-    row.dlq === undefined
-      ? undefined
-      : await openDeadLetters(options, row.dlq, { ...context, hitFailpoint }, closers);
-  const flushDurable = capabilities.flushDurable && queue?.capabilities.flushDurable !== false;
-  if (row.governance.schema !== undefined)
-    assertCanEvolve(row.governance.schema, capabilities, row.sink.type);
-  const stages = stagesOf({ env: context.env, ...stagePlace(plan, row) }, row.governance, {
-    schema: sink.schema,
+  const state = await openState(request, context, closers);
+  const input = await openInput(request, { context, stop }, closers);
+  claimOutput(request, tally, closers);
+  const output = await openOutput(request, { context, hitFailpoint }, closers);
+  const stages = stagesOf({ env, ...stagePlace(plan, row) }, row.governance, {
+    schema: output.sink.schema,
     supplied: suppliedColumns(row),
   });
-  const pool = poolOf(
-    options,
-    pageWork({ env: context.env, labels, transforms, stages, kill }),
-    capabilities,
-  );
+  const work = pageWork({ env, labels, transforms, stages, kill });
+  const pool = poolOf(request, work, output.capabilities);
   closers.defer(() => pool.close());
   return {
-    env: context.env,
-    id: options.invocationId,
+    env,
+    context,
+    id: request.invocationId,
     row,
     labels,
-    source,
-    sink,
-    capabilities,
-    replay: row.source.definition.capabilities(sourceConfig).replay,
-    flushDurable,
-    deadLetters: queue?.deadLetters,
+    tokens,
+    ...input,
+    ...output,
     pool,
     state,
     stateKey,
-    watermark: undefined,
+    storesPositions: storesPositions(request),
+    limit: request.limit,
     tally,
-    ...(row.cleanUp === undefined || options.dryRun
+    ...(row.cleanUp === undefined || request.dryRun === true
       ? {}
-      : { seen: new SeenKeys(capabilities.key) }),
-    capture: options.capture,
-    sampler: options.sampler,
+      : { seen: new SeenKeys(output.capabilities.key) }),
+    capture: request.capture,
+    sampler,
     hitFailpoint,
     stop,
     kill,
   };
 }
 
+async function openState(
+  request: InvocationRequest,
+  context: PartContext,
+  closers: AsyncDisposableStack,
+): Promise<StateStore | undefined> {
+  const { state } = request.row;
+  if (state === undefined) return undefined;
+  const open = async (): Promise<StateStore> =>
+    state.definition.open(resolve(request, state), context);
+  return openPart('State', state, open, closers);
+}
+
+/** The source, and how it learns that no more pages are wanted. */
+async function openInput(
+  request: InvocationRequest,
+  { context, stop }: { readonly context: PartContext; readonly stop: AbortSignal },
+  closers: AsyncDisposableStack,
+): Promise<Pick<OpenedInvocation, 'source' | 'replay' | 'leave'>> {
+  const { row, tokens, iteration } = request;
+  const left = new AbortController();
+  const leave = (): void => left.abort(NO_MORE_PAGES);
+  const config = configOfShard(request, resolve(request, row.source));
+  const open = () =>
+    row.source.definition.open(config, {
+      ...context,
+      signal: AbortSignal.any([stop, left.signal]),
+      pageBytes: PAGE_BYTES,
+      ...retryOf(row),
+      records: tokens.records,
+      ...(iteration.parent === undefined ? {} : { parent: iteration.parent }),
+    });
+  const source = await openSource(row.source, open, request, closers);
+  closers.defer(leave);
+  const labels = { pipeline: context.pipeline, row: row.id, connector: row.source.type };
+  countOpen(metrics.sourceInFlight, labels, request, closers);
+  return { source, replay: row.source.definition.capabilities(config).replay, leave };
+}
+
 /** What the source is to read of its result. */
-function sharded(config: unknown, { row, iteration: { shard } }: OpenOptions): unknown {
+function configOfShard({ row, iteration: { shard } }: InvocationRequest, config: unknown): unknown {
   if (shard === undefined || row.shard === undefined) return config;
   return row.source.definition.slices?.within(config, row.shard.key, [shard.span]);
 }
 
+interface OutputOptions {
+  readonly context: PartContext;
+  readonly hitFailpoint: HitFailpoint | undefined;
+}
+
+/** The sink and the dead-letter queue. */
+async function openOutput(
+  request: InvocationRequest,
+  options: OutputOptions,
+  closers: AsyncDisposableStack,
+): Promise<
+  Pick<OpenedInvocation, 'sink' | 'sinkConfig' | 'capabilities' | 'deadLetters' | 'flushDurable'>
+> {
+  const { row } = request;
+  const { context } = options;
+  const main = await openSink(
+    request,
+    row.sink,
+    { ...context, ...retryOf(row), runId: request.runId, role: 'main' },
+    closers,
+  );
+  const labels = { pipeline: context.pipeline, row: row.id, connector: row.sink.type };
+  countOpen(metrics.sinkInFlight, labels, request, closers);
+  const queue =
+    row.dlq === undefined ? undefined : await openDeadLetters(request, row.dlq, options, closers);
+  if (row.governance.schema !== undefined)
+    assertCanEvolve(row.governance.schema, main.capabilities, row.sink.type);
+  return {
+    ...main,
+    deadLetters: queue?.deadLetters,
+    flushDurable: main.capabilities.flushDurable && queue?.capabilities.flushDurable !== false,
+  };
+}
+
+async function openSink(
+  request: InvocationRequest,
+  plan: SinkPlan,
+  context: Parameters<SinkPlan['definition']['open']>[1],
+  closers: AsyncDisposableStack,
+): Promise<{ sink: Sink; sinkConfig: unknown; capabilities: SinkCapabilities }> {
+  const sinkConfig = resolve(request, plan);
+  const capabilities = plan.definition.capabilities(sinkConfig);
+  if (request.dryRun === true) return { sink: dryRunSink(), sinkConfig, capabilities };
+  const open = async (): Promise<Sink> => plan.definition.open(sinkConfig, context);
+  return { sink: await openPart('Sink', plan, open, closers), sinkConfig, capabilities };
+}
+
+async function openDeadLetters(
+  request: InvocationRequest,
+  plan: DlqPlan,
+  { context, hitFailpoint }: OutputOptions,
+  closers: AsyncDisposableStack,
+): Promise<{ deadLetters: DeadLetters; capabilities: SinkCapabilities }> {
+  const { pipeline, row, env } = context;
+  const sinkContext = { ...context, runId: request.runId, role: 'dlq' } as const;
+  const { sink, capabilities } = await openSink(request, plan.sink, sinkContext, closers);
+  const sinkType = request.row.sink.type;
+  const deadLetters = new DeadLetters({ env, plan, sink, pipeline, row, sinkType, hitFailpoint });
+  return { deadLetters, capabilities };
+}
+
+/** An invocation that wrote nothing has replaced nothing, and gives its claim back. */
+function claimOutput(
+  request: InvocationRequest,
+  tally: Tally,
+  closers: AsyncDisposableStack,
+): void {
+  const { row, claims, dryRun } = request;
+  if (dryRun === true) return;
+  const output = replacedOutput(row.sink.definition, resolve(request, row.sink));
+  if (output === undefined) return;
+  const release = claims.claim(output, row.id);
+  closers.defer(() => {
+    if (tally.written === 0) release();
+  });
+}
+
 /**
- * Threads look ahead. Whoever counts the steps of a run, or keeps what it read for others, is to
- * find one page after the other.
+ * Threads work on several pages at a time; failpoints and captures need one page after the other.
  */
-function poolOf(options: OpenOptions, work: PageWork, { encodings }: SinkCapabilities): StagePool {
-  const { env, plan, row, tokens, threads, dryRun } = options;
-  const isSideBySide =
+function poolOf(
+  { env, plan, row, tokens, threads, dryRun, onFailpoint, capture }: InvocationRequest,
+  work: PageWork,
+  { encodings }: SinkCapabilities,
+): StagePool {
+  const isParallel =
     row.lane.sideBySide === true &&
-    !dryRun &&
-    options.onFailpoint === undefined &&
-    options.capture === undefined;
-  if (threads === undefined || !isSideBySide) return inlinePool(work);
+    dryRun !== true &&
+    onFailpoint === undefined &&
+    capture === undefined;
+  if (threads === undefined || !isParallel) return inlinePool(work);
   return new GrowingStagePool({
     setup: () => setupOf({ plan, row, tokens, encodings }),
     work,
@@ -181,170 +236,20 @@ function poolOf(options: OpenOptions, work: PageWork, { encodings }: SinkCapabil
   });
 }
 
-/** Nothing at all when nobody listens. */
-function failpointsOf({ onFailpoint, row }: OpenOptions, tally: Tally): HitFailpoint | undefined {
+function failpointsOf(
+  { onFailpoint, row }: InvocationRequest,
+  tally: Tally,
+): HitFailpoint | undefined {
   return onFailpoint === undefined
     ? undefined
-    : (step) => onFailpoint(step, { row: row.id, page: tally.pages });
+    : (failpoint) => onFailpoint(failpoint, { row: row.id, page: tally.pages });
 }
 
-interface Opener extends Pick<
-  OpenOptions,
-  'env' | 'plan' | 'invocationId' | 'kill' | 'credentials'
-> {
-  readonly row: Pick<RowPlan, 'id'>;
-}
-
-export function partContext({
-  env,
-  plan,
-  row,
-  invocationId,
-  kill,
-  credentials,
-}: Opener): PartContext {
-  const log = env.log.at(`headgate::${row.id}`);
-  return {
-    env: { ...env, log },
-    pipeline: plan.name,
-    row: row.id,
-    invocationId,
-    signal: kill,
-    credentials,
-  };
-}
-
-/** Columns that no record brings, because they are put on just before the write. */
+/** Columns that no record brings, because they are added just before the write. */
 function suppliedColumns({ metadataColumns }: RowPlan): ReadonlyMap<string, ColumnType> {
   return new Map((metadataColumns ?? []).map(({ column, name }) => [name, METADATA_TYPES[column]]));
 }
 
-/** Counts a part as open until everything is closed. */
-function inFlight(
-  metric: MetricDefinition,
-  labels: Labels,
-  { env }: OpenOptions,
-  closers: AsyncDisposableStack,
-): void {
-  env.metrics.inc(metric, labels);
-  closers.defer(() => env.metrics.inc(metric, labels, -1));
-}
-
-async function openPart<T extends { close(): Promise<void> }>(
-  place: 'Sink' | 'State',
-  part: PartPlan<unknown>,
-  open: () => Promise<T> | undefined,
-  closers: AsyncDisposableStack,
-): Promise<T> {
-  try {
-    const opened = await open();
-    if (opened === undefined) throw new Error(`cannot happen: ${part.path} has no definition`);
-    closers.defer(() => opened.close());
-    return opened;
-  } catch (error) {
-    throw wrapConnectorError(place, part.type, error);
-  }
-}
-
-/**
- * Unlike the other parts a source may be left behind in a call of the system, and then never
- * closes.
- */
-export async function openSource(
-  part: Pick<SourcePlan, 'type'>,
-  open: () => Promise<Source>,
-  { env }: Pick<OpenOptions, 'env'>,
-  closers: AsyncDisposableStack,
-): Promise<Source> {
-  try {
-    const source = await open();
-    closers.defer(async () => void (await withinGracePeriod(source.close(), env.clock)));
-    return source;
-  } catch (error) {
-    throw wrapConnectorError('Source', part.type, error);
-  }
-}
-
-/** Whoever has written nothing has replaced nothing either. */
-function claimOutput(options: OpenOptions, tally: Tally, closers: AsyncDisposableStack): void {
-  const { row, claims, dryRun } = options;
-  const output = dryRun
-    ? undefined
-    : replacedOutput(row.sink.definition, resolve(options, row.sink));
-  if (output === undefined) return;
-  const release = claims.claim(output, row.id);
-  closers.defer(() => {
-    if (tally.written === 0) release();
-  });
-}
-
-async function openSink(
-  options: OpenOptions,
-  plan: SinkPlan,
-  context: Parameters<SinkPlan['definition']['open']>[1],
-  closers: AsyncDisposableStack,
-): Promise<{ sink: Sink; capabilities: SinkCapabilities }> {
-  const config = resolve(options, plan);
-  const capabilities = plan.definition.capabilities(config);
-  if (options.dryRun) return { sink: dryRunSink(), capabilities };
-  const sink = await openPart('Sink', plan, () => plan.definition.open(config, context), closers);
-  return { sink, capabilities };
-}
-
-async function openDeadLetters(
-  options: OpenOptions,
-  plan: DlqPlan,
-  { hitFailpoint, ...context }: PartContext & { readonly hitFailpoint: HitFailpoint | undefined },
-  closers: AsyncDisposableStack,
-): Promise<{ deadLetters: DeadLetters; capabilities: SinkCapabilities }> {
-  const { sink, capabilities } = await openSink(
-    options,
-    plan.sink,
-    { ...context, runId: options.runId, role: 'dlq' },
-    closers,
-  );
-  const { pipeline, row, env } = context;
-  return {
-    deadLetters: new DeadLetters({
-      env,
-      plan,
-      sink,
-      pipeline,
-      row,
-      sinkType: options.row.sink.type,
-      hitFailpoint,
-    }),
-    capabilities,
-  };
-}
-
-export async function openTransforms(
-  options: Pick<OpenOptions, 'env' | 'tokens' | 'concurrency'> & {
-    readonly row: Pick<RowPlan, 'transforms'>;
-  },
-  closers: AsyncDisposableStack,
-): Promise<TransformChain> {
-  const transforms = options.row.transforms.map((transform) => ({
-    ...transform,
-    config: resolve(options, transform),
-  }));
-  const chain = await compileTransforms(transforms, options.env);
-  closers.defer(() => chain.close());
-  return chain;
-}
-
-/**
- * The parsed config for this invocation: run-time tokens filled in, the submission's `concurrency`
- * laid over.
- */
-export function resolve<D>(
-  options: Pick<OpenOptions, 'tokens' | 'concurrency'>,
-  part: PartPlan<D>,
-): unknown {
-  const { concurrency, tokens } = options;
-  const keys = (part.definition as { concurrencyKeys?: readonly string[] }).concurrencyKeys ?? [];
-  if (concurrency === undefined || keys.length === 0) return resolvePart(part, tokens);
-  const config: JsonObject = { ...part.config };
-  for (const key of keys) config[key] = concurrency;
-  return resolvePart({ ...part, config, deferred: true, parsed: undefined }, tokens);
+function retryOf({ retry }: RowPlan): Pick<RowPlan, 'retry'> | Record<string, never> {
+  return retry === undefined ? {} : { retry };
 }

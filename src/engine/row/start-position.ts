@@ -1,5 +1,5 @@
 /**
- * Where an invocation goes on: after what the state store remembers, or after what the sink has
+ * Where an invocation starts: after the bookmark in the state store, or after what the sink has
  * committed beyond that.
  */
 import { RunError } from '../../lib/errors.ts';
@@ -8,7 +8,7 @@ import type { TokenWriter } from '../../kit/sink.ts';
 import { isKeyed } from '../../kit/write-spec.ts';
 import { PAGES_SKIPPED, readPosition, Watermark } from '../delivery/watermark.ts';
 import { wrapConnectorError } from '../failure.ts';
-import type { Invocation } from './invocation.ts';
+import type { OpenedInvocation } from './invocation.ts';
 import * as metrics from '../metrics.ts';
 
 export interface Start {
@@ -16,15 +16,14 @@ export interface Start {
   readonly watermark: Watermark | undefined;
 }
 
-/** Runs that remember nothing (`dry`, `limit`) commit no watermark either. */
-export async function startPosition(
-  invocation: Invocation,
-  saveBookmarks: boolean,
-): Promise<Start> {
+/** Dry and limited runs commit no watermark, because they store no position. */
+export async function startPosition(invocation: OpenedInvocation): Promise<Start> {
   const { row, env, labels, stateKey, state } = invocation;
   const stored = readPosition(await lastBookmark(invocation));
   const tokens =
-    row.delivery === 'exactly_once' && saveBookmarks ? tokensOf(invocation) : undefined;
+    row.delivery === 'exactly_once' && invocation.storesPositions
+      ? tokensOf(invocation)
+      : undefined;
   if (tokens === undefined) return { bookmark: stored.bookmark, watermark: undefined };
   const watermark = await Watermark.open(tokens, stateKey, stored).catch((error: unknown) => {
     throw wrapConnectorError('Sink', row.sink.type, error);
@@ -54,7 +53,7 @@ function tokensOf({
   replay,
   state,
   deadLetters,
-}: Invocation): TokenWriter | undefined {
+}: OpenedInvocation): TokenWriter | undefined {
   const isCapable =
     replay === 'positional' &&
     capabilities.token &&
@@ -72,7 +71,7 @@ function tokensOf({
   );
 }
 
-async function lastBookmark(invocation: Invocation): Promise<JsonValue | undefined> {
+async function lastBookmark(invocation: OpenedInvocation): Promise<JsonValue | undefined> {
   const { state, stateKey, env, labels, row } = invocation;
   if (state === undefined || row.readsAnew === true) return undefined;
   const from = env.clock.elapsedMs();

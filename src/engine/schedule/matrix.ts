@@ -15,9 +15,10 @@ import { tupleExpansion, tupleId, type ValueLists } from '../expand/tuples.ts';
 import { Capture } from '../row/invocation.ts';
 import { openLogins } from '../logins.ts';
 import type { Observers } from '../observe/observers.ts';
-import { PAGE_BYTES, partContext } from '../row/open.ts';
+import { PAGE_BYTES, partContext } from '../row/parts.ts';
 import { OutputClaims } from '../row/output-claims.ts';
-import { runInvocation } from '../row/run-row.ts';
+import { runInvocation } from '../row/run-invocation.ts';
+import type { InvocationRequest } from '../row/request.ts';
 import type { Tally } from '../row/tally.ts';
 import { ThreadBudget } from '../threads/budget.ts';
 import { LiveCounts } from './live-counts.ts';
@@ -139,11 +140,11 @@ class MatrixRun {
   }
 
   #mover(row: RowPlan): (iteration: Iteration) => Promise<InvocationOutcome> {
-    const { runId, concurrency, dryRun = false, limit, onFailpoint } = this.#options;
+    const { runId, concurrency, dryRun, limit, onFailpoint } = this.#options;
     const capture = this.#captureFor(row);
     return async (iteration) => {
       let counted: Tally | undefined;
-      const outcome = await runInvocation({
+      const request: InvocationRequest = {
         ...this.#requestOf(iteration),
         row,
         runId,
@@ -155,6 +156,8 @@ class MatrixRun {
         claims: this.#claims,
         // A run that writes only the first records must not read many ahead.
         threads: limit === undefined ? this.#threads : undefined,
+      };
+      const outcome = await runInvocation(request, {
         observers: this.#observers,
         ...this.#inspectionOf(row),
         onPage: (tally) => {

@@ -1,5 +1,5 @@
 /** Random graphs of units: what starts, when, how many at a time, and what a failure means. */
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { setImmediate } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { testEnv } from '../../../test/fakes/env.ts';

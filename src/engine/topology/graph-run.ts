@@ -4,7 +4,7 @@ import type { Page } from '../../kit/page.ts';
 import type { RuntimeTokens } from '../../plan/resolve.ts';
 import type { TopologyPlan } from '../../plan/plan.ts';
 import type { ExecuteOptions } from '../engine.ts';
-import { partContext } from '../row/open.ts';
+import { partContext } from '../row/parts.ts';
 import type { OutputClaims } from '../row/output-claims.ts';
 import type { Channel } from './channel.ts';
 import type { NodeAccount } from './node-account.ts';

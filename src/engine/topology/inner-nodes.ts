@@ -4,7 +4,7 @@ import { Page } from '../../kit/page.ts';
 import type { JsonValue } from '../../lib/text/json.ts';
 import type { EdgePlan, TransformPlan } from '../../plan/plan.ts';
 import * as metrics from '../metrics.ts';
-import { openTransforms } from '../row/open.ts';
+import { openTransforms } from '../row/parts.ts';
 import { copyJson } from './copy-json.ts';
 import { handOn, isEmpty, type NodeWork } from './graph-run.ts';
 import { Join } from './join.ts';
@@ -24,10 +24,8 @@ export async function runTransform(
 ): Promise<void> {
   const { run, account, labels } = work;
   const { env, concurrency } = run.options;
-  const chain = await openTransforms(
-    { env, tokens: run.tokens, concurrency, row: { transforms } },
-    run.closers,
-  );
+  const options = { env, tokens: run.tokens, concurrency };
+  const chain = await openTransforms(transforms, options, run.closers);
   const isOwned = work.edges.every((edge) => edge.owned);
   for await (const page of pagesOf(work, 0)) {
     const from = env.clock.elapsedMs();

@@ -11,10 +11,11 @@ import { SINGLE_ITERATION } from '../expand/iteration.ts';
 import { outcomeErrorOf } from '../failure.ts';
 import type { Capture } from '../row/invocation.ts';
 import { openLogins } from '../logins.ts';
-import { PAGE_BYTES } from '../row/open.ts';
+import { PAGE_BYTES } from '../row/parts.ts';
 import type { Observers } from '../observe/observers.ts';
 import { OutputClaims } from '../row/output-claims.ts';
-import { runInvocation } from '../row/run-row.ts';
+import type { InvocationRequest } from '../row/request.ts';
+import { runInvocation } from '../row/run-invocation.ts';
 import { notStartedOutcome } from '../schedule/not-started.ts';
 import { Scheduler, type Ended, type Task, type WorkUnit } from '../schedule/scheduler.ts';
 import { Tally } from '../row/tally.ts';
@@ -305,7 +306,7 @@ class GraphExecution {
       onBroken: () => void this.#broken.add(row.id),
       acknowledge: (bookmark: JsonValue) => this.#acknowledge(row.id, bookmark),
     };
-    const outcome = await runInvocation({
+    const request: InvocationRequest = {
       env: { ...env, metrics: withoutSourceSeries(env.metrics) },
       plan,
       row: rowReading(row, reader),
@@ -318,12 +319,15 @@ class GraphExecution {
       stop,
       kill,
       concurrency: options.concurrency,
-      dryRun: options.dryRun ?? false,
+      dryRun: options.dryRun,
       limit: options.limit,
       onFailpoint: options.onFailpoint,
       claims,
-      observers: this.#onlookers.observers,
-      sampledSources: this.#onlookers.observers?.sampledSources ?? new Map(),
+    };
+    const { observers } = this.#onlookers;
+    const outcome = await runInvocation(request, {
+      observers,
+      sampledSources: observers?.sampledSources ?? new Map(),
       agree: (own) => positions.agree(row.id, own),
       onPage: (tally) => {
         this.#tallies.set(row.id, tally);

@@ -5,7 +5,7 @@ import type { SourcePlan } from '../../plan/plan.ts';
 import { wrapConnectorError, connectorErrorOf } from '../failure.ts';
 import * as metrics from '../metrics.ts';
 import type { ShapeSampler } from '../observe/samples.ts';
-import { openSource, PAGE_BYTES, resolve } from '../row/open.ts';
+import { openSource, PAGE_BYTES, resolve } from '../row/parts.ts';
 import { withinGracePeriod, abortable } from '../grace-period.ts';
 import { readAhead } from '../row/read-ahead.ts';
 import { handOn, isEmpty, nodeContext, type NodeWork } from './graph-run.ts';

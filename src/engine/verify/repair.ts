@@ -2,7 +2,7 @@
  * Writes what differs through the sink of the row: records of the source as upserts, and keys that
  * only the destination has as deletions.
  */
-import { RefusedError, StopReason } from '../../lib/errors.ts';
+import { RefusedError } from '../../lib/errors.ts';
 import type { JsonObject } from '../../lib/text/json.ts';
 import { RECORDS_LANE } from '../../kit/page.ts';
 import type { WriteMode } from '../../kit/sink.ts';
@@ -11,8 +11,9 @@ import type { VerifyReport } from '../../wire/verify.ts';
 import { dryRunSink } from '../row/dry-run-sink.ts';
 import { SINGLE_ITERATION } from '../expand/iteration.ts';
 import { openInvocation } from '../row/open.ts';
+import type { InvocationRequest } from '../row/request.ts';
 import { OutputClaims } from '../row/output-claims.ts';
-import { moveAndFinish } from '../row/run-row.ts';
+import { moveInvocation } from '../row/move-invocation.ts';
 import { fixtureSource, stubPart } from '../stub-part.ts';
 import type { Found } from './keyed-diff.ts';
 import type { VerifySettings } from './settings.ts';
@@ -88,9 +89,8 @@ async function write(
 ): Promise<number> {
   if (records.length === 0) return 0;
   const { env, plan, runId, invocationId, credentials, tokens, kill, stop } = settings;
-  const leave = new AbortController();
   await using closers = new AsyncDisposableStack();
-  const options = {
+  const request: InvocationRequest = {
     env,
     plan,
     row: {
@@ -105,21 +105,12 @@ async function write(
     credentials,
     tokens,
     iteration: SINGLE_ITERATION,
-    capture: undefined,
-    stop: AbortSignal.any([stop, kill, leave.signal]),
+    stop,
     kill,
-    concurrency: undefined,
-    dryRun: false,
-    onFailpoint: undefined,
-    observers: undefined,
-    sampler: undefined,
-    limit: undefined,
-    onPage: () => {},
     claims: new OutputClaims(env.cwd),
   };
-  const invocation = await openInvocation(options, closers);
-  closers.defer(() => leave.abort(new StopReason('cancel', 'the repair has ended')));
-  await moveAndFinish({ ...invocation, stop: AbortSignal.any([stop, kill]) }, options, leave);
+  const invocation = await openInvocation(request, closers);
+  await moveInvocation(invocation);
   return invocation.tally.written;
 }
 

@@ -8,7 +8,7 @@ import type { SourceContext } from '../../kit/context.ts';
 import { RECORDS_LANE, type Page } from '../../kit/page.ts';
 import type { KeySpan, ResultShape, SourceDefinition } from '../../kit/source.ts';
 import { wrapConnectorError, connectorErrorOf } from '../failure.ts';
-import { openSource } from '../row/open.ts';
+import { openSource } from '../row/parts.ts';
 import type { RowBudget } from './row-budget.ts';
 
 export interface SideOptions {

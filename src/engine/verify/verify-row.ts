@@ -12,7 +12,7 @@ import { hasField, isObject, type JsonObject } from '../../lib/text/json.ts';
 import type { Plan, RowPlan } from '../../plan/plan.ts';
 import { resolvePart } from '../../plan/resolve.ts';
 import type { VerifyReport } from '../../wire/verify.ts';
-import { openTransforms, PAGE_BYTES, partContext } from '../row/open.ts';
+import { openTransforms, PAGE_BYTES, partContext } from '../row/parts.ts';
 import { PageInWork } from '../stages/stage.ts';
 import { stagesOf } from '../stages/stages.ts';
 import { compare } from './compare.ts';
@@ -124,7 +124,7 @@ async function sourceSide(
   closers: AsyncDisposableStack,
 ): Promise<Side> {
   const { row, plan, env, tokens, kill } = settings;
-  const transforms = await openTransforms({ env, row, tokens, concurrency: undefined }, closers);
+  const transforms = await openTransforms(row.transforms, { env, tokens }, closers);
   const { masking } = row.governance;
   const masks = masking !== undefined && maskingRulesFor(masking, row.sink).length > 0;
   const [stage] = masks

@@ -1,0 +1,111 @@
+/** What log, metrics and outcome say of an invocation. */
+import type { WrittenFile } from '../../lib/files/written-file.ts';
+import type { JsonValue } from '../../lib/text/json.ts';
+import type { InvocationOutcome, SlaViolation } from '../../wire/outcome.ts';
+import { outcomeErrorOf } from '../failure.ts';
+import * as metrics from '../metrics.ts';
+import { canonicalUri } from '../observe/canonical-uri.ts';
+import { datasetOf } from '../observe/datasets.ts';
+import type { ObservedRow } from '../observe/observer.ts';
+import type { InvocationRequest } from './request.ts';
+import type { Tally } from './tally.ts';
+
+/** What opening, moving and finishing came to. */
+export interface Attempt {
+  readonly tally: Tally;
+  /** The last bookmark stored. */
+  readonly stored: JsonValue | undefined;
+  readonly outputs: readonly WrittenFile[];
+  readonly failure: unknown;
+  readonly cancelled: boolean;
+}
+
+export interface EndedAttempt extends Attempt {
+  readonly durationMs: number;
+  readonly violations: readonly SlaViolation[];
+}
+
+export function reportStart(request: InvocationRequest, { startedAt }: ObservedRow): void {
+  const { env, row, plan, iteration } = request;
+  const labels = { pipeline: plan.name, row: row.id };
+  env.metrics.inc(metrics.pipelineInFlight, labels);
+  env.metrics.set(metrics.pipelineStart, labels, startedAt.getTime() / 1000);
+  env.log.at('headgate::engine').info('row started', {
+    row: row.id,
+    source: row.source.type,
+    sink: row.sink.type,
+    lane: laneName(request),
+    key: iteration.key ?? undefined,
+    chunk: iteration.chunk,
+    shard: iteration.shard?.id,
+  });
+}
+
+export function reportEnd(
+  request: InvocationRequest,
+  { startedAt, name }: ObservedRow,
+  ended: EndedAttempt,
+): InvocationOutcome {
+  const { env, row, iteration, invocationId } = request;
+  const { tally, outputs, failure, cancelled, durationMs, violations } = ended;
+  const error = failure === undefined ? null : outcomeErrorOf(failure, env.redactor);
+  const status = error !== null ? 'failed' : cancelled ? 'cancelled' : 'completed';
+  countEnd(request, durationMs, error?.kind);
+  logEnd(request, ended, { status, error: error?.message, isPanic: error?.kind === 'Panic' });
+  return {
+    invocation_id: invocationId,
+    row_id: name,
+    parent_record_key: iteration.key,
+    source: row.source.type,
+    sink: row.sink.type,
+    status,
+    balance: tally.balance(),
+    bytes_read: tally.bytes,
+    pages: tally.pages,
+    lane: laneName(request),
+    error,
+    started_at: startedAt.toISOString(),
+    finished_at: env.clock.now().toISOString(),
+    duration_ms: durationMs,
+    ...(ended.stored === undefined ? {} : { bookmark: ended.stored }),
+    ...(outputs.length === 0
+      ? {}
+      : { outputs: { dataset_uri: sinkUriOf(request), files: outputs } }),
+    ...(violations.length === 0 ? {} : { sla_violations: violations }),
+  };
+}
+
+function countEnd(
+  { env, row, plan }: InvocationRequest,
+  durationMs: number,
+  kind: string | undefined,
+): void {
+  const labels = { pipeline: plan.name, row: row.id };
+  const result = { status: kind === undefined ? 'ok' : 'err', kind: kind ?? '' };
+  env.metrics.inc(metrics.pipelineInFlight, labels, -1);
+  env.metrics.inc(metrics.pipelineRuns, { ...labels, ...result });
+  env.metrics.observe(metrics.pipelineDuration, labels, durationMs / 1000);
+}
+
+function logEnd(
+  { env, row }: InvocationRequest,
+  { tally, failure, durationMs }: EndedAttempt,
+  how: { status: string; error: string | undefined; isPanic: boolean },
+): void {
+  const log = env.log.at('headgate::engine');
+  if (how.isPanic && failure instanceof Error)
+    log.error('unexpected failure', { row: row.id, stack: failure.stack });
+  const { read, written, filtered, dead_lettered } = tally.balance();
+  const facts = { row: row.id, read, written, filtered, dead_lettered, duration_ms: durationMs };
+  if (how.error === undefined) log.info(`row ${how.status}`, facts);
+  else log.error('row failed', { ...facts, error: how.error });
+}
+
+export function sinkUriOf({ env, plan, row, tokens }: InvocationRequest): string {
+  return canonicalUri(datasetOf(row.id, row.sink, { plan, tokens, env }), tokens) ?? '';
+}
+
+function laneName({ row }: InvocationRequest): string {
+  const { lane } = row.lane;
+  return lane.form === 'bytes' ? `bytes:${lane.encoding}` : lane.form;
+}
