@@ -239,6 +239,11 @@ export function partsMeet(
   return part === undefined || other.part === undefined || part === other.part;
 }
 
+/** For `write`: a call after `close` is a mistake of the caller, and must not open anything again. */
+export function requireOpen(isClosed: boolean): void {
+  if (isClosed) throw new Error('cannot happen: a page is written to a sink that is closed');
+}
+
 /** Capabilities of a sink that only appends records; spread it and change what differs. */
 export const APPEND_ONLY: SinkCapabilities = Object.freeze<SinkCapabilities>({
   writeModes: ['append'],

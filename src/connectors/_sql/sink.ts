@@ -117,7 +117,11 @@ export function createSqlSink(
       tokensInUse = true;
       return driver.lastToken(scope);
     },
-    ...held,
+    hold(page) {
+      tokensInUse = true;
+      return held.hold(page);
+    },
+    write: held.write,
   };
   return mapping.kind === 'auto' ? { ...sink, tokens, schema: table } : { ...sink, tokens };
 }

@@ -1,9 +1,8 @@
-import { mkdtempSync, readFileSync, writeFileSync, existsSync } from 'node:fs';
+import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describeSink } from '../../../test/conformance/sink.ts';
 import { describeSource } from '../../../test/conformance/source.ts';
-import { csvSink, csvSource } from './index.ts';
+import { csvSource } from './index.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'headgate-csv-'));
 const path = join(folder, 'people.csv');
@@ -26,23 +25,4 @@ describeSource(csvSource, {
     'a ragged row': { path: join(folder, 'ragged.csv') },
     'a folder': { path: folder },
   },
-});
-
-let made = 0;
-describeSink(csvSink, {
-  fresh: () => {
-    made += 1;
-    const file = join(folder, `out-${made}.csv`);
-    return Promise.resolve({
-      config: { path: file },
-      rows: () => {
-        if (!existsSync(file)) return Promise.resolve(undefined);
-        const [, ...lines] = readFileSync(file, 'utf8').trimEnd().split('\n');
-        return Promise.resolve(
-          lines.map((line) => ({ id: Number(line.split(',')[0]), v: line.split(',')[1] ?? '' })),
-        );
-      },
-    });
-  },
-  broken: { 'a folder that is a file': { path: join(path, 'out.csv') } },
 });

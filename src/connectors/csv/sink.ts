@@ -4,7 +4,13 @@ import type { SinkContext } from '../../kit/context.ts';
 import type { Columns } from '../../kit/columns.ts';
 import type { Page } from '../../kit/page.ts';
 import { batchSize, boolean } from '../../kit/schema.ts';
-import { APPEND_ONLY, defineSink, type Sink, type WriteResult } from '../../kit/sink.ts';
+import {
+  APPEND_ONLY,
+  defineSink,
+  requireOpen,
+  type Sink,
+  type WriteResult,
+} from '../../kit/sink.ts';
 import { ConnectorError } from '../../lib/errors.ts';
 import type { JsonObject } from '../../lib/text/json.ts';
 import type { WrittenFile } from '../../lib/files/written-file.ts';
@@ -79,6 +85,7 @@ class CsvSink implements Sink {
   readonly #rows: CsvColumnRows;
   readonly #dropped = new Set<string>();
   #open: OpenFile | undefined;
+  #isClosed = false;
 
   constructor(value: CsvSinkConfig, context: SinkContext) {
     this.#config = value;
@@ -89,6 +96,7 @@ class CsvSink implements Sink {
   }
 
   async write(page: Page): Promise<WriteResult> {
+    requireOpen(this.#isClosed);
     if (page.count === 0) return { written: 0, rejected: [] };
     this.#context.signal.throwIfAborted();
     const cells = this.#config.delimiter < NO_ASCII ? page.columns : undefined;
@@ -128,6 +136,7 @@ class CsvSink implements Sink {
   }
 
   async close(): Promise<void> {
+    this.#isClosed = true;
     await this.#open?.file.close().catch(() => {});
     this.#open = undefined;
   }

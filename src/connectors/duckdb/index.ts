@@ -50,7 +50,10 @@ export const duckdbSink = defineSink<DuckdbSinkConfig>({
       key: ['id'],
     },
   ],
-  capabilities: sqlSinkCapabilities,
+  capabilities: (config) => ({
+    ...sqlSinkCapabilities(config),
+    rollback: 'keeps no rollback log in DuckDB',
+  }),
   datasetUri: (config) => `duckdb://${config.database}?table=${config.table_name}`,
   place: (config) => `duckdb://${config.database}?table=${inOneCase(config.table_name)}`,
   readBack: (config) =>

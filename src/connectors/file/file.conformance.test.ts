@@ -1,11 +1,9 @@
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll } from 'vitest';
-import { describeSink } from '../../../test/conformance/sink.ts';
 import { describeSource } from '../../../test/conformance/source.ts';
-import type { JsonObject } from '../../lib/text/json.ts';
-import { fileSink, fileSource } from './index.ts';
+import { fileSource } from './index.ts';
 
 let folder: string;
 
@@ -47,22 +45,4 @@ describeSource(fileSource, {
   records,
   broken,
   skip: { single_page: 'with batch size 0 a page is a file, and here are two' },
-});
-
-let count = 0;
-
-describeSink(fileSink, {
-  fresh: async () => {
-    count += 1;
-    const path = join(folder, `out-${count}.jsonl`);
-    const rows = async () => {
-      const text = await readFile(path, 'utf8').catch(() => undefined);
-      return text
-        ?.split('\n')
-        .slice(0, -1)
-        .map((line) => JSON.parse(line) as JsonObject);
-    };
-    return { config: { path }, rows };
-  },
-  broken: { 'a path below a file': { path: '/dev/null/out.jsonl' } },
 });

@@ -6,6 +6,7 @@ import type { Page } from '../../kit/page.ts';
 import {
   APPEND_ONLY,
   defineSink,
+  requireOpen,
   type FinishReason,
   type Sink,
   type WriteResult,
@@ -84,6 +85,7 @@ class FileSink implements Sink {
   readonly #columns = new Set<string>();
   readonly #learner = new ColumnLearner();
   #warned = false;
+  #isClosed = false;
 
   constructor(config: FileSinkConfig, context: SinkContext) {
     this.#config = config;
@@ -99,6 +101,7 @@ class FileSink implements Sink {
   }
 
   async write(page: Page): Promise<WriteResult> {
+    requireOpen(this.#isClosed);
     if (page.count === 0) return { written: 0, rejected: [] };
     this.#context.signal.throwIfAborted();
     const records = this.#accepted(page.records());
@@ -152,11 +155,16 @@ class FileSink implements Sink {
       for (const { scratch } of made) await rm(scratch, { force: true });
     }
     for (const { target } of made.slice(0, 1)) await syncFolder(target);
-    await this.close();
+    await this.#removeSpools();
     this.#existing = undefined;
   }
 
   async close(): Promise<void> {
+    this.#isClosed = true;
+    await this.#removeSpools();
+  }
+
+  async #removeSpools(): Promise<void> {
     for (const { spool } of this.#parts) await spool.discard();
     this.#parts.length = 0;
   }

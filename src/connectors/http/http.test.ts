@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { describeSink } from '../../../test/conformance/sink.ts';
 import { sinkContext, testEnv } from '../../../test/fakes/env.ts';
 import { startHttpServer, type HttpServer } from '../../../test/fakes/http-server.ts';
 import { createCredentials, CREDENTIALS } from '../../credentials/index.ts';
@@ -152,22 +151,4 @@ it('takes any answer to its probe, and writes nothing', async () => {
     [{ name: 'network', status: 'pass' }],
   );
   expect(server.requests[0]?.method).toBe('HEAD');
-});
-
-describeSink(httpSink, {
-  fresh: () => {
-    const rows: JsonObject[] = [];
-    server.respond((request) => {
-      if (request.method === 'POST') rows.push(request.json() as JsonObject);
-      return { status: 201 };
-    });
-    return Promise.resolve({
-      config: { url: `${server.url}/rows` },
-      rows: () => Promise.resolve(rows),
-    });
-  },
-  broken: {
-    'nobody listening': { url: 'http://me:hunter2-secret@127.0.0.1:1/x?token=hunter2-secret' },
-  },
-  secret: 'hunter2-secret',
 });

@@ -1,6 +1,12 @@
 import type { SinkContext } from '../../kit/context.ts';
 import type { Page } from '../../kit/page.ts';
-import type { Rejection, Sink, WriteOptions, WriteResult } from '../../kit/sink.ts';
+import {
+  requireOpen,
+  type Rejection,
+  type Sink,
+  type WriteOptions,
+  type WriteResult,
+} from '../../kit/sink.ts';
 import { settle } from '../../kit/write-spec.ts';
 import { ConnectorError, RecordError, type ErrorKind } from '../../lib/errors.ts';
 import { Gate } from '../../lib/gate.ts';
@@ -18,6 +24,7 @@ export class HttpSink implements Sink {
   readonly #context: SinkContext;
   readonly #client: HttpClient;
   readonly #connections: Connections;
+  #isClosed = false;
 
   constructor(config: HttpConfig, context: SinkContext, connections: Connections) {
     this.#config = config;
@@ -27,6 +34,7 @@ export class HttpSink implements Sink {
   }
 
   async write(page: Page, { partial }: WriteOptions): Promise<WriteResult> {
+    requireOpen(this.#isClosed);
     const records = page.records();
     if (this.#config.batch_mode.type === 'Array') return this.#writeArrays(records);
     return this.#writeOneByOne(records, partial);
@@ -37,6 +45,7 @@ export class HttpSink implements Sink {
   async finish(): Promise<void> {}
 
   async close(): Promise<void> {
+    this.#isClosed = true;
     await this.#connections.close().catch(() => {});
   }
 

@@ -4,7 +4,13 @@ import type { SinkContext } from '../../kit/context.ts';
 import { JSON_LINES } from '../../kit/json-lines.ts';
 import type { Page } from '../../kit/page.ts';
 import { batchSize, boolean, finding } from '../../kit/schema.ts';
-import { APPEND_ONLY, defineSink, type Sink, type WriteResult } from '../../kit/sink.ts';
+import {
+  APPEND_ONLY,
+  defineSink,
+  requireOpen,
+  type Sink,
+  type WriteResult,
+} from '../../kit/sink.ts';
 import { stringifyJson } from '../../lib/text/json.ts';
 import type { WrittenFile } from '../../lib/files/written-file.ts';
 import { AppendingFile } from '../_files/output/appending-file.ts';
@@ -96,6 +102,7 @@ class JsonlSink implements Sink {
   readonly #config: JsonlSinkConfig;
   readonly #context: SinkContext;
   #file: AppendingFile | undefined;
+  #isClosed = false;
 
   constructor(value: JsonlSinkConfig, context: SinkContext) {
     this.#config = value;
@@ -103,6 +110,7 @@ class JsonlSink implements Sink {
   }
 
   async write(page: Page): Promise<WriteResult> {
+    requireOpen(this.#isClosed);
     if (page.count === 0) return { written: 0, rejected: [] };
     this.#context.signal.throwIfAborted();
     const bytes = this.#encode(page);
@@ -124,6 +132,7 @@ class JsonlSink implements Sink {
   }
 
   async close(): Promise<void> {
+    this.#isClosed = true;
     await this.#file?.close().catch(() => {});
     this.#file = undefined;
   }

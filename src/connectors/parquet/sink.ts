@@ -3,7 +3,13 @@ import { z } from 'zod';
 import type { SinkContext } from '../../kit/context.ts';
 import type { Page } from '../../kit/page.ts';
 import { batchSize, boolean, finding, integer, optional, text } from '../../kit/schema.ts';
-import { APPEND_ONLY, defineSink, type Sink, type WriteResult } from '../../kit/sink.ts';
+import {
+  APPEND_ONLY,
+  defineSink,
+  requireOpen,
+  type Sink,
+  type WriteResult,
+} from '../../kit/sink.ts';
 import type { JsonObject } from '../../lib/text/json.ts';
 import { ConnectorError } from '../../lib/errors.ts';
 import { fileToWrite, type WrittenFile } from '../../lib/files/written-file.ts';
@@ -171,25 +177,30 @@ class ParquetSink implements Sink {
   #waiting: JsonObject[] = [];
   #output: ParquetFile | undefined;
   readonly #written: WrittenFile[] = [];
+  #isClosed = false;
 
   constructor(value: ParquetSinkConfig, context: SinkContext) {
     this.#config = value;
     this.#context = context;
     this.#folder = folderOf(value, context);
-    const single = singleFile(value);
+    // Dead letters are durable at every flush and stay when a later run has some: one file cannot
+    // do either.
+    const single = context.role === 'dlq' ? undefined : singleFile(value);
     this.#single = single === undefined ? undefined : resolvePath(context.env.cwd, single);
     if (
       single === undefined &&
       value.destination.type === 'local_path' &&
       isFileName(value.destination.path)
     ) {
-      context.env.log.warn('a cap on the file size makes several files; they go into the folder', {
+      const why = context.role === 'dlq' ? 'dead letters make' : 'a cap on the file size makes';
+      context.env.log.warn(`${why} several files; they go into the folder`, {
         folder: this.#folder,
       });
     }
   }
 
   async write(page: Page): Promise<WriteResult> {
+    requireOpen(this.#isClosed);
     this.#context.signal.throwIfAborted();
     if (this.#output === undefined) {
       const waiting = [...this.#waiting, ...requireObjects(page.records(), 'parquet')];
@@ -220,6 +231,7 @@ class ParquetSink implements Sink {
   }
 
   async close(): Promise<void> {
+    this.#isClosed = true;
     await this.#output?.discard();
     this.#output = undefined;
   }
@@ -237,7 +249,7 @@ class ParquetSink implements Sink {
   }
 
   async #start(): Promise<void> {
-    const path = this.#single ?? join(this.#folder, `${this.#context.env.ids.next()}.parquet`);
+    const path = this.#single ?? join(this.#folder, this.#newName());
     await onDisk('create the folder', this.#folder, () => makeFolder(this.#folder));
     this.#written.push(fileToWrite(path, { append: false }));
     this.#output = await createParquetFile({
@@ -251,6 +263,14 @@ class ParquetSink implements Sink {
     const records = this.#waiting;
     this.#waiting = [];
     await this.#output.add(records);
+  }
+
+  /** The files of dead letters carry the name of the file that was asked for. */
+  #newName(): string {
+    const { destination: to } = this.#config;
+    const isNamed = this.#context.role === 'dlq' && to.type === 'local_path' && isFileName(to.path);
+    const prefix = isNamed ? `${basename(to.path, '.parquet')}-` : '';
+    return `${prefix}${this.#context.env.ids.next()}.parquet`;
   }
 
   #isFull(output: ParquetFile): boolean {

@@ -1,10 +1,8 @@
 import { Client } from 'pg';
 import { afterAll } from 'vitest';
-import { describeSink } from '../../../test/conformance/sink.ts';
 import { describeSource } from '../../../test/conformance/source.ts';
 import { freshDatabase } from '../../../test/servers/postgres.ts';
-import type { JsonObject } from '../../lib/text/json.ts';
-import { postgresSink, postgresSource } from './index.ts';
+import { postgresSource } from './index.ts';
 
 const database = await freshDatabase();
 const client = new Client({ connectionString: database.url });
@@ -18,7 +16,6 @@ const records = Array.from({ length: 24 }, (_, index) => ({
 }));
 const wrong = new URL(database.url);
 wrong.password = 'not-the-password';
-let tables = 0;
 
 afterAll(async () => {
   await client.end();
@@ -43,35 +40,3 @@ describeSource(postgresSource, {
     allows: (repeated) => repeated.length === 1,
   },
 });
-
-for (const write_method of ['insert', 'copy', 'auto']) {
-  describeSink(postgresSink, {
-    async fresh() {
-      const schema = `s${(tables += 1)}`;
-      const table = `${schema}.t`;
-      await client.query(`CREATE SCHEMA ${schema}`);
-      return {
-        config: {
-          connection_url: database.url,
-          schema,
-          table_name: 't',
-          column_mapping: 'auto_map',
-          write_method,
-        },
-        rows: async () => {
-          const found = await client.query<{ there: boolean }>(
-            'SELECT to_regclass($1) IS NOT NULL AS there',
-            [table],
-          );
-          if (found.rows[0]?.there !== true) return undefined;
-          const { rows } = await client.query<{ row: JsonObject }>(
-            `SELECT to_jsonb(t) AS row FROM ${table} AS t`,
-          );
-          return rows.map(({ row }) => row);
-        },
-      };
-    },
-    broken: { 'a wrong password': { connection_url: wrong.href, table_name: 't' } },
-    secret: 'not-the-password',
-  });
-}

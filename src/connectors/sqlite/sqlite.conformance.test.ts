@@ -2,10 +2,8 @@ import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import type { JsonObject } from '../../lib/text/json.ts';
-import { describeSink } from '../../../test/conformance/sink.ts';
 import { describeSource } from '../../../test/conformance/source.ts';
-import { sqliteSink, sqliteSource } from './index.ts';
+import { sqliteSource } from './index.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'headgate-sqlite-'));
 const path = join(folder, 'source.db');
@@ -32,34 +30,5 @@ describeSource(sqliteSource, {
     },
     'a missing table': { database_url: `sqlite:${path}`, query: 'SELECT * FROM nothing' },
     'a query that is not SQL': { database_url: `sqlite:${path}`, query: 'SELEKT 1' },
-  },
-});
-
-let made = 0;
-describeSink(sqliteSink, {
-  fresh: () => {
-    made += 1;
-    const file = join(folder, `sink-${made}.db`);
-    return Promise.resolve({
-      config: {
-        database_url: `sqlite:${file}?mode=rwc`,
-        table_name: 'rows',
-        column_mapping: 'auto_map',
-      },
-      rows: () => {
-        using database = new DatabaseSync(file);
-        const exists = database.prepare("SELECT 1 FROM sqlite_master WHERE name = 'rows'").get();
-        if (exists === undefined) return Promise.resolve(undefined);
-        const rows = database.prepare('SELECT * FROM rows').all() as unknown as JsonObject[];
-        return Promise.resolve(rows.map((row) => ({ ...row })));
-      },
-    });
-  },
-  broken: {
-    'a path that cannot be opened': {
-      database_url: `sqlite:${join(path, 'x.db')}?mode=rwc`,
-      table_name: 'rows',
-      column_mapping: 'auto_map',
-    },
   },
 });

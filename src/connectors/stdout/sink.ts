@@ -3,7 +3,13 @@ import type { SinkContext } from '../../kit/context.ts';
 import { JSON_LINES } from '../../kit/json-lines.ts';
 import type { Page } from '../../kit/page.ts';
 import { batchSize, boolean, integer, optional } from '../../kit/schema.ts';
-import { APPEND_ONLY, defineSink, type Sink, type WriteResult } from '../../kit/sink.ts';
+import {
+  APPEND_ONLY,
+  defineSink,
+  requireOpen,
+  type Sink,
+  type WriteResult,
+} from '../../kit/sink.ts';
 import { stringifyJson, type JsonValue } from '../../lib/text/json.ts';
 import { cellsOf, CsvFormat, requireObjects } from '../_files/csv/csv-writer.ts';
 import { codeOf, fileError } from '../_files/io-error.ts';
@@ -77,12 +83,14 @@ export function openStdout(
   stream.on('error', ignore);
   let left = value.max_records ?? Infinity;
   let gone = false;
+  let isClosed = false;
 
   const print = async (bytes: Uint8Array): Promise<void> => {
     if (!gone) gone = (await written(stream, bytes, value.destination)) === 'closed';
   };
 
   const write = async (page: Page): Promise<WriteResult> => {
+    requireOpen(isClosed);
     context.signal.throwIfAborted();
     const shown = page.slice(0, Math.min(page.count, left));
     left -= shown.count;
@@ -104,6 +112,7 @@ export function openStdout(
     flush: async () => {},
     finish: async () => {},
     close: async () => {
+      isClosed = true;
       stream.off('error', ignore);
     },
   };
