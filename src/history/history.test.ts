@@ -214,6 +214,29 @@ describe('group commit', () => {
     holder.close();
   });
 
+  it('keeps writes back while the log is brought into the database', async () => {
+    const held = Promise.withResolvers<void>();
+    const log = {
+      sync: () => Promise.resolve(),
+      committed: (hold: (until: Promise<void>) => void) => hold(held.promise),
+      close: () => Promise.resolve(),
+    };
+    const db = openDatabase(fresh(), folder);
+    const client = new SqliteClient(db, { log });
+    await client.write(() => client.run('CREATE TABLE t (id INTEGER PRIMARY KEY)'));
+    const order: string[] = [];
+    const writes = [
+      client.writeAtOnce(() => client.run('INSERT INTO t VALUES (1)')),
+      client.write(() => client.run('INSERT INTO t VALUES (2)')),
+    ].map((written) => written.then(() => order.push('written')));
+    expect(await client.read('SELECT * FROM t')).toEqual([]);
+    order.push('released');
+    held.resolve();
+    await Promise.all(writes);
+    expect(order).toEqual(['released', 'written', 'written']);
+    await client.close();
+  });
+
   it('leaves the event loop to others while the lock is held', async () => {
     const { client, insert, holder, release } = locked();
     const written = client.write(insert(1));

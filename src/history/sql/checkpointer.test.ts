@@ -31,7 +31,7 @@ it('brings the log into the database after some commits, so that the next one be
   const before = timesAnew(path);
   for (let commits = 0; commits < 100; commits += 1) {
     commit();
-    checkpointer.committed();
+    checkpointer.committed(() => {});
   }
   // It is waited for.
   await checkpointer.close();
@@ -47,7 +47,7 @@ it('leaves it to SQLite when its thread cannot be started', async () => {
   const checkpointer = new Checkpointer(db, join(folder, 'no/such/folder.db'));
   for (let commits = 0; commits < 100; commits += 1) {
     commit();
-    checkpointer.committed();
+    checkpointer.committed(() => {});
   }
   await checkpointer.close();
   expect(db.prepare('SELECT count(*) AS n FROM t').get()).toEqual({ n: 100 });

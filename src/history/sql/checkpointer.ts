@@ -15,8 +15,9 @@ const COMMITS = 64;
  */
 const MOST_PAGES = 8000;
 
+export type Hold = (until: Promise<void>) => void;
+
 export class Checkpointer {
-  readonly #db: DatabaseSync;
   readonly #path: string;
   #commits = 0;
   #worker: Worker | undefined;
@@ -27,17 +28,16 @@ export class Checkpointer {
   #over = false;
 
   constructor(db: DatabaseSync, path: string) {
-    this.#db = db;
     this.#path = path;
     db.exec(`PRAGMA wal_autocheckpoint = ${MOST_PAGES}`);
   }
 
-  /** Word of a commit. */
-  committed(): void {
+  /** To be called after a commit. `hold` keeps further commits back until the promise settles. */
+  committed(hold: Hold): void {
     this.#commits += 1;
     if (this.#commits < COMMITS || this.#underway !== undefined || this.#over) return;
     this.#commits = 0;
-    this.#underway = this.#checkpoint().finally(() => {
+    this.#underway = this.#checkpoint(hold).finally(() => {
       this.#underway = undefined;
     });
   }
@@ -48,12 +48,14 @@ export class Checkpointer {
     await this.#worker?.terminate();
   }
 
-  async #checkpoint(): Promise<void> {
+  async #checkpoint(hold: Hold): Promise<void> {
     try {
       await this.#askThread();
       // The few pages that were written meanwhile: only a log that is in the database as a whole is
       // begun anew by the next commit.
-      this.#db.exec('PRAGMA wal_checkpoint(PASSIVE)');
+      const rest = this.#askThread();
+      hold(rest);
+      await rest;
     } catch {
       this.#over = true;
     }

@@ -65,6 +65,8 @@ export class SqliteClient {
   #deferred: Write[] = [];
   #deferTimer: NodeJS.Timeout | undefined;
   #scheduled = false;
+  /** Set while the log is brought into the database. */
+  #isHeld = false;
   /** Set while another process holds the lock. */
   #retryTimer: NodeJS.Timeout | undefined;
   #attempts = 0;
@@ -199,7 +201,7 @@ export class SqliteClient {
 
   #schedule(): void {
     // What comes while the disk is busy shares the next commit.
-    if (this.#scheduled || this.#retryTimer !== undefined || this.#disk.isRunning) return;
+    if (this.#scheduled || !this.#mayCommit || this.#disk.isRunning) return;
     this.#scheduled = true;
     this.#gather(this.#writes.length, performance.now() + GATHER_MS);
   }
@@ -210,13 +212,14 @@ export class SqliteClient {
       if (waiting > seen && waiting < WRITES_PER_COMMIT && performance.now() < until)
         return this.#gather(waiting, until);
       this.#scheduled = false;
-      if (waiting > 0 && this.#retryTimer === undefined) this.#commit();
+      if (waiting > 0 && this.#mayCommit) this.#commit();
       if (this.#writes.length > 0) this.#schedule();
     });
   }
 
   #commitAll(): void {
-    while (this.#writes.length > 0 && this.#retryTimer === undefined) this.#commit();
+    while (this.#writes.length > 0 && this.#mayCommit) this.#commit();
+    this.#noteEmptied();
   }
 
   #commit(): void {
@@ -235,7 +238,20 @@ export class SqliteClient {
     }
     this.#attempts = 0;
     this.#disk.add(writes.flatMap((write, index) => settle(write, results[index])));
-    this.#log.committed();
+    this.#log.committed((until) => this.#hold(until));
+  }
+
+  get #mayCommit(): boolean {
+    return this.#retryTimer === undefined && !this.#isHeld;
+  }
+
+  #hold(until: Promise<void>): void {
+    const release = (): void => {
+      this.#isHeld = false;
+      this.#commitAll();
+    };
+    this.#isHeld = true;
+    until.then(release, release);
   }
 
   /** Another process holds the lock: what may still wait keeps its place in the queue. */
@@ -252,7 +268,6 @@ export class SqliteClient {
     this.#retryTimer = setTimeout(() => {
       this.#retryTimer = undefined;
       this.#commitAll();
-      this.#noteEmptied();
     }, retryMs(this.#attempts));
     this.#attempts += 1;
   }

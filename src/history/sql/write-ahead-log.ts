@@ -7,13 +7,16 @@
 import { close, fdatasync, openSync } from 'node:fs';
 import type { DatabaseSync } from 'node:sqlite';
 import { promisify } from 'node:util';
-import { Checkpointer } from './checkpointer.ts';
+import { Checkpointer, type Hold } from './checkpointer.ts';
 
 export interface WriteAheadLog {
   /** Resolves when every commit before this call is on the disk. Rejects when the disk refuses. */
   sync(): Promise<void>;
-  /** Word of a commit: now and then the log is brought into the database. */
-  committed(): void;
+  /**
+   * To be called after a commit: now and then the log is brought into the database. `hold` keeps
+   * further commits back meanwhile.
+   */
+  committed(hold: Hold): void;
   close(): Promise<void>;
 }
 
@@ -43,7 +46,7 @@ export function writeAheadLogOf(db: DatabaseSync): WriteAheadLog {
       file ??= openSync(`${database}-wal`, 'r+');
       await syncFile(file);
     },
-    committed: () => checkpointer.committed(),
+    committed: (hold) => checkpointer.committed(hold),
     async close() {
       await checkpointer.close();
       if (file !== undefined) await closeFile(file);
