@@ -40,7 +40,7 @@ export const ERRORS = {
     when: 'The path exists, but not with this method; `Allow` lists those it has.',
   },
   request_timeout: { status: 408, when: 'The request did not arrive in time.' },
-  conflict: { status: 409, when: 'The state of the thing asked for does not permit it.' },
+  conflict: { status: 409, when: 'The state of the resource does not permit it.' },
   payload_too_large: { status: 413, when: 'The body exceeds the configured limit.' },
   unsupported_media_type: { status: 415, when: 'The body is not declared as JSON.' },
   unprocessable: {
@@ -53,8 +53,8 @@ export const ERRORS = {
     headers: { 'retry-after': String(QUEUE_RETRY_SECS) },
   },
   headers_too_large: { status: 431, when: 'The header fields are larger than the server reads.' },
-  internal: { status: 500, when: 'A fault of the server; its log holds the details.' },
-  unavailable: { status: 503, when: 'The server cannot do this now; it may later.' },
+  internal: { status: 500, when: 'A fault of the server; its log has the details.' },
+  unavailable: { status: 503, when: 'The server cannot do this now; try again later.' },
 } as const satisfies Readonly<
   Record<RefusalCode | 'request_timeout' | 'headers_too_large' | 'internal', ErrorKindOfAnswer>
 >;

@@ -11,7 +11,7 @@ const API_VERSION = '1.0.0';
 const TAGS: Readonly<Record<Route['tag'], string>> = {
   runs: 'Submission, tracking and logs of runs.',
   schemas: 'What documents may contain.',
-  catalog: 'Data sets, how they hang together, and the files that sinks wrote.',
+  catalog: 'Data sets, their lineage, and the files that sinks wrote.',
   operations: 'Health, identity, audit and this description.',
 };
 

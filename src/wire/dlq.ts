@@ -6,7 +6,7 @@ import { DEAD_REASONS, type DeadReason } from './dead-reasons.ts';
 const reason = z
   .enum(DEAD_REASONS)
   .optional()
-  .meta({ description: 'Only letters put aside for this reason.' });
+  .meta({ description: 'Only dead letters with this reason.' });
 const encryptionKeys = z
   .array(z.string().min(1))
   .default([])
@@ -19,7 +19,7 @@ export const inspectRequestSchema = z
   .strictObject({
     location,
     reason,
-    limit: z.int().min(0).default(5).meta({ description: 'Letters to show.' }),
+    limit: z.int().min(0).default(5).meta({ description: 'Dead letters to show.' }),
     encryption_keys: encryptionKeys,
   })
   .meta({ description: 'Which queue to look into.' });
@@ -77,9 +77,12 @@ export const replayRequestSchema = z
     }),
     row: z.string().min(1).optional().meta({
       description:
-        'The root row that takes the records; the first when absent. Letters of other rows of the document are left out.',
+        'The root row to replay them through; the first when absent. Dead letters of other rows are skipped.',
     }),
-    dry_run: z.boolean().default(false).meta({ description: 'Count the letters, write nothing.' }),
+    dry_run: z
+      .boolean()
+      .default(false)
+      .meta({ description: 'Count the dead letters and write nothing.' }),
     encryption_keys: encryptionKeys,
   })
   .meta({ description: 'Which letters to send through which document.' });
@@ -95,7 +98,7 @@ export const replayReportSchema = z
     dry_run: z.boolean().meta({ description: 'Whether nothing was written.' }),
     passed_over: z
       .object({
-        other_rows: count('Letters of other rows of the document.'),
+        other_rows: count('Dead letters of other rows of the document.'),
         malformed: count('Lines that are no JSON.'),
         non_envelope: count('Lines without a payload.'),
         undecryptable: count('Sealed lines that no key opens.'),

@@ -47,12 +47,12 @@ export const outputListSchema = z.object({
     .boolean()
     .meta({ description: 'Whether expired files are collected by themselves.' }),
   can_manage: z.boolean().meta({ description: 'Whether the caller may delete.' }),
-  preview_enabled: z.boolean().meta({ description: 'Whether rows may be looked at.' }),
+  preview_enabled: z.boolean().meta({ description: 'Whether records may be previewed.' }),
   preview_default_rows: z.int().nullable().meta({ description: 'Rows of a preview; null: all.' }),
   preview_max_rows: z
     .int()
     .nullable()
-    .meta({ description: 'Most rows of a preview; null: no ceiling.' }),
+    .meta({ description: 'Most records in a preview; null: no limit.' }),
 });
 
 export const SKIP_REASONS = [
@@ -155,7 +155,7 @@ export const previewSchema = z
     rows: z.array(anyJson).meta({ description: 'Records as they stand in the file.' }),
     columns: z.array(z.string()).meta({
       description:
-        'Fields of all rows, in the order in which they come; empty when records are no objects.',
+        'Fields of all records, in order of appearance; empty when the records are not objects.',
     }),
     row_count: z.int(),
     row_limit: z.int().nullable().meta({ description: 'The bound that was used; null: none.' }),
@@ -167,5 +167,5 @@ export const previewSchema = z
       .meta({ description: 'What ended the preview before the file did.' }),
     elapsed_ms: z.int(),
   })
-  .meta({ description: 'The first rows of a file.' });
+  .meta({ description: 'The first records of a file.' });
 export type OutputPreview = Readonly<z.infer<typeof previewSchema>>;

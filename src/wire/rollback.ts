@@ -34,7 +34,7 @@ export const rollbackReportSchema = z
     dataset: z.string().meta({ description: 'What it had written to.' }),
     mode: z.enum(['append', 'upsert', 'overwrite']).meta({
       description:
-        'Rows deleted by the id of the run, before-images put back, or the previous rows swapped in.',
+        'Records deleted by the id of their run, before-images restored, or the previous table put back.',
     }),
     dry_run: z.boolean(),
     applied: z.boolean().meta({ description: 'Whether the destination was changed.' }),
@@ -45,7 +45,7 @@ export const rollbackReportSchema = z
     restored: z.int().meta({ description: 'Rows that are as they were before.' }),
     conflicts: z.int().meta({
       description:
-        'Keys or rows that were changed after the run, or later runs that go on where it stopped.',
+        'Records that were changed after the run, or later runs that continue where it stopped.',
     }),
     bookmark_rewound: z
       .boolean()

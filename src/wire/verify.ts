@@ -20,7 +20,7 @@ export const verifyRequestSchema = z
     allow_delete: z
       .boolean()
       .default(false)
-      .meta({ description: 'Let a repair delete rows that only the destination has.' }),
+      .meta({ description: 'Let a repair delete records that only the destination has.' }),
     dry_run: z
       .boolean()
       .default(false)

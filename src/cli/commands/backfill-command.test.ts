@@ -48,7 +48,7 @@ describe('headgate backfill', () => {
   test('runs each window, once', async () => {
     document();
     const first = await backfill(...RANGE);
-    expect(first.err).toContain('2 of 2 units done, 3 records written');
+    expect(first.err).toContain('2 of 2 windows done, 3 records written');
     expect([first.code, written('out')]).toEqual([
       0,
       ['20260101T000000Z.jsonl', '20260102T000000Z.jsonl'],
@@ -101,7 +101,7 @@ describe('headgate backfill', () => {
   test('exits with the number of units that failed', async () => {
     document({}, 'select id from missing_${backfill.start_unix}');
     const { code, err } = await backfill(...RANGE);
-    expect([code, err]).toEqual([2, expect.stringContaining('2 units failed')]);
+    expect([code, err]).toEqual([2, expect.stringContaining('2 windows failed')]);
   });
 
   test('writes into another sink template when asked', async () => {

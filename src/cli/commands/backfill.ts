@@ -5,48 +5,48 @@ import { CONFIG_ARGUMENT } from '../framework/shared-options.ts';
 
 export const backfillCommand = defineCommand({
   name: 'backfill',
-  summary: 'Run a range of the past again, window by window.',
+  summary: 'Run a past time range again, window by window.',
   description:
-    'Cuts the range into windows and runs the document once for each, with `${backfill.start}`, `${backfill.end}` and their like filled in; `${now.*}` is the start of the window. ' +
-    'Each window has a bookmark of its own: that of the ordinary runs stays as it is.\n\n' +
-    'Which windows are done is remembered in the state store. What was stopped or failed goes on with `--resume`. ' +
+    'Splits a past time range into windows and runs the document once for each window. The tokens `${backfill.start}` and `${backfill.end}` hold its bounds, and `${now.*}` its start. ' +
+    'Each window has its own bookmark; the bookmark of ordinary runs does not change.\n\n' +
+    'The state store remembers which windows are done; `--resume` continues after a stop or a failure. ' +
     'The exit code is the number of windows that failed, 255 at most.',
   arguments: [CONFIG_ARGUMENT],
   options: {
     from: textOption({
       value: 'TIME',
-      description: 'Where the range begins: RFC 3339, or a date for its midnight in the time zone.',
+      description:
+        'Start of the range: an RFC 3339 time, or a date, which means midnight in the time zone.',
     }),
-    to: textOption({ value: 'TIME', description: 'Where the range ends; not part of it.' }),
+    to: textOption({ value: 'TIME', description: 'End of the range (exclusive).' }),
     window: textOption({
       value: 'SIZE',
       description:
-        'What one unit covers, e.g. `6h`, `1d`, `1w` (default: that of the document, or the whole range).',
+        'Length of one window, e.g. `6h`, `1d`, `1w` (default: from the document, else the whole range).',
     }),
     timezone: textOption({
       value: 'NAME',
-      description:
-        'IANA name of the zone in which days begin (default: that of the document, or UTC).',
+      description: 'IANA time zone in which days begin (default: from the document, else UTC).',
     }),
     concurrency: integerOption({
       value: 'N',
       min: 1,
-      description: 'Units that run at the same time (default: that of the document, or 1).',
+      description: 'Windows that run at the same time (default: from the document, else 1).',
     }),
     row: textOption({
       value: 'ID',
       description:
-        'The row to run again, where several read by themselves; those that run for its records come along.',
+        'The matrix row to run again, where the document has several root rows; rows that depend on its records run too.',
     }),
     into: textOption({
       value: 'NAME',
-      description: 'Write into this sink template instead of that of the row.',
+      description: 'Write into this named sink instead of the sink of the row.',
     }),
     resume: switchOption({
       description:
-        'Go on with a backfill that was stopped or failed: what is done is not run again.',
+        'Continue a backfill that was stopped or failed, without repeating finished windows.',
     }),
-    restart: switchOption({ description: 'Run a backfill again from its beginning.' }),
+    restart: switchOption({ description: 'Start the backfill again from its first window.' }),
     fromBookmark: textOption({
       value: 'JSON',
       description: 'Instead of a time: the bookmark after which the source begins. Needs `state`.',
@@ -60,7 +60,7 @@ export const backfillCommand = defineCommand({
       description: 'Field of the records that is compared with `--to-bookmark`.',
     }),
     dryRun: switchOption({
-      description: 'Say which units there are and which of them are done; run none.',
+      description: 'List the windows and which of them are done; run nothing.',
     }),
     json: switchOption({ description: 'Print JSON.' }),
     ...DOCUMENT_OPTIONS,

@@ -10,10 +10,11 @@ export const catalogDatasetsCommand = defineCommand({
   description:
     'Reads the catalog that the document names, last seen first. Only successful runs are recorded there; dry and limited runs are not.',
   options: {
-    kind: textOption({ value: 'KIND', description: 'Only those of this connector.' }),
+    kind: textOption({ value: 'KIND', description: 'Only data sets of this connector.' }),
     q: textOption({
       value: 'TEXT',
-      description: 'Only those with this in their address, in any case.',
+      description:
+        'Only data sets whose address contains this text; upper and lower case count as equal.',
     }),
     limit: integerOption({
       value: 'N',
@@ -25,7 +26,10 @@ export const catalogDatasetsCommand = defineCommand({
     ...CATALOG_OPTIONS,
   },
   examples: [
-    { command: 'headgate catalog datasets --q orders', description: 'What is known of orders' },
+    {
+      command: 'headgate catalog datasets --q orders',
+      description: 'Data sets with orders in their address',
+    },
   ],
   async run(context, { options }) {
     const { kind, q, limit } = options;
@@ -53,7 +57,7 @@ export const catalogDatasetsCommand = defineCommand({
     ))
       terminal.print(line);
     if (datasets.length === 0) terminal.note('nothing is recorded yet');
-    if (more) terminal.note(`there are more; show them with \`--limit\``);
+    if (more) terminal.note(`there are more; see them with \`--limit\``);
     return EXIT.ok;
   },
 });

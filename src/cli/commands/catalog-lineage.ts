@@ -6,9 +6,9 @@ import { integerOption, textOption } from '../framework/option.ts';
 
 export const catalogLineageCommand = defineCommand({
   name: 'catalog lineage',
-  summary: 'Show from which data set to which one records went.',
+  summary: 'Show which data set was made from which.',
   description:
-    'The whole graph that the catalog of a document knows, or what is around one data set, in both directions.',
+    'Prints the lineage graph from the catalog of a document: all of it, or the part around one data set, in both directions.',
   options: {
     root: textOption({ value: 'ID', description: 'Start from this data set.' }),
     depth: integerOption({

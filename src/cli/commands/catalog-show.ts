@@ -14,11 +14,16 @@ const TOLD_VOLUMES = 10;
 export const catalogShowCommand = defineCommand({
   name: 'catalog show',
   summary: 'Show one data set: its columns, how they changed, volumes and neighbours.',
-  description: 'The id may be cut off where it still names one data set only.',
-  arguments: [{ name: 'id', required: true, description: 'Id of the data set, or its beginning.' }],
+  description: 'The id may be shortened as long as it is unique.',
+  arguments: [
+    { name: 'id', required: true, description: 'Id of the data set, or the start of it.' },
+  ],
   options: CATALOG_OPTIONS,
   examples: [
-    { command: 'headgate catalog show 1ad4', description: 'The data set whose id begins so' },
+    {
+      command: 'headgate catalog show 1ad4',
+      description: 'The data set whose id starts with 1ad4',
+    },
   ],
   async run(context, { options, positionals: [id = ''] }) {
     const dataset = await readCatalog(context, options, async (catalog) =>

@@ -14,7 +14,7 @@ export const contractCommand = defineCommand({
   name: 'contract',
   summary: 'Show the contract of a document, or export it for other tools.',
   description:
-    'Prints what records promise to their readers. With `--export` the contract goes to stdout in a form that other tools read: ' +
+    'Prints the contract: the fields, types and limits that readers of the records can rely on. With `--export` it is printed in a format for other tools: ' +
     '`contract` (canonical JSON: equal contracts give equal text), `json-schema` (2020-12) or `openlineage` (a schema facet). Nothing is contacted.',
   arguments: [CONFIG_ARGUMENT],
   options: {
@@ -27,10 +27,10 @@ export const contractCommand = defineCommand({
     ...DOCUMENT_OPTIONS,
   },
   examples: [
-    { command: 'headgate contract orders.yaml', description: 'What readers may count on' },
+    { command: 'headgate contract orders.yaml', description: 'What readers can rely on' },
     {
       command: 'headgate contract orders.yaml --export json-schema > orders.schema.json',
-      description: 'For the readers themselves',
+      description: 'As JSON Schema, for readers',
     },
   ],
   async run(context, { options, positionals: [config] }) {

@@ -12,9 +12,9 @@ import { count } from '../render/render.ts';
 
 export const dlqDiscardCommand = defineCommand({
   name: 'dlq discard',
-  summary: 'Take dead letters out of their queue.',
+  summary: 'Remove dead letters from their queue.',
   description:
-    'Letters that match go to `<name>.archived.jsonl` beside their file, or away with `--delete`. All other lines stay as they are, those that are no letters among them.\n\nDo not discard from a queue while a run writes to it.',
+    'Dead letters that match move to `<name>.archived.jsonl` beside their file, or are deleted with `--delete`. All other lines stay as they are, also lines that are not dead letters.\n\nDo not discard from a queue while a run writes to it.',
   arguments: [LOCATION_ARGUMENT],
   options: {
     reason: REASON_OPTION,
@@ -30,7 +30,7 @@ export const dlqDiscardCommand = defineCommand({
     },
     {
       command: 'headgate dlq discard rejected.jsonl --before 30d --delete',
-      description: 'What nobody will look at any more',
+      description: 'Delete old ones',
     },
   ],
   async run(context, { options, positionals: [location = ''] }) {

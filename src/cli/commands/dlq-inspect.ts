@@ -13,18 +13,18 @@ export const dlqInspectCommand = defineCommand({
   name: 'dlq inspect',
   summary: 'Show what a queue of dead letters holds.',
   description:
-    'Counts the letters by reason and by kind of error, and shows the first ones. Nothing is changed.',
+    'Counts the dead letters by reason and by kind of error, and shows the first ones. Nothing is changed.',
   arguments: [LOCATION_ARGUMENT],
   options: {
     reason: REASON_OPTION,
-    limit: integerOption({ value: 'N', default: 5, description: 'Letters to show.' }),
+    limit: integerOption({ value: 'N', default: 5, description: 'Dead letters to show.' }),
     keyEnv: KEY_OPTION,
     json: switchOption({ description: 'Print JSON.' }),
   },
   examples: [
     {
       command: 'headgate dlq inspect rejected.jsonl --reason quality',
-      description: 'What the quality checks turned away',
+      description: 'Records that failed a quality check',
     },
   ],
   async run(context, { options, positionals: [location = ''] }) {

@@ -14,7 +14,7 @@ export const LOCATION_ARGUMENT: ArgumentDefinition = {
 };
 
 export const REASON_OPTION: Option<DeadReason | undefined> = {
-  ...textOption({ value: 'REASON', description: 'Only letters put aside for this reason.' }),
+  ...textOption({ value: 'REASON', description: 'Only dead letters with this reason.' }),
   choices: DEAD_REASONS,
   read: (given) => {
     const written = given?.texts.at(-1);
@@ -29,7 +29,8 @@ export const REASON_OPTION: Option<DeadReason | undefined> = {
 
 export const KEY_OPTION = listOption({
   value: 'VARIABLE',
-  description: 'Environment variable that holds the key of a sealed queue; the current key first.',
+  description:
+    'Environment variable with the key of an encrypted queue; name the current key first.',
 });
 
 /** The keys that the variables hold; they are never shown. */
@@ -50,7 +51,7 @@ export const BEFORE_OPTION: Option<((now: Date) => number) | undefined> = {
   ...textOption({
     value: 'TIME',
     description:
-      'Only letters older than a time (`2026-01-31T08:00:00Z`, a date) or an age (`7d`, `24h`, `30m`).',
+      'Only dead letters older than a time (`2026-01-31T08:00:00Z`, a date) or an age (`7d`, `24h`, `30m`).',
   }),
   read: (given) => {
     const written = given?.texts.at(-1);

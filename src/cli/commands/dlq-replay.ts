@@ -12,10 +12,10 @@ import { listenForStop } from '../framework/signals.ts';
 
 export const dlqReplayCommand = defineCommand({
   name: 'dlq replay',
-  summary: 'Send dead letters through a document once more.',
+  summary: 'Send dead letters through a document again.',
   description:
-    'The payloads of the letters go through the transforms, masking, quality checks and contract of a row to its sink. Records that fail again go to a queue of their own, never back to where they came from. The letters stay where they are: `headgate dlq discard` removes them.\n\n' +
-    'Payloads were put aside after transforms and masking. Where one of these must not be applied twice (a hash of a hash, a field renamed again), `--as-written` leaves both out.',
+    'The payload of each dead letter passes the transforms, masking, quality checks and contract of a matrix row and is written to its sink. Records that fail again go to a separate queue, never back to the first one. The dead letters stay where they are: `headgate dlq discard` removes them.\n\n' +
+    'Payloads were stored after transforms and masking. Where these must not be applied twice (a hash would be hashed again), `--as-written` skips both.',
   arguments: [CONFIG_ARGUMENT],
   options: {
     from: textOption({
@@ -27,16 +27,16 @@ export const dlqReplayCommand = defineCommand({
     row: textOption({
       value: 'ID',
       description:
-        'The root row that takes them (default: the first); letters of other rows of the document stay out.',
+        'The root row to replay them through (default: the first). Dead letters of other rows are skipped.',
     }),
     failedDlq: textOption({
       value: 'FILE',
       completes: 'file',
       description:
-        'Where records go that fail again (default: `<name>.replay-failed.jsonl` beside the letters).',
+        'File for records that fail again (default: `<name>.replay-failed.jsonl` beside the dead letters).',
     }),
-    asWritten: switchOption({ description: 'Leave out transforms and masking.' }),
-    dryRun: switchOption({ description: 'Count the letters, write nothing.' }),
+    asWritten: switchOption({ description: 'Skip transforms and masking.' }),
+    dryRun: switchOption({ description: 'Count the dead letters and write nothing.' }),
     keyEnv: KEY_OPTION,
     json: switchOption({ description: 'Print JSON.' }),
     ...DOCUMENT_OPTIONS,
@@ -44,7 +44,7 @@ export const dlqReplayCommand = defineCommand({
   examples: [
     {
       command: 'headgate dlq replay orders.yaml --from rejected.jsonl --reason quality',
-      description: 'After the checks were mended',
+      description: 'After the checks were corrected',
     },
   ],
   async run(context, { options, positionals: [config] }) {
@@ -57,7 +57,7 @@ export const dlqReplayCommand = defineCommand({
     const { replay } = await import('../../features/dlq/replay.ts');
     const { env, terminal, world } = context;
     using stops = listenForStop(world, 'cancel', (signal) =>
-      terminal.note(`${signal}: stopping at the next page; once more ends at once`),
+      terminal.note(`${signal}: stopping at the next page; send it again to stop at once`),
     );
     const { report, failedAgain, error } = await replay({
       plan,
@@ -100,11 +100,11 @@ function printReport(
   if (passed !== undefined) {
     const { other_rows: others, malformed, non_envelope: odd, undecryptable: shut } = passed;
     const kinds = [
-      others === 0 ? [] : [`${count(others, 'letter')} of other rows (see --row)`],
-      malformed + odd === 0 ? [] : [`${count(malformed + odd, 'line')} that are no dead letters`],
-      shut === 0 ? [] : [`${count(shut, 'line')} that no key opens (see --key-env)`],
+      others === 0 ? [] : [`${count(others, 'dead letter')} of other rows (see --row)`],
+      malformed + odd === 0 ? [] : [`${count(malformed + odd, 'line')} that are not dead letters`],
+      shut === 0 ? [] : [`${count(shut, 'line')} that no key decrypts (see --key-env)`],
     ];
-    terminal.print(`passed over: ${kinds.flat().join(', ')}`);
+    terminal.print(`skipped: ${kinds.flat().join(', ')}`);
   }
   if (again > 0) terminal.print(`${count(again, 'record')} failed again: ${failed}`);
 }

@@ -28,14 +28,14 @@ export const doctorCommand = defineCommand({
   description:
     'Probes the source, sink and state store of every row without moving records, and says what to do about a failure. ' +
     'The exit code is the number of failed probes.\n\n' +
-    'With `--offline` nothing is contacted: the text of the document is checked for doubtful things, and the exit code is the number of errors.',
+    'With `--offline` nothing is contacted: only the text of the document is checked, and the exit code is the number of errors.',
   arguments: [CONFIG_ARGUMENT],
   options: {
     timeoutSecs: integerOption({
       value: 'N',
       min: 1,
       default: 10,
-      description: 'Budget of one probe.',
+      description: 'Time limit of one probe, in seconds.',
     }),
     json: switchOption({ description: 'Print JSON.' }),
     offline: switchOption({ description: 'Contact nothing; check the text only.' }),

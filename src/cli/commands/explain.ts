@@ -11,7 +11,7 @@ const ROWS_SHOWN = 5;
 
 export const explainCommand = defineCommand({
   name: 'explain',
-  summary: 'Say in plain words what a document does and promises.',
+  summary: 'Describe in plain words what a document does and guarantees.',
   description:
     'Tells where records come from, what happens to them, where they and the rejected ones go, and what is guaranteed; with `--sample` also what each stage does to some records. Nothing is contacted.',
   arguments: [CONFIG_ARGUMENT],
@@ -97,7 +97,7 @@ export const explainCommand = defineCommand({
     }
     if (shown.length < plan.rows.length)
       terminal.print(
-        `\nand ${count(plan.rows.length - shown.length, 'more row')}: see them with \`--rows\``,
+        `\nand ${count(plan.rows.length - shown.length, 'more row')}; see them with \`--rows\``,
       );
     const sentences = [...formatNotifications(plan), ...formatRecording(plan)];
     if (sentences.length > 0) terminal.print(`\n${terminal.ink('bold', 'When a run has ended')}`);

@@ -11,13 +11,13 @@ export const fmtCommand = defineCommand({
   name: 'fmt',
   summary: 'Format documents.',
   description:
-    'Rewrites documents with a stable key order and even indentation. Comments stay; what the document says never changes.',
+    'Rewrites documents with a fixed key order and indentation. Comments stay, and the meaning never changes.',
   arguments: [
     {
       name: 'files',
       variadic: true,
       completes: 'file',
-      description: 'Documents, YAML or JSON. Without any: the one in the current folder.',
+      description: 'Documents, YAML or JSON. Default: the document in the current folder.',
     },
   ],
   options: {

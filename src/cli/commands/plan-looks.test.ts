@@ -131,7 +131,7 @@ describe('a comparison of two documents', () => {
   it('finds nothing where nothing is decided otherwise', async () => {
     write('after.yaml', BEFORE.replace('version: 1', '# another text\nversion: 1'));
     expect((await cli('plan after.yaml --diff before.yaml')).out).toBe(
-      'nothing is decided otherwise than in before.yaml\n',
+      'no difference to before.yaml\n',
     );
   });
 
@@ -148,14 +148,14 @@ describe('a comparison of two documents', () => {
     expect(code).toBe(0);
     expect(out).toContain('name  orders → sales');
     expect(out).toContain(
-      'row  gone: postgres → jsonl\n    careful: its bookmark stays behind under orders::us',
+      'row  gone: postgres → jsonl\n    warning: its bookmark stays behind under orders::us',
     );
     expect(out).toContain('settings of transform 1 (select)  fields is different');
     expect(out).toContain('sink  jsonl → csv');
     expect(out).toContain(
-      'state  file, key orders::eu → file, key sales::eu\n    careful: the next run finds no bookmark and reads everything again',
+      'state  file, key orders::eu → file, key sales::eu\n    warning: the next run finds no bookmark and reads everything again',
     );
-    expect(out).toMatch(/uk\n {2}row {2}new: postgres → csv\n {4}careful: /);
+    expect(out).toMatch(/uk\n {2}row {2}new: postgres → csv\n {4}warning: /);
   });
 
   it('tells what a row is held to, and what becomes of dead letters', async () => {

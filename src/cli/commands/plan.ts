@@ -22,9 +22,9 @@ import { CONFIG_ARGUMENT, SELECTION_OPTIONS } from '../framework/shared-options.
 
 export const planCommand = defineCommand({
   name: 'plan',
-  summary: 'Show what was decided for each row before a record moves.',
+  summary: 'Show how each matrix row would run, before any record moves.',
   description:
-    'Shows the parts, the write mode, the guarantee and the lane of each row that would run, and the reasons. Nothing is contacted, unless `--live` says so.\n\n' +
+    'Shows connectors, write mode, delivery guarantee and lane of each matrix row that would run, with the reasons. Nothing is contacted, except with `--live`.\n\n' +
     'With `--sample` or `--live` some records go through the stages of one row, and are shown before and after each; what masking hides is hidden ' +
     'everywhere. With `--diff` two documents are compared: rows, parts, settings, guarantees, and bookmarks that the next run would not find.',
   arguments: [CONFIG_ARGUMENT],
@@ -60,7 +60,7 @@ export const planCommand = defineCommand({
   examples: [
     {
       command: 'headgate plan orders.yaml --row eu',
-      description: 'Everything decided for one row',
+      description: 'One matrix row',
     },
     {
       command: 'headgate plan orders.yaml --sample orders.jsonl',

@@ -20,7 +20,7 @@ export const previewCommand = defineCommand({
     stages: switchOption({
       description: 'Show what each stage does to the records, and which would be put aside.',
     }),
-    clock: momentOption({ description: 'What `${now.*}` renders, instead of now.' }),
+    clock: momentOption({ description: 'Time to use for `${now.*}`, instead of the present.' }),
     ...DOCUMENT_OPTIONS,
     ...SELECTION_OPTIONS,
   },

@@ -13,10 +13,10 @@ export const rollbackCommand = defineCommand({
   name: 'rollback',
   summary: 'Undo a run at its destination.',
   description:
-    'Rows that the run added are deleted, rows that it changed or deleted come back, and a table that it replaced is put back. ' +
-    'The stored position goes back too, so that the next run reads again what was undone. ' +
+    'Deletes the records that the run added, restores those that it changed or deleted, and puts back a table that it replaced. ' +
+    'The stored position goes back too, so that the next run reads these records again. ' +
     'Needs `rollback` in the document when the run is made; dead letters stay where they are.\n\n' +
-    'When a later run changed the same rows nothing happens, and the exit code is the number of conflicts. ' +
+    'When a later run changed the same records, nothing is undone and the exit code is the number of conflicts. ' +
     'Undo the later runs first, or use `--force`.',
   arguments: [CONFIG_ARGUMENT],
   options: {
@@ -27,7 +27,7 @@ export const rollbackCommand = defineCommand({
     list: switchOption({ description: 'Show what can be undone, and change nothing.' }),
     row: textOption({ value: 'ID', description: 'Look at this row only.' }),
     dryRun: switchOption({ description: 'Count what would be done, and change nothing.' }),
-    force: switchOption({ description: 'Undo although a later run changed the same rows.' }),
+    force: switchOption({ description: 'Undo although a later run changed the same records.' }),
     json: switchOption({ description: 'Print JSON.' }),
     ...DOCUMENT_OPTIONS,
   },
@@ -87,7 +87,7 @@ function listed({
 function printMarkers({ terminal }: CliContext, markers: readonly Marker[]): void {
   if (markers.length === 0)
     return terminal.note(
-      'no run can be undone: `rollback` has to be in the document when a run is made',
+      'no run can be undone: `rollback` must be in the document when a run starts',
     );
   const cells = markers.map((marker) => [
     marker.run_id,
@@ -98,7 +98,7 @@ function printMarkers({ terminal }: CliContext, markers: readonly Marker[]): voi
     marker.sink_uri,
   ]);
   for (const line of table(
-    ['run', 'row', 'started', 'undone as', 'written', 'dataset'],
+    ['run', 'row', 'started', 'undone as', 'records', 'dataset'],
     cells,
     [4],
   ))
@@ -114,13 +114,13 @@ function printReport({ terminal }: CliContext, report: RollbackReport): void {
     : report.applied
       ? terminal.ink('green', 'undone')
       : 'would be undone';
-  terminal.print(`${head}: what row ${row} ${VERBS[mode]} in ${dataset}`);
+  terminal.print(`${head}: the records that row ${row} ${VERBS[mode]} in ${dataset}`);
   if (!report.blocked)
-    terminal.print(`  ${count(deleted, 'row')} deleted, ${count(restored, 'row')} restored`);
+    terminal.print(`  ${count(deleted, 'record')} deleted, ${count(restored, 'record')} restored`);
   if (conflicts > 0) terminal.print(`  ${count(conflicts, 'conflict')}`);
   if (report.bookmark_rewound)
     terminal.print(
-      `  the next run reads again what was undone${report.token_rewound ? ' (position and watermark)' : ''}`,
+      `  the next run reads these records again${report.token_rewound ? ' (position and watermark)' : ''}`,
     );
   if (report.note !== null) terminal.print(`  ${report.note}`);
   if (report.later_runs.length > 0)

@@ -232,7 +232,7 @@ function checkScope(plan: Plan, { row }: Subject): void {
   if (unscoped.length === 0) return;
   throw new AppError(
     'backfill_unscoped',
-    `every unit would read the same: the source of ${unscoped.join(', ')} names no window`,
+    `every window would read the same records: the source of ${unscoped.join(', ')} names no window`,
     {
       hint: SCOPING_HINT,
     },
@@ -336,9 +336,11 @@ async function printUnits(
     end ?? '',
     status,
   ]);
-  for (const line of table(['unit', 'start', 'end', 'status'], cells)) terminal.print(line);
+  for (const line of table(['window', 'start', 'end', 'status'], cells)) terminal.print(line);
   const left = listed.filter(({ status }) => status !== 'done').length;
-  terminal.note(`${count(left, 'unit')} of ${units.length} to run; nothing was read or written`);
+  terminal.note(
+    `${left} of ${count(units.length, 'window')} still to run; nothing was read or written`,
+  );
   return 0;
 }
 
@@ -386,14 +388,14 @@ function printEnd(
     });
     return;
   }
-  const before = skipped === 0 ? '' : ` (${skipped} of them before)`;
+  const before = skipped === 0 ? '' : ` (${skipped} of them earlier)`;
   terminal.note(
-    `${terminal.paint('bold', loaded.plan.name)} backfill: ${done + skipped} of ${count(results.length, 'unit')} done${before}, ${count(written, 'record')} written`,
+    `${terminal.paint('bold', loaded.plan.name)} backfill: ${done + skipped} of ${count(results.length, 'window')} done${before}, ${count(written, 'record')} written`,
   );
   if (failed > 0)
-    terminal.note(`${terminal.paint('red', 'error:')} ${count(failed, 'unit')} failed`);
+    terminal.note(`${terminal.paint('red', 'error:')} ${count(failed, 'window')} failed`);
   if (failed + left > 0)
     terminal.note(
-      `${terminal.paint('cyan', 'hint:')} \`--resume\` runs the ${count(failed + left, 'unit')} that ${failed + left === 1 ? 'is' : 'are'} left`,
+      `${terminal.paint('cyan', 'hint:')} \`--resume\` runs the ${count(failed + left, 'window')} that ${failed + left === 1 ? 'is' : 'are'} left`,
     );
 }

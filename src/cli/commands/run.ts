@@ -32,25 +32,26 @@ export const runCommand = defineCommand({
     limit: integerOption({
       value: 'N',
       min: 1,
-      description: 'Write at most this many records a row; no bookmark is stored.',
+      description: 'Write at most this many records for each matrix row; no bookmark is stored.',
     }),
-    clock: momentOption({ description: 'What `${now.*}` renders, instead of now.' }),
+    clock: momentOption({ description: 'Time to use for `${now.*}`, instead of the present.' }),
     statePath: textOption({
       value: 'DIR',
       completes: 'directory',
-      description: 'Keep bookmarks in this folder; for documents that name no state store.',
+      description: 'Folder for bookmarks, for documents without a state store.',
     }),
     threads: integerOption({
       value: 'N',
       min: 0,
       description:
-        'Threads that may work on the records of long rows, beside the one that moves them; 0 for none. By default one for each processor but the first, at most 4.',
+        'Extra threads for transforms of rows with many records; 0 for none. Default: processors minus one, at most 4.',
     }),
     output: choiceOption({
       value: 'FORMAT',
       choices: ['text', 'json', 'ndjson'],
       default: 'text',
-      description: 'A summary on stderr, or on stdout one document or a line for each row.',
+      description:
+        'Print a summary to stderr, one JSON document to stdout, or one JSON line for each matrix row.',
     }),
     fromEnv: switchOption({
       description:
@@ -67,7 +68,7 @@ export const runCommand = defineCommand({
     tui: unavailableOption('full-screen mode'),
   },
   examples: [
-    { command: 'headgate run', description: 'The document in this folder' },
+    { command: 'headgate run', description: 'Run the document in this folder' },
     { command: 'headgate run orders.yaml --limit 100 --dry-run', description: 'Look first' },
     {
       command: 'headgate run orders.yaml --profile prod --param day=2026-01-31',
@@ -82,7 +83,7 @@ export const runCommand = defineCommand({
     const { loadPlan } = await import('../documents/load-plan.ts');
     const { terminal, world } = context;
     if (options.fromEnv && config !== undefined)
-      throw usageError('`--from-env` stands instead of a document: name only one of them');
+      throw usageError('`--from-env` replaces the document: give only one of the two');
     const { plan, parts } = await loadPlan(context, {
       config,
       selection: options,
@@ -97,7 +98,7 @@ export const runCommand = defineCommand({
     await using surroundings = await documentEnv(context, plan, options.quiet);
     const { env } = surroundings;
     using stops = listenForStop(world, 'cancel', (signal) =>
-      terminal.note(`${signal}: stopping at the next page; once more ends at once`),
+      terminal.note(`${signal}: stopping at the next page; send it again to stop at once`),
     );
     const outcome = await execute({
       plan,

@@ -22,20 +22,20 @@ export const scheduleCommand = defineCommand({
   name: 'schedule',
   summary: 'Run a document whenever its `schedule` says so.',
   description:
-    'Stays until it is told to end, and runs the document at every tick of its `schedule.cron`; `${now.*}` is the moment of the tick, in the zone of the schedule. ' +
-    'A line is logged for each run that starts and ends; `--log-level debug` tells what goes on inside.\n\n' +
-    'SIGHUP reads the document again: the runs to come are made of it, and a document that cannot be used changes nothing. ' +
-    'The first Ctrl-C starts no further run and gives the one under way `shutdown_grace_secs`; a second one ends at once. ' +
+    'Runs the document at every time that its `schedule.cron` names, until it is stopped; `${now.*}` is that time, in the time zone of the schedule. ' +
+    'Each run that starts and ends is one line of the log; `--log-level debug` shows the details of runs.\n\n' +
+    'SIGHUP reads the document again for the next runs; when it is not valid the old one stays in use. ' +
+    'After the first Ctrl-C no further run starts, and the current one has `shutdown_grace_secs` to finish; a second one ends at once. ' +
     'The exit code is 1 when failures or `overlap_policy: forbid` end it.',
   arguments: [CONFIG_ARGUMENT],
   options: {
-    once: switchOption({ description: 'Run once, now, and end: the expression is not looked at.' }),
+    once: switchOption({ description: 'Run once, now, and end; the cron expression is ignored.' }),
     ...DOCUMENT_OPTIONS,
     ...SELECTION_OPTIONS,
   },
   examples: [
     { command: 'headgate schedule orders.yaml', description: 'In a container, or under systemd' },
-    { command: 'headgate schedule orders.yaml --once', description: 'The next run, now' },
+    { command: 'headgate schedule orders.yaml --once', description: 'One run, now' },
   ],
   async run(context, { options, positionals: [config] }) {
     const { loadPlan } = await import('../documents/load-plan.ts');

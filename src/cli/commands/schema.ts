@@ -26,7 +26,7 @@ export const schemaCommand = defineCommand({
     { name: 'type', description: 'Which source, sink, …' },
   ],
   options: {
-    list: switchOption({ description: 'Print everything that has a schema, one line each.' }),
+    list: switchOption({ description: 'List everything that has a schema.' }),
   },
   examples: [
     { command: 'headgate schema source csv', description: 'Every field of the CSV source' },
@@ -80,7 +80,7 @@ function schemaFor({ what, type, parts, blocks }: Wanted): ZodType {
     throw usageError(`say which ${kind}`, `available: ${shelfOf(kind, parts).types().join(', ')}`);
   if (block === undefined)
     throw usageError(
-      `nothing here is called \`${what}\``,
+      `nothing with a schema is called \`${what}\``,
       suggestion(what, ['config', ...KINDS, ...blocks.map((one) => one.name)]),
     );
   if (type !== undefined) throw usageError(`\`${what}\` is one block: it has no \`${type}\``);

@@ -137,7 +137,7 @@ describe('serve', () => {
     served.world.send('SIGTERM', 0);
     expect(await served.code).toBe(0);
     expect(served.drained).toEqual([3]);
-    expect(served.world.err()).toContain('SIGTERM: finishing what runs, for at most 3 s');
+    expect(served.world.err()).toContain('SIGTERM: letting runs finish, for at most 3 s');
     expect(served.world.exits).toEqual([]);
   });
 

@@ -30,9 +30,11 @@ const options = withVariables('SERVE', {
   }),
   authToken: textOption({
     value: 'TOKEN',
-    description: 'One token for everybody, with all rights.',
+    description: 'One token with all rights.',
   }),
-  noAuth: switchOption({ description: 'Let everybody do everything.' }),
+  noAuth: switchOption({
+    description: 'No authentication: everybody has all rights. For use on one machine.',
+  }),
   authConfig: textOption({
     value: 'FILE',
     completes: 'file',
@@ -53,12 +55,12 @@ const options = withVariables('SERVE', {
     value: 'N',
     min: 1,
     defaultText: '8 times --max-concurrent-runs',
-    description: 'Runs that wait; beyond them submissions get 429.',
+    description: 'Longest queue of runs; further submissions get 429.',
   }),
   defaultConfig: textOption({
     value: 'FILE',
     completes: 'file',
-    description: 'Document merged beneath every submission.',
+    description: 'Document with defaults for every submission.',
   }),
   dataDir: textOption({
     value: 'DIR',
@@ -70,61 +72,65 @@ const options = withVariables('SERVE', {
     value: 'WHERE',
     defaultText: 'history.db in --data-dir',
     description:
-      'Where runs, logs and audit are kept: `sqlite:PATH`, or `memory`, which forgets everything at the end.',
+      'Where runs, logs and audit are stored: `sqlite:PATH`, or `memory`, which loses everything when the server stops.',
   }),
-  corsOrigin: listOption({ value: 'ORIGIN', description: 'Origin whose pages may call the API.' }),
+  corsOrigin: listOption({
+    value: 'ORIGIN',
+    description:
+      'Web origin whose pages may call the API, for example `https://console.example.org`.',
+  }),
   bodyLimitBytes: integerOption({
     value: 'N',
     min: 1,
     default: 1_048_576,
-    description: 'Largest request body.',
+    description: 'Largest request body, in bytes.',
   }),
   shutdownGraceSecs: integerOption({
     value: 'N',
     min: 1,
     default: 60,
-    description: 'How long runs may go on after a request to stop.',
+    description: 'How long runs may continue after the server was asked to stop, in seconds.',
   }),
   retainTerminalRunsSecs: integerOption({
     value: 'N',
     min: 1,
     default: 7 * DAY_SECS,
-    description: 'How long finished runs and audit records are kept.',
+    description: 'How long finished runs and audit entries are kept, in seconds.',
   }),
   idempotencyRetentionSecs: integerOption({
     value: 'N',
     min: 0,
     default: DAY_SECS,
-    description: 'How long an idempotency key is remembered; 0 remembers none.',
+    description: 'How long an idempotency key is remembered, in seconds; 0: not at all.',
   }),
   logRetentionSecs: integerOption({
     value: 'N',
     min: 0,
     default: 7 * DAY_SECS,
-    description: 'How long log lines are kept; 0 keeps none.',
+    description: 'How long log lines are kept, in seconds; 0: not at all.',
   }),
   logMaxLinesPerRun: integerOption({
     value: 'N',
     min: 1,
     default: 100_000,
-    description: 'Log lines kept of one run.',
+    description: 'Most log lines that are kept of one run.',
   }),
   leaseTtlSecs: integerOption({
     value: 'N',
     min: 1,
     default: 30,
-    description: 'When a server that does not report counts as dead.',
+    description: 'Seconds after which a server that does not report counts as dead.',
   }),
   probeTimeoutSecs: integerOption({
     value: 'N',
     min: 1,
     default: 10,
-    description: 'Budget of one preflight probe.',
+    description: 'Time limit of one preflight probe, in seconds.',
   }),
   callbackAllowHost: listOption({
     value: 'HOST',
     description:
-      'Host that callbacks may go to, even one with a link-local address; once one is named, all others are refused.',
+      'Host that callbacks may be sent to, even one with a link-local address. When any is given, all others are refused.',
   }),
   noUi: unavailableOption('web console to switch off'),
   cluster: unavailableOption('cluster mode'),
@@ -140,7 +146,7 @@ const options = withVariables('SERVE', {
     default: 7,
     env: VARIABLES.localOutputRetentionDays,
     description:
-      'Days after which files that sinks wrote here are deleted, where their documents do not say; 0 keeps them.',
+      'Days after which files that sinks wrote on this machine are deleted, unless their document says otherwise; 0 keeps them.',
   }),
   localOutputInFlightGraceSecs: integerOption({
     value: 'N',
@@ -148,22 +154,23 @@ const options = withVariables('SERVE', {
     default: 60,
     env: VARIABLES.localOutputGraceSecs,
     description:
-      'A file touched within this time counts as in use and is not deleted; 0 turns the rule off.',
+      'A file that was changed within this many seconds counts as in use and is not deleted; 0: no such rule.',
   }),
   previewLocalOutputs: switchOption({
-    description: 'Show rows of files that sinks wrote here to whoever may read the API.',
+    description:
+      'Let API users with the right to read see records of the files that sinks wrote on this machine.',
   }),
   previewDefaultRows: integerOption({
     value: 'N',
     min: 0,
     default: 500,
-    description: 'Rows of such a preview; 0 shows all.',
+    description: 'Records in such a preview; 0 shows all.',
   }),
   previewMaxRows: integerOption({
     value: 'N',
     min: 0,
     default: 5000,
-    description: 'Most rows of such a preview; 0 lifts the ceiling.',
+    description: 'Most records in such a preview; 0 removes the limit.',
   }),
 });
 
@@ -181,22 +188,22 @@ export const serveCommand = defineCommand({
   name: 'serve',
   summary: 'Run the HTTP control plane.',
   description:
-    'Takes runs over HTTP, executes them, and keeps their records and logs. Exactly one way to authenticate has to be chosen: ' +
+    'Accepts runs over HTTP, executes them, and stores their results and logs. Choose exactly one way to authenticate: ' +
     '`--auth-token`, `--auth-config`, any of `--read-token`, `--write-token` and `--admin-token`, or `--no-auth`.\n\n' +
-    'The first SIGTERM or SIGINT lets runs finish within the grace, a second one ends the server at once.',
+    'The first SIGTERM or SIGINT lets runs finish within `--shutdown-grace-secs`; a second one ends the server at once.',
   options,
   examples: [
     { command: 'headgate serve --no-auth', description: 'Try it on this machine' },
     {
       command: 'HEADGATE_SERVE_AUTH_TOKEN=… headgate serve --listen 0.0.0.0:8080',
-      description: 'For others, with one token',
+      description: 'On all network interfaces, with one token',
     },
   ],
   async run(context, input) {
     const serveOptions = readServeOptions(context, input.options);
     using stops = listenForStop(context.world, 'shutdown', (signal) => {
       context.terminal.note(
-        `${signal}: finishing what runs, for at most ${serveOptions.shutdownGraceSecs} s; once more ends the server at once`,
+        `${signal}: letting runs finish, for at most ${serveOptions.shutdownGraceSecs} s; send it again to stop at once`,
       );
     });
     const server = await context.wiring.serve(serveOptions);
@@ -274,7 +281,7 @@ function historyOf(where: string | undefined, dataDir: string, cwd: string): Ser
   if (where === 'memory') return { kind: 'memory' };
   const file = /^sqlite:(?:\/\/)?(.+)$/.exec(where)?.[1];
   if (file !== undefined) return { kind: 'sqlite', path: path.resolve(cwd, file) };
-  throw usageError('--history is neither `memory` nor `sqlite:PATH`');
+  throw usageError('--history must be `memory` or `sqlite:PATH`');
 }
 
 function announce(

@@ -23,7 +23,7 @@ export const testCommand = defineCommand({
   name: 'test',
   summary: 'Run the test cases of documents: records in, records out.',
   description:
-    'Runs every case of the spec files through the engine: transforms, masking, quality checks, contract and dead-letter queue are the real ones, ' +
+    'Runs every case of the spec files through the engine: transforms, masking, quality checks, contract and dead-letter queue are real, ' +
     'source and sinks are in memory. No source, sink, state store or secret is touched. The exit code is the number of failed cases.\n\n' +
     'With `--chaos` the document is run in processes that are killed at one durable step each (before and after a page is written, after a flush, ' +
     'after the bookmark, at the finish, …) and then run again from what was left. The destination, made anew in a scratch folder, must hold ' +
@@ -34,46 +34,47 @@ export const testCommand = defineCommand({
       variadic: true,
       completes: 'file',
       description:
-        'Spec files, patterns, or folders, in which `*.test.yaml`, `*.test.yml` and `*.test.json` are looked for. Without any: this folder.',
+        'Spec files, patterns, or folders, in which `*.test.yaml`, `*.test.yml` and `*.test.json` are searched for. Default: this folder.',
     },
   ],
   options: {
     filter: textOption({ value: 'TEXT', description: 'Only cases with this in their name.' }),
     json: switchOption({ description: 'Print JSON.' }),
     clock: momentOption({
-      description: 'What `${now.*}` renders in cases without a `clock`, instead of now.',
+      description: 'Time to use for `${now.*}` in cases without a `clock`, instead of the present.',
     }),
     resolveSecrets: switchOption({
       description:
-        'Fill in `${secret:…}` and the tokens of secrets managers; otherwise they stay as text.',
+        'Resolve `${secret:…}` and the tokens of secrets managers; otherwise they stay as text.',
     }),
     chaos: switchOption({
       description:
-        'Also run each case with a crash at every durable step, and again from what was left behind; see below.',
+        'Also kill each case at every durable step and run it again from what was left; see above.',
     }),
     chaosSteps: integerOption({
       value: 'N',
       min: 1,
       default: 60,
-      description: 'With `--chaos`: steps to crash at; of more, so many are drawn.',
+      description:
+        'With `--chaos`: most steps to crash at; where there are more, this many are chosen at random.',
     }),
     chaosSeed: integerOption({
       value: 'N',
       default: 1,
-      description: 'With `--chaos`: decides which steps are drawn.',
+      description: 'With `--chaos`: seed of that random choice.',
     }),
     chaosSecs: integerOption({
       value: 'N',
       min: 1,
       default: 300,
-      description: 'With `--chaos`: no further crash is tried in a case after so long.',
+      description: 'With `--chaos`: time limit of one case, in seconds.',
     }),
     ...DOCUMENT_OPTIONS,
   },
   examples: [
-    { command: 'headgate test', description: 'Every case in this folder and below' },
+    { command: 'headgate test', description: 'Every case in this folder and its subfolders' },
     { command: 'headgate test orders.test.yaml --filter refund', description: 'Some of them' },
-    { command: 'headgate test --chaos', description: 'What a crash would leave behind' },
+    { command: 'headgate test --chaos', description: 'Also test crashes' },
   ],
   async run(context, { options, positionals }) {
     const { world, env, wiring, terminal } = context;

@@ -16,28 +16,27 @@ export const validateCommand = defineCommand({
   name: 'validate',
   summary: 'Check a document before anything runs.',
   description:
-    'Reads the document, fills in its variables, checks every block, connector and row, and says what would run. All problems are told at once. ' +
-    'Transforms are compiled, so that a query that cannot be parsed and a reference file that is missing are told. ' +
-    'Nothing is contacted but the secrets managers that the document names; with `--no-secrets` not even those.',
+    'Reads the document, fills in its variables, checks every block, connector and row, and says what would run. All problems are reported at once. ' +
+    'Transforms are compiled, so that a query that cannot be parsed or a missing reference file is reported too. ' +
+    'Only the secrets managers that the document names are contacted; with `--no-secrets` not even those.',
   arguments: [CONFIG_ARGUMENT],
   options: {
     json: switchOption({ description: 'Print JSON.' }),
     ...DOCUMENT_OPTIONS,
     ...SELECTION_OPTIONS,
     noSecrets: switchOption({
-      description:
-        'Leave the tokens of secrets managers as they are instead of asking for the secrets.',
+      description: 'Do not contact secrets managers; leave their tokens as they are.',
     }),
     showComposed: switchOption({
       description:
-        'Print the document with its bases, includes and profile merged, before any token is filled in.',
+        'Print the document with `extends`, includes and profile merged, before tokens are resolved.',
     }),
   },
   examples: [
     { command: 'headgate validate orders.yaml', description: 'Before committing a change' },
     {
       command: 'headgate validate orders.yaml --profile prod --show-composed',
-      description: 'What the files come to',
+      description: 'The merged document',
     },
   ],
   async run(context, { options, positionals: [config] }) {

@@ -11,28 +11,28 @@ import { listenForStop } from '../framework/signals.ts';
 
 export const verifyCommand = defineCommand({
   name: 'verify',
-  summary: 'Compare the destination of a row with its source, key by key.',
+  summary: 'Compare the records of a destination with those of its source, key by key.',
   description:
-    'Reads both sides, the source through the transforms and masking of the row, and tells which keys are missing, too many, changed, or there more than once. ' +
-    'Where both sides are databases with one integer key, ranges of keys are compared by digests first, and only what differs is read. ' +
+    'Reads both sides (the source through the transforms and masking of the matrix row) and lists keys that are missing, unexpected, changed or duplicate. ' +
+    'Where both sides are databases with one integer key, ranges of keys are compared by digest first, and only ranges that differ are read. ' +
     'The exit code is the number of keys that differ.\n\n' +
-    'With `--repair` rows that are missing or changed are written again through the quality checks, contract and sink of the row; ' +
-    'rows that only the destination has are deleted only with `--allow-delete`. How values are compared stands in the `verify` block of the document.',
+    'With `--repair`, missing and changed records are written again, through the quality checks, contract and sink of the row; ' +
+    'records that only the destination has are deleted only with `--allow-delete`. The `verify` block of the document says how values are compared.',
   arguments: [CONFIG_ARGUMENT],
   options: {
     row: textOption({
       value: 'ID',
-      description: 'The row (default: the first that runs by itself).',
+      description: 'The matrix row (default: the first root row).',
     }),
-    repair: switchOption({ description: 'Write rows that are missing or changed again.' }),
+    repair: switchOption({ description: 'Write missing and changed records again.' }),
     allowDelete: switchOption({
-      description: 'Let a repair delete rows that only the destination has.',
+      description: 'Let a repair delete records that only the destination has.',
     }),
     dryRun: switchOption({ description: 'Count what a repair would do, and write nothing.' }),
     maxDifferences: integerOption({
       value: 'N',
       min: 1,
-      description: 'Stop after so many (default: `verify.max_differences`, 1000).',
+      description: 'Stop after this many differences (default: `verify.max_differences`, 1000).',
     }),
     json: switchOption({ description: 'Print JSON.' }),
     ...DOCUMENT_OPTIONS,
@@ -105,7 +105,7 @@ function printReport({ terminal }: CliContext, report: VerifyReport): void {
       : terminal.ink('red', `${count(keys, 'key')} differ${keys === 1 ? 's' : ''}`);
   terminal.print(`${report.row}: ${verdict}, by ${report.key.join(', ')}`);
   terminal.print(
-    `  ${thousands(here)} rows read of the source (${report.source}), ${thousands(there)} of the destination (${report.destination})`,
+    `  ${thousands(here)} records read from the source (${report.source}), ${thousands(there)} from the destination (${report.destination})`,
   );
   if (strategy === 'range') {
     const where = report.server_digests ? ', digests computed by the databases' : '';
@@ -120,7 +120,7 @@ function printReport({ terminal }: CliContext, report: VerifyReport): void {
   const { repaired_upserts: upserts, repaired_deletes: deletes } = report;
   if (upserts !== undefined && deletes !== undefined)
     terminal.print(
-      `  ${report.dry_run ? 'would be repaired' : 'repaired'}: ${count(upserts, 'row')} written, ${thousands(deletes)} deleted`,
+      `  ${report.dry_run ? 'would be repaired' : 'repaired'}: ${count(upserts, 'record')} written, ${thousands(deletes)} deleted`,
     );
 }
 

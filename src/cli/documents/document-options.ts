@@ -29,7 +29,7 @@ export const DOCUMENT_OPTIONS = {
     {
       value: 'NAME[=VALUE]',
       description:
-        'Variable that the document sees in this run only; without a value, the one of the caller.',
+        'Environment variable for this document only; without a value it is taken from the environment.',
     },
     'value optional',
   ),

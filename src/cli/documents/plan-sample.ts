@@ -23,7 +23,7 @@ export interface SampleRequest {
   /** A file of records; without one the source itself is read. */
   readonly sample: string | undefined;
   readonly limit: number;
-  /** What `${now.*}` renders, instead of now. */
+  /** Time to use for `${now.*}`, instead of the present. */
   readonly clock?: Date | undefined;
   /** The plan of the row as JSON; given when that is what is wanted. */
   readonly document: Record<string, unknown> | undefined;

@@ -128,10 +128,7 @@ describe('usage errors', () => {
       'serve --no-auth --cluster',
       'error: --cluster is not available: this version has no cluster mode\n',
     ],
-    [
-      'serve --no-auth --history mysql://x',
-      'error: --history is neither `memory` nor `sqlite:PATH`\n',
-    ],
+    ['serve --no-auth --history mysql://x', 'error: --history must be `memory` or `sqlite:PATH`\n'],
   ])('%s exits with 2', async (line, err) => {
     expect(await cli(line)).toEqual({ code: 2, out: '', err });
   });
@@ -280,7 +277,7 @@ describe('run', () => {
     write('headgate.yaml', DOCUMENT);
     write('people.csv', PEOPLE);
     expect((await cli('run --limit 2 --log-level error')).err).toContain(
-      'limited to 2 records a row',
+      'limited to 2 records for each row',
     );
     expect(read('people.jsonl').trim().split('\n')).toHaveLength(2);
   });

@@ -9,7 +9,7 @@ export const SHARED_OPTIONS = {
     value: 'FILE',
     completes: 'file',
     description:
-      'Variables to load first (default: `.env` when there is one). Variables that are already set win.',
+      'File with environment variables to load (default: `.env`, if it exists). Variables that are already set win.',
   }),
   noEnvFile: switchOption({ description: 'Do not load `.env`.' }),
   logLevel: choiceOption({
@@ -17,7 +17,7 @@ export const SHARED_OPTIONS = {
     choices: LOG_LEVELS,
     default: 'info',
     env: VARIABLES.log,
-    description: 'Least important level to log.',
+    description: 'Lowest level that is logged.',
   }),
 };
 
@@ -25,7 +25,7 @@ export const CONFIG_ARGUMENT: ArgumentDefinition = {
   name: 'config',
   completes: 'file',
   description:
-    'The pipeline document. Without one: `headgate.yaml`, `headgate.yml` or `headgate.json` in the current folder.',
+    'The pipeline document. Default: `headgate.yaml`, `headgate.yml` or `headgate.json` in the current folder.',
 };
 
 /** Which rows of the matrix take part. */
@@ -33,31 +33,32 @@ export const SELECTION_OPTIONS = {
   select: listOption({
     value: 'ID',
     env: VARIABLES.select,
-    description: 'Run this row, whatever its status.',
+    description: 'Run this matrix row, whatever its status.',
   }),
   only: listOption({
     value: 'GLOB',
     env: VARIABLES.only,
-    description: 'Run the rows whose id matches (`*` stands for anything), whatever their status.',
+    description:
+      'Run the matrix rows whose id matches (`*` matches any text), whatever their status.',
   }),
   skip: listOption({
     value: 'GLOB',
     env: VARIABLES.skip,
-    description: 'Leave out a row id, or the rows that match.',
+    description: 'Skip the matrix rows whose id matches.',
   }),
   status: listOption({
     value: 'TIER',
     env: VARIABLES.status,
-    description: 'Also run rows of this status.',
+    description: 'Also run matrix rows of this status.',
   }),
   tag: listOption({
     value: 'TAG',
     env: VARIABLES.tags,
-    description: 'Run only rows with this tag.',
+    description: 'Run only matrix rows with this tag.',
   }),
   includeParents: textOption({
     value: 'POLICY',
     env: VARIABLES.includeParents,
-    description: 'Whether rows that the selected ones need are added: off, eligible or all.',
+    description: 'Whether to add rows that the selected ones depend on: off, eligible or all.',
   }),
 };

@@ -18,11 +18,11 @@ test('each rule is told by what it sends, without what its channel keeps secret'
     { name: 'oncall', on: ['run_failure'], channel: pager },
   );
   expect(formatNotifications(told)).toEqual([
-    'all (slack) is told of everything.',
-    'team (slack) is told of what is error or critical; equal events within 60 s count as one.',
-    'some (slack) is told of sla_breach.',
-    'none (slack) is told of nothing.',
-    'oncall (pagerduty) is told of run_failure, and when a row is well again.',
+    'all (slack) is notified of everything.',
+    'team (slack) is notified of what is error or critical; equal events within 60 s count as one.',
+    'some (slack) is notified of sla_breach.',
+    'none (slack) is notified of nothing.',
+    'oncall (pagerduty) is notified of run_failure, and when the row succeeds again.',
   ]);
   expect(JSON.stringify(notificationsDocument(told))).not.toContain('canary');
 });

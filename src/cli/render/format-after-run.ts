@@ -5,7 +5,8 @@ import type { Plan } from '../../plan/plan.ts';
 /** Who is told how runs end, a sentence for each rule. */
 export function formatNotifications({ notifications }: Pick<Plan, 'notifications'>): string[] {
   return (notifications?.rules ?? []).map(
-    (rule) => `${rule.name} (${rule.channel.type}) is told of ${eventsOf(rule)}${windowOf(rule)}.`,
+    (rule) =>
+      `${rule.name} (${rule.channel.type}) is notified of ${eventsOf(rule)}${windowOf(rule)}.`,
   );
 }
 
@@ -20,7 +21,7 @@ function eventsOf(rule: NotificationRule): string {
 }
 
 function windowOf({ dedupe_window_secs: secs, channel }: NotificationRule): string {
-  const resolves = keepsIncidents(channel) ? ', and when a row is well again' : '';
+  const resolves = keepsIncidents(channel) ? ', and when the row succeeds again' : '';
   return `${resolves}${secs === 0 ? '' : `; equal events within ${secs} s count as one`}`;
 }
 
@@ -55,12 +56,10 @@ export function formatRecording({ lineage, catalog }: Pick<Plan, 'lineage' | 'ca
     ...(lineage === undefined
       ? []
       : [
-          `Lineage events of each row (${events.join(', ')}) are ${to}; one that gets lost changes nothing about the run.`,
+          `Lineage events of each row (${events.join(', ')}) are ${to}; a lost event does not affect the run.`,
         ]),
     ...(catalog === undefined
       ? []
-      : [
-          'What successful runs moved is recorded in a catalog; a server records it in its own, whatever the document names.',
-        ]),
+      : ['Successful runs are recorded in a catalog. A server always uses its own catalog.']),
   ];
 }

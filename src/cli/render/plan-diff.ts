@@ -41,7 +41,7 @@ function printChanges(
   changes: readonly PlanChange[],
 ): void {
   if (changes.length === 0) {
-    terminal.print(`nothing is decided otherwise than in ${other}`);
+    terminal.print(`no difference to ${other}`);
     return;
   }
   terminal.print(`${count(changes.length, 'change')} since ${other}`);
@@ -50,7 +50,7 @@ function printChanges(
     for (const { what, before, after, warning } of group) {
       terminal.print(`  ${terminal.ink('dim', what)}  ${sentenceOf(what, before, after)}`);
       if (warning !== undefined)
-        terminal.print(`    ${terminal.ink('yellow', `careful: ${warning}`)}`);
+        terminal.print(`    ${terminal.ink('yellow', `warning: ${warning}`)}`);
     }
   }
 }

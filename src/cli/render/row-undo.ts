@@ -25,21 +25,21 @@ export function undoOf({
       return [
         {
           short: `${last}, by ${rollback.column}`,
-          words: `A run can be undone (${last}): its rows are known by ${rollback.column}.`,
+          words: `A run can be undone (${last}): \`${rollback.column}\` says which records it wrote.`,
         },
       ];
     case 'upsert':
       return [
         {
-          short: `${last}, by a journal`,
-          words: `A run can be undone (${last}): rows are kept as they were before it changed them.`,
+          short: `${last}, by a rollback log`,
+          words: `A run can be undone (${last}): earlier versions of the records it changed are kept.`,
         },
       ];
     case 'overwrite':
       return [
         {
-          short: 'the last run, by the previous rows',
-          words: 'The last run can be undone: the rows that it replaced are kept.',
+          short: 'the last run, by the previous table',
+          words: 'The last run can be undone: the table that it replaced is kept.',
         },
       ];
     default:

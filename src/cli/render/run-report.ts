@@ -27,7 +27,7 @@ export function summarizeRun(
     for (const line of rowTable(outcome.invocations)) terminal.note(`  ${line}`);
   if (dryRun) terminal.note('  dry run: nothing was written and no bookmark was stored');
   else if (limit !== undefined)
-    terminal.note(`  limited to ${count(limit, 'record')} a row: no bookmark was stored`);
+    terminal.note(`  limited to ${count(limit, 'record')} for each row: no bookmark was stored`);
   if (outcome.nodes !== undefined)
     for (const line of nodeTable(outcome.nodes)) terminal.note(`  ${line}`);
   for (const row of outcome.invocations) failureMessageOf(terminal, row);

@@ -89,7 +89,7 @@ async function prepareRange(
     throw new RefusedError('bad_config', cleanUpFault(sweeping), { hint: CLEAN_UP_HINT });
   const unscoped = unscopedSources(prepared.plan).map(({ id }) => `\`${id}\``);
   if (unscoped.length === 0) return prepared;
-  const message = `every unit would read the same: the source of ${unscoped.join(', ')} names no window`;
+  const message = `every window would read the same records: the source of ${unscoped.join(', ')} names no window`;
   throw new RefusedError('bad_config', message, { hint: SCOPING_HINT });
 }
 

@@ -8,14 +8,14 @@ const submitBackfill = defineRoute({
   permission: 'run_write',
   label: 'backfill.submit',
   tag: 'runs',
-  summary: 'Run a range of the past again, one run for each window',
+  summary: 'Run a past time range again, one run for each window',
   description:
-    'Cuts the range into windows and submits a run for each. The same request may be posted again: what was submitted is not submitted twice, ' +
-    'and what found the queue full is submitted then.',
+    'Splits the range into windows and submits a run for each. The request may be repeated: a window is not submitted twice, ' +
+    'and windows that did not fit into the queue are submitted then.',
   body: backfillRequestSchema,
   uses: ['backfill'],
   responses: {
-    202: { description: 'What was submitted, unit by unit.', schema: backfillReceiptSchema },
+    202: { description: 'What was submitted, window by window.', schema: backfillReceiptSchema },
   },
   refusals: ['not_found', 'conflict', 'unprocessable', 'unavailable'],
   async handle({ body, caller }, { backfill }) {

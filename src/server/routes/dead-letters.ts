@@ -35,9 +35,9 @@ const replayLetters = defineRoute({
   permission: 'dlq_manage',
   label: 'dlq.replay',
   tag: 'operations',
-  summary: 'Send dead letters through a document once more',
+  summary: 'Send dead letters through a document again',
   description:
-    'Their payloads go through the transforms, masking, checks and sink of a row. Records that fail again go to a file of their own; the letters stay where they are. The answer comes when all are replayed.',
+    'Their payloads pass the transforms, masking, checks and sink of a matrix row. Records that fail again go to a separate file; the dead letters stay where they are. The answer comes when all are replayed.',
   body: replayRequestSchema,
   uses: ['replay'],
   responses: { 200: { description: 'What became of them.', schema: replayReportSchema } },
@@ -53,9 +53,9 @@ const discardLetters = defineRoute({
   permission: 'dlq_manage',
   label: 'dlq.discard',
   tag: 'operations',
-  summary: 'Take dead letters out of their queue',
+  summary: 'Remove dead letters from their queue',
   description:
-    'They go to an archive beside their file unless `delete` is true. Lines that are no letters stay.',
+    'They move to an archive beside their file, unless `delete` is true. Lines that are not dead letters stay.',
   body: discardRequestSchema,
   uses: ['cwd', 'audit'],
   responses: { 200: { description: 'What was taken out.', schema: discardReportSchema } },

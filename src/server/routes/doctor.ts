@@ -8,7 +8,7 @@ const runDoctor = defineRoute({
   permission: 'doctor',
   label: 'doctor',
   tag: 'operations',
-  summary: 'Probe everything a document needs, without running it',
+  summary: 'Check everything a document needs, without running it',
   description: 'When a probe fails the answer is 422 and `error.details` is the report.',
   body: doctorRequestSchema,
   uses: ['doctor', 'redactor'],

@@ -17,8 +17,8 @@ const healthz = defineRoute({
   permission: 'public',
   label: 'healthz',
   tag: 'operations',
-  summary: 'Is the process alive',
-  responses: { 200: { description: 'It is.' } },
+  summary: 'Whether the process is alive',
+  responses: { 200: { description: 'It is alive.' } },
   handle: () => empty(200),
 });
 
@@ -28,7 +28,7 @@ const readyz = defineRoute({
   permission: 'public',
   label: 'readyz',
   tag: 'operations',
-  summary: 'Can the server take work',
+  summary: 'Whether the server accepts work',
   uses: ['runs', 'clustered'],
   responses: {
     200: { description: 'Yes.', schema: readinessSchema },

@@ -8,7 +8,7 @@ const whoami = defineRoute({
   permission: 'identity',
   label: 'whoami',
   tag: 'operations',
-  summary: 'Who am I, and what may I do',
+  summary: 'Who the caller is, and what it may do',
   responses: {
     200: {
       description: 'The caller.',

@@ -37,7 +37,7 @@ const listOutputs = defineRoute({
       .enum(['true', 'false'])
       .optional()
       .meta({ description: 'Also files that were collected; false when absent.' }),
-    limit: listLimit('Files to list', { max: 2000, fallback: 200 }),
+    limit: listLimit('Files in the list', { max: 2000, fallback: 200 }),
   }),
   uses: ['localOutputs'],
   responses: {
@@ -87,17 +87,17 @@ const previewOutput = defineRoute({
   permission: 'local_output_read',
   label: 'local_output.preview',
   tag: 'catalog',
-  summary: 'Show the first rows of a file that a sink wrote',
+  summary: 'Show the first records of a file that a sink wrote',
   description: 'Only where the server was started with `--preview-local-outputs`.',
   params,
   query: z.strictObject({
     row_count_to_load: z
       .string()
       .optional()
-      .meta({ description: 'Rows to show, or `all`; the ceiling of the server holds.' }),
+      .meta({ description: 'Records to show, or `all`; the limit of the server applies.' }),
   }),
   uses: ['localOutputs', 'audit'],
-  responses: { 200: { description: 'Rows of the file.', schema: previewSchema } },
+  responses: { 200: { description: 'Records of the file.', schema: previewSchema } },
   refusals: ['conflict', 'unprocessable', 'unavailable'],
   async handle({ params: { id }, query, caller }, { localOutputs, audit }) {
     const preview = await localOutputs.show(id, query.row_count_to_load);

@@ -10,15 +10,15 @@ const rollbackRun = defineRoute({
   tag: 'runs',
   summary: 'Undo one invocation of a finished run',
   description:
-    'Rows that the invocation added go, rows that it changed come back, and the next run reads again what was undone. ' +
-    'Needs `rollback` in the document. When a later run changed the same keys nothing happens: the answer then says `blocked`.',
+    'Deletes the records that the invocation added and restores those that it changed; the next run reads them again. ' +
+    'Needs `rollback` in the document. When a later run changed the same records nothing is undone, and the answer says `blocked`.',
   params: runParams,
   body: rollbackRequestSchema,
   bodyOptional: true,
   uses: ['rollback', 'redactor'],
   responses: {
     200: {
-      description: 'What was done, would be done, or stands in the way.',
+      description: 'What was done, what would be done, or what prevents it.',
       schema: rollbackReportSchema,
     },
   },

@@ -7,9 +7,9 @@ const verifyRow = defineRoute({
   permission: 'run_write',
   label: 'verify',
   tag: 'operations',
-  summary: 'Compare the destination of a row with its source, key by key',
+  summary: 'Compare the records of a destination with those of its source, key by key',
   description:
-    'A difference is a result, not an error. With `repair` rows that are missing or changed are written again through the sink of the row, and with `allow_delete` those that only the destination has are deleted. The answer comes when everything is compared.',
+    'A difference is a result, not an error. With `repair`, missing and changed records are written again through the sink of the matrix row, and with `allow_delete` records that only the destination has are deleted. The answer comes when everything is compared.',
   body: verifyRequestSchema,
   uses: ['verify', 'redactor'],
   responses: {
