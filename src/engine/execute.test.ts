@@ -79,9 +79,9 @@ describe('a failure', () => {
       const env = testEnv();
       const outcome = await run(planOf([rowPlan(fakeSource(pages), leaving)]), { env });
       expect(outcome.invocations[0]?.error?.message).toContain('the stream broke');
-      expect(
-        env.lines.filter(({ line }) => line.includes('cleaning up after the failure')),
-      ).toHaveLength(warnings);
+      expect(env.lines.filter(({ line }) => line.includes('another failure while'))).toHaveLength(
+        warnings,
+      );
     },
   );
 });

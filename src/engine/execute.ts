@@ -23,7 +23,7 @@ export async function execute(options: ExecuteOptions): Promise<RunOutcome> {
   return outcome;
 }
 
-/** However the run is to stop. */
+/** Fires for a cooperative and for a hard stop. */
 function anyOf({ signal, killSignal }: ExecuteOptions): AbortSignal {
   return killSignal === undefined ? signal : AbortSignal.any([signal, killSignal]);
 }

@@ -9,9 +9,7 @@ export interface FixturePages {
   readonly records: readonly JsonValue[];
   /** 0: all in one page. */
   readonly pageSize: number;
-  /**
-   * Whether every page says where the source stands after it, and whether it goes on from there.
-   */
+  /** Whether pages have bookmarks, and the source continues from them. */
   readonly bookmarks: boolean;
   readonly replay: SourceCapabilities['replay'];
 }

@@ -56,7 +56,7 @@ describe('after a complete read', () => {
     const { code, stderr } = await folder.run(['run', 'doc.yaml']);
     expect(code, stderr).toBe(0);
     expect(ids()).toEqual([2, 3, 5]);
-    expect(stderr).toContain('vanished rows removed row=row-0 rows=2 keys=2');
+    expect(stderr).toContain('vanished records removed row=row-0 records=2 keys=2');
   });
 
   it('that gave nothing the scope is empty', async () => {

@@ -12,23 +12,25 @@ const ROW = ['pipeline', 'row'] as const;
 const cleanupRuns = defineMetric({
   name: 'svc_cleanup_runs_total',
   type: 'counter',
-  help: 'Looks for vanished rows, by outcome: done, skipped or failed.',
+  help: 'Looks for vanished records, by outcome: done, skipped or failed.',
   labels: [...ROW, 'outcome'],
 });
 const cleanupDeleted = defineMetric({
   name: 'svc_cleanup_deleted_total',
   type: 'counter',
-  help: 'Rows removed because they vanished at the source.',
+  help: 'Records removed because they vanished at the source.',
   labels: ROW,
 });
 const cleanupKeys = defineMetric({
   name: 'svc_cleanup_keys',
   type: 'gauge',
-  help: 'Keys that the last look for vanished rows compared.',
+  help: 'Keys that the last look for vanished records compared.',
   labels: ROW,
 });
 
-/** `startedOver`: the read began at the beginning, so that what it did not see is not there. */
+/**
+ * `startedOver`: the source was read from its beginning, so a key that was not seen is gone there.
+ */
 export async function cleanUp(
   invocation: Invocation,
   tokens: RuntimeTokens,
@@ -40,7 +42,7 @@ export async function cleanUp(
   if (!startedOver) {
     env.metrics.inc(cleanupRuns, { ...labels, outcome: 'skipped' });
     env.log.warn(
-      'vanished rows were not looked for: the read went on after a bookmark, so it was not complete',
+      'vanished records were not removed: the run continued after a bookmark, so it did not read everything',
       { row: row.id },
     );
     return;
@@ -50,7 +52,7 @@ export async function cleanUp(
     throw new RunError(
       'Config',
       'clean_up_unsafe',
-      `the sink \`${row.sink.type}\` of row \`${row.id}\` cannot remove vanished rows with the config of this run`,
+      `the sink \`${row.sink.type}\` of row \`${row.id}\` cannot remove vanished records with this config`,
       {
         hint: 'give it `write_mode: upsert` and a `key`, or use `on_missing: ignore`',
       },
@@ -66,5 +68,5 @@ export async function cleanUp(
   env.metrics.inc(cleanupRuns, { ...labels, outcome: 'done' });
   env.metrics.inc(cleanupDeleted, labels, deleted);
   env.metrics.set(cleanupKeys, labels, seen.size);
-  env.log.info('vanished rows removed', { row: row.id, rows: deleted, keys: seen.size });
+  env.log.info('vanished records removed', { row: row.id, records: deleted, keys: seen.size });
 }

@@ -178,7 +178,7 @@ describe('an invocation that ended (spec 2.13)', () => {
       { values: new Map([[KEY, 'broken']]) },
     );
     expect(history).toEqual({ last_success_unix: NOW, volumes: [1] });
-    expect(env.lines.some(({ line }) => line.includes('starts anew'))).toBe(true);
+    expect(env.lines.some(({ line }) => line.includes('starts again'))).toBe(true);
     const broken = { ...fakeState(new Map()), open: () => Promise.reject(connectionLost()) };
     expect(
       (await judged({ volume_anomaly: {} }, { row: { state: part(broken) }, fails: true })).outcome

@@ -67,7 +67,7 @@ export async function judgeSla(
       await store.close();
     }
   } catch (error) {
-    env.log.warn('service-level checks could not be made', {
+    env.log.warn('service levels could not be checked', {
       row: labels.row,
       error: messageOf(error),
     });
@@ -131,7 +131,7 @@ export function stalenessText(ageSecs: number, { max_staleness_secs: most }: Sla
   return `the last success was ${ageSecs} s ago; ${most} s are allowed`;
 }
 
-/** History that cannot be understood is told and started anew. */
+/** A history that cannot be parsed is logged and replaced. */
 async function readHistory(
   store: StateStore,
   { env, labels, stateKey }: SlaSubject,
@@ -140,9 +140,9 @@ async function readHistory(
     const value = await store.get(historyKey(stateKey));
     const history = value === undefined ? undefined : historyOf(value);
     if (value === undefined || history !== undefined) return history;
-    env.log.warn('the service-level history cannot be read; it starts anew', { row: labels.row });
+    env.log.warn('the service-level history cannot be read and starts again', { row: labels.row });
   } catch (error) {
-    env.log.warn('the service-level history cannot be read; it starts anew', {
+    env.log.warn('the service-level history cannot be read and starts again', {
       row: labels.row,
       error: messageOf(error),
     });

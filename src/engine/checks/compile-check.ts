@@ -12,7 +12,7 @@ export interface CompileOptions {
   readonly tokens: RuntimeTokens;
 }
 
-/** Every transform of a plan; what several rows share stands in it once. */
+/** Every transform of a plan, each once although several rows may share it. */
 export function transformsOf({ rows, topology }: Plan): TransformPlan[] {
   const nodes = (topology?.nodes ?? []).flatMap((node) =>
     node.kind === 'transform' ? node.transforms : [],

@@ -89,8 +89,8 @@ async function checkSource(
 }
 
 /**
- * Compiling is all a transform does before its first record; only one that cannot be compiled is
- * told of.
+ * Reports transforms that cannot be compiled: there is nothing else to check before the first
+ * record.
  */
 async function checkTransforms(
   options: DoctorOptions,

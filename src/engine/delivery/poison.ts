@@ -95,7 +95,7 @@ export class Poison {
         return 0;
       case 'drop':
         if (!this.#warned)
-          env.log.warn('records that failed every try are dropped', {
+          env.log.warn('records that failed every attempt are dropped', {
             row: row.id,
             attempts: maxRowAttempts,
             error: first.error.message,
@@ -115,7 +115,7 @@ export class Poison {
   }
 }
 
-/** A page that failed as a whole, told of one of its records. */
+/** The failure of a whole page as that of one of its records. */
 function recordErrorOf(cause: ConnectorError): RecordError {
   const named = wrapConnectorError('Sink', 'again', cause);
   return new RecordError(named instanceof RunError ? named.kind : 'Sink', cause.message, { cause });

@@ -63,7 +63,7 @@ async function move(
     writes: journal.filter((line) => line.startsWith('write')),
     bookmark: values.get('test::row-0'),
     waits: clock.waits,
-    warnings: env.lines.map((line) => line.line).filter((line) => line.includes('every try')),
+    warnings: env.lines.map((line) => line.line).filter((line) => line.includes('every attempt')),
     metrics,
   };
 }

@@ -21,7 +21,7 @@ export const PAGES_SKIPPED = defineMetric({
   labels: ['pipeline', 'row'],
 });
 
-/** The key by which a stored position is told from a bare bookmark. */
+/** A stored value with this key is a position; any other is a bare bookmark. */
 const MARKER = '__svc_commit';
 const DIGITS = 20;
 
@@ -31,7 +31,7 @@ export interface SequencePosition {
   readonly seq: number;
 }
 
-/** A bare bookmark, as runs without this guarantee store it, stands at the start of a sequence. */
+/** A bare bookmark, as runs without this guarantee store it, starts a new sequence. */
 export function readPosition(stored: JsonValue | undefined): SequencePosition {
   if (!isObject(stored) || stored[MARKER] !== 1) return { bookmark: stored, seq: 0 };
   const { bookmark, seq } = stored;
@@ -64,7 +64,7 @@ export function readToken(token: string | undefined): SequencePosition {
   });
 }
 
-/** Where an invocation goes on, and what it has to remember. */
+/** Where an invocation starts, and what it has to store. */
 export class Watermark {
   /** Where the source starts. */
   readonly bookmark: JsonValue | undefined;
@@ -119,7 +119,7 @@ export class Watermark {
     this.#held += page.count;
   }
 
-  /** Pages that are behind where the invocation goes on. */
+  /** How many pages lie before the start position. */
   get seq(): number {
     return this.#seq;
   }

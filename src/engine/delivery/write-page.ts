@@ -93,7 +93,7 @@ export class PageWriter {
     return { sent: page.count, failed: 0 };
   }
 
-  /** Gives how many records failed. `from` is where the batch stands in its page. */
+  /** Returns how many records failed. `from` is the index of the batch in its page. */
   async #writeBatch(batch: Page, from: number, context: PageContext): Promise<number> {
     const { tally, env, deadLetters } = this.#invocation;
     const before = context.dead.length;

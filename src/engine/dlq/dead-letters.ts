@@ -103,8 +103,7 @@ export class DeadLetters {
   }
 
   /**
-   * The queue is as important after a failure as after a success: what it holds is made whole
-   * either way.
+   * Finishes the queue after a failure too: its content matters then as much as after a success.
    */
   async finish(reason: FinishReason): Promise<void> {
     try {

@@ -58,7 +58,7 @@ export function firstIteration({ id, partition }: Pick<RowPlan, 'id' | 'partitio
   });
 }
 
-/** What stands between a row and one of its parts, which have names of their own in outcomes. */
+/** Separators in the names of invocations that do a part of their row. */
 const PARTS = ['::partition::', '::shard::'] as const;
 const [OF_CHUNK, OF_SHARD] = PARTS;
 

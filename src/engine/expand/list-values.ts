@@ -10,7 +10,7 @@ import { wrapConnectorError } from '../failure.ts';
 import type { Tally } from '../row/tally.ts';
 import { MAX_PRODUCT } from './tuples.ts';
 
-/** Counts into `tally` what it reads. Returns early when the signal of the context fires. */
+/** Counts what it reads in `tally`. Returns early when the signal of the context fires. */
 export async function listValues(
   row: FanOutPlan,
   {

@@ -47,7 +47,7 @@ export async function runFanOut(options: FanOutOptions): Promise<Listed> {
     };
     values = await listValues(row, { context, tokens, tally });
   } catch (error) {
-    // A source that is told to stop may answer with the reason.
+    // A source may answer a stop with the reason of the stop.
     failure = stop.aborted && error === stop.reason ? undefined : error;
   }
   const durationMs = Math.round(env.clock.elapsedMs() - from);

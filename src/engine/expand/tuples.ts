@@ -7,7 +7,7 @@ import { canonicalJson, jsonText, type JsonValue } from '../../lib/text/json.ts'
 import type { Expansion } from './expansion.ts';
 import { dimensionPartOf, type Iteration } from './iteration.ts';
 
-/** Invocations that one row may come to by its tuples (spec 8). */
+/** The most tuples that one row may run for. */
 export const MAX_PRODUCT = 10_000;
 
 /** What a fan-out row has found. */

@@ -33,8 +33,7 @@ export function canonicalUri(
   const units: Unit[] = [];
   for (const text of textsOf(part.config)) {
     const filled = filledText(text, tokens);
-    // On the first of January month and day look the same: what stands there as a whole is not
-    // taken apart.
+    // On 1 January month and day look the same, so a date that is there as a whole is not split.
     const whole = putBack(canonical, wholeOf(filled));
     if (whole === canonical) units.push(...unitsOf(filled));
     canonical = whole;

@@ -1,6 +1,5 @@
 /**
- * From which input columns the columns of an output come, where the transforms on the way let it be
- * told.
+ * The input columns that each output column comes from, where the transforms between allow to know.
  */
 import type { ColumnFlow } from '../../kit/transform.ts';
 import type { NodePlan, Plan, RowPlan, TransformPlan } from '../../plan/plan.ts';

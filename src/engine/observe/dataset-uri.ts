@@ -13,7 +13,7 @@ const SECRET_KEYS: ReadonlySet<string> = new Set(
   ).split(' '),
 );
 
-/** `client_secret`, `sslpassword`, `X-Amz-Signature`: whatever stands in front. */
+/** Matches `client_secret`, `sslpassword`, `X-Amz-Signature`: the end of the name decides. */
 const SECRET_ENDINGS = /(?:password|passwd|token|secret|signature)$/;
 
 /** An `@` with what can be the name of a host behind it. */
@@ -44,7 +44,7 @@ export function isSecretKey(name: string): boolean {
   return SECRET_KEYS.has(bare) || SECRET_ENDINGS.test(bare);
 }
 
-/** A relative path told from the root: the same file has the same address in every folder. */
+/** A relative path made absolute, so that the same file has the same address in every folder. */
 export function withWholePath(uri: string, cwd: string): string {
   const local = localAddress(uri);
   if (local === undefined) return uri;
@@ -68,12 +68,12 @@ function withoutUserInfo(uri: string): string {
   return last === undefined ? uri : uri.slice(0, start) + address.slice(last + 1) + detail;
 }
 
-/** What stands behind a parameter that is secret by its name is a part of its value. */
+/** Whatever follows the name of a secret parameter belongs to its value. */
 function isUserInfo(text: string): boolean {
   return withoutSecretValues(text) === text && (!/[/?#]/.test(text) || text.includes(':'));
 }
 
-/** What stands behind is text of our own making, in which an `@` is no address. */
+/** What follows is our own text, in which an `@` does not mean credentials. */
 function splitDetail(text: string): readonly [string, string] {
   const cut = text.search(/\?(?:query|table|topic|subject|key|tables|publication)=/);
   return cut === -1 ? [text, ''] : [text.slice(0, cut), text.slice(cut)];

@@ -1,6 +1,6 @@
 /**
- * Who is told what a run does. Observers see everything and change nothing: what fails in one is
- * logged, and the run goes on.
+ * Observers are notified of what a run does. They cannot change it: an error in one is logged, and
+ * the run continues.
  */
 import type { Plan, RowPlan } from '../../plan/plan.ts';
 import type { RuntimeTokens } from '../../plan/resolve.ts';
@@ -17,14 +17,11 @@ export interface ObservedRun {
   readonly dryRun: boolean;
   /** Records a row writes at most. */
   readonly limit: number | undefined;
-  /** Fires when the run is to stop; its reason says why. */
+  /** Fires when the run has to stop; its reason says why. */
   readonly signal: AbortSignal;
 }
 
-/**
- * Whether the run moves all there is and is told of as a whole: not when it only tries, and not
- * when it is cut into shards.
- */
+/** Whether the run moves everything: no dry run, no limit, no shards. */
 export function isWholeRun({ plan, dryRun, limit }: ObservedRun): boolean {
   return !dryRun && limit === undefined && plan.rows.every(({ shard }) => shard === undefined);
 }
@@ -41,34 +38,33 @@ export interface ObservedRow {
 }
 
 /**
- * One observer is told one thing at a time, in the order in which things happened; a run waits for
- * it only at its end.
+ * Notifications of one observer are delivered one at a time and in order; a run waits for them only
+ * at its end.
  */
 export interface RunObserver {
   /** For the log. */
   readonly name: string;
-  /**
-   * How many records of each invocation are looked at for it, so that it can be told what they look
-   * like; none when absent.
-   */
+  /** How many records of each invocation are sampled for their shape; none when absent. */
   readonly sampleRecords?: number;
-  /** How often it is told that a row is still running; never when absent. */
+  /** Milliseconds between two `rowRuns` of a row; none when absent. */
   readonly heartbeatMs?: number;
   runStarted?(run: ObservedRun): void | Promise<void>;
   rowStarted?(row: ObservedRow): void | Promise<void>;
-  /** Left out while it is still busy with what it was told before. */
+  /** Skipped while an earlier notification is still being handled. */
   rowRuns?(row: ObservedRow): void | Promise<void>;
   /**
-   * Files of this machine that its sink has opened since it was last told, as soon as a page is in
-   * them; the outcome tells of all.
+   * Local files that the sink has opened since the last notification, sent as soon as a page is in
+   * them. The outcome names all files.
    */
   filesOpened?(row: ObservedRow, opened: WrittenFiles): void | Promise<void>;
-  /** Only for invocations that had started; `runEnded` tells of all. */
+  /** Only for invocations that have started; `runEnded` has all. */
   rowEnded?(
     row: ObservedRow,
     outcome: InvocationOutcome,
     shapes: RowShapes | undefined,
   ): void | Promise<void>;
-  /** The last thing it is told; with what the source nodes of a graph read, by node. */
+  /**
+   * The last notification. `read` is the shape of what the source nodes of a graph read, by node.
+   */
   runEnded?(outcome: RunOutcome, read: ReadonlyMap<string, RecordShape>): void | Promise<void>;
 }

@@ -14,8 +14,8 @@ export interface ShapeField {
 }
 
 /**
- * Names and types of fields in the order in which they were first seen, and no value: it may be
- * told to anybody.
+ * Names and types of fields in the order of first sight. It has no values, so it may be shown to
+ * anybody.
  */
 export type RecordShape = readonly ShapeField[];
 
@@ -46,8 +46,8 @@ export class ShapeSampler {
     try {
       this.#types.add(first.records());
     } catch {
-      // What cannot be read is told where somebody needs it; a run that moves bytes as they are
-      // needs nothing.
+      // A page that cannot be parsed fails where a stage needs its records; a run that copies bytes
+      // needs none.
       this.#left = 0;
     }
   }

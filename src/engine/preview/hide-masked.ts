@@ -46,7 +46,7 @@ export function maskRenamed(mask: HideRecord, names: ReadonlyMap<string, string>
   };
 }
 
-/** For records of which nobody can say what masking would have found in them. */
+/** For records where it is unknown what masking would have hidden. */
 export const hideAll: HideRecord = (record) => mapScalars(record, () => HIDDEN);
 
 function mapScalars(
@@ -62,7 +62,7 @@ function mapScalars(
   return typeof value === 'boolean' || value === null ? value : map(value);
 }
 
-/** The plain values below `raw` that are not there any more in `masked`. */
+/** The plain values of `raw` that are missing in `masked`. */
 function collect(raw: JsonValue, masked: JsonValue, into: Set<string>): void {
   if (raw === masked) return;
   if (Array.isArray(raw)) {

@@ -15,16 +15,14 @@ const markerSchema = z.object({
   started_at: z.string(),
   /** What run-time tokens were filled in with. */
   clock: z.string(),
-  /** The zone in which they were told; UTC when absent. */
+  /** The time zone of `clock` in run-time tokens; UTC when absent. */
   zone: z.string().optional(),
   sink_kind: z.string(),
   sink_uri: z.string(),
   mode: z.enum(['append', 'upsert', 'overwrite']),
   delivery: z.enum(['at_least_once', 'exactly_once']),
   run_id_column: z.string(),
-  /**
-   * Columns by which rows were told from each other; present when before-images are kept by them.
-   */
+  /** The key columns of the destination; present when before-images are stored by key. */
   key: z.array(z.string()).optional(),
   /** Present when pages were committed under a watermark; null when there was none before. */
   token_before: z.string().nullable().optional(),
@@ -41,7 +39,7 @@ export interface Marker extends Readonly<z.infer<typeof markerSchema>> {
 const indexSchema = z.object({
   /** Oldest first. */
   runs: z.array(z.string()),
-  /** The run that somebody began to undo: whether that has happened, the destination knows. */
+  /** The run whose rollback has begun; whether it happened, only the destination knows. */
   undoing: z.string().optional(),
 });
 export type Index = Readonly<z.infer<typeof indexSchema>>;
@@ -84,8 +82,8 @@ export class Markers {
   }
 
   /**
-   * Runs after the one that is undone began behind what it had read: undone in their turn, they
-   * must not lead past it again.
+   * Later runs began after what the rolled-back run had read. When they are rolled back too, they
+   * must not restore a position beyond it.
    */
   async pullBack({
     run_id: runId,

@@ -45,7 +45,7 @@ export async function listRollbackable(options: RollbackOptions): Promise<Marker
   return found;
 }
 
-/** Refuses what cannot be undone; conflicts are told in the report. */
+/** Refuses what cannot be rolled back; conflicts are in the report. */
 export async function rollBackRun(options: RollBackRunOptions): Promise<RollbackReport> {
   await using closers = new AsyncDisposableStack();
   const { row, state, marker } = await find(options, closers);
@@ -103,7 +103,7 @@ async function undoMarked(
   const laterRuns = runs.slice(runs.indexOf(runId) + 1);
   const now = await position();
   const rewinds = isRewound(now, marker);
-  // What is appended and read again stands there twice; keys make that harmless.
+  // Records that are read and appended again would be there twice; with keys that is harmless.
   const appended =
     marker.mode === 'append' && rewinds ? laterRuns.length || runsUnknown(now, marker) : 0;
   const open = rewinds ? await openAmong(markers, laterRuns) : 0;
@@ -151,7 +151,7 @@ function runsUnknown({ stored }: StoredPosition, { bookmark_after: after }: Mark
   return after === undefined || isSame(stored, after) ? 0 : 1;
 }
 
-/** Runs that were killed, or go on and will store a position of their own. */
+/** Runs that were killed, or that still run and will store a position of their own. */
 async function openAmong(markers: Markers, runIds: readonly string[]): Promise<number> {
   const found = await Promise.all(runIds.map((runId) => markers.get(runId)));
   return found.filter((marker) => marker !== undefined && marker.records_written === undefined)
@@ -353,7 +353,7 @@ async function openUndo(
   }
   throw new RefusedError(
     'bad_config',
-    `the sink \`${type}\` of row \`${row.id}\` cannot undo a run with this config`,
+    `the sink \`${type}\` of row \`${row.id}\` cannot roll back a run with this config`,
     {
       hint: 'use the document the run was made with',
     },

@@ -28,7 +28,7 @@ export async function finishInterruptedRollback({
   );
   if (end === 'settled')
     env.log.info(
-      'an interrupted rollback was finished: the run goes on after the position it put back',
+      'an interrupted rollback was completed: the run continues after the position that it restored',
       { row: row.id },
     );
 }

@@ -22,13 +22,13 @@ export async function settleUndo(
     else await state.put(stateKey, marker.bookmark_before);
   }
   await markers.remove([runId]);
-  // A note that stays tells nobody anything: the run has no marker any more.
+  // A left-over note is harmless: the run has no marker any more.
   await undo.forget([runId]).catch(() => {});
 }
 
 /**
- * An undo that was killed between the destination and the state store comes to its end; one that
- * never got so far did not happen.
+ * Completes a rollback that was killed between the destination and the state store. One that had
+ * not changed the destination is dropped.
  */
 export async function settleInterrupted(
   remembered: Remembered,

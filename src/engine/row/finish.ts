@@ -1,4 +1,4 @@
-/** The end of an invocation whose pages are through: the output becomes whole, or is left as it is. */
+/** Finishes an invocation whose pages were all moved, or that failed. */
 import { messageOf } from '../../lib/errors.ts';
 import type { FinishReason } from '../../kit/sink.ts';
 import { cleanUp } from '../after-run/clean-up.ts';
@@ -9,7 +9,7 @@ import type { Invocation } from './invocation.ts';
 
 /** What finishing needs to know beside the invocation. */
 export interface Moved {
-  /** The source was read from its beginning: what was not seen does not exist there any more. */
+  /** The source was read from its beginning, so keys that were not seen are gone there. */
   readonly fromBeginning: boolean;
   readonly rollbackLog: RollbackLog | undefined;
 }
@@ -42,7 +42,7 @@ export async function finishFailed(invocation: Invocation, failure: string): Pro
       const message = messageOf(error);
       // A sink that writes behind reports the failure that stopped it once more.
       if (message !== failure)
-        invocation.env.log.warn('cleaning up after the failure failed too', {
+        invocation.env.log.warn('another failure while the failed row was closed', {
           row: invocation.row.id,
           error: message,
         });

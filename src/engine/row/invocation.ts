@@ -48,7 +48,7 @@ export interface OpenedInvocation {
   /** Records to write at most. */
   readonly limit: number | undefined;
   readonly tally: Tally;
-  /** Keys that went to the sink, where rows that vanished at the source are to be removed. */
+  /** Keys written to the sink, present when rows that vanished at the source are removed. */
   readonly seen?: SeenKeys;
   /** Records kept for child rows, when there are any. */
   readonly capture: Capture | undefined;

@@ -16,7 +16,7 @@ import type { WorkedPage } from '../stages/page-work.ts';
 import type { DeadRecord } from '../stages/stage.ts';
 import { orderedPrefetch } from '../threads/ordered-prefetch.ts';
 
-/** Where the bookmarks of an invocation stand when its pages are through. */
+/** The bookmarks of an invocation after its last page. */
 export interface SourcePosition {
   /** The last bookmark stored. */
   readonly stored: JsonValue | undefined;
@@ -83,7 +83,7 @@ async function nextPage(
   try {
     const next = await abortable(pages.next(), invocation.stop, invocation.env.clock);
     if (next === undefined)
-      invocation.env.log.warn('the source did not stop in time and is left behind', {
+      invocation.env.log.warn('the source did not stop in time and is abandoned', {
         row: invocation.row.id,
       });
     return next === undefined || next.value.done === true ? undefined : next.value.value;
@@ -100,8 +100,8 @@ async function nextPage(
 }
 
 /**
- * Carries single pages through; remembers what must outlive a page (the bookmark that waits for a
- * durable flush).
+ * Moves single pages, and keeps what must outlive a page: the bookmark that waits for a durable
+ * flush.
  */
 class PageMover {
   stored: JsonValue | undefined;
@@ -109,7 +109,7 @@ class PageMover {
   readonly #invocation: Invocation;
   readonly #writer: PageWriter;
   readonly #breaker: CircuitBreaker | undefined;
-  /** The bookmark on its way to the store, while the next pages are moved. */
+  /** The bookmark that is being stored while the next pages are moved. */
   #saving: Promise<void> = Promise.resolve();
 
   constructor(invocation: Invocation) {
@@ -128,12 +128,12 @@ class PageMover {
     return limit !== undefined && tally.written >= limit;
   }
 
-  /** Every bookmark given is stored, and upstream knows; throws when that failed. */
+  /** Resolves when the last bookmark is stored and acknowledged; rejects when that failed. */
   settle(): Promise<void> {
     return this.#saving;
   }
 
-  /** No bookmark is on its way any more, whether or not it arrived. */
+  /** Resolves when no bookmark is being stored any more, stored or not. */
   async rest(): Promise<void> {
     await this.#saving.catch(() => {});
   }
@@ -160,7 +160,7 @@ class PageMover {
     if (ending !== undefined) throw ending;
   }
 
-  /** Records that earlier stages put aside are kept even where drift then ends the run. */
+  /** Dead letters of earlier stages are written even when schema drift then ends the run. */
   async #giveUp(failure: unknown, dead: readonly DeadRecord[]): Promise<never> {
     if (failure instanceof RunError && failure.kind === 'SchemaDrift') await this.#divert(dead);
     throw failure;
@@ -186,12 +186,12 @@ class PageMover {
       return;
     }
     this.#saving = this.#save(bookmark);
-    // A failure is told at the next checkpoint or at the end, which a source that waits for records
-    // must not put off.
+    // A failure surfaces at the next checkpoint or at the end; a source that waits for records must
+    // not delay that.
     this.#saving.catch(() => this.#invocation.leave());
     const { hitFailpoint, watermark } = this.#invocation;
-    // A sink that commits positions itself is at most one ahead; whoever counts the steps of a run
-    // finds them in the same order each time.
+    // A sink that commits positions itself is at most one ahead. With failpoints the order of steps
+    // must be the same in each run.
     if (watermark !== undefined || hitFailpoint !== undefined) await this.settle();
   }
 

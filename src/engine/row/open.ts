@@ -103,7 +103,7 @@ async function openState(
   return openPart('State', state, open, closers);
 }
 
-/** The source, and how it learns that no more pages are wanted. */
+/** The source, and `leave`, which tells it that no more pages are wanted. */
 async function openInput(
   request: InvocationRequest,
   { context, stop }: { readonly context: PartContext; readonly stop: AbortSignal },
@@ -129,7 +129,7 @@ async function openInput(
   return { source, replay: row.source.definition.capabilities(config).replay, leave };
 }
 
-/** What the source is to read of its result. */
+/** Restricts the source to the range of the shard. */
 function configOfShard({ row, iteration: { shard } }: InvocationRequest, config: unknown): unknown {
   if (shard === undefined || row.shard === undefined) return config;
   return row.source.definition.slices?.within(config, row.shard.key, [shard.span]);

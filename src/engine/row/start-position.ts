@@ -30,7 +30,7 @@ export async function startPosition(invocation: OpenedInvocation): Promise<Start
   });
   if (watermark.recovered > 0 && watermark.bookmark !== undefined) {
     env.metrics.inc(PAGES_SKIPPED, labels, watermark.recovered);
-    env.log.info('going on after what the destination has committed', {
+    env.log.info('continuing after the last page that the destination has committed', {
       row: row.id,
       pages: watermark.recovered,
     });

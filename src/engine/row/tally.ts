@@ -21,7 +21,7 @@ export class Tally {
   }
 
   /**
-   * What was written since it last was durable is gone, or nobody knows: the source gives it again.
+   * What was written since the last durable flush is lost or in doubt: the source gives it again.
    */
   unsettle(): void {
     this.withheld += this.written - this.#durable;

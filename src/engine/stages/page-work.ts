@@ -1,4 +1,4 @@
-/** What the transforms and governance stages of a row make of its pages. */
+/** Runs the transforms and governance stages of a row on a page. */
 import type { Page } from '../../kit/page.ts';
 import type { Env } from '../../lib/env.ts';
 import type { Labels } from '../../lib/metrics/metrics.ts';
@@ -6,7 +6,7 @@ import * as metrics from '../metrics.ts';
 import { PageInWork, type DeadRecord, type Stage } from './stage.ts';
 import type { TransformChain } from './transform-chain.ts';
 
-/** A page as the sink is to take it, and where the records went that are not in it any more. */
+/** A page as the sink gets it, and the counts of records that are no longer in it. */
 export interface WorkedPage {
   readonly page: Page;
   readonly filtered: number;
@@ -18,8 +18,8 @@ export interface WorkedPage {
   /** What ended the work; the numbers and the dead records are those up to then. */
   readonly failure?: unknown;
   /**
-   * Puts in place what was measured elsewhere: for whoever moves the page, as pages that nobody
-   * moves do not count.
+   * Applies measurements of another thread. Called when the page is moved, because pages that are
+   * never moved must not count.
    */
   measure?(this: void): void;
 }

@@ -17,9 +17,7 @@ type Value = JsonValue | undefined;
 /** Reads the values at a path, by the position of their record in the page. */
 export type FieldReader = (position: number) => Value;
 
-/**
- * Finds the values of a page at a path that the schema has let through, whatever form the page has.
- */
+/** Finds values at a path that the schema has accepted, in a page of any form. */
 export function pathReader(path: string): (page: PageInWork) => FieldReader {
   const steps = stepsOf(path);
   const read = readerOf(steps);

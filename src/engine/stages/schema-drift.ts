@@ -170,7 +170,7 @@ class SchemaDrift {
       widened: named(change.widen),
       nullable: change.relaxNull.join(', '),
     };
-    env.log.info('the destination was changed', { row, ...told });
+    env.log.info('the schema of the destination was changed', { row, ...told });
     this.#changes.push(change);
     this.#live = undefined;
     if ((await this.#columns()) === undefined) this.#live = live;

@@ -103,7 +103,7 @@ export interface Stage {
   run(page: PageInWork): void | Promise<void>;
 }
 
-/** What a stage is told about the row it works for. */
+/** What a stage knows of the row it works for. */
 export interface StageContext {
   readonly env: Env;
   readonly pipeline: string;

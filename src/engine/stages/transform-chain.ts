@@ -158,7 +158,7 @@ function recordStep(transforms: readonly NamedTransform[]): Step {
   };
 }
 
-/** Feeds one stage and counts what it gave for each record. */
+/** Feeds one stage and counts its output for each record. */
 function link(
   { type, compiled }: NamedTransform,
   next: Emit,

@@ -1,10 +1,7 @@
-/** What one thread reads and writes keeps hardly more of them busy. */
+/** One reading and writing thread cannot keep more of them busy. */
 const MOST_THREADS = 4;
 
-/**
- * How many threads a machine has to spare for each of so many runs that go on at the same time,
- * beside the one that moves its pages.
- */
+/** How many threads each of `runs` concurrent runs may use beside the one that moves its pages. */
 export function threadsToSpare(cpus: number, runs = 1): number {
   return Math.min(MOST_THREADS, Math.max(0, Math.floor(cpus / runs) - 1));
 }

@@ -12,7 +12,7 @@ import type { FailureMessage } from './failure-message.ts';
 
 /** What a thread is started with. */
 export interface ThreadSetup extends Omit<StageContext, 'env'> {
-  /** With the config as it stands in the document, run-time tokens filled in. */
+  /** With the config of the document, run-time tokens filled in. */
   readonly transforms: readonly { readonly type: string; readonly config: JsonObject }[];
   readonly governance: Omit<Governance, 'schema'>;
   /** Whether the sink takes lines of JSON: they are made by the thread, too. */

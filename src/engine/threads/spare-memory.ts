@@ -11,7 +11,7 @@ export class SpareMemory {
     this.#most = most;
   }
 
-  /** A block of at least so many bytes; what stands in it is of no meaning. */
+  /** A block of at least `bytes` bytes with undefined content. */
   take(bytes: number): ArrayBuffer {
     const index = this.#blocks.findIndex(({ byteLength }) => byteLength >= bytes);
     const [found] = index === -1 ? [] : this.#blocks.splice(index, 1);

@@ -26,7 +26,7 @@ export interface StageThreadsOptions {
   readonly metrics: Metrics;
 }
 
-/** Starts them at once; until the first is ready somebody else has to do the work. */
+/** Starts all threads at once; until the first is ready the caller works by itself. */
 export class StageThreads {
   readonly #threads: readonly StageThread[];
 
@@ -55,8 +55,8 @@ export class StageThreads {
   }
 
   /**
-   * For pages of columns, at most `width` of them at a time. The page is not needed any more when
-   * this returns. Never rejects.
+   * For pages of columns, at most `width` at a time. The page may be reused when this returns.
+   * Never rejects.
    */
   work(page: Page): Promise<WorkedPage> {
     const [first, ...others] = this.#ready;
@@ -120,7 +120,7 @@ class StageThread {
       new Promise<void>((resolve) => this.#worker.once('message', () => resolve())),
       this.#gone,
     ]);
-    // A row that is through, or fails, waits for nobody.
+    // A row that has ended or failed does not wait for its threads.
     this.#worker.unref();
   }
 

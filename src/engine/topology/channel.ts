@@ -46,7 +46,7 @@ export class Channel {
     return this.#left;
   }
 
-  /** Waits for room. False when nobody wants pages any more. */
+  /** Waits for room. False when the consumer has left. */
   async send(page: Page): Promise<boolean> {
     this.#offered += page.count;
     const { spill } = this.#options;
@@ -64,8 +64,8 @@ export class Channel {
   }
 
   /**
-   * The next page; `undefined` when there is none any more. Throws what the producer failed with,
-   * after the pages before it.
+   * The next page; `undefined` at the end. Throws the failure of the producer after the pages
+   * before it.
    */
   async next(): Promise<Page | undefined> {
     for (;;) {
@@ -93,7 +93,7 @@ export class Channel {
     this.#wake();
   }
 
-  /** The consumer wants no more; what is still in the line is forgotten. */
+  /** The consumer has left; queued pages are dropped. */
   leave(): void {
     if (
       !this.#left &&

@@ -33,14 +33,14 @@ export interface NodeWork {
   readonly labels: { readonly pipeline: string; readonly row: string };
 }
 
-/** An empty page is worth handing on only for the position it carries. */
+/** An empty page is passed on only for its bookmark. */
 export function isEmpty(page: Page): boolean {
   return page.count === 0 && page.bookmark === undefined;
 }
 
 /**
- * Hands a page to every output that still wants pages, and waits for the slowest. False when none
- * does.
+ * Sends a page to every output whose consumer has not left, and waits for the slowest. False when
+ * all have left.
  */
 export async function handOn({ outputs }: Pick<NodeWork, 'outputs'>, page: Page): Promise<boolean> {
   const [only] = outputs;

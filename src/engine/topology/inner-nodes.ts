@@ -51,7 +51,7 @@ export async function runTransform(
   }
 }
 
-/** The slowest branch sets the pace; one that has ended holds nobody up. */
+/** The slowest branch sets the pace; a branch that has ended blocks none. */
 export async function runTee(work: InnerWork): Promise<void> {
   const { account, outputs, run } = work;
   for await (const page of pagesOf(work, 0)) {
@@ -86,7 +86,7 @@ export async function runMerge(work: InnerWork): Promise<void> {
   const inTurn = oneAtATime();
   const drains = work.inputs.map((_, index) =>
     drain(index).catch((error: unknown) => {
-      // The others end as well: what comes out is not whole any more.
+      // The other inputs end too: the output is no longer complete.
       for (const input of work.inputs) input.leave();
       throw error;
     }),

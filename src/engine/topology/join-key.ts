@@ -1,6 +1,6 @@
 import { hasField, isObject, jsonText, type JsonValue } from '../../lib/text/json.ts';
 
-/** Reads a dotted path through objects; `undefined` when anything on the way is missing. */
+/** Reads a dotted path through objects; `undefined` when a part of it is missing. */
 export function pathReader(path: string): (record: JsonValue) => JsonValue | undefined {
   const steps = path.split('.');
   return (record) => {

@@ -37,7 +37,8 @@ export class NodeAccount {
 }
 
 /**
- * A run whose graph lost or made records is no success. What nobody wanted any more is not lost.
+ * A run whose graph lost or duplicated records has failed. Pages dropped because the consumer left
+ * are not lost.
  */
 export function assertBalanced(
   accounts: readonly NodeAccount[],

@@ -1,4 +1,4 @@
-/** Where the sinks of one graph go on, and how far all of them have come. */
+/** The start positions of the sinks of a graph, and how far all of them have come. */
 import { RunError } from '../../lib/errors.ts';
 import { jsonEqual, type JsonValue } from '../../lib/text/json.ts';
 import type { Start } from '../row/start-position.ts';
@@ -9,11 +9,14 @@ export interface PositionsOptions {
   /** Why no position counts in this graph. */
   readonly startsOver: string | undefined;
   readonly stop: AbortSignal;
-  /** Told why stored positions are of no use. */
+  /** Called with the reason when stored positions cannot be used. */
   readonly onReplay: (reason: string) => void;
 }
 
-/** Waits until every sink has said where it stands, or has gone; then all go on from one place. */
+/**
+ * Waits until every sink has given its own position or has ended; then all start from one common
+ * position.
+ */
 export class Positions {
   /** Settles when it is decided where the source starts. */
   readonly start: Promise<JsonValue | undefined>;
@@ -40,7 +43,7 @@ export class Positions {
     return { bookmark, watermark: own.watermark };
   }
 
-  /** The sink will not say anything any more. */
+  /** The sink has ended and will give no position. */
   gone(sink: string): void {
     if (this.#waiting.delete(sink) && this.#waiting.size === 0) this.#decide(this.#common());
   }

@@ -78,7 +78,7 @@ class GraphExecution {
   readonly #tallies = new Map<string, Tally>();
   /** Nodes that failed by themselves, in order. */
   readonly #failures = new Map<string, OutcomeError>();
-  /** Failures as the nodes behind the failed ones are told. */
+  /** Errors as passed on to the nodes behind the failed ones. */
   readonly #told = new WeakSet<object>();
   readonly #broken = new Set<string>();
   readonly #scheduler: Scheduler<NodeEnded>;
@@ -182,7 +182,9 @@ class GraphExecution {
     }
   }
 
-  /** Where positions are not kept, a source is told once that everything has arrived. */
+  /**
+   * Where positions are not stored, a source gets one acknowledgement after everything has arrived.
+   */
   async #acknowledgeAll(): Promise<void> {
     for (const read of this.#read.values()) {
       const last = read.last();
@@ -276,7 +278,7 @@ class GraphExecution {
     }
   }
 
-  /** What the nodes behind it are told. A failure that came from before is handed on as it is. */
+  /** The error for the nodes behind it. A failure of an earlier node is passed on unchanged. */
   #nodeFailed(account: NodeAccount, error: unknown): unknown {
     const { env } = this.#run.options;
     if (typeof error === 'object' && error !== null && this.#told.has(error)) return error;

@@ -1,4 +1,4 @@
-/** A sink node is a row like any other whose source is the edge that leads to it. */
+/** A sink node runs as an ordinary row whose source is the edge that leads to it. */
 import type { Page } from '../../kit/page.ts';
 import { defineSource, type Source } from '../../kit/source.ts';
 import type { RowPlan } from '../../plan/plan.ts';
@@ -9,9 +9,9 @@ import type { JsonValue } from '../../lib/text/json.ts';
 export interface EdgeReader {
   readonly channel: Channel;
   readonly positions: Positions;
-  /** Told when what comes is broken by a node before. */
+  /** Called when an earlier node has failed. */
   readonly onBroken: () => void;
-  /** Told when everything up to a position is durable here. */
+  /** Called when everything up to a bookmark is durable in this sink. */
   readonly acknowledge: (bookmark: JsonValue) => Promise<void>;
 }
 

@@ -1,4 +1,4 @@
-/** A source node: reads pages from where all sinks go on, and hands them to its edge. */
+/** A source node: reads pages from the common start position and passes them to its edge. */
 import { Page, RECORDS_LANE } from '../../kit/page.ts';
 import type { JsonValue } from '../../lib/text/json.ts';
 import type { SourcePlan } from '../../plan/plan.ts';
@@ -10,9 +10,9 @@ import { withinGracePeriod, abortable } from '../grace-period.ts';
 import { readAhead } from '../row/read-ahead.ts';
 import { handOn, isEmpty, nodeContext, type NodeWork } from './graph-run.ts';
 
-/** What is left to do when every sink has ended. */
+/** What the graph does with a source after the sinks have ended. */
 export interface ReadSource {
-  /** The source stays open until then: sinks may still have to tell it how far they are. */
+  /** The source stays open until then, because sinks may still acknowledge. */
   acknowledge(bookmark: JsonValue): Promise<void>;
   /** Where the source stood after its last page. */
   last(): JsonValue | undefined;
@@ -44,11 +44,11 @@ export async function openSourceNode(part: SourcePlan, { run, account, labels }:
 
 export interface SourceOnlookers {
   readonly onOpen: (read: ReadSource) => void;
-  /** Looks at what its records look like, when somebody wants to know. */
+  /** Present when an observer asks for the shape of records. */
   readonly sampler: ShapeSampler | undefined;
 }
 
-/** Ends when the source does, when nobody wants pages any more, or when the run is stopped. */
+/** Ends when the source ends, no consumer is left, or the run is stopped. */
 export async function readSource(
   part: SourcePlan,
   work: NodeWork,
@@ -96,8 +96,8 @@ export async function readSource(
 }
 
 /**
- * A position is handed on only where it may be stored: it is then one of the only source, for every
- * record before it.
+ * A bookmark is passed on only where it may be stored: there is one source, and it covers all
+ * records before it.
  */
 function forward(page: Page, { run }: NodeWork): Page {
   const records = page.records();
@@ -118,7 +118,7 @@ async function nextPage(
   try {
     const next = await abortable(pages.next(), run.stop, env.clock);
     if (next === undefined)
-      env.log.warn('the source did not stop in time and is left behind', { node: labels.row });
+      env.log.warn('the source did not stop in time and is abandoned', { node: labels.row });
     return next === undefined || next.value.done === true ? undefined : next.value.value;
   } catch (error) {
     if (run.stop.aborted) return undefined;

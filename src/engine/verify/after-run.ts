@@ -15,11 +15,11 @@ export async function verifyAfterRun(settings: Omit<VerifyRowOptions, 'task'>): 
     task: { ...look, repair: spec.repair, allowDelete: spec.allow_delete },
     hasPutAside: true,
   });
-  // Whether a repair did what it should is seen only by looking again.
+  // Only a second comparison shows whether the repair worked.
   const report = hasRepaired(first) ? await verifyRow({ ...settings, task: look }) : first;
   const log = settings.env.log.at('headgate::verify');
   if (hasRepaired(first)) {
-    log.warn('rows that differed were repaired', {
+    log.warn('records that differed were repaired', {
       row: first.row,
       written: first.repaired_upserts,
       deleted: first.repaired_deletes,

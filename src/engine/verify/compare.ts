@@ -35,7 +35,7 @@ async function compareWhole({
   maxDifferences,
   isDeletion,
 }: Comparison): Promise<Found[]> {
-  // One more than asked for tells that there are more.
+  // One more than asked for shows that there are more.
   const diff = new KeyedDiff({ forms, room: maxDifferences + 1, isDeletion });
   try {
     for await (const records of source.read()) diff.addSource(records);

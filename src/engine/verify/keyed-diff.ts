@@ -24,8 +24,8 @@ export interface KeyedDiffOptions {
   /** Differences that are kept at most. */
   readonly room: number;
   /**
-   * Present when the source tells what happened, and not what there is: the last record of a key
-   * counts, and none that this names is in the destination.
+   * Present when the source gives changes: the last record of a key counts, and deleted ones are
+   * not in the destination.
    */
   readonly isDeletion?: ((record: JsonObject) => boolean) | undefined;
 }
@@ -94,7 +94,7 @@ export class KeyedDiff {
     }
   }
 
-  /** A side that was not read whole says nothing about what it lacks. */
+  /** A side that was not read completely proves nothing about missing records. */
   finish({
     sourceWhole,
     destinationWhole,
@@ -245,7 +245,7 @@ const REPEATED_UNEQUALLY = `
     ON here.key = there.key
   WHERE there.prints IS NOT here.prints ORDER BY 1 LIMIT ?`;
 
-/** Long keys are told by their fingerprint; no key as it is begins with this letter. */
+/** Long keys are replaced by a fingerprint with this first letter, which no plain key has. */
 const LONGEST_KEY = 64;
 
 function storedKey(key: string): string {

@@ -129,7 +129,7 @@ export interface RecordForms {
   text(record: JsonObject): string;
   /** Names of the columns in which two records differ. */
   differing(one: JsonObject, other: JsonObject): string[];
-  /** The key as it is told. */
+  /** The key as it appears in the report. */
   named(record: JsonObject): JsonObject;
 }
 

@@ -10,10 +10,7 @@ import { ALL_KEYS, holds, partOf, wholeNumber } from './key-ranges.ts';
 import { EMPTY_RANGE, RecordDigest, type RangeDigest } from './record-digest.ts';
 import type { Side } from './side.ts';
 
-/**
- * A record came out of a part with a key of another: the stages of the row change keys, and nothing
- * can be told by parts.
- */
+/** A record left its key range: the stages of the row change keys, so ranges cannot be compared. */
 export class KeyMoved extends Error {}
 
 export interface DigestPair {
@@ -81,9 +78,12 @@ async function serverDigests(
   } catch (error) {
     // An old server lacks a function.
     if (connectorErrorOf(error) === undefined) throw error;
-    log.info('the stores cannot compute digests; they are made of what is read', {
-      error: (error as Error).message,
-    });
+    log.info(
+      'source or destination cannot compute digests, so they are computed from the records read',
+      {
+        error: (error as Error).message,
+      },
+    );
     return undefined;
   }
 }

@@ -42,9 +42,8 @@ export function assertRepairable({ row, writes, task }: VerifySettings): void {
 }
 
 /**
- * A key that is there more than once is left as it is: which of its records is right nobody can
- * say. What is too many goes first: a record may take the place of one whose key only the
- * comparison, or only the destination, takes for another.
+ * Duplicate keys are left alone, because it is unknown which record is right. Deletions come first:
+ * an upsert may take the place of a record whose key only one side treats as equal.
  */
 export async function repair(
   settings: VerifySettings,
@@ -115,8 +114,8 @@ async function write(
 }
 
 /**
- * The row with only what a write of given records needs; they went through its transforms and
- * masking already.
+ * The row reduced to what writing these records needs; they passed its transforms and masking
+ * already.
  */
 function rowFor({ row, key, hasPutAside }: VerifySettings, mode: 'upsert' | 'delete'): RowPlan {
   const { cleanUp: _cleanUp, rollback: _rollback, ...rest } = row;

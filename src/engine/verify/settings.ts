@@ -19,16 +19,18 @@ export interface VerifyRowOptions {
   readonly runId: string;
   /** What `${now.*}` renders. */
   readonly clock: Date;
-  /** In which it is told; UTC when absent. */
+  /** Time zone of `${now.*}`; UTC when absent. */
   readonly zone?: string | undefined;
   /** Ends the comparison. */
   readonly stop: AbortSignal;
   /** Ends everything, also a write of a repair. */
   readonly kill: AbortSignal;
   readonly task: Omit<VerifyTask, 'row'>;
-  /** Whether the run has put aside what its checks turn away: a repair need not do it again. */
+  /**
+   * Whether the run has dead-lettered what its checks reject; then the repair does not do so again.
+   */
   readonly hasPutAside?: boolean;
-  /** Those of a run; others log in by themselves. */
+  /** The logins of the run; the comparison makes its own when absent. */
   readonly credentials?: Credentials;
 }
 

@@ -160,7 +160,7 @@ async function sourceSide(
   });
 }
 
-/** Whether a field goes through a step under its name, and each record by itself. */
+/** Whether a transform keeps the field under its name and handles each record by itself. */
 function keeps(
   part: RowPlan['transforms'][number],
   field: string,
@@ -218,7 +218,7 @@ function destinationSide(settings: VerifySettings, budget: RowBudget): Side {
     );
   const checked = check(definition.config, readBack.config);
   if (!checked.ok) throw new ConfigError(checked.issues);
-  // What nobody has written yet is empty.
+  // A destination that does not exist yet counts as empty.
   return new Side({
     ...common,
     definition,
@@ -278,7 +278,7 @@ interface DeleteMarker {
   readonly values: readonly string[];
 }
 
-/** The field that makes a record of the source a deletion, as every keyed sink is told it. */
+/** The field that marks a record of the source as a deletion, as every keyed sink knows it. */
 function markerOf(config: unknown): DeleteMarker | undefined {
   const marker = isObject(config)
     ? (config as { delete_marker?: unknown }).delete_marker
