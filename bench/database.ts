@@ -11,6 +11,8 @@ import { startPostgres } from '../test/servers/postgres.ts';
 export interface Database {
   readonly url: string;
   execute(sql: string): Promise<void>;
+  /** Has the server read the CSV file into a table. */
+  load(table: string): Promise<void>;
   /** Throws when two queries do not give the same rows, whatever their order. */
   compare(one: string, other: string): Promise<void>;
   stop(): Promise<void>;
@@ -25,10 +27,12 @@ export async function startDatabase(csv: string): Promise<Database> {
   const client = new Client({ connectionString: server.url });
   await client.connect();
   await client.query(`CREATE TABLE people (${PEOPLE_COLUMNS})`);
-  await pipeline(
-    createReadStream(csv),
-    client.query(from('COPY people FROM STDIN (FORMAT csv, HEADER)')),
-  );
+  const load = (table: string): Promise<void> =>
+    pipeline(
+      createReadStream(csv),
+      client.query(from(`COPY ${table} FROM STDIN (FORMAT csv, HEADER)`)),
+    );
+  await load('people');
   await client.query('ALTER TABLE people ADD PRIMARY KEY (id)');
   await client.query('VACUUM (FREEZE, ANALYZE) people');
   const digest = async (query: string): Promise<string> => {
@@ -42,6 +46,7 @@ export async function startDatabase(csv: string): Promise<Database> {
     async execute(sql) {
       await client.query(sql);
     },
+    load,
     async compare(one, other) {
       const digests = [await digest(one), await digest(other)];
       if (digests[0] !== digests[1])

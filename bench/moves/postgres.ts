@@ -2,7 +2,7 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Database } from '../database.ts';
-import { PERSON_FIELDS, personAt } from '../data.ts';
+import { PERSON_FIELDS, peopleFile, personAt } from '../data.ts';
 import { expectedDigest } from '../digest.ts';
 import { psqlVersion } from '../machine.ts';
 import { headgateRun, program, type Move, type Side } from '../move.ts';
@@ -40,6 +40,43 @@ const toJsonl: Move = {
         verified: 'record count and hash of every value against the generator',
       },
       others: [{ ...discard(url), role: 'baseline', target: 0.8 }],
+    };
+  },
+};
+
+const fromCsv: Move = {
+  kind: 'processes',
+  name: 'csv-postgres',
+  title: 'CSV → PostgreSQL, 7 text columns',
+  async contest(bench) {
+    const database = await bench.database();
+    const { url } = database;
+    const input = peopleFile(bench.folder, bench.rows);
+    const columns = PERSON_FIELDS.map((name) => `${name} text`).join(', ');
+    for (const table of ['people_text', 'people_loaded'])
+      await database.execute(`DROP TABLE IF EXISTS ${table}; CREATE TABLE ${table} (${columns})`);
+    await database.load('people_loaded');
+    return {
+      rows: bench.rows,
+      subject: {
+        name: 'headgate',
+        command: headgateRun(
+          bench.folder,
+          'csv-postgres',
+          document(
+            'csv-postgres',
+            `{ type: csv, config: { path: ${input}, batch_size: ${BATCH} } }`,
+            copySink(url, 'people_text'),
+          ),
+        ),
+        async prepare() {
+          await database.execute('TRUNCATE people_text');
+          await settle(database, 'people_text');
+        },
+        verify: () => database.compare('SELECT * FROM people_text', 'SELECT * FROM people_loaded'),
+        verified: 'row count and hash of every row against a COPY of the file by the server',
+      },
+      others: [],
     };
   },
 };
@@ -143,7 +180,7 @@ const upsert: Move = {
   },
 };
 
-export const postgresMoves: readonly Move[] = [toJsonl, between, transformed, upsert];
+export const postgresMoves: readonly Move[] = [toJsonl, fromCsv, between, transformed, upsert];
 
 function discard(url: string): Side {
   const statement = `COPY (SELECT ${COLUMNS} FROM people) TO STDOUT`;

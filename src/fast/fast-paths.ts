@@ -59,9 +59,33 @@ export const attachCopy = defineFastPath({
   move: 'sqlite-sqlite',
 });
 
+export const copyLines = defineFastPath({
+  name: 'copy-lines',
+  does: 'turns rows of COPY text into JSON Lines, or cells, byte by byte',
+  plain: 'connectors/postgres/copy/text-pages.ts',
+  move: 'postgres-jsonl',
+});
+
+export const copyCells = defineFastPath({
+  name: 'copy-cells',
+  does: 'writes cells of columns as COPY text without making records',
+  plain: 'connectors/postgres/driver.ts',
+  move: 'csv-postgres',
+});
+
+export const copyBinary = defineFastPath({
+  name: 'copy-binary',
+  does: 'passes binary rows of COPY from one server to another as they came',
+  plain: 'connectors/postgres/source.ts',
+  move: 'postgres-postgres',
+});
+
 export const FAST_PATHS: readonly FastPath[] = Object.freeze([
   csvLines,
   shortDigests,
   textRows,
   attachCopy,
+  copyLines,
+  copyCells,
+  copyBinary,
 ]);

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { batchSize, finding, integer, optional, text } from '../../kit/schema.ts';
 import { postgresUrlFault } from '../../lib/sql/postgres.ts';
 import { checkSqlSink, sqlSinkFields } from '../_sql/sink-fields.ts';
-import { queryFaults } from './query.ts';
+import { queryFaults } from './read/query.ts';
 
 const connectionUrl = z.lazy(() =>
   text()

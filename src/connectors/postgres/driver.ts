@@ -20,25 +20,31 @@ import {
 } from '../_sql/driver.ts';
 import { JOURNAL_TABLE } from '../_sql/journal.ts';
 import { partName } from '../_sql/table-names.ts';
-import { BINARY_TYPES } from './binary-text.ts';
-import { carry, passageOf } from './bulk.ts';
-import { binaryBlock } from './copy-binary.ts';
-import { newScratch } from './columns-copy.ts';
+import { BINARY_TYPES } from './types/binary-text.ts';
+import { planCopy, sendCopy } from './write/copy-plan.ts';
+import { binaryBlock } from './copy/binary-rows.ts';
+import { newPageBuffer } from '../../fast/postgres/copy-cells.ts';
 import type { PostgresSinkConfig } from './config.ts';
-import { copyLines, encoderOf, finishedText, type Encoder } from './encode.ts';
-import { journalDialect, JOURNAL_LINES, keepKeys, sweepAndKeep } from './journal.ts';
-import { replaceRows } from './overwrite.ts';
+import { copyLines, encoderOf, finishedText, type Encoder } from './types/encode.ts';
+import { journalDialect, JOURNAL_LINES, keepKeys, sweepAndKeep } from './write/rollback-log.ts';
+import { replaceRows } from './write/overwrite.ts';
 import {
   POSTGRES_TYPES,
   readColumns,
   readCopyTarget,
   tablesFrom,
   type CopyTarget,
-} from './schema.ts';
-import { arrivalTable, deleteFrom, deleteVanished, fromArrays, insertInto } from './statements.ts';
-import { lastToken, storeToken } from './tokens.ts';
-import { keepReplaced, undoSession } from './undo.ts';
-import { Unit, type Transaction } from './unit.ts';
+} from './write/schema.ts';
+import {
+  arrivalTable,
+  deleteFrom,
+  deleteVanished,
+  fromArrays,
+  insertInto,
+} from './write/statements.ts';
+import { lastToken, storeToken } from './write/tokens.ts';
+import { keepReplaced, undoSession } from './write/rollback.ts';
+import { WriteTransaction, type Transaction } from './write/write-transaction.ts';
 
 const TOKEN_COLUMNS = [
   'scope text PRIMARY KEY',
@@ -54,15 +60,15 @@ export async function openPostgresDriver(
   const pool = await openPostgresPool({ url: config.connection_url, max: config.max_connections });
   const qualified = (table: string): string =>
     (config.schema === undefined ? '' : `${quoteName(config.schema)}.`) + quoteName(table);
-  const scratch = newScratch();
-  const unit = new Unit(pool, context.signal);
+  const buffer = newPageBuffer();
+  const writes = new WriteTransaction(pool, context.signal);
   /**
    * Beside what is held, or as a part of it: it may look at what is held, or change the table that
    * is locked by it.
    */
   const run = <T>(doing: string, work: (client: ClientBase) => Promise<T>): Promise<T> =>
-    unit.isOpen
-      ? unit.work(doing, { hold: true }, async (transaction) => work(await transaction.client()))
+    writes.isOpen
+      ? writes.work(doing, { hold: true }, async (open) => work(await open.client()))
       : withClient(pool, { doing, signal: context.signal }, work);
 
   let tokensMade = false;
@@ -123,7 +129,7 @@ export async function openPostgresDriver(
         copyable,
       };
       const keys = change.key.map((column) => column.name);
-      await unit.work(
+      await writes.work(
         `writing to \`${change.table}\``,
         { hold: change.hold !== undefined },
         (transaction) =>
@@ -139,16 +145,15 @@ export async function openPostgresDriver(
         await makeTyped(name, page, key);
       const target =
         targets.get(name) ?? (await run('reading the table', (client) => copyTarget(client, name)));
-      const passage =
-        target === undefined ? undefined : passageOf(page, target, { key, json, scratch });
-      if (passage === undefined) return false;
+      const plan = target === undefined ? undefined : planCopy(page, target, { key, json, buffer });
+      if (plan === undefined) return false;
       if (commit !== undefined || hold === 'token') await makeTokens();
-      await unit.work(
+      await writes.work(
         `writing to \`${name}\``,
         { hold: hold !== undefined },
         async (transaction) => {
           try {
-            await carry(transaction, passage, { table, key });
+            await sendCopy(transaction, plan, { table, key });
             if (commit !== undefined)
               await storeToken(await transaction.client(), qualified(TOKEN_TABLE), commit);
           } catch (error) {
@@ -158,7 +163,7 @@ export async function openPostgresDriver(
       );
       return true;
     },
-    settle: () => unit.commit(),
+    settle: () => writes.commit(),
     sweep: (one) =>
       run(`removing vanished rows of \`${one.table}\``, (client) =>
         sweep(client, { table: qualified(one.table), journal: qualified(JOURNAL_TABLE) }, one),
@@ -227,7 +232,7 @@ export async function openPostgresDriver(
         async (client) => void (await client.query(`DROP TABLE IF EXISTS ${qualified(table)}`)),
       ),
     async close() {
-      await unit.close();
+      await writes.close();
       await pool.end().catch(() => {});
     },
   };

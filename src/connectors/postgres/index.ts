@@ -1,3 +1,4 @@
+import { copyCells } from '../../fast/fast-paths.ts';
 import { messageOf } from '../../lib/errors.ts';
 import { connectPostgres } from '../../lib/sql/postgres.ts';
 import { JSON_LINES } from '../../kit/json-lines.ts';
@@ -13,10 +14,10 @@ import {
   type PostgresSinkConfig,
   type PostgresSourceConfig,
 } from './config.ts';
-import { COPY_BINARY } from './copy-binary.ts';
-import { discoverTables } from './discover.ts';
+import { COPY_BINARY } from './copy/binary-rows.ts';
+import { discoverTables } from './read/discover.ts';
 import { openPostgresDriver } from './driver.ts';
-import { describeResult, postgresSlices } from './slices.ts';
+import { describeResult, postgresSlices } from './read/slices.ts';
 import { openPostgresSource } from './source.ts';
 
 const PORT = 5432;
@@ -113,7 +114,12 @@ function encodingsOf(config: PostgresSinkConfig): string[] {
 }
 
 function takesColumns({ write_mode, write_method, column_mapping }: PostgresSinkConfig): boolean {
-  return write_mode === 'append' && write_method !== 'insert' && column_mapping.kind === 'auto';
+  return (
+    copyCells.isOn() &&
+    write_mode === 'append' &&
+    write_method !== 'insert' &&
+    column_mapping.kind === 'auto'
+  );
 }
 
 async function probeConnection(url: string): Promise<ProbeFinding> {

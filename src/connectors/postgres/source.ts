@@ -9,19 +9,22 @@ import { JSON_LINES } from '../../kit/json-lines.ts';
 import type { Lane, Page } from '../../kit/page.ts';
 import type { ReadRequest, Source } from '../../kit/source.ts';
 import { createPager } from '../_sql/pager.ts';
-import { createBookmarks, type Bookmarks } from './bookmarks.ts';
+import { createBookmarks, type Bookmarks } from './read/bookmarks.ts';
 import type { PostgresSourceConfig } from './config.ts';
-import { CURSOR, declareQuery, openConnection, type Connection } from './connection.ts';
-import { copyOut } from './copy-out.ts';
-import { binaryDecoder, canPass, COPY_BINARY } from './copy-binary.ts';
-import { collectColumns } from './copy-columns.ts';
-import { collectLines, collectRecords, cutPages } from './copy-pages.ts';
-import { BOOKMARK_ROWS, passagePages } from './copy-passage.ts';
-import { keepsColumnOrder, type CopyColumn } from './copy-text.ts';
-import { cursorChunks, describeCursor, type RawChunk, type RawRow } from './cursor.ts';
-import { decoderOf } from './decode.ts';
-import { compileQuery } from './query.ts';
-import { withLiterals } from './query-literals.ts';
+import { CURSOR, declareQuery, openConnection, type Connection } from './read/connection.ts';
+import { copyOut } from './copy/copy-out.ts';
+import { binaryDecoder, canPass, COPY_BINARY } from './copy/binary-rows.ts';
+import { copyBinary, copyLines } from '../../fast/fast-paths.ts';
+import { collectColumns } from '../../fast/postgres/column-pages.ts';
+import { collectLines, type Collector } from '../../fast/postgres/line-pages.ts';
+import { collectRecords, cutPages } from './copy/text-pages.ts';
+import { BOOKMARK_ROWS, passagePages } from './copy/binary-pages.ts';
+import { fieldsOf } from './copy/text-forms.ts';
+import { keepsColumnOrder, type CopyColumn } from './copy/text-fields.ts';
+import { cursorChunks, describeCursor, type RawChunk, type RawRow } from './read/cursor.ts';
+import { decoderOf, type BigNumbers } from './types/decode.ts';
+import { compileQuery } from './read/query.ts';
+import { withLiterals } from './read/query-literals.ts';
 
 /** Rows asked for at once when `batch_size` sets no bound. */
 const UNBOUNDED_FETCH = 1000;
@@ -90,7 +93,7 @@ async function* copyPages(
       columns,
       decoderFor: ({ name, oid }) => decoderOf(oid, name, config.json_big_numbers),
     });
-    const collector = collectorOf(request.lane, columns)(columns, config.json_big_numbers);
+    const collector = collectorOf(request.lane, columns, config.json_big_numbers);
     const chunks = copyOut(connection, `COPY (\n${sql}\n) TO STDOUT`);
     yield* cutPages(chunks, {
       ...shared,
@@ -104,13 +107,21 @@ async function* copyPages(
 }
 
 function passes(lane: Lane, columns: readonly CopyColumn[]): boolean {
-  return lane.form === 'bytes' && lane.encoding === COPY_BINARY && canPass(columns);
+  return (
+    copyBinary.isOn() && lane.form === 'bytes' && lane.encoding === COPY_BINARY && canPass(columns)
+  );
 }
 
-function collectorOf(lane: Lane, columns: readonly CopyColumn[]): typeof collectRecords {
-  if (!keepsColumnOrder(columns)) return collectRecords;
-  if (lane.form === 'columns') return collectColumns;
-  return lane.form === 'bytes' && lane.encoding === JSON_LINES.name ? collectLines : collectRecords;
+function collectorOf(
+  lane: Lane,
+  columns: readonly CopyColumn[],
+  bigNumbers: BigNumbers,
+): Collector {
+  const isFast = copyLines.isOn() && keepsColumnOrder(columns);
+  if (isFast && lane.form === 'columns') return collectColumns(fieldsOf(columns, bigNumbers));
+  if (isFast && lane.form === 'bytes' && lane.encoding === JSON_LINES.name)
+    return collectLines(fieldsOf(columns, bigNumbers));
+  return collectRecords(columns, bigNumbers);
 }
 
 interface Values {

@@ -2,9 +2,8 @@
 import { ByteWriter } from '../../kit/byte-writer.ts';
 import { Columns, TEXT, type Column } from '../../kit/columns.ts';
 import { Page } from '../../kit/page.ts';
-import type { Collector } from './copy-pages.ts';
-import { JsonLinesWriter, type CopyColumn } from './copy-text.ts';
-import type { BigNumbers } from './decode.ts';
+import { CopyTextWriter, type CopyField } from './copy-text-writer.ts';
+import type { Collector } from './line-pages.ts';
 
 const FIRST_CAPACITY = 64 * 1024;
 const FIRST_ROWS = 1024;
@@ -14,12 +13,12 @@ const FIRST_ROWS = 1024;
  */
 const SPARES = 3;
 
-export function collectColumns(columns: readonly CopyColumn[], bigNumbers: BigNumbers): Collector {
-  const names = columns.map((column) => column.name);
-  const writer = new JsonLinesWriter(columns, bigNumbers, FIRST_CAPACITY);
+export function collectColumns(fields: readonly CopyField[]): Collector {
+  const names = fields.map((field) => field.name);
+  const writer = new CopyTextWriter(fields, FIRST_CAPACITY);
   const spareBytes: Buffer<ArrayBuffer>[] = [];
   const spareCells: Column[][] = [];
-  const makeCells = (rows: number): Column[] => columns.map(() => cellsOf(rows));
+  const makeCells = (rows: number): Column[] => fields.map(() => cellsOf(rows));
   let cells = makeCells(FIRST_ROWS);
   let capacity = FIRST_ROWS;
   let count = 0;

@@ -2,20 +2,13 @@
  * Cuts a stream of COPY text rows into pages; what a page holds is up to a collector, where pages
  * end is the same for all of them.
  */
-import { isUtf8 } from 'node:buffer';
-import { setField, type JsonObject, type JsonValue } from '../../lib/text/json.ts';
-import { JSON_LINES } from '../../kit/json-lines.ts';
-import { Page, type PageOptions } from '../../kit/page.ts';
-import type { Bookmarks } from './bookmarks.ts';
+import type { Collector } from '../../../fast/postgres/line-pages.ts';
+import { setField, type JsonObject, type JsonValue } from '../../../lib/text/json.ts';
+import { Page } from '../../../kit/page.ts';
+import type { Bookmarks } from '../read/bookmarks.ts';
 import { FRAME_HEAD, frameEnd } from './copy-out.ts';
-import { fieldEnd, fieldText, isNullField, JsonLinesWriter, type CopyColumn } from './copy-text.ts';
-import { decoderOf, type BigNumbers } from './decode.ts';
-
-export interface Collector {
-  add(chunk: Buffer, from: number, to: number): void;
-  /** The page so far; starts the next one. */
-  take(options: PageOptions): Page;
-}
+import { fieldEnd, fieldText, isNullField, type CopyColumn } from './text-fields.ts';
+import { decoderOf, type BigNumbers } from '../types/decode.ts';
 
 export interface CutOptions {
   readonly collector: Collector;
@@ -68,41 +61,6 @@ function valueAt(chunk: Buffer, from: number, column: number): string {
   let at = from;
   for (let passed = 0; passed < column; passed += 1) at = fieldEnd(chunk, at) + 1;
   return fieldText(chunk, at, fieldEnd(chunk, at));
-}
-
-const FIRST_CAPACITY = 64 * 1024;
-
-/**
- * Blocks that wait to be filled again: the page in work, the page that waits, the page being
- * filled.
- */
-const SPARE_BLOCKS = 3;
-
-/** Pages of JSON Lines. */
-export function collectLines(columns: readonly CopyColumn[], bigNumbers: BigNumbers): Collector {
-  const writer = new JsonLinesWriter(columns, bigNumbers, FIRST_CAPACITY);
-  const spare: Buffer[] = [];
-  let count = 0;
-  return {
-    add(chunk, from, to) {
-      writer.row(chunk, from, to - 1);
-      count += 1;
-    },
-    take(options) {
-      const block = writer.take(
-        spare.pop() ??
-          Buffer.allocUnsafeSlow(Math.max(FIRST_CAPACITY, Math.ceil(writer.length * 1.1))),
-      );
-      const whole = Buffer.from(block.buffer);
-      const release = (): void => void (spare.length < SPARE_BLOCKS && spare.push(whole));
-      // A database without an encoding may hold anything; what is no text is shown as replacement
-      // characters, as everywhere.
-      const text = isUtf8(block) ? block : Buffer.from(block.toString('utf8'));
-      const page = Page.ofBlock(JSON_LINES, text, count, { ...options, release });
-      count = 0;
-      return page;
-    },
-  };
 }
 
 /** Pages of records. */

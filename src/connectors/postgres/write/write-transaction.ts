@@ -3,8 +3,8 @@
  * their rows go to the same columns.
  */
 import type { ClientBase, Pool } from 'pg';
-import { lend, type Lent } from '../../lib/sql/postgres.ts';
-import { CopyIn } from './copy-in.ts';
+import { lend, type Lent } from '../../../lib/sql/postgres.ts';
+import { CopyIn } from '../copy/copy-in.ts';
 
 /** What a COPY statement starts and ends with beside its rows. */
 export interface CopyStatement {
@@ -21,7 +21,7 @@ export interface Transaction {
   copy(statement: CopyStatement): Promise<CopyIn>;
 }
 
-interface Open {
+interface OpenTransaction {
   readonly lent: Lent;
   /** What began it; a row the server refuses late is told as a failure of that. */
   readonly doing: string;
@@ -30,10 +30,10 @@ interface Open {
   begun: boolean;
 }
 
-export class Unit {
+export class WriteTransaction {
   readonly #pool: Pool;
   readonly #signal: AbortSignal;
-  #open: Open | undefined;
+  #open: OpenTransaction | undefined;
   /** Why pages that were taken are gone: nothing may be written after them. */
   #lost: { readonly error: unknown } | undefined;
 
@@ -48,7 +48,7 @@ export class Unit {
 
   /**
    * Does the work of one page, and commits it with all that is held unless it is to be held too. A
-   * failure undoes all of it.
+   * failure rolls all of it back.
    */
   async work<T>(
     doing: string,
@@ -83,12 +83,12 @@ export class Unit {
       await this.work(this.#open.doing, { hold: false }, () => Promise.resolve());
   }
 
-  /** Undoes everything held. */
+  /** Rolls back everything held. */
   async close(): Promise<void> {
     await this.#abandon();
   }
 
-  async #end(open: Open, how: 'COMMIT'): Promise<void> {
+  async #end(open: OpenTransaction, how: 'COMMIT'): Promise<void> {
     await endCopy(open);
     if (open.begun) await open.lent.client.query(how);
     this.#open = undefined;
@@ -111,7 +111,7 @@ export class Unit {
   }
 }
 
-function transactionOf(open: Open): Transaction {
+function transactionOf(open: OpenTransaction): Transaction {
   return {
     async client() {
       await endCopy(open);
@@ -134,7 +134,7 @@ function transactionOf(open: Open): Transaction {
   };
 }
 
-async function endCopy(open: Open): Promise<void> {
+async function endCopy(open: OpenTransaction): Promise<void> {
   const { copy } = open;
   if (copy === undefined) return;
   open.copy = undefined;

@@ -4,12 +4,12 @@
  * A row is the number of its values (two bytes) and for each its length (four, minus one for null)
  * and its bytes.
  */
-import { setField, type JsonObject, type JsonValue } from '../../lib/text/json.ts';
-import type { Encoding, Page } from '../../kit/page.ts';
-import { BINARY_TEXTS } from './binary-text.ts';
+import { setField, type JsonObject, type JsonValue } from '../../../lib/text/json.ts';
+import type { Encoding, Page } from '../../../kit/page.ts';
+import { BINARY_TEXTS } from '../types/binary-text.ts';
 import { FRAME_HEAD, frameEnd } from './copy-out.ts';
-import type { CopyColumn } from './copy-text.ts';
-import { decoderOf, type BigNumbers } from './decode.ts';
+import type { CopyColumn } from './text-fields.ts';
+import { decoderOf, type BigNumbers } from '../types/decode.ts';
 
 export const COPY_BINARY = 'pg_copy_binary';
 

@@ -1,7 +1,7 @@
-import { connectPostgres, postgresError } from '../../lib/sql/postgres.ts';
-import type { JsonObject } from '../../lib/text/json.ts';
-import { quoteName } from '../../lib/sql/sql-name.ts';
-import type { Discovered } from '../../kit/source.ts';
+import { connectPostgres, postgresError } from '../../../lib/sql/postgres.ts';
+import type { JsonObject } from '../../../lib/text/json.ts';
+import { quoteName } from '../../../lib/sql/sql-name.ts';
+import type { Discovered } from '../../../kit/source.ts';
 
 interface ColumnRow {
   readonly schema: string;

@@ -1,6 +1,6 @@
 /** JSON values as the text a column's type reads. */
-import { stringifyJson, type JsonValue } from '../../lib/text/json.ts';
-import type { LiveColumn } from '../_sql/driver.ts';
+import { stringifyJson, type JsonValue } from '../../../lib/text/json.ts';
+import type { LiveColumn } from '../../_sql/driver.ts';
 
 export type Encoder = (value: JsonValue) => string | null;
 

@@ -1,7 +1,7 @@
 import type { ClientBase } from 'pg';
-import { ConnectorError } from '../../lib/errors.ts';
-import { jsonText, type JsonValue } from '../../lib/text/json.ts';
-import { quoteName, quoteNames } from '../../lib/sql/sql-name.ts';
+import { ConnectorError } from '../../../lib/errors.ts';
+import { jsonText, type JsonValue } from '../../../lib/text/json.ts';
+import { quoteName, quoteNames } from '../../../lib/sql/sql-name.ts';
 import { readColumns } from './schema.ts';
 
 export interface Replacement {

@@ -1,6 +1,6 @@
 import type { ClientBase } from 'pg';
-import type { ColumnType } from '../../kit/sink.ts';
-import type { LiveColumn } from '../_sql/driver.ts';
+import type { ColumnType } from '../../../kit/sink.ts';
+import type { LiveColumn } from '../../_sql/driver.ts';
 
 export const POSTGRES_TYPES: Readonly<Record<ColumnType, string>> = {
   boolean: 'boolean',

@@ -1,6 +1,6 @@
 /** The text form of column values (dates ISO, zone UTC, bytes hex) read as JSON values. */
-import { ConnectorError } from '../../lib/errors.ts';
-import type { JsonValue } from '../../lib/text/json.ts';
+import { ConnectorError } from '../../../lib/errors.ts';
+import type { JsonValue } from '../../../lib/text/json.ts';
 
 export type Decoder = (text: string) => JsonValue;
 export type BigNumbers = 'fail' | 'string';

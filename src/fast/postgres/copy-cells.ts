@@ -1,11 +1,10 @@
 /**
  * Columns as rows in the text form of COPY: what their records would be written as, value by value.
  */
-import { parseJson } from '../../lib/text/json.ts';
+import { parseJson, type JsonValue } from '../../lib/text/json.ts';
 import {
   ESCAPED,
   FALSE,
-  MISSING,
   NESTED,
   NULL,
   NUMBER,
@@ -14,8 +13,6 @@ import {
   type Column,
   type Columns,
 } from '../../kit/columns.ts';
-import { encoderOf, escaped, type Encoder } from './encode.ts';
-import type { TargetColumn } from './schema.ts';
 
 const TAB = 9;
 const NEWLINE = 10;
@@ -24,69 +21,46 @@ const BACKSLASH = 92;
 /** Escapes and quotes at most double a cell; a literal takes a few bytes. */
 const CELL_ROOM = 12;
 
-/**
- * How values of a column are written: as their text, as JSON, or by the encoder of the type when
- * they are lists.
- */
-type Style = 'plain' | 'json' | 'list';
+/** What a column of the table takes: texts, JSON, or lists. */
+export type CellStyle = 'plain' | 'json' | 'list';
 
-interface Known {
-  readonly to: TargetColumn;
+/** A column of cells that goes into a column of a table. */
+export interface CellColumn {
   readonly from: Column;
-}
-
-interface Writer {
-  readonly style: Style;
-  readonly encode: Encoder;
-  readonly from: Column;
-}
-
-/** Whether any record has the field. */
-export function hasCells({ rows }: Columns, { kinds }: Column): boolean {
-  for (let index = 0; index < rows.length; index += 1)
-    if (kinds[rows[index] as number] !== MISSING) return true;
-  return false;
+  readonly style: CellStyle;
+  /** A value in the text form of COPY: for cells that cannot be written as they stand. */
+  readonly encode: (value: JsonValue) => string;
 }
 
 /** Memory that is used again for every page; what was written into it is valid until then. */
-export interface Scratch {
+export interface PageBuffer {
   bytes: Buffer;
 }
 
-export function newScratch(): Scratch {
+export function newPageBuffer(): PageBuffer {
   return { bytes: Buffer.alloc(0) };
 }
 
 /** Larger ones are rare; keeping them would hold memory for nothing. */
-const SCRATCH_BYTES = 16 * 1024 * 1024;
+const KEPT_BYTES = 16 * 1024 * 1024;
 
-export function copyColumns(
+export function copyCells(
   { rows, cells }: Columns,
-  known: readonly Known[],
-  scratch: Scratch,
+  writers: readonly CellColumn[],
+  buffer: PageBuffer,
 ): Uint8Array {
-  const writers = known.map(({ to, from }): Writer => ({
-    style: styleOf(to),
-    encode: encoderOf(to),
-    from,
-  }));
-  const out = new CopyText(cells.bytes, scratch.bytes);
+  const out = new CopyText(cells.bytes, buffer.bytes);
   for (let index = 0; index < rows.length; index += 1) {
     const row = rows[index] as number;
     out.room(writers, row);
     for (let column = 0; column < writers.length; column += 1) {
       if (column > 0) out.byte(TAB);
-      out.cell(writers[column] as Writer, row);
+      out.cell(writers[column] as CellColumn, row);
     }
     out.byte(NEWLINE);
   }
-  if (out.bytes.length <= SCRATCH_BYTES) scratch.bytes = out.bytes;
+  if (out.bytes.length <= KEPT_BYTES) buffer.bytes = out.bytes;
   return out.bytes.subarray(0, out.length);
-}
-
-function styleOf({ sqlType }: TargetColumn): Style {
-  if (sqlType === 'json' || sqlType === 'jsonb') return 'json';
-  return sqlType.endsWith('[]') ? 'list' : 'plain';
 }
 
 /** The bytes of a page while they are written. */
@@ -101,10 +75,10 @@ class CopyText {
     this.bytes = bytes;
   }
 
-  room(writers: readonly Writer[], row: number): void {
+  room(writers: readonly CellColumn[], row: number): void {
     let size = CELL_ROOM;
     for (let column = 0; column < writers.length; column += 1) {
-      const { starts, ends } = (writers[column] as Writer).from;
+      const { starts, ends } = (writers[column] as CellColumn).from;
       size += ((ends[row] as number) - (starts[row] as number)) * 2 + CELL_ROOM;
     }
     this.#promised = size;
@@ -115,7 +89,7 @@ class CopyText {
     this.bytes[this.length++] = value;
   }
 
-  cell(writer: Writer, row: number): void {
+  cell(writer: CellColumn, row: number): void {
     const { starts, ends, kinds } = writer.from;
     const [start, end, kind] = [starts[row] as number, ends[row] as number, kinds[row] as number];
     if (kind <= NULL) this.#text('\\N');
@@ -183,10 +157,13 @@ class CopyText {
     );
   }
 
-  #encoded({ encode }: Writer, kind: number, { start, end }: { start: number; end: number }): void {
+  #encoded(
+    { encode }: CellColumn,
+    kind: number,
+    { start, end }: { start: number; end: number },
+  ): void {
     const spelled = this.#cells.toString('utf8', start, end);
-    const text = encode(parseJson(kind >= TEXT ? `"${spelled}"` : spelled));
-    const written = text === null ? '\\N' : escaped(text);
+    const written = encode(parseJson(kind >= TEXT ? `"${spelled}"` : spelled));
     // The rest of the row keeps the room it was promised.
     this.#ensure(Buffer.byteLength(written) + this.#promised);
     this.#text(written);

@@ -3,9 +3,9 @@
  * whatever way its rows take.
  */
 import type { ClientBase } from 'pg';
-import { quoteName } from '../../lib/sql/sql-name.ts';
-import type { JournalDialect, LiveColumn } from '../_sql/driver.ts';
-import { JOURNAL_COLUMNS, JOURNAL_KEY, labelOf } from '../_sql/journal.ts';
+import { quoteName } from '../../../lib/sql/sql-name.ts';
+import type { JournalDialect, LiveColumn } from '../../_sql/driver.ts';
+import { JOURNAL_COLUMNS, JOURNAL_KEY, labelOf } from '../../_sql/journal.ts';
 import { castSlot, fromArrays, vanished } from './statements.ts';
 
 export const JOURNAL_LINES = [

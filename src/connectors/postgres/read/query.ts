@@ -2,11 +2,11 @@
  * From the configured query to the statement the server gets: tokens become parameters, incremental
  * reading a condition around it.
  */
-import { jsonText, type JsonValue } from '../../lib/text/json.ts';
-import { quoteName } from '../../lib/sql/sql-name.ts';
-import type { SourceContext } from '../../kit/context.ts';
-import { rowValue } from '../_sql/parent-value.ts';
-import { bindTokens, withoutSemicolon, type BoundSql } from '../_sql/sql-text.ts';
+import { jsonText, type JsonValue } from '../../../lib/text/json.ts';
+import { quoteName } from '../../../lib/sql/sql-name.ts';
+import type { SourceContext } from '../../../kit/context.ts';
+import { rowValue } from '../../_sql/parent-value.ts';
+import { bindTokens, withoutSemicolon, type BoundSql } from '../../_sql/sql-text.ts';
 
 /** Tokens somebody else fills in as text. */
 const FOREIGN =

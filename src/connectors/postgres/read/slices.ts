@@ -1,19 +1,19 @@
 /** Parts of the result of a query and digests of them, computed by the server. */
 import type { FieldDef } from 'pg';
-import { quoteName } from '../../lib/sql/sql-name.ts';
-import type { SourceContext } from '../../kit/context.ts';
+import { quoteName } from '../../../lib/sql/sql-name.ts';
+import type { SourceContext } from '../../../kit/context.ts';
 import type {
   ColumnHolds,
   DigestRequest,
   ResultColumn,
   ResultShape,
   Slices,
-} from '../../kit/source.ts';
-import { inner, keyColumn, PART, spansCondition } from '../_sql/key-spans.ts';
-import type { PostgresSourceConfig } from './config.ts';
+} from '../../../kit/source.ts';
+import { inner, keyColumn, PART, spansCondition } from '../../_sql/key-spans.ts';
+import type { PostgresSourceConfig } from '../config.ts';
 import { declareQuery, openConnection } from './connection.ts';
 import { describeCursor } from './cursor.ts';
-import { OID } from './decode.ts';
+import { OID } from '../types/decode.ts';
 import { compileQuery } from './query.ts';
 
 /**

@@ -1,6 +1,6 @@
-import { ConnectorError } from '../../lib/errors.ts';
-import { jsonEqual, type JsonValue } from '../../lib/text/json.ts';
-import { OID } from './decode.ts';
+import { ConnectorError } from '../../../lib/errors.ts';
+import { jsonEqual, type JsonValue } from '../../../lib/text/json.ts';
+import { OID } from '../types/decode.ts';
 
 /**
  * Where an incremental read stands, from the raw form of the column's values: only values that end

@@ -5,9 +5,9 @@
  */
 import type { Socket } from 'node:net';
 import type { Submittable } from 'pg';
-import { ConnectorError } from '../../lib/errors.ts';
-import { BYTES, cancelStatement } from '../../lib/sql/postgres.ts';
-import type { Connection } from './connection.ts';
+import { ConnectorError } from '../../../lib/errors.ts';
+import { BYTES, cancelStatement } from '../../../lib/sql/postgres.ts';
+import type { Connection } from '../read/connection.ts';
 
 /** When this much is waiting, the server has to wait too. */
 const HIGH_WATER = 512 * 1024;

@@ -2,13 +2,13 @@
  * Cuts a stream of binary COPY rows into pages that hold them as they came: only the lengths of
  * messages are read, and values where pages end.
  */
-import type { JsonValue } from '../../lib/text/json.ts';
-import { Page, type Encoding } from '../../kit/page.ts';
-import type { Bookmarks } from './bookmarks.ts';
-import { BINARY_HEAD, binaryEncoding, nameColumns } from './copy-binary.ts';
+import type { JsonValue } from '../../../lib/text/json.ts';
+import { Page, type Encoding } from '../../../kit/page.ts';
+import type { Bookmarks } from '../read/bookmarks.ts';
+import { BINARY_HEAD, binaryEncoding, nameColumns } from './binary-rows.ts';
 import { FRAME_HEAD, frameEnd } from './copy-out.ts';
-import type { CopyColumn } from './copy-text.ts';
-import type { BigNumbers } from './decode.ts';
+import type { CopyColumn } from './text-fields.ts';
+import type { BigNumbers } from '../types/decode.ts';
 
 /** A bookmark every so many rows is often enough: each costs the destination a commit. */
 export const BOOKMARK_ROWS = 50_000;

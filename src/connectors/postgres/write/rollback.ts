@@ -1,8 +1,8 @@
 /** What undoing asks of PostgreSQL beside statements. */
 import type { ClientBase } from 'pg';
-import { jsonText } from '../../lib/text/json.ts';
-import { quoteNames } from '../../lib/sql/sql-name.ts';
-import { TOKEN_TABLE, type UndoSession } from '../_sql/driver.ts';
+import { jsonText } from '../../../lib/text/json.ts';
+import { quoteNames } from '../../../lib/sql/sql-name.ts';
+import { TOKEN_TABLE, type UndoSession } from '../../_sql/driver.ts';
 import {
   JOURNAL_COLUMNS,
   JOURNAL_TABLE,
@@ -10,7 +10,7 @@ import {
   PREVIOUS,
   previousName,
   type Replaced,
-} from '../_sql/journal.ts';
+} from '../../_sql/journal.ts';
 import { insideWindow, type Replacement } from './overwrite.ts';
 import { readColumns } from './schema.ts';
 import { resetToken } from './tokens.ts';

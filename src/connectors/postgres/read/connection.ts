@@ -8,7 +8,7 @@ import {
   connectPostgres,
   postgresError,
   untilAborted,
-} from '../../lib/sql/postgres.ts';
+} from '../../../lib/sql/postgres.ts';
 import type { Statement } from './query.ts';
 
 export interface Connection {

@@ -1,9 +1,8 @@
 /**
- * Rows in the text form of COPY, turned into JSON Lines byte by byte. Whatever is written here is
- * what a record of the same row would be written as; values that need a closer look (exponents,
- * `json`, exact decimals inside `jsonb`) go through the decoder of their type.
+ * Rows in the text form of COPY, turned into JSON byte by byte. What is written is what a record of
+ * the same row would be written as; values that need a closer look (exponents, `json`, exact
+ * decimals inside `jsonb`) go through the decoder of their type.
  */
-import { stringifyJson } from '../../lib/text/json.ts';
 import {
   ESCAPED,
   FALSE as IS_FALSE,
@@ -13,13 +12,7 @@ import {
   TEXT,
   TRUE as IS_TRUE,
 } from '../../kit/columns.ts';
-import { decoderOf, OID, type BigNumbers, type Decoder } from './decode.ts';
 import { isPlainDecimal } from './plain-decimal.ts';
-
-export interface CopyColumn {
-  readonly name: string;
-  readonly oid: number;
-}
 
 const TAB = 9;
 const NEWLINE = 10;
@@ -43,74 +36,37 @@ SPECIAL.fill(1, 0, SPACE);
 SPECIAL[QUOTE] = 1;
 SPECIAL[BACKSLASH] = 1;
 
-/** What one-byte escapes of COPY stand for; the others stand for themselves. */
-const UNESCAPED: Readonly<Record<string, string>> = {
-  b: '\b',
-  f: '\f',
-  n: '\n',
-  r: '\r',
-  t: '\t',
-  v: '\v',
-};
-
-/** The text of a field, as the server would have sent it in a row. */
-export function fieldText(row: Buffer, from: number, to: number): string {
-  const text = row.toString('utf8', from, to);
-  return text.includes('\\')
-    ? text.replace(/\\(.)/gs, (_pair, char: string) => UNESCAPED[char] ?? char)
-    : text;
-}
-
-export function isNullField(row: Uint8Array, from: number, to: number): boolean {
-  return to - from === 2 && row[from] === BACKSLASH && row[from + 1] === NULL_MARK;
-}
-
-/** Where the field that starts at `from` ends: at a tab or at the end of its row. */
-export function fieldEnd(rows: Uint8Array, from: number): number {
-  let at = from;
-  for (;;) {
-    const byte = rows[at];
-    if (byte === TAB || byte === NEWLINE || byte === undefined) return at;
-    at += 1;
-  }
-}
-
 /**
- * An object keeps names that look like numbers first, and one of equal names: such rows are laid
- * out as records.
+ * How the text of a field becomes JSON: a string, as it stands, as it stands where it is a plain
+ * decimal, a truth value, a time without or with its zone (UTC), compact JSON, or by its type.
  */
-export function keepsColumnOrder(columns: readonly CopyColumn[]): boolean {
-  const names = columns.map((column) => column.name);
-  return new Set(names).size === names.length && !names.some((name) => /^\d+$/.test(name));
+export type FieldForm =
+  | 'text'
+  | 'bare'
+  | 'float'
+  | 'bool'
+  | 'moment'
+  | 'zoned'
+  | 'jsonb'
+  | 'decoded';
+
+export interface CopyField {
+  readonly name: string;
+  readonly form: FieldForm;
+  /** The field from one place to another as JSON text: what every form falls back on. */
+  readonly toJson: (rows: Buffer, from: number, to: number) => string;
 }
-
-type Writer = 'text' | 'bare' | 'float' | 'bool' | 'moment' | 'zoned' | 'jsonb' | 'decoded';
-
-const WRITERS: Readonly<Record<number, Writer>> = {
-  [OID.bool]: 'bool',
-  [OID.int2]: 'bare',
-  [OID.int4]: 'bare',
-  [OID.int8]: 'bare',
-  [OID.oid]: 'bare',
-  [OID.float4]: 'float',
-  [OID.float8]: 'float',
-  [OID.timestamp]: 'moment',
-  [OID.timestamptz]: 'zoned',
-  [OID.jsonb]: 'jsonb',
-  [OID.json]: 'decoded',
-  [OID.bytea]: 'decoded',
-};
 
 interface ColumnWriter {
   /** `{"name":` or `,"name":`, filled up to whole words. */
   readonly lead: Int32Array;
   readonly leadBytes: number;
-  readonly writer: Writer;
-  readonly decode: Decoder;
+  readonly form: FieldForm;
+  readonly toJson: CopyField['toJson'];
 }
 
 /** Collects JSON Lines; grows as it needs. */
-export class JsonLinesWriter {
+export class CopyTextWriter {
   readonly #columns: readonly ColumnWriter[];
   readonly #frame: number;
   #out: Buffer;
@@ -122,11 +78,11 @@ export class JsonLinesWriter {
   #rows: Buffer | undefined;
   #rowWords: DataView = new DataView(new ArrayBuffer(0));
 
-  constructor(columns: readonly CopyColumn[], bigNumbers: BigNumbers, capacity: number) {
-    this.#columns = columns.map(({ name, oid }, index) => ({
+  constructor(fields: readonly CopyField[], capacity: number) {
+    this.#columns = fields.map(({ name, form, toJson }, index) => ({
       ...leadOf(`${index === 0 ? '{' : ','}${JSON.stringify(name)}:`),
-      writer: WRITERS[oid] ?? 'text',
-      decode: decoderOf(oid, name, bigNumbers),
+      form,
+      toJson,
     }));
     this.#frame = this.#columns.reduce((sum, column) => sum + column.leadBytes + 4, 4 + WORD);
     this.#out = Buffer.allocUnsafeSlow(capacity);
@@ -184,36 +140,30 @@ export class JsonLinesWriter {
   }
 
   /** Writes one value; gives the place of the tab or newline after it. */
-  #field({ writer, decode }: ColumnWriter, rows: Buffer, from: number): number {
+  #field({ form, toJson }: ColumnWriter, rows: Buffer, from: number): number {
     if (rows[from] === BACKSLASH && rows[from + 1] === NULL_MARK) {
       this.#length = put(this.#out, this.#length, NULL);
       return from + 2;
     }
-    if (writer === 'text') return this.#text(rows, from);
-    if (writer === 'jsonb') {
+    if (form === 'text') return this.#text(rows, from);
+    if (form === 'jsonb') {
       const end = this.#jsonb(rows, from);
       if (end !== NO_VALUE) return end;
     }
-    if (writer === 'bare') return this.#bare(rows, from);
+    if (form === 'bare') return this.#bare(rows, from);
     const start = this.#length;
-    if (writer === 'float') {
+    if (form === 'float') {
       const end = this.#bare(rows, from);
       if (isPlainDecimal(rows, from, end)) return end;
       this.#length = start;
     }
     const end = fieldEnd(rows, from);
-    if (writer === 'bool')
+    if (form === 'bool')
       this.#length = put(this.#out, this.#length, rows[from] === 116 ? TRUE : FALSE);
     else if (
-      !(
-        (writer === 'zoned' || writer === 'moment') &&
-        this.#moment(rows, from, end, writer === 'zoned')
-      )
+      !((form === 'zoned' || form === 'moment') && this.#moment(rows, from, end, form === 'zoned'))
     ) {
-      this.#decoded(
-        stringifyJson(decode(fieldText(rows, from, end))),
-        mostBytes(rows, end, this.#rowEnd),
-      );
+      this.#decoded(toJson(rows, from, end), mostBytes(rows, end, this.#rowEnd));
     }
     return end;
   }
@@ -462,6 +412,16 @@ function mostBytes(rows: Uint8Array, from: number, to: number): number {
   let extra = 0;
   for (let at = from; at < to; at += 1) extra += SPECIAL[rows[at] as number] === 0 ? 0 : 5;
   return size + extra;
+}
+
+/** Where the field that starts at `from` ends: at a tab or at the end of its row. */
+function fieldEnd(rows: Uint8Array, from: number): number {
+  let at = from;
+  for (;;) {
+    const byte = rows[at];
+    if (byte === TAB || byte === NEWLINE || byte === undefined) return at;
+    at += 1;
+  }
 }
 
 function isDigit(byte: number | undefined): boolean {

@@ -1,7 +1,7 @@
 /** Commit tokens: one row for each scope, written in the transaction of the page they stand for. */
 import type { ClientBase } from 'pg';
-import { codeOf } from '../../lib/sql/postgres.ts';
-import type { CommitToken } from '../_sql/driver.ts';
+import { codeOf } from '../../../lib/sql/postgres.ts';
+import type { CommitToken } from '../../_sql/driver.ts';
 
 const NO_SUCH_TABLE = '42P01';
 

@@ -1,43 +1,47 @@
 /** Rows that go to the server as a COPY stream. */
-import { quoteNames } from '../../lib/sql/sql-name.ts';
-import { JSON_LINES } from '../../kit/json-lines.ts';
-import type { Columns } from '../../kit/columns.ts';
-import type { Page } from '../../kit/page.ts';
-import { BINARY_HEAD, BINARY_TAIL, binaryBlock, hasNull } from './copy-binary.ts';
-import { copyColumns, hasCells, type Scratch } from './columns-copy.ts';
-import type { CopyColumn } from './copy-text.ts';
+import { quoteNames } from '../../../lib/sql/sql-name.ts';
+import { JSON_LINES } from '../../../kit/json-lines.ts';
+import { MISSING, type Column, type Columns } from '../../../kit/columns.ts';
+import type { Page } from '../../../kit/page.ts';
+import { BINARY_HEAD, BINARY_TAIL, binaryBlock, hasNull } from '../copy/binary-rows.ts';
+import { copyCells as fastCells } from '../../../fast/fast-paths.ts';
+import { copyCells, type CellStyle, type PageBuffer } from '../../../fast/postgres/copy-cells.ts';
+import type { CopyColumn } from '../copy/text-fields.ts';
 import type { CopyTarget, TargetColumn } from './schema.ts';
+import type { JsonValue } from '../../../lib/text/json.ts';
+import { encoderOf, escaped } from '../types/encode.ts';
 import { arrivalTable, insertInto } from './statements.ts';
-import type { Transaction } from './unit.ts';
+import type { Transaction } from './write-transaction.ts';
 
 /** A block that COPY takes as it stands, and the columns it fills. */
-export interface Passage {
+export interface CopyPlan {
   readonly columns: readonly TargetColumn[];
   readonly form: 'binary' | 'text';
   readonly block: Uint8Array;
 }
 
-interface Asked {
+interface CopyRequest {
   readonly key: readonly string[];
   /** The column that takes whole records. */
   readonly json: string | undefined;
-  readonly scratch: Scratch;
+  /** Where rows are written before they are sent. */
+  readonly buffer: PageBuffer;
 }
 
 /** How a page goes into a table without becoming records; `undefined` when it has to. */
-export function passageOf(page: Page, target: CopyTarget, asked: Asked): Passage | undefined {
-  const { key, json } = asked;
-  if (json !== undefined) return linesPassage(page, target, json);
-  return page.columns === undefined
-    ? binaryPassage(page, target, key)
-    : columnsPassage(page.columns, target, asked);
-}
-
-function binaryPassage(
+export function planCopy(
   page: Page,
   target: CopyTarget,
-  key: readonly string[],
-): Passage | undefined {
+  request: CopyRequest,
+): CopyPlan | undefined {
+  const { key, json } = request;
+  if (json !== undefined) return planLines(page, target, json);
+  return page.columns === undefined
+    ? planBinary(page, target, key)
+    : planColumns(page.columns, target, request);
+}
+
+function planBinary(page: Page, target: CopyTarget, key: readonly string[]): CopyPlan | undefined {
   const held = binaryBlock(page);
   if (held === undefined) return undefined;
   const columns = held.columns.flatMap((column) => agreeing(column, target));
@@ -50,12 +54,12 @@ function binaryPassage(
 /**
  * Fields that are no column are left out; a row without any known field is the business of records.
  */
-function columnsPassage(
+function planColumns(
   columns: Columns,
   target: CopyTarget,
-  { key, scratch }: Asked,
-): Passage | undefined {
-  if (key.length > 0) return undefined;
+  { key, buffer }: CopyRequest,
+): CopyPlan | undefined {
+  if (key.length > 0 || !fastCells.isOn()) return undefined;
   const known = [...target.values()].flatMap((to) => {
     const from = columns.column(to.name);
     return from === undefined || !hasCells(columns, from) ? [] : [{ to, from }];
@@ -64,7 +68,31 @@ function columnsPassage(
   return {
     columns: known.map(({ to }) => to),
     form: 'text',
-    block: copyColumns(columns, known, scratch),
+    block: copyCells(
+      columns,
+      known.map(({ to, from }) => ({ from, style: styleOf(to), encode: cellEncoder(to) })),
+      buffer,
+    ),
+  };
+}
+
+/** Whether any record has the field. */
+function hasCells({ rows }: Columns, { kinds }: Column): boolean {
+  for (let index = 0; index < rows.length; index += 1)
+    if (kinds[rows[index] as number] !== MISSING) return true;
+  return false;
+}
+
+function styleOf({ sqlType }: TargetColumn): CellStyle {
+  if (sqlType === 'json' || sqlType === 'jsonb') return 'json';
+  return sqlType.endsWith('[]') ? 'list' : 'plain';
+}
+
+function cellEncoder(column: TargetColumn): (value: JsonValue) => string {
+  const encode = encoderOf(column);
+  return (value) => {
+    const text = encode(value);
+    return text === null ? '\\N' : escaped(text);
   };
 }
 
@@ -77,7 +105,7 @@ function agreeing({ name, oid }: CopyColumn, target: CopyTarget): TargetColumn[]
   return column.oid === oid || (TEXTS.includes(column.oid) && TEXTS.includes(oid)) ? [column] : [];
 }
 
-function linesPassage(page: Page, target: CopyTarget, name: string): Passage | undefined {
+function planLines(page: Page, target: CopyTarget, name: string): CopyPlan | undefined {
   const column = target.get(name);
   if (page.form.form !== 'bytes' || page.form.encoding !== JSON_LINES.name || column === undefined)
     return undefined;
@@ -85,19 +113,19 @@ function linesPassage(page: Page, target: CopyTarget, name: string): Passage | u
 }
 
 /** Adds the rows to the table, or puts them in the place of those with their key. */
-export async function carry(
+export async function sendCopy(
   transaction: Transaction,
-  passage: Passage,
+  plan: CopyPlan,
   to: { table: string; key: readonly string[] },
 ): Promise<void> {
-  const { columns } = passage;
+  const { columns } = plan;
   if (to.key.length === 0) {
     const names = columns.map((column) => column.name);
-    return send(transaction, `COPY ${to.table} (${quoteNames(names)}) FROM STDIN`, passage);
+    return send(transaction, `COPY ${to.table} (${quoteNames(names)}) FROM STDIN`, plan);
   }
   const arrival = arrivalTable(columns);
   await (await transaction.client()).query(arrival.create);
-  await send(transaction, arrival.copy, passage);
+  await send(transaction, arrival.copy, plan);
   const key = to.key.flatMap((name) => columns.filter((column) => column.name === name));
   await (
     await transaction.client()
@@ -108,7 +136,7 @@ export async function carry(
 async function send(
   transaction: Transaction,
   sql: string,
-  { form, block }: Passage,
+  { form, block }: CopyPlan,
 ): Promise<void> {
   if (form === 'text') return (await transaction.copy({ sql })).write(block);
   const stream = await transaction.copy({

@@ -3,8 +3,8 @@
  * and the server reads them as the column's type.
  */
 import { createHash } from 'node:crypto';
-import { quoteName, quoteNames } from '../../lib/sql/sql-name.ts';
-import type { LiveColumn, TableChange } from '../_sql/driver.ts';
+import { quoteName, quoteNames } from '../../../lib/sql/sql-name.ts';
+import type { LiveColumn, TableChange } from '../../_sql/driver.ts';
 
 type Column = Pick<LiveColumn, 'name' | 'sqlType'>;
 

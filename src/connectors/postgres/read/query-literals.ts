@@ -2,7 +2,7 @@
  * COPY takes no bind parameters: their values are written into the statement as literals of the
  * types the server gave them.
  */
-import { sqlPieces } from '../_sql/sql-text.ts';
+import { sqlPieces } from '../../_sql/sql-text.ts';
 import type { Connection } from './connection.ts';
 import type { Statement } from './query.ts';
 

@@ -10,7 +10,7 @@ import { check } from '../../kit/schema.ts';
 import type { ReadRequest } from '../../kit/source.ts';
 import type { Sink } from '../../kit/sink.ts';
 import { testContext } from '../../../test/fakes/env.ts';
-import { COPY_BINARY } from './copy-binary.ts';
+import { COPY_BINARY } from './copy/binary-rows.ts';
 import { postgresSink, postgresSource } from './index.ts';
 
 const BINARY: Lane = { form: 'bytes', encoding: COPY_BINARY };

@@ -1,0 +1,35 @@
+import type { CopyField, FieldForm } from '../../../fast/postgres/copy-text-writer.ts';
+import { stringifyJson } from '../../../lib/text/json.ts';
+import { decoderOf, OID, type BigNumbers } from '../types/decode.ts';
+import { fieldText, type CopyColumn } from './text-fields.ts';
+
+/** Other types are written as strings. */
+const FORMS: Readonly<Record<number, FieldForm>> = {
+  [OID.bool]: 'bool',
+  [OID.int2]: 'bare',
+  [OID.int4]: 'bare',
+  [OID.int8]: 'bare',
+  [OID.oid]: 'bare',
+  [OID.float4]: 'float',
+  [OID.float8]: 'float',
+  [OID.timestamp]: 'moment',
+  [OID.timestamptz]: 'zoned',
+  [OID.jsonb]: 'jsonb',
+  [OID.json]: 'decoded',
+  [OID.bytea]: 'decoded',
+};
+
+/** The columns as the fast path wants them told. */
+export function fieldsOf(
+  columns: readonly CopyColumn[],
+  bigNumbers: BigNumbers,
+): readonly CopyField[] {
+  return columns.map(({ name, oid }) => {
+    const decode = decoderOf(oid, name, bigNumbers);
+    return {
+      name,
+      form: FORMS[oid] ?? 'text',
+      toJson: (rows, from, to) => stringifyJson(decode(fieldText(rows, from, to))),
+    };
+  });
+}
