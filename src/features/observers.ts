@@ -1,4 +1,4 @@
-/** Who is told what a run does, by what its document declares. */
+/** The observers of a run, as its document declares them. */
 import type { RunObserver } from '../engine/observe/observer.ts';
 import type { Env } from '../lib/env.ts';
 import { teeMetrics } from '../lib/metrics/metrics.ts';
@@ -11,7 +11,7 @@ import { lineageObserver } from './lineage/index.ts';
 import { OpenedFiles } from './local-outputs/opened-files.ts';
 import type { Notifier } from './notifications/index.ts';
 
-/** Who is told besides those the document names. */
+/** Observers that the document does not name. */
 export interface Listeners {
   /**
    * That of the process; absent in the workers of a server, which tells of their runs itself,

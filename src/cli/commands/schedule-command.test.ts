@@ -75,7 +75,7 @@ describe('headgate schedule', () => {
     await told('schedule started');
     document({ cron: 'often' });
     world.hangUp();
-    await told('the document cannot be reloaded; the one before stays');
+    await told('the document cannot be reloaded; the previous one stays in use');
     expect(world.err()).toContain('schedule.cron');
     document({ cron: '* * * * *', max_runs: 1 });
     world.hangUp();

@@ -26,7 +26,7 @@ export const testCommand = defineCommand({
     'Runs every case of the spec files through the engine: transforms, masking, quality checks, contract and dead-letter queue are real, ' +
     'source and sinks are in memory. No source, sink, state store or secret is touched. The exit code is the number of failed cases.\n\n' +
     'With `--chaos` the document is run in processes that are killed at one durable step each (before and after a page is written, after a flush, ' +
-    'after the bookmark, at the finish, …) and then run again from what was left. The destination, made anew in a scratch folder, must hold ' +
+    'after the bookmark, at the finish, …) and then run again from what was left. The destination, made anew in a temporary folder, must hold ' +
     'what it holds without a crash, as far as the row promises: at least once, nothing is lost; effectively once, nothing is lost or doubled.',
   arguments: [
     {

@@ -59,7 +59,7 @@ async function recordedWithin(recorder: CatalogRecorder, waitMs: number): Promis
   over.abort();
 }
 
-/** Breadth first; a root that nobody knows has no edges. */
+/** Breadth first; an unknown root has no edges. */
 async function lineageOf(
   store: CatalogStore,
   { root, depth }: LineageQuery,

@@ -5,7 +5,7 @@ import type { Movement } from '../../wire/catalog.ts';
 
 const SAMPLE_RECORDS = 100;
 
-/** The observer that a document with `catalog` asks for, where nobody else takes what it moves. */
+/** The observer of a document with `catalog`, where no server records movements. */
 export async function catalogObserver(
   { catalog }: Plan,
   env: Env,

@@ -1,4 +1,6 @@
-/** Hears what the root rows of a run move, and tells it as movements when the run has ended. */
+/**
+ * Collects what the root rows of a run move, and reports it as movements when the run has ended.
+ */
 import { rowOfInvocation } from '../../engine/expand/iteration.ts';
 import { canonicalUri } from '../../engine/observe/canonical-uri.ts';
 import { columnOriginsOf } from '../../engine/observe/column-origins.ts';
@@ -76,7 +78,7 @@ export class MovementObserver implements RunObserver {
   ): Movement[] {
     const rows = new Set(run.plan.rows.map(({ id }) => id));
     const isRow = (id: string): boolean => rows.has(id);
-    // Chunks that never started are only told of here.
+    // Chunks that never started appear only here.
     const broken = new Set(
       outcome.invocations.flatMap(({ row_id: name, status }) =>
         status === 'completed' ? [] : rowOfInvocation(name, isRow),
@@ -118,7 +120,7 @@ export class MovementObserver implements RunObserver {
       const node = isGraph ? whole.outcome.nodes?.find(({ id }) => id === input.id) : undefined;
       const records = node?.records_in ?? written;
       const shape = isGraph ? whole.read.get(input.id) : shapes?.read.get(input.id);
-      // A source that feeds several sinks is told with the first of them.
+      // A source that feeds several sinks is reported with the first of them.
       if (!isGraph || feedsFirst(run, input.id, row.row.id))
         datasets.push(dataset({ uri, kind: input.kind, role: 'source', records }, shape));
       if (sinkUri !== undefined)

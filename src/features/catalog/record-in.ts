@@ -27,10 +27,9 @@ async function openOrMemory(url: string, env: Env): Promise<OpenCatalog> {
     const why = env.redactor.text(messageOf(error));
     env.log
       .at('headgate::catalog')
-      .warn(
-        'the catalog cannot be reached; what this run moved is remembered only while it lasts',
-        { error: why },
-      );
+      .warn('the catalog cannot be reached; movements of this run are kept only until it ends', {
+        error: why,
+      });
     return memoryCatalog();
   }
 }

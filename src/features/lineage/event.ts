@@ -9,7 +9,7 @@ const SPEC = 'https://openlineage.io/spec';
 
 export interface EventDataset {
   readonly uri: string;
-  /** What its records look like, where that is told. */
+  /** The schema of its records, where it is known. */
   readonly shape?: RecordShape;
 }
 

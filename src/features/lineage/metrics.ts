@@ -17,6 +17,6 @@ export const lineageEmitDuration = defineMetric({
 export const lineageDropped = defineMetric({
   name: 'svc_lineage_dropped_total',
   type: 'counter',
-  help: 'Lineage events that nobody got, because the document does not ask for them or they could not be sent.',
+  help: 'Lineage events that were not delivered: the document does not ask for them, or they could not be sent.',
   labels: ['reason'],
 });

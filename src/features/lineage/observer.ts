@@ -166,7 +166,7 @@ class LineageObserver implements RunObserver {
     return { uri, ...only('shape', isWanted && records > 0 ? shape : undefined) };
   }
 
-  /** A config that could not be completed names nothing, and is told where the row fails. */
+  /** A config that could not be completed names no data set; its row fails with the reason. */
   #datasets(
     { plan }: ObservedRun,
     { row, tokens }: ObservedRow,

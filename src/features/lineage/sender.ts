@@ -11,7 +11,7 @@ const MAX_WAITING = 10_000;
 
 interface Waiting {
   readonly kind: LineageEventKind;
-  /** Makes the event; what it costs is spent beside the run. */
+  /** Makes the event, outside the path of the run. */
   readonly render: () => string;
 }
 
@@ -24,7 +24,7 @@ export class EventSender {
   readonly #env: Pick<Env, 'clock' | 'log' | 'metrics' | 'redactor'>;
   readonly #gate = new Gate(AT_ONCE);
   readonly #giveUp = new AbortController();
-  /** The last event of each invocation that is still under way. */
+  /** The last event of each invocation that is being sent. */
   readonly #last = new Map<string, Promise<void>>();
   #waiting = 0;
   #failed = 0;
@@ -50,7 +50,9 @@ export class EventSender {
     this.#last.set(invocationId, sent);
   }
 
-  /** Waits for what is under way, as long as one event may take; what is left then is given up. */
+  /**
+   * Waits for events that are being sent, for as long as one event may take; the rest is given up.
+   */
   async settle(): Promise<void> {
     const over = new AbortController();
     const all = Promise.all(this.#last.values()).finally(() => over.abort());
@@ -81,7 +83,7 @@ export class EventSender {
     }
   }
 
-  /** The first failure is told at once; of many, one line would be like the other. */
+  /** The first failure is logged at once; the others are only counted. */
   #lost(kind: LineageEventKind, why: string): void {
     const { log, metrics, redactor } = this.#env;
     metrics.inc(lineageEvents, { event_type: kind, outcome: 'err' });

@@ -9,7 +9,7 @@ import { LEFT_ALONE, type Outages } from '../../lib/outages.ts';
 import { splitLogin } from '../../lib/http/outgoing-request.ts';
 
 export interface Transport {
-  /** The last moment for an event that is still under way when its run has ended. */
+  /** How long an event may still take after its run has ended. */
   readonly graceMs: number;
   /** Rejects when the event did not arrive; the message holds no secret. */
   send(event: string, signal: AbortSignal): Promise<void>;

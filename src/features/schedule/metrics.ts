@@ -6,13 +6,13 @@ const PIPELINE = ['pipeline'] as const;
 export const scheduleRuns = defineMetric({
   name: 'svc_schedule_runs_total',
   type: 'counter',
-  help: 'Ticks by what became of them: `ok`, `err` or `skipped`.',
+  help: 'Ticks by outcome: `ok`, `err` or `skipped`.',
   labels: ['pipeline', 'outcome'],
 });
 export const scheduleOverlaps = defineMetric({
   name: 'svc_schedule_overlaps_total',
   type: 'counter',
-  help: 'Ticks that came while a run was under way.',
+  help: 'Ticks that came while a run was active.',
   labels: ['pipeline', 'policy'],
 });
 export const scheduleReloads = defineMetric({
@@ -30,7 +30,7 @@ export const nextTick = defineMetric({
 export const scheduledInFlight = defineMetric({
   name: 'svc_schedule_runs_in_flight',
   type: 'gauge',
-  help: 'Runs under way.',
+  help: 'Active runs.',
   labels: PIPELINE,
 });
 export const consecutiveFailures = defineMetric({

@@ -24,7 +24,7 @@ export class ScheduledRun {
   readonly #clock: Clock;
   readonly #stop = new AbortController();
   readonly #kill = new AbortController();
-  /** Fires when the run is over, so that nobody waits for it any more. */
+  /** Fires when the run has ended, which ends its grace period. */
   readonly #over = new AbortController();
   #why: StopReason | undefined;
 
@@ -40,7 +40,7 @@ export class ScheduledRun {
       );
   }
 
-  /** Lets the run go on for a while; then it is stopped. Resolves when it has ended. */
+  /** Gives the run its grace period, then stops it. Resolves when it has ended. */
   async drain(graceMs: number): Promise<void> {
     void this.#stopAfter(graceMs, new StopReason('shutdown', 'the scheduler is ending'));
     await this.ended;

@@ -17,7 +17,7 @@ const LONGEST_NAP_MS = 30_000;
 export interface SchedulerOptions {
   readonly env: Pick<Env, 'clock' | 'log' | 'metrics'>;
   readonly job: Job;
-  /** Ends the scheduler: no further run starts, and the one under way has its grace. */
+  /** Ends the scheduler: no further run starts, and the active one gets its grace period. */
   readonly signal: AbortSignal;
 }
 
@@ -36,7 +36,7 @@ export class Scheduler {
   #job: Job;
   #next: Date | undefined;
   #running: ScheduledRun | undefined;
-  /** The one tick that waits for the run under way (`overlap_policy: queue`). */
+  /** The one tick that waits for the active run (`overlap_policy: queue`). */
   #waiting: Date | undefined;
   #successes = 0;
   #failures = 0;
@@ -51,7 +51,7 @@ export class Scheduler {
     this.#signal = signal;
   }
 
-  /** Resolves when it has ended and nothing runs any more. */
+  /** Resolves when the scheduler and its runs have ended. */
   async run(): Promise<SchedulerEnd> {
     const { clock } = this.#env;
     const wake = (): void => this.#wake();
@@ -84,7 +84,7 @@ export class Scheduler {
       job = await load();
     } catch (error) {
       this.#count(metrics.scheduleReloads, { outcome: 'error' });
-      this.#log.error('the document cannot be reloaded; the one before stays', {
+      this.#log.error('the document cannot be reloaded; the previous one stays in use', {
         error: messageOf(error),
       });
       return;
@@ -136,7 +136,7 @@ export class Scheduler {
     this.#plan(due.next);
     if (due.kind === 'missed') {
       this.#count(metrics.scheduleRuns, { outcome: 'skipped' });
-      this.#log.warn('several ticks were missed; none of them is made up for', {
+      this.#log.warn('several ticks were missed; they are not run later', {
         since: this.#told(due.first),
         next: this.#told(due.next),
       });
@@ -151,16 +151,15 @@ export class Scheduler {
     if (policy === 'forbid') {
       this.#end = {
         ok: false,
-        reason:
-          'a tick came while a run was under way, which `overlap_policy: forbid` does not allow',
+        reason: 'a tick came while a run was active, which `overlap_policy: forbid` does not allow',
       };
-      this.#log.error('a tick came while a run was under way', about);
+      this.#log.error('a tick came while a run was active', about);
     } else if (policy === 'queue' && this.#waiting === undefined) {
       this.#waiting = tick;
-      this.#log.info('a tick waits for the run under way', about);
+      this.#log.info('a tick waits for the active run', about);
     } else {
       this.#count(metrics.scheduleRuns, { outcome: 'skipped' });
-      this.#log.warn('a tick was dropped: a run is under way', about);
+      this.#log.warn('a tick was dropped: a run is active', about);
     }
   }
 

@@ -1,4 +1,4 @@
-/** Which ticks are due. Pure: what the time is, is told. */
+/** Computes which ticks are due. Pure: the caller gives the time. */
 import type { Cron } from '../../lib/time/cron.ts';
 
 export type Due =

@@ -42,7 +42,7 @@ interface OpenSpan {
   readonly context: Context;
 }
 
-/** Told both what the run does and what it measures. */
+/** Receives events of the run and its metrics. */
 export class RunSpans implements RunObserver {
   readonly name = 'traces';
   readonly #tracer: Tracer;

@@ -1,6 +1,4 @@
-/**
- * `observability` of one run: what the engine tells and measures also goes where the document says.
- */
+/** Exports spans and metrics of one run to the collectors of `observability`. */
 import { hostname } from 'node:os';
 import type { Resource } from '@opentelemetry/resources';
 import type { OtelConfig } from '../../blocks/observability/schema.ts';
