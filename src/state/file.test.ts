@@ -4,14 +4,12 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { check } from '../kit/schema.ts';
 import { fileState } from './file.ts';
-import { openState, stateSuite } from '../../test/conformance/state-store.ts';
+import { openState } from '../../test/fakes/open-state.ts';
 
 const cwd = mkdtempSync(join(tmpdir(), 'file-state-'));
 const open = (path: string, more = {}) => openState(fileState, { path, ...more }, cwd);
 
 describe('the file state store', () => {
-  stateSuite(() => open('suite'));
-
   test('a key is one file, and no temporary file stays', async () => {
     const store = await open('names');
     await store.put('p::row::k=v&a/b%', { at: 1 });
@@ -43,8 +41,6 @@ describe('the encrypted file state store', () => {
   const encrypted = (key: string, previous_keys: string[] = []) =>
     open('sealed', { encryption: { key, previous_keys } });
   const file = join(cwd, 'sealed', 'p%3A%3Arow.json');
-
-  stateSuite(() => open('sealed-suite', { encryption: { key: 'k' } }));
 
   test('the value cannot be read in the file, and a changed key keeps reading what the previous one wrote', async () => {
     await (await encrypted('old')).put('p::row', 'visible');

@@ -1,10 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { memoryState } from './memory.ts';
-import { openState, stateSuite } from '../../test/conformance/state-store.ts';
+import { openState } from '../../test/fakes/open-state.ts';
 
 describe('the memory state store', () => {
-  stateSuite(() => openState(memoryState, {}));
-
   test('a value changed after the put is not changed in the store', async () => {
     const store = await openState(memoryState, {});
     const value = { at: 1 };

@@ -2,14 +2,12 @@ import { afterAll, describe, expect, test } from 'vitest';
 import { freshDatabase } from '../../test/servers/postgres.ts';
 import { check } from '../kit/schema.ts';
 import { postgresState } from './postgres.ts';
-import { openState, stateSuite } from '../../test/conformance/state-store.ts';
+import { openState } from '../../test/fakes/open-state.ts';
 
 const database = await freshDatabase();
 afterAll(() => database.drop());
 
 describe('the postgres state store', () => {
-  stateSuite(() => openState(postgresState, { url: database.url, ensure_table: true }));
-
   test('the table is made only when asked to', async () => {
     const config = { url: database.url, table: 'marks' };
     await expect(openState(postgresState, config)).rejects.toMatchObject({ kind: 'missing' });

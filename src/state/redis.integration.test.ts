@@ -3,7 +3,7 @@ import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { redisOrReason, type RedisServer } from '../../test/servers/redis.ts';
 import { redisState } from './redis.ts';
-import { openState, stateSuite } from '../../test/conformance/state-store.ts';
+import { openState } from '../../test/fakes/open-state.ts';
 
 const redis = redisOrReason();
 const namespace = `test-${randomBytes(4).toString('hex')}`;
@@ -16,8 +16,6 @@ describe.skipIf(redis.reason !== undefined)(
       if (redis.reason === undefined) server = await redis.start();
     });
     afterAll(() => server.stop());
-
-    stateSuite(() => openState(redisState, { url: server.url, namespace }));
 
     test('a value is JSON text under the namespace, and text that is not JSON is an error', async () => {
       const store = await openState(redisState, { url: server.url, namespace });

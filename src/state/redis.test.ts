@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { check } from '../kit/schema.ts';
-import { openState } from '../../test/conformance/state-store.ts';
+import { openState } from '../../test/fakes/open-state.ts';
 import { redisState } from './redis.ts';
 
 describe('the redis state store', () => {

@@ -4,14 +4,12 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, test } from 'vitest';
 import { check } from '../kit/schema.ts';
-import { openState, stateSuite } from '../../test/conformance/state-store.ts';
+import { openState } from '../../test/fakes/open-state.ts';
 import { sqliteState } from './sqlite.ts';
 
 const cwd = mkdtempSync(join(tmpdir(), 'sqlite-state-'));
 
 describe('the sqlite state store', () => {
-  stateSuite(() => openState(sqliteState, { database_url: 'sqlite:state.db' }, cwd));
-
   test('the table can be chosen', async () => {
     const store = await openState(sqliteState, { database_url: 'other.db', table: 'marks' }, cwd);
     await store.put('p::row', { at: 1 });

@@ -43,6 +43,11 @@ export interface SinkFixture {
   readonly unordered?: string;
   /** Makes pages of the encodings that only the connectors of one family know. */
   readonly encoded?: Readonly<Record<string, Encode>>;
+  /**
+   * Name of the fixture of the same sink that stands for this one where a process is killed at every
+   * failpoint: only the bytes differ, not when they are durable.
+   */
+  readonly crashesLike?: string;
   /** Clauses that this fixture cannot keep, each with the reason. */
   readonly skip?: Readonly<Record<string, string>>;
 }

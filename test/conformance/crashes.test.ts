@@ -1,0 +1,59 @@
+/** Every sink of this build holds what its delivery promises when it is killed at any failpoint. */
+import { AssertionError } from 'node:assert';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { SINKS } from '../../src/connectors/index.ts';
+import { BROKEN_SINKS } from './broken/sinks.ts';
+import { crashCases, crashEverywhere } from './crash/crash.ts';
+import { fixturesOf } from './fixtures/fixtures-of.ts';
+import type { SinkFixture } from './sink/fixture.ts';
+import { SinkSubject } from './sink/subject.ts';
+
+const LONG = { timeout: 300_000 };
+/** Opened, and for each of two pages before and after the write, the flush and the bookmark. */
+const FEWEST_FAILPOINTS = 8;
+
+const registered: (readonly [string, SinkFixture, () => Promise<SinkSubject>])[] = [];
+for (const sink of SINKS) {
+  for (const fixture of await fixturesOf<SinkFixture>('sinks', sink.type)) {
+    if (fixture.crashesLike !== undefined) continue;
+    const name = fixture.name === undefined ? sink.type : `${sink.type} (${fixture.name})`;
+    registered.push([name, fixture, () => SinkSubject.of(sink, fixture)]);
+  }
+}
+
+describe.each(registered)('%s', (_name, fixture, open) => {
+  beforeAll(() => fixture.start?.());
+  afterAll(() => fixture.stop?.());
+
+  it('holds its promise after a crash at every failpoint', LONG, async () => {
+    const subject = await open();
+    for (const crashCase of crashCases(subject)) {
+      const tried = await crashEverywhere(subject, crashCase).catch((error: unknown) => {
+        throw new Error(crashCase.name, { cause: error });
+      });
+      expect(tried).toBeGreaterThanOrEqual(FEWEST_FAILPOINTS);
+    }
+  });
+});
+
+describe('a sink that', () => {
+  it.each([
+    ['stores the watermark before its data', 'exactly once by watermark'],
+    ['appends where it should replace', 'effectively once by key'],
+    ['keeps all bytes until it is closed', 'at least once'],
+  ])('%s does not hold: %s', LONG, async (what, name) => {
+    const broken = BROKEN_SINKS.find((one) => one.what === what);
+    if (broken === undefined) throw new Error(`there is no sink that ${what}`);
+    const [fixture] = await fixturesOf<SinkFixture>('sinks', broken.like);
+    if (fixture === undefined) throw new Error('cannot happen: no fixture');
+    const subject = await SinkSubject.of(broken.definition, fixture);
+    const crashCase = crashCases(subject).find((one) => one.name === name);
+    if (crashCase === undefined) throw new Error(`the sink is not delivered ${name}`);
+    const error: unknown = await crashEverywhere(subject, crashCase).then(
+      () => undefined,
+      (thrown: unknown) => thrown,
+    );
+    expect(error).toBeInstanceOf(AssertionError);
+    expect(String(error)).toMatch(/lost|twice/);
+  });
+});

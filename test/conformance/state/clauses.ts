@@ -1,0 +1,145 @@
+/** The contract of a state store (`src/kit/state-store.ts`), clause by clause. */
+import assert from 'node:assert/strict';
+import { STATE_KEY, type StateStoreDefinition } from '../../../src/kit/state-store.ts';
+import type { JsonValue } from '../../../src/lib/text/json.ts';
+import type { StateClause } from './clause.ts';
+import { putAndKill } from './killed-store.ts';
+import { StateSubject, type StateFixture } from './subject.ts';
+
+const VALUES: readonly JsonValue[] = [
+  null,
+  true,
+  0,
+  'x',
+  9_007_199_254_740_993n,
+  [1, { a: 'ü\n' }],
+  { __svc_eo: 1, bookmark: { at: 1.5 }, seq: 3 },
+];
+
+const LOOK_ALIKE_KEYS = [
+  'suite::a:b',
+  'suite::a%3Ab',
+  'suite::a/b',
+  'suite::a=b&c',
+  'suite::A:b',
+  `suite::${'x'.repeat(240)}1`,
+  `suite::${'x'.repeat(240)}2`,
+];
+
+export const STATE_CLAUSES: readonly StateClause[] = [
+  {
+    name: 'absent',
+    title: 'has no value for a key that was never put',
+    check: (subject) =>
+      subject.using(async (store) => assert.equal(await store.get('suite::never'), undefined)),
+  },
+  {
+    name: 'values',
+    title: 'gives every value back as it was put, through another handle too',
+    async check(subject) {
+      for (const [index, value] of VALUES.entries()) {
+        await subject.using((store) => store.put(`suite::${index}`, value));
+        await subject.using(async (store) =>
+          assert.deepEqual(await store.get(`suite::${index}`), value),
+        );
+      }
+    },
+  },
+  {
+    name: 'seen',
+    title: 'shows a value to others as soon as `put` returned, before it is closed',
+    check: (subject) =>
+      subject.using(async (store) => {
+        await store.put('suite::seen', 1);
+        await subject.using(async (other) => assert.equal(await other.get('suite::seen'), 1));
+        await store.delete('suite::seen');
+        await subject.using(async (other) =>
+          assert.equal(await other.get('suite::seen'), undefined),
+        );
+      }),
+  },
+  {
+    name: 'last',
+    title: 'keeps the last value of a key, and none after a delete, which may be repeated',
+    check: (subject) =>
+      subject.using(async (store) => {
+        await store.put('suite::last', 1);
+        await store.put('suite::last', 2);
+        assert.equal(await store.get('suite::last'), 2);
+        await store.delete('suite::last');
+        await store.delete('suite::last');
+        assert.equal(await store.get('suite::last'), undefined);
+      }),
+  },
+  {
+    name: 'keys',
+    title: 'keeps keys apart that look alike',
+    check: (subject) =>
+      subject.using(async (store) => {
+        for (const key of LOOK_ALIKE_KEYS) assert.match(key, STATE_KEY);
+        for (const [index, key] of LOOK_ALIKE_KEYS.entries()) await store.put(key, index);
+        for (const [index, key] of LOOK_ALIKE_KEYS.entries())
+          assert.equal(await store.get(key), index, `the value of ${key}`);
+      }),
+  },
+  {
+    name: 'race',
+    title: 'lets one of many writers of a key win, whole',
+    check: (subject) =>
+      subject.using(async (store) => {
+        const writes = Array.from({ length: 20 }, (_, index) =>
+          store.put('suite::race', { index, again: index }),
+        );
+        await Promise.all(writes);
+        const value = (await store.get('suite::race')) as { index: number; again: number };
+        assert.ok(Number.isInteger(value.index));
+        assert.equal(value.index, value.again, 'the value is of two writers');
+      }),
+  },
+  {
+    name: 'kill',
+    title: 'keeps what was put and deleted when its process is killed',
+    inapplicable: ({ definition }) =>
+      definition.durable ? undefined : 'forgets everything with its process',
+    async check(subject) {
+      await subject.using((store) => store.put('suite::gone', 1));
+      const { type } = subject.definition;
+      await putAndKill({
+        type,
+        config: subject.config,
+        put: { 'suite::kept': [1, 2], 'suite::new': 'x' },
+        remove: ['suite::gone'],
+      });
+      await subject.using(async (store) => {
+        assert.deepEqual(await store.get('suite::kept'), [1, 2]);
+        assert.equal(await store.get('suite::new'), 'x');
+        assert.equal(await store.get('suite::gone'), undefined);
+        await store.put('suite::kept', 3);
+        assert.equal(await store.get('suite::kept'), 3);
+      });
+    },
+  },
+  {
+    name: 'close',
+    title: 'can be closed twice',
+    async check(subject) {
+      const store = await subject.open();
+      await store.put('suite::close', 1);
+      await store.close();
+      await store.close();
+      await subject.using(async (other) => assert.equal(await other.get('suite::close'), 1));
+    },
+  },
+];
+
+/** Throws when the store breaks the clause; gives the reason when the clause does not apply. */
+export async function holdStoreTo(
+  clause: StateClause,
+  definition: StateStoreDefinition,
+  fixture: StateFixture,
+): Promise<string | undefined> {
+  const subject = new StateSubject(definition, await fixture.fresh());
+  const reason = clause.inapplicable?.(subject);
+  if (reason === undefined) await clause.check(subject);
+  return reason;
+}
