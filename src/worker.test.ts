@@ -5,14 +5,14 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { testEnv } from '../test/fakes/env.ts';
-import { localFiles } from './document/text/local-file.ts';
 import { MemoryHistory } from './history/memory/memory-history.ts';
-import type { JsonObject } from './lib/text/json.ts';
+import { stringifyJson } from './lib/text/json.ts';
 import { createRegistry, type MetricRegistry } from './lib/metrics/prometheus.ts';
-import { parts } from './parts.ts';
 import { RUN_METRICS } from './runs/service/metrics.ts';
 import { createPrepare } from './runs/service/prepare.ts';
-import type { RunExecutor } from './runs/worker/executor.ts';
+import { createJobs, type Jobs } from './runs/service/jobs.ts';
+import { metricsListener } from './runs/service/run-meter.ts';
+import type { JobExecutor } from './runs/worker/executor.ts';
 import { createRuns, type RunService } from './runs/service/run-service.ts';
 import { CALLER, submission } from '../test/support/runs.ts';
 import { createWorkerPool } from './runs/worker/worker-pool.ts';
@@ -20,7 +20,8 @@ import type { RunRecord } from './wire/run.ts';
 
 let folder = '';
 let runs: RunService;
-let executor: RunExecutor;
+let executor: JobExecutor;
+let jobs: Jobs;
 let registry: MetricRegistry;
 
 beforeAll(async () => {
@@ -30,15 +31,16 @@ beforeAll(async () => {
   executor = createWorkerPool({
     env,
     entry: fileURLToPath(new URL('worker.ts', import.meta.url)),
-    maxWorkers: 1,
+    maxWorkers: 2,
   });
+  jobs = createJobs({ env, executor, applyMetrics: registry.apply });
   runs = createRuns({
     env,
     history: new MemoryHistory(),
     executor,
-    prepare: createPrepare({ env, parts, cpus: 2, readFile: localFiles(folder) }),
+    prepare: createPrepare({ env, jobs }),
     doctor: () => Promise.resolve({ invocations: [] }),
-    applyMetrics: registry.apply,
+    listeners: [metricsListener(registry.apply)],
     callbacks: { allowHosts: [], clustered: false },
     limits: {
       maxConcurrent: 1,
@@ -82,34 +84,22 @@ async function ended(runId: string): Promise<{ record: RunRecord; lines: string[
 describe('preparing a submission', () => {
   it('merges it over the default document, which may change meanwhile', async () => {
     const env = testEnv({ variables: { FOLDER: folder } });
-    let base: JsonObject | undefined = {
-      version: 1,
-      name: 'defaults',
-      execution: { on_error: 'stop' },
+    const named = { version: 1, name: 'defaults', execution: { on_error: 'stop' } };
+    let base: { content: string; hash: string } | undefined = {
+      content: stringifyJson(named),
+      hash: 'one',
     };
-    const prepare = createPrepare({
-      env,
-      parts,
-      cpus: 2,
-      readFile: localFiles(folder),
-      base: () => base,
-    });
+    const prepare = createPrepare({ env, jobs, base: () => base });
     const request = { config: document(), config_format: 'yaml' as const, name: null };
-    expect(await prepare(request)).toMatchObject({
-      name: 'defaults',
-      isNamed: true,
-      plan: { onError: 'stop' },
-    });
+    const stops = await prepare(request);
+    expect(stops).toMatchObject({ name: 'defaults', is_named: true });
     expect(await prepare({ ...request, config: document({ name: 'own' }) })).toMatchObject({
       name: 'own',
-      plan: { onError: 'stop' },
     });
+    base = { content: stringifyJson({ ...named, execution: {} }), hash: 'two' };
+    expect((await prepare(request)).fingerprint).not.toBe(stops.fingerprint);
     base = undefined;
-    expect(await prepare(request)).toMatchObject({
-      name: 'serve',
-      isNamed: false,
-      plan: { onError: 'continue' },
-    });
+    expect(await prepare(request)).toMatchObject({ name: 'serve', is_named: false });
   });
 });
 

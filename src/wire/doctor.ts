@@ -43,6 +43,19 @@ export interface DoctorReport {
   }[];
 }
 
+/** How far a preflight has come: what is known of it when it has to be ended. */
+export type DoctorEvent =
+  | {
+      readonly type: 'checking';
+      readonly id: string;
+      /** Of the parts of the row that have answered. */
+      readonly before: readonly ProbeReport[];
+      readonly delivery?: string | undefined;
+      readonly role: ProbeReport['role'];
+      readonly connector: string;
+    }
+  | { readonly type: 'checked'; readonly row: DoctorReport['invocations'][number] };
+
 export const doctorRequestSchema = z
   .strictObject({
     config: z.string().meta({ description: 'The pipeline document, YAML or JSON text.' }),

@@ -4,8 +4,6 @@
  */
 import type { ErrorKind } from '../lib/errors.ts';
 import type { JsonValue } from '../lib/text/json.ts';
-import type { ReplayReport } from './dlq.ts';
-import type { VerifyReport } from './verify.ts';
 import type { WrittenFile } from '../lib/files/written-file.ts';
 
 export interface OutcomeError {
@@ -116,10 +114,6 @@ export interface RunOutcome {
   readonly error: OutcomeError | null;
   /** The nodes before the sinks of a graph; sinks are invocations. */
   readonly nodes?: readonly NodeOutcome[];
-  /** Of a comparison, which runs nothing. */
-  readonly verification?: VerifyReport;
-  /** Of a replay of dead letters, which reads no source. */
-  readonly replay?: ReplayReport;
   /** What the document says about the files it writes; present when it says something. */
   readonly local_outputs?: {
     readonly track: boolean;

@@ -11,7 +11,8 @@ export const rollbackRequestSchema = z
       .nullish()
       .meta({ description: 'Row that the invocation wrote; every root is looked at when absent.' }),
     config: z.string().nullish().meta({
-      description: 'The document the run was made with; required, because this server keeps none.',
+      description:
+        'The document the run was made with; required, because a server keeps it only until the run has ended.',
     }),
     config_format: z
       .enum(['yaml', 'json'])

@@ -5,7 +5,10 @@ import {
 } from '../../src/blocks/notifications/schema.ts';
 import type { JsonValue } from '../../src/lib/text/json.ts';
 import type { Plan, RowPlan } from '../../src/plan/plan.ts';
-import type { EndedRun } from '../../src/runs/service/ended-run.ts';
+import type { EndedRun } from '../../src/features/notifications/ended-run.ts';
+import { notifiedPlanOf } from '../../src/runs/planning/plan-summary.ts';
+import type { RunListener } from '../../src/runs/service/run-listener.ts';
+import type { NotifiedPlan } from '../../src/wire/plan-summary.ts';
 import type { InvocationOutcome } from '../../src/wire/outcome.ts';
 
 export const START = '2026-01-31T12:00:00.000Z';
@@ -80,6 +83,12 @@ export function planWith({
 }
 
 /** A run with these invocations; failed when one of them did. */
+export function notifiedWith(setting?: Setting): NotifiedPlan {
+  const notified = notifiedPlanOf(planWith(setting));
+  if (notified === undefined) throw new Error('the plan has rules');
+  return notified;
+}
+
 export function endedRun(
   invocations: readonly InvocationOutcome[],
   setting: Setting & { readonly run?: Partial<EndedRun> } = {},
@@ -89,7 +98,7 @@ export function endedRun(
   const error = failed[0]?.error ?? null;
   return {
     runId: 'run-1',
-    plan: planWith(setting),
+    plan: notifiedWith(setting),
     status,
     startedAt: START,
     finishedAt: after(5),
@@ -105,4 +114,21 @@ export function endedRun(
     },
     ...setting.run,
   };
+}
+
+/** As the run service tells of it. */
+export function tellOf(listener: RunListener, run: EndedRun): void {
+  const { runId, plan, status, startedAt, finishedAt, error, outcome } = run;
+  const hear = listener.follow({ run_id: runId, name: plan.name, measured_as: null });
+  hear({ kind: 'planned', notified: plan });
+  hear({
+    kind: 'ended',
+    end: {
+      status,
+      started_at: startedAt,
+      finished_at: finishedAt,
+      error,
+      outcome: outcome ?? null,
+    },
+  });
 }

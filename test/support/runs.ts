@@ -6,21 +6,18 @@ import type { History } from '../../src/history/history.ts';
 import { MemoryHistory } from '../../src/history/memory/memory-history.ts';
 import type { Clock } from '../../src/lib/time/clock.ts';
 import { ConfigError, RefusedError } from '../../src/lib/errors.ts';
-import { stringifyJson, type JsonObject } from '../../src/lib/text/json.ts';
+import type { JsonObject } from '../../src/lib/text/json.ts';
 import { createRegistry, type MetricRegistry } from '../../src/lib/metrics/prometheus.ts';
-import type { Plan } from '../../src/plan/plan.ts';
-import type { RunOutcome } from '../../src/wire/outcome.ts';
+import type { Progress, RunOutcome } from '../../src/wire/outcome.ts';
 import { submissionSchema, type RunRecord, type Submission } from '../../src/wire/run.ts';
-import type {
-  RunEnd,
-  RunExecutor,
-  RunListener,
-  RunTicket,
-} from '../../src/runs/worker/executor.ts';
-import { configFingerprint } from '../../src/runs/service/fingerprint.ts';
+import type { Job, JobEnd, RequestOf, StopCause } from '../../src/wire/job.ts';
+import type { RunEvent } from '../../src/wire/run-event.ts';
+import type { HearEvent, JobExecutor } from '../../src/runs/worker/executor.ts';
+import { configFingerprint } from '../../src/runs/planning/fingerprint.ts';
 import { RUN_METRICS } from '../../src/runs/service/metrics.ts';
 import type { Prepare } from '../../src/runs/service/prepared.ts';
-import type { StopCause } from '../../src/runs/service/record.ts';
+import type { RunEnd } from '../../src/runs/service/record.ts';
+import { metricsListener } from '../../src/runs/service/run-meter.ts';
 import {
   createRuns,
   type RunLimits,
@@ -90,35 +87,38 @@ export async function rest(): Promise<void> {
 }
 
 export interface ScriptedRun {
-  readonly ticket: RunTicket;
-  readonly listener: RunListener;
+  readonly job: Job;
+  readonly request: RequestOf<'run'>;
+  readonly hear: HearEvent;
   readonly stops: { readonly why: StopCause; readonly graceMs: number }[];
-  end(end: RunEnd): void;
+  end(end: RunEnd | JobEnd): void;
   finish(over?: Partial<RunOutcome>): void;
 }
 
 /** Takes runs and ends them when the test says so. */
-export class ScriptedExecutor implements RunExecutor {
+export class ScriptedExecutor implements JobExecutor {
   readonly started: ScriptedRun[] = [];
-  /** Whether runs find a worker that is ready; otherwise the test calls `listener.begun`. */
+  /** Whether runs find a worker that is ready; otherwise the test tells `begun`. */
   ready = true;
 
-  start(ticket: RunTicket, listener: RunListener): ReturnType<RunExecutor['start']> {
-    let settle: (end: RunEnd) => void = () => {};
-    const done = new Promise<RunEnd>((resolve) => {
+  start(job: Job, hear: HearEvent): ReturnType<JobExecutor['start']> {
+    let settle: (end: JobEnd) => void = () => {};
+    const done = new Promise<JobEnd>((resolve) => {
       settle = resolve;
     });
+    const end = (given: RunEnd | JobEnd): void => settle(jobEndOf(given));
     const run: ScriptedRun = {
-      ticket,
-      listener,
+      job,
+      request: job.request as RequestOf<'run'>,
+      hear,
       stops: [],
-      end: settle,
-      finish: (over) => settle({ type: 'finished', outcome: outcomeOf(over) }),
+      end,
+      finish: (over) => end({ type: 'finished', outcome: outcomeOf(over) }),
     };
     this.started.push(run);
-    if (this.ready) listener.begun();
+    if (this.ready) hear({ kind: 'begun' });
     const line = 'INFO headgate::engine: pipeline run starting';
-    listener.log([{ ts: '2026-08-01T12:00:00.000Z', level: 'INFO', line }]);
+    hear({ kind: 'log', lines: [{ ts: '2026-08-01T12:00:00.000Z', level: 'INFO', line }] });
     return { done, stop: (why, graceMs) => run.stops.push({ why, graceMs }) };
   }
 
@@ -130,6 +130,24 @@ export class ScriptedExecutor implements RunExecutor {
   }
 
   async close(): Promise<void> {}
+}
+
+function jobEndOf(end: RunEnd | JobEnd): JobEnd {
+  if ('outcome' in end) return { type: 'finished', answer: end.outcome };
+  return end.type === 'crashed' ? { why: 'died', ...end } : end;
+}
+
+export function progressOf(over: Partial<Progress> = {}): RunEvent {
+  const progress: Progress = {
+    records_read: 0,
+    records_written: 0,
+    records_dead_lettered: 0,
+    bytes_read: 0,
+    row_id: 'row-0',
+    invocations_done: 0,
+    ...over,
+  };
+  return { kind: 'progress', progress };
 }
 
 export function outcomeOf(over: Partial<RunOutcome> = {}): RunOutcome {
@@ -151,13 +169,11 @@ const prepare: Prepare = async ({ config, name }) => {
     throw new ConfigError([{ code: 'syntax', path: '', message: 'not YAML' }], { stage: 'parse' });
   const tree = JSON.parse(config) as JsonObject;
   const named = name ?? (tree['name'] as string | undefined);
-  const plan = { warnings: [] } as unknown as Plan;
   return {
-    document: stringifyJson(tree),
     name: named ?? 'serve',
-    isNamed: named !== undefined,
-    plan,
+    is_named: named !== undefined,
     fingerprint: configFingerprint(tree),
+    warnings: [],
   };
 };
 
@@ -196,7 +212,7 @@ export function submission(over: Partial<Submission> = {}): Submission {
 }
 
 export async function testService(options: TestServiceOptions = {}): Promise<TestService> {
-  const { clock = new FakeClock(), limits, fetch: fake, ...others } = options;
+  const { clock = new FakeClock(), limits, fetch: fake, listeners = [], ...others } = options;
   const registry = createRegistry(RUN_METRICS);
   const env = testEnv({
     clock,
@@ -211,9 +227,9 @@ export async function testService(options: TestServiceOptions = {}): Promise<Tes
     executor,
     prepare,
     doctor: () => Promise.resolve({ invocations: [] }),
-    applyMetrics: registry.apply,
     callbacks: { allowHosts: [], clustered: false },
     ...others,
+    listeners: [metricsListener(registry.apply), ...listeners],
     limits: { ...LIMITS, ...limits },
   });
   await runs.start();

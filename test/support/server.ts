@@ -2,6 +2,7 @@
  * A whole server for tests: real routes and framework, a run service in memory, small parts,
  * recorded log and audit.
  */
+import { inProcessJobs } from './jobs.ts';
 import { z } from 'zod';
 import { createCatalog } from '../../src/features/catalog/catalog.ts';
 import { createLocalOutputs } from '../../src/features/local-outputs/local-outputs.ts';
@@ -317,7 +318,7 @@ export async function startFixture(options: FixtureOptions = {}): Promise<Fixtur
     catalog: createCatalog(new MemoryCatalog(), env),
     localOutputs: createLocalOutputs({
       env: { ...env, fetch, variables: {} },
-      parts,
+      jobs: inProcessJobs({ env: { ...env, fetch, variables: {} }, parts }),
       store: outputs,
       retentionDays: 7,
       graceSecs: 0,

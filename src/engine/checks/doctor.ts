@@ -10,6 +10,7 @@ import type { RowPlan, SinkPlan, SourcePlan, StatePlan, TransformPlan } from '..
 import { resolvePart, type RuntimeTokens } from '../../plan/resolve.ts';
 import { compileIssues } from './compile-check.ts';
 import { historyKey, historyOf, isStale, stalenessText } from '../after-run/sla.ts';
+import type { DoctorEvent } from '../../wire/doctor.ts';
 import type { ExecuteOptions } from '../engine.ts';
 import { firstIteration, stateKeyOf } from '../expand/iteration.ts';
 
@@ -22,6 +23,8 @@ export interface DoctorOptions extends Pick<
 > {
   /** Budget of one part's probes. */
   readonly timeoutMs: number;
+  /** Is told which part is being probed, and what came of each row. */
+  readonly hear?: (event: DoctorEvent) => void;
 }
 
 type Role = 'source' | 'transform' | 'sink' | 'state';
@@ -50,7 +53,9 @@ export async function doctor(options: DoctorOptions): Promise<DoctorReport> {
   const inLine = async (check: () => Promise<RowReport>): Promise<RowReport> => {
     const release = await gate.enter(options.signal);
     try {
-      return await check();
+      const row = await check();
+      options.hear?.({ type: 'checked', row });
+      return row;
     } finally {
       release();
     }
@@ -79,6 +84,7 @@ async function checkSource(
   options: DoctorOptions,
   { id, source }: { readonly id: string; readonly source: SourcePlan },
 ): Promise<RowReport> {
+  options.hear?.({ type: 'checking', id, role: 'source', connector: source.type, before: [] });
   const found = await timed(options, (context, tokens) => probeSource(source, context, tokens), {
     id,
   });
@@ -95,6 +101,7 @@ async function checkSource(
 async function checkTransforms(
   options: DoctorOptions,
   { id, transforms }: Pick<RowPlan, 'id' | 'transforms'>,
+  before: readonly RowProbe[] = [],
 ): Promise<RowProbe[]> {
   const check = async (
     part: TransformPlan,
@@ -111,10 +118,11 @@ async function checkTransforms(
   };
   const probes: RowProbe[] = [];
   for (const part of transforms) {
+    const known = [...before, ...probes];
+    const { type: connector } = part;
+    options.hear?.({ type: 'checking', id, role: 'transform', connector, before: known });
     const found = await timed(options, (context, tokens) => check(part, context, tokens), { id });
-    probes.push(
-      ...found.map((probe) => ({ role: 'transform' as const, connector: part.type, ...probe })),
-    );
+    probes.push(...found.map((probe) => ({ role: 'transform' as const, connector, ...probe })));
   }
   return probes;
 }
@@ -129,53 +137,35 @@ async function checkRow(options: DoctorOptions, row: RowPlan): Promise<RowReport
     add('source', row.source.type, [{ name: 'check', status: 'skip', reason, elapsed_ms: 0 }]);
     return { id: row.id, delivery: row.guarantee, probes };
   }
+  const probe = async (role: Role, { type: connector }: AnyPart, check: Check): Promise<void> => {
+    const { id, guarantee: delivery } = row;
+    options.hear?.({ type: 'checking', id, delivery, role, connector, before: [...probes] });
+    add(role, connector, await timed(options, check, row));
+  };
   // A sink node reads an edge; the sources of its graph are checked once each, by themselves.
   if (options.plan.topology === undefined)
-    add(
-      'source',
-      row.source.type,
-      await timed(options, (context, tokens) => probeSource(row.source, context, tokens), row),
+    await probe('source', row.source, (context, tokens) =>
+      probeSource(row.source, context, tokens),
     );
-  probes.push(...(await checkTransforms(options, row)));
-  add(
-    'sink',
-    row.sink.type,
-    await timed(options, (context, tokens) => probeSink(row.sink, context, tokens), row),
-  );
+  probes.push(...(await checkTransforms(options, row, probes)));
+  await probe('sink', row.sink, (context, tokens) => probeSink(row.sink, context, tokens));
   const reader = row.verify?.destination;
   if (reader !== undefined)
-    add(
-      'source',
-      reader.type,
-      await timed(options, (context, tokens) => probeSource(reader, context, tokens), row),
-    );
+    await probe('source', reader, (context, tokens) => probeSource(reader, context, tokens));
   const { state, dlq } = row;
   const bookmark = stateKeyOf(row, firstIteration(row));
   if (state !== undefined)
-    add(
-      'state',
-      state.type,
-      await timed(
-        options,
-        (context, tokens) => probeState(state, context, { tokens, bookmark }),
-        row,
-      ),
+    await probe('state', state, (context, tokens) =>
+      probeState(state, context, { tokens, bookmark }),
     );
-  if (state !== undefined && row.sla?.max_staleness_secs !== undefined) {
-    add(
-      'state',
-      state.type,
-      await timed(options, (context, tokens) => probeStaleness(row, state, context, tokens), row),
-    );
-  }
+  if (state !== undefined && row.sla?.max_staleness_secs !== undefined)
+    await probe('state', state, (context, tokens) => probeStaleness(row, state, context, tokens));
   if (dlq !== undefined)
-    add(
-      'sink',
-      dlq.sink.type,
-      await timed(options, (context, tokens) => probeSink(dlq.sink, context, tokens), row),
-    );
+    await probe('sink', dlq.sink, (context, tokens) => probeSink(dlq.sink, context, tokens));
   return { id: row.id, delivery: row.guarantee, probes };
 }
+
+type AnyPart = Pick<SourcePlan | SinkPlan | StatePlan, 'type'>;
 
 /** Why nothing of a row can be checked before it runs. */
 function unknownBefore({ role, partition }: RowPlan): string | undefined {

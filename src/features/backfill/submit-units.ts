@@ -4,17 +4,12 @@
  */
 import { parseText } from '../../document/parse/parse.ts';
 import type { Env } from '../../lib/env.ts';
-import { ConfigError, RefusedError } from '../../lib/errors.ts';
+import { assert, ConfigError, RefusedError } from '../../lib/errors.ts';
 import { stringifyJson, type JsonObject } from '../../lib/text/json.ts';
-import {
-  CLEAN_UP_HINT,
-  cleanUpFault,
-  SCOPING_HINT,
-  unscopedCleanUps,
-  unscopedSources,
-} from '../../plan/rules/backfill.ts';
+import { CLEAN_UP_HINT, SCOPING_HINT } from '../../plan/rules/backfill.ts';
 import type { Audit } from '../../runs/service/audit.ts';
-import type { Prepare, Prepared } from '../../runs/service/prepared.ts';
+import type { Prepare } from '../../runs/service/prepared.ts';
+import type { PlanSummary, RangeSummary } from '../../wire/plan-summary.ts';
 import type { Caller, Runs } from '../../runs/service/runs.ts';
 import type { BackfillReceipt, BackfillRequest, BackfillUnitReceipt } from '../../wire/backfill.ts';
 import { fillUnit } from './fill-unit.ts';
@@ -45,15 +40,14 @@ export function createBackfill(options: BackfillOptions): SubmitBackfill {
         },
       );
     }
-    const prepared = await prepareRange(request, options);
-    const name = request.name ?? (prepared.isNamed ? prepared.name : UNNAMED);
-    const { backfill } = prepared.plan;
+    const { summary, range: scope } = await prepareRange(request, options);
+    const name = request.name ?? (summary.is_named ? summary.name : UNNAMED);
     const { window, timezone, from, to } = request;
     const range = {
       from,
       to,
-      window: window ?? backfill?.window,
-      timezone: timezone ?? backfill?.timezone ?? 'UTC',
+      window: window ?? scope.window ?? undefined,
+      timezone: timezone ?? scope.timezone ?? 'UTC',
     };
     const plan = planUnits(range, name);
     const count = plan.units.length;
@@ -71,10 +65,10 @@ export function createBackfill(options: BackfillOptions): SubmitBackfill {
 async function prepareRange(
   request: BackfillRequest,
   { prepare }: BackfillOptions,
-): Promise<Prepared> {
-  let prepared: Prepared;
+): Promise<{ readonly summary: PlanSummary; readonly range: RangeSummary }> {
+  let summary: PlanSummary;
   try {
-    prepared = await prepare({
+    summary = await prepare({
       config: request.config,
       config_format: request.config_format,
       name: request.name,
@@ -84,11 +78,12 @@ async function prepareRange(
       ? new ConfigError(error.issues, { stage: 'parse', cause: error })
       : error;
   }
-  const sweeping = unscopedCleanUps(prepared.plan);
-  if (sweeping.length > 0)
-    throw new RefusedError('bad_config', cleanUpFault(sweeping), { hint: CLEAN_UP_HINT });
-  const unscoped = unscopedSources(prepared.plan).map(({ id }) => `\`${id}\``);
-  if (unscoped.length === 0) return prepared;
+  const { range } = summary;
+  assert(range !== undefined, 'a document that is prepared for a backfill tells its range');
+  if (range.clean_up_fault !== null)
+    throw new RefusedError('bad_config', range.clean_up_fault, { hint: CLEAN_UP_HINT });
+  const unscoped = range.unscoped_sources.map((id) => `\`${id}\``);
+  if (unscoped.length === 0) return { summary, range };
   const message = `every window would read the same records: the source of ${unscoped.join(', ')} names no window`;
   throw new RefusedError('bad_config', message, { hint: SCOPING_HINT });
 }

@@ -1,4 +1,5 @@
 /** The catalog as routes and commands read it. */
+import type { RunListener } from '../../runs/service/run-listener.ts';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type {
   CatalogStore,
@@ -85,4 +86,14 @@ async function lineageOf(
   return [...edges.values()].sort((a, b) =>
     a.last_seen === b.last_seen ? 0 : a.last_seen < b.last_seen ? 1 : -1,
   );
+}
+
+/** Records what runs moved. */
+export function catalogListener(catalog: Pick<Catalog, 'record'>): RunListener {
+  return {
+    name: 'catalog',
+    follow: () => (event) => {
+      if (event.kind === 'moved') catalog.record(event.movements);
+    },
+  };
 }

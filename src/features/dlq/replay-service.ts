@@ -1,17 +1,19 @@
-/**
- * Replays of dead letters that are asked for over HTTP (spec 1, section 4.6). Transforms run in
- * them, so a worker process makes them.
- */
+/** Replays of dead letters that are asked for over HTTP. */
 import { RefusedError } from '../../lib/errors.ts';
-import type { ReplayBody, ReplayReport } from '../../wire/dlq.ts';
-import type { OutcomeError } from '../../wire/outcome.ts';
 import { actionOf, type Audit } from '../../runs/service/audit.ts';
-import { Errands, refusalOf, type ErrandServices } from '../../runs/service/jobs.ts';
-import type { Prepare } from '../../runs/service/prepared.ts';
+import type { Jobs } from '../../runs/service/jobs.ts';
+import { refusalOf } from '../../runs/service/job-refusal.ts';
+import { submittedDocument, type BaseDocument } from '../../runs/service/prepared.ts';
 import type { Caller } from '../../runs/service/runs.ts';
+import { JobError } from '../../runs/worker/job-fault.ts';
+import type { ReplayBody, ReplayReport } from '../../wire/dlq.ts';
+import type { RequestOf } from '../../wire/job.ts';
+import type { OutcomeError } from '../../wire/outcome.ts';
+import { replayJob } from './replay-job.ts';
 
-export interface ReplayServices extends ErrandServices {
-  readonly prepare: Prepare;
+export interface ReplayServices {
+  readonly jobs: Jobs;
+  readonly base?: () => BaseDocument | undefined;
   readonly audit: Pick<Audit, 'record'>;
 }
 
@@ -27,38 +29,42 @@ export interface ReplayCall {
  */
 export type Replay = (call: ReplayCall) => Promise<ReplayReport>;
 
-const KIND = { name: 'replay', word: 'replay' };
-
-export function createReplay(services: ReplayServices): Replay {
-  const { env, prepare, audit } = services;
-  const errands = new Errands(KIND, services);
-  return ({ request, caller, signal }) =>
-    errands.inTurn(async () => {
-      const {
-        config,
-        config_format,
-        from,
-        reason,
-        row,
-        failed_dlq: failedDlq,
-        dry_run: dryRun,
-        encryption_keys: keys,
-      } = request;
-      for (const key of keys) env.redactor.register(key);
-      const prepared = await prepare({ config, config_format, name: null });
-      const replay = { from, reason, row, failedDlq, dryRun, asWritten: false, keys };
-      const { replay: report, error } = await errands.run({ prepared, task: { replay }, signal });
-      const failed = report === undefined || error !== null;
-      await audit.record({ ...actionOf(caller, 'dlq.replay'), result: failed ? 'error' : 'ok' });
-      if (failed) throw failureOf(error);
+export function createReplay({ jobs, base, audit }: ReplayServices): Replay {
+  return async ({ request, caller, signal }) => {
+    const record = (result: string): Promise<void> =>
+      audit.record({ ...actionOf(caller, 'dlq.replay'), result });
+    try {
+      const report = await jobs.run(replayJob, jobOf(request, base?.()), { signal });
+      await record('ok');
       return report;
-    });
+    } catch (error) {
+      if (!(error instanceof JobError)) throw error;
+      await record('error');
+      throw failureOf(error.error);
+    }
+  };
+}
+
+function jobOf(
+  { config, config_format, from, reason, row, failed_dlq, dry_run, encryption_keys }: ReplayBody,
+  base: BaseDocument | undefined,
+): RequestOf<'replay'> {
+  return {
+    kind: 'replay',
+    document: submittedDocument({ config, config_format, name: null }, base),
+    from,
+    reason: reason ?? null,
+    row: row ?? null,
+    failed_dlq: failed_dlq ?? null,
+    dry_run,
+    keys: encryption_keys,
+  };
 }
 
 /** What was written before a replay failed stays written; the letters are still there. */
-function failureOf(error: OutcomeError | null): Error {
-  if (error === null || error.kind === 'Panic' || error.code === 'bad_config')
-    return refusalOf(error, KIND);
+function failureOf(error: OutcomeError): Error {
+  if (error.kind === 'Panic' || error.code === 'bad_config')
+    return refusalOf(error, replayJob.word);
   return new RefusedError(
     'unprocessable',
     error.message,

@@ -5,7 +5,6 @@
 import { realpath } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { execute } from '../../engine/execute.ts';
-import { jobOutcome } from '../../engine/job-outcome.ts';
 import { RECORDS_LANE } from '../../kit/page.ts';
 import type { Parts } from '../../kit/parts.ts';
 import { check } from '../../kit/schema.ts';
@@ -15,7 +14,7 @@ import { RefusedError } from '../../lib/errors.ts';
 import { isObject, type JsonObject } from '../../lib/text/json.ts';
 import type { DlqPlan, Plan, RowPlan, SinkPlan } from '../../plan/plan.ts';
 import type { ReplayReport, ReplayTask } from '../../wire/dlq.ts';
-import type { OutcomeError, RunOutcome } from '../../wire/outcome.ts';
+import type { OutcomeError } from '../../wire/outcome.ts';
 import { letterSource } from './letter-source.ts';
 import { locate } from './location.ts';
 import { Reading } from './reading.ts';
@@ -111,17 +110,6 @@ const STOPPED: OutcomeError = {
     'the replay was stopped before the last letter: what it wrote stays, and the letters stay where they are',
   hint: 'replay them again before they are discarded; a sink that appends then has twice what was written already',
 };
-
-/**
- * A replay as a worker process makes it for the server. Never rejects: what is wrong is in the
- * outcome, and so is the report.
- */
-export function replayErrand(request: ReplayRequest): Promise<RunOutcome> {
-  return jobOutcome(request, async () => {
-    const { report, error } = await replay(request);
-    return { records_written: report.records_written, error, replay: report };
-  });
-}
 
 function rootRow({ rows }: Plan, id: string | undefined): RowPlan {
   const roots = rows.filter((row) => row.role === 'root');

@@ -6,6 +6,7 @@ import { testEnv } from '../../../test/fakes/env.ts';
 import { fakeSink, fakeSource, planOf, rowPlan } from '../../../test/fakes/plan.ts';
 import { MemoryOutputs } from '../../history/memory/memory-outputs.ts';
 import { parts } from '../../parts.ts';
+import { inProcessJobs } from '../../../test/support/jobs.ts';
 import type { CleanupRequest } from '../../wire/local-outputs.ts';
 import { cleanupRequestSchema } from '../../wire/local-outputs.ts';
 import type { InvocationOutcome, OutputNews, RunOutcome } from '../../wire/outcome.ts';
@@ -29,13 +30,14 @@ beforeEach(async () => {
 });
 afterEach(() => rm(cwd, { recursive: true, force: true }));
 
+const { signal } = new AbortController();
 const env = () => testEnv({ cwd, clock: { ...testEnv().clock, now: () => NOW } });
 
 function service(overrides: Partial<LocalOutputOptions> = {}) {
   const rules = { retentionDays: 7, graceSecs: 60, isRunning: () => Promise.resolve(false) };
   return createLocalOutputs({
     env: env(),
-    parts,
+    jobs: inProcessJobs({ env: env(), parts }),
     store,
     ...rules,
     preview: { defaultRows: 2, maxRows: 3 },
@@ -306,7 +308,7 @@ describe('showing rows', () => {
   it('gives rows and their columns within the bound, and says what ended them', async () => {
     await ran('r1', [{ name: 'a.jsonl', content: '{"a":1}\n{"b":2,"a":3}\n[4]\n{"a":5}\n' }]);
     const id = await idOf('a.jsonl');
-    expect(await service().show(id, undefined)).toMatchObject({
+    expect(await service().show(id, undefined, signal)).toMatchObject({
       rows: [{ a: 1 }, { b: 2, a: 3 }],
       columns: ['a', 'b'],
       row_count: 2,
@@ -318,6 +320,7 @@ describe('showing rows', () => {
     const whole = await service({ preview: { defaultRows: null, maxRows: null } }).show(
       id,
       undefined,
+      signal,
     );
     expect(whole).toMatchObject({
       row_count: 4,
@@ -330,7 +333,7 @@ describe('showing rows', () => {
 
   it('reads CSV as texts', async () => {
     await ran('r1', [{ name: 'a.csv', kind: 'csv', content: 'a,b\n1,x\n' }]);
-    expect(await service().show(await idOf('a.csv'), undefined)).toMatchObject({
+    expect(await service().show(await idOf('a.csv'), undefined, signal)).toMatchObject({
       rows: [{ a: '1', b: 'x' }],
       columns: ['a', 'b'],
     });
@@ -345,8 +348,11 @@ describe('showing rows', () => {
       { name: 'gone.jsonl' },
     ]);
     await rm(join(cwd, 'gone.jsonl'));
-    const show = async (name: string, asked?: string) => service().show(await idOf(name), asked);
-    await expect(service({ preview: undefined }).show('x', undefined)).rejects.toMatchObject({
+    const show = async (name: string, asked?: string) =>
+      service().show(await idOf(name), asked, signal);
+    await expect(
+      service({ preview: undefined }).show('x', undefined, signal),
+    ).rejects.toMatchObject({
       code: 'forbidden',
     });
     await expect(show('nothing.jsonl')).rejects.toMatchObject({ code: 'not_found' });

@@ -5,7 +5,8 @@
 import type { StoredOutput } from '../../history/outputs.ts';
 import type { Env } from '../../lib/env.ts';
 import { messageOf, RefusedError } from '../../lib/errors.ts';
-import type { Parts } from '../../kit/parts.ts';
+import type { Jobs } from '../../runs/service/jobs.ts';
+import type { RunListener } from '../../runs/service/run-listener.ts';
 import type {
   CleanupRequest,
   OutputPreview,
@@ -20,7 +21,7 @@ import { cleanUp, sweep, type SweepServices } from './sweep.ts';
 
 export interface LocalOutputOptions extends Omit<SweepServices, 'clock' | 'metrics'> {
   readonly env: Env;
-  readonly parts: Parts;
+  readonly jobs: Jobs;
   /** Undefined: rows are not shown to anybody. */
   readonly preview: PreviewLimits | undefined;
 }
@@ -40,7 +41,7 @@ export interface LocalOutputs {
   remove(id: string): Promise<SweepReport>;
   cleanUp(request: CleanupRequest): Promise<SweepReport>;
   /** Rejects with `RefusedError`. */
-  show(id: string, rowCountToLoad: string | undefined): Promise<OutputPreview>;
+  show(id: string, rowCountToLoad: string | undefined, signal: AbortSignal): Promise<OutputPreview>;
 }
 
 /** How often expired files are looked for. */
@@ -67,7 +68,7 @@ export function createLocalOutputs(options: LocalOutputOptions): LocalOutputs {
     remove: async (id) =>
       sweep({ scope: 'output', dryRun: false, outputs: [await find(id, options)] }, services),
     cleanUp: (request) => cleanUp(request, services),
-    show: async (id, asked) => {
+    show: async (id, asked, signal) => {
       if (preview === undefined) {
         throw new RefusedError(
           'forbidden',
@@ -77,8 +78,9 @@ export function createLocalOutputs(options: LocalOutputOptions): LocalOutputs {
       const output = await find(id, options);
       return previewOutput(output, rowLimitOf(asked, preview), {
         env,
-        parts: options.parts,
+        jobs: options.jobs,
         limits: preview,
+        signal,
       });
     },
   };
@@ -150,4 +152,18 @@ export async function keepCollecting(
     }
     await env.clock.sleep(SWEEP_EVERY_MS, signal);
   }
+}
+
+/** Keeps the ledger of the files that runs write. */
+export function outputsListener(ledger: Ledger): RunListener {
+  return {
+    name: 'local outputs',
+    follow:
+      ({ run_id: runId }) =>
+      (event) => {
+        if (event.kind === 'opened') void noteOutputs(runId, event.news, ledger);
+        if (event.kind === 'ended' && event.end.outcome !== null)
+          void recordOutputs(runId, event.end.outcome, ledger);
+      },
+  };
 }

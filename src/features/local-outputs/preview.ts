@@ -1,16 +1,13 @@
 /** The first rows of a file that a sink wrote, through the source of the same kind. */
 import { stat } from 'node:fs/promises';
 import type { StoredOutput } from '../../history/outputs.ts';
-import type { SourceContext } from '../../kit/context.ts';
-import { RECORDS_LANE } from '../../kit/page.ts';
-import type { Parts } from '../../kit/parts.ts';
-import { check } from '../../kit/schema.ts';
-import type { Source } from '../../kit/source.ts';
 import type { Env } from '../../lib/env.ts';
-import { ConnectorError, messageOf, RefusedError, StopReason } from '../../lib/errors.ts';
-import { isObject, stringifyJson, type JsonObject, type JsonValue } from '../../lib/text/json.ts';
+import { RefusedError } from '../../lib/errors.ts';
+import { isObject, type JsonValue } from '../../lib/text/json.ts';
+import type { Jobs } from '../../runs/service/jobs.ts';
 import type { OutputPreview } from '../../wire/local-outputs.ts';
 import { stateOf } from './ledger.ts';
+import { previewJob } from './preview-job.ts';
 
 /** Both null: no bound. */
 export interface PreviewLimits {
@@ -19,25 +16,12 @@ export interface PreviewLimits {
 }
 
 export interface PreviewServices {
-  readonly env: Env;
-  readonly parts: Parts;
+  readonly env: Pick<Env, 'clock'>;
+  readonly jobs: Jobs;
+  /** Fires when nobody waits for it any more. */
+  readonly signal: AbortSignal;
   readonly limits: PreviewLimits;
 }
-
-/** The answer is partial from here on. */
-const MOST_BYTES = 64 * 1024 * 1024;
-const DEADLINE_MS = 30_000;
-/** A read that does not come back is given up. */
-const HARD_TIMEOUT_MS = 60_000;
-const PAGE_ROWS = 1000;
-const PAGE_BYTES = 4 * 1024 * 1024;
-
-/** How a file of a kind is read; kinds that are not here have no reader. */
-const READERS: Readonly<Record<string, (path: string) => JsonObject>> = {
-  csv: (path) => ({ path }),
-  jsonl: (path) => ({ path }),
-  parquet: (path) => ({ source: { type: 'local_path', path } }),
-};
 
 /**
  * What `row_count_to_load` asks for, within the ceiling; null: everything. Throws `RefusedError`.
@@ -80,7 +64,8 @@ export async function previewOutput(
   }
   const { clock } = services.env;
   const started = clock.elapsedMs();
-  const read = await readFirst(output, rowLimit, services);
+  const request = { kind: 'preview' as const, path, file_kind: kind, row_limit: rowLimit };
+  const read = await services.jobs.run(previewJob, request, { signal: services.signal });
   return {
     output_id: id,
     path,
@@ -104,88 +89,6 @@ async function isThere(path: string): Promise<boolean> {
     (found) => found.isFile(),
     () => false,
   );
-}
-
-interface Read {
-  readonly rows: JsonValue[];
-  /** What ended it before the file did. */
-  readonly cappedBy: 'rows' | 'bytes' | 'time' | undefined;
-}
-
-async function readFirst(
-  { kind, path }: StoredOutput,
-  rowLimit: number | null,
-  { env, parts }: PreviewServices,
-): Promise<Read> {
-  const definition = parts.sources.get(kind);
-  const config = READERS[kind]?.(path);
-  if (definition === undefined || config === undefined) {
-    throw new RefusedError('bad_config', `files of kind \`${kind}\` cannot be shown`, {
-      hint: `kinds that can: ${Object.keys(READERS).join(', ')}`,
-    });
-  }
-  const whole = { ...config, batch_size: PAGE_ROWS };
-  const checked = check(definition.config, whole);
-  if (!checked.ok) throw new Error(`cannot happen: ${JSON.stringify(checked.issues)}`);
-  const leave = new AbortController();
-  const context: SourceContext = {
-    env,
-    pipeline: 'preview',
-    row: 'preview',
-    invocationId: env.ids.next(),
-    signal: leave.signal,
-    pageBytes: PAGE_BYTES,
-    credentials: {
-      resolve: () => ({
-        get: () => Promise.resolve({ headers: {}, query: {} }),
-        invalidate: () => {},
-      }),
-    },
-  };
-  const over = new AbortController();
-  const given = env.clock.sleep(HARD_TIMEOUT_MS, over.signal).then((): never => {
-    throw new RefusedError(
-      'unavailable',
-      `reading ${path} did not come to an end within ${HARD_TIMEOUT_MS / 1000} s`,
-    );
-  });
-  given.catch(() => {});
-  const reading = definition
-    .open(checked.value, context)
-    .then((source) => readPages(source, rowLimit, env));
-  try {
-    return await Promise.race([reading, given]);
-  } catch (error) {
-    if (error instanceof ConnectorError)
-      throw new RefusedError('unprocessable', `${path} cannot be read: ${messageOf(error)}`, {
-        cause: error,
-      });
-    throw error;
-  } finally {
-    over.abort();
-    leave.abort(new StopReason('cancel', 'nobody looks any more'));
-  }
-}
-
-async function readPages(source: Source, rowLimit: number | null, { clock }: Env): Promise<Read> {
-  const until = clock.elapsedMs() + DEADLINE_MS;
-  const rows: JsonValue[] = [];
-  let bytes = 0;
-  try {
-    for await (const page of source.pages({ lane: RECORDS_LANE })) {
-      for (const record of page.records()) {
-        if (rows.length === rowLimit) return { rows, cappedBy: 'rows' };
-        bytes += Buffer.byteLength(stringifyJson(record)) + 1;
-        if (bytes > MOST_BYTES) return { rows, cappedBy: 'bytes' };
-        rows.push(record);
-      }
-      page.release();
-      if (clock.elapsedMs() > until) return { rows, cappedBy: 'time' };
-    }
-    return { rows, cappedBy: undefined };
-  } finally {
-    await source.close();
-  }
 }
 
 function columnsOf(rows: readonly JsonValue[]): string[] {

@@ -3,18 +3,23 @@
  * what it needs when there is something to tell.
  */
 import { isWholeRun, type ObservedRun, type RunObserver } from '../../engine/observe/observer.ts';
+import type { NotificationRule } from '../../blocks/notifications/schema.ts';
 import { StopReason } from '../../lib/errors.ts';
 import type { Plan } from '../../plan/plan.ts';
-import type { EndedRun, EndListener } from '../../runs/service/ended-run.ts';
+import { notifiedPlanOf } from '../../runs/planning/plan-summary.ts';
+import type { RunListener } from '../../runs/service/run-listener.ts';
 import type { RunOutcome } from '../../wire/outcome.ts';
+import type { NotifiedPlan } from '../../wire/plan-summary.ts';
+import type { EndedRun } from './ended-run.ts';
 import type { Dispatcher, DispatcherEnv } from './dispatcher.ts';
 
-export interface Notifier extends EndListener {
+export interface Notifier extends RunListener {
   /**
    * Tells about a run that executes in this process; the run waits for it at its end. None when the
    * document has no rules.
    */
   observerOf(plan: Plan): RunObserver | undefined;
+  settle(signal: AbortSignal): Promise<void>;
   /** The scheduler gives up on a document; `message` says why. */
   schedulerStuck(plan: Plan, message: string): Promise<void>;
 }
@@ -25,24 +30,44 @@ export function createNotifier(env: DispatcherEnv): Notifier {
   const dispatcher = (): Promise<Dispatcher> => (loaded ??= load(env));
 
   const tellEnd = async (run: EndedRun): Promise<void> => {
-    const rules = run.plan.notifications?.rules ?? [];
+    const rules = rulesOf(run.plan);
     if (rules.length === 0 || run.status === 'cancelled') return;
     const { newsOf } = await import('./run-events.ts');
     await (await dispatcher()).tell({ pipeline: run.plan.name, rules, ...newsOf(run) });
   };
 
+  /** In the background. */
+  const begin = (run: EndedRun): void => {
+    const told = tellEnd(run)
+      .catch((error: unknown) =>
+        env.log
+          .at('headgate::notifications')
+          .error('a run could not be told of', { error: String(error) }),
+      )
+      .finally(() => underway.delete(told));
+    underway.add(told);
+  };
+
   return {
-    observerOf: (plan) => (plan.notifications === undefined ? undefined : observer(plan, tellEnd)),
-    wants: (plan) => plan.notifications !== undefined,
-    ended: (run) => {
-      const told = tellEnd(run)
-        .catch((error: unknown) =>
-          env.log
-            .at('headgate::notifications')
-            .error('a run could not be told of', { error: String(error) }),
-        )
-        .finally(() => underway.delete(told));
-      underway.add(told);
+    name: 'notifications',
+    observerOf: (plan) => {
+      const notified = notifiedPlanOf(plan);
+      return notified === undefined ? undefined : observer(notified, tellEnd);
+    },
+    follow: ({ run_id: runId }) => {
+      let plan: NotifiedPlan | undefined;
+      return (event) => {
+        if (event.kind === 'planned') plan = event.notified;
+        if (event.kind !== 'ended' || plan === undefined) return;
+        const { status, error, started_at, finished_at, outcome } = event.end;
+        const run = { runId, plan, status, error };
+        begin({
+          ...run,
+          startedAt: started_at,
+          finishedAt: finished_at,
+          outcome: outcome ?? undefined,
+        });
+      };
     },
     settle: async (signal) => {
       if (underway.size === 0 || signal.aborted) return;
@@ -68,13 +93,18 @@ export function createNotifier(env: DispatcherEnv): Notifier {
   };
 }
 
+/** Rules were checked when their document was read, in a process of this build. */
+function rulesOf({ rules }: NotifiedPlan): readonly NotificationRule[] {
+  return rules as unknown as readonly NotificationRule[];
+}
+
 async function load(env: DispatcherEnv): Promise<Dispatcher> {
   const { Dispatcher } = await import('./dispatcher.ts');
   return new Dispatcher(env);
 }
 
 /** Only runs that moved everything are told of. */
-function observer(plan: Plan, tellEnd: (run: EndedRun) => Promise<void>): RunObserver {
+function observer(plan: NotifiedPlan, tellEnd: (run: EndedRun) => Promise<void>): RunObserver {
   let whole: ObservedRun | undefined;
   return {
     name: 'notifications',

@@ -8,10 +8,18 @@ import { testEnv, type TestEnv } from '../../../test/fakes/env.ts';
 import { startHttpServer, type HttpServer } from '../../../test/fakes/http-server.ts';
 import { StopReason } from '../../lib/errors.ts';
 import type { JsonValue } from '../../lib/text/json.ts';
-import type { EndedRun } from '../../runs/service/ended-run.ts';
+import type { EndedRun } from './ended-run.ts';
 import type { InvocationOutcome } from '../../wire/outcome.ts';
 import { createNotifier, type Notifier } from './index.ts';
-import { endedRun, invocation, planWith, rulesOf } from '../../../test/support/notifications.ts';
+import {
+  endedRun,
+  invocation,
+  notifiedWith,
+  tellOf,
+  planWith,
+  rulesOf,
+} from '../../../test/support/notifications.ts';
+import { notifiedPlanOf } from '../../runs/planning/plan-summary.ts';
 
 let server: HttpServer;
 let env: TestEnv;
@@ -52,7 +60,7 @@ async function tell(
   invocations: readonly InvocationOutcome[],
   run: Partial<EndedRun> = {},
 ) {
-  notifier.ended(endedRun(invocations, { rules: rulesOf(...rules), run }));
+  tellOf(notifier, endedRun(invocations, { rules: rulesOf(...rules), run }));
   await notifier.settle(new AbortController().signal);
 }
 
@@ -165,7 +173,7 @@ describe('a window', () => {
     await tell([window()], [broken('eu')]);
     await tell([window()], [broken('us'), invocation('eu')]);
     await tell([window()], [broken('eu')], {
-      plan: { ...planWith({ rules: rulesOf(window()) }), name: 'other' },
+      plan: { ...notifiedWith({ rules: rulesOf(window()) }), name: 'other' },
     });
     await tell([hook({ name: 'other', dedupe_window_secs: 60 })], [broken('eu')]);
     await tell([hook({ dedupe_window_secs: 60 }, { url: `${server.url}/other` })], [broken('eu')]);
@@ -190,7 +198,7 @@ describe('a window', () => {
 
   it('holds for runs that end at the same time', async () => {
     for (let run = 0; run < 3; run += 1)
-      notifier.ended(endedRun([broken('eu')], { rules: rulesOf(window()) }));
+      tellOf(notifier, endedRun([broken('eu')], { rules: rulesOf(window()) }));
     await notifier.settle(new AbortController().signal);
     expect(arrived()).toEqual(['/hook run_failure eu']);
     expect(metrics.of('svc_notifications_dropped_total')).toEqual({ '{webhook,coalesced}': 2 });
@@ -266,8 +274,8 @@ describe('an incident', () => {
       await first.promise;
       return {};
     });
-    notifier.ended(endedRun([broken('eu')], { rules: rulesOf(pager()) }));
-    notifier.ended(endedRun([invocation('eu')], { rules: rulesOf(pager()) }));
+    tellOf(notifier, endedRun([broken('eu')], { rules: rulesOf(pager()) }));
+    tellOf(notifier, endedRun([invocation('eu')], { rules: rulesOf(pager()) }));
     first.resolve();
     await notifier.settle(new AbortController().signal);
     expect(arrived()).toEqual(['/page trigger orders:eu', '/page resolve orders:eu']);
@@ -434,7 +442,7 @@ describe('a run in this process', () => {
   it('has no observer without rules', () => {
     const { notifications: _none, ...silent } = plan();
     expect(notifier.observerOf(silent)).toBeUndefined();
-    expect(notifier.wants(silent)).toBe(false);
+    expect(notifiedPlanOf(silent)).toBeUndefined();
   });
 });
 
@@ -458,7 +466,7 @@ it('a scheduler that is stuck is told of, without a run', async () => {
 
 it('waiting for deliveries ends when there is no more time', async () => {
   server.respond(() => ({ hangs: true }));
-  notifier.ended(endedRun([invocation('eu')], { rules: rulesOf(hook()) }));
+  tellOf(notifier, endedRun([invocation('eu')], { rules: rulesOf(hook()) }));
   const over = new AbortController();
   const settled = notifier.settle(over.signal);
   over.abort();

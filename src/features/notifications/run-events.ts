@@ -4,8 +4,8 @@
  */
 import { rowOfInvocation } from '../../engine/expand/iteration.ts';
 import { assert, type ErrorKind } from '../../lib/errors.ts';
-import type { Plan, RowPlan } from '../../plan/plan.ts';
-import type { EndedRun } from '../../runs/service/ended-run.ts';
+import type { EndedRun } from './ended-run.ts';
+import type { NotifiedPlan, NotifiedRow } from '../../wire/plan-summary.ts';
 import type { InvocationOutcome, OutcomeError, SlaViolation } from '../../wire/outcome.ts';
 import { notificationEvent, secondsBetween, type NotificationEvent, type Owner } from './event.ts';
 
@@ -46,7 +46,7 @@ export function newsOf(run: EndedRun): RunNews {
 
 function subjectsOf({ plan, outcome }: EndedRun): readonly Subject[] {
   const rows = new Map(plan.rows.map((row) => [row.id, row]));
-  const listing = new Set(plan.fanOuts.map((row) => row.id));
+  const listing = new Set(plan.listing);
   const found = Map.groupBy(
     outcome?.invocations.filter(({ status }) => status !== 'skipped') ?? [],
     ({ row_id: name }) =>
@@ -55,17 +55,16 @@ function subjectsOf({ plan, outcome }: EndedRun): readonly Subject[] {
         rows,
       ),
   );
-  const isOneRow = plan.notifications?.isOneRow ?? false;
   return [...found].map(([id, invocations]) => ({
-    row: isOneRow ? '' : id,
+    row: plan.is_one_row ? '' : id,
     isQuiet: listing.has(id),
     invocations,
   }));
 }
 
-function rootOf(id: string, rows: ReadonlyMap<string, RowPlan>): string {
-  const row = rows.get(id);
-  return row?.role === 'child' && row.parent !== undefined ? rootOf(row.parent.row, rows) : id;
+function rootOf(id: string, rows: ReadonlyMap<string, NotifiedRow>): string {
+  const parent = rows.get(id)?.parent ?? null;
+  return parent === null ? id : rootOf(parent, rows);
 }
 
 function eventsOf(subject: Subject, run: EndedRun): NotificationEvent[] {
@@ -106,7 +105,7 @@ function failureEvent(
   assert(failed !== undefined, 'a row failed without a failure');
   const owner = { ...ownerOf(subject, run), invocation_id: failed.invocation_id };
   const more = failures.length === 1 ? '' : ` (and ${failures.length - 1} more)`;
-  const isNamed = failed.row_id === subject.row || plan.notifications?.isOneRow === true;
+  const isNamed = failed.row_id === subject.row || plan.is_one_row;
   const message = `${isNamed ? '' : `${failed.row_id}: `}${failed.error.message}${more}`;
   if (open !== undefined)
     return notificationEvent('circuit_open', owner, message, breakerDetails(failed, plan));
@@ -119,13 +118,10 @@ function failureEvent(
 /** The breaker opens at its threshold. */
 function breakerDetails(
   { row_id: name }: InvocationOutcome,
-  { rows }: Plan,
+  { rows }: NotifiedPlan,
 ): NotificationEvent['details'] {
   const id = rowOfInvocation(name, (known) => rows.some((row) => row.id === known));
-  const breaker = rows.find((row) => row.id === id)?.breaker;
-  return breaker === undefined
-    ? {}
-    : { failures: breaker.consecutiveFailures, cooldown_secs: breaker.cooldownSecs };
+  return { ...rows.find((row) => row.id === id)?.breaker };
 }
 
 /** What happened on the way, however it ended. */
@@ -158,8 +154,7 @@ function violationText([first, ...more]: readonly SlaViolation[]): string {
 function wholeFailure(run: EndedRun, subjects: readonly Subject[]): NotificationEvent {
   const { plan, runId, startedAt, finishedAt, error, outcome } = run;
   const [only] = subjects;
-  const isOne =
-    subjects.length === 1 && only !== undefined && plan.notifications?.isOneRow === true;
+  const isOne = subjects.length === 1 && only !== undefined && plan.is_one_row;
   const owner: Owner = {
     pipeline: plan.name,
     row: '',

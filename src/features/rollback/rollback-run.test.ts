@@ -10,7 +10,10 @@ import { check } from '../../kit/schema.ts';
 import type { JsonObject, JsonValue } from '../../lib/text/json.ts';
 import type { Plan } from '../../plan/plan.ts';
 import type { RunRecord } from '../../wire/run.ts';
-import type { Prepared } from '../../runs/service/prepared.ts';
+import { createJobs } from '../../runs/service/jobs.ts';
+import type { JobExecutor } from '../../runs/worker/executor.ts';
+import { rollBackRun } from '../../engine/rollback/roll-back-run.ts';
+import type { RequestOf } from '../../wire/job.ts';
 import { createRollback } from './rollback-run.ts';
 
 const database = await freshDatabase();
@@ -50,10 +53,22 @@ async function move(last: number): Promise<string> {
   return invocations[0]?.invocation_id ?? '';
 }
 
+const env = testEnv();
+/** Rolls back with the plan of this test in place of a document. */
+const inThisProcess: JobExecutor = {
+  start: ({ request }) => {
+    const { invocation_id: runId, dry_run: dryRun, force } = request as RequestOf<'rollback'>;
+    const { signal } = new AbortController();
+    const plan = planTo(0);
+    const rolledBack = rollBackRun({ plan, parts: noParts, env, runId, dryRun, force, signal });
+    return { done: rolledBack.then((answer) => ({ type: 'finished', answer })), stop: () => {} };
+  },
+  close: () => Promise.resolve(),
+};
+
 test('two that are undone at the same time leave nothing that the next run passes over', async () => {
   const rollback = createRollback({
-    env: testEnv(),
-    parts: noParts,
+    jobs: createJobs({ env, executor: inThisProcess, applyMetrics: () => {} }),
     runs: {
       get: (id) =>
         Promise.resolve({
@@ -62,7 +77,6 @@ test('two that are undone at the same time leave nothing that the next run passe
           invocations: [{ run_id: id }],
         } as unknown as RunRecord),
     },
-    prepare: () => Promise.resolve({ plan: planTo(0) } as unknown as Prepared),
     audit: { record: () => Promise.resolve() },
   });
   await move(1);

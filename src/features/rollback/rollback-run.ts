@@ -1,23 +1,20 @@
-/**
- * Undoing one invocation of a recorded run (spec 1, section 4.1). It waits for databases and
- * nothing else, so it needs no worker.
- */
-import { rollBackRun } from '../../engine/rollback/roll-back-run.ts';
-import type { Parts } from '../../kit/parts.ts';
-import type { Env } from '../../lib/env.ts';
-import { Gate } from '../../lib/gate.ts';
-import { ConfigError, ConnectorError, RefusedError, RunError } from '../../lib/errors.ts';
+/** Undoing one invocation of a recorded run. */
+import { ConfigError, RefusedError } from '../../lib/errors.ts';
 import type { RollbackReport, RollbackRequest } from '../../wire/rollback.ts';
 import { isTerminal, type RunRecord } from '../../wire/run.ts';
 import { actionOf, type Audit } from '../../runs/service/audit.ts';
-import type { Prepare, Prepared } from '../../runs/service/prepared.ts';
+import type { Jobs } from '../../runs/service/jobs.ts';
+import { refusalOf } from '../../runs/service/job-refusal.ts';
+import { submittedDocument, type BaseDocument } from '../../runs/service/prepared.ts';
+import { JobError } from '../../runs/worker/job-fault.ts';
+import type { SubmittedDocument } from '../../wire/submission.ts';
+import { rollbackJob } from './rollback-job.ts';
 import type { Caller, Runs } from '../../runs/service/runs.ts';
 
 export interface RollbackServices {
-  readonly env: Env;
-  readonly parts: Parts;
+  readonly jobs: Jobs;
   readonly runs: Pick<Runs, 'get'>;
-  readonly prepare: Prepare;
+  readonly base?: () => BaseDocument | undefined;
   readonly audit: Pick<Audit, 'record'>;
 }
 
@@ -34,28 +31,27 @@ export interface RollbackCall {
  */
 export type Rollback = (call: RollbackCall) => Promise<RollbackReport>;
 
-export function createRollback({ env, parts, runs, prepare, audit }: RollbackServices): Rollback {
-  // One after the other: two at once would each put back a position, and one of them over the
-  // other.
-  const turn = new Gate(1);
+export function createRollback({ jobs, runs, base, audit }: RollbackServices): Rollback {
   return async ({ runId, request, caller, signal }) => {
     const run = await runs.get(runId);
     const invocationId = invocationOf(run, request);
-    const { plan } = await prepared(request, run, prepare);
-    const { dry_run: dryRun, force, row } = request;
-    const release = await turn.enter(signal);
-    const undoing = rollBackRun({
-      plan,
-      parts,
-      env,
-      runId: invocationId,
-      row: row ?? undefined,
-      dryRun,
-      force,
-      signal,
-    });
-    const report = await undoing.catch(refused).finally(release);
-    const result = dryRun ? 'dry_run' : report.blocked ? 'blocked' : 'ok';
+    const document = documentOf(request, run, base?.());
+    const { dry_run, force, row } = request;
+    const report = await jobs
+      .run(
+        rollbackJob,
+        {
+          kind: 'rollback',
+          document,
+          invocation_id: invocationId,
+          row: row ?? null,
+          dry_run,
+          force,
+        },
+        { signal },
+      )
+      .catch(refused);
+    const result = dry_run ? 'dry_run' : report.blocked ? 'blocked' : 'ok';
     await audit.record({ ...actionOf(caller, 'run.rollback', runId), result });
     return report;
   };
@@ -94,34 +90,22 @@ function invocationOf(
 }
 
 /** Under the name the run had: it decides where positions are stored. */
-async function prepared(
+function documentOf(
   { config, config_format }: RollbackRequest,
   { name }: RunRecord,
-  prepare: Prepare,
-): Promise<Prepared> {
+  base: BaseDocument | undefined,
+): SubmittedDocument {
   if (config === undefined || config === null) {
     throw new RefusedError('unprocessable', 'the document of the run is not stored here', {
       hint: 'send it as `config`',
     });
   }
-  try {
-    return await prepare({ config, config_format, name });
-  } catch (error) {
-    throw error instanceof ConfigError
-      ? new ConfigError(error.issues, { stage: 'parse', cause: error })
-      : error;
-  }
+  return submittedDocument({ config, config_format, name }, base);
 }
 
-/** What a destination or a store says stands in the answer: whoever undoes has to know. */
+/** What is wrong with the document is wrong with the request. */
 function refused(error: unknown): never {
-  if (error instanceof ConfigError)
-    throw new ConfigError(error.issues, { stage: 'parse', cause: error });
-  if (!(error instanceof RunError)) throw error;
-  const isGone = error.cause instanceof ConnectorError && error.cause.kind === 'missing';
-  const hint = error.hint === undefined ? {} : { hint: error.hint };
-  throw new RefusedError(isGone ? 'bad_config' : 'unavailable', error.message, {
-    ...hint,
-    cause: error,
-  });
+  if (error instanceof JobError) throw refusalOf(error.error, rollbackJob.word);
+  if (!(error instanceof ConfigError)) throw error;
+  throw new ConfigError(error.issues, { stage: 'parse', cause: error });
 }

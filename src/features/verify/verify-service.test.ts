@@ -1,12 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import { testEnv } from '../../../test/fakes/env.ts';
-import { ConfigError, RefusedError } from '../../lib/errors.ts';
+import { type ConfigError, RefusedError } from '../../lib/errors.ts';
 import type { AuditEntry } from '../../wire/audit.ts';
-import type { RunOutcome } from '../../wire/outcome.ts';
+import type { Job, JobEnd } from '../../wire/job.ts';
 import { verifyRequestSchema, type VerifyReport } from '../../wire/verify.ts';
-import type { RunEnd, RunExecutor, RunTicket } from '../../runs/worker/executor.ts';
-import type { Prepare, Prepared } from '../../runs/service/prepared.ts';
+import type { JobExecutor } from '../../runs/worker/executor.ts';
+import { createJobs } from '../../runs/service/jobs.ts';
 import type { Caller } from '../../runs/service/runs.ts';
+import { verifyJob } from './verify-job.ts';
 import { createVerify, type Verify } from './verify-service.ts';
 
 const CALLER: Caller = { principal: 'bob', role: 'operator' };
@@ -27,55 +28,34 @@ const REPORT: VerifyReport = {
   truncated: false,
 };
 
-function outcome(rest: Partial<RunOutcome>): RunEnd {
-  const times = { started_at: '', finished_at: '' };
-  return {
-    type: 'finished',
-    outcome: {
-      pipeline: 'p',
-      status: 'completed',
-      ...times,
-      records_written: 0,
-      invocations: [],
-      error: null,
-      ...rest,
-    },
-  };
-}
+const done = (report: VerifyReport): JobEnd => ({ type: 'finished', answer: report });
 
-interface Desk {
+interface World {
   readonly verify: Verify;
-  readonly tickets: RunTicket[];
+  readonly jobs: Job[];
   readonly audited: AuditEntry[];
   readonly stopped: string[];
 }
 
-function desk(end: RunEnd | Promise<RunEnd>, prepare?: Prepare): Desk {
-  const [tickets, audited, stopped] = [[] as RunTicket[], [] as AuditEntry[], [] as string[]];
-  const executor: RunExecutor = {
-    start: (ticket) => {
-      tickets.push(ticket);
+function world(end: JobEnd | Promise<JobEnd>): World {
+  const [jobs, audited, stopped] = [[] as Job[], [] as AuditEntry[], [] as string[]];
+  const executor: JobExecutor = {
+    start: (job) => {
+      jobs.push(job);
       return { done: Promise.resolve(end), stop: (why) => void stopped.push(why) };
     },
     close: () => Promise.resolve(),
   };
-  // Only what a ticket is made of.
-  const prepared = { document: '{}', name: 'shop', isNamed: true } as Prepared;
   const verify = createVerify({
-    env: testEnv(),
-    executor,
-    prepare: prepare ?? (() => Promise.resolve(prepared)),
+    jobs: createJobs({ env: testEnv(), executor, applyMetrics: () => {} }),
     audit: {
       record: (entry) => {
         audited.push(entry);
         return Promise.resolve();
       },
     },
-    applyMetrics: () => {},
-    maxAtOnce: 1,
-    stopGraceMs: 1000,
   });
-  return { verify, tickets, audited, stopped };
+  return { verify, jobs, audited, stopped };
 }
 
 function ask(
@@ -92,41 +72,27 @@ function ask(
 
 describe('a comparison over HTTP', () => {
   it('is made by a worker as it was asked for, and audited with what came out', async () => {
-    const equal = desk(outcome({ verification: REPORT }));
-    expect(
-      await ask(equal.verify, {
-        row: 'a',
-        repair: true,
-        allow_delete: true,
-        dry_run: true,
-        max_differences: 7,
-      }),
-    ).toEqual(REPORT);
-    expect(equal.tickets[0]?.verify).toEqual({
-      row: 'a',
-      repair: true,
-      allowDelete: true,
-      dryRun: true,
-      maxDifferences: 7,
-    });
+    const equal = world(done(REPORT));
+    const asked = { row: 'a', repair: true, allow_delete: true, dry_run: true, max_differences: 7 };
+    expect(await ask(equal.verify, asked)).toEqual(REPORT);
+    const document = { config: 'version: 1', config_format: 'yaml', name: null, base: null };
+    expect(equal.jobs[0]?.request).toEqual({ kind: 'verify', document, ...asked });
+    expect(verifyJob.request.safeParse(equal.jobs[0]?.request).success).toBe(true);
     expect(equal.audited).toEqual([
       { principal: 'bob', role: 'operator', action: 'verify', result: 'equal' },
     ]);
-    const different = desk(
-      outcome({
-        verification: { ...REPORT, differences: [{ key: { id: 1 }, kind: 'missing_in_dest' }] },
-      }),
+    const different = world(
+      done({ ...REPORT, differences: [{ key: { id: 1 }, kind: 'missing_in_dest' }] }),
     );
     await ask(different.verify);
     expect(different.audited[0]?.result).toBe('different');
   });
 
   it('is refused where it cannot be made: 400 by what the document says, 503 by a store that does not answer', async () => {
-    const failed = (code: string, kind: 'Custom' | 'Source') =>
-      ask(
-        desk(outcome({ status: 'failed', error: { code, kind, message: 'no', hint: 'do' } }))
-          .verify,
-      );
+    const failed = (code: string, kind: 'Custom' | 'Source') => {
+      const error = { code, kind, message: 'no', hint: 'do' };
+      return ask(world({ type: 'refused', fault: { family: 'other', error } }).verify);
+    };
     await expect(failed('bad_config', 'Custom')).rejects.toMatchObject({
       code: 'bad_config',
       message: 'no',
@@ -139,15 +105,16 @@ describe('a comparison over HTTP', () => {
       code: 'unavailable',
     });
     await expect(
-      ask(desk({ type: 'crashed', reason: 'it was killed' }).verify),
+      ask(world({ type: 'crashed', reason: 'it was killed', why: 'died' }).verify),
     ).rejects.toMatchObject({ code: 'unavailable' });
   });
 
   it('answers 400 for a document whose rows cannot be verified, and 422 for one that is not valid', async () => {
     const stageOf = async (code: string): Promise<unknown> => {
-      const refuse: Prepare = () =>
-        Promise.reject(new ConfigError([{ code, path: 'verify', message: 'no' }]));
-      return ask(desk(outcome({}), refuse).verify).catch((error: ConfigError) => error.stage);
+      const issues = [{ code, path: 'verify', message: 'no' }];
+      const fault = { family: 'config', issues, stage: 'validate' } as const;
+      const { verify } = world({ type: 'refused', fault });
+      return ask(verify).catch((error: ConfigError) => error.stage);
     };
     expect([await stageOf('verify_impossible'), await stageOf('unknown_key')]).toEqual([
       'parse',
@@ -156,14 +123,20 @@ describe('a comparison over HTTP', () => {
   });
 
   it('is one of few at the same time, and stops when its client is gone', async () => {
-    const end = Promise.withResolvers<RunEnd>();
-    const busy = desk(end.promise);
+    const end = Promise.withResolvers<JobEnd>();
+    const busy = world(end.promise);
     const gone = new AbortController();
+    const others = [1, 2, 3].map(() => ask(busy.verify));
     const first = ask(busy.verify, {}, gone.signal);
-    await expect(ask(busy.verify)).rejects.toBeInstanceOf(RefusedError);
+    const refused = ask(busy.verify);
+    await expect(refused).rejects.toBeInstanceOf(RefusedError);
+    await expect(refused).rejects.toMatchObject({
+      code: 'queue_full',
+      message: '4 comparisons are under way',
+    });
     gone.abort();
-    end.resolve(outcome({ verification: REPORT }));
-    await first;
+    end.resolve(done(REPORT));
+    await Promise.all([first, ...others]);
     expect(busy.stopped).toEqual(['cancel']);
     await expect(ask(busy.verify)).resolves.toEqual(REPORT);
   });

@@ -1,16 +1,17 @@
-/**
- * Comparisons that are asked for over HTTP (spec 1, section 4.5). They may read millions of rows,
- * so a worker process makes them.
- */
+/** Comparisons that are asked for over HTTP. */
 import { ConfigError } from '../../lib/errors.ts';
-import type { VerifyReport, VerifyRequest } from '../../wire/verify.ts';
+import type { Jobs } from '../../runs/service/jobs.ts';
 import { actionOf, type Audit } from '../../runs/service/audit.ts';
-import { Errands, refusalOf, type ErrandServices } from '../../runs/service/jobs.ts';
-import type { Prepare } from '../../runs/service/prepared.ts';
+import { refusalOf } from '../../runs/service/job-refusal.ts';
+import { submittedDocument, type BaseDocument } from '../../runs/service/prepared.ts';
 import type { Caller } from '../../runs/service/runs.ts';
+import { JobError } from '../../runs/worker/job-fault.ts';
+import type { VerifyReport, VerifyRequest } from '../../wire/verify.ts';
+import { verifyJob } from './verify-job.ts';
 
-export interface VerifyServices extends ErrandServices {
-  readonly prepare: Prepare;
+export interface VerifyServices {
+  readonly jobs: Jobs;
+  readonly base?: () => BaseDocument | undefined;
   readonly audit: Pick<Audit, 'record'>;
 }
 
@@ -26,35 +27,36 @@ export interface VerifyCall {
  */
 export type Verify = (call: VerifyCall) => Promise<VerifyReport>;
 
-const KIND = { name: 'verify', word: 'comparison' };
-
-export function createVerify(services: VerifyServices): Verify {
-  const { prepare, audit } = services;
-  const errands = new Errands(KIND, services);
-  return ({ request, caller, signal }) =>
-    errands.inTurn(async () => {
-      const prepared = await prepare({
-        config: request.config,
-        config_format: request.config_format,
-        name: null,
-      }).catch(asRefused);
-      const verify = {
-        row: request.row ?? undefined,
-        repair: request.repair,
-        allowDelete: request.allow_delete,
-        dryRun: request.dry_run,
-        maxDifferences: request.max_differences ?? undefined,
-      };
-      const { verification, error } = await errands.run({ prepared, task: { verify }, signal });
-      if (verification === undefined) throw refusalOf(error, KIND);
-      const result = verification.differences.length === 0 ? 'equal' : 'different';
-      await audit.record({ ...actionOf(caller, 'verify'), result });
-      return verification;
-    });
+export function createVerify({ jobs, base, audit }: VerifyServices): Verify {
+  return async ({ request, caller, signal }) => {
+    const { config, config_format, row, repair, allow_delete, dry_run, max_differences } = request;
+    const report = await jobs
+      .run(
+        verifyJob,
+        {
+          kind: 'verify',
+          document: submittedDocument({ config, config_format, name: null }, base?.()),
+          row: row ?? null,
+          repair,
+          allow_delete,
+          dry_run,
+          max_differences: max_differences ?? null,
+        },
+        { signal },
+      )
+      .catch(asRefused);
+    const result = report.differences.length === 0 ? 'equal' : 'different';
+    await audit.record({ ...actionOf(caller, 'verify'), result });
+    return report;
+  };
 }
 
-/** A document that asks for a comparison that cannot be made is told like every request for one. */
+/**
+ * A document that asks for a comparison that cannot be made is refused like every request for such
+ * a one.
+ */
 function asRefused(error: unknown): never {
+  if (error instanceof JobError) throw refusalOf(error.error, verifyJob.word);
   if (
     !(error instanceof ConfigError) ||
     !error.issues.every(({ code }) => code === 'verify_impossible')

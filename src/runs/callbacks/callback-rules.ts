@@ -62,6 +62,12 @@ export function maskCallback(callback: Callback): unknown {
   return { ...callback, url: url.href, headers };
 }
 
+/** Whether masking takes something away from it. */
+export function isMaskedCallback({ url, headers }: Callback): boolean {
+  const { username, password } = new URL(url);
+  return `${username}${password}` !== '' || Object.keys(headers).length > 0;
+}
+
 function parseUrl(text: string): URL {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined) throw refusal('callback.url is not a URL');

@@ -208,7 +208,7 @@ describe('logs of the run service', () => {
     const id = await service.submit();
     const following = all(await service.runs.followLog(id, never));
     await rest();
-    service.executor.last.listener.log(lines(0, 2));
+    service.executor.last.hear({ kind: 'log', lines: lines(0, 2) });
     service.executor.last.finish();
     expect(await following).toEqual([
       { type: 'log', line: 'INFO headgate::engine: pipeline run starting' },
@@ -238,7 +238,7 @@ describe('logs of the run service', () => {
     const service = await testService({ history, limits: { maxLogLinesPerRun: 2 } });
     const id = await service.submit();
     await rest();
-    service.executor.last.listener.log(lines(0, 5));
+    service.executor.last.hear({ kind: 'log', lines: lines(0, 5) });
     service.executor.last.finish();
     await all(await service.runs.followLog(id, never));
     const stored = await service.runs.readLog(id, { after: undefined, limit: 10 });

@@ -1,117 +1,179 @@
 /**
- * Work that is asked for over HTTP and waited for: no run, nothing of it is recorded, but heavy
- * enough for a worker process.
+ * Work that somebody waits for and that is no run: nothing of it is recorded, and it executes in a
+ * worker process, so that it can be ended whatever it does.
  */
 import type { Env } from '../../lib/env.ts';
-import { RefusedError } from '../../lib/errors.ts';
-import type { OutcomeError, RunOutcome } from '../../wire/outcome.ts';
-import type { RunExecutor, RunTicket } from '../worker/executor.ts';
-import type { Prepared } from './prepared.ts';
+import { assert, RefusedError } from '../../lib/errors.ts';
+import { JOB_VERSION, type JobEnd, type JobKind, type RequestOf } from '../../wire/job.ts';
+import type { RunEvent } from '../../wire/run-event.ts';
+import type { JobDefinition, JobLimits } from '../worker/define-job.ts';
+import type { HearEvent, JobExecutor, JobHandle } from '../worker/executor.ts';
+import { errorOf } from '../worker/job-fault.ts';
+import { JobLane, type JobPlace } from './job-lane.ts';
 import { RunMeter, type ApplyMetrics } from './run-meter.ts';
 
-export interface ErrandServices {
-  readonly env: Pick<Env, 'clock' | 'ids' | 'log' | 'redactor'>;
-  readonly executor: RunExecutor;
+export interface JobsOptions {
+  readonly env: Pick<Env, 'clock' | 'ids' | 'log'>;
+  readonly executor: JobExecutor;
   readonly applyMetrics: ApplyMetrics;
-  /** Errands of a kind at the same time; more are refused. */
-  readonly maxAtOnce: number;
-  /** How long one that is asked to stop may take. */
-  readonly stopGraceMs: number;
+  /** Whoever started the server chose how much is logged. */
+  readonly isLevelChosen?: boolean;
 }
 
-/**
- * What a kind of errand is called: the name of documents that have none, and the word for people.
- */
-export interface ErrandKind {
-  readonly name: string;
-  readonly word: string;
-}
-
-export interface Errand {
-  readonly prepared: Prepared;
-  readonly task: Pick<RunTicket, 'verify' | 'replay'>;
+export interface JobCall {
+  /** Fires when nobody waits for it any more. */
   readonly signal: AbortSignal;
+  /** Takes what the job tells on its way. */
+  readonly hear?: HearEvent;
+  /** In place of what its kind says; counts from this event. */
+  readonly limitMs?: (last: RunEvent) => number;
 }
 
-export class Errands {
-  readonly #kind: ErrandKind;
-  readonly #services: ErrandServices;
-  #underWay = 0;
-
-  constructor(kind: ErrandKind, services: ErrandServices) {
-    this.#kind = kind;
-    this.#services = services;
-  }
-
+export interface Jobs {
   /**
-   * Does the work when there is room for it; rejects with a `RefusedError` (429) when there is
-   * none.
+   * Rejects with what the job was refused with (`ConfigError`, `RefusedError`, `JobError`), or with
+   * a `RefusedError`: 429 when too many wait, 503 when its worker dies, `JobOverdue` when it takes
+   * too long.
    */
-  async inTurn<T>(work: () => Promise<T>): Promise<T> {
-    if (this.#underWay >= this.#services.maxAtOnce) {
-      throw new RefusedError('queue_full', `${this.#underWay} ${this.#kind.word}s are under way`, {
-        hint: 'try again when one has ended',
-      });
-    }
-    this.#underWay += 1;
-    try {
-      return await work();
-    } finally {
-      this.#underWay -= 1;
-    }
+  run<K extends JobKind, A>(
+    definition: JobDefinition<K, A>,
+    request: RequestOf<K>,
+    call: JobCall,
+  ): Promise<A>;
+}
+
+/** A job that took longer than its kind may, and was ended. */
+export class JobOverdue extends RefusedError {}
+
+/** The worker of a job was ended from outside. */
+class WorkerLost extends RefusedError {}
+
+export function createJobs(options: JobsOptions): Jobs {
+  const lanes = new Map<JobKind, JobLane>();
+  return {
+    run: async (definition, request, call) => {
+      const { kind, word, limits } = definition;
+      assert(limits !== undefined, `jobs of kind ${kind} have limits`);
+      let lane = lanes.get(kind);
+      if (lane === undefined) lanes.set(kind, (lane = new JobLane(word, limits)));
+      const place = await lane.enter(call.signal);
+      try {
+        const attempt = (): Promise<unknown> =>
+          new Execution(options, { word, limits, place }).run(request, call);
+        const answer = await attempt().catch((error: unknown) => {
+          if (limits.isRepeatable === true && error instanceof WorkerLost) return attempt();
+          throw error;
+        });
+        // What a worker gives for a request of this kind.
+        return answer as Awaited<ReturnType<(typeof definition)['execute']>>;
+      } finally {
+        place.leave();
+      }
+    },
+  };
+}
+
+interface Kind {
+  readonly word: string;
+  readonly limits: JobLimits;
+  readonly place: JobPlace;
+}
+
+/** One job with a worker. */
+class Execution {
+  readonly #options: JobsOptions;
+  readonly #kind: Kind;
+  readonly #meter: RunMeter;
+  #handle: JobHandle | undefined;
+  /** Ends the time that runs now. */
+  #timing = new AbortController();
+  #overdueMs: number | undefined;
+
+  constructor(options: JobsOptions, kind: Kind) {
+    this.#options = options;
+    this.#kind = kind;
+    this.#meter = new RunMeter(options.applyMetrics);
   }
 
-  /** Rejects with a `RefusedError` (503) when the worker dies. */
-  async run({ prepared, task, signal }: Errand): Promise<RunOutcome> {
-    const { executor, env, applyMetrics, stopGraceMs } = this.#services;
-    const { name, word } = this.#kind;
-    const meter = new RunMeter(applyMetrics, prepared);
-    const log = env.log.at(`headgate::${name}`);
-    const ticket: RunTicket = {
-      runId: env.ids.next(),
-      owner: name,
-      attempt: 0,
-      document: prepared.document,
-      name: prepared.isNamed ? prepared.name : name,
-      clock: env.clock.now().toISOString(),
-      concurrency: null,
-      timeoutSecs: null,
-      secrets: [...env.redactor.values()],
-      logLevel: env.log.level,
-      ...task,
-    };
-    const handle = executor.start(ticket, {
-      begun: () => log.info(`${word} started`, { id: ticket.runId, pipeline: ticket.name }),
-      log: () => {},
-      metrics: (changes, definitions) => meter.apply(changes, definitions),
-      progress: () => {},
-    });
-    const stop = (): void => handle.stop('cancel', stopGraceMs);
+  async run(request: RequestOf<JobKind>, call: JobCall): Promise<unknown> {
+    const { signal, hear } = call;
+    const { env, executor, isLevelChosen = false } = this.#options;
+    const { word, limits } = this.#kind;
+    const id = env.ids.next();
+    env.log.at('headgate::jobs').debug(`${word} started`, { id });
+    const handle = executor.start(
+      {
+        version: JOB_VERSION,
+        id,
+        log_level: env.log.level,
+        is_level_chosen: isLevelChosen,
+        request,
+      },
+      (event) => {
+        this.#hear(event, call);
+        hear?.(event);
+      },
+    );
+    this.#handle = handle;
+    const stop = (): void => handle.stop('cancel', limits.graceMs);
     signal.addEventListener('abort', stop, { once: true });
     if (signal.aborted) stop();
     const end = await handle.done;
     signal.removeEventListener('abort', stop);
-    if (end.type === 'finished') return end.outcome;
-    meter.settle();
-    throw new RefusedError('unavailable', `the ${word} ended abnormally: ${end.reason}`);
+    this.#timing.abort();
+    return this.#answerOf(end);
   }
-}
 
-/**
- * Why an errand gave no report, as the caller is told: 400 what the document says, 503 a store that
- * does not answer.
- */
-export function refusalOf(error: OutcomeError | null, { word }: ErrandKind): Error {
-  if (error === null || error.kind === 'Panic') {
-    return new Error(`cannot happen: a ${word} gave no report: ${error?.message ?? 'no error'}`);
+  #hear(event: RunEvent, { limitMs }: JobCall): void {
+    this.#meter.hear(event);
+    const { limits } = this.#kind;
+    const isBegun = event.kind === 'begun';
+    if (isBegun || limits.countsFrom === 'last_event')
+      this.#time(limitMs?.(event) ?? limits.limitMs);
+    if (isBegun) void this.#makeRoom();
   }
-  const code =
-    ['bad_config', 'connector_missing'].includes(error.code) || error.kind === 'Config'
-      ? 'bad_config'
-      : 'unavailable';
-  return new RefusedError(
-    code,
-    error.message,
-    error.hint === undefined ? {} : { hint: error.hint },
-  );
+
+  /** Begins to count anew. */
+  #time(limitMs: number): void {
+    this.#timing.abort();
+    this.#timing = new AbortController();
+    void this.#expire(limitMs, this.#timing.signal);
+  }
+
+  async #expire(limitMs: number, over: AbortSignal): Promise<void> {
+    await this.#options.env.clock.sleep(limitMs, over);
+    if (over.aborted) return;
+    this.#overdueMs = limitMs;
+    this.#handle?.stop('timeout', this.#kind.limits.graceMs);
+  }
+
+  async #makeRoom(): Promise<void> {
+    const { slowAfterMs } = this.#kind.limits;
+    if (slowAfterMs === undefined) return;
+    await this.#options.env.clock.sleep(slowAfterMs, this.#timing.signal);
+    this.#kind.place.slow();
+  }
+
+  #answerOf(end: JobEnd): unknown {
+    const { word, limits } = this.#kind;
+    switch (end.type) {
+      case 'finished':
+        return end.answer;
+      case 'refused':
+        throw errorOf(end.fault);
+      case 'crashed':
+        this.#meter.settle();
+        if (this.#overdueMs !== undefined)
+          throw new JobOverdue(
+            limits.overdue ?? 'unavailable',
+            `the ${word} did not come to an end within ${this.#overdueMs / 1000} s`,
+          );
+        throw new (end.why === 'died' ? WorkerLost : RefusedError)(
+          end.why === 'memory' ? (limits.overdue ?? 'unavailable') : 'unavailable',
+          `the ${word} ended abnormally: ${end.reason}`,
+        );
+      default:
+        return end satisfies never;
+    }
+  }
 }

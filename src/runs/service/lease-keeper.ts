@@ -13,11 +13,13 @@ export interface LeaseKeeperOptions {
   readonly ttlSecs: number;
   readonly live: ReadonlyMap<string, LiveRun>;
   readonly inFlight: () => number;
+  /** Takes over queued runs of servers that are gone. */
+  readonly adopt: () => Promise<void>;
 }
 
 /**
- * Says regularly that this instance lives, obeys wishes other instances took, and fails what dead
- * instances left behind.
+ * Says regularly that this instance lives, obeys wishes other instances took, fails what dead
+ * instances had begun, and takes over what they had not.
  */
 export class LeaseKeeper {
   readonly #options: LeaseKeeperOptions;
@@ -79,7 +81,8 @@ export class LeaseKeeper {
   }
 
   async #recover(): Promise<void> {
-    const { env, history, self } = this.#options;
+    const { env, history, self, adopt } = this.#options;
     await recoverOrphans(history, { env, self });
+    await adopt();
   }
 }

@@ -2,74 +2,69 @@
 import type { RunFence } from '../../history/history.ts';
 import type { Env } from '../../lib/env.ts';
 import { messageOf } from '../../lib/errors.ts';
-import type { Movement } from '../../wire/catalog.ts';
-import type { OutputNews, Progress, RunOutcome } from '../../wire/outcome.ts';
+import { JOB_VERSION, type Job, type JobEnd, type StopCause } from '../../wire/job.ts';
+import type { Progress, RunOutcome } from '../../wire/outcome.ts';
 import type { Callback } from '../../wire/run.ts';
-import type { Plan } from '../../plan/plan.ts';
-import type { EndedRun } from './ended-run.ts';
-import type { RunEnd, RunExecutor, RunHandle, RunTicket } from '../worker/executor.ts';
+import type { RunEvent, RunIdentity } from '../../wire/run-event.ts';
+import type { StoredSubmissionContent } from '../../wire/submission.ts';
+import type { JobExecutor, JobHandle } from '../worker/executor.ts';
 import type { HistoryHealth } from './history-health.ts';
-import type { LogWriter } from '../logs/log-writer.ts';
 import { runsTotal } from './metrics.ts';
-import { RunMeter, type ApplyMetrics } from './run-meter.ts';
-import { endingOf, type StopCause } from './record.ts';
-import type { RunLog, RunLogs } from '../logs/run-log.ts';
+import { endingOf, outcomeOf, type RunEnd } from './record.ts';
 
 const LONGEST_SLEEP_MS = 86_400_000;
 const UNSTARTED: RunEnd = { type: 'crashed', reason: 'it had not started yet' };
 
 export interface LiveRunOptions {
-  readonly ticket: RunTicket;
-  /** When somebody wants to be told of the end. */
-  readonly plan: Plan | undefined;
+  readonly identity: RunIdentity;
+  readonly fence: RunFence;
+  readonly submission: StoredSubmissionContent;
+  /** Content of the default document that it is merged over. */
+  readonly base: string | null;
   readonly callback: Callback | undefined;
-  readonly log: RunLog;
 }
 
 export interface LiveRunServices {
-  readonly env: Pick<Env, 'clock' | 'log' | 'metrics' | 'redactor'>;
+  readonly env: Pick<Env, 'clock' | 'log' | 'metrics'>;
   readonly health: HistoryHealth;
-  readonly executor: RunExecutor;
-  readonly logs: RunLogs;
-  readonly writer: LogWriter | undefined;
-  readonly applyMetrics: ApplyMetrics;
-  /** Takes what runs moved; returns at once. */
-  readonly onMoved: ((movements: readonly Movement[]) => void) | undefined;
-  /** Takes the files that a run writes from now on; returns at once. */
-  readonly onOpened: ((runId: string, news: OutputNews) => void) | undefined;
+  readonly executor: JobExecutor;
+  readonly isLevelChosen: boolean;
+  /** Hears every event of a run. */
+  readonly follow: (run: RunIdentity) => (event: RunEvent) => void;
+  /** Hands what was heard of a log to the store; resolves when it is stored or dropped. */
+  readonly flushLog: () => Promise<void>;
   /** How long a run that is asked to stop may take to flush before its worker is killed. */
   readonly stopGraceMs: number;
   /** Fires when the service gives up recording. */
   readonly giveUp: AbortSignal;
-  /** After the final record is durable; `ended` for whoever wants to hear of it with the plan. */
-  readonly onEnd: (
-    run: LiveRun,
-    outcome: RunOutcome | undefined,
-    ended: EndedRun | undefined,
-  ) => void;
+  /** The run is over here, whether it could be recorded or not. */
+  readonly onOver: (run: LiveRun) => void;
+  /** The end of the run is on record. */
+  readonly onRecorded: (run: LiveRun) => void;
 }
 
 export class LiveRun {
-  readonly ticket: RunTicket;
+  readonly identity: RunIdentity;
   readonly fence: RunFence;
   readonly callback: Callback | undefined;
-  readonly #plan: Plan | undefined;
-  readonly #log: RunLog;
+  readonly #submission: StoredSubmissionContent;
+  readonly #base: string | null;
   readonly #services: LiveRunServices;
+  readonly #tell: (event: RunEvent) => void;
   #startedAt: string | null = null;
   #progress: Progress | undefined;
-  #handle: RunHandle | undefined;
+  #handle: JobHandle | undefined;
   #stopped: StopCause | undefined;
   #closing = false;
 
   constructor(options: LiveRunOptions, services: LiveRunServices) {
-    this.ticket = options.ticket;
+    this.identity = options.identity;
+    this.fence = options.fence;
     this.callback = options.callback;
-    this.#plan = options.plan;
-    this.#log = options.log;
+    this.#submission = options.submission;
+    this.#base = options.base;
     this.#services = services;
-    const { runId, owner, attempt } = options.ticket;
-    this.fence = { run_id: runId, owner, attempt };
+    this.#tell = services.follow(options.identity);
   }
 
   get progress(): Progress | undefined {
@@ -79,6 +74,11 @@ export class LiveRun {
   /** The outcome is known and being recorded: nothing can be stopped any more. */
   get closing(): boolean {
     return this.#closing;
+  }
+
+  /** Something that the server knows of the run. */
+  tell(event: RunEvent): void {
+    this.#tell(event);
   }
 
   /** The first cause counts. */
@@ -127,8 +127,7 @@ export class LiveRun {
         error: messageOf(error),
       });
     } finally {
-      this.#services.logs.end(this.fence.run_id);
-      this.#services.writer?.forget(this.fence.run_id);
+      this.#services.onOver(this);
     }
   }
 
@@ -138,37 +137,75 @@ export class LiveRun {
     return this.record(UNSTARTED);
   }
 
+  /** Ends a run that cannot be started, with the sentence that says why. */
+  endImpossible(reason: string): Promise<void> {
+    return this.record({ type: 'crashed', reason });
+  }
+
   async #execute(): Promise<RunEnd> {
-    const { executor, env, applyMetrics } = this.#services;
-    const { timeoutSecs } = this.ticket;
     if (this.#stopped !== undefined) return UNSTARTED;
-    const meter = new RunMeter(applyMetrics, this.ticket);
-    const over = timeoutSecs === null ? undefined : new AbortController();
-    const handle = executor.start(this.ticket, {
-      begun: () => {
-        if (timeoutSecs !== null && over !== undefined) void this.#expire(timeoutSecs, over.signal);
-      },
-      log: (lines) => this.#take(lines),
-      metrics: (changes, definitions) => meter.apply(changes, definitions),
-      progress: (progress) => {
-        this.#progress = progress;
-      },
-      opened: (news) => this.#services.onOpened?.(this.fence.run_id, news),
-      moved: (movements) => this.#services.onMoved?.(movements),
-    });
+    const over = new AbortController();
+    const handle = this.#services.executor.start(this.#job(), (event) =>
+      this.#hear(event, over.signal),
+    );
     this.#handle = handle;
     const end = await handle.done;
-    over?.abort();
+    over.abort();
     this.#closing = true;
-    if (end.type === 'crashed') {
-      meter.settle();
-      const ts = env.clock.now().toISOString();
-      const line = env.redactor
-        .text(`ERROR headgate::runs: pipeline run ended abnormally: ${end.reason}`)
-        .replaceAll(/[\r\n]+/g, ' ');
-      this.#take([{ ts, level: 'ERROR', line }]);
+    if (end.type === 'crashed') this.#tellCrash(end.reason);
+    return this.#endOf(end);
+  }
+
+  #job(): Job {
+    const { env, isLevelChosen } = this.#services;
+    const { config, config_format, name, clock, concurrency, reads_anew } = this.#submission;
+    return {
+      version: JOB_VERSION,
+      id: this.fence.run_id,
+      log_level: env.log.level,
+      is_level_chosen: isLevelChosen,
+      request: {
+        kind: 'run',
+        run_id: this.fence.run_id,
+        document: { config, config_format, name, base: this.#base },
+        clock,
+        concurrency,
+        reads_anew,
+      },
+    };
+  }
+
+  #hear(event: RunEvent, over: AbortSignal): void {
+    const { timeout_secs: timeoutSecs } = this.#submission;
+    if (event.kind === 'begun' && timeoutSecs !== null) void this.#expire(timeoutSecs, over);
+    if (event.kind === 'progress') this.#progress = event.progress;
+    this.#tell(event);
+  }
+
+  #endOf(end: JobEnd): RunEnd {
+    switch (end.type) {
+      case 'crashed':
+        return end;
+      case 'finished':
+        // What a worker gives for a request to run.
+        return { type: 'finished', outcome: end.answer as RunOutcome };
+      case 'refused': {
+        const now = this.#services.env.clock.now().toISOString();
+        return { type: 'finished', outcome: outcomeOf(end.fault, this.identity.name, now) };
+      }
+      default:
+        return end satisfies never;
     }
-    return end;
+  }
+
+  #tellCrash(reason: string): void {
+    this.#tell({ kind: 'crashed', reason });
+    const ts = this.#services.env.clock.now().toISOString();
+    const line = `ERROR headgate::runs: pipeline run ended abnormally: ${reason}`;
+    this.#tell({
+      kind: 'log',
+      lines: [{ ts, level: 'ERROR', line: line.replaceAll(/[\r\n]+/g, ' ') }],
+    });
   }
 
   async #expire(timeoutSecs: number, over: AbortSignal): Promise<void> {
@@ -185,29 +222,20 @@ export class LiveRun {
     if (!over.aborted) this.stop('timeout');
   }
 
-  #take(lines: Parameters<RunLog['push']>[0]): void {
-    this.#log.push(lines);
-    this.#services.writer?.push(this.fence.run_id, lines);
-  }
-
   async #record(end: RunEnd): Promise<void> {
-    const { env, health, giveUp, writer } = this.#services;
+    const { env, health, giveUp, flushLog, onRecorded } = this.#services;
     this.#closing = true;
     const { ending, reason } = endingOf(end, {
       stopped: this.#stopped,
-      timeoutSecs: this.ticket.timeoutSecs,
+      timeoutSecs: this.#submission.timeout_secs,
       progress: this.#progress,
       finishedAt: env.clock.now().toISOString(),
     });
-    const redacted = {
-      ...ending,
-      error: ending.error === null ? null : env.redactor.text(ending.error),
-    };
     // Asked for in this order, and so stored in this order: whoever sees the end of a run can read
     // its log to the end.
-    const flushed = writer?.flush();
+    const flushed = flushLog();
     const recorded = await health.insist(
-      (history) => history.finishRun(this.fence, redacted),
+      (history) => history.finishRun(this.fence, ending),
       giveUp,
     );
     await flushed;
@@ -217,21 +245,17 @@ export class LiveRun {
       });
       return;
     }
-    env.metrics.inc(runsTotal, { status: ending.status, reason });
+    const { status, error, finished_at } = ending;
+    env.metrics.inc(runsTotal, { status, reason });
     env.log.info('run ended', {
       run_id: this.fence.run_id,
-      name: this.ticket.name,
-      status: ending.status,
+      name: this.identity.name,
+      status,
       reason,
     });
-    const { runId } = this.ticket;
-    const { status, error, finished_at: finishedAt } = redacted;
-    const plan = this.#plan;
-    const outcome = end.type === 'finished' ? end.outcome : undefined;
-    this.#services.onEnd(
-      this,
-      outcome,
-      plan && { runId, plan, status, startedAt: this.#startedAt, finishedAt, error, outcome },
-    );
+    onRecorded(this);
+    const outcome = end.type === 'finished' ? end.outcome : null;
+    const started_at = this.#startedAt;
+    this.#tell({ kind: 'ended', end: { status, started_at, finished_at, error, outcome } });
   }
 }

@@ -1,49 +1,48 @@
-import type { Claim, StoredRun } from '../../history/history.ts';
+import type { Claim, StoredRun, StoredSubmission } from '../../history/history.ts';
 import type { Env } from '../../lib/env.ts';
+import { stringifyJson } from '../../lib/text/json.ts';
 import { parseRfc3339 } from '../../lib/time/rfc3339.ts';
-import type { Plan } from '../../plan/plan.ts';
 import type { DoctorReport } from '../../wire/doctor.ts';
-import type { Submission } from '../../wire/run.ts';
-import { maskCallback } from '../callbacks/callback-rules.ts';
-import type { RunTicket } from '../worker/executor.ts';
-import { requestFingerprint } from './fingerprint.ts';
-import type { Prepared } from './prepared.ts';
+import type { PlanSummary } from '../../wire/plan-summary.ts';
+import type { Callback, Submission } from '../../wire/run.ts';
+import { SUBMISSION_VERSION, type StoredSubmissionContent } from '../../wire/submission.ts';
+import { isMaskedCallback, maskCallback } from '../callbacks/callback-rules.ts';
+import { requestFingerprint } from '../planning/fingerprint.ts';
+import type { BaseDocument } from './prepared.ts';
 import type { How } from './runs.ts';
 
 export interface NewRunOptions {
-  readonly env: Pick<Env, 'clock' | 'ids' | 'log' | 'redactor'>;
+  readonly env: Pick<Env, 'clock' | 'ids'>;
   readonly owner: string;
   readonly leaseTtlSecs: number;
-  /** Whoever started the server chose how much is logged: documents have no say in it. */
-  readonly isLevelChosen?: boolean | undefined;
-  readonly how?: How;
+  readonly how: How;
   /** 0: keys are not looked at. */
   readonly idempotencySecs: number;
 }
 
-/**
- * What is stored, what the worker gets, and what decides whether the submission is a repetition.
- */
-export interface NewRun {
-  readonly run: StoredRun;
-  readonly ticket: RunTicket;
-  readonly claim: Claim | undefined;
-  readonly configFingerprint: string;
-  readonly plan: Plan;
+export interface Preparation {
+  readonly submission: Submission;
+  readonly summary: PlanSummary;
+  /** What the document is merged over. */
+  readonly base: BaseDocument | undefined;
+  readonly report: DoctorReport | null;
 }
 
-export function newRun(
-  submission: Submission,
-  prepared: Prepared,
-  report: DoctorReport | null,
-  options: NewRunOptions,
-): NewRun {
+/** What is stored, and what decides whether the submission is a repetition. */
+export interface NewRun {
+  readonly run: StoredRun;
+  readonly content: StoredSubmissionContent;
+  readonly stored: StoredSubmission;
+  readonly claim: Claim | undefined;
+}
+
+export function newRun(preparation: Preparation, options: NewRunOptions): NewRun {
+  const { submission, summary, base, report } = preparation;
   const { env, owner } = options;
   const now = env.clock.now();
-  const runId = env.ids.next();
   const run: StoredRun = {
-    run_id: runId,
-    name: prepared.isNamed ? prepared.name : null,
+    run_id: env.ids.next(),
+    name: summary.is_named ? summary.name : null,
     labels: submission.labels ?? {},
     status: 'queued',
     submitted_at: now.toISOString(),
@@ -53,46 +52,57 @@ export function newRun(
     invocations: [],
     error: null,
     idempotency_key: submission.idempotency_key ?? null,
-    doctor_report: report === null ? null : env.redactor.json(report),
+    doctor_report: report,
     attempt: 0,
     ...(submission.callback == null ? {} : { callback: maskCallback(submission.callback) }),
     owner,
     lease_until: new Date(now.getTime() + options.leaseTtlSecs * 1000).toISOString(),
     cancel_requested: false,
   };
-  const ticket: RunTicket = {
-    runId,
-    owner,
-    attempt: run.attempt,
-    document: prepared.document,
-    name: prepared.name,
-    clock:
-      (submission.clock == null ? undefined : parseRfc3339(submission.clock))?.toISOString() ??
-      run.submitted_at,
-    concurrency: submission.concurrency ?? null,
-    timeoutSecs: submission.timeout_secs ?? null,
-    secrets: [...env.redactor.values()],
-    ...options.how,
-    logLevel:
-      (options.isLevelChosen === true ? undefined : prepared.plan.observability?.tracing?.level) ??
-      env.log.level,
-  };
+  const content = contentOf(submission, options.how, run.submitted_at);
   return {
     run,
-    ticket,
-    claim: claimOf(run, { submission, prepared }, options),
-    configFingerprint: prepared.fingerprint,
-    plan: prepared.plan,
+    content,
+    stored: {
+      content: stringifyJson(content),
+      ...(base === undefined ? {} : { base }),
+    },
+    claim: claimOf(run, preparation, options),
   };
+}
+
+function contentOf(
+  submission: Submission,
+  { anew, measuredAs }: How,
+  submittedAt: string,
+): StoredSubmissionContent {
+  const { config, config_format, name, clock, concurrency, timeout_secs, callback } = submission;
+  return {
+    version: SUBMISSION_VERSION,
+    config,
+    config_format,
+    name: name ?? null,
+    clock: (clock == null ? undefined : parseRfc3339(clock))?.toISOString() ?? submittedAt,
+    concurrency: concurrency ?? null,
+    timeout_secs: timeout_secs ?? null,
+    reads_anew: anew ?? false,
+    measured_as: measuredAs ?? null,
+    callback: callback == null ? 'none' : storageOf(callback),
+  };
+}
+
+/** The run record holds the callback without its secrets. */
+function storageOf(callback: Callback): StoredSubmissionContent['callback'] {
+  return isMaskedCallback(callback) ? 'withheld' : 'recorded';
 }
 
 function claimOf(
   run: StoredRun,
-  request: { submission: Submission; prepared: Prepared },
-  options: NewRunOptions,
+  { submission, summary }: Preparation,
+  { idempotencySecs }: NewRunOptions,
 ): Claim | undefined {
-  if (run.idempotency_key === null || options.idempotencySecs === 0) return undefined;
-  const expired = new Date(Date.parse(run.submitted_at) - options.idempotencySecs * 1000);
-  const fingerprint = requestFingerprint(request.prepared.fingerprint, request.submission);
+  if (run.idempotency_key === null || idempotencySecs === 0) return undefined;
+  const expired = new Date(Date.parse(run.submitted_at) - idempotencySecs * 1000);
+  const fingerprint = requestFingerprint(summary.fingerprint, submission);
   return { key: run.idempotency_key, fingerprint, expired_at_or_before: expired.toISOString() };
 }

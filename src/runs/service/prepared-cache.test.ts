@@ -1,26 +1,34 @@
-import { expect, test } from 'vitest';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, expect, test } from 'vitest';
+import { ConfigError } from '../../lib/errors.ts';
 import { stillClock, type StillClock } from '../../../test/fakes/clock.ts';
 import { testEnv } from '../../../test/fakes/env.ts';
 import { FAKE_PARTS } from '../../../test/fakes/parts.ts';
 import { defineSecretManager } from '../../kit/secrets.ts';
-import type { JsonObject } from '../../lib/text/json.ts';
 import { createPrepare } from './prepare.ts';
-import type { Prepare, Prepared, PrepareInput } from './prepared.ts';
+import type { PlanSummary } from '../../wire/plan-summary.ts';
+import { inProcessJobs } from '../../../test/support/jobs.ts';
+import type { BaseDocument, Prepare, PrepareInput } from './prepared.ts';
 
 interface World {
   readonly prepare: Prepare;
   readonly variables: Record<string, string>;
-  readonly files: Record<string, string>;
   readonly secrets: Record<string, string>;
   readonly clock: StillClock;
-  readonly redacted: (text: string) => string;
-  base: JsonObject | undefined;
+  /** What the redactor of the last preparation makes of a text, and that of the server. */
+  readonly redacted: (text: string) => readonly [string, string];
+  base: BaseDocument | undefined;
 }
 
+const folder = mkdtempSync(join(tmpdir(), 'headgate-prepared-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+
 function world(): World {
-  const [variables, files, secrets]: Record<string, string>[] = [{}, {}, {}];
+  const [variables, secrets]: Record<string, string>[] = [{}, {}];
   const clock = stillClock();
-  const env = testEnv({ variables, clock });
+  const env = testEnv({ variables, clock, cwd: folder });
   const vault = defineSecretManager({
     type: 'vault',
     description: 'secrets of this test',
@@ -31,20 +39,15 @@ function world(): World {
         close: () => Promise.resolve(),
       }),
   });
+  const parts = { ...FAKE_PARTS, secrets: new Map([['vault', vault]]) as never };
+  const jobs = inProcessJobs({ env, parts });
   const made: World = {
     variables: variables ?? {},
-    files: files ?? {},
     secrets: secrets ?? {},
     clock,
     base: undefined,
-    redacted: (text) => env.redactor.text(text),
-    prepare: createPrepare({
-      env,
-      parts: { ...FAKE_PARTS, secrets: new Map([['vault', vault]]) as never },
-      cpus: 2,
-      readFile: (path) => new TextEncoder().encode(files?.[path]),
-      base: () => made.base,
-    }),
+    redacted: (text) => [jobs.redactor.text(text), env.redactor.text(text)],
+    prepare: createPrepare({ env, jobs, base: () => made.base }),
   };
   return made;
 }
@@ -64,14 +67,14 @@ const submission = (path: string, more?: string) => ({
 });
 
 /** As it is kept: a document is, from its second time on. */
-async function kept(prepare: Prepare, given: PrepareInput): Promise<Prepared> {
+async function kept(prepare: Prepare, given: PrepareInput): Promise<PlanSummary> {
   await prepare(given);
   return prepare(given);
 }
 
-async function sourcePath(prepare: Prepare, path: string, more?: string): Promise<unknown> {
-  const { plan } = await prepare(submission(path, more));
-  return (plan.rows[0]?.source.parsed as { path?: string } | undefined)?.path;
+/** Differs with everything that the document says once it is resolved. */
+async function printOf(prepare: Prepare, path: string, more?: string): Promise<string> {
+  return (await prepare(submission(path, more))).fingerprint;
 }
 
 test('a text that comes again is prepared no more', async () => {
@@ -94,13 +97,13 @@ test('another text, another name or another format is another document', async (
 test('parameters and selection belong to the text', async () => {
   const { prepare } = world();
   const params = (day: string): string => `params: { day: { default: ${day} } }`;
-  for (const _ of [1, 2, 3])
-    expect(await sourcePath(prepare, '${param.day}', params('monday'))).toBe('monday');
-  expect(await sourcePath(prepare, '${param.day}', params('friday'))).toBe('friday');
-  const selecting = (tag: string) => submission('in', `selection: { include_parents: ${tag} }`);
-  expect((await prepare(selecting('all'))).document).not.toEqual(
-    (await prepare(selecting('off'))).document,
-  );
+  const prints = new Set<string>();
+  for (const _ of [1, 2, 3]) prints.add(await printOf(prepare, '${param.day}', params('monday')));
+  expect(prints.size).toBe(1);
+  expect(prints.add(await printOf(prepare, '${param.day}', params('friday'))).size).toBe(2);
+  const selecting = (tag: string) =>
+    printOf(prepare, 'in', `selection: { include_parents: ${tag} }`);
+  expect(await selecting('all')).not.toEqual(await selecting('off'));
 });
 
 test('a variable that the document reads is looked at every time, others are not', async () => {
@@ -110,56 +113,52 @@ test('a variable that the document reads is looked at every time, others are not
   variables['OTHER'] = 'no matter';
   expect(await prepare(submission('${env:FOLDER}'))).toBe(first);
   variables['FOLDER'] = 'green';
-  expect(await sourcePath(prepare, '${env:FOLDER}')).toBe('green');
+  expect(await printOf(prepare, '${env:FOLDER}')).not.toBe(first.fingerprint);
   delete variables['FOLDER'];
   await expect(prepare(submission('${env:FOLDER}'))).rejects.toThrow('FOLDER');
 });
 
 test('a file that the document reads is read every time', async () => {
-  const { prepare, files } = world();
-  files['folder.txt'] = 'north';
-  for (const _ of [1, 2]) expect(await sourcePath(prepare, '${file:folder.txt}')).toBe('north');
-  files['folder.txt'] = 'south';
-  expect(await sourcePath(prepare, '${file:folder.txt}')).toBe('south');
+  const { prepare } = world();
+  writeFileSync(join(folder, 'folder.txt'), 'north');
+  const north = await printOf(prepare, '${file:folder.txt}');
+  expect(await printOf(prepare, '${file:folder.txt}')).toBe(north);
+  writeFileSync(join(folder, 'folder.txt'), 'south');
+  expect(await printOf(prepare, '${file:folder.txt}')).not.toBe(north);
 });
 
-test('a secret is asked for every time, and no document that holds one is kept', async () => {
+test('a secret is asked for every time, and neither kept nor known to the server', async () => {
   const { prepare, secrets, redacted } = world();
   secrets['team/key'] = 'first-secret';
   const before = await kept(prepare, submission('${vault:team/key}'));
-  expect(before.plan.rows[0]?.source.parsed).toMatchObject({ path: 'first-secret' });
+  expect(redacted('first-secret')).toEqual(['***', 'first-secret']);
   secrets['team/key'] = 'second-secret';
-  expect(await sourcePath(prepare, '${vault:team/key}')).toBe('second-secret');
+  expect(await printOf(prepare, '${vault:team/key}')).not.toBe(before.fingerprint);
+  expect(redacted('first-secret second-secret')[0]).toBe('first-secret ***');
   const secret = 'params: { key: { default: written-down, secret: true } }';
   expect(await kept(prepare, submission('${param.key}', secret))).not.toBe(
     await prepare(submission('${param.key}', secret)),
   );
-  expect(redacted('first-secret second-secret written-down')).toBe('*** *** ***');
+  expect(redacted('written-down')).toEqual(['***', 'written-down']);
 });
 
-test('what other documents held is not checked again, unless a secret stands in the document', async () => {
+test('what is wrong with a document is told without its secrets', async () => {
   const { prepare, secrets } = world();
-  const path = 'incoming-orders';
-  secrets['team/key'] = path;
-  const parsed = async (name: string, written: string): Promise<unknown> =>
-    (await prepare({ ...submission(written), name })).plan.rows[0]?.source.parsed;
-  const [first, second, third] = [
-    await parsed('a', path),
-    await parsed('b', path),
-    await parsed('c', path),
-  ];
-  expect(second).not.toBe(first);
-  expect(third).toBe(second);
-  const withSecret = await parsed('d', '${vault:team/key}');
-  expect(withSecret).toEqual(third);
-  expect(withSecret).not.toBe(third);
+  secrets['team/key'] = 'a-secret-kind';
+  const wrong = submission('in').config.replace('type: lines', "type: '${vault:team/key}'");
+  const error: unknown = await prepare({ config: wrong, config_format: 'yaml' }).catch(
+    (thrown: unknown) => thrown,
+  );
+  expect(error).toBeInstanceOf(ConfigError);
+  expect(JSON.stringify(error)).toContain('***');
+  expect(JSON.stringify(error) + String(error)).not.toContain('a-secret-kind');
 });
 
 test('a new default document of the server changes what it lies beneath', async () => {
   const world1 = world();
-  world1.base = { name: 'old' };
+  world1.base = { content: '{"name":"old"}', hash: 'old' };
   expect((await kept(world1.prepare, submission('in'))).name).toBe('old');
-  world1.base = { name: 'new' };
+  world1.base = { content: '{"name":"new"}', hash: 'new' };
   expect((await world1.prepare(submission('in'))).name).toBe('new');
 });
 

@@ -4,10 +4,10 @@
  */
 import { hash } from 'node:crypto';
 import type { Clock } from '../../lib/time/clock.ts';
-import type { JsonObject } from '../../lib/text/json.ts';
 import { RecentValues } from '../../lib/recent-values.ts';
-import type { Variables, VariableReads } from './outside-watch.ts';
-import type { Prepared, PrepareInput } from './prepared.ts';
+import type { PlanSummary } from '../../wire/plan-summary.ts';
+import type { Variables, VariableReads } from '../planning/outside-watch.ts';
+import type { PrepareInput } from './prepared.ts';
 
 const MAX_ENTRIES = 500;
 /** Of documents that came once. */
@@ -23,13 +23,13 @@ const IDLE_MS = 300_000;
 /** What a preparation depends on besides the submission. */
 export interface Surroundings {
   readonly variables: Variables;
-  /** The server's default document; another one is another object. */
-  readonly base: JsonObject | undefined;
+  /** Hash of the server's default document. */
+  readonly base: string | undefined;
 }
 
 interface Entry {
-  readonly prepared: Prepared;
-  readonly base: JsonObject | undefined;
+  readonly summary: PlanSummary;
+  readonly base: string | undefined;
   /** The variables that the document read, as they were. */
   readonly reads: VariableReads;
   readonly chars: number;
@@ -58,11 +58,11 @@ export class PreparedCache {
    * Undefined when the submission was not prepared before, or something it depends on has changed
    * since.
    */
-  find(key: string, { variables, base }: Surroundings): Prepared | undefined {
+  find(key: string, { variables, base }: Surroundings): PlanSummary | undefined {
     const entry = this.#entries.find(key);
     if (entry === undefined) return undefined;
     if (entry.base === base && entry.reads.every(({ name, value }) => variables[name] === value))
-      return entry.prepared;
+      return entry.summary;
     this.#entries.forget(key);
     return undefined;
   }

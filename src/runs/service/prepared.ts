@@ -1,21 +1,27 @@
-import type { Plan } from '../../plan/plan.ts';
+import type { PlanSummary } from '../../wire/plan-summary.ts';
 import type { Submission } from '../../wire/run.ts';
+import type { SubmittedDocument } from '../../wire/submission.ts';
 
-/** A submitted document that may run. */
-export interface Prepared {
-  /** The tree after load-time interpolation and the merge over the defaults, as JSON. */
-  readonly document: string;
-  /** Drives state keys and metric labels. */
-  readonly name: string;
-  /** False when neither the submission nor the document gives a name. */
-  readonly isNamed: boolean;
-  readonly plan: Plan;
-  /** Of the document; decides whether a repeated submission is the same request. */
-  readonly fingerprint: string;
-}
-
-/** The part of a submission that its document and plan are made of. */
+/** The part of a submission that its plan is made of. */
 export type PrepareInput = Pick<Submission, 'config' | 'config_format' | 'name'>;
 
-/** From the text of a submission to a plan; throws `ConfigError` whose stage decides the status. */
-export type Prepare = (submission: PrepareInput) => Promise<Prepared>;
+/**
+ * From the text of a submission to what the server has to know of its plan; throws `ConfigError`
+ * whose stage decides the status, or `RefusedError` when it takes too long.
+ */
+export type Prepare = (submission: PrepareInput, signal?: AbortSignal) => Promise<PlanSummary>;
+
+/** The default document of a server, as text: nothing in it is resolved. */
+export interface BaseDocument {
+  /** JSON. */
+  readonly content: string;
+  readonly hash: string;
+}
+
+/** A document with the one that it is merged over, as a worker is given it. */
+export function submittedDocument(
+  { config, config_format, name }: PrepareInput,
+  base: BaseDocument | undefined,
+): SubmittedDocument {
+  return { config, config_format, name: name ?? null, base: base?.content ?? null };
+}

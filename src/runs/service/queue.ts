@@ -67,6 +67,21 @@ export class RunQueue<T> {
     };
   }
 
+  /** At most so many places, as far as there is room. */
+  reserveUpTo(limit: number): Reservation<T>[] {
+    const places: Reservation<T>[] = [];
+    while (places.length < limit && !this.full) places.push(this.reserve());
+    return places;
+  }
+
+  /** Takes all waiting items out. */
+  takeWaiting(): T[] {
+    const waiting = [...this.#waiting];
+    this.#waiting.clear();
+    this.#pump();
+    return waiting;
+  }
+
   /** Takes a waiting item out. False when it does not wait. */
   remove(item: T): boolean {
     if (!this.#waiting.delete(item)) return false;

@@ -1,11 +1,16 @@
 /** From what is stored and what a worker reports to what the API shows. */
 import type { RunEnding, StoredRun } from '../../history/history.ts';
 import type { Redactor } from '../../lib/redact.ts';
-import type { InvocationOutcome, Progress } from '../../wire/outcome.ts';
+import type { InvocationOutcome, OutcomeError, Progress, RunOutcome } from '../../wire/outcome.ts';
 import { isTerminal, type InvocationRecord, type RunRecord } from '../../wire/run.ts';
-import type { RunEnd } from '../worker/executor.ts';
+import type { JobFault, StopCause } from '../../wire/job.ts';
+import { errorOf, JobError } from '../worker/job-fault.ts';
 
-export type StopCause = 'cancel' | 'timeout' | 'shutdown';
+/** `crashed`: its worker died, or never began; the sentence says why. */
+export type RunEnd =
+  | { readonly type: 'finished'; readonly outcome: RunOutcome }
+  | { readonly type: 'crashed'; readonly reason: string };
+
 export type EndReason = 'ok' | 'error' | 'timeout' | 'cancelled' | 'server_shutdown';
 
 export interface EndContext {
@@ -63,6 +68,24 @@ export function endingOf(
     default:
       return context.stopped satisfies never;
   }
+}
+
+/** Of a run that its worker refused: nothing of it was executed. */
+export function outcomeOf(fault: JobFault, pipeline: string, now: string): RunOutcome {
+  const refusal = errorOf(fault);
+  const error: OutcomeError =
+    refusal instanceof JobError
+      ? refusal.error
+      : { code: refusal.code, kind: 'Config', message: refusal.message };
+  return {
+    pipeline,
+    status: 'failed',
+    started_at: now,
+    finished_at: now,
+    records_written: 0,
+    invocations: [],
+    error,
+  };
 }
 
 function faultOf(end: RunEnd): string | undefined {

@@ -12,7 +12,7 @@ export interface RecoveryOptions {
 const EXPIRED = 'the run was interrupted: the lease of the server that ran it expired';
 
 /**
- * Fails runs that nobody executes any more: at once when their server was a process of this host
+ * Fails runs that were executed when their server ended: at once when their server was a process of this host
  * that has ended, else when its lease has expired. No callback fires. May be repeated at any time.
  */
 export async function recoverOrphans(

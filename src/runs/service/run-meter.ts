@@ -1,3 +1,5 @@
+import type { RunEvent, RunIdentity } from '../../wire/run-event.ts';
+import type { RunListener } from './run-listener.ts';
 import type { Labels, MetricChange, MetricDefinition } from '../../lib/metrics/metrics.ts';
 
 export type ApplyMetrics = (
@@ -6,10 +8,7 @@ export type ApplyMetrics = (
 ) => void;
 
 /** What a run is called, and where its measurements are added if not there. */
-interface Measured {
-  readonly name: string;
-  readonly measuredAs?: string | undefined;
-}
+type Measured = Pick<RunIdentity, 'name' | 'measured_as'>;
 
 /**
  * Passes a run's measurements on, and takes back what a worker that died would have taken back: its
@@ -17,20 +16,25 @@ interface Measured {
  */
 export class RunMeter {
   readonly #apply: ApplyMetrics;
-  readonly #run: Measured;
+  readonly #run: Measured | undefined;
   readonly #inFlight = new Map<string, { readonly metric: string; readonly labels: Labels }>();
 
-  constructor(apply: ApplyMetrics, run: Measured) {
+  constructor(apply: ApplyMetrics, run?: Measured) {
     this.#apply = apply;
     this.#run = run;
   }
 
+  hear(event: RunEvent): void {
+    if (event.kind === 'metrics') this.apply(event.changes, event.definitions);
+    else if (event.kind === 'crashed') this.settle();
+  }
+
   apply(measured: readonly MetricChange[], definitions: readonly MetricDefinition[]): void {
-    const { name, measuredAs } = this.#run;
+    const run = this.#run;
     const changes =
-      measuredAs === undefined
+      run === undefined || run.measured_as === null
         ? measured
-        : measured.map((change) => labelled(change, { name, measuredAs }));
+        : measured.map((change) => labelled(change, run));
     for (const change of changes) {
       if (change.op !== 'set' || !change.metric.endsWith('_in_flight')) continue;
       const key = `${change.metric} ${JSON.stringify(change.labels)}`;
@@ -55,11 +59,19 @@ export class RunMeter {
   }
 }
 
-function labelled(
-  change: MetricChange,
-  { name, measuredAs }: { readonly name: string; readonly measuredAs: string },
-): MetricChange {
-  return change.labels['pipeline'] === name
-    ? { ...change, labels: { ...change.labels, pipeline: measuredAs } }
+function labelled(change: MetricChange, { name, measured_as }: Measured): MetricChange {
+  return change.labels['pipeline'] === name && measured_as !== null
+    ? { ...change, labels: { ...change.labels, pipeline: measured_as } }
     : change;
+}
+
+/** Adds what runs measure to what the server shows. */
+export function metricsListener(apply: ApplyMetrics): RunListener {
+  return {
+    name: 'metrics',
+    follow: (run) => {
+      const meter = new RunMeter(apply, run);
+      return (event) => meter.hear(event);
+    },
+  };
 }

@@ -7,12 +7,17 @@ import {
   CALLER,
   FakeClock,
   outcomeOf,
+  progressOf,
   refusalOf,
   rest,
   submission,
   testService,
   type TestService,
 } from '../../../test/support/runs.ts';
+
+function raise(message: string): never {
+  throw new Error(message);
+}
 
 const PROBE = { role: 'source' as const, connector: 'csv', name: 'read', elapsed_ms: 1 };
 const HEALTHY: DoctorReport = {
@@ -77,33 +82,38 @@ describe('submitting', () => {
     ]);
   });
 
-  it('hands the worker what it needs', async () => {
-    const service = await testService();
+  it('hands the worker the document as it was sent, and no secret', async () => {
+    const service = await testService({ base: () => ({ content: '{"vars":{}}', hash: 'h' }) });
     service.env.redactor.register('hunter22');
+    const config = '{"version": 1, "vars": {"key": "${env:KEY}"}}';
     const id = await service.submit({
+      config,
       clock: '2026-01-01t01:00:00+01:00',
       concurrency: 3,
       timeout_secs: 9,
     });
     await rest();
-    expect(service.executor.last.ticket).toMatchObject({
-      runId: id,
-      attempt: 0,
-      document: '{"version":1}',
-      name: 'serve',
-      clock: '2026-01-01T00:00:00.000Z',
-      concurrency: 3,
-      timeoutSecs: 9,
-      secrets: ['hunter22'],
+    expect(service.executor.last.job).toEqual({
+      version: 1,
+      id,
+      log_level: 'debug',
+      is_level_chosen: false,
+      request: {
+        kind: 'run',
+        run_id: id,
+        document: { config, config_format: 'yaml', name: null, base: '{"vars":{}}' },
+        clock: '2026-01-01T00:00:00.000Z',
+        concurrency: 3,
+        reads_anew: false,
+      },
     });
     await service.submit({ name: 'n' });
     service.executor.last.finish();
     await rest();
-    expect(service.executor.last.ticket).toMatchObject({
+    expect(service.executor.last.request).toMatchObject({
       clock: '2026-08-01T12:00:00.000Z',
       concurrency: null,
-      timeoutSecs: null,
-      name: 'n',
+      document: { name: 'n' },
     });
   });
 
@@ -153,10 +163,10 @@ describe('submitting', () => {
     expect((await service.runs.readiness()).queueOk).toBe(false);
     expect(await service.measured('svc_serve_runs_queued')).toEqual(['svc_serve_runs_queued 2']);
     await rest();
-    expect(service.executor.started.map((run) => run.ticket.runId)).toEqual([ids[0]]);
+    expect(service.executor.started.map((run) => run.job.id)).toEqual([ids[0]]);
     service.executor.last.finish();
     await rest();
-    expect(service.executor.started.map((run) => run.ticket.runId)).toEqual(ids.slice(0, 2));
+    expect(service.executor.started.map((run) => run.job.id)).toEqual(ids.slice(0, 2));
     await expect(service.submit()).resolves.toBeDefined();
   });
 
@@ -297,15 +307,7 @@ describe('ending', () => {
     const service = await testService();
     const id = await service.submit();
     await rest();
-    const { listener } = service.executor.last;
-    listener.progress({
-      records_read: 9,
-      records_written: 8,
-      records_dead_lettered: 0,
-      bytes_read: 1,
-      row_id: 'r',
-      invocations_done: 0,
-    });
+    service.executor.last.hear(progressOf({ records_written: 8 }));
     expect((await service.record(id)).records_written).toBe(8);
     service.executor.last.end({
       type: 'crashed',
@@ -325,21 +327,34 @@ describe('ending', () => {
     });
   });
 
-  it('tells a listener of the runs whose plan it wants, when they are recorded', async () => {
+  it('tells its listeners everything, in order, whatever one of them does', async () => {
     const told: string[] = [];
-    let wanted = true;
     const service = await testService({
-      onEnd: {
-        wants: () => wanted,
-        ended: ({ runId, status, outcome }) =>
-          told.push(`${runId} ${status} ${outcome?.records_written}`),
-        settle: () => Promise.resolve(),
-      },
+      listeners: [
+        {
+          name: 'broken',
+          follow: () => () => {
+            throw new Error('a listener is broken');
+          },
+        },
+        { name: 'unfit', follow: () => raise('a listener cannot begin') },
+        {
+          name: 'notes',
+          follow:
+            ({ name }) =>
+            (event) =>
+              void told.push(event.kind === 'ended' ? `${name} ${event.end.status}` : event.kind),
+        },
+      ],
     });
-    const id = await ended(service);
-    wanted = false;
-    await ended(service);
-    expect(told).toEqual([`${id} completed 5`]);
+    const id = await service.submit({ name: 'n' });
+    await rest();
+    service.executor.last.hear({ kind: 'moved', movements: [] });
+    service.executor.last.finish();
+    await rest();
+    expect(told).toEqual(['begun', 'log', 'moved', 'n completed']);
+    expect((await service.record(id)).status).toBe('completed');
+    expect(service.env.lines.map(({ line }) => line).join('\n')).toContain('a listener is broken');
   });
 
   it('takes back the in-flight gauges of a worker that died', async () => {
@@ -352,10 +367,11 @@ describe('ending', () => {
       help: 'h',
       labels: ['row'],
     };
-    service.executor.last.listener.metrics(
-      [{ metric: gauge.name, op: 'set', labels: { row: 'a' }, value: 1 }],
-      [gauge],
-    );
+    service.executor.last.hear({
+      kind: 'metrics',
+      changes: [{ metric: gauge.name, op: 'set', labels: { row: 'a' }, value: 1 }],
+      definitions: [gauge],
+    });
     expect(await service.measured('svc_sink_in_flight')).toEqual(['svc_sink_in_flight{row="a"} 1']);
     service.executor.last.end({ type: 'crashed', reason: 'x' });
     await rest();
@@ -397,7 +413,7 @@ describe('ending', () => {
     await service.submit({ timeout_secs: 5 });
     await service.clock.advance(60_000);
     expect(service.executor.last.stops).toEqual([]);
-    service.executor.last.listener.begun();
+    service.executor.last.hear({ kind: 'begun' });
     await service.clock.advance(5000);
     expect(service.executor.last.stops).toMatchObject([{ why: 'timeout' }]);
   });

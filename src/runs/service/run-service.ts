@@ -1,34 +1,35 @@
+/** The control plane's runs: submitted, listed, followed, cancelled, and drained at the end. */
 import { randomUUID } from 'node:crypto';
 import type { History, Instance, StoredRun } from '../../history/history.ts';
 import type { Env } from '../../lib/env.ts';
 import { messageOf, RefusedError } from '../../lib/errors.ts';
 import { doctorFailure, type DoctorReport } from '../../wire/doctor.ts';
-import type { OutputNews, RunOutcome } from '../../wire/outcome.ts';
-import type { Movement } from '../../wire/catalog.ts';
+import type { RunEvent, RunIdentity } from '../../wire/run-event.ts';
 import type { RunPage, RunRecord, Submission, SubmissionReceipt } from '../../wire/run.ts';
-import { actionOf, createAudit, type Audit } from './audit.ts';
+import type { SubmittedDocument } from '../../wire/submission.ts';
 import type { CallbackRules } from '../callbacks/callback-rules.ts';
 import { CallbackSender } from '../callbacks/callback-sender.ts';
-import type { EndListener } from './ended-run.ts';
-import type { RunExecutor } from '../worker/executor.ts';
+import { LogWriter } from '../logs/log-writer.ts';
+import { RunLogs } from '../logs/run-log.ts';
+import { logListener } from '../logs/log-listener.ts';
+import type { JobExecutor } from '../worker/executor.ts';
+import { actionOf, createAudit, type Audit } from './audit.ts';
 import { HistoryHealth } from './history-health.ts';
 import { thisProcess } from './instance.ts';
 import { LeaseKeeper } from './lease-keeper.ts';
-import { LiveRun, type LiveRunServices } from './live-run.ts';
-import { LogWriter } from '../logs/log-writer.ts';
+import { LiveRuns } from './live-runs.ts';
 import { idempotencyHits, runsInFlight, runsQueued } from './metrics.ts';
-import { newRun, type NewRun } from './new-run.ts';
-import type { Prepare, Prepared } from './prepared.ts';
-import { RunQueue, type Reservation } from './queue.ts';
+import { newRun, type NewRun, type Preparation } from './new-run.ts';
+import { submittedDocument, type BaseDocument, type Prepare } from './prepared.ts';
 import { presentRun } from './record.ts';
 import { keepRetention } from './retention.ts';
-import { RunLogs } from '../logs/run-log.ts';
-import type { ApplyMetrics } from './run-meter.ts';
+import type { RunListener } from './run-listener.ts';
+import { followAll } from './run-listeners.ts';
 import type { Caller, How, LogEvent, Readiness, RunQuery, Runs, StoredLog } from './runs.ts';
 import { checkSettings } from './submission.ts';
 
-/** Probes a plan before it runs; failed probes are a report, not an error. */
-export type Preflight = (prepared: Prepared, signal: AbortSignal) => Promise<DoctorReport>;
+/** Probes a document before it runs; failed probes are a report, not an error. */
+export type Preflight = (document: SubmittedDocument, signal: AbortSignal) => Promise<DoctorReport>;
 
 export interface RunLimits {
   readonly maxConcurrent: number;
@@ -47,26 +48,14 @@ export interface RunLimits {
 export interface RunServiceOptions {
   readonly env: Pick<Env, 'clock' | 'ids' | 'log' | 'metrics' | 'redactor' | 'fetch'>;
   readonly history: History;
-  readonly executor: RunExecutor;
+  readonly executor: JobExecutor;
   readonly prepare: Prepare;
   readonly doctor: Preflight;
-  /** Takes what workers measured. */
-  readonly applyMetrics: ApplyMetrics;
-  /** Takes what runs moved, before their end is recorded; returns at once. */
-  readonly onMoved?: (movements: readonly Movement[]) => void;
-  /**
-   * Takes files of this machine as soon as a run writes them; what it stores is in the history
-   * before what `onOutcome` does.
-   */
-  readonly onOpened?: (runId: string, news: OutputNews) => void;
+  /** The default document that submissions are merged over, as it is now. */
+  readonly base?: () => BaseDocument | undefined;
   readonly callbacks: CallbackRules;
-  /** Also told of every end. */
-  readonly onEnd?: EndListener;
-  /**
-   * Takes what runs came to, as soon as that is on record; what it stores is in the history before
-   * that is closed.
-   */
-  readonly onOutcome?: (runId: string, outcome: RunOutcome) => void;
+  /** Hear everything that happens to runs, beside logs and callbacks. */
+  readonly listeners?: readonly RunListener[];
   readonly limits: RunLimits;
   /** Whoever started the server chose how much is logged: documents have no say in it. */
   readonly isLevelChosen?: boolean;
@@ -95,22 +84,15 @@ class Service implements RunService {
   readonly #logs: RunLogs;
   readonly #writer: LogWriter | undefined;
   readonly #callbacks: CallbackSender;
-  readonly #queue: RunQueue<LiveRun>;
-  /** Runs of this instance that are not recorded as ended yet. */
-  readonly #live = new Map<string, LiveRun>();
-  readonly #liveServices: LiveRunServices;
+  readonly #live: LiveRuns;
   readonly #self: Instance;
   readonly #closing = new AbortController();
   readonly #giveUp = new AbortController();
   #loops: Promise<unknown> = Promise.resolve();
   #draining = false;
-  /** The grace of the shutdown is over. */
-  #stopped = false;
-  /** Ends of runs that are being recorded. */
-  readonly #endings = new Set<Promise<void>>();
 
   constructor(options: RunServiceOptions) {
-    const { env, history, executor, limits, applyMetrics } = options;
+    const { env, history, limits } = options;
     this.#options = options;
     this.#health = new HistoryHealth(history, env);
     this.audit = createAudit(this.#health.audit, env);
@@ -121,27 +103,39 @@ class Service implements RunService {
       : undefined;
     this.#callbacks = new CallbackSender(env);
     this.#self = selfOf(options);
-    this.#queue = new RunQueue(
-      { slots: limits.maxConcurrent, capacity: limits.maxQueued, onChange: gauges(env) },
-      (run) => this.#execute(run),
-    );
-    this.#liveServices = {
-      env,
-      executor,
-      applyMetrics,
-      onMoved: options.onMoved,
-      onOpened: options.onOpened,
-      health: this.#health,
-      logs: this.#logs,
-      writer: this.#writer,
-      stopGraceMs: limits.stopGraceMs,
-      giveUp: this.#giveUp.signal,
-      onEnd: ({ callback, fence }, outcome, ended) => {
-        if (callback !== undefined) this.#callbacks.send(callback, this.get(fence.run_id));
-        if (outcome !== undefined) options.onOutcome?.(fence.run_id, outcome);
-        if (ended !== undefined) options.onEnd?.ended(ended);
+    this.#live = this.#liveRuns(options);
+  }
+
+  #liveRuns({ env, executor, limits, isLevelChosen = false }: RunServiceOptions): LiveRuns {
+    return new LiveRuns({
+      owner: this.#self.instance_id,
+      leaseTtlSecs: limits.leaseTtlSecs,
+      slots: limits.maxConcurrent,
+      capacity: limits.maxQueued,
+      onChange: gauges(env),
+      services: {
+        env,
+        executor,
+        isLevelChosen,
+        health: this.#health,
+        stopGraceMs: limits.stopGraceMs,
+        giveUp: this.#giveUp.signal,
+        follow: (run) => this.#follow(run),
+        flushLog: () => this.#writer?.flush() ?? Promise.resolve(),
+        onOver: ({ fence }) => {
+          this.#logs.end(fence.run_id);
+          this.#writer?.forget(fence.run_id);
+        },
+        onRecorded: ({ callback, fence }) => {
+          if (callback !== undefined) this.#callbacks.send(callback, this.get(fence.run_id));
+        },
       },
-    };
+    });
+  }
+
+  #follow(run: RunIdentity): (event: RunEvent) => void {
+    const { listeners = [], env } = this.#options;
+    return followAll([logListener(this.#logs, this.#writer), ...listeners], run, env.log);
   }
 
   async start(): Promise<void> {
@@ -152,8 +146,9 @@ class Service implements RunService {
       health: this.#health,
       self: this.#self,
       ttlSecs: limits.leaseTtlSecs,
-      live: this.#live,
-      inFlight: () => this.#queue.inFlight,
+      live: this.#live.all,
+      inFlight: () => this.#live.inFlight,
+      adopt: () => this.#live.adopt(),
     });
     await keeper.begin();
     const { signal } = this.#closing;
@@ -165,14 +160,17 @@ class Service implements RunService {
 
   async submit(submission: Submission, caller: Caller, how: How = {}): Promise<SubmissionReceipt> {
     this.#refuseWhenDraining();
-    const prepared = await this.#options.prepare(submission);
+    const base = this.#options.base?.();
+    const summary = await this.#options.prepare(submission);
     checkSettings(submission, this.#options.callbacks);
-    const place = this.#queue.reserve();
+    const place = this.#live.reserve();
     try {
-      const report = submission.doctor_first === true ? await this.#preflight(prepared) : null;
-      const fresh = this.#newRun(submission, prepared, { report, how });
-      const repeated = await this.#admit(fresh, caller);
-      if (repeated === undefined) this.#enter(fresh, submission, place);
+      const report =
+        submission.doctor_first === true ? await this.#preflight(submission, base) : null;
+      const preparation: Preparation = { submission, summary, base, report };
+      const fresh = this.#newRun(preparation, how);
+      const repeated = await this.#admit(fresh, preparation, caller);
+      if (repeated === undefined) this.#enter(fresh, preparation, place);
       else place.release();
       return receiptOf(repeated ?? fresh.run);
     } catch (error) {
@@ -204,7 +202,7 @@ class Service implements RunService {
     if (wish === 'missing') throw unknownRun();
     if (wish === 'terminal') return 'noop';
     const live = this.#live.get(runId);
-    if (live !== undefined) await this.#stop(live, 'cancel');
+    if (live !== undefined) await this.#live.stop(live, 'cancel');
     await this.audit.record(actionOf(caller, 'run.cancel', runId));
     return 'requested';
   }
@@ -239,7 +237,7 @@ class Service implements RunService {
   async readiness(): Promise<Readiness> {
     return {
       historyOk: await this.#health.probe(),
-      queueOk: !this.#queue.full,
+      queueOk: !this.#live.full,
       draining: this.#draining,
       instances: 0,
     };
@@ -247,21 +245,21 @@ class Service implements RunService {
 
   async drain(graceMs: number): Promise<void> {
     this.#draining = true;
-    const { clock, log } = this.#options.env;
+    const { env, history, listeners = [] } = this.#options;
     const over = new AbortController();
-    void clock.sleep(graceMs, over.signal).then(() => this.#stopAll(over.signal));
-    await this.#queue.idle();
-    await Promise.all(this.#endings);
+    void env.clock.sleep(graceMs, over.signal).then(() => this.#stopAll(over.signal));
+    if (history.persistent) this.#live.hold();
+    await this.#live.idle();
     await Promise.all([
       this.#callbacks.settle(this.#giveUp.signal),
-      this.#options.onEnd?.settle(this.#giveUp.signal),
+      ...listeners.map((listener) => listener.settle?.(this.#giveUp.signal)),
     ]);
     over.abort();
     this.#closing.abort();
     await this.#loops;
     await this.#writer?.flush();
-    await this.#options.history.removeInstance(this.#self.instance_id).catch((error: unknown) => {
-      log.warn('this instance could not be signed off', { error: messageOf(error) });
+    await history.removeInstance(this.#self.instance_id).catch((error: unknown) => {
+      env.log.warn('this instance could not be signed off', { error: messageOf(error) });
     });
   }
 
@@ -270,38 +268,32 @@ class Service implements RunService {
       throw new RefusedError('unavailable', 'the server is shutting down and takes no more runs');
   }
 
-  async #preflight(prepared: Prepared): Promise<DoctorReport> {
-    const report = await this.#options.doctor(prepared, this.#closing.signal);
+  async #preflight(submission: Submission, base: BaseDocument | undefined): Promise<DoctorReport> {
+    const document = submittedDocument(submission, base);
+    const report = await this.#options.doctor(document, this.#closing.signal);
     const failure = doctorFailure(report);
     if (failure !== undefined)
       throw new RefusedError('unprocessable', failure, { details: report });
     return report;
   }
 
-  #newRun(
-    submission: Submission,
-    prepared: Prepared,
-    { report, how }: { report: DoctorReport | null; how: How },
-  ): NewRun {
-    const { env, limits, isLevelChosen } = this.#options;
-    return newRun(submission, prepared, report, {
-      env,
-      isLevelChosen,
-      owner: this.#self.instance_id,
-      how,
-      ...limits,
-    });
+  #newRun(preparation: Preparation, how: How): NewRun {
+    const { env, limits } = this.#options;
+    return newRun(preparation, { env, owner: this.#self.instance_id, how, ...limits });
   }
 
   /** Stores the run; or gives the run that this submission repeats. */
-  async #admit(fresh: NewRun, caller: Caller): Promise<StoredRun | undefined> {
-    const { run, claim } = fresh;
+  async #admit(
+    { run, claim, stored: submission }: NewRun,
+    { summary }: Preparation,
+    caller: Caller,
+  ): Promise<StoredRun | undefined> {
     const audit = this.audit.complete({
       ...actionOf(caller, 'run.submit', run.run_id),
-      config_fingerprint: fresh.configFingerprint,
+      config_fingerprint: summary.fingerprint,
     });
     const admission = await this.#health.ask((history) =>
-      history.admit(run, claim === undefined ? { audit } : { audit, claim }),
+      history.admit(run, { audit, submission, ...(claim === undefined ? {} : { claim }) }),
     );
     switch (admission.type) {
       case 'admitted':
@@ -322,50 +314,17 @@ class Service implements RunService {
     }
   }
 
-  #enter({ run, ticket, plan }: NewRun, submission: Submission, place: Reservation<LiveRun>): void {
-    for (const { path, message } of plan.warnings)
-      this.#options.env.log.warn(message, { run_id: run.run_id, path });
-    const callback = submission.callback ?? undefined;
-    const told = this.#options.onEnd?.wants(plan) === true ? plan : undefined;
-    const live = new LiveRun(
-      { ticket, plan: told, callback, log: this.#logs.open(run.run_id) },
-      this.#liveServices,
-    );
-    this.#live.set(run.run_id, live);
-    // The grace was over before the run was stored: it is recorded as ended by the shutdown.
-    if (this.#stopped) live.stop('shutdown');
-    place.enter(live);
-  }
-
-  async #execute(run: LiveRun): Promise<void> {
-    const end = await run.execute();
-    // The slot is free while the end is being recorded: the next run's start shares the same
-    // commit.
-    void this.#settle(run, run.record(end));
-  }
-
-  #settle(run: LiveRun, recorded: Promise<void>): Promise<void> {
-    const ending = recorded.finally(() => {
-      this.#live.delete(run.fence.run_id);
-      this.#endings.delete(ending);
-    });
-    this.#endings.add(ending);
-    return ending;
-  }
-
-  /** A waiting run ends at once; an executing one when it has flushed. */
-  #stop(run: LiveRun, cause: 'cancel' | 'shutdown'): Promise<void> {
-    if (this.#queue.remove(run)) return this.#settle(run, run.endUnstarted(cause));
-    run.stop(cause);
-    return Promise.resolve();
+  #enter(fresh: NewRun, preparation: Preparation, place: ReturnType<LiveRuns['reserve']>): void {
+    for (const { path, message } of preparation.summary.warnings)
+      this.#options.env.log.warn(message, { run_id: fresh.run.run_id, path });
+    this.#live.enter(fresh, preparation, place);
   }
 
   async #stopAll(over: AbortSignal): Promise<void> {
     if (over.aborted) return;
     const { env, limits } = this.#options;
-    this.#stopped = true;
-    env.log.warn('the grace is over: unfinished runs are stopped', { runs: this.#live.size });
-    for (const run of this.#live.values()) void this.#stop(run, 'shutdown');
+    env.log.warn('the grace is over: unfinished runs are stopped', { runs: this.#live.all.size });
+    this.#live.stopAll();
     await env.clock.sleep(limits.stopGraceMs, over);
     this.#giveUp.abort();
   }

@@ -2,25 +2,26 @@
 import { fork, type ChildProcess } from 'node:child_process';
 import { getCompileCacheDir } from 'node:module';
 import type { Env } from '../../lib/env.ts';
-import type { RunEnd, RunHandle, RunListener, RunTicket } from './executor.ts';
+import type { CrashCause, Job, JobEnd, StopCause } from '../../wire/job.ts';
+import type { HearEvent, JobHandle } from './executor.ts';
 import type { Batch, FromWorker, ToWorker } from './protocol.ts';
-import type { StopCause } from '../service/record.ts';
 
 /** Enough of what a dying process writes to tell why. */
 const STDERR_TAIL = 4096;
+const OUT_OF_MEMORY = /heap out of memory|invalid array length Allocation failed/i;
 
-/** A run on its way through the pool. */
-export class PoolJob implements RunHandle {
-  readonly ticket: RunTicket;
-  readonly listener: RunListener;
-  readonly done: Promise<RunEnd>;
-  #settle: (end: RunEnd) => void = () => {};
+/** A job on its way through the pool. */
+export class PoolJob implements JobHandle {
+  readonly job: Job;
+  readonly hear: HearEvent;
+  readonly done: Promise<JobEnd>;
+  #settle: (end: JobEnd) => void = () => {};
   #worker: PoolWorker | undefined;
   readonly #onStopWaiting: (job: PoolJob) => void;
 
-  constructor(ticket: RunTicket, listener: RunListener, onStopWaiting: (job: PoolJob) => void) {
-    this.ticket = ticket;
-    this.listener = listener;
+  constructor(job: Job, hear: HearEvent, onStopWaiting: (job: PoolJob) => void) {
+    this.job = job;
+    this.hear = hear;
     this.#onStopWaiting = onStopWaiting;
     this.done = new Promise((resolve) => {
       this.#settle = resolve;
@@ -38,10 +39,10 @@ export class PoolJob implements RunHandle {
       return;
     }
     this.#onStopWaiting(this);
-    this.settle({ type: 'crashed', reason: 'it had not started yet' });
+    this.settle({ type: 'crashed', reason: 'it had not started yet', why: 'stopped' });
   }
 
-  settle(end: RunEnd): void {
+  settle(end: JobEnd): void {
     this.#settle(end);
   }
 }
@@ -52,6 +53,7 @@ export interface PoolWorkerOptions {
   readonly entry: string;
   readonly heapMb: number;
   readonly threads: number;
+  readonly purpose: 'runs' | 'jobs';
   readonly onReady: (worker: PoolWorker) => void;
   readonly onDone: (worker: PoolWorker) => void;
   /** After the process has ended; `tail` is the end of what it wrote to its standard error. */
@@ -63,7 +65,7 @@ export class PoolWorker {
   readonly #child: ChildProcess;
   readonly #gone: Promise<void>;
   #job: PoolJob | undefined;
-  #runs = 0;
+  #jobs = 0;
   #ready = false;
   #wasReady = false;
   #ended = false;
@@ -75,7 +77,7 @@ export class PoolWorker {
 
   constructor(options: PoolWorkerOptions) {
     this.#options = options;
-    this.#child = fork(options.entry, [String(options.threads)], {
+    this.#child = fork(options.entry, [String(options.threads), options.purpose], {
       execArgv: [`--max-old-space-size=${options.heapMb}`],
       serialization: 'advanced',
       cwd: options.env.cwd,
@@ -102,29 +104,29 @@ export class PoolWorker {
     return this.#ready && this.#job === undefined;
   }
 
-  /** Whether it got as far as taking runs. */
+  /** Whether it got as far as taking jobs. */
   get wasReady(): boolean {
     return this.#wasReady;
   }
 
   /**
-   * Whether a run of it was asked to stop; it may have left a source behind that is blocked in a
+   * Whether a job of it was asked to stop; it may have left a source behind that is blocked in a
    * call of the system.
    */
   get wasStopped(): boolean {
     return this.#wasStopped;
   }
 
-  get runs(): number {
-    return this.#runs;
+  get jobs(): number {
+    return this.#jobs;
   }
 
   run(job: PoolJob): void {
     this.#job = job;
-    this.#runs += 1;
+    this.#jobs += 1;
     job.assign(this);
-    this.#say({ type: 'run', ticket: job.ticket });
-    job.listener.begun();
+    this.#say({ type: 'job', job: job.job });
+    job.hear({ kind: 'begun' });
   }
 
   stop(job: PoolJob, why: StopCause, graceMs: number): void {
@@ -162,13 +164,9 @@ export class PoolWorker {
         this.#pass(message.batch);
         if (message.isAwaited) this.#say({ type: 'ack' });
         return;
-      case 'opened':
-        this.#job?.listener.opened?.(message.news);
-        return;
-      case 'finished':
+      case 'done':
         this.#pass(message.rest);
-        if (message.moved.length > 0) this.#job?.listener.moved?.(message.moved);
-        this.#settle({ type: 'finished', outcome: message.outcome });
+        this.#settle(message.end);
         this.#options.onDone(this);
         return;
       case 'broken':
@@ -179,15 +177,11 @@ export class PoolWorker {
     }
   }
 
-  #pass({ lines, measured, progress }: Batch): void {
-    const listener = this.#job?.listener;
-    if (lines.length > 0) listener?.log(lines);
-    if (measured.changes.length > 0 || measured.definitions.length > 0)
-      listener?.metrics(measured.changes, measured.definitions);
-    if (progress !== undefined) listener?.progress(progress);
+  #pass(batch: Batch): void {
+    for (const event of batch) this.#job?.hear(event);
   }
 
-  #settle(end: RunEnd): void {
+  #settle(end: JobEnd): void {
     clearTimeout(this.#graceTimer);
     const job = this.#job;
     this.#job = undefined;
@@ -198,15 +192,21 @@ export class PoolWorker {
     if (this.#ended) return;
     this.#ended = true;
     this.#ready = false;
-    this.#settle({ type: 'crashed', reason });
+    this.#settle({ type: 'crashed', reason, why: this.#crashCause() });
     resolve();
     this.#options.onGone(this, reason, this.#stderr);
+  }
+
+  #crashCause(): CrashCause {
+    if (this.#killedAfterMs !== undefined) return 'stopped';
+    if (OUT_OF_MEMORY.test(this.#stderr)) return 'memory';
+    return this.#wasReady ? 'died' : 'not_started';
   }
 
   #whyGone(code: number | null, signal: NodeJS.Signals | null): string {
     if (this.#killedAfterMs !== undefined)
       return `it did not stop within ${this.#killedAfterMs / 1000} s and was ended by force`;
-    if (/heap out of memory|invalid array length Allocation failed/i.test(this.#stderr)) {
+    if (OUT_OF_MEMORY.test(this.#stderr)) {
       return `it needed more memory than the limit of ${this.#options.heapMb} MB; smaller pages (\`batch_size\`) need less`;
     }
     if (this.#broken !== undefined) return `its worker process broke down: ${this.#broken}`;

@@ -2,42 +2,25 @@
  * What the server and its worker processes say to each other, over the channel of
  * `child_process.fork` (structured clone).
  */
-import type { LogLine } from '../../lib/log.ts';
-import type { Movement } from '../../wire/catalog.ts';
-import type { OutputNews, Progress, RunOutcome } from '../../wire/outcome.ts';
-import type { RunTicket } from './executor.ts';
-import type { Measurements } from '../../lib/metrics/metric-relay.ts';
-import type { StopCause } from '../service/record.ts';
+import type { Job, JobEnd, StopCause } from '../../wire/job.ts';
+import type { RunEvent } from '../../wire/run-event.ts';
 
 export type ToWorker =
-  | { readonly type: 'run'; readonly ticket: RunTicket }
+  | { readonly type: 'job'; readonly job: Job }
   | { readonly type: 'stop'; readonly why: StopCause }
   /** A batch whose acknowledgement was awaited was taken; the worker may send the next. */
   | { readonly type: 'ack' }
-  /** No more runs: end. */
+  /** No more jobs: end. */
   | { readonly type: 'exit' };
 
-/**
- * News of a run. A worker has at most one batch on the way besides the first, so a slow server is
- * never flooded.
- */
-export interface Batch {
-  readonly lines: readonly LogLine[];
-  readonly measured: Measurements;
-  readonly progress: Progress | undefined;
-}
+/** Gathered events of a job. */
+export type Batch = readonly RunEvent[];
 
 export type FromWorker =
   | { readonly type: 'ready' }
+  /** At most one awaited batch is on the way, so that a slow server is never flooded. */
   | { readonly type: 'batch'; readonly batch: Batch; readonly isAwaited: boolean }
-  /** Files of this machine that the run writes from now on. */
-  | { readonly type: 'opened'; readonly news: OutputNews }
-  /** `rest`: the last news of the run; `moved`: what it tells the catalog. */
-  | {
-      readonly type: 'finished';
-      readonly outcome: RunOutcome;
-      readonly rest: Batch;
-      readonly moved: readonly Movement[];
-    }
+  /** `rest`: the last events of the job. */
+  | { readonly type: 'done'; readonly end: JobEnd; readonly rest: Batch }
   /** The worker cannot go on and ends itself; the sentence is redacted. */
   | { readonly type: 'broken'; readonly reason: string };

@@ -1,32 +1,20 @@
-/** Life of a worker process: one run at a time, until it is told to end or its server is gone. */
+/** Life of a worker process: one job at a time, until it is told to end or its server is gone. */
+import { availableParallelism } from 'node:os';
 import { systemClock } from '../../lib/time/clock.ts';
-import { AppError, messageOf, StopReason } from '../../lib/errors.ts';
-import type { LogLine } from '../../lib/log.ts';
+import type { Parts } from '../../kit/parts.ts';
+import type { Env } from '../../lib/env.ts';
+import { AppError, messageOf, RefusedError, StopReason } from '../../lib/errors.ts';
+import { uuidIds } from '../../lib/ids.ts';
+import { createLog, type LogLevel } from '../../lib/log.ts';
+import { createMetricRelay, type MetricRelay } from '../../lib/metrics/metric-relay.ts';
 import type { Metrics } from '../../lib/metrics/metrics.ts';
 import { Redactor } from '../../lib/redact.ts';
-import type { Movement } from '../../wire/catalog.ts';
-import type { OutputNews, Progress, RunOutcome } from '../../wire/outcome.ts';
-import { BatchSender } from './batch-sender.ts';
-import type { RunTicket } from './executor.ts';
-import { createMetricRelay, type MetricRelay } from '../../lib/metrics/metric-relay.ts';
+import { JOB_VERSION, jobSchema, type Job, type JobEnd, type StopCause } from '../../wire/job.ts';
+import type { AnyJobDefinition, JobContext } from './define-job.ts';
+import { EventSender } from './event-sender.ts';
+import { faultOf } from './job-fault.ts';
 import type { FromWorker, ToWorker } from './protocol.ts';
-import type { StopCause } from '../service/record.ts';
 import { watchParent } from './watchdog.ts';
-
-/** What a run may do towards the server. */
-export interface RunDesk {
-  readonly signal: AbortSignal;
-  readonly redactor: Redactor;
-  readonly metrics: Metrics;
-  readonly writeLog: (line: LogLine) => void;
-  readonly onProgress: (progress: Progress) => void;
-  /** Goes with the end of the run. */
-  readonly onMoved: (movements: readonly Movement[]) => void;
-  /** Goes at once: the process may die while it writes. */
-  readonly onOpened: (news: OutputNews) => void;
-}
-
-export type ExecuteTicket = (ticket: RunTicket, desk: RunDesk) => Promise<RunOutcome>;
 
 const STOP_SENTENCES: Readonly<Record<StopCause, string>> = {
   cancel: 'the run was cancelled',
@@ -34,15 +22,22 @@ const STOP_SENTENCES: Readonly<Record<StopCause, string>> = {
   shutdown: 'the server is shutting down',
 };
 
+export interface WorkerOptions {
+  readonly jobs: readonly AnyJobDefinition[];
+  readonly parts: Parts;
+  /** Threads that a job may use beside this process. */
+  readonly threads: number;
+}
+
 /** Call once, in a process made by `child_process.fork`. */
-export function runWorkerLoop(execute: ExecuteTicket): void {
+export function runWorkerLoop(options: WorkerOptions): void {
   watchParent(process.ppid);
   // The server decides about stopping; a signal to the whole process group must not end a run
   // halfway.
   process.on('SIGINT', () => {});
   process.on('SIGTERM', () => {});
   process.on('disconnect', dieNow);
-  const worker = new WorkerProcess(execute);
+  const worker = new WorkerProcess(options);
   process.on('message', (message) => worker.hear(message as ToWorker));
   process.on('uncaughtException', (error) => worker.breakDown(error));
   say({ type: 'ready' });
@@ -58,23 +53,23 @@ function dieNow(): void {
 
 interface Current {
   readonly stop: AbortController;
-  readonly sender: BatchSender;
+  readonly sender: EventSender;
   readonly redactor: Redactor;
 }
 
 class WorkerProcess {
-  readonly #execute: ExecuteTicket;
+  readonly #options: WorkerOptions;
   readonly #relay: MetricRelay = createMetricRelay();
   #current: Current | undefined;
 
-  constructor(execute: ExecuteTicket) {
-    this.#execute = execute;
+  constructor(options: WorkerOptions) {
+    this.#options = options;
   }
 
   hear(message: ToWorker): void {
     switch (message.type) {
-      case 'run':
-        void this.#run(message.ticket);
+      case 'job':
+        void this.#execute(message.job);
         return;
       case 'stop':
         this.#current?.stop.abort(new StopReason(message.why, STOP_SENTENCES[message.why]));
@@ -99,58 +94,88 @@ class WorkerProcess {
     process.send?.({ type: 'broken', reason } satisfies FromWorker, dieNow);
   }
 
-  async #run(ticket: RunTicket): Promise<void> {
-    const redactor = new Redactor();
-    for (const secret of ticket.secrets) redactor.register(secret);
-    const sender = new BatchSender({
+  async #execute(job: Job): Promise<void> {
+    const sender = new EventSender({
       clock: systemClock,
       relay: this.#relay,
       send: (batch, isAwaited) => say({ type: 'batch', batch, isAwaited }),
     });
-    const moved: Movement[] = [];
-    const stop = new AbortController();
-    this.#current = { stop, sender, redactor };
+    const current = { stop: new AbortController(), sender, redactor: new Redactor() };
+    this.#current = current;
+    let end: JobEnd;
     try {
-      const outcome = await this.#execute(ticket, {
-        signal: stop.signal,
-        redactor,
-        metrics: announcing(this.#relay.metrics, sender),
-        writeLog: (line) => sender.log(line),
-        onProgress: (progress) => sender.progress(progress),
-        onMoved: (movements) => void moved.push(...movements),
-        onOpened: (news) => say({ type: 'opened', news }),
-      });
-      this.#current = undefined;
-      say({ type: 'finished', outcome, rest: sender.end(), moved });
+      end = { type: 'finished', answer: await this.#answer(job, current) };
     } catch (error) {
       if (!(error instanceof AppError)) return this.breakDown(error);
-      this.#current = undefined;
-      say({
-        type: 'finished',
-        outcome: refusedOutcome(ticket, redactor.text(error.message), error.code),
-        rest: sender.end(),
-        moved,
-      });
+      end = { type: 'refused', fault: faultOf(error, current.redactor) };
     }
+    this.#current = undefined;
+    say({ type: 'done', end, rest: sender.end() });
+  }
+
+  #answer(job: Job, current: Current): Promise<unknown> {
+    const { jobs } = this.#options;
+    checkJob(job);
+    const definition = jobs.find(({ kind }) => kind === job.request.kind);
+    const request = definition?.request.safeParse(job.request);
+    if (definition === undefined || request?.success !== true)
+      throw otherBuild(`a job \`${job.request.kind}\` that it cannot read`);
+    // The definition was found by the kind of the request.
+    const execute = definition.execute as (
+      request: unknown,
+      context: JobContext,
+    ) => Promise<unknown>;
+    return execute(request.data, this.#contextOf(job, current));
+  }
+
+  #contextOf(job: Job, { sender, redactor, stop }: Current): JobContext {
+    const { parts, threads } = this.#options;
+    const logAt = (level: LogLevel | undefined): Env['log'] =>
+      createLog({
+        level: job.is_level_chosen ? job.log_level : (level ?? job.log_level),
+        target: 'headgate',
+        clock: systemClock,
+        redactor,
+        write: (line) => sender.log(line),
+      });
+    const env: Env = {
+      clock: systemClock,
+      ids: uuidIds,
+      log: logAt(undefined),
+      metrics: announcing(this.#relay.metrics, sender),
+      redactor,
+      fetch: globalThis.fetch,
+      variables: process.env,
+      cwd: process.cwd(),
+    };
+    return {
+      id: job.id,
+      signal: stop.signal,
+      env,
+      parts,
+      threads,
+      cpus: availableParallelism(),
+      logAt,
+      send: (event) => sender.event(event),
+    };
   }
 }
 
-/** The document cannot be executed here, though it could be planned where it was submitted. */
-function refusedOutcome(ticket: RunTicket, message: string, code: string): RunOutcome {
-  const now = systemClock.now().toISOString();
-  const error = { code, kind: 'Config' as const, message };
-  return {
-    pipeline: ticket.name,
-    status: 'failed',
-    started_at: now,
-    finished_at: now,
-    records_written: 0,
-    invocations: [],
-    error,
-  };
+/** Throws when the job was written by a server of another build. */
+function checkJob(job: Job): void {
+  const { version } = job as { readonly version: unknown };
+  if (version !== JOB_VERSION)
+    throw otherBuild(`a job of version ${String(version)}, and takes version ${JOB_VERSION}`);
+  if (!jobSchema.safeParse(job).success) throw otherBuild('a job that it cannot read');
 }
 
-function announcing(metrics: Metrics, sender: BatchSender): Metrics {
+function otherBuild(what: string): RefusedError {
+  return new RefusedError('unavailable', `the worker process was given ${what}`, {
+    hint: 'the server and its worker are of different builds: restart the server',
+  });
+}
+
+function announcing(metrics: Metrics, sender: EventSender): Metrics {
   return {
     inc: (metric, labels, value) => {
       metrics.inc(metric, labels, value);

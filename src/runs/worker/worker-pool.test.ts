@@ -4,17 +4,20 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { testEnv } from '../../../test/fakes/env.ts';
 import type { LogLine } from '../../lib/log.ts';
 import type { MetricChange, MetricDefinition } from '../../lib/metrics/metrics.ts';
-import type { Progress } from '../../wire/outcome.ts';
-import type { RunEnd, RunExecutor, RunHandle, RunTicket } from './executor.ts';
+import type { Progress, RunOutcome } from '../../wire/outcome.ts';
+import type { JobEnd } from '../../wire/job.ts';
+import type { RunEvent } from '../../wire/run-event.ts';
+import { runJobOf } from '../../../test/support/scripted-worker/job.ts';
+import type { JobExecutor, JobHandle } from './executor.ts';
 import type { ToWorker } from './protocol.ts';
 import { createWorkerPool, type WorkerPoolOptions } from './worker-pool.ts';
 
 const ENTRY = fileURLToPath(
   new URL('../../../test/support/scripted-worker/worker.ts', import.meta.url),
 );
-const pools: RunExecutor[] = [];
+const pools: JobExecutor[] = [];
 
-function pool(options: Partial<WorkerPoolOptions> = {}): RunExecutor {
+function pool(options: Partial<WorkerPoolOptions> = {}): JobExecutor {
   const made = createWorkerPool({
     env: testEnv(),
     entry: ENTRY,
@@ -29,21 +32,6 @@ function pool(options: Partial<WorkerPoolOptions> = {}): RunExecutor {
 afterEach(async () => {
   await Promise.all(pools.splice(0).map((one) => one.close()));
 });
-
-function ticket(name: string): RunTicket {
-  return {
-    runId: name,
-    owner: 'o',
-    attempt: 0,
-    document: '{"version":1}',
-    name,
-    clock: '2026-08-01T00:00:00Z',
-    concurrency: null,
-    timeoutSecs: null,
-    secrets: ['hunter22'],
-    logLevel: 'info',
-  };
-}
 
 class Heard {
   readonly lines: LogLine[] = [];
@@ -61,37 +49,32 @@ class Heard {
 
   begun = 0;
 
-  readonly listener = {
-    begun: (): void => {
-      this.begun += 1;
-    },
-    log: (lines: readonly LogLine[]): void => {
-      this.lines.push(...lines);
-      this.#start();
-    },
-    metrics: (changes: readonly MetricChange[], definitions: readonly MetricDefinition[]): void => {
-      this.changes.push(...changes);
-      this.definitions.push(...definitions);
-    },
-    progress: (progress: Progress): void => {
-      this.progress.push(progress);
-    },
+  readonly hear = (event: RunEvent): void => {
+    if (event.kind === 'begun') this.begun += 1;
+    if (event.kind === 'progress') this.progress.push(event.progress);
+    if (event.kind === 'metrics') {
+      this.changes.push(...event.changes);
+      this.definitions.push(...event.definitions);
+    }
+    if (event.kind !== 'log') return;
+    this.lines.push(...event.lines);
+    this.#start();
   };
 }
 
 async function begin(
-  executor: RunExecutor,
+  executor: JobExecutor,
   name: string,
-): Promise<{ handle: RunHandle; heard: Heard }> {
+): Promise<{ handle: JobHandle; heard: Heard }> {
   const heard = new Heard();
-  const handle = executor.start(ticket(name), heard.listener);
+  const handle = executor.start(runJobOf(name), heard.hear);
   await heard.started;
   return { handle, heard };
 }
 
-async function whole(executor: RunExecutor, name: string): Promise<{ end: RunEnd; heard: Heard }> {
+async function whole(executor: JobExecutor, name: string): Promise<{ end: JobEnd; heard: Heard }> {
   const heard = new Heard();
-  return { end: await executor.start(ticket(name), heard.listener).done, heard };
+  return { end: await executor.start(runJobOf(name), heard.hear).done, heard };
 }
 
 /** Resolves when the event loop of this process has turned `turns` times. */
@@ -122,7 +105,7 @@ describe('worker pool', () => {
     const { end, heard } = await whole(pool(), 'quick');
     expect(end).toMatchObject({
       type: 'finished',
-      outcome: { status: 'completed', records_written: 3 },
+      answer: { status: 'completed', records_written: 3 },
     });
     expect(heard.begun).toBe(1);
     expect(heard.lines[0]?.line).toContain('pipeline run starting');
@@ -139,17 +122,17 @@ describe('worker pool', () => {
   it('delivers every log line in order and every measurement, summed, before the end', async () => {
     const { heard } = await whole(pool(), 'chatty');
     expect(heard.lines.slice(1).map(({ line }) => line)).toEqual(
-      Array.from({ length: 5000 }, (_, line) => `INFO test: line ${line}`),
+      Array.from({ length: 5000 }, (_, line) => `INFO headgate: line ${line}`),
     );
     expect(heard.changes.reduce((sum, change) => sum + change.value, 0)).toBe(100);
   });
 
   it('uses a process again, and replaces it after its share of runs', async () => {
-    const executor = pool({ maxWorkers: 1, runsPerWorker: 2 });
+    const executor = pool({ maxWorkers: 1, jobsPerWorker: 2 });
     const pids: unknown[] = [];
     for (let run = 0; run < 3; run += 1) {
       const { end } = await whole(executor, 'pid');
-      pids.push(end.type === 'finished' ? end.outcome.records_written : end);
+      pids.push(end.type === 'finished' ? (end.answer as RunOutcome).records_written : end);
     }
     expect(pids[0]).toBe(pids[1]);
     expect(pids[2]).not.toBe(pids[0]);
@@ -159,14 +142,14 @@ describe('worker pool', () => {
   it('lets runs wait when every process is taken', async () => {
     const executor = pool({ maxWorkers: 1 });
     const { handle } = await begin(executor, 'patient');
-    const second = executor.start(ticket('quick'), new Heard().listener);
-    const third = executor.start(ticket('quick'), new Heard().listener);
+    const second = executor.start(runJobOf('quick'), new Heard().hear);
+    const third = executor.start(runJobOf('quick'), new Heard().hear);
     third.stop('cancel', 1000);
     expect(await third.done).toMatchObject({ type: 'crashed' });
     handle.stop('cancel', 60_000);
     expect(await handle.done).toMatchObject({
       type: 'finished',
-      outcome: { pipeline: 'cancel', records_written: 2 },
+      answer: { pipeline: 'cancel', records_written: 2 },
     });
     expect(await second.done).toMatchObject({ type: 'finished' });
   });
@@ -176,7 +159,7 @@ describe('worker pool', () => {
     async (why) => {
       const { handle } = await begin(pool(), 'patient');
       handle.stop(why, 60_000);
-      expect(await handle.done).toMatchObject({ type: 'finished', outcome: { pipeline: why } });
+      expect(await handle.done).toMatchObject({ type: 'finished', answer: { pipeline: why } });
     },
   );
 });
@@ -188,7 +171,7 @@ describe('isolation', () => {
     expect(await turns(50)).toBe(50);
     handle.stop('cancel', 20);
     const [end, seen] = await Promise.all([handle.done, turns(50)]);
-    expect(end).toEqual({
+    expect(end).toMatchObject({
       type: 'crashed',
       reason: 'it did not stop within 0.02 s and was ended by force',
     });
@@ -200,7 +183,7 @@ describe('isolation', () => {
   it('ends a run that needs too much memory, names the limit, and executes the next', async () => {
     const executor = pool({ maxWorkers: 1 });
     const { end } = await whole(executor, 'greedy');
-    expect(end).toEqual({
+    expect(end).toMatchObject({
       type: 'crashed',
       reason:
         'it needed more memory than the limit of 64 MB; smaller pages (`batch_size`) need less',
@@ -210,15 +193,15 @@ describe('isolation', () => {
 
   it('tells what broke a worker, without secrets', async () => {
     const executor = pool();
-    expect((await whole(executor, 'throwing')).end).toEqual({
+    expect((await whole(executor, 'throwing')).end).toMatchObject({
       type: 'crashed',
       reason: 'its worker process broke down: the engine has a bug with token ***',
     });
-    expect((await whole(executor, 'late')).end).toEqual({
+    expect((await whole(executor, 'late')).end).toMatchObject({
       type: 'crashed',
       reason: 'its worker process broke down: nobody caught this',
     });
-    expect((await whole(executor, 'exiting')).end).toEqual({
+    expect((await whole(executor, 'exiting')).end).toMatchObject({
       type: 'crashed',
       reason: 'its worker process ended unexpectedly with exit status 3',
     });
@@ -228,9 +211,33 @@ describe('isolation', () => {
   it('fails a run that cannot be executed there, and keeps the process', async () => {
     const executor = pool({ maxWorkers: 1 });
     expect((await whole(executor, 'refusing')).end).toMatchObject({
-      type: 'finished',
-      outcome: { status: 'failed', error: { code: 'no_such_part', message: '*** is not here' } },
+      type: 'refused',
+      fault: { family: 'other', error: { code: 'no_such_part', message: '*** is not here' } },
     });
+    expect((await whole(executor, 'quick')).end.type).toBe('finished');
+  });
+
+  it('refuses what a server of another build asks for, in a sentence, and keeps the process', async () => {
+    const executor = pool({ maxWorkers: 1 });
+    const job = runJobOf('quick');
+    const ask = (changed: object) => executor.start({ ...job, ...changed }, () => {}).done;
+    const otherBuild = (what: string) => ({
+      type: 'refused',
+      fault: {
+        code: 'unavailable',
+        message: `the worker process was given ${what}`,
+        hint: 'the server and its worker are of different builds: restart the server',
+      },
+    });
+    expect(await ask({ version: 2 })).toMatchObject(
+      otherBuild('a job of version 2, and takes version 1'),
+    );
+    expect(await ask({ request: { kind: 'dream' } })).toMatchObject(
+      otherBuild('a job `dream` that it cannot read'),
+    );
+    expect(await ask({ request: { ...job.request, more: 1 } })).toMatchObject(
+      otherBuild('a job `run` that it cannot read'),
+    );
     expect((await whole(executor, 'quick')).end.type).toBe('finished');
   });
 
@@ -247,7 +254,7 @@ describe('isolation', () => {
     const { handle } = await begin(executor, 'spinning');
     await executor.close();
     expect(await handle.done).toMatchObject({ type: 'crashed' });
-    expect(await executor.start(ticket('quick'), new Heard().listener).done).toMatchObject({
+    expect(await executor.start(runJobOf('quick'), new Heard().hear).done).toMatchObject({
       type: 'crashed',
     });
   });
@@ -279,8 +286,8 @@ describe('the signals of a terminal', () => {
     await until(() => heard.length > 0);
     worker.kill('SIGINT');
     worker.kill('SIGTERM');
-    worker.send({ type: 'run', ticket: ticket('quick') } satisfies ToWorker);
-    await until(() => heard.some((message) => message.type === 'finished'));
+    worker.send({ type: 'job', job: runJobOf('quick') } satisfies ToWorker);
+    await until(() => heard.some((message) => message.type === 'done'));
     worker.send({ type: 'exit' } satisfies ToWorker);
     expect(await ended).toBe(0);
   });

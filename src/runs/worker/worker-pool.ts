@@ -1,14 +1,15 @@
 /**
- * Runs execute in child processes, one run at a time in each: a run that loops, blocks or runs out
- * of memory is a failed run, not a slow or dead control plane. Processes are kept for the next run,
+ * Jobs execute in child processes, one at a time in each: a run that loops, blocks or runs out
+ * of memory is a failed run, not a slow or dead control plane. Processes are kept for the next job,
  * and a spare one is started ahead.
  */
 import type { Env } from '../../lib/env.ts';
-import type { RunExecutor, RunHandle, RunListener, RunTicket } from './executor.ts';
+import type { Job } from '../../wire/job.ts';
+import type { HearEvent, JobExecutor, JobHandle } from './executor.ts';
 import { PoolJob, PoolWorker } from './pool-worker.ts';
 
 export interface WorkerPoolOptions {
-  readonly env: Pick<Env, 'log' | 'redactor' | 'cwd' | 'variables'>;
+  readonly env: Pick<Env, 'log' | 'cwd' | 'variables'>;
   /** Path of the module that calls `runWorkerLoop`. */
   readonly entry: string;
   readonly maxWorkers: number;
@@ -16,21 +17,29 @@ export interface WorkerPoolOptions {
   readonly heapMb?: number;
   /** That each worker may use beside its own (`engine/threads/budget.ts`). */
   readonly threads?: number;
+  /** What its processes are for: those for runs load the engine before they are ready. */
+  readonly purpose?: 'runs' | 'jobs';
   /** Idle processes kept ready. */
   readonly spares?: number;
   /** An idle process beyond the spares ends after this. */
   readonly idleMs?: number;
-  /** A process is replaced after this many runs. */
-  readonly runsPerWorker?: number;
+  /** A process is replaced after this many jobs. */
+  readonly jobsPerWorker?: number;
 }
 
 export const DEFAULT_HEAP_MB = 2048;
 
-export function createWorkerPool(options: WorkerPoolOptions): RunExecutor {
+export function createWorkerPool(options: WorkerPoolOptions): JobExecutor {
   return new WorkerPool(options);
 }
 
-class WorkerPool implements RunExecutor {
+const CLOSED = {
+  type: 'crashed',
+  reason: 'the server is shutting down',
+  why: 'stopped',
+} as const;
+
+class WorkerPool implements JobExecutor {
   readonly #options: Required<WorkerPoolOptions>;
   readonly #workers = new Set<PoolWorker>();
   readonly #idleTimers = new Map<PoolWorker, NodeJS.Timeout>();
@@ -46,19 +55,20 @@ class WorkerPool implements RunExecutor {
     this.#options = {
       heapMb: DEFAULT_HEAP_MB,
       threads: 0,
+      purpose: 'runs',
       spares: 1,
       idleMs: 60_000,
-      runsPerWorker: 1000,
+      jobsPerWorker: 1000,
       ...options,
     };
     this.#fill();
   }
 
-  start(ticket: RunTicket, listener: RunListener): RunHandle {
-    const job = new PoolJob(ticket, listener, (stopped) => {
+  start(request: Job, hear: HearEvent): JobHandle {
+    const job = new PoolJob(request, hear, (stopped) => {
       this.#waiting = this.#waiting.filter((waiting) => waiting !== stopped);
     });
-    if (this.#closing) job.settle({ type: 'crashed', reason: 'the server is shutting down' });
+    if (this.#closing) job.settle(CLOSED);
     else {
       this.#waiting.push(job);
       this.#unfit = false;
@@ -70,8 +80,7 @@ class WorkerPool implements RunExecutor {
   async close(): Promise<void> {
     this.#closing = true;
     for (const timer of this.#idleTimers.values()) clearTimeout(timer);
-    for (const job of this.#waiting.splice(0))
-      job.settle({ type: 'crashed', reason: 'the server is shutting down' });
+    for (const job of this.#waiting.splice(0)) job.settle(CLOSED);
     await Promise.all([...this.#workers].map((worker) => worker.kill()));
   }
 
@@ -97,16 +106,17 @@ class WorkerPool implements RunExecutor {
   }
 
   #spawn(): void {
-    const { env, entry, heapMb, threads } = this.#options;
+    const { env, entry, heapMb, threads, purpose } = this.#options;
     const worker = new PoolWorker({
       env,
       entry,
       heapMb,
       threads,
+      purpose,
       onReady: (ready) => this.#rest(ready),
       onDone: (done) => {
         if (done.wasStopped) void done.kill();
-        else if (done.runs >= this.#options.runsPerWorker) done.retire();
+        else if (done.jobs >= this.#options.jobsPerWorker) done.retire();
         else this.#rest(done);
       },
       onGone: (gone, reason, tail) => this.#bury(gone, reason, tail),
@@ -127,20 +137,28 @@ class WorkerPool implements RunExecutor {
   }
 
   #bury(worker: PoolWorker, reason: string, tail: string): void {
-    const { log, redactor } = this.#options.env;
+    const { log } = this.#options.env;
     this.#workers.delete(worker);
     clearTimeout(this.#idleTimers.get(worker));
     this.#idleTimers.delete(worker);
     if (this.#closing) return;
-    if (tail !== '')
-      log
-        .at('headgate::worker')
-        .debug('a worker process ended', { reason, stderr: redactor.text(tail) });
+    const fatal = fatalLines(tail);
+    if (fatal !== '')
+      log.at('headgate::worker').debug('a worker process ended', { reason, stderr: fatal });
     if (!worker.wasReady) {
       log.at('headgate::worker').error('a worker process could not start', { reason });
-      this.#waiting.shift()?.settle({ type: 'crashed', reason });
+      this.#waiting.shift()?.settle({ type: 'crashed', reason, why: 'not_started' });
       this.#unfit = this.#waiting.length === 0;
     }
     this.#assign();
   }
+}
+
+/**
+ * What the runtime itself says of its end. Anything else may hold secrets, which only the worker
+ * knew.
+ */
+function fatalLines(stderr: string): string {
+  const lines = stderr.split('\n').filter((line) => /^(FATAL ERROR|#) /.test(line));
+  return lines.join(' ');
 }

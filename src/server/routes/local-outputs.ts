@@ -99,8 +99,8 @@ const previewOutput = defineRoute({
   uses: ['localOutputs', 'audit'],
   responses: { 200: { description: 'Records of the file.', schema: previewSchema } },
   refusals: ['conflict', 'unprocessable', 'unavailable'],
-  async handle({ params: { id }, query, caller }, { localOutputs, audit }) {
-    const preview = await localOutputs.show(id, query.row_count_to_load);
+  async handle({ params: { id }, query, caller, signal }, { localOutputs, audit }) {
+    const preview = await localOutputs.show(id, query.row_count_to_load, signal);
     const { output_id, kind, row_count, run_id } = preview;
     await audit.record({
       ...actionOf(caller, 'local_output.preview', run_id),

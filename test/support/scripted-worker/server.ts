@@ -6,6 +6,7 @@ import { systemClock } from '../../../src/lib/time/clock.ts';
 import { createLog } from '../../../src/lib/log.ts';
 import { Redactor } from '../../../src/lib/redact.ts';
 import { createWorkerPool } from '../../../src/runs/worker/worker-pool.ts';
+import { runJobOf } from './job.ts';
 
 const redactor = new Redactor();
 const log = createLog({
@@ -16,7 +17,7 @@ const log = createLog({
   write: () => {},
 });
 const pool = createWorkerPool({
-  env: { log, redactor, cwd: process.cwd(), variables: process.env },
+  env: { log, cwd: process.cwd(), variables: process.env },
   entry: process.argv[2] ?? '',
   maxWorkers: 3,
   spares: 0,
@@ -24,29 +25,11 @@ const pool = createWorkerPool({
 const pids: number[] = [];
 
 for (const name of ['spinning', 'blocked', 'patient']) {
-  pool.start(
-    {
-      runId: name,
-      owner: 'o',
-      attempt: 0,
-      document: '{}',
-      name,
-      clock: '2026-08-01T00:00:00Z',
-      concurrency: null,
-      timeoutSecs: null,
-      secrets: [],
-      logLevel: 'info',
-    },
-    {
-      log: ([first]) => {
-        const pid = /pid=(\d+)/.exec(first?.line ?? '')?.[1];
-        if (pid === undefined) return;
-        pids.push(Number(pid));
-        if (pids.length === 3) process.send?.(pids);
-      },
-      begun: () => {},
-      metrics: () => {},
-      progress: () => {},
-    },
-  );
+  pool.start(runJobOf(name), (event) => {
+    const pid =
+      event.kind === 'log' ? /pid=(\d+)/.exec(event.lines[0]?.line ?? '')?.[1] : undefined;
+    if (pid === undefined) return;
+    pids.push(Number(pid));
+    if (pids.length === 3) process.send?.(pids);
+  });
 }

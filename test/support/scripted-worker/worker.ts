@@ -3,8 +3,10 @@ import { pbkdf2 } from 'node:crypto';
 import { AppError, StopReason } from '../../../src/lib/errors.ts';
 import { defineMetric } from '../../../src/lib/metrics/metrics.ts';
 import type { RunOutcome } from '../../../src/wire/outcome.ts';
-import type { RunTicket } from '../../../src/runs/worker/executor.ts';
-import { runWorkerLoop, type RunDesk } from '../../../src/runs/worker/worker-loop.ts';
+import { defineJob, type JobContext } from '../../../src/runs/worker/define-job.ts';
+import { runWorkerLoop } from '../../../src/runs/worker/worker-loop.ts';
+import { runJobSchema } from '../../../src/wire/job.ts';
+import { FAKE_PARTS } from '../../fakes/parts.ts';
 
 const RECORDS = defineMetric({
   name: 'svc_test_records_total',
@@ -13,10 +15,10 @@ const RECORDS = defineMetric({
   labels: ['pipeline'],
 });
 
-function outcomeOf(ticket: RunTicket, over: Partial<RunOutcome> = {}): RunOutcome {
+function outcomeOf(pipeline: string, over: Partial<RunOutcome> = {}): RunOutcome {
   const now = new Date().toISOString();
   return {
-    pipeline: ticket.name,
+    pipeline,
     status: 'completed',
     started_at: now,
     finished_at: now,
@@ -34,73 +36,78 @@ function stopped(signal: AbortSignal): Promise<void> {
   });
 }
 
-const SCRIPTS: Readonly<Record<string, (ticket: RunTicket, desk: RunDesk) => Promise<RunOutcome>>> =
-  {
-    quick: async (ticket, desk) => {
-      desk.metrics.inc(RECORDS, { pipeline: ticket.name }, 3);
-      return outcomeOf(ticket);
-    },
-    chatty: async (ticket, desk) => {
-      const ts = new Date().toISOString();
-      for (let line = 0; line < 5000; line += 1)
-        desk.writeLog({ ts, level: 'INFO', line: `INFO test: line ${line}` });
-      for (let step = 1; step <= 100; step += 1)
-        desk.metrics.inc(RECORDS, { pipeline: ticket.name });
-      return outcomeOf(ticket);
-    },
-    patient: async (ticket, desk) => {
-      await stopped(desk.signal);
-      const { reason } = desk.signal;
-      return outcomeOf(ticket, {
-        status: 'cancelled',
-        records_written: 2,
-        pipeline: reason instanceof StopReason ? reason.why : 'unknown',
-      });
-    },
-    spinning: () => {
-      for (;;) Math.sqrt(2);
-    },
-    blocked: () =>
-      new Promise(() => {
-        // As good as for ever, in a thread of the pool, where nothing interrupts it.
-        pbkdf2('', '', 2 ** 31 - 1, 64, 'sha512', () => {});
-      }),
-    greedy: () => {
-      const held: unknown[] = [];
-      for (;;) held.push(Array.from({ length: 10_000 }, (_, n) => ({ n })));
-    },
-    throwing: async () => {
-      throw new Error('the engine has a bug with token hunter22');
-    },
-    refusing: async () => {
-      throw new AppError('no_such_part', 'hunter22 is not here');
-    },
-    late: async (ticket) => {
-      setTimeout(() => {
-        throw new Error('nobody caught this');
-      }, 0);
-      await new Promise(() => {});
-      return outcomeOf(ticket);
-    },
-    exiting: () => process.exit(3),
-    pid: async (ticket) => outcomeOf(ticket, { records_written: process.pid }),
-  };
+const SCRIPTS: Readonly<
+  Record<string, (name: string, context: JobContext) => Promise<RunOutcome>>
+> = {
+  quick: async (name, context) => {
+    context.env.metrics.inc(RECORDS, { pipeline: name }, 3);
+    return outcomeOf(name);
+  },
+  chatty: async (name, context) => {
+    for (let line = 0; line < 5000; line += 1) context.env.log.info(`line ${line}`);
+    for (let step = 1; step <= 100; step += 1) context.env.metrics.inc(RECORDS, { pipeline: name });
+    return outcomeOf(name);
+  },
+  patient: async (name, context) => {
+    await stopped(context.signal);
+    const { reason } = context.signal;
+    return outcomeOf(name, {
+      status: 'cancelled',
+      records_written: 2,
+      pipeline: reason instanceof StopReason ? reason.why : 'unknown',
+    });
+  },
+  spinning: () => {
+    for (;;) Math.sqrt(2);
+  },
+  blocked: () =>
+    new Promise(() => {
+      // As good as for ever, in a thread of the pool, where nothing interrupts it.
+      pbkdf2('', '', 2 ** 31 - 1, 64, 'sha512', () => {});
+    }),
+  greedy: () => {
+    const held: unknown[] = [];
+    for (;;) held.push(Array.from({ length: 10_000 }, (_, n) => ({ n })));
+  },
+  throwing: async () => {
+    throw new Error('the engine has a bug with token hunter22');
+  },
+  refusing: async () => {
+    throw new AppError('no_such_part', 'hunter22 is not here');
+  },
+  late: async (name) => {
+    setTimeout(() => {
+      throw new Error('nobody caught this');
+    }, 0);
+    await new Promise(() => {});
+    return outcomeOf(name);
+  },
+  exiting: () => process.exit(3),
+  pid: async (name) => outcomeOf(name, { records_written: process.pid }),
+};
 
-runWorkerLoop(async (ticket, desk) => {
-  desk.writeLog({
-    ts: new Date().toISOString(),
-    level: 'INFO',
-    line: `INFO test: pipeline run starting pid=${process.pid}`,
-  });
-  desk.onProgress({
-    records_read: 1,
-    records_written: 1,
-    records_dead_lettered: 0,
-    bytes_read: 0,
-    row_id: 'row-0',
-    invocations_done: 0,
-  });
-  const script = SCRIPTS[ticket.name];
-  if (script === undefined) throw new Error(`no script ${ticket.name}`);
-  return script(ticket, desk);
+const scriptedRun = defineJob({
+  kind: 'run',
+  word: 'run',
+  request: runJobSchema,
+  execute: async ({ document: { name } }, context) => {
+    context.env.redactor.register('hunter22');
+    context.env.log.info('pipeline run starting', { pid: process.pid });
+    context.send({
+      kind: 'progress',
+      progress: {
+        records_read: 1,
+        records_written: 1,
+        records_dead_lettered: 0,
+        bytes_read: 0,
+        row_id: 'row-0',
+        invocations_done: 0,
+      },
+    });
+    const script = SCRIPTS[name ?? ''];
+    if (script === undefined) throw new Error(`no script ${name}`);
+    return script(name ?? '', context);
+  },
 });
+
+runWorkerLoop({ jobs: [scriptedRun], parts: FAKE_PARTS, threads: 0 });

@@ -1,7 +1,7 @@
 import type { Clock } from '../../lib/time/clock.ts';
 import type { LogLine } from '../../lib/log.ts';
-import type { Progress } from '../../wire/outcome.ts';
 import type { MetricRelay } from '../../lib/metrics/metric-relay.ts';
+import type { RunEvent } from '../../wire/run-event.ts';
 import type { Batch } from './protocol.ts';
 
 const INTERVAL_MS = 50;
@@ -9,7 +9,7 @@ const BATCH_LINES = 1000;
 /** What waits here while the server does not take anything; later lines are counted, not kept. */
 const MAX_LINES = 20_000;
 
-export interface BatchSenderOptions {
+export interface EventSenderOptions {
   readonly clock: Clock;
   readonly relay: MetricRelay;
   /** Nothing more is sent before an awaited batch is acknowledged, but at the end. */
@@ -17,20 +17,21 @@ export interface BatchSenderOptions {
 }
 
 /**
- * Gathers the news of a run and sends them every 50 ms at most, one batch at a time; the rest goes
- * with the end.
+ * Gathers log lines, measurements and progress and sends them every 50 ms at most, one batch at a
+ * time; the rest goes with the end. Every other event goes at once: the process may die.
  */
-export class BatchSender {
-  readonly #options: BatchSenderOptions;
+export class EventSender {
+  readonly #options: EventSenderOptions;
   #lines: LogLine[] = [];
   #lost = 0;
-  #progress: Progress | undefined;
-  #news = false;
+  /** The last progress. */
+  #progress: RunEvent | undefined;
+  #pending = false;
   #underway = false;
   #begun = false;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(options: BatchSenderOptions) {
+  constructor(options: EventSenderOptions) {
     this.#options = options;
   }
 
@@ -42,8 +43,9 @@ export class BatchSender {
     else this.#send(false);
   }
 
-  progress(progress: Progress): void {
-    this.#progress = progress;
+  event(event: RunEvent): void {
+    if (event.kind !== 'progress') return this.#options.send([event], false);
+    this.#progress = event;
     this.#arm();
   }
 
@@ -55,7 +57,7 @@ export class BatchSender {
   /** The server has taken the last batch. */
   acknowledged(): void {
     this.#underway = false;
-    if (this.#news) this.#arm();
+    if (this.#pending) this.#arm();
   }
 
   /**
@@ -70,7 +72,7 @@ export class BatchSender {
   }
 
   #arm(): void {
-    this.#news = true;
+    this.#pending = true;
     if (this.#timer !== undefined || this.#underway) return;
     this.#timer = setTimeout(() => {
       this.#timer = undefined;
@@ -80,7 +82,7 @@ export class BatchSender {
 
   #send(isAwaited: boolean): void {
     this.#underway = isAwaited;
-    this.#news = false;
+    this.#pending = false;
     this.#begun = true;
     this.#options.send(this.#take(), isAwaited);
   }
@@ -88,9 +90,13 @@ export class BatchSender {
   #take(): Batch {
     const lines = this.#lines.splice(0, BATCH_LINES);
     if (this.#lost > 0 && this.#lines.length === 0) lines.push(this.#lossLine());
-    const progress = this.#progress;
+    const batch: RunEvent[] = lines.length === 0 ? [] : [{ kind: 'log', lines }];
+    const { changes, definitions } = this.#options.relay.take();
+    if (changes.length > 0 || definitions.length > 0)
+      batch.push({ kind: 'metrics', changes, definitions });
+    if (this.#progress !== undefined) batch.push(this.#progress);
     this.#progress = undefined;
-    return { lines, progress, measured: this.#options.relay.take() };
+    return batch;
   }
 
   #lossLine(): LogLine {

@@ -1,6 +1,6 @@
 import { describe, expect, it, vi } from 'vitest';
 import { defineMetric } from '../../lib/metrics/metrics.ts';
-import { BatchSender } from './batch-sender.ts';
+import { EventSender } from './event-sender.ts';
 import { createMetricRelay } from '../../lib/metrics/metric-relay.ts';
 import type { Batch } from './protocol.ts';
 import { FakeClock } from '../../../test/support/runs.ts';
@@ -27,7 +27,10 @@ const TIME = defineMetric({
   labels: [],
 });
 
-function sender(): { sender: BatchSender; sent: Batch[]; awaited: boolean[] } {
+const linesOf = (batch: Batch) =>
+  batch.flatMap((event) => (event.kind === 'log' ? event.lines : []));
+
+function sender(): { sender: EventSender; sent: Batch[]; awaited: boolean[] } {
   const sent: Batch[] = [];
   const awaited: boolean[] = [];
   const send = (batch: Batch, isAwaited: boolean): void => {
@@ -35,7 +38,7 @@ function sender(): { sender: BatchSender; sent: Batch[]; awaited: boolean[] } {
     awaited.push(isAwaited);
   };
   return {
-    sender: new BatchSender({ clock: new FakeClock(), relay: createMetricRelay(), send }),
+    sender: new EventSender({ clock: new FakeClock(), relay: createMetricRelay(), send }),
     sent,
     awaited,
   };
@@ -46,21 +49,21 @@ describe('news of a run', () => {
     vi.useFakeTimers();
     const { sender: made, sent, awaited } = sender();
     made.log(line(0));
-    expect(sent.map((batch) => batch.lines.length)).toEqual([1]);
+    expect(sent.map((batch) => linesOf(batch).length)).toEqual([1]);
     made.log(line(1));
-    made.progress(PROGRESS);
+    made.event({ kind: 'progress', progress: PROGRESS });
     vi.advanceTimersByTime(49);
     expect(sent).toHaveLength(1);
     vi.advanceTimersByTime(1);
-    expect(sent.map((batch) => batch.lines.length)).toEqual([1, 1]);
-    expect(sent[1]?.progress).toEqual(PROGRESS);
+    expect(sent.map((batch) => linesOf(batch).length)).toEqual([1, 1]);
+    expect(sent[1]?.at(-1)).toEqual({ kind: 'progress', progress: PROGRESS });
     made.log(line(2));
     vi.advanceTimersByTime(1000);
     expect(sent).toHaveLength(2);
     made.acknowledged();
     made.log(line(3));
     vi.advanceTimersByTime(50);
-    expect(sent.map((batch) => batch.lines.length)).toEqual([1, 1, 2]);
+    expect(sent.map((batch) => linesOf(batch).length)).toEqual([1, 1, 2]);
     expect(awaited).toEqual([false, true, true]);
     made.acknowledged();
     vi.advanceTimersByTime(1000);
@@ -68,12 +71,20 @@ describe('news of a run', () => {
     vi.useRealTimers();
   });
 
+  it('goes at once where it is no matter of counting: the process may die', () => {
+    const { sender: made, sent, awaited } = sender();
+    made.log(line(0));
+    made.event({ kind: 'moved', movements: [] });
+    expect(sent.at(-1)).toEqual([{ kind: 'moved', movements: [] }]);
+    expect(awaited).toEqual([false, false]);
+  });
+
   it('ends with everything that is left, though nobody acknowledged', () => {
     const { sender: made, sent } = sender();
     for (let n = 0; n < 2500; n += 1) made.log(line(n));
     const rest = made.end();
-    expect(rest.lines).not.toEqual([]);
-    expect([...sent, rest].flatMap((batch) => batch.lines).map((one) => one.line)).toEqual(
+    expect(linesOf(rest)).not.toEqual([]);
+    expect([...sent, rest].flatMap(linesOf).map((one) => one.line)).toEqual(
       Array.from({ length: 2500 }, (_, n) => `line ${n}`),
     );
   });
@@ -82,7 +93,7 @@ describe('news of a run', () => {
     const { sender: made, sent } = sender();
     for (let n = 0; n < 20_011; n += 1) made.log(line(n));
     const rest = made.end();
-    const lines = [...sent, rest].flatMap((batch) => batch.lines);
+    const lines = [...sent, rest].flatMap(linesOf);
     expect(lines).toHaveLength(20_002);
     expect(lines.at(-1)?.line).toContain(
       'log lines were lost because the server was busy lines=10',

@@ -1,0 +1,85 @@
+/** The first records of a file, through the source of the same kind. */
+import type { SourceContext } from '../../kit/context.ts';
+import { RECORDS_LANE } from '../../kit/page.ts';
+import { check } from '../../kit/schema.ts';
+import type { Source } from '../../kit/source.ts';
+import type { Env } from '../../lib/env.ts';
+import { assert, RefusedError } from '../../lib/errors.ts';
+import { stringifyJson, type JsonObject, type JsonValue } from '../../lib/text/json.ts';
+import type { JobContext } from '../../runs/worker/define-job.ts';
+import type { RequestOf } from '../../wire/job.ts';
+
+/** The answer is partial from here on. */
+const MOST_BYTES = 64 * 1024 * 1024;
+const DEADLINE_MS = 30_000;
+const PAGE_ROWS = 1000;
+const PAGE_BYTES = 4 * 1024 * 1024;
+
+/** How a file of a kind is read; kinds that are not here have no reader. */
+const READERS: Readonly<Record<string, (path: string) => JsonObject>> = {
+  csv: (path) => ({ path }),
+  jsonl: (path) => ({ path }),
+  parquet: (path) => ({ source: { type: 'local_path', path } }),
+};
+
+export interface PreviewedRecords {
+  readonly rows: JsonValue[];
+  /** What ended it before the file did. */
+  readonly cappedBy: 'rows' | 'bytes' | 'time' | undefined;
+}
+
+/** Throws `RefusedError` for a kind that has no reader, and what its reader throws. */
+export async function readFirst(
+  { file_kind: kind, path, row_limit: rowLimit }: RequestOf<'preview'>,
+  { env, parts, signal }: Pick<JobContext, 'env' | 'parts' | 'signal'>,
+): Promise<PreviewedRecords> {
+  const definition = parts.sources.get(kind);
+  const config = READERS[kind]?.(path);
+  if (definition === undefined || config === undefined) {
+    throw new RefusedError('bad_config', `files of kind \`${kind}\` cannot be shown`, {
+      hint: `kinds that can: ${Object.keys(READERS).join(', ')}`,
+    });
+  }
+  const checked = check(definition.config, { ...config, batch_size: PAGE_ROWS });
+  assert(checked.ok, `the reader of ${kind} takes what is asked of it here`);
+  const context: SourceContext = {
+    env,
+    pipeline: 'preview',
+    row: 'preview',
+    invocationId: env.ids.next(),
+    signal,
+    pageBytes: PAGE_BYTES,
+    credentials: {
+      resolve: () => ({
+        get: () => Promise.resolve({ headers: {}, query: {} }),
+        invalidate: () => {},
+      }),
+    },
+  };
+  return readPages(await definition.open(checked.value, context), rowLimit, env);
+}
+
+async function readPages(
+  source: Source,
+  rowLimit: number | null,
+  { clock }: Env,
+): Promise<PreviewedRecords> {
+  const until = clock.elapsedMs() + DEADLINE_MS;
+  const rows: JsonValue[] = [];
+  let bytes = 0;
+  try {
+    for await (const page of source.pages({ lane: RECORDS_LANE })) {
+      for (const record of page.records()) {
+        if (rows.length === rowLimit) return { rows, cappedBy: 'rows' };
+        bytes += Buffer.byteLength(stringifyJson(record)) + 1;
+        if (bytes > MOST_BYTES) return { rows, cappedBy: 'bytes' };
+        rows.push(record);
+      }
+      page.release();
+      if (clock.elapsedMs() > until) return { rows, cappedBy: 'time' };
+    }
+    return { rows, cappedBy: undefined };
+  } finally {
+    await source.close();
+  }
+}

@@ -1,0 +1,79 @@
+/** From a document as it was sent to its plan, in the process that works with it. */
+import { loadWithSecrets } from '../../document/load.ts';
+import type { Document } from '../../document/document.ts';
+import { localFiles } from '../../document/text/local-file.ts';
+import { secretAsker, type AskSecrets } from '../../document/tokens/ask-secrets.ts';
+import type { Parts } from '../../kit/parts.ts';
+import type { Env } from '../../lib/env.ts';
+import { parseJson, type JsonObject } from '../../lib/text/json.ts';
+import type { Plan } from '../../plan/plan.ts';
+import { planDocument } from '../../plan/plan-document.ts';
+import type { SubmittedDocument } from '../../wire/submission.ts';
+
+/** Name of a run whose submission and document give none. */
+export const UNNAMED = 'serve';
+
+export interface OpenOptions {
+  /** Its redactor learns the secrets of the document. */
+  readonly env: Pick<Env, 'variables' | 'redactor' | 'fetch' | 'clock' | 'cwd'>;
+  readonly parts: Parts;
+  /** Of the machine; decides how many rows run at once by default. */
+  readonly cpus: number;
+}
+
+/** How a document reaches what stands outside of it; by default as `env` says. */
+export interface Outside {
+  readonly variables: Env['variables'];
+  readonly readFile: (path: string, limitBytes: number) => Uint8Array;
+  readonly ask: AskSecrets;
+}
+
+export interface ReadDocument {
+  readonly document: Document;
+  /** False when neither the submission nor the document gives a name. */
+  readonly isNamed: boolean;
+}
+
+export function outsideOf({ env, parts }: Pick<OpenOptions, 'env' | 'parts'>): Outside {
+  return {
+    variables: env.variables,
+    readFile: localFiles(env.cwd),
+    ask: secretAsker({ managers: parts.secrets, env }),
+  };
+}
+
+/** Throws `ConfigError`, whose stage decides the status. */
+export async function readDocument(
+  { config, config_format, name, base }: SubmittedDocument,
+  { redactor }: Pick<Env, 'redactor'>,
+  { variables, readFile, ask, unnamed = UNNAMED }: Outside & { readonly unnamed?: string },
+): Promise<ReadDocument> {
+  const given = name ?? '';
+  const options = {
+    format: config_format,
+    origin: { kind: 'submitted' as const },
+    variables,
+    redactor,
+    readFile,
+    ...(base === null ? {} : { base: parseJson(base) as JsonObject }),
+    name: given,
+  };
+  const loaded = await loadWithSecrets(config, options, ask);
+  const { name: own } = loaded.tree;
+  const isNamed = given !== '' || (typeof own === 'string' && own !== '');
+  return { document: isNamed ? loaded : { ...loaded, name: unnamed }, isNamed };
+}
+
+/** Throws `ConfigError`. With `backfill: 'kept'` the tokens of backfills stay. */
+export async function openDocument(
+  submitted: SubmittedDocument,
+  options: OpenOptions,
+  {
+    unnamed = UNNAMED,
+    ...planning
+  }: { readonly backfill?: 'kept'; readonly unnamed?: string } = {},
+): Promise<Plan> {
+  const outside = { ...outsideOf(options), unnamed };
+  const { document } = await readDocument(submitted, options.env, outside);
+  return planDocument(document, options.parts, { cpus: options.cpus, ...planning });
+}

@@ -1,0 +1,245 @@
+/** The runs that this instance answers for: those that wait for a slot, and those that execute. */
+import type { AdoptedRun, StoredRun } from '../../history/history.ts';
+import { messageOf } from '../../lib/errors.ts';
+import { parseJson } from '../../lib/text/json.ts';
+import type { StopCause } from '../../wire/job.ts';
+import type { Callback } from '../../wire/run.ts';
+import { storedSubmissionSchema, type StoredSubmissionContent } from '../../wire/submission.ts';
+import { UNNAMED } from '../planning/open-document.ts';
+import { LiveRun, type LiveRunServices } from './live-run.ts';
+import type { NewRun } from './new-run.ts';
+import type { Preparation } from './new-run.ts';
+import { RunQueue, type Reservation } from './queue.ts';
+
+export interface LiveRunsOptions {
+  readonly owner: string;
+  readonly leaseTtlSecs: number;
+  readonly slots: number;
+  /** Runs that may wait beyond those that can start at once. */
+  readonly capacity: number;
+  readonly onChange: (queued: number, inFlight: number) => void;
+  readonly services: LiveRunServices;
+}
+
+/** Queued runs taken over at a time. */
+const ADOPT_AT_ONCE = 100;
+
+export class LiveRuns {
+  readonly #options: LiveRunsOptions;
+  readonly #queue: RunQueue<LiveRun>;
+  /** Not recorded as ended yet. */
+  readonly #runs = new Map<string, LiveRun>();
+  /** Ends of runs that are being recorded. */
+  readonly #endings = new Set<Promise<void>>();
+  #isHeld = false;
+  #isStopped = false;
+  #adopting: Promise<void> | undefined;
+  /** There may be more queued runs to take over than there was room for. */
+  #hasMore = false;
+
+  constructor(options: LiveRunsOptions) {
+    this.#options = options;
+    const { slots, capacity, onChange } = options;
+    this.#queue = new RunQueue({ slots, capacity, onChange }, (run) => this.#execute(run));
+  }
+
+  get all(): ReadonlyMap<string, LiveRun> {
+    return this.#runs;
+  }
+
+  get full(): boolean {
+    return this.#queue.full;
+  }
+
+  get inFlight(): number {
+    return this.#queue.inFlight;
+  }
+
+  get(runId: string): LiveRun | undefined {
+    return this.#runs.get(runId);
+  }
+
+  /** Throws `queue_full`. */
+  reserve(): Reservation<LiveRun> {
+    return this.#queue.reserve();
+  }
+
+  /** A run that was stored just now. */
+  enter(fresh: NewRun, preparation: Preparation, place: Reservation<LiveRun>): void {
+    const { run, content } = fresh;
+    if (this.#isHeld) return place.release();
+    const live = this.#liveRun(run, content, {
+      base: preparation.base?.content ?? null,
+      callback: preparation.submission.callback ?? undefined,
+      name: preparation.summary.name,
+    });
+    const { notified } = preparation.summary;
+    if (notified !== undefined) live.tell({ kind: 'planned', notified });
+    // The grace was over before the run was stored: it is recorded as ended by the shutdown.
+    if (this.#isStopped) live.stop('shutdown');
+    place.enter(live);
+  }
+
+  /** A waiting run ends at once; an executing one when it has flushed. */
+  stop(run: LiveRun, cause: StopCause): Promise<void> {
+    if (this.#queue.remove(run)) return this.#settle(run, run.endUnstarted(cause));
+    run.stop(cause);
+    return Promise.resolve();
+  }
+
+  stopAll(): void {
+    this.#isStopped = true;
+    for (const run of this.#runs.values()) void this.stop(run, 'shutdown');
+  }
+
+  /** Starts nothing any more; waiting runs stay queued in the history, for the next server. */
+  hold(): void {
+    this.#isHeld = true;
+    for (const run of this.#queue.takeWaiting()) this.#forget(run);
+  }
+
+  /** Resolves when nothing waits or executes, and every end is recorded. */
+  async idle(): Promise<void> {
+    await this.#adopting;
+    await this.#queue.idle();
+    await Promise.all(this.#endings);
+  }
+
+  /** Takes over queued runs whose server is gone, as many as there is room for. */
+  async adopt(): Promise<void> {
+    this.#adopting ??= this.#adoptSome().finally(() => {
+      this.#adopting = undefined;
+    });
+    await this.#adopting;
+  }
+
+  async #adoptSome(): Promise<void> {
+    const { env, health } = this.#options.services;
+    const places = this.#queue.reserveUpTo(this.#isHeld ? 0 : ADOPT_AT_ONCE);
+    try {
+      if (places.length === 0) return;
+      const now = env.clock.now().getTime();
+      const adopted = await health.ask((history) =>
+        history.adoptQueued({
+          owner: this.#options.owner,
+          now: new Date(now).toISOString(),
+          leaseUntil: new Date(now + this.#options.leaseTtlSecs * 1000).toISOString(),
+          limit: places.length,
+        }),
+      );
+      this.#hasMore = adopted.length === places.length;
+      if (adopted.length > 0)
+        env.log.info('queued runs of a server that is gone were taken over', {
+          runs: adopted.length,
+        });
+      for (const one of adopted) this.#take(one, places.pop());
+    } finally {
+      for (const place of places) place.release();
+    }
+  }
+
+  #take({ run, submission }: AdoptedRun, place: Reservation<LiveRun> | undefined): void {
+    const content = readSubmission(submission.content);
+    if (content === undefined) {
+      place?.release();
+      const live = this.#liveRun(run, UNREADABLE, { base: null, callback: undefined });
+      void this.#settle(
+        live,
+        live.endImpossible(
+          'its submission was stored by another build, which this one cannot read',
+        ),
+      );
+      return;
+    }
+    if (content.callback === 'withheld')
+      this.#options.services.env.log.warn(
+        'nobody is called back at the end of a run that was taken over: the header values or the login of its callback are not stored',
+        { run_id: run.run_id },
+      );
+    const callback = content.callback === 'recorded' ? (run.callback as Callback) : undefined;
+    const base = submission.base?.content ?? null;
+    const live = this.#liveRun(run, content, { base, callback });
+    if (run.cancel_requested) {
+      place?.release();
+      void this.#settle(live, live.endUnstarted('cancel'));
+    } else if (this.#isHeld) {
+      this.#forget(live);
+      place?.release();
+    } else place?.enter(live);
+  }
+
+  #liveRun(
+    run: StoredRun,
+    submission: StoredSubmissionContent,
+    more: {
+      readonly base: string | null;
+      readonly callback: Callback | undefined;
+      readonly name?: string;
+    },
+  ): LiveRun {
+    const { run_id, owner, attempt } = run;
+    const { base, callback, name = run.name ?? UNNAMED } = more;
+    const live = new LiveRun(
+      {
+        identity: { run_id, name, measured_as: submission.measured_as },
+        fence: { run_id, owner, attempt },
+        submission,
+        base,
+        callback,
+      },
+      this.#options.services,
+    );
+    this.#runs.set(run_id, live);
+    return live;
+  }
+
+  async #execute(run: LiveRun): Promise<void> {
+    const end = await run.execute();
+    // The slot is free while the end is being recorded: the next run's start shares the same
+    // commit.
+    void this.#settle(run, run.record(end));
+  }
+
+  #settle(run: LiveRun, recorded: Promise<void>): Promise<void> {
+    const ending = recorded.finally(() => {
+      this.#runs.delete(run.fence.run_id);
+      this.#endings.delete(ending);
+      if (this.#hasMore && !this.#isHeld) void this.#adoptQuietly();
+    });
+    this.#endings.add(ending);
+    return ending;
+  }
+
+  async #adoptQuietly(): Promise<void> {
+    try {
+      await this.adopt();
+    } catch (error) {
+      this.#options.services.env.log.warn('queued runs could not be taken over', {
+        error: messageOf(error),
+      });
+    }
+  }
+
+  #forget(run: LiveRun): void {
+    this.#runs.delete(run.fence.run_id);
+    this.#options.services.onOver(run);
+  }
+}
+
+/** Stands for a submission that cannot be read. */
+const UNREADABLE: StoredSubmissionContent = {
+  version: 1,
+  config: '',
+  config_format: 'json',
+  name: null,
+  clock: '',
+  concurrency: null,
+  timeout_secs: null,
+  reads_anew: false,
+  measured_as: null,
+  callback: 'none',
+};
+
+function readSubmission(text: string): StoredSubmissionContent | undefined {
+  return storedSubmissionSchema.safeParse(parseJson(text)).data;
+}

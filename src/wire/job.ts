@@ -1,0 +1,126 @@
+/**
+ * What a server asks of its worker processes. One shape for everything that crosses: a worker of
+ * another version refuses it.
+ */
+import { z } from 'zod';
+import type { ConfigStage, Issue, RefusalCode } from '../lib/errors.ts';
+import { LOG_LEVELS } from '../lib/log.ts';
+import { DEAD_REASONS } from './dead-reasons.ts';
+import type { OutcomeError } from './outcome.ts';
+import { submittedDocumentSchema } from './submission.ts';
+
+export const JOB_VERSION = 1;
+
+const document = submittedDocumentSchema;
+
+export const runJobSchema = z.strictObject({
+  kind: z.literal('run'),
+  run_id: z.string(),
+  document,
+  clock: z.string(),
+  concurrency: z.int().positive().nullable(),
+  reads_anew: z.boolean(),
+});
+
+/** Reads, resolves and plans a document, and says what a server needs to know of it. */
+export const prepareJobSchema = z.strictObject({
+  kind: z.literal('prepare'),
+  document,
+  /** It is that of many runs: the tokens of backfills stay. */
+  is_range: z.boolean(),
+});
+
+export const doctorJobSchema = z.strictObject({
+  kind: z.literal('doctor'),
+  document,
+  /** Budget of the probes of one part. */
+  probe_timeout_ms: z.number().positive(),
+});
+
+export const verifyJobSchema = z.strictObject({
+  kind: z.literal('verify'),
+  document,
+  row: z.string().nullable(),
+  repair: z.boolean(),
+  allow_delete: z.boolean(),
+  dry_run: z.boolean(),
+  max_differences: z.int().nullable(),
+});
+
+export const replayJobSchema = z.strictObject({
+  kind: z.literal('replay'),
+  document,
+  from: z.string(),
+  reason: z.enum(DEAD_REASONS).nullable(),
+  row: z.string().nullable(),
+  failed_dlq: z.string().nullable(),
+  dry_run: z.boolean(),
+  keys: z.array(z.string()),
+});
+
+export const rollbackJobSchema = z.strictObject({
+  kind: z.literal('rollback'),
+  document,
+  invocation_id: z.string(),
+  row: z.string().nullable(),
+  dry_run: z.boolean(),
+  force: z.boolean(),
+});
+
+/** The first records of a file of this machine. */
+export const previewJobSchema = z.strictObject({
+  kind: z.literal('preview'),
+  path: z.string(),
+  file_kind: z.string(),
+  /** Null: no bound. */
+  row_limit: z.int().nullable(),
+});
+
+export type JobRequest = Readonly<
+  | z.infer<typeof runJobSchema>
+  | z.infer<typeof prepareJobSchema>
+  | z.infer<typeof doctorJobSchema>
+  | z.infer<typeof verifyJobSchema>
+  | z.infer<typeof replayJobSchema>
+  | z.infer<typeof rollbackJobSchema>
+  | z.infer<typeof previewJobSchema>
+>;
+export type JobKind = JobRequest['kind'];
+export type RequestOf<K extends JobKind> = Extract<JobRequest, { readonly kind: K }>;
+
+export const jobSchema = z.strictObject({
+  version: z.literal(JOB_VERSION),
+  id: z.string(),
+  log_level: z.enum(LOG_LEVELS),
+  /** Whoever started the server chose how much is logged: documents have no say in it. */
+  is_level_chosen: z.boolean(),
+  /** By its `kind`; checked by the schema of that kind. */
+  request: z.looseObject({ kind: z.string() }),
+});
+export interface Job extends Readonly<Omit<z.infer<typeof jobSchema>, 'request'>> {
+  readonly request: JobRequest;
+}
+
+/** How a job can end; `finished` with what its kind gives. */
+export type JobEnd<A = unknown> =
+  | { readonly type: 'finished'; readonly answer: A }
+  | { readonly type: 'refused'; readonly fault: JobFault }
+  /** The worker died or was ended; the sentence says how. */
+  | { readonly type: 'crashed'; readonly reason: string; readonly why: CrashCause };
+
+/** `stopped`: before it began, or by force after its grace period. */
+export type CrashCause = 'memory' | 'stopped' | 'not_started' | 'died';
+
+/** Why a job was not done; everything in it is redacted. */
+export type JobFault =
+  | { readonly family: 'config'; readonly issues: readonly Issue[]; readonly stage: ConfigStage }
+  | {
+      readonly family: 'refused';
+      readonly code: RefusalCode;
+      readonly message: string;
+      readonly hint?: string;
+      readonly details?: unknown;
+    }
+  | { readonly family: 'other'; readonly error: OutcomeError };
+
+export type StopCause = 'cancel' | 'timeout' | 'shutdown';

@@ -1,0 +1,53 @@
+/**
+ * Everything that is told about a job while it executes and when it has ended. Its worker sends
+ * events, the server hands them to its listeners unopened.
+ */
+import type { LogLine } from '../lib/log.ts';
+import type { MetricChange, MetricDefinition } from '../lib/metrics/metrics.ts';
+import type { Movement } from './catalog.ts';
+import type { DoctorEvent } from './doctor.ts';
+import type { OutputNews, Progress, RunOutcome } from './outcome.ts';
+import type { NotifiedPlan } from './plan-summary.ts';
+
+export type RunEvent =
+  /** A worker has the job: its time counts from now. */
+  | { readonly kind: 'begun' }
+  /** The document was planned, and says who is told of the end. */
+  | { readonly kind: 'planned'; readonly notified: NotifiedPlan }
+  | { readonly kind: 'log'; readonly lines: readonly LogLine[] }
+  /** `definitions`: those that the worker uses for the first time. */
+  | {
+      readonly kind: 'metrics';
+      readonly changes: readonly MetricChange[];
+      readonly definitions: readonly MetricDefinition[];
+    }
+  | { readonly kind: 'progress'; readonly progress: Progress }
+  /** Files of this machine that it writes from now on. */
+  | { readonly kind: 'opened'; readonly news: OutputNews }
+  /** What it moved, for the catalog; just before its end. */
+  | { readonly kind: 'moved'; readonly movements: readonly Movement[] }
+  /** How far the probes of a document have come. */
+  | { readonly kind: 'probed'; readonly event: DoctorEvent }
+  /** Its worker is gone; nothing more comes from it. */
+  | { readonly kind: 'crashed'; readonly reason: string }
+  /** The end of a run is on record. The server says this, because a worker may die. */
+  | { readonly kind: 'ended'; readonly end: RunEnding };
+
+export interface RunEnding {
+  readonly status: 'completed' | 'failed' | 'cancelled';
+  /** RFC 3339, UTC; null when it never began. */
+  readonly started_at: string | null;
+  readonly finished_at: string;
+  /** Why it failed, as its record says; redacted. */
+  readonly error: string | null;
+  /** Null when whoever executed it died. */
+  readonly outcome: RunOutcome | null;
+}
+
+/** Names the run that an event is about. */
+export interface RunIdentity {
+  readonly run_id: string;
+  readonly name: string;
+  /** Pipeline to which its measurements are added, in place of `name`. */
+  readonly measured_as: string | null;
+}
