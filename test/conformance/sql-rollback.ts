@@ -12,7 +12,7 @@ import type {
   SinkRollbackResult,
 } from '../../src/kit/rollback.ts';
 import { testContext } from '../fakes/env.ts';
-import { JOURNAL_TABLE, previousName } from '../../src/connectors/_sql/journal.ts';
+import { ROLLBACK_LOG_TABLE, previousName } from '../../src/connectors/_sql/rollback-log.ts';
 import type { SqlHarness } from './sql-sink.ts';
 
 const RUN = '_svc_run_id';
@@ -456,7 +456,7 @@ export function sqlRollbackSuite(harness: SqlHarness): void {
     });
     await withSink(keyed(table), async (sink) => sink.rollback?.forget(['f1', 'f2']));
     expect(
-      await harness.query(`SELECT * FROM ${JOURNAL_TABLE} WHERE table_name = '${table}'`),
+      await harness.query(`SELECT * FROM ${ROLLBACK_LOG_TABLE} WHERE table_name = '${table}'`),
     ).toEqual([]);
     await expect(rows(previousName(table))).rejects.toThrow();
   });

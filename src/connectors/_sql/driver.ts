@@ -36,8 +36,8 @@ export interface TableChange {
   /** Stored in the same transaction. */
   readonly commit?: CommitToken;
   readonly hold?: Hold | undefined;
-  /** The run in whose journal the rows are kept that the change replaces or removes. */
-  readonly journal?: string | undefined;
+  /** The run in whose rollback log the rows stand that the change replaces or removes. */
+  readonly loggedFor?: string | undefined;
 }
 
 /**
@@ -54,7 +54,7 @@ export interface TableSweep {
   /** Values in the order of `key`. */
   readonly keys: readonly (readonly JsonValue[])[];
   /** As in a change. */
-  readonly journal?: string | undefined;
+  readonly loggedFor?: string | undefined;
 }
 
 export interface PassOptions {
@@ -79,7 +79,7 @@ export interface SqlDriver {
   pass?(table: string, page: Page, options: PassOptions): Promise<boolean>;
   /**
    * Present when changes can be held: commits what is held. A failure of what joins a transaction
-   * undoes all of it, and every later call fails.
+   * rolls all of it back, and every later call fails.
    */
   settle?(): Promise<void>;
   /** Gives the number of rows that it removed. Absent where that is not possible. */
@@ -94,18 +94,18 @@ export interface SqlDriver {
   stage(table: string, staging: string): Promise<void>;
   /**
    * Puts the rows of `staging` in the place of those of `table` at once, or renames it when there
-   * is no `table`; `staging` is gone after. With `journal`, the replaced rows are kept for that
+   * is no `table`; `staging` is gone after. With `loggedFor`, the replaced rows are kept for that
    * run.
    */
-  swap(table: string, staging: string, journal?: string): Promise<void>;
-  /** Absent where runs cannot be undone. */
-  readonly undoing?: UndoDriver;
+  swap(table: string, staging: string, loggedFor?: string): Promise<void>;
+  /** Absent where runs cannot be rolled back. */
+  readonly rollback?: RollbackDriver;
   drop(table: string): Promise<void>;
   close(): Promise<void>;
 }
 
-/** What databases say differently about a journal. */
-export interface JournalDialect {
+/** What databases say differently about a rollback log. */
+export interface RollbackDialect {
   /** The placeholder of the value at this place, from 1. */
   readonly slot: (place: number) => string;
   /** A table as statements name it. */
@@ -123,8 +123,8 @@ export interface JournalDialect {
   readonly now: string;
 }
 
-/** A transaction in which a run is undone. */
-export interface UndoSession {
+/** A transaction in which a run is rolled back. */
+export interface RollbackSession {
   /** Gives the number of rows that changed. */
   run(sql: string, values?: readonly (string | null)[]): Promise<number>;
   all(
@@ -136,12 +136,12 @@ export interface UndoSession {
   setToken(scope: string, token: string | undefined): Promise<void>;
 }
 
-export interface UndoDriver {
-  readonly dialect: JournalDialect;
+export interface RollbackDriver {
+  readonly dialect: RollbackDialect;
   /** Unless it is there. */
-  makeJournal(): Promise<void>;
+  createRollbackLog(): Promise<void>;
   /** Does all of it or nothing; at most one at a time for each table. */
-  atOnce<T>(table: string, work: (session: UndoSession) => Promise<T>): Promise<T>;
+  atOnce<T>(table: string, work: (session: RollbackSession) => Promise<T>): Promise<T>;
 }
 
 /** Table of the commit tokens, one row a scope. */

@@ -1,20 +1,20 @@
-/** The side of a sink that keeps runs undoable. */
+/** The side of a sink that keeps what a rollback needs. */
 import type { Log } from '../../lib/log.ts';
 import type { SinkRollback, RollbackMode, RollbackSettings } from '../../kit/rollback.ts';
-import type { SqlDriver, UndoDriver } from './driver.ts';
+import type { SqlDriver, RollbackDriver } from './driver.ts';
 import type { SqlSinkConfig } from './sink-fields.ts';
-import { forgetRuns, undoneRun, undoRun } from './undo.ts';
+import { forgetRuns, rolledBackRun, rollBackRun } from './rollback.ts';
 
 export interface Recording {
-  /** Absent where runs cannot be undone. */
+  /** Absent where runs cannot be rolled back. */
   readonly rollback?: SinkRollback;
   /** The run to keep things for, when it is recorded in this mode. */
   runIn(mode: RollbackMode): string | undefined;
 }
 
 export function createRecording(config: SqlSinkConfig, driver: SqlDriver, log: Log): Recording {
-  const { undoing } = driver;
-  if (undoing === undefined || config.column_mapping.kind !== 'auto')
+  const { rollback } = driver;
+  if (rollback === undefined || config.column_mapping.kind !== 'auto')
     return { runIn: () => undefined };
   let recorded: RollbackSettings | undefined;
   const target = { table: config.table_name, key: config.key };
@@ -22,12 +22,12 @@ export function createRecording(config: SqlSinkConfig, driver: SqlDriver, log: L
     runIn: (mode) => (recorded?.mode === mode ? recorded.runId : undefined),
     rollback: {
       async record(settings) {
-        await prepare(settings, { config, driver, undoing, log });
+        await prepare(settings, { config, driver, rollback, log });
         recorded = settings;
       },
-      apply: (request) => undoRun(undoing, target, request),
-      applied: (runId) => undoneRun(undoing, target, runId),
-      forget: (runIds) => forgetRuns(undoing, target, runIds),
+      apply: (request) => rollBackRun(rollback, target, request),
+      applied: (runId) => rolledBackRun(rollback, target, runId),
+      forget: (runIds) => forgetRuns(rollback, target, runIds),
     },
   };
 }
@@ -35,7 +35,7 @@ export function createRecording(config: SqlSinkConfig, driver: SqlDriver, log: L
 interface Preparing {
   readonly config: SqlSinkConfig;
   readonly driver: SqlDriver;
-  readonly undoing: UndoDriver;
+  readonly rollback: RollbackDriver;
   readonly log: Log;
 }
 
@@ -44,9 +44,9 @@ interface Preparing {
  */
 async function prepare(
   { column, mode }: RollbackSettings,
-  { config, driver, undoing, log }: Preparing,
+  { config, driver, rollback, log }: Preparing,
 ): Promise<void> {
-  if (mode !== 'append') await undoing.makeJournal();
+  if (mode !== 'append') await rollback.createRollbackLog();
   if (config.write_mode === 'delete') return;
   const live = await driver.columns(config.table_name);
   if (live === undefined || live.some(({ name }) => name === column)) return;

@@ -68,12 +68,12 @@ export function createSqlSink(
       commit !== undefined ||
       (rows !== undefined && rows.rows.length + rows.deletes.length > 0)
     ) {
-      const journal = recording.runIn('upsert');
+      const loggedFor = recording.runIn('upsert');
       const change = {
         ...(rows ?? NO_ROWS),
         table: table.target,
         hold,
-        journal,
+        loggedFor,
         ...(commit === undefined ? {} : { commit }),
       };
       await driver.apply(change).catch(async (error: unknown) => {
@@ -104,7 +104,7 @@ export function createSqlSink(
       ? {}
       : {
           sweep: (sweep: Sweep) =>
-            sweepTable(config, driver, { ...sweep, journal: recording.runIn('upsert') }),
+            sweepTable(config, driver, { ...sweep, loggedFor: recording.runIn('upsert') }),
         }),
     ...(recording.rollback === undefined ? {} : { rollback: recording.rollback }),
     close: () => driver.close(),
@@ -269,7 +269,7 @@ function createTableAccess(
 async function sweepTable(
   { table_name: table, key }: SqlSinkConfig,
   driver: SqlDriver,
-  { scope, keys, journal }: Sweep & Pick<TableSweep, 'journal'>,
+  { scope, keys, loggedFor }: Sweep & Pick<TableSweep, 'loggedFor'>,
 ): Promise<number> {
   const live = await driver.columns(table);
   if (live === undefined) return 0;
@@ -284,7 +284,9 @@ async function sweepTable(
     );
   };
   const inside = Object.entries(scope).map(([name, value]) => ({ column: column(name), value }));
-  return (await driver.sweep?.({ table, scope: inside, key: key.map(column), keys, journal })) ?? 0;
+  return (
+    (await driver.sweep?.({ table, scope: inside, key: key.map(column), keys, loggedFor })) ?? 0
+  );
 }
 
 function takenOver(table: string, cause?: unknown): ConnectorError {

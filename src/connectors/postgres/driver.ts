@@ -18,7 +18,7 @@ import {
   type TableChange,
   type TableSweep,
 } from '../_sql/driver.ts';
-import { JOURNAL_TABLE } from '../_sql/journal.ts';
+import { ROLLBACK_LOG_TABLE } from '../_sql/rollback-log.ts';
 import { partName } from '../_sql/table-names.ts';
 import { BINARY_TYPES } from './types/binary-text.ts';
 import { planCopy, sendCopy } from './write/copy-plan.ts';
@@ -26,7 +26,7 @@ import { binaryBlock } from './copy/binary-rows.ts';
 import { newPageBuffer } from '../../fast/postgres/copy-cells.ts';
 import type { PostgresSinkConfig } from './config.ts';
 import { copyLines, encoderOf, finishedText, type Encoder } from './types/encode.ts';
-import { journalDialect, JOURNAL_LINES, keepKeys, sweepAndKeep } from './write/rollback-log.ts';
+import { rollbackDialect, ROLLBACK_LOG_LINES, logKeys, sweepAndLog } from './write/rollback-log.ts';
 import { replaceRows } from './write/overwrite.ts';
 import {
   POSTGRES_TYPES,
@@ -43,7 +43,7 @@ import {
   insertInto,
 } from './write/statements.ts';
 import { lastToken, storeToken } from './write/tokens.ts';
-import { keepReplaced, undoSession } from './write/rollback.ts';
+import { logReplaced, rollbackSession } from './write/rollback.ts';
 import { WriteTransaction, type Transaction } from './write/write-transaction.ts';
 
 const TOKEN_COLUMNS = [
@@ -125,7 +125,7 @@ export async function openPostgresDriver(
         ...config,
         table,
         tokens: qualified(TOKEN_TABLE),
-        journal: qualified(JOURNAL_TABLE),
+        logTable: qualified(ROLLBACK_LOG_TABLE),
         copyable,
       };
       const keys = change.key.map((column) => column.name);
@@ -166,7 +166,11 @@ export async function openPostgresDriver(
     settle: () => writes.commit(),
     sweep: (one) =>
       run(`removing vanished rows of \`${one.table}\``, (client) =>
-        sweep(client, { table: qualified(one.table), journal: qualified(JOURNAL_TABLE) }, one),
+        sweep(
+          client,
+          { table: qualified(one.table), logTable: qualified(ROLLBACK_LOG_TABLE) },
+          one,
+        ),
       ),
     lastToken: (scope) =>
       run('reading the commit token', (client) => lastToken(client, qualified(TOKEN_TABLE), scope)),
@@ -204,23 +208,23 @@ export async function openPostgresDriver(
             staging: qualified(staging),
             window: config.scope?.window,
           };
-          if (runId !== undefined) await keepReplaced(client, replacement, { runId, qualified });
+          if (runId !== undefined) await logReplaced(client, replacement, { runId, qualified });
           await replaceRows(client, replacement);
         }),
       ),
-    undoing: {
-      dialect: journalDialect(qualified),
-      makeJournal: () =>
-        run('making the journal of runs', (client) =>
-          makeTable(client, qualified(JOURNAL_TABLE), JOURNAL_LINES),
+    rollback: {
+      dialect: rollbackDialect(qualified),
+      createRollbackLog: () =>
+        run('making the rollback log', (client) =>
+          makeTable(client, qualified(ROLLBACK_LOG_TABLE), ROLLBACK_LOG_LINES),
         ),
       atOnce: (table, work) =>
-        run(`undoing a run of \`${table}\``, (client) =>
+        run(`rolling back a run of \`${table}\``, (client) =>
           inPostgresTransaction(client, async () => {
             await client.query('SELECT pg_advisory_xact_lock(hashtext($1))', [
               `headgate undo ${qualified(table)}`,
             ]);
-            return work(undoSession(client, qualified));
+            return work(rollbackSession(client, qualified));
           }),
         ),
     },
@@ -265,7 +269,7 @@ async function makeTable(
 interface Target {
   readonly table: string;
   readonly tokens: string;
-  readonly journal: string;
+  readonly logTable: string;
   readonly write_method: 'auto' | 'insert' | 'copy';
   readonly batch_size: number;
   /** Whether COPY gives the table the same as INSERT would. */
@@ -279,7 +283,8 @@ interface Target {
 const COPY_FROM = { insert: 500, upsert: 4000 } as const;
 
 async function apply(transaction: Transaction, change: TableChange, target: Target): Promise<void> {
-  if (change.journal !== undefined) await keepChanged(transaction, change, target, change.journal);
+  if (change.loggedFor !== undefined)
+    await logChanged(transaction, change, target, change.loggedFor);
   if (change.rows.length > 0)
     await (copies(change, target) ? copyRows : insertRows)(transaction, change, target);
   if (change.deletes.length > 0) await deleteRows(transaction, change, target);
@@ -359,10 +364,10 @@ async function deleteRows(
 }
 
 /** Keeps the rows a page is about to change. */
-async function keepChanged(
+async function logChanged(
   transaction: Transaction,
   change: TableChange,
-  { table, journal }: Target,
+  { table, logTable }: Target,
   runId: string,
 ): Promise<void> {
   const { key, columns, rows, deletes } = change;
@@ -370,9 +375,9 @@ async function keepChanged(
   const keys = [...rows.map((row) => places.map((place) => row[place] ?? null)), ...deletes];
   const client = await transaction.client();
   const live = (await readColumns(client, table)) ?? [];
-  await keepKeys(
+  await logKeys(
     client,
-    { table, journal, runId, name: change.table, columns: live, key },
+    { table, logTable, runId, name: change.table, columns: live, key },
     byColumn(keys, key.map(encoderOf)),
   );
 }
@@ -380,8 +385,8 @@ async function keepChanged(
 /** One statement, so that it happens as a whole. */
 async function sweep(
   client: ClientBase,
-  { table, journal }: Pick<Target, 'table' | 'journal'>,
-  { table: name, scope, key, keys, journal: runId }: TableSweep,
+  { table, logTable }: Pick<Target, 'table' | 'logTable'>,
+  { table: name, scope, key, keys, loggedFor: runId }: TableSweep,
 ): Promise<number> {
   const inside = scope.map(({ column }) => column);
   const values = [
@@ -390,9 +395,9 @@ async function sweep(
   ];
   if (runId !== undefined) {
     const columns = (await readColumns(client, table)) ?? [];
-    return sweepAndKeep(
+    return sweepAndLog(
       client,
-      { table, journal, runId, name, columns, key },
+      { table, logTable, runId, name, columns, key },
       { scope: inside, values },
     );
   }

@@ -34,7 +34,7 @@ async function open(config: JsonObject): Promise<Sink> {
 }
 
 describe.each(['insert', 'copy'])(
-  'undoing in PostgreSQL what was written by %s',
+  'rollback in PostgreSQL what was written by %s',
   (write_method) => {
     sqlRollbackSuite({
       definition: postgresSink,
@@ -114,7 +114,7 @@ test('of a window that was replaced, only the window comes back', async () => {
   expect(await read()).toEqual(before);
 });
 
-test('two who undo the same run at once undo it once', async () => {
+test('two rollbacks of one run at the same time roll it back once', async () => {
   const config = { table_name: 'twice' };
   const sink = await open(config);
   const run = { runId: 'r', mode: 'append', column: '_svc_run_id' } as const;

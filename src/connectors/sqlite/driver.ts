@@ -19,18 +19,18 @@ import {
   type SqlDriver,
   type TableChange,
   type TableSweep,
-  type UndoSession,
+  type RollbackSession,
 } from '../_sql/driver.ts';
 import type { SqliteSinkConfig } from './config.ts';
 import {
-  addJournalFunctions,
+  addRollbackFunctions,
   emptyKeys,
-  JOURNAL_DIALECT,
-  keepKeys,
-  keepReplaced,
-  keepRows,
-  makeJournal,
-} from './journal.ts';
+  ROLLBACK_DIALECT,
+  logKeys,
+  logReplaced,
+  logRows,
+  createRollbackLog,
+} from './rollback-log.ts';
 import { AttachCopy } from '../../fast/sqlite/attach-copy.ts';
 import { readColumns, SQLITE_TYPES } from './schema.ts';
 import { writeLockOf } from './write-lock.ts';
@@ -108,10 +108,10 @@ export function openSqliteDriver(config: SqliteSinkConfig, context: SinkContext)
     stage: (table, staging) => run(`staging \`${table}\``, () => stage(db, table, staging)),
     swap: (table, staging, runId) =>
       run(`replacing \`${table}\``, () => swap(db, table, staging, runId)),
-    undoing: {
-      dialect: JOURNAL_DIALECT,
-      makeJournal: () => run('making the journal of runs', () => makeJournal(db)),
-      atOnce: (table, work) => run(`undoing a run of \`${table}\``, () => atOnce(db, work)),
+    rollback: {
+      dialect: ROLLBACK_DIALECT,
+      createRollbackLog: () => run('making the rollback log', () => createRollbackLog(db)),
+      atOnce: (table, work) => run(`rolling back a run of \`${table}\``, () => atOnce(db, work)),
     },
     drop: (table) =>
       run(`dropping \`${table}\``, () => db.exec(`DROP TABLE IF EXISTS ${quoteName(table)}`)),
@@ -127,7 +127,7 @@ export function openSqliteDriver(config: SqliteSinkConfig, context: SinkContext)
 function prepared(db: DatabaseSync): DatabaseSync {
   try {
     db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL');
-    addJournalFunctions(db);
+    addRollbackFunctions(db);
     return db;
   } catch (error) {
     db.close();
@@ -149,8 +149,8 @@ interface Pace {
 async function apply(db: DatabaseSync, change: TableChange, pace: Pace): Promise<void> {
   db.exec('BEGIN IMMEDIATE');
   try {
-    if (change.journal !== undefined)
-      await keepChanged(db, change, { runId: change.journal, pace });
+    if (change.loggedFor !== undefined)
+      await logChanged(db, change, { runId: change.loggedFor, pace });
     if (change.rows.length > 0) await runAll(prepareWrite(db, change), change.rows, pace);
     if (change.deletes.length > 0) await runAll(prepareDelete(db, change), change.deletes, pace);
     if (change.commit !== undefined) storeToken(db, change.commit);
@@ -162,7 +162,7 @@ async function apply(db: DatabaseSync, change: TableChange, pace: Pace): Promise
 }
 
 /** Keeps the rows a page is about to change. */
-async function keepChanged(
+async function logChanged(
   db: DatabaseSync,
   change: TableChange,
   { runId, pace }: { runId: string; pace: Pace },
@@ -171,10 +171,13 @@ async function keepChanged(
   const places = key.map(({ name }) => columns.findIndex((column) => column.name === name));
   const keys = [...rows.map((row) => places.map((place) => row[place] ?? null)), ...deletes];
   await runAll(db.prepare(emptyKeys(db, key)), keys, pace);
-  keepKeys(db, { table, runId, key });
+  logKeys(db, { table, runId, key });
 }
 
-async function atOnce<T>(db: DatabaseSync, work: (session: UndoSession) => Promise<T>): Promise<T> {
+async function atOnce<T>(
+  db: DatabaseSync,
+  work: (session: RollbackSession) => Promise<T>,
+): Promise<T> {
   db.exec('BEGIN IMMEDIATE');
   try {
     const result = await work({
@@ -247,7 +250,7 @@ const SWEEP_KEYS = 'svc_cleanup_keys';
  */
 async function sweep(
   db: DatabaseSync,
-  { table, scope, key, keys, journal }: TableSweep,
+  { table, scope, key, keys, loggedFor }: TableSweep,
   pace: Pace,
 ): Promise<number> {
   const slots = key.map((_, index) => `k${index}`);
@@ -266,7 +269,7 @@ async function sweep(
     const vanished = `NOT EXISTS (SELECT 1 FROM temp.${SWEEP_KEYS} AS s WHERE ${same.join(' AND ')})`;
     const where = [...inside, vanished].join(' AND ');
     const values = scope.map(({ value }) => toSqlite(value));
-    if (journal !== undefined) keepRows(db, { table, runId: journal, key }, where, values);
+    if (loggedFor !== undefined) logRows(db, { table, runId: loggedFor, key }, where, values);
     const { changes } = db
       .prepare(`DELETE FROM ${quoteName(table)} AS t WHERE ${where}`)
       .run(...values);
@@ -323,7 +326,7 @@ function tablesFrom(db: DatabaseSync, prefix: string): string[] {
 
 function swap(db: DatabaseSync, table: string, staging: string, runId: string | undefined): void {
   inTransaction(db, () => {
-    if (runId !== undefined) keepReplaced(db, table, runId);
+    if (runId !== undefined) logReplaced(db, table, runId);
     const live: readonly LiveColumn[] | undefined = readColumns(db, table);
     if (live === undefined) {
       db.exec(`ALTER TABLE ${quoteName(staging)} RENAME TO ${quoteName(table)}`);

@@ -86,7 +86,7 @@ function formOf(
     return {
       encodings: [],
       recordsBecause: 'the sink is no database file',
-      rollback: 'writes no database file: there is nothing left to undo',
+      rollback: 'writes no database file: there is nothing left to roll back',
     };
   }
   if (config.column_mapping.kind !== 'auto')

@@ -1,25 +1,25 @@
 /**
- * The journal of runs in PostgreSQL: what a page is about to change is kept by one statement,
+ * The rollback log in PostgreSQL: what a page is about to change is kept by one statement,
  * whatever way its rows take.
  */
 import type { ClientBase } from 'pg';
 import { quoteName } from '../../../lib/sql/sql-name.ts';
-import type { JournalDialect, LiveColumn } from '../../_sql/driver.ts';
-import { JOURNAL_COLUMNS, JOURNAL_KEY, labelOf } from '../../_sql/journal.ts';
+import type { RollbackDialect, LiveColumn } from '../../_sql/driver.ts';
+import { ROLLBACK_LOG_COLUMNS, ROLLBACK_LOG_KEY, labelOf } from '../../_sql/rollback-log.ts';
 import { castSlot, fromArrays, vanished } from './statements.ts';
 
-export const JOURNAL_LINES = [
-  ...JOURNAL_COLUMNS.map((name) =>
+export const ROLLBACK_LOG_LINES = [
+  ...ROLLBACK_LOG_COLUMNS.map((name) =>
     name === 'recorded_at'
       ? `${name} timestamptz NOT NULL`
       : `${name} text${name === 'before_json' ? '' : ' NOT NULL'}`,
   ),
-  `PRIMARY KEY (${JOURNAL_KEY.join(', ')})`,
+  `PRIMARY KEY (${ROLLBACK_LOG_KEY.join(', ')})`,
 ];
 
-const INTO = `(${JOURNAL_COLUMNS.join(', ')})`;
+const INTO = `(${ROLLBACK_LOG_COLUMNS.join(', ')})`;
 
-export function journalDialect(qualified: (table: string) => string): JournalDialect {
+export function rollbackDialect(qualified: (table: string) => string): RollbackDialect {
   return {
     slot: (place) => `$${place}`,
     table: qualified,
@@ -49,10 +49,10 @@ function keyOf(values: readonly string[]): string {
   return `json_build_array(${values.map((value) => `${value}::text`).join(', ')})::text`;
 }
 
-export interface Journaling {
+export interface LogTarget {
   /** Quoted and qualified. */
   readonly table: string;
-  readonly journal: string;
+  readonly logTable: string;
   readonly runId: string;
   /** The bare name of the table. */
   readonly name: string;
@@ -64,12 +64,12 @@ export interface Journaling {
  * Keeps the rows that have one of the keys, given as one array of texts a column, and which keys
  * have none.
  */
-export async function keepKeys(
+export async function logKeys(
   client: ClientBase,
-  on: Journaling,
+  on: LogTarget,
   keys: readonly (readonly (string | null)[])[],
 ): Promise<void> {
-  const { table, journal, columns, key } = on;
+  const { table, logTable, columns, key } = on;
   const places = key.map((column, index) => `${castSlot(column, index)} AS k${index}`);
   const names = key.map((_, index) => `r.k${index}`);
   const same = key.map(({ name }, index) => `t.${quoteName(name)} = r.k${index}`).join(' AND ');
@@ -79,7 +79,7 @@ export async function keepKeys(
     old AS MATERIALIZED (
       SELECT ${names.join(', ')}, ${keyOf(key.map(({ name }) => `t.${quoteName(name)}`))} AS key_json, ${imageOf(columns)} AS image
       FROM ${table} AS t JOIN r ON ${same} ORDER BY ${names.join(', ')} FOR UPDATE OF t)
-    INSERT INTO ${journal} ${INTO}
+    INSERT INTO ${logTable} ${INTO}
     SELECT $${key.length + 1}, $${key.length + 2}, coalesce(min(old.key_json), ${keyOf(names)}),
       CASE WHEN count(old.key_json) > 0 THEN json_agg(old.image)::text END, clock_timestamp()
     FROM r LEFT JOIN old ON ${key.map((_, index) => `old.k${index} = r.k${index}`).join(' AND ')}
@@ -91,15 +91,15 @@ export async function keepKeys(
  * Removes rows that vanished at the source, and keeps them; gives their number. Values as for
  * `deleteVanished`.
  */
-export async function sweepAndKeep(
+export async function sweepAndLog(
   client: ClientBase,
-  on: Journaling,
+  on: LogTarget,
   { scope, values }: { readonly scope: readonly LiveColumn[]; readonly values: readonly unknown[] },
 ): Promise<number> {
   const text = `
     WITH gone AS (DELETE FROM ${on.table} AS t WHERE ${vanished(scope, on.key)} RETURNING t.*),
     kept AS (
-      INSERT INTO ${on.journal} ${INTO}
+      INSERT INTO ${on.logTable} ${INTO}
       SELECT $${values.length + 1}, $${values.length + 2}, ${keyOf(on.key.map(({ name }) => `t.${quoteName(name)}`))},
         json_build_array(${imageOf(on.columns)})::text, clock_timestamp()
       FROM gone AS t ON CONFLICT DO NOTHING)

@@ -1,23 +1,23 @@
-/** What undoing asks of PostgreSQL beside statements. */
+/** What rollback asks of PostgreSQL beside statements. */
 import type { ClientBase } from 'pg';
 import { jsonText } from '../../../lib/text/json.ts';
 import { quoteNames } from '../../../lib/sql/sql-name.ts';
-import { TOKEN_TABLE, type UndoSession } from '../../_sql/driver.ts';
+import { TOKEN_TABLE, type RollbackSession } from '../../_sql/driver.ts';
 import {
-  JOURNAL_COLUMNS,
-  JOURNAL_TABLE,
+  ROLLBACK_LOG_COLUMNS,
+  ROLLBACK_LOG_TABLE,
   noteOf,
   PREVIOUS,
   previousName,
   type Replaced,
-} from '../../_sql/journal.ts';
+} from '../../_sql/rollback-log.ts';
 import { insideWindow, type Replacement } from './overwrite.ts';
 import { readColumns } from './schema.ts';
 import { resetToken } from './tokens.ts';
 
 type Qualified = (table: string) => string;
 
-export function undoSession(client: ClientBase, qualified: Qualified): UndoSession {
+export function rollbackSession(client: ClientBase, qualified: Qualified): RollbackSession {
   return {
     run: async (sql, values = []) =>
       (await client.query({ text: sql, values: [...values] })).rowCount ?? 0,
@@ -33,16 +33,16 @@ export function undoSession(client: ClientBase, qualified: Qualified): UndoSessi
 }
 
 /** Copies the rows that are about to be replaced; those of an earlier overwrite go. */
-export async function keepReplaced(
+export async function logReplaced(
   client: ClientBase,
   { table, name, window }: Replacement,
   { runId, qualified }: { readonly runId: string; readonly qualified: Qualified },
 ): Promise<void> {
-  const journal = qualified(JOURNAL_TABLE);
+  const logTable = qualified(ROLLBACK_LOG_TABLE);
   const previous = previousName(name);
   const live = await readColumns(client, table);
   await client.query(`DROP TABLE IF EXISTS ${qualified(previous)}`);
-  await client.query(`DELETE FROM ${journal} WHERE table_name = $1 AND key_json = '${PREVIOUS}'`, [
+  await client.query(`DELETE FROM ${logTable} WHERE table_name = $1 AND key_json = '${PREVIOUS}'`, [
     name,
   ]);
   if (live !== undefined) {
@@ -65,7 +65,7 @@ export async function keepReplaced(
         }),
   };
   await client.query(
-    `INSERT INTO ${journal} (${JOURNAL_COLUMNS.join(', ')}) VALUES ($1, $2, '${PREVIOUS}', $3, clock_timestamp())`,
+    `INSERT INTO ${logTable} (${ROLLBACK_LOG_COLUMNS.join(', ')}) VALUES ($1, $2, '${PREVIOUS}', $3, clock_timestamp())`,
     [runId, name, live === undefined ? null : noteOf(replaced)],
   );
 }

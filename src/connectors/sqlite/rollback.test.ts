@@ -10,7 +10,7 @@ import { sqlRollbackSuite } from '../../../test/conformance/sql-rollback.ts';
 import { testContext } from '../../../test/fakes/env.ts';
 import { sqliteSink } from './index.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'headgate-sqlite-undo-'));
+const folder = mkdtempSync(join(tmpdir(), 'headgate-sqlite-rollback-'));
 const database_url = `sqlite:${join(folder, 'data.db')}`;
 const db = new DatabaseSync(join(folder, 'data.db'), { timeout: 5000 });
 let tables = 0;
@@ -19,7 +19,7 @@ afterAll(() => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-describe('undoing in SQLite', () => {
+describe('rollback in SQLite', () => {
   sqlRollbackSuite({
     definition: sqliteSink,
     connection: { database_url },

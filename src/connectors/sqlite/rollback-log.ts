@@ -1,20 +1,20 @@
-/** The journal of runs in SQLite. */
+/** The rollback log in SQLite. */
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
 import { quoteName, quoteNames } from '../../lib/sql/sql-name.ts';
-import type { JournalDialect, LiveColumn } from '../_sql/driver.ts';
+import type { RollbackDialect, LiveColumn } from '../_sql/driver.ts';
 import {
-  JOURNAL_COLUMNS,
-  JOURNAL_KEY,
-  JOURNAL_TABLE,
+  ROLLBACK_LOG_COLUMNS,
+  ROLLBACK_LOG_KEY,
+  ROLLBACK_LOG_TABLE,
   labelOf,
   noteOf,
   PREVIOUS,
   previousName,
-} from '../_sql/journal.ts';
+} from '../_sql/rollback-log.ts';
 import { readColumns } from './schema.ts';
 
 const NOW = "strftime('%Y-%m-%dT%H:%M:%fZ')";
-const INTO = `(${JOURNAL_COLUMNS.join(', ')})`;
+const INTO = `(${ROLLBACK_LOG_COLUMNS.join(', ')})`;
 const REAL_TEXT = 'headgate_real_text';
 const TEXT_REAL = 'headgate_text_real';
 
@@ -22,7 +22,7 @@ const TEXT_REAL = 'headgate_text_real';
  * Gives a connection what the expressions below ask for: SQLite itself writes numbers with fewer
  * digits than they have.
  */
-export function addJournalFunctions(db: DatabaseSync): void {
+export function addRollbackFunctions(db: DatabaseSync): void {
   const exact = { deterministic: true, directOnly: true };
   db.function(REAL_TEXT, exact, (value) => (Object.is(value, -0) ? '-0' : String(value)));
   db.function(TEXT_REAL, exact, (text) => Number(text));
@@ -40,7 +40,7 @@ function decoded(text: string): string {
     WHEN 'b' THEN unhex(${rest}) WHEN 'h' THEN CAST(unhex(${rest}) AS TEXT) WHEN 't' THEN ${rest} END`;
 }
 
-export const JOURNAL_DIALECT: JournalDialect = {
+export const ROLLBACK_DIALECT: RollbackDialect = {
   slot: () => '?',
   table: quoteName,
   json: (text) => text,
@@ -51,10 +51,10 @@ export const JOURNAL_DIALECT: JournalDialect = {
   now: NOW,
 };
 
-export function makeJournal(db: DatabaseSync): void {
+export function createRollbackLog(db: DatabaseSync): void {
   db.exec(
-    `CREATE TABLE IF NOT EXISTS ${JOURNAL_TABLE} (run_id TEXT NOT NULL, table_name TEXT NOT NULL, key_json TEXT NOT NULL,
-      before_json TEXT, recorded_at TEXT NOT NULL, PRIMARY KEY (${JOURNAL_KEY.join(', ')}))`,
+    `CREATE TABLE IF NOT EXISTS ${ROLLBACK_LOG_TABLE} (run_id TEXT NOT NULL, table_name TEXT NOT NULL, key_json TEXT NOT NULL,
+      before_json TEXT, recorded_at TEXT NOT NULL, PRIMARY KEY (${ROLLBACK_LOG_KEY.join(', ')}))`,
   );
 }
 
@@ -66,7 +66,7 @@ function keyOf(values: readonly string[]): string {
   return `json_array(${values.map(encoded).join(', ')})`;
 }
 
-interface Journaling {
+interface LogTarget {
   readonly table: string;
   readonly runId: string;
   readonly key: readonly LiveColumn[];
@@ -86,42 +86,42 @@ export function emptyKeys(db: DatabaseSync, key: readonly LiveColumn[]): string 
 }
 
 /** Keeps the rows that have one of the keys in the table, and which keys have none. */
-export function keepKeys(db: DatabaseSync, { table, runId, key }: Journaling): void {
+export function logKeys(db: DatabaseSync, { table, runId, key }: LogTarget): void {
   const columns = readColumns(db, table) ?? [];
   // The column comes first: it decides how texts are compared.
   const same = key.map(({ name }, index) => `t.${quoteName(name)} = s.k${index}`).join(' AND ');
   const values = key.map(({ name }, index) => `coalesce(t.${quoteName(name)}, s.k${index})`);
   const [present] = key.map(({ name }) => `t.${quoteName(name)}`);
   db.prepare(
-    `INSERT OR IGNORE INTO ${JOURNAL_TABLE} ${INTO}
+    `INSERT OR IGNORE INTO ${ROLLBACK_LOG_TABLE} ${INTO}
      SELECT ?, ?, ${keyOf(values)}, CASE WHEN count(${present}) > 0 THEN json_group_array(json(${imageOf(columns)})) END, ${NOW}
      FROM temp.${KEYS} AS s LEFT JOIN ${quoteName(table)} AS t ON ${same} GROUP BY s.rowid`,
   ).run(runId, table);
 }
 
 /** Keeps the rows `t` for which the condition is true. */
-export function keepRows(
+export function logRows(
   db: DatabaseSync,
-  { table, runId, key }: Journaling,
+  { table, runId, key }: LogTarget,
   where: string,
   values: readonly SQLInputValue[],
 ): void {
   const columns = readColumns(db, table) ?? [];
   db.prepare(
-    `INSERT OR IGNORE INTO ${JOURNAL_TABLE} ${INTO}
+    `INSERT OR IGNORE INTO ${ROLLBACK_LOG_TABLE} ${INTO}
      SELECT ?, ?, ${keyOf(key.map(({ name }) => `t.${quoteName(name)}`))}, json_array(json(${imageOf(columns)})), ${NOW}
      FROM ${quoteName(table)} AS t WHERE ${where}`,
   ).run(runId, table, ...values);
 }
 
 /** Copies the rows that are about to be replaced; those of an earlier overwrite go. */
-export function keepReplaced(db: DatabaseSync, table: string, runId: string): void {
+export function logReplaced(db: DatabaseSync, table: string, runId: string): void {
   const previous = previousName(table);
   const live = readColumns(db, table);
   db.exec(`DROP TABLE IF EXISTS ${quoteName(previous)}`);
-  db.prepare(`DELETE FROM ${JOURNAL_TABLE} WHERE table_name = ? AND key_json = '${PREVIOUS}'`).run(
-    table,
-  );
+  db.prepare(
+    `DELETE FROM ${ROLLBACK_LOG_TABLE} WHERE table_name = ? AND key_json = '${PREVIOUS}'`,
+  ).run(table);
   if (live !== undefined) {
     const lines = live.map(({ name, sqlType }) => `${quoteName(name)} ${sqlType}`);
     const names = quoteNames(live.map(({ name }) => name));
@@ -130,9 +130,7 @@ export function keepReplaced(db: DatabaseSync, table: string, runId: string): vo
        INSERT INTO ${quoteName(previous)} (${names}) SELECT ${names} FROM ${quoteName(table)}`,
     );
   }
-  db.prepare(`INSERT INTO ${JOURNAL_TABLE} ${INTO} VALUES (?, ?, '${PREVIOUS}', ?, ${NOW})`).run(
-    runId,
-    table,
-    live === undefined ? null : noteOf({ table: previous }),
-  );
+  db.prepare(
+    `INSERT INTO ${ROLLBACK_LOG_TABLE} ${INTO} VALUES (?, ?, '${PREVIOUS}', ?, ${NOW})`,
+  ).run(runId, table, live === undefined ? null : noteOf({ table: previous }));
 }

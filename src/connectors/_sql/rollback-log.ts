@@ -6,26 +6,26 @@
 import { stringifyJson } from '../../lib/text/json.ts';
 import { endedName } from './table-names.ts';
 
-export const JOURNAL_TABLE = '_svc_run_journal';
+export const ROLLBACK_LOG_TABLE = '_svc_run_journal';
 
 /**
- * Columns of the journal, all of them text but the last one. A run keeps the first rows of a key.
+ * Columns of the rollback log, all of them text but the last one. A run keeps the first rows of a key.
  */
-export const JOURNAL_COLUMNS = [
+export const ROLLBACK_LOG_COLUMNS = [
   'run_id',
   'table_name',
   'key_json',
   'before_json',
   'recorded_at',
 ] as const;
-export const JOURNAL_KEY = ['run_id', 'table_name', 'key_json'] as const;
+export const ROLLBACK_LOG_KEY = ['run_id', 'table_name', 'key_json'] as const;
 
 /**
  * Notes stand in the place of a key, which is a list: the rows that an overwrite replaced are kept;
- * the run was undone.
+ * the run was rolled back.
  */
 export const PREVIOUS = '"previous"';
-export const UNDONE = '"undone"';
+export const ROLLED_BACK = '"undone"';
 
 /** Tells an entry about a key from a note. */
 export function isKey(alias: string): string {

@@ -1,4 +1,4 @@
-/** Undoes a run at its table: all of it in one transaction, together with the watermark. */
+/** Rolls a run back at its table: all of it in one transaction, together with the watermark. */
 import { ConnectorError } from '../../lib/errors.ts';
 import { parseJson, stringifyJson, type JsonValue } from '../../lib/text/json.ts';
 import { quoteName, quoteNames } from '../../lib/sql/sql-name.ts';
@@ -7,21 +7,21 @@ import {
   type SinkRollbackRequest,
   type SinkRollbackResult,
 } from '../../kit/rollback.ts';
-import type { JournalDialect, LiveColumn, UndoDriver, UndoSession } from './driver.ts';
+import type { RollbackDialect, LiveColumn, RollbackDriver, RollbackSession } from './driver.ts';
 import {
   columnOf,
   isKey,
-  JOURNAL_COLUMNS,
-  JOURNAL_TABLE,
+  ROLLBACK_LOG_COLUMNS,
+  ROLLBACK_LOG_TABLE,
   labelOf,
   PREVIOUS,
-  UNDONE,
+  ROLLED_BACK,
   type Replaced,
-} from './journal.ts';
+} from './rollback-log.ts';
 
 type Counts = Pick<SinkRollbackResult, 'deleted' | 'restored' | 'conflicts'>;
 
-/** What undoing would do, and how it is done. */
+/** What rollback would do, and how it is done. */
 interface Way {
   measure(): Promise<Counts>;
   apply(): Promise<void>;
@@ -33,17 +33,17 @@ interface Target {
   readonly key: readonly string[];
 }
 
-export async function undoRun(
-  driver: UndoDriver,
+export async function rollBackRun(
+  driver: RollbackDriver,
   target: Target,
   request: SinkRollbackRequest,
 ): Promise<SinkRollbackResult> {
-  if (!request.dryRun) await driver.makeJournal();
+  if (!request.dryRun) await driver.createRollbackLog();
   return driver.atOnce(target.table, async (session) => {
-    const undoing = new Undoing(session, driver.dialect, { target, request });
-    const done = await undoing.done();
+    const rollback = new RunRollback(session, driver.dialect, { target, request });
+    const done = await rollback.done();
     if (done !== undefined) return done;
-    const way = await undoing.way();
+    const way = await rollback.way();
     const counts = await way.measure();
     const isBlocked = counts.conflicts > 0 && !request.force;
     if (isBlocked) return { applied: false, deleted: 0, restored: 0, conflicts: counts.conflicts };
@@ -51,37 +51,37 @@ export async function undoRun(
     await way.apply();
     if (request.watermark !== undefined)
       await session.setToken(request.watermark.scope, request.watermark.token);
-    await undoing.note(counts);
+    await rollback.note(counts);
     return { applied: true, ...counts };
   });
 }
 
-/** The result of a run that was undone before. */
-export function undoneRun(
-  driver: UndoDriver,
+/** The result of a run that was rolled back before. */
+export function rolledBackRun(
+  driver: RollbackDriver,
   target: Target,
   runId: string,
 ): Promise<SinkRollbackResult | undefined> {
   const request = { runId, column: '', mode: 'append', dryRun: true, force: false } as const;
   return driver.atOnce(target.table, (session) =>
-    new Undoing(session, driver.dialect, { target, request }).done(),
+    new RunRollback(session, driver.dialect, { target, request }).done(),
   );
 }
 
 /** Drops what is kept for runs, with the rows that the last overwrite among them replaced. */
 export async function forgetRuns(
-  driver: UndoDriver,
+  driver: RollbackDriver,
   { table }: Target,
   runIds: readonly string[],
 ): Promise<void> {
   const { dialect } = driver;
   await driver.atOnce(table, async (session) => {
-    if ((await session.columns(JOURNAL_TABLE)) === undefined) return;
+    if ((await session.columns(ROLLBACK_LOG_TABLE)) === undefined) return;
     for (const runId of runIds) {
       const where = `run_id = ${dialect.slot(1)} AND table_name = ${dialect.slot(2)}`;
       const values = [runId, table];
       const notes = await session.all(
-        `SELECT before_json FROM ${dialect.table(JOURNAL_TABLE)} WHERE ${where} AND key_json = '${PREVIOUS}'`,
+        `SELECT before_json FROM ${dialect.table(ROLLBACK_LOG_TABLE)} WHERE ${where} AND key_json = '${PREVIOUS}'`,
         values,
       );
       const replaced = notes
@@ -89,22 +89,22 @@ export async function forgetRuns(
         .find((one) => one !== undefined);
       if (replaced !== undefined)
         await session.run(`DROP TABLE IF EXISTS ${dialect.table(replaced.table)}`);
-      await session.run(`DELETE FROM ${dialect.table(JOURNAL_TABLE)} WHERE ${where}`, values);
+      await session.run(`DELETE FROM ${dialect.table(ROLLBACK_LOG_TABLE)} WHERE ${where}`, values);
     }
   });
 }
 
-class Undoing {
-  readonly #session: UndoSession;
-  readonly #dialect: JournalDialect;
+class RunRollback {
+  readonly #session: RollbackSession;
+  readonly #dialect: RollbackDialect;
   readonly #target: Target;
   readonly #request: SinkRollbackRequest;
   readonly #table: string;
-  readonly #journal: string;
+  readonly #log: string;
 
   constructor(
-    session: UndoSession,
-    dialect: JournalDialect,
+    session: RollbackSession,
+    dialect: RollbackDialect,
     { target, request }: { target: Target; request: SinkRollbackRequest },
   ) {
     this.#session = session;
@@ -112,23 +112,23 @@ class Undoing {
     this.#target = target;
     this.#request = request;
     this.#table = dialect.table(target.table);
-    this.#journal = dialect.table(JOURNAL_TABLE);
+    this.#log = dialect.table(ROLLBACK_LOG_TABLE);
   }
 
   async done(): Promise<SinkRollbackResult | undefined> {
-    if ((await this.#session.columns(JOURNAL_TABLE)) === undefined) return undefined;
-    const [note] = await this.#notes(UNDONE);
+    if ((await this.#session.columns(ROLLBACK_LOG_TABLE)) === undefined) return undefined;
+    const [note] = await this.#notes(ROLLED_BACK);
     return note === undefined ? undefined : rollbackResultOf(first(note['before_json']));
   }
 
-  /** Leaves nothing of the run but the note that it was undone. */
+  /** Leaves nothing of the run but the note that it was rolled back. */
   async note(counts: Counts): Promise<void> {
     const { sql, values } = this.#mine('j');
-    await this.#session.run(`DELETE FROM ${this.#journal} AS j WHERE ${sql}`, values);
+    await this.#session.run(`DELETE FROM ${this.#log} AS j WHERE ${sql}`, values);
     const slots = [1, 2, 3, 4].map((place) => this.#dialect.slot(place)).join(', ');
     await this.#session.run(
-      `INSERT INTO ${this.#journal} (${JOURNAL_COLUMNS.join(', ')}) VALUES (${slots}, ${this.#dialect.now})`,
-      [this.#request.runId, this.#target.table, UNDONE, stringifyJson([{ ...counts }])],
+      `INSERT INTO ${this.#log} (${ROLLBACK_LOG_COLUMNS.join(', ')}) VALUES (${slots}, ${this.#dialect.now})`,
+      [this.#request.runId, this.#target.table, ROLLED_BACK, stringifyJson([{ ...counts }])],
     );
   }
 
@@ -182,10 +182,10 @@ class Undoing {
         .map((place, index) => `${keys[index]} = ${place}`)
         .join(' AND ');
     const { sql: mine, values } = this.#mine('j');
-    const entries = `${this.#journal} AS j WHERE ${mine} AND ${isKey('j')}`;
+    const entries = `${this.#log} AS j WHERE ${mine} AND ${isKey('j')}`;
     const isAmong = (which: string): string =>
       `${keys.length === 1 ? keys.join('') : `(${keys.join(', ')})`} IN (SELECT ${placesOf('j').join(', ')} FROM ${entries} AND ${which})`;
-    const kept = `${this.#journal} AS j ${images.join} WHERE ${mine} AND ${isKey('j')}`;
+    const kept = `${this.#log} AS j ${images.join} WHERE ${mine} AND ${isKey('j')}`;
     const value = (column: LiveColumn): string =>
       decode(`i.image ->> '${labelOf(column.name)}'`, column);
     const source = `(SELECT j.key_json, ${images.image} AS image FROM ${kept}) AS i`;
@@ -272,11 +272,11 @@ class Undoing {
     const isTheirs = isMarked
       ? `t.${quoteName(this.#request.column)} IS DISTINCT FROM ${this.#dialect.slot(3)}`
       : '1 = 1';
-    const later = `SELECT 1 FROM ${this.#journal} AS l WHERE l.table_name = j.table_name AND l.run_id <> j.run_id
+    const later = `SELECT 1 FROM ${this.#log} AS l WHERE l.table_name = j.table_name AND l.run_id <> j.run_id
       AND ((l.key_json = j.key_json AND l.before_json IS NOT NULL) OR l.key_json = '${PREVIOUS}')
       AND (l.recorded_at, l.run_id) > (j.recorded_at, j.run_id)`;
     return this.#count(
-      `(SELECT DISTINCT j.key_json FROM ${this.#journal} AS j LEFT JOIN ${this.#table} AS t ON ${on.same}
+      `(SELECT DISTINCT j.key_json FROM ${this.#log} AS j LEFT JOIN ${this.#table} AS t ON ${on.same}
         WHERE ${on.mine} AND ${isKey('j')}
         AND ((${on.present} IS NOT NULL AND ${isTheirs}) OR (${on.present} IS NULL AND EXISTS (${later})))) AS c`,
       isMarked ? [...on.values, this.#request.runId] : on.values,
@@ -337,7 +337,7 @@ class Undoing {
     return `json_array_length(${this.#dialect.json(json)})`;
   }
 
-  /** The journal of the run about the table. */
+  /** What the rollback log holds of the run about the table. */
   #mine(alias: string): { readonly sql: string; readonly values: string[] } {
     const { slot } = this.#dialect;
     return {
@@ -349,7 +349,7 @@ class Undoing {
   #notes(kind: string): Promise<readonly Readonly<Record<string, unknown>>[]> {
     const { sql, values } = this.#mine('j');
     return this.#session.all(
-      `SELECT j.before_json FROM ${this.#journal} AS j WHERE ${sql} AND j.key_json = '${kind}'`,
+      `SELECT j.before_json FROM ${this.#log} AS j WHERE ${sql} AND j.key_json = '${kind}'`,
       values,
     );
   }
@@ -360,7 +360,7 @@ class Undoing {
   }
 
   #fail(message: string): never {
-    throw new ConnectorError('missing', `the run cannot be undone: ${message}`);
+    throw new ConnectorError('missing', `the run cannot be rolled back: ${message}`);
   }
 }
 
@@ -379,7 +379,7 @@ function replacedOf(stored: unknown): Replaced | undefined {
 
 function insideOf(
   replaced: Replaced | undefined,
-  { slot }: JournalDialect,
+  { slot }: RollbackDialect,
 ): { readonly sql: string; readonly values: readonly (string | null)[] } {
   const window = replaced?.window;
   if (window === undefined) return { sql: '', values: [] };
