@@ -5,6 +5,7 @@
 import { AppError } from '../../lib/errors.ts';
 import { suggestion } from '../../lib/text/nearest.ts';
 import { findVariable, variable, type Variable, type Variables } from '../../lib/variables.ts';
+import { parseWhole } from '../../lib/whole-number.ts';
 import { usageError } from './exit.ts';
 
 /** Raw texts of an option and where they came from, for messages: `--tag` or `HEADGATE_TAGS`. */
@@ -76,7 +77,7 @@ export function integerOption<D extends number | undefined = undefined>(
   const min = about.min ?? 0;
   const max = about.max ?? Number.MAX_SAFE_INTEGER;
   return valued(about, (text, from) => {
-    const number = /^-?\d+$/.test(text.trim()) ? Number(text) : Number.NaN;
+    const number = Number(parseWhole(text.trim()) ?? Number.NaN);
     if (number >= min && number <= max) return number;
     const range = about.max === undefined ? `of at least ${min}` : `from ${min} to ${max}`;
     throw usageError(`${from} must be a whole number ${range}, got ${JSON.stringify(text)}`);

@@ -11,7 +11,7 @@ import type { PartitionPlan } from '../../plan/plan.ts';
 import type { RuntimeTokens } from '../../plan/resolve.ts';
 import { firstRecord } from '../first-record.ts';
 import type { Expansion } from './expansion.ts';
-import { wholeNumber } from './whole-number.ts';
+import { wholeNumber } from '../../lib/whole-number.ts';
 
 /** Invocations of one row, whatever they are for: the outcome of each is kept. */
 const MAX_INVOCATIONS = 100_000;

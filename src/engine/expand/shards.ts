@@ -8,7 +8,7 @@ import { resolvePart, type RuntimeTokens } from '../../plan/resolve.ts';
 import { firstRecord } from '../first-record.ts';
 import type { Expansion } from './expansion.ts';
 import { SINGLE_ITERATION, type Shard } from './iteration.ts';
-import { wholeNumber } from './whole-number.ts';
+import { wholeNumber } from '../../lib/whole-number.ts';
 
 export function shardExpansion(shards: readonly Shard[]): Expansion {
   return {

@@ -5,15 +5,8 @@
 import type { KeySpan } from '../../kit/source.ts';
 import { connectorErrorOf } from '../failure.ts';
 import type { Compared, Comparison } from './comparison.ts';
-import {
-  ALL_KEYS,
-  cutsBetween,
-  greatest,
-  holds,
-  least,
-  partsOf,
-  wholeNumber,
-} from './key-ranges.ts';
+import { ALL_KEYS, cutsBetween, greatest, holds, least, partsOf } from './key-ranges.ts';
+import { wholeNumber } from '../../lib/whole-number.ts';
 import { KeyedDiff, type Found } from './keyed-diff.ts';
 import {
   KeyMoved,

@@ -54,10 +54,3 @@ export function least(one: bigint | undefined, other: bigint | undefined): bigin
 export function greatest(one: bigint | undefined, other: bigint | undefined): bigint | undefined {
   return one === undefined || (other !== undefined && other > one) ? other : one;
 }
-
-/** A whole number as a bigint, however it was read. */
-export function wholeNumber(value: unknown): bigint | undefined {
-  if (typeof value === 'bigint') return value;
-  if (typeof value === 'number') return Number.isInteger(value) ? BigInt(value) : undefined;
-  return typeof value === 'string' && /^-?\d+$/.test(value) ? BigInt(value) : undefined;
-}

@@ -6,7 +6,8 @@ import { jsonText, type JsonObject } from '../../lib/text/json.ts';
 import type { KeySpan } from '../../kit/source.ts';
 import { connectorErrorOf } from '../failure.ts';
 import type { Comparison } from './comparison.ts';
-import { ALL_KEYS, holds, partOf, wholeNumber } from './key-ranges.ts';
+import { wholeNumber } from '../../lib/whole-number.ts';
+import { ALL_KEYS, holds, partOf } from './key-ranges.ts';
 import { EMPTY_RANGE, RecordDigest, type RangeDigest } from './record-digest.ts';
 import type { Side } from './side.ts';
 

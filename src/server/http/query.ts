@@ -3,6 +3,7 @@ import { z, type ZodType } from 'zod';
 import { check, finding } from '../../kit/schema.ts';
 import type { Issue } from '../../lib/errors.ts';
 import { parseRfc3339 } from '../../lib/time/rfc3339.ts';
+import { parseWhole } from '../../lib/whole-number.ts';
 import { refused } from './request-body.ts';
 
 /** A field name may come once; of a parameter given twice nobody can tell which was meant. */
@@ -31,7 +32,8 @@ export function clamped(bounds: { readonly min: number; readonly max: number }) 
   const { min, max } = bounds;
   const clamp = (value: unknown, ctx: z.RefinementCtx): unknown => {
     if (typeof value !== 'string') return value;
-    if (/^[+-]?\d+$/.test(value)) return Math.min(max, Math.max(min, Number(value)));
+    const whole = parseWhole(value);
+    if (whole !== undefined) return Math.min(max, Math.max(min, Number(whole)));
     ctx.addIssue(finding('wrong_type', `expected a whole number, got ${JSON.stringify(value)}`));
     return z.NEVER;
   };
