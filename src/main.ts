@@ -4,7 +4,7 @@ import { EXIT } from './cli/framework/exit.ts';
 import { runCli } from './cli/framework/run-cli.ts';
 import { programFile } from './lib/files/program-file.ts';
 
-/** How long what is still open may keep the process when its work is done. */
+/** How long open handles may keep the process alive when its work is done. */
 const LINGER_MS = 1000;
 
 const { version } = JSON.parse(
@@ -21,9 +21,9 @@ void runCli(process.argv.slice(2), {
 
 function end(code: number): void {
   process.exitCode = code;
-  // A source left behind in a call of the system that never returns (a silent pipe) would keep the
-  // process for ever, and an orderly exit waits for such calls too: after a stop the process dies
-  // of the signal that asked for it.
+  // A system call that never returns (a read of a silent pipe) would keep the process alive, and
+  // `process.exit` waits for such calls too. After a stop the process therefore ends by the signal
+  // that asked for it.
   setTimeout(() => {
     if (code === EXIT.interrupted) process.kill(process.pid, 'SIGINT');
     else if (code === EXIT.terminated) process.kill(process.pid, 'SIGTERM');

@@ -1,10 +1,7 @@
-/**
- * What `serve` asks for once its flags are read and found sound; the composition root builds the
- * server from it.
- */
+/** The checked options of `serve`, from which the composition root builds the server. */
 import type { Env } from '../lib/env.ts';
 
-/** As given; which of them go together is the server's to judge. Absent means not given. */
+/** As given; the server decides which combinations are valid. Absent means not given. */
 export interface ServeAuth {
   readonly noAuth?: boolean;
   readonly authToken?: string;
@@ -21,7 +18,9 @@ export type ServeHistory =
   | { readonly kind: 'sqlite'; readonly path: string };
 
 export interface ServeOptions {
-  /** Made for this process: its log goes to stderr, its redactor knows the tokens already. */
+  /**
+   * Made for this process: its log goes to stderr, and the tokens are registered with its redactor.
+   */
   readonly env: Env;
   /** Whether `--log-level` or `HEADGATE_LOG` says how much is logged; otherwise documents may. */
   readonly isLevelChosen: boolean;
@@ -62,7 +61,7 @@ export interface ServeOptions {
 export interface RunningServer {
   /** With the port really bound: `http://127.0.0.1:8080`. */
   readonly url: string;
-  /** What the history turned out to be; says so when it is degraded. */
+  /** Which history is used; says so when it is degraded. */
   readonly historyText: string;
   /** Stops taking work, waits for runs up to the grace, cancels the rest and closes everything. */
   drain(graceSecs: number): Promise<void>;

@@ -14,15 +14,15 @@ export function memo<R>(compute: (key: string) => R, limit = 4096): (key: string
   };
 }
 
-/** So many calls tell whether remembering pays. */
+/** Number of calls after which we decide whether remembering pays. */
 const TRIAL = 2048;
-/** Below one hit in so many calls it does not. */
+/** It pays from one hit in this many calls. */
 const WORTHWHILE = 8;
-/** Calls without remembering before it is tried again. */
+/** Calls without remembering before the next trial. */
 const REST = 16 * TRIAL;
 
 /**
- * The same for values of which nobody knows whether they repeat: while they do not, nothing is
+ * Like `memo`, for values that may or may not repeat: while they do not repeat, nothing is
  * remembered.
  */
 export function memoWhileItPays<R>(compute: (key: string) => R, limit = 4096): (key: string) => R {

@@ -1,18 +1,18 @@
 import type { Clock } from './time/clock.ts';
 
-/** Who answers sooner, even with a refusal, holds nobody up. */
+/** A receiver that answers sooner than this, even with an error, does not delay anybody. */
 const WAITED_MS = 1000;
 const LEFT_ALONE_MS = 30_000;
 const REMEMBERED = 1000;
 
 /**
- * Receivers that kept somebody waiting for nothing: for a while nobody waits for them again. A
- * process that executes one run after the other remembers them beyond the end of a run: telling of
- * a short run shall not take longer than the run, again and again.
+ * Remembers receivers that did not answer in time, so that for a while no run waits for them again.
+ * A process that executes many runs keeps this between runs: otherwise the notifications of a short
+ * run would take longer than the run, every time.
  */
 export class Outages {
   readonly #clock: Pick<Clock, 'elapsedMs'>;
-  /** Until when, by receiver; the oldest first. */
+  /** Receiver to the time until which it is skipped; the oldest first. */
   readonly #leftAlone = new Map<string, number>();
 
   constructor(clock: Pick<Clock, 'elapsedMs'>) {

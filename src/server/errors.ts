@@ -61,12 +61,12 @@ export const ERRORS = {
 
 export type ErrorCode = keyof typeof ERRORS;
 
-/** An answer in the making; `details` is absent when there is nothing to add. */
+/** An error answer before it is sent; `details` is absent when there is nothing to add. */
 export interface Failure {
   readonly code: ErrorCode;
   readonly message: string;
   readonly details?: unknown;
-  /** True when the answer hides the cause: it is then told in the log. */
+  /** True when the answer hides the cause; the cause is then written to the log. */
   readonly hidden: boolean;
 }
 
@@ -79,7 +79,7 @@ export function headersOf(code: ErrorCode): Readonly<Record<string, string>> {
   return kind.headers ?? {};
 }
 
-/** The body of every error answer (spec 1, section 7), redacted. */
+/** The body of every error answer, redacted. */
 export function errorBody(failure: Failure, redactor: Redactor): string {
   const { code, details } = failure;
   const message = redactor.text(failure.message);
@@ -112,7 +112,7 @@ export function failureOf(error: unknown): Failure {
   };
 }
 
-/** A long list is told in full in `details`; the sentence stays readable. */
+/** `details` has the full list; the sentence stays readable. */
 const ISSUES_IN_SENTENCE = 20;
 
 function sentenceOf(issues: readonly Issue[]): string {

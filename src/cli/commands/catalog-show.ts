@@ -8,7 +8,7 @@ import { EXIT } from '../framework/exit.ts';
 import { count, definitionList, table, thousands } from '../render/render.ts';
 
 const PAGE = 1000;
-/** `--json` tells all that are known. */
+/** `--json` prints all of them. */
 const TOLD_VOLUMES = 10;
 
 export const catalogShowCommand = defineCommand({

@@ -117,7 +117,7 @@ interface Watched {
   readonly serving: boolean;
 }
 
-/** Submits, shows the log and the progress until the run has ended, prints what came of it. */
+/** Submits the document, shows log and progress until the run has ended, and prints the result. */
 async function watch(context: CliContext, watched: Watched): Promise<RunRecord | undefined> {
   const { terminal, world } = context;
   const config = bundledDocument(world.cwd, watched.out);

@@ -75,7 +75,7 @@ export const listCommand = defineCommand({
   },
 });
 
-/** The members of a list of alternatives that are told apart by a fixed `type`. */
+/** The members of a union that differ by a fixed `type`. */
 function variantsOf(list: JsonSchema | undefined): Described[] {
   return (list?.items?.oneOf ?? []).flatMap((one) => {
     const { const: type, description } = one.properties?.['type'] ?? {};

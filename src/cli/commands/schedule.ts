@@ -77,7 +77,7 @@ async function jobMaker(loud: Env): Promise<Jobs> {
   const { PendingNotifications } = await import('../../engine/observe/pending-notifications.ts');
   const { canonicalJson } = await import('../../lib/text/json.ts');
   const env = { ...loud, log: quieterLog(loud.log) };
-  // Remembers more than one run: what was told a minute ago is not told again.
+  // Kept between runs: a warning is not repeated for every run.
   const notifier = createNotifier(env);
   const outages = new Outages(env.clock);
   const { signal } = new AbortController();

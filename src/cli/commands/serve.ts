@@ -218,13 +218,13 @@ export const serveCommand = defineCommand({
 
 type ServeContext = Pick<CliContext, 'world' | 'env' | 'isLevelChosen'>;
 
-/** Also for other commands that start a server. */
+/** Also used by other commands that start a server. */
 export function readServeOptions(
   { world, env, isLevelChosen }: ServeContext,
   values: ServeValues,
 ): ServeOptions {
   const auth = authOf(values);
-  // Before anything can be logged: even a startup error must not repeat a token.
+  // Registered before anything can be logged: even a start-up error must not show a token.
   for (const token of [auth.authToken, auth.readToken, auth.writeToken, auth.adminToken])
     if (token !== undefined) env.redactor.register(token);
   const dataDir = path.resolve(world.cwd, values.dataDir);

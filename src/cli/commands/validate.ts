@@ -94,7 +94,7 @@ async function checkTransforms(
   if (issues.length > 0) throw new ConfigError(withPlaces(issues, locate));
 }
 
-/** Without a plan only the place of what is wrong tells that there are nodes. */
+/** Without a plan, only the path of an issue shows that the document has nodes. */
 function modeOf({ issues }: ConfigError): 'matrix' | 'topology' {
   return issues.some(
     ({ path }) => path.startsWith('pipeline.nodes') || path.startsWith('pipeline.edges'),

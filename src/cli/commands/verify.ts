@@ -75,7 +75,7 @@ export const verifyCommand = defineCommand({
   },
 });
 
-/** A key that both sides have more than once is told twice. */
+/** A key that is duplicate on both sides is reported twice. */
 function differingKeys({ differences }: VerifyReport): number {
   return new Set(differences.map(({ key }) => stringifyJson(key as JsonObject))).size;
 }

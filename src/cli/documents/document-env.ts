@@ -1,6 +1,6 @@
 /**
- * The world of a command that runs a document: how much is logged, and where metrics are to be
- * read, the document may say too.
+ * The `Env` of a command that runs a document: the document may set the log level and where metrics
+ * are served.
  */
 import type { Env } from '../../lib/env.ts';
 import type { Plan } from '../../plan/plan.ts';

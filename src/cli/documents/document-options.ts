@@ -1,4 +1,4 @@
-/** How a document is completed from outside: its profile and its parameters. */
+/** What is added to a document from outside: its profile and its parameters. */
 import type { Binding } from '../../document/params/bind-params.ts';
 import { VARIABLES } from '../../lib/variables.ts';
 import { usageError } from '../framework/exit.ts';
@@ -71,7 +71,7 @@ function assignmentsOption(
   return { ...about, repeatable: true, read: (given) => readAssignments(given, form) };
 }
 
-/** Values are not told in messages: they may be secret. */
+/** Messages do not show values: they may be secret. */
 function readAssignments(
   given: Given | undefined,
   form: 'with value' | 'value optional',

@@ -1,5 +1,6 @@
 /**
- * What every stage of a row does to some records: those of a file, or the first ones of its source.
+ * Shows what each stage of a row does to sample records: those of a file, or the first ones of its
+ * source.
  */
 import path from 'node:path';
 import { columnsOf } from '../../engine/stages/drift-columns.ts';
@@ -25,7 +26,7 @@ export interface SampleRequest {
   readonly limit: number;
   /** Time to use for `${now.*}`, instead of the present. */
   readonly clock?: Date | undefined;
-  /** The plan of the row as JSON; given when that is what is wanted. */
+  /** The plan of the row as JSON; set for `--json`. */
   readonly document: Record<string, unknown> | undefined;
 }
 

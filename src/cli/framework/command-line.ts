@@ -90,7 +90,7 @@ function mentioned(argv: readonly string[], commands: readonly Command[]): Comma
     .find((command) => command !== undefined);
 }
 
-/** The first word of a group is no command by itself. */
+/** The first word of a group is not a command. */
 function refuseBareGroup(argv: readonly string[], commands: readonly Command[]): void {
   const [name = '', second] = argv.filter((text) => !text.startsWith('-'));
   const group = groupsOf(commands).get(name);
@@ -107,7 +107,7 @@ function refuseBareGroup(argv: readonly string[], commands: readonly Command[]):
   );
 }
 
-/** Help wins over everything else on the line, also over arguments that are still missing. */
+/** `--help` wins over everything else on the line, also over missing arguments. */
 function asksForHelp(argv: readonly string[]): boolean {
   const end = argv.indexOf('--');
   const options = end === -1 ? argv : argv.slice(0, end);
@@ -128,7 +128,7 @@ function flag(key: string, option: Option<unknown>): Flag {
   const long =
     option.value === undefined ? flagOf(key) : `${flagOf(key)} <${option.value.toLowerCase()}>`;
   const made = new Flag(option.short === undefined ? long : `-${option.short}, ${long}`);
-  // The library reads `--no-x` as "x is false"; ours are options of their own.
+  // The library reads `--no-x` as "x is false"; our `--no-x` options are options of their own.
   made.negate = false;
   return option.value === undefined
     ? made
@@ -149,7 +149,7 @@ function textsOf(parser: Parser): [string, readonly string[]][] {
     .map(([key, value]) => [key, Array.isArray(value) ? value.map(String) : [String(value)]]);
 }
 
-/** The library's findings in our words. */
+/** Errors of the parser library as messages of ours. */
 function explained(
   error: CommanderError,
   argv: readonly string[],

@@ -7,7 +7,9 @@ import { Terminal } from '../render/render.ts';
 import type { RunningServer, ServeOptions } from '../serve-options.ts';
 import type { World } from './world.ts';
 
-/** What only the composition root knows; functions, so that `--version` and help load nothing. */
+/**
+ * What only the composition root knows. Functions, so that `--version` and help load nothing else.
+ */
 export interface Wiring {
   readonly version: string;
   parts(): Promise<Parts>;

@@ -1,6 +1,6 @@
 import { AppError, ConfigError, RefusedError } from '../../lib/errors.ts';
 
-/** Every exit code of the command line, in one place. */
+/** Every exit code of the command line. */
 export const EXIT = Object.freeze({
   ok: 0,
   /** The document, the run or the command failed; also `fmt --check` with something to do. */

@@ -113,7 +113,7 @@ export function listOption(
 }
 
 /**
- * Part of the command's interface that this build does not have: refused with a sentence, never
+ * An option of the interface that this version does not have: refused with a message, never
  * ignored.
  */
 export function unavailableOption(feature: string, value?: string): Option<undefined> {

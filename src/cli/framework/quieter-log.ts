@@ -1,9 +1,6 @@
 import type { Log } from '../../lib/log.ts';
 
-/**
- * For work that comes again and again: what it tells in passing is told to those who ask for
- * details; warnings and errors to all.
- */
+/** For work that repeats: info lines become debug lines; warnings and errors stay. */
 export function quieterLog(log: Log): Log {
   return {
     ...log,

@@ -63,7 +63,7 @@ async function printHelp(
   return EXIT.ok;
 }
 
-/** No command at all: help, but a script that forgot its arguments must notice. */
+/** Without a command help is printed, with an exit code that tells a script about its mistake. */
 async function printOverview(
   { terminal }: CliContext,
   commands: readonly Command[],

@@ -3,9 +3,9 @@ import { signalExit } from './exit.ts';
 import type { StopSignal, World } from './world.ts';
 
 /**
- * One request to stop often arrives twice: from the terminal to the whole process group and again
- * from a launcher (`npx`, npm, `timeout`, systemd). Within this time after the first, a signal is
- * that echo and not an impatient second request.
+ * One request to stop often arrives twice: from the terminal, which signals the whole process
+ * group, and from a launcher (`npx`, npm, `timeout`, systemd). A second signal within this time is
+ * such a repetition, not a second request.
  */
 const ECHO_MS = 400;
 

@@ -1,4 +1,4 @@
-/** The process as the command line sees it; tests hand over one made of strings. */
+/** The process as the command line sees it; tests pass a fake one. */
 import type { Clock } from '../../lib/time/clock.ts';
 import { systemClock } from '../../lib/time/clock.ts';
 import { uuidIds, type Ids } from '../../lib/ids.ts';
@@ -22,8 +22,8 @@ export interface World {
   /** Calls back for every SIGINT and SIGTERM until the returned function is called. */
   onSignal(listener: (signal: StopSignal) => void): () => void;
   /**
-   * Calls back for every SIGHUP until the returned function is called; a process that nobody
-   * listens for ends of it.
+   * Calls back for every SIGHUP until the returned function is called. Without a listener SIGHUP
+   * ends the process.
    */
   onHangup(listener: () => void): () => void;
   /** Ends the process now. */
@@ -31,8 +31,7 @@ export interface World {
 }
 
 export function processWorld(): World {
-  // A reader that has left (`headgate list | head`) is nobody to tell anything, and no reason to
-  // break off what is being moved.
+  // A closed pipe (`headgate list | head`) must not stop a run that is moving data.
   for (const stream of [process.stdout, process.stderr]) {
     stream.on('error', (error: NodeJS.ErrnoException) => {
       if (error.code !== 'EPIPE') throw error;

@@ -31,7 +31,7 @@ export function summarizeRun(
   if (outcome.nodes !== undefined)
     for (const line of nodeTable(outcome.nodes)) terminal.note(`  ${line}`);
   for (const row of outcome.invocations) failureMessageOf(terminal, row);
-  // A failure of the run as a whole, before any row could have one.
+  // The run failed as a whole, before any row started.
   if (outcome.error !== null && outcome.invocations.every((row) => row.error === null))
     reportFailure(terminal, outcome.error);
 }
@@ -115,7 +115,10 @@ export function rowDocument(row: InvocationOutcome): Record<string, unknown> {
   };
 }
 
-/** A skipped row was asked for and did not run: an error to whoever reads only this word. */
+/**
+ * A skipped row was selected and did not run, so programs that read only this word must see an
+ * error.
+ */
 function statusWord({ status }: InvocationOutcome): 'ok' | 'error' | 'cancelled' {
   if (status === 'completed') return 'ok';
   return status === 'cancelled' ? 'cancelled' : 'error';

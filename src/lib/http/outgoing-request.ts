@@ -1,4 +1,4 @@
-/** What may be said in a request that tells somebody something: callbacks and notifications. */
+/** Rules for requests that notify others: callbacks and notifications. */
 
 const WITHOUT_BODY: ReadonlySet<string> = new Set(['GET', 'HEAD', 'CONNECT', 'TRACE', 'TRACK']);
 

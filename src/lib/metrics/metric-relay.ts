@@ -4,7 +4,7 @@
  */
 import type { Labels, MetricChange, MetricDefinition, Metrics } from './metrics.ts';
 
-/** Beyond this, observations are let go: nobody has listened for a long time. */
+/** Observations beyond this number are dropped: nobody has read the relay for a long time. */
 const MAX_OBSERVATIONS = 50_000;
 
 export interface Measurements {

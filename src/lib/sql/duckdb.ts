@@ -1,6 +1,6 @@
 /**
- * The embedded analytical engine: opened on first use, so that nobody else pays for it or even
- * needs it installed.
+ * The embedded analytical engine. It is loaded on first use: other runs start faster and do not
+ * need it installed.
  */
 import type {
   DuckDBConnection,
@@ -103,7 +103,7 @@ const KINDS: readonly (readonly [RegExp, ConnectorErrorKind])[] = [
   [/^INTERRUPT Error/, 'timeout'],
 ];
 
-/** Tells a failure of the engine as ours; anything already ours is passed on. */
+/** Turns an error of the engine into a `ConnectorError`; our own errors pass unchanged. */
 export function duckdbError(error: unknown, doing: string): ConnectorError {
   if (error instanceof ConnectorError) return error;
   const text = firstLine(messageOf(error));

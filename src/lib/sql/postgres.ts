@@ -30,7 +30,7 @@ function settings({ url, connectTimeoutMs = 10_000 }: ConnectOptions) {
 }
 
 /**
- * Told by a socket that reads into one buffer; its bytes are valid until the listener returns.
+ * Called by a socket that reads into one buffer; the bytes are valid until the listener returns.
  * Without a listener they come as `data`.
  */
 export const BYTES = 'bytes';
@@ -104,7 +104,7 @@ interface WithClient {
   readonly signal?: AbortSignal;
 }
 
-/** A connection of a pool in somebody's hands, until it is released. */
+/** A connection of a pool that is in use until it is released. */
 export interface Lent {
   readonly client: PoolClient;
   /**
@@ -160,7 +160,7 @@ export async function withClient<T>(
 async function borrow(pool: Pool, signal: AbortSignal | undefined): Promise<PoolClient> {
   signal?.throwIfAborted();
   const connecting = pool.connect();
-  // When nobody waits any more, a connection that comes late goes straight back.
+  // A connection that arrives after the caller gave up goes back to the pool.
   const giveBack = async (): Promise<void> =>
     void connecting.then((late) => late.release()).catch(() => {});
   try {
@@ -306,8 +306,8 @@ const BY_TEXT: readonly (readonly [RegExp, ConnectorErrorKind])[] = [
 ];
 
 /**
- * Tells a failure of the client or the server as ours; anything already ours is passed on. The
- * server's `detail` may hold record values and is left out.
+ * Turns an error of the client or the server into a `ConnectorError`; our own errors pass
+ * unchanged. The server's `detail` may contain record values and is left out.
  */
 export function postgresError(error: unknown, doing: string): ConnectorError {
   if (error instanceof ConnectorError) return error;

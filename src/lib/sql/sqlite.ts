@@ -76,7 +76,7 @@ export function openSqlite(url: string, options: OpenSqlite): DatabaseSync {
   }
 }
 
-/** Whoever may create the database may create its folder, as all file sinks do. */
+/** Where the database may be created, its folder may be created too, as for all file sinks. */
 function makeFolderOf(path: string, written: string): void {
   try {
     makeFolderSync(dirname(path));
@@ -103,7 +103,7 @@ const KINDS: Readonly<Record<number, ConnectorErrorKind>> = {
   23: 'refused',
 };
 
-/** Tells a failure of SQLite as ours; anything already ours is passed on. */
+/** Turns an error of SQLite into a `ConnectorError`; our own errors pass unchanged. */
 export function sqliteError(error: unknown, doing: string): ConnectorError {
   if (error instanceof ConnectorError) return error;
   const code = errorCode(error);

@@ -14,7 +14,7 @@ export interface Approach {
   readonly params: Readonly<Record<string, string>>;
 }
 
-/** The principal of public routes, which nobody has to name. */
+/** The principal of public routes, which need no credential. */
 export const NOBODY: Principal = Object.freeze({ name: 'nobody', role: 'viewer' });
 
 /**

@@ -1,6 +1,6 @@
 /**
- * From the authentication options of `serve` to an authenticator (spec 5.3, 5.4). Refuses to start
- * rather than guess.
+ * From the authentication options of `serve` to an authenticator. Refuses to start rather than
+ * guess.
  */
 import { z } from 'zod';
 import { interpolate } from '../../document/tokens/interpolate.ts';

@@ -1,7 +1,4 @@
-/**
- * What a caller may do, and which role may do it (spec 1, section 5). Each role holds everything of
- * the one before.
- */
+/** What a caller may do, and which role may do it. Each role includes the one before. */
 
 export const PERMISSIONS = [
   'run_read',

@@ -12,7 +12,7 @@ const HEADERS = {
 } as const;
 const EXPOSED = 'retry-after, www-authenticate';
 
-/** Entries that are no origins are left out with a warning. */
+/** Entries that are not valid origins are ignored with a warning. */
 export function corsFor(origins: readonly string[], log: Log): Cors {
   const allowed = new Set(origins.filter((origin) => isOrigin(origin) || warn(origin, log)));
   if (allowed.size === 0) return () => undefined;
@@ -27,7 +27,7 @@ export function corsFor(origins: readonly string[], log: Log): Cors {
   };
 }
 
-/** What a preflight is told beyond the headers of every answer. */
+/** Headers of the answer to a preflight, beside those of every answer. */
 export function preflightHeaders(granted: ReturnType<Cors>): Readonly<Record<string, string>> {
   return granted?.['access-control-allow-origin'] === undefined ? {} : HEADERS;
 }

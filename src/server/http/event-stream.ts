@@ -42,7 +42,7 @@ export async function* keepAlive(
         next = source.next();
       }
     }
-    // The pending read settles when its own source sees the signal; nobody waits for it any more.
+    // The pending read settles when its source sees the signal; its result is not needed.
     next.catch(() => {});
   } finally {
     stop.abort();

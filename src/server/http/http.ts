@@ -61,7 +61,7 @@ export interface Server {
    * connection.
    */
   close(): Promise<void>;
-  /** What the framework was told, for comparing with the API description. */
+  /** Routes that were registered with the framework, for comparing with the API description. */
   readonly registered: readonly { readonly method: string; readonly path: string }[];
 }
 
@@ -283,7 +283,7 @@ function send(
   }
 }
 
-/** Beside what the answer to another origin varies by already. */
+/** Keeps the `Vary: origin` of cross-origin answers. */
 function addVary(reply: FastifyReply, by: string): void {
   const before = reply.getHeader('vary');
   reply.header('vary', before === undefined ? by : `${String(before)}, ${by}`);
@@ -334,7 +334,7 @@ async function* logFailure(
   }
 }
 
-/** No route took the request: a preflight, a wrong method, or nothing there at all. */
+/** A request that matches no route: a preflight, a wrong method, or an unknown path. */
 function answerUnmatched(
   request: FastifyRequest,
   reply: FastifyReply,

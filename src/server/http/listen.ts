@@ -41,7 +41,7 @@ export function cannotListen(
     `cannot listen on ${host}:${port}: ${known ?? messageOf(error)}`,
     {
       hint: 'choose another address with --listen',
-      // A reason that is known says it all; the system's own words would only repeat it.
+      // A known reason is complete; the message of the system would only repeat it.
       ...(known === undefined ? { cause: error } : {}),
     },
   );

@@ -50,7 +50,7 @@ export function allowHeader(methods: readonly HttpMethod[]): string {
   return [...methods, ...head, 'OPTIONS'].join(', ');
 }
 
-/** A parameter that cannot name anything names nothing. */
+/** A parameter that does not fit its schema is a 404: no resource has this name. */
 export function readParams<P>(schema: ZodType<P>, values: unknown): P {
   const result = check(schema, values);
   if (!result.ok) throw nothingHere();

@@ -6,7 +6,10 @@ import { parseRfc3339 } from '../../lib/time/rfc3339.ts';
 import { parseWhole } from '../../lib/whole-number.ts';
 import { refused } from './request-body.ts';
 
-/** A field name may come once; of a parameter given twice nobody can tell which was meant. */
+/**
+ * Parses a query string. A repeated parameter is an error, because it is unclear which value was
+ * meant.
+ */
 export function readQuery<Q>(schema: ZodType<Q>, search: string): Q {
   const values = Object.create(null) as Record<string, string>;
   const issues: Issue[] = [];
@@ -66,7 +69,8 @@ export function timestamp(description: string) {
 }
 
 /**
- * Some of the words, separated by commas: `a, b,` is two; none at all is as good as no parameter.
+ * A comma-separated list of known words; blanks and empty entries are ignored, and an empty list
+ * counts as no parameter.
  */
 export function commaList<W extends string>(words: readonly W[]) {
   const split = (value: unknown, ctx: z.RefinementCtx): unknown => {

@@ -121,7 +121,7 @@ function refusedAt(path: readonly (string | number)[], code: string, message: st
   return refused([{ code, path: joinPath('', ...path), message }]);
 }
 
-/** A request that cannot be read is a 400, whatever is wrong with it. */
+/** Every request that cannot be read is a 400. */
 export function refused(issues: readonly Issue[]): ConfigError {
   return new ConfigError(issues, { stage: 'parse' });
 }

@@ -1,7 +1,8 @@
 import { DEFAULT_BUCKETS, defineMetric, type Metrics } from '../../lib/metrics/metrics.ts';
 
 /**
- * Path label of a request that no route matches: what was asked for would be a label without bound.
+ * Path label of requests that match no route. The requested path itself would make unlimited label
+ * values.
  */
 export const UNMATCHED = '<unmatched>';
 

@@ -1,4 +1,4 @@
-/** Backfills (spec 1, section 4.4). */
+/** Backfills. */
 import { backfillReceiptSchema, backfillRequestSchema } from '../../wire/backfill.ts';
 import { defineRoute, json, type Route } from '../route.ts';
 

@@ -1,4 +1,4 @@
-/** The catalog of data sets (spec 1, section 4.7). */
+/** The catalog of data sets. */
 import { z } from 'zod';
 import { DEFAULT_DEPTH, MAX_DEPTH } from '../../features/catalog/depth.ts';
 import { RefusedError } from '../../lib/errors.ts';

@@ -1,4 +1,4 @@
-/** Queues of dead letters on the server's disk: look, replay, discard (spec 1, section 4.6). */
+/** Queues of dead letters on the server's disk: look, replay, discard. */
 import { actionOf } from '../../runs/service/audit.ts';
 import type { Caller } from '../../runs/service/runs.ts';
 import {

@@ -1,4 +1,4 @@
-/** For load balancers and scrapers: open to all, outside `/v1/` (spec 1, section 4.10). */
+/** For load balancers and scrapers: open to all, outside `/v1/`. */
 import { z } from 'zod';
 import { defineRoute, empty, json, text, type Route } from '../route.ts';
 

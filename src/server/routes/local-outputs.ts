@@ -1,6 +1,4 @@
-/**
- * Files that sinks wrote on the machine of the server: list, show, delete (spec 1, section 4.8).
- */
+/** Files that sinks wrote on the machine of the server: list, show, delete. */
 import { z } from 'zod';
 import { actionOf } from '../../runs/service/audit.ts';
 import type { Caller } from '../../runs/service/runs.ts';

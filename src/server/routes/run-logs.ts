@@ -1,4 +1,4 @@
-/** The log of a run, live as server-sent events or read back from storage (spec 1, section 4.1). */
+/** The log of a run, live as server-sent events or read back from storage. */
 import { z } from 'zod';
 import type { LogEvent, StoredLog } from '../../runs/service/runs.ts';
 import { stringifyJson } from '../../lib/text/json.ts';

@@ -1,4 +1,4 @@
-/** Runs: submit, list, read, cancel, delete (spec 1, section 4.1). */
+/** Runs: submit, list, read, cancel, delete. */
 import { z } from 'zod';
 import {
   RUN_STATUSES,

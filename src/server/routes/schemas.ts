@@ -1,7 +1,4 @@
-/**
- * What documents may name, and the JSON Schema of each (spec 1, section 4.2). Derived from the
- * parts of this build.
- */
+/** What documents may name, and the JSON Schema of each. Derived from the parts of this build. */
 import { z, type ZodType } from 'zod';
 import { jsonSchemaOf, type JsonSchema } from '../../kit/schema.ts';
 import { RefusedError } from '../../lib/errors.ts';
