@@ -1,10 +1,9 @@
 import type { JsonValue } from '../../lib/text/json.ts';
+import type { PageBounds } from '../../kit/page-bounds.ts';
 import { Page } from '../../kit/page.ts';
 
 export interface PagerLimits {
-  /** Records of a page at most; 0 puts everything into one page. */
-  readonly batchSize: number;
-  readonly pageBytes: number;
+  readonly bounds: PageBounds;
   /** Records in all at most. */
   readonly limit?: number | undefined;
 }
@@ -20,11 +19,7 @@ export interface Pager {
 }
 
 /** Collects records into pages bounded by count and by bytes. */
-export function createPager({
-  batchSize,
-  pageBytes,
-  limit = Number.POSITIVE_INFINITY,
-}: PagerLimits): Pager {
+export function createPager({ bounds, limit = Number.POSITIVE_INFINITY }: PagerLimits): Pager {
   let records: JsonValue[] = [];
   let size = 0;
   let left = limit;
@@ -34,7 +29,7 @@ export function createPager({
       size += bytes;
       left -= 1;
       if (left <= 0) return true;
-      return batchSize !== 0 && (records.length >= batchSize || size >= pageBytes);
+      return records.length >= bounds.records || size >= bounds.bytes;
     },
     get count() {
       return records.length;

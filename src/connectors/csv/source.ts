@@ -7,7 +7,7 @@ import { readBlocks } from '../_files/lines/blocks.ts';
 import { chooseCodec } from '../_files/compression/compression.ts';
 import { byteCode, compression, filePath } from '../_files/config.ts';
 import { csvPages } from '../_files/csv/csv-pages.ts';
-import { pageBounds } from '../_files/lines/page-bounds.ts';
+import { pageBounds } from '../../kit/page-bounds.ts';
 import { fileUri, resolvePath } from '../_files/paths.ts';
 
 const config = z.lazy(() =>

@@ -12,6 +12,7 @@ import {
   type DuckDBConnection,
 } from '../../lib/sql/duckdb.ts';
 import { quoteName } from '../../lib/sql/sql-name.ts';
+import { pageBounds } from '../../kit/page-bounds.ts';
 import type { SourceContext } from '../../kit/context.ts';
 import type { Page } from '../../kit/page.ts';
 import type { Discovered, ReadRequest, Source } from '../../kit/source.ts';
@@ -44,8 +45,7 @@ async function* readPages(
 ): AsyncGenerator<Page, void> {
   const { signal } = context;
   const pager = createPager({
-    batchSize: config.batch_size,
-    pageBytes: context.pageBytes,
+    bounds: pageBounds(config.batch_size, context.pageBytes),
     limit: request.limit,
   });
   const step = async <T>(work: () => Promise<T>): Promise<T> => {

@@ -11,7 +11,7 @@ import type { SinkDefinition } from '../../kit/sink.ts';
 import type { SourceDefinition } from '../../kit/source.ts';
 import { stringifyJson, type JsonObject, type JsonValue } from '../../lib/text/json.ts';
 import { jsonLines } from '../_files/json/json-lines-file.ts';
-import { cutPages } from '../_files/lines/page-bounds.ts';
+import { cutPages } from '../_files/lines/cut-pages.ts';
 import { testContext } from '../../../test/fakes/env.ts';
 import { failureOf } from '../../../test/fakes/failure.ts';
 import { jsonlSink, jsonlSource } from './index.ts';

@@ -9,7 +9,8 @@ import { compression, encryption, filePath, readingKeys } from '../_files/config
 import { jsonColumnPages } from '../_files/json/json-column-pages.ts';
 import { jsonLinePages } from '../_files/json/json-line-pages.ts';
 import { jsonLines, openedLines } from '../_files/json/json-lines-file.ts';
-import { cutPages, pageBounds } from '../_files/lines/page-bounds.ts';
+import { pageBounds } from '../../kit/page-bounds.ts';
+import { cutPages } from '../_files/lines/cut-pages.ts';
 import { fileUri, resolvePath } from '../_files/paths.ts';
 
 const config = z.lazy(() =>

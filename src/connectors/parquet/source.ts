@@ -5,7 +5,8 @@ import { batchSize, finding, integer, optional, text } from '../../kit/schema.ts
 import { defineSource, type ReadRequest, type Source } from '../../kit/source.ts';
 import { ConnectorError } from '../../lib/errors.ts';
 import { listGlob } from '../_files/listing.ts';
-import { cutPages, pageBounds, unsized } from '../_files/lines/page-bounds.ts';
+import { pageBounds } from '../../kit/page-bounds.ts';
+import { cutPages, unsized } from '../_files/lines/cut-pages.ts';
 import { requireOneSchema } from '../_files/parquet/parquet-schemas.ts';
 import { ParquetReader } from '../_files/parquet/parquet-reader.ts';
 import { fileUri, resolvePath } from '../_files/paths.ts';

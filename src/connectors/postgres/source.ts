@@ -4,6 +4,7 @@
  */
 import type { FieldDef } from 'pg';
 import { setField, type JsonObject, type JsonValue } from '../../lib/text/json.ts';
+import { pageBounds } from '../../kit/page-bounds.ts';
 import type { SourceContext } from '../../kit/context.ts';
 import { JSON_LINES } from '../../kit/json-lines.ts';
 import type { Lane, Page } from '../../kit/page.ts';
@@ -74,8 +75,7 @@ async function* copyPages(
   const shared = {
     columns,
     bigNumbers: config.json_big_numbers,
-    batchSize: config.batch_size,
-    pageBytes: context.pageBytes,
+    bounds: pageBounds(config.batch_size, context.pageBytes),
   };
   if (passes(request.lane, columns)) {
     const marks = marksOf(config, request, {
@@ -160,7 +160,7 @@ async function* cursorPages({
   request,
 }: Reading): AsyncGenerator<Page, void> {
   const limit = request.limit ?? Number.POSITIVE_INFINITY;
-  const pager = createPager({ batchSize: config.batch_size, pageBytes: context.pageBytes, limit });
+  const pager = createPager({ bounds: pageBounds(config.batch_size, context.pageBytes), limit });
   const decoderFor = ({ name, oid }: CopyColumn) => decoderOf(oid, name, config.json_big_numbers);
   let marks: Marks | undefined;
   let full = false;

@@ -1,7 +1,8 @@
 import type { Page } from '../../kit/page.ts';
 import type { ReadRequest, Source } from '../../kit/source.ts';
 import type { JsonValue } from '../../lib/text/json.ts';
-import { PageCutter } from '../_files/lines/page-bounds.ts';
+import { pageBounds } from '../../kit/page-bounds.ts';
+import { PageCutter } from '../_files/lines/cut-pages.ts';
 import { NOTHING_BOUND, place, type Placed } from './bind.ts';
 import type { Chunk } from './chunk.ts';
 import { merge } from './merge.ts';
@@ -84,12 +85,9 @@ export class RestSource implements Source {
   }
 
   #cutter(request: ReadRequest): PageCutter {
-    const size = this.#setup.config.batch_size;
-    const bytes = size === 0 ? Infinity : this.#setup.context.pageBytes;
-    return new PageCutter(request.lane, {
-      records: size === undefined || size === 0 ? Infinity : size,
-      bytes,
-    });
+    const { config, context } = this.#setup;
+    const size = config.batch_size ?? Number.POSITIVE_INFINITY;
+    return new PageCutter(request.lane, pageBounds(size, context.pageBytes));
   }
 
   /**

@@ -5,6 +5,7 @@ import { readPlainQuery } from '../../fast/sqlite/plain-query.ts';
 import { openRanges, type RangeReader } from '../../fast/sqlite/row-ranges.ts';
 import { quoteName } from '../../lib/sql/sql-name.ts';
 import { MEMORY, openSqlite, parseSqliteUrl, sqliteError } from '../../lib/sql/sqlite.ts';
+import { pageBounds } from '../../kit/page-bounds.ts';
 import type { SourceContext } from '../../kit/context.ts';
 import type { Page } from '../../kit/page.ts';
 import type { Discovered, ReadRequest, Source } from '../../kit/source.ts';
@@ -92,8 +93,7 @@ async function* readPages(
   { config, context, request }: Reading,
 ): AsyncGenerator<Page, void> {
   const pager = createPager({
-    batchSize: config.batch_size,
-    pageBytes: context.pageBytes,
+    bounds: pageBounds(config.batch_size, context.pageBytes),
     limit: request.limit,
   });
   const toRecord = recordReader(statement);

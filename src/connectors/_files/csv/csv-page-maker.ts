@@ -4,7 +4,7 @@ import type { CsvDialect } from '../../../kit/csv-dialect.ts';
 import type { Lane, Page } from '../../../kit/page.ts';
 import { ConnectorError } from '../../../lib/errors.ts';
 import type { CsvScanner, Stretch } from './csv-rows.ts';
-import type { PageBounds } from '../lines/page-bounds.ts';
+import type { PageBounds } from '../../../kit/page-bounds.ts';
 
 export interface CsvShape {
   readonly dialect: CsvDialect;

@@ -6,7 +6,7 @@ import { messageOf } from '../../../lib/errors.ts';
 import { stringifyJson, type JsonValue } from '../../../lib/text/json.ts';
 import { jsonColumnPages } from './json-column-pages.ts';
 import { jsonLines } from './json-lines-file.ts';
-import { cutPages } from '../lines/page-bounds.ts';
+import { cutPages } from '../lines/cut-pages.ts';
 
 async function* cut(bytes: Uint8Array, size: number): AsyncGenerator<Uint8Array> {
   for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size);

@@ -8,7 +8,7 @@ import { CellMarks } from '../../../kit/cell-marks.ts';
 import { LineCells, MOST_COLUMNS, withKeysOf } from './json-line-cells.ts';
 import { pagesOfLines, type LinePageMaker, type LinePageOptions } from './json-line-pages.ts';
 import { valueOfLine } from './json-lines-file.ts';
-import { PageFill } from '../lines/page-bounds.ts';
+import { PageFill } from '../lines/cut-pages.ts';
 
 const LINE_FEED = 10;
 

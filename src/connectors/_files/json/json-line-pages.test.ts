@@ -5,7 +5,7 @@ import { RECORDS_LANE, type Page } from '../../../kit/page.ts';
 import { messageOf } from '../../../lib/errors.ts';
 import { jsonLines } from './json-lines-file.ts';
 import { jsonLinePages } from './json-line-pages.ts';
-import { cutPages } from '../lines/page-bounds.ts';
+import { cutPages } from '../lines/cut-pages.ts';
 
 async function* cut(bytes: Uint8Array, size: number): AsyncGenerator<Uint8Array> {
   for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size);

@@ -3,7 +3,7 @@ import { ConnectorError, messageOf } from '../../../lib/errors.ts';
 import { parseJson, type JsonValue } from '../../../lib/text/json.ts';
 import { isSealed, open, seal } from '../../../lib/crypto/seal.ts';
 import { withoutBom } from '../csv/csv-rows.ts';
-import type { Sized } from '../lines/page-bounds.ts';
+import type { Sized } from '../lines/cut-pages.ts';
 
 const LINE_FEED = 10;
 

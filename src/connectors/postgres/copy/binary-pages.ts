@@ -3,6 +3,7 @@
  * messages are read, and values where pages end.
  */
 import type { JsonValue } from '../../../lib/text/json.ts';
+import type { PageBounds } from '../../../kit/page-bounds.ts';
 import { Page, type Encoding } from '../../../kit/page.ts';
 import type { Bookmarks } from '../read/bookmarks.ts';
 import { BINARY_HEAD, binaryEncoding, nameColumns } from './binary-rows.ts';
@@ -24,9 +25,7 @@ const SPARE_BLOCKS = 3;
 export interface PassageOptions {
   readonly columns: readonly CopyColumn[];
   readonly bigNumbers: BigNumbers;
-  /** 0 puts everything into one page. */
-  readonly batchSize: number;
-  readonly pageBytes: number;
+  readonly bounds: PageBounds;
   readonly signal: AbortSignal;
   readonly marks?:
     | { readonly bookmarks: Bookmarks; readonly column: number; readonly every: number }
@@ -37,9 +36,7 @@ export async function* passagePages(
   chunks: AsyncIterable<Buffer>,
   options: PassageOptions,
 ): AsyncGenerator<Page, void> {
-  const { batchSize, pageBytes } = options;
-  const most = batchSize === 0 ? Number.POSITIVE_INFINITY : batchSize;
-  const limit = batchSize === 0 ? Number.POSITIVE_INFINITY : pageBytes;
+  const { records: most, bytes: limit } = options.bounds;
   const block = new BlockCollector(options);
   let started = false;
   for await (const chunk of chunks) {

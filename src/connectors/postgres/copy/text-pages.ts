@@ -4,6 +4,7 @@
  */
 import type { Collector } from '../../../fast/postgres/line-pages.ts';
 import { setField, type JsonObject, type JsonValue } from '../../../lib/text/json.ts';
+import type { PageBounds } from '../../../kit/page-bounds.ts';
 import { Page } from '../../../kit/page.ts';
 import type { Bookmarks } from '../read/bookmarks.ts';
 import { FRAME_HEAD, frameEnd } from './copy-out.ts';
@@ -14,9 +15,7 @@ export interface CutOptions {
   readonly collector: Collector;
   /** What names and punctuation of a record add to its values. */
   readonly frame: number;
-  /** 0 puts everything into one page. */
-  readonly batchSize: number;
-  readonly pageBytes: number;
+  readonly bounds: PageBounds;
   readonly signal: AbortSignal;
   readonly marks?: { readonly bookmarks: Bookmarks; readonly column: number } | undefined;
 }
@@ -26,8 +25,7 @@ export async function* cutPages(
   options: CutOptions,
 ): AsyncGenerator<Page, void> {
   const { collector, frame, marks } = options;
-  const most = options.batchSize === 0 ? Number.POSITIVE_INFINITY : options.batchSize;
-  const limit = options.batchSize === 0 ? Number.POSITIVE_INFINITY : options.pageBytes;
+  const { records: most, bytes: limit } = options.bounds;
   let count = 0;
   let bytes = 0;
   const take = (bookmark: JsonValue | undefined): Page => {

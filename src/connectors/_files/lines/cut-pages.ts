@@ -1,21 +1,9 @@
 import { JSON_LINES } from '../../../kit/json-lines.ts';
 import { Page, type Lane, type PageOptions } from '../../../kit/page.ts';
+import type { PageBounds } from '../../../kit/page-bounds.ts';
 import { stringifyJson, type JsonValue } from '../../../lib/text/json.ts';
 
-/** How large a page may get. */
-export interface PageBounds {
-  readonly records: number;
-  readonly bytes: number;
-}
-
-/** `batch_size: 0` asks for one single page, whatever its size. */
-export function pageBounds(batchSize: number, pageBytes: number): PageBounds {
-  return batchSize === 0
-    ? { records: Infinity, bytes: Infinity }
-    : { records: batchSize, bytes: pageBytes };
-}
-
-/** What is in the page at hand, held to the bounds. One record always fits. */
+/** Counts the records and bytes of the current page. One record always fits. */
 export class PageFill {
   count = 0;
   bytes = 0;
