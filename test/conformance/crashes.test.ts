@@ -1,5 +1,6 @@
 /** Every sink of this build holds what its delivery promises when it is killed at any failpoint. */
 import { AssertionError } from 'node:assert';
+import { existsSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { SINKS } from '../../src/connectors/index.ts';
 import { BROKEN_SINKS } from './broken/sinks.ts';
@@ -12,9 +13,11 @@ const LONG = { timeout: 300_000 };
 /** Opened, and for each of two pages before and after the write, the flush and the bookmark. */
 const FEWEST_FAILPOINTS = 8;
 
+const encodings = new Set<string>();
 const registered: (readonly [string, SinkFixture, () => Promise<SinkSubject>])[] = [];
 for (const sink of SINKS) {
   for (const fixture of await fixturesOf<SinkFixture>('sinks', sink.type)) {
+    for (const encoding of Object.keys(fixture.encoded ?? {})) encodings.add(encoding);
     if (fixture.crashesLike !== undefined) continue;
     const name = fixture.name === undefined ? sink.type : `${sink.type} (${fixture.name})`;
     registered.push([name, fixture, () => SinkSubject.of(sink, fixture)]);
@@ -34,6 +37,11 @@ describe.each(registered)('%s', (_name, fixture, open) => {
       expect(tried).toBeGreaterThanOrEqual(FEWEST_FAILPOINTS);
     }
   });
+});
+
+it.each([...encodings])('pages of `%s` have a test that kills moves inside a page', (encoding) => {
+  const file = `killed-moves/${encoding.replaceAll('_', '-')}.test.ts`;
+  expect(existsSync(new URL(file, import.meta.url)), `add test/conformance/${file}`).toBe(true);
 });
 
 describe('a sink that', () => {

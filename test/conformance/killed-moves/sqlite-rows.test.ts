@@ -1,6 +1,6 @@
 /**
- * A move from file to file that is killed leaves whole batches, and the next one repairs what a
- * keyed table lacks.
+ * A move of rows that SQLite fetches itself, killed at any moment inside a page, leaves whole
+ * batches, and the next one repairs what a keyed table lacks.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

@@ -1,6 +1,6 @@
 /**
- * A move that is killed goes on where it stood: however often that happens, the table ends as if
- * nothing had (spec 2.10).
+ * A move of rows as PostgreSQL encodes them, killed at any moment inside a page, goes on where it
+ * stood: however often that happens, each row is there once.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client } from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { freshDatabase } from '../../../test/servers/postgres.ts';
+import { freshDatabase } from '../../servers/postgres.ts';
 
 const LAUNCHER = join(import.meta.dirname, '../../../bin/headgate.js');
 const ROWS = 260_000;
