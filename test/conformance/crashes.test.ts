@@ -9,7 +9,7 @@ import { fixturesOf } from './fixtures/fixtures-of.ts';
 import type { SinkFixture } from './sink/fixture.ts';
 import { SinkSubject } from './sink/subject.ts';
 
-const LONG = { timeout: 300_000 };
+const LONG = { timeout: 900_000 };
 /** Opened, and for each of two pages before and after the write, the flush and the bookmark. */
 const FEWEST_FAILPOINTS = 8;
 
