@@ -52,7 +52,40 @@ function aliasBomb(): string {
   return `${lines.join('\n')}\n`;
 }
 
+/** SQLite counts for ever, in one call that nothing interrupts. */
+const ENDLESS =
+  'WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n';
+
 export const ATTACKS: readonly Attack[] = [
+  {
+    name: 'a preflight of a query that never ends',
+    statuses: [422],
+    isLong: true,
+    begin: ({ url, folder }) => {
+      const config = { database_url: `sqlite:${join(folder, 'endless.db')}`, query: ENDLESS };
+      execFileSync(process.execPath, [
+        '-e',
+        `new (require('node:sqlite').DatabaseSync)(${JSON.stringify(join(folder, 'endless.db'))})
+          .exec('CREATE TABLE IF NOT EXISTS t (a)')`,
+      ]);
+      const source = { type: 'sqlite', config };
+      return post(url, '/v1/doctor', {
+        config: copyDocument(source, jsonl(folder, 'endless.jsonl')),
+      });
+    },
+  },
+  {
+    name: 'a matrix of fifteen thousand rows',
+    statuses: [422],
+    isLong: true,
+    begin: ({ url, folder }) => {
+      const source = { type: 'csv', config: { path: join(folder, 'in.csv') } };
+      const matrix = Array.from({ length: 15_000 }, (_, index) => ({ id: `row-${index}` }));
+      const config = copyDocument(source, jsonl(folder, 'rows.jsonl'), { matrix });
+      // What stands beside a document is looked at when the document is known to be good.
+      return post(url, '/v1/runs', { config, clock: 'never' });
+    },
+  },
   {
     name: 'a token that names a pipe',
     statuses: [400],
