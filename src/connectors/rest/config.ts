@@ -103,7 +103,7 @@ const reading = () => ({
   }),
   batch_size: optional(integer({ min: 0, max: 1_000_000 })).meta({
     description:
-      'Records a page handed on holds at most; 0: everything in one page; unset: one answer is one page.',
+      'Records a page handed on holds at most; 0: everything up to the next bookmark in one page; unset: one answer is one page.',
   }),
   response_format: z
     .preprocess(spelled(RESPONSE_FORMATS), z.enum(RESPONSE_FORMATS))

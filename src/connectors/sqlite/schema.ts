@@ -49,7 +49,9 @@ export function describeColumns(db: DatabaseSync, table: string): JsonObject {
   const properties: JsonObject = {};
   for (const column of readColumns(db, table) ?? []) {
     const type = jsonType(column.sqlType);
-    properties[column.name] = { type: column.nullable ? [type, 'null'] : type };
+    // A column without a declared type holds values of any.
+    properties[column.name] =
+      column.sqlType === '' ? {} : { type: column.nullable ? [type, 'null'] : type };
   }
   return { type: 'object', properties };
 }

@@ -20,6 +20,10 @@ export interface SourceFixture {
   readonly skip?: Readonly<Record<string, string>>;
   /** Lanes that this config leaves for the records lane once it reads, each with the reason. */
   readonly fallsBack?: Readonly<Record<string, string>>;
+  /** Lanes whose pages may be larger than `batch_size`, each with the reason. */
+  readonly largePages?: Readonly<Record<string, string>>;
+  /** Only these of the lanes, where the others are shown by another fixture. */
+  readonly lanes?: readonly string[];
   /** The `batch_size`s that are tried; 1, 5 and 7 unless given. */
   readonly batchSizes?: readonly number[];
   /** Sources whose bookmark may stand before the end of its page. */

@@ -69,14 +69,16 @@ export class SourceSubject {
     return this.definition.capabilities(this.parse(this.config));
   }
 
-  /** Every lane that it offers. */
+  /** Every lane that it offers and that the fixture shows. */
   get lanes(): readonly Lane[] {
     const { encodings, columns } = this.capabilities;
-    return [
+    const all: readonly Lane[] = [
       RECORDS_LANE,
       ...encodings.map((encoding): Lane => ({ form: 'bytes', encoding })),
       ...(columns === true ? [{ form: 'columns' } as const] : []),
     ];
+    const { lanes } = this.fixture;
+    return lanes === undefined ? all : all.filter((lane) => lanes.includes(laneName(lane)));
   }
 
   get hasBatchSize(): boolean {
