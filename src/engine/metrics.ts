@@ -65,6 +65,18 @@ export const sourcePageDuration = defineMetric({
   help: 'Time the engine waited for a page.',
   labels: PART,
 });
+export const sourceLagRecords = defineMetric({
+  name: 'svc_source_lag_records',
+  type: 'gauge',
+  help: 'Records that wait at the other side of a source that does not end.',
+  labels: PART,
+});
+export const sourceLagSeconds = defineMetric({
+  name: 'svc_source_lag_seconds',
+  type: 'gauge',
+  help: 'Age of the oldest record that waits at the other side of a source that does not end.',
+  labels: PART,
+});
 export const sourceInFlight = defineMetric({
   name: 'svc_source_in_flight',
   type: 'gauge',

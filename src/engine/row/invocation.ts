@@ -34,6 +34,8 @@ export interface OpenedInvocation {
   /** Judged on the config of this invocation. */
   readonly capabilities: SinkCapabilities;
   readonly replay: SourceCapabilities['replay'];
+  /** Set when the source waits for records instead of ending. */
+  readonly unbounded: SourceCapabilities['unbounded'];
   /**
    * Whether a flush makes records and dead letters durable; otherwise bookmarks wait for `finish`.
    */

@@ -12,6 +12,7 @@ import type { Invocation } from './invocation.ts';
 import * as metrics from '../metrics.ts';
 import { withinGracePeriod, abortable } from '../grace-period.ts';
 import { readAhead } from './read-ahead.ts';
+import { flushingWhenIdle, observeLag, startHeartbeats, type Heartbeats } from './unbounded.ts';
 import type { WorkedPage } from '../stages/page-work.ts';
 import type { DeadRecord } from '../stages/stage.ts';
 import { orderedPrefetch } from '../threads/ordered-prefetch.ts';
@@ -33,7 +34,7 @@ export async function movePages(
   bookmark: JsonValue | undefined,
   onPage: () => void,
 ): Promise<SourcePosition> {
-  const { env, row, source, stop, pool, sampler, limit } = invocation;
+  const { env, row, source, stop, pool, sampler, limit, unbounded } = invocation;
   const labels = { ...invocation.labels, connector: row.source.type };
   const request = {
     lane: row.lane.lane,
@@ -56,8 +57,15 @@ export async function movePages(
     if (page !== undefined) sampler?.read(page);
     return page;
   };
+  const fetched = orderedPrefetch(next, pool);
+  const flush = (): Promise<void> => mover.flushIdle();
+  const moving =
+    unbounded === undefined
+      ? fetched
+      : flushingWhenIdle(fetched, { ...unbounded, clock: env.clock, flush });
+  const heartbeats = startHeartbeats(invocation);
   try {
-    for await (const { page, worked } of orderedPrefetch(next, pool)) {
+    for await (const { page, worked } of moving) {
       if (stop.aborted) break;
       env.metrics.inc(metrics.sourcePages, labels);
       env.metrics.inc(metrics.sourceRecords, labels, page.count);
@@ -65,15 +73,25 @@ export async function movePages(
       worked.page.release();
       page.release();
       onPage();
+      if (unbounded !== undefined) observeLag(invocation);
       if (stop.aborted || mover.done) break;
     }
     await mover.settle();
+    await stopped(heartbeats, invocation);
   } finally {
+    await withinGracePeriod(heartbeats.stop(), env.clock).catch(() => {});
     await mover.rest();
     invocation.leave();
     await withinGracePeriod(pages.return(undefined), env.clock);
   }
   return { stored: mover.stored, waiting: mover.waiting };
+}
+
+/** A heartbeat that failed has ended the reading; this is where it is told. */
+async function stopped(heartbeats: Heartbeats, { row, env }: Invocation): Promise<void> {
+  await withinGracePeriod(heartbeats.stop(), env.clock).catch((error: unknown) => {
+    throw wrapConnectorError('Source', row.source.type, error);
+  });
 }
 
 async function nextPage(
@@ -111,6 +129,8 @@ class PageMover {
   readonly #breaker: CircuitBreaker | undefined;
   /** The bookmark that is being stored while the next pages are moved. */
   #saving: Promise<void> = Promise.resolve();
+  /** Whether records were written since the last flush. */
+  #unflushed = false;
 
   constructor(invocation: Invocation) {
     this.#invocation = invocation;
@@ -154,10 +174,26 @@ class PageMover {
     capture?.take(worked.page.records());
     if (worked.page.count === 0 && dead.length === 0 && page.bookmark === undefined) return;
     const fate = await this.#writer.write(worked.page, { readAt, dead });
+    this.#unflushed = true;
     await this.#divert(dead);
     if (page.bookmark !== undefined) await this.#checkpoint(page.bookmark);
     const ending = deadLetters?.budgetError(dead.length) ?? this.#breaker?.note(fate);
     if (ending !== undefined) throw ending;
+  }
+
+  /**
+   * Makes durable what waits for a bookmark while nothing comes. Positions stay where they are; a
+   * sink that commits them itself waits for the bookmark.
+   */
+  async flushIdle(): Promise<void> {
+    if (!this.#unflushed || this.#invocation.watermark !== undefined) return;
+    await this.settle();
+    await this.#flush();
+  }
+
+  async #flush(): Promise<void> {
+    await flushAll(this.#invocation);
+    this.#unflushed = false;
   }
 
   /** Dead letters of earlier stages are written even when schema drift then ends the run. */
@@ -179,7 +215,7 @@ class PageMover {
    */
   async #checkpoint(bookmark: JsonValue): Promise<void> {
     await this.settle();
-    await flushAll(this.#invocation);
+    await this.#flush();
     if (!this.#invocation.storesPositions) return;
     if (!this.#invocation.flushDurable) {
       this.waiting = bookmark;

@@ -108,7 +108,7 @@ async function openInput(
   request: InvocationRequest,
   { context, stop }: { readonly context: PartContext; readonly stop: AbortSignal },
   closers: AsyncDisposableStack,
-): Promise<Pick<OpenedInvocation, 'source' | 'replay' | 'leave'>> {
+): Promise<Pick<OpenedInvocation, 'source' | 'replay' | 'unbounded' | 'leave'>> {
   const { row, tokens, iteration } = request;
   const left = new AbortController();
   const leave = (): void => left.abort(NO_MORE_PAGES);
@@ -126,7 +126,8 @@ async function openInput(
   closers.defer(leave);
   const labels = { pipeline: context.pipeline, row: row.id, connector: row.source.type };
   countOpen(metrics.sourceInFlight, labels, request, closers);
-  return { source, replay: row.source.definition.capabilities(config).replay, leave };
+  const { replay, unbounded } = row.source.definition.capabilities(config);
+  return { source, replay, unbounded, leave };
 }
 
 /** Restricts the source to the range of the shard. */

@@ -31,8 +31,8 @@ interface Queue {
 }
 
 const queues = new Map<string, Queue>();
-const IDLE_FLUSH_MS = 30;
-const POLL_MS = 5;
+const IDLE_FLUSH_MS = 10;
+const POLL_MS = 2;
 
 export function queueOf(name: JsonValue | undefined): Queue {
   const queue = typeof name === 'string' ? queues.get(name) : undefined;
@@ -136,6 +136,7 @@ function store(records: readonly JsonObject[]): JsonObject {
 export const queueFixture: SourceFixture = {
   config: () => store(RECORDS),
   records: RECORDS,
+  batchSizes: [4, 7],
   broken: { 'a missing queue': { name: 'nothing' } },
   empty: () => store([]),
   endless: () => store([]),
