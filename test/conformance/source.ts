@@ -9,6 +9,9 @@ import type { SourceFixture } from './source/fixture.ts';
 
 export type { SourceFixture } from './source/fixture.ts';
 
+/** More than the suite gives a clause. */
+const LONGEST_MS = 120_000;
+
 export function describeSource(definition: SourceDefinition, fixture: SourceFixture): void {
   const name = fixture.name === undefined ? '' : ` (${fixture.name})`;
   describe(`source ${definition.type}${name}`, () => {
@@ -19,7 +22,7 @@ export function describeSource(definition: SourceDefinition, fixture: SourceFixt
       expect(Object.keys(fixture.skip ?? {}).filter((one) => !names.includes(one))).toEqual([]);
     });
     for (const clause of SOURCE_CLAUSES) {
-      it(`${clause.name}: ${clause.title}`, async ({ skip }) => {
+      it(`${clause.name}: ${clause.title}`, { timeout: LONGEST_MS }, async ({ skip }) => {
         const reason = await holdTo(clause, definition, fixture);
         if (reason !== undefined) skip(reason);
       });

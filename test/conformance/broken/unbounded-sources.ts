@@ -43,21 +43,26 @@ async function* hasty(sound: Source, request: ReadRequest): AsyncGenerator<Page>
   }
 }
 
-/** Begins where the last reader ended, whether or not that was acknowledged. */
-async function* forgetful(
-  sound: Source,
-  request: ReadRequest,
-  { name }: QueueConfig,
-): AsyncGenerator<Page> {
-  const queue = queueOf(name);
-  for await (const page of sound.pages(request)) {
-    yield page;
-    delivered.set(name, Number((page.bookmark as JsonObject)['at']));
-  }
-  queue.acknowledged = Math.max(queue.acknowledged, delivered.get(name) ?? 0);
-}
-
+/** How far each queue was delivered, once something of it was acknowledged. */
 const delivered = new Map<string, number>();
+
+/** Begins where the last reader ended, as soon as that one has acknowledged anything. */
+function forgetful(sound: Source, { name }: QueueConfig): Partial<Source> {
+  let position = 0;
+  return {
+    async *pages(request) {
+      queueOf(name).acknowledged = Math.max(queueOf(name).acknowledged, delivered.get(name) ?? 0);
+      for await (const page of sound.pages(request)) {
+        position = Number((page.bookmark as JsonObject)['at']);
+        yield page;
+      }
+    },
+    async acknowledge(bookmark) {
+      delivered.set(name, position);
+      await sound.acknowledge?.(bookmark);
+    },
+  };
+}
 
 export const BROKEN_UNBOUNDED: readonly BrokenSource[] = [
   broken(
@@ -78,9 +83,7 @@ export const BROKEN_UNBOUNDED: readonly BrokenSource[] = [
     }),
     memoryLog,
   ),
-  broken('redelivery', 'never delivers again what was not acknowledged', (sound, config) => ({
-    pages: (request) => forgetful(sound, request, config),
-  })),
+  broken('redelivery', 'never delivers again what was not acknowledged', forgetful),
   broken('heartbeat', 'sends no heartbeat', () => ({ heartbeat: () => Promise.resolve() })),
   broken(
     'heartbeat',

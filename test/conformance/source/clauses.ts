@@ -18,7 +18,7 @@ export const SOURCE_CLAUSES: readonly SourceClause[] = [
 ];
 
 /** A source that needs longer for one clause is stuck. */
-const CLAUSE_MS = 45_000;
+const CLAUSE_MS = 100_000;
 
 /** Throws when the clause is not kept; the reason why it says nothing, when it does not apply. */
 export async function holdTo(

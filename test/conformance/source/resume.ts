@@ -70,7 +70,8 @@ async function assertRests(
   const marked = run.pages.filter(({ bookmark }) => bookmark !== undefined);
   // A limit can only change the bookmark of the page that it cuts short.
   for (const { bookmark, position } of options.limit === undefined ? marked : marked.slice(-1)) {
-    const from = { ...options, bookmark, limit: undefined };
+    const expected = all.length - position;
+    const from = { ...options, bookmark, expected, limit: undefined };
     const rest = await subject.read(from);
     assertRest(subject, rest.records, { all, position, options: from });
     if (options.limit === undefined && options.batchSize === secondSize(subject))
@@ -86,7 +87,7 @@ async function assertLaterRests(
 ): Promise<void> {
   for (const { bookmark, position } of run.pages) {
     if (bookmark === undefined) continue;
-    const from = { ...options, bookmark };
+    const from = { ...options, bookmark, expected: run.records.length - position };
     const { records } = await subject.read(from);
     assertRest(subject, records, { all: run.records, position, options: from });
   }

@@ -22,6 +22,8 @@ export interface ReadOptions {
   readonly exact?: boolean | undefined;
   readonly pageBytes?: number;
   readonly signal?: AbortSignal;
+  /** How many records should come; silence after them is the end of an unbounded source. */
+  readonly expected?: number;
 }
 
 /** A page as it was when it came. */
@@ -141,11 +143,13 @@ export class SourceSubject {
   async readFrom(source: Source, options: ReadOptions, stop: AbortController): Promise<SeenRun> {
     const pages: SeenPage[] = [];
     const records: JsonValue[] = [];
+    const { limit = Infinity } = options;
+    const expected = Math.min(limit, options.expected ?? this.fixture.records.length);
     const most = 10 * this.fixture.records.length + 1000;
     const iterator = source.pages(requestOf(options))[Symbol.asyncIterator]();
     for (;;) {
       const pending = iterator.next();
-      const next = await this.#unlessQuiet(pending);
+      const next = await this.#unlessQuiet(pending, records.length >= expected);
       if (next === undefined) {
         stop.abort(new Error('the test has seen enough'));
         await within(STOP_MS, settled(pending), 'ends once it is stopped');
@@ -160,11 +164,12 @@ export class SourceSubject {
   }
 
   /** An unbounded source does not end by itself: silence is the end. */
-  async #unlessQuiet<T>(pending: Promise<T>): Promise<T | undefined> {
+  async #unlessQuiet<T>(pending: Promise<T>, isComplete: boolean): Promise<T | undefined> {
     const { unbounded } = this.capabilities;
     if (unbounded === undefined) return within(STUCK_MS, pending, 'gives a page or ends');
     const ended = new AbortController();
-    const quiet = sleep(unbounded.idleFlushMs * 3 + 100, undefined, { signal: ended.signal });
+    const quietMs = unbounded.idleFlushMs + (isComplete ? 5 : 500);
+    const quiet = sleep(quietMs, undefined, { signal: ended.signal });
     quiet.catch(() => {});
     pending.catch(() => {});
     try {
