@@ -1,4 +1,4 @@
-/** What undoing a run means at a table; each database runs it against the real thing. */
+/** What rolling a run back means at a table; each database runs it against the real thing. */
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { JsonObject } from '../../src/lib/text/json.ts';
@@ -54,12 +54,12 @@ export function sqlRollbackSuite(harness: SqlHarness): void {
       await sink.flush();
       await sink.finish('success');
     });
-  const undo = (
+  const rollBack = (
     { id, mode, config }: Pick<Run, 'id' | 'mode' | 'config'>,
     more: Partial<SinkRollbackRequest> = {},
   ): Promise<SinkRollbackResult> =>
     withSink(config, (sink) => {
-      if (sink.rollback === undefined) throw new Error('the sink cannot undo');
+      if (sink.rollback === undefined) throw new Error('the sink cannot roll back');
       return sink.rollback.apply({
         runId: id,
         mode,
@@ -86,13 +86,13 @@ export function sqlRollbackSuite(harness: SqlHarness): void {
     await run({ id: 'r1', mode: 'append', config, pages: [[{ id: 1 }, { id: 2 }]] });
     const before = await rows(table);
     await run({ id: 'r2', mode: 'append', config, pages: [[{ id: 3 }], [{ id: 4 }]] });
-    expect(await undo({ id: 'r2', mode: 'append', config }, { dryRun: true })).toEqual({
+    expect(await rollBack({ id: 'r2', mode: 'append', config }, { dryRun: true })).toEqual({
       applied: false,
       deleted: 2,
       restored: 0,
       conflicts: 0,
     });
-    expect(await undo({ id: 'r2', mode: 'append', config })).toEqual({
+    expect(await rollBack({ id: 'r2', mode: 'append', config })).toEqual({
       applied: true,
       deleted: 2,
       restored: 0,
@@ -138,13 +138,13 @@ export function sqlRollbackSuite(harness: SqlHarness): void {
       ],
     });
     const result = { deleted: 1, restored: 2, conflicts: 0 };
-    expect(await undo({ id: 'r2', mode: 'upsert', config: keyed(table) })).toEqual({
+    expect(await rollBack({ id: 'r2', mode: 'upsert', config: keyed(table) })).toEqual({
       applied: true,
       ...result,
     });
     expect(await rows(table)).toEqual(before);
     // Whoever asks again hears the same.
-    expect(await undo({ id: 'r2', mode: 'upsert', config: keyed(table) })).toEqual({
+    expect(await rollBack({ id: 'r2', mode: 'upsert', config: keyed(table) })).toEqual({
       applied: true,
       ...result,
     });
@@ -173,7 +173,7 @@ export function sqlRollbackSuite(harness: SqlHarness): void {
     const config = { table_name: table, write_mode: 'delete', key: ['id'] };
     await run({ id: 'r2', mode: 'upsert', config, pages: [[{ id: 1 }, { id: 9 }]] });
     expect(await rows(table)).toHaveLength(1);
-    expect(await undo({ id: 'r2', mode: 'upsert', config })).toEqual({
+    expect(await rollBack({ id: 'r2', mode: 'upsert', config })).toEqual({
       applied: true,
       deleted: 0,
       restored: 2,
@@ -211,7 +211,7 @@ export function sqlRollbackSuite(harness: SqlHarness): void {
       `ALTER TABLE ${quoteName(table)} ADD COLUMN note TEXT NOT NULL DEFAULT 'none'`,
     );
     await harness.exec(`UPDATE ${quoteName(table)} SET note = 'by hand'`);
-    expect(await undo({ id: 'r2', mode: 'upsert', config: keyed(table) })).toMatchObject({
+    expect(await rollBack({ id: 'r2', mode: 'upsert', config: keyed(table) })).toMatchObject({
       applied: true,
       restored: 2,
     });
@@ -239,9 +239,9 @@ export function sqlRollbackSuite(harness: SqlHarness): void {
     const before = await rows(table);
     const again = { id: 'r2', mode: 'upsert', config: keyed(table) } as const;
     for (const dryRun of [true, false])
-      await expect(undo(again, { dryRun })).rejects.toThrow(`no column \`${name}\` any more`);
+      await expect(rollBack(again, { dryRun })).rejects.toThrow(`no column \`${name}\` any more`);
     expect(await rows(table)).toEqual(before);
-    expect(await undo(again, { force: true })).toMatchObject({ applied: true, restored: 1 });
+    expect(await rollBack(again, { force: true })).toMatchObject({ applied: true, restored: 1 });
     expect(await rows(table)).toEqual([
       JSON.stringify({ id: 1, n: 1, title: 'x', [RUN]: 'r1' }),
       JSON.stringify({ id: 2, n: 1, title: 'b', [RUN]: 'r1' }),
@@ -254,10 +254,10 @@ export function sqlRollbackSuite(harness: SqlHarness): void {
     await run({ id: 'r1', mode: 'overwrite', config, pages: [[{ id: 1, n: 1 }]] });
     await run({ id: 'r2', mode: 'overwrite', config, pages: [[{ id: 2, n: 2 }]] });
     await harness.exec(`ALTER TABLE ${quoteName(table)} RENAME COLUMN n TO m`);
-    await expect(undo({ id: 'r2', mode: 'overwrite', config })).rejects.toThrow(
+    await expect(rollBack({ id: 'r2', mode: 'overwrite', config })).rejects.toThrow(
       'no column `n` any more',
     );
-    expect(await undo({ id: 'r2', mode: 'overwrite', config }, { force: true })).toMatchObject({
+    expect(await rollBack({ id: 'r2', mode: 'overwrite', config }, { force: true })).toMatchObject({
       applied: true,
       restored: 1,
     });
@@ -294,7 +294,7 @@ export function sqlRollbackSuite(harness: SqlHarness): void {
       );
       await sink.flush();
     });
-    expect(await undo({ id: 'r2', mode: 'upsert', config: keyed(table) })).toMatchObject({
+    expect(await rollBack({ id: 'r2', mode: 'upsert', config: keyed(table) })).toMatchObject({
       applied: true,
       restored: 2,
     });
@@ -327,15 +327,20 @@ export function sqlRollbackSuite(harness: SqlHarness): void {
     });
     const before = await rows(table);
     const first = { id: 'r1', mode: 'upsert', config: keyed(table) } as const;
-    expect(await undo(first)).toEqual({ applied: false, deleted: 0, restored: 0, conflicts: 2 });
-    expect(await undo(first, { dryRun: true })).toEqual({
+    expect(await rollBack(first)).toEqual({
+      applied: false,
+      deleted: 0,
+      restored: 0,
+      conflicts: 2,
+    });
+    expect(await rollBack(first, { dryRun: true })).toEqual({
       applied: false,
       deleted: 0,
       restored: 0,
       conflicts: 2,
     });
     expect(await rows(table)).toEqual(before);
-    expect(await undo(first, { force: true })).toEqual({
+    expect(await rollBack(first, { force: true })).toEqual({
       applied: true,
       deleted: 2,
       restored: 0,
@@ -351,16 +356,16 @@ export function sqlRollbackSuite(harness: SqlHarness): void {
     const before = await rows(table);
     await run({ id: 'r2', mode: 'overwrite', config, pages: [[{ id: 7 }]] });
     expect(await rows(previousName(table))).toEqual(before);
-    await expect(undo({ id: 'r1', mode: 'overwrite', config })).rejects.toThrow(
+    await expect(rollBack({ id: 'r1', mode: 'overwrite', config })).rejects.toThrow(
       'not kept any more',
     );
-    expect(await undo({ id: 'r2', mode: 'overwrite', config }, { dryRun: true })).toEqual({
+    expect(await rollBack({ id: 'r2', mode: 'overwrite', config }, { dryRun: true })).toEqual({
       applied: false,
       deleted: 1,
       restored: 2,
       conflicts: 0,
     });
-    expect(await undo({ id: 'r2', mode: 'overwrite', config })).toEqual({
+    expect(await rollBack({ id: 'r2', mode: 'overwrite', config })).toEqual({
       applied: true,
       deleted: 1,
       restored: 2,
@@ -370,11 +375,11 @@ export function sqlRollbackSuite(harness: SqlHarness): void {
     await expect(rows(previousName(table))).rejects.toThrow();
   });
 
-  test('the first overwrite made the table, so undoing takes it away', async () => {
+  test('the first overwrite made the table, so rolling it back takes it away', async () => {
     const table = harness.table();
     const config = { table_name: table, write_mode: 'overwrite' };
     await run({ id: 'r1', mode: 'overwrite', config, pages: [[{ id: 1 }]] });
-    expect(await undo({ id: 'r1', mode: 'overwrite', config })).toEqual({
+    expect(await rollBack({ id: 'r1', mode: 'overwrite', config })).toEqual({
       applied: true,
       deleted: 1,
       restored: 0,
@@ -388,7 +393,7 @@ export function sqlRollbackSuite(harness: SqlHarness): void {
     const config = { table_name: table, write_mode: 'overwrite' };
     await run({ id: 'r1', mode: 'overwrite', config, pages: [[{ id: 1 }]] });
     await run({ id: 'r2', mode: 'append', config: { table_name: table }, pages: [[{ id: 2 }]] });
-    expect(await undo({ id: 'r1', mode: 'overwrite', config })).toMatchObject({
+    expect(await rollBack({ id: 'r1', mode: 'overwrite', config })).toMatchObject({
       applied: false,
       conflicts: 1,
     });
@@ -418,7 +423,7 @@ export function sqlRollbackSuite(harness: SqlHarness): void {
       expect(await sink.sweep?.({ scope: { g: 'a' }, keys: [[1]] })).toBe(1);
     });
     expect(await rows(table)).toHaveLength(2);
-    expect(await undo({ id: 'r2', mode: 'upsert', config })).toEqual({
+    expect(await rollBack({ id: 'r2', mode: 'upsert', config })).toEqual({
       applied: true,
       deleted: 0,
       restored: 2,
@@ -436,9 +441,12 @@ export function sqlRollbackSuite(harness: SqlHarness): void {
       await sink.tokens?.write(Page.ofRecords([{ id: 1, [RUN]: 'r1' }]), 's', 'one');
       await sink.tokens?.write(Page.ofRecords([{ id: 2, [RUN]: 'r2' }]), 's', 'two');
     });
-    await undo({ id: 'r2', mode: 'append', config }, { watermark: { scope: 's', token: 'one' } });
+    await rollBack(
+      { id: 'r2', mode: 'append', config },
+      { watermark: { scope: 's', token: 'one' } },
+    );
     expect(await last()).toBe('one');
-    await undo(
+    await rollBack(
       { id: 'r1', mode: 'append', config },
       { watermark: { scope: 's', token: undefined } },
     );
@@ -477,7 +485,7 @@ export function sqlRollbackSuite(harness: SqlHarness): void {
       config,
       pages: [[{ 'a "b"': 1, "it's": 'y', '$.x': 2, '0': 'm' }]],
     });
-    await undo({ id: 'r2', mode: 'upsert', config });
+    await rollBack({ id: 'r2', mode: 'upsert', config });
     expect(await rows(table)).toEqual(before);
   });
 
@@ -500,7 +508,7 @@ export function sqlRollbackSuite(harness: SqlHarness): void {
     maxLength: 4,
   });
 
-  test('whatever came before, undoing the last run gives the table as it was', async () => {
+  test('whatever came before, rolling the last run back gives the table as it was', async () => {
     await fc.assert(
       fc.asyncProperty(history, fc.boolean(), async (runs, byDeleting) => {
         const table = harness.table();
@@ -518,7 +526,7 @@ export function sqlRollbackSuite(harness: SqlHarness): void {
         }
         for (let index = last; index >= 0; index -= 1) {
           expect(
-            await undo({ id: `p${index}`, mode: 'upsert', config: configOf(index) }),
+            await rollBack({ id: `p${index}`, mode: 'upsert', config: configOf(index) }),
           ).toMatchObject({ applied: true, conflicts: 0 });
           if (index > 0) expect(await rows(table)).toEqual(images[index]);
           else expect(await rows(table)).toEqual([]);
