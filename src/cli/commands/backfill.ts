@@ -46,7 +46,10 @@ export const backfillCommand = defineCommand({
       description:
         'Continue a backfill that was stopped or failed, without repeating finished windows.',
     }),
-    restart: switchOption({ description: 'Start the backfill again from its first window.' }),
+    restart: switchOption({
+      conflicts: ['resume'],
+      description: 'Start the backfill again from its first window.',
+    }),
     fromBookmark: textOption({
       value: 'JSON',
       description: 'Instead of a time: the bookmark after which the source begins. Needs `state`.',

@@ -22,14 +22,13 @@ export const fmtCommand = defineCommand({
   ],
   options: {
     check: switchOption({
+      conflicts: ['stdout'],
       description: 'Change nothing; exit with 1 when a file is not formatted.',
     }),
     stdout: switchOption({ description: 'Print the formatted text instead of writing the file.' }),
   },
   examples: [{ command: 'headgate fmt --check *.yaml', description: 'In CI' }],
   async run(context, { options, positionals }) {
-    if (options.check && options.stdout)
-      throw usageError('`--check` and `--stdout` exclude each other');
     const { terminal, world } = context;
     const files =
       positionals.length > 0

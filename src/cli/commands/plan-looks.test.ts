@@ -101,7 +101,7 @@ describe('a sample', () => {
   it('is refused with a comparison, and for several rows', async () => {
     expect(await cli('plan --live --diff headgate.yaml')).toMatchObject({
       code: 2,
-      err: expect.stringContaining('exclude each other') as string,
+      err: expect.stringContaining('cannot be used together with') as string,
     });
     write(
       'two.yaml',

@@ -36,9 +36,11 @@ export const planCommand = defineCommand({
     sample: textOption({
       value: 'FILE',
       completes: 'file',
+      conflicts: ['live', 'diff'],
       description: 'Show what each stage of the row does to the records of this file.',
     }),
     live: switchOption({
+      conflicts: ['diff'],
       description:
         'Show what each stage of the row does to the first records of its source, which is read.',
     }),
@@ -51,7 +53,7 @@ export const planCommand = defineCommand({
     diff: textOption({
       value: 'FILE',
       completes: 'file',
-      description: 'Show what is decided otherwise than in this document.',
+      description: 'Show the differences to this document: rows, connectors, settings, guarantees.',
     }),
     resolveSecrets: switchOption({
       description: 'Ask secrets managers; without it their tokens stay as they are.',
@@ -73,11 +75,6 @@ export const planCommand = defineCommand({
   ],
   async run(context, { options, positionals: [config] }) {
     const { loadPlan } = await import('../documents/load-plan.ts');
-    if (
-      [options.sample !== undefined, options.live, options.diff !== undefined].filter(Boolean)
-        .length > 1
-    )
-      throw usageError('`--sample`, `--live` and `--diff` exclude each other');
     const { plan, parts } = await loadPlan(context, {
       config,
       selection: options,

@@ -73,11 +73,6 @@ export async function backfill(
   config: string | undefined,
   options: BackfillValues,
 ): Promise<number> {
-  if (options.resume && options.restart)
-    throw usageError(
-      '`--resume` and `--restart` exclude each other',
-      'resume what is left, or restart everything',
-    );
   const prepared = await prepare(context, config, options);
   const { subject, loaded } = prepared;
   using stops = listenForStop(context.world, 'cancel', (signal) =>

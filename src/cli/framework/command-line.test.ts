@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { COMMANDS as REAL } from '../commands/index.ts';
 import { defineCommand } from './command.ts';
 import { parseLine, type ParsedLine } from './command-line.ts';
 import { integerOption, listOption, switchOption } from './option.ts';
@@ -136,5 +137,23 @@ describe('a command line', () => {
     expect(() => parseLine(argv, COMMANDS)).toThrow(
       expect.objectContaining({ code: 'usage', message, ...(hint === undefined ? {} : { hint }) }),
     );
+  });
+});
+
+describe('options that exclude each other', () => {
+  it('are refused together, in any order, and each is fine alone', () => {
+    const plan = REAL.filter(({ name }) => name === 'plan');
+    const of = (line: string) => () => parseLine(line.split(' '), plan);
+    expect(of('plan --live --diff a.yaml')).toThrow(
+      '`--live` cannot be used together with `--diff`',
+    );
+    expect(of('plan --diff a.yaml --sample b.jsonl')).toThrow('cannot be used together');
+    expect(of('plan --live')).not.toThrow();
+  });
+
+  it('are options of the same command', () => {
+    for (const { options } of REAL)
+      for (const { conflicts = [] } of Object.values(options))
+        expect(Object.keys(options)).toEqual(expect.arrayContaining([...conflicts]));
   });
 });

@@ -130,6 +130,7 @@ function flag(key: string, option: Option<unknown>): Flag {
   const made = new Flag(option.short === undefined ? long : `-${option.short}, ${long}`);
   // The library reads `--no-x` as "x is false"; our `--no-x` options are options of their own.
   made.negate = false;
+  made.conflicts([...(option.conflicts ?? [])]);
   return option.value === undefined
     ? made
     : made.argParser((text: string, before: readonly string[] | undefined) => [
@@ -171,6 +172,10 @@ function explained(
       return unknownOption(named, command);
     case 'commander.optionMissingArgument':
       return usageError(`\`${named.replace(/^-\w, /, '').replace(/ <.*/, '')}\` needs a value`);
+    case 'commander.conflictingOption': {
+      const [one, other] = [...error.message.matchAll(/--[\w-]+/g)].map(([name]) => `\`${name}\``);
+      return usageError(`${one} cannot be used together with ${other}`, seeHelp(command));
+    }
     case 'commander.missingArgument':
       return usageError(`\`headgate ${command?.name ?? ''}\` needs \`${named}\``, seeHelp(command));
     case 'commander.excessArguments':

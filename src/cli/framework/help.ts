@@ -93,10 +93,16 @@ export function optionDescription(option: Option<unknown>): string {
   const notes = [
     option.choices === undefined ? undefined : `one of ${option.choices.join(', ')}`,
     option.repeatable === true ? 'repeatable' : undefined,
+    conflictText(option),
     option.defaultText === undefined ? undefined : `default ${option.defaultText}`,
     option.env === undefined ? undefined : `env ${option.env.join(' or ')}`,
   ].filter((note) => note !== undefined);
   return notes.length === 0 ? option.description : `${option.description} (${notes.join('; ')})`;
+}
+
+/** `not with --live, --diff` */
+export function conflictText({ conflicts = [] }: Option<unknown>): string | undefined {
+  return conflicts.length === 0 ? undefined : `not with ${conflicts.map(flagOf).join(', ')}`;
 }
 
 function optionLines(

@@ -21,6 +21,8 @@ export interface Option<T> {
   /** Name of the value in help; absent for switches. */
   readonly value?: string;
   readonly env?: Variable;
+  /** Keys of options that cannot be given together with this one. */
+  readonly conflicts?: readonly string[];
   /** As help prints it. */
   readonly defaultText?: string;
   readonly choices?: readonly string[];
@@ -48,6 +50,7 @@ interface Described {
   readonly description: string;
   readonly short?: string;
   readonly env?: Variable;
+  readonly conflicts?: readonly string[];
 }
 
 export function switchOption(about: Described): Option<boolean> {

@@ -3,7 +3,7 @@ import { shownOptions, type Command } from './command.ts';
 import { SHARED_OPTIONS } from './shared-options.ts';
 import { EXIT } from './exit.ts';
 import { argumentText, optionText, usageOf } from './help.ts';
-import { type Option, type Options } from './option.ts';
+import { flagOf, type Option, type Options } from './option.ts';
 
 export function cliReference(commands: readonly Command[]): string {
   const sections = [
@@ -53,6 +53,9 @@ function about(option: Option<unknown>): string {
       ? ''
       : ` One of ${option.choices.map((choice) => `\`${choice}\``).join(', ')}.`,
     option.repeatable === true ? ' Repeatable.' : '',
+    option.conflicts === undefined
+      ? ''
+      : ` Not with ${option.conflicts.map((key) => `\`${flagOf(key)}\``).join(', ')}.`,
   ];
   return option.description.replaceAll('|', '\\|') + notes.join('');
 }
