@@ -5,7 +5,7 @@
 import { shardBlock } from '../blocks/shard/index.ts';
 import { parsedBlock, type ParsedBlocks } from '../document/parse/read-blocks.ts';
 import { isObject } from '../lib/text/json.ts';
-import type { PartDraft } from './part-draft.ts';
+import type { ResolvedPart } from './resolve-part.ts';
 import type { ShardPlan } from './plan.ts';
 
 export function isCut({
@@ -21,7 +21,7 @@ export function isCut({
 /** Asked of rows that run once by themselves; one range is none. */
 export function shardOf(
   blocks: ParsedBlocks,
-  source: PartDraft | undefined,
+  source: ResolvedPart | undefined,
 ): ShardPlan | undefined {
   const key = keyOf(source);
   const shard = parsedBlock(blocks, shardBlock)?.value;
@@ -30,7 +30,7 @@ export function shardOf(
     : { count: shard.count, key };
 }
 
-function keyOf(source: PartDraft | undefined): string | undefined {
+function keyOf(source: ResolvedPart | undefined): string | undefined {
   const named = source?.config['shard'];
   const key = isObject(named) ? named['key'] : undefined;
   return typeof key === 'string' ? key : undefined;

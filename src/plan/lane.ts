@@ -1,9 +1,9 @@
 import { COLUMNS_LANE, RECORDS_LANE } from '../kit/page.ts';
 import { qualityNeedsRecords } from '../blocks/quality/schema.ts';
 import type { Governance, LaneChoice, RowPlan } from './plan.ts';
-import type { PlannedRow } from './planned-row.ts';
+import type { AssembledRow } from './assembled-row.ts';
 
-export interface LaneSetting {
+export interface LaneFactors {
   readonly governance: Governance;
   readonly metadataColumns: RowPlan['metadataColumns'];
   readonly rollback: { readonly enabled: boolean } | undefined;
@@ -15,8 +15,8 @@ export interface LaneSetting {
  * Bytes pass through untouched when both sides speak one encoding and nothing between them looks at
  * records. Stages that can do with cells get columns, up to the first one that needs records.
  */
-export function chooseLane(row: PlannedRow, setting: LaneSetting): LaneChoice {
-  if (row.draft.node !== undefined)
+export function chooseLane(row: AssembledRow, setting: LaneFactors): LaneChoice {
+  if (row.resolved.node !== undefined)
     return { lane: RECORDS_LANE, reason: 'records: nodes hand on records' };
   const [first, ...others] = readersOf(row, setting);
   if (first === undefined) return laneWithoutReaders(row);
@@ -35,7 +35,7 @@ export function chooseLane(row: PlannedRow, setting: LaneSetting): LaneChoice {
   };
 }
 
-function laneWithoutReaders({ reads, writes, source, sink }: PlannedRow): LaneChoice {
+function laneWithoutReaders({ reads, writes, source, sink }: AssembledRow): LaneChoice {
   if (reads === undefined)
     return { lane: RECORDS_LANE, reason: 'records: the source is known only at run time' };
   if (writes === undefined)
@@ -57,7 +57,7 @@ function laneWithoutReaders({ reads, writes, source, sink }: PlannedRow): LaneCh
   return { lane: RECORDS_LANE, reason: `records: ${why ?? types}` };
 }
 
-function sinkNeedsRecords({ writes, sink }: PlannedRow): string | undefined {
+function sinkNeedsRecords({ writes, sink }: AssembledRow): string | undefined {
   if (writes === undefined) return 'the sink is known only at run time';
   return writes.columns === true ? undefined : `sink \`${sink.plan.type}\` takes records`;
 }
@@ -71,8 +71,8 @@ interface Reader {
 }
 
 function readersOf(
-  row: PlannedRow,
-  { governance, metadataColumns, rollback, children }: LaneSetting,
+  row: AssembledRow,
+  { governance, metadataColumns, rollback, children }: LaneFactors,
 ): Reader[] {
   const { masking, quality, contract, schema } = governance;
   const [child] = children;
@@ -101,7 +101,7 @@ function readersOf(
   return readers.filter((reader) => reader !== undefined && reader !== false);
 }
 
-function whatItReads({ plan, judged }: PlannedRow['transforms'][number]): string {
+function whatItReads({ plan, judged }: AssembledRow['transforms'][number]): string {
   if (judged === undefined) return 'changes records';
   const reads = plan.definition.reads(judged);
   if (reads.kind === 'record' || reads.names.length === 0) return 'changes records';

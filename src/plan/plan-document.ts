@@ -42,7 +42,7 @@ import { planReconcile } from './rules/reconcile.ts';
 import { stampedColumns } from './rules/rollback.ts';
 import { warnAboutUnusedShard } from './rules/shard.ts';
 import { warnAboutUnusedStates } from './rules/state.ts';
-import { checkTemplates } from './rules/templates.ts';
+import { checkPresets } from './rules/presets.ts';
 import { checkVerify, planVerify, withVerify } from './rules/verify.ts';
 import type { ValueList } from './for-each.ts';
 import { IssueList } from './issue-list.ts';
@@ -51,8 +51,8 @@ import { planTopology } from './plan-topology.ts';
 import { planFanOut } from './plan-fan-out.ts';
 import { finishRow, planRowParts } from './plan-row.ts';
 import type { Governance, PartitionPlan, Plan, RowPlan } from './plan.ts';
-import type { PlannedRow } from './planned-row.ts';
-import { draftRows, type RowDraft } from './row-drafts.ts';
+import type { AssembledRow } from './assembled-row.ts';
+import { resolveRows, type ResolvedRow } from './resolve-rows.ts';
 import { checkTokenScopes, findTokens } from './run-time-tokens.ts';
 import { selectRows, type SelectionFlags } from './select.ts';
 
@@ -94,14 +94,14 @@ export function planDocument(document: Document, parts: Parts, options: PlanOpti
     backfill,
   };
   const graph = planTopology(context);
-  const { rows: drafts, fanOuts: listDrafts, lists } = graph?.drafts ?? draftRows(context);
+  const { rows: drafts, fanOuts: listRows, lists } = graph?.drafts ?? resolveRows(context);
   // Tokens name rows; nodes have no records that others run for.
-  const ids = graph === undefined ? [...drafts, ...listDrafts].map((draft) => draft.id) : [];
-  checkTemplates(graph?.parts ?? [...drafts, ...listDrafts], context);
+  const ids = graph === undefined ? [...drafts, ...listRows].map((resolved) => resolved.id) : [];
+  checkPresets(graph?.parts ?? [...drafts, ...listRows], context);
   const planned =
     graph?.rows ??
-    drafts.map((draft) => planRowParts(draft, context)).filter((row) => row !== undefined);
-  checkWaiting([...drafts, ...listDrafts], drafts, issues);
+    drafts.map((resolved) => planRowParts(resolved, context)).filter((row) => row !== undefined);
+  checkWaiting([...drafts, ...listRows], drafts, issues);
   if (graph === undefined) warnAboutUnusedShard(blocks, drafts, issues);
   const verify = planVerify(blocks, context);
   const finished = finishRows(planned, {
@@ -118,10 +118,10 @@ export function planDocument(document: Document, parts: Parts, options: PlanOpti
   const rows = withVerify(verify, finished);
   checkVerify(verify, { topology: graph?.topology, rows }, issues);
   const retry = retryPolicyOf(parsedBlock(blocks, resilienceBlock)?.value ?? {});
-  const fanOuts = listDrafts.flatMap(
-    (draft) => planFanOut(draft, { ...context, ids, lists, retry }) ?? [],
+  const fanOuts = listRows.flatMap(
+    (resolved) => planFanOut(resolved, { ...context, ids, lists, retry }) ?? [],
   );
-  const selectable = [...drafts, ...listDrafts].sort((one, other) => one.index - other.index);
+  const selectable = [...drafts, ...listRows].sort((one, other) => one.index - other.index);
   const selection = selectRows(selectable, {
     flags: options.selection ?? {},
     policy: parsedBlock(blocks, selectionBlock)?.value.include_parents,
@@ -129,7 +129,7 @@ export function planDocument(document: Document, parts: Parts, options: PlanOpti
     issues,
   });
   checkOutputs(
-    planned.filter((row) => selection.run.has(row.draft.id)),
+    planned.filter((row) => selection.run.has(row.resolved.id)),
     lists,
     issues,
   );
@@ -186,7 +186,7 @@ interface Finishing {
   readonly name: string;
   readonly ids: readonly string[];
   readonly lists: ReadonlyMap<string, ValueList>;
-  readonly drafts: readonly RowDraft[];
+  readonly drafts: readonly ResolvedRow[];
   readonly partitions: ReadonlyMap<string, PartitionPlan>;
   readonly blocks: ParsedBlocks;
   readonly reconcile: RowPlan['reconcile'];
@@ -195,10 +195,10 @@ interface Finishing {
 }
 
 function finishRows(
-  planned: readonly PlannedRow[],
+  planned: readonly AssembledRow[],
   { name, ids, lists, drafts, partitions, blocks, reconcile, backfill, issues }: Finishing,
 ): RowPlan[] {
-  const children = Map.groupBy(drafts, (draft) => draft.parent?.row);
+  const children = Map.groupBy(drafts, (resolved) => resolved.parent?.row);
   const governance: Governance = {
     quality: parsedBlock(blocks, qualityBlock)?.value,
     contract: parsedBlock(blocks, contractBlock)?.value,
@@ -223,13 +223,13 @@ function finishRows(
   if (rollback?.enabled !== true && parsedBlock(blocks, backfillBlock) === undefined)
     warnAboutUnusedStates(planned, issues);
   return planned.map((row) => {
-    const own = (children.get(row.draft.id) ?? []).map((child) => child.id);
+    const own = (children.get(row.resolved.id) ?? []).map((child) => child.id);
     return finishRow(row, {
       name,
       ids,
       lists,
       children: own,
-      partition: partitions.get(row.draft.id),
+      partition: partitions.get(row.resolved.id),
       governance,
       resilience,
       metadataColumns,

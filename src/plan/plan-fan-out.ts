@@ -2,38 +2,41 @@ import type { SourceDefinition } from '../kit/source.ts';
 import { checkAuthRef } from './rules/auth.ts';
 import { checkTokens, collectedOf } from './rules/row-tokens.ts';
 import type { ValueList } from './for-each.ts';
-import type { FanOutDraft } from './fan-out-draft.ts';
+import type { ResolvedFanOut } from './resolve-fan-out.ts';
 import type { RowContext } from './plan-row.ts';
 import type { FanOutPlan, RowPlan } from './plan.ts';
 
-interface FanOutSetting extends RowContext {
+interface FanOutPlanning extends RowContext {
   readonly ids: readonly string[];
   readonly lists: ReadonlyMap<string, ValueList>;
   readonly retry: RowPlan['retry'];
 }
 
 /** `undefined` when its source cannot be known. */
-export function planFanOut(draft: FanOutDraft, setting: FanOutSetting): FanOutPlan | undefined {
+export function planFanOut(
+  resolved: ResolvedFanOut,
+  setting: FanOutPlanning,
+): FanOutPlan | undefined {
   const { blocks, parts, planner, issues, ids, lists, retry, backfill } = setting;
-  if (draft.source === undefined) return undefined;
-  checkAuthRef(draft.source, blocks, issues);
-  const source = planner.plan<SourceDefinition>(draft.source, parts.sources, 'source');
+  if (resolved.source === undefined) return undefined;
+  checkAuthRef(resolved.source, blocks, issues);
+  const source = planner.plan<SourceDefinition>(resolved.source, parts.sources, 'source');
   if (source === undefined) return undefined;
   const scope = {
-    owner: `the fan-out row \`${draft.id}\``,
+    owner: `the fan-out row \`${resolved.id}\``,
     parent: undefined,
-    forEach: draft.forEach,
+    forEach: resolved.forEach,
     partition: undefined,
     backfill,
     ids,
     lists,
   };
   checkTokens(
-    { draft: draft.source, tokens: source.tokens, own: source.plan.definition.ownTokens },
+    { resolved: resolved.source, tokens: source.tokens, own: source.plan.definition.ownTokens },
     scope,
     issues,
   );
-  const { id, index, dependsOn, forEach, collect, select, alias, weight, tags, status } = draft;
+  const { id, index, dependsOn, forEach, collect, select, alias, weight, tags, status } = resolved;
   return Object.freeze({
     role: 'discovery',
     id,

@@ -12,7 +12,7 @@ import { stepsOf, type Steps } from '../document/parse/steps.ts';
 import { restoreEscapes } from '../document/tokens/tokens.ts';
 import type { IssueList } from './issue-list.ts';
 import type { PartPlan } from './plan.ts';
-import { placeInConfig, type PartDraft } from './part-draft.ts';
+import { placeInConfig, type ResolvedPart } from './resolve-part.ts';
 import { findTokens, isGroup, type FoundToken } from './run-time-tokens.ts';
 
 /** A part that this build does not have. */
@@ -43,7 +43,7 @@ interface Definition {
   readonly config: ZodType;
 }
 
-export interface PlannedPart<D> {
+export interface AssembledPart<D> {
   readonly plan: PartPlan<D>;
   /**
    * The parsed config; with tokens, one where placeholders stand for them. `undefined` when it
@@ -65,22 +65,22 @@ export class PartPlanner {
   }
 
   plan<D extends Definition>(
-    draft: PartDraft,
+    resolved: ResolvedPart,
     shelf: Shelf<D & Definition>,
     kind: string,
-  ): PlannedPart<D> | undefined {
-    const definition = shelf.get(draft.type);
+  ): AssembledPart<D> | undefined {
+    const definition = shelf.get(resolved.type);
     if (definition === undefined) {
       reportUnknownType(
-        { kind, type: draft.type, path: draft.typePath, known: shelf.types() },
+        { kind, type: resolved.type, path: resolved.typePath, known: shelf.types() },
         this.#issues,
       );
       return undefined;
     }
-    const parsed = this.#parse(definition, draft);
+    const parsed = this.#parse(definition, resolved);
     const { tokens, judged } = parsed;
     const deferred = tokens.length > 0;
-    const { path, template, config } = draft;
+    const { path, template, config } = resolved;
     const plan = {
       path,
       type: definition.type,
@@ -98,28 +98,28 @@ export class PartPlanner {
    * Tells what is wrong with the config of a template that no row completes: what a row could still
    * change is left out.
    */
-  judgeTemplate(draft: Pick<PartDraft, 'path' | 'config'>, definition: Definition): void {
-    const { issues } = parseConfig(definition, draft.config, this.#check);
+  judgePreset(resolved: Pick<ResolvedPart, 'path' | 'config'>, definition: Definition): void {
+    const { issues } = parseConfig(definition, resolved.config, this.#check);
     for (const issue of issues) {
       if (STAYS_WRONG.has(issue.code))
         this.#issues.add({
           ...issue,
-          path: joinPath(draft.path, 'config', ...stepsOf(issue.path)),
+          path: joinPath(resolved.path, 'config', ...stepsOf(issue.path)),
         });
     }
   }
 
-  #parse(definition: Definition, draft: PartDraft): Parsed {
+  #parse(definition: Definition, resolved: ResolvedPart): Parsed {
     let byConfig = this.#known.get(definition);
     if (byConfig === undefined)
       this.#known.set(definition, (byConfig = new Map<JsonObject, Parsed>()));
-    let parsed = byConfig.get(draft.config);
+    let parsed = byConfig.get(resolved.config);
     if (parsed === undefined) {
-      parsed = parseConfig(definition, draft.config, this.#check);
-      byConfig.set(draft.config, parsed);
+      parsed = parseConfig(definition, resolved.config, this.#check);
+      byConfig.set(resolved.config, parsed);
     }
     for (const issue of parsed.issues)
-      this.#issues.add({ ...issue, path: placeInConfig(draft, issue.path) });
+      this.#issues.add({ ...issue, path: placeInConfig(resolved, issue.path) });
     return parsed;
   }
 }

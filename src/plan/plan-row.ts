@@ -26,11 +26,11 @@ import { checkWriteMode } from './rules/write-mode.ts';
 import type { ValueList } from './for-each.ts';
 import type { IssueList } from './issue-list.ts';
 import { chooseLane } from './lane.ts';
-import type { PartPlanner, PlannedPart } from './plan-part.ts';
+import type { PartPlanner, AssembledPart } from './plan-part.ts';
 import type { Governance, RowPlan } from './plan.ts';
-import { rowName, type PlannedRow } from './planned-row.ts';
-import type { PartDraft } from './part-draft.ts';
-import type { RowDraft } from './row-drafts.ts';
+import { rowName, type AssembledRow } from './assembled-row.ts';
+import type { ResolvedPart } from './resolve-part.ts';
+import type { ResolvedRow } from './resolve-rows.ts';
 
 export interface RowContext {
   readonly blocks: ParsedBlocks;
@@ -46,32 +46,32 @@ export interface RowContext {
  * node reads from a graph.
  */
 export function planRowParts(
-  draft: RowDraft,
+  resolved: ResolvedRow,
   context: RowContext,
-  graph?: PlannedPart<SourceDefinition>,
-): PlannedRow | undefined {
+  graph?: AssembledPart<SourceDefinition>,
+): AssembledRow | undefined {
   const { parts, planner, blocks, issues } = context;
-  for (const part of [draft.source, draft.sink])
+  for (const part of [resolved.source, resolved.sink])
     if (part !== undefined) checkAuthRef(part, blocks, issues);
   const source =
-    draft.source === undefined
+    resolved.source === undefined
       ? graph
-      : planner.plan<SourceDefinition>(draft.source, parts.sources, 'source');
+      : planner.plan<SourceDefinition>(resolved.source, parts.sources, 'source');
   const sink =
-    draft.sink === undefined
+    resolved.sink === undefined
       ? undefined
-      : planner.plan<SinkDefinition>(draft.sink, parts.sinks, 'sink');
-  const transforms = draft.transforms.map((entry) =>
-    planner.plan<TransformDefinition>(plainDraft(entry), parts.transforms, 'transform'),
+      : planner.plan<SinkDefinition>(resolved.sink, parts.sinks, 'sink');
+  const transforms = resolved.transforms.map((entry) =>
+    planner.plan<TransformDefinition>(plainPart(entry), parts.transforms, 'transform'),
   );
   const state =
-    draft.state === undefined
+    resolved.state === undefined
       ? undefined
-      : planner.plan<StateStoreDefinition>(plainDraft(draft.state), parts.states, 'state store');
-  const dlq = draft.dlq === undefined ? undefined : planDlq(draft.dlq, context);
+      : planner.plan<StateStoreDefinition>(plainPart(resolved.state), parts.states, 'state store');
+  const dlq = resolved.dlq === undefined ? undefined : planDlq(resolved.dlq, context);
   if (source === undefined || sink === undefined) return undefined;
   return {
-    draft,
+    resolved,
     source,
     sink,
     transforms: transforms.filter((transform) => transform !== undefined),
@@ -82,15 +82,15 @@ export function planRowParts(
   };
 }
 
-function judge<D, T>(part: PlannedPart<D>, capabilities: (config: unknown) => T): T | undefined {
+function judge<D, T>(part: AssembledPart<D>, capabilities: (config: unknown) => T): T | undefined {
   return part.judged === undefined ? undefined : capabilities(part.judged);
 }
 
 function planDlq(
   { path, value }: Placed<DlqSpec>,
   { planner, parts }: RowContext,
-): PlannedRow['dlq'] {
-  const written = plainDraft({ path: joinPath(path, 'sink'), value: value.sink });
+): AssembledRow['dlq'] {
+  const written = plainPart({ path: joinPath(path, 'sink'), value: value.sink });
   const sink = planner.plan<SinkDefinition>(
     { ...written, config: appending(written.config) },
     parts.sinks,
@@ -106,11 +106,11 @@ function appending(config: JsonObject): JsonObject {
   return rest;
 }
 
-/** A part without templates. */
-export function plainDraft({
+/** A part without presets. */
+export function plainPart({
   path,
   value,
-}: Placed<{ readonly type: string; readonly config?: JsonObject | undefined }>): PartDraft {
+}: Placed<{ readonly type: string; readonly config?: JsonObject | undefined }>): ResolvedPart {
   const config = value.config ?? {};
   return {
     path,
@@ -122,7 +122,7 @@ export function plainDraft({
   };
 }
 
-export interface RowSetting {
+export interface RowPlanning {
   readonly name: string;
   readonly ids: readonly string[];
   readonly lists: ReadonlyMap<string, ValueList>;
@@ -139,26 +139,30 @@ export interface RowSetting {
   readonly issues: IssueList;
 }
 
-export function finishRow(row: PlannedRow, setting: RowSetting): RowPlan {
+export function finishRow(row: AssembledRow, setting: RowPlanning): RowPlan {
   const { issues, governance } = setting;
-  const { draft } = row;
+  const { resolved } = row;
   const { ids, lists, backfill } = setting;
-  const partition = draft.partition?.value.kind;
+  const partition = resolved.partition?.value.kind;
   const scope = {
-    owner: rowName(draft),
-    parent: draft.parent?.row,
-    forEach: draft.forEach,
+    owner: rowName(resolved),
+    parent: resolved.parent?.row,
+    forEach: resolved.forEach,
     partition,
     backfill,
     ids,
     lists,
   };
   checkTokens(
-    { draft: draft.source, tokens: row.source.tokens, own: row.source.plan.definition.ownTokens },
+    {
+      resolved: resolved.source,
+      tokens: row.source.tokens,
+      own: row.source.plan.definition.ownTokens,
+    },
     scope,
     issues,
   );
-  checkTokens({ draft: draft.sink, tokens: row.sink.tokens, own: undefined }, scope, issues);
+  checkTokens({ resolved: resolved.sink, tokens: row.sink.tokens, own: undefined }, scope, issues);
   checkPartition(row, issues);
   checkShard(row, issues);
   checkReconcile(row, setting.reconcile, issues);
@@ -169,7 +173,7 @@ export function finishRow(row: PlannedRow, setting: RowSetting): RowPlan {
   checkSchemaDrift(row, governance, issues);
   checkSla(row, issues);
   checkState(row, setting.name, issues);
-  const stateKey = stateKeyOf(setting.name, draft.id);
+  const stateKey = stateKeyOf(setting.name, resolved.id);
   const rollback = planRollback(
     row,
     { rollback: setting.rollback, columns: setting.metadataColumns, stateKey },
@@ -177,25 +181,26 @@ export function finishRow(row: PlannedRow, setting: RowSetting): RowPlan {
   );
   const cleanUp = planCleanUp(row, governance, scope, issues);
   return Object.freeze({
-    id: draft.id,
-    index: draft.index,
-    role: draft.forEach.length > 0 ? 'product' : draft.parent === undefined ? 'root' : 'child',
+    id: resolved.id,
+    index: resolved.index,
+    role:
+      resolved.forEach.length > 0 ? 'product' : resolved.parent === undefined ? 'root' : 'child',
     parent: parentLinkOf(row, cleanUp?.tokens),
-    dependsOn: draft.dependsOn,
-    forEach: draft.forEach,
+    dependsOn: resolved.dependsOn,
+    forEach: resolved.forEach,
     collected: collectedOf([row.source, row.sink], lists),
     partition: setting.partition,
-    ...(draft.shard === undefined ? {} : { shard: draft.shard }),
+    ...(resolved.shard === undefined ? {} : { shard: resolved.shard }),
     source: row.source.plan,
     sink: row.sink.plan,
     transforms: row.transforms.map((transform) => transform.plan),
     state: row.state?.plan,
     dlq: row.dlq === undefined ? undefined : dlqPlan(row.dlq),
-    delivery: draft.delivery,
+    delivery: resolved.delivery,
     guarantee: guaranteeOf(row),
     governance,
     ...setting.resilience,
-    sla: draft.sla?.value,
+    sla: resolved.sla?.value,
     reconcile: setting.reconcile,
     adaptiveBatch: setting.adaptiveBatch,
     metadataColumns: setting.metadataColumns,
@@ -203,13 +208,13 @@ export function finishRow(row: PlannedRow, setting: RowSetting): RowPlan {
     ...(cleanUp === undefined ? {} : { cleanUp }),
     lane: chooseLane(row, setting),
     stateKey,
-    weight: draft.weight,
-    tags: draft.tags,
-    status: draft.status,
+    weight: resolved.weight,
+    tags: resolved.tags,
+    status: resolved.status,
   });
 }
 
-function dlqPlan({ spec, sink }: NonNullable<PlannedRow['dlq']>): RowPlan['dlq'] {
+function dlqPlan({ spec, sink }: NonNullable<AssembledRow['dlq']>): RowPlan['dlq'] {
   return {
     sink: sink.plan,
     onBatchError: spec.on_batch_error,

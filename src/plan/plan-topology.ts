@@ -15,30 +15,30 @@ import { joinPath } from '../lib/text/text-path.ts';
 import { checkAuthRef } from './rules/auth.ts';
 import { refuseOwnSource } from './rules/outputs.ts';
 import { checkTokens, type TokenScope } from './rules/row-tokens.ts';
-import { checkBesideNodes, checkNodeTemplate } from './rules/topology.ts';
-import { draftPart, type PartDraft } from './part-draft.ts';
-import type { PlannedPart } from './plan-part.ts';
-import { plainDraft, planRowParts, type RowContext } from './plan-row.ts';
+import { checkBesideNodes, checkNodePreset } from './rules/topology.ts';
+import { resolvePart, type ResolvedPart } from './resolve-part.ts';
+import type { AssembledPart } from './plan-part.ts';
+import { plainPart, planRowParts, type RowContext } from './plan-row.ts';
 import type { NodePlan, TopologyPlan, TransformPlan } from './plan.ts';
-import type { PlannedRow } from './planned-row.ts';
-import type { Drafts, RowDraft } from './row-drafts.ts';
+import type { AssembledRow } from './assembled-row.ts';
+import type { ResolvedRows, ResolvedRow } from './resolve-rows.ts';
 import { planEdges } from './topology-edges.ts';
 import { checkGraph, type Graph } from './topology-graph.ts';
 
 export interface PlannedTopology {
   /** The sink nodes as rows. */
-  readonly drafts: Drafts;
-  readonly rows: readonly PlannedRow[];
+  readonly drafts: ResolvedRows;
+  readonly rows: readonly AssembledRow[];
   /** Presets that nodes start from. */
-  readonly parts: readonly Pick<RowDraft, 'source' | 'sink'>[];
+  readonly parts: readonly Pick<ResolvedRow, 'source' | 'sink'>[];
   /** `undefined` when the graph cannot run. */
   readonly topology: TopologyPlan | undefined;
 }
 
 interface SourceNode {
   readonly id: string;
-  readonly draft: PartDraft | undefined;
-  readonly planned: PlannedPart<SourceDefinition> | undefined;
+  readonly resolved: ResolvedPart | undefined;
+  readonly planned: AssembledPart<SourceDefinition> | undefined;
 }
 
 type OfKind<K extends NodeSpec['kind']> = Extract<NodeSpec, { kind: K }>;
@@ -67,21 +67,21 @@ export function planTopology(context: RowContext): PlannedTopology | undefined {
     merges: ofKind('merge'),
   });
   const sinks = ofKind('sink').map((node, index) =>
-    draftSink(node, index, { context, limit: shape.exactlyOnceLimit }),
+    resolveSink(node, index, { context, limit: shape.exactlyOnceLimit }),
   );
   warnAboutState(context, shape.startsOver);
-  const rows = sinks.map((draft) => {
+  const rows = sinks.map((resolved) => {
     const reaching = sources.filter(
-      ({ id }) => graph === undefined || reaches(graph, id, draft.id),
+      ({ id }) => graph === undefined || reaches(graph, id, resolved.id),
     );
-    return planRowParts(draft, context, readerOf(reaching, shape.startsOver));
+    return planRowParts(resolved, context, readerOf(reaching, shape.startsOver));
   });
   for (const row of rows)
     for (const source of sources) if (row !== undefined) refuseToWriteSource(row, source, context);
   return {
     drafts: { rows: sinks, fanOuts: [], lists: new Map() },
     rows: rows.filter((row) => row !== undefined),
-    parts: [...sinks, ...sources.map(({ draft }) => ({ source: draft, sink: undefined }))],
+    parts: [...sinks, ...sources.map(({ resolved }) => ({ source: resolved, sink: undefined }))],
     topology:
       graph === undefined
         ? undefined
@@ -100,25 +100,25 @@ const NO_RECORDS: Omit<TokenScope, 'owner' | 'backfill'> = {
 
 function planSource({ id, path, value }: NodeOf<'source'>, context: RowContext): SourceNode {
   const { blocks, issues, planner, parts } = context;
-  const { sources: templates, present } = blocks.pipeline;
-  const template = templates.get(value.ref ?? 'default');
-  if (template !== undefined) checkNodeTemplate(template, id, issues);
-  const draft = draftPart(
-    { role: 'source', own: value, templates, shelf: parts.sources, path, ownPath: path, present },
+  const { sources: presets, present } = blocks.pipeline;
+  const template = presets.get(value.ref ?? 'default');
+  if (template !== undefined) checkNodePreset(template, id, issues);
+  const resolved = resolvePart(
+    { role: 'source', own: value, presets, shelf: parts.sources, path, ownPath: path, present },
     issues,
   );
-  if (draft === undefined) return { id, draft, planned: undefined };
-  checkAuthRef(draft, blocks, issues);
-  const planned = planner.plan<SourceDefinition>(draft, parts.sources, 'source');
+  if (resolved === undefined) return { id, resolved, planned: undefined };
+  checkAuthRef(resolved, blocks, issues);
+  const planned = planner.plan<SourceDefinition>(resolved, parts.sources, 'source');
   if (planned !== undefined) {
-    const user = { draft, tokens: planned.tokens, own: planned.plan.definition.ownTokens };
+    const user = { resolved, tokens: planned.tokens, own: planned.plan.definition.ownTokens };
     checkTokens(
       user,
       { ...NO_RECORDS, owner: `source node \`${id}\``, backfill: context.backfill },
       issues,
     );
   }
-  return { id, draft, planned };
+  return { id, resolved, planned };
 }
 
 function planTransforms(
@@ -126,19 +126,19 @@ function planTransforms(
   { planner, parts }: RowContext,
 ): TransformPlan[] {
   return (value.transforms ?? []).flatMap((entry, index) => {
-    const draft = plainDraft({ path: joinPath(path, 'transforms', index), value: entry });
-    const planned = planner.plan<TransformDefinition>(draft, parts.transforms, 'transform');
+    const resolved = plainPart({ path: joinPath(path, 'transforms', index), value: entry });
+    const planned = planner.plan<TransformDefinition>(resolved, parts.transforms, 'transform');
     return planned === undefined ? [] : [planned.plan];
   });
 }
 
-function draftSink(
+function resolveSink(
   { id, path, value }: NodeOf<'sink'>,
   index: number,
   { context, limit }: { readonly context: RowContext; readonly limit: string | undefined },
-): RowDraft {
+): ResolvedRow {
   const { blocks, issues } = context;
-  const { sinks: templates, present } = blocks.pipeline;
+  const { sinks: presets, present } = blocks.pipeline;
   return {
     id,
     index,
@@ -148,11 +148,11 @@ function draftSink(
     forEach: [],
     partition: undefined,
     source: undefined,
-    sink: draftPart(
+    sink: resolvePart(
       {
         role: 'sink',
         own: value,
-        templates,
+        presets,
         shelf: context.parts.sinks,
         path,
         ownPath: path,
@@ -223,7 +223,7 @@ function reaches({ edges }: Graph, from: string, to: string): boolean {
 function readerOf(
   reaching: readonly SourceNode[],
   startsOver: string | undefined,
-): PlannedPart<SourceDefinition> {
+): AssembledPart<SourceDefinition> {
   const planned = reaching.flatMap((source) =>
     source.planned === undefined ? [] : [source.planned],
   );
@@ -273,7 +273,7 @@ function readerOf(
 
 /** Nodes run at the same time: no sink may replace what any source of the graph reads. */
 function refuseToWriteSource(
-  row: PlannedRow,
+  row: AssembledRow,
   { planned }: SourceNode,
   { issues }: RowContext,
 ): void {

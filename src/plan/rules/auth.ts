@@ -5,7 +5,7 @@ import { joinPath } from '../../lib/text/text-path.ts';
 import type { ParsedBlocks } from '../../document/parse/read-blocks.ts';
 import type { IssueList } from '../issue-list.ts';
 import type { Plan } from '../plan.ts';
-import { placeInConfig, type PartDraft } from '../part-draft.ts';
+import { placeInConfig, type ResolvedPart } from '../resolve-part.ts';
 
 /** Every declared login is checked, used or not; none is asked for a token. */
 export function planProviders(
@@ -38,11 +38,15 @@ export function planProviders(
  * A connector's `auth: {ref}` must name a declared login; whether anything may stand beside it its
  * schema says.
  */
-export function checkAuthRef(draft: PartDraft, { auth }: ParsedBlocks, issues: IssueList): void {
-  const { auth: block } = draft.config;
+export function checkAuthRef(
+  resolved: ResolvedPart,
+  { auth }: ParsedBlocks,
+  issues: IssueList,
+): void {
+  const { auth: block } = resolved.config;
   if (!isObject(block) || !Object.hasOwn(block, 'ref')) return;
   const { ref } = block;
-  const path = placeInConfig(draft, 'auth.ref');
+  const path = placeInConfig(resolved, 'auth.ref');
   if (typeof ref !== 'string' || auth.has(ref)) return;
   issues.error(
     'unknown_auth',

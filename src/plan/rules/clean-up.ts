@@ -6,7 +6,7 @@ import { joinPath } from '../../lib/text/text-path.ts';
 import { isCut } from '../cut.ts';
 import type { IssueList } from '../issue-list.ts';
 import type { CleanUpPlan, Governance } from '../plan.ts';
-import type { PlannedRow } from '../planned-row.ts';
+import type { AssembledRow } from '../assembled-row.ts';
 import { findTokens } from '../run-time-tokens.ts';
 import { checkTokensAt, type TokenScope } from './row-tokens.ts';
 
@@ -15,12 +15,12 @@ import { checkTokensAt, type TokenScope } from './row-tokens.ts';
  * vanished.
  */
 export function planCleanUp(
-  row: PlannedRow,
+  row: AssembledRow,
   governance: Governance,
   scope: TokenScope,
   issues: IssueList,
 ): CleanUpPlan | undefined {
-  const { completeFor } = row.draft;
+  const { completeFor } = row.resolved;
   if (completeFor === undefined) return undefined;
   const place = joinPath(completeFor.path, 'scope');
   const tokens = findTokens(completeFor.value.scope);
@@ -42,7 +42,7 @@ export function planCleanUp(
 type Limit = readonly [message: string, hint: string];
 
 function limitOf(
-  { draft, writes, sink }: PlannedRow,
+  { resolved, writes, sink }: AssembledRow,
   { quality, contract, schema }: Governance,
 ): Limit | undefined {
   const keep = 'use `on_missing: ignore`, or change that';
@@ -54,12 +54,12 @@ function limitOf(
   }
   if (writes !== undefined && writes.sweep !== true)
     return [`the sink \`${sink.plan.type}\` offers no way to do it`, 'use `on_missing: ignore`'];
-  if (draft.delivery === 'exactly_once')
+  if (resolved.delivery === 'exactly_once')
     return [
       'the row delivers `exactly_once`',
       'use `at_least_once`: an upsert makes repeats harmless',
     ];
-  if (isCut(draft)) return ['the row is cut into parts, and none of them sees everything', keep];
+  if (isCut(resolved)) return ['the row is cut into parts, and none of them sees everything', keep];
   const quarantines =
     quality !== undefined && qualityQuarantines(quality)
       ? 'quality'

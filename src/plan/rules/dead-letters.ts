@@ -4,14 +4,18 @@ import { qualityQuarantines } from '../../blocks/quality/schema.ts';
 import { joinPath } from '../../lib/text/text-path.ts';
 import type { IssueList } from '../issue-list.ts';
 import type { Governance } from '../plan.ts';
-import { rowName, type PlannedRow } from '../planned-row.ts';
+import { rowName, type AssembledRow } from '../assembled-row.ts';
 
 const REMEDY = 'add a `dlq` with a `sink`, or choose another policy';
 
-export function checkDeadLetters(row: PlannedRow, governance: Governance, issues: IssueList): void {
+export function checkDeadLetters(
+  row: AssembledRow,
+  governance: Governance,
+  issues: IssueList,
+): void {
   const { quality, contract } = governance;
-  if (row.draft.dlq === undefined) {
-    const missing = `sends records to the dead-letter queue, but ${rowName(row.draft)} has no \`dlq\``;
+  if (row.resolved.dlq === undefined) {
+    const missing = `sends records to the dead-letter queue, but ${rowName(row.resolved)} has no \`dlq\``;
     if (quality !== undefined && qualityQuarantines(quality))
       issues.error('dlq_required', 'pipeline.quality', `\`quality\` ${missing}`, REMEDY);
     if (contract !== undefined && contractQuarantines(contract))
@@ -22,8 +26,8 @@ export function checkDeadLetters(row: PlannedRow, governance: Governance, issues
 
 /** `dlq_all` on a sink that may have kept part of a failed page writes those records twice. */
 function checkWholePages(
-  { writes, sink }: PlannedRow,
-  dlq: NonNullable<PlannedRow['dlq']>,
+  { writes, sink }: AssembledRow,
+  dlq: NonNullable<AssembledRow['dlq']>,
   issues: IssueList,
 ): void {
   if (dlq.spec.on_batch_error !== 'dlq_all' || dlq.spec.allow_duplicates_on_dlq_all) return;

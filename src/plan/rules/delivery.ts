@@ -2,20 +2,20 @@
 import { isKeyed } from '../../kit/write-spec.ts';
 import type { IssueList } from '../issue-list.ts';
 import type { Governance, Guarantee } from '../plan.ts';
-import { rowName, type PlannedRow } from '../planned-row.ts';
+import { rowName, type AssembledRow } from '../assembled-row.ts';
 
 /**
  * Judged from the parts; watermarks are committed only where the document asks for `exactly_once`.
  */
-export function guaranteeOf(row: PlannedRow): Guarantee {
-  if (row.draft.delivery === 'exactly_once' && limitOf(row) === undefined)
+export function guaranteeOf(row: AssembledRow): Guarantee {
+  if (row.resolved.delivery === 'exactly_once' && limitOf(row) === undefined)
     return 'effectively-once (atomic watermark)';
   return isKeyedRow(row) ? 'effectively-once (keyed upsert)' : 'at-least-once';
 }
 
-export function checkDelivery(row: PlannedRow, governance: Governance, issues: IssueList): void {
-  if (row.draft.delivery !== 'exactly_once') return;
-  const path = row.draft.deliveryPath;
+export function checkDelivery(row: AssembledRow, governance: Governance, issues: IssueList): void {
+  if (row.resolved.delivery !== 'exactly_once') return;
+  const path = row.resolved.deliveryPath;
   if (governance.contract?.on_breach === 'quarantine') {
     const message =
       '`on_breach: quarantine` of the contract cannot be combined with `exactly_once`';
@@ -28,25 +28,25 @@ export function checkDelivery(row: PlannedRow, governance: Governance, issues: I
   }
   // A graph goes on from one position: what its sinks hold has to be known page by page, keyed or
   // not.
-  if (row.writes === undefined || (isKeyedRow(row) && row.draft.node === undefined)) return;
+  if (row.writes === undefined || (isKeyedRow(row) && row.resolved.node === undefined)) return;
   const limit = limitOf(row);
   if (limit === undefined) return;
   issues.error(
     'exactly_once_unreachable',
     path,
-    `${rowName(row.draft)} cannot deliver exactly once: ${limit}`,
+    `${rowName(row.resolved)} cannot deliver exactly once: ${limit}`,
     upsertHint(row),
   );
 }
 
-function isKeyedRow({ writes }: PlannedRow): boolean {
+function isKeyedRow({ writes }: AssembledRow): boolean {
   return writes !== undefined && isKeyed(writes.writeMode) && writes.key.length > 0;
 }
 
 /** The first leg of the atomic watermark path that is missing. */
-function limitOf(row: PlannedRow): string | undefined {
+function limitOf(row: AssembledRow): string | undefined {
   const { reads, writes, state, source, sink } = row;
-  if (row.draft.node?.exactlyOnceLimit !== undefined) return row.draft.node.exactlyOnceLimit;
+  if (row.resolved.node?.exactlyOnceLimit !== undefined) return row.resolved.node.exactlyOnceLimit;
   if (writes?.writeMode === 'overwrite')
     return 'its sink replaces everything (`write_mode: overwrite`), and a page cannot be told apart';
   if (reads?.replay !== 'positional')
@@ -60,9 +60,9 @@ function limitOf(row: PlannedRow): string | undefined {
   return undefined;
 }
 
-function upsertHint({ draft, writes, sink }: PlannedRow): string | undefined {
+function upsertHint({ resolved, writes, sink }: AssembledRow): string | undefined {
   if (writes?.writeModes.includes('upsert') !== true) return undefined;
-  if (draft.node !== undefined)
+  if (resolved.node !== undefined)
     return '`at_least_once` with `write_mode: upsert` and a `key` makes repeats harmless';
   return `give the sink \`${sink.plan.type}\` \`write_mode: upsert\` and a \`key\``;
 }

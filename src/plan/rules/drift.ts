@@ -2,16 +2,20 @@
 import { driftQuarantines } from '../../blocks/schema-drift/schema.ts';
 import type { IssueList } from '../issue-list.ts';
 import type { Governance } from '../plan.ts';
-import { rowName, type PlannedRow } from '../planned-row.ts';
+import { rowName, type AssembledRow } from '../assembled-row.ts';
 
 const PATH = 'pipeline.schema';
 
-export function checkSchemaDrift(row: PlannedRow, { schema }: Governance, issues: IssueList): void {
+export function checkSchemaDrift(
+  row: AssembledRow,
+  { schema }: Governance,
+  issues: IssueList,
+): void {
   if (schema === undefined) return;
   if (schema.on_drift === 'evolve') checkEvolve(row, issues);
   if (!driftQuarantines(schema)) return;
-  if (row.draft.dlq === undefined) {
-    const message = `\`schema\` sends records to the dead-letter queue, but ${rowName(row.draft)} has no \`dlq\``;
+  if (row.resolved.dlq === undefined) {
+    const message = `\`schema\` sends records to the dead-letter queue, but ${rowName(row.resolved)} has no \`dlq\``;
     issues.error(
       'dlq_required',
       PATH,
@@ -19,7 +23,7 @@ export function checkSchemaDrift(row: PlannedRow, { schema }: Governance, issues
       'add a `dlq` with a `sink`, or choose another policy',
     );
   }
-  if (row.draft.delivery === 'exactly_once') {
+  if (row.resolved.delivery === 'exactly_once') {
     const message = 'records that `schema` quarantines cannot be delivered exactly once';
     issues.error(
       'exactly_once_quarantine',
@@ -30,9 +34,9 @@ export function checkSchemaDrift(row: PlannedRow, { schema }: Governance, issues
   }
 }
 
-function checkEvolve({ writes, sink, draft }: PlannedRow, issues: IssueList): void {
+function checkEvolve({ writes, sink, resolved }: AssembledRow, issues: IssueList): void {
   if (writes === undefined || writes.schema === 'evolve') return;
-  const name = `the sink \`${sink.plan.type}\` of ${rowName(draft)}`;
+  const name = `the sink \`${sink.plan.type}\` of ${rowName(resolved)}`;
   const message =
     writes.writeMode === 'overwrite'
       ? `${name} replaces everything (\`write_mode: overwrite\`), so \`on_drift: evolve\` has no table to change`

@@ -4,8 +4,8 @@ import { inOneSpelling } from '../../lib/http/local-address.ts';
 import { joinPath } from '../../lib/text/text-path.ts';
 import type { ValueList } from '../for-each.ts';
 import type { IssueList } from '../issue-list.ts';
-import type { PlannedPart } from '../plan-part.ts';
-import { rowName, type PlannedRow } from '../planned-row.ts';
+import type { AssembledPart } from '../plan-part.ts';
+import { rowName, type AssembledRow } from '../assembled-row.ts';
 import { outputOf, partsMeet, replacedOutput, type SinkDefinition } from '../../kit/sink.ts';
 
 interface Output {
@@ -31,7 +31,7 @@ interface Output {
  * but clash is an error.
  */
 export function checkOutputs(
-  rows: readonly PlannedRow[],
+  rows: readonly AssembledRow[],
   lists: ReadonlyMap<string, ValueList>,
   issues: IssueList,
 ): void {
@@ -50,7 +50,7 @@ export function checkOutputs(
         else issues.error('output_clash', output.path, message, hint);
       }
       taken.set(output.place, [...others, output]);
-      if (!inCircle && output.replaces) refuseSharing(output, timesOf(row.draft, lists), issues);
+      if (!inCircle && output.replaces) refuseSharing(output, timesOf(row.resolved, lists), issues);
     }
     refuseOwnSource(row, issues);
     warnAboutReplacing(row, issues);
@@ -91,7 +91,7 @@ interface Times {
 }
 
 function timesOf(
-  { parent, forEach, partition, shard }: PlannedRow['draft'],
+  { parent, forEach, partition, shard }: AssembledRow['resolved'],
   lists: ReadonlyMap<string, ValueList>,
 ): Times[] {
   const ofParent =
@@ -112,7 +112,7 @@ function timesOf(
 }
 
 /** A row that writes the file it reads cuts off its own source. */
-export function refuseOwnSource(row: PlannedRow, issues: IssueList): void {
+export function refuseOwnSource(row: AssembledRow, issues: IssueList): void {
   const { plan, judged } = row.source;
   const read = judged === undefined ? undefined : plan.definition.localPath?.(judged);
   if (read === undefined) return;
@@ -127,9 +127,9 @@ export function refuseOwnSource(row: PlannedRow, issues: IssueList): void {
   }
 }
 
-function outputsOf(row: PlannedRow): Output[] {
-  const owner = rowName(row.draft);
-  const main = placeOf(row.sink, owner, row.draft.node === undefined);
+function outputsOf(row: AssembledRow): Output[] {
+  const owner = rowName(row.resolved);
+  const main = placeOf(row.sink, owner, row.resolved.node === undefined);
   const dead = row.dlq === undefined ? undefined : placeOf(row.dlq.sink, `the \`dlq\` of ${owner}`);
   // Dead-letter queues append: several rows may share one, but nobody may replace it.
   return [main, dead === undefined ? undefined : { ...dead, replaces: false }].filter(
@@ -138,7 +138,7 @@ function outputsOf(row: PlannedRow): Output[] {
 }
 
 function placeOf(
-  { plan, judged, tokens }: PlannedPart<SinkDefinition>,
+  { plan, judged, tokens }: AssembledPart<SinkDefinition>,
   owner: string,
   mayBeAlone = false,
 ): Output | undefined {
@@ -169,8 +169,8 @@ function placeOf(
  * With a bookmark the next run reads only what is new; a file that starts over then loses what came
  * before.
  */
-function warnAboutReplacing(row: PlannedRow, issues: IssueList): void {
-  const output = placeOf(row.sink, rowName(row.draft));
+function warnAboutReplacing(row: AssembledRow, issues: IssueList): void {
+  const output = placeOf(row.sink, rowName(row.resolved));
   if (output?.replaces !== true || row.state === undefined || row.reads?.bookmarks !== true) return;
   if (row.sink.tokens.length > 0) return;
   const message = `with \`state\` the next run reads only what is new, and replaces the ${output.name} with that`;

@@ -10,11 +10,11 @@ import { CHUNK_TOKENS, cut } from '../../document/ranges/chunks.ts';
 import type { ParsedBlocks } from '../../document/parse/read-blocks.ts';
 import { isCut } from '../cut.ts';
 import type { IssueList } from '../issue-list.ts';
-import type { PartDraft } from '../part-draft.ts';
+import type { ResolvedPart } from '../resolve-part.ts';
 import type { PartPlanner } from '../plan-part.ts';
 import type { PartitionPlan } from '../plan.ts';
-import { rowName, type PlannedRow } from '../planned-row.ts';
-import type { RowDraft } from '../row-drafts.ts';
+import { rowName, type AssembledRow } from '../assembled-row.ts';
+import type { ResolvedRow } from '../resolve-rows.ts';
 import { checkAuthRef } from './auth.ts';
 
 interface Planning {
@@ -26,7 +26,7 @@ interface Planning {
 
 /** Rows that share a block share its plan. */
 export function planPartitions(
-  drafts: readonly RowDraft[],
+  drafts: readonly ResolvedRow[],
   context: Planning,
 ): ReadonlyMap<string, PartitionPlan> {
   const byPath = new Map<string, PartitionPlan>();
@@ -42,7 +42,7 @@ export function planPartitions(
 }
 
 function planPartition(
-  { path, value: spec }: NonNullable<RowDraft['partition']>,
+  { path, value: spec }: NonNullable<ResolvedRow['partition']>,
   context: Planning,
 ): PartitionPlan | undefined {
   const probe = probeOf(spec);
@@ -53,7 +53,7 @@ function planPartition(
   }
   const at = joinPath(path, spec.kind === 'offset' ? 'total' : 'to', 'from_source');
   const config = probe.from_source.config ?? {};
-  const draft: PartDraft = {
+  const resolved: ResolvedPart = {
     path: at,
     template: 'default',
     type: probe.from_source.type,
@@ -61,8 +61,8 @@ function planPartition(
     config,
     layers: [{ path: at, config }],
   };
-  checkAuthRef(draft, context.blocks, context.issues);
-  const source = context.planner.plan<SourceDefinition>(draft, context.parts.sources, 'source');
+  checkAuthRef(resolved, context.blocks, context.issues);
+  const source = context.planner.plan<SourceDefinition>(resolved, context.parts.sources, 'source');
   return source === undefined
     ? undefined
     : {
@@ -74,13 +74,13 @@ function planPartition(
 }
 
 /** Every chunk must read something else: its tokens have to stand in the source. */
-export function checkPartition(row: PlannedRow, issues: IssueList): void {
-  const { partition } = row.draft;
+export function checkPartition(row: AssembledRow, issues: IssueList): void {
+  const { partition } = row.resolved;
   if (partition === undefined) return;
   if (row.source.tokens.some(({ token }) => token.kind === 'path' && token.root === 'partition'))
     return;
   const [first = '', second = ''] = CHUNK_TOKENS[partition.value.kind];
-  const message = `${rowName(row.draft)} is cut into chunks, but every chunk would read the same: its source names none of them`;
+  const message = `${rowName(row.resolved)} is cut into chunks, but every chunk would read the same: its source names none of them`;
   issues.error(
     'partition_unused',
     joinPath(row.source.plan.path, 'config'),
@@ -110,8 +110,8 @@ export function partitionTokenFault(
  * for their records, as for one row.
  */
 export function checkWaiting(
-  drafts: readonly Pick<RowDraft, 'path' | 'parent' | 'dependsOn'>[],
-  rows: readonly RowDraft[],
+  drafts: readonly Pick<ResolvedRow, 'path' | 'parent' | 'dependsOn'>[],
+  rows: readonly ResolvedRow[],
   issues: IssueList,
 ): void {
   const cutRows = new Set(rows.filter(isCut).map(({ id }) => id));

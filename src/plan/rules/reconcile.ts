@@ -6,20 +6,20 @@ import { isCut } from '../cut.ts';
 import type { IssueList } from '../issue-list.ts';
 import type { PartPlanner } from '../plan-part.ts';
 import type { ReconcilePlan } from '../plan.ts';
-import { rowName, type PlannedRow } from '../planned-row.ts';
+import { rowName, type AssembledRow } from '../assembled-row.ts';
 import { checkAuthRef } from './auth.ts';
 
 /** What the authority counts is what one whole row writes. */
 export function checkReconcile(
-  { draft }: PlannedRow,
+  { resolved }: AssembledRow,
   plan: ReconcilePlan | undefined,
   issues: IssueList,
 ): void {
-  if (plan === undefined || (draft.forEach.length === 0 && !isCut(draft))) return;
+  if (plan === undefined || (resolved.forEach.length === 0 && !isCut(resolved))) return;
   issues.warn(
     'without_effect',
     'reconcile',
-    `${rowName(draft)} runs several times, and what each time writes is not counted`,
+    `${rowName(resolved)} runs several times, and what each time writes is not counted`,
   );
 }
 
@@ -33,7 +33,7 @@ export function planReconcile(
   const { count, tolerance_pct: tolerancePct } = spec;
   const path = 'reconcile.count';
   const config = count.config ?? {};
-  const draft = {
+  const resolved = {
     path,
     template: 'default',
     type: count.type,
@@ -41,8 +41,8 @@ export function planReconcile(
     config,
     layers: [{ path, config }],
   };
-  checkAuthRef(draft, blocks, issues);
-  const source = planner.plan<SourceDefinition>(draft, parts.sources, 'source');
+  checkAuthRef(resolved, blocks, issues);
+  const source = planner.plan<SourceDefinition>(resolved, parts.sources, 'source');
   return source === undefined
     ? undefined
     : { source: source.plan, countField: count.count_field, tolerancePct };

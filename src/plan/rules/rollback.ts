@@ -9,7 +9,7 @@ import { STATE_KEY } from '../../kit/state-store.ts';
 import { isCut } from '../cut.ts';
 import type { IssueList } from '../issue-list.ts';
 import type { RollbackPlan, RowPlan } from '../plan.ts';
-import { rowName, type PlannedRow } from '../planned-row.ts';
+import { rowName, type AssembledRow } from '../assembled-row.ts';
 
 const DEFAULT_PREFIX = '_svc';
 /**
@@ -48,7 +48,7 @@ export function stampedColumns(
  * only marked.
  */
 export function planRollback(
-  row: PlannedRow,
+  row: AssembledRow,
   {
     rollback,
     columns,
@@ -68,7 +68,7 @@ export function planRollback(
     issues.error(
       'rollback_unreachable',
       'rollback',
-      `runs of ${rowName(row.draft)} cannot be undone: ${message}`,
+      `runs of ${rowName(row.resolved)} cannot be undone: ${message}`,
       hint,
     );
   }
@@ -76,7 +76,7 @@ export function planRollback(
     const message = `\`${stateKey}\` is too long: with \`rollback\` a state key has ${LONGEST_KEY - MARKER_CHARS} characters at most`;
     issues.error(
       'invalid_state_key',
-      row.draft.path,
+      row.resolved.path,
       message,
       'choose a shorter name for the pipeline or the row',
     );
@@ -91,15 +91,18 @@ export function planRollback(
 
 const LONGEST_KEY = 256;
 
-function runsSeveralTimes({ draft }: PlannedRow): boolean {
-  return draft.parent !== undefined || draft.forEach.length > 0 || isCut(draft);
+function runsSeveralTimes({ resolved }: AssembledRow): boolean {
+  return resolved.parent !== undefined || resolved.forEach.length > 0 || isCut(resolved);
 }
 
 type Limit = readonly [message: string, hint: string];
 
 /** The first thing that is missing. */
-function limitOf({ draft, writes, sink, state }: PlannedRow, column: string): Limit | undefined {
-  if (draft.node !== undefined) {
+function limitOf(
+  { resolved, writes, sink, state }: AssembledRow,
+  column: string,
+): Limit | undefined {
+  if (resolved.node !== undefined) {
     return [
       'its source feeds other nodes too, and the position of one alone cannot be put back',
       'use rows instead of nodes',

@@ -4,8 +4,8 @@ import type { PartitionSpec } from '../../document/ranges/chunks.ts';
 import type { ValueList } from '../for-each.ts';
 import type { IssueList } from '../issue-list.ts';
 import type { ParentLink } from '../plan.ts';
-import type { PlannedRow } from '../planned-row.ts';
-import { placeInConfig, type PartDraft } from '../part-draft.ts';
+import type { AssembledRow } from '../assembled-row.ts';
+import { placeInConfig, type ResolvedPart } from '../resolve-part.ts';
 import { BACKFILL_TOKENS } from './backfill.ts';
 import { isPartitionFaulty, partitionTokenFault } from './partition.ts';
 import { findConnectorTokens, reportLeftover, type FoundToken } from '../run-time-tokens.ts';
@@ -30,21 +30,21 @@ export interface TokenScope {
 }
 
 interface TokenUser {
-  readonly draft: PartDraft | undefined;
+  readonly resolved: ResolvedPart | undefined;
   readonly tokens: readonly FoundToken[];
   /** Those that the connector fills in itself. */
   readonly own: readonly string[] | undefined;
 }
 
 export function checkTokens(
-  { draft, tokens, own }: TokenUser,
+  { resolved, tokens, own }: TokenUser,
   scope: TokenScope,
   issues: IssueList,
 ): void {
-  if (draft === undefined) return;
+  if (resolved === undefined) return;
   for (const found of tokens)
-    checkToken(found, placeInConfig(draft, joinPath('', ...found.steps)), scope, issues);
-  checkOwnTokens(draft, own ?? [], issues);
+    checkToken(found, placeInConfig(resolved, joinPath('', ...found.steps)), scope, issues);
+  checkOwnTokens(resolved, own ?? [], issues);
 }
 
 /** Tokens that stand below a place of the document. */
@@ -58,13 +58,13 @@ export function checkTokensAt(
 }
 
 /** What a connector does not fill in itself nobody does. */
-function checkOwnTokens(draft: PartDraft, own: readonly string[], issues: IssueList): void {
-  for (const { steps, body, name } of findConnectorTokens(draft.config)) {
+function checkOwnTokens(resolved: ResolvedPart, own: readonly string[], issues: IssueList): void {
+  for (const { steps, body, name } of findConnectorTokens(resolved.config)) {
     if (own.includes(name)) continue;
-    const message = `\`${draft.type}\` fills in no \`\${${name}}\`: \`\${${body}}\` would stay as it is`;
+    const message = `\`${resolved.type}\` fills in no \`\${${name}}\`: \`\${${body}}\` would stay as it is`;
     issues.error(
       'token_out_of_scope',
-      placeInConfig(draft, joinPath('', ...steps)),
+      placeInConfig(resolved, joinPath('', ...steps)),
       message,
       '`$${` writes a literal `${`',
     );
@@ -170,10 +170,10 @@ export function collectedOf(
 
 /** What a child needs of its parent's records. */
 export function parentLinkOf(
-  row: PlannedRow,
+  row: AssembledRow,
   more: readonly FoundToken[] = [],
 ): ParentLink | undefined {
-  const { parent } = row.draft;
+  const { parent } = row.resolved;
   if (parent === undefined) return undefined;
   const paths = [...row.source.tokens, ...row.sink.tokens, ...more].flatMap(({ token }) =>
     token.kind === 'path' && token.root === parent.row ? [token.path] : [],

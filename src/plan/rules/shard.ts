@@ -3,15 +3,15 @@ import { shardBlock } from '../../blocks/shard/index.ts';
 import { parsedBlock, type ParsedBlocks } from '../../document/parse/read-blocks.ts';
 import { joinPath } from '../../lib/text/text-path.ts';
 import type { IssueList } from '../issue-list.ts';
-import { rowName, type PlannedRow } from '../planned-row.ts';
-import type { RowDraft } from '../row-drafts.ts';
+import { rowName, type AssembledRow } from '../assembled-row.ts';
+import type { ResolvedRow } from '../resolve-rows.ts';
 
-export function checkShard({ draft, source, reads }: PlannedRow, issues: IssueList): void {
-  if (draft.shard === undefined) return;
+export function checkShard({ resolved, source, reads }: AssembledRow, issues: IssueList): void {
+  if (resolved.shard === undefined) return;
   const path = joinPath(source.plan.path, 'config', 'shard');
   const refuse = (message: string, hint: string): void =>
-    issues.error('shard_impossible', path, `${rowName(draft)} ${message}`, hint);
-  if (draft.partition !== undefined)
+    issues.error('shard_impossible', path, `${rowName(resolved)} ${message}`, hint);
+  if (resolved.partition !== undefined)
     refuse(
       'is cut into chunks already',
       'use `partition` or `shard`, or set `partition: null` in the row',
@@ -27,11 +27,15 @@ export function checkShard({ draft, source, reads }: PlannedRow, issues: IssueLi
 /** Says so when a document asks for shards and no row has any. */
 export function warnAboutUnusedShard(
   blocks: ParsedBlocks,
-  drafts: readonly RowDraft[],
+  drafts: readonly ResolvedRow[],
   issues: IssueList,
 ): void {
   const shard = parsedBlock(blocks, shardBlock)?.value;
-  if (shard === undefined || shard.count === 1 || drafts.some((draft) => draft.shard !== undefined))
+  if (
+    shard === undefined ||
+    shard.count === 1 ||
+    drafts.some((resolved) => resolved.shard !== undefined)
+  )
     return;
   const message =
     '`shard` has no effect: no row that runs once by itself has a source that names the column';

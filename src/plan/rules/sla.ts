@@ -1,13 +1,13 @@
 import { needsHistory } from '../../blocks/sla/schema.ts';
 import type { IssueList } from '../issue-list.ts';
-import { rowName, type PlannedRow } from '../planned-row.ts';
+import { rowName, type AssembledRow } from '../assembled-row.ts';
 
 /** Checks that look back need a place where the past is kept. */
-export function checkSla({ draft, state }: PlannedRow, issues: IssueList): void {
-  const { sla } = draft;
+export function checkSla({ resolved, state }: AssembledRow, issues: IssueList): void {
+  const { sla } = resolved;
   if (sla === undefined || !needsHistory(sla.value)) return;
-  if (draft.state === undefined) {
-    const message = `\`max_staleness_secs\` and \`volume_anomaly\` look at earlier runs, but ${rowName(draft)} has no \`state\``;
+  if (resolved.state === undefined) {
+    const message = `\`max_staleness_secs\` and \`volume_anomaly\` look at earlier runs, but ${rowName(resolved)} has no \`state\``;
     issues.error(
       'state_required',
       sla.path,

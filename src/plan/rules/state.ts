@@ -1,7 +1,7 @@
 import { STATE_KEY } from '../../kit/state-store.ts';
 import { needsHistory } from '../../blocks/sla/schema.ts';
 import type { IssueList } from '../issue-list.ts';
-import { rowName, type PlannedRow } from '../planned-row.ts';
+import { rowName, type AssembledRow } from '../assembled-row.ts';
 
 /** Where the bookmark of a row is kept. */
 export function stateKeyOf(name: string, row: string): string {
@@ -12,7 +12,11 @@ const POSSIBLE =
   'possible are letters, digits and `_ - : . = & / %`, 256 characters at most, and no dot at the start';
 
 /** Bookmarks need a key the stores can hold, and a store that outlives the process. */
-export function checkState({ draft, state }: PlannedRow, name: string, issues: IssueList): void {
+export function checkState(
+  { resolved, state }: AssembledRow,
+  name: string,
+  issues: IssueList,
+): void {
   if (state === undefined) return;
   if (!STATE_KEY.test(name)) {
     issues.error(
@@ -21,11 +25,11 @@ export function checkState({ draft, state }: PlannedRow, name: string, issues: I
       `the pipeline name \`${name}\` cannot be part of a state key`,
       POSSIBLE,
     );
-  } else if (!STATE_KEY.test(stateKeyOf(name, draft.id))) {
+  } else if (!STATE_KEY.test(stateKeyOf(name, resolved.id))) {
     issues.error(
       'invalid_state_key',
-      draft.path,
-      `\`${stateKeyOf(name, draft.id)}\` cannot be a state key`,
+      resolved.path,
+      `\`${stateKeyOf(name, resolved.id)}\` cannot be a state key`,
       POSSIBLE,
     );
   }
@@ -41,10 +45,10 @@ export function checkState({ draft, state }: PlannedRow, name: string, issues: I
 const ROWS_NAMED = 3;
 
 /** Stores in which some rows keep nothing; told once for each store, however many rows share it. */
-export function warnAboutUnusedStates(rows: readonly PlannedRow[], issues: IssueList): void {
+export function warnAboutUnusedStates(rows: readonly AssembledRow[], issues: IssueList): void {
   const idle = rows.filter((row) => row.state !== undefined && keepsNothing(row));
   for (const [path, sharing] of Map.groupBy(idle, ({ state }) => state?.plan.path ?? '')) {
-    const names = sharing.map(({ draft }) => rowName(draft));
+    const names = sharing.map(({ resolved }) => rowName(resolved));
     const more = names.length - ROWS_NAMED;
     const told = names.slice(0, ROWS_NAMED).join(', ') + (more > 0 ? ` and ${more} more` : '');
     const which =
@@ -53,7 +57,7 @@ export function warnAboutUnusedStates(rows: readonly PlannedRow[], issues: Issue
   }
 }
 
-function keepsNothing({ draft, reads }: PlannedRow): boolean {
-  const isHistory = draft.sla !== undefined && needsHistory(draft.sla.value);
+function keepsNothing({ resolved, reads }: AssembledRow): boolean {
+  const isHistory = resolved.sla !== undefined && needsHistory(resolved.sla.value);
   return reads?.bookmarks === false && !isHistory;
 }

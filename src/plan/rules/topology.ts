@@ -52,7 +52,7 @@ const NOT_APPLIED: Readonly<Record<string, readonly [what: string, hint: string]
 };
 const WITHOUT_EFFECT: readonly string[] = ['status', 'tags', 'inherit_transforms'];
 
-export function checkNodeTemplate(
+export function checkNodePreset(
   { path, value }: Placed<SourceSpec>,
   node: string,
   issues: IssueList,

@@ -19,7 +19,7 @@ export function planVerify(
   if (destination === undefined) return { spec, destination: undefined };
   const path = 'verify.destination';
   const config = destination.config ?? {};
-  const draft = {
+  const resolved = {
     path,
     template: 'default',
     type: destination.type,
@@ -27,8 +27,8 @@ export function planVerify(
     config,
     layers: [{ path, config }],
   };
-  checkAuthRef(draft, blocks, issues);
-  const source = planner.plan<SourceDefinition>(draft, parts.sources, 'source');
+  checkAuthRef(resolved, blocks, issues);
+  const source = planner.plan<SourceDefinition>(resolved, parts.sources, 'source');
   return { spec, destination: source?.plan };
 }
 

@@ -1,14 +1,14 @@
 import { isKeyed } from '../../kit/write-spec.ts';
 import type { IssueList } from '../issue-list.ts';
-import type { PlannedRow } from '../planned-row.ts';
-import { placeInConfig } from '../part-draft.ts';
+import type { AssembledRow } from '../assembled-row.ts';
+import { placeInConfig } from '../resolve-part.ts';
 
 /** The sink must offer the mode its config asks for, and keyed modes need a key (spec 2.10). */
-export function checkWriteMode({ writes, sink, draft }: PlannedRow, issues: IssueList): void {
-  if (writes === undefined || draft.sink === undefined) return;
+export function checkWriteMode({ writes, sink, resolved }: AssembledRow, issues: IssueList): void {
+  if (writes === undefined || resolved.sink === undefined) return;
   const { writeMode, writeModes, key } = writes;
   if (writeModes.includes(writeMode) && (!isKeyed(writeMode) || key.length > 0)) return;
-  const path = placeInConfig(draft.sink, 'write_mode');
+  const path = placeInConfig(resolved.sink, 'write_mode');
   if (!writeModes.includes(writeMode)) {
     const hint = `possible are: ${writeModes.join(', ')}`;
     issues.error(

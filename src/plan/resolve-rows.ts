@@ -1,4 +1,4 @@
-/** Rows with their templates, layers and inherited blocks settled; parts are not looked up yet. */
+/** Rows with their presets, layers and inherited blocks settled; parts are not looked up yet. */
 import { joinPath } from '../lib/text/text-path.ts';
 import type { CompleteFor } from '../document/structure/complete-for.ts';
 import type { Delivery } from '../blocks/delivery/schema.ts';
@@ -22,14 +22,14 @@ import {
   type Placed,
 } from '../document/parse/read-blocks.ts';
 import { shardOf } from './cut.ts';
-import { draftFanOut, draftListSource, type FanOutDraft } from './fan-out-draft.ts';
+import { resolveFanOut, resolveListSource, type ResolvedFanOut } from './resolve-fan-out.ts';
 import { fanOutOf, type ValueList } from './for-each.ts';
-import { draftPart, type Drafting, type PartDraft } from './part-draft.ts';
+import { resolvePart, type Resolving, type ResolvedPart } from './resolve-part.ts';
 import { readIds, readLinks, type RowLinks } from './row-graph.ts';
 import type { ShardPlan } from './plan.ts';
 import { findTokens } from './run-time-tokens.ts';
 
-export interface RowDraft {
+export interface ResolvedRow {
   readonly id: string;
   readonly index: number;
   readonly path: string;
@@ -37,8 +37,8 @@ export interface RowDraft {
   readonly dependsOn: readonly string[];
   /** Fan-out rows whose values it runs for; they stand in `dependsOn` too. */
   readonly forEach: readonly string[];
-  readonly source: PartDraft | undefined;
-  readonly sink: PartDraft | undefined;
+  readonly source: ResolvedPart | undefined;
+  readonly sink: ResolvedPart | undefined;
   readonly transforms: readonly Placed<TransformSpec>[];
   readonly state: Placed<StateSpec> | undefined;
   readonly dlq: Placed<DlqSpec> | undefined;
@@ -61,21 +61,21 @@ export interface RowDraft {
 
 const IMPLICIT_ROW: ParsedRow = { path: '', index: 0, spec: {} };
 
-export interface Drafts {
+export interface ResolvedRows {
   /** Rows that move records. */
-  readonly rows: readonly RowDraft[];
+  readonly rows: readonly ResolvedRow[];
   /** Rows that list values. */
-  readonly fanOuts: readonly FanOutDraft[];
+  readonly fanOuts: readonly ResolvedFanOut[];
   /** What tokens may name, by row id. */
   readonly lists: ReadonlyMap<string, ValueList>;
 }
 
-export function draftRows(drafting: Drafting): Drafts {
-  const { blocks, issues } = drafting;
+export function resolveRows(resolving: Resolving): ResolvedRows {
+  const { blocks, issues } = resolving;
   const rows = blocks.matrix ?? [IMPLICIT_ROW];
   const ids = readIds(rows, issues);
   const lists = listsOf(rows, ids);
-  const parts = rows.map((row) => draftParts(row, drafting));
+  const parts = rows.map((row) => resolveParts(row, resolving));
   const links = readLinks(
     rows,
     { ids, lists, named: parts.map((drafts) => namedLists(drafts, lists)) },
@@ -87,10 +87,10 @@ export function draftRows(drafting: Drafting): Drafts {
   });
   return {
     rows: drafts.flatMap(({ row, link, own }) =>
-      isList(row) ? [] : [draftRow(row, link, own, blocks)],
+      isList(row) ? [] : [resolveRow(row, link, own, blocks)],
     ),
     fanOuts: drafts.flatMap(
-      ({ row, link, own }) => draftFanOut(row, link, own.source, blocks) ?? [],
+      ({ row, link, own }) => resolveFanOut(row, link, own.source, blocks) ?? [],
     ),
     lists,
   };
@@ -116,30 +116,33 @@ function isList(row: ParsedRow): boolean {
   return fanOutOf(row) !== undefined || row.hasFaultyList === true;
 }
 
-interface PartDrafts {
-  readonly source: PartDraft | undefined;
-  readonly sink: PartDraft | undefined;
+interface ResolvedParts {
+  readonly source: ResolvedPart | undefined;
+  readonly sink: ResolvedPart | undefined;
 }
 
-function draftParts(row: ParsedRow, drafting: Drafting): PartDrafts {
-  const { blocks, parts, issues } = drafting;
+function resolveParts(row: ParsedRow, resolving: Resolving): ResolvedParts {
+  const { blocks, parts, issues } = resolving;
   const { sources, sinks, present } = blocks.pipeline;
   const { path, spec } = row;
-  if (isList(row)) return { source: draftListSource(row, drafting), sink: undefined };
+  if (isList(row)) return { source: resolveListSource(row, resolving), sink: undefined };
   return {
-    source: draftPart(
-      { role: 'source', own: spec.source, templates: sources, shelf: parts.sources, path, present },
+    source: resolvePart(
+      { role: 'source', own: spec.source, presets: sources, shelf: parts.sources, path, present },
       issues,
     ),
-    sink: draftPart(
-      { role: 'sink', own: spec.sink, templates: sinks, shelf: parts.sinks, path, present },
+    sink: resolvePart(
+      { role: 'sink', own: spec.sink, presets: sinks, shelf: parts.sinks, path, present },
       issues,
     ),
   };
 }
 
 /** Collected lists that the configs of a row name: it waits for them without saying so. */
-function namedLists({ source, sink }: PartDrafts, lists: ReadonlyMap<string, ValueList>): string[] {
+function namedLists(
+  { source, sink }: ResolvedParts,
+  lists: ReadonlyMap<string, ValueList>,
+): string[] {
   if (![...lists.values()].some((list) => list.collect)) return [];
   const tokens = [source, sink].flatMap((part) =>
     part === undefined ? [] : findTokens(part.config),
@@ -149,12 +152,12 @@ function namedLists({ source, sink }: PartDrafts, lists: ReadonlyMap<string, Val
   );
 }
 
-function draftRow(
+function resolveRow(
   row: ParsedRow,
   link: RowLinks,
-  parts: PartDrafts,
+  parts: ResolvedParts,
   blocks: ParsedBlocks,
-): RowDraft {
+): ResolvedRow {
   const { pipeline } = blocks;
   const { spec, path } = row;
   const ref = spec.source?.ref ?? 'default';

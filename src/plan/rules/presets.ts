@@ -1,22 +1,22 @@
 import { joinPath } from '../../lib/text/text-path.ts';
 import { reportUnknownType } from '../plan-part.ts';
 import type { RowContext } from '../plan-row.ts';
-import type { RowDraft } from '../row-drafts.ts';
+import type { ResolvedRow } from '../resolve-rows.ts';
 
 /**
  * Presets name parts that exist and keys that those know, also where no row uses them; what is
  * missing in one a row may add.
  */
-export function checkTemplates(
-  drafts: readonly Partial<Pick<RowDraft, 'source' | 'sink'>>[],
+export function checkPresets(
+  drafts: readonly Partial<Pick<ResolvedRow, 'source' | 'sink'>>[],
   { blocks: { pipeline }, parts, planner, issues }: RowContext,
 ): void {
-  for (const [kind, templates, shelf] of [
+  for (const [kind, presets, shelf] of [
     ['source', pipeline.sources, parts.sources],
     ['sink', pipeline.sinks, parts.sinks],
   ] as const) {
-    const used = new Set(drafts.map((draft) => draft[kind]?.template));
-    for (const [name, placed] of templates) {
+    const used = new Set(drafts.map((resolved) => resolved[kind]?.template));
+    for (const [name, placed] of presets) {
       if (placed === undefined) continue;
       const { path, value } = placed;
       const definition = shelf.get(value.type);
@@ -26,7 +26,7 @@ export function checkTemplates(
           issues,
         );
       } else if (!used.has(name))
-        planner.judgeTemplate({ path, config: value.config ?? {} }, definition);
+        planner.judgePreset({ path, config: value.config ?? {} }, definition);
     }
   }
 }

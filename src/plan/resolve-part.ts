@@ -11,7 +11,7 @@ import { restoreEscapes } from '../document/tokens/tokens.ts';
 import type { IssueList } from './issue-list.ts';
 
 /** A connector as a row uses it. */
-export interface PartDraft {
+export interface ResolvedPart {
   /** Where the row says something about it, or else where its template stands. */
   readonly path: string;
   readonly template: string;
@@ -28,7 +28,7 @@ export interface ConfigLayer {
 }
 
 /** What drafts are made from. */
-export interface Drafting {
+export interface Resolving {
   readonly blocks: ParsedBlocks;
   readonly parts: Parts;
   readonly issues: IssueList;
@@ -45,7 +45,7 @@ type Spec = { readonly type: string; readonly config?: JsonObject | undefined };
 interface Wanted {
   readonly role: 'source' | 'sink';
   readonly own: Choice | undefined;
-  readonly templates: Presets<Spec>;
+  readonly presets: Presets<Spec>;
   readonly shelf: Shelf<{ readonly type: string; readonly config: ZodType }>;
   /** Path of the row. */
   readonly path: string;
@@ -55,11 +55,11 @@ interface Wanted {
 }
 
 /** The part with its template beneath it; what is missing is told. */
-export function draftPart(wanted: Wanted, issues: IssueList): PartDraft | undefined {
-  const { role, own, templates, path: rowPath, ownPath = joinPath(rowPath, role) } = wanted;
+export function resolvePart(wanted: Wanted, issues: IssueList): ResolvedPart | undefined {
+  const { role, own, presets, path: rowPath, ownPath = joinPath(rowPath, role) } = wanted;
   const name = own?.ref ?? 'default';
   const ownLayer = own === undefined ? [] : [{ path: ownPath, config: own.config ?? {} }];
-  if (!templates.has(name)) {
+  if (!presets.has(name)) {
     if (own?.ref === undefined && own?.type !== undefined) {
       const config = own.config ?? {};
       return {
@@ -74,7 +74,7 @@ export function draftPart(wanted: Wanted, issues: IssueList): PartDraft | undefi
     reportMissing({ ...wanted, ownPath }, issues);
     return undefined;
   }
-  const template = templates.get(name);
+  const template = presets.get(name);
   if (template === undefined) return undefined;
   return {
     path: own === undefined ? template.path : ownPath,
@@ -119,12 +119,12 @@ function unknownKeys(schema: ZodType, config: JsonObject): string[] {
 }
 
 function reportMissing(
-  { role, own, templates, path: rowPath, ownPath, present }: Wanted & { ownPath: string },
+  { role, own, presets, path: rowPath, ownPath, present }: Wanted & { ownPath: string },
   issues: IssueList,
 ): void {
   const ref = own?.ref;
   if (ref !== undefined) {
-    const hint = issues.hintFor(ref, templates.keys()) ?? `declare it under \`pipeline.${role}s\``;
+    const hint = issues.hintFor(ref, presets.keys()) ?? `declare it under \`pipeline.${role}s\``;
     issues.error(
       'unknown_template',
       joinPath(ownPath, 'ref'),
@@ -135,7 +135,7 @@ function reportMissing(
     // Without a pipeline there is nothing to say about its parts.
     if (!present) return;
     const hint =
-      templates.size === 0
+      presets.size === 0
         ? 'give it a `type` and a `config`'
         : `or give \`matrix\` rows that name a template of \`pipeline.${role}s\` with \`ref\``;
     issues.error('missing_key', 'pipeline', `\`pipeline.${role}\` is required`, hint);
@@ -152,11 +152,14 @@ function reportMissing(
 }
 
 /** Where something inside a config was written: the layer that holds most of the way to it. */
-export function placeInConfig(draft: Pick<PartDraft, 'path' | 'layers'>, relative: string): string {
+export function placeInConfig(
+  resolved: Pick<ResolvedPart, 'path' | 'layers'>,
+  relative: string,
+): string {
   const steps = stepsOf(relative);
-  let best = draft.path;
+  let best = resolved.path;
   let bestDepth = 0;
-  for (const layer of draft.layers) {
+  for (const layer of resolved.layers) {
     const depth = depthOf(layer.config, steps);
     if (depth > bestDepth) {
       best = layer.path;

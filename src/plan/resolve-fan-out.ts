@@ -3,10 +3,10 @@ import { selectSteps } from '../document/structure/fan-out.ts';
 import type { RowStatus } from '../document/structure/source.ts';
 import type { ParsedBlocks, ParsedRow } from '../document/parse/read-blocks.ts';
 import { fanOutOf } from './for-each.ts';
-import { draftPart, type Drafting, type PartDraft } from './part-draft.ts';
+import { resolvePart, type Resolving, type ResolvedPart } from './resolve-part.ts';
 import type { RowLinks } from './row-graph.ts';
 
-export interface FanOutDraft {
+export interface ResolvedFanOut {
   readonly id: string;
   readonly index: number;
   readonly path: string;
@@ -14,7 +14,7 @@ export interface FanOutDraft {
   readonly dependsOn: readonly string[];
   readonly forEach: readonly string[];
   readonly collect: boolean;
-  readonly source: PartDraft | undefined;
+  readonly source: ResolvedPart | undefined;
   readonly select: readonly string[];
   readonly alias: string;
   readonly weight: number | undefined;
@@ -25,19 +25,19 @@ export interface FanOutDraft {
 /**
  * The source of a fan-out row; one without `ref` stands alone, whatever the default template is.
  */
-export function draftListSource(
+export function resolveListSource(
   row: ParsedRow,
-  { blocks: { pipeline }, parts, issues }: Drafting,
-): PartDraft | undefined {
+  { blocks: { pipeline }, parts, issues }: Resolving,
+): ResolvedPart | undefined {
   const block = fanOutOf(row);
   if (block === undefined) return undefined;
   const own = block.value.source;
-  const templates: typeof pipeline.sources = own.ref === undefined ? new Map() : pipeline.sources;
-  return draftPart(
+  const presets: typeof pipeline.sources = own.ref === undefined ? new Map() : pipeline.sources;
+  return resolvePart(
     {
       role: 'source',
       own,
-      templates,
+      presets,
       shelf: parts.sources,
       path: block.path,
       present: pipeline.present,
@@ -46,12 +46,12 @@ export function draftListSource(
   );
 }
 
-export function draftFanOut(
+export function resolveFanOut(
   row: ParsedRow,
   link: RowLinks,
-  source: PartDraft | undefined,
+  source: ResolvedPart | undefined,
   { pipeline }: ParsedBlocks,
-): FanOutDraft | undefined {
+): ResolvedFanOut | undefined {
   const spec = fanOutOf(row)?.value;
   if (spec === undefined) return undefined;
   const template =
