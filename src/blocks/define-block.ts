@@ -1,8 +1,160 @@
+/**
+ * A block of the document, declared once in a folder of its own: how it is written, what the plan
+ * makes of it, what must be true of it, and how people are told.
+ */
 import type { BlockGrammar } from '../document/block.ts';
+import type { Placed } from '../document/parse/read-blocks.ts';
+import type { JsonObject, JsonValue } from '../lib/text/json.ts';
+import type { IssueList } from '../plan/issue-list.ts';
+import type { Plan, PlannedBlocks, RowPlan, SourcePlan } from '../plan/plan.ts';
+import type { AssembledRow } from '../plan/assembled-row.ts';
+import type { EventKind } from './notifications/events.ts';
 
-/** A block of the document, declared once in a folder of its own. */
-export type BlockDefinition<Spec = unknown> = BlockGrammar<Spec>;
+/**
+ * `Spec` is what the document says, `Planned` what a row or the plan has of it, `Prepared` what is
+ * worked out once for all rows that share the block. All that is not declared is left out: a block
+ * with a schema alone is read and kept in the plan as it is.
+ */
+export interface BlockDefinition<
+  Spec = unknown,
+  Planned = unknown,
+  Prepared = unknown,
+> extends BlockGrammar<Spec> {
+  /**
+   * Whose it is: each row has it (`blockOf(row, block)`), or the plan (`blockOf(plan, block)`).
+   * Absent for the blocks that shape rows themselves, such as `partition`: those have members of
+   * their own in the plan.
+   */
+  readonly plannedFor?: 'rows' | 'plan';
 
-export function defineBlock<Spec>(definition: BlockDefinition<Spec>): BlockDefinition<Spec> {
+  /** Once for each place where the block stands; the spec itself when absent. */
+  prepare?(given: Placed<Spec>, tools: BlockTools): Prepared | undefined;
+  /** What of it holds for one row, if anything; all of it when absent. */
+  forRow?(prepared: Prepared, row: AssembledRow): Planned | undefined;
+  /** What must be true of a row that has it. */
+  checkRow?(planned: Planned, row: AssembledRow, place: BlockPlace): void;
+  /** What must be true of the plan as a whole. */
+  checkPlan?(prepared: Prepared, plan: PlanInMaking, place: BlockPlace): void;
+
+  /** Whether it sends records to the dead-letter queue, which the row then has to have. */
+  quarantines?(planned: Planned): boolean;
+  /** Whether it stores something in the state store, even where the source keeps no bookmarks. */
+  usesState?(prepared: Prepared): boolean;
+  /** What it does with records on their way, which decides their lane; nothing when `undefined`. */
+  readsRecords?(prepared: Prepared, row: AssembledRow): RecordReader | undefined;
+  /** Events that happen only in rows with this block. */
+  readonly events?: readonly BlockEvent<Planned>[];
+  /** Why it cannot stand beside `pipeline.nodes`, as a hint; it can when absent. */
+  readonly notBesideNodes?: string;
+
+  /** Of a block of the plan: a sentence for the head of `explain`. */
+  introduce?(planned: Planned): string;
+  /** Of a block of rows: what `plan`, `explain` and `--diff` tell of it. */
+  explain?(planned: Planned, row: RowPlan): readonly Fact[];
+  /** What `--diff` compares key by key, besides the facts. */
+  settings?(planned: Planned): unknown;
+  /** Its member in `plan --json`; `null` where a row does not have it. */
+  readonly listed?: { readonly key: string; value(planned: Planned, row: RowPlan): JsonValue };
+}
+
+export function defineBlock<Spec, Planned = Spec, Prepared = Spec>(
+  definition: BlockDefinition<Spec, Planned, Prepared>,
+): BlockDefinition<Spec, Planned, Prepared> {
   return Object.freeze(definition);
+}
+
+/** Where the block stands, and who is told what is wrong with it. */
+export interface BlockPlace {
+  readonly path: string;
+  readonly issues: IssueList;
+}
+
+/** What a block may look at while it is prepared. */
+export interface BlockTools {
+  readonly issues: IssueList;
+  /** The document as loaded. */
+  readonly tree: JsonObject;
+  /** Whether its one row has no name of its own: there are neither rows nor nodes. */
+  readonly isOneRow: boolean;
+  /** The presets under `pipeline.sinks`, and the types of sinks. */
+  readonly sinks: { readonly names: readonly string[]; has(name: string): boolean };
+  /** Finds and parses a source that stands in the block, as every other. */
+  planSource(given: Placed<PartSpec>): SourcePlan | undefined;
+}
+
+interface PartSpec {
+  readonly type: string;
+  readonly config?: SourcePlan['config'] | undefined;
+}
+
+/** The plan when its rows are known. */
+export interface PlanInMaking {
+  /** Every row that is declared. */
+  readonly rows: readonly RowPlan[];
+  /** What the blocks of this build make happen; other events can always happen. */
+  readonly events: readonly RowEvent[];
+  readonly topology: Plan['topology'] | undefined;
+}
+
+/** Something that looks at records, in the order in which they pass. */
+export interface RecordReader {
+  /** What it does, as a sentence. */
+  readonly why: string;
+  /** Whether it can do with columns. */
+  readonly onColumns: boolean;
+  /** Whether it has to see the pages one after the other. */
+  readonly inOrder?: boolean;
+}
+
+export interface BlockEvent<Planned> {
+  readonly kind: EventKind;
+  /** What a row needs for it, as messages say it. */
+  readonly needs: string;
+  canHappen(planned: Planned, row: RowPlan): boolean;
+}
+
+export interface RowEvent {
+  readonly kind: EventKind;
+  readonly needs: string;
+  canHappen(row: RowPlan): boolean;
+}
+
+/** Under which heading a fact is told. */
+export type FactTopic = 'checks' | 'retries' | 'expects' | 'undo';
+
+export interface Fact {
+  readonly topic: FactTopic;
+  /** For `plan`. */
+  readonly short: string;
+  /** A sentence, for `explain`. */
+  readonly words: string;
+}
+
+type PlannedBy<Planned> = BlockDefinition<unknown, Planned>;
+
+/** What a row or a plan has of a block; `undefined` where it has none. */
+export function blockOf<Planned>(
+  { blocks }: { readonly blocks: PlannedBlocks },
+  { name }: PlannedBy<Planned>,
+): Planned | undefined {
+  return blocks[name] as Planned | undefined;
+}
+
+/** The row with another value of a block, or without it. */
+export function withBlock<Planned>(
+  row: RowPlan,
+  { name }: PlannedBy<Planned>,
+  planned: Planned | undefined,
+): RowPlan {
+  const { [name]: _old, ...others } = row.blocks;
+  return { ...row, blocks: planned === undefined ? others : { ...others, [name]: planned } };
+}
+
+/** Only these blocks of a row. */
+export function onlyBlocks(
+  { blocks }: Pick<RowPlan, 'blocks'>,
+  kept: readonly { readonly name: string }[],
+): PlannedBlocks {
+  const names = new Set(kept.map(({ name }) => name));
+  return Object.fromEntries(Object.entries(blocks).filter(([name]) => names.has(name)));
 }

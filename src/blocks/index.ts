@@ -26,28 +26,28 @@ import { stateBlock } from './state/index.ts';
 import { verifyBlock } from './verify/index.ts';
 
 /**
- * Every block a document may hold besides its structure, in the order in which the schema lists
- * them.
+ * Every block a document may hold besides its structure, in the order in which records meet them:
+ * schemas list them and people are told of them in this order.
  */
 export const BLOCKS: readonly BlockDefinition[] = [
   stateBlock,
   dlqBlock,
+  maskingBlock,
   qualityBlock,
   contractBlock,
-  maskingBlock,
   schemaDriftBlock,
   executionBlock,
   selectionBlock,
   deliveryBlock,
   resilienceBlock,
-  slaBlock,
   partitionBlock,
   shardBlock,
   backfillBlock,
   scheduleBlock,
-  reconcileBlock,
-  rollbackBlock,
   verifyBlock,
+  reconcileBlock,
+  slaBlock,
+  rollbackBlock,
   lineageBlock,
   catalogBlock,
   metadataColumnsBlock,

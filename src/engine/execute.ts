@@ -1,4 +1,6 @@
 /** Executes a plan: its matrix or its graph, and the outcome of the whole. */
+import { localOutputsBlock } from '../blocks/local-outputs/index.ts';
+import { blockOf } from '../blocks/define-block.ts';
 import type { InvocationOutcome, OutcomeError, RunOutcome } from '../wire/outcome.ts';
 import type { ExecuteOptions } from './engine.ts';
 import { outcomeErrorOf } from './failure.ts';
@@ -62,6 +64,7 @@ async function outcomeOf(
       records_written: written,
       error: failure.message,
     });
+  const outputs = blockOf(plan, localOutputsBlock);
   return {
     pipeline: plan.name,
     status,
@@ -71,7 +74,7 @@ async function outcomeOf(
     invocations: outcomes,
     error: failure,
     ...(nodes === undefined ? {} : { nodes }),
-    ...(plan.localOutputs === undefined ? {} : { local_outputs: plan.localOutputs }),
+    ...(outputs === undefined ? {} : { local_outputs: outputs }),
   };
 }
 

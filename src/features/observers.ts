@@ -1,4 +1,6 @@
 /** The observers of a run, as its document declares them. */
+import { observabilityBlock } from '../blocks/observability/index.ts';
+import { blockOf } from '../blocks/define-block.ts';
 import type { RunObserver } from '../engine/observe/observer.ts';
 import type { Env } from '../lib/env.ts';
 import { teeMetrics } from '../lib/metrics/metrics.ts';
@@ -39,7 +41,7 @@ export async function observed(plan: Plan, env: Env, listeners: Listeners = {}):
   const observers = [...invited, opened, notifier?.observerOf(plan)].filter(
     (observer) => observer !== undefined,
   );
-  const otel = plan.observability?.otel;
+  const otel = blockOf(plan, observabilityBlock)?.otel;
   if (otel === undefined) return { env, observers };
   const { exportRun } = await import('./telemetry/telemetry.ts');
   const exported = await exportRun(otel, env, outages);

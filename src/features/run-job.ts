@@ -1,3 +1,5 @@
+import { observabilityBlock } from '../blocks/observability/index.ts';
+import { blockOf } from '../blocks/define-block.ts';
 import { systemClock } from '../lib/time/clock.ts';
 import { Outages } from '../lib/outages.ts';
 import type { Plan } from '../plan/plan.ts';
@@ -20,7 +22,10 @@ export const runJob = defineJob({
     const plan = await planOf(request, context);
     const notified = notifiedPlanOf(plan);
     if (notified !== undefined) send({ kind: 'planned', notified });
-    const env = { ...context.env, log: context.logAt(plan.observability?.tracing?.level) };
+    const env = {
+      ...context.env,
+      log: context.logAt(blockOf(plan, observabilityBlock)?.tracing?.level),
+    };
     const { execute } = await import('../engine/execute.ts');
     const movements: Movement[] = [];
     const outcome = await execute({

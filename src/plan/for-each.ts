@@ -6,6 +6,7 @@ import { joinPath } from '../lib/text/text-path.ts';
 import type { FanOutSpec } from '../document/structure/fan-out.ts';
 import type { Placed, ParsedRow } from '../document/parse/read-blocks.ts';
 import type { IssueList } from './issue-list.ts';
+import type { Resolving } from './resolve-part.ts';
 
 /** What other rows see of a row that lists values. */
 export interface ValueList {
@@ -33,15 +34,14 @@ const MOVING = [
   'sink',
   'transforms',
   'inherit_transforms',
-  'state',
-  'dlq',
-  'sla',
-  'delivery',
-  'partition',
 ] as const;
 
 /** What a row says about fan-outs, held against itself: what it cannot combine is told. */
-export function checkFanOut(row: ParsedRow, id: string, issues: IssueList): void {
+export function checkFanOut(
+  row: ParsedRow,
+  id: string,
+  { definitions, issues }: Pick<Resolving, 'definitions' | 'issues'>,
+): void {
   const { path, spec } = row;
   if (row.hasFaultyList === true) return;
   const isList = fanOutOf(row) !== undefined;
@@ -55,7 +55,10 @@ export function checkFanOut(row: ParsedRow, id: string, issues: IssueList): void
     );
   }
   if (isList) {
-    for (const key of MOVING) {
+    const ofBlocks = definitions.flatMap(({ name, inRows }) =>
+      inRows === undefined ? [] : [name],
+    );
+    for (const key of [...MOVING, ...ofBlocks]) {
       if (spec[key] === undefined || spec[key] === null) continue;
       const message = `the fan-out row \`${id}\` lists values and moves no records, so it cannot have \`${key}\``;
       issues.error('conflicting_keys', joinPath(path, key), message, hintAgainst(key));
@@ -92,7 +95,7 @@ export function checkFanOut(row: ParsedRow, id: string, issues: IssueList): void
   }
 }
 
-function hintAgainst(key: (typeof MOVING)[number]): string {
+function hintAgainst(key: string): string {
   if (key === 'source') return 'what the values are read from is `fan_out.source`';
   if (key === 'parent' || key === 'parent_key')
     return 'use `for_each` with `collect: true` to read once for each value of another fan-out row';

@@ -1,12 +1,13 @@
 import { COLUMNS_LANE, RECORDS_LANE } from '../kit/page.ts';
-import { qualityNeedsRecords } from '../blocks/quality/schema.ts';
-import type { Governance, LaneChoice, RowPlan } from './plan.ts';
+import type { RecordReader } from '../blocks/define-block.ts';
+import type { RowBlock } from './plan-blocks.ts';
+import type { LaneChoice, RowPlan } from './plan.ts';
 import type { AssembledRow } from './assembled-row.ts';
 
 export interface LaneFactors {
-  readonly governance: Governance;
+  /** The blocks of the row. */
+  readonly own: readonly RowBlock[];
   readonly metadataColumns: RowPlan['metadataColumns'];
-  readonly rollback: { readonly enabled: boolean } | undefined;
   /** Rows that run for the records of this one. */
   readonly children: readonly string[];
 }
@@ -26,8 +27,8 @@ export function chooseLane(row: AssembledRow, setting: LaneFactors): LaneChoice 
   const reason = `columns: ${first.why}`;
   if (until !== undefined)
     return { lane: COLUMNS_LANE, reason: `${reason}; records are made because ${until}` };
-  // A contract that only warns does so once a row.
-  if (setting.governance.contract?.on_breach === 'warn') return { lane: COLUMNS_LANE, reason };
+  if ([first, ...others].some(({ inOrder }) => inOrder === true))
+    return { lane: COLUMNS_LANE, reason };
   return {
     lane: COLUMNS_LANE,
     reason: `${reason}; threads can work on several pages at once`,
@@ -62,39 +63,19 @@ function sinkNeedsRecords({ writes, sink }: AssembledRow): string | undefined {
   return writes.columns === true ? undefined : `sink \`${sink.plan.type}\` takes records`;
 }
 
-/** Something that looks at records, in the order in which they pass. */
-interface Reader {
-  /** What it does, as a sentence. */
-  readonly why: string;
-  /** Whether it can do with columns. */
-  readonly onColumns: boolean;
-}
-
 function readersOf(
   row: AssembledRow,
-  { governance, metadataColumns, rollback, children }: LaneFactors,
-): Reader[] {
-  const { masking, quality, contract, schema } = governance;
+  { own, metadataColumns, children }: LaneFactors,
+): RecordReader[] {
   const [child] = children;
-  const readers: (Reader | false | undefined)[] = [
+  const readers: (RecordReader | false | undefined)[] = [
     ...row.transforms.map((transform) => ({
       why: `transform \`${transform.plan.type}\` ${whatItReads(transform)}`,
       onColumns:
         transform.judged !== undefined &&
         transform.plan.definition.worksOnColumns?.(transform.judged) === true,
     })),
-    masking && { why: '`masking` looks at every field', onColumns: true },
-    quality && { why: '`quality` checks every record', onColumns: !qualityNeedsRecords(quality) },
-    contract && { why: '`contract` checks every record', onColumns: true },
-    schema &&
-      row.writes?.schema !== 'none' && {
-        why: '`schema` compares every record with the destination',
-        onColumns: false,
-      },
-    rollback?.enabled && {
-      why: '`rollback` marks every record with the id of its run',
-      onColumns: false,
-    },
+    ...own.map(({ definition, prepared }) => definition.readsRecords?.(prepared, row)),
     metadataColumns && { why: '`metadata_columns` adds fields to every record', onColumns: false },
     child !== undefined && { why: `row \`${child}\` runs once for each record`, onColumns: false },
   ];

@@ -33,7 +33,6 @@ describe('a document without a matrix', () => {
     expect(rowOf(SIMPLE)).toMatchObject({
       delivery: 'at_least_once',
       guarantee: 'at-least-once',
-      retry: undefined,
       dlq: undefined,
     });
   });

@@ -2,57 +2,43 @@
  * Document to plan: everything is decided, or everything wrong is told, before the first record
  * moves.
  */
-import { GRAMMAR } from '../blocks/index.ts';
+import { BLOCKS, GRAMMAR } from '../blocks/index.ts';
 import { backfillBlock } from '../blocks/backfill/index.ts';
-import { catalogBlock } from '../blocks/catalog/index.ts';
-import { contractBlock } from '../blocks/contract/index.ts';
 import { executionBlock } from '../blocks/execution/index.ts';
-import { localOutputsBlock } from '../blocks/local-outputs/index.ts';
-import { maskingBlock } from '../blocks/masking/index.ts';
 import { metadataColumnsBlock } from '../blocks/metadata-columns/index.ts';
-import { observabilityBlock } from '../blocks/observability/index.ts';
-import { qualityBlock } from '../blocks/quality/index.ts';
 import { resilienceBlock } from '../blocks/resilience/index.ts';
 import { rollbackBlock } from '../blocks/rollback/index.ts';
-import { scheduleBlock } from '../blocks/schedule/index.ts';
-import { schemaDriftBlock } from '../blocks/schema-drift/index.ts';
 import { selectionBlock } from '../blocks/selection/index.ts';
 import type { Parts } from '../kit/parts.ts';
 import type { Check } from '../kit/schema.ts';
 import { ConfigError, type Issue } from '../lib/errors.ts';
 import { isAtOrBelow, joinPath } from '../lib/text/text-path.ts';
-import { breakerPolicyOf, poisonPolicyOf, retryPolicyOf } from '../blocks/resilience/schema.ts';
 import type { Document } from '../document/document.ts';
 import { isFull, withPlaces } from '../document/text/locate.ts';
-import {
-  parsedBlock,
-  readBlocks,
-  type ParsedBlocks,
-  type Placed,
-} from '../document/parse/read-blocks.ts';
+import { parsedBlock, readBlocks } from '../document/parse/read-blocks.ts';
 import { restoreEscapes } from '../document/tokens/tokens.ts';
 import { planProviders } from './rules/auth.ts';
 import { checkBackfill } from './rules/backfill.ts';
-import { planLineage } from './rules/lineage.ts';
-import { checkMaskingTargets } from './rules/masking-targets.ts';
-import { planNotifications } from './rules/notifications.ts';
 import { checkOutputs } from './rules/outputs.ts';
 import { checkWaiting, planPartitions } from './rules/partition.ts';
-import { planReconcile } from './rules/reconcile.ts';
-import { stampedColumns } from './rules/rollback.ts';
 import { warnAboutUnusedShard } from './rules/shard.ts';
 import { warnAboutUnusedStates } from './rules/state.ts';
 import { checkPresets } from './rules/presets.ts';
-import { checkVerify, planVerify, withVerify } from './rules/verify.ts';
 import type { ValueList } from './for-each.ts';
 import { IssueList } from './issue-list.ts';
 import { PartPlanner } from './plan-part.ts';
 import { planTopology } from './plan-topology.ts';
 import { planFanOut } from './plan-fan-out.ts';
 import { finishRow, planRowParts } from './plan-row.ts';
-import type { Governance, PartitionPlan, Plan, RowPlan } from './plan.ts';
+import { BlockPlanner } from './plan-blocks.ts';
+import type { Plan, RowPlan } from './plan.ts';
+import type { RowContext } from './row-context.ts';
+import { stampedColumns } from './stamped-columns.ts';
+import type { BlockDefinition } from '../blocks/define-block.ts';
+import { grammarOf } from '../document/grammar.ts';
 import type { AssembledRow } from './assembled-row.ts';
-import { resolveRows, type ResolvedRow } from './resolve-rows.ts';
+import { resolveRows } from './resolve-rows.ts';
+import type { ResolvedRow } from './resolved-row.ts';
 import { checkTokenScopes, findTokens } from './run-time-tokens.ts';
 import { selectRows, type SelectionFlags } from './select.ts';
 
@@ -66,6 +52,8 @@ export interface PlanOptions {
    * refused, for nobody would fill them in.
    */
   readonly backfill?: 'kept';
+  /** The blocks that documents may hold; those of this build when absent. */
+  readonly definitions?: readonly BlockDefinition[];
   /** Checks values against their schemas, and may remember which were checked before. */
   readonly check?: Check;
 }
@@ -76,52 +64,47 @@ export interface PlanOptions {
  */
 export function planDocument(document: Document, parts: Parts, options: PlanOptions): Plan {
   const issues = new IssueList();
+  const { definitions = BLOCKS } = options;
   const blocks = readBlocks(document, {
-    grammar: GRAMMAR,
+    grammar: definitions === BLOCKS ? GRAMMAR : grammarOf(definitions),
     issues: issues.errors,
     checking: options.check,
   });
   if (isFull(issues.errors)) throw new ConfigError(withPlaces(issues.errors, document.locate));
   checkTokenScopes(document.tree, issues);
   const auth = planProviders(blocks, parts, issues);
-  checkMaskingTargets(blocks, parts, issues);
-  const backfill = options.backfill === 'kept';
-  const context = {
+  const name = restoreEscapes(document.name);
+  const context: RowContext = {
+    name,
     blocks,
+    definitions,
     parts,
     issues,
     planner: new PartPlanner(issues, options.check),
-    backfill,
+    backfill: options.backfill === 'kept',
+    metadataColumns: stampedColumns(
+      parsedBlock(blocks, metadataColumnsBlock)?.value,
+      parsedBlock(blocks, rollbackBlock)?.value,
+      issues,
+    ),
   };
+  const blockPlanner = new BlockPlanner(context, document);
   const graph = planTopology(context);
-  const { rows: drafts, fanOuts: listRows, lists } = graph?.drafts ?? resolveRows(context);
+  const { rows: resolved, fanOuts: lists, ...named } = graph?.resolved ?? resolveRows(context);
   // Tokens name rows; nodes have no records that others run for.
-  const ids = graph === undefined ? [...drafts, ...listRows].map((resolved) => resolved.id) : [];
-  checkPresets(graph?.parts ?? [...drafts, ...listRows], context);
-  const planned =
+  const ids = graph === undefined ? [...resolved, ...lists].map((row) => row.id) : [];
+  checkPresets(graph?.parts ?? [...resolved, ...lists], context);
+  const assembled =
     graph?.rows ??
-    drafts.map((resolved) => planRowParts(resolved, context)).filter((row) => row !== undefined);
-  checkWaiting([...drafts, ...listRows], drafts, issues);
-  if (graph === undefined) warnAboutUnusedShard(blocks, drafts, issues);
-  const verify = planVerify(blocks, context);
-  const finished = finishRows(planned, {
-    name: restoreEscapes(document.name),
-    ids,
-    lists,
-    drafts,
-    partitions: planPartitions(drafts, context),
-    blocks,
-    reconcile: planReconcile(blocks, context),
-    backfill,
-    issues,
-  });
-  const rows = withVerify(verify, finished);
-  checkVerify(verify, { topology: graph?.topology, rows }, issues);
-  const retry = retryPolicyOf(parsedBlock(blocks, resilienceBlock)?.value ?? {});
-  const fanOuts = listRows.flatMap(
-    (resolved) => planFanOut(resolved, { ...context, ids, lists, retry }) ?? [],
-  );
-  const selectable = [...drafts, ...listRows].sort((one, other) => one.index - other.index);
+    resolved.map((row) => planRowParts(row, context)).filter((row) => row !== undefined);
+  checkWaiting([...resolved, ...lists], resolved, issues);
+  if (graph === undefined) warnAboutUnusedShard(blocks, resolved, issues);
+  const scope = { ids, lists: named.lists };
+  const rows = finishRows(assembled, resolved, { ...context, ...scope, blockPlanner });
+  blockPlanner.checkPlan(rows, graph?.topology);
+  const retry = blockPlanner.preparedOf(resilienceBlock)?.retry;
+  const fanOuts = lists.flatMap((list) => planFanOut(list, { ...context, ...scope, retry }) ?? []);
+  const selectable = [...resolved, ...lists].sort((one, other) => one.index - other.index);
   const selection = selectRows(selectable, {
     flags: options.selection ?? {},
     policy: parsedBlock(blocks, selectionBlock)?.value.include_parents,
@@ -129,21 +112,19 @@ export function planDocument(document: Document, parts: Parts, options: PlanOpti
     issues,
   });
   checkOutputs(
-    planned.filter((row) => selection.run.has(row.resolved.id)),
-    lists,
+    assembled.filter((row) => selection.run.has(row.resolved.id)),
+    named.lists,
     issues,
   );
   const chosen = rows.filter((row) => selection.run.has(row.id));
   const topology = graph?.topology === undefined ? {} : { topology: graph.topology };
-  const backfillSpec = parsedBlock(blocks, backfillBlock)?.value;
-  if (backfillSpec !== undefined) checkBackfill({ rows: chosen, ...topology }, issues);
-  const execution = parsedBlock(blocks, executionBlock)?.value;
-  const notifications = planNotifications(blocks, rows, issues);
-  const lineage = planLineage(blocks, document, issues);
+  if (parsedBlock(blocks, backfillBlock) !== undefined)
+    checkBackfill({ rows: chosen, ...topology }, issues);
   const wrong = issues.errors.length === 0 ? [] : withoutThoseOfSecrets(issues.errors, document);
   if (wrong.length > 0) throw new ConfigError(withPlaces(wrong, document.locate));
+  const execution = parsedBlock(blocks, executionBlock)?.value;
   return Object.freeze({
-    name: restoreEscapes(document.name),
+    name,
     rows: chosen,
     unselected: rows.filter((row) => !selection.run.has(row.id)),
     fanOuts: fanOuts.filter((row) => selection.run.has(row.id)),
@@ -155,22 +136,9 @@ export function planDocument(document: Document, parts: Parts, options: PlanOpti
     schedule: execution?.schedule ?? 'declared',
     auth,
     warnings: withPlaces(issues.warnings, document.locate),
-    ...(notifications === undefined ? {} : { notifications }),
-    ...(lineage === undefined ? {} : { lineage }),
-    ...plannedAs('catalog', parsedBlock(blocks, catalogBlock)),
-    ...plannedAs('localOutputs', parsedBlock(blocks, localOutputsBlock)),
-    ...plannedAs('observability', parsedBlock(blocks, observabilityBlock)),
+    blocks: blockPlanner.ofPlan(),
     ...topology,
-    ...plannedAs('recurrence', parsedBlock(blocks, scheduleBlock)),
-    ...plannedAs('backfill', parsedBlock(blocks, backfillBlock)),
   });
-}
-
-function plannedAs<K extends string, T>(
-  key: K,
-  block: Placed<T> | undefined,
-): { readonly [Key in K]?: T } {
-  return block === undefined ? {} : ({ [key]: block.value } as { readonly [Key in K]: T });
 }
 
 /** A text in which a secret is not filled in is nothing to judge. */
@@ -182,62 +150,30 @@ function withoutThoseOfSecrets(errors: readonly Issue[], { tree }: Document): re
     : errors.filter(({ path }) => !places.some((place) => isAtOrBelow(path, place)));
 }
 
-interface Finishing {
-  readonly name: string;
+interface Finishing extends RowContext {
   readonly ids: readonly string[];
   readonly lists: ReadonlyMap<string, ValueList>;
-  readonly drafts: readonly ResolvedRow[];
-  readonly partitions: ReadonlyMap<string, PartitionPlan>;
-  readonly blocks: ParsedBlocks;
-  readonly reconcile: RowPlan['reconcile'];
-  readonly backfill: boolean;
-  readonly issues: IssueList;
+  readonly blockPlanner: BlockPlanner;
 }
 
 function finishRows(
-  planned: readonly AssembledRow[],
-  { name, ids, lists, drafts, partitions, blocks, reconcile, backfill, issues }: Finishing,
+  assembled: readonly AssembledRow[],
+  resolved: readonly ResolvedRow[],
+  finishing: Finishing,
 ): RowPlan[] {
-  const children = Map.groupBy(drafts, (resolved) => resolved.parent?.row);
-  const governance: Governance = {
-    quality: parsedBlock(blocks, qualityBlock)?.value,
-    contract: parsedBlock(blocks, contractBlock)?.value,
-    masking: parsedBlock(blocks, maskingBlock)?.value,
-    schema: parsedBlock(blocks, schemaDriftBlock)?.value,
-  };
-  const spec = parsedBlock(blocks, resilienceBlock)?.value ?? {};
-  const resilience = {
-    retry: retryPolicyOf(spec),
-    poison: poisonPolicyOf(spec),
-    breaker: breakerPolicyOf(spec),
-  };
-  const rollback = parsedBlock(blocks, rollbackBlock)?.value;
-  const metadataColumns = stampedColumns(
-    parsedBlock(blocks, metadataColumnsBlock)?.value,
-    rollback,
-    issues,
-  );
+  const { blocks, blockPlanner, issues } = finishing;
+  const children = Map.groupBy(resolved, (row) => row.parent?.row);
+  const partitions = planPartitions(resolved, finishing);
   const adaptive = parsedBlock(blocks, executionBlock)?.value.adaptive_batch_size;
   const adaptiveBatch = adaptive?.enabled === true ? adaptive : undefined;
-  // Runs that can be undone, and units of backfills that are done, are remembered in every store.
-  if (rollback?.enabled !== true && parsedBlock(blocks, backfillBlock) === undefined)
-    warnAboutUnusedStates(planned, issues);
-  return planned.map((row) => {
-    const own = (children.get(row.resolved.id) ?? []).map((child) => child.id);
-    return finishRow(row, {
-      name,
-      ids,
-      lists,
-      children: own,
+  warnAboutUnusedStates(assembled, blockPlanner, issues);
+  return assembled.map((row) =>
+    finishRow(row, {
+      ...finishing,
+      children: (children.get(row.resolved.id) ?? []).map(({ id }) => id),
       partition: partitions.get(row.resolved.id),
-      governance,
-      resilience,
-      metadataColumns,
-      rollback,
-      reconcile,
+      blocks: blockPlanner,
       adaptiveBatch,
-      backfill,
-      issues,
-    });
-  });
+    }),
+  );
 }

@@ -3,13 +3,13 @@ import { checkAuthRef } from './rules/auth.ts';
 import { checkTokens, collectedOf } from './rules/row-tokens.ts';
 import type { ValueList } from './for-each.ts';
 import type { ResolvedFanOut } from './resolve-fan-out.ts';
-import type { RowContext } from './plan-row.ts';
-import type { FanOutPlan, RowPlan } from './plan.ts';
+import type { RowContext } from './row-context.ts';
+import type { FanOutPlan } from './plan.ts';
 
 interface FanOutPlanning extends RowContext {
   readonly ids: readonly string[];
   readonly lists: ReadonlyMap<string, ValueList>;
-  readonly retry: RowPlan['retry'];
+  readonly retry: FanOutPlan['retry'];
 }
 
 /** `undefined` when its source cannot be known. */

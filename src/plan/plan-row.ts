@@ -1,5 +1,4 @@
 /** One row: its parts are found and parsed, the gates judge them, and the lane is chosen. */
-import type { Parts } from '../kit/parts.ts';
 import type { SinkDefinition } from '../kit/sink.ts';
 import type { SourceDefinition } from '../kit/source.ts';
 import type { StateStoreDefinition } from '../kit/state-store.ts';
@@ -7,39 +6,28 @@ import type { TransformDefinition } from '../kit/transform.ts';
 import type { JsonObject } from '../lib/text/json.ts';
 import { joinPath } from '../lib/text/text-path.ts';
 import type { DlqSpec } from '../blocks/dlq/schema.ts';
-import type { RollbackConfig } from '../blocks/rollback/schema.ts';
-import type { ParsedBlocks, Placed } from '../document/parse/read-blocks.ts';
+import type { Placed } from '../document/parse/read-blocks.ts';
 import { checkAuthRef } from './rules/auth.ts';
 import { planCleanUp } from './rules/clean-up.ts';
 import { checkDeadLetters } from './rules/dead-letters.ts';
 import { checkDelivery, guaranteeOf } from './rules/delivery.ts';
-import { checkSchemaDrift } from './rules/drift.ts';
 import { checkPartition } from './rules/partition.ts';
-import { checkReconcile } from './rules/reconcile.ts';
-import { planRollback } from './rules/rollback.ts';
-import { checkResilience } from './rules/resilience.ts';
 import { checkTokens, collectedOf, parentLinkOf } from './rules/row-tokens.ts';
 import { checkShard } from './rules/shard.ts';
-import { checkSla } from './rules/sla.ts';
 import { checkState, stateKeyOf } from './rules/state.ts';
 import { checkWriteMode } from './rules/write-mode.ts';
 import type { ValueList } from './for-each.ts';
 import type { IssueList } from './issue-list.ts';
+import { isCut } from './cut.ts';
 import { chooseLane } from './lane.ts';
-import type { PartPlanner, AssembledPart } from './plan-part.ts';
-import type { Governance, RowPlan } from './plan.ts';
+import { plannedBlocks, type BlockPlanner } from './plan-blocks.ts';
+import { plainPart } from './resolve-part.ts';
+import { checkAdaptiveBatch } from './rules/adaptive-batch.ts';
+import type { AssembledPart } from './plan-part.ts';
+import type { RowPlan } from './plan.ts';
+import type { RowContext } from './row-context.ts';
 import { rowName, type AssembledRow } from './assembled-row.ts';
-import type { ResolvedPart } from './resolve-part.ts';
-import type { ResolvedRow } from './resolve-rows.ts';
-
-export interface RowContext {
-  readonly blocks: ParsedBlocks;
-  readonly parts: Parts;
-  readonly planner: PartPlanner;
-  readonly issues: IssueList;
-  /** Whether the tokens of backfills stay as they are. */
-  readonly backfill: boolean;
-}
+import type { ResolvedRow } from './resolved-row.ts';
 
 /**
  * Finds and parses the parts of a row; `undefined` when its source or sink cannot be known. A sink
@@ -70,8 +58,11 @@ export function planRowParts(
       : planner.plan<StateStoreDefinition>(plainPart(resolved.state), parts.states, 'state store');
   const dlq = resolved.dlq === undefined ? undefined : planDlq(resolved.dlq, context);
   if (source === undefined || sink === undefined) return undefined;
-  return {
+  const cut = isCut(resolved);
+  const row = {
     resolved,
+    name: rowName(resolved),
+    stateKey: stateKeyOf(context.name, resolved.id),
     source,
     sink,
     transforms: transforms.filter((transform) => transform !== undefined),
@@ -79,7 +70,11 @@ export function planRowParts(
     dlq,
     reads: judge(source, (config) => source.plan.definition.capabilities(config)),
     writes: judge(sink, (config) => sink.plan.definition.capabilities(config)),
+    isCut: cut,
+    runsOnce: resolved.parent === undefined && resolved.forEach.length === 0 && !cut,
+    runIdColumn: context.metadataColumns?.find(({ column }) => column === 'run_id')?.name,
   };
+  return { ...row, guarantee: guaranteeOf(row) };
 }
 
 function judge<D, T>(part: AssembledPart<D>, capabilities: (config: unknown) => T): T | undefined {
@@ -106,22 +101,6 @@ function appending(config: JsonObject): JsonObject {
   return rest;
 }
 
-/** A part without presets. */
-export function plainPart({
-  path,
-  value,
-}: Placed<{ readonly type: string; readonly config?: JsonObject | undefined }>): ResolvedPart {
-  const config = value.config ?? {};
-  return {
-    path,
-    template: 'default',
-    type: value.type,
-    typePath: joinPath(path, 'type'),
-    config,
-    layers: [{ path, config }],
-  };
-}
-
 export interface RowPlanning {
   readonly name: string;
   readonly ids: readonly string[];
@@ -129,23 +108,20 @@ export interface RowPlanning {
   /** Rows that run for the records of this one. */
   readonly children: readonly string[];
   readonly partition: RowPlan['partition'];
-  readonly governance: Governance;
-  readonly resilience: Pick<RowPlan, 'retry' | 'poison' | 'breaker'>;
+  readonly blocks: BlockPlanner;
   readonly metadataColumns: RowPlan['metadataColumns'];
-  readonly rollback: RollbackConfig | undefined;
-  readonly reconcile: RowPlan['reconcile'];
   readonly adaptiveBatch: RowPlan['adaptiveBatch'];
   readonly backfill: boolean;
   readonly issues: IssueList;
 }
 
 export function finishRow(row: AssembledRow, setting: RowPlanning): RowPlan {
-  const { issues, governance } = setting;
+  const { issues } = setting;
   const { resolved } = row;
   const { ids, lists, backfill } = setting;
   const partition = resolved.partition?.value.kind;
   const scope = {
-    owner: rowName(resolved),
+    owner: row.name,
     parent: resolved.parent?.row,
     forEach: resolved.forEach,
     partition,
@@ -165,21 +141,15 @@ export function finishRow(row: AssembledRow, setting: RowPlanning): RowPlan {
   checkTokens({ resolved: resolved.sink, tokens: row.sink.tokens, own: undefined }, scope, issues);
   checkPartition(row, issues);
   checkShard(row, issues);
-  checkReconcile(row, setting.reconcile, issues);
   checkWriteMode(row, issues);
-  checkDelivery(row, governance, issues);
-  checkDeadLetters(row, governance, issues);
-  checkResilience(row, { ...setting.resilience, adaptiveBatch: setting.adaptiveBatch }, issues);
-  checkSchemaDrift(row, governance, issues);
-  checkSla(row, issues);
+  checkDelivery(row, issues);
+  checkAdaptiveBatch(row, setting.adaptiveBatch, issues);
   checkState(row, setting.name, issues);
-  const stateKey = stateKeyOf(setting.name, resolved.id);
-  const rollback = planRollback(
-    row,
-    { rollback: setting.rollback, columns: setting.metadataColumns, stateKey },
-    issues,
-  );
-  const cleanUp = planCleanUp(row, governance, scope, issues);
+  const own = setting.blocks.ofRow(row);
+  checkDeadLetters(row, own, issues);
+  for (const { definition, path, planned } of own)
+    if (planned !== undefined) definition.checkRow?.(planned, row, { path, issues });
+  const cleanUp = planCleanUp(row, own, scope, issues);
   return Object.freeze({
     id: resolved.id,
     index: resolved.index,
@@ -197,17 +167,13 @@ export function finishRow(row: AssembledRow, setting: RowPlanning): RowPlan {
     state: row.state?.plan,
     dlq: row.dlq === undefined ? undefined : dlqPlan(row.dlq),
     delivery: resolved.delivery,
-    guarantee: guaranteeOf(row),
-    governance,
-    ...setting.resilience,
-    sla: resolved.sla?.value,
-    reconcile: setting.reconcile,
+    guarantee: row.guarantee,
+    blocks: plannedBlocks(own),
     adaptiveBatch: setting.adaptiveBatch,
     metadataColumns: setting.metadataColumns,
-    ...(rollback === undefined ? {} : { rollback }),
     ...(cleanUp === undefined ? {} : { cleanUp }),
-    lane: chooseLane(row, setting),
-    stateKey,
+    lane: chooseLane(row, { ...setting, own }),
+    stateKey: row.stateKey,
     weight: resolved.weight,
     tags: resolved.tags,
     status: resolved.status,

@@ -8,7 +8,6 @@ import type { TransformDefinition } from '../kit/transform.ts';
 import type { NodeSpec } from '../document/structure/topology.ts';
 import { deliveryBlock } from '../blocks/delivery/index.ts';
 import { dlqBlock } from '../blocks/dlq/index.ts';
-import { slaBlock } from '../blocks/sla/index.ts';
 import { stateBlock } from '../blocks/state/index.ts';
 import { parsedBlock, type Placed } from '../document/parse/read-blocks.ts';
 import { joinPath } from '../lib/text/text-path.ts';
@@ -18,16 +17,19 @@ import { checkTokens, type TokenScope } from './rules/row-tokens.ts';
 import { checkBesideNodes, checkNodePreset } from './rules/topology.ts';
 import { resolvePart, type ResolvedPart } from './resolve-part.ts';
 import type { AssembledPart } from './plan-part.ts';
-import { plainPart, planRowParts, type RowContext } from './plan-row.ts';
+import { planRowParts } from './plan-row.ts';
+import { plainPart } from './resolve-part.ts';
+import type { RowContext } from './row-context.ts';
 import type { NodePlan, TopologyPlan, TransformPlan } from './plan.ts';
 import type { AssembledRow } from './assembled-row.ts';
-import type { ResolvedRows, ResolvedRow } from './resolve-rows.ts';
+import { blocksOfDocument, type ResolvedRows } from './resolve-rows.ts';
+import type { ResolvedRow } from './resolved-row.ts';
 import { planEdges } from './topology-edges.ts';
 import { checkGraph, type Graph } from './topology-graph.ts';
 
 export interface PlannedTopology {
   /** The sink nodes as rows. */
-  readonly drafts: ResolvedRows;
+  readonly resolved: ResolvedRows;
   readonly rows: readonly AssembledRow[];
   /** Presets that nodes start from. */
   readonly parts: readonly Pick<ResolvedRow, 'source' | 'sink'>[];
@@ -49,7 +51,7 @@ export function planTopology(context: RowContext): PlannedTopology | undefined {
   const { blocks, issues } = context;
   const { nodes, edges } = blocks.pipeline;
   if (nodes === undefined) return undefined;
-  checkBesideNodes(blocks, issues);
+  checkBesideNodes(context);
   const graph = checkGraph(nodes, edges, issues);
   const ofKind = <K extends NodeSpec['kind']>(kind: K): NodeOf<K>[] =>
     [...nodes].flatMap(([id, placed]) =>
@@ -79,7 +81,7 @@ export function planTopology(context: RowContext): PlannedTopology | undefined {
   for (const row of rows)
     for (const source of sources) if (row !== undefined) refuseToWriteSource(row, source, context);
   return {
-    drafts: { rows: sinks, fanOuts: [], lists: new Map() },
+    resolved: { rows: sinks, fanOuts: [], lists: new Map() },
     rows: rows.filter((row) => row !== undefined),
     parts: [...sinks, ...sources.map(({ resolved }) => ({ source: resolved, sink: undefined }))],
     topology:
@@ -163,7 +165,7 @@ function resolveSink(
     transforms: [],
     state: parsedBlock(blocks, stateBlock),
     dlq: parsedBlock(blocks, dlqBlock),
-    sla: parsedBlock(blocks, slaBlock),
+    blocks: blocksOfDocument(context),
     delivery: parsedBlock(blocks, deliveryBlock)?.value ?? 'at_least_once',
     deliveryPath: 'delivery',
     weight: undefined,

@@ -2,24 +2,10 @@
  * What the plan is: everything decided before the first record moves. Plain data and frozen
  * definitions; no effects.
  */
-import type { BackfillSpec } from '../blocks/backfill/schema.ts';
-import type { CatalogSpec } from '../blocks/catalog/schema.ts';
-import type { ContractConfig } from '../blocks/contract/schema.ts';
 import type { AdaptiveBatchSpec } from '../blocks/execution/schema.ts';
-import type { LineageSpec } from '../blocks/lineage/schema.ts';
-import type { LocalOutputsConfig } from '../blocks/local-outputs/schema.ts';
-import type { MaskingConfig } from '../blocks/masking/schema.ts';
 import type { NamedColumn } from '../blocks/metadata-columns/schema.ts';
-import type { NotificationRule } from '../blocks/notifications/schema.ts';
-import type { ObservabilityConfig } from '../blocks/observability/schema.ts';
-import type { QualityConfig } from '../blocks/quality/schema.ts';
-import type { BreakerPolicy, PoisonPolicy } from '../blocks/resilience/schema.ts';
-import type { ScheduleSpec } from '../blocks/schedule/schema.ts';
-import type { SchemaDriftConfig } from '../blocks/schema-drift/schema.ts';
-import type { SlaConfig } from '../blocks/sla/schema.ts';
 import type { RowStatus } from '../document/structure/source.ts';
 import type { JoinSpec } from '../document/structure/topology.ts';
-import type { VerifySpec } from '../blocks/verify/schema.ts';
 import type { Chunk, PartitionSpec } from '../document/ranges/chunks.ts';
 import type { Issue } from '../lib/errors.ts';
 import type { JsonObject } from '../lib/text/json.ts';
@@ -68,21 +54,6 @@ export interface DlqPlan {
   readonly maxFailuresTotal: number | undefined;
 }
 
-/** Who says how many records there should be. */
-export interface ReconcilePlan {
-  readonly source: SourcePlan;
-  /** The first number of the record when absent. */
-  readonly countField: string | undefined;
-  readonly tolerancePct: number;
-}
-
-/** How destinations are compared with their sources. */
-export interface VerifyPlan {
-  readonly spec: Omit<VerifySpec, 'destination'>;
-  /** Reads the destination; sinks say how when absent. */
-  readonly destination: SourcePlan | undefined;
-}
-
 /**
  * The lane of a row and the reason that decided it: `records: transform "filter" reads "amount"`.
  */
@@ -109,6 +80,9 @@ export interface ParentLink {
   /** Top-level fields of the parent record that children use; `record` when one needs it whole. */
   readonly fields: readonly string[] | 'record';
 }
+
+/** What blocks of the document have become, by name; `blockOf` knows their types. */
+export type PlannedBlocks = Readonly<Record<string, unknown>>;
 
 /** One matrix row (or the implicit single row `row-0`). */
 export interface RowPlan {
@@ -137,24 +111,14 @@ export interface RowPlan {
   readonly dlq: DlqPlan | undefined;
   readonly delivery: 'at_least_once' | 'exactly_once';
   readonly guarantee: Guarantee;
-  /** Parsed governance blocks; the engine compiles them to stages. */
-  readonly governance: Governance;
-  readonly retry: RetryPolicy | undefined;
-  readonly poison: PoisonPolicy | undefined;
-  readonly breaker: BreakerPolicy | undefined;
-  /** What is expected of the row; judged when an invocation has ended. */
-  readonly sla: SlaConfig | undefined;
-  readonly reconcile: ReconcilePlan | undefined;
+  /** What it has of the blocks of the document; read with `blockOf`. */
+  readonly blocks: PlannedBlocks;
   /** How batch sizes adapt; `undefined` when pages are written whole. */
   readonly adaptiveBatch: AdaptiveBatchSpec | undefined;
   /** Fields that records get just before the sink takes them. */
   readonly metadataColumns: readonly NamedColumn[] | undefined;
-  /** Present when an invocation of the row can be undone. */
-  readonly rollback?: RollbackPlan;
   /** Present when rows that vanished at the source are removed after a complete read. */
   readonly cleanUp?: CleanUpPlan;
-  /** Present when the document says how it is verified. */
-  readonly verify?: VerifyPlan;
   readonly lane: LaneChoice;
   /**
    * `{name}::{row}`; an invocation appends `::{parent key value}` or `::{alias=value&…}`, and
@@ -167,18 +131,6 @@ export interface RowPlan {
   readonly tags: readonly string[];
   /** Tier of the row: by default only `mandatory` and `active` rows run. */
   readonly status: RowStatus;
-}
-
-/** How invocations are kept undoable. */
-export interface RollbackPlan {
-  /** Holds the invocation id. */
-  readonly column: string;
-  /** Whether keyed writes keep what they change. */
-  readonly journal: boolean;
-  /** Whether an overwrite keeps what it replaces. */
-  readonly keepPrevious: boolean;
-  /** Invocations that can be undone at a time. */
-  readonly retain: number;
 }
 
 /** Which rows of the destination a complete read tells about. */
@@ -228,17 +180,6 @@ export interface FanOutPlan {
   readonly status: RowStatus;
 }
 
-/**
- * ParsedBlocks inside `pipeline` that look at records, as parsed by their own schemas
- * (`blocks/`).
- */
-export interface Governance {
-  readonly quality: QualityConfig | undefined;
-  readonly contract: ContractConfig | undefined;
-  readonly masking: MaskingConfig | undefined;
-  readonly schema: SchemaDriftConfig | undefined;
-}
-
 interface NodePlace {
   readonly id: string;
   /** Where it stands in the document. */
@@ -278,21 +219,6 @@ export interface TopologyPlan {
   readonly startsOver: string | undefined;
 }
 
-/** Who is told how runs ended. */
-export interface NotificationsPlan {
-  readonly rules: readonly NotificationRule[];
-  /** The document has neither matrix nor nodes: its one row has no name of its own. */
-  readonly isOneRow: boolean;
-}
-
-/** Who is told, as events, what rows read and write. */
-export interface LineagePlan {
-  /** Its `job_name` still holds its tokens. */
-  readonly spec: LineageSpec;
-  /** As loaded, with escape marks; present when events tell the document. */
-  readonly document?: JsonObject;
-}
-
 export interface Plan {
   /** Drives state keys and metric labels. */
   readonly name: string;
@@ -315,15 +241,6 @@ export interface Plan {
   readonly warnings: readonly Issue[];
   /** Present when the document has nodes; `rows` are then its sink nodes. */
   readonly topology?: TopologyPlan;
-  readonly lineage?: LineagePlan;
-  /** Where runs from the command line record what they moved. */
-  readonly catalog?: CatalogSpec;
-  /** Present when the document has rules. */
-  readonly notifications?: NotificationsPlan;
-  readonly localOutputs?: LocalOutputsConfig;
-  readonly observability?: ObservabilityConfig;
-  /** When the document runs by itself, where it says so (`schedule`). */
-  readonly recurrence?: ScheduleSpec;
-  /** How past ranges of time are run again, where the document says so. */
-  readonly backfill?: BackfillSpec;
+  /** What the plan as a whole has of the blocks of the document; read with `blockOf`. */
+  readonly blocks: PlannedBlocks;
 }

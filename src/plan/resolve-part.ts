@@ -1,5 +1,6 @@
 /** A part as a row uses it: its template is settled, its definition is not looked up yet. */
 import type { ZodType } from 'zod';
+import type { BlockDefinition } from '../blocks/define-block.ts';
 import type { Parts, Shelf } from '../kit/parts.ts';
 import { check } from '../kit/schema.ts';
 import { hasField, isObject, type JsonObject, type JsonValue } from '../lib/text/json.ts';
@@ -27,11 +28,28 @@ export interface ConfigLayer {
   readonly config: JsonObject;
 }
 
-/** What drafts are made from. */
+/** What rows are resolved with. */
 export interface Resolving {
   readonly blocks: ParsedBlocks;
+  readonly definitions: readonly BlockDefinition[];
   readonly parts: Parts;
   readonly issues: IssueList;
+}
+
+/** A part without presets. */
+export function plainPart({
+  path,
+  value,
+}: Placed<{ readonly type: string; readonly config?: JsonObject | undefined }>): ResolvedPart {
+  const config = value.config ?? {};
+  return {
+    path,
+    template: 'default',
+    type: value.type,
+    typePath: joinPath(path, 'type'),
+    config,
+    layers: [{ path, config }],
+  };
 }
 
 interface Choice {

@@ -1,18 +1,12 @@
 /** Rows with their presets, layers and inherited blocks settled; parts are not looked up yet. */
 import { joinPath } from '../lib/text/text-path.ts';
 import type { CompleteFor } from '../document/structure/complete-for.ts';
-import type { Delivery } from '../blocks/delivery/schema.ts';
-import type { DlqSpec } from '../blocks/dlq/schema.ts';
-import type { PartitionSpec } from '../document/ranges/chunks.ts';
-import type { SlaConfig } from '../blocks/sla/schema.ts';
-import type { RowStatus, SourceSpec } from '../document/structure/source.ts';
-import type { StateSpec } from '../blocks/state/schema.ts';
+import type { SourceSpec } from '../document/structure/source.ts';
 import type { TransformSpec } from '../document/structure/transform.ts';
 import type { BlockGrammar } from '../document/block.ts';
 import { deliveryBlock } from '../blocks/delivery/index.ts';
 import { dlqBlock } from '../blocks/dlq/index.ts';
 import { partitionBlock } from '../blocks/partition/index.ts';
-import { slaBlock } from '../blocks/sla/index.ts';
 import { stateBlock } from '../blocks/state/index.ts';
 import {
   ownBlock,
@@ -25,39 +19,9 @@ import { shardOf } from './cut.ts';
 import { resolveFanOut, resolveListSource, type ResolvedFanOut } from './resolve-fan-out.ts';
 import { fanOutOf, type ValueList } from './for-each.ts';
 import { resolvePart, type Resolving, type ResolvedPart } from './resolve-part.ts';
+import type { ResolvedRow } from './resolved-row.ts';
 import { readIds, readLinks, type RowLinks } from './row-graph.ts';
-import type { ShardPlan } from './plan.ts';
 import { findTokens } from './run-time-tokens.ts';
-
-export interface ResolvedRow {
-  readonly id: string;
-  readonly index: number;
-  readonly path: string;
-  readonly parent: { readonly row: string; readonly key: string } | undefined;
-  readonly dependsOn: readonly string[];
-  /** Fan-out rows whose values it runs for; they stand in `dependsOn` too. */
-  readonly forEach: readonly string[];
-  readonly source: ResolvedPart | undefined;
-  readonly sink: ResolvedPart | undefined;
-  readonly transforms: readonly Placed<TransformSpec>[];
-  readonly state: Placed<StateSpec> | undefined;
-  readonly dlq: Placed<DlqSpec> | undefined;
-  readonly sla: Placed<SlaConfig> | undefined;
-  readonly partition: Placed<PartitionSpec> | undefined;
-  readonly shard?: ShardPlan | undefined;
-  /** What a read of the source is complete for. */
-  readonly completeFor?: Placed<CompleteFor>;
-  readonly delivery: Delivery;
-  readonly deliveryPath: string;
-  readonly weight: number | undefined;
-  readonly tags: readonly string[];
-  readonly status: RowStatus;
-  /** Present when it is a sink node of a graph. */
-  readonly node?: {
-    /** What of the graph keeps its sinks from delivering exactly once. */
-    readonly exactlyOnceLimit: string | undefined;
-  };
-}
 
 const IMPLICIT_ROW: ParsedRow = { path: '', index: 0, spec: {} };
 
@@ -78,18 +42,23 @@ export function resolveRows(resolving: Resolving): ResolvedRows {
   const parts = rows.map((row) => resolveParts(row, resolving));
   const links = readLinks(
     rows,
-    { ids, lists, named: parts.map((drafts) => namedLists(drafts, lists)) },
+    {
+      ids,
+      lists,
+      definitions: resolving.definitions,
+      named: parts.map((own) => namedLists(own, lists)),
+    },
     issues,
   );
-  const drafts = rows.flatMap((row, index) => {
+  const linked = rows.flatMap((row, index) => {
     const [link, own] = [links[index], parts[index]];
     return link === undefined || own === undefined ? [] : [{ row, link, own }];
   });
   return {
-    rows: drafts.flatMap(({ row, link, own }) =>
-      isList(row) ? [] : [resolveRow(row, link, own, blocks)],
+    rows: linked.flatMap(({ row, link, own }) =>
+      isList(row) ? [] : [resolveRow(row, link, own, resolving)],
     ),
-    fanOuts: drafts.flatMap(
+    fanOuts: linked.flatMap(
       ({ row, link, own }) => resolveFanOut(row, link, own.source, blocks) ?? [],
     ),
     lists,
@@ -156,8 +125,9 @@ function resolveRow(
   row: ParsedRow,
   link: RowLinks,
   parts: ResolvedParts,
-  blocks: ParsedBlocks,
+  resolving: Resolving,
 ): ResolvedRow {
+  const { blocks } = resolving;
   const { pipeline } = blocks;
   const { spec, path } = row;
   const ref = spec.source?.ref ?? 'default';
@@ -181,7 +151,7 @@ function resolveRow(
     dlq: inherit(row, dlqBlock, blocks),
     partition: inherit(row, partitionBlock, isRoot ? blocks : NOTHING_ABOVE),
     shard: isRoot ? shardOf(blocks, parts.source) : undefined,
-    sla: inherit(row, slaBlock, blocks),
+    blocks: blocksOfRow(row, resolving),
     delivery: delivery?.value ?? 'at_least_once',
     deliveryPath: delivery?.path ?? 'delivery',
     ...(completeFor === undefined ? {} : { completeFor }),
@@ -202,6 +172,30 @@ function completeForOf(
   return template === undefined || value === undefined
     ? undefined
     : { path: joinPath(template.path, 'complete_for'), value };
+}
+
+/** Blocks that a row has of which nothing can be said for it alone, such as a sink node. */
+export function blocksOfDocument(
+  resolving: Pick<Resolving, 'blocks' | 'definitions'>,
+): ReadonlyMap<string, Placed<unknown>> {
+  return blocksOfRow(IMPLICIT_ROW, resolving);
+}
+
+/** Blocks that rows have as they are: each row its own, or that of the document. */
+function blocksOfRow(
+  row: ParsedRow,
+  { blocks, definitions }: Pick<Resolving, 'blocks' | 'definitions'>,
+): ReadonlyMap<string, Placed<unknown>> {
+  const found = new Map<string, Placed<unknown>>();
+  for (const definition of definitions) {
+    if (definition.plannedFor !== 'rows') continue;
+    const placed =
+      definition.inRows === undefined
+        ? parsedBlock(blocks, definition)
+        : inherit(row, definition, blocks);
+    if (placed !== undefined) found.set(definition.name, placed);
+  }
+  return found;
 }
 
 /** Absent inherits, null means none, a value replaces. */

@@ -3,6 +3,7 @@ import { joinPath } from '../lib/text/text-path.ts';
 import type { ParsedRow } from '../document/parse/read-blocks.ts';
 import { checkFanOut, readForEach, type ValueList } from './for-each.ts';
 import type { IssueList } from './issue-list.ts';
+import type { Resolving } from './resolve-part.ts';
 
 /** Names that mean something else inside `${…}`. */
 const RESERVED = [
@@ -36,6 +37,7 @@ export interface RowLinks {
 }
 
 export interface Naming {
+  readonly definitions: Resolving['definitions'];
   readonly ids: readonly string[];
   /** Rows that list values, by id. */
   readonly lists: ReadonlyMap<string, ValueList>;
@@ -53,7 +55,7 @@ export function readIds(rows: readonly ParsedRow[], issues: IssueList): string[]
 /** The links of every row, in order; links that lead nowhere are reported and left out. */
 export function readLinks(
   rows: readonly ParsedRow[],
-  { ids, lists, named }: Naming,
+  { ids, lists, named, definitions }: Naming,
   issues: IssueList,
 ): RowLinks[] {
   const known = new Set(ids);
@@ -73,7 +75,7 @@ export function readLinks(
       );
       return false;
     };
-    checkFanOut(row, id, issues);
+    checkFanOut(row, id, { definitions, issues });
     const forEach = readForEach(row, id, lists, issues);
     const declared = (row.spec.depends_on ?? []).filter((target, at) =>
       exists(target, joinPath(row.path, 'depends_on', at)),

@@ -53,8 +53,12 @@ test.each(['a:\n\tb: 1\n', 'a: 1\nb:\n  c: 2\n\td: 3\n'])(
 test('`retry_on` counts inside `retry` too', () => {
   const text = (resilience: string) =>
     `{version: 1, pipeline: {source: {type: lines, config: {path: a}}, sink: {type: nowhere}}, resilience: ${resilience}}`;
-  expect(plan(text('{retry: {retry_on: [timeout]}}')).rows[0]?.retry?.on).toEqual(['timeout']);
+  expect(plan(text('{retry: {retry_on: [timeout]}}')).rows[0]?.blocks['resilience']).toMatchObject({
+    retry: { on: ['timeout'] },
+  });
   expect(
-    plan(text('{retry: {retry_on: [timeout]}, retry_on: [connection]}')).rows[0]?.retry?.on,
-  ).toEqual(['connection']);
+    plan(text('{retry: {retry_on: [timeout]}, retry_on: [connection]}')).rows[0]?.blocks[
+      'resilience'
+    ],
+  ).toMatchObject({ retry: { on: ['connection'] } });
 });

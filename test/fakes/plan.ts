@@ -2,6 +2,7 @@
  * Hand-made plans over recording doubles, for tests of the engine: no document, no connector of the
  * product.
  */
+import type { Resilience } from '../../src/blocks/resilience/schema.ts';
 import { z } from 'zod';
 import { ConnectorError, RecordError } from '../../src/lib/errors.ts';
 import type { JsonObject, JsonValue } from '../../src/lib/text/json.ts';
@@ -197,10 +198,26 @@ export function dlqPlan(
   };
 }
 
+/** What a row has of its blocks, by name; of `resilience` a part will do. */
+type RowOverrides = Omit<Partial<RowPlan>, 'blocks'> & {
+  readonly blocks?: Readonly<Record<string, unknown>> & {
+    readonly resilience?: Partial<Resilience>;
+  };
+};
+
+function blocksOf({ resilience, ...others }: RowOverrides['blocks'] = {}): RowPlan['blocks'] {
+  const none = { retry: undefined, poison: undefined, breaker: undefined };
+  const present = Object.entries(others).filter(([, planned]) => planned !== undefined);
+  return {
+    ...Object.fromEntries(present),
+    ...(resilience === undefined ? {} : { resilience: { ...none, ...resilience } }),
+  };
+}
+
 export function rowPlan(
   source: SourceDefinition,
   sink: SinkDefinition,
-  overrides: Partial<RowPlan> = {},
+  { blocks, ...overrides }: RowOverrides = {},
 ): RowPlan {
   const id = overrides.id ?? 'row-0';
   return {
@@ -219,13 +236,8 @@ export function rowPlan(
     dlq: undefined,
     delivery: 'at_least_once',
     guarantee: 'at-least-once',
-    governance: { quality: undefined, contract: undefined, masking: undefined, schema: undefined },
-    retry: undefined,
-    sla: undefined,
-    reconcile: undefined,
+    blocks: blocksOf(blocks),
     adaptiveBatch: undefined,
-    poison: undefined,
-    breaker: undefined,
     metadataColumns: undefined,
     lane: { lane: RECORDS_LANE, reason: 'records: a test' },
     stateKey: `test::${id}`,
@@ -239,6 +251,7 @@ export function rowPlan(
 export function planOf(rows: readonly RowPlan[], overrides: Partial<Plan> = {}): Plan {
   return {
     name: 'test',
+    blocks: {},
     rows: rows.map((row, index) => ({ ...row, index })),
     maxConcurrent: 4,
     onError: 'continue',

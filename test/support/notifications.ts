@@ -72,11 +72,11 @@ export function planWith({
   rules = [],
   isOneRow = false,
 }: Setting = {}): Plan {
-  const plan: Pick<Plan, 'name' | 'notifications'> & { rows: unknown; fanOuts: unknown } = {
+  const plan: Pick<Plan, 'name' | 'blocks'> & { rows: unknown; fanOuts: unknown } = {
     name: 'orders',
-    rows: Object.entries(rows).map(([id, row]) => ({ id, role: 'root', ...row })),
+    rows: Object.entries(rows).map(([id, row]) => ({ id, role: 'root', blocks: {}, ...row })),
     fanOuts: lists.map((id) => ({ id, role: 'discovery' })),
-    notifications: { rules, isOneRow },
+    blocks: { notifications: { rules, isOneRow } },
   };
   // Notifications look at nothing else of a plan.
   return plan as unknown as Plan;

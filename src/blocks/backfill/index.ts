@@ -8,4 +8,11 @@ export const backfillBlock = defineBlock<BackfillSpec>({
     'How past ranges of time are run again, unit by unit: `headgate backfill` and `POST /v1/backfill` fill `${backfill.start}` and its like into sources and sinks.',
   schema: backfillSchema,
   examples: [{ window: '1d', timezone: 'Europe/Berlin' }, { window: '6h', concurrency: 4 }, {}],
+  plannedFor: 'plan',
+  // Units that are done are remembered in every store.
+  usesState: () => true,
+  introduce: ({ window, timezone }) => {
+    const span = window === undefined ? 'as a whole' : `in windows of ${window}`;
+    return `\`headgate backfill\` runs a range of the past again ${span} (${timezone}).`;
+  },
 });

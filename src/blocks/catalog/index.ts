@@ -8,4 +8,5 @@ export const catalogBlock = defineBlock<CatalogSpec>({
     'Records which data sets successful runs read and wrote, how many records they moved, and what those looked like. A server records all runs into its own history, and does not look at the `url`.',
   schema: catalogSchema,
   examples: [{ url: 'sqlite:catalog.db' }, { url: 'memory', sample_records: 10 }],
+  plannedFor: 'plan',
 });

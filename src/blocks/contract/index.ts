@@ -1,5 +1,7 @@
 import { defineBlock } from '../define-block.ts';
-import { contractSchema, type ContractConfig } from './schema.ts';
+import { count } from '../../lib/text/count.ts';
+import { checkContract } from './rules.ts';
+import { contractQuarantines, contractSchema, type ContractConfig } from './schema.ts';
 
 export const contractBlock = defineBlock<ContractConfig>({
   name: 'contract',
@@ -26,4 +28,32 @@ export const contractBlock = defineBlock<ContractConfig>({
       ],
     },
   ],
+  plannedFor: 'rows',
+  checkRow: checkContract,
+  quarantines: contractQuarantines,
+  readsRecords: (contract) => ({
+    why: '`contract` checks every record',
+    onColumns: true,
+    // A contract that only warns does so once a row.
+    inOrder: contract.on_breach === 'warn',
+  }),
+  events: [
+    {
+      kind: 'contract_abort',
+      needs: 'a `contract` whose `on_breach` is `fail`',
+      canHappen: (contract) => contract.on_breach === 'fail',
+    },
+  ],
+  explain: ({ version, fields, on_breach: breach }) => [
+    {
+      topic: 'checks',
+      short: `contract ${version} (${count(fields.length, 'field')}, on breach ${breach})`,
+      words: 'Records have to keep the contract.',
+    },
+  ],
+  settings: (contract) => contract,
+  listed: {
+    key: 'contract',
+    value: ({ version, on_breach, fields }) => ({ version, on_breach, fields: fields.length }),
+  },
 });

@@ -14,4 +14,11 @@ export const dlqBlock = defineBlock<DlqSpec>({
   examples: [
     { sink: { type: 'jsonl', config: { path: 'rejected.jsonl' } }, max_failures_total: 100 },
   ],
+  events: [
+    {
+      kind: 'dlq_threshold',
+      needs: 'a dead-letter queue',
+      canHappen: (_dlq, row) => row.dlq !== undefined,
+    },
+  ],
 });

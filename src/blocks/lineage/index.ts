@@ -1,7 +1,8 @@
 import { defineBlock } from '../define-block.ts';
+import { planLineage, type LineagePlan } from './plan.ts';
 import { lineageSchema, type LineageSpec } from './schema.ts';
 
-export const lineageBlock = defineBlock<LineageSpec>({
+export const lineageBlock = defineBlock<LineageSpec, LineagePlan, LineagePlan>({
   name: 'lineage',
   placement: 'top',
   description:
@@ -25,4 +26,6 @@ export const lineageBlock = defineBlock<LineageSpec>({
       heartbeat_interval: 10,
     },
   ],
+  plannedFor: 'plan',
+  prepare: planLineage,
 });

@@ -8,4 +8,5 @@ export const localOutputsBlock = defineBlock<LocalOutputsConfig>({
     'How long the files that sinks write on this machine are kept. Files that were there before are never collected.',
   schema: localOutputsSchema,
   examples: [{ retention_days: 30 }, { track: false }],
+  plannedFor: 'plan',
 });

@@ -1,5 +1,7 @@
 import { defineBlock } from '../define-block.ts';
-import { maskingSchema, type MaskingConfig } from './schema.ts';
+import { count } from '../../lib/text/count.ts';
+import { checkMaskingTargets } from './rules.ts';
+import { maskingRulesFor, maskingSchema, type MaskingConfig } from './schema.ts';
 
 export const maskingBlock = defineBlock<MaskingConfig>({
   name: 'masking',
@@ -25,4 +27,26 @@ export const maskingBlock = defineBlock<MaskingConfig>({
       ],
     },
   ],
+  plannedFor: 'rows',
+  prepare: (given, tools) => {
+    checkMaskingTargets(given, tools);
+    return given.value;
+  },
+  readsRecords: () => ({ why: '`masking` looks at every field', onColumns: true }),
+  explain: (masking, { sink }) => {
+    const rules = maskingRulesFor(masking, sink).length;
+    if (rules === 0) return [];
+    return [
+      {
+        topic: 'checks',
+        short: `masking (${count(rules, 'rule')})`,
+        words: 'Fields are masked before anything else sees them.',
+      },
+    ];
+  },
+  settings: (masking) => masking,
+  listed: {
+    key: 'masking',
+    value: (masking, { sink }) => ({ rules: maskingRulesFor(masking, sink).length }),
+  },
 });

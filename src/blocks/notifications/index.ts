@@ -1,7 +1,12 @@
 import { defineBlock } from '../define-block.ts';
+import { checkNotifications, planNotifications, type NotificationsPlan } from './plan.ts';
 import { notificationsSchema, type NotificationRule } from './schema.ts';
 
-export const notificationsBlock = defineBlock<NotificationRule[]>({
+export const notificationsBlock = defineBlock<
+  NotificationRule[],
+  NotificationsPlan,
+  NotificationsPlan
+>({
   name: 'notifications',
   placement: 'top',
   description:
@@ -37,4 +42,7 @@ export const notificationsBlock = defineBlock<NotificationRule[]>({
       },
     ],
   ],
+  plannedFor: 'plan',
+  prepare: planNotifications,
+  checkPlan: checkNotifications,
 });

@@ -14,4 +14,5 @@ export const observabilityBlock = defineBlock<ObservabilityConfig>({
     },
     { prometheus: { listen: '127.0.0.1:9464' } },
   ],
+  plannedFor: 'plan',
 });

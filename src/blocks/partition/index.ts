@@ -36,4 +36,5 @@ export const partitionBlock = defineBlock<PartitionSpec>({
     },
     { kind: 'offset', total: 2500, chunk_size: 1000 },
   ],
+  notBesideNodes: 'the nodes of a graph run once',
 });

@@ -1,5 +1,11 @@
 import { defineBlock } from '../define-block.ts';
-import { qualitySchema, type QualityConfig } from './schema.ts';
+import { count } from '../../lib/text/count.ts';
+import {
+  qualityNeedsRecords,
+  qualityQuarantines,
+  qualitySchema,
+  type QualityConfig,
+} from './schema.ts';
 
 export const qualityBlock = defineBlock<QualityConfig>({
   name: 'quality',
@@ -24,4 +30,22 @@ export const qualityBlock = defineBlock<QualityConfig>({
       ],
     },
   ],
+  plannedFor: 'rows',
+  quarantines: qualityQuarantines,
+  readsRecords: (quality) => ({
+    why: '`quality` checks every record',
+    onColumns: !qualityNeedsRecords(quality),
+  }),
+  explain: ({ record, batch }) => [
+    {
+      topic: 'checks',
+      short: `quality (${count(record.length + batch.length, 'check')})`,
+      words: 'Quality checks are applied before writing.',
+    },
+  ],
+  settings: (quality) => quality,
+  listed: {
+    key: 'quality',
+    value: ({ record, batch }) => ({ record: record.length, batch: batch.length }),
+  },
 });

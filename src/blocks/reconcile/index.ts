@@ -1,7 +1,8 @@
 import { defineBlock } from '../define-block.ts';
+import { checkReconcile, explainReconcile, planReconcile, type ReconcilePlan } from './plan.ts';
 import { reconcileSchema, type ReconcileSpec } from './schema.ts';
 
-export const reconcileBlock = defineBlock<ReconcileSpec>({
+export const reconcileBlock = defineBlock<ReconcileSpec, ReconcilePlan, ReconcilePlan>({
   name: 'reconcile',
   placement: 'top',
   description:
@@ -17,4 +18,8 @@ export const reconcileBlock = defineBlock<ReconcileSpec>({
       tolerance_pct: 1,
     },
   ],
+  plannedFor: 'rows',
+  prepare: planReconcile,
+  checkRow: checkReconcile,
+  explain: explainReconcile,
 });

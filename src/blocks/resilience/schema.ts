@@ -111,3 +111,18 @@ export function retryPolicyOf(spec: ResilienceSpec): RetryPolicy | undefined {
     on: [...new Set(spec.retry_on ?? retry.retry_on ?? TRANSIENT_KINDS)],
   };
 }
+
+/** What a row does before a failure counts. */
+export interface Resilience {
+  readonly retry: RetryPolicy | undefined;
+  readonly poison: PoisonPolicy | undefined;
+  readonly breaker: BreakerPolicy | undefined;
+}
+
+export function resilienceOf(spec: ResilienceSpec): Resilience {
+  return {
+    retry: retryPolicyOf(spec),
+    poison: poisonPolicyOf(spec),
+    breaker: breakerPolicyOf(spec),
+  };
+}

@@ -1,7 +1,9 @@
 import { defineBlock } from '../define-block.ts';
+import { explainRollback } from './explain.ts';
+import { checkRollback, planRollback, type RollbackPlan } from './plan.ts';
 import { rollbackSchema, type RollbackConfig } from './schema.ts';
 
-export const rollbackBlock = defineBlock<RollbackConfig>({
+export const rollbackBlock = defineBlock<RollbackConfig, RollbackPlan>({
   name: 'rollback',
   placement: 'top',
   description:
@@ -9,4 +11,15 @@ export const rollbackBlock = defineBlock<RollbackConfig>({
     'Needs a durable `state` and a sink that takes part. Rows that run several times (for each parent record, tuple or chunk) are only marked.',
   schema: rollbackSchema,
   examples: [{}, { retain: 30 }, { journal: false, keep_previous: false }],
+  plannedFor: 'rows',
+  prepare: ({ value }) => (value.enabled ? value : undefined),
+  forRow: planRollback,
+  checkRow: checkRollback,
+  // Runs that can be undone are remembered in every store.
+  usesState: () => true,
+  readsRecords: () => ({
+    why: '`rollback` marks every record with the id of its run',
+    onColumns: false,
+  }),
+  explain: explainRollback,
 });

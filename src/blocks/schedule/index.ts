@@ -17,4 +17,6 @@ export const scheduleBlock = defineBlock<ScheduleSpec>({
       start_immediately: true,
     },
   ],
+  plannedFor: 'plan',
+  introduce: ({ cron, timezone }) => `\`headgate schedule\` runs it at \`${cron}\` (${timezone}).`,
 });

@@ -8,4 +8,5 @@ export const shardBlock = defineBlock<ShardSpec>({
     'Cuts what a run reads into ranges of an integer column, each an invocation: for rows that run once by themselves and whose source names the column (`shard: {key}` in the `config` of `postgres` or `sqlite`). The ranges are asked for when the row starts, and together hold every record, also those without a value. A run in shards is not held to `sla`, does not notify, and is not kept in the catalog.',
   schema: shardSchema,
   examples: [{ count: 4 }],
+  notBesideNodes: 'the nodes of a graph run once',
 });

@@ -1,5 +1,7 @@
 import { defineBlock } from '../define-block.ts';
-import { slaSchema, type SlaConfig } from './schema.ts';
+import { explainSla } from './explain.ts';
+import { checkSla } from './rules.ts';
+import { needsHistory, slaSchema, type SlaConfig } from './schema.ts';
 
 export const slaBlock = defineBlock<SlaConfig>({
   name: 'sla',
@@ -15,4 +17,10 @@ export const slaBlock = defineBlock<SlaConfig>({
     { max_staleness_secs: 86_400, min_rows_per_run: 1 },
     { volume_anomaly: { method: 'iqr', min_history: 7 } },
   ],
+  plannedFor: 'rows',
+  checkRow: checkSla,
+  usesState: needsHistory,
+  events: [{ kind: 'sla_breach', needs: '`sla`', canHappen: () => true }],
+  explain: explainSla,
+  settings: (sla) => sla,
 });

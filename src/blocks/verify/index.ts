@@ -1,7 +1,10 @@
 import { defineBlock } from '../define-block.ts';
+import { explainVerify } from './explain.ts';
+import { checkVerify, planVerify } from './plan.ts';
 import { verifySchema, type VerifySpec } from './schema.ts';
+import type { VerifyPlan } from './verification.ts';
 
-export const verifyBlock = defineBlock<VerifySpec>({
+export const verifyBlock = defineBlock<VerifySpec, VerifyPlan, VerifyPlan>({
   name: 'verify',
   placement: 'top',
   description:
@@ -23,4 +26,10 @@ export const verifyBlock = defineBlock<VerifySpec>({
       after_run: false,
     },
   ],
+  plannedFor: 'rows',
+  prepare: planVerify,
+  forRow: (verify, { resolved }) =>
+    resolved.parent === undefined && resolved.forEach.length === 0 ? verify : undefined,
+  checkPlan: checkVerify,
+  explain: explainVerify,
 });

@@ -5,7 +5,8 @@ import { defineCommand } from '../framework/command.ts';
 import type { CliContext } from '../framework/context.ts';
 import { CATALOG_OPTIONS, readCatalog } from '../documents/document-catalog.ts';
 import { EXIT } from '../framework/exit.ts';
-import { count, definitionList, table, thousands } from '../render/render.ts';
+import { count, thousands } from '../../lib/text/count.ts';
+import { definitionList, table } from '../render/render.ts';
 
 const PAGE = 1000;
 /** `--json` prints all of them. */

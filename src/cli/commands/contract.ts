@@ -1,3 +1,5 @@
+import { contractBlock } from '../../blocks/contract/index.ts';
+import { blockOf } from '../../blocks/define-block.ts';
 import type { ContractConfig, ContractField } from '../../blocks/contract/schema.ts';
 import { AppError } from '../../lib/errors.ts';
 import { stringifyJson } from '../../lib/text/json.ts';
@@ -7,7 +9,8 @@ import type { CliContext } from '../framework/context.ts';
 import { DOCUMENT_OPTIONS } from '../documents/document-options.ts';
 import { EXIT } from '../framework/exit.ts';
 import { choiceOption } from '../framework/option.ts';
-import { count, table } from '../render/render.ts';
+import { count } from '../../lib/text/count.ts';
+import { table } from '../render/render.ts';
 import { CONFIG_ARGUMENT } from '../framework/shared-options.ts';
 
 export const contractCommand = defineCommand({
@@ -69,7 +72,8 @@ export const contractCommand = defineCommand({
 
 function contractOf({ rows, unselected }: Plan): ContractConfig {
   const [row] = [...rows, ...unselected];
-  if (row?.governance.contract !== undefined) return row.governance.contract;
+  const contract = row && blockOf(row, contractBlock);
+  if (contract !== undefined) return contract;
   throw new AppError('no_contract', 'the document has no `pipeline.contract`', {
     hint: 'see `headgate schema contract`',
   });

@@ -8,7 +8,7 @@ import {
 } from './dlq-options.ts';
 import { EXIT } from '../framework/exit.ts';
 import { switchOption } from '../framework/option.ts';
-import { count } from '../render/render.ts';
+import { count } from '../../lib/text/count.ts';
 
 export const dlqDiscardCommand = defineCommand({
   name: 'dlq discard',

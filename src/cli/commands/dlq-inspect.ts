@@ -5,7 +5,8 @@ import type { CliContext } from '../framework/context.ts';
 import { KEY_OPTION, keysOf, LOCATION_ARGUMENT, REASON_OPTION } from './dlq-options.ts';
 import { EXIT } from '../framework/exit.ts';
 import { integerOption, switchOption } from '../framework/option.ts';
-import { count, definitionList } from '../render/render.ts';
+import { count } from '../../lib/text/count.ts';
+import { definitionList } from '../render/render.ts';
 
 const WIDTH = 100;
 

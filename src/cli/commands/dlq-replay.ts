@@ -5,7 +5,7 @@ import { KEY_OPTION, keysOf, REASON_OPTION } from './dlq-options.ts';
 import { DOCUMENT_OPTIONS } from '../documents/document-options.ts';
 import { EXIT, signalExit, usageError } from '../framework/exit.ts';
 import { switchOption, textOption } from '../framework/option.ts';
-import { count } from '../render/render.ts';
+import { count } from '../../lib/text/count.ts';
 import { reportFailure } from '../render/run-report.ts';
 import { CONFIG_ARGUMENT } from '../framework/shared-options.ts';
 import { listenForStop } from '../framework/signals.ts';

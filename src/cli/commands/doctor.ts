@@ -1,3 +1,5 @@
+import { lineageBlock } from '../../blocks/lineage/index.ts';
+import { blockOf } from '../../blocks/define-block.ts';
 import type { Env } from '../../lib/env.ts';
 import type { Issue } from '../../lib/errors.ts';
 import type { Plan } from '../../plan/plan.ts';
@@ -8,7 +10,8 @@ import type { CliContext } from '../framework/context.ts';
 import { countedExit, signalExit } from '../framework/exit.ts';
 import { canonicalPaths, localFiles } from '../../document/text/local-file.ts';
 import { integerOption, switchOption, type Values } from '../framework/option.ts';
-import { count, type Style } from '../render/render.ts';
+import { count } from '../../lib/text/count.ts';
+import { type Style } from '../render/render.ts';
 import { reportIssue, shortPath } from '../framework/report-error.ts';
 import { CONFIG_ARGUMENT, SELECTION_OPTIONS } from '../framework/shared-options.ts';
 import { listenForStop } from '../framework/signals.ts';
@@ -83,10 +86,11 @@ export const doctorCommand = defineCommand({
 
 /** What belongs to no row. */
 async function beside(
-  { lineage }: Plan,
+  plan: Plan,
   env: Env,
   bounds: { readonly signal: AbortSignal; readonly timeoutMs: number },
 ): Promise<DoctorReport['invocations']> {
+  const lineage = blockOf(plan, lineageBlock);
   if (lineage === undefined) return [];
   const { probeLineage } = await import('../../features/lineage/probe.ts');
   return [{ id: 'lineage', probes: [await probeLineage(lineage.spec, { env, ...bounds })] }];

@@ -2,7 +2,8 @@ import { defineCommand } from '../framework/command.ts';
 import { DOCUMENT_OPTIONS } from '../documents/document-options.ts';
 import { EXIT } from '../framework/exit.ts';
 import { integerOption, switchOption, textOption } from '../framework/option.ts';
-import { count, wrap } from '../render/render.ts';
+import { count } from '../../lib/text/count.ts';
+import { wrap } from '../render/render.ts';
 import { CONFIG_ARGUMENT, SELECTION_OPTIONS } from '../framework/shared-options.ts';
 
 const WIDTH = 96;

@@ -2,7 +2,8 @@ import { defineCommand } from '../framework/command.ts';
 import { CATALOG_OPTIONS, readCatalog } from '../documents/document-catalog.ts';
 import { EXIT } from '../framework/exit.ts';
 import { integerOption, textOption } from '../framework/option.ts';
-import { table, thousands } from '../render/render.ts';
+import { thousands } from '../../lib/text/count.ts';
+import { table } from '../render/render.ts';
 
 export const historyCommand = defineCommand({
   name: 'history',

@@ -1,3 +1,5 @@
+import { maskingBlock } from '../../blocks/masking/index.ts';
+import { blockOf } from '../../blocks/define-block.ts';
 import {
   maskingRulesFor,
   type LabelledRule,
@@ -12,7 +14,7 @@ import type { CliContext } from '../framework/context.ts';
 import { DOCUMENT_OPTIONS } from '../documents/document-options.ts';
 import { EXIT } from '../framework/exit.ts';
 import { switchOption } from '../framework/option.ts';
-import { count } from '../render/render.ts';
+import { count } from '../../lib/text/count.ts';
 import { CONFIG_ARGUMENT, SELECTION_OPTIONS } from '../framework/shared-options.ts';
 
 export const maskingCommand = defineCommand({
@@ -53,7 +55,8 @@ interface Destination {
 
 function maskingOf({ rows, unselected }: Plan): MaskingConfig {
   const [row] = [...rows, ...unselected];
-  if (row?.governance.masking !== undefined) return row.governance.masking;
+  const masking = row && blockOf(row, maskingBlock);
+  if (masking !== undefined) return masking;
   throw new AppError('no_masking', 'the document has no `pipeline.masking`', {
     hint: 'see `headgate schema masking`',
   });

@@ -1,3 +1,5 @@
+import { notificationsBlock } from '../../blocks/notifications/index.ts';
+import { blockOf } from '../../blocks/define-block.ts';
 import { EVENT_KINDS } from '../../blocks/notifications/events.ts';
 import type { TriedRule } from '../../features/notifications/try-out.ts';
 import { AppError } from '../../lib/errors.ts';
@@ -6,7 +8,8 @@ import type { CliContext } from '../framework/context.ts';
 import { DOCUMENT_OPTIONS } from '../documents/document-options.ts';
 import { EXIT } from '../framework/exit.ts';
 import { choiceOption, switchOption } from '../framework/option.ts';
-import { count, table } from '../render/render.ts';
+import { count } from '../../lib/text/count.ts';
+import { table } from '../render/render.ts';
 import { CONFIG_ARGUMENT } from '../framework/shared-options.ts';
 
 export const notifyTestCommand = defineCommand({
@@ -36,7 +39,7 @@ export const notifyTestCommand = defineCommand({
   async run(context, { options, positionals: [config] }) {
     const { loadPlan } = await import('../documents/load-plan.ts');
     const { plan } = await loadPlan(context, { config, completion: options });
-    if (plan.notifications === undefined) {
+    if (blockOf(plan, notificationsBlock) === undefined) {
       throw new AppError('no_notifications', 'the document has no `notifications`', {
         hint: 'see `headgate schema notifications`',
       });

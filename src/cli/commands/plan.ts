@@ -1,15 +1,15 @@
 import { AppError } from '../../lib/errors.ts';
 import { suggestion } from '../../lib/text/nearest.ts';
+import { blockOf, type FactTopic } from '../../blocks/define-block.ts';
+import { lineageBlock } from '../../blocks/lineage/index.ts';
 import type { Plan, RowPlan } from '../../plan/plan.ts';
 import type { CliContext } from '../framework/context.ts';
 import { defineCommand } from '../framework/command.ts';
 import { DOCUMENT_OPTIONS } from '../documents/document-options.ts';
 import { EXIT, usageError } from '../framework/exit.ts';
 import { integerOption, switchOption, textOption } from '../framework/option.ts';
-import { count } from '../render/render.ts';
-import { maskingRulesFor } from '../../blocks/masking/schema.ts';
-import { checksOf, expectationsOf, patienceOf } from '../render/row-checks.ts';
-import { undoOf } from '../render/row-undo.ts';
+import { count } from '../../lib/text/count.ts';
+import { factsAbout, listedBlocks } from '../render/row-checks.ts';
 import { factsOf, laneName } from '../render/row-facts.ts';
 import {
   chunksOf,
@@ -151,9 +151,9 @@ function rowCalled(id: string, plan: Plan): RowPlan {
   );
 }
 
-function rowDocument(row: RowPlan, { lineage }: Pick<Plan, 'lineage'>): Record<string, unknown> {
+function rowDocument(row: RowPlan, plan: Plan): Record<string, unknown> {
   const facts = factsOf(row);
-  const { quality, contract, masking, schema } = row.governance;
+  const lineage = blockOf(plan, lineageBlock);
   return {
     row: row.id,
     source: { type: row.source.type, template: row.source.template, uri: facts.sourceUri ?? null },
@@ -163,24 +163,13 @@ function rowDocument(row: RowPlan, { lineage }: Pick<Plan, 'lineage'>): Record<s
     transforms: row.transforms.map((transform) => transform.type),
     delivery: row.delivery,
     delivery_guarantee: row.guarantee,
-    quality:
-      quality === undefined ? null : { record: quality.record.length, batch: quality.batch.length },
-    contract:
-      contract === undefined
-        ? null
-        : {
-            version: contract.version,
-            on_breach: contract.on_breach,
-            fields: contract.fields.length,
-          },
-    masking: masking === undefined ? null : { rules: maskingRulesFor(masking, row.sink).length },
-    schema_drift: schema === undefined ? null : schema.on_drift,
+    ...listedBlocks(row),
     lineage: lineage === undefined ? null : lineage.spec.transport.type,
     metadata_columns: row.metadataColumns?.map(({ name }) => name) ?? [],
     dead_letters: row.dlq === undefined ? null : row.dlq.sink.type,
     state: row.state === undefined ? null : { type: row.state.type, key: row.stateKey },
     incremental: facts.incremental,
-    undo: undoOf(row)[0]?.short ?? null,
+    undo: factsAbout('undo', row)[0]?.short ?? null,
     lane: laneName(row),
     lane_reason: row.lane.reason,
     parent: row.parent?.row ?? null,
@@ -220,11 +209,10 @@ function printPlan({ terminal }: CliContext, { plan, rows, drawing }: PrintedPla
 
 function linesOf(row: RowPlan): (readonly [string, string])[] {
   const facts = factsOf(row);
-  const listed = (
-    name: string,
-    list: readonly { readonly short: string }[],
-  ): (readonly [string, string])[] =>
-    list.length === 0 ? [] : [[name, list.map(({ short }) => short).join(', ')]];
+  const listed = (topic: FactTopic): (readonly [string, string])[] => {
+    const told = factsAbout(topic, row);
+    return told.length === 0 ? [] : [[topic, told.map(({ short }) => short).join(', ')]];
+  };
   const mode =
     facts.writeMode === undefined
       ? ''
@@ -234,7 +222,7 @@ function linesOf(row: RowPlan): (readonly [string, string])[] {
     ...(row.transforms.length === 0
       ? []
       : [['transforms', row.transforms.map((transform) => transform.type).join(' → ')] as const]),
-    ...listed('checks', checksOf(row)),
+    ...listed('checks'),
     ...(row.metadataColumns === undefined
       ? []
       : [['stamped', row.metadataColumns.map(({ name }) => name).join(', ')] as const]),
@@ -250,9 +238,9 @@ function linesOf(row: RowPlan): (readonly [string, string])[] {
         : `${row.state.type}, key ${row.stateKey}`,
     ],
     ['guarantee', row.guarantee],
-    ...listed('retries', patienceOf(row)),
-    ...listed('expects', expectationsOf(row)),
-    ...listed('undo', undoOf(row)),
+    ...listed('retries'),
+    ...listed('expects'),
+    ...listed('undo'),
     ['lane', row.lane.reason],
     ...(row.parent === undefined
       ? []

@@ -5,7 +5,8 @@ import type { CliContext } from '../framework/context.ts';
 import { DOCUMENT_OPTIONS } from '../documents/document-options.ts';
 import { countedExit, EXIT, signalExit, usageError } from '../framework/exit.ts';
 import { switchOption, textOption } from '../framework/option.ts';
-import { count, table, thousands } from '../render/render.ts';
+import { count, thousands } from '../../lib/text/count.ts';
+import { table } from '../render/render.ts';
 import { CONFIG_ARGUMENT } from '../framework/shared-options.ts';
 import { listenForStop } from '../framework/signals.ts';
 

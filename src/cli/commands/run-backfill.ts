@@ -1,4 +1,6 @@
 /** `headgate backfill`, from the options to the exit code. */
+import { backfillBlock } from '../../blocks/backfill/index.ts';
+import { blockOf } from '../../blocks/define-block.ts';
 import { availableParallelism } from 'node:os';
 import { bookmarkRangeOf, type BookmarkRange } from '../../features/backfill/bookmark-range.ts';
 import { isFailed, Marker } from '../../features/backfill/marker.ts';
@@ -37,7 +39,8 @@ import { countedExit, signalExit, usageError } from '../framework/exit.ts';
 import { loadPlan, type Loaded } from '../documents/load-plan.ts';
 import type { Values } from '../framework/option.ts';
 import { quieterLog } from '../framework/quieter-log.ts';
-import { count, seconds, table } from '../render/render.ts';
+import { count } from '../../lib/text/count.ts';
+import { seconds, table } from '../render/render.ts';
 import { factsOf } from '../render/row-facts.ts';
 import { listenForStop } from '../framework/signals.ts';
 
@@ -100,7 +103,8 @@ export async function backfill(
     warn(context, prepared, state);
     const notifier = createNotifier(env);
     const [outages, pendingNotifications] = [new Outages(env.clock), new PendingNotifications()];
-    const concurrency = options.concurrency ?? loaded.plan.backfill?.concurrency ?? 1;
+    const concurrency =
+      options.concurrency ?? blockOf(loaded.plan, backfillBlock)?.concurrency ?? 1;
     const threads = threadsToSpare(availableParallelism(), concurrency);
     const results = await runUnits({
       env,
@@ -201,8 +205,9 @@ function preparedOf(
 
 function spanOf(
   { from, to, window, timezone }: BackfillValues,
-  { backfill: block }: Plan,
+  plan: Plan,
 ): Parameters<typeof planUnits>[0] {
+  const block = blockOf(plan, backfillBlock);
   if (from === undefined || to === undefined) {
     throw usageError(
       'a backfill needs `--from` and `--to`',

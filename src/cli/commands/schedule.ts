@@ -1,3 +1,5 @@
+import { scheduleBlock } from '../../blocks/schedule/index.ts';
+import { blockOf } from '../../blocks/define-block.ts';
 import { availableParallelism } from 'node:os';
 import { threadsToSpare } from '../../engine/threads/budget.ts';
 import { AppError } from '../../lib/errors.ts';
@@ -85,7 +87,7 @@ async function jobMaker(loud: Env): Promise<Jobs> {
   // A receiver that does not answer must not make runs overlap.
   const pendingNotifications = new PendingNotifications();
   const jobOf = ({ plan, parts }: Loaded): Job => {
-    const { recurrence: spec } = plan;
+    const spec = blockOf(plan, scheduleBlock);
     if (spec === undefined) {
       const hint =
         'add one, e.g. `schedule: {cron: "0 3 * * *"}`, or run the document once with `headgate run`';

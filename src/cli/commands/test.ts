@@ -14,7 +14,7 @@ import { completionOf, DOCUMENT_OPTIONS } from '../documents/document-options.ts
 import { countedExit, EXIT, signalExit } from '../framework/exit.ts';
 import { momentOption } from '../framework/moment-option.ts';
 import { integerOption, switchOption, textOption, type Values } from '../framework/option.ts';
-import { count } from '../render/render.ts';
+import { count } from '../../lib/text/count.ts';
 import { shortPath } from '../framework/report-error.ts';
 import { listenForStop } from '../framework/signals.ts';
 import { specFiles } from '../documents/spec-files.ts';

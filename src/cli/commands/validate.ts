@@ -8,7 +8,8 @@ import { defineCommand } from '../framework/command.ts';
 import { DOCUMENT_OPTIONS } from '../documents/document-options.ts';
 import { EXIT } from '../framework/exit.ts';
 import { switchOption } from '../framework/option.ts';
-import { count, table } from '../render/render.ts';
+import { count } from '../../lib/text/count.ts';
+import { table } from '../render/render.ts';
 import { chunksOf, partitionDocument } from '../render/row-times.ts';
 import { CONFIG_ARGUMENT, SELECTION_OPTIONS } from '../framework/shared-options.ts';
 

@@ -5,7 +5,8 @@ import type { CliContext } from '../framework/context.ts';
 import { DOCUMENT_OPTIONS } from '../documents/document-options.ts';
 import { countedExit, signalExit } from '../framework/exit.ts';
 import { integerOption, switchOption, textOption } from '../framework/option.ts';
-import { count, thousands, type Style } from '../render/render.ts';
+import { count, thousands } from '../../lib/text/count.ts';
+import { type Style } from '../render/render.ts';
 import { CONFIG_ARGUMENT } from '../framework/shared-options.ts';
 import { listenForStop } from '../framework/signals.ts';
 

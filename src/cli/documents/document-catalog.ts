@@ -1,4 +1,6 @@
 /** What the commands that read a catalog share. */
+import { catalogBlock } from '../../blocks/catalog/index.ts';
+import { blockOf } from '../../blocks/define-block.ts';
 import type { Catalog } from '../../features/catalog/catalog.ts';
 import { AppError } from '../../lib/errors.ts';
 import type { CliContext } from '../framework/context.ts';
@@ -27,14 +29,15 @@ export async function readCatalog<T>(
     completion: options,
     onlyChecked: true,
   });
-  if (plan.catalog === undefined) {
+  const catalog = blockOf(plan, catalogBlock);
+  if (catalog === undefined) {
     throw new AppError('no_catalog', 'the document has no `catalog`', {
       hint: 'see `headgate schema catalog`',
     });
   }
   const { openCatalogToRead } = await import('../../history/open-catalog.ts');
   const { createCatalog } = await import('../../features/catalog/catalog.ts');
-  const { store, persistent, close } = await openCatalogToRead(plan.catalog.url, context.env);
+  const { store, persistent, close } = await openCatalogToRead(catalog.url, context.env);
   try {
     if (!persistent)
       context.terminal.warn(

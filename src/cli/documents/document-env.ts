@@ -2,6 +2,8 @@
  * The `Env` of a command that runs a document: the document may set the log level and where metrics
  * are served.
  */
+import { observabilityBlock } from '../../blocks/observability/index.ts';
+import { blockOf } from '../../blocks/define-block.ts';
 import type { Env } from '../../lib/env.ts';
 import type { Plan } from '../../plan/plan.ts';
 import type { CliContext } from '../framework/context.ts';
@@ -13,9 +15,10 @@ export interface DocumentEnv extends AsyncDisposable {
 /** Listens for scrapes until it is disposed of. Throws `AppError` when that is not possible. */
 export async function documentEnv(
   context: CliContext,
-  { observability }: Plan,
+  plan: Plan,
   quiet: boolean,
 ): Promise<DocumentEnv> {
+  const observability = blockOf(plan, observabilityBlock);
   const level = context.isLevelChosen ? undefined : observability?.tracing?.level;
   const env = quiet
     ? context.envAt('warn')

@@ -2,6 +2,8 @@
  * Shows what each stage of a row does to sample records: those of a file, or the first ones of its
  * source.
  */
+import { resilienceBlock } from '../../blocks/resilience/index.ts';
+import { onlyBlocks } from '../../blocks/define-block.ts';
 import path from 'node:path';
 import { columnsOf } from '../../engine/stages/drift-columns.ts';
 import type { SampleTrace, StageTrace } from '../../engine/preview/trace-stages.ts';
@@ -14,7 +16,7 @@ import { rowOfNode } from '../../plan/node-path.ts';
 import type { Plan, RowPlan } from '../../plan/plan.ts';
 import type { CliContext } from '../framework/context.ts';
 import { EXIT, usageError } from '../framework/exit.ts';
-import { count } from '../render/render.ts';
+import { count } from '../../lib/text/count.ts';
 import { listenForStop } from '../framework/signals.ts';
 
 export interface SampleRequest {
@@ -85,7 +87,7 @@ async function fromSource(
   const bare = {
     ...row,
     transforms: [],
-    governance: { quality: undefined, contract: undefined, masking: undefined, schema: undefined },
+    blocks: onlyBlocks(row, [resilienceBlock]),
   };
   const records: JsonValue[] = [];
   for await (const record of preview({

@@ -3,7 +3,8 @@ import { FAILPOINTS } from '../../engine/failpoints.ts';
 import type { ChaosReport } from '../../features/fixtures/crash/crash-case.ts';
 import type { CrashReport, StepFindings } from '../../features/fixtures/crash/try-crashes.ts';
 import type { Terminal } from './render.ts';
-import { count, table } from './render.ts';
+import { count } from '../../lib/text/count.ts';
+import { table } from './render.ts';
 
 const INDENT = ' '.repeat(10);
 

@@ -2,6 +2,8 @@
  * What is different between two plans, in words; settings are named, never shown, because they may
  * hold secrets.
  */
+import type { BlockDefinition, FactTopic } from '../../blocks/define-block.ts';
+import { BLOCKS } from '../../blocks/index.ts';
 import { hasField, jsonEqual, type JsonObject, type JsonValue } from '../../lib/text/json.ts';
 import type {
   DlqPlan,
@@ -11,8 +13,7 @@ import type {
   TopologyPlan,
   TransformPlan,
 } from '../../plan/plan.ts';
-import { expectationsOf, patienceOf } from './row-checks.ts';
-import { undoOf } from './row-undo.ts';
+import { factsAbout } from './row-checks.ts';
 import { factsOf, laneName } from './row-facts.ts';
 
 export interface PlanChange {
@@ -118,19 +119,17 @@ function compareRows(was: RowPlan, row: RowPlan): PlanChange[] {
     ...comparePart(row.id, 'sink', was.sink, row.sink),
     ...differing('write mode', before.writeMode, after.writeMode),
     ...differing('key', before.key.join(', '), after.key.join(', ')),
-    ...(['masking', 'quality', 'contract', 'schema'] as const).flatMap((block) =>
-      compareBlock(row.id, block, was.governance[block], row.governance[block]),
-    ),
+    ...compareSettings(was, row, 'pipeline'),
     ...differing(
       'stamped columns',
       was.metadataColumns?.map(({ name }) => name).join(', '),
       row.metadataColumns?.map(({ name }) => name).join(', '),
     ),
     ...compareDeadLetters(was, row),
-    ...differing('retries', inShort(patienceOf(was)), inShort(patienceOf(row))),
-    ...differing('expects', inShort(expectationsOf(was)), inShort(expectationsOf(row))),
-    ...differing('undo', inShort(undoOf(was)), inShort(undoOf(row))),
-    ...compareBlock(row.id, 'sla', was.sla, row.sla),
+    ...differing('retries', inShort('retries', was), inShort('retries', row)),
+    ...differing('expects', inShort('expects', was), inShort('expects', row)),
+    ...differing('undo', inShort('undo', was), inShort('undo', row)),
+    ...compareSettings(was, row, 'top'),
     ...compareBlock(row.id, 'adaptive_batch_size', was.adaptiveBatch, row.adaptiveBatch),
     ...compareBlock(row.id, 'partition', was.partition?.spec, row.partition?.spec),
     ...compareBlock(row.id, 'shard', was.shard, row.shard),
@@ -166,8 +165,22 @@ function comparePart(
     : [{ row, what: `settings of the ${what}`, before: null, after: keys.join(', ') }];
 }
 
-function inShort(told: readonly { readonly short: string }[]): string {
-  return told.map(({ short }) => short).join(', ');
+function inShort(topic: FactTopic, row: RowPlan): string {
+  return factsAbout(topic, row)
+    .map(({ short }) => short)
+    .join(', ');
+}
+
+function compareSettings(
+  was: RowPlan,
+  row: RowPlan,
+  placement: BlockDefinition['placement'],
+): PlanChange[] {
+  return BLOCKS.filter((block) => block.placement === placement).flatMap((block) => {
+    const settings = ({ blocks }: RowPlan): unknown =>
+      blocks[block.name] === undefined ? undefined : block.settings?.(blocks[block.name]);
+    return compareBlock(row.id, block.name, settings(was), settings(row));
+  });
 }
 
 function compareDeadLetters({ dlq: was }: RowPlan, { id, dlq }: RowPlan): PlanChange[] {

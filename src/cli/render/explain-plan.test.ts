@@ -5,7 +5,7 @@ import { parts } from '../../parts.ts';
 import { planDocument } from '../../plan/plan-document.ts';
 import type { Plan, RowPlan } from '../../plan/plan.ts';
 import { explainDocument, introduce, formatRow } from './explain-plan.ts';
-import { checksOf, expectationsOf, patienceOf } from './row-checks.ts';
+import { factsAbout } from './row-checks.ts';
 
 function planOf(document: object): Plan {
   const options = {
@@ -193,7 +193,9 @@ describe('what a row is held to', () => {
   it('is told in short, with the masking rules that count for its sink', () => {
     if (row === undefined) throw new Error('expected a row');
     expect(
-      [...checksOf(row), ...patienceOf(row), ...expectationsOf(row)].map(({ short }) => short),
+      (['checks', 'retries', 'expects'] as const).flatMap((topic) =>
+        factsAbout(topic, row).map(({ short }) => short),
+      ),
     ).toEqual([
       'masking (1 rule)',
       'schema (on drift evolve)',

@@ -1,9 +1,9 @@
 /** A plan in plain words, for somebody who has not seen the document before. */
+import { BLOCKS } from '../../blocks/index.ts';
 import type { Guarantee, Plan, RowPlan, TopologyPlan } from '../../plan/plan.ts';
-import { count } from './render.ts';
+import { count } from '../../lib/text/count.ts';
 import { chunksOf, partitionDocument, shardsOf, timesOf } from './row-times.ts';
-import { checksOf, expectationsOf, patienceOf } from './row-checks.ts';
-import { undoOf } from './row-undo.ts';
+import { factsAbout } from './row-checks.ts';
 import { factsOf, laneName, type RowFacts } from './row-facts.ts';
 
 const PROMISES: Readonly<Record<Guarantee, string>> = {
@@ -41,17 +41,10 @@ function parts(plan: Plan): string[] {
 }
 
 /** When it runs by itself, and how its past is run again. */
-function occasions({ recurrence, backfill }: Plan): string[] {
-  const schedule =
-    recurrence === undefined
-      ? []
-      : [`\`headgate schedule\` runs it at \`${recurrence.cron}\` (${recurrence.timezone}).`];
-  if (backfill === undefined) return schedule;
-  const window = backfill.window === undefined ? 'as a whole' : `in windows of ${backfill.window}`;
-  return [
-    ...schedule,
-    `\`headgate backfill\` runs a range of the past again ${window} (${backfill.timezone}).`,
-  ];
+function occasions({ blocks }: Plan): string[] {
+  return BLOCKS.flatMap(({ name, introduce }) =>
+    blocks[name] === undefined || introduce === undefined ? [] : [introduce(blocks[name])],
+  );
 }
 
 /** One sentence or two for each thing a reader may wonder about. */
@@ -61,15 +54,15 @@ export function formatRow(row: RowPlan, topology?: TopologyPlan): string[] {
     ...(topology === undefined
       ? [reads(row, facts), ...waits(row), ...changes(row)]
       : [takes(row, topology)]),
-    ...words(checksOf(row)),
+    ...words(factsAbout('checks', row)),
     ...stamps(row),
     writes(row, facts),
     rejects(row),
-    ...words(patienceOf(row)),
+    ...words(factsAbout('retries', row)),
     PROMISES[row.guarantee],
     resumes(row, facts),
-    ...words(expectationsOf(row)),
-    ...words(undoOf(row)),
+    ...words(factsAbout('expects', row)),
+    ...words(factsAbout('undo', row)),
     travels(row),
   ];
 }

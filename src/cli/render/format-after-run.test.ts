@@ -6,7 +6,7 @@ import { notificationsDocument, formatNotifications } from './format-after-run.t
 const chat = { type: 'slack', config: { webhook_url: 'https://chat.test/canary' } };
 const pager = { type: 'pagerduty', config: { routing_key: 'canary' } };
 const plan = (...rules: JsonObject[]) => ({
-  notifications: { rules: notificationsSchema.parse(rules), isOneRow: true },
+  blocks: { notifications: { rules: notificationsSchema.parse(rules), isOneRow: true } },
 });
 
 test('each rule is told by what it sends, without what its channel keeps secret', () => {
@@ -28,5 +28,8 @@ test('each rule is told by what it sends, without what its channel keeps secret'
 });
 
 test('without rules nobody is told', () => {
-  expect([formatNotifications({}), notificationsDocument({})]).toEqual([[], {}]);
+  expect([formatNotifications({ blocks: {} }), notificationsDocument({ blocks: {} })]).toEqual([
+    [],
+    {},
+  ]);
 });

@@ -1,10 +1,14 @@
+import { catalogBlock } from '../../blocks/catalog/index.ts';
+import { lineageBlock } from '../../blocks/lineage/index.ts';
+import { notificationsBlock } from '../../blocks/notifications/index.ts';
+import { blockOf } from '../../blocks/define-block.ts';
 import { keepsIncidents, type NotificationRule } from '../../blocks/notifications/schema.ts';
 import { EVENT_KINDS, SEVERITIES, wants } from '../../blocks/notifications/events.ts';
 import type { Plan } from '../../plan/plan.ts';
 
 /** Who is told how runs end, a sentence for each rule. */
-export function formatNotifications({ notifications }: Pick<Plan, 'notifications'>): string[] {
-  return (notifications?.rules ?? []).map(
+export function formatNotifications(plan: Pick<Plan, 'blocks'>): string[] {
+  return (blockOf(plan, notificationsBlock)?.rules ?? []).map(
     (rule) =>
       `${rule.name} (${rule.channel.type}) is notified of ${eventsOf(rule)}${windowOf(rule)}.`,
   );
@@ -25,9 +29,8 @@ function windowOf({ dedupe_window_secs: secs, channel }: NotificationRule): stri
   return `${resolves}${secs === 0 ? '' : `; equal events within ${secs} s count as one`}`;
 }
 
-export function notificationsDocument({
-  notifications,
-}: Pick<Plan, 'notifications'>): Record<string, unknown> {
+export function notificationsDocument(plan: Pick<Plan, 'blocks'>): Record<string, unknown> {
+  const notifications = blockOf(plan, notificationsBlock);
   if (notifications === undefined) return {};
   return {
     notifications: notifications.rules.map(
@@ -44,7 +47,9 @@ export function notificationsDocument({
 }
 
 /** Where it is remembered, and who is told, what runs read and wrote. */
-export function formatRecording({ lineage, catalog }: Pick<Plan, 'lineage' | 'catalog'>): string[] {
+export function formatRecording(plan: Pick<Plan, 'blocks'>): string[] {
+  const lineage = blockOf(plan, lineageBlock);
+  const catalog = blockOf(plan, catalogBlock);
   const events =
     lineage === undefined
       ? []

@@ -6,7 +6,7 @@ import type { DOCUMENT_OPTIONS } from '../documents/document-options.ts';
 import { EXIT } from '../framework/exit.ts';
 import { loadPlan } from '../documents/load-plan.ts';
 import type { Values } from '../framework/option.ts';
-import { count } from './render.ts';
+import { count } from '../../lib/text/count.ts';
 import type { SELECTION_OPTIONS } from '../framework/shared-options.ts';
 
 interface DiffRequest {

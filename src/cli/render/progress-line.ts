@@ -1,6 +1,7 @@
 import type { Clock } from '../../lib/time/clock.ts';
 import type { Progress } from '../../wire/outcome.ts';
-import { byteSize, count, thousands, type Terminal } from './render.ts';
+import { count, thousands } from '../../lib/text/count.ts';
+import { byteSize, type Terminal } from './render.ts';
 
 const REFRESH_MS = 100;
 /**

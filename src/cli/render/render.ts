@@ -170,11 +170,6 @@ function indent(lines: readonly string[], by: number): string[] {
   return lines.map((line) => ' '.repeat(by) + line);
 }
 
-export function thousands(value: number): string {
-  // Plain text work: the first use of a locale takes as long as the rest of a small run.
-  return String(Math.round(value)).replaceAll(/\B(?=(?:\d{3})+$)/g, ',');
-}
-
 export function byteSize(bytes: number): string {
   const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
   const power = Math.min(units.length - 1, bytes < 1024 ? 0 : Math.floor(Math.log2(bytes) / 10));
@@ -187,8 +182,4 @@ export function seconds(ms: number): string {
   if (ms < 1000) return `${Math.round(ms)} ms`;
   if (ms < 60_000) return `${(ms / 1000).toFixed(1)} s`;
   return `${Math.floor(ms / 60_000)} min ${Math.round((ms % 60_000) / 1000)} s`;
-}
-
-export function count(number: number, noun: string, plural = `${noun}s`): string {
-  return `${thousands(number)} ${number === 1 ? noun : plural}`;
 }

@@ -1,7 +1,7 @@
 /** How often a row runs and for which values, as `plan` and `explain` print it. */
 import { jsonText, type JsonObject } from '../../lib/text/json.ts';
 import type { FanOutPlan, PartitionPlan, RowPlan, ShardPlan } from '../../plan/plan.ts';
-import { count } from './render.ts';
+import { count } from '../../lib/text/count.ts';
 
 /** `once for each value of a and b`; `undefined` for a row that runs once. */
 export function timesOf({

@@ -5,7 +5,8 @@ import type {
   OutcomeError,
   RunOutcome,
 } from '../../wire/outcome.ts';
-import { count, seconds, table, thousands, type Terminal } from './render.ts';
+import { count, thousands } from '../../lib/text/count.ts';
+import { seconds, table, type Terminal } from './render.ts';
 
 export interface RunReportOptions {
   readonly dryRun: boolean;

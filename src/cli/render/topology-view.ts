@@ -1,6 +1,7 @@
 /** A graph of nodes as text and as JSON. */
 import type { EdgePlan, NodePlan, Plan, RowPlan, TopologyPlan } from '../../plan/plan.ts';
-import { count, table } from './render.ts';
+import { count } from '../../lib/text/count.ts';
+import { table } from './render.ts';
 import { factsOf } from './row-facts.ts';
 
 /** `4 nodes, 3 edges`. */

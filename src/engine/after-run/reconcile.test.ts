@@ -2,7 +2,8 @@ import { describe, expect, it } from 'vitest';
 import type { JsonValue } from '../../lib/text/json.ts';
 import { check } from '../../kit/schema.ts';
 import { sqliteSource } from '../../connectors/sqlite/index.ts';
-import type { ReconcilePlan, RowPlan } from '../../plan/plan.ts';
+import type { ReconcilePlan } from '../../blocks/reconcile/plan.ts';
+import type { RowPlan } from '../../plan/plan.ts';
 import type { ExecuteOptions } from '../engine.ts';
 import { run, sqliteTable } from '../../../test/fakes/engine.ts';
 import {
@@ -37,7 +38,7 @@ async function reconciled(
   const values = new Map<string, JsonValue>();
   const sink = fakeSink();
   const row = rowPlan(fakeSource([PAGE]), sink.definition, {
-    reconcile,
+    blocks: { reconcile },
     state: part(fakeState(values)),
     ...overrides,
   });
@@ -118,7 +119,7 @@ describe('reconcile (spec 2.13)', () => {
     const row = (records: JsonValue[]) =>
       rowPlan(fakeSource([{ records }]), fakeSink().definition, {
         sink: table.sink(),
-        reconcile: authority([], { source }),
+        blocks: { reconcile: authority([], { source }) },
       });
     expect((await run(planOf([row([{ id: 1 }])]))).error?.message).toContain(
       '1 records were written, but `sqlite` counts 2',

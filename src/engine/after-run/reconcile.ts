@@ -5,7 +5,7 @@
 import { RunError } from '../../lib/errors.ts';
 import { isObject, type JsonValue } from '../../lib/text/json.ts';
 import type { SourceContext } from '../../kit/context.ts';
-import type { ReconcilePlan } from '../../plan/plan.ts';
+import type { ReconcilePlan } from '../../blocks/reconcile/plan.ts';
 import type { RuntimeTokens } from '../../plan/resolve.ts';
 import { firstRecord } from '../first-record.ts';
 

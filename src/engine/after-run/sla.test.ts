@@ -44,7 +44,7 @@ async function judged(
   );
   const plan = rowPlan(source, fakeSink().definition, {
     state: part(fakeState(values)),
-    sla: slaSchema.parse(sla),
+    blocks: { sla: slaSchema.parse(sla) },
     ...row,
   });
   const outcome = await run(planOf([plan]), { env, ...execute });
@@ -195,7 +195,7 @@ describe('an invocation that ended (spec 2.13)', () => {
     const row = rowPlan(fakeSource([{ records: records(2) }]), files.sink().definition, {
       sink: files.sink(),
       state,
-      sla: slaSchema.parse({ max_staleness_secs: 60, volume_anomaly: {} }),
+      blocks: { sla: slaSchema.parse({ max_staleness_secs: 60, volume_anomaly: {} }) },
     });
     const clock = stillClock();
     const env = testEnv({ clock });

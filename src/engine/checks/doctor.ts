@@ -1,4 +1,7 @@
 /** Preflight: checks every part of every root row without moving a record. */
+import { verifyBlock } from '../../blocks/verify/index.ts';
+import { slaBlock } from '../../blocks/sla/index.ts';
+import { blockOf } from '../../blocks/define-block.ts';
 import { Gate } from '../../lib/gate.ts';
 import { AppError, messageOf, StopReason } from '../../lib/errors.ts';
 import { createCredentials } from '../../credentials/index.ts';
@@ -149,7 +152,7 @@ async function checkRow(options: DoctorOptions, row: RowPlan): Promise<RowReport
     );
   probes.push(...(await checkTransforms(options, row, probes)));
   await probe('sink', row.sink, (context, tokens) => probeSink(row.sink, context, tokens));
-  const reader = row.verify?.destination;
+  const reader = blockOf(row, verifyBlock)?.destination;
   if (reader !== undefined)
     await probe('source', reader, (context, tokens) => probeSource(reader, context, tokens));
   const { state, dlq } = row;
@@ -158,7 +161,7 @@ async function checkRow(options: DoctorOptions, row: RowPlan): Promise<RowReport
     await probe('state', state, (context, tokens) =>
       probeState(state, context, { tokens, bookmark }),
     );
-  if (state !== undefined && row.sla?.max_staleness_secs !== undefined)
+  if (state !== undefined && blockOf(row, slaBlock)?.max_staleness_secs !== undefined)
     await probe('state', state, (context, tokens) => probeStaleness(row, state, context, tokens));
   if (dlq !== undefined)
     await probe('sink', dlq.sink, (context, tokens) => probeSink(dlq.sink, context, tokens));
@@ -325,11 +328,12 @@ async function probeStaleness(
   try {
     const value = await store.get(historyKey(stateKeyOf(row, firstIteration(row))));
     const history = value === undefined ? undefined : historyOf(value);
-    if (row.sla === undefined || history === undefined)
+    const sla = blockOf(row, slaBlock);
+    if (sla === undefined || history === undefined)
       return [{ name: 'staleness', status: 'skip', reason: 'no successful run is known yet' }];
     const age = Math.round(context.env.clock.now().getTime() / 1000) - history.last_success_unix;
-    if (!isStale(age, row.sla)) return [{ name: 'staleness', status: 'pass' }];
-    return [{ name: 'staleness', status: 'fail', reason: stalenessText(age, row.sla) }];
+    if (!isStale(age, sla)) return [{ name: 'staleness', status: 'pass' }];
+    return [{ name: 'staleness', status: 'fail', reason: stalenessText(age, sla) }];
   } finally {
     await store.close();
   }

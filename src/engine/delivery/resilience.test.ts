@@ -44,8 +44,7 @@ async function move(
   const dead = fakeSink({ name: 'dead' });
   const row = rowPlan(fakeSource(options.pages ?? [PAGE]), sink.definition, {
     state: part(fakeState(values)),
-    poison: poisonPolicyOf(spec),
-    breaker: breakerPolicyOf(spec),
+    blocks: { resilience: { poison: poisonPolicyOf(spec), breaker: breakerPolicyOf(spec) } },
     dlq:
       options.dlq === false
         ? undefined
@@ -191,7 +190,7 @@ describe('circuit breaker', () => {
     using table = sqliteTable('CREATE TABLE t (id INTEGER PRIMARY KEY, name TEXT NOT NULL)');
     const dead = fakeSink({ name: 'dead' });
     const row = rowPlan(fakeSource(pages), sqliteSink, {
-      breaker: breakerPolicyOf(resilienceSchema.parse(block)),
+      blocks: { resilience: { breaker: breakerPolicyOf(resilienceSchema.parse(block)) } },
       dlq: dlqPlan(dead.definition, { onBatchError: 'dlq_all' }),
       sink: table.sink(),
     });

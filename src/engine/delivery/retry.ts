@@ -1,3 +1,5 @@
+import { resilienceBlock } from '../../blocks/resilience/index.ts';
+import { blockOf } from '../../blocks/define-block.ts';
 import { backoffMs } from '../../lib/time/backoff.ts';
 import type { ConnectorError } from '../../lib/errors.ts';
 import type { Env } from '../../lib/env.ts';
@@ -55,7 +57,11 @@ export function retrying<T>(
   op: RetriedOperation,
   action: () => Promise<T>,
 ): Promise<T> {
-  return withRetry({ env, labels, policy: row.retry, signal: stop }, op, action);
+  return withRetry(
+    { env, labels, policy: blockOf(row, resilienceBlock)?.retry, signal: stop },
+    op,
+    action,
+  );
 }
 
 function isRetriable(error: ConnectorError, policy: RetryPolicy): boolean {

@@ -3,7 +3,7 @@ import { ConnectorError } from '../../lib/errors.ts';
 import type { JsonValue } from '../../lib/text/json.ts';
 import type { Sink, SinkDefinition } from '../../kit/sink.ts';
 import { metadataColumnsOf, metadataColumnsSchema } from '../../blocks/metadata-columns/schema.ts';
-import { retryPolicyOf } from '../../blocks/resilience/schema.ts';
+import { resilienceOf } from '../../blocks/resilience/schema.ts';
 import type { RowPlan } from '../../plan/plan.ts';
 import type { ExecuteOptions } from '../engine.ts';
 import { stillClock } from '../../../test/fakes/clock.ts';
@@ -174,7 +174,7 @@ describe('an atomic watermark (spec 2.10)', () => {
     });
     const { row } = await move(table, {
       wrap,
-      row: { retry: retryPolicyOf({ retry_on: ['connection'] }) },
+      row: { blocks: { resilience: resilienceOf({ retry_on: ['connection'] }) } },
     });
     expect(row).toMatchObject({ status: 'completed', balance: { written: 8 } });
     expect(idsIn(table)).toEqual(ALL);

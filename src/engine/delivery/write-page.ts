@@ -1,3 +1,5 @@
+import { resilienceBlock } from '../../blocks/resilience/index.ts';
+import { blockOf } from '../../blocks/define-block.ts';
 import { RecordError, RunError } from '../../lib/errors.ts';
 import type { Page } from '../../kit/page.ts';
 import type { WriteResult } from '../../kit/sink.ts';
@@ -40,10 +42,8 @@ export class PageWriter {
     this.#invocation = invocation;
     this.#limit = limit;
     this.#stamp = stampOf(invocation);
-    this.#poison =
-      invocation.row.poison === undefined
-        ? undefined
-        : new Poison(invocation.row.poison, invocation);
+    const poison = blockOf(invocation.row, resilienceBlock)?.poison;
+    this.#poison = poison === undefined ? undefined : new Poison(poison, invocation);
     const { adaptiveBatch } = invocation.row;
     this.#adaptive =
       adaptiveBatch === undefined ? undefined : new AdaptiveBatch(adaptiveBatch, invocation);

@@ -10,13 +10,12 @@ const contract = contractSchema.parse({
   on_breach: 'quarantine',
   fields: [{ name: 'a', type: 'integer' }],
 });
-const governance = { contract, quality: undefined, masking: undefined, schema: undefined };
 const source = fakeSource([{ records: [{ a: 1 }, { a: 'two' }] }]);
 
 function rowWith(queue: PartPlan<SinkDefinition>) {
   return planOf([
     rowPlan(source, fakeSink().definition, {
-      governance,
+      blocks: { contract },
       dlq: { ...dlqPlan(queue.definition), sink: queue },
     }),
   ]);

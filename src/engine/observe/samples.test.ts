@@ -96,10 +96,7 @@ describe('the shape of records', () => {
     const source = fakeSource([{ records: [{ id: 1, mail: 4711 }] }]);
     const row = rowPlan(source, fakeSink().definition, {
       transforms: [configured(renameField, { fields: { id: 'key' } })],
-      governance: {
-        quality: undefined,
-        contract: undefined,
-        schema: undefined,
+      blocks: {
         masking: maskingSchema.parse({
           rules: [{ match: { fields: ['mail'] }, action: { type: 'redact' } }],
         }),

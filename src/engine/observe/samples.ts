@@ -1,4 +1,5 @@
 /** What the first records of an invocation look like, for observers that ask. */
+import { governanceOf } from '../stages/governance.ts';
 import type { Page } from '../../kit/page.ts';
 import type { ColumnType } from '../../kit/sink.ts';
 import type { RowPlan } from '../../plan/plan.ts';
@@ -109,6 +110,9 @@ export class RowSampler {
   }
 }
 
-function changesRecords({ transforms, governance }: RowPlan): boolean {
-  return transforms.length > 0 || Object.values(governance).some((block) => block !== undefined);
+function changesRecords(row: RowPlan): boolean {
+  return (
+    row.transforms.length > 0 ||
+    Object.values(governanceOf(row)).some((block) => block !== undefined)
+  );
 }

@@ -2,6 +2,9 @@
  * What each sink of a graph would be given, after transforms, joins and masking. Opens no sink and
  * no state store.
  */
+import { resilienceBlock } from '../../blocks/resilience/index.ts';
+import { maskingBlock } from '../../blocks/masking/index.ts';
+import { blockOf, onlyBlocks, withBlock } from '../../blocks/define-block.ts';
 import { RunError } from '../../lib/errors.ts';
 import type { JsonValue } from '../../lib/text/json.ts';
 import type { RowPlan } from '../../plan/plan.ts';
@@ -40,20 +43,16 @@ export async function previewTopology(
 }
 
 function onlyMasked(row: RowPlan): RowPlan {
+  const resilience = blockOf(row, resilienceBlock);
+  const masked = { ...row, blocks: onlyBlocks(row, [maskingBlock]) };
   return {
-    ...row,
+    ...withBlock(
+      masked,
+      resilienceBlock,
+      resilience && { ...resilience, poison: undefined, breaker: undefined },
+    ),
     state: undefined,
     dlq: undefined,
-    sla: undefined,
-    reconcile: undefined,
-    poison: undefined,
-    breaker: undefined,
     delivery: 'at_least_once',
-    governance: {
-      masking: row.governance.masking,
-      quality: undefined,
-      contract: undefined,
-      schema: undefined,
-    },
   };
 }

@@ -2,6 +2,7 @@
  * What the first records of a row look like after transforms and masking. Opens no sink and no
  * state store.
  */
+import { governanceOf } from '../stages/governance.ts';
 import type { JsonValue } from '../../lib/text/json.ts';
 import { createCredentials } from '../../credentials/index.ts';
 import type { PartContext } from '../../kit/context.ts';
@@ -49,7 +50,7 @@ export async function* preview(options: PreviewOptions): AsyncGenerator<JsonValu
       sinkTemplate: row.sink.template,
       sinkType: row.sink.type,
     },
-    { ...row.governance, quality: undefined, contract: undefined, schema: undefined },
+    { ...governanceOf(row), quality: undefined, contract: undefined, schema: undefined },
   );
   const source = await row.source.definition.open(resolvePart(row.source, tokens), {
     ...context,

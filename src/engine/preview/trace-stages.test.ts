@@ -25,8 +25,10 @@ function trace(
   records: readonly JsonValue[],
   transforms: readonly ReturnType<typeof transform>[],
 ): Promise<SampleTrace> {
-  const governance = { quality: undefined, contract: undefined, masking, schema: undefined };
-  const row = rowPlan(fakeSource([]), fakeSink().definition, { transforms, governance });
+  const row = rowPlan(fakeSource([]), fakeSink().definition, {
+    transforms,
+    blocks: masking === undefined ? {} : { masking },
+  });
   return traceStages({
     plan: planOf([row]),
     row,

@@ -2,6 +2,7 @@
  * What each stage of a row does to a sample of records: the stages themselves, one after the other,
  * with a look in between.
  */
+import { governanceOf } from '../stages/governance.ts';
 import type { Env } from '../../lib/env.ts';
 import { messageOf } from '../../lib/errors.ts';
 import type { JsonValue } from '../../lib/text/json.ts';
@@ -103,7 +104,7 @@ async function* stepThrough(options: TraceOptions): AsyncGenerator<StageTrace> {
     sinkTemplate: row.sink.template,
     sinkType: row.sink.type,
   };
-  for (const stage of stagesOf(context, { ...row.governance, schema: undefined })) {
+  for (const stage of stagesOf(context, { ...governanceOf(row), schema: undefined })) {
     const before = structuredClone(work.records);
     const from = dead.length;
     await stage.run(work);
@@ -126,7 +127,7 @@ async function* stepThrough(options: TraceOptions): AsyncGenerator<StageTrace> {
  * were called otherwise then, nor in records that never came as far as masking.
  */
 function hidden(trace: SampleTrace, { row }: TraceOptions): SampleTrace {
-  const { masking } = row.governance;
+  const { masking } = governanceOf(row);
   if (masking === undefined) return trace;
   const masker = createMasker(
     maskingRulesFor(masking, { template: row.sink.template, type: row.sink.type }),

@@ -87,7 +87,7 @@ describe.each(Object.keys(DESTINATIONS))('in %s', (name) => {
         rowPlan(fakeSource(pages, { positional: true }), postgresSink, {
           sink: sink({ table_name: table, ...config }),
           state: part(state.definition),
-          rollback: ROLLBACK,
+          blocks: { rollback: ROLLBACK },
           metadataColumns: [{ column: 'run_id', name: '_svc_run_id' }],
           ...overrides,
           ...more,
@@ -267,7 +267,7 @@ describe.each(Object.keys(DESTINATIONS))('in %s', (name) => {
   test('what a run that is not kept appended would be read again, so it stands in the way', async () => {
     const { move, undo, ids } = pipeline();
     const first = await move(pagesOf([1]));
-    await move(pagesOf([1, 2]), { rollback: undefined });
+    await move(pagesOf([1, 2]), { blocks: {} });
     const blocked = await undo(first);
     expect(blocked).toMatchObject({ applied: false, blocked: true, conflicts: 1, later_runs: [] });
     expect(blocked.note).toContain('a later run that is not kept');
@@ -351,7 +351,7 @@ describe.each(Object.keys(DESTINATIONS))('in %s', (name) => {
   test('no more runs are kept than asked for, and none that changed nothing', async () => {
     const { move, list, table, values } = pipeline(
       { write_mode: 'upsert', key: ['id'] },
-      { rollback: { ...ROLLBACK, retain: 2 } },
+      { blocks: { rollback: { ...ROLLBACK, retain: 2 } } },
     );
     const ran = [];
     for (const id of [1, 2, 3, 3]) ran.push(await move(pagesOf([1, 2, 3].slice(0, id))));
@@ -459,7 +459,7 @@ describe.each(Object.keys(DESTINATIONS))('in %s', (name) => {
       rows: all,
     } = pipeline(
       { write_mode: 'upsert', key: ['id'] },
-      { rollback: { ...ROLLBACK, journal: false } },
+      { blocks: { rollback: { ...ROLLBACK, journal: false } } },
     );
     const id = await move(pagesOf([1]));
     expect(await list()).toEqual([]);

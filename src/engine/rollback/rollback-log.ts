@@ -2,11 +2,13 @@
  * The rollback log of an invocation: the state before the first write is stored, so that the
  * invocation can be rolled back later; entries beyond `retain` are removed.
  */
+import { rollbackBlock } from '../../blocks/rollback/index.ts';
+import { blockOf } from '../../blocks/define-block.ts';
 import { messageOf, RunError } from '../../lib/errors.ts';
 import { canonicalJson, type JsonValue } from '../../lib/text/json.ts';
 import type { StateStore } from '../../kit/state-store.ts';
 import type { SinkRollback, RollbackMode } from '../../kit/rollback.ts';
-import { undoModeOf } from '../../plan/undo-mode.ts';
+import { undoModeOf } from '../../blocks/rollback/undo-mode.ts';
 import { wrapConnectorError } from '../failure.ts';
 import type { Invocation, OpenedInvocation } from '../row/invocation.ts';
 import { Markers, type Marker } from './markers.ts';
@@ -20,7 +22,8 @@ export async function finishInterruptedRollback({
   state,
   stateKey,
 }: OpenedInvocation): Promise<void> {
-  if (row.rollback === undefined || state === undefined || sink.rollback === undefined) return;
+  const isKept = blockOf(row, rollbackBlock) !== undefined;
+  if (!isKept || state === undefined || sink.rollback === undefined) return;
   const end = await settleInterrupted({ state, stateKey, undo: sink.rollback }).catch(
     (error: unknown) => {
       throw wrapConnectorError('State', row.state?.type ?? 'state', error);
@@ -36,9 +39,9 @@ export async function finishInterruptedRollback({
 /** `undefined` where the invocation cannot be rolled back; it runs all the same. */
 export async function openRollbackLog(invocation: Invocation): Promise<RollbackLog | undefined> {
   const { env, row, sink, state, capabilities, id } = invocation;
-  const mode =
-    row.rollback === undefined ? undefined : undoModeOf(capabilities.writeMode, row.rollback);
-  if (row.rollback === undefined || mode === undefined || state === undefined) return undefined;
+  const rollback = blockOf(row, rollbackBlock);
+  const mode = rollback && undoModeOf(capabilities.writeMode, rollback);
+  if (rollback === undefined || mode === undefined || state === undefined) return undefined;
   if (sink.rollback === undefined) {
     const message = `the sink \`${row.sink.type}\` of row \`${row.id}\` cannot roll back a run with this config`;
     throw new RunError('Config', 'rollback_unreachable', message, {
@@ -49,7 +52,7 @@ export async function openRollbackLog(invocation: Invocation): Promise<RollbackL
     state,
     undo: sink.rollback,
     mode,
-    retain: row.rollback.retain,
+    retain: rollback.retain,
   });
   try {
     await log.begin();
@@ -61,7 +64,7 @@ export async function openRollbackLog(invocation: Invocation): Promise<RollbackL
     return undefined;
   }
   try {
-    await sink.rollback.record({ runId: id, mode, column: row.rollback.column });
+    await sink.rollback.record({ runId: id, mode, column: rollback.column });
   } catch (error) {
     await log.end();
     throw wrapConnectorError('Sink', row.sink.type, error);
@@ -107,7 +110,7 @@ export class RollbackLog {
       sink_uri: row.sink.definition.datasetUri(sinkConfig),
       mode: this.#options.mode,
       delivery: row.delivery,
-      run_id_column: row.rollback?.column ?? '',
+      run_id_column: blockOf(row, rollbackBlock)?.column ?? '',
       ...(this.#options.mode === 'upsert' ? { key: [...capabilities.key] } : {}),
       ...(before === undefined ? {} : { bookmark_before: before }),
       ...token,

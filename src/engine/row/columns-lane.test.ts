@@ -15,7 +15,7 @@ import { qualitySchema } from '../../blocks/quality/schema.ts';
 import { COLUMNS_LANE, RECORDS_LANE, type Lane } from '../../kit/page.ts';
 import { check } from '../../kit/schema.ts';
 import type { JsonObject, JsonValue } from '../../lib/text/json.ts';
-import type { Governance, PartPlan, RowPlan } from '../../plan/plan.ts';
+import type { PartPlan, RowPlan } from '../../plan/plan.ts';
 import { TRANSFORMS } from '../../transforms/index.ts';
 import { stillClock } from '../../../test/fakes/clock.ts';
 import { countedMetrics, run } from '../../../test/fakes/engine.ts';
@@ -46,12 +46,11 @@ function configured<
   return { ...part(definition, config), parsed: checked.value } as PartPlan<D>;
 }
 
-function governanceOf({ masking, quality, contract }: Scenario): Governance {
+function governanceOf({ masking, quality, contract }: Scenario): RowPlan['blocks'] {
   return {
-    masking: masking === undefined ? undefined : maskingSchema.parse(masking),
-    quality: quality === undefined ? undefined : qualitySchema.parse(quality),
-    contract: contract === undefined ? undefined : contractSchema.parse(contract),
-    schema: undefined,
+    ...(masking === undefined ? {} : { masking: maskingSchema.parse(masking) }),
+    ...(quality === undefined ? {} : { quality: qualitySchema.parse(quality) }),
+    ...(contract === undefined ? {} : { contract: contractSchema.parse(contract) }),
   };
 }
 
@@ -82,7 +81,7 @@ async function move(scenario: Scenario, lane: Lane) {
       if (definition === undefined) throw new Error(`no transform ${type}`);
       return configured(definition, config);
     }),
-    governance: governanceOf(scenario),
+    blocks: governanceOf(scenario),
     lane: { lane, reason: 'a test' },
   };
   const { invocations } = await run(planOf([row]), {

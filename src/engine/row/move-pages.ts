@@ -1,6 +1,8 @@
 /**
  * The page loop: read → transform → govern → write → dead letters → flush → bookmark → acknowledge.
  */
+import { resilienceBlock } from '../../blocks/resilience/index.ts';
+import { blockOf } from '../../blocks/define-block.ts';
 import { RunError } from '../../lib/errors.ts';
 import type { JsonValue } from '../../lib/text/json.ts';
 import type { Page } from '../../kit/page.ts';
@@ -135,7 +137,7 @@ class PageMover {
   constructor(invocation: Invocation) {
     this.#invocation = invocation;
     this.#writer = new PageWriter(invocation, invocation.limit);
-    const { breaker } = invocation.row;
+    const breaker = blockOf(invocation.row, resilienceBlock)?.breaker;
     this.#breaker =
       breaker === undefined || invocation.deadLetters === undefined
         ? undefined

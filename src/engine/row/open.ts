@@ -1,4 +1,9 @@
 /** Opens everything an invocation needs; it is closed in the reverse order. */
+import type { RetryPolicy } from '../../kit/context.ts';
+import { governanceOf } from '../stages/governance.ts';
+import { schemaDriftBlock } from '../../blocks/schema-drift/index.ts';
+import { resilienceBlock } from '../../blocks/resilience/index.ts';
+import { blockOf } from '../../blocks/define-block.ts';
 import { StopReason } from '../../lib/errors.ts';
 import type { PartContext } from '../../kit/context.ts';
 import {
@@ -58,7 +63,7 @@ export async function openInvocation(
   const input = await openInput(request, { context, stop }, closers);
   claimOutput(request, tally, closers);
   const output = await openOutput(request, { context, hitFailpoint }, closers);
-  const stages = stagesOf({ env, ...stagePlace(plan, row) }, row.governance, {
+  const stages = stagesOf({ env, ...stagePlace(plan, row) }, governanceOf(row), {
     schema: output.sink.schema,
     supplied: suppliedColumns(row),
   });
@@ -161,8 +166,8 @@ async function openOutput(
   countOpen(metrics.sinkInFlight, labels, request, closers);
   const queue =
     row.dlq === undefined ? undefined : await openDeadLetters(request, row.dlq, options, closers);
-  if (row.governance.schema !== undefined)
-    assertCanEvolve(row.governance.schema, main.capabilities, row.sink.type);
+  const drift = blockOf(row, schemaDriftBlock);
+  if (drift !== undefined) assertCanEvolve(drift, main.capabilities, row.sink.type);
   return {
     ...main,
     deadLetters: queue?.deadLetters,
@@ -251,6 +256,7 @@ function suppliedColumns({ metadataColumns }: RowPlan): ReadonlyMap<string, Colu
   return new Map((metadataColumns ?? []).map(({ column, name }) => [name, METADATA_TYPES[column]]));
 }
 
-function retryOf({ retry }: RowPlan): Pick<RowPlan, 'retry'> | Record<string, never> {
+function retryOf(row: RowPlan): { readonly retry?: RetryPolicy } {
+  const retry = blockOf(row, resilienceBlock)?.retry;
   return retry === undefined ? {} : { retry };
 }

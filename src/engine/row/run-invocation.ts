@@ -1,4 +1,7 @@
 /** One invocation: open, move, finish, close, and its outcome. */
+import { slaBlock } from '../../blocks/sla/index.ts';
+import { reconcileBlock } from '../../blocks/reconcile/index.ts';
+import { blockOf } from '../../blocks/define-block.ts';
 import { messageOf, StopReason } from '../../lib/errors.ts';
 import type { WrittenFile } from '../../lib/files/written-file.ts';
 import type { JsonValue } from '../../lib/text/json.ts';
@@ -117,9 +120,10 @@ async function reconcileRow(
   { context, stop, tally }: OpenedInvocation,
 ): Promise<void> {
   const { row, tokens } = request;
-  if (row.reconcile === undefined || stop.aborted || !isWholeRow(request)) return;
+  const authority = blockOf(row, reconcileBlock);
+  if (authority === undefined || stop.aborted || !isWholeRow(request)) return;
   const asking = { ...context, signal: stop, pageBytes: PAGE_BYTES };
-  await reconcile(row.reconcile, tally.written, asking, tokens);
+  await reconcile(authority, tally.written, asking, tokens);
 }
 
 async function inspected(
@@ -144,7 +148,8 @@ async function slaViolations(
   { tally, failure, cancelled }: Attempt,
 ): Promise<readonly SlaViolation[]> {
   const { env, plan, row } = request;
-  if (row.sla === undefined || cancelled || !isWholeRun(request)) return [];
+  const sla = blockOf(row, slaBlock);
+  if (sla === undefined || cancelled || !isWholeRun(request)) return [];
   const open = async (): Promise<StateStore | undefined> =>
     row.state?.definition.open(resolve(request, row.state), partContext(request));
   const outcome = {
@@ -153,5 +158,5 @@ async function slaViolations(
     stateKey: stateKeyOf(row, request.iteration),
   };
   const labels = { pipeline: plan.name, row: row.id };
-  return judgeSla({ env, labels, sla: row.sla, ...outcome }, open);
+  return judgeSla({ env, labels, sla, ...outcome }, open);
 }

@@ -1,4 +1,6 @@
 /** Runs the rows of a matrix: each row and fan-out row is a unit of the scheduler. */
+import { verifyBlock } from '../../blocks/verify/index.ts';
+import { blockOf } from '../../blocks/define-block.ts';
 import type { JsonValue } from '../../lib/text/json.ts';
 import type { Credentials } from '../../kit/context.ts';
 import type { FanOutPlan, RowPlan } from '../../plan/plan.ts';
@@ -188,7 +190,7 @@ class MatrixRun {
 
   /** The comparison of `verify.after_run`, once the row has closed everything. */
   #inspectionOf(row: RowPlan): { inspect?: () => Promise<void> } {
-    if (row.verify?.spec.after_run !== true) return {};
+    if (blockOf(row, verifyBlock)?.spec.after_run !== true) return {};
     const { plan, parts, env, clock, zone, runId } = this.#options;
     const { stop, kill } = this.#scheduler;
     const credentials = this.#credentials;

@@ -42,10 +42,7 @@ function sinkFor(table: string): RowPlan['sink'] {
   return { ...part(postgresSink), parsed: checked.value };
 }
 
-const drift = (block: JsonObject): RowPlan['governance'] => ({
-  quality: undefined,
-  contract: undefined,
-  masking: undefined,
+const drift = (block: JsonObject): RowPlan['blocks'] => ({
   schema: schemaDriftSchema.parse(block),
 });
 
@@ -61,7 +58,7 @@ test(
     ];
     const row = rowPlan(fakeSource(pages), postgresSink, {
       sink: sinkFor('drifting'),
-      governance: drift({ on_drift: 'evolve', on_incompatible: 'quarantine' }),
+      blocks: drift({ on_drift: 'evolve', on_incompatible: 'quarantine' }),
       dlq: dlqPlan(dead.definition),
     });
     expect((await run(planOf([row]))).error).toBeNull();

@@ -16,13 +16,7 @@ import {
 } from '../../../test/fakes/plan.ts';
 import { columnsOf, compareColumns } from './drift-columns.ts';
 
-const governed = (
-  block: JsonObject,
-  others: Partial<RowPlan['governance']> = {},
-): RowPlan['governance'] => ({
-  quality: undefined,
-  contract: undefined,
-  masking: undefined,
+const governed = (block: JsonObject, others: RowPlan['blocks'] = {}): RowPlan['blocks'] => ({
   ...others,
   schema: schemaDriftSchema.parse(block),
 });
@@ -41,7 +35,7 @@ async function move(
   const values = new Map<string, JsonValue>();
   const source = fakeSource(pages.map((records, index) => ({ records, bookmark: index + 1 })));
   const row = rowPlan(source, fakeSink().definition, {
-    governance: governed(block),
+    blocks: governed(block),
     dlq: dlqPlan(dead.definition),
     state: part(fakeState(values)),
     ...overrides,
@@ -149,10 +143,7 @@ describe('on_drift', () => {
       {},
       [[{ id: 1 }], [{ id: 2, extra: 1 }, { id: null }]],
       {
-        governance: governed(
-          { on_drift: 'fail' },
-          { contract: contract as unknown as NonNullable<RowPlan['governance']['contract']> },
-        ),
+        blocks: governed({ on_drift: 'fail' }, { contract }),
       },
     );
     expect(outcome.invocations[0]?.error).toMatchObject({
@@ -238,7 +229,7 @@ describe('a destination without columns', () => {
     const pages = [{ records: [{ a: 1 }] }, { records: [{ b: 1 }] }];
     const outcome = await run(
       planOf([
-        rowPlan(fakeSource(pages), sink.definition, { governance: governed({ on_drift: 'fail' }) }),
+        rowPlan(fakeSource(pages), sink.definition, { blocks: governed({ on_drift: 'fail' }) }),
       ]),
       {
         env,
@@ -261,7 +252,7 @@ describe('a destination without columns', () => {
     const outcome = await run(
       planOf([
         rowPlan(fakeSource([]), fakeSink().definition, {
-          governance: governed({ on_drift: 'evolve' }),
+          blocks: governed({ on_drift: 'evolve' }),
         }),
       ]),
     );

@@ -1,4 +1,4 @@
-import type { Governance } from '../../plan/plan.ts';
+import type { Governance } from './governance.ts';
 import { createContractStage } from './contract.ts';
 import { createMaskingStage } from './masking.ts';
 import { createQualityStage } from './quality.ts';

@@ -5,7 +5,7 @@
 import type { ColumnBatch } from '../../kit/column-batch.ts';
 import type { JsonObject, JsonValue } from '../../lib/text/json.ts';
 import type { Measurements } from '../../lib/metrics/metric-relay.ts';
-import type { Governance } from '../../plan/plan.ts';
+import type { Governance } from '../stages/governance.ts';
 import type { StageContext } from '../stages/stage.ts';
 import type { WorkedPage } from '../stages/page-work.ts';
 import type { FailureMessage } from './failure-message.ts';

@@ -1,3 +1,4 @@
+import { governanceOf } from '../stages/governance.ts';
 import { JSON_LINES } from '../../kit/json-lines.ts';
 import type { SinkCapabilities } from '../../kit/sink.ts';
 import type { Plan, RowPlan } from '../../plan/plan.ts';
@@ -13,7 +14,7 @@ export interface SetupOptions extends Pick<SinkCapabilities, 'encodings'> {
 
 /** What a thread needs to know to work on pages of the row. */
 export function setupOf({ plan, row, tokens, encodings }: SetupOptions): ThreadSetup {
-  const { masking, quality, contract } = row.governance;
+  const { masking, quality, contract } = governanceOf(row);
   return {
     ...stagePlace(plan, row),
     transforms: row.transforms.map((part) => ({

@@ -1,6 +1,7 @@
 /**
  * Threads make of pages what the row itself makes of them. Real threads, real pages of a real file.
  */
+import { governanceOf } from '../stages/governance.ts';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -130,7 +131,7 @@ async function ownWork(
       type: part.type,
       compiled: await part.definition.compile(resolvePart(part, TOKENS), { env }),
     });
-  const stages = stagesOf({ ...stagePlace(plan, row), env }, row.governance);
+  const stages = stagesOf({ ...stagePlace(plan, row), env }, governanceOf(row));
   const labels = { pipeline: plan.name, row: row.id };
   return pageWork({
     env,

@@ -1,4 +1,6 @@
 /** A source node: reads pages from the common start position and passes them to its edge. */
+import { resilienceBlock } from '../../blocks/resilience/index.ts';
+import { blockOf } from '../../blocks/define-block.ts';
 import { Page, RECORDS_LANE } from '../../kit/page.ts';
 import type { JsonValue } from '../../lib/text/json.ts';
 import type { SourcePlan } from '../../plan/plan.ts';
@@ -21,7 +23,8 @@ export interface ReadSource {
 export async function openSourceNode(part: SourcePlan, { run, account, labels }: NodeWork) {
   const { options, tokens, stop, closers } = run;
   const leave = new AbortController();
-  const retry = options.plan.rows[0]?.retry;
+  const [anyRow] = options.plan.rows;
+  const retry = anyRow === undefined ? undefined : blockOf(anyRow, resilienceBlock)?.retry;
   const context = {
     ...nodeContext(run, account.node.id),
     signal: AbortSignal.any([stop, leave.signal]),

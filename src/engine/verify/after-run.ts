@@ -1,4 +1,6 @@
 /** Holds what a run wrote against its source. The data is written by then and stays. */
+import { verifyBlock } from '../../blocks/verify/index.ts';
+import { blockOf } from '../../blocks/define-block.ts';
 import { RunError } from '../../lib/errors.ts';
 import { stringifyJson, type JsonObject } from '../../lib/text/json.ts';
 import type { VerifyReport } from '../../wire/verify.ts';
@@ -7,7 +9,7 @@ import { verifyRow } from './verify-row.ts';
 
 /** Throws `RunError` of kind `Sink` when source and destination differ, also after a repair. */
 export async function verifyAfterRun(settings: Omit<VerifyRowOptions, 'task'>): Promise<void> {
-  const spec = settings.row.verify?.spec;
+  const spec = blockOf(settings.row, verifyBlock)?.spec;
   if (spec === undefined) return;
   const look = { repair: false, allowDelete: false, dryRun: false, maxDifferences: undefined };
   const first = await verifyRow({

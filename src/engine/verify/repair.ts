@@ -2,11 +2,16 @@
  * Writes what differs through the sink of the row: records of the source as upserts, and keys that
  * only the destination has as deletions.
  */
+import { onlyBlocks } from '../../blocks/define-block.ts';
+import { schemaDriftBlock } from '../../blocks/schema-drift/index.ts';
+import { contractBlock } from '../../blocks/contract/index.ts';
+import { qualityBlock } from '../../blocks/quality/index.ts';
+import { resilienceBlock } from '../../blocks/resilience/index.ts';
 import { RefusedError } from '../../lib/errors.ts';
 import type { JsonObject } from '../../lib/text/json.ts';
 import { RECORDS_LANE } from '../../kit/page.ts';
 import type { WriteMode } from '../../kit/sink.ts';
-import type { DlqPlan, Governance, RowPlan, SinkPlan } from '../../plan/plan.ts';
+import type { DlqPlan, RowPlan, SinkPlan } from '../../plan/plan.ts';
 import type { VerifyReport } from '../../wire/verify.ts';
 import { dryRunSink } from '../row/dry-run-sink.ts';
 import { SINGLE_ITERATION } from '../expand/iteration.ts';
@@ -20,12 +25,9 @@ import type { VerifySettings } from './settings.ts';
 
 const PAGE_SIZE = 1000;
 
-const UNGOVERNED: Governance = {
-  quality: undefined,
-  contract: undefined,
-  masking: undefined,
-  schema: undefined,
-};
+/** What a write of given records needs: they went through transforms and masking already. */
+const FOR_DELETES = [resilienceBlock] as const;
+const FOR_UPSERTS = [resilienceBlock, qualityBlock, contractBlock, schemaDriftBlock] as const;
 
 /** Throws `RefusedError` when the sink cannot replace single records. */
 export function assertRepairable({ row, writes, task }: VerifySettings): void {
@@ -53,17 +55,15 @@ export async function repair(
   const records = found.flatMap(({ record }) => (record === undefined ? [] : [record]));
   const extra = task.allowDelete ? found.flatMap(deletable) : [];
   if (task.dryRun) return { repaired_upserts: records.length, repaired_deletes: extra.length };
-  const { governance } = row;
-  const upserts = { ...governance, masking: undefined };
   const deleted = await write(settings, extra, {
     ...rowFor(settings, 'delete'),
-    governance: UNGOVERNED,
+    blocks: onlyBlocks(row, FOR_DELETES),
     metadataColumns: undefined,
   });
   return {
     repaired_upserts: await write(settings, records, {
       ...rowFor(settings, 'upsert'),
-      governance: upserts,
+      blocks: onlyBlocks(row, FOR_UPSERTS),
     }),
     repaired_deletes: deleted,
   };
@@ -118,7 +118,7 @@ async function write(
  * already.
  */
 function rowFor({ row, key, hasPutAside }: VerifySettings, mode: 'upsert' | 'delete'): RowPlan {
-  const { cleanUp: _cleanUp, rollback: _rollback, ...rest } = row;
+  const { cleanUp: _cleanUp, ...rest } = row;
   return {
     ...rest,
     sink: sinkFor(row.sink, mode, key),
@@ -126,8 +126,6 @@ function rowFor({ row, key, hasPutAside }: VerifySettings, mode: 'upsert' | 'del
     transforms: [],
     state: undefined,
     delivery: 'at_least_once',
-    sla: undefined,
-    reconcile: undefined,
     adaptiveBatch: undefined,
     partition: undefined,
     shard: undefined,

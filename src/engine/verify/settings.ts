@@ -1,4 +1,6 @@
 /** Everything one comparison works with, and the reasons why there may be none. */
+import { verifyBlock } from '../../blocks/verify/index.ts';
+import { blockOf } from '../../blocks/define-block.ts';
 import { createCredentials } from '../../credentials/index.ts';
 import type { Credentials } from '../../kit/context.ts';
 import type { Parts } from '../../kit/parts.ts';
@@ -7,7 +9,12 @@ import type { Env } from '../../lib/env.ts';
 import { RefusedError } from '../../lib/errors.ts';
 import type { Plan, RowPlan } from '../../plan/plan.ts';
 import { resolvePart, type RuntimeTokens } from '../../plan/resolve.ts';
-import { isObstacle, verificationOf, type Verification } from '../../plan/verification.ts';
+import {
+  isObstacle,
+  verificationBy,
+  verifyByDefault,
+  type Verification,
+} from '../../blocks/verify/verification.ts';
 import type { VerifyTask } from '../../wire/verify.ts';
 import { SINGLE_ITERATION } from '../expand/iteration.ts';
 
@@ -49,7 +56,7 @@ export interface VerifySettings extends VerifyRowOptions {
 /** Throws `RefusedError` (`bad_config`) when there is nothing to compare, or no way to. */
 export function verifySettingsOf(options: VerifyRowOptions): VerifySettings {
   const { plan, row, env, clock, zone = 'UTC', kill, parts } = options;
-  const verification = verificationOf(row, {
+  const verification = verificationBy(blockOf(row, verifyBlock) ?? verifyByDefault(), row, {
     topology: plan.topology,
     rows: [...plan.rows, ...plan.unselected],
   });

@@ -2,6 +2,9 @@
  * Compares the destination of one row with its source, and puts right what differs where that is
  * asked for.
  */
+import { resilienceBlock } from '../../blocks/resilience/index.ts';
+import { maskingBlock } from '../../blocks/masking/index.ts';
+import { blockOf } from '../../blocks/define-block.ts';
 import { maskingRulesFor } from '../../blocks/masking/schema.ts';
 import type { SourceContext } from '../../kit/context.ts';
 import type { Page } from '../../kit/page.ts';
@@ -125,7 +128,7 @@ async function sourceSide(
 ): Promise<Side> {
   const { row, plan, env, tokens, kill } = settings;
   const transforms = await openTransforms(row.transforms, { env, tokens }, closers);
-  const { masking } = row.governance;
+  const masking = blockOf(row, maskingBlock);
   const masks = masking !== undefined && maskingRulesFor(masking, row.sink).length > 0;
   const [stage] = masks
     ? stagesOf(
@@ -230,7 +233,8 @@ function destinationSide(settings: VerifySettings, budget: RowBudget): Side {
 
 function contextOf(settings: VerifySettings): SourceContext {
   const { row, stop, tokens } = settings;
-  const retry = row.retry === undefined ? {} : { retry: row.retry };
+  const policy = blockOf(row, resilienceBlock)?.retry;
+  const retry = policy === undefined ? {} : { retry: policy };
   return {
     ...partContext(settings),
     signal: stop,

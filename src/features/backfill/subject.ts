@@ -2,6 +2,8 @@
  * What a backfill is about: one row that reads by itself with the rows that run for its records, or
  * a whole graph.
  */
+import { withBlock } from '../../blocks/define-block.ts';
+import { rollbackBlock } from '../../blocks/rollback/index.ts';
 import { RefusedError } from '../../lib/errors.ts';
 import { hasField, isObject, type JsonObject, type JsonValue } from '../../lib/text/json.ts';
 import { suggestion } from '../../lib/text/nearest.ts';
@@ -164,8 +166,8 @@ export function isolated(plan: Plan, subject: Subject, keyOf: (row: RowPlan) => 
  * `headgate rollback` knows the runs of a row by its state key, which is not that of a unit, so
  * that nobody could undo it, or would ever forget what was kept.
  */
-function onlyMarked({ rollback: _rollback, ...row }: RowPlan): RowPlan {
-  return row;
+function onlyMarked(row: RowPlan): RowPlan {
+  return withBlock(row, rollbackBlock, undefined);
 }
 
 /**

@@ -2,6 +2,13 @@
  * Gives dead letters another chance: their payloads go through a row's stages to its sink, and what
  * fails again to a fresh queue.
  */
+import { onlyBlocks } from '../../blocks/define-block.ts';
+import { schemaDriftBlock } from '../../blocks/schema-drift/index.ts';
+import { maskingBlock } from '../../blocks/masking/index.ts';
+import { contractBlock } from '../../blocks/contract/index.ts';
+import { qualityBlock } from '../../blocks/quality/index.ts';
+import { rollbackBlock } from '../../blocks/rollback/index.ts';
+import { resilienceBlock } from '../../blocks/resilience/index.ts';
 import { realpath } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { execute } from '../../engine/execute.ts';
@@ -127,7 +134,8 @@ function rootRow({ rows }: Plan, id: string | undefined): RowPlan {
  * comparing the destination with it.
  */
 function rowAlone(row: RowPlan, asWritten: boolean): RowPlan {
-  const { cleanUp: _cleanUp, verify: _verify, ...rest } = row;
+  const { cleanUp: _cleanUp, ...rest } = row;
+  const kept = [resilienceBlock, rollbackBlock, qualityBlock, contractBlock, schemaDriftBlock];
   return {
     ...rest,
     index: 0,
@@ -139,10 +147,8 @@ function rowAlone(row: RowPlan, asWritten: boolean): RowPlan {
     shard: undefined,
     state: undefined,
     delivery: 'at_least_once',
-    sla: undefined,
-    reconcile: undefined,
     transforms: asWritten ? [] : row.transforms,
-    governance: asWritten ? { ...row.governance, masking: undefined } : row.governance,
+    blocks: onlyBlocks(row, asWritten ? kept : [...kept, maskingBlock]),
     lane: { lane: RECORDS_LANE, reason: 'records: dead letters are read' },
   };
 }

@@ -29,7 +29,7 @@ import {
 import type { Env } from '../../lib/env.ts';
 import { systemClock } from '../../lib/time/clock.ts';
 import { Outages } from '../../lib/outages.ts';
-import type { LineagePlan } from '../../plan/plan.ts';
+import type { LineagePlan } from '../../blocks/lineage/plan.ts';
 import { createLineageObserver } from './observer.ts';
 
 function observerOf(plan: LineagePlan, env: Env, outages = new Outages(env.clock)): RunObserver {

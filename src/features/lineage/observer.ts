@@ -13,7 +13,7 @@ import { assert, messageOf } from '../../lib/errors.ts';
 import { stringifyJson } from '../../lib/text/json.ts';
 import type { Outages } from '../../lib/outages.ts';
 import { programVersion } from '../../lib/version.ts';
-import type { LineagePlan } from '../../plan/plan.ts';
+import type { LineagePlan } from '../../blocks/lineage/plan.ts';
 import type { InvocationOutcome } from '../../wire/outcome.ts';
 import { lineageEvent, type EventDataset, type EventFacts, type EventType } from './event.ts';
 import { jobName } from './job-name.ts';

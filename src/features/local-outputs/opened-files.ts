@@ -2,6 +2,8 @@
  * Hears which files a run opens: the ledger is to name the run that writes them before it has
  * ended, and also when its process dies.
  */
+import { localOutputsBlock } from '../../blocks/local-outputs/index.ts';
+import { blockOf } from '../../blocks/define-block.ts';
 import type { ObservedRow, ObservedRun, RunObserver } from '../../engine/observe/observer.ts';
 import type { Clock } from '../../lib/time/clock.ts';
 import type { OutputNews, WrittenFiles } from '../../wire/outcome.ts';
@@ -23,7 +25,8 @@ export class OpenedFiles implements RunObserver {
 
   filesOpened({ name, row, startedAt }: ObservedRow, outputs: WrittenFiles): void {
     if (this.#run === undefined) return;
-    const { name: pipeline, localOutputs } = this.#run.plan;
+    const { name: pipeline } = this.#run.plan;
+    const localOutputs = blockOf(this.#run.plan, localOutputsBlock);
     const times = {
       started_at: startedAt.toISOString(),
       finished_at: this.#clock.now().toISOString(),

@@ -2,6 +2,8 @@
  * Notifications of a process that lasts from run to run: a command, the scheduler, a server. Loads
  * what it needs when there is something to tell.
  */
+import { notificationsBlock } from '../../blocks/notifications/index.ts';
+import { blockOf } from '../../blocks/define-block.ts';
 import { isWholeRun, type ObservedRun, type RunObserver } from '../../engine/observe/observer.ts';
 import type { NotificationRule } from '../../blocks/notifications/schema.ts';
 import { StopReason } from '../../lib/errors.ts';
@@ -77,7 +79,7 @@ export function createNotifier(env: DispatcherEnv): Notifier {
       await Promise.race([Promise.all(underway), aborted]);
     },
     schedulerStuck: async (plan, message) => {
-      const rules = plan.notifications?.rules ?? [];
+      const rules = blockOf(plan, notificationsBlock)?.rules ?? [];
       if (rules.length === 0) return;
       const { NO_INVOCATION, notificationEvent } = await import('./event.ts');
       const event = notificationEvent(

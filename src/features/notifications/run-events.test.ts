@@ -175,7 +175,9 @@ describe('a row that failed', () => {
 
   it('has exactly one event, the most specific', () => {
     const breaker = { consecutiveFailures: 3, cooldownSecs: 90 };
-    const open = endedRun([failed('eu', 'CircuitOpen')], { rows: { eu: { breaker } } });
+    const open = endedRun([failed('eu', 'CircuitOpen')], {
+      rows: { eu: { blocks: { resilience: { breaker } } } },
+    });
     expect(newsOf(open).events).toMatchObject([
       {
         event: 'circuit_open',
@@ -192,7 +194,9 @@ describe('a row that failed', () => {
       failed('eu::partition::1', 'ContractViolation'),
       failed('eu::partition::2', 'CircuitOpen'),
     ];
-    expect(newsOf(endedRun(chunks, { rows: { eu: { breaker } } })).events).toMatchObject([
+    expect(
+      newsOf(endedRun(chunks, { rows: { eu: { blocks: { resilience: { breaker } } } } })).events,
+    ).toMatchObject([
       {
         event: 'circuit_open',
         invocation_id: 'invocation of eu::partition::2',

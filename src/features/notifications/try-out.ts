@@ -1,4 +1,6 @@
 /** One made-up event through every rule, to see whether it arrives. */
+import { notificationsBlock } from '../../blocks/notifications/index.ts';
+import { blockOf } from '../../blocks/define-block.ts';
 import { keepsIncidents } from '../../blocks/notifications/schema.ts';
 import type { EventKind } from '../../blocks/notifications/events.ts';
 import type { Env } from '../../lib/env.ts';
@@ -30,14 +32,19 @@ const DETAILS: Omit<Details, 'dlq_threshold'> = {
 
 /** What rules ask for, and what was sent before, does not count. */
 export async function tryRules(
-  { name, notifications }: Plan,
+  plan: Plan,
   kind: EventKind,
   env: Env,
 ): Promise<readonly TriedRule[]> {
   const dispatcher = new Dispatcher(env);
-  const rules = notifications?.rules ?? [];
+  const rules = blockOf(plan, notificationsBlock)?.rules ?? [];
   const threshold = Math.max(1, ...rules.map(({ dlq_threshold: records }) => records));
-  const event = madeUp(kind, name, { ...DETAILS, dlq_threshold: { records_dlq: threshold } }, env);
+  const event = madeUp(
+    kind,
+    plan.name,
+    { ...DETAILS, dlq_threshold: { records_dlq: threshold } },
+    env,
+  );
   return Promise.all(
     rules.map(async (rule): Promise<TriedRule> => {
       const { name: told, channel } = rule;

@@ -41,7 +41,9 @@ function planTo(last: number): Plan {
   const row = rowPlan(fakeSource(pages, { positional: true }), postgresSink, {
     sink: { ...part(postgresSink), parsed: checked.value },
     state: part(state),
-    rollback: { column: '_svc_run_id', journal: true, keepPrevious: true, retain: 10 },
+    blocks: {
+      rollback: { column: '_svc_run_id', journal: true, keepPrevious: true, retain: 10 },
+    },
     metadataColumns: [{ column: 'run_id', name: '_svc_run_id' }],
   });
   return planOf([row]);

@@ -40,7 +40,7 @@ test('the cooldown is the longest of those rows whose circuit is open, a chunk o
   const row = (id: string, cooldownSecs: number) =>
     rowPlan(fakeSource([]), fakeSink().definition, {
       id,
-      breaker: { consecutiveFailures: 1, cooldownSecs },
+      blocks: { resilience: { breaker: { consecutiveFailures: 1, cooldownSecs } } },
     });
   const job = createJob({
     plan: planOf([row('a', 60), row('b', 90), row('c', 300)]),

@@ -1,4 +1,6 @@
 /** A document as its scheduler sees it. */
+import { resilienceBlock } from '../../blocks/resilience/index.ts';
+import { blockOf } from '../../blocks/define-block.ts';
 import type { ScheduleSpec } from '../../blocks/schedule/schema.ts';
 import type { ExecuteOptions } from '../../engine/engine.ts';
 import { rowOfInvocation } from '../../engine/expand/iteration.ts';
@@ -57,6 +59,8 @@ function cooldownOf({ rows }: Plan, { invocations }: RunOutcome): number {
   );
   return Math.max(
     0,
-    ...rows.filter(({ id }) => isOpen.has(id)).map(({ breaker }) => breaker?.cooldownSecs ?? 0),
+    ...rows
+      .filter(({ id }) => isOpen.has(id))
+      .map((row) => blockOf(row, resilienceBlock)?.breaker?.cooldownSecs ?? 0),
   );
 }

@@ -87,7 +87,7 @@ describe('a document with a `backfill` block', () => {
       document('in-${now.date}', { backfill: { window: '1d', timezone: 'Asia/Tokyo' } }),
     );
     expect(made).toMatchObject({
-      backfill: { window: '1d', timezone: 'Asia/Tokyo', concurrency: 1 },
+      blocks: { backfill: { window: '1d', timezone: 'Asia/Tokyo', concurrency: 1 } },
       rows: [{ id: 'row-0' }],
     });
   });
@@ -95,7 +95,7 @@ describe('a document with a `backfill` block', () => {
 
 test('a document with a `schedule` runs as if it were not there', () => {
   const made = plan(document('in', { schedule: { cron: '0 3 * * *' } }));
-  expect(made.recurrence).toEqual({
+  expect(made.blocks['schedule']).toEqual({
     cron: '0 3 * * *',
     timezone: 'UTC',
     overlap_policy: 'skip',

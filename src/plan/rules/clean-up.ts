@@ -1,11 +1,8 @@
 /** Rules about rows that vanished at the source (`complete_for`). */
-import { contractQuarantines } from '../../blocks/contract/schema.ts';
-import { qualityQuarantines } from '../../blocks/quality/schema.ts';
-import { driftQuarantines } from '../../blocks/schema-drift/schema.ts';
 import { joinPath } from '../../lib/text/text-path.ts';
-import { isCut } from '../cut.ts';
 import type { IssueList } from '../issue-list.ts';
-import type { CleanUpPlan, Governance } from '../plan.ts';
+import type { CleanUpPlan } from '../plan.ts';
+import { quarantining, type RowBlock } from '../plan-blocks.ts';
 import type { AssembledRow } from '../assembled-row.ts';
 import { findTokens } from '../run-time-tokens.ts';
 import { checkTokensAt, type TokenScope } from './row-tokens.ts';
@@ -16,7 +13,7 @@ import { checkTokensAt, type TokenScope } from './row-tokens.ts';
  */
 export function planCleanUp(
   row: AssembledRow,
-  governance: Governance,
+  own: readonly RowBlock[],
   scope: TokenScope,
   issues: IssueList,
 ): CleanUpPlan | undefined {
@@ -26,7 +23,7 @@ export function planCleanUp(
   const tokens = findTokens(completeFor.value.scope);
   checkTokensAt(tokens, place, scope, issues);
   if (completeFor.value.on_missing !== 'delete') return undefined;
-  const limit = limitOf(row, governance);
+  const limit = limitOf(row, own);
   if (limit !== undefined) {
     const [message, hint] = limit;
     issues.error(
@@ -42,8 +39,8 @@ export function planCleanUp(
 type Limit = readonly [message: string, hint: string];
 
 function limitOf(
-  { resolved, writes, sink }: AssembledRow,
-  { quality, contract, schema }: Governance,
+  { resolved, writes, sink, isCut }: AssembledRow,
+  own: readonly RowBlock[],
 ): Limit | undefined {
   const keep = 'use `on_missing: ignore`, or change that';
   if (writes !== undefined && (writes.writeMode !== 'upsert' || writes.key.length === 0)) {
@@ -59,16 +56,9 @@ function limitOf(
       'the row delivers `exactly_once`',
       'use `at_least_once`: an upsert makes repeats harmless',
     ];
-  if (isCut(resolved)) return ['the row is cut into parts, and none of them sees everything', keep];
-  const quarantines =
-    quality !== undefined && qualityQuarantines(quality)
-      ? 'quality'
-      : contract !== undefined && contractQuarantines(contract)
-        ? 'contract'
-        : schema !== undefined && driftQuarantines(schema)
-          ? 'schema'
-          : undefined;
-  return quarantines === undefined
+  if (isCut) return ['the row is cut into parts, and none of them sees everything', keep];
+  const [first] = quarantining(own);
+  return first === undefined
     ? undefined
-    : [`a record that \`${quarantines}\` keeps aside has not vanished`, keep];
+    : [`a record that \`${first.definition.name}\` keeps aside has not vanished`, keep];
 }

@@ -1,25 +1,21 @@
-/** Rules about the dead-letter queue (spec 2.2, 2.11). */
-import { contractQuarantines } from '../../blocks/contract/schema.ts';
-import { qualityQuarantines } from '../../blocks/quality/schema.ts';
+/** Rules about the dead-letter queue. */
 import { joinPath } from '../../lib/text/text-path.ts';
+import type { AssembledRow } from '../assembled-row.ts';
 import type { IssueList } from '../issue-list.ts';
-import type { Governance } from '../plan.ts';
-import { rowName, type AssembledRow } from '../assembled-row.ts';
+import { quarantining, type RowBlock } from '../plan-blocks.ts';
 
 const REMEDY = 'add a `dlq` with a `sink`, or choose another policy';
 
 export function checkDeadLetters(
   row: AssembledRow,
-  governance: Governance,
+  own: readonly RowBlock[],
   issues: IssueList,
 ): void {
-  const { quality, contract } = governance;
   if (row.resolved.dlq === undefined) {
-    const missing = `sends records to the dead-letter queue, but ${rowName(row.resolved)} has no \`dlq\``;
-    if (quality !== undefined && qualityQuarantines(quality))
-      issues.error('dlq_required', 'pipeline.quality', `\`quality\` ${missing}`, REMEDY);
-    if (contract !== undefined && contractQuarantines(contract))
-      issues.error('dlq_required', 'pipeline.contract', `\`contract\` ${missing}`, REMEDY);
+    for (const { definition, path } of quarantining(own)) {
+      const message = `\`${definition.name}\` sends records to the dead-letter queue, but ${row.name} has no \`dlq\``;
+      issues.error('dlq_required', path, message, REMEDY);
+    }
   }
   if (row.dlq !== undefined) checkWholePages(row, row.dlq, issues);
 }

@@ -1,31 +1,23 @@
 /** What a row promises about repeated records, and whether its parts can keep it (spec 2.10). */
 import { isKeyed } from '../../kit/write-spec.ts';
 import type { IssueList } from '../issue-list.ts';
-import type { Governance, Guarantee } from '../plan.ts';
+import type { Guarantee } from '../plan.ts';
 import { rowName, type AssembledRow } from '../assembled-row.ts';
+
+type Judged = Omit<AssembledRow, 'guarantee'>;
 
 /**
  * Judged from the parts; watermarks are committed only where the document asks for `exactly_once`.
  */
-export function guaranteeOf(row: AssembledRow): Guarantee {
+export function guaranteeOf(row: Judged): Guarantee {
   if (row.resolved.delivery === 'exactly_once' && limitOf(row) === undefined)
     return 'effectively-once (atomic watermark)';
   return isKeyedRow(row) ? 'effectively-once (keyed upsert)' : 'at-least-once';
 }
 
-export function checkDelivery(row: AssembledRow, governance: Governance, issues: IssueList): void {
+export function checkDelivery(row: AssembledRow, issues: IssueList): void {
   if (row.resolved.delivery !== 'exactly_once') return;
   const path = row.resolved.deliveryPath;
-  if (governance.contract?.on_breach === 'quarantine') {
-    const message =
-      '`on_breach: quarantine` of the contract cannot be combined with `exactly_once`';
-    issues.error(
-      'exactly_once_quarantine',
-      path,
-      message,
-      'use `on_breach: fail` or `at_least_once`',
-    );
-  }
   // A graph goes on from one position: what its sinks hold has to be known page by page, keyed or
   // not.
   if (row.writes === undefined || (isKeyedRow(row) && row.resolved.node === undefined)) return;
@@ -39,12 +31,12 @@ export function checkDelivery(row: AssembledRow, governance: Governance, issues:
   );
 }
 
-function isKeyedRow({ writes }: AssembledRow): boolean {
+function isKeyedRow({ writes }: Judged): boolean {
   return writes !== undefined && isKeyed(writes.writeMode) && writes.key.length > 0;
 }
 
 /** The first leg of the atomic watermark path that is missing. */
-function limitOf(row: AssembledRow): string | undefined {
+function limitOf(row: Judged): string | undefined {
   const { reads, writes, state, source, sink } = row;
   if (row.resolved.node?.exactlyOnceLimit !== undefined) return row.resolved.node.exactlyOnceLimit;
   if (writes?.writeMode === 'overwrite')

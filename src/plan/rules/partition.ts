@@ -14,7 +14,7 @@ import type { ResolvedPart } from '../resolve-part.ts';
 import type { PartPlanner } from '../plan-part.ts';
 import type { PartitionPlan } from '../plan.ts';
 import { rowName, type AssembledRow } from '../assembled-row.ts';
-import type { ResolvedRow } from '../resolve-rows.ts';
+import type { ResolvedRow } from '../resolved-row.ts';
 import { checkAuthRef } from './auth.ts';
 
 interface Planning {

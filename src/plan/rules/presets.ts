@@ -1,7 +1,7 @@
 import { joinPath } from '../../lib/text/text-path.ts';
 import { reportUnknownType } from '../plan-part.ts';
-import type { RowContext } from '../plan-row.ts';
-import type { ResolvedRow } from '../resolve-rows.ts';
+import type { RowContext } from '../row-context.ts';
+import type { ResolvedRow } from '../resolved-row.ts';
 
 /**
  * Presets name parts that exist and keys that those know, also where no row uses them; what is

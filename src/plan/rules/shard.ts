@@ -4,7 +4,7 @@ import { parsedBlock, type ParsedBlocks } from '../../document/parse/read-blocks
 import { joinPath } from '../../lib/text/text-path.ts';
 import type { IssueList } from '../issue-list.ts';
 import { rowName, type AssembledRow } from '../assembled-row.ts';
-import type { ResolvedRow } from '../resolve-rows.ts';
+import type { ResolvedRow } from '../resolved-row.ts';
 
 export function checkShard({ resolved, source, reads }: AssembledRow, issues: IssueList): void {
   if (resolved.shard === undefined) return;

@@ -1,6 +1,6 @@
 import { STATE_KEY } from '../../kit/state-store.ts';
-import { needsHistory } from '../../blocks/sla/schema.ts';
 import type { IssueList } from '../issue-list.ts';
+import type { BlockPlanner } from '../plan-blocks.ts';
 import { rowName, type AssembledRow } from '../assembled-row.ts';
 
 /** Where the bookmark of a row is kept. */
@@ -45,8 +45,13 @@ export function checkState(
 const ROWS_NAMED = 3;
 
 /** Stores in which some rows keep nothing; told once for each store, however many rows share it. */
-export function warnAboutUnusedStates(rows: readonly AssembledRow[], issues: IssueList): void {
-  const idle = rows.filter((row) => row.state !== undefined && keepsNothing(row));
+export function warnAboutUnusedStates(
+  rows: readonly AssembledRow[],
+  blocks: BlockPlanner,
+  issues: IssueList,
+): void {
+  if (blocks.everyRowUsesState()) return;
+  const idle = rows.filter((row) => row.state !== undefined && keepsNothing(row, blocks));
   for (const [path, sharing] of Map.groupBy(idle, ({ state }) => state?.plan.path ?? '')) {
     const names = sharing.map(({ resolved }) => rowName(resolved));
     const more = names.length - ROWS_NAMED;
@@ -57,7 +62,9 @@ export function warnAboutUnusedStates(rows: readonly AssembledRow[], issues: Iss
   }
 }
 
-function keepsNothing({ resolved, reads }: AssembledRow): boolean {
-  const isHistory = resolved.sla !== undefined && needsHistory(resolved.sla.value);
-  return reads?.bookmarks === false && !isHistory;
+function keepsNothing(row: AssembledRow, blocks: BlockPlanner): boolean {
+  return (
+    row.reads?.bookmarks === false &&
+    !blocks.ofRow(row).some(({ definition, prepared }) => definition.usesState?.(prepared) === true)
+  );
 }

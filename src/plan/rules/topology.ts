@@ -1,19 +1,20 @@
 /** What cannot stand together with nodes, or does nothing there. */
 import { joinPath } from '../../lib/text/text-path.ts';
 import { executionBlock } from '../../blocks/execution/index.ts';
-import { partitionBlock } from '../../blocks/partition/index.ts';
 import { selectionBlock } from '../../blocks/selection/index.ts';
-import { shardBlock } from '../../blocks/shard/index.ts';
-import { parsedBlock, type ParsedBlocks, type Placed } from '../../document/parse/read-blocks.ts';
+import { parsedBlock, type Placed } from '../../document/parse/read-blocks.ts';
 import type { SourceSpec } from '../../document/structure/source.ts';
 import type { IssueList } from '../issue-list.ts';
+import type { RowContext } from '../row-context.ts';
 
-export function checkBesideNodes(blocks: ParsedBlocks, issues: IssueList): void {
+export function checkBesideNodes({
+  blocks,
+  definitions,
+  issues,
+}: Pick<RowContext, 'blocks' | 'definitions' | 'issues'>): void {
   const { pipeline, matrix } = blocks;
   const execution = parsedBlock(blocks, executionBlock)?.value;
   const selection = parsedBlock(blocks, selectionBlock)?.value;
-  const partition = parsedBlock(blocks, partitionBlock);
-  const shard = parsedBlock(blocks, shardBlock);
   const exclude = (path: string, what: string, hint: string): void =>
     issues.error(
       'conflicting_keys',
@@ -24,8 +25,11 @@ export function checkBesideNodes(blocks: ParsedBlocks, issues: IssueList): void 
   if (matrix !== undefined) exclude('matrix', '`matrix`', 'each sink node is a row of its own');
   if (pipeline.transforms.length > 0)
     exclude('pipeline.transforms', '`pipeline.transforms`', 'put them into a `transform` node');
-  if (partition !== undefined) exclude('partition', '`partition`', 'the nodes of a graph run once');
-  if (shard !== undefined) exclude('shard', '`shard`', 'the nodes of a graph run once');
+  for (const definition of definitions) {
+    const placed = parsedBlock(blocks, definition);
+    if (placed !== undefined && definition.notBesideNodes !== undefined)
+      exclude(placed.path, `\`${definition.name}\``, definition.notBesideNodes);
+  }
   const warn = (path: string, why: string): void => issues.warn('without_effect', path, why);
   if (execution?.max_concurrent !== undefined) {
     warn(

@@ -1,3 +1,7 @@
+import { backfillBlock } from '../../blocks/backfill/index.ts';
+import { resilienceBlock } from '../../blocks/resilience/index.ts';
+import { notificationsBlock } from '../../blocks/notifications/index.ts';
+import { blockOf } from '../../blocks/define-block.ts';
 import type { JsonObject } from '../../lib/text/json.ts';
 import type { Plan, RowPlan } from '../../plan/plan.ts';
 import { cleanUpFault, unscopedCleanUps, unscopedSources } from '../../plan/rules/backfill.ts';
@@ -5,8 +9,9 @@ import type { NotifiedPlan, NotifiedRow, RangeSummary } from '../../wire/plan-su
 
 /** What notifications about the runs of a plan are made from; undefined when it has no rules. */
 export function notifiedPlanOf(plan: Plan): NotifiedPlan | undefined {
-  if (plan.notifications === undefined) return undefined;
-  const { rules, isOneRow } = plan.notifications;
+  const notifications = blockOf(plan, notificationsBlock);
+  if (notifications === undefined) return undefined;
+  const { rules, isOneRow } = notifications;
   return {
     name: plan.name,
     // A parsed rule is plain JSON.
@@ -17,7 +22,9 @@ export function notifiedPlanOf(plan: Plan): NotifiedPlan | undefined {
   };
 }
 
-function notifiedRow({ id, role, parent, breaker }: RowPlan): NotifiedRow {
+function notifiedRow(row: RowPlan): NotifiedRow {
+  const { id, role, parent } = row;
+  const breaker = blockOf(row, resilienceBlock)?.breaker;
   return {
     id,
     parent: role === 'child' ? (parent?.row ?? null) : null,
@@ -31,8 +38,8 @@ function notifiedRow({ id, role, parent, breaker }: RowPlan): NotifiedRow {
 export function rangeSummaryOf(plan: Plan): RangeSummary {
   const sweeping = unscopedCleanUps(plan);
   return {
-    window: plan.backfill?.window ?? null,
-    timezone: plan.backfill?.timezone ?? null,
+    window: blockOf(plan, backfillBlock)?.window ?? null,
+    timezone: blockOf(plan, backfillBlock)?.timezone ?? null,
     unscoped_sources: unscopedSources(plan).map(({ id }) => id),
     clean_up_fault: sweeping.length === 0 ? null : cleanUpFault(sweeping),
   };

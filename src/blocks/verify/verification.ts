@@ -1,12 +1,22 @@
 /** Whether and how the destination of a row can be compared with its source. */
-import { verifyDefaults } from '../blocks/verify/schema.ts';
-import type { SinkCapabilities } from '../kit/sink.ts';
-import { canonicalJson } from '../lib/text/json.ts';
-import { inOneSpelling } from '../lib/http/local-address.ts';
-import type { Plan, RowPlan, SourcePlan, VerifyPlan } from './plan.ts';
+import { verifyDefaults, type VerifySpec } from './schema.ts';
+import type { SinkCapabilities } from '../../kit/sink.ts';
+import { canonicalJson } from '../../lib/text/json.ts';
+import { inOneSpelling } from '../../lib/http/local-address.ts';
+import type { Plan, RowPlan, SourcePlan } from '../../plan/plan.ts';
 
-/** What holds for a row whose document says nothing. */
-const planByDefault = (): VerifyPlan => ({ spec: verifyDefaults(), destination: undefined });
+/** How destinations are compared with their sources. */
+export interface VerifyPlan {
+  readonly spec: Omit<VerifySpec, 'destination'>;
+  /** Reads the destination; sinks say how when absent. */
+  readonly destination: SourcePlan | undefined;
+}
+
+/** What holds for a row whose document says nothing: it is compared when somebody asks. */
+export const verifyByDefault = (): VerifyPlan => ({
+  spec: { ...verifyDefaults(), after_run: false },
+  destination: undefined,
+});
 
 /** The part of a plan that decides. */
 export interface VerifyScope {
@@ -30,14 +40,17 @@ export interface Obstacle {
   readonly hint: string;
 }
 
-export function verificationOf(row: RowPlan, scope: VerifyScope): Verification | Obstacle {
-  const { spec, destination } = row.verify ?? planByDefault();
+export function verificationBy(
+  { spec, destination }: VerifyPlan,
+  row: RowPlan,
+  scope: VerifyScope,
+): Verification | Obstacle {
   const config = row.sink.parsed ?? row.sink.judged;
   const writes: SinkCapabilities | undefined =
     config === undefined ? undefined : row.sink.definition.capabilities(config);
   const obstacle =
     shapeObstacle(row, scope) ??
-    shardObstacle(row) ??
+    shardObstacle(row, spec) ??
     modeObstacle(row, writes) ??
     sharingObstacle(row, scope.rows) ??
     (destination === undefined &&
@@ -82,8 +95,11 @@ function shapeObstacle(
  * What one shard wrote is not all that there is, and the last one does not know that it is the
  * last.
  */
-function shardObstacle({ id, shard, verify }: RowPlan): Obstacle | undefined {
-  if (shard === undefined || verify?.spec.after_run !== true) return undefined;
+function shardObstacle(
+  { id, shard }: RowPlan,
+  { after_run: afterRun }: VerifyPlan['spec'],
+): Obstacle | undefined {
+  if (shard === undefined || !afterRun) return undefined;
   return {
     message: `row \`${id}\` is cut into shards, and no shard is all of it`,
     hint: 'set `after_run: false`, and use `headgate verify`',

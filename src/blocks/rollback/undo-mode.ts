@@ -1,5 +1,5 @@
-import type { WriteMode } from '../kit/sink.ts';
-import type { RollbackMode } from '../kit/rollback.ts';
+import type { WriteMode } from '../../kit/sink.ts';
+import type { RollbackMode } from '../../kit/rollback.ts';
 import type { RollbackPlan } from './plan.ts';
 
 /**

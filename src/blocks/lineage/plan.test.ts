@@ -1,3 +1,6 @@
+import { catalogBlock } from '../../blocks/catalog/index.ts';
+import { lineageBlock } from '../../blocks/lineage/index.ts';
+import { blockOf } from '../../blocks/define-block.ts';
 import { describe, expect, it } from 'vitest';
 import { issuesOf, plan } from '../../../test/fakes/documents.ts';
 
@@ -13,9 +16,10 @@ const FILE = 'transport: {type: file, config: {path: e.jsonl}}';
 
 describe('lineage', () => {
   it('keeps the tokens of its job name for the run', () => {
-    const { lineage, warnings } = plan(
+    const { warnings, blocks } = plan(
       document(`{namespace: a, ${FILE}, job_name: "\${name}/\${row_id}/\${now.date}"}`),
     );
+    const lineage = blockOf({ blocks }, lineageBlock);
     expect(lineage?.spec.job_name).toBe('${name}/${row_id}/${now.date}');
     expect(lineage?.spec.emit_on).toEqual({
       start: true,
@@ -57,7 +61,7 @@ describe('lineage', () => {
       'document_told',
       'without_effect',
     ]);
-    expect(told.lineage?.document).toHaveProperty('pipeline');
+    expect(blockOf(told, lineageBlock)?.document).toHaveProperty('pipeline');
   });
 });
 
@@ -68,7 +72,7 @@ describe('catalog', () => {
   it.each(['memory', 'sqlite:a.db', 'sqlite://./a.db', 'postgres://u:p@h/d'])(
     'may be kept at %s',
     (url) => {
-      expect(plan(catalog(url)).catalog).toEqual({ url, sample_records: 100 });
+      expect(blockOf(plan(catalog(url)), catalogBlock)).toEqual({ url, sample_records: 100 });
     },
   );
 

@@ -1,21 +1,25 @@
-import type { Document } from '../../document/document.ts';
-import { lineageBlock } from '../../blocks/lineage/index.ts';
-import { parsedBlock, type ParsedBlocks } from '../../document/parse/read-blocks.ts';
+import type { Placed } from '../../document/parse/read-blocks.ts';
 import { nowFault } from '../../document/tokens/now-tokens.ts';
 import { classify, restoreEscapes, rewriteTokens } from '../../document/tokens/tokens.ts';
 import type { JsonObject } from '../../lib/text/json.ts';
-import type { IssueList } from '../issue-list.ts';
-import type { LineagePlan } from '../plan.ts';
+import type { IssueList } from '../../plan/issue-list.ts';
+import type { BlockTools } from '../define-block.ts';
+import type { LineageSpec } from './schema.ts';
+
+/** Who is told, as events, what rows read and write. */
+export interface LineagePlan {
+  /** Its `job_name` still holds its tokens. */
+  readonly spec: LineageSpec;
+  /** As loaded, with escape marks; present when events tell the document. */
+  readonly document?: JsonObject;
+}
 
 const JOB_NAME = 'lineage.job_name';
 
 export function planLineage(
-  blocks: ParsedBlocks,
-  { tree }: Document,
-  issues: IssueList,
-): LineagePlan | undefined {
-  const lineage = parsedBlock(blocks, lineageBlock)?.value;
-  if (lineage === undefined) return undefined;
+  { value: lineage }: Placed<LineageSpec>,
+  { tree, issues }: BlockTools,
+): LineagePlan {
   const { job_name: jobName, ...rest } = lineage;
   if (jobName !== undefined) checkJobName(jobName, issues);
   const {

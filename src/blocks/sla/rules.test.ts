@@ -1,3 +1,5 @@
+import { slaBlock } from '../../blocks/sla/index.ts';
+import { blockOf } from '../../blocks/define-block.ts';
 import { describe, expect, test } from 'vitest';
 import { issuesOf, plan } from '../../../test/fakes/documents.ts';
 
@@ -19,7 +21,7 @@ describe('sla', () => {
     expect(issuesOf(() => plan(document('sla: {volume_anomaly: {}}')))).toEqual([
       'state_required sla',
     ]);
-    expect(plan(document('sla: {min_rows_per_run: 1}')).rows[0]?.sla).toEqual({
+    expect(plan(document('sla: {min_rows_per_run: 1}')).rows[0]?.blocks['sla']).toEqual({
       min_rows_per_run: 1,
     });
     expect(plan(document(STATE, 'sla: {volume_anomaly: {}}')).warnings).toEqual([]);
@@ -49,7 +51,11 @@ describe('sla', () => {
       '  - {id: b, sla: {min_rows_per_run: 2}}',
       '  - {id: c, sla: null}',
     );
-    expect(plan(text).rows.map((row) => row.sla?.min_rows_per_run)).toEqual([1, 2, undefined]);
+    expect(plan(text).rows.map((row) => blockOf(row, slaBlock)?.min_rows_per_run)).toEqual([
+      1,
+      2,
+      undefined,
+    ]);
   });
 
   test('what cannot be meant is refused', () => {
@@ -74,7 +80,7 @@ describe('reconcile', () => {
         'reconcile: {count: {type: numbers, config: {to: 3}, count_field: n}, tolerance_pct: "10"}',
       ),
     );
-    expect(rows[0]?.reconcile).toMatchObject({
+    expect(rows[0]?.blocks['reconcile']).toMatchObject({
       source: { type: 'numbers', parsed: { to: 3 } },
       countField: 'n',
       tolerancePct: 10,

@@ -1,13 +1,16 @@
 import type { RowPlan } from '../../plan/plan.ts';
-import { undoModeOf } from '../../plan/undo-mode.ts';
-import { count } from './render.ts';
+import type { Fact } from '../define-block.ts';
+import type { RollbackPlan } from './plan.ts';
+import { undoModeOf } from './undo-mode.ts';
+import { count } from '../../lib/text/count.ts';
 
 /** Whether runs of a row can be undone, and by what. */
-export function undoOf({
-  rollback,
-  sink,
-}: RowPlan): { readonly short: string; readonly words: string }[] {
-  if (rollback === undefined || sink.judged === undefined) return [];
+export function explainRollback(rollback: RollbackPlan, { sink }: RowPlan): readonly Fact[] {
+  if (sink.judged === undefined) return [];
+  return undoWords(rollback, sink).map((one) => ({ topic: 'undo', ...one }));
+}
+
+function undoWords(rollback: RollbackPlan, sink: RowPlan['sink']): readonly Omit<Fact, 'topic'>[] {
   const { writeMode } = sink.definition.capabilities(sink.judged);
   const mode = undoModeOf(writeMode, rollback);
   if (mode === undefined) {

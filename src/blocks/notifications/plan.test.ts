@@ -1,3 +1,5 @@
+import { notificationsBlock } from '../../blocks/notifications/index.ts';
+import { blockOf } from '../../blocks/define-block.ts';
 import { describe, expect, it } from 'vitest';
 import { issuesOf, plan } from '../../../test/fakes/documents.ts';
 
@@ -20,7 +22,7 @@ const doubts = (rules: string, pipeline?: string): string[] =>
 
 describe('notifications of a plan', () => {
   it('are its rules, with what they leave open filled in (spec 6)', () => {
-    const { notifications } = plan(document(`[{name: a, ${CHAT}}]`));
+    const notifications = blockOf(plan(document(`[{name: a, ${CHAT}}]`)), notificationsBlock);
     expect(notifications).toMatchObject({
       isOneRow: true,
       rules: [
@@ -38,21 +40,21 @@ describe('notifications of a plan', () => {
 
   it('of a matrix name their rows', () => {
     expect(
-      plan(`${document(`[{name: a, ${CHAT}}]`)}\nmatrix: [{id: eu}]`).notifications?.isOneRow,
+      blockOf(plan(`${document(`[{name: a, ${CHAT}}]`)}\nmatrix: [{id: eu}]`), notificationsBlock)
+        ?.isOneRow,
     ).toBe(false);
   });
 
   it('are absent without rules', () => {
-    expect(plan(document('[]')).notifications).toBeUndefined();
-    expect(plan(document('null')).notifications).toBeUndefined();
+    expect(blockOf(plan(document('[]')), notificationsBlock)).toBeUndefined();
+    expect(blockOf(plan(document('null')), notificationsBlock)).toBeUndefined();
   });
 
   it('take the names of vendors and of what they do', () => {
     const rules = `[{name: a, channel: {type: chat_webhook, config: {webhook_url: "http://c.test"}}}, {name: b, channel: {type: incident_api, config: {routing_key: k}}}]`;
-    expect(plan(document(rules)).notifications?.rules.map(({ channel }) => channel.type)).toEqual([
-      'chat_webhook',
-      'incident_api',
-    ]);
+    expect(
+      blockOf(plan(document(rules)), notificationsBlock)?.rules.map(({ channel }) => channel.type),
+    ).toEqual(['chat_webhook', 'incident_api']);
   });
 });
 

@@ -9,7 +9,9 @@ test('records that go to the dead letters in the end need a dlq; dropping and fa
   expect(issuesOf(() => plan(document('{poison: {}}')))).toEqual([
     'dlq_required resilience.poison',
   ]);
-  expect(plan(document('{poison: {}}', DLQ)).rows[0]?.poison?.action).toBe('dlq');
+  expect(plan(document('{poison: {}}', DLQ)).rows[0]?.blocks['resilience']).toMatchObject({
+    poison: { action: 'dlq' },
+  });
   expect(plan(document('{poison: {action: drop}}')).warnings).toEqual([]);
 });
 
@@ -19,7 +21,7 @@ test('a circuit breaker that can never open is told', () => {
   ]);
   expect(plan(document('{circuit_breaker: {}}', DLQ))).toMatchObject({
     warnings: [],
-    rows: [{ breaker: { consecutiveFailures: 5 } }],
+    rows: [{ blocks: { resilience: { breaker: { consecutiveFailures: 5 } } } }],
   });
 });
 

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { parts } from '../../parts.ts';
 import { issuesOf, load, refusalOf } from '../../../test/fakes/documents.ts';
-import { planDocument } from '../plan-document.ts';
-import type { Plan } from '../plan.ts';
+import { planDocument } from '../../plan/plan-document.ts';
+import type { Plan } from '../../plan/plan.ts';
 
 const SQLITE = {
   type: 'sqlite',
@@ -36,7 +36,7 @@ function whyNot(more: Parameters<typeof planOf>[0]): string {
 describe('rollback', () => {
   test('marks every record with the id of its run, and keeps what that needs', () => {
     const [row] = planOf().rows;
-    expect(row?.rollback).toEqual({
+    expect(row?.blocks['rollback']).toEqual({
       column: '_svc_run_id',
       journal: true,
       keepPrevious: true,
@@ -45,7 +45,9 @@ describe('rollback', () => {
     expect(row?.metadataColumns).toEqual([{ column: 'run_id', name: '_svc_run_id' }]);
     expect(row?.lane.reason).toBe('records: `rollback` marks every record with the id of its run');
     expect(
-      planOf({ rollback: { journal: false, keep_previous: false, retain: 3 } }).rows[0]?.rollback,
+      planOf({ rollback: { journal: false, keep_previous: false, retain: 3 } }).rows[0]?.blocks[
+        'rollback'
+      ],
     ).toEqual({
       column: '_svc_run_id',
       journal: false,
@@ -57,7 +59,7 @@ describe('rollback', () => {
   test('may be switched off or left out', () => {
     for (const rollback of [undefined, null, { enabled: false }]) {
       const [row] = planOf({ rollback, pipeline: { state: null } }).rows;
-      expect([row?.rollback, row?.metadataColumns]).toEqual([undefined, undefined]);
+      expect([row?.blocks['rollback'], row?.metadataColumns]).toEqual([undefined, undefined]);
     }
   });
 
@@ -125,7 +127,7 @@ describe('rollback', () => {
       },
     ];
     const rows = planOf({ rest: { matrix }, sink: { config: SQLITE.config } }).rows;
-    expect(rows.map((row) => row.rollback !== undefined)).toEqual([true, false, false]);
+    expect(rows.map((row) => row.blocks['rollback'] !== undefined)).toEqual([true, false, false]);
     expect(rows.map((row) => row.metadataColumns?.length)).toEqual([1, 1, 1]);
   });
 

@@ -1,0 +1,52 @@
+import type { Placed } from '../../document/parse/read-blocks.ts';
+import { joinPath } from '../../lib/text/text-path.ts';
+import type { BlockPlace, BlockTools, PlanInMaking } from '../define-block.ts';
+import { EVENT_KINDS, wants, type EventKind } from './events.ts';
+import { keepsIncidents, type NotificationRule } from './schema.ts';
+
+/** Who is told how runs ended. */
+export interface NotificationsPlan {
+  readonly rules: readonly NotificationRule[];
+  /** The document has neither matrix nor nodes: its one row has no name of its own. */
+  readonly isOneRow: boolean;
+}
+
+export function planNotifications(
+  { value: rules }: Placed<NotificationRule[]>,
+  { isOneRow }: BlockTools,
+): NotificationsPlan | undefined {
+  return rules.length === 0 ? undefined : { rules, isOneRow };
+}
+
+/** Rules that can never send anything are told: nobody would miss what they do not send. */
+export function checkNotifications(
+  { rules }: NotificationsPlan,
+  plan: PlanInMaking,
+  { path, issues }: BlockPlace,
+): void {
+  for (const [index, rule] of rules.entries()) {
+    const reason = silenceOf(rule, plan);
+    if (reason === undefined) continue;
+    issues.warn(
+      'notification_unused',
+      joinPath(path, index),
+      `the rule \`${rule.name}\` never sends anything: ${reason}`,
+      'widen `on` or `min_severity`, or remove the rule',
+    );
+  }
+}
+
+function silenceOf(rule: NotificationRule, { rows, events }: PlanInMaking): string | undefined {
+  const wanted = EVENT_KINDS.filter((kind) => wants(rule, kind));
+  const sent = wanted.filter((kind) => kind !== 'run_success' || !keepsIncidents(rule.channel));
+  const needed = (kind: EventKind) => events.find((event) => event.kind === kind);
+  if (sent.some((kind) => rows.some((row) => needed(kind)?.canHappen(row) ?? true)))
+    return undefined;
+  if (wanted.length === 0)
+    return `no event of its \`on\` is as severe as its \`min_severity\` (${rule.min_severity})`;
+  if (sent.length === 0)
+    return `a success only resolves what failures have opened, and it does not ask for failures`;
+  return sent
+    .map((kind) => `${kind} needs ${needed(kind)?.needs ?? 'a row'}, which no row has`)
+    .join('; ');
+}
