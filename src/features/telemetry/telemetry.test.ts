@@ -87,7 +87,7 @@ async function run(
   env = testEnv(),
   outages = new Outages(env.clock),
 ) {
-  const plan = { ...planOf([row]), observability: { otel } };
+  const plan = { ...planOf([row]), blocks: { observability: { otel } } };
   const { signal } = new AbortController();
   const clock = new Date('2026-01-31T00:00:00Z');
   return execute({
