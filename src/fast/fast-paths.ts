@@ -8,8 +8,8 @@ export interface FastPath {
   /** What `HEADGATE_PLAIN` calls it. */
   readonly name: string;
   readonly does: string;
-  /** The file that does the same without it, and makes the choice. */
-  readonly plain: string;
+  /** Where the choice between it and its plain twin is made. */
+  readonly chosenIn: string;
   /** The move of the benchmark that it was made for. */
   readonly move: string;
   /** Whether the fast implementation is to be used. */
@@ -34,49 +34,49 @@ function defineFastPath(path: Omit<FastPath, 'isOn'>): FastPath {
 export const csvLines = defineFastPath({
   name: 'csv-lines',
   does: 'finds the cells of delimited text and writes them as JSON Lines in one pass of WebAssembly',
-  plain: 'connectors/_files/csv/csv-pages.ts',
+  chosenIn: 'connectors/_files/csv/csv-pages.ts',
   move: 'csv-jsonl',
 });
 
 export const shortDigests = defineFastPath({
   name: 'short-digests',
   does: 'takes SHA-256 of four short texts at once in WebAssembly',
-  plain: 'engine/stages/masking-actions.ts',
+  chosenIn: 'engine/stages/masking-actions.ts',
   move: 'csv-jsonl-governed',
 });
 
 export const textRows = defineFastPath({
   name: 'text-rows',
   does: 'hands texts to the analytical engine as one block of bytes and their places in it',
-  plain: 'connectors/_files/parquet/parquet-rows.ts',
+  chosenIn: 'connectors/_files/parquet/parquet-engine-writer.ts',
   move: 'csv-parquet',
 });
 
 export const attachCopy = defineFastPath({
   name: 'sqlite-attach',
   does: 'names rows by ranges of their ids, and has SQLite fetch them from the attached file',
-  plain: 'connectors/sqlite/source.ts',
+  chosenIn: 'connectors/sqlite/source.ts',
   move: 'sqlite-sqlite',
 });
 
 export const copyLines = defineFastPath({
   name: 'copy-lines',
   does: 'turns rows of COPY text into JSON Lines, or cells, byte by byte',
-  plain: 'connectors/postgres/copy/text-pages.ts',
+  chosenIn: 'connectors/postgres/source.ts',
   move: 'postgres-jsonl',
 });
 
 export const copyCells = defineFastPath({
   name: 'copy-cells',
   does: 'writes cells of columns as COPY text without making records',
-  plain: 'connectors/postgres/driver.ts',
+  chosenIn: 'connectors/postgres/write/copy-plan.ts',
   move: 'csv-postgres',
 });
 
 export const copyBinary = defineFastPath({
   name: 'copy-binary',
   does: 'passes binary rows of COPY from one server to another as they came',
-  plain: 'connectors/postgres/source.ts',
+  chosenIn: 'connectors/postgres/source.ts',
   move: 'postgres-postgres',
 });
 

@@ -1,7 +1,7 @@
 import { readdir, realpath, stat } from 'node:fs/promises';
 import { join, matchesGlob, relative, sep } from 'node:path';
 import { onDisk } from './io-error.ts';
-import { isScratchName } from './output/scratch.ts';
+import { isTemporaryName } from './output/temporary-path.ts';
 
 export interface FoundFile {
   readonly path: string;
@@ -38,7 +38,7 @@ async function walk(folder: string, state: Walk): Promise<void> {
   if (state.seen.has(real)) return;
   state.seen.add(real);
   for (const name of await onDisk('list', folder, () => readdir(folder))) {
-    if (isScratchName(name)) continue;
+    if (isTemporaryName(name)) continue;
     const path = join(folder, name);
     const entry = await onDisk('read', path, () => stat(path));
     if (entry.isDirectory()) {

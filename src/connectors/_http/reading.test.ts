@@ -3,8 +3,7 @@ import { query } from 'jsonpath-rfc9535';
 import { describe, expect, it } from 'vitest';
 import { readBody } from './body.ts';
 import { compilePath, isSingular, locate } from './json-path.ts';
-import { nextLink } from './link-header.ts';
-import { joinUrl, safeUrl, withQuery } from './url.ts';
+import { joinUrl, nextLink, safeUrl, withQuery } from './url.ts';
 import { elementsAt, parseXml } from './xml.ts';
 
 const value = fc.letrec((tie) => ({

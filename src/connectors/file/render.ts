@@ -20,7 +20,7 @@ export interface RenderOptions {
   /** Whether the file is continued: then it has its header already. */
   readonly continued: boolean;
   /** A free name beside the file, for formats that need one. */
-  readonly scratch: string;
+  readonly temporary: string;
 }
 
 /** The bytes of a file, made from its records. Neither packed nor, as a whole, sealed. */
@@ -103,12 +103,12 @@ async function* csv(
 
 async function* parquet(
   spool: Spool,
-  { config, signal, scratch, kinds }: RenderOptions,
+  { config, signal, temporary, kinds }: RenderOptions,
 ): AsyncGenerator<Uint8Array> {
   if (kinds.size === 0) return;
   const { compression: codec, row_group_size: rowGroupSize } = config.parquet;
   const output = await createParquetFile({
-    path: scratch,
+    path: temporary,
     columns: kinds,
     codec,
     rowGroupSize,
@@ -117,10 +117,10 @@ async function* parquet(
   try {
     for await (const records of spool.read(signal)) await output.add(records as JsonObject[]);
     await output.finish();
-    yield* readBlocks({ path: scratch, codec: 'none', signal });
+    yield* readBlocks({ path: temporary, codec: 'none', signal });
   } finally {
     await output.discard();
-    await rm(scratch, { force: true });
+    await rm(temporary, { force: true });
   }
 }
 

@@ -20,7 +20,7 @@ import { onDisk } from '../_files/io-error.ts';
 import { ColumnLearner } from '../_files/parquet/parquet-types.ts';
 import { fileUri, resolvePath } from '../_files/paths.ts';
 import { probeFolder } from '../_files/output/probe-folder.ts';
-import { scratchPath } from '../_files/output/scratch.ts';
+import { temporaryPath } from '../_files/output/temporary-path.ts';
 import {
   canGrow,
   isCapped,
@@ -139,20 +139,20 @@ class FileSink implements Sink {
   }
 
   /**
-   * Makes every file whole under a scratch name; only when all are there do they get their names.
+   * Makes every file whole under a temporary name; only when all are there do they get their names.
    */
   async #publish(): Promise<void> {
-    const made: { target: string; scratch: string }[] = [];
+    const made: { target: string; temporary: string }[] = [];
     try {
       for (const part of this.#parts)
-        made.push({ target: part.target, scratch: await this.#make(part) });
-      for (const { target, scratch } of made) {
+        made.push({ target: part.target, temporary: await this.#make(part) });
+      for (const { target, temporary } of made) {
         const written = fileToWrite(target, { append: this.#continues(target) });
-        await onDisk('write', target, () => rename(scratch, target));
+        await onDisk('write', target, () => rename(temporary, target));
         this.#written.push(written);
       }
     } finally {
-      for (const { scratch } of made) await rm(scratch, { force: true });
+      for (const { temporary } of made) await rm(temporary, { force: true });
     }
     for (const { target } of made.slice(0, 1)) await syncFolder(target);
     await this.#removeSpools();
@@ -264,22 +264,22 @@ class FileSink implements Sink {
   }
 
   async #make({ target, spool }: Part): Promise<string> {
-    const scratch = scratchPath(target);
+    const temporary = temporaryPath(target);
     const continued = this.#continues(target);
-    if (continued) await onDisk('write', target, () => copyFile(target, scratch));
+    if (continued) await onDisk('write', target, () => copyFile(target, temporary));
     try {
       await writePart(spool, {
         config: this.#config,
         context: this.#context,
-        scratch,
+        temporary,
         continued,
         columns: [...this.#columns],
         kinds: this.#learner.columns,
       });
     } catch (error) {
-      await rm(scratch, { force: true });
+      await rm(temporary, { force: true });
       throw error;
     }
-    return scratch;
+    return temporary;
   }
 }

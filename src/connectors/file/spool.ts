@@ -4,10 +4,10 @@ import type { JsonValue } from '../../lib/text/json.ts';
 import { AppendingFile } from '../_files/output/appending-file.ts';
 import { readBlocks } from '../_files/lines/blocks.ts';
 import { jsonLines } from '../_files/json/json-lines-file.ts';
-import { scratchPath } from '../_files/output/scratch.ts';
+import { temporaryPath } from '../_files/output/temporary-path.ts';
 
 /**
- * The records of one file while the run goes on, as JSON Lines under a scratch name: formats that
+ * The records of one file while the run goes on, as JSON Lines under a temporary name: formats that
  * need to know all columns, or that are whole only with their last byte, are made from it at the
  * end.
  */
@@ -24,10 +24,10 @@ export class Spool {
 
   /** Opens a spool beside the file it is for. */
   static async open(target: string): Promise<Spool> {
-    const path = scratchPath(target);
+    const path = temporaryPath(target);
     return new Spool(
       path,
-      await AppendingFile.open({ path, codec: 'none', truncate: true, scratch: true }),
+      await AppendingFile.open({ path, codec: 'none', truncate: true, temporary: true }),
     );
   }
 

@@ -6,7 +6,7 @@ import { AppendingFile } from '../_files/output/appending-file.ts';
 import { continueCsv } from '../_files/csv/csv-continue.ts';
 import { JSON_RULES, SEALED_RULES, TEXT_RULES } from '../_files/lines/line-rules.ts';
 import type { ColumnKind } from '../_files/parquet/parquet-types.ts';
-import { scratchPath } from '../_files/output/scratch.ts';
+import { temporaryPath } from '../_files/output/temporary-path.ts';
 import { repairTornEnd } from '../_files/lines/torn-end.ts';
 import { wholeOf } from '../_files/output/whole.ts';
 import { render } from './render.ts';
@@ -17,7 +17,7 @@ interface PartOptions {
   readonly config: FileSinkConfig;
   readonly context: SinkContext;
   /** Where to write; holds a copy of the earlier file when that is continued. */
-  readonly scratch: string;
+  readonly temporary: string;
   readonly continued: boolean;
   /** Columns of tables, in order. */
   readonly columns: readonly string[];
@@ -27,7 +27,7 @@ interface PartOptions {
 
 /** Writes a whole file from its records: rendered, packed, sealed, on the disk. */
 export async function writePart(spool: Spool, options: PartOptions): Promise<void> {
-  const { config, context, scratch, continued } = options;
+  const { config, context, temporary, continued } = options;
   const codec = sinkCodec(config);
   const before = continued ? await prepare(options) : undefined;
   const columns = before ?? options.columns;
@@ -48,19 +48,19 @@ export async function writePart(spool: Spool, options: PartOptions): Promise<voi
     columns,
     kinds: options.kinds,
     continued: before !== undefined,
-    scratch: scratchPath(scratch),
+    temporary: temporaryPath(temporary),
   });
   const whole =
     config.encryption !== undefined && !sealsLines(config) ? config.encryption.key : undefined;
   // What is sealed as a whole is packed first: sealed bytes do not pack.
-  const output = await AppendingFile.open({ path: scratch, codec, truncate: !continued });
+  const output = await AppendingFile.open({ path: temporary, codec, truncate: !continued });
   try {
     for await (const block of bytes) await output.write(block);
     await output.flush();
   } finally {
     await output.close();
   }
-  if (whole !== undefined) await sealWhole(scratch, whole, context.signal);
+  if (whole !== undefined) await sealWhole(temporary, whole, context.signal);
 }
 
 /**
@@ -70,10 +70,10 @@ export async function writePart(spool: Spool, options: PartOptions): Promise<voi
 async function prepare({
   config,
   context,
-  scratch,
+  temporary,
 }: PartOptions): Promise<readonly string[] | undefined> {
   const place = {
-    path: scratch,
+    path: temporary,
     codec: sinkCodec(config),
     log: context.env.log,
     signal: context.signal,

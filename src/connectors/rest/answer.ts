@@ -1,14 +1,23 @@
 /** Results that are one single answer: files, decoded reports, the outcome of a job. */
 import { RECORDS_LANE } from '../../kit/page.ts';
+import type { JsonValue } from '../../lib/text/json.ts';
 import { csvPages } from '../_files/csv/csv-pages.ts';
 import { jsonLines } from '../_files/json/json-lines-file.ts';
 import { jsonBody } from '../_http/body.ts';
 import type { HttpRequest, HttpStream } from '../_http/client.ts';
 import { decodeAnswer } from '../_http/decode.ts';
 import { sheetRecords } from '../_http/xlsx.ts';
-import type { Chunk } from './chunk.ts';
 import type { RestSetup } from './setup.ts';
 import { tolerating } from './tolerate.ts';
+
+/** Records of one answer, or of a part of it. */
+export interface Chunk {
+  readonly records: readonly JsonValue[];
+  /** Encoded size, where the answer tells it. */
+  readonly bytes?: number | undefined;
+  /** Where a later run could go on, with `persist_cursor`. */
+  readonly cursor?: JsonValue | undefined;
+}
 
 const QUOTE = 34;
 const RECORDS_A_CHUNK = 1000;

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { hasField, isObject, jsonEqual, jsonText, type JsonValue } from '../../lib/text/json.ts';
 import { compilePath } from '../_http/json-path.ts';
-import { nextLink } from '../_http/link-header.ts';
+import { nextLink } from '../_http/url.ts';
 import type { Pagination } from './pagination-config.ts';
 import { comparePositions } from './position.ts';
 import type { Overlay } from './request-parts.ts';

@@ -4,7 +4,7 @@ import { jsonBody } from '../_http/body.ts';
 import type { HttpAnswer } from '../_http/client.ts';
 import { compilePath, type PathReader } from '../_http/json-path.ts';
 import { readSingleAnswer } from './answer.ts';
-import type { Chunk } from './chunk.ts';
+import type { Chunk } from './answer.ts';
 import { runJob } from './job.ts';
 import { createPager, type PageAnswer } from './pagination.ts';
 import { comparePositions } from './position.ts';

@@ -4,7 +4,7 @@ import type { JsonValue } from '../../lib/text/json.ts';
 import { pageBounds } from '../../kit/page-bounds.ts';
 import { PageCutter } from '../_files/lines/cut-pages.ts';
 import { NOTHING_BOUND, place, type Placed } from './bind.ts';
-import type { Chunk } from './chunk.ts';
+import type { Chunk } from './answer.ts';
 import { merge } from './merge.ts';
 import { Progress } from './position.ts';
 import { BOOKMARK_TOKEN } from './replication-config.ts';

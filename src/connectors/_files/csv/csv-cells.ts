@@ -26,7 +26,7 @@ export interface CellText {
 /** Places cells one after the other in the same `CellText`, so that no object is made per cell. */
 export class CellReader {
   readonly text: CellText = { bytes: Buffer.alloc(0), start: 0, end: 0 };
-  #scratch = Buffer.allocUnsafeSlow(1024);
+  #buffer = Buffer.allocUnsafeSlow(1024);
   readonly #quote: number;
 
   constructor(quote: number) {
@@ -42,11 +42,11 @@ export class CellReader {
       text.end = end;
       return text;
     }
-    if (this.#scratch.length < ~end - start)
-      this.#scratch = Buffer.allocUnsafeSlow((~end - start) * 2);
-    text.bytes = this.#scratch;
+    if (this.#buffer.length < ~end - start)
+      this.#buffer = Buffer.allocUnsafeSlow((~end - start) * 2);
+    text.bytes = this.#buffer;
     text.start = 0;
-    text.end = unquote(bytes, start, ~end, { quote: this.#quote, into: this.#scratch });
+    text.end = unquote(bytes, start, ~end, { quote: this.#quote, into: this.#buffer });
     return text;
   }
 

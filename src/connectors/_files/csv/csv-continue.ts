@@ -6,7 +6,7 @@ import { readBlocks } from '../lines/blocks.ts';
 import { CellReader } from './csv-cells.ts';
 import { csvRows } from './csv-rows.ts';
 import { onDisk } from '../io-error.ts';
-import { scratchPath } from '../output/scratch.ts';
+import { temporaryPath } from '../output/temporary-path.ts';
 import { sizeOf, type RepairContext } from '../lines/torn-end.ts';
 
 export interface ContinueContext extends RepairContext {
@@ -102,15 +102,15 @@ async function keepStart(context: ContinueContext, length: number): Promise<void
     await onDisk('repair', path, () => truncate(path, length));
     return;
   }
-  const scratch = scratchPath(path);
-  const output = await AppendingFile.open({ path: scratch, codec, truncate: true });
+  const temporary = temporaryPath(path);
+  const output = await AppendingFile.open({ path: temporary, codec, truncate: true });
   try {
     for await (const block of firstBytes(context, length)) await output.write(block);
     await output.flush();
-    await onDisk('repair', path, () => rename(scratch, path));
+    await onDisk('repair', path, () => rename(temporary, path));
   } finally {
     await output.close();
-    await rm(scratch, { force: true });
+    await rm(temporary, { force: true });
   }
 }
 

@@ -5,7 +5,7 @@ import { AppendingFile } from '../output/appending-file.ts';
 import { readBlocks } from './blocks.ts';
 import type { Codec } from '../compression/compression.ts';
 import { codeOf, onDisk } from '../io-error.ts';
-import { scratchPath } from '../output/scratch.ts';
+import { temporaryPath } from '../output/temporary-path.ts';
 
 /** What a repair has to know about the text of a file. */
 export interface LineRules {
@@ -115,8 +115,8 @@ async function repairPacked(rules: LineRules, context: RepairContext): Promise<n
   } catch (error) {
     if (!(error instanceof ConnectorError) || error.kind !== 'data') throw error;
   }
-  const plain = scratchPath(path);
-  const packed = scratchPath(path);
+  const plain = temporaryPath(path);
+  const packed = temporaryPath(path);
   try {
     await salvage(context, plain);
     await repairTornEnd(rules, { ...context, path: plain, codec: 'none' });

@@ -51,13 +51,13 @@ describe('a file that grows', () => {
     await file.close();
   });
 
-  it('is left to the system when it is scratch', async () => {
+  it('is left to the system when it is temporary', async () => {
     const asked = [vi.spyOn(files, 'datasync'), vi.spyOn(files, 'sync')];
     const file = await AppendingFile.open({
-      path: join(folder, 'scratch'),
+      path: join(folder, 'temporary'),
       codec: 'none',
       truncate: true,
-      scratch: true,
+      temporary: true,
     });
     for (let part = 0; part < 2; part += 1) await file.write(PART);
     await file.flush();

@@ -12,7 +12,7 @@ export interface AppendingFileOptions {
   /** Whether to drop what the file held before. */
   readonly truncate: boolean;
   /** Whether nobody looks for the file after a crash: then the disk is not asked to take it. */
-  readonly scratch?: boolean;
+  readonly temporary?: boolean;
 }
 
 /**
@@ -31,7 +31,7 @@ export class AppendingFile {
   readonly #path: string;
   readonly #file: OpenFile;
   readonly #codec: Codec;
-  /** A pipe or a device is not on the disk, and scratch need not be. */
+  /** A pipe or a device is not on the disk, and a temporary file need not be. */
   readonly #isOnDisk: boolean;
   #compressor: Compressor | undefined;
   #folderSynced = false;
@@ -57,7 +57,7 @@ export class AppendingFile {
   }
 
   static async open(options: AppendingFileOptions): Promise<AppendingFile> {
-    const { path, codec, truncate, scratch } = options;
+    const { path, codec, truncate, temporary } = options;
     const flags =
       constants.O_WRONLY |
       constants.O_CREAT |
@@ -67,7 +67,7 @@ export class AppendingFile {
     const file = await openInFolder(path, flags);
     return new AppendingFile(written, codec, {
       file,
-      isOnDisk: scratch !== true && file.stat().isFile(),
+      isOnDisk: temporary !== true && file.stat().isFile(),
     });
   }
 

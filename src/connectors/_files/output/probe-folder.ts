@@ -3,7 +3,7 @@ import { dirname } from 'node:path';
 import type { ProbeFinding } from '../../../kit/probe.ts';
 import { messageOf } from '../../../lib/errors.ts';
 import { fileError } from '../io-error.ts';
-import { scratchPath } from './scratch.ts';
+import { temporaryPath } from './temporary-path.ts';
 import { makeFolder } from '../../../lib/files/make-folder.ts';
 
 /**
@@ -22,7 +22,7 @@ export async function probeFolder(path: string): Promise<ProbeFinding[]> {
     ];
   }
   const made = await firstMissing(dirname(path));
-  const file = scratchPath(path);
+  const file = temporaryPath(path);
   try {
     await makeFolder(dirname(path));
     await (await open(file, 'wx')).close();

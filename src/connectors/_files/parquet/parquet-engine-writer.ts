@@ -23,7 +23,7 @@ import { ParquetJoin } from './parquet-join.ts';
 import { ValueRows, type ParquetRows, type RowValue } from './parquet-rows.ts';
 import { fit, type ColumnKind } from './parquet-types.ts';
 import type { ParquetFile, ParquetOutputOptions } from './parquet-file.ts';
-import { scratchPath } from '../output/scratch.ts';
+import { temporaryPath } from '../output/temporary-path.ts';
 
 /**
  * A row group ends at the latest here: so large ones are encoded well, and larger ones only cost
@@ -38,7 +38,7 @@ export class ParquetEngineOutput implements ParquetFile {
   rows = 0;
   bytes = 0;
   readonly #options: ParquetOutputOptions;
-  readonly #scratch: string;
+  readonly #temporary: string;
   readonly #parts: Parts;
   readonly #join: ParquetJoin;
   readonly #columns: readonly EngineColumn[];
@@ -54,10 +54,10 @@ export class ParquetEngineOutput implements ParquetFile {
   /** Fulfilled when all groups handed over so far stand in the file. */
   #joined: Promise<void> = Promise.resolve();
 
-  private constructor(options: ParquetOutputOptions, parts: Parts, scratch: string) {
+  private constructor(options: ParquetOutputOptions, parts: Parts, temporary: string) {
     this.#options = options;
     this.#parts = parts;
-    this.#scratch = scratch;
+    this.#temporary = temporary;
     this.#join = new ParquetJoin(options.path, parts.handle);
     this.#columns = [...options.columns].map(([name, kind]) => ({
       name,
@@ -72,7 +72,7 @@ export class ParquetEngineOutput implements ParquetFile {
     this.#encoders = parts.connections.map((connection, index) => ({
       connection,
       table: `svc_rows_${index}`,
-      part: scratchPath(options.path),
+      part: temporaryPath(options.path),
       rows: newRows(),
       busy: Promise.resolve(),
     }));
@@ -80,16 +80,16 @@ export class ParquetEngineOutput implements ParquetFile {
   }
 
   static async create(options: ParquetOutputOptions): Promise<ParquetEngineOutput> {
-    const scratch = scratchPath(options.path);
-    const handle = await onDisk('write', options.path, () => open(scratch, 'wx'));
+    const temporary = temporaryPath(options.path);
+    const handle = await onDisk('write', options.path, () => open(temporary, 'wx'));
     try {
       const database = await openDuckdb(':memory:', { threads: '1' });
       const connections = [database.connection];
       while (connections.length < ENCODERS) connections.push(await database.connect());
-      return new ParquetEngineOutput(options, { database, connections, handle }, scratch);
+      return new ParquetEngineOutput(options, { database, connections, handle }, temporary);
     } catch (error) {
       await handle.close();
-      await rm(scratch, { force: true });
+      await rm(temporary, { force: true });
       throw error;
     }
   }
@@ -150,7 +150,7 @@ export class ParquetEngineOutput implements ParquetFile {
     } finally {
       await handle.close();
     }
-    await onDisk('write', path, () => rename(this.#scratch, path));
+    await onDisk('write', path, () => rename(this.#temporary, path));
     await syncFolder(path);
   }
 
@@ -161,7 +161,7 @@ export class ParquetEngineOutput implements ParquetFile {
     await Promise.allSettled(this.#encoders.map(({ busy }) => busy));
     await handle.close().catch(() => {});
     if (!this.#isClosed) database.close();
-    for (const path of [this.#scratch, ...this.#encoders.map(({ part }) => part)])
+    for (const path of [this.#temporary, ...this.#encoders.map(({ part }) => part)])
       await rm(path, { force: true }).catch(() => {});
   }
 

@@ -8,7 +8,7 @@ import { onDisk } from '../io-error.ts';
 import { lz4Block } from '../compression/lz4.ts';
 import type { ParquetCodec, ParquetFile, ParquetOutputOptions } from './parquet-file.ts';
 import { fit, schemaOf } from './parquet-types.ts';
-import { scratchPath } from '../output/scratch.ts';
+import { temporaryPath } from '../output/temporary-path.ts';
 
 const CODEC_NAMES: Readonly<Record<ParquetCodec, CompressionCodec>> = {
   snappy: 'SNAPPY',
@@ -28,14 +28,14 @@ const COMPRESSORS = {
 const ROW_GROUP_BYTES = 16 * 1024 * 1024;
 
 /**
- * One Parquet file being written under a scratch name. It has its final name only when it is whole.
+ * One Parquet file being written under a temporary name. It has its final name only when it is whole.
  */
 export class ParquetOutput implements ParquetFile {
   rows = 0;
   /** Estimated size of the values taken so far. */
   bytes = 0;
   readonly #options: ParquetOutputOptions;
-  readonly #scratch: string;
+  readonly #temporary: string;
   readonly #handle: FileHandle;
   readonly #buffer: ByteWriter;
   readonly #writer: ParquetWriter;
@@ -46,10 +46,10 @@ export class ParquetOutput implements ParquetFile {
 
   private constructor(
     options: ParquetOutputOptions,
-    parts: { scratch: string; handle: FileHandle; buffer: ByteWriter; writer: ParquetWriter },
+    parts: { temporary: string; handle: FileHandle; buffer: ByteWriter; writer: ParquetWriter },
   ) {
     this.#options = options;
-    this.#scratch = parts.scratch;
+    this.#temporary = parts.temporary;
     this.#handle = parts.handle;
     this.#buffer = parts.buffer;
     this.#writer = parts.writer;
@@ -58,8 +58,8 @@ export class ParquetOutput implements ParquetFile {
 
   static async create(options: ParquetOutputOptions): Promise<ParquetOutput> {
     const library = await import('hyparquet-writer');
-    const scratch = scratchPath(options.path);
-    const handle = await onDisk('write', options.path, () => open(scratch, 'wx'));
+    const temporary = temporaryPath(options.path);
+    const handle = await onDisk('write', options.path, () => open(temporary, 'wx'));
     const buffer = new library.ByteWriter(64 * 1024);
     const writer = new library.ParquetWriter({
       writer: buffer,
@@ -68,7 +68,7 @@ export class ParquetOutput implements ParquetFile {
       compressors: COMPRESSORS,
       createdBy: 'headgate',
     });
-    return new ParquetOutput(options, { scratch, handle, buffer, writer });
+    return new ParquetOutput(options, { temporary, handle, buffer, writer });
   }
 
   /** Takes all of the records or, when one does not fit, none. */
@@ -100,14 +100,14 @@ export class ParquetOutput implements ParquetFile {
     } finally {
       await this.#handle.close();
     }
-    await onDisk('write', this.#options.path, () => rename(this.#scratch, this.#options.path));
+    await onDisk('write', this.#options.path, () => rename(this.#temporary, this.#options.path));
     await syncFolder(this.#options.path);
   }
 
   /** Leaves nothing behind. Never throws. */
   async discard(): Promise<void> {
     await this.#handle.close().catch(() => {});
-    await rm(this.#scratch, { force: true }).catch(() => {});
+    await rm(this.#temporary, { force: true }).catch(() => {});
   }
 
   #row(record: JsonObject): unknown[] {
