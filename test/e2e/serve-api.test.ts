@@ -48,7 +48,7 @@ describe('a start is refused, in a sentence,', () => {
     [
       'with a history of an unknown kind',
       ['--no-auth', '--history', 'mysql://x'],
-      '--history is neither',
+      '--history must be',
     ],
     [
       'with what this build does not have',
