@@ -28,6 +28,7 @@ import { createPrepare } from './runs/service/prepare.ts';
 import { submittedDocument, type BaseDocument } from './runs/service/prepared.ts';
 import { metricsListener } from './runs/service/run-meter.ts';
 import { createBackfill } from './features/backfill/submit-units.ts';
+import { createDeadLetterFiles } from './features/dlq/dead-letter-files.ts';
 import { createReplay } from './features/dlq/replay-service.ts';
 import { createRollback } from './features/rollback/rollback-run.ts';
 import { createRuns } from './runs/service/run-service.ts';
@@ -140,6 +141,7 @@ export async function serve(options: ServeOptions, version: string): Promise<Run
     verify: createVerify(services),
     replay: createReplay(services),
     catalog,
+    deadLetters: createDeadLetterFiles(jobs),
     localOutputs,
     audit: runs.audit,
     authenticate,

@@ -4,6 +4,8 @@
  */
 import { doctorJob } from './features/doctor/doctor-job.ts';
 import { replayJob } from './features/dlq/replay-job.ts';
+import { discardJob } from './features/dlq/discard-job.ts';
+import { inspectJob } from './features/dlq/inspect-job.ts';
 import { previewJob } from './features/local-outputs/preview-job.ts';
 import { rollbackJob } from './features/rollback/rollback-job.ts';
 import { runJob } from './features/run-job.ts';
@@ -16,7 +18,17 @@ import { runWorkerLoop } from './runs/worker/worker-loop.ts';
 if (process.argv[3] === 'runs') await import('./engine/execute.ts');
 
 runWorkerLoop({
-  jobs: [runJob, prepareJob, doctorJob, verifyJob, replayJob, rollbackJob, previewJob],
+  jobs: [
+    runJob,
+    prepareJob,
+    doctorJob,
+    verifyJob,
+    replayJob,
+    rollbackJob,
+    previewJob,
+    inspectJob,
+    discardJob,
+  ],
   parts,
   threads: Number(process.argv[2] ?? 0),
 });

@@ -2,6 +2,7 @@
 import type { ZodType } from 'zod';
 import type { SubmitBackfill } from '../features/backfill/submit-units.ts';
 import type { Catalog } from '../features/catalog/catalog.ts';
+import type { DeadLetterFiles } from '../features/dlq/dead-letter-files.ts';
 import type { Replay } from '../features/dlq/replay-service.ts';
 import type { LocalOutputs } from '../features/local-outputs/local-outputs.ts';
 import type { Rollback } from '../features/rollback/rollback-run.ts';
@@ -41,6 +42,8 @@ export interface Services {
   readonly catalog: Pick<Catalog, 'list' | 'get' | 'lineage'>;
   readonly verify: Verify;
   readonly replay: Replay;
+  /** Reads and rewrites queues of dead letters. */
+  readonly deadLetters: DeadLetterFiles;
   readonly localOutputs: LocalOutputs;
   /** Submits the runs of a backfill. */
   readonly backfill: SubmitBackfill;

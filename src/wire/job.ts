@@ -76,6 +76,27 @@ export const previewJobSchema = z.strictObject({
   row_limit: z.int().nullable(),
 });
 
+/** What a queue of dead letters holds. */
+export const inspectJobSchema = z.strictObject({
+  kind: z.literal('inspect'),
+  location: z.string(),
+  reason: z.enum(DEAD_REASONS).nullable(),
+  /** Dead letters to show. */
+  limit: z.int(),
+  keys: z.array(z.string()),
+});
+
+/** Takes dead letters out of a queue. */
+export const discardJobSchema = z.strictObject({
+  kind: z.literal('discard'),
+  location: z.string(),
+  reason: z.enum(DEAD_REASONS).nullable(),
+  before_ms: z.number().nullable(),
+  /** They do not go to an archive. */
+  is_final: z.boolean(),
+  keys: z.array(z.string()),
+});
+
 export type JobRequest = Readonly<
   | z.infer<typeof runJobSchema>
   | z.infer<typeof prepareJobSchema>
@@ -84,6 +105,8 @@ export type JobRequest = Readonly<
   | z.infer<typeof replayJobSchema>
   | z.infer<typeof rollbackJobSchema>
   | z.infer<typeof previewJobSchema>
+  | z.infer<typeof inspectJobSchema>
+  | z.infer<typeof discardJobSchema>
 >;
 export type JobKind = JobRequest['kind'];
 export type RequestOf<K extends JobKind> = Extract<JobRequest, { readonly kind: K }>;

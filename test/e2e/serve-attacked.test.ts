@@ -13,7 +13,10 @@ let program: Program;
 beforeAll(async () => {
   writeFileSync(shop.path('in.csv'), 'id\n1\n2\n');
   program = await shop.start({
-    args: ['--data-dir', shop.path('data'), '--probe-timeout-secs', '3'],
+    args: [
+      ...['--data-dir', shop.path('data'), '--probe-timeout-secs', '3'],
+      '--preview-local-outputs',
+    ],
   });
 });
 afterAll(() => shop.dispose());
@@ -31,13 +34,34 @@ async function answersDuring(work: Promise<unknown>): Promise<number> {
 }
 
 describe.each(ATTACKS)('$name', ({ begin, statuses, isLong }) => {
-  test('keeps nobody else waiting', { timeout: 60_000 }, async () => {
+  test('keeps nobody else waiting', { timeout: 150_000 }, async () => {
     const attack = begin({ url: program.url, folder: shop.dir });
     const answers = await answersDuring(attack);
     const { status } = await attack;
     expect(status).toBeOneOf([...statuses]);
     if (isLong) expect(answers).toBeGreaterThanOrEqual(ENOUGH);
   });
+});
+
+test('a preview of a large file keeps nobody else waiting', { timeout: 120_000 }, async () => {
+  const query =
+    'with recursive c(i) as (select 1 union all select i + 1 from c limit 50000) select i, hex(zeroblob(300)) as filler from c';
+  const run = await program.submit({
+    version: 1,
+    pipeline: {
+      source: { type: 'sqlite', config: { database_url: 'sqlite::memory:', query } },
+      sink: { type: 'jsonl', config: { path: shop.path('large.jsonl') } },
+    },
+  });
+  expect((await program.endedAtLast(run)).status).toBe('completed');
+  const listed = await program.call('GET', '/v1/local-outputs');
+  const { outputs } = listed.json() as { outputs: { id: string; run_id: string }[] };
+  const id = outputs.find(({ run_id }) => run_id === run)?.id;
+  const preview = program.call('GET', `/v1/local-outputs/${id}/preview?row_count_to_load=all`);
+  expect(await answersDuring(preview)).toBeGreaterThanOrEqual(ENOUGH);
+  const answer = await preview;
+  expect(answer.status, answer.text.slice(0, 500)).toBe(200);
+  expect(answer.headers.get('content-type')).toBe('application/json; charset=utf-8');
 });
 
 describe('a history that another process has locked', () => {

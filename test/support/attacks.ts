@@ -28,7 +28,7 @@ export function post(url: string, path: string, body: unknown): Promise<Response
     headers: { 'content-type': 'application/json' },
     body: typeof body === 'string' ? body : JSON.stringify(body),
     // A server that never answers fails its test instead of stopping it.
-    signal: AbortSignal.timeout(50_000),
+    signal: AbortSignal.timeout(120_000),
   });
 }
 

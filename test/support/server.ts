@@ -5,6 +5,7 @@
 import { inProcessJobs } from './jobs.ts';
 import { z } from 'zod';
 import { createCatalog } from '../../src/features/catalog/catalog.ts';
+import { createDeadLetterFiles } from '../../src/features/dlq/dead-letter-files.ts';
 import { createLocalOutputs } from '../../src/features/local-outputs/local-outputs.ts';
 import { MemoryCatalog } from '../../src/history/memory/memory-catalog.ts';
 import { MemoryOutputs } from '../../src/history/memory/memory-outputs.ts';
@@ -316,6 +317,9 @@ export async function startFixture(options: FixtureOptions = {}): Promise<Fixtur
       );
     },
     catalog: createCatalog(new MemoryCatalog(), env),
+    deadLetters: createDeadLetterFiles(
+      inProcessJobs({ env: { ...env, fetch, variables: {} }, parts }),
+    ),
     localOutputs: createLocalOutputs({
       env: { ...env, fetch, variables: {} },
       jobs: inProcessJobs({ env: { ...env, fetch, variables: {} }, parts }),

@@ -8,6 +8,7 @@ import {
   inspectRequestSchema,
   replayReportSchema,
   replayRequestSchema,
+  type DiscardReport,
 } from '../../wire/dlq.ts';
 import type { Services } from '../services.ts';
 import { defineRoute, json, type Route } from '../route.ts';
@@ -20,12 +21,11 @@ const inspectLetters = defineRoute({
   tag: 'operations',
   summary: 'Look into a queue of dead letters',
   body: inspectRequestSchema,
-  uses: ['cwd'],
+  uses: ['deadLetters'],
   responses: { 200: { description: 'What the queue holds.', schema: inspectionSchema } },
-  async handle({ body }, { cwd }) {
-    const { inspect } = await import('../../features/dlq/inspect.ts');
-    const { encryption_keys: keys, ...asked } = body;
-    return json(200, await inspect({ ...asked, keys, cwd }));
+  refusals: ['queue_full', 'unavailable'],
+  async handle({ body, signal }, { deadLetters }) {
+    return json(200, await deadLetters.inspect(body, signal));
   },
 });
 
@@ -57,19 +57,12 @@ const discardLetters = defineRoute({
   description:
     'They move to an archive beside their file, unless `delete` is true. Lines that are not dead letters stay.',
   body: discardRequestSchema,
-  uses: ['cwd', 'audit'],
+  uses: ['audit', 'deadLetters'],
   responses: { 200: { description: 'What was taken out.', schema: discardReportSchema } },
-  async handle({ body, caller }, { cwd, audit }) {
-    const { discard } = await import('../../features/dlq/discard.ts');
-    const { location, reason, before_ms: beforeMs, delete: isFinal, encryption_keys: keys } = body;
-    const request = {
-      location,
-      filter: { reason, beforeMs },
-      delete: isFinal,
-      keys,
-      cwd,
-    };
-    return json(200, await audited('dlq.discard', caller, audit, () => discard(request)));
+  refusals: ['queue_full', 'unavailable'],
+  async handle({ body, caller, signal }, { audit, deadLetters }) {
+    const discard = (): Promise<DiscardReport> => deadLetters.discard(body, signal);
+    return json(200, await audited('dlq.discard', caller, audit, discard));
   },
 });
 

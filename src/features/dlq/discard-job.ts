@@ -1,0 +1,22 @@
+import { defineJob } from '../../runs/worker/define-job.ts';
+import { discardJobSchema } from '../../wire/job.ts';
+import type { DiscardReport } from '../../wire/dlq.ts';
+
+/**
+ * Rewrites the files of a queue. Only one at a time: of two in the same file, one would put back
+ * what the other took out.
+ */
+export const discardJob = defineJob({
+  kind: 'discard',
+  word: 'removal of dead letters',
+  request: discardJobSchema,
+  limits: { atOnce: 1, waiting: 32, limitMs: 600_000, countsFrom: 'begin', graceMs: 10_000 },
+  execute: async (
+    { location, reason, before_ms: beforeMs, is_final: isFinal, keys },
+    { env, signal },
+  ): Promise<DiscardReport> => {
+    const { discard } = await import('./discard.ts');
+    const filter = { reason: reason ?? undefined, beforeMs: beforeMs ?? undefined };
+    return discard({ location, filter, delete: isFinal, keys, cwd: env.cwd, signal });
+  },
+});
