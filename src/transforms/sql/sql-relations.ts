@@ -10,7 +10,7 @@ import {
 import { isObject, parseJson, type JsonObject, type JsonValue } from '../../lib/text/json.ts';
 import { readRegular } from '../../lib/files/regular-file.ts';
 import { quoteName } from '../../lib/sql/sql-name.ts';
-import { learnShapes, passageOf, twice, type Shape } from './sql-shapes.ts';
+import { learnShapes, loadColumn, twice, type Shape } from './sql-shapes.ts';
 import type { SqlRelation } from './sql-config.ts';
 
 /** A relation and when its file was last changed, as far as it was read. */
@@ -113,13 +113,13 @@ export async function fillRecords(
     throw new Error(
       `the engine does not tell upper from lower case, and ${JSON.stringify(same)} is there in both`,
     );
-  const passages = [...shapes].map(([name, shape]) => passageOf(name, shape, records));
+  const columns = [...shapes].map(([name, shape]) => loadColumn(name, shape, records));
   await fillDuckdbTable(
     connection,
     into,
-    passages.map(({ column }) => column),
+    columns.map(({ column }) => column),
   );
-  return `SELECT ${passages.map((passage, index) => passage.expression(`c${index}`)).join(', ')} FROM temp.${into}`;
+  return `SELECT ${columns.map((column, index) => column.expression(`c${index}`)).join(', ')} FROM temp.${into}`;
 }
 
 function rowsOf({

@@ -102,13 +102,17 @@ function merge(a: Shape, b: Shape): Shape {
   return JSON_TEXT;
 }
 
-/** How the values of a field go over, and the expression that gives them their type there. */
-export interface Passage {
+/** The values of a field as the engine takes them, and the expression that gives them their type there. */
+export interface LoadedColumn {
   readonly column: DuckdbColumn;
   expression(from: string): string;
 }
 
-export function passageOf(name: string, shape: Shape, records: readonly JsonObject[]): Passage {
+export function loadColumn(
+  name: string,
+  shape: Shape,
+  records: readonly JsonObject[],
+): LoadedColumn {
   const values = records.map((record) =>
     Object.hasOwn(record, name) ? (record[name] ?? null) : null,
   );
