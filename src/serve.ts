@@ -38,7 +38,7 @@ import { loadAuth } from './server/auth/auth-settings.ts';
 import { createServer } from './server/http/http.ts';
 import { parseListen } from './server/http/listen.ts';
 
-/** How long a run that was asked to stop may take to flush (spec 1, section 3.1). */
+/** How long a run that was asked to stop may take to flush. */
 const STOP_GRACE_MS = 30_000;
 
 /**

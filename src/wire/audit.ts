@@ -1,4 +1,4 @@
-/** The audit log as the HTTP API shows it (spec 1, sections 2.9 and 4.10). */
+/** The audit log as the HTTP API shows it. */
 import { z } from 'zod';
 
 const time = z.string().meta({ format: 'date-time', description: 'RFC 3339, UTC.' });

@@ -1,4 +1,4 @@
-/** Backfills as the HTTP API shows them (spec 1, section 4.4). */
+/** Backfills as the HTTP API shows them. */
 import { z } from 'zod';
 
 export const backfillRequestSchema = z

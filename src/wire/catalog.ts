@@ -1,5 +1,5 @@
 /**
- * The data set catalog (spec 1, section 2.9): what runs moved from where to where, and what it
+ * The data set catalog: what runs moved from where to where, and what it
  * looked like.
  */
 import { z } from 'zod';

@@ -1,4 +1,4 @@
-/** Dead letters as the HTTP API and the command line tell of them (spec 1, section 4.6). */
+/** Dead letters as the HTTP API and the command line tell of them. */
 import { z } from 'zod';
 import type { JsonValue } from '../lib/text/json.ts';
 import { DEAD_REASONS, type DeadReason } from './dead-reasons.ts';

@@ -1,5 +1,5 @@
 /**
- * The preflight report (spec 1, section 4.2). One sentence about failed probes serves `/v1/doctor`
+ * The preflight report. One sentence about failed probes serves `/v1/doctor`
  * and `doctor_first` alike.
  */
 import { z } from 'zod';

@@ -1,5 +1,5 @@
 /**
- * The ledger of files that sinks wrote on the machine of the server (spec 1, sections 2.7 and 4.8).
+ * The ledger of files that sinks wrote on the machine of the server.
  */
 import { z } from 'zod';
 import type { JsonValue } from '../lib/text/json.ts';

@@ -1,4 +1,4 @@
-/** Undoing one invocation of a run (spec 1, section 4.1). */
+/** Undoing one invocation of a run. */
 import { z } from 'zod';
 
 export const rollbackRequestSchema = z

@@ -1,4 +1,4 @@
-/** Runs as the HTTP API shows them (spec 1, sections 2.1 to 2.6 and 3.1). */
+/** Runs as the HTTP API shows them. */
 import { z } from 'zod';
 
 export const RUN_STATUSES = ['queued', 'running', 'completed', 'failed', 'cancelled'] as const;
@@ -138,7 +138,7 @@ export const runPageSchema = z.object({
 });
 export type RunPage = z.infer<typeof runPageSchema>;
 
-/** One persisted log line (spec 2.6). */
+/** One persisted log line. */
 export interface StoredLogLine {
   readonly seq: number;
   readonly ts: string;

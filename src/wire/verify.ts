@@ -1,4 +1,4 @@
-/** What a comparison of source and destination is asked for and gives (spec 1, section 4.5). */
+/** What a comparison of source and destination is asked for and gives. */
 import { z } from 'zod';
 
 export const verifyRequestSchema = z

@@ -8,7 +8,14 @@ export const doctorJob = defineJob({
   kind: 'doctor',
   word: 'preflight',
   request: doctorJobSchema,
-  limits: { atOnce: 4, waiting: 16, limitMs: 45_000, countsFrom: 'last_event', graceMs: 0 },
+  limits: {
+    atOnce: 4,
+    waiting: 16,
+    limitMs: 45_000,
+    countsFrom: 'last_event',
+    graceMs: 0,
+    isRepeatable: true,
+  },
   execute: async (request, context): Promise<DoctorReport> => {
     const { env, parts, signal, send } = context;
     const plan = await openDocument(request.document, context);

@@ -1,5 +1,5 @@
 /**
- * Which callbacks are accepted (spec 2.5): nobody shall make the server speak to the machine it
+ * Which callbacks are accepted: nobody shall make the server speak to the machine it
  * runs on.
  */
 import { BlockList, isIP } from 'node:net';

@@ -12,8 +12,7 @@ const WAITS: BackoffPolicy = { backoff: 'exponential', baseMs: 250, maxMs: 1000,
 type SenderEnv = Pick<Env, 'clock' | 'fetch' | 'log'>;
 
 /**
- * Tells receivers that runs have ended: in the background, at most once, never affecting a run
- * (spec 2.5).
+ * Tells receivers that runs have ended: in the background, at most once, never affecting a run.
  */
 export class CallbackSender {
   readonly #env: SenderEnv;

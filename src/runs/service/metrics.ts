@@ -1,4 +1,4 @@
-/** What the run service measures (spec 1, section 4.10). */
+/** What the run service measures. */
 import { defineMetric } from '../../lib/metrics/metrics.ts';
 
 export const runsQueued = defineMetric({
