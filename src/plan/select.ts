@@ -79,7 +79,7 @@ function policyOf({ flags, policy, issues }: SelectionOptions): IncludeParents {
     issues.error(
       'unknown_policy',
       'selection',
-      `\`${given}\` is no policy for parents`,
+      `\`${given}\` is not a policy for parents`,
       `there are: ${INCLUDE_PARENTS.join(', ')}`,
     );
   return known ?? 'off';
@@ -125,7 +125,7 @@ function checkFlags(
     issues.error(
       'unknown_status',
       'matrix',
-      `\`${tier}\` is no status of a row`,
+      `\`${tier}\` is not a status of a row`,
       issues.hintFor(tier, ROW_STATUSES),
     );
   }

@@ -22,13 +22,16 @@ export const backfillSchema = z.lazy(() =>
       if (!isZone(timezone)) {
         const hint = 'use an IANA name such as `Europe/Oslo`';
         ctx.addIssue(
-          finding('invalid_value', `\`${timezone}\` is no time zone`, { path: ['timezone'], hint }),
+          finding('invalid_value', `\`${timezone}\` is not a time zone`, {
+            path: ['timezone'],
+            hint,
+          }),
         );
       }
       if (window === undefined || parseWindow(window) !== undefined) return;
       const hint = 'e.g. `1d`, `6h` or a number of seconds';
       ctx.addIssue(
-        finding('invalid_value', `\`${window}\` is no span of time greater than 0`, {
+        finding('invalid_value', `\`${window}\` is not a span of time greater than 0`, {
           path: ['window'],
           hint,
         }),

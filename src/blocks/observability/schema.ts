@@ -11,7 +11,9 @@ const endpoint = z.lazy(() =>
     if (URL.canParse(value) && /^https?:/.test(value)) return;
     const hint = 'write it whole: `http://collector:4317`';
     ctx.addIssue(
-      finding('invalid_value', `${JSON.stringify(value)} is no http or https address`, { hint }),
+      finding('invalid_value', `${JSON.stringify(value)} is not an http or https address`, {
+        hint,
+      }),
     );
   }),
 );
@@ -84,7 +86,7 @@ const prometheus = z.lazy(() =>
         const port = Number(LISTEN.exec(value)?.[1] ?? Number.NaN);
         if (port <= 65_535) return;
         ctx.addIssue(
-          finding('invalid_value', `${JSON.stringify(value)} is no address to listen on`, {
+          finding('invalid_value', `${JSON.stringify(value)} is not an address to listen on`, {
             hint: 'write `host:port`, such as `127.0.0.1:9464`',
           }),
         );

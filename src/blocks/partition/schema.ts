@@ -93,7 +93,7 @@ const timestampSchema = z.lazy(() =>
     .superRefine(({ from, to, chunk_size: size, timezone }, ctx) => {
       if (!isZone(timezone)) {
         ctx.addIssue(
-          finding('invalid_value', `\`${timezone}\` is no time zone`, {
+          finding('invalid_value', `\`${timezone}\` is not a time zone`, {
             path: ['timezone'],
             hint: 'use an IANA name such as `Europe/Oslo`',
           }),
@@ -113,7 +113,7 @@ const timestampSchema = z.lazy(() =>
       if (parseWindow(size) === undefined) {
         const hint = 'e.g. `1d`, `6h` or a number of seconds';
         ctx.addIssue(
-          finding('invalid_value', `\`${size}\` is no span of time greater than 0`, {
+          finding('invalid_value', `\`${size}\` is not a span of time greater than 0`, {
             path: ['chunk_size'],
             hint,
           }),

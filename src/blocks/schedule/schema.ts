@@ -41,7 +41,10 @@ export const scheduleSchema = z.lazy(() =>
       if (!isZone(timezone)) {
         const hint = 'use an IANA name such as `Europe/Oslo`';
         ctx.addIssue(
-          finding('invalid_value', `\`${timezone}\` is no time zone`, { path: ['timezone'], hint }),
+          finding('invalid_value', `\`${timezone}\` is not a time zone`, {
+            path: ['timezone'],
+            hint,
+          }),
         );
         return;
       }

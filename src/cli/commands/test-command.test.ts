@@ -158,7 +158,7 @@ describe('a case on a document', () => {
       /people\.test\.yaml:5:5 {2}tests\[0\]\.input {2}`data\/bad\.jsonl`, line 2 is not JSON/,
     );
     await expect(failures(spec('data/in.csv', '{ records: [] }'))).rejects.toThrow(
-      '`data/in.csv` is no file of records',
+      '`data/in.csv` is not a file of records',
     );
   });
 });

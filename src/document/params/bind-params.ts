@@ -109,7 +109,11 @@ class Binder implements BoundParams {
     const before = this.issues.length;
     if (!PARAM_NAME.test(name)) {
       const hint = 'a name has letters, digits and underscores, and does not start with a digit';
-      this.#report({ code: 'invalid_value', name }, `\`${name}\` is no name for a parameter`, hint);
+      this.#report(
+        { code: 'invalid_value', name },
+        `\`${name}\` is not a valid parameter name`,
+        hint,
+      );
     }
     const spec = salvage(paramSchema, entry, joinPath('params', name), this.issues);
     if (spec !== undefined) this.#specs.set(name, spec);
@@ -123,7 +127,7 @@ class Binder implements BoundParams {
         this.names.length === 0 ? 'the document declares none' : declaredHint(name, this.names);
       this.#report(
         { code: 'undeclared_param', name },
-        `a value was supplied for \`${name}\`, which is no parameter of the document`,
+        `a value was supplied for \`${name}\`, which is not a parameter of the document`,
         hint,
       );
     }

@@ -32,7 +32,7 @@ export function readRecords({
   if (!isLines && format === undefined)
     return faulty(
       'unsupported_extension',
-      `\`${name}\` is no file of records`,
+      `\`${name}\` is not a file of records`,
       'possible are .jsonl, .ndjson, .json, .yaml and .yml',
     );
   const read = readFileText(path, readFile);

@@ -59,7 +59,7 @@ export function strftimeFault(format: string): string | undefined {
     if (letter === '' || letter === undefined)
       return 'the format ends in the middle of a specifier';
     if (!Object.hasOwn(CONVERSIONS, letter) || (colon === ':' && letter !== 'z'))
-      return `\`${whole}\` is no specifier`;
+      return `\`${whole}\` is not a format specifier`;
   }
   return undefined;
 }

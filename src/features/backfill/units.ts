@@ -56,13 +56,13 @@ export function planUnits(range: RangeSpec, name: string): UnitPlan {
   const { timezone, window } = range;
   if (!isZone(timezone))
     throw refuse(
-      `timezone: \`${timezone}\` is no time zone`,
+      `timezone: \`${timezone}\` is not a time zone`,
       'use an IANA name such as `Europe/Oslo`',
     );
   const [from, to] = [boundOf('from', range), boundOf('to', range)];
   if (window !== undefined && parseWindow(window) === undefined) {
     throw refuse(
-      `window: \`${window}\` is no span of time greater than 0`,
+      `window: \`${window}\` is not a span of time greater than 0`,
       'e.g. `1d`, `6h` or a number of seconds',
     );
   }

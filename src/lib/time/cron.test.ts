@@ -76,13 +76,13 @@ describe('a cron expression', () => {
     expect(faultOf('@often')).toBe('`@often` is a macro, and only fields are read here');
     expect(faultOf('* * * * * * *')).toContain('has 7 fields instead of 5 or 6');
     expect(faultOf('  ')).toContain('has 0 fields');
-    expect(faultOf('60 * * * *')).toBe('`60` is no minute: possible is 0 to 59');
-    expect(faultOf('0 0 * FOO *')).toBe('`FOO` is no month: possible is 1 to 12');
+    expect(faultOf('60 * * * *')).toBe('minute must be 0 to 59, not `60`');
+    expect(faultOf('0 0 * FOO *')).toBe('month must be 1 to 12, not `FOO`');
     expect(faultOf('0 0 * * 5-1')).toBe('`5-1` ends before it begins');
-    expect(faultOf('*/0 * * * *')).toBe('`*/0` is no step of a minute: possible is 1 to 59');
+    expect(faultOf('*/0 * * * *')).toBe('the step of a minute must be 1 to 59, not `*/0`');
     expect(faultOf('5/15 * * * *')).toBe('`5/15` steps through a single value; write `5-59/15`');
     expect(faultOf('1,,2 * * * *')).toContain('`1,,2` cannot be read as minute');
-    expect(faultOf('0 0 L * *')).toBe('`L` is no day of month: possible is 1 to 31');
+    expect(faultOf('0 0 L * *')).toBe('day of month must be 1 to 31, not `L`');
   });
 });
 

@@ -118,7 +118,7 @@ function itemFault({ item, first, last, step }: Item, field: Field): string | un
   const { name, min, max } = field;
   for (const value of [first, last]) {
     if (value !== undefined && valueOf(value, field) === undefined)
-      return `\`${value}\` is no ${name}: possible is ${min} to ${max}`;
+      return `${name} must be ${min} to ${max}, not \`${value}\``;
   }
   if (
     first !== undefined &&
@@ -129,7 +129,7 @@ function itemFault({ item, first, last, step }: Item, field: Field): string | un
   }
   if (step === undefined) return undefined;
   if (Number(step) < 1 || Number(step) > max)
-    return `\`${item}\` is no step of a ${name}: possible is 1 to ${max}`;
+    return `the step of a ${name} must be 1 to ${max}, not \`${item}\``;
   return first !== undefined && last === undefined
     ? `\`${item}\` steps through a single value; write \`${first}-${max}/${step}\``
     : undefined;

@@ -113,7 +113,7 @@ function checkToken(found: FoundToken, path: string, scope: TokenScope, issues: 
     issues.error(
       'unknown_row',
       path,
-      `\`\${${found.body}}\` names no row, and is no other token either`,
+      `\`\${${found.body}}\` names no row and is not another token`,
       hint,
     );
   } else if (root !== scope.parent) {
