@@ -16,6 +16,9 @@ import { faultOf } from './job-fault.ts';
 import type { FromWorker, ToWorker } from './protocol.ts';
 import { watchParent } from './watchdog.ts';
 
+/** Asked once: the system reads files to answer. */
+const CPUS = availableParallelism();
+
 const STOP_SENTENCES: Readonly<Record<StopCause, string>> = {
   cancel: 'the run was cancelled',
   timeout: 'the run took longer than its timeout_secs',
@@ -154,7 +157,7 @@ class WorkerProcess {
       env,
       parts,
       threads,
-      cpus: availableParallelism(),
+      cpus: CPUS,
       logAt,
       send: (event) => sender.event(event),
     };
