@@ -14,21 +14,27 @@ import { parts } from './parts.ts';
 import { prepareJob } from './runs/planning/prepare-job.ts';
 import { runWorkerLoop } from './runs/worker/worker-loop.ts';
 
-// Loaded before the first run comes: it would have to wait for it.
-if (process.argv[3] === 'runs') await import('./engine/execute.ts');
+const [, , threads = '0', use] = process.argv;
 
-runWorkerLoop({
-  jobs: [
-    runJob,
-    prepareJob,
-    doctorJob,
-    verifyJob,
-    replayJob,
-    rollbackJob,
-    previewJob,
-    inspectJob,
-    discardJob,
-  ],
-  parts,
-  threads: Number(process.argv[2] ?? 0),
-});
+/** No `await` at the top: the bundle is CommonJS. */
+async function main(): Promise<void> {
+  // Loaded before the first run comes: it would have to wait for it.
+  if (use === 'runs') await import('./engine/execute.ts');
+  runWorkerLoop({
+    jobs: [
+      runJob,
+      prepareJob,
+      doctorJob,
+      verifyJob,
+      replayJob,
+      rollbackJob,
+      previewJob,
+      inspectJob,
+      discardJob,
+    ],
+    parts,
+    threads: Number(threads),
+  });
+}
+
+void main();

@@ -48,7 +48,7 @@ export interface BlockDefinition<
   readonly notBesideNodes?: string;
 
   /** Of a block of the plan: a sentence for the head of `explain`. */
-  introduce?(planned: Planned): string;
+  introduce?(this: void, planned: Planned): string;
   /** Of a block of rows: what `plan`, `explain` and `--diff` tell of it. */
   explain?(planned: Planned, row: RowPlan): readonly Fact[];
   /** What `--diff` compares key by key, besides the facts. */
@@ -79,7 +79,7 @@ export interface BlockTools {
   /** The presets under `pipeline.sinks`, and the types of sinks. */
   readonly sinks: { readonly names: readonly string[]; has(name: string): boolean };
   /** Finds and parses a source that stands in the block, as every other. */
-  planSource(given: Placed<PartSpec>): SourcePlan | undefined;
+  planSource(this: void, given: Placed<PartSpec>): SourcePlan | undefined;
 }
 
 interface PartSpec {
@@ -110,13 +110,13 @@ export interface BlockEvent<Planned> {
   readonly kind: EventKind;
   /** What a row needs for it, as messages say it. */
   readonly needs: string;
-  canHappen(planned: Planned, row: RowPlan): boolean;
+  canHappen(this: void, planned: Planned, row: RowPlan): boolean;
 }
 
 export interface RowEvent {
   readonly kind: EventKind;
   readonly needs: string;
-  canHappen(row: RowPlan): boolean;
+  canHappen(this: void, row: RowPlan): boolean;
 }
 
 /** Under which heading a fact is told. */

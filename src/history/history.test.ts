@@ -194,7 +194,7 @@ describe('group commit', () => {
     expect(order).toEqual([]);
     release();
     await Promise.all(writes);
-    expect(order.toSorted()).toEqual([1, 2, 3, 4]);
+    expect(order.toSorted((a, b) => a - b)).toEqual([1, 2, 3, 4]);
     expect((await client.read('SELECT id FROM t')).map((row) => row['id'])).toEqual([11, 12, 13]);
     await client.close();
     holder.close();

@@ -1,4 +1,6 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { packageFolder } from './files/program-file.ts';
 
 let known: string | undefined;
 
@@ -8,10 +10,6 @@ export function programVersion(): string {
 }
 
 function readVersion(): string {
-  const places = ['../../package.json', '../package.json'].map(
-    (path) => new URL(path, import.meta.url),
-  );
-  const manifest = places.find((place) => existsSync(place));
-  if (manifest === undefined) throw new Error('cannot happen: the program has no package.json');
-  return (JSON.parse(readFileSync(manifest, 'utf8')) as { version: string }).version;
+  const manifest = readFileSync(join(packageFolder(), 'package.json'), 'utf8');
+  return (JSON.parse(manifest) as { version: string }).version;
 }

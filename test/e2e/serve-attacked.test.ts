@@ -13,10 +13,7 @@ let program: Program;
 beforeAll(async () => {
   writeFileSync(shop.path('in.csv'), 'id\n1\n2\n');
   program = await shop.start({
-    args: [
-      ...['--data-dir', shop.path('data'), '--probe-timeout-secs', '3'],
-      '--preview-local-outputs',
-    ],
+    args: ['--data-dir', shop.path('data'), '--probe-timeout-secs', '3', '--preview-local-outputs'],
   });
 });
 afterAll(() => shop.dispose());

@@ -11,7 +11,7 @@ export interface SeenRequest {
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
   /** The body as JSON; `undefined` when it is empty. */
-  json(): unknown;
+  readonly json: () => unknown;
 }
 
 /**

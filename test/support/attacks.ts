@@ -19,7 +19,7 @@ export interface Attack {
   /** Whether it takes the server long: others are answered meanwhile. */
   readonly isLong: boolean;
   /** Sends the request. */
-  begin(attacked: Attacked): Promise<Response>;
+  readonly begin: (attacked: Attacked) => Promise<Response>;
 }
 
 export function post(url: string, path: string, body: unknown): Promise<Response> {

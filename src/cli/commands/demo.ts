@@ -4,6 +4,7 @@
  */
 import { existsSync, readFileSync, rmSync, statSync } from 'node:fs';
 import path from 'node:path';
+import { packageFolder } from '../../lib/files/program-file.ts';
 import type { Env } from '../../lib/env.ts';
 import { AppError } from '../../lib/errors.ts';
 import { lazyLibrary } from '../../lib/lazy.ts';
@@ -20,7 +21,7 @@ import { listenForStop, untilAborted } from '../framework/signals.ts';
 import { readServeOptions, serveValues } from './serve.ts';
 import { makeFolderSync } from '../../lib/files/make-folder.ts';
 
-const PACKAGE = path.resolve(import.meta.dirname, '../../..');
+const PACKAGE = packageFolder();
 const DOCUMENT = path.join(PACKAGE, 'examples/nyc-flights.yaml');
 const POLL_MS = 100;
 const yaml = lazyLibrary<typeof import('yaml')>('yaml');

@@ -42,9 +42,10 @@ function parts(plan: Plan): string[] {
 
 /** When it runs by itself, and how its past is run again. */
 function occasions({ blocks }: Plan): string[] {
-  return BLOCKS.flatMap(({ name, introduce }) =>
-    blocks[name] === undefined || introduce === undefined ? [] : [introduce(blocks[name])],
-  );
+  return BLOCKS.flatMap((block) => {
+    const planned = blocks[block.name];
+    return planned === undefined || block.introduce === undefined ? [] : [block.introduce(planned)];
+  });
 }
 
 /** One sentence or two for each thing a reader may wonder about. */

@@ -102,7 +102,7 @@ function forgetfulSink(sound: Sink): Partial<Sink> {
 }
 
 function pathOf(config: JsonObject): string {
-  return String(config['database_url']);
+  return config['database_url'] as string;
 }
 
 export const BROKEN_SINKS: readonly BrokenSink[] = [
@@ -238,7 +238,7 @@ export const BROKEN_SINKS: readonly BrokenSink[] = [
       readBack(config) {
         const sound = sqliteSink.readBack?.(config);
         if (sound === undefined) return undefined;
-        const query = `${String(sound.config['query'])} UNION ALL SELECT 1, 'v1'`;
+        const query = `${sound.config['query'] as string} UNION ALL SELECT 1, 'v1'`;
         return { ...sound, config: { ...sound.config, query } };
       },
     },
@@ -303,7 +303,7 @@ export const BROKEN_SINKS: readonly BrokenSink[] = [
         await sound.finish(reason);
         if (reason !== 'failed') return;
         const { rm } = await import('node:fs/promises');
-        await rm(String(config['path']), { force: true });
+        await rm(config['path'] as string, { force: true });
       },
     }),
   }),

@@ -7,7 +7,7 @@ export interface SinkClause {
   /** The second half of a sentence that starts with the name of the sink. */
   readonly title: string;
   /** Why the clause says nothing about this sink; `undefined` when it does. */
-  inapplicable?(subject: SinkSubject): string | undefined;
+  readonly inapplicable?: (subject: SinkSubject) => string | undefined;
   /** Throws when the sink breaks the clause. */
   check(subject: SinkSubject): Promise<void>;
 }
