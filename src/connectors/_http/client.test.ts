@@ -39,6 +39,7 @@ const RETRY = {
   baseMs: 1000,
   maxMs: 60_000,
   jitter: false,
+  on: ['http_5xx', 'rate_limited', 'connection', 'timeout'],
 } as const;
 
 function client(options: Partial<HttpClientOptions> = {}): HttpClient {

@@ -1,9 +1,12 @@
 import { backoffMs, type BackoffPolicy } from '../../lib/time/backoff.ts';
-import { isTransient, type ConnectorError } from '../../lib/errors.ts';
+import type { RetryPolicy } from '../../kit/context.ts';
+import { TRANSIENT_KINDS, type ConnectorError } from '../../lib/errors.ts';
 
 export interface RequestRetry extends BackoffPolicy {
   /** Repeats after the first try. */
   readonly maxRetries: number;
+  /** Kinds of failures that are repeated. */
+  readonly on: RetryPolicy['on'];
 }
 
 export const NO_RETRY: RequestRetry = Object.freeze<RequestRetry>({
@@ -12,7 +15,22 @@ export const NO_RETRY: RequestRetry = Object.freeze<RequestRetry>({
   baseMs: 0,
   maxMs: 0,
   jitter: false,
+  on: [],
 });
+
+/** What `resilience.retry` asks for; `own` is what the config of the connector says itself. */
+export function requestRetry(
+  policy: RetryPolicy | undefined,
+  defaults: RequestRetry,
+  own: Partial<RequestRetry>,
+): RequestRetry {
+  if (policy === undefined) return { ...defaults, ...own };
+  const { maxAttempts, ...waits } = policy;
+  return { ...waits, maxRetries: Math.max(0, maxAttempts - 1), ...own };
+}
+
+/** Every failure that may pass. */
+export const ALL_TRANSIENT: RetryPolicy['on'] = TRANSIENT_KINDS;
 
 /** A server that asks for more than this is not waited for. */
 const LONGEST_WAIT_MS = 3_600_000;
@@ -26,7 +44,8 @@ export function waitBeforeRetry(
   attempt: number,
   retry: RequestRetry,
 ): number | undefined {
-  if (attempt >= retry.maxRetries || !isTransient(error.kind)) return undefined;
+  if (attempt >= retry.maxRetries || !(retry.on as readonly string[]).includes(error.kind)) return undefined;
   if (error.retryAfterMs === undefined) return backoffMs(retry, attempt);
   return error.retryAfterMs > LONGEST_WAIT_MS ? undefined : error.retryAfterMs;
 }
+

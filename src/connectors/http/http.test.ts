@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { stillClock } from '../../../test/fakes/clock.ts';
 import { sinkContext, testEnv } from '../../../test/fakes/env.ts';
 import { startHttpServer, type HttpServer } from '../../../test/fakes/http-server.ts';
 import { createCredentials, CREDENTIALS } from '../../credentials/index.ts';
+import type { SinkContext } from '../../kit/context.ts';
 import { Page } from '../../kit/page.ts';
 import { Shelf } from '../../kit/parts.ts';
 import { check } from '../../kit/schema.ts';
@@ -19,17 +21,28 @@ beforeEach(() => {
   server.requests.length = 0;
 });
 
-async function write(
+function write(
   config: JsonObject,
   records: readonly JsonValue[],
   partial = true,
   signal = new AbortController().signal,
 ): Promise<WriteResult> {
+  return writeIn({ signal }, config, records, partial);
+}
+
+async function writeIn(
+  { env = testEnv(), signal = new AbortController().signal, ...rest }: Partial<SinkContext>,
+  config: JsonObject,
+  records: readonly JsonValue[],
+  partial: boolean,
+): Promise<WriteResult> {
   const checked = check(httpSink.config, { url: `${server.url}/in`, ...config });
   if (!checked.ok) throw new Error(JSON.stringify(checked.issues));
-  const env = testEnv();
   const credentials = createCredentials(new Shelf(CREDENTIALS), {}, { env, signal });
-  const sink = await httpSink.open(checked.value, sinkContext({ env, signal, credentials }));
+  const sink = await httpSink.open(
+    checked.value,
+    sinkContext({ ...rest, env, signal, credentials }),
+  );
   try {
     return await sink.write(Page.ofRecords(records), { partial });
   } finally {
@@ -96,6 +109,26 @@ describe('one record a request', () => {
   it('repeats what failed on the way', async () => {
     server.respond([{ status: 500 }, { status: 429 }, { status: 200 }]);
     expect(await write({ max_retries: 2 }, numbers(1))).toEqual({ written: 1, rejected: [] });
+  });
+
+  it('repeats as `resilience.retry` says, and how often only where it does not say so itself', async () => {
+    const retry = {
+      maxAttempts: 3,
+      backoff: 'exponential',
+      baseMs: 20,
+      maxMs: 30,
+      jitter: false,
+      on: ['http_5xx'],
+    } as const;
+    const waits = async (config: JsonObject, status: number): Promise<readonly number[]> => {
+      server.respond([{ status }]);
+      const clock = stillClock();
+      await writeIn({ env: testEnv({ clock }), retry }, config, numbers(1), true);
+      return clock.waits;
+    };
+    expect(await waits({}, 503)).toEqual([20, 30]);
+    expect(await waits({ max_retries: 3 }, 503)).toEqual([20, 30, 30]);
+    expect(await waits({ max_retries: 3 }, 429)).toEqual([]);
   });
 
   it('keeps integers beyond 2^53 digit by digit', async () => {

@@ -13,6 +13,7 @@ import { Gate } from '../../lib/gate.ts';
 import type { JsonValue } from '../../lib/text/json.ts';
 import { HttpClient } from '../_http/client.ts';
 import { openConnections, type Connections } from '../_http/connections.ts';
+import { ALL_TRANSIENT, NO_RETRY, requestRetry, type RequestRetry } from '../_http/retry.ts';
 import type { HttpConfig } from './config.ts';
 
 /**
@@ -99,9 +100,15 @@ export function httpSinkClient(
     provider: context.credentials.resolve(config.auth),
     homes: [config.url],
     timeoutMs: config.timeout * 1000,
-    retry: { maxRetries: config.max_retries, backoff: 'none', baseMs: 0, maxMs: 0, jitter: false },
+    retry: retryOf(config, context),
     fetch: connections.fetch,
   });
+}
+
+/** `max_retries` says how often; without it, `resilience.retry` of the document does. */
+function retryOf({ max_retries: own }: HttpConfig, { retry }: SinkContext): RequestRetry {
+  const atOnce = { ...NO_RETRY, on: ALL_TRANSIENT };
+  return requestRetry(retry, atOnce, own === 0 ? {} : { maxRetries: own });
 }
 
 export async function openHttpSink(config: HttpConfig, context: SinkContext): Promise<Sink> {

@@ -4,6 +4,8 @@ import {
   type HttpServer,
   type SeenRequest,
 } from '../../../test/fakes/http-server.ts';
+import { stillClock } from '../../../test/fakes/clock.ts';
+import type { RetryPolicy } from '../../kit/context.ts';
 import type { JsonObject } from '../../lib/text/json.ts';
 import { run } from './test-read.ts';
 
@@ -200,6 +202,20 @@ describe('pagination', () => {
       status: 503,
     });
     expect(server.requests).toHaveLength(5);
+  });
+
+  it('waits and repeats as all keys of `resilience.retry` say', async () => {
+    const retry = { maxAttempts: 4, backoff: 'exponential', baseMs: 20, jitter: false } as const;
+    const asked = async (policy: object): Promise<readonly number[]> => {
+      server.respond([{ status: 503 }]);
+      const clock = stillClock();
+      const context = { retry: { ...retry, ...policy } as RetryPolicy };
+      await expect(run(base(), { clock, context })).rejects.toMatchObject({ status: 503 });
+      return clock.waits;
+    };
+    expect(await asked({ maxMs: 30, on: ['http_5xx'] })).toEqual([20, 30, 30]);
+    expect(await asked({ maxMs: 30, on: ['http_5xx'], backoff: 'fixed' })).toEqual([20, 20, 20]);
+    expect(await asked({ maxMs: 30, on: ['timeout'] })).toEqual([]);
   });
 
   it('waits between pages', async () => {

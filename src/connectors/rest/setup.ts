@@ -2,7 +2,7 @@ import type { SourceContext } from '../../kit/context.ts';
 import type { Redactor } from '../../lib/redact.ts';
 import { HttpClient } from '../_http/client.ts';
 import { compileRules } from '../_http/response-rules.ts';
-import type { RequestRetry } from '../_http/retry.ts';
+import { ALL_TRANSIENT, requestRetry, type RequestRetry } from '../_http/retry.ts';
 import { openConnections, type Connections } from '../_http/connections.ts';
 import { looksSecret } from '../_http/url.ts';
 import type { RestConfig } from './config.ts';
@@ -10,9 +10,16 @@ import { compileExtraction, type Extract } from './records.ts';
 import { shapeOf, type Shape } from './shape.ts';
 
 const TIMEOUT_SECS = 30;
-const LONGEST_BACKOFF_MS = 60_000;
 const DEFAULT_RETRIES = 3;
 const DEFAULT_BACKOFF_SECS = 1;
+const DEFAULT_RETRY: RequestRetry = {
+  maxRetries: DEFAULT_RETRIES,
+  backoff: 'exponential',
+  baseMs: DEFAULT_BACKOFF_SECS * 1000,
+  maxMs: 60_000,
+  jitter: true,
+  on: ALL_TRANSIENT,
+};
 
 /** Everything a rest source compiles once and uses for every request. */
 export interface RestSetup {
@@ -63,14 +70,13 @@ function homesOf(config: RestConfig): string[] {
   ) as string[];
 }
 
-/** `resilience.retry` of the document counts only where the source says nothing of its own. */
+/**
+ * How often and how soon is `resilience.retry` of the document, unless the source says one of them
+ * itself. The other keys stand nowhere else.
+ */
 function retryOf(config: RestConfig, policy: SourceContext['retry']): RequestRetry {
   const isPlain =
     config.max_retries === DEFAULT_RETRIES && config.retry_backoff === DEFAULT_BACKOFF_SECS;
   const own = { maxRetries: config.max_retries, baseMs: config.retry_backoff * 1000 };
-  const asked =
-    isPlain && policy !== undefined
-      ? { maxRetries: Math.max(0, policy.maxAttempts - 1), baseMs: policy.baseMs }
-      : own;
-  return { ...asked, backoff: 'exponential', maxMs: LONGEST_BACKOFF_MS, jitter: true };
+  return requestRetry(policy, { ...DEFAULT_RETRY, ...own }, isPlain ? {} : own);
 }

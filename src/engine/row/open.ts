@@ -159,7 +159,7 @@ async function openOutput(
   const main = await openSink(
     request,
     row.sink,
-    { ...context, ...retryOf(row), runId: request.runId, role: 'main' },
+    { ...context, ...sinkRetryOf(row), runId: request.runId, role: 'main' },
     closers,
   );
   const labels = { pipeline: context.pipeline, row: row.id, connector: row.sink.type };
@@ -259,4 +259,9 @@ function suppliedColumns({ metadataColumns }: RowPlan): ReadonlyMap<string, Colu
 function retryOf(row: RowPlan): { readonly retry?: RetryPolicy } {
   const retry = blockOf(row, resilienceBlock)?.retry;
   return retry === undefined ? {} : { retry };
+}
+
+/** Where `poison` says how often a record is sent altogether, the sink does not repeat by itself. */
+function sinkRetryOf(row: RowPlan): { readonly retry?: RetryPolicy } {
+  return blockOf(row, resilienceBlock)?.poison === undefined ? retryOf(row) : {};
 }
