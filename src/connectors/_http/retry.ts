@@ -44,8 +44,8 @@ export function waitBeforeRetry(
   attempt: number,
   retry: RequestRetry,
 ): number | undefined {
-  if (attempt >= retry.maxRetries || !(retry.on as readonly string[]).includes(error.kind)) return undefined;
+  if (attempt >= retry.maxRetries || !(retry.on as readonly string[]).includes(error.kind))
+    return undefined;
   if (error.retryAfterMs === undefined) return backoffMs(retry, attempt);
   return error.retryAfterMs > LONGEST_WAIT_MS ? undefined : error.retryAfterMs;
 }
-
