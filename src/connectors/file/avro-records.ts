@@ -1,7 +1,7 @@
-import { Readable, pipeline } from 'node:stream';
 import { inflateRawSync, zstdDecompressSync } from 'node:zlib';
 import { ConnectorError, messageOf } from '../../lib/errors.ts';
 import type { JsonValue } from '../../lib/text/json.ts';
+import { AvroContainer } from './avro-container.ts';
 import { avroConverter } from './avro-values.ts';
 
 export interface AvroOptions {
@@ -13,7 +13,7 @@ export interface AvroOptions {
   readonly onSchema: (schema: unknown) => void;
 }
 
-type Codec = (buffer: Buffer, done: (error: Error | null, value?: Buffer) => void) => void;
+type Unpack = (packed: Buffer) => Buffer;
 
 const BATCH = 256;
 
@@ -22,46 +22,64 @@ export async function* avroRecords(
   blocks: AsyncIterable<Uint8Array>,
   options: AvroOptions,
 ): AsyncGenerator<JsonValue[]> {
-  const { default: avro } = await import('avsc');
-  const registry = { long: longType(avro) };
-  const parse = (schema: unknown) =>
-    avro.Type.forSchema(schema as string, { registry: { ...registry }, wrapUnions: 'never' });
-  const decoder = new avro.streams.BlockDecoder({
-    parseHook: parse,
-    codecs: await codecs(),
-    ...(options.schema === undefined ? {} : { readerSchema: parse(options.schema) }),
-  });
-  let convert = options.schema === undefined ? undefined : avroConverter(options.schema);
-  // The parsed type forgets logical types; the header has the schema as it was written.
-  decoder.on(
-    'metadata',
-    (_type: unknown, _codec: unknown, header: { meta: Record<string, Buffer> }) => {
-      const written = JSON.parse(
-        header.meta['avro.schema']?.toString('utf8') ?? '"null"',
-      ) as unknown;
-      options.onSchema(written);
-      convert ??= avroConverter(written);
-    },
-  );
-  const input = Readable.from(blocks, { objectMode: true, highWaterMark: 1 });
-  // The outcome reaches us through the iteration below.
-  pipeline(input, decoder as unknown as NodeJS.WritableStream, () => {});
-  let batch: JsonValue[] = [];
+  const container = new AvroContainer(blocks, options.name);
   try {
-    for await (const value of decoder as unknown as AsyncIterable<unknown>) {
-      batch.push((convert ?? avroConverter('null'))(value));
-      if (batch.length < BATCH) continue;
-      yield batch;
-      batch = [];
-    }
+    yield* records(container, options);
   } catch (error) {
     options.signal.throwIfAborted();
     if (error instanceof ConnectorError) throw error;
     throw new ConnectorError('data', `cannot read ${options.name} as Avro: ${messageOf(error)}`, {
       cause: error,
     });
+  } finally {
+    await container.close();
+  }
+}
+
+async function* records(
+  container: AvroContainer,
+  options: AvroOptions,
+): AsyncGenerator<JsonValue[]> {
+  const { schema, codec } = await container.header();
+  options.onSchema(schema);
+  const unpack = (await codecs())[codec];
+  if (unpack === undefined) throw new Error(`the codec ${JSON.stringify(codec)} is not known`);
+  const decode = await decoder(schema, options.schema);
+  const convert = avroConverter(options.schema ?? schema);
+  let batch: JsonValue[] = [];
+  for (let block = await container.next(); block !== undefined; block = await container.next()) {
+    const data = unpack(block.data);
+    let at = 0;
+    for (let left = block.count; left > 0; left -= 1) {
+      const { value, offset } = decode(data, at);
+      if (offset < 0) throw new Error('a block has fewer values than it says');
+      at = offset;
+      batch.push(convert(value));
+      if (batch.length < BATCH) continue;
+      options.signal.throwIfAborted();
+      yield batch;
+      batch = [];
+    }
+    if (at !== data.length) throw new Error('a block has more bytes than its values take');
   }
   if (batch.length > 0) yield batch;
+}
+
+type Decode = (data: Buffer, at: number) => { readonly value: unknown; readonly offset: number };
+
+/** Reads a value as it was written, and hands it over in the form of the schema to read with. */
+async function decoder(written: unknown, wanted: unknown): Promise<Decode> {
+  const { default: avro } = await import('avsc');
+  const parse = (schema: unknown) =>
+    avro.Type.forSchema(schema as string, {
+      registry: { long: longType(avro) } as never,
+      wrapUnions: 'never',
+    });
+  const type = parse(written);
+  if (wanted === undefined) return (data, at) => type.decode(data, at);
+  const reader = parse(wanted);
+  const resolver = reader.createResolver(type);
+  return (data, at) => reader.decode(data, at, resolver);
 }
 
 /** 64-bit integers digit by digit, instead of an error beyond 2^53. */
@@ -82,26 +100,16 @@ function longType(avro: typeof import('avsc')) {
 
 const CHECKSUM_BYTES = 4;
 
-async function codecs(): Promise<Record<string, Codec>> {
+async function codecs(): Promise<Readonly<Record<string, Unpack>>> {
   const { compressors } = await import('hyparquet-compressors');
   return {
-    null: sync((buffer) => buffer),
-    deflate: sync((buffer) => inflateRawSync(buffer)),
-    zstandard: sync((buffer) => zstdDecompressSync(buffer)),
-    snappy: sync((buffer) => {
+    null: (buffer) => buffer,
+    deflate: (buffer) => inflateRawSync(buffer),
+    zstandard: (buffer) => zstdDecompressSync(buffer),
+    snappy: (buffer) => {
       const packed = buffer.subarray(0, -CHECKSUM_BYTES);
       return Buffer.from(compressors.SNAPPY?.(packed, snappyLength(packed)) ?? []);
-    }),
-  };
-}
-
-function sync(unpack: (buffer: Buffer) => Buffer): Codec {
-  return (buffer, done) => {
-    try {
-      done(null, unpack(buffer));
-    } catch (error) {
-      done(error instanceof Error ? error : new Error(String(error)));
-    }
+    },
   };
 }
 

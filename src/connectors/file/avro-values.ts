@@ -3,10 +3,9 @@ import {
   decimalText,
   plain,
   signedNumber,
-  timestampText,
-  timeText,
   type Convert,
 } from '../_files/parquet/parquet-values.ts';
+import { dateText, timestampText, timeText } from '../../lib/time/iso-text.ts';
 
 /** A schema as JSON: a name, a list of alternatives, or a mapping with `type`. */
 type Schema = string | readonly Schema[] | SchemaObject;
@@ -61,7 +60,7 @@ function logical({ logicalType, scale = 0 }: SchemaObject): Convert | undefined 
       return (value) =>
         value instanceof Uint8Array ? decimalText(signedNumber(value), scale) : plain(value);
     case 'date':
-      return (value) => new Date(Number(value) * 86_400_000).toISOString().slice(0, 10);
+      return (value) => dateText(Number(value));
     case 'time-millis':
       return (value) => timeText(integer(value) * 1_000_000n);
     case 'time-micros':

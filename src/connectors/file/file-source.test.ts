@@ -206,6 +206,55 @@ describe('the file source', () => {
     },
   );
 
+  it('fails on Avro that is cut off anywhere, and reads none of it as the whole', async () => {
+    const schema = { type: 'record', name: 'r', fields: [{ name: 'n', type: 'long' }] };
+    const one = await avroFile(schema, 'deflate', [{ n: 1 }, { n: 2 }]);
+    const header = (await avroFile(schema, 'deflate', [])).length - 20;
+    const bytes = Buffer.concat([one, one.subarray(header)]);
+    await put('a.avro', bytes);
+    expect(await read({ path: 'a.avro' })).toHaveLength(4);
+    for (let length = 0; length < bytes.length; length += 1) {
+      if (length === header || length === one.length) continue;
+      await put('a.avro', bytes.subarray(0, length));
+      expect(await failureOf(read({ path: 'a.avro' })), String(length)).toMatchObject({
+        kind: 'data',
+      });
+    }
+  });
+
+  it('reads Avro values that are null, and days beyond the calendar of the runtime', async () => {
+    await put('n.avro', await avroFile(['null', 'long'] as never, 'null', [1, null, 2] as never));
+    expect(await read({ path: 'n.avro' })).toEqual([1, null, 2]);
+    const field = (name: string, type: string, logicalType: string) => ({
+      name,
+      type: { type, logicalType },
+    });
+    const schema = {
+      type: 'record',
+      name: 'r',
+      fields: [field('d', 'int', 'date'), field('t', 'long', 'timestamp-millis')],
+    };
+    await put(
+      'd.avro',
+      await avroFile(schema, 'null', [
+        { d: 2_932_897, t: 253_402_300_800_000 },
+        { d: 2 ** 31 - 1, t: 8_640_000_000_000_001 },
+      ]),
+    );
+    expect(await read({ path: 'd.avro' })).toEqual([
+      { d: '+010000-01-01', t: '+010000-01-01T00:00:00Z' },
+      { d: '+5881580-07-11', t: '+275760-09-13T00:00:00.001Z' },
+    ]);
+  });
+
+  it.each(['a.csv.gz', 'a.csv.zst', 'a.json.gz', 'a.jsonl.zst'])(
+    'does not take %s without a byte for a file without records',
+    async (path) => {
+      await put(path, '');
+      expect(await failureOf(read({ path }))).toMatchObject({ kind: 'data' });
+    },
+  );
+
   it('fails on damaged Avro', async () => {
     await put('a.avro', 'not avro');
     expect(await failureOf(read({ path: 'a.avro' }))).toMatchObject({ kind: 'data' });

@@ -55,6 +55,8 @@ export async function writePart(spool: Spool, options: PartOptions): Promise<voi
   // What is sealed as a whole is packed first: sealed bytes do not pack.
   const output = await AppendingFile.open({ path: temporary, codec, truncate: !continued });
   try {
+    // An empty file is packed too: one without a byte could have lost all that it held.
+    if (!continued) await output.write(Buffer.alloc(0));
     for await (const block of bytes) await output.write(block);
     await output.flush();
   } finally {

@@ -45,9 +45,7 @@ export async function* decompress(
     yield* blocks;
     return;
   }
-  const seen = { bytes: 0 };
-  const counted = counting(blocks, seen);
-  const input = Readable.from(codec === 'zstd' ? alongFrames(counted) : counted, {
+  const input = Readable.from(codec === 'zstd' ? alongFrames(blocks) : blocks, {
     objectMode: true,
     highWaterMark: 1,
   });
@@ -57,18 +55,7 @@ export async function* decompress(
   try {
     for await (const block of unpacker) yield block as Uint8Array;
   } catch (error) {
-    // No bytes at all are no data, not data cut off.
-    if (seen.bytes > 0 || codeOf(error) !== 'Z_BUF_ERROR') throw unpackError(error, codec, name);
-  }
-}
-
-async function* counting(
-  blocks: AsyncIterable<Uint8Array>,
-  seen: { bytes: number },
-): AsyncGenerator<Uint8Array> {
-  for await (const block of blocks) {
-    seen.bytes += block.length;
-    yield block;
+    throw unpackError(error, codec, name);
   }
 }
 

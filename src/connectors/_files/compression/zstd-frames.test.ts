@@ -35,7 +35,7 @@ describe('zstd frames', () => {
   it('unpack one after the other, at every block size, with skippable frames between', async () => {
     await fc.assert(
       fc.asyncProperty(
-        fc.array(frame, { maxLength: 5 }),
+        fc.array(frame, { minLength: 1, maxLength: 5 }),
         fc.integer({ min: 1, max: 50 }),
         fc.boolean(),
         async (frames, size, between) => {

@@ -7,6 +7,7 @@ import {
   type JsonValue,
 } from '../../../lib/text/json.ts';
 import { lazyLibrary } from '../../../lib/lazy.ts';
+import { dateText, timestampText, timeText } from '../../../lib/time/iso-text.ts';
 
 const library = lazyLibrary<typeof import('hyparquet/src/schema.js')>('hyparquet/src/schema.js');
 
@@ -102,7 +103,8 @@ function leaf(element: SchemaElement): Convert {
     return (value) => timestampText((value as bigint) * 1_000_000n, true);
   if (converted === 'TIMESTAMP_MICROS')
     return (value) => timestampText((value as bigint) * 1000n, true);
-  if (type === 'INT96') return (value) => timestampText(value as bigint, true);
+  // A wall clock: the writers that use it say nothing about a zone.
+  if (type === 'INT96') return (value) => timestampText(value as bigint, false);
   if (converted === 'ENUM' || logical?.type === 'ENUM')
     return (value) => (value instanceof Uint8Array ? utf8(value) : plain(value));
   return plain;
@@ -160,38 +162,6 @@ export function decimalText(unscaled: bigint, scale: number): string {
 function nanosPer(unit: string): bigint {
   if (unit === 'NANOS') return 1n;
   return unit === 'MICROS' ? 1000n : 1_000_000n;
-}
-
-const DAY_MS = 86_400_000;
-const SECOND_NS = 1_000_000_000n;
-
-function dateText(days: number): string {
-  return new Date(days * DAY_MS).toISOString().replace(/T.*/, '');
-}
-
-export function timeText(nanos: bigint): string {
-  return (
-    new Date(Number(nanos / SECOND_NS) * 1000).toISOString().slice(11, 19) +
-    fraction(nanos % SECOND_NS)
-  );
-}
-
-export function timestampText(nanos: bigint, utc: boolean): string {
-  const below = ((nanos % SECOND_NS) + SECOND_NS) % SECOND_NS;
-  const seconds = new Date(Number((nanos - below) / SECOND_NS) * 1000)
-    .toISOString()
-    .replace(/\.\d+Z$/, '');
-  return `${seconds}${fraction(below)}${utc ? 'Z' : ''}`;
-}
-
-/** Three, six or nine digits, as many as are needed. */
-function fraction(nanos: bigint): string {
-  if (nanos === 0n) return '';
-  const digits = nanos
-    .toString()
-    .padStart(9, '0')
-    .replace(/(000){1,2}$/, '');
-  return `.${digits}`;
 }
 
 function utf8(bytes: Uint8Array): string {
