@@ -9,7 +9,8 @@ const ERA_DAYS = 146_097;
 
 /** The day so many days after 1970-01-01; years outside 0 to 9999 have a sign and six digits. */
 export function dateText(days: number): string {
-  if (Math.abs(days) <= DATE_DAYS) return new Date(days * 86_400_000).toISOString().split('T')[0] ?? '';
+  if (Math.abs(days) <= DATE_DAYS)
+    return new Date(days * 86_400_000).toISOString().split('T')[0] ?? '';
   const eras = Math.floor(days / ERA_DAYS);
   const within = new Date((days - eras * ERA_DAYS) * 86_400_000);
   const year = within.getUTCFullYear() + eras * 400;
