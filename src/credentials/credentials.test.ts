@@ -6,7 +6,7 @@ import { itIsWellDefined } from '../../test/conformance/definition.ts';
 import { testEnv, type TestEnv } from '../../test/fakes/env.ts';
 import { startHttpServer, type HttpServer } from '../../test/fakes/http-server.ts';
 import type { Credentials } from '../kit/context.ts';
-import { Shelf } from '../kit/parts.ts';
+import { Registry } from '../kit/parts.ts';
 import type { Clock } from '../lib/time/clock.ts';
 import { ConfigError } from '../lib/errors.ts';
 import type { JsonObject } from '../lib/text/json.ts';
@@ -30,7 +30,7 @@ beforeEach(() => {
 });
 
 function logins(declared: DeclaredLogins, env: TestEnv = testEnv({ clock })): Credentials {
-  return createCredentials(new Shelf(CREDENTIALS), declared, {
+  return createCredentials(new Registry(CREDENTIALS), declared, {
     env,
     signal: new AbortController().signal,
   });

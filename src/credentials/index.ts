@@ -1,6 +1,6 @@
 import type { CredentialDefinition } from '../kit/credential.ts';
 import type { CredentialContext, CredentialProvider, Credentials } from '../kit/context.ts';
-import type { Shelf } from '../kit/parts.ts';
+import type { Registry } from '../kit/parts.ts';
 import { check } from '../kit/schema.ts';
 import { ConfigError, type Issue } from '../lib/errors.ts';
 import { isObject, jsonText, type JsonObject, type JsonValue } from '../lib/text/json.ts';
@@ -28,23 +28,23 @@ export type DeclaredLogins = Readonly<
  * naming each that cannot be built.
  */
 export function createCredentials(
-  shelf: Shelf<CredentialDefinition>,
+  registry: Registry<CredentialDefinition>,
   declared: DeclaredLogins,
   context: CredentialContext,
 ): Credentials {
   const issues: Issue[] = [];
   const shared = new Map<string, CredentialProvider>();
   for (const [name, login] of Object.entries(declared)) {
-    const built = build(shelf, login, `auth.${name}`, context);
+    const built = build(registry, login, `auth.${name}`, context);
     if (Array.isArray(built)) issues.push(...built);
     else shared.set(name, built);
   }
   if (issues.length > 0) throw new ConfigError(issues);
-  return { resolve: (auth) => resolveLogin(auth, { shelf, shared, context }) };
+  return { resolve: (auth) => resolveLogin(auth, { registry, shared, context }) };
 }
 
 interface World {
-  readonly shelf: Shelf<CredentialDefinition>;
+  readonly registry: Registry<CredentialDefinition>;
   readonly shared: ReadonlyMap<string, CredentialProvider>;
   readonly context: CredentialContext;
 }
@@ -96,12 +96,12 @@ function sharedLogin(
 function inlineLogin(type: string, config: JsonValue, world: World): CredentialProvider {
   const login = INLINE_LOGINS[type];
   const named = (NAMED_TYPES_INLINE as readonly string[]).includes(type)
-    ? world.shelf.get(type)
+    ? world.registry.get(type)
     : undefined;
   const schema = login?.config ?? named?.config;
   if (schema === undefined) {
     const hint =
-      world.shelf.get(type) === undefined
+      world.registry.get(type) === undefined
         ? suggestion(type, inlineTypes())
         : 'declare it in the top-level `auth` block and write `auth: {ref: <name>}`';
     throw refuse(
@@ -121,14 +121,14 @@ function inlineLogin(type: string, config: JsonValue, world: World): CredentialP
 }
 
 function build(
-  shelf: Shelf<CredentialDefinition>,
+  registry: Registry<CredentialDefinition>,
   login: { readonly type: string; readonly config: JsonObject },
   path: string,
   context: CredentialContext,
 ): CredentialProvider | Issue[] {
-  const definition = shelf.get(login.type);
+  const definition = registry.get(login.type);
   if (definition === undefined) {
-    const hint = shelf.suggest(login.type);
+    const hint = registry.suggest(login.type);
     const issue = {
       code: 'unknown_type',
       path: `${path}.type`,

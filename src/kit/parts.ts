@@ -24,7 +24,7 @@ interface Named {
 }
 
 /** One list of definitions, looked up by type or alias. */
-export class Shelf<D extends Named> {
+export class Registry<D extends Named> {
   readonly all: readonly D[];
   readonly #byName = new Map<string, D>();
 
@@ -53,21 +53,21 @@ export class Shelf<D extends Named> {
 }
 
 export interface Parts {
-  readonly sources: Shelf<SourceDefinition>;
-  readonly sinks: Shelf<SinkDefinition>;
-  readonly transforms: Shelf<TransformDefinition>;
-  readonly states: Shelf<StateStoreDefinition>;
-  readonly credentials: Shelf<CredentialDefinition>;
-  readonly secrets: Shelf<SecretManagerDefinition>;
+  readonly sources: Registry<SourceDefinition>;
+  readonly sinks: Registry<SinkDefinition>;
+  readonly transforms: Registry<TransformDefinition>;
+  readonly states: Registry<StateStoreDefinition>;
+  readonly credentials: Registry<CredentialDefinition>;
+  readonly secrets: Registry<SecretManagerDefinition>;
 }
 
-export function shelve(lists: PartLists): Parts {
+export function createParts(lists: PartLists): Parts {
   return Object.freeze({
-    sources: new Shelf(lists.sources),
-    sinks: new Shelf(lists.sinks),
-    transforms: new Shelf(lists.transforms),
-    states: new Shelf(lists.states),
-    credentials: new Shelf(lists.credentials),
-    secrets: new Shelf(lists.secrets),
+    sources: new Registry(lists.sources),
+    sinks: new Registry(lists.sinks),
+    transforms: new Registry(lists.transforms),
+    states: new Registry(lists.states),
+    credentials: new Registry(lists.credentials),
+    secrets: new Registry(lists.secrets),
   });
 }

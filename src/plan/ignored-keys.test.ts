@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { issuesOf, load, plan } from '../../test/fakes/documents.ts';
 import { FAKE_PARTS } from '../../test/fakes/parts.ts';
-import { Shelf } from '../kit/parts.ts';
+import { Registry } from '../kit/parts.ts';
 import { planDocument } from './plan-document.ts';
 
 const found = (text: string) => issuesOf(() => plan(text, {}, { format: 'json' }));
@@ -70,7 +70,7 @@ test('a source keeps the tokens that it fills in itself, and no others', () => {
   const planned = (path: string) =>
     planDocument(
       load(document('', `{"path":"${path}"}`)),
-      { ...FAKE_PARTS, sources: new Shelf(sources) },
+      { ...FAKE_PARTS, sources: new Registry(sources) },
       { cpus: 1 },
     );
   expect(planned('${bookmark}').rows[0]?.source.parsed).toMatchObject({ path: '${bookmark}' });

@@ -3,11 +3,11 @@ import { load } from '../../test/fakes/documents.ts';
 import { csvSink, csvSource } from '../connectors/csv/index.ts';
 import { jsonlSink, jsonlSource } from '../connectors/jsonl/index.ts';
 import { sqliteSink, sqliteSource } from '../connectors/sqlite/index.ts';
-import { shelve } from '../kit/parts.ts';
+import { createParts } from '../kit/parts.ts';
 import { TRANSFORMS } from '../transforms/index.ts';
 import { planDocument } from './plan-document.ts';
 
-const parts = shelve({
+const parts = createParts({
   sources: [csvSource, jsonlSource, sqliteSource],
   sinks: [csvSink, jsonlSink, sqliteSink],
   transforms: TRANSFORMS,

@@ -3,7 +3,7 @@
  * run-time tokens let it.
  */
 import type { ZodType } from 'zod';
-import type { Shelf } from '../kit/parts.ts';
+import type { Registry } from '../kit/parts.ts';
 import { check, type Check } from '../kit/schema.ts';
 import type { Issue } from '../lib/errors.ts';
 import { isObject, type JsonObject, type JsonValue } from '../lib/text/json.ts';
@@ -66,13 +66,13 @@ export class PartPlanner {
 
   plan<D extends Definition>(
     resolved: ResolvedPart,
-    shelf: Shelf<D & Definition>,
+    registry: Registry<D & Definition>,
     kind: string,
   ): AssembledPart<D> | undefined {
-    const definition = shelf.get(resolved.type);
+    const definition = registry.get(resolved.type);
     if (definition === undefined) {
       reportUnknownType(
-        { kind, type: resolved.type, path: resolved.typePath, known: shelf.types() },
+        { kind, type: resolved.type, path: resolved.typePath, known: registry.types() },
         this.#issues,
       );
       return undefined;

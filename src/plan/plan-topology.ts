@@ -106,7 +106,7 @@ function planSource({ id, path, value }: NodeOf<'source'>, context: RowContext):
   const template = presets.get(value.ref ?? 'default');
   if (template !== undefined) checkNodePreset(template, id, issues);
   const resolved = resolvePart(
-    { role: 'source', own: value, presets, shelf: parts.sources, path, ownPath: path, present },
+    { role: 'source', own: value, presets, registry: parts.sources, path, ownPath: path, present },
     issues,
   );
   if (resolved === undefined) return { id, resolved, planned: undefined };
@@ -155,7 +155,7 @@ function resolveSink(
         role: 'sink',
         own: value,
         presets,
-        shelf: context.parts.sinks,
+        registry: context.parts.sinks,
         path,
         ownPath: path,
         present,

@@ -38,7 +38,7 @@ export function resolveListSource(
       role: 'source',
       own,
       presets,
-      shelf: parts.sources,
+      registry: parts.sources,
       path: block.path,
       present: pipeline.present,
     },

@@ -1,7 +1,7 @@
 /** A part as a row uses it: its template is settled, its definition is not looked up yet. */
 import type { ZodType } from 'zod';
 import type { BlockDefinition } from '../blocks/define-block.ts';
-import type { Parts, Shelf } from '../kit/parts.ts';
+import type { Parts, Registry } from '../kit/parts.ts';
 import { check } from '../kit/schema.ts';
 import { hasField, isObject, type JsonObject, type JsonValue } from '../lib/text/json.ts';
 import { joinPath } from '../lib/text/text-path.ts';
@@ -64,7 +64,7 @@ interface Wanted {
   readonly role: 'source' | 'sink';
   readonly own: Choice | undefined;
   readonly presets: Presets<Spec>;
-  readonly shelf: Shelf<{ readonly type: string; readonly config: ZodType }>;
+  readonly registry: Registry<{ readonly type: string; readonly config: ZodType }>;
   /** Path of the row. */
   readonly path: string;
   /** Path of the part, where that is not the row's `source` or `sink`: a node is a part itself. */
@@ -110,13 +110,13 @@ export function resolvePart(wanted: Wanted, issues: IssueList): ResolvedPart | u
  */
 function mergedConfig(
   { path, value }: Placed<Spec>,
-  { own, shelf }: Wanted,
+  { own, registry }: Wanted,
   issues: IssueList,
 ): JsonObject {
   const [base, over] = [value.config ?? {}, own?.config ?? {}];
   const merged = own?.config === undefined ? base : mergeTrees(base, over);
-  const definition = own?.type === undefined ? undefined : shelf.get(own.type);
-  if (definition === undefined || definition === shelf.get(value.type)) return merged;
+  const definition = own?.type === undefined ? undefined : registry.get(own.type);
+  if (definition === undefined || definition === registry.get(value.type)) return merged;
   const strange = unknownKeys(definition.config, merged).filter(
     (name) => hasField(base, name) && (over[name] ?? null) === null,
   );

@@ -97,11 +97,18 @@ function resolveParts(row: ParsedRow, resolving: Resolving): ResolvedParts {
   if (isList(row)) return { source: resolveListSource(row, resolving), sink: undefined };
   return {
     source: resolvePart(
-      { role: 'source', own: spec.source, presets: sources, shelf: parts.sources, path, present },
+      {
+        role: 'source',
+        own: spec.source,
+        presets: sources,
+        registry: parts.sources,
+        path,
+        present,
+      },
       issues,
     ),
     sink: resolvePart(
-      { role: 'sink', own: spec.sink, presets: sinks, shelf: parts.sinks, path, present },
+      { role: 'sink', own: spec.sink, presets: sinks, registry: parts.sinks, path, present },
       issues,
     ),
   };

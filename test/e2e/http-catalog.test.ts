@@ -7,9 +7,9 @@ import { DESCRIBED_BLOCKS } from '../../src/blocks/index.ts';
 import { parts } from '../../src/parts.ts';
 import { startFixture } from '../support/server.ts';
 
-const names = (shelf: {
+const names = (registry: {
   readonly all: readonly { readonly type: string; readonly aliases?: readonly string[] }[];
-}) => shelf.all.flatMap(({ type, aliases = [] }) => [type, ...aliases]);
+}) => registry.all.flatMap(({ type, aliases = [] }) => [type, ...aliases]);
 
 const listed = [
   ...names(parts.sources).map((name) => ({ kind: 'source', name })),

@@ -10,7 +10,7 @@ import { csvSink, csvSource } from '../../src/connectors/csv/index.ts';
 import { jsonlSink, jsonlSource } from '../../src/connectors/jsonl/index.ts';
 import { parquetSink, parquetSource } from '../../src/connectors/parquet/index.ts';
 import { sqliteSink, sqliteSource } from '../../src/connectors/sqlite/index.ts';
-import { shelve } from '../../src/kit/parts.ts';
+import { createParts } from '../../src/kit/parts.ts';
 import {
   APPEND_ONLY,
   defineSink,
@@ -98,7 +98,7 @@ const changes = defineSource({
 });
 
 /** A small build: every crash starts a process that has to load it. */
-export const crashParts = shelve({
+export const crashParts = createParts({
   sources: [changes, csvSource, jsonlSource, parquetSource, sqliteSource],
   sinks: [
     csvSink,

@@ -5,7 +5,7 @@
 import { TRANSFORMS } from '../../src/transforms/index.ts';
 import { execute } from '../../src/engine/execute.ts';
 import type { ExecuteOptions } from '../../src/engine/engine.ts';
-import { shelve, type Parts } from '../../src/kit/parts.ts';
+import { createParts, type Parts } from '../../src/kit/parts.ts';
 import type { SinkDefinition } from '../../src/kit/sink.ts';
 import type { SourceDefinition } from '../../src/kit/source.ts';
 import type { StateStoreDefinition } from '../../src/kit/state-store.ts';
@@ -24,7 +24,7 @@ export interface GraphParts {
 
 /** Parts under the names that the document of the test gives them. */
 export function partsOf({ sources, sinks, state }: GraphParts): Parts {
-  return shelve({
+  return createParts({
     sources: Object.entries(sources).map(([type, source]) => ({ ...source, type })),
     sinks: Object.entries(sinks).map(([type, sink]) => ({ ...sink, type })),
     transforms: TRANSFORMS,

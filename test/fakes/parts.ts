@@ -1,7 +1,7 @@
 /** Small parts with every kind of capability, for tests of the plan. Nothing here can be opened. */
 import { z } from 'zod';
 import { defineCredential } from '../../src/kit/credential.ts';
-import { shelve, type Parts } from '../../src/kit/parts.ts';
+import { createParts, type Parts } from '../../src/kit/parts.ts';
 import { boolean, finding, integer, optional, text } from '../../src/kit/schema.ts';
 import { APPEND_ONLY, defineSink } from '../../src/kit/sink.ts';
 import { defineSource } from '../../src/kit/source.ts';
@@ -162,7 +162,7 @@ const fixed = defineCredential({
   open: closed,
 });
 
-export const FAKE_PARTS: Parts = shelve({
+export const FAKE_PARTS: Parts = createParts({
   sources: [lines, changes, numbers],
   sinks: [lineFile, table, nowhere],
   transforms: [keep, set],

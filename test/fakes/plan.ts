@@ -15,7 +15,7 @@ import {
 } from '../../src/kit/sink.ts';
 import { defineSource, type SourceDefinition } from '../../src/kit/source.ts';
 import { defineStateStore } from '../../src/kit/state-store.ts';
-import { shelve } from '../../src/kit/parts.ts';
+import { createParts } from '../../src/kit/parts.ts';
 import type { DlqPlan, PartPlan, Plan, RowPlan } from '../../src/plan/plan.ts';
 
 /**
@@ -24,7 +24,7 @@ import type { DlqPlan, PartPlan, Plan, RowPlan } from '../../src/plan/plan.ts';
  */
 export type Journal = string[];
 
-export const noParts = shelve({
+export const noParts = createParts({
   sources: [],
   sinks: [],
   transforms: [],

@@ -1,7 +1,7 @@
 /** A world of strings for tests of the command line. */
 import { fileURLToPath } from 'node:url';
 import type { Clock } from '../../src/lib/time/clock.ts';
-import { shelve, type Parts } from '../../src/kit/parts.ts';
+import { createParts, type Parts } from '../../src/kit/parts.ts';
 import type { Wiring } from '../../src/cli/framework/context.ts';
 import type { StopSignal, World } from '../../src/cli/framework/world.ts';
 
@@ -73,7 +73,7 @@ export function testWorld(options: TestWorldOptions = {}): TestWorld {
 
 /** Wiring for tests that start no server; without `parts` the build is empty. */
 export function testWiring(
-  parts: Parts = shelve({
+  parts: Parts = createParts({
     sources: [],
     sinks: [],
     transforms: [],

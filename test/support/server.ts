@@ -11,7 +11,7 @@ import { MemoryCatalog } from '../../src/history/memory/memory-catalog.ts';
 import { MemoryOutputs } from '../../src/history/memory/memory-outputs.ts';
 import type { OutputStore } from '../../src/history/outputs.ts';
 import { text as filledText } from '../../src/kit/schema.ts';
-import { shelve } from '../../src/kit/parts.ts';
+import { createParts } from '../../src/kit/parts.ts';
 import { APPEND_ONLY, defineSink } from '../../src/kit/sink.ts';
 import { defineSource } from '../../src/kit/source.ts';
 import { defineStateStore } from '../../src/kit/state-store.ts';
@@ -158,7 +158,7 @@ const never = async (): Promise<never> => {
 };
 const fileConfig = z.strictObject({ path: filledText().meta({ description: 'The file.' }) });
 
-const parts = shelve({
+const parts = createParts({
   sources: [
     defineSource({
       type: 'csv',

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { AppError } from '../../lib/errors.ts';
-import type { Shelf } from '../../kit/parts.ts';
+import type { Registry } from '../../kit/parts.ts';
 import { defineCommand } from '../framework/command.ts';
 import { EXIT, usageError } from '../framework/exit.ts';
 import { switchOption, textOption, unavailableOption } from '../framework/option.ts';
@@ -81,10 +81,10 @@ export const initCommand = defineCommand({
   },
 });
 
-function pick<D extends StarterPart>(shelf: Shelf<D>, flag: string, type: string): D {
-  const found = shelf.get(type);
+function pick<D extends StarterPart>(registry: Registry<D>, flag: string, type: string): D {
+  const found = registry.get(type);
   if (found === undefined)
-    throw usageError(`${flag}: there is no \`${type}\``, shelf.suggest(type));
+    throw usageError(`${flag}: there is no \`${type}\``, registry.suggest(type));
   return found;
 }
 

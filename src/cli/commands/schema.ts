@@ -77,7 +77,10 @@ function schemaFor({ what, type, parts, blocks }: Wanted): ZodType {
   if (kind !== undefined && type !== undefined) return partSchema(kind, type, parts);
   const block = blocks.find((one) => one.name === what);
   if (block === undefined && kind !== undefined)
-    throw usageError(`say which ${kind}`, `available: ${shelfOf(kind, parts).types().join(', ')}`);
+    throw usageError(
+      `say which ${kind}`,
+      `available: ${registryOf(kind, parts).types().join(', ')}`,
+    );
   if (block === undefined)
     throw usageError(
       `nothing with a schema is called \`${what}\``,
@@ -88,19 +91,20 @@ function schemaFor({ what, type, parts, blocks }: Wanted): ZodType {
 }
 
 function partSchema(kind: Kind, type: string, parts: Parts): ZodType {
-  const shelf = shelfOf(kind, parts);
-  const part = shelf.get(type);
-  if (part === undefined) throw usageError(`there is no ${kind} \`${type}\``, shelf.suggest(type));
+  const registry = registryOf(kind, parts);
+  const part = registry.get(type);
+  if (part === undefined)
+    throw usageError(`there is no ${kind} \`${type}\``, registry.suggest(type));
   return part.config;
 }
 
-interface SchemaShelf {
+interface SchemaRegistry {
   get(type: string): { readonly config: ZodType } | undefined;
   types(): string[];
   suggest(type: string): string | undefined;
 }
 
-function shelfOf(kind: Kind, parts: Parts): SchemaShelf {
+function registryOf(kind: Kind, parts: Parts): SchemaRegistry {
   return {
     source: parts.sources,
     sink: parts.sinks,
@@ -115,7 +119,7 @@ function listing(parts: Parts, blocks: readonly NamedSchema[]): string[] {
     'config',
     ...blocks.map((block) => block.name).filter((name) => name !== 'document'),
     ...KINDS.flatMap((kind) =>
-      shelfOf(kind, parts)
+      registryOf(kind, parts)
         .types()
         .map((type) => `${kind} ${type}`),
     ),

@@ -5,7 +5,7 @@ import { startHttpServer, type HttpServer } from '../../../test/fakes/http-serve
 import { createCredentials, CREDENTIALS } from '../../credentials/index.ts';
 import type { SinkContext } from '../../kit/context.ts';
 import { Page } from '../../kit/page.ts';
-import { Shelf } from '../../kit/parts.ts';
+import { Registry } from '../../kit/parts.ts';
 import { check } from '../../kit/schema.ts';
 import type { WriteResult } from '../../kit/sink.ts';
 import type { JsonObject, JsonValue } from '../../lib/text/json.ts';
@@ -38,7 +38,7 @@ async function writeIn(
 ): Promise<WriteResult> {
   const checked = check(httpSink.config, { url: `${server.url}/in`, ...config });
   if (!checked.ok) throw new Error(JSON.stringify(checked.issues));
-  const credentials = createCredentials(new Shelf(CREDENTIALS), {}, { env, signal });
+  const credentials = createCredentials(new Registry(CREDENTIALS), {}, { env, signal });
   const sink = await httpSink.open(
     checked.value,
     sinkContext({ ...rest, env, signal, credentials }),

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { loadOptions } from '../../../test/fakes/documents.ts';
 import { testEnv } from '../../../test/fakes/env.ts';
-import { Shelf } from '../../kit/parts.ts';
+import { Registry } from '../../kit/parts.ts';
 import { defineSecretManager, type SecretManager } from '../../kit/secrets.ts';
 import type { Clock } from '../../lib/time/clock.ts';
 import { ConfigError, ConnectorError, type ConnectorErrorKind } from '../../lib/errors.ts';
@@ -48,7 +48,7 @@ function desk(secrets: Readonly<Record<string, Answer | readonly Answer[]>>) {
     elapsedMs: () => 0,
     sleep: async () => void (seen.slept += 1),
   };
-  const ask = secretAsker({ managers: new Shelf([manager]), env: testEnv({ clock }) });
+  const ask = secretAsker({ managers: new Registry([manager]), env: testEnv({ clock }) });
   return { ask, seen };
 }
 
@@ -213,7 +213,7 @@ describe('what cannot be read', () => {
       sleep: () => Promise.resolve(),
     };
     const ask = secretAsker({
-      managers: new Shelf([silent]),
+      managers: new Registry([silent]),
       env: testEnv({ clock }),
       timeoutMs: 5,
     });
@@ -242,7 +242,11 @@ describe('what cannot be read', () => {
         });
       },
     });
-    const ask = secretAsker({ managers: new Shelf([never]), env: testEnv(), signal: stop.signal });
+    const ask = secretAsker({
+      managers: new Registry([never]),
+      env: testEnv(),
+      signal: stop.signal,
+    });
     await expect(loadTree({ a: '${vault:a}' }, ask)).rejects.toThrow('enough');
     expect(seen.closed).toBe(1);
   });

@@ -2,7 +2,7 @@
  * Asks secrets managers for what a document names: each secret once, several at a time, again after
  * a passing failure.
  */
-import type { Shelf } from '../../kit/parts.ts';
+import type { Registry } from '../../kit/parts.ts';
 import type { SecretManager, SecretManagerDefinition } from '../../kit/secrets.ts';
 import { backoffMs, type BackoffPolicy } from '../../lib/time/backoff.ts';
 import type { Env } from '../../lib/env.ts';
@@ -27,7 +27,7 @@ import type {
 export type AskSecrets = (wanted: readonly WantedSecret[]) => Promise<SecretAnswers>;
 
 export interface SecretSettings {
-  readonly managers: Shelf<SecretManagerDefinition>;
+  readonly managers: Registry<SecretManagerDefinition>;
   readonly env: Pick<Env, 'variables' | 'fetch' | 'redactor' | 'clock'>;
   readonly signal?: AbortSignal;
   /** Of one attempt. */

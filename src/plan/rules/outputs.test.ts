@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { issuesOf, load } from '../../../test/fakes/documents.ts';
 import { FAKE_PARTS } from '../../../test/fakes/parts.ts';
 import { z } from 'zod';
-import { Shelf } from '../../kit/parts.ts';
+import { Registry } from '../../kit/parts.ts';
 import { APPEND_ONLY, defineSink } from '../../kit/sink.ts';
 import type { JsonObject } from '../../lib/text/json.ts';
 import { planDocument } from '../plan-document.ts';
@@ -40,14 +40,14 @@ const windows = defineSink({
 
 const parts = {
   ...FAKE_PARTS,
-  sources: new Shelf(
+  sources: new Registry(
     FAKE_PARTS.sources.all.map((source) =>
       source.type === 'lines'
         ? { ...source, localPath: (config: { path: string }) => config.path }
         : source,
     ),
   ),
-  sinks: new Shelf([...FAKE_PARTS.sinks.all, blobs, windows]),
+  sinks: new Registry([...FAKE_PARTS.sinks.all, blobs, windows]),
 };
 
 const planned = (pipeline: JsonObject, rest: JsonObject = {}) => {

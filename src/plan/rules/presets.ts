@@ -11,7 +11,7 @@ export function checkPresets(
   drafts: readonly Partial<Pick<ResolvedRow, 'source' | 'sink'>>[],
   { blocks: { pipeline }, parts, planner, issues }: RowContext,
 ): void {
-  for (const [kind, presets, shelf] of [
+  for (const [kind, presets, registry] of [
     ['source', pipeline.sources, parts.sources],
     ['sink', pipeline.sinks, parts.sinks],
   ] as const) {
@@ -19,10 +19,10 @@ export function checkPresets(
     for (const [name, placed] of presets) {
       if (placed === undefined) continue;
       const { path, value } = placed;
-      const definition = shelf.get(value.type);
+      const definition = registry.get(value.type);
       if (definition === undefined) {
         reportUnknownType(
-          { kind, type: value.type, path: joinPath(path, 'type'), known: shelf.types() },
+          { kind, type: value.type, path: joinPath(path, 'type'), known: registry.types() },
           issues,
         );
       } else if (!used.has(name))

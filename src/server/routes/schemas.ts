@@ -3,7 +3,7 @@ import { z, type ZodType } from 'zod';
 import { jsonSchemaOf, type JsonSchema } from '../../kit/schema.ts';
 import { RefusedError } from '../../lib/errors.ts';
 import { suggestion } from '../../lib/text/nearest.ts';
-import type { Parts, Shelf } from '../../kit/parts.ts';
+import type { Parts, Registry } from '../../kit/parts.ts';
 import type { BlockListing, Services } from '../services.ts';
 import { defineRoute, json, type Route } from '../route.ts';
 
@@ -92,9 +92,13 @@ interface Described {
   readonly config: ZodType;
 }
 
-function partSchema<D extends Described>(shelf: Shelf<D>, kind: string, name: string): object {
-  const part = shelf.get(name);
-  if (part === undefined) throw unknown(kind, name, shelf.types());
+function partSchema<D extends Described>(
+  registry: Registry<D>,
+  kind: string,
+  name: string,
+): object {
+  const part = registry.get(name);
+  if (part === undefined) throw unknown(kind, name, registry.types());
   return { title: part.type, description: part.description, ...jsonSchemaOf(part.config) };
 }
 

@@ -9,7 +9,7 @@ import { documentOfTree } from '../../../src/document/load.ts';
 import { execute } from '../../../src/engine/execute.ts';
 import type { FailpointHook } from '../../../src/engine/failpoints.ts';
 import { Page } from '../../../src/kit/page.ts';
-import { shelve } from '../../../src/kit/parts.ts';
+import { createParts } from '../../../src/kit/parts.ts';
 import { defineSource } from '../../../src/kit/source.ts';
 import { messageOf } from '../../../src/lib/errors.ts';
 import { parseJson, type JsonObject } from '../../../src/lib/text/json.ts';
@@ -41,7 +41,7 @@ const replayable = defineSource({
     }),
 });
 
-const parts = shelve({
+const parts = createParts({
   sources: [replayable],
   sinks: [...SINKS, ...BROKEN_SINKS.map(({ definition }) => definition)],
   transforms: [],
